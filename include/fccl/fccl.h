@@ -1,0 +1,286 @@
+/* The C interface of FCCL in NCCL's shape: a port from NCCL is `s/nccl/fccl/`, and CPU and CUDA memory share one set of calls.
+ *
+ * Conventions that hold for every call below:
+ *   counts    are in elements of `datatype`, never in bytes;
+ *   buffers   may have any alignment; NULL is refused unless the buffer's size is zero;
+ *   stream    on a communicator of CPU memory is NULL (the call returns when the operation is done) or a host stream made by
+ *             fcclStreamCreate (the call returns at once); on one of CUDA memory it is a cudaStream_t;
+ *   order     every rank issues the calls of one communicator in the same order; one thread at a time uses a communicator,
+ *             except fcclCommAbort, fcclCommGetAsyncError and fcclGetLastError, which any thread may call at any time;
+ *   errors    a call that is wrong on its face (NULL, bad type, bad root) returns fcclInvalidArgument, starts nothing and leaves
+ *             the communicator good. Every other error is the communicator's first failure: it is sticky, has a cause
+ *             (fcclGetLastError), reaches every rank, and leaves destroy and abort as the only useful calls;
+ *   deadline  no call blocks for ever: each wait ends by fcclTimeout after the communicator's timeout (fcclCommSetTimeout). */
+#ifndef FCCL_FCCL_H
+#define FCCL_FCCL_H
+
+#include <limits.h>
+#include <stddef.h>
+
+#define FCCL_MAJOR 0
+#define FCCL_MINOR 1
+#define FCCL_PATCH 0
+#define FCCL_VERSION_CODE (FCCL_MAJOR * 10000 + FCCL_MINOR * 100 + FCCL_PATCH)
+
+#if defined(__GNUC__)
+#define FCCL_API __attribute__((visibility("default")))
+#else
+#define FCCL_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Types ---------------------------------------------------------------------------------------------------------------- */
+
+typedef struct fcclComm* fcclComm_t; /* one rank's handle of a communicator */
+typedef void* fcclStream_t;          /* a host stream (CPU communicators) or a cudaStream_t (CUDA communicators) */
+
+#define FCCL_UNIQUE_ID_BYTES 128
+/* Names one communicator to be: the address of its bootstrap, a generation and a 32-byte key. Whoever has it may join. */
+typedef struct {
+  char internal[FCCL_UNIQUE_ID_BYTES];
+} fcclUniqueId;
+
+typedef enum {
+  fcclSuccess = 0,
+  fcclUnhandledCudaError = 1,
+  fcclSystemError = 2,     /* the operating system refused: memory, descriptors, sockets */
+  fcclInternalError = 3,   /* a defect of FCCL */
+  fcclInvalidArgument = 4, /* this call is wrong on its face; nothing was started */
+  fcclInvalidUsage = 5,    /* the ranks disagree, or the call is not allowed in this state */
+  fcclRemoteError = 6,     /* a peer died, left, or failed first */
+  fcclInProgress = 7,      /* not done yet (fcclStreamQuery, fcclCommGetAsyncError) */
+  fcclTimeout = 8,         /* a wait reached its deadline */
+  fcclNotImplemented = 9,  /* declared for later; the message names the call */
+  fcclAborted = 10,        /* fcclCommAbort ended the operation */
+  fcclNumResults = 11
+} fcclResult_t;
+
+typedef enum {
+  fcclInt8 = 0,
+  fcclChar = 0,
+  fcclUint8 = 1,
+  fcclInt32 = 2,
+  fcclInt = 2,
+  fcclUint32 = 3,
+  fcclInt64 = 4,
+  fcclUint64 = 5,
+  fcclFloat16 = 6,
+  fcclHalf = 6,
+  fcclFloat32 = 7,
+  fcclFloat = 7,
+  fcclFloat64 = 8,
+  fcclDouble = 8,
+  fcclBfloat16 = 9,
+  fcclFloat8e4m3 = 10,
+  fcclFloat8e5m2 = 11,
+  fcclInt16 = 12,
+  fcclUint16 = 13,
+  fcclBool = 14,
+  fcclNumTypes = 15
+} fcclDataType_t;
+
+/* Operators. The value of a sum is fixed by docs/decisions/0002: sources are added as a binary tree over ranks, in float32 for
+ * 16-bit floats, and rounded once; the same bits for every message size, path and run. */
+typedef enum {
+  fcclSum = 0,
+  fcclProd = 1,
+  fcclMax = 2,
+  fcclMin = 3,
+  fcclAvg = 4,
+  fcclNumOps = 5,
+  fcclMaxRedOp = 0x7fffffff /* values between are made by fcclRedOpCreatePreMulSum */
+} fcclRedOp_t;
+
+typedef enum {
+  fcclScalarDevice = 0,       /* the scalar lies in device memory and is read when the operation runs */
+  fcclScalarHostImmediate = 1 /* the scalar lies in host memory and is read before the call returns */
+} fcclScalarResidence_t;
+
+typedef enum { fcclMemoryAuto = 0, fcclMemoryCpu = 1, fcclMemoryCuda = 2 } fcclMemoryKind_t;
+
+#define FCCL_CONFIG_MAGIC 0xfcc1beefu
+#define FCCL_CONFIG_UNDEF_INT INT_MIN
+#define FCCL_CONFIG_UNDEF_PTR NULL
+
+/* Options of one communicator; start from FCCL_CONFIG_INITIALIZER, which carries size, magic and version. */
+typedef struct {
+  size_t size;
+  unsigned int magic;
+  unsigned int version;
+  int blocking;         /* 1 (default): init and split return when done; 0 is for later */
+  int memoryKind;       /* fcclMemoryKind_t; fcclMemoryAuto: CUDA when the process has a current CUDA context, else CPU */
+  int timeoutMs;        /* deadline of every wait of an operation, milliseconds; default FCCL_TIMEOUT */
+  int initTimeoutMs;    /* deadline of init and split, milliseconds; default FCCL_INIT_TIMEOUT */
+  const char* commName; /* appears in messages; copied, at most 31 bytes are kept */
+} fcclConfig_t;
+
+#define FCCL_CONFIG_INITIALIZER                                                                                                \
+  {                                                                                                                            \
+    sizeof(fcclConfig_t), FCCL_CONFIG_MAGIC, FCCL_VERSION_CODE, FCCL_CONFIG_UNDEF_INT, FCCL_CONFIG_UNDEF_INT,                  \
+        FCCL_CONFIG_UNDEF_INT, FCCL_CONFIG_UNDEF_INT, FCCL_CONFIG_UNDEF_PTR                                                    \
+  }
+
+/* ---- Library -------------------------------------------------------------------------------------------------------------- */
+
+FCCL_API fcclResult_t fcclGetVersion(int* version);
+/* A constant text for a result code; never NULL. */
+FCCL_API const char* fcclGetErrorString(fcclResult_t result);
+/* With a communicator: the cause of its first failure, or "". With NULL: the last error of a call on this thread. The text stays
+ * valid until the communicator is destroyed or, for NULL, until this thread's next failing call. */
+FCCL_API const char* fcclGetLastError(fcclComm_t comm);
+
+/* ---- Communicators -------------------------------------------------------------------------------------------------------- */
+
+/* Makes a unique id and opens the bootstrap socket behind it in this process, which must live until every rank has joined.
+ * One id makes one communicator. FCCL_SOCKET_IFNAME chooses the interface. */
+FCCL_API fcclResult_t fcclGetUniqueId(fcclUniqueId* id);
+/* Joins as `rank` of `nranks`; returns when all ranks have joined, or an error on every one that has. Ranks are processes of one
+ * host or threads of one process (each thread calls this). Errors: fcclInvalidUsage (a rank twice, versions or settings
+ * differ), fcclRemoteError (a rank died while joining), fcclTimeout, fcclNotImplemented (ranks on more than one host). */
+FCCL_API fcclResult_t fcclCommInitRank(fcclComm_t* comm, int nranks, fcclUniqueId id, int rank);
+FCCL_API fcclResult_t fcclCommInitRankConfig(fcclComm_t* comm, int nranks, fcclUniqueId id, int rank, fcclConfig_t* config);
+FCCL_API fcclResult_t fcclCommInitAll(fcclComm_t* comms, int ndev, const int* devlist); /* not yet */
+
+#define FCCL_SPLIT_NOCOLOR (-1)
+/* Collective over `comm`: ranks of equal `color` (>= 0) make a new communicator, ordered by (key, rank); FCCL_SPLIT_NOCOLOR gets
+ * *newcomm = NULL. `config` may be NULL: then the parent's timeouts and memory kind. */
+FCCL_API fcclResult_t fcclCommSplit(fcclComm_t comm, int color, int key, fcclComm_t* newcomm, fcclConfig_t* config);
+FCCL_API fcclResult_t fcclCommShrink(fcclComm_t comm, int* excludeRanksList, int excludeRanksCount, fcclComm_t* newcomm,
+                                     fcclConfig_t* config, int shrinkFlags); /* not yet */
+
+/* Waits until every operation this rank has issued is done. Does not need the peers to call it. */
+FCCL_API fcclResult_t fcclCommFinalize(fcclComm_t comm);
+/* Finalizes, tells the peers that this rank has left and frees the handle. Never waits for a peer beyond the outstanding
+ * operations; a peer that still expects a call of this rank gets an error that says so. */
+FCCL_API fcclResult_t fcclCommDestroy(fcclComm_t comm);
+/* Fails every outstanding operation of every rank with fcclAborted as cause and frees the handle once this rank's calls are out.
+ * Any thread may call it while another is inside a collective of `comm`. */
+FCCL_API fcclResult_t fcclCommAbort(fcclComm_t comm);
+/* The first failure of `comm` so far, fcclSuccess if none. Looks for dead peers, so it also serves to ask while idle. */
+FCCL_API fcclResult_t fcclCommGetAsyncError(fcclComm_t comm, fcclResult_t* asyncError);
+/* Sets the deadline of the waits of operations issued from now on, milliseconds > 0. */
+FCCL_API fcclResult_t fcclCommSetTimeout(fcclComm_t comm, int timeoutMs);
+
+FCCL_API fcclResult_t fcclCommCount(const fcclComm_t comm, int* count);
+FCCL_API fcclResult_t fcclCommUserRank(const fcclComm_t comm, int* rank);
+FCCL_API fcclResult_t fcclCommCuDevice(const fcclComm_t comm, int* device); /* fcclInvalidUsage on CPU communicators */
+
+/* ---- Memory: declared for later (memory that peers can map) ---------------------------------------------------------------- */
+
+FCCL_API fcclResult_t fcclMemAlloc(void** ptr, size_t size);
+FCCL_API fcclResult_t fcclMemFree(void* ptr);
+FCCL_API fcclResult_t fcclCommRegister(const fcclComm_t comm, void* buff, size_t size, void** handle);
+FCCL_API fcclResult_t fcclCommDeregister(const fcclComm_t comm, void* handle);
+
+/* ---- Operators ------------------------------------------------------------------------------------------------------------ */
+
+/* Makes an operator that multiplies this rank's input by *scalar (of `datatype`) and then sums. Ranks may use different scalars
+ * and must create and destroy operators in the same order. Use it with `comm` and `datatype` only. */
+FCCL_API fcclResult_t fcclRedOpCreatePreMulSum(fcclRedOp_t* op, void* scalar, fcclDataType_t datatype,
+                                               fcclScalarResidence_t residence, fcclComm_t comm);
+FCCL_API fcclResult_t fcclRedOpDestroy(fcclRedOp_t op, fcclComm_t comm);
+
+/* ---- Collectives ---------------------------------------------------------------------------------------------------------- */
+/* n = number of ranks. "In place" names the only overlap of sendbuff and recvbuff that is allowed. */
+
+/* recvbuff[count] = op over ranks of sendbuff[count]. In place: recvbuff == sendbuff. */
+FCCL_API fcclResult_t fcclAllReduce(const void* sendbuff, void* recvbuff, size_t count, fcclDataType_t datatype, fcclRedOp_t op,
+                                    fcclComm_t comm, fcclStream_t stream);
+/* recvbuff[count] on every rank = sendbuff[count] of `root`; sendbuff is read on root only. In place: recvbuff == sendbuff. */
+FCCL_API fcclResult_t fcclBroadcast(const void* sendbuff, void* recvbuff, size_t count, fcclDataType_t datatype, int root,
+                                    fcclComm_t comm, fcclStream_t stream);
+/* fcclBroadcast in place; kept for ports. */
+FCCL_API fcclResult_t fcclBcast(void* buff, size_t count, fcclDataType_t datatype, int root, fcclComm_t comm,
+                                fcclStream_t stream);
+/* recvbuff[count] on root = op over ranks of sendbuff[count]; recvbuff is used on root only. In place: recvbuff == sendbuff. */
+FCCL_API fcclResult_t fcclReduce(const void* sendbuff, void* recvbuff, size_t count, fcclDataType_t datatype, fcclRedOp_t op,
+                                 int root, fcclComm_t comm, fcclStream_t stream);
+/* recvbuff[n * sendcount]: block r = sendbuff[sendcount] of rank r. In place: sendbuff == recvbuff + rank * sendcount. */
+FCCL_API fcclResult_t fcclAllGather(const void* sendbuff, void* recvbuff, size_t sendcount, fcclDataType_t datatype,
+                                    fcclComm_t comm, fcclStream_t stream);
+/* recvbuff[recvcount] on rank r = op over ranks of block r of sendbuff[n * recvcount]. In place:
+ * recvbuff == sendbuff + rank * recvcount. */
+FCCL_API fcclResult_t fcclReduceScatter(const void* sendbuff, void* recvbuff, size_t recvcount, fcclDataType_t datatype,
+                                        fcclRedOp_t op, fcclComm_t comm, fcclStream_t stream);
+/* recvbuff[n * count] on root: block r = sendbuff[count] of rank r; recvbuff is used on root only. In place on root:
+ * sendbuff == recvbuff + root * count. */
+FCCL_API fcclResult_t fcclGather(const void* sendbuff, void* recvbuff, size_t count, fcclDataType_t datatype, int root,
+                                 fcclComm_t comm, fcclStream_t stream);
+/* recvbuff[count] on rank r = block r of root's sendbuff[n * count]; sendbuff is read on root only. In place on root:
+ * recvbuff == sendbuff + root * count. */
+FCCL_API fcclResult_t fcclScatter(const void* sendbuff, void* recvbuff, size_t count, fcclDataType_t datatype, int root,
+                                  fcclComm_t comm, fcclStream_t stream);
+/* Returns, or lets the stream go on, when every rank has called it. */
+FCCL_API fcclResult_t fcclBarrier(fcclComm_t comm, fcclStream_t stream);
+
+/* ---- Collectives and point-to-point declared for later: each returns fcclNotImplemented and leaves the communicator good -------- */
+
+FCCL_API fcclResult_t fcclAlltoAll(const void* sendbuff, void* recvbuff, size_t count, fcclDataType_t datatype, fcclComm_t comm,
+                                   fcclStream_t stream);
+FCCL_API fcclResult_t fcclAlltoAllV(const void* sendbuff, const size_t* sendcounts, const size_t* sdispls, void* recvbuff,
+                                    const size_t* recvcounts, const size_t* rdispls, fcclDataType_t datatype, fcclComm_t comm,
+                                    fcclStream_t stream);
+FCCL_API fcclResult_t fcclAllGatherV(const void* sendbuff, size_t sendcount, void* recvbuff, const size_t* recvcounts,
+                                     const size_t* displs, fcclDataType_t datatype, fcclComm_t comm, fcclStream_t stream);
+FCCL_API fcclResult_t fcclReduceScatterV(const void* sendbuff, void* recvbuff, const size_t* recvcounts, fcclDataType_t datatype,
+                                         fcclRedOp_t op, fcclComm_t comm, fcclStream_t stream);
+FCCL_API fcclResult_t fcclSend(const void* sendbuff, size_t count, fcclDataType_t datatype, int peer, fcclComm_t comm,
+                               fcclStream_t stream);
+FCCL_API fcclResult_t fcclRecv(void* recvbuff, size_t count, fcclDataType_t datatype, int peer, fcclComm_t comm,
+                               fcclStream_t stream);
+
+/* ---- Groups: declared for later -------------------------------------------------------------------------------------------- */
+
+FCCL_API fcclResult_t fcclGroupStart(void);
+FCCL_API fcclResult_t fcclGroupEnd(void);
+
+/* ---- Host streams: queues that the process's one worker thread serves in order ---------------------------------------------- */
+
+typedef void (*fcclHostFunc_t)(void* userData);
+
+FCCL_API fcclResult_t fcclStreamCreate(fcclStream_t* stream);
+/* Waits until the stream is empty, then frees it. Returns what fcclStreamSynchronize would. */
+FCCL_API fcclResult_t fcclStreamDestroy(fcclStream_t stream);
+/* fcclSuccess: everything issued on `stream` is done; fcclInProgress: not yet; else the first failure of an operation on it. */
+FCCL_API fcclResult_t fcclStreamQuery(fcclStream_t stream);
+FCCL_API fcclResult_t fcclStreamSynchronize(fcclStream_t stream);
+/* Runs fn(userData) on the worker once everything issued on `stream` before it is done, whether that succeeded or failed (ask
+ * fcclCommGetAsyncError inside). It must not wait for a stream or issue a collective. */
+FCCL_API fcclResult_t fcclLaunchHostFunc(fcclStream_t stream, fcclHostFunc_t fn, void* userData);
+
+/* ---- Counters -------------------------------------------------------------------------------------------------------------- */
+
+typedef enum {
+  fcclCollAllReduce = 0,
+  fcclCollBroadcast = 1,
+  fcclCollReduce = 2,
+  fcclCollAllGather = 3,
+  fcclCollReduceScatter = 4,
+  fcclCollGather = 5,
+  fcclCollScatter = 6,
+  fcclCollBarrier = 7,
+  fcclNumColls = 8
+} fcclColl_t;
+
+/* What this rank has completed. bytes: the larger of sendbuff and recvbuff of each call, as nccl-tests' size column. seconds: time
+ * between start and end of the calls that took the ring; calls small enough for the mailbox are counted but not timed. */
+typedef struct {
+  unsigned long long calls;
+  unsigned long long bytes;
+  double seconds;
+} fcclCounter_t;
+
+FCCL_API fcclResult_t fcclCommGetCounter(fcclComm_t comm, fcclColl_t coll, fcclCounter_t* counter);
+/* The sum over every communicator this process has had, destroyed ones too. */
+FCCL_API fcclResult_t fcclGetProcessCounter(fcclColl_t coll, fcclCounter_t* counter);
+/* "AllReduce", "AllGather", ...; "?" for a bad value. */
+FCCL_API const char* fcclCollName(fcclColl_t coll);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

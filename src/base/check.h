@@ -1,0 +1,17 @@
+// check: a broken invariant ends the process at once, with the place and the sentence that was believed.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+#include <source_location>
+
+namespace fccl {
+
+inline void check(bool holds, const char* belief, std::source_location where = std::source_location::current()) {
+  if (holds) [[likely]]
+    return;
+  std::fprintf(stderr, "fccl: %s:%u: broken invariant: %s\n", where.file_name(), where.line(), belief);
+  std::abort();
+}
+
+}  // namespace fccl

@@ -1,0 +1,27 @@
+// Data types and reduction operators: their sizes and names.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "fccl/fccl.h"
+
+namespace fccl {
+
+// The operators that a kernel may be asked for. An operator handle of the C interface names one of the first five or, with a
+// scalar, the last.
+enum class ReduceOp : uint8_t { sum, prod, max, min, avg, premul_sum };
+
+// The bits of one element of up to eight bytes: the factor of a pre-multiplied sum, stored in the operation's own type.
+struct Scalar {
+  uint64_t bits = 0;
+};
+
+bool is_valid(fcclDataType_t dtype);
+// Bytes of one element; 0 for a value that is no data type.
+size_t size_of(fcclDataType_t dtype);
+// "float32", "bfloat16", ...; "?" for a value that is no data type.
+const char* name_of(fcclDataType_t dtype);
+const char* name_of(ReduceOp op);
+
+}  // namespace fccl

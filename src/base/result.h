@@ -1,0 +1,37 @@
+// Result<T>: a value or the reason why there is none.
+#pragma once
+
+#include <string>
+#include <tl/expected.hpp>
+#include <utility>
+
+#include "fccl/fccl.h"
+
+namespace fccl {
+
+// A failure as the caller sees it: the code of the C interface and one text that says what was attempted, with whom, what was
+// observed, which setting decides and what to try.
+struct Error {
+  fcclResult_t code = fcclInternalError;
+  std::string message;
+};
+
+template <class T>
+class [[nodiscard]] Result : public tl::expected<T, Error> {
+ public:
+  using tl::expected<T, Error>::expected;
+};
+
+inline tl::unexpected<Error> fail(fcclResult_t code, std::string message) {
+  return tl::make_unexpected(Error{code, std::move(message)});
+}
+
+inline tl::unexpected<Error> fail(Error error) { return tl::make_unexpected(std::move(error)); }
+
+}  // namespace fccl
+
+// Returns the error of a Result<void> expression from the enclosing function.
+#define FCCL_TRY(expression)                                                                     \
+  do {                                                                                           \
+    if (auto fccl_tried = (expression); !fccl_tried) return ::fccl::fail(std::move(fccl_tried).error()); \
+  } while (false)

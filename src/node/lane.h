@@ -1,0 +1,93 @@
+// Lane: one rank's side of one of the communicator's sequences of collectives, seen from the loops that move the bytes.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "base/call.h"
+#include "kernels/copy.h"
+#include "node/segment.h"
+#include "system/phase.h"
+
+namespace fccl {
+
+// Owned by a communicator; used by the one thread that runs the lane's current phase.
+class Lane {
+ public:
+  Lane(std::shared_ptr<Segment> segment, LaneId id, int rank, uint32_t first_sequence)
+      : sources(segment->shape().ranks),
+        scalars(segment->shape().ranks),
+        segment_(std::move(segment)),
+        id_(id),
+        rank_(rank),
+        ranks_(segment_->shape().ranks),
+        sequence_(first_sequence - 1) {
+    for (int peer = 0; peer < ranks_; ++peer)
+      views_.push_back({&segment_->board(peer, id), {segment_->payload(peer, id, 0), segment_->payload(peer, id, 1)}});
+  }
+
+  int rank() const { return rank_; }
+  int ranks() const { return ranks_; }
+  // The i-th peer after this rank, 1 <= i < ranks(): each rank begins with another one.
+  int peer(int i) const { return rank_ + i < ranks_ ? rank_ + i : rank_ + i - ranks_; }
+
+  // Announces a call and puts `bytes` of payload, at most the mailbox size, beside it.
+  void enter(const Call& call, uint64_t number, const void* payload, size_t bytes) {
+    ++sequence_;
+    Box& box = my_board().boxes[parity()];
+    word_ = (uint64_t{sequence_} << 32) | hash_of(call.signature, static_cast<uint32_t>(number));
+    box.record.write({number, call.signature, call.scalar});
+    copy_bytes(place_of(rank_, bytes), payload, bytes);
+    box.word.store(word_, std::memory_order_release);
+  }
+  Awaited entered(int peer) const { return {&views_[peer].board->boxes[parity()].word, uint64_t{sequence_} << 32, peer}; }
+  // After entered(peer): whether the peer made the same call.
+  bool agrees(int peer) const { return views_[peer].board->boxes[parity()].word.load(std::memory_order_relaxed) == word_; }
+  CallRecord::Value record_of(int peer) const { return views_[peer].board->boxes[parity()].record.read(); }
+  // The payload that a peer put beside its word; `bytes` as the peer put it.
+  const std::byte* payload_of(int peer, size_t bytes) const { return const_cast<Lane*>(this)->place_of(peer, bytes); }
+
+  // Slices are numbered through all calls of the lane; a call's first one has the number slices().
+  uint64_t slices() const { return slices_; }
+  void count_slices(uint64_t used) { slices_ += used; }
+  LaneBoard& my_board() { return *views_[rank_].board; }
+  Awaited published(int peer, uint64_t slices) const { return {&views_[peer].board->published.value, slices, peer}; }
+  Awaited drained(int peer, uint64_t slices) const { return {&views_[peer].board->drained.value, slices, peer}; }
+  Awaited results_published(int peer, uint64_t slices) const { return {&views_[peer].board->results_published.value, slices, peer}; }
+  Awaited results_drained(int peer, uint64_t slices) const { return {&views_[peer].board->results_drained.value, slices, peer}; }
+  std::byte* gather_slot(int source, uint64_t slice) const { return segment_->gather_slot(source, id_, slice & 1); }
+  std::byte* pair_slot(int source, int destination, uint64_t slice) const {
+    return segment_->pair_slot(source, destination, slice & 1);
+  }
+  const SegmentShape& shape() const { return segment_->shape(); }
+
+  // What the kernel of the running reduction reads, by rank; here so that no call allocates.
+  std::vector<const void*> sources;
+  std::vector<Scalar> scalars;
+  FrameMemory frame;
+
+ private:
+  // Where a rank's lines are, looked up once.
+  struct PeerView {
+    LaneBoard* board;
+    std::array<std::byte*, 2> payloads;
+  };
+
+  int parity() const { return static_cast<int>(sequence_ & 1); }
+  std::byte* place_of(int peer, size_t bytes) {
+    Box& box = views_[peer].board->boxes[parity()];
+    return bytes <= box.line.size() ? box.line.data() : views_[peer].payloads[parity()];
+  }
+
+  std::shared_ptr<Segment> segment_;
+  LaneId id_;
+  int rank_;
+  int ranks_;
+  uint32_t sequence_;  // of the call that runs or ran last
+  uint64_t word_ = 0;
+  uint64_t slices_ = 0;
+  std::vector<PeerView> views_;  // by rank
+};
+
+}  // namespace fccl

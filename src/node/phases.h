@@ -1,0 +1,36 @@
+// The node phases: how each collective moves its bytes between the ranks of one host.
+//
+// Every phase announces the call, reads every rank's word before it returns, and ends early when a rank's call differs. So no rank
+// is ever two calls ahead of another on a lane, and whoever has entered a call is done with all earlier ones.
+#pragma once
+
+#include "kernels/reduce.h"
+#include "node/lane.h"
+
+namespace fccl {
+
+// A call with what every phase needs to run it.
+struct Task {
+  Call call;
+  uint64_t number = 0;             // of the call, in the communicator
+  ReduceKernel reduce = nullptr;  // where something is reduced
+};
+
+// The bytes that the busiest rank puts beside its word if `signature` goes by mailbox.
+size_t mailbox_bytes(const Signature& signature, int ranks);
+
+// One rank, no peers.
+Phase alone(FrameMemory& frame, Lane& lane, Task task);
+// Every collective whose mailbox_bytes fit: payload beside the word, no barrier at the end.
+Phase mailbox(FrameMemory& frame, Lane& lane, Task task);
+
+// Through slots, slice by slice, for any size. Buffers are private memory of any alignment.
+Phase ring_all_gather(FrameMemory& frame, Lane& lane, Task task);
+Phase ring_broadcast(FrameMemory& frame, Lane& lane, Task task);
+Phase ring_gather(FrameMemory& frame, Lane& lane, Task task);
+Phase ring_scatter(FrameMemory& frame, Lane& lane, Task task);
+Phase ring_reduce_scatter(FrameMemory& frame, Lane& lane, Task task);
+// AllReduce, and Reduce, where only the root takes the result.
+Phase ring_all_reduce(FrameMemory& frame, Lane& lane, Task task);
+
+}  // namespace fccl

@@ -1,0 +1,163 @@
+// The segment: reserved as a memfd, mapped once per process.
+#include "node/segment.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <new>
+#include <utility>
+
+#include "base/check.h"
+
+namespace fccl {
+namespace {
+
+constexpr size_t kPairSlotsPerRank = 4ULL << 20;
+constexpr size_t kPage = 4096;
+
+// The part of a rank with fixed size: its state and its boards.
+struct RankBoards {
+  RankState state;
+  std::array<LaneBoard, kLanes> lanes;
+};
+
+// Byte offsets of the parts of a segment.
+struct Layout {
+  size_t boards, payloads, gather_slots, pair_slots, end;
+
+  explicit Layout(const SegmentShape& shape) {
+    const size_t ranks = shape.ranks;
+    boards = sizeof(FailureBoard);
+    payloads = boards + ranks * sizeof(RankBoards);
+    gather_slots = payloads + ranks * kLanes * 2 * shape.mailbox_bytes;
+    pair_slots = gather_slots + ranks * kLanes * 2 * shape.slot_bytes;
+    end = pair_slots + ranks * (ranks - 1) * 2 * shape.pair_slot_bytes();
+    end = (end + kPage - 1) / kPage * kPage;
+  }
+};
+
+// The mappings of this process, by the identity of the memory behind them. Never destroyed: threads may outlive main.
+struct Mappings {
+  std::mutex mutex;
+  std::map<std::pair<dev_t, ino_t>, std::weak_ptr<Segment>> of;
+};
+
+Mappings& mappings() {
+  static auto* instance = new Mappings;
+  return *instance;
+}
+
+tl::unexpected<Error> system_failure(const char* attempt, size_t bytes) {
+  return fail(fcclSystemError, fmt::format("{} of {} bytes of shared memory for the ranks of this host failed: {}; free memory, "
+                                           "raise the container's memory limit, or lower FCCL_SLOT_BYTES",
+                                           attempt, bytes, std::strerror(errno)));
+}
+
+}  // namespace
+
+void CallRecord::write(const Value& value) {
+  const Signature& s = value.signature;
+  const uint64_t packed = (static_cast<uint64_t>(static_cast<uint32_t>(s.root)) << 32) |
+                          (static_cast<uint64_t>(s.collective) << 16) | (static_cast<uint64_t>(s.dtype) << 8) |
+                          static_cast<uint64_t>(s.op);
+  words_[0].store(value.number, std::memory_order_relaxed);
+  words_[1].store(packed, std::memory_order_relaxed);
+  words_[2].store(s.count, std::memory_order_relaxed);
+  words_[3].store(value.scalar.bits, std::memory_order_relaxed);
+}
+
+CallRecord::Value CallRecord::read() const {
+  const uint64_t packed = words_[1].load(std::memory_order_relaxed);
+  Value value;
+  value.number = words_[0].load(std::memory_order_relaxed);
+  value.signature.root = static_cast<int32_t>(packed >> 32);
+  value.signature.collective = static_cast<fcclColl_t>((packed >> 16) & 0xff);
+  value.signature.dtype = static_cast<fcclDataType_t>((packed >> 8) & 0xff);
+  value.signature.op = static_cast<ReduceOp>(packed & 0xff);
+  value.signature.count = words_[2].load(std::memory_order_relaxed);
+  value.scalar.bits = words_[3].load(std::memory_order_relaxed);
+  return value;
+}
+
+size_t SegmentShape::pair_slot_bytes() const {
+  if (ranks < 2) return slot_bytes;
+  const size_t share = kPairSlotsPerRank / (2 * (static_cast<size_t>(ranks) - 1));
+  return std::clamp<size_t>(share / 64 * 64, 64, slot_bytes);
+}
+
+size_t SegmentShape::total_bytes() const { return Layout(*this).end; }
+
+Result<Descriptor> Segment::make(const SegmentShape& shape) {
+  const size_t bytes = shape.total_bytes();
+  Descriptor memory(memfd_create("fccl", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!memory) return system_failure("opening", bytes);
+  if (ftruncate(memory.get(), static_cast<off_t>(bytes)) != 0) return system_failure("sizing", bytes);
+  int reserved;
+  do reserved = fallocate(memory.get(), 0, 0, static_cast<off_t>(bytes));
+  while (reserved != 0 && errno == EINTR);
+  if (reserved != 0) return system_failure("reserving", bytes);
+  if (fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) return system_failure("sealing", bytes);
+  return memory;
+}
+
+Result<std::shared_ptr<Segment>> Segment::map(const Descriptor& memory, const SegmentShape& shape) {
+  const size_t bytes = shape.total_bytes();
+  struct stat identity{};
+  if (fstat(memory.get(), &identity) != 0) return system_failure("looking", bytes);
+  if (static_cast<size_t>(identity.st_size) != bytes)
+    return fail(fcclInternalError, fmt::format("the shared memory of this host has {} bytes, this rank expected {}",
+                                               identity.st_size, bytes));
+  const std::lock_guard lock(mappings().mutex);
+  std::weak_ptr<Segment>& known = mappings().of[{identity.st_dev, identity.st_ino}];
+  if (auto mapped = known.lock()) return mapped;
+  void* address = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
+  if (address == MAP_FAILED) return system_failure("mapping", bytes);
+  std::shared_ptr<Segment> mapped(new Segment(static_cast<std::byte*>(address), shape));
+  known = mapped;
+  std::erase_if(mappings().of, [](const auto& entry) { return entry.second.expired(); });
+  return mapped;
+}
+
+Segment::~Segment() { munmap(memory_, shape_.total_bytes()); }
+
+void Segment::initialise(uint32_t first_sequence) {
+  const Layout layout(shape_);
+  new (memory_) FailureBoard;
+  for (int rank = 0; rank < shape_.ranks; ++rank) {
+    auto* boards = new (memory_ + layout.boards + rank * sizeof(RankBoards)) RankBoards;
+    for (LaneBoard& board : boards->lanes)
+      for (Box& box : board.boxes) box.word.store(uint64_t{first_sequence - 1} << 32, std::memory_order_relaxed);
+  }
+}
+
+RankState& Segment::state(int rank) const {
+  return at<RankBoards>(Layout(shape_).boards + rank * sizeof(RankBoards))->state;
+}
+
+LaneBoard& Segment::board(int rank, LaneId lane) const {
+  return at<RankBoards>(Layout(shape_).boards + rank * sizeof(RankBoards))->lanes[lane];
+}
+
+std::byte* Segment::payload(int rank, LaneId lane, int parity) const {
+  return memory_ + Layout(shape_).payloads + ((rank * kLanes + lane) * 2 + parity) * shape_.mailbox_bytes;
+}
+
+std::byte* Segment::gather_slot(int rank, LaneId lane, int parity) const {
+  return memory_ + Layout(shape_).gather_slots + ((rank * kLanes + lane) * 2 + parity) * shape_.slot_bytes;
+}
+
+std::byte* Segment::pair_slot(int source, int destination, int parity) const {
+  const int ranks = shape_.ranks;
+  const int distance = (destination - source - 1 + ranks) % ranks;  // 0 .. ranks - 2
+  return memory_ + Layout(shape_).pair_slots +
+         ((static_cast<size_t>(source) * (ranks - 1) + distance) * 2 + parity) * shape_.pair_slot_bytes();
+}
+
+}  // namespace fccl

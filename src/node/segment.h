@@ -1,0 +1,118 @@
+// The segment: the memory that the ranks of one host share, and how it is laid out.
+//
+//   header | per rank: state, one board per lane | per rank and lane: 2 mailbox payloads, 2 gather slots | pair slots of the
+//   reduce lane: for each ordered pair (source, destination) 2 slots
+//
+// Whoever writes a line owns it: a rank writes its own state, boards, payloads and slots, and reads everybody's.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "base/call.h"
+#include "base/result.h"
+#include "system/counter.h"
+#include "system/descriptor.h"
+
+namespace fccl {
+
+// A communicator has two collective lanes, each with its own sequence, boxes and slots, so that a gather and a reduction of one
+// communicator run at the same time. The collective decides the lane.
+enum LaneId : int { kGatherLane = 0, kReduceLane = 1, kLanes = 2 };
+
+inline LaneId lane_of(fcclColl_t collective) { return is_reduction(collective) ? kReduceLane : kGatherLane; }
+
+// The call in full, for messages and for the factors of a pre-multiplied sum. Relaxed atomics, because a rank that waits may look
+// at a record while its owner is already writing the next one.
+class CallRecord {
+ public:
+  struct Value {
+    uint64_t number = 0;
+    Signature signature;
+    Scalar scalar;
+  };
+  void write(const Value& value);
+  Value read() const;
+
+ private:
+  std::array<std::atomic<uint64_t>, 4> words_{};
+};
+
+// Where a rank announces a call: the word that peers wait for, a small payload in the same line, the call in full behind it.
+// word = sequence of the lane (32 bits) | hash of the call.
+struct alignas(64) Box {
+  std::atomic<uint64_t> word{0};
+  std::array<std::byte, 56> line{};
+  alignas(64) CallRecord record;
+};
+
+// What one rank publishes on one lane. Boxes alternate; counters count slices and never go back.
+struct LaneBoard {
+  std::array<Box, 2> boxes;
+  Counter published;          // slices this rank has put into its slots
+  Counter drained;            // slices this rank has taken out of its peers' slots
+  Counter results_published;  // the same two for the second half of an AllReduce or Reduce
+  Counter results_drained;
+};
+
+struct alignas(64) RankState {
+  std::atomic<uint32_t> left{0};  // 1 once the rank has finalized or destroyed its communicator
+};
+
+// The first failure of the communicator, written by the rank that found it.
+struct alignas(64) FailureBoard {
+  enum : uint32_t { kNone, kBeingWritten, kWritten };
+  std::atomic<uint32_t> state{kNone};
+  int32_t code = 0;
+  std::array<char, 1016> text{};
+};
+
+// What the layout depends on; equal on all ranks.
+struct SegmentShape {
+  int ranks = 1;
+  size_t mailbox_bytes = 0;  // one payload
+  size_t slot_bytes = 0;     // one gather slot; a multiple of 64
+
+  // One pair slot: as large as a gather slot, but two per peer of a rank stay under 4 MiB.
+  size_t pair_slot_bytes() const;
+  size_t total_bytes() const;
+};
+
+// One mapping of a segment, shared by the ranks of this process that belong to the communicator. Immutable but for the memory
+// behind it; any thread may call. After a peer's death the memory stays valid.
+class Segment {
+ public:
+  // Reserves the memory, so that running out of it is an error here and not a signal later. Error: fcclSystemError.
+  static Result<Descriptor> make(const SegmentShape& shape);
+  // Maps it, once per process. Error: fcclSystemError.
+  static Result<std::shared_ptr<Segment>> map(const Descriptor& memory, const SegmentShape& shape);
+  // Sets the words that a new communicator starts from. By the maker, before it hands the memory out.
+  void initialise(uint32_t first_sequence);
+
+  ~Segment();
+  Segment(const Segment&) = delete;
+  Segment& operator=(const Segment&) = delete;
+
+  const SegmentShape& shape() const { return shape_; }
+  FailureBoard& failure() const { return *at<FailureBoard>(0); }
+  RankState& state(int rank) const;
+  LaneBoard& board(int rank, LaneId lane) const;
+  std::byte* payload(int rank, LaneId lane, int parity) const;
+  std::byte* gather_slot(int rank, LaneId lane, int parity) const;
+  std::byte* pair_slot(int source, int destination, int parity) const;
+
+ private:
+  Segment(std::byte* memory, const SegmentShape& shape) : memory_(memory), shape_(shape) {}
+  template <class T>
+  T* at(size_t offset) const {
+    return std::launder(reinterpret_cast<T*>(memory_ + offset));
+  }
+
+  std::byte* memory_;
+  SegmentShape shape_;
+};
+
+}  // namespace fccl

@@ -1,0 +1,14 @@
+// Which address of this host a listener should take.
+#pragma once
+
+#include <string>
+
+#include "system/socket.h"
+
+namespace fccl {
+
+// The address, with port 0, of the named interface, or ("") of the first that is up: no loopback before loopback, no bridge of
+// containers before one, IPv4 before IPv6. The error lists what there is.
+Result<Address> choose_address(const std::string& interface_name);
+
+}  // namespace fccl

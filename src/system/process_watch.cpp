@@ -1,0 +1,59 @@
+// ProcessWatch: knows whether a process of this host is still alive.
+#include "system/process_watch.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <map>
+#include <mutex>
+
+#include "system/socket.h"
+
+namespace fccl {
+namespace {
+
+struct Registry {
+  std::mutex mutex;
+  std::map<int, std::weak_ptr<ProcessWatch>> watches;
+};
+
+// Never destroyed: threads may still look while the process ends.
+Registry& registry() {
+  static auto* const instance = new Registry;
+  return *instance;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<ProcessWatch>> ProcessWatch::of(int pid) {
+  if (pid == ::getpid()) return std::shared_ptr<ProcessWatch>(new ProcessWatch(Descriptor{}));
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  std::erase_if(all.watches, [](const auto& entry) { return entry.second.expired(); });
+  // A watch of the dead stays with its holders; the pid may name another process by now.
+  if (auto known = all.watches[pid].lock(); known && known->alive()) return known;
+  // A pidfd is closed on exec from birth.
+  Descriptor pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!pidfd) {
+    const int error = errno;
+    all.watches.erase(pid);
+    if (error == ESRCH) return fail(fcclRemoteError, fmt::format("process {} has ended", pid));
+    return fail(fcclSystemError,
+                fmt::format("cannot watch process {} by pidfd_open (Linux 5.3 or later, not blocked by seccomp): {}", pid,
+                            error_text(error)));
+  }
+  std::shared_ptr<ProcessWatch> watch(new ProcessWatch(std::move(pidfd)));
+  all.watches[pid] = watch;
+  return watch;
+}
+
+bool ProcessWatch::alive() const {
+  if (!pidfd_) return true;
+  pollfd ended{pidfd_.get(), POLLIN, 0};
+  return ::poll(&ended, 1, 0) <= 0;
+}
+
+}  // namespace fccl

@@ -1,0 +1,222 @@
+// Sockets: TCP and abstract unix addresses, never blocking, closed on exec, never raising SIGPIPE.
+#include "system/socket.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <system_error>
+
+namespace fccl {
+namespace {
+
+constexpr int socket_flags = SOCK_NONBLOCK | SOCK_CLOEXEC;
+
+struct SystemAddress {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof(sockaddr_storage);
+
+  sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
+};
+
+SystemAddress to_system(const Address& address) {
+  SystemAddress system;
+  if (address.v6) {
+    sockaddr_in6 in6{};
+    in6.sin6_family = AF_INET6;
+    in6.sin6_port = htons(address.port);
+    std::memcpy(&in6.sin6_addr, address.bytes.data(), 16);
+    std::memcpy(&system.storage, &in6, sizeof(in6));
+    system.size = sizeof(in6);
+  } else {
+    sockaddr_in in{};
+    in.sin_family = AF_INET;
+    in.sin_port = htons(address.port);
+    std::memcpy(&in.sin_addr, address.bytes.data(), 4);
+    std::memcpy(&system.storage, &in, sizeof(in));
+    system.size = sizeof(in);
+  }
+  return system;
+}
+
+// Abstract: a zero byte, the name, no terminator. An empty name lets the kernel choose one on bind.
+SystemAddress to_system(std::string_view local_name) {
+  SystemAddress system;
+  sockaddr_un un{};
+  un.sun_family = AF_UNIX;
+  system.size = sizeof(sa_family_t);
+  if (!local_name.empty()) {
+    local_name = local_name.substr(0, sizeof(un.sun_path) - 1);
+    std::memcpy(un.sun_path + 1, local_name.data(), local_name.size());
+    system.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + local_name.size());
+  }
+  std::memcpy(&system.storage, &un, sizeof(un));
+  return system;
+}
+
+void send_at_once(int socket) {
+  const int on = 1;
+  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
+// connect(2) goes on in the background where it cannot finish at once, also after EINTR.
+int await_connected(int socket, Deadline deadline) {
+  pollfd waiting{socket, POLLOUT, 0};
+  if (poll_until({&waiting, 1}, deadline) == 0) return ETIMEDOUT;
+  int error = 0;
+  socklen_t size = sizeof(error);
+  if (::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) != 0) return errno;
+  return error;
+}
+
+Result<Descriptor> listen_on(int family, SystemAddress where, int backlog, const std::string& text) {
+  Descriptor socket(::socket(family, SOCK_STREAM | socket_flags, 0));
+  if (!socket) return fail(fcclSystemError, fmt::format("cannot make a socket to listen on {}: {}", text, error_text(errno)));
+  // Accepted sockets inherit it.
+  if (family != AF_UNIX) send_at_once(socket.get());
+  if (::bind(socket.get(), where.get(), where.size) != 0 || ::listen(socket.get(), backlog) != 0)
+    return fail(fcclSystemError, fmt::format("cannot listen on {}: {}", text, error_text(errno)));
+  return socket;
+}
+
+}  // namespace
+
+std::string to_text(const Address& address) {
+  char text[INET6_ADDRSTRLEN] = "?";
+  ::inet_ntop(address.v6 ? AF_INET6 : AF_INET, address.bytes.data(), text, sizeof(text));
+  return address.v6 ? fmt::format("[{}]:{}", text, address.port) : fmt::format("{}:{}", text, address.port);
+}
+
+Result<Descriptor> listen_tcp(const Address& address) {
+  return listen_on(address.v6 ? AF_INET6 : AF_INET, to_system(address), SOMAXCONN, to_text(address));
+}
+
+Result<Address> address_of(int socket) {
+  SystemAddress system;
+  if (::getsockname(socket, system.get(), &system.size) != 0)
+    return fail(fcclSystemError, fmt::format("cannot read the address of a socket: {}", error_text(errno)));
+  Address address;
+  address.v6 = system.storage.ss_family == AF_INET6;
+  if (address.v6) {
+    sockaddr_in6 in6{};
+    std::memcpy(&in6, &system.storage, sizeof(in6));
+    std::memcpy(address.bytes.data(), &in6.sin6_addr, 16);
+    address.port = ntohs(in6.sin6_port);
+  } else {
+    sockaddr_in in{};
+    std::memcpy(&in, &system.storage, sizeof(in));
+    std::memcpy(address.bytes.data(), &in.sin_addr, 4);
+    address.port = ntohs(in.sin_port);
+  }
+  return address;
+}
+
+Connection connect_tcp(const Address& address, Deadline deadline) {
+  Descriptor socket(::socket(address.v6 ? AF_INET6 : AF_INET, SOCK_STREAM | socket_flags, 0));
+  if (!socket) return {{}, errno};
+  send_at_once(socket.get());
+  SystemAddress system = to_system(address);
+  if (::connect(socket.get(), system.get(), system.size) != 0) {
+    if (errno != EINPROGRESS && errno != EINTR) return {{}, errno};
+    if (const int error = await_connected(socket.get(), deadline); error != 0) return {{}, error};
+  }
+  return {std::move(socket), 0};
+}
+
+Result<Descriptor> listen_local(int backlog) {
+  return listen_on(AF_UNIX, to_system(std::string_view{}), backlog, "an abstract unix address");
+}
+
+Result<std::string> local_name(int socket) {
+  SystemAddress system;
+  if (::getsockname(socket, system.get(), &system.size) != 0)
+    return fail(fcclSystemError, fmt::format("cannot read the name of a unix socket: {}", error_text(errno)));
+  const size_t begin = offsetof(sockaddr_un, sun_path) + 1;
+  if (system.size <= begin) return fail(fcclSystemError, "a unix socket that should listen has no name");
+  return std::string(reinterpret_cast<const char*>(&system.storage) + begin, system.size - begin);
+}
+
+Connection connect_local(std::string_view name) {
+  Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | socket_flags, 0));
+  if (!socket) return {{}, errno};
+  SystemAddress system = to_system(name);
+  if (::connect(socket.get(), system.get(), system.size) != 0) return {{}, errno};
+  return {std::move(socket), 0};
+}
+
+Connection accept_one(int listener) {
+  while (true) {
+    Descriptor socket(::accept4(listener, nullptr, nullptr, socket_flags));
+    if (socket) return {std::move(socket), 0};
+    // The first two concern one connection, not the listener.
+    if (errno != ECONNABORTED && errno != EPROTO && errno != EINTR) return {{}, errno};
+  }
+}
+
+Transfer read_some(int socket, std::span<char> into, Descriptor& passed) {
+  iovec part{into.data(), into.size()};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  ssize_t got;
+  do got = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  while (got < 0 && errno == EINTR);
+  if (got < 0) return {0, errno, false};
+  for (cmsghdr* entry = CMSG_FIRSTHDR(&message); entry != nullptr; entry = CMSG_NXTHDR(&message, entry)) {
+    if (entry->cmsg_level != SOL_SOCKET || entry->cmsg_type != SCM_RIGHTS) continue;
+    int number = -1;
+    std::memcpy(&number, CMSG_DATA(entry), sizeof(number));
+    passed = Descriptor(number);
+  }
+  return {static_cast<size_t>(got), 0, got == 0};
+}
+
+Transfer write_some(int socket, std::string_view from, int pass) {
+  iovec part{const_cast<char*>(from.data()), from.size()};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (pass >= 0) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    cmsghdr* entry = CMSG_FIRSTHDR(&message);
+    entry->cmsg_level = SOL_SOCKET;
+    entry->cmsg_type = SCM_RIGHTS;
+    entry->cmsg_len = CMSG_LEN(sizeof(pass));
+    std::memcpy(CMSG_DATA(entry), &pass, sizeof(pass));
+  }
+  ssize_t put;
+  do put = ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  while (put < 0 && errno == EINTR);
+  if (put < 0) return {0, errno, false};
+  return {static_cast<size_t>(put), 0, false};
+}
+
+void shut(int socket) { ::shutdown(socket, SHUT_RDWR); }
+
+int poll_until(std::span<pollfd> set, Deadline deadline) {
+  while (true) {
+    const int ready = ::poll(set.data(), set.size(), deadline.remaining_ms());
+    if (ready >= 0) return ready;
+    if (errno == EINTR && !deadline.passed()) continue;
+    for (pollfd& entry : set) entry.revents = 0;
+    if (errno == EINTR) return 0;
+    // ENOMEM: the kernel is short of memory for a moment.
+    ::poll(nullptr, 0, 1);
+    if (deadline.passed()) return 0;
+  }
+}
+
+std::string error_text(int error) { return std::generic_category().message(error); }
+
+}  // namespace fccl

@@ -1,0 +1,73 @@
+// Sockets: TCP and abstract unix addresses, never blocking, closed on exec, never raising SIGPIPE.
+#pragma once
+
+#include <poll.h>
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "system/clock.h"
+#include "system/descriptor.h"
+
+namespace fccl {
+
+// Where a TCP socket is.
+struct Address {
+  bool v6 = false;
+  std::array<uint8_t, 16> bytes{};  // the first four where it is IPv4; network order
+  uint16_t port = 0;                // host order; 0 asks the system to choose
+
+  bool operator==(const Address&) const = default;
+};
+
+// "10.0.0.1:4242", "[fd00::1]:4242".
+std::string to_text(const Address& address);
+
+Result<Descriptor> listen_tcp(const Address& address);
+// Where a listener that asked for port 0 is.
+Result<Address> address_of(int socket);
+
+// An attempt to connect or accept: a socket, or the errno that says why there is none.
+struct Connection {
+  Descriptor socket;
+  int error = 0;
+};
+
+Connection connect_tcp(const Address& address, Deadline deadline);
+
+// A listener in the abstract unix namespace under a name that the kernel chooses: nothing in the file system, gone with the
+// process, visible in this network namespace only.
+Result<Descriptor> listen_local(int backlog);
+Result<std::string> local_name(int socket);
+// Never waits: ECONNREFUSED if nobody has the name, EAGAIN if its backlog is full.
+Connection connect_local(std::string_view name);
+
+// EAGAIN if nobody waits.
+Connection accept_one(int listener);
+
+// What one read or write moved. Neither waits; `error` is EAGAIN if nothing could be moved now.
+struct Transfer {
+  size_t bytes = 0;
+  int error = 0;
+  bool closed = false;  // the peer will send no more
+};
+
+// A descriptor that came along replaces `passed`.
+Transfer read_some(int socket, std::span<char> into, Descriptor& passed);
+// `pass` >= 0 travels with the first byte (unix sockets only).
+Transfer write_some(int socket, std::string_view from, int pass = -1);
+
+// Ends the connection for every holder of the socket, so that a copy in a forked child does not keep it open.
+void shut(int socket);
+
+// poll(2) until something is ready or the deadline is reached; the number of ready entries.
+int poll_until(std::span<pollfd> set, Deadline deadline);
+
+// "Connection refused".
+std::string error_text(int error);
+
+}  // namespace fccl

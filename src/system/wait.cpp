@@ -1,0 +1,67 @@
+// The wait of a blocking call.
+#include "system/wait.h"
+
+#include <sched.h>
+
+#include <chrono>
+#include <thread>
+
+#include "system/clock.h"
+
+namespace fccl {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+constexpr int kPauses = 1 << 14;       // about half a millisecond
+constexpr int kPausesCrowded = 1 << 6;  // the price of one context switch
+constexpr milliseconds kLookEvery{1};
+constexpr milliseconds kYieldFor{20};
+constexpr microseconds kSleep{100};
+
+inline void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+bool spin(const Awaited& awaited, int pauses) {
+  for (int i = 0; i < pauses; ++i) {
+    if (awaited.reached()) return true;
+    pause();
+  }
+  return false;
+}
+
+Result<void> wait_long(const Awaited& awaited, const SlowPath& slow) {
+  const Clock::time_point begin = Clock::now();
+  Clock::time_point next_look = begin;
+  while (!awaited.reached()) {
+    const Clock::time_point now = Clock::now();
+    if (now >= next_look) {
+      FCCL_TRY(slow.look(slow.context, awaited));
+      next_look = now + kLookEvery;
+    }
+    if (now - begin < kYieldFor)
+      sched_yield();
+    else
+      std::this_thread::sleep_for(kSleep);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Outcome> run_to_end(Phase& phase, const SlowPath& slow, bool crowded) {
+  const int pauses = crowded ? kPausesCrowded : kPauses;
+  while (!phase.resume()) {
+    const Awaited awaited = phase.awaited();
+    if (!spin(awaited, pauses)) FCCL_TRY(wait_long(awaited, slow));
+  }
+  return phase.outcome();
+}
+
+}  // namespace fccl
