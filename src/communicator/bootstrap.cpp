@@ -1,0 +1,195 @@
+// Bootstrap: how the ranks of a communicator find each other, from a unique id to a roster and one shared descriptor.
+#include "communicator/bootstrap.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <system_error>
+#include <thread>
+
+#include "communicator/channel.h"
+#include "communicator/messages.h"
+#include "communicator/rendezvous.h"
+#include "system/host_identity.h"
+#include "system/network_interface.h"
+#include "system/socket.h"
+
+namespace fccl {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto retry_pause = 20ms;
+
+// Detached and owning all it uses, so that neither exit nor fork meets anything of it. It takes no signal that is meant for the
+// application.
+Result<void> serve_in_background(std::unique_ptr<Rendezvous> rendezvous) {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  Result<void> started;
+  try {
+    std::thread thread([served = std::move(rendezvous)] { served->serve(); });
+    pthread_setname_np(thread.native_handle(), "fccl-bootstrap");
+    thread.detach();
+  } catch (const std::system_error& error) {
+    started = fail(fcclSystemError, fmt::format("cannot start the thread that serves a unique id: {}", error.what()));
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return started;
+}
+
+// One rank on its way into a communicator.
+class Joiner {
+ public:
+  Joiner(const JoinRequest& request, Deadline deadline) : request_(request), deadline_(deadline) {}
+
+  Result<Joined> join();
+
+ private:
+  Result<Hello> make_hello(int listener) const;
+  Result<Channel> reach_root() const;
+  Result<std::vector<Member>> await_roster(Channel& channel);
+  std::string name() const { return fmt::format("rank {}", request_.rank); }
+  std::string root() const { return fmt::format("the root at {}", to_text(request_.id.root)); }
+  tl::unexpected<Error> timed_out(const std::string& observed) const;
+
+  const JoinRequest& request_;
+  Deadline deadline_;
+  Clock::time_point begin_ = Clock::now();
+  Progress progress_;
+};
+
+Result<Joined> Joiner::join() {
+  // Before anybody can learn its name, so that whoever connects finds it there or finds this rank dead.
+  Result<Descriptor> listener = listen_local(std::clamp(request_.nranks, 1, 4096));
+  if (!listener) return fail(std::move(listener).error());
+  Result<Hello> hello = make_hello(listener->get());
+  if (!hello) return fail(std::move(hello).error());
+  Result<Channel> channel = reach_root();
+  if (!channel) return fail(std::move(channel).error());
+  channel->say(encode(*hello));
+  Result<std::vector<Member>> members = await_roster(*channel);
+  if (!members) return fail(std::move(members).error());
+  return Joined{std::move(*members), std::move(*listener), request_.id, request_.rank};
+}
+
+Result<Hello> Joiner::make_hello(int listener) const {
+  Hello hello{
+      {request_.rank, ::getpid(), host_identity(request_.host_override), host_name(), {}}, request_.nranks, request_.agreement};
+  if (hello.agreement.size() > agreement_limit)
+    return fail(fcclInternalError,
+                fmt::format("the settings to compare take {} bytes, more than {}", hello.agreement.size(), agreement_limit));
+  if (hello.member.host.size() > text_limit)
+    return fail(fcclInvalidUsage, fmt::format("the identity of this host takes {} bytes, more than {}; shorten FCCL_HOST_ID",
+                                              hello.member.host.size(), text_limit));
+  Result<std::string> name = local_name(listener);
+  if (!name) return fail(std::move(name).error());
+  hello.member.listener = std::move(*name);
+  return hello;
+}
+
+tl::unexpected<Error> Joiner::timed_out(const std::string& observed) const {
+  const auto waited = std::chrono::duration<double>(Clock::now() - begin_).count();
+  return fail(fcclTimeout,
+              fmt::format("{} waited {:.1f} s for all {} ranks of its communicator: {}. Was every rank started, with "
+                          "this unique id? FCCL_INIT_TIMEOUT decides how long to wait",
+                          name(), waited, request_.nranks, observed));
+}
+
+// The listener is older than the id, so a refused connection is final. One that is closed within the handshake is not: in a
+// flood of strangers the root turns out the oldest.
+Result<Channel> Joiner::reach_root() const {
+  while (true) {
+    Connection connection = connect_tcp(request_.id.root, deadline_);
+    std::string observed = fmt::format("{} cannot be reached: {}", root(), error_text(connection.error));
+    if (connection.error == ECONNREFUSED)
+      return fail(fcclRemoteError,
+                  fmt::format("{} cannot join: nobody listens at {}. The process that called fcclGetUniqueId has "
+                              "ended, or the id has made its communicator already (each needs an id of its own)",
+                              name(), to_text(request_.id.root)));
+    if (connection.socket) {
+      Channel channel(std::move(connection.socket), Conversation(Role::connects, request_.id.key, {request_.rank}));
+      Result<void> opened = channel.await_open(deadline_);
+      if (opened && channel.peer().rank != root_rank)
+        return fail(fcclInvalidUsage,
+                    fmt::format("{} cannot join: at {} listens a rank, not the root", name(), to_text(request_.id.root)));
+      if (opened && channel.peer().version != own_version)
+        return fail(fcclInvalidUsage, version_difference({request_.rank}, channel.peer()));
+      if (opened) return channel;
+      if (opened.error().code == fcclInvalidUsage)
+        return fail(fcclInvalidUsage,
+                    fmt::format("{} cannot join at {}: {}", name(), to_text(request_.id.root), opened.error().message));
+      observed = fmt::format("{} took the connection, then: {}", root(), opened.error().message);
+    }
+    if (Deadline::after(retry_pause).at >= deadline_.at) return timed_out(observed);
+    std::this_thread::sleep_for(retry_pause);
+  }
+}
+
+Result<std::vector<Member>> Joiner::await_roster(Channel& channel) {
+  std::vector<Member> members;
+  // No communicator is empty: a number of ranks below one is for the root to refuse.
+  while (std::cmp_less(members.size(), std::max(request_.nranks, 1))) {
+    Result<std::string> bytes = channel.await_message(deadline_);
+    if (!bytes && bytes.error().code == fcclTimeout) {
+      channel.say(encode(GivingUp{}));
+      // Only a courtesy to the others.
+      (void)channel.await_sent(Deadline::after(0ms));
+      return timed_out(progress_.joined == 0
+                           ? root() + " has not said who is missing"
+                           : fmt::format("{} of {} joined, missing: {}", progress_.joined, request_.nranks, progress_.missing));
+    }
+    if (!bytes)
+      return fail(fcclRemoteError,
+                  fmt::format("{} joined, but {} did not stay until all {} ranks had: {}. The process that called "
+                              "fcclGetUniqueId must live until then",
+                              name(), root(), request_.nranks, bytes.error().message));
+    std::optional<Message> message = decode(*bytes);
+    if (message && std::holds_alternative<Refusal>(*message)) {
+      const Error& error = std::get<Refusal>(*message).error;
+      return fail(error.code, fmt::format("{} cannot join: {}", name(), error.message));
+    }
+    if (message && std::holds_alternative<Progress>(*message)) {
+      progress_ = std::get<Progress>(std::move(*message));
+    } else if (message && std::holds_alternative<Member>(*message) &&
+               std::cmp_equal(std::get<Member>(*message).rank, members.size())) {
+      members.push_back(std::get<Member>(std::move(*message)));
+    } else {
+      return fail(fcclInternalError, fmt::format("{} sent {} a message that makes no sense", root(), name()));
+    }
+  }
+  return members;
+}
+
+}  // namespace
+
+std::string describe(const Member& member) {
+  return fmt::format("rank {} (pid {} on {})", member.rank, member.pid, member.host_name);
+}
+
+Result<UniqueId> open_bootstrap(const std::string& interface_name) {
+  Result<Address> address = choose_address(interface_name);
+  if (!address) return fail(std::move(address).error());
+  Result<Descriptor> listener = listen_tcp(*address);
+  if (!listener) return fail(std::move(listener).error());
+  Result<Address> bound = address_of(listener->get());
+  if (!bound) return fail(std::move(bound).error());
+  UniqueId id{*bound, 0, {}};
+  std::array<unsigned char, sizeof(id.generation)> generation{};
+  fill_random(generation);
+  for (const unsigned char byte : generation) id.generation = id.generation << 8 | byte;
+  fill_random(id.key);
+  FCCL_TRY(serve_in_background(std::make_unique<Rendezvous>(std::move(*listener), id)));
+  return id;
+}
+
+Result<Joined> join(const JoinRequest& request, Deadline deadline) { return Joiner(request, deadline).join(); }
+
+}  // namespace fccl

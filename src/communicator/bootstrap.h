@@ -1,0 +1,59 @@
+// Bootstrap: how the ranks of a communicator find each other, from a unique id to a roster and one shared descriptor.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "communicator/unique_id.h"
+#include "system/clock.h"
+#include "system/descriptor.h"
+
+namespace fccl {
+
+// One rank as every rank knows it.
+struct Member {
+  int rank = 0;
+  int pid = 0;
+  std::string host;       // host_identity(): equal on ranks that share memory
+  std::string host_name;  // for messages
+  std::string listener;   // name of its abstract unix listener
+
+  bool operator==(const Member&) const = default;
+};
+
+// "rank 3 (pid 4711 on node-a)".
+std::string describe(const Member& member);
+
+struct JoinRequest {
+  UniqueId id;
+  int rank = 0;
+  int nranks = 0;
+  std::string agreement;      // lines "name=value" that must be equal on all ranks; at most 2 KiB
+  std::string host_override;  // FCCL_HOST_ID; "" = none
+};
+
+// What a rank holds once all have joined. Owned by the rank's communicator; one thread at a time.
+struct Joined {
+  std::vector<Member> members;  // by rank
+  Descriptor listener;          // this rank's abstract unix listener
+  UniqueId id;
+  int rank = 0;
+};
+
+// Opens the listener of a new communicator on the named interface ("" = choose) and serves it from a thread of this process
+// until every rank has the roster. An id that no rank uses keeps its thread and port for the life of the process; one whose
+// ranks could not agree keeps them for a minute, to tell the late ones why. A forked child is not disturbed and does not serve.
+Result<UniqueId> open_bootstrap(const std::string& interface_name);
+
+// Joins; returns when all ranks have. A rank that is there twice or out of range, numbers of ranks, agreements or versions that
+// differ, and a rank that leaves before the last has come are errors on every rank, and the id is spent. Any thread; the ranks
+// of one process may join at the same time.
+Result<Joined> join(const JoinRequest& request, Deadline deadline);
+
+// Gives `fd` to each of `ranks`, which call `receive` with this rank as leader. All are ranks of this host. Strangers who
+// connect meanwhile are served a closed door. The same ranks must meet between two hand-outs of one Joined.
+Result<void> hand_out(const Joined& joined, int fd, const std::vector<int>& ranks, Deadline deadline);
+Result<Descriptor> receive(const Joined& joined, int leader, Deadline deadline);
+
+}  // namespace fccl

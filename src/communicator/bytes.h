@@ -1,0 +1,65 @@
+// Writer and Reader: values as bytes for the network, little-endian; the reader believes nothing.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace fccl {
+
+// Appends values to a string.
+class Writer {
+ public:
+  template <std::integral T>
+  void number(T value) {
+    auto rest = static_cast<std::make_unsigned_t<T>>(value);
+    for (size_t i = 0; i < sizeof(T); ++i) bytes_.push_back(static_cast<char>((uint64_t{rest} >> (8 * i)) & 0xff));
+  }
+  void raw(std::string_view bytes) { bytes_.append(bytes); }
+  // At most 65535 bytes; the rest is cut.
+  void text(std::string_view text) {
+    text = text.substr(0, 0xffff);
+    number(static_cast<uint16_t>(text.size()));
+    raw(text);
+  }
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  std::string bytes_;
+};
+
+// Takes values off the front of bytes that it does not own. Whatever does not fit makes it bad for good, and every value after
+// that is zero or empty: read all, then ask `complete`.
+class Reader {
+ public:
+  explicit Reader(std::string_view bytes) : rest_(bytes) {}
+
+  template <std::integral T>
+  T number() {
+    const std::string_view taken = raw(sizeof(T));
+    uint64_t value = 0;
+    for (size_t i = 0; i < taken.size(); ++i) value |= uint64_t{static_cast<unsigned char>(taken[i])} << (8 * i);
+    return static_cast<T>(value);
+  }
+  std::string_view raw(size_t size) {
+    if (size > rest_.size()) {
+      good_ = false;
+      rest_ = {};
+    }
+    const std::string_view taken = rest_.substr(0, good_ ? size : 0);
+    rest_.remove_prefix(taken.size());
+    return taken;
+  }
+  std::string text() { return std::string(raw(number<uint16_t>())); }
+
+  // Everything asked for was there, and nothing is left.
+  bool complete() const { return good_ && rest_.empty(); }
+
+ private:
+  std::string_view rest_;
+  bool good_ = true;
+};
+
+}  // namespace fccl

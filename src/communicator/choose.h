@@ -1,0 +1,15 @@
+// Which path a call takes. Only what is equal on all ranks decides.
+#pragma once
+
+#include "node/phases.h"
+
+namespace fccl {
+
+enum class Path { alone, mailbox, ring };
+
+Path choose(const Signature& signature, const SegmentShape& shape);
+
+// The phase that runs `task` on this path, its frame in the lane's memory.
+Phase start(Path path, Lane& lane, const Task& task);
+
+}  // namespace fccl

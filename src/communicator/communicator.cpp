@@ -1,0 +1,129 @@
+// The way of a collective: issue, path, end; and the end of a communicator.
+#include "communicator/communicator.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+
+#include <thread>
+
+#include "base/check.h"
+#include "communicator/worker.h"
+
+namespace fccl {
+namespace {
+
+// How often this process is a fork of one that used the library.
+std::atomic<unsigned> forks{0};
+
+unsigned count_forks() {
+  static const int registered = pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
+  check(registered == 0, "a fork handler can be registered");
+  return forks.load(std::memory_order_relaxed);
+}
+
+}  // namespace
+
+Communicator::Communicator(const CreateOptions& options, int rank, std::vector<Peer> peers, std::shared_ptr<Segment> segment)
+    : options_(options),
+      rank_(rank),
+      ranks_(static_cast<int>(peers.size())),
+      timeout_(options.settings.timeout),
+      crowded_(peers.size() > std::thread::hardware_concurrency()),
+      forks_(count_forks()),
+      control_(options.name, rank, std::move(peers), segment),
+      lanes_{LaneQueue(segment, kGatherLane, rank), LaneQueue(segment, kReduceLane, rank)} {}
+
+Communicator::~Communicator() {
+  if (forks_ != forks.load(std::memory_order_relaxed)) return;
+  wait_until_idle();
+  control_.leave();
+}
+
+Result<void> Communicator::run(const Call& call, Stream* stream) {
+  in_call_.store(true, std::memory_order_relaxed);
+  auto result = issue(call, stream, Counted::yes);
+  in_call_.store(false, std::memory_order_release);
+  return result;
+}
+
+Result<void> Communicator::issue(const Call& call, Stream* stream, Counted counted) {
+  FCCL_TRY(check_usable());
+  const Signature& signature = call.signature;
+  const Task task{call, number_++, is_reduction(signature.collective) ? reduce_kernel(signature.dtype, signature.op) : nullptr};
+  const Surroundings around{control_, counted == Counted::yes ? &statistics_ : nullptr, crowded_};
+  LaneQueue& lane = lanes_[lane_of(signature.collective)];
+  if (stream == nullptr && lane.is_idle()) return Operation(around, lane, task, timeout_).run();
+  auto operation = std::make_unique<Operation>(around, lane, task, timeout_);
+  if (stream != nullptr) {
+    stream->enqueue(std::move(operation));
+    return {};
+  }
+  if (!blocking_) blocking_ = std::make_unique<Stream>();
+  blocking_->enqueue(std::move(operation));
+  return blocking_->synchronize();
+}
+
+Result<void> Communicator::check_usable() const {
+  if (forks_ != forks.load(std::memory_order_relaxed)) [[unlikely]]
+    return fail(fcclInvalidUsage, "this process is a fork of the one that made the communicator: make a new one after fork()");
+  if (finalized_) [[unlikely]]
+    return fail(fcclInvalidUsage, "the communicator has been finalized: no call may follow but fcclCommDestroy");
+  if (control_.has_failed()) [[unlikely]]
+    if (auto failed = control_.failure()) return fail(std::move(*failed));
+  return {};
+}
+
+void Communicator::wait_until_idle() {
+  if (lanes_[kGatherLane].is_idle() && lanes_[kReduceLane].is_idle()) return;
+  Worker::of_process().wait_until([this] { return lanes_[kGatherLane].is_idle() && lanes_[kReduceLane].is_idle(); });
+}
+
+Result<void> Communicator::finalize() {
+  wait_until_idle();
+  finalized_ = true;
+  control_.leave();
+  if (auto failed = control_.failure()) return fail(std::move(*failed));
+  return {};
+}
+
+void Communicator::abort() {
+  (void)control_.raise({fcclAborted, fmt::format("rank {} aborted the communicator", rank_)});
+  while (in_call_.load(std::memory_order_acquire)) std::this_thread::yield();
+  wait_until_idle();
+}
+
+std::optional<Error> Communicator::async_error() {
+  control_.look_for_deaths();
+  return control_.failure();
+}
+
+Result<fcclRedOp_t> Communicator::create_operator(fcclDataType_t dtype, Scalar scalar) {
+  size_t index = 0;
+  while (index < factors_.size() && factors_[index]) ++index;
+  if (index == factors_.size()) factors_.emplace_back();
+  factors_[index] = Factor{dtype, scalar};
+  return static_cast<fcclRedOp_t>(fcclNumOps + index);
+}
+
+Result<void> Communicator::destroy_operator(fcclRedOp_t op) {
+  const size_t index = static_cast<size_t>(op) - fcclNumOps;
+  if (op < fcclNumOps || index >= factors_.size() || !factors_[index])
+    return fail(fcclInvalidArgument, fmt::format("{} is no operator that fcclRedOpCreatePreMulSum made for this communicator",
+                                                 static_cast<int>(op)));
+  factors_[index].reset();
+  return {};
+}
+
+Result<Scalar> Communicator::factor_of(fcclRedOp_t op, fcclDataType_t dtype) const {
+  const size_t index = static_cast<size_t>(op) - fcclNumOps;
+  if (op < fcclNumOps || index >= factors_.size() || !factors_[index])
+    return fail(fcclInvalidArgument, fmt::format("{} is neither an operator of fccl.h nor one made for this communicator by "
+                                                 "fcclRedOpCreatePreMulSum",
+                                                 static_cast<int>(op)));
+  if (factors_[index]->dtype != dtype)
+    return fail(fcclInvalidArgument, fmt::format("the operator was made for {}, the call is of {}", name_of(factors_[index]->dtype),
+                                                 name_of(dtype)));
+  return factors_[index]->scalar;
+}
+
+}  // namespace fccl

@@ -1,0 +1,87 @@
+// Communicator: one rank's end of a group of ranks, and the way of every collective through it.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "communicator/control.h"
+#include "communicator/operation.h"
+#include "communicator/statistics.h"
+#include "communicator/stream.h"
+#include "communicator/unique_id.h"
+#include "system/settings.h"
+
+namespace fccl {
+
+// How a communicator is to be made.
+struct CreateOptions {
+  Settings settings;
+  std::string name;
+};
+
+// Made by all ranks together (create, split). One thread at a time issues calls; abort, async_error and last_error are for any
+// thread. After a failure every call returns the first failure; leaving and destroying still work.
+class Communicator {
+ public:
+  static Result<std::unique_ptr<Communicator>> create(const UniqueId& id, int rank, int ranks, const CreateOptions& options);
+  // Collective: this rank's part of the group of its color, nullptr for a color below zero.
+  Result<std::unique_ptr<Communicator>> split(int color, int key, const CreateOptions& options);
+  // Waits for this rank's outstanding operations, and tells the peers that it has left.
+  ~Communicator();
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  // Runs a call whose arguments have been checked: on a stream, or here and now.
+  Result<void> run(const Call& call, Stream* stream);
+  // Waits until every issued operation is done; no call may follow.
+  Result<void> finalize();
+  // Fails every rank's outstanding operations, and returns when this rank's are out.
+  void abort();
+  // Looks for dead peers, too.
+  std::optional<Error> async_error();
+  const char* last_error() { return control_.failure_text(); }
+
+  Result<fcclRedOp_t> create_operator(fcclDataType_t dtype, Scalar scalar);
+  Result<void> destroy_operator(fcclRedOp_t op);
+  // The factor behind an operator handle made for `dtype`.
+  Result<Scalar> factor_of(fcclRedOp_t op, fcclDataType_t dtype) const;
+
+  int rank() const { return rank_; }
+  int ranks() const { return ranks_; }
+  void set_timeout(std::chrono::milliseconds timeout) { timeout_ = timeout; }
+  const CreateOptions& options() const { return options_; }
+  const Statistics& statistics() const { return statistics_; }
+
+ private:
+  struct Factor {
+    fcclDataType_t dtype;
+    Scalar scalar;
+  };
+  enum class Counted { yes, no };
+
+  Communicator(const CreateOptions& options, int rank, std::vector<Peer> peers, std::shared_ptr<Segment> segment);
+  Result<void> issue(const Call& call, Stream* stream, Counted counted);
+  Result<void> exchange(const void* mine, void* all, size_t bytes);
+  Result<void> check_usable() const;
+  void wait_until_idle();
+
+  CreateOptions options_;
+  int rank_;
+  int ranks_;
+  std::chrono::milliseconds timeout_;
+  bool crowded_;
+  unsigned forks_;  // of the process when this was made
+  bool finalized_ = false;
+  std::atomic<bool> in_call_{false};
+  uint64_t number_ = kFirstNumber;  // of the next call
+  Control control_;
+  std::array<LaneQueue, kLanes> lanes_;
+  Statistics statistics_;
+  std::vector<std::optional<Factor>> factors_;
+  std::unique_ptr<Stream> blocking_;  // takes blocking calls that find their lane at work
+};
+
+}  // namespace fccl

@@ -1,0 +1,83 @@
+// Control: what a communicator knows beside its data: who its ranks are, who is dead or has left, and its first failure.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "node/phases.h"
+#include "node/segment.h"
+#include "system/clock.h"
+#include "system/process_watch.h"
+#include "system/wait.h"
+
+namespace fccl {
+
+// A rank as messages name it.
+struct Peer {
+  int rank = 0;
+  int pid = 0;
+  std::string host_name;
+  std::shared_ptr<ProcessWatch> watch;
+
+  std::string describe() const;  // "rank 2 (pid 71 on box)"
+};
+
+// The first number of a communicator's calls. Near the wrap of its lower half, and of the sequence of a lane, so that every run
+// comes past it.
+inline constexpr uint64_t kFirstNumber = 0xfffffff0;
+
+// The call that waits, and since when; what the slow path needs to judge it.
+struct Wait {
+  const Task& task;
+  std::chrono::milliseconds timeout;
+  Clock::time_point began{};  // when the slow path first looked
+  bool reported = false;
+};
+
+// Owned by a communicator. Any thread may call. Failures are sticky: the first one found by any rank becomes every rank's.
+class Control {
+ public:
+  Control(std::string name, int rank, std::vector<Peer> peers, std::shared_ptr<Segment> segment)
+      : name_(std::move(name)), rank_(rank), peers_(std::move(peers)), segment_(std::move(segment)) {}
+
+  // The slow path of a wait of this rank: failures and aborts of others, death or departure of the awaited rank, a call of that
+  // rank on the other lane that should have been this one, the deadline, and after 5 s one line in the log.
+  Result<void> look(Wait& wait, const Awaited& awaited);
+
+  // Whether the communicator has failed: one load.
+  bool has_failed() const { return segment_->failure().state.load(std::memory_order_acquire) != FailureBoard::kNone; }
+  std::optional<Error> failure() const;
+  // Makes `error` the communicator's first failure unless it has one; returns the one that it has.
+  Error raise(Error error);
+  // The ranks' calls differ: raises the error that shows both.
+  Error raise_mismatch(const Task& mine, int other);
+  // Looks for peers that died without leaving, and raises their death.
+  void look_for_deaths();
+  void leave() { segment_->state(rank_).left.store(1, std::memory_order_release); }
+
+  // The text of failure() for fcclGetLastError: "" without one; lives as long as this.
+  const char* failure_text();
+  const std::string& name() const { return name_; }
+
+ private:
+  bool has_left(int rank) const { return segment_->state(rank).left.load(std::memory_order_acquire) != 0; }
+  CallRecord::Value last_call_of(int rank) const;
+  std::string describe_last_call_of(int rank) const;
+  std::string describe(const Task& task) const;
+  Result<void> look_for_departure(const Wait& wait, const Awaited& awaited);
+  Result<void> look_at_other_lane(const Wait& wait, int rank);
+
+  std::string name_;
+  int rank_;
+  std::vector<Peer> peers_;  // by rank, this one included
+  std::shared_ptr<Segment> segment_;
+  std::mutex mutex_;
+  std::optional<std::string> text_;
+};
+
+}  // namespace fccl

@@ -1,0 +1,103 @@
+// How a communicator comes to be: bootstrap, the segment from hand to hand, a first barrier; and split on top of it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "communicator/bootstrap.h"
+#include "communicator/communicator.h"
+
+namespace fccl {
+namespace {
+
+// For now all ranks share one host.
+Result<void> check_one_host(const std::vector<Member>& members) {
+  const Member& first = members.front();
+  const auto stranger = std::find_if(members.begin(), members.end(), [&](const Member& m) { return m.host != first.host; });
+  if (stranger == members.end()) return {};
+  return fail(fcclNotImplemented,
+              fmt::format("rank {} runs on {} [{}], rank {} on {} [{}]: ranks on more than one host are not implemented yet. If the "
+                          "two share memory (containers of one host), give both the same FCCL_HOST_ID",
+                          first.rank, first.host_name, first.host, stranger->rank, stranger->host_name, stranger->host));
+}
+
+Result<std::shared_ptr<Segment>> share_segment(const Joined& joined, const SegmentShape& shape, Deadline deadline) {
+  constexpr int kLeader = 0;
+  if (joined.rank != kLeader) {
+    auto memory = receive(joined, kLeader, deadline);
+    if (!memory) return fail(std::move(memory).error());
+    return Segment::map(*memory, shape);
+  }
+  auto memory = Segment::make(shape);
+  if (!memory) return fail(std::move(memory).error());
+  auto segment = Segment::map(*memory, shape);
+  if (!segment) return segment;
+  (*segment)->initialise(static_cast<uint32_t>(kFirstNumber));
+  std::vector<int> others(shape.ranks - 1);
+  std::iota(others.begin(), others.end(), 1);
+  FCCL_TRY(hand_out(joined, memory->get(), others, deadline));
+  return segment;
+}
+
+Result<std::vector<Peer>> peers_of(const std::vector<Member>& members) {
+  std::vector<Peer> peers;
+  for (const Member& member : members) {
+    auto watch = ProcessWatch::of(member.pid);
+    if (!watch) return fail(std::move(watch).error());
+    peers.push_back({member.rank, member.pid, member.host_name, std::move(*watch)});
+  }
+  return peers;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, int rank, int ranks, const CreateOptions& options) {
+  const Settings& settings = options.settings;
+  const Deadline deadline = Deadline::after(settings.init_timeout);
+  auto joined = join({id, rank, ranks, settings.agreement(), settings.host_id}, deadline);
+  if (!joined) return fail(std::move(joined).error());
+  FCCL_TRY(check_one_host(joined->members));
+  auto peers = peers_of(joined->members);
+  if (!peers) return fail(std::move(peers).error());
+  auto segment = share_segment(*joined, {ranks, settings.mailbox_bytes, settings.slot_bytes}, deadline);
+  if (!segment) return fail(std::move(segment).error());
+  std::unique_ptr<Communicator> made(new Communicator(options, rank, std::move(*peers), std::move(*segment)));
+  // Init is over when every rank has mapped the segment.
+  made->timeout_ = std::chrono::milliseconds(std::max(1, deadline.remaining_ms()));
+  FCCL_TRY(made->issue({{fcclCollBarrier}}, nullptr, Counted::no));
+  made->timeout_ = settings.timeout;
+  return made;
+}
+
+// Everybody learns everybody's bytes.
+Result<void> Communicator::exchange(const void* mine, void* all, size_t bytes) {
+  return issue({{fcclCollAllGather, fcclUint8, ReduceOp::sum, -1, bytes}, mine, all}, nullptr, Counted::no);
+}
+
+Result<std::unique_ptr<Communicator>> Communicator::split(int color, int key, const CreateOptions& options) {
+  struct Choice {
+    int color, key, rank;
+  };
+  const Choice mine{color, key, rank_};
+  std::vector<Choice> all(ranks_);
+  FCCL_TRY(exchange(&mine, all.data(), sizeof mine));
+  std::erase_if(all, [&](const Choice& other) { return other.color != color; });
+  std::sort(all.begin(), all.end(), [](const Choice& a, const Choice& b) { return std::tie(a.key, a.rank) < std::tie(b.key, b.rank); });
+
+  fcclUniqueId id{};
+  const bool is_root = color >= 0 && all.front().rank == rank_;
+  Result<UniqueId> opened = is_root ? open_bootstrap(options.settings.interface_name) : UniqueId{};
+  if (is_root && opened) id = to_c(*opened);
+  std::vector<fcclUniqueId> ids(ranks_);
+  FCCL_TRY(exchange(&id, ids.data(), sizeof id));
+  if (color < 0) return std::unique_ptr<Communicator>{};
+  if (!opened) return fail(std::move(opened).error());
+
+  auto root_id = from_c(ids[all.front().rank]);
+  if (!root_id)
+    return fail(fcclRemoteError, fmt::format("rank {} could not open the bootstrap of the group of color {}", all.front().rank, color));
+  const auto me = std::find_if(all.begin(), all.end(), [&](const Choice& other) { return other.rank == rank_; });
+  return create(*root_id, static_cast<int>(me - all.begin()), static_cast<int>(all.size()), options);
+}
+
+}  // namespace fccl

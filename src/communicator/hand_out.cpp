@@ -1,0 +1,157 @@
+// Handing a descriptor from the leader of a host to its other ranks.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <list>
+#include <map>
+#include <memory>
+#include <thread>
+
+#include "communicator/bootstrap.h"
+#include "communicator/lobby.h"
+#include "communicator/messages.h"
+#include "system/process_watch.h"
+#include "system/socket.h"
+
+namespace fccl {
+namespace {
+
+using namespace std::chrono_literals;
+
+// How often a rank that waits for another one looks whether that still lives.
+constexpr auto look_interval = 20ms;
+
+Deadline next_look(Deadline deadline) { return {std::min(deadline.at, Deadline::after(look_interval).at)}; }
+
+// One who waits for a member of the same host, and learns if it dies.
+struct Awaited {
+  Member member;
+  std::shared_ptr<ProcessWatch> watch;
+
+  Result<void> still_alive() const {
+    if (watch->alive()) return {};
+    return fail(fcclRemoteError, fmt::format("{} died before the communicator was ready", describe(member)));
+  }
+};
+
+Result<Awaited> await_member(const Member& member) {
+  Result<std::shared_ptr<ProcessWatch>> watch = ProcessWatch::of(member.pid);
+  if (watch) return Awaited{member, std::move(*watch)};
+  return fail(watch.error().code, fmt::format("{} cannot be waited for: {}", describe(member), watch.error().message));
+}
+
+// The leader's side: who still has to come, and who is being served.
+class HandOut {
+ public:
+  HandOut(const Joined& joined, int fd) : fd_(fd), lobby_(joined.listener.get(), joined.id.key, {joined.rank}) {}
+
+  Result<void> expect(const Member& member) {
+    Result<Awaited> awaited = await_member(member);
+    if (!awaited) return fail(std::move(awaited).error());
+    waiting_.emplace(member.rank, std::move(*awaited));
+    return {};
+  }
+
+  Result<void> serve(Deadline deadline) {
+    while (!waiting_.empty()) {
+      if (deadline.passed()) return fail(fcclTimeout, missing());
+      for (const auto& [rank, awaited] : waiting_) FCCL_TRY(awaited.still_alive());
+      turn(next_look(deadline));
+    }
+    return {};
+  }
+
+ private:
+  void turn(Deadline until) {
+    polled_.clear();
+    lobby_.watch(polled_);
+    const size_t in_lobby = polled_.size();
+    for (const Channel& channel : served_) polled_.push_back({channel.socket(), channel.events(), 0});
+    poll_until(polled_, {std::min(until.at, lobby_.patience().at)});
+    auto next = served_.begin();
+    for (const pollfd& entry : std::span(polled_).subspan(in_lobby)) {
+      const auto channel = next++;
+      if (entry.revents != 0) finish(channel);
+    }
+    for (Channel& channel : lobby_.admit(std::span(polled_).first(in_lobby))) {
+      if (!waiting_.contains(channel.peer().rank)) continue;
+      channel.say({}, fd_);
+      served_.push_back(std::move(channel));
+      finish(std::prev(served_.end()));
+    }
+  }
+
+  // A rank whose connection breaks is still awaited: it comes again, or it is found dead.
+  void finish(std::list<Channel>::iterator channel) {
+    const Result<void> pumped = channel->pump();
+    if (pumped && channel->pending() > 0) return;
+    if (pumped) waiting_.erase(channel->peer().rank);
+    served_.erase(channel);
+  }
+
+  std::string missing() const {
+    std::vector<int> ranks;
+    for (const auto& [rank, awaited] : waiting_) ranks.push_back(rank);
+    return fmt::format("{} of this host did not come for the shared segment before the deadline (FCCL_INIT_TIMEOUT)",
+                       list_ranks(ranks));
+  }
+
+  int fd_;
+  Lobby lobby_;
+  std::map<int, Awaited> waiting_;
+  std::list<Channel> served_;
+  std::vector<pollfd> polled_;
+};
+
+Result<void> still_waiting(const Awaited& leader, Deadline deadline) {
+  FCCL_TRY(leader.still_alive());
+  if (!deadline.passed()) return {};
+  return fail(fcclTimeout, fmt::format("{}, which leads this host, did not hand out the shared segment before the deadline "
+                                       "(FCCL_INIT_TIMEOUT)",
+                                       describe(leader.member)));
+}
+
+// One connection to the leader; nothing if it should be tried again.
+Result<Descriptor> receive_once(const Joined& joined, const Awaited& leader, Channel& channel, Deadline deadline) {
+  while (true) {
+    Result<std::string> message = channel.await_message(next_look(deadline));
+    if (message && channel.peer().rank == leader.member.rank) {
+      if (Descriptor descriptor = channel.take_descriptor()) return descriptor;
+    }
+    if (message || message.error().code == fcclInvalidUsage)
+      return fail(fcclInternalError, fmt::format("rank {} got no descriptor from {}: {}", joined.rank, describe(leader.member),
+                                                 message ? "its message had none" : message.error().message));
+    FCCL_TRY(still_waiting(leader, deadline));
+    if (message.error().code != fcclTimeout) return Descriptor{};
+  }
+}
+
+}  // namespace
+
+Result<void> hand_out(const Joined& joined, int fd, const std::vector<int>& ranks, Deadline deadline) {
+  HandOut handing(joined, fd);
+  for (const int rank : ranks) FCCL_TRY(handing.expect(joined.members[rank]));
+  return handing.serve(deadline);
+}
+
+Result<Descriptor> receive(const Joined& joined, int leader_rank, Deadline deadline) {
+  Result<Awaited> leader = await_member(joined.members[leader_rank]);
+  if (!leader) return fail(std::move(leader).error());
+  while (true) {
+    Connection connection = connect_local(leader->member.listener);
+    if (connection.error == ECONNREFUSED)
+      return fail(fcclRemoteError, fmt::format("{}, which leads this host, left before it handed out the shared segment",
+                                               describe(leader->member)));
+    if (connection.socket) {
+      Channel channel(std::move(connection.socket), Conversation(Role::connects, joined.id.key, {joined.rank}));
+      Result<Descriptor> received = receive_once(joined, *leader, channel, deadline);
+      if (!received || *received) return received;
+    } else {
+      FCCL_TRY(still_waiting(*leader, deadline));
+    }
+    std::this_thread::sleep_for(look_interval);
+  }
+}
+
+}  // namespace fccl

@@ -1,0 +1,68 @@
+// Lobby: lets in from a listener those who hold the key, and keeps strangers cheap.
+#include "communicator/lobby.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "system/socket.h"
+
+namespace fccl {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr size_t visitor_limit = 256;
+constexpr auto handshake_time = 5s;
+// Few enough that those who are already here get their turn in a flood.
+constexpr int accepts_per_turn = 64;
+constexpr auto rest_without_descriptors = 20ms;
+
+}  // namespace
+
+Lobby::Lobby(int listener, const Key& key, const Party& self) : listener_(listener), key_(key), self_(self) {}
+
+void Lobby::watch(std::vector<pollfd>& set) const {
+  set.push_back({listener_, static_cast<short>(rest_.passed() ? POLLIN : 0), 0});
+  for (const Visitor& visitor : visitors_) set.push_back({visitor.channel.socket(), visitor.channel.events(), 0});
+}
+
+Deadline Lobby::patience() const {
+  Deadline first = Deadline::after(1h);
+  if (!visitors_.empty()) first.at = std::min(first.at, visitors_.front().deadline.at);
+  if (!rest_.passed()) first.at = std::min(first.at, rest_.at);
+  return first;
+}
+
+std::list<Channel> Lobby::admit(std::span<const pollfd> polled) {
+  std::list<Channel> admitted;
+  auto visitor = visitors_.begin();
+  for (const pollfd& entry : polled.subspan(1)) {
+    const bool good = entry.revents == 0 || visitor->channel.pump();
+    if (good && visitor->channel.open()) admitted.push_back(std::move(visitor->channel));
+    if (!good || visitor->channel.socket() < 0 || visitor->deadline.passed())
+      visitor = visitors_.erase(visitor);
+    else
+      ++visitor;
+  }
+  if (polled.front().revents != 0) accept_waiting();
+  return admitted;
+}
+
+void Lobby::accept_waiting() {
+  for (int i = 0; i < accepts_per_turn; ++i) {
+    Connection connection = accept_one(listener_);
+    if (connection.socket) {
+      if (visitors_.size() == visitor_limit) visitors_.pop_front();
+      visitors_.push_back(
+          {Channel(std::move(connection.socket), Conversation(Role::listens, key_, self_)), Deadline::after(handshake_time)});
+      continue;
+    }
+    if (connection.error == EAGAIN) return;
+    // Out of descriptors or memory: a stranger's is the first to give back.
+    if (!visitors_.empty()) visitors_.pop_front();
+    rest_ = Deadline::after(rest_without_descriptors);
+    return;
+  }
+}
+
+}  // namespace fccl

@@ -1,0 +1,44 @@
+// Lobby: lets in from a listener those who hold the key, and keeps strangers cheap.
+#pragma once
+
+#include <poll.h>
+
+#include <list>
+#include <span>
+#include <vector>
+
+#include "communicator/channel.h"
+#include "system/clock.h"
+
+namespace fccl {
+
+// Everybody who connects is a stranger until the handshake is done. Strangers are served side by side, have 5 s each, and at
+// most 256 are kept: one more turns out the one that has been here longest, so that neither many nor silent ones keep a rank
+// out (a rank that is turned out in a flood tries again). Uses a listener that it does not own; one thread at a time.
+class Lobby {
+ public:
+  Lobby(int listener, const Key& key, const Party& self);
+
+  // Appends what to poll for.
+  void watch(std::vector<pollfd>& set) const;
+  // How long that poll may last.
+  Deadline patience() const;
+  // Moves everybody on whom the poll found ready; `polled` is what `watch` appended. Returns those who are in now.
+  std::list<Channel> admit(std::span<const pollfd> polled);
+
+ private:
+  struct Visitor {
+    Channel channel;
+    Deadline deadline;
+  };
+
+  void accept_waiting();
+
+  int listener_;
+  Key key_;
+  Party self_;
+  std::list<Visitor> visitors_;  // the longest here first
+  Deadline rest_{};              // the listener is left alone until then
+};
+
+}  // namespace fccl

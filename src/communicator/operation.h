@@ -1,0 +1,65 @@
+// Operation: one issued call on its way to its end, on the caller's thread or on the worker.
+#pragma once
+
+#include <atomic>
+
+#include "communicator/choose.h"
+#include "communicator/control.h"
+#include "communicator/statistics.h"
+
+namespace fccl {
+
+// A lane with the order of its operations: tickets are given at issue, by the one thread that issues, and run in that order, by
+// whichever thread has the turn.
+struct LaneQueue {
+  Lane lane;
+  uint64_t issued = 0;
+  std::atomic<uint64_t> finished{0};
+
+  LaneQueue(std::shared_ptr<Segment> segment, LaneId id, int rank)
+      : lane(std::move(segment), id, rank, static_cast<uint32_t>(kFirstNumber)) {}
+  bool is_idle() const { return finished.load(std::memory_order_acquire) == issued; }
+};
+
+// What the operations of one communicator share.
+struct Surroundings {
+  Control& control;
+  Statistics* statistics;  // nullptr: not counted
+  bool crowded;            // more ranks than cores on this host
+};
+
+// Made when the call is issued. Either run() at once, by the caller, or advance() until it says done, by the worker.
+class Operation {
+ public:
+  Operation(const Surroundings& around, LaneQueue& queue, const Task& task, std::chrono::milliseconds timeout)
+      : around_(around), queue_(queue), task_(task), wait_{task_, timeout}, ticket_(queue.issued++) {}
+  Operation(const Operation&) = delete;
+  Operation& operator=(const Operation&) = delete;
+
+  Result<void> run();
+  // One step as far as it goes without waiting; true when the operation is done.
+  bool advance();
+  // Whether the last advance() moved.
+  bool moved() const { return moved_; }
+  const Result<void>& result() const { return result_; }
+
+ private:
+  bool begin();
+  void end(Result<Outcome> outcome);
+  static Result<void> look(void* operation, const Awaited& awaited);
+
+  Surroundings around_;
+  LaneQueue& queue_;
+  Task task_;
+  Wait wait_;
+  uint64_t ticket_;
+  Path path_ = Path::alone;
+  Phase phase_;
+  Clock::time_point began_{};
+  Clock::time_point next_look_{};
+  bool running_ = false;
+  bool moved_ = false;
+  Result<void> result_;
+};
+
+}  // namespace fccl

@@ -1,0 +1,67 @@
+// Counts per communicator, and their sum over the process.
+#include "communicator/statistics.h"
+
+#include <mutex>
+#include <set>
+
+namespace fccl {
+namespace {
+
+// Never destroyed: a communicator may outlive main.
+struct Process {
+  std::mutex mutex;
+  std::set<const Statistics*> alive;
+  std::array<fcclCounter_t, fcclNumColls> ended{};
+};
+
+Process& process() {
+  static auto* instance = new Process;
+  return *instance;
+}
+
+void add(fcclCounter_t& sum, const fcclCounter_t& counter) {
+  sum.calls += counter.calls;
+  sum.bytes += counter.bytes;
+  sum.seconds += counter.seconds;
+}
+
+// One writer, so no read-modify-write is needed.
+template <class T>
+void raise(std::atomic<T>& value, T by) {
+  value.store(value.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+Statistics::Statistics() {
+  const std::lock_guard lock(process().mutex);
+  process().alive.insert(this);
+}
+
+Statistics::~Statistics() {
+  const std::lock_guard lock(process().mutex);
+  process().alive.erase(this);
+  for (size_t i = 0; i < entries_.size(); ++i) add(process().ended[i], of(static_cast<fcclColl_t>(i)));
+}
+
+void Statistics::count(fcclColl_t collective, uint64_t bytes, double seconds) {
+  Entry& entry = entries_[collective];
+  raise<uint64_t>(entry.calls, 1);
+  raise(entry.bytes, bytes);
+  if (seconds > 0) raise(entry.seconds, seconds);
+}
+
+fcclCounter_t Statistics::of(fcclColl_t collective) const {
+  const Entry& entry = entries_[collective];
+  return {entry.calls.load(std::memory_order_relaxed), entry.bytes.load(std::memory_order_relaxed),
+          entry.seconds.load(std::memory_order_relaxed)};
+}
+
+fcclCounter_t Statistics::of_process(fcclColl_t collective) {
+  const std::lock_guard lock(process().mutex);
+  fcclCounter_t sum = process().ended[collective];
+  for (const Statistics* statistics : process().alive) add(sum, statistics->of(collective));
+  return sum;
+}
+
+}  // namespace fccl
