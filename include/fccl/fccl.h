@@ -7,8 +7,8 @@
  *             fcclStreamCreate (the call returns at once); on one of CUDA memory it is a cudaStream_t;
  *   order     every rank issues the calls of one communicator in the same order; one thread at a time uses a communicator,
  *             except fcclCommAbort, fcclCommGetAsyncError and fcclGetLastError, which any thread may call at any time;
- *   errors    a call that is wrong on its face (NULL, bad type, bad root) returns fcclInvalidArgument, starts nothing and leaves
- *             the communicator good. Every other error is the communicator's first failure: it is sticky, has a cause
+ *   errors    a call that is wrong on its face (NULL, bad type, bad root) returns fcclInvalidArgument, starts nothing and
+ *             leaves the communicator good. Every other error is the communicator's first failure: it is sticky, has a cause
  *             (fcclGetLastError), reaches every rank, and leaves destroy and abort as the only useful calls;
  *   deadline  no call blocks for ever: each wait ends by fcclTimeout after the communicator's timeout (fcclCommSetTimeout). */
 #ifndef FCCL_FCCL_H
@@ -32,7 +32,7 @@
 extern "C" {
 #endif
 
-/* ---- Types ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Types -------------------------------------------------------------------------------------------------------------- */
 
 typedef struct fcclComm* fcclComm_t; /* one rank's handle of a communicator */
 typedef void* fcclStream_t;          /* a host stream (CPU communicators) or a cudaStream_t (CUDA communicators) */
@@ -117,36 +117,34 @@ typedef struct {
   const char* commName; /* appears in messages; copied, at most 31 bytes are kept */
 } fcclConfig_t;
 
-#define FCCL_CONFIG_INITIALIZER                                                                                                \
-  {                                                                                                                            \
-    sizeof(fcclConfig_t), FCCL_CONFIG_MAGIC, FCCL_VERSION_CODE, FCCL_CONFIG_UNDEF_INT, FCCL_CONFIG_UNDEF_INT,                  \
-        FCCL_CONFIG_UNDEF_INT, FCCL_CONFIG_UNDEF_INT, FCCL_CONFIG_UNDEF_PTR                                                    \
-  }
+#define FCCL_CONFIG_INITIALIZER                                                                \
+  {sizeof(fcclConfig_t),  FCCL_CONFIG_MAGIC,     FCCL_VERSION_CODE,     FCCL_CONFIG_UNDEF_INT, \
+   FCCL_CONFIG_UNDEF_INT, FCCL_CONFIG_UNDEF_INT, FCCL_CONFIG_UNDEF_INT, FCCL_CONFIG_UNDEF_PTR}
 
-/* ---- Library -------------------------------------------------------------------------------------------------------------- */
+/* ---- Library ------------------------------------------------------------------------------------------------------------ */
 
 FCCL_API fcclResult_t fcclGetVersion(int* version);
 /* A constant text for a result code; never NULL. */
 FCCL_API const char* fcclGetErrorString(fcclResult_t result);
-/* With a communicator: the cause of its first failure, or "". With NULL: the last error of a call on this thread. The text stays
- * valid until the communicator is destroyed or, for NULL, until this thread's next failing call. */
+/* With a communicator: the cause of its first failure, or "". With NULL: the last error of a call on this thread. The text
+ * stays valid until the communicator is destroyed or, for NULL, until this thread's next failing call. */
 FCCL_API const char* fcclGetLastError(fcclComm_t comm);
 
-/* ---- Communicators -------------------------------------------------------------------------------------------------------- */
+/* ---- Communicators ------------------------------------------------------------------------------------------------------ */
 
 /* Makes a unique id and opens the bootstrap socket behind it in this process, which must live until every rank has joined.
  * One id makes one communicator. FCCL_SOCKET_IFNAME chooses the interface. */
 FCCL_API fcclResult_t fcclGetUniqueId(fcclUniqueId* id);
-/* Joins as `rank` of `nranks`; returns when all ranks have joined, or an error on every one that has. Ranks are processes of one
- * host or threads of one process (each thread calls this). Errors: fcclInvalidUsage (a rank twice, versions or settings
+/* Joins as `rank` of `nranks`; returns when all ranks have joined, or an error on every one that has. Ranks are processes of
+ * one host or threads of one process (each thread calls this). Errors: fcclInvalidUsage (a rank twice, versions or settings
  * differ), fcclRemoteError (a rank died while joining), fcclTimeout, fcclNotImplemented (ranks on more than one host). */
 FCCL_API fcclResult_t fcclCommInitRank(fcclComm_t* comm, int nranks, fcclUniqueId id, int rank);
 FCCL_API fcclResult_t fcclCommInitRankConfig(fcclComm_t* comm, int nranks, fcclUniqueId id, int rank, fcclConfig_t* config);
 FCCL_API fcclResult_t fcclCommInitAll(fcclComm_t* comms, int ndev, const int* devlist); /* not yet */
 
 #define FCCL_SPLIT_NOCOLOR (-1)
-/* Collective over `comm`: ranks of equal `color` (>= 0) make a new communicator, ordered by (key, rank); FCCL_SPLIT_NOCOLOR gets
- * *newcomm = NULL. `config` may be NULL: then the parent's timeouts and memory kind. */
+/* Collective over `comm`: ranks of equal `color` (>= 0) make a new communicator, ordered by (key, rank); FCCL_SPLIT_NOCOLOR
+ * gets *newcomm = NULL. `config` may be NULL: then the parent's timeouts and memory kind. */
 FCCL_API fcclResult_t fcclCommSplit(fcclComm_t comm, int color, int key, fcclComm_t* newcomm, fcclConfig_t* config);
 FCCL_API fcclResult_t fcclCommShrink(fcclComm_t comm, int* excludeRanksList, int excludeRanksCount, fcclComm_t* newcomm,
                                      fcclConfig_t* config, int shrinkFlags); /* not yet */
@@ -156,8 +154,8 @@ FCCL_API fcclResult_t fcclCommFinalize(fcclComm_t comm);
 /* Finalizes, tells the peers that this rank has left and frees the handle. Never waits for a peer beyond the outstanding
  * operations; a peer that still expects a call of this rank gets an error that says so. */
 FCCL_API fcclResult_t fcclCommDestroy(fcclComm_t comm);
-/* Fails every outstanding operation of every rank with fcclAborted as cause and frees the handle once this rank's calls are out.
- * Any thread may call it while another is inside a collective of `comm`. */
+/* Fails every outstanding operation of every rank with fcclAborted as cause and frees the handle once this rank's calls are
+ * out. Any thread may call it while another is inside a collective of `comm`. */
 FCCL_API fcclResult_t fcclCommAbort(fcclComm_t comm);
 /* The first failure of `comm` so far, fcclSuccess if none. Looks for dead peers, so it also serves to ask while idle. */
 FCCL_API fcclResult_t fcclCommGetAsyncError(fcclComm_t comm, fcclResult_t* asyncError);
@@ -168,14 +166,14 @@ FCCL_API fcclResult_t fcclCommCount(const fcclComm_t comm, int* count);
 FCCL_API fcclResult_t fcclCommUserRank(const fcclComm_t comm, int* rank);
 FCCL_API fcclResult_t fcclCommCuDevice(const fcclComm_t comm, int* device); /* fcclInvalidUsage on CPU communicators */
 
-/* ---- Memory: declared for later (memory that peers can map) ---------------------------------------------------------------- */
+/* ---- Memory: declared for later (memory that peers can map) ------------------------------------------------------------- */
 
 FCCL_API fcclResult_t fcclMemAlloc(void** ptr, size_t size);
 FCCL_API fcclResult_t fcclMemFree(void* ptr);
 FCCL_API fcclResult_t fcclCommRegister(const fcclComm_t comm, void* buff, size_t size, void** handle);
 FCCL_API fcclResult_t fcclCommDeregister(const fcclComm_t comm, void* handle);
 
-/* ---- Operators ------------------------------------------------------------------------------------------------------------ */
+/* ---- Operators ---------------------------------------------------------------------------------------------------------- */
 
 /* Makes an operator that multiplies this rank's input by *scalar (of `datatype`) and then sums. Ranks may use different scalars
  * and must create and destroy operators in the same order. Use it with `comm` and `datatype` only. */
@@ -183,7 +181,7 @@ FCCL_API fcclResult_t fcclRedOpCreatePreMulSum(fcclRedOp_t* op, void* scalar, fc
                                                fcclScalarResidence_t residence, fcclComm_t comm);
 FCCL_API fcclResult_t fcclRedOpDestroy(fcclRedOp_t op, fcclComm_t comm);
 
-/* ---- Collectives ---------------------------------------------------------------------------------------------------------- */
+/* ---- Collectives -------------------------------------------------------------------------------------------------------- */
 /* n = number of ranks. "In place" names the only overlap of sendbuff and recvbuff that is allowed. */
 
 /* recvbuff[count] = op over ranks of sendbuff[count]. In place: recvbuff == sendbuff. */
@@ -216,7 +214,7 @@ FCCL_API fcclResult_t fcclScatter(const void* sendbuff, void* recvbuff, size_t c
 /* Returns, or lets the stream go on, when every rank has called it. */
 FCCL_API fcclResult_t fcclBarrier(fcclComm_t comm, fcclStream_t stream);
 
-/* ---- Collectives and point-to-point declared for later: each returns fcclNotImplemented and leaves the communicator good -------- */
+/* ---- Declared for later: each returns fcclNotImplemented and leaves the communicator good  */
 
 FCCL_API fcclResult_t fcclAlltoAll(const void* sendbuff, void* recvbuff, size_t count, fcclDataType_t datatype, fcclComm_t comm,
                                    fcclStream_t stream);
@@ -225,33 +223,34 @@ FCCL_API fcclResult_t fcclAlltoAllV(const void* sendbuff, const size_t* sendcoun
                                     fcclStream_t stream);
 FCCL_API fcclResult_t fcclAllGatherV(const void* sendbuff, size_t sendcount, void* recvbuff, const size_t* recvcounts,
                                      const size_t* displs, fcclDataType_t datatype, fcclComm_t comm, fcclStream_t stream);
-FCCL_API fcclResult_t fcclReduceScatterV(const void* sendbuff, void* recvbuff, const size_t* recvcounts, fcclDataType_t datatype,
-                                         fcclRedOp_t op, fcclComm_t comm, fcclStream_t stream);
+FCCL_API fcclResult_t fcclReduceScatterV(const void* sendbuff, void* recvbuff, const size_t* recvcounts,
+                                         fcclDataType_t datatype, fcclRedOp_t op, fcclComm_t comm, fcclStream_t stream);
 FCCL_API fcclResult_t fcclSend(const void* sendbuff, size_t count, fcclDataType_t datatype, int peer, fcclComm_t comm,
                                fcclStream_t stream);
 FCCL_API fcclResult_t fcclRecv(void* recvbuff, size_t count, fcclDataType_t datatype, int peer, fcclComm_t comm,
                                fcclStream_t stream);
 
-/* ---- Groups: declared for later -------------------------------------------------------------------------------------------- */
+/* ---- Groups: declared for later ----------------------------------------------------------------------------------------- */
 
 FCCL_API fcclResult_t fcclGroupStart(void);
 FCCL_API fcclResult_t fcclGroupEnd(void);
 
-/* ---- Host streams: queues that the process's one worker thread serves in order ---------------------------------------------- */
+/* ---- Host streams: queues that the process's one worker thread serves in order ------------------------------------------ */
 
 typedef void (*fcclHostFunc_t)(void* userData);
 
 FCCL_API fcclResult_t fcclStreamCreate(fcclStream_t* stream);
 /* Waits until the stream is empty, then frees it. Returns what fcclStreamSynchronize would. */
 FCCL_API fcclResult_t fcclStreamDestroy(fcclStream_t stream);
-/* fcclSuccess: everything issued on `stream` is done; fcclInProgress: not yet; else the first failure of an operation on it. */
+/* The first failure of an operation on `stream` so far; without one fcclSuccess if everything issued on it is done, else
+ * fcclInProgress. A host function on the stream may ask how the operations before it ended. */
 FCCL_API fcclResult_t fcclStreamQuery(fcclStream_t stream);
 FCCL_API fcclResult_t fcclStreamSynchronize(fcclStream_t stream);
 /* Runs fn(userData) on the worker once everything issued on `stream` before it is done, whether that succeeded or failed (ask
- * fcclCommGetAsyncError inside). It must not wait for a stream or issue a collective. */
+ * fcclStreamQuery inside). It must not wait for a stream or issue a collective. */
 FCCL_API fcclResult_t fcclLaunchHostFunc(fcclStream_t stream, fcclHostFunc_t fn, void* userData);
 
-/* ---- Counters -------------------------------------------------------------------------------------------------------------- */
+/* ---- Counters ----------------------------------------------------------------------------------------------------------- */
 
 typedef enum {
   fcclCollAllReduce = 0,
@@ -265,8 +264,8 @@ typedef enum {
   fcclNumColls = 8
 } fcclColl_t;
 
-/* What this rank has completed. bytes: the larger of sendbuff and recvbuff of each call, as nccl-tests' size column. seconds: time
- * between start and end of the calls that took the ring; calls small enough for the mailbox are counted but not timed. */
+/* What this rank has completed. bytes: the larger of sendbuff and recvbuff of each call, as nccl-tests' size column. seconds:
+ * time between start and end of the calls that took the ring; calls small enough for the mailbox are counted but not timed. */
 typedef struct {
   unsigned long long calls;
   unsigned long long bytes;

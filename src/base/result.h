@@ -31,7 +31,7 @@ inline tl::unexpected<Error> fail(Error error) { return tl::make_unexpected(std:
 }  // namespace fccl
 
 // Returns the error of a Result<void> expression from the enclosing function.
-#define FCCL_TRY(expression)                                                                     \
-  do {                                                                                           \
+#define FCCL_TRY(expression)                                                                             \
+  do {                                                                                                   \
     if (auto fccl_tried = (expression); !fccl_tried) return ::fccl::fail(std::move(fccl_tried).error()); \
   } while (false)

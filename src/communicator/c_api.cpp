@@ -61,16 +61,23 @@ using fccl::report;
 
 namespace {
 
-fcclResult_t init(const char* function, fcclComm_t* comm, int nranks, const fcclUniqueId& id, int rank, const fcclConfig_t* config) {
+// A rank's place in the communicator to be.
+struct Place {
+  int nranks;
+  const fcclUniqueId& id;
+  int rank;
+};
+
+fcclResult_t init(const char* function, fcclComm_t* comm, const Place& place, const fcclConfig_t* config) {
   if (comm == nullptr) return refuse(function, "comm is NULL");
   *comm = nullptr;
-  if (nranks < 1 || rank < 0 || rank >= nranks)
-    return refuse(function, fmt::format("rank {} of {} ranks: give 0 <= rank < nranks", rank, nranks));
-  auto unique_id = fccl::from_c(id);
+  if (place.nranks < 1 || place.rank < 0 || place.rank >= place.nranks)
+    return refuse(function, fmt::format("rank {} of {} ranks: give 0 <= rank < nranks", place.rank, place.nranks));
+  auto unique_id = fccl::from_c(place.id);
   if (!unique_id) return report(function, unique_id);
   auto options = fccl::options_of(config, nullptr);
   if (!options) return report(function, options);
-  auto made = fccl::Communicator::create(*unique_id, rank, nranks, *options);
+  auto made = fccl::Communicator::create(*unique_id, place.rank, place.nranks, *options);
   if (!made) return report(function, made);
   *comm = new fcclComm{std::move(*made)};
   return fcclSuccess;
@@ -88,18 +95,30 @@ fcclResult_t fcclGetVersion(int* version) {
 
 const char* fcclGetErrorString(fcclResult_t result) {
   switch (result) {
-    case fcclSuccess: return "no error";
-    case fcclUnhandledCudaError: return "a CUDA call failed";
-    case fcclSystemError: return "the operating system refused";
-    case fcclInternalError: return "a defect of FCCL";
-    case fcclInvalidArgument: return "an argument is wrong";
-    case fcclInvalidUsage: return "the ranks disagree, or the call is not allowed now";
-    case fcclRemoteError: return "a peer died, left or failed";
-    case fcclInProgress: return "in progress";
-    case fcclTimeout: return "a wait reached its deadline";
-    case fcclNotImplemented: return "not implemented yet";
-    case fcclAborted: return "aborted";
-    case fcclNumResults: break;
+    case fcclSuccess:
+      return "no error";
+    case fcclUnhandledCudaError:
+      return "a CUDA call failed";
+    case fcclSystemError:
+      return "the operating system refused";
+    case fcclInternalError:
+      return "a defect of FCCL";
+    case fcclInvalidArgument:
+      return "an argument is wrong";
+    case fcclInvalidUsage:
+      return "the ranks disagree, or the call is not allowed now";
+    case fcclRemoteError:
+      return "a peer died, left or failed";
+    case fcclInProgress:
+      return "in progress";
+    case fcclTimeout:
+      return "a wait reached its deadline";
+    case fcclNotImplemented:
+      return "not implemented yet";
+    case fcclAborted:
+      return "aborted";
+    case fcclNumResults:
+      break;
   }
   return "unknown result code";
 }
@@ -119,11 +138,11 @@ fcclResult_t fcclGetUniqueId(fcclUniqueId* id) {
 }
 
 fcclResult_t fcclCommInitRank(fcclComm_t* comm, int nranks, fcclUniqueId id, int rank) {
-  return init(__func__, comm, nranks, id, rank, nullptr);
+  return init(__func__, comm, {nranks, id, rank}, nullptr);
 }
 
 fcclResult_t fcclCommInitRankConfig(fcclComm_t* comm, int nranks, fcclUniqueId id, int rank, fcclConfig_t* config) {
-  return init(__func__, comm, nranks, id, rank, config);
+  return init(__func__, comm, {nranks, id, rank}, config);
 }
 
 fcclResult_t fcclCommSplit(fcclComm_t comm, int color, int key, fcclComm_t* newcomm, fcclConfig_t* config) {
@@ -210,14 +229,16 @@ fcclResult_t fcclRedOpDestroy(fcclRedOp_t op, fcclComm_t comm) {
 
 fcclResult_t fcclCommGetCounter(fcclComm_t comm, fcclColl_t coll, fcclCounter_t* counter) {
   if (comm == nullptr || counter == nullptr) return refuse(__func__, "comm or counter is NULL");
-  if (static_cast<unsigned>(coll) >= fcclNumColls) return refuse(__func__, fmt::format("{} is no fcclColl_t", static_cast<int>(coll)));
+  if (static_cast<unsigned>(coll) >= fcclNumColls)
+    return refuse(__func__, fmt::format("{} is no fcclColl_t", static_cast<int>(coll)));
   *counter = comm->communicator->statistics().of(coll);
   return fcclSuccess;
 }
 
 fcclResult_t fcclGetProcessCounter(fcclColl_t coll, fcclCounter_t* counter) {
   if (counter == nullptr) return refuse(__func__, "counter is NULL");
-  if (static_cast<unsigned>(coll) >= fcclNumColls) return refuse(__func__, fmt::format("{} is no fcclColl_t", static_cast<int>(coll)));
+  if (static_cast<unsigned>(coll) >= fcclNumColls)
+    return refuse(__func__, fmt::format("{} is no fcclColl_t", static_cast<int>(coll)));
   *counter = fccl::Statistics::of_process(coll);
   return fcclSuccess;
 }

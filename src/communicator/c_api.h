@@ -23,7 +23,9 @@ fcclResult_t report(const char* function, const Result<T>& result) {
   return result ? fcclSuccess : report(function, result.error());
 }
 
-inline fcclResult_t refuse(const char* function, std::string why) { return report(function, {fcclInvalidArgument, std::move(why)}); }
+inline fcclResult_t refuse(const char* function, std::string why) {
+  return report(function, {fcclInvalidArgument, std::move(why)});
+}
 
 inline fcclResult_t not_yet(const char* function) {
   return report(function, {fcclNotImplemented, "not implemented yet in this version of FCCL"});

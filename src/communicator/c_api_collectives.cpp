@@ -25,10 +25,13 @@ BuffersUsed buffers_used(const UserCall& call, int rank) {
   const bool is_root = call.root == rank;
   switch (call.collective) {
     case fcclCollBroadcast:
-    case fcclCollScatter: return {is_root, true};
+    case fcclCollScatter:
+      return {is_root, true};
     case fcclCollReduce:
-    case fcclCollGather: return {true, is_root};
-    default: return {true, true};
+    case fcclCollGather:
+      return {true, is_root};
+    default:
+      return {true, true};
   }
 }
 
@@ -41,8 +44,10 @@ Result<void> check_shape(const UserCall& call, int rank, int ranks) {
                                                  name_of(call.dtype), ranks));
   if (call.count == 0) return {};
   const BuffersUsed used = buffers_used(call, rank);
-  if (used.send && call.send == nullptr) return fail(fcclInvalidArgument, fmt::format("sendbuff is NULL with count {}", call.count));
-  if (used.recv && call.recv == nullptr) return fail(fcclInvalidArgument, fmt::format("recvbuff is NULL with count {}", call.count));
+  if (used.send && call.send == nullptr)
+    return fail(fcclInvalidArgument, fmt::format("sendbuff is NULL with count {}", call.count));
+  if (used.recv && call.recv == nullptr)
+    return fail(fcclInvalidArgument, fmt::format("recvbuff is NULL with count {}", call.count));
   return {};
 }
 
@@ -69,7 +74,8 @@ Result<Operator> operator_of(const UserCall& call, const Communicator& communica
 fcclResult_t run(const UserCall& user, fcclComm_t comm, fcclStream_t stream) {
   if (comm == nullptr) return refuse(user.function, "comm is NULL");
   Communicator& communicator = *comm->communicator;
-  if (auto checked = check_shape(user, communicator.rank(), communicator.ranks()); !checked) return report(user.function, checked);
+  if (auto checked = check_shape(user, communicator.rank(), communicator.ranks()); !checked)
+    return report(user.function, checked);
   auto found = operator_of(user, communicator);
   if (!found) return report(user.function, found);
   const Call call{{user.collective, user.dtype, found->op, user.root, user.count}, user.send, user.recv, found->scalar};
@@ -81,13 +87,13 @@ fcclResult_t run(const UserCall& user, fcclComm_t comm, fcclStream_t stream) {
 
 extern "C" {
 
-fcclResult_t fcclAllReduce(const void* sendbuff, void* recvbuff, size_t count, fcclDataType_t datatype, fcclRedOp_t op, fcclComm_t comm,
-                           fcclStream_t stream) {
+fcclResult_t fcclAllReduce(const void* sendbuff, void* recvbuff, size_t count, fcclDataType_t datatype, fcclRedOp_t op,
+                           fcclComm_t comm, fcclStream_t stream) {
   return fccl::run({__func__, fcclCollAllReduce, sendbuff, recvbuff, count, datatype, op}, comm, stream);
 }
 
-fcclResult_t fcclBroadcast(const void* sendbuff, void* recvbuff, size_t count, fcclDataType_t datatype, int root, fcclComm_t comm,
-                           fcclStream_t stream) {
+fcclResult_t fcclBroadcast(const void* sendbuff, void* recvbuff, size_t count, fcclDataType_t datatype, int root,
+                           fcclComm_t comm, fcclStream_t stream) {
   return fccl::run({__func__, fcclCollBroadcast, sendbuff, recvbuff, count, datatype, fcclSum, root}, comm, stream);
 }
 

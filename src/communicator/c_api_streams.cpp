@@ -23,7 +23,8 @@ fcclResult_t fcclStreamDestroy(fcclStream_t stream) {
 fcclResult_t fcclStreamQuery(fcclStream_t stream) {
   if (stream == nullptr) return fcclSuccess;
   const auto* queried = static_cast<const Stream*>(stream);
-  return queried->is_empty() ? report(__func__, queried->result()) : fcclInProgress;
+  if (const auto result = queried->result(); !result) return report(__func__, result);
+  return queried->is_empty() ? fcclSuccess : fcclInProgress;
 }
 
 fcclResult_t fcclStreamSynchronize(fcclStream_t stream) {

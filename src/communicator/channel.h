@@ -18,7 +18,7 @@ namespace fccl {
 class Channel {
  public:
   Channel(Descriptor socket, Conversation conversation);
-  Channel(Channel&&) = default;
+  Channel(Channel&&) noexcept = default;
   ~Channel();
 
   bool open() const { return conversation_.open(); }

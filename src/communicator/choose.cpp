@@ -8,15 +8,22 @@ namespace {
 
 Phase start_ring(Lane& lane, const Task& task) {
   switch (task.call.signature.collective) {
-    case fcclCollAllGather: return ring_all_gather(lane.frame, lane, task);
-    case fcclCollBroadcast: return ring_broadcast(lane.frame, lane, task);
-    case fcclCollGather: return ring_gather(lane.frame, lane, task);
-    case fcclCollScatter: return ring_scatter(lane.frame, lane, task);
-    case fcclCollReduceScatter: return ring_reduce_scatter(lane.frame, lane, task);
+    case fcclCollAllGather:
+      return ring_all_gather(lane.frame, lane, task);
+    case fcclCollBroadcast:
+      return ring_broadcast(lane.frame, lane, task);
+    case fcclCollGather:
+      return ring_gather(lane.frame, lane, task);
+    case fcclCollScatter:
+      return ring_scatter(lane.frame, lane, task);
+    case fcclCollReduceScatter:
+      return ring_reduce_scatter(lane.frame, lane, task);
     case fcclCollAllReduce:
-    case fcclCollReduce: return ring_all_reduce(lane.frame, lane, task);
+    case fcclCollReduce:
+      return ring_all_reduce(lane.frame, lane, task);
     case fcclCollBarrier:
-    case fcclNumColls: break;
+    case fcclNumColls:
+      break;
   }
   check(false, "every collective that carries data has a ring");
   return {};
@@ -31,9 +38,12 @@ Path choose(const Signature& signature, const SegmentShape& shape) {
 
 Phase start(Path path, Lane& lane, const Task& task) {
   switch (path) {
-    case Path::alone: return alone(lane.frame, lane, task);
-    case Path::mailbox: return mailbox(lane.frame, lane, task);
-    case Path::ring: return start_ring(lane, task);
+    case Path::alone:
+      return alone(lane.frame, lane, task);
+    case Path::mailbox:
+      return mailbox(lane.frame, lane, task);
+    case Path::ring:
+      return start_ring(lane, task);
   }
   check(false, "a path is one of three");
   return {};

@@ -121,8 +121,8 @@ Result<Scalar> Communicator::factor_of(fcclRedOp_t op, fcclDataType_t dtype) con
                                                  "fcclRedOpCreatePreMulSum",
                                                  static_cast<int>(op)));
   if (factors_[index]->dtype != dtype)
-    return fail(fcclInvalidArgument, fmt::format("the operator was made for {}, the call is of {}", name_of(factors_[index]->dtype),
-                                                 name_of(dtype)));
+    return fail(fcclInvalidArgument, fmt::format("the operator was made for {}, the call is of {}",
+                                                 name_of(factors_[index]->dtype), name_of(dtype)));
   return factors_[index]->scalar;
 }
 

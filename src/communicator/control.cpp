@@ -40,15 +40,17 @@ Result<void> Control::look(Wait& wait, const Awaited& awaited) {
   const Clock::duration waited = now - wait.began;
   const Peer& peer = peers_[awaited.rank];
   if (waited >= wait.timeout)
-    return fail(raise({fcclTimeout, fmt::format("rank {} waited {:.3g} s for {} in {}; that rank's last call is {}. The deadline is "
-                                                "the communicator's timeout (FCCL_TIMEOUT, fcclCommSetTimeout); look whether {} "
-                                                "is stopped, still computing, or has skipped the call",
-                                                rank_, seconds(waited), peer.describe(), describe(wait.task),
-                                                describe_last_call_of(awaited.rank), peer.describe())}));
+    return fail(
+        raise({fcclTimeout, fmt::format("rank {} waited {:.3g} s for {} in {}; that rank's last call is {}. The deadline is "
+                                        "the communicator's timeout (FCCL_TIMEOUT, fcclCommSetTimeout); look whether {} "
+                                        "is stopped, still computing, or has skipped the call",
+                                        rank_, seconds(waited), peer.describe(), describe(wait.task),
+                                        describe_last_call_of(awaited.rank), peer.describe())}));
   if (waited >= kReportAfter && !wait.reported) {
     wait.reported = true;
-    log(LogLevel::warn, fmt::format("rank {} has waited {:.0f} s for {} in {}; that rank's last call is {}", rank_, seconds(waited),
-                                    peer.describe(), describe(wait.task), describe_last_call_of(awaited.rank)));
+    log(LogLevel::warn,
+        fmt::format("rank {} has waited {:.0f} s for {} in {}; that rank's last call is {}", rank_, seconds(waited),
+                    peer.describe(), describe(wait.task), describe_last_call_of(awaited.rank)));
   }
   return {};
 }
@@ -60,8 +62,9 @@ Result<void> Control::look_for_departure(const Wait& wait, const Awaited& awaite
   // It may have done its part before it went.
   if (awaited.reached()) return {};
   const char* what = left ? "has finalized or destroyed the communicator" : "died";
-  return fail(raise({fcclRemoteError, fmt::format("{} {} while rank {} waited for it in {}; its last call was {}", peer.describe(),
-                                                  what, rank_, describe(wait.task), describe_last_call_of(awaited.rank))}));
+  return fail(
+      raise({fcclRemoteError, fmt::format("{} {} while rank {} waited for it in {}; its last call was {}", peer.describe(),
+                                          what, rank_, describe(wait.task), describe_last_call_of(awaited.rank))}));
 }
 
 Result<void> Control::look_at_other_lane(const Wait& wait, int rank) {
@@ -77,10 +80,11 @@ Error Control::raise_mismatch(const Task& mine, int other) {
   for (const LaneId id : {lane, lane == kGatherLane ? kReduceLane : kGatherLane})
     for (const Box& box : segment_->board(other, id).boxes)
       if (box.record.read().number == mine.number) theirs = box.record.read();
-  return raise({fcclInvalidUsage,
-                fmt::format("the ranks' calls differ: rank {} called {}, {} called {}. All ranks must issue the same calls of a "
-                            "communicator in the same order with equal count, type, operator and root",
-                            rank_, describe(mine), peers_[other].describe(), describe_record(theirs))});
+  return raise(
+      {fcclInvalidUsage,
+       fmt::format("the ranks' calls differ: rank {} called {}, {} called {}. All ranks must issue the same calls of a "
+                   "communicator in the same order with equal count, type, operator and root",
+                   rank_, describe(mine), peers_[other].describe(), describe_record(theirs))});
 }
 
 std::optional<Error> Control::failure() const {
@@ -110,7 +114,8 @@ Error Control::raise(Error error) {
 void Control::look_for_deaths() {
   for (const Peer& peer : peers_)
     if (!has_failed() && !has_left(peer.rank) && !peer.watch->alive())
-      (void)raise({fcclRemoteError, fmt::format("{} died; its last call was {}", peer.describe(), describe_last_call_of(peer.rank))});
+      (void)raise(
+          {fcclRemoteError, fmt::format("{} died; its last call was {}", peer.describe(), describe_last_call_of(peer.rank))});
 }
 
 CallRecord::Value Control::last_call_of(int rank) const {

@@ -15,10 +15,11 @@ Result<void> check_one_host(const std::vector<Member>& members) {
   const Member& first = members.front();
   const auto stranger = std::find_if(members.begin(), members.end(), [&](const Member& m) { return m.host != first.host; });
   if (stranger == members.end()) return {};
-  return fail(fcclNotImplemented,
-              fmt::format("rank {} runs on {} [{}], rank {} on {} [{}]: ranks on more than one host are not implemented yet. If the "
-                          "two share memory (containers of one host), give both the same FCCL_HOST_ID",
-                          first.rank, first.host_name, first.host, stranger->rank, stranger->host_name, stranger->host));
+  return fail(
+      fcclNotImplemented,
+      fmt::format("rank {} runs on {} [{}], rank {} on {} [{}]: ranks on more than one host are not implemented yet. If the "
+                  "two share memory (containers of one host), give both the same FCCL_HOST_ID",
+                  first.rank, first.host_name, first.host, stranger->rank, stranger->host_name, stranger->host));
 }
 
 Result<std::shared_ptr<Segment>> share_segment(const Joined& joined, const SegmentShape& shape, Deadline deadline) {
@@ -51,7 +52,8 @@ Result<std::vector<Peer>> peers_of(const std::vector<Member>& members) {
 
 }  // namespace
 
-Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, int rank, int ranks, const CreateOptions& options) {
+Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, int rank, int ranks,
+                                                           const CreateOptions& options) {
   const Settings& settings = options.settings;
   const Deadline deadline = Deadline::after(settings.init_timeout);
   auto joined = join({id, rank, ranks, settings.agreement(), settings.host_id}, deadline);
@@ -82,7 +84,8 @@ Result<std::unique_ptr<Communicator>> Communicator::split(int color, int key, co
   std::vector<Choice> all(ranks_);
   FCCL_TRY(exchange(&mine, all.data(), sizeof mine));
   std::erase_if(all, [&](const Choice& other) { return other.color != color; });
-  std::sort(all.begin(), all.end(), [](const Choice& a, const Choice& b) { return std::tie(a.key, a.rank) < std::tie(b.key, b.rank); });
+  std::sort(all.begin(), all.end(),
+            [](const Choice& a, const Choice& b) { return std::tie(a.key, a.rank) < std::tie(b.key, b.rank); });
 
   fcclUniqueId id{};
   const bool is_root = color >= 0 && all.front().rank == rank_;
@@ -95,7 +98,8 @@ Result<std::unique_ptr<Communicator>> Communicator::split(int color, int key, co
 
   auto root_id = from_c(ids[all.front().rank]);
   if (!root_id)
-    return fail(fcclRemoteError, fmt::format("rank {} could not open the bootstrap of the group of color {}", all.front().rank, color));
+    return fail(fcclRemoteError,
+                fmt::format("rank {} could not open the bootstrap of the group of color {}", all.front().rank, color));
   const auto me = std::find_if(all.begin(), all.end(), [&](const Choice& other) { return other.rank == rank_; });
   return create(*root_id, static_cast<int>(me - all.begin()), static_cast<int>(all.size()), options);
 }

@@ -92,6 +92,7 @@ class HandOut {
 
   std::string missing() const {
     std::vector<int> ranks;
+    ranks.reserve(waiting_.size());
     for (const auto& [rank, awaited] : waiting_) ranks.push_back(rank);
     return fmt::format("{} of this host did not come for the shared segment before the deadline (FCCL_INIT_TIMEOUT)",
                        list_ranks(ranks));

@@ -40,7 +40,7 @@ bool sensible(const Member& member) {
 bool sensible(const Hello& hello) { return sensible(hello.member) && hello.agreement.size() <= agreement_limit; }
 bool sensible(const GivingUp&) { return true; }
 bool sensible(const Progress& progress) { return progress.joined >= 0 && progress.missing.size() <= text_limit; }
-bool sensible(const Refusal& refusal) { return refusal.error.code > fcclSuccess && refusal.error.code < fcclNumResults; }
+bool sensible(const Refusal& refusal) { return refusal.error.code != fcclSuccess; }
 
 Message read(Reader& reader, uint8_t kind) {
   switch (kind) {
@@ -61,7 +61,8 @@ Message read(Reader& reader, uint8_t kind) {
     }
     case 3: {
       Refusal refusal;
-      refusal.error.code = static_cast<fcclResult_t>(reader.number<uint8_t>());
+      const auto code = reader.number<uint8_t>();
+      refusal.error.code = code < fcclNumResults ? static_cast<fcclResult_t>(code) : fcclSuccess;
       refusal.error.message = reader.text();
       return refusal;
     }

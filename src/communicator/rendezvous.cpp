@@ -158,7 +158,7 @@ std::string Rendezvous::objection(const Hello& hello) const {
                        member.rank, describe(twin->second), describe(member));
   if (hello.agreement != terms_->agreement) {
     const auto [theirs, first] = first_difference(hello.agreement, terms_->agreement);
-    return fmt::format("{} has \"{}\" where {} has \"{}\": this must be equal on all ranks", describe(member), theirs,
+    return fmt::format(R"({} has "{}" where {} has "{}": this must be equal on all ranks)", describe(member), theirs,
                        describe(terms_->by), first);
   }
   return {};

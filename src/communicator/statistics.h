@@ -9,8 +9,8 @@
 
 namespace fccl {
 
-// One communicator's counts. The entry of a collective is written by the one thread that runs the collective's lane, and read by
-// any; a communicator adds its counts to those of the process when it ends.
+// One communicator's counts. The entry of a collective is written by the one thread that runs the collective's lane, and read
+// by any; a communicator adds its counts to those of the process when it ends.
 class Statistics {
  public:
   Statistics();

@@ -9,8 +9,8 @@
 
 namespace fccl {
 
-// Items run in order, one after the other; items of different streams run side by side. Owned by whoever created it, the user or a
-// communicator. Any thread may call; a failed operation is remembered and later items still run.
+// Items run in order, one after the other; items of different streams run side by side. Owned by whoever created it, the user
+// or a communicator. Any thread may call; a failed operation is remembered and later items still run.
 class Stream {
  public:
   Stream();

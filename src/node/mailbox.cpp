@@ -41,7 +41,7 @@ void reduce_blocks(Lane& lane, const Task& task, int index) {
   for (int rank = 0; rank < lane.ranks(); ++rank) {
     const void* payload = rank == lane.rank() ? task.call.send : lane.payload_of(rank, bytes);
     lane.sources[rank] = block(payload, index, s.bytes());
-    if (s.op == ReduceOp::premul_sum) lane.scalars[rank] = lane.record_of(rank).scalar;
+    if (s.op == ReduceOp::premul_sum) lane.scalars[rank] = rank == lane.rank() ? task.call.scalar : lane.record_of(rank).scalar;
   }
   task.reduce(task.call.recv, lane.sources.data(), lane.ranks(), s.count, lane.scalars.data());
 }
@@ -57,15 +57,23 @@ void deliver(Lane& lane, const Task& task) {
   const Signature& s = task.call.signature;
   if (s.bytes() == 0) return;
   switch (s.collective) {
-    case fcclCollAllGather: return collect_blocks(lane, task.call);
-    case fcclCollGather: return s.root == lane.rank() ? collect_blocks(lane, task.call) : void();
-    case fcclCollBroadcast: return take_from_root(lane, task.call, 0);
-    case fcclCollScatter: return take_from_root(lane, task.call, lane.rank());
-    case fcclCollAllReduce: return reduce_blocks(lane, task, 0);
-    case fcclCollReduce: return s.root == lane.rank() ? reduce_blocks(lane, task, 0) : void();
-    case fcclCollReduceScatter: return reduce_blocks(lane, task, lane.rank());
+    case fcclCollAllGather:
+      return collect_blocks(lane, task.call);
+    case fcclCollGather:
+      return s.root == lane.rank() ? collect_blocks(lane, task.call) : void();
+    case fcclCollBroadcast:
+      return take_from_root(lane, task.call, 0);
+    case fcclCollScatter:
+      return take_from_root(lane, task.call, lane.rank());
+    case fcclCollAllReduce:
+      return reduce_blocks(lane, task, 0);
+    case fcclCollReduce:
+      return s.root == lane.rank() ? reduce_blocks(lane, task, 0) : void();
+    case fcclCollReduceScatter:
+      return reduce_blocks(lane, task, lane.rank());
     case fcclCollBarrier:
-    case fcclNumColls: return;
+    case fcclNumColls:
+      return;
   }
 }
 
@@ -73,10 +81,13 @@ void deliver(Lane& lane, const Task& task) {
 
 size_t mailbox_bytes(const Signature& signature, int ranks) {
   switch (signature.collective) {
-    case fcclCollBarrier: return 0;
+    case fcclCollBarrier:
+      return 0;
     case fcclCollReduceScatter:
-    case fcclCollScatter: return signature.bytes() * ranks;
-    default: return signature.bytes();
+    case fcclCollScatter:
+      return signature.bytes() * ranks;
+    default:
+      return signature.bytes();
   }
 }
 

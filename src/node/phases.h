@@ -1,7 +1,7 @@
 // The node phases: how each collective moves its bytes between the ranks of one host.
 //
-// Every phase announces the call, reads every rank's word before it returns, and ends early when a rank's call differs. So no rank
-// is ever two calls ahead of another on a lane, and whoever has entered a call is done with all earlier ones.
+// Every phase announces the call, reads every rank's word before it returns, and ends early when a rank's call differs. So no
+// rank is ever two calls ahead of another on a lane, and whoever has entered a call is done with all earlier ones.
 #pragma once
 
 #include "kernels/reduce.h"
@@ -12,7 +12,7 @@ namespace fccl {
 // A call with what every phase needs to run it.
 struct Task {
   Call call;
-  uint64_t number = 0;             // of the call, in the communicator
+  uint64_t number = 0;            // of the call, in the communicator
   ReduceKernel reduce = nullptr;  // where something is reduced
 };
 

@@ -1,5 +1,5 @@
-// The ring for collectives that reduce: a rank puts its part of each peer's block into a slot of that pair, and each rank reduces
-// its own block straight out of the slots.
+// The ring for collectives that reduce: a rank puts its part of each peer's block into a slot of that pair, and each rank
+// reduces its own block straight out of the slots.
 #include "kernels/copy.h"
 #include "node/phases.h"
 #include "node/slices.h"
@@ -23,12 +23,19 @@ void read_scalars(Lane& lane, const Signature& signature) {
   for (int rank = 0; rank < lane.ranks(); ++rank) lane.scalars[rank] = lane.record_of(rank).scalar;
 }
 
-// Reduces one slice of this rank's block: `own` from its buffer, the peers' from their slots.
-void reduce_slice(Lane& lane, const Task& task, uint64_t slice, const std::byte* own, void* out, size_t bytes) {
+// One slice of this rank's block: its own part, and where the result goes.
+struct OwnSlice {
+  const std::byte* source;
+  std::byte* result;
+  size_t bytes;
+};
+
+// Reduces it with the peers' parts, which lie in their slots.
+void reduce_slice(Lane& lane, const Task& task, uint64_t slice, const OwnSlice& own) {
   for (int rank = 0; rank < lane.ranks(); ++rank)
-    lane.sources[rank] = rank == lane.rank() ? own : lane.pair_slot(rank, lane.rank(), slice);
-  const size_t count = bytes / size_of(task.call.signature.dtype);
-  task.reduce(out, lane.sources.data(), lane.ranks(), count, lane.scalars.data());
+    lane.sources[rank] = rank == lane.rank() ? own.source : lane.pair_slot(rank, lane.rank(), slice);
+  const size_t count = own.bytes / size_of(task.call.signature.dtype);
+  task.reduce(own.result, lane.sources.data(), lane.ranks(), count, lane.scalars.data());
 }
 
 }  // namespace
@@ -54,7 +61,7 @@ Phase ring_reduce_scatter([[maybe_unused]] FrameMemory& frame, Lane& lane, Task 
     lane.my_board().published.publish(slice + 1);
     for (int i = 1; i < lane.ranks(); ++i) co_await lane.published(lane.peer(i), slice + 1);
     std::byte* recv = static_cast<std::byte*>(task.call.recv) + slices.offset(k);
-    reduce_slice(lane, task, slice, send + lane.rank() * slices.total, recv, length);
+    reduce_slice(lane, task, slice, {send + lane.rank() * slices.total, recv, length});
     lane.my_board().drained.publish(slice + 1);
   }
   lane.count_slices(slices.count());
@@ -92,7 +99,7 @@ Phase ring_all_reduce([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task
     }
     std::byte* result = lane.gather_slot(lane.rank(), slice);
     const size_t length = slices_of(lane.rank()).length(k);
-    reduce_slice(lane, task, slice, send + shards.offset(lane.rank()), result, length);
+    reduce_slice(lane, task, slice, {send + shards.offset(lane.rank()), result, length});
     lane.my_board().drained.publish(slice + 1);
     lane.my_board().results_published.publish(slice + 1);
     if (!takes_result(lane.rank())) continue;

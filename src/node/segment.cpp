@@ -55,9 +55,10 @@ Mappings& mappings() {
 }
 
 tl::unexpected<Error> system_failure(const char* attempt, size_t bytes) {
-  return fail(fcclSystemError, fmt::format("{} of {} bytes of shared memory for the ranks of this host failed: {}; free memory, "
-                                           "raise the container's memory limit, or lower FCCL_SLOT_BYTES",
-                                           attempt, bytes, std::strerror(errno)));
+  return fail(fcclSystemError,
+              fmt::format("{} of {} bytes of shared memory for the ranks of this host failed: {}; free memory, "
+                          "raise the container's memory limit, or lower FCCL_SLOT_BYTES",
+                          attempt, bytes, std::strerror(errno)));
 }
 
 }  // namespace
@@ -112,8 +113,8 @@ Result<std::shared_ptr<Segment>> Segment::map(const Descriptor& memory, const Se
   struct stat identity{};
   if (fstat(memory.get(), &identity) != 0) return system_failure("looking", bytes);
   if (static_cast<size_t>(identity.st_size) != bytes)
-    return fail(fcclInternalError, fmt::format("the shared memory of this host has {} bytes, this rank expected {}",
-                                               identity.st_size, bytes));
+    return fail(fcclInternalError,
+                fmt::format("the shared memory of this host has {} bytes, this rank expected {}", identity.st_size, bytes));
   const std::lock_guard lock(mappings().mutex);
   std::weak_ptr<Segment>& known = mappings().of[{identity.st_dev, identity.st_ino}];
   if (auto mapped = known.lock()) return mapped;
@@ -137,9 +138,7 @@ void Segment::initialise(uint32_t first_sequence) {
   }
 }
 
-RankState& Segment::state(int rank) const {
-  return at<RankBoards>(Layout(shape_).boards + rank * sizeof(RankBoards))->state;
-}
+RankState& Segment::state(int rank) const { return at<RankBoards>(Layout(shape_).boards + rank * sizeof(RankBoards))->state; }
 
 LaneBoard& Segment::board(int rank, LaneId lane) const {
   return at<RankBoards>(Layout(shape_).boards + rank * sizeof(RankBoards))->lanes[lane];

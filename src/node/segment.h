@@ -25,8 +25,8 @@ enum LaneId : int { kGatherLane = 0, kReduceLane = 1, kLanes = 2 };
 
 inline LaneId lane_of(fcclColl_t collective) { return is_reduction(collective) ? kReduceLane : kGatherLane; }
 
-// The call in full, for messages and for the factors of a pre-multiplied sum. Relaxed atomics, because a rank that waits may look
-// at a record while its owner is already writing the next one.
+// The call in full, for messages and for the factors of a pre-multiplied sum. Relaxed atomics, because a rank that waits may
+// look at a record while its owner is already writing the next one.
 class CallRecord {
  public:
   struct Value {

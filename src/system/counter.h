@@ -15,7 +15,8 @@ struct alignas(64) Counter {
   void publish(uint64_t reached) { value.store(reached, std::memory_order_release); }
 };
 
-// A wait that can be looked at from outside: until *where has come to `target` or passed it, modulo 2^64. `rank` is who raises it.
+// A wait that can be looked at from outside: until *where has come to `target` or passed it, modulo 2^64. `rank` is who raises
+// it.
 struct Awaited {
   const std::atomic<uint64_t>* where = nullptr;
   uint64_t target = 0;

@@ -12,7 +12,8 @@
 
 namespace fccl {
 
-// Where the frame of a running phase lies, so that starting one allocates nothing. Owned by a lane, which runs one phase at a time.
+// Where the frame of a running phase lies, so that starting one allocates nothing. Owned by a lane, which runs one phase at a
+// time.
 class FrameMemory {
  public:
   void* take(size_t bytes) {
@@ -35,8 +36,8 @@ struct Outcome {
 };
 
 // A phase is a function that returns Phase, takes its FrameMemory first and its other parameters by value, and waits by
-// co_await Awaited{...}. Whoever owns the Phase resumes it, on any thread but one at a time, only when what it awaits is reached.
-// Destroying a suspended phase ends it: its loop sees no errors.
+// co_await Awaited{...}. Whoever owns the Phase resumes it, on any thread but one at a time, only when what it awaits is
+// reached. Destroying a suspended phase ends it: its loop sees no errors.
 class [[nodiscard]] Phase {
  public:
   struct promise_type;

@@ -37,7 +37,8 @@ Result<void> read_bytes(const char* variable, size_t largest, size_t& into) {
   size_t bytes = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
   if (error != std::errc{} || end != text.data() + text.size() || bytes < 64 || bytes > largest || bytes % 64 != 0)
-    return fail(fcclInvalidUsage, fmt::format("{}={} is no size: give a multiple of 64 between 64 and {}", variable, text, largest));
+    return fail(fcclInvalidUsage,
+                fmt::format("{}={} is no size: give a multiple of 64 between 64 and {}", variable, text, largest));
   into = bytes;
   return {};
 }

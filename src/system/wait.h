@@ -7,14 +7,15 @@
 
 namespace fccl {
 
-// What the code that waits cannot know: clock, abort, deaths, the peers' last calls. Given by the communicator to the waiting code
-// below it; an error ends the wait.
+// What the code that waits cannot know: clock, abort, deaths, the peers' last calls. Given by the communicator to the waiting
+// code below it; an error ends the wait.
 struct SlowPath {
   Result<void> (*look)(void* context, const Awaited& awaited) = nullptr;
   void* context = nullptr;
 };
 
-// Runs a phase to its end on this thread. `crowded`: more ranks than cores, so spinning would keep the awaited rank from running.
+// Runs a phase to its end on this thread. `crowded`: more ranks than cores, so spinning would keep the awaited rank from
+// running.
 Result<Outcome> run_to_end(Phase& phase, const SlowPath& slow, bool crowded);
 
 }  // namespace fccl

@@ -1,0 +1,72 @@
+"""Layers: a folder of src includes only itself and those below it; what stands outside uses include/fccl."""
+
+import re
+from collections.abc import Iterator
+
+from tree import Fault, Tree
+
+LAYERS = ["base", "topology", "plan", "system", "kernels", "node", "wire", "device", "communicator"]
+# Rooms that use the library as anybody else would.
+CUSTOMERS = ("torch_backend", "perf_tests", "trainer")
+# base knows no threads, clock, environment, input or output.
+IMPURE = re.compile(
+    r"(thread|mutex|shared_mutex|condition_variable|future|chrono|iostream|fstream|filesystem|pthread\.h|unistd\.h|fcntl\.h"
+    r"|sys/.*|poll\.h|netinet/.*|arpa/.*|spdlog/.*)$"
+)
+# libfccl links none of these; CUDA belongs to src/device and to the kernels for it.
+FOREIGN = re.compile(r"(mpi\.h|torch/.*|ATen/.*|c10/.*|rdma/.*|infiniband/.*)$")
+CUDA = re.compile(r"(cuda.*\.h|cuda/.*)$")
+
+
+def faults(tree: Tree) -> Iterator[Fault]:
+    for path in tree.cpp:
+        parts = path.split("/")
+        for line, quote, name in tree.includes(path):
+            if what := wrong(tree, path, parts, quote, name):
+                yield Fault(path, line, f"{what} (layers)")
+
+
+def wrong(tree: Tree, path: str, parts: list[str], quote: str, name: str) -> str | None:
+    if ".." in name.split("/"):
+        return f'"{name}" climbs out of its folder; includes are relative to src/ or include/'
+    if parts[0] == "src":
+        return wrong_in_library(path, parts[1], quote, name)
+    if parts[0] == "include":
+        ours = name.startswith("fccl/") or quote == "<"
+        return None if ours and not FOREIGN.match(name) else f'a public header may not include "{name}"'
+    reaches_in = name.split("/")[0] in LAYERS and name not in neighbours(tree, path)
+    if parts[0] in CUSTOMERS and reaches_in:
+        return f'{parts[0]} uses the library through include/fccl, not through "{name}"'
+    return None
+
+
+def neighbours(tree: Tree, path: str) -> set[str]:
+    """What a file outside src may call by a name relative to its own folder or to the top of its room."""
+    top, near = path.split("/")[0] + "/", path.rsplit("/", 1)[0] + "/"
+    return {
+        file.removeprefix(start)
+        for start in (top, top + "csrc/", near)
+        for file in tree.files
+        if file.startswith(start)
+    }
+
+
+def wrong_in_library(path: str, layer: str, quote: str, name: str) -> str | None:
+    if quote == "<":
+        if FOREIGN.match(name):
+            return f"libfccl may not depend on <{name}>"
+        if layer == "base" and IMPURE.match(name):
+            return f"base is pure: it may not include <{name}>"
+        if CUDA.match(name) and layer not in ("device", "kernels"):
+            return f"<{name}> belongs into src/device"
+        return None
+    folder = name.split("/")[0]
+    if folder == "fccl":
+        return None
+    if folder not in LAYERS:
+        return f'"{name}" does not begin with a folder of src; includes are relative to src/'
+    if layer not in LAYERS:
+        return f"src/{layer} is none of the layers {', '.join(LAYERS)}"
+    if LAYERS.index(folder) > LAYERS.index(layer):
+        return f'{layer} is below {folder} and may not include "{name}"'
+    return None

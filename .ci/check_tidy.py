@@ -1,0 +1,78 @@
+"""Tidy: clang-tidy 19 finds nothing in the changed C++ files, or in all of them when it is asked to."""
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tree import Fault, Tree, Verdicts
+
+CLANG_TIDY = "clang-tidy-19"
+DIAGNOSTIC = re.compile(r"^(\S+?):(\d+):\d+: (?:error|warning): (.*?)(?: \[([\w.,-]+)\])?$", re.MULTILINE)
+
+
+def faults(tree: Tree, every_file: bool = False) -> Iterator[Fault]:
+    databases = databases_of(tree)
+    chosen = sorted(databases) if every_file else affected(tree, sorted(databases))
+    verdicts = Verdicts(tree, "tidy", tree.text(".clang-tidy"))
+    pending = [path for path in chosen if not verdicts.is_clean(path)]
+    found: set[Fault] = set()
+    with ThreadPoolExecutor(2) as pool:
+        for path, ours in zip(
+            pending, pool.map(lambda path: faults_of(tree, path, databases[path]), pending), strict=True
+        ):
+            if not ours:
+                verdicts.remember_clean(path)
+            found |= ours
+    yield from sorted(found)
+
+
+def databases_of(tree: Tree) -> dict[str, str]:
+    """The folder with the compile commands of each source: build, or build/torch-VERSION for the adapter."""
+    found = {}
+    build = tree.root / "build"
+    for database in [*sorted(build.glob("torch-*/compile_commands.json")), build / "compile_commands.json"]:
+        for entry in json.loads(database.read_text()):
+            path = entry["file"].removeprefix(f"{tree.root}/")
+            if path in tree.known:
+                found[path] = str(database.parent)
+    return found
+
+
+def faults_of(tree: Tree, path: str, database: str) -> set[Fault]:
+    command = [CLANG_TIDY, "--quiet", "-p", database, path]
+    said = subprocess.run(command, cwd=tree.root, capture_output=True, text=True)
+    found = set()
+    for file, line, what, rule in DIAGNOSTIC.findall(said.stdout):
+        name = str((tree.root / file).resolve()).removeprefix(f"{tree.root}/")
+        found.add(Fault(name, int(line), f"{what} (tidy, {rule.split(',')[0]})"))
+    if said.returncode != 0 and not found:
+        found.add(Fault(path, 1, f"clang-tidy failed: {said.stderr.strip()[-300:]} (tidy)"))
+    return found
+
+
+def affected(tree: Tree, sources: list[str]) -> list[str]:
+    """The changed sources, and for each changed header its own source or the first that includes it."""
+    changed = changed_files(tree)
+    chosen = set(changed) & set(sources)
+    for header in changed & set(tree.headers):
+        own = str(Path(header).with_suffix(".cpp"))
+        chosen.update(
+            [own] if own in sources else [path for path in sources if header in tree.closure(path)][:1]
+        )
+    return sorted(chosen)
+
+
+def changed_files(tree: Tree) -> set[str]:
+    """What is new since this branch left origin/main, or else since the commit before the last."""
+    for base in (["merge-base", "origin/main", "HEAD"], ["rev-parse", "--verify", "HEAD~1"]):
+        try:
+            commit = tree.git(*base).strip()
+        except subprocess.CalledProcessError:
+            continue
+        if commit != tree.git("rev-parse", "HEAD").strip():
+            new = tree.git("ls-files", "--others", "--exclude-standard")
+            return set(tree.git("diff", "--name-only", commit).splitlines()) | set(new.splitlines())
+    return set(tree.files)

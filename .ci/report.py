@@ -1,0 +1,116 @@
+"""Counts the tests that ran, by the suites' JUnit files, and holds the numbers against .ci/expected_tests."""
+
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass, field
+from pathlib import Path
+
+EXPECTED_TESTS = Path(__file__).parent / "expected_tests"
+SHOWN_LINES = 40  # of the output of one failed test
+
+
+@dataclass
+class Suite:
+    """What one JUnit file says: the tests that passed, and with a text those that failed or were skipped."""
+
+    name: str
+    passed: list[str] = field(default_factory=list)
+    failed: list[tuple[str, str]] = field(default_factory=list)
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def ran(self) -> int:
+        return len(self.passed) + len(self.failed)
+
+
+def output_of(case: ElementTree.Element) -> str:
+    return "\n".join(
+        part.text or ""
+        for part in case.iter()
+        if part.tag in ("failure", "error", "system-out", "system-err")
+    )
+
+
+def skip_reason(case: ElementTree.Element, skipped: ElementTree.Element) -> str:
+    # CTest knows only that the output matched; GoogleTest prints the reason below "FILE:LINE: Skipped".
+    said = re.search(r": Skipped\n+(.+)", output_of(case))
+    return said.group(1).strip() if said else (skipped.get("message") or "").strip() or "no reason given"
+
+
+def read_suite(name: str, path: Path) -> Suite:
+    suite = Suite(name)
+    try:
+        cases = list(ElementTree.parse(path).iter("testcase"))
+    except (OSError, ElementTree.ParseError) as error:
+        suite.failed.append(
+            (
+                name,
+                f"The suite left no readable report ({error}); its output is in build/log/test-{name}.log.",
+            )
+        )
+        return suite
+    for case in cases:
+        test = "::".join(filter(None, (case.get("classname"), case.get("name"))))
+        if case.get("classname") == case.get("name"):
+            test = case.get("name", "")
+        skipped = case.find("skipped")
+        if case.find("failure") is not None or case.find("error") is not None or case.get("status") == "fail":
+            suite.failed.append((test, output_of(case)))
+        elif skipped is not None or case.get("status") in ("notrun", "disabled"):
+            reason = skip_reason(case, skipped) if skipped is not None else "disabled"
+            suite.skipped.append((test, reason))
+        else:
+            suite.passed.append(test)
+    return suite
+
+
+def expected_minimum() -> dict[str, int]:
+    lines = (line.split("#")[0].split() for line in EXPECTED_TESTS.read_text().splitlines())
+    return {words[0]: int(words[1]) for words in lines if words}
+
+
+def compare(ran: int, minimum: int | None) -> tuple[bool, str]:
+    """Whether too few tests ran, and what to say about the number in .ci/expected_tests."""
+    if minimum is None:
+        return True, "; .ci/expected_tests has no number for this suite"
+    if ran < minimum:
+        return True, f"; TOO FEW: .ci/expected_tests says that at least {minimum} run"
+    return False, f"; raise the {minimum} in .ci/expected_tests" if ran > minimum * 1.2 else ""
+
+
+def report(suites: list[Suite], any_number: bool) -> bool:
+    """Prints what happened and returns whether all is well."""
+    minimum = {} if any_number else expected_minimum()
+    for suite in suites:
+        for test, text in suite.failed:
+            print(f"\nFAILED {suite.name}: {test}")
+            print("\n".join("    " + line for line in text.strip().splitlines()[-SHOWN_LINES:]))
+    for suite in suites:
+        for test, reason in suite.skipped:
+            print(f"skipped {suite.name}: {test}: {reason}")
+    print()
+    well = True
+    for suite in suites:
+        counts = f"{len(suite.passed)} passed, {len(suite.failed)} failed, {len(suite.skipped)} skipped"
+        wrong, note = (False, "") if any_number else compare(suite.ran, minimum.get(suite.name))
+        print(f"{suite.name}: {counts}{note}")
+        well = well and not wrong
+    if any_number and not any(suite.ran for suite in suites):
+        print("no test matches the selector")
+        well = False
+    passed, failed, skipped = (
+        sum(len(getattr(suite, kind)) for suite in suites) for kind in ("passed", "failed", "skipped")
+    )
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return well and failed == 0
+
+
+def main(arguments: list[str]) -> int:
+    any_number = "--any-number" in arguments
+    named = (argument.split("=", 1) for argument in arguments if argument != "--any-number")
+    return 0 if report([read_suite(name, Path(path)) for name, path in named], any_number) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,119 @@
+# Installs what is missing, and only that: system packages, a virtual environment, and the package fccl in it.
+
+packages_build=(g++ cmake ninja-build pkg-config libsodium-dev libspdlog-dev libfmt-dev libexpected-dev)
+packages_test=(python3 libgtest-dev libgmock-dev nlohmann-json3-dev openmpi-bin libopenmpi-dev)
+packages_lint=(git clang-format-19 clang-tidy-19)
+packages_python=(python3 python3-venv)
+
+# Ninja alone would run more compilers than there are cores.
+export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
+
+# One ./dev at a time installs and builds; the lock is let go before tests or training run.
+lock() {
+  mkdir -p build/log
+  exec 9>build/log/lock
+  flock --nonblock 9 && return
+  say "dev: waiting for another ./dev that installs or builds"
+  flock 9
+}
+unlock() { exec 9>&-; }
+
+# need_packages NAME...: sees to it that these Debian packages are installed.
+need_packages() {
+  local missing line
+  if ! command -v dpkg-query >/dev/null; then
+    [[ -e build/log/packages ]] ||
+      say "dev: this is not Debian, so nothing is installed here; the packages needed are the equivalents of: $*"
+    mkdir -p build/log && : >build/log/packages
+    return
+  fi
+  missing=$(comm -23 <(printf '%s\n' "$@" | sort) \
+    <(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "$@" 2>/dev/null | sed -n 's/ installed$//p' | sort) | tr '\n' ' ')
+  [[ -n $missing ]] || return 0
+  line="apt-get update && apt-get install -y --no-install-recommends $missing"
+  if ((EUID == 0)); then
+    step "install packages: $missing" packages install_packages env "$missing"
+  elif sudo -n true 2>/dev/null; then
+    step "install packages: $missing" packages install_packages "sudo env" "$missing"
+  else
+    die "these packages are missing, and only root may install them; run this line, then ./dev again:
+  sudo sh -c '$line'"
+  fi
+}
+
+# install_packages PREFIX NAMES: PREFIX is what runs a command as root.
+install_packages() {
+  local apt="$1 DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300"
+  # shellcheck disable=SC2086  # both are lists of words
+  {
+    # An update that reaches only some of the sources may still know every package that is needed.
+    $apt update || echo "apt-get update failed; going on with the lists at hand"
+    $apt install -y --no-install-recommends $2
+  }
+}
+
+requirements=.ci/requirements.txt
+pinned_torch=$(sed -n 's/^torch==//p' "$requirements")
+other_torch_versions=(2.11.0 2.15.0)
+
+# use_torch VERSION: what follows is about this version, and so about its environment: .venv or .venv-VERSION.
+use_torch() {
+  [[ $1 =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]] || die "FCCL_TORCH names a version of torch such as $pinned_torch, but it is '$1'"
+  torch_version=$1
+  venv=.venv
+  [[ $torch_version == "$pinned_torch" ]] || venv=.venv-$torch_version
+}
+use_torch "${FCCL_TORCH:-$pinned_torch}"
+
+# Prints the first Python that is new enough for the pinned packages and can make an environment.
+find_python() {
+  local candidate
+  for candidate in python3 /usr/bin/python3 python3.11 python3.12 python3.13 python3.14; do
+    if "$candidate" -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+      echo "$candidate"
+      return
+    fi
+  done
+  return 1
+}
+
+# Sees to it that there is a compiler, and a virtual environment with what .ci/requirements.txt names.
+need_environment() {
+  local python wanted=build/log/requirements-$torch_version.txt packages=("${packages_build[@]}")
+  [[ -x $venv/bin/python ]] || find_python >/dev/null || packages+=("${packages_python[@]}")
+  need_packages "${packages[@]}"
+  mkdir -p build/log
+  sed "s/^torch==.*/torch==$torch_version/" "$requirements" >"$wanted"
+  [[ -x $venv/bin/python ]] && cmp -s "$wanted" "$venv/requirements.txt" && return
+  if ! "$venv/bin/python" -m pip --version >/dev/null 2>&1; then
+    python=$(find_python) ||
+      die "no Python of version 3.11 or later with the module venv was found; install one and put it first in PATH"
+    step "make the virtual environment $venv" "venv-$torch_version" "$python" -m venv --clear "$venv"
+  fi
+  step "install torch $torch_version and the other Python packages into $venv (5 GB; a few minutes)" "pip-$torch_version" \
+    "$venv/bin/python" -m pip install --disable-pip-version-check --requirement "$wanted"
+  cp "$wanted" "$venv/requirements.txt"
+}
+
+# Sees to it that the package fccl in the virtual environment is built from the sources as they are now.
+need_package() {
+  local sources
+  sources=$(digest CMakeLists.txt pyproject.toml cmake include src torch_backend "$venv/requirements.txt")
+  [[ ! -e $venv/fccl.sources || $(<"$venv/fccl.sources") != "$sources" ]] || return 0
+  step "build the package fccl for torch $torch_version" "package-$torch_version" env PATH="$PWD/$venv/bin:$PATH" \
+    "$venv/bin/python" -m pip install --verbose --disable-pip-version-check --no-build-isolation --no-deps --force-reinstall \
+    --config-settings=build-dir="build/torch-$torch_version" .
+  echo "$sources" >"$venv/fccl.sources"
+}
+
+# configure_and_build PRESET [TARGET...]
+configure_and_build() {
+  local preset=$1 folder=build
+  shift
+  [[ $preset == release ]] || folder=build-$preset
+  need_packages "${packages_build[@]}" "${packages_test[@]}"
+  if [[ ! -e $folder/build.ninja ]]; then
+    step "configure $folder" "configure-$preset" cmake --preset "$preset"
+  fi
+  step "build $folder" "build-$preset" cmake --build "$folder" --target "${@:-all}"
+}

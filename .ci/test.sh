@@ -1,0 +1,96 @@
+# Runs suites of tests and leaves each one's result in build/reports/SUITE.xml for .ci/report.py, which counts them.
+
+reports=()
+
+# Every suite is made to leave a new report: one that dies before it could is counted as a failure.
+begin_suite() {
+  mkdir -p build/reports
+  rm -f "build/reports/$1.xml"
+  reports+=("$1=build/reports/$1.xml")
+}
+
+# cpp_suite SUITE PRESET CTEST-ARGUMENT...
+cpp_suite() {
+  local suite=$1 preset=$2 folder=build run=()
+  shift 2
+  [[ $preset == release ]] || folder=build-$preset
+  begin_suite "$suite"
+  lock
+  configure_and_build "$preset"
+  unlock
+  # The thread sanitizer of g++ 12 needs its shadow's addresses free, which a kernel that randomizes widely may take.
+  [[ $preset != tsan ]] || ! setarch -R true 2>/dev/null || run=(setarch -R)
+  try_step "test $suite" "test-$suite" env \
+    ASAN_OPTIONS="${ASAN_OPTIONS:-detect_leaks=1}" \
+    UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1}" \
+    TSAN_OPTIONS="${TSAN_OPTIONS:-second_deadlock_stack=1}" \
+    "${run[@]}" ctest --test-dir "$folder" --output-junit "$PWD/build/reports/$suite.xml" --output-on-failure \
+    --test-output-size-passed 16384 --test-output-size-failed 65536 \
+    --parallel "$(nproc)" --timeout "${FCCL_TEST_TIMEOUT:-300}" "$@" || true
+}
+
+# torch_suite SUITE VERSION PYTEST-ARGUMENT...
+torch_suite() {
+  local suite=$1 version=$2 folder folders=()
+  shift 2
+  begin_suite "$suite"
+  for folder in torch_backend/tests trainer/fsdp/tests; do
+    [[ ! -d $folder ]] || folders+=("$folder")
+  done
+  lock
+  use_torch "$version"
+  need_environment
+  need_package
+  unlock
+  try_step "test $suite" "test-$suite" run_pytest --junitxml="build/reports/$suite.xml" "$@" "${folders[@]}" || true
+}
+
+# A selector may choose none of the tests, pytest's status 5; the report knows whether there should have been some.
+run_pytest() {
+  local status=0
+  OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} "$venv/bin/python" -m pytest --timeout "${FCCL_TEST_TIMEOUT:-300}" \
+    -p no:cacheprovider "$@" || status=$?
+  return $((status == 5 ? 0 : status))
+}
+
+# Says what ran; the last line it prints counts it all. Its status is that of ./dev test.
+conclude() { python3 .ci/report.py "$@" "${reports[@]}"; }
+
+test_every_change() {
+  cpp_suite cpp release --label-exclude '^long$'
+  torch_suite torch "$torch_version" -m 'not slow'
+  conclude
+}
+
+test_quick() {
+  cpp_suite quick release --label-regex '^quick$'
+  conclude
+}
+
+test_torch() {
+  torch_suite torch "$torch_version" -m 'not slow'
+  conclude
+}
+
+test_all() {
+  local preset version
+  cpp_suite cpp release --label-exclude '^long$'
+  torch_suite torch "$pinned_torch" -m 'not slow'
+  for preset in asan tsan; do
+    FCCL_TEST_TIMEOUT=900 cpp_suite "$preset" "$preset" --label-regex '^quick$'
+  done
+  for version in "${other_torch_versions[@]}"; do
+    torch_suite "torch-$version" "$version" -m 'not slow'
+  done
+  FCCL_TEST_TIMEOUT=3600 cpp_suite long release --label-regex '^long$' --parallel 1
+  FCCL_TEST_TIMEOUT=3600 torch_suite slow "$pinned_torch" -m slow
+  conclude
+}
+
+# test_selected SELECTOR: the C++ tests whose names match the regular expression and the Python tests whose names contain it,
+# long ones too.
+test_selected() {
+  cpp_suite cpp release --tests-regex "$1" --no-tests=ignore
+  torch_suite torch "$torch_version" -k "${1//|/ or }"
+  conclude --any-number
+}
