@@ -9,6 +9,8 @@
 
 namespace fccl {
 
+class Worker;
+
 // Items run in order, one after the other; items of different streams run side by side. Owned by whoever created it, the user
 // or a communicator. Any thread may call; a failed operation is remembered and later items still run.
 class Stream {
@@ -34,6 +36,7 @@ class Stream {
   };
   using Item = std::variant<std::unique_ptr<Operation>, HostFunction>;
 
+  Worker* worker_;
   std::deque<Item> items_;  // guarded by the worker's mutex; the first item is the worker's alone
   Result<void> result_;     // guarded likewise
 };

@@ -1,12 +1,16 @@
 // The worker's loop.
 #include "communicator/worker.h"
 
+#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <thread>
 #include <utility>
+
+#include "base/check.h"
 
 namespace fccl {
 namespace {
@@ -16,13 +20,20 @@ constexpr int kYieldRounds = 2048;
 constexpr std::chrono::microseconds kShortestSleep{20};
 constexpr std::chrono::microseconds kLongestSleep{500};
 
+// A fork has none of its parent's threads, and finds the parent's mutex in whatever state it was.
+std::atomic<Worker*>& current_worker() {
+  static std::atomic<Worker*> current{new Worker};
+  return current;
+}
+
 }  // namespace
 
 // Never destroyed, since its thread is detached: a thread that is joined by a static destructor would hang a process that exits
 // with work outstanding.
 Worker& Worker::of_process() {
-  static auto* instance = new Worker;
-  return *instance;
+  static const int registered = pthread_atfork(nullptr, nullptr, [] { current_worker() = new Worker; });
+  check(registered == 0, "a fork handler can be registered");
+  return *current_worker();
 }
 
 void Worker::add(Stream& stream) {
@@ -106,31 +117,32 @@ void Worker::back_off(std::unique_lock<std::mutex>& lock, int idle_rounds) {
   work_.wait_for(lock, sleep);
 }
 
-Stream::Stream() { Worker::of_process().add(*this); }
+Stream::Stream() : worker_(&Worker::of_process()) { worker_->add(*this); }
 
 Stream::~Stream() {
+  if (worker_ != &Worker::of_process()) return;
   (void)synchronize();
-  Worker::of_process().remove(*this);
+  worker_->remove(*this);
 }
 
-void Stream::enqueue(std::unique_ptr<Operation> operation) { Worker::of_process().enqueue(*this, std::move(operation)); }
+void Stream::enqueue(std::unique_ptr<Operation> operation) { worker_->enqueue(*this, std::move(operation)); }
 
-void Stream::enqueue(fcclHostFunc_t function, void* user_data) {
-  Worker::of_process().enqueue(*this, HostFunction{function, user_data});
-}
+void Stream::enqueue(fcclHostFunc_t function, void* user_data) { worker_->enqueue(*this, HostFunction{function, user_data}); }
 
 bool Stream::is_empty() const {
-  const std::lock_guard lock(Worker::of_process().mutex());
+  const std::lock_guard lock(worker_->mutex());
   return items_.empty();
 }
 
 Result<void> Stream::result() const {
-  const std::lock_guard lock(Worker::of_process().mutex());
+  const std::lock_guard lock(worker_->mutex());
   return result_;
 }
 
 Result<void> Stream::synchronize() {
-  Worker::of_process().wait_until([this] { return items_.empty(); });
+  if (worker_ != &Worker::of_process())
+    return fail(fcclInvalidUsage, "this process is a fork of the one that made the stream: make a new one after fork()");
+  worker_->wait_until([this] { return items_.empty(); });
   return result();
 }
 

@@ -1,0 +1,1 @@
+"""Trainers that show FCCL at work, one folder each."""

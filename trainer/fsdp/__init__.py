@@ -1,0 +1,1 @@
+"""Trains a Llama with fully sharded data parallelism: `torchrun ... -m trainer.fsdp`."""

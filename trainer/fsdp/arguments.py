@@ -1,0 +1,196 @@
+"""Turns the command line into settings, and refuses what cannot work before anything is started."""
+
+import argparse
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trainer.fsdp.presets import CHECKPOINT_FOLDER, PRESETS
+
+STRATEGIES = ("full_shard", "shard_grad_op", "hybrid_shard", "no_shard")
+PROGRAM = "./dev train"
+
+
+class SettingsError(Exception):
+    """A setting, or a pair of settings, that cannot work; its text says which and what to try."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything a run depends on; the same on every rank."""
+
+    model: str
+    layers: int | None
+    hidden: int | None
+    strategy: str
+    shard_degree: int
+    fsdp1: bool
+    backend: str
+    precision: str
+    activation_checkpointing: bool
+    steps: int
+    decay_steps: int
+    warmup: int
+    lr: float
+    clip: float
+    seed: int
+    seq_len: int
+    global_batch: int
+    grad_accum: int
+    data: tuple[str, ...]
+    validate_every: int
+    save_every: int | None
+    resume: str | None
+    name: str | None
+    runs: Path
+    sample_tokens: int
+    dry_run: bool
+    ranks: int
+
+    @property
+    def micro_batch(self) -> int:
+        """Sequences in one forward and backward pass of one rank."""
+        return self.global_batch // (self.ranks * self.grad_accum)
+
+    @property
+    def shards(self) -> int:
+        """Ranks among which one copy of the parameters is split."""
+        if self.strategy == "no_shard":
+            return 1
+        return self.shard_degree if self.strategy == "hybrid_shard" else self.ranks
+
+
+def parse(words: list[str]) -> Settings:
+    """Settings from the command line, with the preset's values where it is silent."""
+    given = vars(_parser().parse_args(words))
+    for setting, value in _defaults(given["model"]).items():
+        if given[setting] is None:
+            given[setting] = value
+    if given["decay_steps"] is None:
+        given["decay_steps"] = max(given["steps"], _defaults(given["model"])["steps"])
+    given["data"] = tuple(given["data"])
+    given["ranks"] = _ranks(given["ranks"])
+    settings = Settings(**given)
+    _refuse_what_cannot_work(settings)
+    return settings
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=PROGRAM, description="Train a Llama with FSDP.")
+    _add_model_arguments(parser.add_argument_group("model and data"))
+    _add_sharding_arguments(parser.add_argument_group("sharding"))
+    _add_training_arguments(parser.add_argument_group("training"))
+    _add_run_arguments(parser.add_argument_group("the run"))
+    return parser
+
+
+def _add_model_arguments(group: Any) -> None:
+    group.add_argument(
+        "--model",
+        "--preset",
+        default="tiny",
+        metavar="MODEL",
+        help=f"{', '.join(PRESETS)}, or a folder with a Hugging Face Llama and its tokenizer (tiny)",
+    )
+    group.add_argument("--layers", type=_positive, metavar="N", help="blocks, in place of the preset's")
+    group.add_argument("--hidden", type=_positive, metavar="N", help="width, in place of the preset's")
+    group.add_argument(
+        "--data",
+        nargs="+",
+        default=(),
+        metavar="PATH",
+        help="text files or folders of them (source text of the Python standard library)",
+    )
+    group.add_argument("--seq-len", type=_positive, metavar="N", help="tokens of one sequence")
+
+
+def _add_sharding_arguments(group: Any) -> None:
+    group.add_argument("--strategy", choices=STRATEGIES, default="full_shard", help="(full_shard)")
+    group.add_argument(
+        "--shard-degree", type=_positive, default=2, metavar="N", help="ranks of one hybrid_shard copy (2)"
+    )
+    group.add_argument("--fsdp1", action="store_true", help="the older class, FullyShardedDataParallel")
+    group.add_argument("--backend", default="fccl", help="fccl, or gloo to compare (fccl)")
+    group.add_argument("--precision", choices=("fp32", "bf16"), default="fp32", help="bf16 is mixed (fp32)")
+    group.add_argument("--activation-checkpointing", action="store_true", help="less memory, more compute")
+    group.add_argument("--ranks", type=_positive, metavar="N", help="processes (2)")
+
+
+def _add_training_arguments(group: Any) -> None:
+    group.add_argument("--steps", type=_positive, metavar="N", help="where to stop")
+    group.add_argument("--global-batch", type=_positive, metavar="N", help="sequences per step, all ranks")
+    group.add_argument("--grad-accum", type=_positive, default=1, metavar="N", help="passes per step (1)")
+    group.add_argument("--lr", type=float, metavar="X", help="highest learning rate")
+    group.add_argument("--warmup", type=int, metavar="N", help="steps until the highest learning rate")
+    group.add_argument(
+        "--decay-steps",
+        type=_positive,
+        metavar="N",
+        help="where the cosine ends (the preset's steps, or --steps if that is more)",
+    )
+    group.add_argument("--clip", type=float, default=1.0, metavar="X", help="highest gradient norm (1.0)")
+    group.add_argument("--seed", type=int, default=0, metavar="N", help="of weights and batches (0)")
+
+
+def _add_run_arguments(group: Any) -> None:
+    group.add_argument("--name", help="the run's folder under runs/ (one that is free)")
+    group.add_argument("--runs", type=Path, default=Path("runs"), metavar="FOLDER", help="(runs)")
+    group.add_argument("--validate-every", type=int, default=100, metavar="N", help="0: never (100)")
+    group.add_argument(
+        "--save-every", type=int, metavar="N", help="save each N steps and at the end; 0: never (at the end)"
+    )
+    group.add_argument("--resume", metavar="RUN", help="a run's name, its folder, or one of its checkpoints")
+    group.add_argument("--sample-tokens", type=int, default=160, metavar="N", help="at the end (160)")
+    group.add_argument("--dry-run", action="store_true", help="only print what a run would take")
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is not positive")
+    return number
+
+
+def _defaults(model: str) -> dict[str, Any]:
+    if model not in PRESETS:
+        return CHECKPOINT_FOLDER
+    preset = PRESETS[model]
+    return {setting: getattr(preset, setting) for setting in CHECKPOINT_FOLDER}
+
+
+def _ranks(given: int | None) -> int:
+    launched = os.environ.get("WORLD_SIZE")
+    if launched is None:
+        return given or 2
+    if given not in (None, int(launched)):
+        raise SettingsError(f"--ranks {given}, but torchrun started {launched}: leave --ranks to {PROGRAM}")
+    return int(launched)
+
+
+def _refuse_what_cannot_work(settings: Settings) -> None:
+    passes = settings.ranks * settings.grad_accum
+    if settings.global_batch % passes:
+        raise SettingsError(
+            f"--global-batch {settings.global_batch} does not divide among {settings.ranks} ranks times "
+            f"--grad-accum {settings.grad_accum}: choose a multiple of {passes}"
+        )
+    if settings.model not in PRESETS and not (Path(settings.model) / "config.json").is_file():
+        raise SettingsError(
+            f"--model {settings.model}: neither one of {', '.join(PRESETS)} nor a folder with a config.json"
+        )
+    if settings.strategy == "hybrid_shard":
+        _refuse_shard_degree(settings)
+
+
+def _refuse_shard_degree(settings: Settings) -> None:
+    if settings.ranks % settings.shard_degree:
+        raise SettingsError(
+            f"--shard-degree {settings.shard_degree} does not divide {settings.ranks} ranks: "
+            f"choose a divisor, or --strategy full_shard"
+        )
+    if settings.fsdp1 and settings.shard_degree == 1:
+        raise SettingsError(
+            "--fsdp1 --strategy hybrid_shard --shard-degree 1: FullyShardedDataParallel does not average "
+            "the gradients then, and says nothing; use --strategy no_shard, or leave --fsdp1 out"
+        )

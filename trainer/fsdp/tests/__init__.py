@@ -1,0 +1,1 @@
+"""Tests of the FSDP trainer: `pytest trainer/fsdp`."""

@@ -1,0 +1,30 @@
+"""Settings that cannot work are refused with what to try."""
+
+import pytest
+
+from trainer.fsdp.arguments import SettingsError, parse
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("--ranks 3", "choose a multiple of 3"),
+        ("--ranks 4 --global-batch 12 --grad-accum 2", "choose a multiple of 8"),
+        ("--ranks 4 --strategy hybrid_shard --shard-degree 3", "choose a divisor"),
+        ("--ranks 4 --strategy hybrid_shard --shard-degree 1 --fsdp1", "use --strategy no_shard"),
+        ("--model nowhere", "nor a folder with a config.json"),
+    ],
+)
+def test_impossible_settings_are_refused(line: str, message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        parse(line.split())
+
+
+def test_ranks_that_torchrun_contradicts_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(SettingsError, match="torchrun started 2"):
+        parse(["--ranks", "4"])
+
+
+def test_short_run_is_the_beginning_of_a_long_one() -> None:
+    assert parse(["--steps", "20"]).decay_steps == parse([]).decay_steps

@@ -1,0 +1,46 @@
+"""The calls that were counted while training are those that the strategy implies."""
+
+import pytest
+
+from trainer.fsdp.arguments import parse
+from trainer.fsdp.dry_run import collectives_per_step, groups_of, shapes_only
+from trainer.fsdp.tests.runs import BACKEND, SMALL, Runs, forbid_gloo, on_ranks
+
+
+def test_full_shard_takes_nine_all_gathers_and_five_reduce_scatters_per_step(runs: Runs) -> None:
+    run = runs.of(2, "--strategy full_shard")
+    assert run.summary["backend"] == BACKEND
+    assert run.summary["trained_steps"] == 20
+    assert run.calls_per_step("all_gather") == 9
+    assert run.calls_per_step("reduce_scatter") == 5
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("strategy", ["full_shard", "shard_grad_op", "hybrid_shard", "no_shard"])
+def test_counts_are_those_of_the_dry_run(runs: Runs, strategy: str, ranks: int) -> None:
+    settings = parse([*SMALL, "--strategy", strategy, "--ranks", str(ranks)])
+    planned = collectives_per_step(settings, groups_of(shapes_only(settings)))
+    summary = runs.of(ranks, f"--strategy {strategy}").summary
+    for name, tally in planned.items():
+        counted = summary["collectives"][name]
+        assert (name, counted["calls"], counted["bytes"]) == (name, tally.calls * 20, tally.bytes * 20)
+
+
+def test_counts_leave_out_validation_and_saving(runs: Runs) -> None:
+    run = runs.of(2, "--strategy full_shard --validate-every 7 --save-every 5")
+    assert run.calls_per_step("all_gather") == 9
+    assert run.calls_per_step("reduce_scatter") == 5
+
+
+def test_without_gloo_means_that_gloo_cannot_start(runs: Runs) -> None:
+    def start_gloo() -> int:
+        forbid_gloo()
+        import torch.distributed as dist
+
+        try:
+            dist.init_process_group("gloo")
+        except RuntimeError as error:
+            return 0 if "was asked for" in str(error) else 1
+        return 1
+
+    on_ranks(1, runs.folder / "forbidden.log", start_gloo)

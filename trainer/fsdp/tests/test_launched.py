@@ -1,0 +1,78 @@
+"""The trainer as it is started by hand: what a run leaves, and what Ctrl-C leaves."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from trainer.fsdp.tests.runs import BACKEND, SMALL
+
+REPOSITORY = Path(__file__).parents[3]
+LIMIT_SECONDS = 120
+
+
+def start(runs: Path, *words: str) -> subprocess.Popen:
+    launcher = [sys.executable, "-m", "trainer.launch", "--standalone", "--nproc-per-node", "2"]
+    trainer = ["-m", "trainer.fsdp", *SMALL, "--backend", BACKEND, "--runs", str(runs), *words]
+    return subprocess.Popen(
+        launcher + trainer,
+        cwd=REPOSITORY,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def processes_that_name(text: str) -> list[int]:
+    def command(process: Path) -> bytes:
+        try:
+            return (process / "cmdline").read_bytes()
+        except OSError:
+            return b""
+
+    return [
+        int(process.name) for process in Path("/proc").glob("[0-9]*") if text.encode() in command(process)
+    ]
+
+
+def test_run_leaves_metrics_curve_configuration_summary_and_sample(tmp_path: Path) -> None:
+    words = ["--name", "whole", "--validate-every", "10", "--save-every", "20", "--sample-tokens", "8"]
+    process = start(tmp_path, *words)
+    printed, _ = process.communicate(timeout=LIMIT_SECONDS)
+    assert process.returncode == 0, printed
+    assert "sample:" in printed
+    files = {file.name for file in (tmp_path / "whole").iterdir()}
+    assert files == {"metrics.jsonl", "loss.png", "config.json", "summary.json", "checkpoints"}
+    summary = json.loads((tmp_path / "whole" / "summary.json").read_text())
+    assert (summary["status"], summary["backend"], summary["ranks"]) == ("finished", BACKEND, 2)
+    assert summary["first_loss"] > 5 and summary["last_loss"] < summary["first_loss"]
+    assert json.loads((tmp_path / "whole" / "config.json").read_text())["hidden"] == 64
+
+
+def test_interrupt_leaves_a_marked_run_and_no_process(tmp_path: Path) -> None:
+    process = start(tmp_path, "--name", "cut", "--steps", "100000")
+    metrics = tmp_path / "cut" / "metrics.jsonl"
+    deadline = time.monotonic() + LIMIT_SECONDS
+    while time.monotonic() < deadline and not (metrics.exists() and metrics.stat().st_size):
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    printed, _ = process.communicate(timeout=LIMIT_SECONDS)
+    assert process.returncode == 128 + signal.SIGINT, printed
+    assert "interrupted after step" in printed and "Traceback" not in printed
+    summary = json.loads((tmp_path / "cut" / "summary.json").read_text())
+    assert summary["status"] == "interrupted"
+    assert processes_that_name(str(tmp_path)) == []
+
+
+def test_wrong_setting_is_one_line_and_status_two(tmp_path: Path) -> None:
+    process = start(tmp_path, "--global-batch", "7")
+    printed, _ = process.communicate(timeout=LIMIT_SECONDS)
+    assert process.returncode == 2
+    assert printed.strip().splitlines() == [
+        "./dev train: --global-batch 7 does not divide among 2 ranks times --grad-accum 1: "
+        "choose a multiple of 2"
+    ]

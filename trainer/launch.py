@@ -1,0 +1,33 @@
+"""torchrun that ends quietly: `python -m trainer.launch --standalone --nproc-per-node 2 -m trainer.fsdp ...`.
+
+Takes torchrun's arguments. A run that was interrupted, or that refused its settings, ends with that
+exit status and without the launcher's stack trace; a rank that failed is named.
+"""
+
+import logging
+import sys
+
+from torch.distributed.elastic.multiprocessing.api import SignalException
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+from torch.distributed.run import main
+
+WRONG_SETTINGS = 2
+
+
+def launch(words: list[str]) -> int:
+    """The exit status of the rank that failed first, or of a shell command that the signal ended."""
+    logging.disable(logging.ERROR)
+    try:
+        main(words)
+    except SignalException as interruption:
+        return 128 + interruption.sigval
+    except ChildFailedError as error:
+        rank, failure = error.get_first_failure()
+        if failure.exitcode != WRONG_SETTINGS:
+            print(f"rank {rank} failed first, with status {failure.exitcode}", file=sys.stderr)
+        return failure.exitcode if failure.exitcode > 0 else 128 - failure.exitcode
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(launch(sys.argv[1:]))
