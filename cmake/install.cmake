@@ -1,0 +1,27 @@
+# What `cmake --install` puts under a prefix: the library, its headers, a CMake package and a pkg-config file.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/fccl)
+set(pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+install(
+  TARGETS fccl
+  EXPORT fcclTargets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/fccl DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
+install(EXPORT fcclTargets NAMESPACE fccl:: DESTINATION ${package_dir} COMPONENT development)
+
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/fcclConfig.cmake.in ${PROJECT_BINARY_DIR}/fcclConfig.cmake
+                              INSTALL_DESTINATION ${package_dir})
+# Before 1.0 a minor version may change the interface.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/fcclConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(
+  FILES ${PROJECT_BINARY_DIR}/fcclConfig.cmake ${PROJECT_BINARY_DIR}/fcclConfigVersion.cmake
+  DESTINATION ${package_dir}
+  COMPONENT development)
+
+# The prefix is found from where the file lies, so that an installed tree can be moved.
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX}/${pkgconfig_dir} OUTPUT_VARIABLE prefix_from_pkgconfig)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/fccl.pc.in ${PROJECT_BINARY_DIR}/fccl.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/fccl.pc DESTINATION ${pkgconfig_dir} COMPONENT development)

@@ -1,0 +1,390 @@
+// The C++ interface of FCCL: ownership, spans and results, header-only on top of fccl.h.
+//
+//   auto communicator = fccl::Communicator::join(id, rank, ranks);
+//   if (!communicator) return report(communicator.error().message);
+//   std::vector<float> gradients(n), mean(n);
+//   if (auto done = communicator->all_reduce(gradients, mean, fccl::avg); !done) return report(done.error().message);
+//
+// Nothing here throws on its own account: what can fail returns a Result. fccl.h says what each collective does, which buffers
+// may overlap and what an error leaves behind; this header adds that sizes and datatypes of buffers are checked first.
+#pragma once
+
+#include <fccl/fccl.h>
+
+#include <atomic>
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <ranges>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+namespace fccl {
+inline namespace interface {  // keeps these names apart from those inside the library
+
+// ---- Results ------------------------------------------------------------------------------------
+
+// Why a call failed: the code of the C interface and a sentence for people.
+struct Error {
+  fcclResult_t code = fcclInternalError;
+  std::string message;
+};
+
+// A value or the error that came in its place. A plain value: no owner, no thread rules. Reading a value that is not there, or
+// an error that is not there, is a defect of the program and ends it with the message.
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+
+  explicit operator bool() const { return state_.index() == 0; }
+  T& operator*() & { return held<0>(*this); }
+  const T& operator*() const& { return held<0>(*this); }
+  T&& operator*() && { return std::move(held<0>(*this)); }
+  T* operator->() { return &held<0>(*this); }
+  const T* operator->() const { return &held<0>(*this); }
+  const Error& error() const { return held<1>(*this); }
+
+ private:
+  template <std::size_t alternative, class Self>
+  static auto& held(Self& self) {
+    if (auto* found = std::get_if<alternative>(&self.state_)) return *found;
+    const Error* error = std::get_if<1>(&self.state_);
+    std::fprintf(stderr, "fccl: %s\n", error ? error->message.c_str() : "the error of a successful result was read");
+    std::abort();
+  }
+
+  std::variant<T, Error> state_;
+};
+
+// Success or an error.
+template <>
+class [[nodiscard]] Result<void> : public Result<std::monostate> {
+ public:
+  Result() : Result<std::monostate>(std::monostate{}) {}
+  Result(Error error) : Result<std::monostate>(std::move(error)) {}
+};
+
+// The result of a call of the C interface that this thread has just made.
+inline Result<void> result_of(fcclResult_t code) {
+  if (code == fcclSuccess) return {};
+  const char* cause = fcclGetLastError(nullptr);
+  return Error{code, cause && *cause ? cause : fcclGetErrorString(code)};
+}
+
+// ---- Buffers ------------------------------------------------------------------------------------
+
+// 16-bit floats as bits, for programs that have no class of their own for them.
+struct Float16 {
+  std::uint16_t bits;
+};
+struct Bfloat16 {
+  std::uint16_t bits;
+};
+
+// The fcclDataType_t of an element type. Specialise it for your own element classes of the same representation.
+template <class T>
+struct Datatype {};
+template <std::integral T>
+  requires(sizeof(T) <= 8)
+struct Datatype<T> : std::integral_constant<fcclDataType_t, sizeof(T) == 1   ? (std::is_signed_v<T> ? fcclInt8 : fcclUint8)
+                                                            : sizeof(T) == 2 ? (std::is_signed_v<T> ? fcclInt16 : fcclUint16)
+                                                            : sizeof(T) == 4 ? (std::is_signed_v<T> ? fcclInt32 : fcclUint32)
+                                                                             : (std::is_signed_v<T> ? fcclInt64 : fcclUint64)> {
+};
+template <>
+struct Datatype<bool> : std::integral_constant<fcclDataType_t, fcclBool> {};
+template <>
+struct Datatype<std::byte> : std::integral_constant<fcclDataType_t, fcclUint8> {};
+template <>
+struct Datatype<Float16> : std::integral_constant<fcclDataType_t, fcclFloat16> {};
+template <>
+struct Datatype<Bfloat16> : std::integral_constant<fcclDataType_t, fcclBfloat16> {};
+template <>
+struct Datatype<float> : std::integral_constant<fcclDataType_t, fcclFloat32> {};
+template <>
+struct Datatype<double> : std::integral_constant<fcclDataType_t, fcclFloat64> {};
+
+inline const char* datatype_name(fcclDataType_t datatype) {
+  static constexpr const char* kNames[] = {"int8",       "uint8",      "int32",   "uint32",  "int64",
+                                           "uint64",     "float16",    "float32", "float64", "bfloat16",
+                                           "float8e4m3", "float8e5m2", "int16",   "uint16",  "bool"};
+  return datatype >= 0 && datatype < fcclNumTypes ? kNames[datatype] : "?";
+}
+
+// Elements that lie one after another and that FCCL can move: std::vector, std::array, std::span, a C array ...
+template <class R>
+concept ElementRange = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
+                       requires { Datatype<std::ranges::range_value_t<R>>::value; };
+
+// A view of `count` elements, not owned; the memory must live until the collective is done. Made from any range of elements, or
+// from a pointer where the datatype is known only at run time. {} is no memory.
+template <class Pointer>
+struct Buffer {
+  static const char* name() { return std::is_same_v<Pointer, void*> ? "recv" : "send"; }
+
+  Buffer() = default;
+  Buffer(Pointer data, std::size_t count, fcclDataType_t datatype) : data(data), count(count), datatype(datatype) {}
+  template <ElementRange R>
+    requires std::convertible_to<decltype(std::ranges::data(std::declval<R&>())), Pointer>
+  Buffer(R&& range)
+      : Buffer(std::ranges::data(range), std::ranges::size(range), Datatype<std::ranges::range_value_t<R>>::value) {}
+
+  Pointer data = nullptr;
+  std::size_t count = 0;
+  fcclDataType_t datatype = fcclUint8;
+};
+using Source = Buffer<const void*>;  // what a collective reads
+using Target = Buffer<void*>;        // what it writes
+
+// ---- Streams ------------------------------------------------------------------------------------
+
+// A queue of collectives that run in order while the caller goes on. Move only; the destructor waits until it is empty. Any
+// thread may call it, one at a time. synchronize and done report the first failure of what ran on it.
+class Stream {
+ public:
+  static Result<Stream> create() {
+    fcclStream_t handle = nullptr;
+    if (auto created = result_of(fcclStreamCreate(&handle)); !created) return created.error();
+    return Stream(handle);
+  }
+
+  // Waits until everything issued so far is done; the first failure of it, if any.
+  Result<void> synchronize() { return result_of(fcclStreamSynchronize(handle())); }
+  // Whether everything issued so far is done.
+  Result<bool> done() {
+    const fcclResult_t code = fcclStreamQuery(handle());
+    if (code == fcclInProgress) return false;
+    if (auto queried = result_of(code); !queried) return queried.error();
+    return true;
+  }
+  // Runs `function` on the worker thread after everything issued so far; it may not throw, wait for a stream or issue a call.
+  Result<void> launch(std::function<void()> function) {
+    auto owned = std::make_unique<std::function<void()>>(std::move(function));
+    const auto run = [](void* data) noexcept {
+      (*std::unique_ptr<std::function<void()>>(static_cast<std::function<void()>*>(data)))();
+    };
+    auto launched = result_of(fcclLaunchHostFunc(handle(), run, owned.get()));
+    if (launched) static_cast<void>(owned.release());
+    return launched;
+  }
+
+  fcclStream_t handle() const { return handle_.get(); }
+
+ private:
+  struct Destroy {
+    void operator()(void* stream) const { static_cast<void>(fcclStreamDestroy(stream)); }
+  };
+  explicit Stream(fcclStream_t handle) : handle_(handle) {}
+
+  std::unique_ptr<void, Destroy> handle_;
+};
+
+// Where a collective runs: by default on the caller's thread, which returns when it is done; else on a stream, not owned.
+class StreamRef {
+ public:
+  StreamRef() = default;
+  StreamRef(const Stream& stream) : handle_(stream.handle()) {}
+  explicit StreamRef(fcclStream_t handle) : handle_(handle) {}
+  fcclStream_t handle() const { return handle_; }
+
+ private:
+  fcclStream_t handle_ = nullptr;
+};
+
+// ---- Operators ----------------------------------------------------------------------------------
+
+// How the values of the ranks become one.
+enum class Op : int { sum = fcclSum, prod = fcclProd, max = fcclMax, min = fcclMin, avg = fcclAvg };
+using enum Op;
+
+inline fcclRedOp_t handle_of(Op op) { return static_cast<fcclRedOp_t>(op); }
+
+// The communicator's C handle; null once it has been aborted. Shared so that operators can see whether it still lives.
+struct CommunicatorHandle {
+  explicit CommunicatorHandle(fcclComm_t comm) : comm(comm) {}
+  CommunicatorHandle(const CommunicatorHandle&) = delete;
+  CommunicatorHandle& operator=(const CommunicatorHandle&) = delete;
+  ~CommunicatorHandle() {
+    if (fcclComm_t left = comm.exchange(nullptr)) static_cast<void>(fcclCommDestroy(left));
+  }
+
+  std::atomic<fcclComm_t> comm;
+};
+
+// An operator that multiplies this rank's input by a scalar and then sums; made by Communicator::pre_multiplied_sum. Move only;
+// the ranks make and destroy theirs in the same order, on the thread that uses the communicator. Useless once the communicator
+// is gone.
+class PreMulSum {
+ public:
+  PreMulSum(std::weak_ptr<CommunicatorHandle> handle, Op op) : handle_(std::move(handle)), op_(op) {}
+  PreMulSum(PreMulSum&&) = default;
+  ~PreMulSum() {
+    const auto handle = handle_.lock();
+    if (fcclComm_t comm = handle ? handle->comm.load() : nullptr) static_cast<void>(fcclRedOpDestroy(handle_of(op_), comm));
+  }
+  operator Op() const { return op_; }
+
+ private:
+  std::weak_ptr<CommunicatorHandle> handle_;
+  Op op_;
+};
+
+// ---- Communicators ------------------------------------------------------------------------------
+
+// Names one communicator to be; plain bytes, so that MPI_Bcast, a file or a store can carry it to the other ranks.
+using UniqueId = fcclUniqueId;
+
+inline Result<UniqueId> unique_id() {
+  UniqueId id{};
+  if (auto made = result_of(fcclGetUniqueId(&id)); !made) return made.error();
+  return id;
+}
+
+// What a communicator may be told at its creation; what is left out is decided by FCCL_TIMEOUT, FCCL_INIT_TIMEOUT and the
+// memory of the process.
+struct Options {
+  std::optional<std::chrono::milliseconds> timeout = {};
+  std::optional<std::chrono::milliseconds> init_timeout = {};
+  fcclMemoryKind_t memory = fcclMemoryAuto;
+  std::string name = {};
+
+  fcclConfig_t config() const {
+    fcclConfig_t config = FCCL_CONFIG_INITIALIZER;
+    config.memoryKind = memory;
+    if (timeout) config.timeoutMs = static_cast<int>(timeout->count());
+    if (init_timeout) config.initTimeoutMs = static_cast<int>(init_timeout->count());
+    if (!name.empty()) config.commName = name.c_str();
+    return config;
+  }
+};
+
+// One rank of a group of ranks. Owns its C handle and destroys it; move only. One thread at a time may use it, except abort and
+// async_error, which any thread may call while another is inside a collective. After the first failure other than
+// fcclInvalidArgument and fcclNotImplemented only abort and destruction are of use.
+class Communicator {
+ public:
+  // Joins as `rank` of `ranks`; returns when all have joined.
+  static Result<Communicator> join(const UniqueId& id, int rank, int ranks, const Options& options = {}) {
+    fcclComm_t comm = nullptr;
+    fcclConfig_t config = options.config();
+    if (auto joined = result_of(fcclCommInitRankConfig(&comm, ranks, id, rank, &config)); !joined) return joined.error();
+    return Communicator(comm, rank, ranks);
+  }
+
+  Communicator(Communicator&&) = default;
+  Communicator& operator=(Communicator&&) = default;
+
+  int rank() const { return rank_; }
+  int ranks() const { return ranks_; }
+  fcclComm_t handle() const { return handle_ ? handle_->comm.load() : nullptr; }
+
+  // Ranks of equal color become a communicator, ordered by (key, rank); without a color this rank gets none.
+  Result<std::optional<Communicator>> split(std::optional<int> color, int key = 0) {
+    fcclComm_t comm = nullptr;
+    auto made = result_of(fcclCommSplit(handle(), color.value_or(FCCL_SPLIT_NOCOLOR), key, &comm, nullptr));
+    if (!made) return made.error();
+    if (!comm) return std::optional<Communicator>{};
+    Communicator part(comm, 0, 0);
+    if (auto known = result_of(fcclCommUserRank(comm, &part.rank_)); !known) return known.error();
+    if (auto known = result_of(fcclCommCount(comm, &part.ranks_)); !known) return known.error();
+    return std::optional<Communicator>(std::move(part));
+  }
+
+  // fccl.h says what each collective does. What it uses on the root only may be {} elsewhere.
+  Result<void> all_gather(Source send, Target recv, StreamRef stream = {}) {
+    if (auto fit = check("all_gather", recv, send, ranks_); !fit) return fit;
+    return result_of(fcclAllGather(send.data, recv.data, send.count, send.datatype, handle(), stream.handle()));
+  }
+  Result<void> reduce_scatter(Source send, Target recv, Op op, StreamRef stream = {}) {
+    if (auto fit = check("reduce_scatter", send, recv, ranks_); !fit) return fit;
+    return result_of(
+        fcclReduceScatter(send.data, recv.data, recv.count, recv.datatype, handle_of(op), handle(), stream.handle()));
+  }
+  Result<void> all_reduce(Source send, Target recv, Op op, StreamRef stream = {}) {
+    if (auto fit = check("all_reduce", recv, send, 1); !fit) return fit;
+    return result_of(fcclAllReduce(send.data, recv.data, send.count, send.datatype, handle_of(op), handle(), stream.handle()));
+  }
+  Result<void> broadcast(Source send, Target recv, int root, StreamRef stream = {}) {
+    if (auto fit = rank_ == root ? check("broadcast", send, recv, 1) : Result<void>(); !fit) return fit;
+    return result_of(fcclBroadcast(send.data, recv.data, recv.count, recv.datatype, root, handle(), stream.handle()));
+  }
+  Result<void> reduce(Source send, Target recv, Op op, int root, StreamRef stream = {}) {
+    if (auto fit = rank_ == root ? check("reduce", recv, send, 1) : Result<void>(); !fit) return fit;
+    return result_of(
+        fcclReduce(send.data, recv.data, send.count, send.datatype, handle_of(op), root, handle(), stream.handle()));
+  }
+  Result<void> gather(Source send, Target recv, int root, StreamRef stream = {}) {
+    if (auto fit = rank_ == root ? check("gather", recv, send, ranks_) : Result<void>(); !fit) return fit;
+    return result_of(fcclGather(send.data, recv.data, send.count, send.datatype, root, handle(), stream.handle()));
+  }
+  Result<void> scatter(Source send, Target recv, int root, StreamRef stream = {}) {
+    if (auto fit = rank_ == root ? check("scatter", send, recv, ranks_) : Result<void>(); !fit) return fit;
+    return result_of(fcclScatter(send.data, recv.data, recv.count, recv.datatype, root, handle(), stream.handle()));
+  }
+  Result<void> barrier(StreamRef stream = {}) { return result_of(fcclBarrier(handle(), stream.handle())); }
+
+  template <class T>
+  Result<PreMulSum> pre_multiplied_sum(T scalar) {
+    fcclRedOp_t op = fcclSum;
+    const auto datatype = Datatype<T>::value;
+    auto made = result_of(fcclRedOpCreatePreMulSum(&op, &scalar, datatype, fcclScalarHostImmediate, handle()));
+    if (!made) return made.error();
+    return PreMulSum(handle_, static_cast<Op>(op));
+  }
+
+  Result<void> set_timeout(std::chrono::milliseconds timeout) {
+    return result_of(fcclCommSetTimeout(handle(), static_cast<int>(timeout.count())));
+  }
+  // Waits until everything this rank has issued is done.
+  Result<void> finalize() { return result_of(fcclCommFinalize(handle())); }
+  // Fails what is outstanding on every rank; this object is empty afterwards.
+  Result<void> abort() { return result_of(fcclCommAbort(handle_ ? handle_->comm.exchange(nullptr) : nullptr)); }
+  // The first failure so far; success if there is none.
+  Result<void> async_error() const {
+    fcclResult_t first = fcclSuccess;
+    if (auto asked = result_of(fcclCommGetAsyncError(handle(), &first)); !asked) return asked;
+    return first == fcclSuccess ? Result<void>() : Error{first, fcclGetLastError(handle())};
+  }
+  Result<fcclCounter_t> counter(fcclColl_t collective) const {
+    fcclCounter_t counter{};
+    if (auto asked = result_of(fcclCommGetCounter(handle(), collective, &counter)); !asked) return asked.error();
+    return counter;
+  }
+
+ private:
+  Communicator(fcclComm_t comm, int rank, int ranks)
+      : handle_(std::make_shared<CommunicatorHandle>(comm)), rank_(rank), ranks_(ranks) {}
+
+  // Refuses two buffers unless the first has `blocks` times the elements of the second, of the same datatype.
+  template <class Whole, class Block>
+  static Result<void> check(const char* collective, const Whole& whole, const Block& block, int blocks) {
+    const auto times = static_cast<std::size_t>(blocks);
+    const bool fits = whole.count / times == block.count && whole.count % times == 0;
+    if (fits && whole.datatype == block.datatype) return {};
+    const auto text = [](const auto& buffer) {
+      return std::string(buffer.name()) + " has " + std::to_string(buffer.count) + " x " + datatype_name(buffer.datatype);
+    };
+    const std::string wanted = fits
+                                   ? "both must have one datatype"
+                                   : std::string(whole.name()) + " must have " + std::to_string(blocks) +
+                                         " times the elements of " + block.name() + (blocks == 1 ? "" : ", one block per rank");
+    return Error{fcclInvalidArgument, std::string(collective) + ": " + text(whole) + ", " + text(block) + "; " + wanted};
+  }
+
+  std::shared_ptr<CommunicatorHandle> handle_;
+  int rank_;
+  int ranks_;
+};
+
+}  // namespace interface
+}  // namespace fccl

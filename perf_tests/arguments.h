@@ -1,0 +1,51 @@
+// The command line of the perf binaries: the main flags of nccl-tests.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "exit_code.h"
+
+namespace fccl::perf {
+
+// -a: which time of the ranks' times the table shows. The numbers are those of the flag.
+enum class Average { rank_0 = 0, mean = 1, minimum = 2, maximum = 3 };
+
+// -z: how calls are kept apart. The numbers are those of the flag.
+enum class Blocking { none = 0, wait_and_barrier = 1, wait = 2, untimed_barrier = 3 };
+
+struct Arguments {
+  int threads = 1;
+  std::size_t min_bytes = 32 << 20;
+  std::size_t max_bytes = 32 << 20;
+  std::size_t step_bytes = 1 << 20;
+  int step_factor = 1;
+  int iterations = 20;
+  int aggregated = 1;
+  int warmup = 1;
+  int cycles = 1;  // 0: without end
+  int checks = 1;
+  std::string op = "sum";      // a name of the table of operators, or "all"
+  std::string type = "float";  // a name of the table of element types, or "all"
+  int root = 0;                // -1: all in turn
+  Blocking blocking = Blocking::none;
+  bool null_stream = true;
+  int timeout_seconds = 0;  // 0: the library's
+  Average average = Average::mean;
+  int unaligned_elements = 0;
+};
+
+// What the command line came to: arguments, or a text to print and the exit status to end with.
+struct Parsed {
+  std::optional<Arguments> arguments;
+  ExitCode exit_code = ExitCode::success;
+  std::string text;
+};
+
+Parsed parse_arguments(int argc, char* const* argv);
+
+// The size that follows `bytes` in a sweep.
+std::size_t next_size(const Arguments& arguments, std::size_t bytes);
+
+}  // namespace fccl::perf

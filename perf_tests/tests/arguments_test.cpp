@@ -1,0 +1,129 @@
+// Tests the command line of the perf binaries.
+#include "arguments.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace fccl::perf {
+namespace {
+
+Parsed parse(std::vector<std::string> words) {
+  words.insert(words.begin(), "all_gather_perf");
+  std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  return parse_arguments(static_cast<int>(words.size()), argv.data());
+}
+
+int exit_status(const std::vector<std::string>& words) { return static_cast<int>(parse(words).exit_code); }
+
+TEST(Arguments, DefaultsAreThoseOfNcclTests) {
+  const Parsed parsed = parse({});
+  ASSERT_TRUE(parsed.arguments);
+  EXPECT_EQ(parsed.arguments->min_bytes, 32u << 20);
+  EXPECT_EQ(parsed.arguments->max_bytes, 32u << 20);
+  EXPECT_EQ(parsed.arguments->step_bytes, 1u << 20);
+  EXPECT_EQ(parsed.arguments->step_factor, 1);
+  EXPECT_EQ(parsed.arguments->iterations, 20);
+  EXPECT_EQ(parsed.arguments->warmup, 1);
+  EXPECT_EQ(parsed.arguments->checks, 1);
+  EXPECT_EQ(parsed.arguments->type, "float");
+  EXPECT_EQ(parsed.arguments->op, "sum");
+  EXPECT_EQ(parsed.arguments->average, Average::mean);
+}
+
+TEST(Arguments, EveryFlagReachesItsField) {
+  const Parsed parsed = parse({"-t", "3",  "-g", "1",  "-b", "8",  "-e", "64M", "-i", "2K", "-f",  "2",  "-n",
+                               "7",  "-m", "4",  "-w", "0",  "-N", "0",  "-c",  "5",  "-o", "avg", "-d", "bfloat16",
+                               "-r", "-1", "-z", "3",  "-y", "0",  "-T", "9",   "-a", "3",  "-u",  "1"});
+  ASSERT_TRUE(parsed.arguments) << parsed.text;
+  const Arguments& arguments = *parsed.arguments;
+  EXPECT_EQ(arguments.threads, 3);
+  EXPECT_EQ(arguments.min_bytes, 8u);
+  EXPECT_EQ(arguments.max_bytes, 64u << 20);
+  EXPECT_EQ(arguments.step_bytes, 2048u);
+  EXPECT_EQ(arguments.step_factor, 2);
+  EXPECT_EQ(arguments.iterations, 7);
+  EXPECT_EQ(arguments.aggregated, 4);
+  EXPECT_EQ(arguments.warmup, 0);
+  EXPECT_EQ(arguments.cycles, 0);
+  EXPECT_EQ(arguments.checks, 5);
+  EXPECT_EQ(arguments.op, "avg");
+  EXPECT_EQ(arguments.type, "bfloat16");
+  EXPECT_EQ(arguments.root, -1);
+  EXPECT_EQ(arguments.blocking, Blocking::untimed_barrier);
+  EXPECT_FALSE(arguments.null_stream);
+  EXPECT_EQ(arguments.timeout_seconds, 9);
+  EXPECT_EQ(arguments.average, Average::maximum);
+  EXPECT_EQ(arguments.unaligned_elements, 1);
+}
+
+TEST(Arguments, LongFlagsMeanTheSame) {
+  const Parsed parsed = parse({"--minbytes", "1K", "--maxbytes=2k", "--iters", "3"});
+  ASSERT_TRUE(parsed.arguments) << parsed.text;
+  EXPECT_EQ(parsed.arguments->min_bytes, 1024u);
+  EXPECT_EQ(parsed.arguments->max_bytes, 2048u);
+  EXPECT_EQ(parsed.arguments->iterations, 3);
+}
+
+TEST(Arguments, SizesTakeFractionsAndSuffixesInEitherCase) {
+  const Parsed parsed = parse({"-b", "0.5k", "-e", "1.5G"});
+  ASSERT_TRUE(parsed.arguments) << parsed.text;
+  EXPECT_EQ(parsed.arguments->min_bytes, 512u);
+  EXPECT_EQ(parsed.arguments->max_bytes, 1610612736u);
+}
+
+TEST(Arguments, ABadSizeEndsWith255) {
+  EXPECT_EQ(exit_status({"-b", "8X"}), 255);
+  EXPECT_EQ(exit_status({"-b", "8KB"}), 255);
+  EXPECT_EQ(exit_status({"-e", "-1"}), 255);
+}
+
+TEST(Arguments, AMinimumAboveTheMaximumEndsWith255AndSaysSo) {
+  const Parsed parsed = parse({"-b", "16", "-e", "8"});
+  EXPECT_FALSE(parsed.arguments);
+  EXPECT_EQ(parsed.exit_code, ExitCode::bad_sizes);
+  EXPECT_EQ(parsed.text, "invalid sizes for 'minbytes' and 'maxbytes': 16 > 8\n");
+}
+
+TEST(Arguments, ASweepThatNeverEndsIsRefused) {
+  EXPECT_EQ(exit_status({"-b", "0", "-e", "8", "-f", "2"}), 255);
+  EXPECT_EQ(exit_status({"-b", "0", "-e", "8", "-i", "0"}), 255);
+  EXPECT_TRUE(parse({"-b", "0", "-e", "0", "-f", "2"}).arguments);
+}
+
+TEST(Arguments, WhatMeansNothingEndsWith6) {
+  EXPECT_EQ(exit_status({"-n", "3x"}), 6);
+  EXPECT_EQ(exit_status({"-n", "0"}), 6);
+  EXPECT_EQ(exit_status({"-d", "quad"}), 6);
+  EXPECT_EQ(exit_status({"-o", "xor"}), 6);
+  EXPECT_EQ(exit_status({"-g", "2"}), 6);
+  EXPECT_EQ(exit_status({"-Q"}), 6);
+  EXPECT_EQ(exit_status({"-n"}), 6);
+  EXPECT_EQ(exit_status({"8"}), 6);
+}
+
+TEST(Arguments, AnOperatorOfLaterEndsWith5AndIsNamed) {
+  EXPECT_EQ(exit_status({"-o", "prod"}), 5);
+  const Parsed parsed = parse({"-o", "prod"});
+  EXPECT_NE(parsed.text.find("prod"), std::string::npos);
+}
+
+TEST(Arguments, HelpIsTextAndSuccess) {
+  const Parsed parsed = parse({"-h"});
+  EXPECT_FALSE(parsed.arguments);
+  EXPECT_EQ(parsed.exit_code, ExitCode::success);
+  EXPECT_EQ(parsed.text.rfind("USAGE: all_gather_perf\n", 0), 0u);
+}
+
+TEST(Arguments, TheFactorWinsOverTheIncrement) {
+  Arguments arguments;
+  EXPECT_EQ(next_size(arguments, 8), 8u + (1u << 20));
+  arguments.step_factor = 4;
+  EXPECT_EQ(next_size(arguments, 8), 32u);
+}
+
+}  // namespace
+}  // namespace fccl::perf

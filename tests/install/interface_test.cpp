@@ -1,0 +1,186 @@
+// Tests fccl.hpp as a program that links the library sees it: ranks are threads of this process.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <fccl/fccl.hpp>
+#include <functional>
+#include <span>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using fccl::Communicator;
+
+static_assert(fccl::Datatype<std::int8_t>::value == fcclInt8 && fccl::Datatype<std::uint16_t>::value == fcclUint16);
+static_assert(fccl::Datatype<long>::value == fcclInt64 && fccl::Datatype<unsigned long long>::value == fcclUint64);
+static_assert(fccl::Datatype<bool>::value == fcclBool && fccl::Datatype<std::byte>::value == fcclUint8);
+static_assert(fccl::Datatype<fccl::Bfloat16>::value == fcclBfloat16 && fccl::Datatype<fccl::Float16>::value == fcclFloat16);
+static_assert(std::is_constructible_v<fccl::Source, const std::vector<float>&>);
+static_assert(std::is_constructible_v<fccl::Target, std::span<double>>);
+static_assert(!std::is_constructible_v<fccl::Target, const std::vector<float>&>, "a target is written");
+static_assert(!std::is_constructible_v<fccl::Source, std::vector<std::string>&>, "strings are no elements");
+static_assert(!std::is_copy_constructible_v<Communicator> && std::is_move_assignable_v<Communicator>);
+static_assert(!std::is_copy_constructible_v<fccl::Stream> && !std::is_copy_constructible_v<fccl::PreMulSum>);
+
+// Runs `body` as every rank of one communicator.
+void as_ranks(int ranks, const std::function<void(Communicator&)>& body) {
+  const auto id = fccl::unique_id();
+  ASSERT_TRUE(id) << id.error().message;
+  std::vector<std::thread> threads;
+  threads.reserve(static_cast<std::size_t>(ranks));
+  std::atomic<int> joined = 0;
+  for (int rank = 0; rank < ranks; ++rank) {
+    threads.emplace_back([&, rank] {
+      auto communicator = Communicator::join(*id, rank, ranks, {.memory = fcclMemoryCpu, .name = "interface"});
+      ASSERT_TRUE(communicator) << communicator.error().message;
+      ++joined;
+      body(*communicator);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(joined, ranks);
+}
+
+TEST(Interface, RangesOfElementsAreSummed) {
+  as_ranks(2, [](Communicator& communicator) {
+    const std::vector<float> values{1.0f + static_cast<float>(communicator.rank()), 10.0f};
+    std::array<float, 2> sums{};
+    const auto done = communicator.all_reduce(values, sums, fccl::sum);
+    ASSERT_TRUE(done) << done.error().message;
+    EXPECT_EQ(sums, (std::array<float, 2>{3.0f, 20.0f}));
+  });
+}
+
+TEST(Interface, EveryCollectiveMovesItsBlocks) {
+  as_ranks(3, [](Communicator& communicator) {
+    const int rank = communicator.rank();
+    const std::vector<int> own{rank, rank + 10};
+    std::vector<int> all(6, -1), back(2, -1), copied(2, -1);
+    ASSERT_TRUE(communicator.all_gather(own, all));
+    EXPECT_EQ(all, (std::vector<int>{0, 10, 1, 11, 2, 12}));
+    ASSERT_TRUE(communicator.reduce_scatter(all, back, fccl::max));
+    EXPECT_EQ(back, own);
+    ASSERT_TRUE(communicator.broadcast(own, copied, 1));
+    EXPECT_EQ(copied, (std::vector<int>{1, 11}));
+    std::vector<int> at_root(rank == 2 ? 6 : 0, -1);
+    ASSERT_TRUE(communicator.gather(own, at_root, 2));
+    if (rank == 2) {
+      EXPECT_EQ(at_root, all);
+    }
+    std::fill(back.begin(), back.end(), -1);
+    ASSERT_TRUE(communicator.scatter(at_root, back, 2));
+    EXPECT_EQ(back, own);
+    ASSERT_TRUE(communicator.barrier());
+  });
+}
+
+TEST(Interface, ASizeThatDoesNotFitIsRefusedWithBothSizesAndDoesNoHarm) {
+  as_ranks(2, [](Communicator& communicator) {
+    std::vector<float> send(4, 1.0f), recv(7);
+    const auto refused = communicator.all_gather(send, recv);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, fcclInvalidArgument);
+    EXPECT_EQ(refused.error().message,
+              "all_gather: recv has 7 x float32, send has 4 x float32; recv must have 2 times the elements of send, one block "
+              "per rank");
+    recv.resize(8);
+    EXPECT_TRUE(communicator.all_gather(send, recv));
+    EXPECT_EQ(recv, std::vector<float>(8, 1.0f));
+  });
+}
+
+TEST(Interface, DatatypesThatDifferAreRefused) {
+  as_ranks(1, [](Communicator& communicator) {
+    std::vector<float> send(4);
+    std::vector<int> recv(4);
+    const auto refused = communicator.all_reduce(send, recv, fccl::sum);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().message, "all_reduce: recv has 4 x int32, send has 4 x float32; both must have one datatype");
+  });
+}
+
+TEST(Interface, ANullPointerIsRefusedWithAReasonAndDoesNoHarm) {
+  as_ranks(2, [](Communicator& communicator) {
+    std::vector<float> values(4, 2.0f);
+    const auto refused = communicator.all_reduce({nullptr, 4, fcclFloat32}, values, fccl::sum);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, fcclInvalidArgument);
+    EXPECT_FALSE(refused.error().message.empty());
+    EXPECT_TRUE(communicator.async_error());
+    ASSERT_TRUE(communicator.all_reduce(values, values, fccl::sum));
+    EXPECT_EQ(values, std::vector<float>(4, 4.0f));
+  });
+}
+
+TEST(Interface, APreMultipliedSumTakesEachRanksOwnFactor) {
+  as_ranks(2, [](Communicator& communicator) {
+    const auto op = communicator.pre_multiplied_sum(communicator.rank() == 0 ? 0.5 : 2.0);
+    ASSERT_TRUE(op) << op.error().message;
+    std::vector<double> values(3, 8.0);
+    ASSERT_TRUE(communicator.all_reduce(values, values, *op));
+    EXPECT_EQ(values, std::vector<double>(3, 20.0));
+  });
+}
+
+TEST(Interface, AnOperatorMayOutliveItsCommunicator) {
+  as_ranks(1, [](Communicator& communicator) {
+    const auto op = communicator.pre_multiplied_sum(1.0f);
+    ASSERT_TRUE(op) << op.error().message;
+    ASSERT_TRUE(communicator.abort());
+    EXPECT_EQ(communicator.handle(), nullptr);
+    EXPECT_FALSE(communicator.barrier());
+  });
+}
+
+TEST(Interface, WorkOnAStreamIsDoneInOrderWhenItIsSynchronized) {
+  as_ranks(2, [](Communicator& communicator) {
+    auto stream = fccl::Stream::create();
+    ASSERT_TRUE(stream) << stream.error().message;
+    std::vector<std::int64_t> values(1000, communicator.rank() + 1);
+    std::int64_t seen = 0;
+    ASSERT_TRUE(communicator.all_reduce(values, values, fccl::sum, *stream));
+    ASSERT_TRUE(communicator.all_reduce(values, values, fccl::sum, *stream));
+    ASSERT_TRUE(stream->launch([&] { seen = values.back(); }));
+    const auto finished = stream->synchronize();
+    ASSERT_TRUE(finished) << finished.error().message;
+    EXPECT_EQ(seen, 6);
+    const auto done = stream->done();
+    ASSERT_TRUE(done) << done.error().message;
+    EXPECT_TRUE(*done);
+  });
+}
+
+TEST(Interface, SplitGivesRanksOfOneColorACommunicatorAndOthersNone) {
+  as_ranks(3, [](Communicator& communicator) {
+    const int rank = communicator.rank();
+    auto part = communicator.split(rank == 0 ? std::nullopt : std::optional(7), -rank);
+    ASSERT_TRUE(part) << part.error().message;
+    ASSERT_EQ(part->has_value(), rank != 0);
+    if (rank == 0) return;
+    EXPECT_EQ((*part)->ranks(), 2);
+    EXPECT_EQ((*part)->rank(), rank == 2 ? 0 : 1);
+    std::vector<int> sum{rank};
+    ASSERT_TRUE((*part)->all_reduce(sum, sum, fccl::sum));
+    EXPECT_EQ(sum[0], 3);
+  });
+}
+
+TEST(Interface, CountersCountWhatThisCommunicatorHasDone) {
+  as_ranks(2, [](Communicator& communicator) {
+    std::vector<float> send(4), recv(8);
+    ASSERT_TRUE(communicator.all_gather(send, recv));
+    const auto counter = communicator.counter(fcclCollAllGather);
+    ASSERT_TRUE(counter) << counter.error().message;
+    EXPECT_EQ(counter->calls, 1u);
+    EXPECT_EQ(counter->bytes, 32u);
+  });
+}
+
+TEST(InterfaceDeathTest, ReadingTheValueOfAFailureEndsTheProgramWithTheReason) {
+  const fccl::Result<int> failed = fccl::Error{fcclSystemError, "no descriptors left"};
+  EXPECT_DEATH(static_cast<void>(*failed), "no descriptors left");
+}
+
+}  // namespace

@@ -1,0 +1,141 @@
+// Collectives that move bytes, as they come and through small slots: AllGather, Broadcast, Gather, Scatter, Barrier.
+#include <thread>
+
+#include "processes/size.h"
+#include "processes/trial.h"
+
+namespace fccl::testing {
+namespace {
+
+constexpr fcclColl_t kMovers[] = {fcclCollAllGather, fcclCollBroadcast, fcclCollGather, fcclCollScatter};
+
+// Tries a recipe with every root that matters.
+void try_with_every_root(const Seat& seat, fcclComm_t comm, Recipe recipe) {
+  const int roots = has_root(recipe.collective) ? seat.ranks : 1;
+  for (recipe.root = 0; recipe.root < roots; ++recipe.root) EXPECT_EQ(try_collective(recipe, seat.rank, seat.ranks, comm), "");
+}
+
+std::vector<size_t> counts_for(size_t mailbox, size_t slot, size_t size, int ranks) {
+  std::vector<size_t> counts{0, 1, 3};
+  for (const size_t bytes : {size_t{56}, mailbox, slot, 2 * slot, 5 * slot + 24}) add_counts_around(counts, bytes, size, ranks);
+  return counts;
+}
+
+class ByteCollectives : public ::testing::TestWithParam<Size> {};
+
+TEST_P(ByteCollectives, deliver_every_count_around_the_edges_of_the_mailbox_and_of_small_slots) {
+  const Setting mailbox("FCCL_MAILBOX_BYTES", "128");
+  const Setting slots("FCCL_SLOT_BYTES", "192");
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    const Comm comm(seat);
+    int iteration = 0;
+    for (const fcclColl_t collective : kMovers)
+      for (const fcclDataType_t dtype : {fcclUint8, fcclInt16, fcclFloat64})
+        for (const size_t count : counts_for(128, 192, size_of(dtype), seat.ranks))
+          for (const bool in_place : {false, true})
+            try_with_every_root(seat, comm,
+                                {.collective = collective,
+                                 .dtype = dtype,
+                                 .count = count,
+                                 .in_place = in_place,
+                                 .misalignment = count % 2,
+                                 .iteration = ++iteration});
+  });
+}
+
+TEST_P(ByteCollectives, deliver_every_count_around_the_edges_of_the_default_mailbox_and_slots) {
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    const Comm comm(seat);
+    int iteration = 0;
+    for (const fcclColl_t collective : kMovers)
+      for (const size_t count : counts_for(4096, 256 * 1024, sizeof(float), seat.ranks))
+        try_with_every_root(seat, comm,
+                            {.collective = collective,
+                             .dtype = fcclFloat32,
+                             .count = count,
+                             .in_place = count % 2 == 0,
+                             .iteration = ++iteration});
+  });
+}
+
+TEST_P(ByteCollectives, move_every_type) {
+  const Setting slots("FCCL_SLOT_BYTES", "4096");
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    const Comm comm(seat);
+    for (const fcclColl_t collective : kMovers)
+      for (int type = 0; type < fcclNumTypes; ++type)
+        for (const size_t count : {3, 500, 5001})
+          try_with_every_root(
+              seat, comm,
+              {.collective = collective, .dtype = static_cast<fcclDataType_t>(type), .count = count, .iteration = type});
+  });
+}
+
+TEST_P(ByteCollectives, take_buffers_of_any_alignment) {
+  const Setting slots("FCCL_SLOT_BYTES", "1024");
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    const Comm comm(seat);
+    for (const fcclColl_t collective : kMovers)
+      for (size_t misalignment = 1; misalignment < 16; misalignment += 2)
+        for (const size_t count : {5, 333, 3001})
+          try_with_every_root(seat, comm,
+                              {.collective = collective,
+                               .dtype = fcclInt32,
+                               .count = count,
+                               .in_place = count == 333,
+                               .misalignment = misalignment,
+                               .iteration = static_cast<int>(misalignment)});
+  });
+}
+
+TEST_P(ByteCollectives, bcast_is_a_broadcast_in_place) {
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    const Comm comm(seat);
+    for (const size_t count : {7, 100'001})
+      for (int root = 0; root < seat.ranks; ++root) {
+        std::vector<int32_t> values(count, seat.rank == root ? 100 + root : -1);
+        EXPECT_TRUE(succeeded(fcclBcast(values.data(), count, fcclInt32, root, comm, nullptr)));
+        EXPECT_EQ(values, std::vector<int32_t>(count, 100 + root));
+      }
+  });
+}
+
+TEST_P(ByteCollectives, a_barrier_returns_when_the_last_rank_has_called_it) {
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    const Comm comm(seat);
+    for (int round = 0; round < 10; ++round) {
+      const int late = round % seat.ranks;
+      if (seat.rank == late) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(3));
+        seat.board.notes[round] = now_ns();
+      }
+      EXPECT_TRUE(succeeded(fcclBarrier(comm, nullptr)));
+      EXPECT_NE(seat.board.notes[round], 0) << "rank " << late << " was not there yet in round " << round;
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(As, ByteCollectives, ::testing::ValuesIn(sizes(1, 5)), name_of_size);
+
+class LongByteCollectives : public ::testing::TestWithParam<Size> {};
+
+TEST_P(LongByteCollectives, deliver_millions_of_elements) {
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    const Comm comm(seat);
+    for (const fcclColl_t collective : kMovers)
+      for (const size_t count : {1'000'003, 3'000'000})
+        EXPECT_EQ(try_collective({.collective = collective,
+                                  .dtype = fcclInt16,
+                                  .count = count,
+                                  .root = seat.ranks - 1,
+                                  .in_place = count % 2 == 0,
+                                  .misalignment = count % 2},
+                                 seat.rank, seat.ranks, comm),
+                  "");
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(As, LongByteCollectives, ::testing::ValuesIn(sizes(1, 5)), name_of_size);
+
+}  // namespace
+}  // namespace fccl::testing

@@ -1,0 +1,222 @@
+// A random sequence of collectives, each compared with the written order of its result and with what MPI makes of the same
+// input. Usage: mpirun -np N differential_mpi --seconds S [--seed N]; all ranks run the sequence that the seed gives.
+#include <mpi.h>
+
+#include <chrono>
+#include <cinttypes>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "processes/trial.h"
+#include "unit/kernels/reference.h"
+
+namespace fccl::testing {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr size_t kMostBytes = 12'000'000;
+
+struct World {
+  int rank = 0;
+  int ranks = 1;
+};
+
+MPI_Datatype integer_type(fcclDataType_t dtype) { return dtype == fcclInt32 ? MPI_INT32_T : MPI_INT64_T; }
+
+// Unsigned sums wrap, and have the bits of signed ones.
+MPI_Datatype wrapping_type(fcclDataType_t dtype) { return dtype == fcclInt32 ? MPI_UINT32_T : MPI_UINT64_T; }
+
+MPI_Op mpi_op(ReduceOp op) {
+  if (op == ReduceOp::min) return MPI_MIN;
+  return op == ReduceOp::max ? MPI_MAX : MPI_SUM;
+}
+
+bool is_integer(fcclDataType_t dtype) { return dtype == fcclInt32 || dtype == fcclInt64; }
+
+// Reduces with MPI, and returns what this rank gets of the result.
+template <class T>
+std::vector<T> mpi_reduce(const Recipe& recipe, const World& world, const std::vector<T>& send, MPI_Datatype type, MPI_Op op) {
+  const int count = static_cast<int>(recipe.count);
+  std::vector<T> recv(recipe.count);
+  if (recipe.collective == fcclCollAllReduce) MPI_Allreduce(send.data(), recv.data(), count, type, op, MPI_COMM_WORLD);
+  if (recipe.collective == fcclCollReduceScatter)
+    MPI_Reduce_scatter_block(send.data(), recv.data(), count, type, op, MPI_COMM_WORLD);
+  if (recipe.collective != fcclCollReduce) return recv;
+  MPI_Reduce(send.data(), recv.data(), count, type, op, recipe.root, MPI_COMM_WORLD);
+  return world.rank == recipe.root ? recv : std::vector<T>{};
+}
+
+template <class T>
+std::string compare_integers(const Recipe& recipe, const World& world, const Trial& trial) {
+  const std::vector<std::byte> input = trial.input();
+  std::vector<T> send(input.size() / sizeof(T));
+  if (!input.empty()) std::memcpy(send.data(), input.data(), input.size());
+  const Scalar scalar = trial.factor_of(world.rank);
+  const T factor = stored_at<T>(&scalar.bits, 0);
+  using Unsigned = std::make_unsigned_t<T>;
+  if (recipe.op == ReduceOp::premul_sum)
+    for (T& value : send) value = static_cast<T>(static_cast<Unsigned>(value) * static_cast<Unsigned>(factor));
+  const bool ordered = recipe.op == ReduceOp::min || recipe.op == ReduceOp::max;
+  auto wanted =
+      mpi_reduce(recipe, world, send, ordered ? integer_type(recipe.dtype) : wrapping_type(recipe.dtype), mpi_op(recipe.op));
+  if (recipe.op == ReduceOp::avg)
+    for (T& value : wanted) value /= world.ranks;
+  for (size_t i = 0; i < wanted.size(); ++i)
+    if (stored_at<T>(trial.result().data(), i) != wanted[i]) return "element " + std::to_string(i) + " is not MPI's";
+  return "";
+}
+
+double value_at(fcclDataType_t dtype, const void* bytes, size_t index) {
+  switch (dtype) {
+    case fcclFloat16:
+      return decode(stored_at<uint16_t>(bytes, index), kFloat16);
+    case fcclBfloat16:
+      return decode(stored_at<uint16_t>(bytes, index), kBfloat16);
+    case fcclFloat32:
+      return stored_at<float>(bytes, index);
+    default:
+      return stored_at<double>(bytes, index);
+  }
+}
+
+// The distance of 1 from the next number.
+double epsilon_of(fcclDataType_t dtype) {
+  switch (dtype) {
+    case fcclFloat16:
+      return 0x1p-10;
+    case fcclBfloat16:
+      return 0x1p-7;
+    case fcclFloat32:
+      return 0x1p-23;
+    default:
+      return 0x1p-52;
+  }
+}
+
+std::string compare_floats(const Recipe& recipe, const World& world, const Trial& trial) {
+  const std::vector<std::byte> input = trial.input();
+  const Scalar scalar = trial.factor_of(world.rank);
+  const double factor = recipe.op == ReduceOp::premul_sum ? value_at(recipe.dtype, &scalar.bits, 0) : 1;
+  std::vector<double> values(input.size() / size_of(recipe.dtype)), magnitudes;
+  for (size_t i = 0; i < values.size(); ++i) values[i] = factor * value_at(recipe.dtype, input.data(), i);
+  for (const double value : values) magnitudes.push_back(std::fabs(value));
+  const auto wanted = mpi_reduce(recipe, world, values, MPI_DOUBLE, mpi_op(recipe.op));
+  const auto sizes = mpi_reduce(recipe, world, magnitudes, MPI_DOUBLE, MPI_SUM);
+  const bool exact = recipe.op == ReduceOp::min || recipe.op == ReduceOp::max;
+  const double divisor = recipe.op == ReduceOp::avg ? world.ranks : 1;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const double tolerance = exact ? 0 : 2 * world.ranks * epsilon_of(recipe.dtype) * sizes[i] / divisor;
+    const double got = value_at(recipe.dtype, trial.result().data(), i);
+    if (!(std::fabs(got - wanted[i] / divisor) <= tolerance))
+      return "element " + std::to_string(i) + " is " + std::to_string(got) + ", MPI has " + std::to_string(wanted[i] / divisor);
+  }
+  return "";
+}
+
+std::string compare_moved(const Recipe& recipe, const World& world, const Trial& trial) {
+  std::vector<std::byte> send = trial.input(), wanted(trial.result().size());
+  const int bytes = static_cast<int>(recipe.count * size_of(recipe.dtype));
+  switch (recipe.collective) {
+    case fcclCollAllGather:
+      MPI_Allgather(send.data(), bytes, MPI_BYTE, wanted.data(), bytes, MPI_BYTE, MPI_COMM_WORLD);
+      break;
+    case fcclCollGather:
+      MPI_Gather(send.data(), bytes, MPI_BYTE, wanted.data(), bytes, MPI_BYTE, recipe.root, MPI_COMM_WORLD);
+      break;
+    case fcclCollScatter:
+      MPI_Scatter(send.data(), bytes, MPI_BYTE, wanted.data(), bytes, MPI_BYTE, recipe.root, MPI_COMM_WORLD);
+      break;
+    case fcclCollBroadcast:
+      if (world.rank == recipe.root) wanted = send;
+      MPI_Bcast(wanted.data(), bytes, MPI_BYTE, recipe.root, MPI_COMM_WORLD);
+      break;
+    default:
+      MPI_Barrier(MPI_COMM_WORLD);
+  }
+  const bool equal = wanted.empty() || std::memcmp(trial.result().data(), wanted.data(), wanted.size()) == 0;
+  return equal ? "" : "the bytes are not MPI's";
+}
+
+std::string compare_with_mpi(const Recipe& recipe, const World& world, const Trial& trial) {
+  if (!reduces(recipe.collective)) return compare_moved(recipe, world, trial);
+  if (!is_integer(recipe.dtype)) return compare_floats(recipe, world, trial);
+  return recipe.dtype == fcclInt32 ? compare_integers<int32_t>(recipe, world, trial)
+                                   : compare_integers<int64_t>(recipe, world, trial);
+}
+
+std::string run_step(const Recipe& recipe, const World& world, fcclComm_t comm) {
+  Trial trial(recipe, world.rank, world.ranks);
+  if (trial.issue(comm) != fcclSuccess) return describe(recipe) + ": " + fcclGetLastError(nullptr);
+  if (auto fault = trial.fault(); !fault.empty()) return fault;
+  if (auto fault = compare_with_mpi(recipe, world, trial); !fault.empty()) return describe(recipe) + ": " + fault;
+  return "";
+}
+
+// Ends all ranks, since one that stays behind would wait for ever.
+[[noreturn]] void give_up(const World& world, uint64_t seed, int step, const std::string& fault) {
+  std::printf("rank %d: seed %" PRIu64 ", step %d: %s\n", world.rank, seed, step, fault.c_str());
+  std::printf("again: mpirun -np %d differential_mpi --seed %" PRIu64 " --steps %d\n", world.ranks, seed, step + 1);
+  std::fflush(stdout);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+  std::abort();
+}
+
+struct Options {
+  double seconds = 5;
+  uint64_t seed = 0;
+  int steps = -1;  // no matter how long they take
+};
+
+int run(const Options& options, const World& world) {
+  fcclUniqueId id{};
+  if (world.rank == 0 && fcclGetUniqueId(&id) != fcclSuccess) give_up(world, options.seed, 0, fcclGetLastError(nullptr));
+  MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD);
+  fcclComm_t comm = nullptr;
+  if (fcclCommInitRank(&comm, world.ranks, id, world.rank) != fcclSuccess)
+    give_up(world, options.seed, 0, fcclGetLastError(nullptr));
+  std::mt19937_64 generator(options.seed);
+  const Clock::time_point end = Clock::now() + std::chrono::milliseconds(static_cast<int64_t>(options.seconds * 1000));
+  int step = 0;
+  for (int go_on = 1; go_on != 0; ++step) {
+    Recipe recipe = random_recipe(generator, world.ranks, kMostBytes, step);
+    recipe.finite = true;
+    if (auto fault = run_step(recipe, world, comm); !fault.empty()) give_up(world, options.seed, step, fault);
+    go_on = options.steps < 0 ? Clock::now() < end : step + 1 < options.steps;
+    MPI_Bcast(&go_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  }
+  if (fcclCommDestroy(comm) != fcclSuccess) give_up(world, options.seed, step, fcclGetLastError(nullptr));
+  if (world.rank == 0) std::printf("%d ranks, seed %" PRIu64 ": %d steps agree with MPI\n", world.ranks, options.seed, step);
+  return 0;
+}
+
+// Rank 0's seed holds for all.
+Options read_options(int argc, char** argv) {
+  Options options;
+  options.seed = static_cast<uint64_t>(Clock::now().time_since_epoch().count()) % 1'000'000;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string_view name = argv[i];
+    if (name == "--seconds") options.seconds = std::atof(argv[i + 1]);
+    if (name == "--seed") options.seed = std::strtoull(argv[i + 1], nullptr, 10);
+    if (name == "--steps") options.steps = std::atoi(argv[i + 1]);
+  }
+  MPI_Bcast(&options.seed, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+  return options;
+}
+
+}  // namespace
+}  // namespace fccl::testing
+
+int main(int argc, char** argv) {
+  int provided = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+  fccl::testing::World world;
+  MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &world.ranks);
+  const int status = fccl::testing::run(fccl::testing::read_options(argc, argv), world);
+  MPI_Finalize();
+  return status;
+}

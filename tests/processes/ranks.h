@@ -1,0 +1,102 @@
+// Ranks: runs one function as several ranks, which are threads of this process or processes forked from it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fccl/fccl.h"
+
+namespace fccl::testing {
+
+enum class RanksAs { threads, processes };
+
+// Both; threads alone where the thread sanitizer, which sees one process only, is built in.
+std::vector<RanksAs> every_kind();
+std::string name_of(RanksAs kind);
+
+// What the ranks share beside FCCL: a meeting point, one unique id at a time, and notes that mean what a test wants them to.
+struct Whiteboard {
+  std::atomic<int> arrived{0};
+  std::atomic<int> meetings{0};
+  fcclUniqueId id{};
+  std::array<std::atomic<int64_t>, 128> notes{};
+};
+
+// One rank as its function sees it.
+struct Seat {
+  int rank;
+  int ranks;
+  Whiteboard& board;
+
+  // Returns when every rank has come here; throws after 30 s.
+  void meet() const;
+};
+
+struct Launch {
+  RanksAs as = RanksAs::threads;
+  int ranks = 2;
+  int killed = -1;  // the rank that must end by SIGKILL; every other one must end well
+  std::chrono::seconds limit{60};
+};
+
+// Runs `body` once per rank and fails the current test if a rank fails an expectation, throws, ends otherwise than expected or
+// is not done within the limit. Processes that are late are killed; late threads cannot be, so then this process ends.
+void run_ranks(const Launch& launch, const std::function<void(const Seat&)>& body);
+
+// Rank 0 makes a unique id; all ranks return it. Collective.
+fcclUniqueId agree_on_id(const Seat& seat);
+
+// Deadlines far below those of a test, so that a hang shows as an error with its text.
+fcclConfig_t config_of_tests();
+
+// One rank's communicator over all seats, destroyed at the end of its life. Collective; throws if it cannot be made.
+class Comm {
+ public:
+  explicit Comm(const Seat& seat, fcclConfig_t config = config_of_tests());
+  explicit Comm(fcclComm_t made) : comm_(made) {}
+  ~Comm() { fcclCommDestroy(comm_); }
+  Comm(const Comm&) = delete;
+  Comm& operator=(const Comm&) = delete;
+
+  operator fcclComm_t() const { return comm_; }
+  // For a test that ends the communicator by itself.
+  fcclComm_t release() { return std::exchange(comm_, nullptr); }
+
+ private:
+  fcclComm_t comm_ = nullptr;
+};
+
+// EXPECT_TRUE(succeeded(call)) shows the code and the text of a call that failed.
+::testing::AssertionResult succeeded(fcclResult_t result);
+
+// How much slower everything may be than in a plain build; bounds on time are multiplied by it.
+inline constexpr int kSlowdown = FCCL_TEST_SLOWDOWN;
+
+// Now on the clock that all processes of this host share, and the milliseconds since such a time.
+int64_t now_ns();
+double ms_since(int64_t then_ns);
+
+// Sets an environment variable for the life of the object; made before the ranks are.
+class Setting {
+ public:
+  Setting(const char* name, const std::string& value);
+  ~Setting();
+  Setting(const Setting&) = delete;
+  Setting& operator=(const Setting&) = delete;
+
+ private:
+  const char* name_;
+};
+
+// Entries of /proc/self/fd and /proc/self/task.
+int count_descriptors();
+int count_threads();
+
+}  // namespace fccl::testing

@@ -1,0 +1,38 @@
+// Size: how many ranks a test runs as, and what they are; the parameter of the tests of collectives.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "processes/ranks.h"
+
+namespace fccl::testing {
+
+struct Size {
+  RanksAs as;
+  int ranks;
+
+  Launch launch() const { return {as, ranks}; }
+};
+
+inline std::vector<Size> sizes(int fewest, int most) {
+  std::vector<Size> all;
+  for (const RanksAs kind : every_kind())
+    for (int ranks = fewest; ranks <= most; ++ranks) all.push_back({kind, ranks});
+  return all;
+}
+
+inline std::string name_of_size(const ::testing::TestParamInfo<Size>& info) {
+  return std::to_string(info.param.ranks) + "_" + name_of(info.param.as);
+}
+
+// The counts of elements of `size` bytes around a number of bytes at which the library changes its way, for the whole buffer
+// and for a block of it per rank.
+inline void add_counts_around(std::vector<size_t>& counts, size_t bytes, size_t size, int ranks) {
+  for (const size_t middle : {bytes / size, bytes / size / ranks})
+    for (const size_t count : {middle - std::min<size_t>(middle, 1), middle, middle + 1})
+      if (std::find(counts.begin(), counts.end(), count) == counts.end()) counts.push_back(count);
+}
+
+}  // namespace fccl::testing

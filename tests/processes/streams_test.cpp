@@ -1,0 +1,246 @@
+// Host streams: order, completion, and operations that overlap.
+#include <memory>
+#include <numeric>
+#include <thread>
+
+#include "processes/size.h"
+#include "processes/trial.h"
+
+namespace fccl::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Destroyed at the end of its life.
+class TestStream {
+ public:
+  TestStream() { EXPECT_TRUE(succeeded(fcclStreamCreate(&stream_))); }
+  ~TestStream() { fcclStreamDestroy(stream_); }
+  TestStream(const TestStream&) = delete;
+  TestStream& operator=(const TestStream&) = delete;
+  operator fcclStream_t() const { return stream_; }
+
+ private:
+  fcclStream_t stream_ = nullptr;
+};
+
+std::unique_ptr<Trial> trial_of(fcclColl_t collective, size_t count, const Seat& seat, int iteration = 0) {
+  return std::make_unique<Trial>(Recipe{.collective = collective, .dtype = fcclFloat32, .count = count, .iteration = iteration},
+                                 seat.rank, seat.ranks);
+}
+
+class Streams : public ::testing::TestWithParam<Size> {};
+
+TEST_P(Streams, run_calls_in_the_order_of_issue) {
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    const Comm comm(seat);
+    const TestStream stream;
+    std::mt19937_64 generator(3);
+    std::vector<std::unique_ptr<Trial>> trials;
+    for (int i = 0; i < 60; ++i)
+      trials.push_back(std::make_unique<Trial>(random_recipe(generator, seat.ranks, 50'000, i), seat.rank, seat.ranks));
+    for (const auto& trial : trials) EXPECT_TRUE(succeeded(trial->issue(comm, stream)));
+    EXPECT_TRUE(succeeded(fcclStreamSynchronize(stream)));
+    for (const auto& trial : trials) EXPECT_EQ(trial->fault(), "");
+  });
+}
+
+TEST_P(Streams, let_a_gather_and_a_reduction_of_one_communicator_overlap) {
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    const Comm comm(seat);
+    const TestStream gathers, reductions;
+    for (int round = 0; round < 10; ++round) {
+      const auto gather = trial_of(fcclCollAllGather, 200'001, seat, round);
+      const auto reduction = trial_of(fcclCollReduceScatter, 100'003, seat, round);
+      EXPECT_TRUE(succeeded(gather->issue(comm, gathers)));
+      EXPECT_TRUE(succeeded(reduction->issue(comm, reductions)));
+      EXPECT_TRUE(succeeded(fcclStreamSynchronize(gathers)));
+      EXPECT_TRUE(succeeded(fcclStreamSynchronize(reductions)));
+      EXPECT_EQ(gather->fault(), "");
+      EXPECT_EQ(reduction->fault(), "");
+    }
+  });
+}
+
+TEST_P(Streams, end_a_reduction_while_a_gather_issued_before_it_cannot_even_begin) {
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    const Comm comm(seat), gate(seat);
+    const TestStream gathers, reductions;
+    const auto gather = trial_of(fcclCollAllGather, 100'000, seat);
+    const auto reduction = trial_of(fcclCollReduceScatter, 100'000, seat);
+    if (seat.rank == 0) {
+      EXPECT_TRUE(succeeded(fcclBarrier(gate, gathers)));
+    }
+    EXPECT_TRUE(succeeded(gather->issue(comm, gathers)));
+    EXPECT_TRUE(succeeded(reduction->issue(comm, reductions)));
+    EXPECT_TRUE(succeeded(fcclStreamSynchronize(reductions)));
+    EXPECT_EQ(reduction->fault(), "");
+    EXPECT_EQ(fcclStreamQuery(gathers), fcclInProgress);
+    seat.meet();
+    if (seat.rank != 0) {
+      EXPECT_TRUE(succeeded(fcclBarrier(gate, nullptr)));
+    }
+    EXPECT_TRUE(succeeded(fcclStreamSynchronize(gathers)));
+    EXPECT_EQ(gather->fault(), "");
+  });
+}
+
+TEST_P(Streams, of_two_communicators_used_in_different_order_by_two_ranks_do_not_deadlock) {
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    const Comm first(seat), second(seat);
+    const TestStream of_first, of_second;
+    for (int round = 0; round < 20; ++round) {
+      const auto one = trial_of(fcclCollAllReduce, 100'001, seat, round);
+      const auto other = trial_of(fcclCollAllReduce, 70'001, seat, round);
+      if (seat.rank % 2 == 0) {
+        EXPECT_TRUE(succeeded(one->issue(first, of_first)));
+      }
+      EXPECT_TRUE(succeeded(other->issue(second, of_second)));
+      if (seat.rank % 2 == 1) {
+        EXPECT_TRUE(succeeded(one->issue(first, of_first)));
+      }
+      EXPECT_TRUE(succeeded(fcclStreamSynchronize(of_first)));
+      EXPECT_TRUE(succeeded(fcclStreamSynchronize(of_second)));
+      EXPECT_EQ(one->fault(), "");
+      EXPECT_EQ(other->fault(), "");
+    }
+  });
+}
+
+TEST_P(Streams, take_a_blocking_call_behind_what_occupies_its_lane) {
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    const Comm comm(seat);
+    const TestStream stream;
+    for (int round = 0; round < 5; ++round) {
+      const auto queued = trial_of(fcclCollAllGather, 300'000, seat, round);
+      const auto blocking = trial_of(fcclCollAllGather, 5, seat, round);
+      if (seat.rank == seat.ranks - 1) std::this_thread::sleep_for(5ms);
+      EXPECT_TRUE(succeeded(queued->issue(comm, stream)));
+      EXPECT_TRUE(succeeded(blocking->issue(comm)));
+      EXPECT_EQ(blocking->fault(), "");
+      EXPECT_EQ(queued->fault(), "");
+      EXPECT_EQ(fcclStreamQuery(stream), fcclSuccess);
+    }
+  });
+}
+
+TEST_P(Streams, are_in_progress_until_the_last_rank_has_come) {
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    const Comm comm(seat);
+    const TestStream stream;
+    EXPECT_EQ(fcclStreamQuery(stream), fcclSuccess);
+    const auto trial = trial_of(fcclCollAllReduce, 1000, seat);
+    const bool late = seat.rank == seat.ranks - 1;
+    if (!late) {
+      EXPECT_TRUE(succeeded(trial->issue(comm, stream)));
+    }
+    if (!late) {
+      EXPECT_EQ(fcclStreamQuery(stream), fcclInProgress);
+    }
+    seat.meet();
+    if (late) {
+      EXPECT_TRUE(succeeded(trial->issue(comm, stream)));
+    }
+    while (fcclStreamQuery(stream) == fcclInProgress) std::this_thread::sleep_for(100us);
+    EXPECT_TRUE(succeeded(fcclStreamQuery(stream)));
+    EXPECT_EQ(trial->fault(), "");
+  });
+}
+
+TEST_P(Streams, run_a_host_function_when_all_before_it_is_done) {
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    struct Record {
+      const Trial* trial;
+      std::vector<std::string>* faults;
+    };
+    const Comm comm(seat);
+    const TestStream stream;
+    std::vector<std::unique_ptr<Trial>> trials;
+    std::vector<std::string> faults;
+    std::vector<Record> records(8);
+    for (int i = 0; i < 8; ++i) {
+      trials.push_back(trial_of(fcclCollAllReduce, 50'000 * (i % 2) + 3, seat, i));
+      records[i] = {trials[i].get(), &faults};
+      if (seat.rank == i % seat.ranks) std::this_thread::sleep_for(2ms);
+      EXPECT_TRUE(succeeded(trials[i]->issue(comm, stream)));
+      const auto look = [](void* data) {
+        const auto* record = static_cast<Record*>(data);
+        record->faults->push_back(record->trial->fault());
+      };
+      EXPECT_TRUE(succeeded(fcclLaunchHostFunc(stream, look, &records[i])));
+    }
+    EXPECT_TRUE(succeeded(fcclStreamSynchronize(stream)));
+    EXPECT_EQ(faults, std::vector<std::string>(8));
+  });
+}
+
+TEST_P(Streams, run_host_functions_in_order) {
+  run_ranks(GetParam().launch(), [](const Seat&) {
+    struct Step {
+      std::vector<int>* order;
+      int number;
+      static void run(void* data) {
+        const auto* step = static_cast<Step*>(data);
+        step->order->push_back(step->number);
+      }
+    };
+    std::vector<int> order, wanted(100);
+    std::iota(wanted.begin(), wanted.end(), 0);
+    std::vector<Step> steps;
+    for (const int number : wanted) steps.push_back({&order, number});
+    const TestStream stream;
+    for (Step& step : steps) EXPECT_TRUE(succeeded(fcclLaunchHostFunc(stream, Step::run, &step)));
+    EXPECT_TRUE(succeeded(fcclStreamSynchronize(stream)));
+    EXPECT_EQ(order, wanted);
+  });
+}
+
+TEST_P(Streams, are_empty_and_right_after_finalize) {
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    const Comm comm(seat);
+    const TestStream stream;
+    const auto trial = trial_of(fcclCollReduceScatter, 400'000, seat);
+    EXPECT_TRUE(succeeded(trial->issue(comm, stream)));
+    EXPECT_TRUE(succeeded(fcclCommFinalize(comm)));
+    EXPECT_EQ(trial->fault(), "");
+    EXPECT_EQ(fcclBarrier(comm, nullptr), fcclInvalidUsage);
+  });
+}
+
+TEST_P(Streams, are_served_to_the_end_when_their_communicator_is_destroyed) {
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    const TestStream stream;
+    Comm comm(seat);
+    const auto trial = trial_of(fcclCollAllReduce, 400'000, seat);
+    EXPECT_TRUE(succeeded(trial->issue(comm, stream)));
+    EXPECT_TRUE(succeeded(fcclCommDestroy(comm.release())));
+    EXPECT_TRUE(succeeded(fcclStreamSynchronize(stream)));
+    EXPECT_EQ(trial->fault(), "");
+  });
+}
+
+TEST_P(Streams, keep_their_first_failure_and_run_the_host_functions_behind_it) {
+  // Of more ranks, the first two could fail before the last one has issued its call.
+  run_ranks({GetParam().as, 2}, [](const Seat& seat) {
+    const Comm comm(seat);
+    const TestStream stream;
+    const auto trial = trial_of(fcclCollAllReduce, seat.rank == 0 ? 10 : 11, seat);
+    EXPECT_TRUE(succeeded(trial->issue(comm, stream)));
+    bool ran = false;
+    EXPECT_TRUE(succeeded(fcclLaunchHostFunc(stream, [](void* data) { *static_cast<bool*>(data) = true; }, &ran)));
+    EXPECT_EQ(fcclStreamSynchronize(stream), fcclInvalidUsage);
+    EXPECT_TRUE(ran);
+    EXPECT_EQ(fcclStreamQuery(stream), fcclInvalidUsage);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(As, Streams, ::testing::ValuesIn(sizes(2, 4)), name_of_size);
+
+TEST(HostFunction, without_a_stream_runs_at_once) {
+  bool ran = false;
+  EXPECT_TRUE(succeeded(fcclLaunchHostFunc(nullptr, [](void* data) { *static_cast<bool*>(data) = true; }, &ran)));
+  EXPECT_TRUE(ran);
+}
+
+}  // namespace
+}  // namespace fccl::testing

@@ -1,0 +1,323 @@
+// How a trial fills its buffers, and what it expects in them.
+#include "processes/trial.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "base/call.h"
+#include "unit/kernels/reference.h"
+
+namespace fccl::testing {
+namespace {
+
+constexpr size_t kPeriod = 8191;
+constexpr size_t kGuard = 128;
+constexpr std::byte kPoison{0xa5};
+constexpr int kScalarIteration = -1;
+
+uint64_t mix(uint64_t x) {
+  x += 0x9e3779b97f4a7c15ULL;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
+}
+
+uint64_t random_bits(int rank, size_t index, int iteration) {
+  return mix(mix(mix(static_cast<uint64_t>(rank)) ^ index) ^ static_cast<uint64_t>(iteration));
+}
+
+struct FloatFormat {
+  int exponent_bits, mantissa_bits;
+};
+
+// {0, 0} for integers.
+FloatFormat format_of(fcclDataType_t dtype) {
+  switch (dtype) {
+    case fcclFloat16:
+      return {5, 10};
+    case fcclBfloat16:
+      return {8, 7};
+    case fcclFloat32:
+      return {8, 23};
+    case fcclFloat64:
+      return {11, 52};
+    default:
+      return {0, 0};
+  }
+}
+
+// A float between 2^-spread and 2^spread with random sign and mantissa; integers as they come.
+uint64_t finite_bits(fcclDataType_t dtype, uint64_t random, int spread) {
+  const FloatFormat format = format_of(dtype);
+  if (format.exponent_bits == 0) return random;
+  const uint64_t mantissa = random & ((1ULL << format.mantissa_bits) - 1);
+  const uint64_t exponent = (1ULL << (format.exponent_bits - 1)) - 1 - spread + (random >> 53) % (2 * spread);
+  const uint64_t sign = random >> 52 & 1;
+  return (((sign << format.exponent_bits) | exponent) << format.mantissa_bits) | mantissa;
+}
+
+uint64_t element_bits(const Recipe& recipe, int rank, size_t index) {
+  constexpr int kSpread = 7;
+  const uint64_t random = random_bits(rank, index, recipe.iteration);
+  if (!reduces(recipe.collective)) return random;
+  // Now and then anything: NaN, infinity, a subnormal number.
+  if (!recipe.finite && mix(random) % 61 == 0) return random;
+  return finite_bits(recipe.dtype, random, kSpread);
+}
+
+// The first byte in which `count` elements differ from the pattern, or the number of bytes if none does.
+size_t first_difference(const std::byte* at, size_t count, const Pattern& pattern, size_t first, size_t size) {
+  const size_t period = pattern.size() / size;
+  for (size_t done = 0; done < count;) {
+    const size_t start = (first + done) % period;
+    const size_t run = std::min(count - done, period - start);
+    const std::byte* got = at + done * size;
+    const std::byte* want = pattern.data() + start * size;
+    if (std::memcmp(got, want, run * size) != 0)
+      return done * size + static_cast<size_t>(std::mismatch(got, got + run * size, want).first - got);
+    done += run;
+  }
+  return count * size;
+}
+
+std::string hex(const std::byte* at, size_t bytes) {
+  std::string text = "0x";
+  for (size_t i = bytes; i-- > 0;) {
+    constexpr const char* kDigits = "0123456789abcdef";
+    text += kDigits[static_cast<int>(at[i]) >> 4];
+    text += kDigits[static_cast<int>(at[i]) & 15];
+  }
+  return text;
+}
+
+}  // namespace
+
+bool reduces(fcclColl_t collective) { return is_reduction(collective); }
+bool has_root(fcclColl_t collective) { return is_rooted(collective); }
+
+std::string describe(const Recipe& recipe) {
+  const int root = has_root(recipe.collective) ? recipe.root : -1;
+  return fccl::describe(Signature{recipe.collective, recipe.dtype, recipe.op, root, recipe.count}) +
+         (recipe.in_place ? ", in place" : "") + ", misaligned by " + std::to_string(recipe.misalignment) + ", iteration " +
+         std::to_string(recipe.iteration);
+}
+
+Recipe random_recipe(std::mt19937_64& generator, int ranks, size_t most_bytes, int iteration) {
+  const auto below = [&](size_t bound) { return static_cast<size_t>(generator() % bound); };
+  Recipe recipe;
+  recipe.iteration = iteration;
+  recipe.collective = static_cast<fcclColl_t>(below(fcclNumColls));
+  recipe.dtype = reduces(recipe.collective) ? kReducedTypes[below(std::size(kReducedTypes))]
+                                            : static_cast<fcclDataType_t>(below(fcclNumTypes));
+  recipe.op = reduces(recipe.collective) ? kWorkingOps[below(std::size(kWorkingOps))] : ReduceOp::sum;
+  recipe.root = static_cast<int>(below(ranks));
+  recipe.in_place = below(3) == 0;
+  recipe.misalignment = below(3) == 0 ? 1 + below(15) : 0;
+  const size_t size = size_of(recipe.dtype);
+  // A line, the mailbox, slots: where the way changes, also for a block of n.
+  const size_t edges[] = {56, 4096, 64 * 1024, 256 * 1024, 512 * 1024};
+  const size_t blocks_in_edge = below(2) == 0 ? 1 : ranks;
+  const size_t edge = std::max<size_t>(1, edges[below(std::size(edges))] / blocks_in_edge / size);
+  const size_t counts[] = {0, 1, 1 + 2 * below(50), edge - 1, edge, edge + 1, below(most_bytes / size), below(20'000)};
+  recipe.count = std::min(counts[below(std::size(counts))], most_bytes / size);
+  if (recipe.collective == fcclCollBarrier) recipe.count = 0;
+  return recipe;
+}
+
+GuardedBuffer::GuardedBuffer(size_t bytes, size_t misalignment)
+    : memory_(bytes + misalignment + 2 * kGuard + 64, kPoison), size_(bytes) {
+  void* start = memory_.data() + kGuard;
+  size_t space = memory_.size() - kGuard;
+  data_ = static_cast<std::byte*>(std::align(64, bytes + misalignment + kGuard, start, space)) + misalignment;
+}
+
+bool GuardedBuffer::guards_are_intact() const {
+  const auto is_poison = [](std::byte byte) { return byte == kPoison; };
+  const std::byte* begin = memory_.data();
+  const std::byte* data = data_;
+  return data == nullptr ||
+         (std::all_of(begin, data, is_poison) && std::all_of(data + size_, begin + memory_.size(), is_poison));
+}
+
+Trial::Trial(const Recipe& recipe, int rank, int ranks) : recipe_(recipe), rank_(rank), ranks_(ranks) {
+  mine_ = pattern_of(rank);
+  place_buffers();
+  if (!sends()) return;
+  const std::vector<std::byte> filled = input();
+  if (!filled.empty()) std::memcpy(send_, filled.data(), filled.size());
+}
+
+bool Trial::sends() const {
+  const bool root_only = recipe_.collective == fcclCollBroadcast || recipe_.collective == fcclCollScatter;
+  return recipe_.collective != fcclCollBarrier && (!root_only || recipe_.root == rank_);
+}
+
+bool Trial::receives() const {
+  const bool root_only = recipe_.collective == fcclCollReduce || recipe_.collective == fcclCollGather;
+  return recipe_.collective != fcclCollBarrier && (!root_only || recipe_.root == rank_);
+}
+
+size_t Trial::send_count() const {
+  const bool blocks = recipe_.collective == fcclCollReduceScatter || recipe_.collective == fcclCollScatter;
+  return recipe_.count * (blocks ? ranks_ : 1);
+}
+
+size_t Trial::recv_count() const {
+  const bool blocks = recipe_.collective == fcclCollAllGather || recipe_.collective == fcclCollGather;
+  return recipe_.count * (blocks ? ranks_ : 1);
+}
+
+std::byte* Trial::block(std::byte* buffer, int index) const {
+  return buffer + static_cast<size_t>(index) * recipe_.count * size_of(recipe_.dtype);
+}
+
+void Trial::place_buffers() {
+  const size_t size = size_of(recipe_.dtype);
+  const bool of_root = recipe_.collective == fcclCollGather || recipe_.collective == fcclCollScatter;
+  if (recipe_.collective == fcclCollBarrier) return;
+  if (!recipe_.in_place || (of_root && recipe_.root != rank_)) {
+    recipe_.in_place = false;
+    // A buffer that the rank does not use stays NULL.
+    if (sends()) first_ = GuardedBuffer(send_count() * size, recipe_.misalignment);
+    if (receives()) second_ = GuardedBuffer(recv_count() * size, recipe_.misalignment * 3 % 16);
+    send_ = first_.data();
+    recv_ = second_.data();
+    return;
+  }
+  first_ = GuardedBuffer(std::max(send_count(), recv_count()) * size, recipe_.misalignment);
+  send_ = recv_ = first_.data();
+  const int own = of_root ? recipe_.root : rank_;
+  if (recv_count() > send_count()) send_ = block(recv_, own);
+  if (send_count() > recv_count()) recv_ = block(send_, own);
+}
+
+Pattern Trial::pattern_of(int rank) const {
+  const size_t size = size_of(recipe_.dtype);
+  Pattern pattern(std::min(send_count(), kPeriod) * size);
+  for (size_t i = 0; i * size < pattern.size(); ++i) {
+    const uint64_t bits = element_bits(recipe_, rank, i);
+    std::memcpy(pattern.data() + i * size, &bits, size);
+  }
+  return pattern;
+}
+
+Scalar Trial::factor_of(int rank) const {
+  Scalar scalar;
+  const uint64_t bits = finite_bits(recipe_.dtype, random_bits(rank, 0, kScalarIteration), 2);
+  std::memcpy(&scalar.bits, &bits, size_of(recipe_.dtype));
+  return scalar;
+}
+
+Pattern Trial::reduced_pattern() const {
+  std::vector<Bytes> sources;
+  std::vector<Scalar> scalars;
+  for (int rank = 0; rank < ranks_; ++rank) {
+    sources.push_back(pattern_of(rank));
+    scalars.push_back(factor_of(rank));
+  }
+  return reference_reduce(recipe_.dtype, recipe_.op, sources, scalars);
+}
+
+std::vector<std::byte> Trial::input() const {
+  std::vector<std::byte> filled(sends() ? send_count() * size_of(recipe_.dtype) : 0);
+  for (size_t done = 0; done < filled.size(); done += mine_.size())
+    std::memcpy(filled.data() + done, mine_.data(), std::min(mine_.size(), filled.size() - done));
+  return filled;
+}
+
+std::span<const std::byte> Trial::result() const { return {recv_, receives() ? recv_count() * size_of(recipe_.dtype) : 0}; }
+
+fcclResult_t Trial::issue(fcclComm_t comm, fcclStream_t stream) {
+  if (!reduces(recipe_.collective) || recipe_.op != ReduceOp::premul_sum)
+    return call(static_cast<fcclRedOp_t>(recipe_.op), comm, stream);
+  Scalar scalar = factor_of(rank_);
+  fcclRedOp_t op;
+  if (auto made = fcclRedOpCreatePreMulSum(&op, &scalar.bits, recipe_.dtype, fcclScalarHostImmediate, comm);
+      made != fcclSuccess)
+    return made;
+  const fcclResult_t called = call(op, comm, stream);
+  const fcclResult_t destroyed = fcclRedOpDestroy(op, comm);
+  return called != fcclSuccess ? called : destroyed;
+}
+
+fcclResult_t Trial::call(fcclRedOp_t op, fcclComm_t comm, fcclStream_t stream) {
+  const Recipe& r = recipe_;
+  switch (r.collective) {
+    case fcclCollAllReduce:
+      return fcclAllReduce(send_, recv_, r.count, r.dtype, op, comm, stream);
+    case fcclCollBroadcast:
+      return fcclBroadcast(send_, recv_, r.count, r.dtype, r.root, comm, stream);
+    case fcclCollReduce:
+      return fcclReduce(send_, recv_, r.count, r.dtype, op, r.root, comm, stream);
+    case fcclCollAllGather:
+      return fcclAllGather(send_, recv_, r.count, r.dtype, comm, stream);
+    case fcclCollReduceScatter:
+      return fcclReduceScatter(send_, recv_, r.count, r.dtype, op, comm, stream);
+    case fcclCollGather:
+      return fcclGather(send_, recv_, r.count, r.dtype, r.root, comm, stream);
+    case fcclCollScatter:
+      return fcclScatter(send_, recv_, r.count, r.dtype, r.root, comm, stream);
+    case fcclCollBarrier:
+      return fcclBarrier(comm, stream);
+    case fcclNumColls:
+      break;
+  }
+  return fcclInvalidArgument;
+}
+
+std::string Trial::fault() const {
+  std::string fault = fault_of_result();
+  if (fault.empty()) fault = fault_of_input();
+  if (fault.empty() && !(first_.guards_are_intact() && second_.guards_are_intact()))
+    fault = "bytes beside a buffer were written";
+  return fault.empty() ? ""
+                       : describe(recipe_) + ": rank " + std::to_string(rank_) + " of " + std::to_string(ranks_) + ": " + fault;
+}
+
+std::string Trial::fault_of(const Expected& expected) const {
+  const size_t size = size_of(recipe_.dtype);
+  const size_t byte = first_difference(expected.at, expected.count, expected.pattern, expected.first, size);
+  if (byte == expected.count * size) return "";
+  const size_t index = byte / size;
+  const size_t period = expected.pattern.size() / size;
+  return std::string(expected.what) + ", element " + std::to_string(index) + ": is " + hex(expected.at + index * size, size) +
+         ", should be " + hex(expected.pattern.data() + (expected.first + index) % period * size, size);
+}
+
+std::string Trial::fault_of_result() const {
+  if (!receives() || recipe_.count == 0) return "";
+  const size_t count = recipe_.count;
+  const bool takes_own_block = recipe_.collective == fcclCollReduceScatter || recipe_.collective == fcclCollScatter;
+  const size_t first = takes_own_block ? rank_ * count : 0;
+  if (reduces(recipe_.collective)) return fault_of({recv_, count, reduced_pattern(), first, "reduced"});
+  if (recv_count() == count) return fault_of({recv_, count, pattern_of(recipe_.root), first, "received"});
+  for (int rank = 0; rank < ranks_; ++rank)
+    if (auto fault = fault_of({block(recv_, rank), count, pattern_of(rank), 0, "received"}); !fault.empty())
+      return "block " + std::to_string(rank) + ": " + fault;
+  return "";
+}
+
+// What the call must not have touched: all of the input, or in place, the blocks that no result goes to.
+std::string Trial::fault_of_input() const {
+  if (!sends() || recipe_.count == 0) return "";
+  if (!recipe_.in_place || !receives()) return fault_of({send_, send_count(), mine_, 0, "input after the call"});
+  if (send_count() == recipe_.count) return "";
+  const int own = recipe_.collective == fcclCollScatter ? recipe_.root : rank_;
+  for (int i = 0; i < ranks_; ++i)
+    if (i != own)
+      if (auto fault = fault_of({block(send_, i), recipe_.count, mine_, i * recipe_.count, "input after the call"});
+          !fault.empty())
+        return "block " + std::to_string(i) + ": " + fault;
+  return "";
+}
+
+std::string try_collective(const Recipe& recipe, int rank, int ranks, fcclComm_t comm, fcclStream_t stream) {
+  Trial trial(recipe, rank, ranks);
+  fcclResult_t result = trial.issue(comm, stream);
+  if (result == fcclSuccess && stream != nullptr) result = fcclStreamSynchronize(stream);
+  if (result != fcclSuccess) return describe(recipe) + ": " + fcclGetErrorString(result) + ": " + fcclGetLastError(nullptr);
+  return trial.fault();
+}
+
+}  // namespace fccl::testing

@@ -1,0 +1,111 @@
+// Trial: one rank's part of one collective with buffers that betray every wrong byte.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/dtype.h"
+#include "fccl/fccl.h"
+
+namespace fccl::testing {
+
+// A collective, equal on all ranks. Inputs are made from (rank, index, iteration).
+struct Recipe {
+  fcclColl_t collective = fcclCollBarrier;
+  fcclDataType_t dtype = fcclUint8;
+  size_t count = 0;
+  ReduceOp op = ReduceOp::sum;
+  int root = 0;
+  bool in_place = false;
+  size_t misalignment = 0;  // bytes past an address that suits every type
+  int iteration = 0;
+  bool finite = false;  // reductions: no NaN and no infinity among the inputs
+};
+
+std::string describe(const Recipe& recipe);
+bool reduces(fcclColl_t collective);
+bool has_root(fcclColl_t collective);
+
+inline constexpr fcclDataType_t kReducedTypes[] = {fcclInt32, fcclInt64, fcclFloat16, fcclBfloat16, fcclFloat32, fcclFloat64};
+inline constexpr ReduceOp kWorkingOps[] = {ReduceOp::sum, ReduceOp::avg, ReduceOp::min, ReduceOp::max, ReduceOp::premul_sum};
+
+// A recipe that works: any collective, type, operator, root and placement, and a count that is 0, 1, or close to a size at
+// which the library changes its way, or anything up to `most_bytes` per block. Equal generators give equal recipes.
+Recipe random_recipe(std::mt19937_64& generator, int ranks, size_t most_bytes, int iteration);
+
+// Bytes between two guards, all poisoned at first.
+class GuardedBuffer {
+ public:
+  GuardedBuffer() = default;
+  GuardedBuffer(size_t bytes, size_t misalignment);
+  std::byte* data() { return data_; }
+  const std::byte* data() const { return data_; }
+  size_t size() const { return size_; }
+  bool guards_are_intact() const;
+
+ private:
+  std::vector<std::byte> memory_;
+  std::byte* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+// Elements that repeat after a prime number of them, so that long buffers cost little to foresee and no slice looks like
+// another.
+using Pattern = std::vector<std::byte>;
+
+// Made, issued once, and asked for its fault when the operation is done. Must live until then.
+class Trial {
+ public:
+  Trial(const Recipe& recipe, int rank, int ranks);
+  Trial(const Trial&) = delete;
+  Trial& operator=(const Trial&) = delete;
+
+  fcclResult_t issue(fcclComm_t comm, fcclStream_t stream = nullptr);
+  // What is wrong with the buffers after the call; "" if nothing.
+  std::string fault() const;
+
+  // This rank's input as it was before the call, where it has one, and its result, where it gets one.
+  std::vector<std::byte> input() const;
+  std::span<const std::byte> result() const;
+  // A rank's factor of a pre-multiplied sum.
+  Scalar factor_of(int rank) const;
+
+ private:
+  struct Expected {
+    const std::byte* at;
+    size_t count;
+    const Pattern& pattern;
+    size_t first;  // index of the first element in the pattern
+    const char* what;
+  };
+  size_t send_count() const;
+  size_t recv_count() const;
+  bool sends() const;
+  bool receives() const;
+  std::byte* block(std::byte* buffer, int index) const;
+  Pattern pattern_of(int rank) const;
+  Pattern reduced_pattern() const;
+  void place_buffers();
+  fcclResult_t call(fcclRedOp_t op, fcclComm_t comm, fcclStream_t stream);
+  std::string fault_of(const Expected& expected) const;
+  std::string fault_of_result() const;
+  std::string fault_of_input() const;
+
+  Recipe recipe_;
+  int rank_;
+  int ranks_;
+  GuardedBuffer first_;   // both buffers if in place, else the input
+  GuardedBuffer second_;  // the output if not in place
+  std::byte* send_ = nullptr;
+  std::byte* recv_ = nullptr;
+  Pattern mine_;
+};
+
+// Issues a trial, waits for its end and returns what went wrong, "" if nothing.
+std::string try_collective(const Recipe& recipe, int rank, int ranks, fcclComm_t comm, fcclStream_t stream = nullptr);
+
+}  // namespace fccl::testing

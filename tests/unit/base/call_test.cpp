@@ -1,0 +1,85 @@
+// Calls: which collectives reduce or have a root, how a call reads, and when two calls match.
+#include "base/call.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <set>
+
+namespace fccl {
+namespace {
+
+TEST(Collective, reduces_if_it_takes_an_operator) {
+  const std::set<int> reductions{fcclCollAllReduce, fcclCollReduce, fcclCollReduceScatter};
+  for (int c = -1; c <= fcclNumColls; ++c) EXPECT_EQ(is_reduction(static_cast<fcclColl_t>(c)), reductions.contains(c)) << c;
+}
+
+TEST(Collective, is_rooted_if_it_takes_a_root) {
+  const std::set<int> rooted{fcclCollBroadcast, fcclCollReduce, fcclCollGather, fcclCollScatter};
+  for (int c = -1; c <= fcclNumColls; ++c) EXPECT_EQ(is_rooted(static_cast<fcclColl_t>(c)), rooted.contains(c)) << c;
+}
+
+TEST(Collective, has_the_name_of_its_call) {
+  EXPECT_STREQ(name_of(fcclCollAllReduce), "AllReduce");
+  EXPECT_STREQ(name_of(fcclCollBroadcast), "Broadcast");
+  EXPECT_STREQ(name_of(fcclCollReduce), "Reduce");
+  EXPECT_STREQ(name_of(fcclCollAllGather), "AllGather");
+  EXPECT_STREQ(name_of(fcclCollReduceScatter), "ReduceScatter");
+  EXPECT_STREQ(name_of(fcclCollGather), "Gather");
+  EXPECT_STREQ(name_of(fcclCollScatter), "Scatter");
+  EXPECT_STREQ(name_of(fcclCollBarrier), "Barrier");
+  EXPECT_STREQ(name_of(fcclNumColls), "?");
+}
+
+TEST(Signature, counts_its_bytes_by_the_data_type) {
+  EXPECT_EQ((Signature{.collective = fcclCollAllGather, .dtype = fcclBfloat16, .count = 7}.bytes()), 14u);
+  EXPECT_EQ(Signature{}.bytes(), 0u);
+}
+
+TEST(Signature, reads_as_a_sentence) {
+  EXPECT_EQ(describe({.collective = fcclCollAllGather, .dtype = fcclFloat32, .count = 1024}), "AllGather of 1024 float32");
+  EXPECT_EQ(describe({.collective = fcclCollReduce, .dtype = fcclInt32, .op = ReduceOp::sum, .root = 2, .count = 3}),
+            "Reduce(sum) of 3 int32 with root 2");
+  EXPECT_EQ(describe({.collective = fcclCollReduceScatter, .dtype = fcclBfloat16, .op = ReduceOp::avg, .count = 5}),
+            "ReduceScatter(avg) of 5 bfloat16");
+  EXPECT_EQ(describe({.collective = fcclCollBarrier}), "Barrier");
+}
+
+constexpr Signature kCall{.collective = fcclCollReduce, .dtype = fcclFloat32, .op = ReduceOp::sum, .root = 1, .count = 100};
+
+TEST(Hash, is_equal_for_equal_calls) {
+  const Signature same = kCall;
+  EXPECT_EQ(hash_of(kCall, 7), hash_of(same, 7));
+}
+
+TEST(Hash, differs_where_one_argument_differs) {
+  Signature collective = kCall, dtype = kCall, op = kCall, root = kCall, count = kCall;
+  collective.collective = fcclCollAllReduce;
+  dtype.dtype = fcclInt32;
+  op.op = ReduceOp::max;
+  root.root = 0;
+  count.count = 101;
+  std::set<uint32_t> hashes{hash_of(kCall, 7), hash_of(kCall, 8)};
+  for (const Signature& changed : {collective, dtype, op, root, count}) hashes.insert(hash_of(changed, 7));
+  EXPECT_EQ(hashes.size(), 7u);
+}
+
+TEST(Hash, differs_between_nearby_calls_and_numbers) {
+  std::set<uint32_t> hashes;
+  int calls = 0;
+  for (uint32_t number = 0; number < 10; ++number) {
+    for (int root = -1; root < 10; ++root) {
+      for (size_t count : {size_t{0}, size_t{1}, size_t{2}, size_t{1} << 20, size_t{1} << 32, size_t{1} << 40}) {
+        Signature call = kCall;
+        call.root = root;
+        call.count = count;
+        hashes.insert(hash_of(call, number));
+        ++calls;
+      }
+    }
+  }
+  EXPECT_EQ(hashes.size(), static_cast<size_t>(calls)) << "660 of 2^32 values collide once in twenty thousand trials";
+}
+
+}  // namespace
+}  // namespace fccl

@@ -1,0 +1,67 @@
+// Tests of the bootstrap's messages as bytes.
+#include "communicator/messages.h"
+
+#include <gtest/gtest.h>
+
+#include "communicator/handshake.h"
+
+namespace fccl {
+namespace {
+
+const Member node_a{3, 4711, "boot-1 node-a", "node-a", "0001f"};
+
+std::vector<Message> samples() {
+  return {Hello{node_a, 8, "world=8\nlanes=2"}, GivingUp{}, Progress{2, "ranks 1, 3-7"}, Refusal{{fcclTimeout, "late"}},
+          node_a};
+}
+
+TEST(Messages, come_back_from_their_bytes) {
+  const std::optional<Message> hello = decode(encode(samples()[0]));
+  ASSERT_TRUE(hello && std::holds_alternative<Hello>(*hello));
+  EXPECT_EQ(std::get<Hello>(*hello).member.listener, node_a.listener);
+  EXPECT_EQ(std::get<Hello>(*hello).nranks, 8);
+  EXPECT_EQ(std::get<Hello>(*hello).agreement, "world=8\nlanes=2");
+  EXPECT_EQ(std::get<Progress>(*decode(encode(samples()[2]))).missing, "ranks 1, 3-7");
+  EXPECT_EQ(std::get<Refusal>(*decode(encode(samples()[3]))).error.code, fcclTimeout);
+  EXPECT_EQ(std::get<Member>(*decode(encode(samples()[4]))), node_a);
+}
+
+TEST(Messages, bytes_that_are_cut_or_too_many_are_refused) {
+  for (const Message& message : samples()) {
+    const std::string bytes = encode(message);
+    for (size_t length = 0; length < bytes.size(); ++length)
+      EXPECT_FALSE(decode(bytes.substr(0, length))) << message.index() << " " << length;
+    EXPECT_FALSE(decode(bytes + '\0'));
+  }
+}
+
+TEST(Messages, every_flipped_bit_gives_a_sensible_message_or_none) {
+  for (const Message& message : samples()) {
+    const std::string bytes = encode(message);
+    for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+      std::string damaged = bytes;
+      damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
+      const std::optional<Message> decoded = decode(damaged);
+      EXPECT_TRUE(!decoded || encode(*decoded).size() <= message_limit);
+    }
+  }
+}
+
+TEST(Messages, the_largest_hello_and_refusal_fit_a_message) {
+  const std::string longest(text_limit, 'x');
+  EXPECT_LE(encode(Hello{{0, 1, longest, longest, longest}, 2, std::string(agreement_limit, 'y')}).size(), message_limit);
+  const std::string refusal = encode(Refusal{{fcclTimeout, std::string(100000, 'z')}});
+  EXPECT_LE(refusal.size(), message_limit);
+  EXPECT_TRUE(decode(refusal));
+}
+
+TEST(Messages, ranks_are_listed_in_ranges_and_long_lists_are_cut) {
+  EXPECT_EQ(list_ranks({4}), "rank 4");
+  EXPECT_EQ(list_ranks({0, 1, 2, 5, 7, 8}), "ranks 0-2, 5, 7-8");
+  std::vector<int> even;
+  for (int rank = 0; rank < 100; rank += 2) even.push_back(rank);
+  EXPECT_EQ(list_ranks(even), "ranks 0, 2, 4, 6, 8, 10, 12, 14 and 42 more");
+}
+
+}  // namespace
+}  // namespace fccl

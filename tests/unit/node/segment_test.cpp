@@ -1,0 +1,149 @@
+// The layout of a segment: nothing overlaps, it stays small, and it is mapped once per process.
+#include "node/segment.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace fccl {
+namespace {
+
+constexpr size_t kMailboxBytes = 4096;
+constexpr size_t kSlotBytes = 256 * 1024;
+
+struct Region {
+  const std::byte* begin;
+  size_t bytes;
+};
+
+Region region_of(const void* begin, size_t bytes) { return {static_cast<const std::byte*>(begin), bytes}; }
+
+// Everything that some rank may write.
+std::vector<Region> regions_of(const Segment& segment) {
+  const SegmentShape& shape = segment.shape();
+  std::vector<Region> regions{region_of(&segment.failure(), sizeof(FailureBoard))};
+  for (int rank = 0; rank < shape.ranks; ++rank) {
+    regions.push_back(region_of(&segment.state(rank), sizeof(RankState)));
+    for (const LaneId lane : {kGatherLane, kReduceLane}) {
+      regions.push_back(region_of(&segment.board(rank, lane), sizeof(LaneBoard)));
+      for (const int parity : {0, 1}) {
+        regions.push_back({segment.payload(rank, lane, parity), shape.mailbox_bytes});
+        regions.push_back({segment.gather_slot(rank, lane, parity), shape.slot_bytes});
+      }
+    }
+    for (int peer = 0; peer < shape.ranks; ++peer)
+      for (const int parity : {0, 1})
+        if (peer != rank) regions.push_back({segment.pair_slot(rank, peer, parity), shape.pair_slot_bytes()});
+  }
+  return regions;
+}
+
+std::shared_ptr<Segment> segment_of(const SegmentShape& shape) {
+  const auto memory = Segment::make(shape);
+  EXPECT_TRUE(memory) << memory.error().message;
+  const auto segment = Segment::map(*memory, shape);
+  EXPECT_TRUE(segment) << segment.error().message;
+  return *segment;
+}
+
+class SegmentLayout : public ::testing::TestWithParam<int> {
+ protected:
+  static SegmentShape shape() { return {GetParam(), kMailboxBytes, kSlotBytes}; }
+};
+
+TEST_P(SegmentLayout, gives_every_part_bytes_of_its_own) {
+  const auto segment = segment_of(shape());
+  auto regions = regions_of(*segment);
+  std::sort(regions.begin(), regions.end(), [](const Region& a, const Region& b) { return a.begin < b.begin; });
+  for (size_t i = 1; i < regions.size(); ++i) ASSERT_LE(regions[i - 1].begin + regions[i - 1].bytes, regions[i].begin);
+  const std::byte* start = regions.front().begin;
+  EXPECT_EQ(start, reinterpret_cast<const std::byte*>(&segment->failure()));
+  EXPECT_LE(regions.back().begin + regions.back().bytes, start + shape().total_bytes());
+}
+
+TEST_P(SegmentLayout, begins_every_part_at_a_cache_line) {
+  for (const Region& region : regions_of(*segment_of(shape()))) ASSERT_EQ(reinterpret_cast<uintptr_t>(region.begin) % 64, 0U);
+}
+
+TEST_P(SegmentLayout, stays_under_8_MiB_per_rank) { EXPECT_LT(shape().total_bytes(), GetParam() * (size_t{8} << 20)); }
+
+TEST_P(SegmentLayout, has_pair_slots_of_whole_lines_that_fit_a_gather_slot) {
+  EXPECT_EQ(shape().pair_slot_bytes() % 64, 0U);
+  EXPECT_GE(shape().pair_slot_bytes(), 64U);
+  EXPECT_LE(shape().pair_slot_bytes(), shape().slot_bytes);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, SegmentLayout, ::testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 33, 64),
+                         [](const auto& info) { return std::to_string(info.param) + "_ranks"; });
+
+TEST(Segment, mapped_twice_in_a_process_is_one_mapping) {
+  const SegmentShape shape{2, 64, 64};
+  const auto memory = Segment::make(shape);
+  ASSERT_TRUE(memory);
+  const auto first = Segment::map(*memory, shape), second = Segment::map(*memory, shape);
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(first->get(), second->get());
+}
+
+TEST(Segment, of_other_memory_is_another_mapping) {
+  const SegmentShape shape{2, 64, 64};
+  const auto first = segment_of(shape), second = segment_of(shape);
+  EXPECT_NE(first.get(), second.get());
+  EXPECT_NE(&first->failure(), &second->failure());
+}
+
+TEST(Segment, can_be_mapped_again_after_the_last_holder_has_gone) {
+  const SegmentShape shape{2, 64, 64};
+  const auto memory = Segment::make(shape);
+  ASSERT_TRUE(memory);
+  (*Segment::map(*memory, shape))->payload(1, kGatherLane, 0)[3] = std::byte{77};
+  EXPECT_EQ((*Segment::map(*memory, shape))->payload(1, kGatherLane, 0)[3], std::byte{77});
+}
+
+TEST(Segment, of_another_size_than_expected_is_refused) {
+  const auto memory = Segment::make({2, 64, 64});
+  ASSERT_TRUE(memory);
+  const auto mapped = Segment::map(*memory, {2, 64, 65536});
+  ASSERT_FALSE(mapped);
+  EXPECT_EQ(mapped.error().code, fcclInternalError);
+}
+
+TEST(Segment, of_a_size_that_no_file_has_is_an_error_that_names_the_setting) {
+  // Its bytes are one more than a file offset can say; a size that only memory cannot hold would take all memory first.
+  const auto memory = Segment::make({2, 64, size_t{1} << 60});
+  ASSERT_FALSE(memory);
+  EXPECT_EQ(memory.error().code, fcclSystemError);
+  EXPECT_NE(memory.error().message.find("FCCL_SLOT_BYTES"), std::string::npos);
+}
+
+TEST(Segment, begins_with_no_failure_and_words_below_the_first_sequence) {
+  const auto segment = segment_of({3, 64, 64});
+  segment->initialise(10);
+  EXPECT_EQ(segment->failure().state.load(), FailureBoard::kNone);
+  for (int rank = 0; rank < 3; ++rank)
+    for (const Box& box : segment->board(rank, kReduceLane).boxes) EXPECT_EQ(box.word.load(), uint64_t{9} << 32);
+}
+
+TEST(CallRecord, gives_back_what_was_written) {
+  const CallRecord::Value written{
+      0xfffffff7, {fcclCollReduce, fcclBfloat16, ReduceOp::premul_sum, 63, size_t{1} << 40}, {0x1234}};
+  CallRecord record;
+  record.write(written);
+  const CallRecord::Value read = record.read();
+  EXPECT_EQ(read.number, written.number);
+  EXPECT_EQ(describe(read.signature), describe(written.signature));
+  EXPECT_EQ(read.signature.root, 63);
+  EXPECT_EQ(read.scalar.bits, 0x1234U);
+}
+
+TEST(CallRecord, keeps_a_root_below_zero) {
+  CallRecord record;
+  record.write({1, {fcclCollAllGather, fcclInt8, ReduceOp::sum, -1, 5}, {}});
+  EXPECT_EQ(record.read().signature.root, -1);
+  EXPECT_EQ(record.read().signature.collective, fcclCollAllGather);
+}
+
+}  // namespace
+}  // namespace fccl

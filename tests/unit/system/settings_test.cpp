@@ -1,0 +1,72 @@
+// Settings: what the environment may say, and what is answered when it says something else.
+#include "system/settings.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace fccl {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Reads the settings with one variable set.
+Result<Settings> read_with(const char* variable, const char* value) {
+  setenv(variable, value, 1);
+  auto settings = read_settings();
+  unsetenv(variable);
+  return settings;
+}
+
+void expect_refused(const char* variable, const char* value) {
+  const auto settings = read_with(variable, value);
+  ASSERT_FALSE(settings) << variable << "=" << value;
+  EXPECT_EQ(settings.error().code, fcclInvalidUsage);
+  EXPECT_NE(settings.error().message.find(std::string(variable) + "=" + value), std::string::npos) << settings.error().message;
+}
+
+TEST(Settings, have_defaults) {
+  const auto settings = read_settings();
+  ASSERT_TRUE(settings);
+  EXPECT_EQ(settings->timeout, 600s);
+  EXPECT_EQ(settings->mailbox_bytes, 4096U);
+  EXPECT_EQ(settings->slot_bytes, 262144U);
+}
+
+TEST(Settings, that_are_empty_are_not_set) { EXPECT_EQ(read_with("FCCL_TIMEOUT", "")->timeout, 600s); }
+
+TEST(Settings, take_seconds_with_a_fraction) {
+  EXPECT_EQ(read_with("FCCL_TIMEOUT", "1.5")->timeout, 1500ms);
+  EXPECT_EQ(read_with("FCCL_INIT_TIMEOUT", "0.25")->init_timeout, 250ms);
+}
+
+TEST(Settings, refuse_what_is_no_time) {
+  for (const char* value : {"soon", "0", "-1", "1s", "nan", "1e9"}) expect_refused("FCCL_TIMEOUT", value);
+}
+
+TEST(Settings, take_sizes_that_are_multiples_of_64) {
+  EXPECT_EQ(read_with("FCCL_MAILBOX_BYTES", "128")->mailbox_bytes, 128U);
+  EXPECT_EQ(read_with("FCCL_SLOT_BYTES", "64")->slot_bytes, 64U);
+}
+
+TEST(Settings, refuse_what_is_no_size) {
+  for (const char* value : {"0", "63", "100", "4k", "-64", "99999999999999999999"}) expect_refused("FCCL_SLOT_BYTES", value);
+  expect_refused("FCCL_MAILBOX_BYTES", "131072");
+}
+
+TEST(Settings, refuse_a_level_that_the_log_does_not_have) { expect_refused("FCCL_LOG", "loud"); }
+
+TEST(Settings, agree_where_what_decides_the_path_is_equal) {
+  Settings one, other;
+  other.timeout = 1s;
+  other.log_level = "debug";
+  EXPECT_EQ(one.agreement(), other.agreement());
+  other.slot_bytes = 64;
+  EXPECT_NE(one.agreement(), other.agreement());
+  other = one;
+  other.mailbox_bytes = 64;
+  EXPECT_NE(one.agreement(), other.agreement());
+}
+
+}  // namespace
+}  // namespace fccl

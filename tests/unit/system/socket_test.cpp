@@ -1,0 +1,144 @@
+// Tests of sockets: addresses, abstract names, descriptors that travel, nothing that blocks.
+#include "system/socket.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include "system/network_interface.h"
+
+namespace fccl {
+namespace {
+
+using namespace std::chrono_literals;
+
+Address loopback() { return {false, {127, 0, 0, 1}, 0}; }
+
+bool readable_within(int socket, std::chrono::milliseconds span) {
+  pollfd ready{socket, POLLIN, 0};
+  return poll_until({&ready, 1}, Deadline::after(span)) == 1;
+}
+
+struct Pair {
+  Descriptor listener;
+  Descriptor connected;
+  Descriptor accepted;
+};
+
+Pair local_pair() {
+  Pair pair;
+  pair.listener = std::move(*listen_local(4));
+  pair.connected = std::move(connect_local(*local_name(pair.listener.get())).socket);
+  pair.accepted = std::move(accept_one(pair.listener.get()).socket);
+  return pair;
+}
+
+TEST(Socket, addresses_read_as_people_write_them) {
+  EXPECT_EQ(to_text({false, {10, 0, 0, 1}, 4242}), "10.0.0.1:4242");
+  Address v6{true, {0xfd}, 80};
+  v6.bytes[15] = 1;
+  EXPECT_EQ(to_text(v6), "[fd00::1]:80");
+}
+
+TEST(Socket, a_tcp_listener_on_port_zero_can_be_found_and_reached) {
+  const Descriptor listener = std::move(*listen_tcp(loopback()));
+  const Address address = *address_of(listener.get());
+  EXPECT_NE(address.port, 0);
+  const Connection connection = connect_tcp(address, Deadline::after(1s));
+  ASSERT_TRUE(connection.socket) << error_text(connection.error);
+  ASSERT_TRUE(readable_within(listener.get(), 1s));
+  EXPECT_TRUE(accept_one(listener.get()).socket);
+}
+
+TEST(Socket, connecting_where_nobody_listens_is_refused) {
+  Address address;
+  {
+    const Descriptor listener = std::move(*listen_tcp(loopback()));
+    address = *address_of(listener.get());
+  }
+  EXPECT_EQ(connect_tcp(address, Deadline::after(1s)).error, ECONNREFUSED);
+}
+
+TEST(Socket, accepting_when_nobody_waits_returns_at_once) {
+  const Descriptor listener = std::move(*listen_tcp(loopback()));
+  EXPECT_EQ(accept_one(listener.get()).error, EAGAIN);
+}
+
+TEST(Socket, two_local_listeners_have_different_names_and_a_closed_one_is_refused) {
+  Descriptor a = std::move(*listen_local(1));
+  const Descriptor b = std::move(*listen_local(1));
+  const std::string name = *local_name(a.get());
+  EXPECT_NE(name, *local_name(b.get()));
+  EXPECT_TRUE(connect_local(name).socket);
+  a.close();
+  EXPECT_EQ(connect_local(name).error, ECONNREFUSED);
+}
+
+TEST(Socket, every_socket_is_closed_on_exec_and_never_blocks) {
+  const Pair pair = local_pair();
+  for (const int socket : {pair.listener.get(), pair.connected.get(), pair.accepted.get()}) {
+    EXPECT_NE(::fcntl(socket, F_GETFD) & FD_CLOEXEC, 0);
+    EXPECT_NE(::fcntl(socket, F_GETFL) & O_NONBLOCK, 0);
+  }
+}
+
+TEST(Socket, a_descriptor_travels_with_the_bytes_and_is_closed_on_exec) {
+  const Pair pair = local_pair();
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  const Descriptor read_end(ends[0]);
+  {
+    const Descriptor write_end(ends[1]);
+    EXPECT_EQ(write_some(pair.accepted.get(), "x", write_end.get()).bytes, 1U);
+  }
+  std::array<char, 8> buffer{};
+  Descriptor passed;
+  EXPECT_EQ(read_some(pair.connected.get(), buffer, passed).bytes, 1U);
+  ASSERT_TRUE(passed);
+  EXPECT_NE(::fcntl(passed.get(), F_GETFD) & FD_CLOEXEC, 0);
+  EXPECT_EQ(::write(passed.get(), "hi", 2), 2);
+  EXPECT_EQ(::read(read_end.get(), buffer.data(), buffer.size()), 2);
+}
+
+TEST(Socket, writing_to_a_peer_that_left_is_an_error_and_no_signal) {
+  Pair pair = local_pair();
+  pair.connected.close();
+  EXPECT_EQ(write_some(pair.accepted.get(), "x").error, EPIPE);
+}
+
+TEST(Socket, shutting_ends_the_connection_although_a_copy_is_open) {
+  const Pair pair = local_pair();
+  const Descriptor copy(::dup(pair.accepted.get()));
+  shut(pair.accepted.get());
+  std::array<char, 8> buffer{};
+  Descriptor passed;
+  EXPECT_TRUE(read_some(pair.connected.get(), buffer, passed).closed);
+}
+
+TEST(Socket, poll_keeps_its_deadline) {
+  const Descriptor listener = std::move(*listen_tcp(loopback()));
+  const auto begin = Clock::now();
+  EXPECT_FALSE(readable_within(listener.get(), 30ms));
+  EXPECT_GE(Clock::now() - begin, 30ms);
+}
+
+TEST(NetworkInterface, the_named_interface_is_taken) {
+  const Address address = *choose_address("lo");
+  EXPECT_EQ(address.bytes[0], address.v6 ? 0 : 127);
+}
+
+TEST(NetworkInterface, an_interface_that_is_not_there_is_named_with_those_that_are) {
+  const Result<Address> address = choose_address("nonesuch0");
+  ASSERT_FALSE(address);
+  EXPECT_NE(address.error().message.find("nonesuch0"), std::string::npos);
+  EXPECT_NE(address.error().message.find("lo ("), std::string::npos) << address.error().message;
+  EXPECT_NE(address.error().message.find("FCCL_SOCKET_IFNAME"), std::string::npos);
+}
+
+TEST(NetworkInterface, without_a_name_some_address_is_found) { EXPECT_TRUE(choose_address("")); }
+
+}  // namespace
+}  // namespace fccl

@@ -1,0 +1,95 @@
+// The wait of a blocking call: it ends when the counter says so, or when the slow path knows why it never will.
+#include "system/wait.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "system/clock.h"
+
+namespace fccl {
+namespace {
+
+using namespace std::chrono_literals;
+
+Phase wait_for([[maybe_unused]] FrameMemory& frame, const Counter* counter, uint64_t last) {
+  for (uint64_t target = 1; target <= last; ++target) co_await Awaited{&counter->value, target, 2};
+  co_return Outcome{};
+}
+
+// Counts how often it is asked, and ends the wait at the time `ends` of them.
+struct Slow {
+  int asked = 0;
+  int ends = -1;
+  int rank = -1;
+
+  SlowPath path() { return {&Slow::look, this}; }
+  static Result<void> look(void* context, const Awaited& awaited) {
+    auto* slow = static_cast<Slow*>(context);
+    slow->rank = awaited.rank;
+    if (++slow->asked == slow->ends) return fail(fcclRemoteError, "gone");
+    return {};
+  }
+};
+
+class Wait : public ::testing::TestWithParam<bool> {};
+
+TEST_P(Wait, that_is_over_at_once_does_not_ask) {
+  FrameMemory frame;
+  Counter counter;
+  counter.publish(3);
+  Phase phase = wait_for(frame, &counter, 3);
+  Slow slow;
+  EXPECT_TRUE(run_to_end(phase, slow.path(), GetParam()));
+  EXPECT_EQ(slow.asked, 0);
+}
+
+TEST_P(Wait, ends_when_another_thread_raises_the_counter) {
+  FrameMemory frame;
+  Counter counter;
+  Phase phase = wait_for(frame, &counter, 50);
+  Slow slow;
+  std::thread writer([&] {
+    for (uint64_t value = 1; value <= 50; ++value) {
+      if (value % 10 == 0) std::this_thread::sleep_for(1ms);
+      counter.publish(value);
+    }
+  });
+  const auto outcome = run_to_end(phase, slow.path(), GetParam());
+  writer.join();
+  ASSERT_TRUE(outcome);
+  EXPECT_TRUE(outcome->agreed());
+}
+
+TEST_P(Wait, asks_the_slow_path_about_the_rank_that_it_waits_for) {
+  FrameMemory frame;
+  Counter counter;
+  Phase phase = wait_for(frame, &counter, 1);
+  Slow slow;
+  slow.ends = 3;
+  const auto outcome = run_to_end(phase, slow.path(), GetParam());
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().message, "gone");
+  EXPECT_EQ(slow.asked, 3);
+  EXPECT_EQ(slow.rank, 2);
+}
+
+TEST_P(Wait, goes_on_asking_while_it_sleeps) {
+  FrameMemory frame;
+  Counter counter;
+  Phase phase = wait_for(frame, &counter, 1);
+  Slow slow;
+  slow.ends = 40;
+  const Clock::time_point begin = Clock::now();
+  EXPECT_FALSE(run_to_end(phase, slow.path(), GetParam()));
+  // About one question per millisecond: far more would cost the processor, far less would find out late.
+  EXPECT_GE(Clock::now() - begin, 35ms);
+  EXPECT_LT(Clock::now() - begin, 2s);
+}
+
+INSTANTIATE_TEST_SUITE_P(With, Wait, ::testing::Bool(),
+                         [](const auto& info) { return info.param ? "more_ranks_than_cores" : "a_core_for_each_rank"; });
+
+}  // namespace
+}  // namespace fccl
