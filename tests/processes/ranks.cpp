@@ -117,7 +117,10 @@ void run_processes(const Launch& launch, const std::function<void(const Seat&)>&
   munmap(memory, sizeof(Whiteboard));
 }
 
+// One at a time: to look into the folder of descriptors takes a descriptor, which another rank would count.
 int count_entries(const char* folder) {
+  static std::mutex counting;
+  const std::lock_guard lock(counting);
   const std::filesystem::directory_iterator entries(folder);
   return static_cast<int>(std::distance(begin(entries), end(entries)));
 }
