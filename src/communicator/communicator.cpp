@@ -28,7 +28,6 @@ Communicator::Communicator(const CreateOptions& options, int rank, std::vector<P
       rank_(rank),
       ranks_(static_cast<int>(peers.size())),
       timeout_(options.settings.timeout),
-      crowded_(peers.size() > std::thread::hardware_concurrency()),
       forks_(count_forks()),
       control_(options.name, rank, std::move(peers), segment),
       lanes_{LaneQueue(segment, kGatherLane, rank), LaneQueue(segment, kReduceLane, rank)} {}

@@ -72,8 +72,8 @@ class Communicator {
   int rank_;
   int ranks_;
   std::chrono::milliseconds timeout_;
-  bool crowded_;
-  unsigned forks_;  // of the process when this was made
+  bool crowded_ = true;  // more ranks than processors; known once all ranks have joined
+  unsigned forks_;       // of the process when this was made
   bool finalized_ = false;
   std::atomic<bool> in_call_{false};
   uint64_t number_ = kFirstNumber;  // of the next call

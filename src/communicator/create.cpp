@@ -50,6 +50,13 @@ Result<std::vector<Peer>> peers_of(const std::vector<Member>& members) {
   return peers;
 }
 
+// Whether two ranks have to take turns on a processor. A launcher may have bound each rank to one of its own.
+bool is_crowded(const Segment& segment) {
+  Processors all;
+  for (int rank = 0; rank < segment.shape().ranks; ++rank) all |= segment.state(rank).get_processors();
+  return static_cast<size_t>(segment.shape().ranks) > all.count();
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, int rank, int ranks,
@@ -63,10 +70,13 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, i
   if (!peers) return fail(std::move(peers).error());
   auto segment = share_segment(*joined, {ranks, settings.mailbox_bytes, settings.slot_bytes}, deadline);
   if (!segment) return fail(std::move(segment).error());
-  std::unique_ptr<Communicator> made(new Communicator(options, rank, std::move(*peers), std::move(*segment)));
+  const std::shared_ptr<Segment> shared = std::move(*segment);
+  shared->state(rank).set_processors(allowed_processors());
+  std::unique_ptr<Communicator> made(new Communicator(options, rank, std::move(*peers), shared));
   // Init is over when every rank has mapped the segment.
   made->timeout_ = std::chrono::milliseconds(std::max(1, deadline.remaining_ms()));
   FCCL_TRY(made->issue({{fcclCollBarrier}}, nullptr, Counted::no));
+  made->crowded_ = is_crowded(*shared);
   made->timeout_ = settings.timeout;
   return made;
 }

@@ -57,9 +57,6 @@ class Lane {
   Awaited results_published(int peer, uint64_t slices) const {
     return {&views_[peer].board->results_published.value, slices, peer};
   }
-  Awaited results_drained(int peer, uint64_t slices) const {
-    return {&views_[peer].board->results_drained.value, slices, peer};
-  }
   std::byte* gather_slot(int source, uint64_t slice) const { return segment_->gather_slot(source, id_, slice & 1); }
   std::byte* pair_slot(int source, int destination, uint64_t slice) const {
     return segment_->pair_slot(source, destination, slice & 1);

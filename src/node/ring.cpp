@@ -11,6 +11,7 @@ std::byte* bytes_of(void* buffer) { return static_cast<std::byte*>(buffer); }
 
 }  // namespace
 
+// A slot is free when its turn comes again: whoever has published slice k - 1 has taken slice k - 2 out of every slot before.
 Phase ring_all_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
   lane.enter(task.call, task.number, nullptr, 0);
   for (int i = 1; i < lane.ranks(); ++i) {
@@ -25,7 +26,6 @@ Phase ring_all_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task
     const uint64_t slice = first + k;
     const size_t offset = slices.offset(k);
     const size_t length = slices.length(k);
-    for (int i = 1; k >= 2 && i < lane.ranks(); ++i) co_await lane.drained(lane.peer(i), slice - 1);
     copy_bytes(lane.gather_slot(lane.rank(), slice), send + offset, length);
     lane.my_board().published.publish(slice + 1);
     copy_bytes(recv + lane.rank() * slices.total + offset, send + offset, length);
@@ -34,7 +34,6 @@ Phase ring_all_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task
       co_await lane.published(peer, slice + 1);
       copy_bytes(recv + peer * slices.total + offset, lane.gather_slot(peer, slice), length);
     }
-    lane.my_board().drained.publish(slice + 1);
   }
   lane.count_slices(slices.count());
   co_return Outcome{};

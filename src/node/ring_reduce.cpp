@@ -40,6 +40,7 @@ void reduce_slice(Lane& lane, const Task& task, uint64_t slice, const OwnSlice& 
 
 }  // namespace
 
+// A slot is free when its turn comes again: whoever has published slice k - 1 has reduced slice k - 2 out of every slot before.
 Phase ring_reduce_scatter([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
   lane.enter(task.call, task.number, nullptr, 0);
   for (int i = 1; i < lane.ranks(); ++i) {
@@ -55,14 +56,12 @@ Phase ring_reduce_scatter([[maybe_unused]] FrameMemory& frame, Lane& lane, Task 
     const std::byte* send = static_cast<const std::byte*>(task.call.send) + slices.offset(k);
     for (int i = 1; i < lane.ranks(); ++i) {
       const int peer = lane.peer(i);
-      if (k >= 2) co_await lane.drained(peer, slice - 1);
       copy_bytes(lane.pair_slot(lane.rank(), peer, slice), send + peer * slices.total, length);
     }
     lane.my_board().published.publish(slice + 1);
     for (int i = 1; i < lane.ranks(); ++i) co_await lane.published(lane.peer(i), slice + 1);
     std::byte* recv = static_cast<std::byte*>(task.call.recv) + slices.offset(k);
     reduce_slice(lane, task, slice, {send + lane.rank() * slices.total, recv, length});
-    lane.my_board().drained.publish(slice + 1);
   }
   lane.count_slices(slices.count());
   co_return Outcome{};
@@ -81,28 +80,22 @@ Phase ring_all_reduce([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task
   const size_t piece = lane.shape().pair_slot_bytes();
   const uint64_t first = lane.slices();
   const uint64_t total = Slices{shards.bytes_each(), piece}.count();
-  const auto takes_result = [&](int rank) { return signature.root < 0 || signature.root == rank; };
+  const bool takes_result = signature.root < 0 || signature.root == lane.rank();
   const auto slices_of = [&](int rank) { return Slices{shards.bytes(rank), piece}; };
   for (uint64_t k = 0; k < total; ++k) {
     const uint64_t slice = first + k;
     const std::byte* send = static_cast<const std::byte*>(task.call.send) + k * piece;
     for (int i = 1; i < lane.ranks(); ++i) {
       const int peer = lane.peer(i);
-      if (k >= 2) co_await lane.drained(peer, slice - 1);
       copy_bytes(lane.pair_slot(lane.rank(), peer, slice), send + shards.offset(peer), slices_of(peer).length(k));
     }
     lane.my_board().published.publish(slice + 1);
-    for (int i = 1; i < lane.ranks(); ++i) {
-      const int peer = lane.peer(i);
-      co_await lane.published(peer, slice + 1);
-      if (k >= 2 && takes_result(peer)) co_await lane.results_drained(peer, slice - 1);
-    }
+    for (int i = 1; i < lane.ranks(); ++i) co_await lane.published(lane.peer(i), slice + 1);
     std::byte* result = lane.gather_slot(lane.rank(), slice);
     const size_t length = slices_of(lane.rank()).length(k);
     reduce_slice(lane, task, slice, {send + shards.offset(lane.rank()), result, length});
-    lane.my_board().drained.publish(slice + 1);
     lane.my_board().results_published.publish(slice + 1);
-    if (!takes_result(lane.rank())) continue;
+    if (!takes_result) continue;
     std::byte* recv = static_cast<std::byte*>(task.call.recv) + k * piece;
     copy_bytes(recv + shards.offset(lane.rank()), result, length);
     for (int i = 1; i < lane.ranks(); ++i) {
@@ -110,7 +103,6 @@ Phase ring_all_reduce([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task
       co_await lane.results_published(peer, slice + 1);
       copy_bytes(recv + shards.offset(peer), lane.gather_slot(peer, slice), slices_of(peer).length(k));
     }
-    lane.my_board().results_drained.publish(slice + 1);
   }
   lane.count_slices(total);
   co_return Outcome{};

@@ -87,6 +87,18 @@ CallRecord::Value CallRecord::read() const {
   return value;
 }
 
+void RankState::set_processors(const Processors& allowed) {
+  for (size_t i = 0; i < allowed.size(); ++i)
+    if (allowed[i]) processors[i / 64].fetch_or(uint64_t{1} << (i % 64), std::memory_order_relaxed);
+}
+
+Processors RankState::get_processors() const {
+  Processors allowed;
+  for (size_t i = 0; i < allowed.size(); ++i)
+    allowed[i] = (processors[i / 64].load(std::memory_order_relaxed) >> (i % 64) & 1) != 0;
+  return allowed;
+}
+
 size_t SegmentShape::pair_slot_bytes() const {
   if (ranks < 2) return slot_bytes;
   const size_t share = kPairSlotsPerRank / (2 * (static_cast<size_t>(ranks) - 1));

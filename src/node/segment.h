@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "system/counter.h"
 #include "system/descriptor.h"
+#include "system/processors.h"
 
 namespace fccl {
 
@@ -53,13 +54,17 @@ struct alignas(64) Box {
 struct LaneBoard {
   std::array<Box, 2> boxes;
   Counter published;          // slices this rank has put into its slots
-  Counter drained;            // slices this rank has taken out of its peers' slots
-  Counter results_published;  // the same two for the second half of an AllReduce or Reduce
-  Counter results_drained;
+  Counter drained;            // slices this rank has taken out of the root's slots, or as the root out of its peers'
+  Counter results_published;  // reduced slices this rank has put into its gather slots, for AllReduce and Reduce
 };
 
 struct alignas(64) RankState {
   std::atomic<uint32_t> left{0};  // 1 once the rank has finalized or destroyed its communicator
+  std::array<std::atomic<uint64_t>, 16>
+      processors{};  // a bit for each one that the rank may run on; written before it is ready
+
+  void set_processors(const Processors& allowed);
+  Processors get_processors() const;
 };
 
 // The first failure of the communicator, written by the rank that found it.
@@ -85,7 +90,7 @@ struct SegmentShape {
 // behind it; any thread may call. After a peer's death the memory stays valid.
 class Segment {
  public:
-  // Reserves the memory, so that running out of it is an error here and not a signal later. Error: fcclSystemError.
+  // Reserves the memory, so that running out of it shows while the communicator is made. Error: fcclSystemError.
   static Result<Descriptor> make(const SegmentShape& shape);
   // Maps it, once per process. Error: fcclSystemError.
   static Result<std::shared_ptr<Segment>> map(const Descriptor& memory, const SegmentShape& shape);

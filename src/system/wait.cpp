@@ -38,7 +38,7 @@ bool spin(const Awaited& awaited, int pauses) {
 
 Result<void> wait_long(const Awaited& awaited, const SlowPath& slow) {
   const Clock::time_point begin = Clock::now();
-  Clock::time_point next_look = begin;
+  Clock::time_point next_look = begin + kLookEvery;
   while (!awaited.reached()) {
     const Clock::time_point now = Clock::now();
     if (now >= next_look) {
