@@ -1,0 +1,29 @@
+// Carries the unique id of a new communicator from rank 0 to the other ranks through torch's Store.
+#pragma once
+
+#include <chrono>
+#include <torch/csrc/distributed/c10d/Store.hpp>
+
+#include "fccl/fccl.h"
+
+namespace fccl {
+
+// What a communicator is made from.
+struct Membership {
+  int rank;
+  int size;
+  std::chrono::milliseconds timeout;
+  std::string name;  // for messages
+};
+
+// Makes this rank's communicator of CPU memory; every rank calls it with a store of the group's own. Throws what went wrong, on
+// every rank when rank 0 cannot open its bootstrap.
+fcclComm_t join(c10d::Store& store, const Membership& membership);
+
+// The library's configuration of a group with this timeout; it refers to `name`.
+fcclConfig_t config_of(std::chrono::milliseconds timeout, const std::string& name);
+
+// As the library takes it: positive and no larger than an int.
+int clamped(std::chrono::milliseconds timeout);
+
+}  // namespace fccl

@@ -1,0 +1,37 @@
+// Threads that tell torch about finished work, so that the library's worker never runs code of torch or Python.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <mutex>
+
+namespace fccl {
+
+// Runs tasks on threads of its own: a future's callbacks, and the release of tensors, which may need Python's lock. A task may
+// wait for another one (a callback that waits for a second collective), so no task is left behind a busy thread.
+// One per process, made at first use and never destroyed. Any thread may post.
+class Completions {
+ public:
+  static Completions& of_process();
+  void post(std::function<void()> task);
+  // Waits until all tasks are done, but not longer than `limit`, and starts none from then on: a callback of a Python that is
+  // ending would end the process.
+  void close(std::chrono::milliseconds limit);
+
+ private:
+  void add_thread_if_all_are_busy();
+  void serve();
+
+  std::mutex mutex_;
+  std::condition_variable posted_;
+  std::condition_variable done_;
+  std::deque<std::function<void()>> tasks_;
+  size_t ready_ = 0;    // threads that wait for a task, or are about to
+  size_t running_ = 0;  // tasks
+  bool closed_ = false;
+};
+
+}  // namespace fccl

@@ -1,0 +1,33 @@
+// Turns result codes of the library into the exceptions that torch shows to Python.
+#include "errors.h"
+
+#include <c10/util/Exception.h>
+
+namespace fccl {
+
+void check(fcclResult_t result, const std::string& attempt, const char* cause) {
+  if (result == fcclSuccess) return;
+  const std::string text = attempt + ": " + cause + " [" + fcclGetErrorString(result) + "]";
+  if (result == fcclNotImplemented) C10_THROW_ERROR(NotImplementedError, text);
+  if (result == fcclInvalidArgument) C10_THROW_ERROR(ValueError, text);
+  C10_THROW_ERROR(DistBackendError, text);
+}
+
+void check(fcclResult_t result, const std::string& attempt) {
+  if (result != fcclSuccess) check(result, attempt, fcclGetLastError(nullptr));
+}
+
+std::exception_ptr failure_of(fcclResult_t result, const std::string& attempt, const char* cause) {
+  try {
+    check(result, attempt, cause);
+  } catch (...) {
+    return std::current_exception();
+  }
+  return nullptr;
+}
+
+void throw_not_yet(const std::string& what) {
+  C10_THROW_ERROR(NotImplementedError, "fccl: " + what + " is not implemented yet; use another backend for it");
+}
+
+}  // namespace fccl

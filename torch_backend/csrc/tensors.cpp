@@ -1,0 +1,221 @@
+// How torch's tensors and operators look to the library: checks, data types, blocks, staging copies, reductions.
+#include "tensors.h"
+
+#include <cstring>
+
+#include "errors.h"
+
+namespace fccl {
+namespace {
+
+std::optional<fcclDataType_t> type_of(at::ScalarType type) {
+  switch (type) {
+    case at::kChar:
+      return fcclInt8;
+    case at::kByte:
+      return fcclUint8;
+    case at::kShort:
+      return fcclInt16;
+    case at::kUInt16:
+      return fcclUint16;
+    case at::kInt:
+      return fcclInt32;
+    case at::kUInt32:
+      return fcclUint32;
+    case at::kLong:
+      return fcclInt64;
+    case at::kUInt64:
+      return fcclUint64;
+    case at::kHalf:
+      return fcclFloat16;
+    case at::kFloat:
+      return fcclFloat32;
+    case at::kDouble:
+      return fcclFloat64;
+    case at::kBFloat16:
+      return fcclBfloat16;
+    case at::kFloat8_e4m3fn:
+      return fcclFloat8e4m3;
+    case at::kFloat8_e5m2:
+      return fcclFloat8e5m2;
+    case at::kBool:
+      return fcclBool;
+    default:
+      return std::nullopt;
+  }
+}
+
+template <class Scalar>
+void store(double factor, void* scalar) {
+  const auto value = static_cast<Scalar>(factor);
+  std::memcpy(scalar, &value, sizeof value);
+}
+
+// The factor in the type that the library will multiply in.
+void store_scalar(double factor, fcclDataType_t type, void* scalar) {
+  switch (type) {
+    case fcclInt32:
+      return store<int32_t>(factor, scalar);
+    case fcclInt64:
+      return store<int64_t>(factor, scalar);
+    case fcclFloat16:
+      return store<at::Half>(static_cast<float>(factor), scalar);
+    case fcclBfloat16:
+      return store<at::BFloat16>(static_cast<float>(factor), scalar);
+    case fcclFloat32:
+      return store<float>(factor, scalar);
+    case fcclFloat64:
+      return store<double>(factor, scalar);
+    default:
+      throw_not_yet("a pre-multiplied sum of this type");
+  }
+}
+
+double factor_of(const c10d::ReduceOp& op, const char* operation) {
+  const auto* supplement = dynamic_cast<const c10d::NCCLPreMulSumSupplement*>(op.supplement_.get());
+  TORCH_CHECK_VALUE(supplement != nullptr, operation, ": PREMUL_SUM came without its factor");
+  return supplement->tensor_factor.defined() ? supplement->tensor_factor.item<double>() : supplement->double_factor;
+}
+
+}  // namespace
+
+void check_tensor(const at::Tensor& tensor, const char* operation) {
+  TORCH_CHECK_VALUE(tensor.defined(), operation, ": the tensor is undefined");
+  if (!tensor.device().is_cpu()) throw_not_yet(c10::str(operation, " of a tensor on ", tensor.device()));
+  if (tensor.layout() != at::kStrided) throw_not_yet(c10::str(operation, " of a tensor of layout ", tensor.layout()));
+  TORCH_CHECK_VALUE(tensor.is_contiguous(tensor.suggest_memory_format()), operation,
+                    ": tensors must be contiguous, but one of sizes ", tensor.sizes(), " has strides ", tensor.strides(),
+                    "; call .contiguous() first");
+}
+
+const at::Tensor& only(const std::vector<at::Tensor>& tensors, const char* operation) {
+  TORCH_CHECK_VALUE(tensors.size() == 1, operation, ": expected one tensor, got ", tensors.size());
+  check_tensor(tensors[0], operation);
+  return tensors[0];
+}
+
+const std::vector<at::Tensor>& only_list(const std::vector<std::vector<at::Tensor>>& lists, const at::Tensor& like, int size,
+                                         const char* operation) {
+  TORCH_CHECK_VALUE(lists.size() == 1 && lists[0].size() == static_cast<size_t>(size), operation,
+                    ": expected one list of one tensor per rank (", size, "), got ", lists.size(), " lists",
+                    lists.empty() ? std::string() : c10::str(", the first of ", lists[0].size(), " tensors"));
+  for (const at::Tensor& tensor : lists[0]) {
+    check_tensor(tensor, operation);
+    TORCH_CHECK_VALUE(tensor.scalar_type() == like.scalar_type() && tensor.numel() == like.numel(), operation,
+                      ": every tensor of the list must be like this rank's (", like.scalar_type(), like.sizes(),
+                      "), but one is ", tensor.scalar_type(), tensor.sizes());
+  }
+  return lists[0];
+}
+
+void check_whole(const at::Tensor& whole, const at::Tensor& part, int size, const char* operation) {
+  check_tensor(whole, operation);
+  check_tensor(part, operation);
+  TORCH_CHECK_VALUE(whole.scalar_type() == part.scalar_type(), operation, ": input and output must have one type, got ",
+                    whole.scalar_type(), " and ", part.scalar_type());
+  TORCH_CHECK_VALUE(whole.numel() == part.numel() * size, operation, ": the gathered tensor must have ", size,
+                    " times (the number of ranks) the elements of one rank's, got ", whole.numel(), " and ", part.numel());
+}
+
+Elements elements_of(const at::Tensor& tensor) {
+  if (const auto type = type_of(tensor.scalar_type())) return {*type, static_cast<size_t>(tensor.numel())};
+  return {fcclUint8, tensor.nbytes()};
+}
+
+Elements summands_of(const at::Tensor& tensor, const char* operation) {
+  if (!type_of(tensor.scalar_type())) throw_not_yet(c10::str(operation, " with a reduction of ", tensor.scalar_type()));
+  return elements_of(tensor);
+}
+
+Reduction reduction_of(const c10d::ReduceOp& op, const char* operation) {
+  switch (op.op_) {
+    case c10d::ReduceOp::SUM:
+      return {fcclSum, std::nullopt};
+    case c10d::ReduceOp::AVG:
+      return {fcclAvg, std::nullopt};
+    case c10d::ReduceOp::PRODUCT:
+      return {fcclProd, std::nullopt};
+    case c10d::ReduceOp::MIN:
+      return {fcclMin, std::nullopt};
+    case c10d::ReduceOp::MAX:
+      return {fcclMax, std::nullopt};
+    case c10d::ReduceOp::PREMUL_SUM:
+      return {fcclSum, factor_of(op, operation)};
+    case c10d::ReduceOp::BAND:
+      throw_not_yet(c10::str(operation, " with ReduceOp.BAND"));
+    case c10d::ReduceOp::BOR:
+      throw_not_yet(c10::str(operation, " with ReduceOp.BOR"));
+    case c10d::ReduceOp::BXOR:
+      throw_not_yet(c10::str(operation, " with ReduceOp.BXOR"));
+    case c10d::ReduceOp::UNUSED:
+      break;
+  }
+  throw_not_yet(c10::str(operation, " with this ReduceOp"));
+}
+
+fcclResult_t with_operator(const Reduction& reduction, fcclDataType_t type, fcclComm_t comm,
+                           const std::function<fcclResult_t(fcclRedOp_t)>& issue) {
+  if (!reduction.factor) return issue(reduction.op);
+  alignas(double) unsigned char scalar[sizeof(double)];
+  store_scalar(*reduction.factor, type, scalar);
+  fcclRedOp_t op = fcclSum;
+  const fcclResult_t created = fcclRedOpCreatePreMulSum(&op, scalar, type, fcclScalarHostImmediate, comm);
+  if (created != fcclSuccess) return created;
+  const fcclResult_t issued = issue(op);
+  const fcclResult_t destroyed = fcclRedOpDestroy(op, comm);
+  return issued != fcclSuccess ? issued : destroyed;
+}
+
+std::optional<void*> as_one_block(const std::vector<at::Tensor>& tensors) {
+  auto* const start = static_cast<char*>(tensors[0].data_ptr());
+  const char* expected = start;
+  for (const at::Tensor& tensor : tensors) {
+    if (tensor.data_ptr() != expected) return std::nullopt;
+    expected += tensor.nbytes();
+  }
+  return start;
+}
+
+size_t total_bytes(const std::vector<at::Tensor>& tensors) {
+  size_t bytes = 0;
+  for (const at::Tensor& tensor : tensors) bytes += tensor.nbytes();
+  return bytes;
+}
+
+at::Tensor staging_for(const std::vector<at::Tensor>& tensors) {
+  return at::empty({static_cast<int64_t>(total_bytes(tensors))}, at::kByte);
+}
+
+std::vector<Copy> copies_into(void* staging, const std::vector<at::Tensor>& tensors) {
+  std::vector<Copy> copies;
+  auto* place = static_cast<char*>(staging);
+  for (const at::Tensor& tensor : tensors) {
+    copies.push_back({place, tensor.data_ptr(), tensor.nbytes()});
+    place += tensor.nbytes();
+  }
+  return copies;
+}
+
+std::vector<Copy> copies_from(const void* staging, const std::vector<at::Tensor>& tensors) {
+  std::vector<Copy> copies;
+  const auto* place = static_cast<const char*>(staging);
+  for (const at::Tensor& tensor : tensors) {
+    copies.push_back({tensor.data_ptr(), place, tensor.nbytes()});
+    place += tensor.nbytes();
+  }
+  return copies;
+}
+
+void perform(const std::vector<Copy>& copies) {
+  for (const Copy& copy : copies) {
+    if (copy.bytes > 0) std::memcpy(copy.to, copy.from, copy.bytes);
+  }
+}
+
+bool overlap(const at::Tensor& tensor, const void* block, size_t block_bytes) {
+  const auto* const first = static_cast<const char*>(tensor.data_ptr());
+  const auto* const other = static_cast<const char*>(block);
+  return first < other + block_bytes && other < first + tensor.nbytes();
+}
+
+}  // namespace fccl

@@ -1,0 +1,64 @@
+// How torch's tensors and operators look to the library: checks, data types, blocks, staging copies, reductions.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <torch/csrc/distributed/c10d/Types.hpp>
+#include <vector>
+
+#include "fccl/fccl.h"
+
+namespace fccl {
+
+// A tensor's elements as the library counts them. A type that the library does not know moves as bytes.
+struct Elements {
+  fcclDataType_t type;
+  size_t count;
+};
+
+// A copy between a tensor and a staging buffer.
+struct Copy {
+  void* to;
+  const void* from;
+  size_t bytes;
+};
+
+// An operator of torch as the library takes it; `factor` is set for a pre-multiplied sum, whose operator is made per call.
+struct Reduction {
+  fcclRedOp_t op;
+  std::optional<double> factor;
+};
+
+// Refuses, with `operation` in the text, what the library cannot read or write: memory other than the CPU's, sparse tensors,
+// tensors with gaps.
+void check_tensor(const at::Tensor& tensor, const char* operation);
+// The one tensor of a list; torch's lists have one entry per device, and a rank has one device.
+const at::Tensor& only(const std::vector<at::Tensor>& tensors, const char* operation);
+// The one list of `size` tensors, each of `like`'s type and number of elements.
+const std::vector<at::Tensor>& only_list(const std::vector<std::vector<at::Tensor>>& lists, const at::Tensor& like, int size,
+                                         const char* operation);
+// Refuse a `whole` that is not `size` times `part`, or is of another type.
+void check_whole(const at::Tensor& whole, const at::Tensor& part, int size, const char* operation);
+
+Elements elements_of(const at::Tensor& tensor);
+// Like elements_of, but refuses types that the library cannot add.
+Elements summands_of(const at::Tensor& tensor, const char* operation);
+Reduction reduction_of(const c10d::ReduceOp& op, const char* operation);
+// Calls `issue` with the library's operator for `reduction`.
+fcclResult_t with_operator(const Reduction& reduction, fcclDataType_t type, fcclComm_t comm,
+                           const std::function<fcclResult_t(fcclRedOp_t)>& issue);
+
+// Where the tensors start if they lie one behind the other without gaps, else nothing.
+std::optional<void*> as_one_block(const std::vector<at::Tensor>& tensors);
+size_t total_bytes(const std::vector<at::Tensor>& tensors);
+// A buffer for `tensors` one behind the other, and the copies between the two.
+at::Tensor staging_for(const std::vector<at::Tensor>& tensors);
+std::vector<Copy> copies_into(void* staging, const std::vector<at::Tensor>& tensors);
+std::vector<Copy> copies_from(const void* staging, const std::vector<at::Tensor>& tensors);
+void perform(const std::vector<Copy>& copies);
+bool overlap(const at::Tensor& tensor, const void* block, size_t block_bytes);
+
+}  // namespace fccl

@@ -1,0 +1,55 @@
+// One collective as torch sees it: what wait(), result() and get_future() look at.
+#pragma once
+
+#include <ATen/ATen.h>
+#include <ATen/core/ivalue.h>
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <torch/csrc/distributed/c10d/Work.hpp>
+#include <vector>
+
+namespace fccl {
+
+// Owned by the caller and, until it is done, by the operation. Any thread may call it. After a failure wait() throws its cause,
+// as often as it is called.
+class Work final : public c10d::Work {
+ public:
+  struct Description {
+    const char* title;  // which call, for messages and the profiler
+    std::string group;  // of which group and rank, for messages
+    c10d::OpType type;
+    uint64_t sequence;
+    std::function<void()> abort;  // aborts the communicator that the work belongs to
+  };
+
+  Work(int rank, Description description, const std::vector<at::Tensor>& inputs, std::vector<at::Tensor> outputs);
+
+  // Wakes those who wait; `failure` is null after success. Called once, by the library's worker or the issuing thread.
+  void complete(std::exception_ptr failure);
+  // Completes the future, if anybody has asked for it, and runs its callbacks. Called once, after complete.
+  void complete_future();
+
+  // For messages: which call of which group and rank.
+  std::string attempt() const;
+  bool wait(std::chrono::milliseconds timeout) override;
+  void abort() override;
+  std::vector<at::Tensor> result() override;
+  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
+  uint64_t getSequencenumber() const override;
+
+ private:
+  void settle(c10::ivalue::Future& future);
+
+  const Description description_;
+  const std::vector<at::Tensor> outputs_;
+  std::mutex future_mutex_;
+  c10::intrusive_ptr<c10::ivalue::Future> future_;
+  bool future_settled_ = false;
+};
+
+}  // namespace fccl

@@ -1,0 +1,17 @@
+"""FCCL for PyTorch: the torch.distributed backend "fccl".
+
+With the package installed, `torch.distributed.init_process_group("fccl")` needs no import of it.
+"""
+
+from fccl._build import VERSION as __version__
+from fccl._register import counters, register_quietly, set_default
+
+__all__ = ["__version__", "counters", "set_default", "version"]
+
+
+def version() -> str:
+    """The version of the package and of the library inside it."""
+    return __version__
+
+
+register_quietly()

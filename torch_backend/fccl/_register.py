@@ -1,0 +1,114 @@
+"""Makes the name "fccl" known to torch.distributed; the library is loaded when the first group is made.
+
+torch is imported inside the functions: torch calls register_quietly at the end of its own import.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import warnings
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from fccl import _build
+
+NAME = "fccl"
+# CUDA is missing on purpose: a name that claims cuda without serving it misleads ShardedTensor and others.
+DEVICES = ["cpu"]
+
+
+def register() -> None:
+    """Registers the backend; does nothing when it is registered."""
+    import torch.distributed as dist
+
+    if NAME.upper() in dist.Backend._plugins:
+        return
+    dist.Backend.register_backend(NAME, _create, extended_api=True, devices=list(DEVICES))
+    # torch calls this on ranks outside a new group when the backend can split; there is nothing to do there.
+    if not hasattr(torch_backend_class(), "perform_nocolor_split"):
+        torch_backend_class().perform_nocolor_split = lambda self, device: None
+
+
+def torch_backend_class() -> type:
+    """The Python class of every backend that is written in C++."""
+    from torch._C._distributed_c10d import Backend
+
+    return Backend
+
+
+def register_quietly() -> None:
+    """Like register, but a failure is a warning: an exception here would make `import torch` itself fail."""
+    try:
+        register()
+    except Exception as error:
+        warnings.warn(
+            f"fccl is installed but could not be registered with torch.distributed: {error}", stacklevel=2
+        )
+
+
+def set_default() -> None:
+    """Makes "fccl" the backend of CPU tensors where a program names none."""
+    import torch.distributed as dist
+
+    register()
+    for device in DEVICES:
+        dist.Backend.default_device_backend_map[device] = NAME
+
+
+def counters() -> dict[str, dict[str, float]]:
+    """Calls, bytes and seconds of each collective of this process so far, over all groups."""
+    columns = _load().counters()
+    return {
+        name: {"calls": calls, "bytes": nbytes, "seconds": seconds}
+        for name, calls, nbytes, seconds in zip(*columns, strict=True)
+    }
+
+
+def _create(options: Any, backend_options: Any) -> Any:
+    """Makes this rank's backend of a new group; torch calls it on every member."""
+    import torch
+    from torch._C._distributed_c10d import ProcessGroup
+
+    blank = ProcessGroup(options.store, options.group_rank, options.group_size)
+    timeout_ms = options.timeout // timedelta(milliseconds=1)
+    group = ProcessGroup.unbox(_load().make_process_group(blank.boxed(), options.group_id, timeout_ms))
+    return group._get_backend(torch.device("cpu"))
+
+
+@functools.cache
+def _load() -> Any:
+    """Loads the adapter into this process and gives its operators."""
+    import torch
+
+    _check_torch_version(torch.__version__)
+    library = Path(__file__).with_name("libfccl_torch.so")
+    try:
+        torch.ops.load_library(library)
+    except OSError as error:
+        raise RuntimeError(
+            f"fccl {_build.VERSION}, built for torch {_build.TORCH_VERSION}, could not be loaded into torch "
+            f"{torch.__version__}: {error}. {_REBUILD}"
+        ) from error
+    atexit.register(torch.ops.fccl.finish_callbacks)
+    return torch.ops.fccl
+
+
+_REBUILD = (
+    "Build it for the torch that is installed: "
+    "`pip install --no-build-isolation --force-reinstall --no-deps .` in FCCL's source folder."
+)
+
+
+def _check_torch_version(running: str) -> None:
+    """Refuses another minor version: the adapter would load and then crash, for torch's classes differ."""
+    if _minor(running) != _minor(_build.TORCH_VERSION):
+        raise RuntimeError(
+            f"fccl {_build.VERSION} was built for torch {_build.TORCH_VERSION}, but torch {running} runs. "
+            f"{_REBUILD}"
+        )
+
+
+def _minor(version: str) -> list[str]:
+    return version.split(".")[:2]

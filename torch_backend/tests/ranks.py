@@ -1,0 +1,110 @@
+"""Runs a function as the ranks of a process group, each a process; any rank's failure is the caller's."""
+
+import multiprocessing
+import tempfile
+import time
+import traceback
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+
+_SERVER = multiprocessing.get_context("forkserver")
+# The server imports what the tests use once, so that a rank starts at once.
+_SERVER.set_forkserver_preload(
+    ["fccl", "torch.distributed.checkpoint.state_dict", "torch.distributed.fsdp", "torch.testing"]
+)
+
+
+def run_ranks(
+    size: int, function: Callable, *arguments, timeout: float = 60, group_timeout: float = 30
+) -> None:
+    """Calls function(*arguments) on `size` ranks inside a default group of the backend "fccl"."""
+    with tempfile.TemporaryDirectory() as folder:
+        processes = [
+            _SERVER.Process(
+                target=_rank, args=((rank, size), folder, group_timeout, function, arguments), daemon=True
+            )
+            for rank in range(size)
+        ]
+        for process in processes:
+            process.start()
+        deadline = time.monotonic() + timeout
+        for process in processes:
+            process.join(max(0.0, deadline - time.monotonic()))
+        failures = [_failure(rank, process, folder) for rank, process in enumerate(processes)]
+        assert not any(failures), "\n".join(filter(None, failures))
+
+
+def _failure(rank: int, process: multiprocessing.Process, folder: str) -> str | None:
+    """What went wrong on a rank; ends it if it still runs."""
+    stuck = process.is_alive()
+    if stuck:
+        process.kill()
+        process.join()
+    if process.exitcode == 0:
+        return None
+    report = Path(folder, f"failure-{rank}")
+    said = report.read_text() if report.exists() else "it left no traceback"
+    return (
+        f"rank {rank} {'did not end in time' if stuck else f'ended with status {process.exitcode}'}: {said}"
+    )
+
+
+def _rank(
+    place: tuple[int, int], folder: str, group_timeout: float, function: Callable, arguments: tuple
+) -> None:
+    rank, size = place
+    try:
+        torch.set_num_threads(1)
+        forbid_gloo()
+        dist.init_process_group(
+            "fccl",
+            init_method=f"file://{folder}/store",
+            rank=rank,
+            world_size=size,
+            timeout=timedelta(seconds=group_timeout),
+        )
+        function(*arguments)
+        if dist.is_initialized():
+            dist.destroy_process_group()
+    except BaseException:
+        Path(folder, f"failure-{rank}").write_text(traceback.format_exc())
+        raise
+
+
+def forbid_gloo() -> None:
+    """Makes every attempt to use Gloo in this process raise, so that what passes has passed through fccl."""
+
+    class ForbiddenGloo:
+        def __init__(self, *_arguments, **_options):
+            raise AssertionError("Gloo was used")
+
+    dist.distributed_c10d.ProcessGroupGloo = ForbiddenGloo
+    dist.Backend.register_backend("gloo", ForbiddenGloo, extended_api=True, devices=["cpu"])
+
+
+def numbers(rank: int, count: int, dtype: torch.dtype, iteration: int = 0) -> torch.Tensor:
+    """This rank's input: small whole numbers, so that sums of them are exact in every type."""
+    values = (torch.arange(count) * 7 + rank * 13 + iteration * 5) % 23
+    if dtype.is_floating_point or dtype.is_complex or dtype.is_signed:
+        values -= 11
+    return (values % 2).to(dtype) if dtype == torch.bool else values.to(dtype)
+
+
+def poisoned(count: int, dtype: torch.dtype) -> torch.Tensor:
+    """An output whose every byte is one that no input has."""
+    tensor = torch.empty(count, dtype=dtype)
+    tensor.view(torch.uint8).fill_(1 if dtype == torch.bool else 0x55)
+    return tensor
+
+
+def assert_same(actual: torch.Tensor, expected: torch.Tensor, what: object = "") -> None:
+    """Bitwise, so that it holds for every type."""
+    assert actual.dtype == expected.dtype and actual.shape == expected.shape, (
+        f"{what}: {actual} is not like {expected}"
+    )
+    same = torch.equal(actual.contiguous().view(torch.uint8), expected.contiguous().view(torch.uint8))
+    assert same, f"{what}: got {actual}, expected {expected}"

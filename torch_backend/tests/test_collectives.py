@@ -1,0 +1,339 @@
+"""Each collective gives what its definition says, for every type, odd and zero sizes, in place and beside."""
+
+import itertools
+
+import pytest
+import torch
+import torch.distributed as dist
+import torch.distributed._functional_collectives as functional
+from ranks import assert_same, numbers, poisoned, run_ranks
+
+SUMMABLE = [torch.int32, torch.int64, torch.float32, torch.float64, torch.bfloat16, torch.float16]
+MOVABLE = [
+    *SUMMABLE,
+    torch.bool,
+    torch.uint8,
+    torch.int8,
+    torch.int16,
+    torch.uint16,
+    torch.complex64,
+    torch.float8_e4m3fn,
+    torch.float8_e5m2,
+]
+COUNTS = [0, 1, 7, 1000, 70_001]
+
+
+def cases(dtypes):
+    return itertools.product(dtypes, COUNTS)
+
+
+def inputs_of_all(count, dtype):
+    return [numbers(rank, count, dtype) for rank in range(dist.get_world_size())]
+
+
+def reduced(tensors, op):
+    """What the library promises: sums in a wide type, rounded once; averages of whole numbers are cut."""
+    stacked = torch.stack(tensors)
+    if op in (dist.ReduceOp.MIN, dist.ReduceOp.MAX):
+        return stacked.amin(0) if op == dist.ReduceOp.MIN else stacked.amax(0)
+    wide = stacked.to(torch.float64 if stacked.is_floating_point() else torch.int64).sum(0)
+    if op == dist.ReduceOp.AVG and stacked.is_floating_point():
+        # The library divides in float32 what it has summed in float32.
+        inner = torch.float64 if stacked.dtype == torch.float64 else torch.float32
+        return (wide.to(inner) / len(tensors)).to(stacked.dtype)
+    if op == dist.ReduceOp.AVG:
+        wide = wide.div(len(tensors), rounding_mode="trunc")
+    return wide.to(stacked.dtype)
+
+
+OPERATORS = {op: getattr(dist.ReduceOp, op) for op in ("SUM", "AVG", "MIN", "MAX")}
+
+
+def reduce_everywhere(op):
+    for dtype, count in cases(SUMMABLE):
+        tensor = numbers(dist.get_rank(), count, dtype)
+        dist.all_reduce(tensor, op=OPERATORS[op])
+        assert_same(tensor, reduced(inputs_of_all(count, dtype), OPERATORS[op]), (op, dtype, count))
+
+
+@pytest.mark.parametrize("op", OPERATORS)
+def test_all_reduce_gives_every_rank_the_reduction(op):
+    run_ranks(3, reduce_everywhere, op)
+
+
+def reduce_to_each_root():
+    for root, (dtype, count) in itertools.product(range(3), cases(SUMMABLE)):
+        tensor = numbers(dist.get_rank(), count, dtype)
+        dist.reduce(tensor, dst=root)
+        mine = dist.get_rank() == root
+        expected = (
+            reduced(inputs_of_all(count, dtype), dist.ReduceOp.SUM)
+            if mine
+            else numbers(dist.get_rank(), count, dtype)
+        )
+        assert_same(tensor, expected, (root, dtype, count))
+
+
+def test_reduce_gives_the_root_the_sum_and_leaves_the_others_alone():
+    run_ranks(3, reduce_to_each_root)
+
+
+def multiply_before_sum():
+    rank, size = dist.get_rank(), dist.get_world_size()
+    for factor, dtype in itertools.product(
+        (0.5, torch.tensor(2.0)), (torch.float32, torch.float64, torch.bfloat16)
+    ):
+        op = dist._make_nccl_premul_sum(factor)
+        expected = reduced([part * factor for part in inputs_of_all(6 * size, dtype)], dist.ReduceOp.SUM).to(
+            dtype
+        )
+        tensor = numbers(rank, 6 * size, dtype)
+        output = poisoned(6, dtype)
+        dist.reduce_scatter_tensor(output, tensor, op=op)
+        assert_same(output, expected.chunk(size)[rank], (factor, dtype))
+        work = dist.all_reduce(tensor, op=op, async_op=True)
+        work.wait()
+        assert_same(tensor, expected, (factor, dtype))
+
+
+def test_a_pre_multiplied_sum_scales_each_input_first():
+    run_ranks(3, multiply_before_sum)
+
+
+def broadcast_from_each_root():
+    for root, (dtype, count) in itertools.product(range(3), cases(MOVABLE)):
+        mine = dist.get_rank() == root
+        tensor = numbers(root, count, dtype) if mine else poisoned(count, dtype)
+        dist.broadcast(tensor, src=root)
+        assert_same(tensor, numbers(root, count, dtype), (root, dtype, count))
+
+
+def test_broadcast_moves_every_type_from_every_root():
+    run_ranks(3, broadcast_from_each_root)
+
+
+def gather_lists():
+    rank, size = dist.get_rank(), dist.get_world_size()
+    for dtype, count in cases(MOVABLE):
+        expected = inputs_of_all(count, dtype)
+        outputs = [poisoned(count, dtype) for _ in range(size)]
+        dist.all_gather(outputs, expected[rank])
+        for output, part in zip(outputs, expected, strict=True):
+            assert_same(output, part, (dtype, count))
+
+
+def test_all_gather_fills_a_list_of_separate_tensors():
+    run_ranks(3, gather_lists)
+
+
+def gather_into_chunks():
+    rank, size = dist.get_rank(), dist.get_world_size()
+    expected = torch.cat(inputs_of_all(5, torch.float32))
+    whole = poisoned(5 * size, torch.float32)
+    dist.all_gather(list(whole.chunk(size)), numbers(rank, 5, torch.float32))
+    assert_same(whole, expected, "beside")
+    whole = poisoned(5 * size, torch.float32)
+    whole.chunk(size)[rank].copy_(numbers(rank, 5, torch.float32))
+    dist.all_gather(list(whole.chunk(size)), whole.chunk(size)[rank])
+    assert_same(whole, expected, "in place")
+    whole = poisoned(5 * size, torch.float32)
+    elsewhere = whole[3:8]
+    elsewhere.copy_(numbers(rank, 5, torch.float32))
+    dist.all_gather(list(whole.chunk(size)), elsewhere)
+    assert_same(whole, expected, "overlapping at another place")
+
+
+def test_all_gather_fills_chunks_of_one_buffer_whatever_the_input_overlaps():
+    run_ranks(3, gather_into_chunks)
+
+
+def gather_into_one_tensor_for_all():
+    rank, size = dist.get_rank(), dist.get_world_size()
+    output = poisoned(4, torch.int64)
+    dist.all_gather([output] * size, numbers(rank, 4, torch.int64))
+    assert_same(output, numbers(size - 1, 4, torch.int64))
+
+
+def test_all_gather_into_the_same_tensor_for_every_rank_keeps_the_last():
+    run_ranks(3, gather_into_one_tensor_for_all)
+
+
+def gather_into_tensor():
+    rank, size = dist.get_rank(), dist.get_world_size()
+    for dtype, count in cases(MOVABLE):
+        expected = torch.cat(inputs_of_all(count, dtype))
+        output = poisoned(count * size, dtype)
+        dist.all_gather_into_tensor(output, numbers(rank, count, dtype))
+        assert_same(output, expected, (dtype, count))
+        output = poisoned(count * size, dtype)
+        place = output[rank * count : (rank + 1) * count]
+        place.copy_(numbers(rank, count, dtype))
+        dist.all_gather_into_tensor(output, place)
+        assert_same(output, expected, (dtype, count, "in place"))
+
+
+def test_all_gather_into_tensor_works_beside_and_in_place():
+    run_ranks(3, gather_into_tensor)
+
+
+def use_misaligned_tensors():
+    rank, size = dist.get_rank(), dist.get_world_size()
+    buffer = poisoned(9 * size + 9 + 3, torch.bfloat16)
+    output, part = buffer[1 : 1 + 9 * size], buffer[2 + 9 * size : 11 + 9 * size]
+    part.copy_(numbers(rank, 9, torch.bfloat16))
+    dist.all_gather_into_tensor(output, part)
+    assert_same(output, torch.cat(inputs_of_all(9, torch.bfloat16)))
+    dist.all_reduce(output, op=dist.ReduceOp.MAX)
+    assert_same(output, torch.cat(inputs_of_all(9, torch.bfloat16)))
+    assert torch.equal(buffer[:1], poisoned(1, torch.bfloat16)), "wrote before the output"
+
+
+def test_tensors_may_begin_anywhere():
+    run_ranks(3, use_misaligned_tensors)
+
+
+def reduce_scatter_tensors(op):
+    rank, size = dist.get_rank(), dist.get_world_size()
+    for dtype, count in cases(SUMMABLE):
+        expected = reduced(inputs_of_all(count * size, dtype), OPERATORS[op])[
+            rank * count : (rank + 1) * count
+        ]
+        output = poisoned(count, dtype)
+        dist.reduce_scatter_tensor(output, numbers(rank, count * size, dtype), op=OPERATORS[op])
+        assert_same(output, expected, (dtype, count))
+        whole = numbers(rank, count * size, dtype)
+        place = whole[rank * count : (rank + 1) * count]
+        dist.reduce_scatter_tensor(place, whole, op=OPERATORS[op])
+        assert_same(place, expected, (dtype, count, "in place"))
+
+
+@pytest.mark.parametrize("op", OPERATORS)
+def test_reduce_scatter_tensor_gives_each_rank_its_part(op):
+    run_ranks(3, reduce_scatter_tensors, op)
+
+
+def reduce_scatter_lists():
+    rank, size = dist.get_rank(), dist.get_world_size()
+    for dtype, count in cases(SUMMABLE):
+        expected = reduced(inputs_of_all(count * size, dtype), dist.ReduceOp.SUM)[
+            rank * count : (rank + 1) * count
+        ]
+        parts = numbers(rank, count * size, dtype)
+        inputs = [parts[peer * count : (peer + 1) * count].clone() for peer in range(size)]
+        output = poisoned(count, dtype)
+        dist.reduce_scatter(output, inputs)
+        assert_same(output, expected, (dtype, count))
+    whole = numbers(rank, 5 * size, torch.float32)
+    overlapping = whole[2:7]
+    dist.reduce_scatter(overlapping, list(whole.chunk(size)))
+    expected = reduced(inputs_of_all(5 * size, torch.float32), dist.ReduceOp.SUM)[rank * 5 : (rank + 1) * 5]
+    assert_same(overlapping, expected, "output overlaps the input")
+
+
+def test_reduce_scatter_takes_a_list_whatever_the_output_overlaps():
+    run_ranks(3, reduce_scatter_lists)
+
+
+def gather_to_each_root():
+    rank, size = dist.get_rank(), dist.get_world_size()
+    for root, (dtype, count) in itertools.product(range(size), cases(MOVABLE)):
+        outputs = [poisoned(count, dtype) for _ in range(size)] if rank == root else None
+        dist.gather(numbers(rank, count, dtype), outputs, dst=root)
+        if rank == root:
+            for output, part in zip(outputs, inputs_of_all(count, dtype), strict=True):
+                assert_same(output, part, (root, dtype, count))
+
+
+def test_gather_fills_the_list_of_the_root():
+    run_ranks(3, gather_to_each_root)
+
+
+def scatter_from_each_root():
+    rank, size = dist.get_rank(), dist.get_world_size()
+    for root, (dtype, count) in itertools.product(range(size), cases(MOVABLE)):
+        output = poisoned(count, dtype)
+        dist.scatter(output, inputs_of_all(count, dtype) if rank == root else None, src=root)
+        assert_same(output, numbers(rank, count, dtype), (root, dtype, count))
+
+
+def test_scatter_gives_each_rank_its_tensor_of_the_root():
+    run_ranks(3, scatter_from_each_root)
+
+
+def coalesce():
+    rank, size = dist.get_rank(), dist.get_world_size()
+    counts = (3, 0, 70_001)
+    summed = [numbers(rank, count, torch.float32) for count in counts]
+    with dist._coalescing_manager():
+        for tensor in summed:
+            dist.all_reduce(tensor)
+    outputs = [poisoned(count * size, torch.int32) for count in counts]
+    with dist._coalescing_manager(async_ops=True) as manager:
+        for output, count in zip(outputs, counts, strict=True):
+            dist.all_gather_into_tensor(output, numbers(rank, count, torch.int32))
+    manager.wait()
+    parts = [poisoned(count, torch.float64) for count in counts]
+    with dist._coalescing_manager():
+        for part, count in zip(parts, counts, strict=True):
+            dist.reduce_scatter_tensor(part, numbers(rank, count * size, torch.float64))
+    for index, count in enumerate(counts):
+        sum_of_parts = reduced(inputs_of_all(count * size, torch.float64), dist.ReduceOp.SUM)
+        assert_same(summed[index], reduced(inputs_of_all(count, torch.float32), dist.ReduceOp.SUM), count)
+        assert_same(outputs[index], torch.cat(inputs_of_all(count, torch.int32)), count)
+        assert_same(parts[index], sum_of_parts[rank * count : (rank + 1) * count], count)
+
+
+def test_coalesced_calls_give_each_tensor_its_result():
+    run_ranks(3, coalesce)
+
+
+def gather_coalesced_lists():
+    rank, size = dist.get_rank(), dist.get_world_size()
+    outputs = [[poisoned(3, torch.float32), poisoned(8, torch.float32)] for _ in range(size)]
+    dist.all_gather_coalesced(outputs, [numbers(rank, 3, torch.float32), numbers(rank, 8, torch.float32)])
+    for peer, (short, long) in enumerate(outputs):
+        assert_same(short, numbers(peer, 3, torch.float32))
+        assert_same(long, numbers(peer, 8, torch.float32))
+
+
+def test_all_gather_coalesced_fills_the_lists_of_all_ranks():
+    run_ranks(3, gather_coalesced_lists)
+
+
+def call_functional():
+    rank, size = dist.get_rank(), dist.get_world_size()
+    group = dist.group.WORLD
+    mine = numbers(rank, 6, torch.float32)
+    total = reduced(inputs_of_all(6, torch.float32), dist.ReduceOp.SUM)
+    assert_same(functional.all_reduce(mine, "sum", group).wait(), total)
+    gathered = functional.all_gather_tensor(mine, 0, group).wait()
+    assert_same(gathered, torch.cat(inputs_of_all(6, torch.float32)))
+    part = functional.reduce_scatter_tensor(mine, "sum", 0, group).wait()
+    assert_same(part, total.chunk(size)[rank])
+    assert_same(functional.broadcast(mine, 1, group).wait(), numbers(1, 6, torch.float32))
+
+
+def test_functional_collectives_work():
+    run_ranks(3, call_functional)
+
+
+def exchange_objects():
+    rank, size = dist.get_rank(), dist.get_world_size()
+    mine = {"rank": rank, "text": "x" * rank}
+    everything = [{"rank": peer, "text": "x" * peer} for peer in range(size)]
+    gathered = [None] * size
+    dist.all_gather_object(gathered, mine)
+    assert gathered == everything
+    at_root = [None] * size if rank == 1 else None
+    dist.gather_object(mine, at_root, dst=1)
+    assert at_root == (everything if rank == 1 else None)
+    said = [mine if rank == 2 else None]
+    dist.broadcast_object_list(said, src=2)
+    assert said == [everything[2]]
+    got = [None]
+    dist.scatter_object_list(got, everything if rank == 0 else None, src=0)
+    assert got == [mine]
+
+
+def test_object_collectives_work():
+    run_ranks(3, exchange_objects)

@@ -1,0 +1,118 @@
+"""The package: it is found without an import, is light, and says in words what does not fit."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import fccl
+import pytest
+import torch
+from fccl import _build, _register
+
+
+def run_python(program, **environment):
+    command = [sys.executable, "-W", "always", "-c", program]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=60, env={**os.environ, **environment}
+    )
+
+
+def test_torch_finds_the_package_by_its_entry_points():
+    names = {
+        group: [point.name for point in entry_points(group=group)]
+        for group in ("torch.backends", "torch.distributed.backends")
+    }
+    assert all("fccl" in found for found in names.values()), names
+
+
+def test_importing_torch_registers_the_name_and_loads_no_library():
+    ran = run_python(
+        "import pathlib, torch, torch.distributed as dist\n"
+        "assert 'fccl' in dist.Backend.backend_list\n"
+        "assert 'libfccl' not in pathlib.Path('/proc/self/maps').read_text()\n"
+    )
+    assert ran.returncode == 0 and not ran.stderr, ran.stderr
+
+
+@pytest.mark.parametrize("first", ["import fccl, torch", "import torch, fccl"])
+def test_the_package_may_be_imported_before_or_after_torch(first):
+    program = f"{first}\nassert torch.distributed.Backend._plugins['FCCL']\nprint(fccl.version())"
+    for autoload in ("0", "1"):
+        ran = run_python(program, TORCH_DEVICE_BACKEND_AUTOLOAD=autoload)
+        assert ran.returncode == 0 and not ran.stderr, ran.stderr
+        assert ran.stdout.strip() == fccl.__version__
+
+
+def test_a_failing_registration_is_a_warning(monkeypatch):
+    def fail():
+        raise OSError("no such thing")
+
+    monkeypatch.setattr(_register, "register", fail)
+    with pytest.warns(UserWarning, match="fccl is installed but could not be registered .*: no such thing"):
+        _register.register_quietly()
+
+
+MAKE_A_GROUP = """
+import torch, torch.distributed as dist
+print("torch imported")
+dist.init_process_group("fccl", store=dist.HashStore(), rank=0, world_size=1)
+"""
+
+
+def test_a_package_that_does_not_fit_breaks_only_the_making_of_a_group(tmp_path):
+    for module in Path(fccl.__file__).parent.glob("*.py"):
+        (tmp_path / "fccl").mkdir(exist_ok=True)
+        shutil.copy(module, tmp_path / "fccl")
+    (tmp_path / "fccl" / "_build.py").write_text("VERSION = '9.9.9'\nTORCH_VERSION = '1.0.0'\n")
+    ran = run_python(MAKE_A_GROUP, PYTHONPATH=str(tmp_path))
+    assert ran.stdout.strip() == "torch imported", ran.stderr
+    assert ran.returncode != 0
+    assert f"fccl 9.9.9 was built for torch 1.0.0, but torch {torch.__version__} runs" in ran.stderr
+
+
+def test_another_minor_version_of_torch_is_refused_before_the_library_is_loaded(monkeypatch):
+    monkeypatch.setattr(_build, "TORCH_VERSION", "2.999.0+cpu")
+    with pytest.raises(RuntimeError) as refusal:
+        _register._load.__wrapped__()
+    text = str(refusal.value)
+    assert "built for torch 2.999.0+cpu" in text and f"torch {torch.__version__} runs" in text
+    assert "pip install --no-build-isolation" in text
+
+
+def test_another_patch_version_of_torch_is_accepted(monkeypatch):
+    running = re.match(r"\d+\.\d+", torch.__version__)[0]
+    monkeypatch.setattr(_build, "TORCH_VERSION", f"{running}.77+cu999")
+    _register._check_torch_version(torch.__version__)
+
+
+def test_a_library_that_cannot_be_loaded_is_reported_with_both_versions(monkeypatch, tmp_path):
+    monkeypatch.setattr(_register, "__file__", str(tmp_path / "_register.py"))
+    (tmp_path / "libfccl_torch.so").write_text("not a library")
+    with pytest.raises(
+        RuntimeError, match=r"built for torch .* could not be loaded into torch .*--no-build-isolation"
+    ):
+        _register._load.__wrapped__()
+
+
+def test_the_package_holds_the_library_and_the_adapter():
+    folder = Path(fccl.__file__).parent
+    assert (folder / "libfccl_torch.so").exists()
+    assert [path.name for path in folder.glob("libfccl.so.*")] == ["libfccl.so.0"]
+
+
+def test_the_adapter_needs_neither_python_nor_cuda():
+    adapter = Path(fccl.__file__).with_name("libfccl_torch.so")
+    listing = subprocess.run(
+        ["readelf", "--dynamic", "--dyn-syms", "--wide", adapter], capture_output=True, text=True
+    )
+    assert listing.returncode == 0, listing.stderr
+    needed = re.findall(r"NEEDED.*\[(.*?)\]", listing.stdout)
+    assert "libfccl.so.0" in needed and not any("cuda" in name or "python" in name for name in needed), (
+        json.dumps(needed)
+    )
+    assert not re.search(r" _?Py[A-Z_]\w*$", listing.stdout, re.MULTILINE)

@@ -1,0 +1,97 @@
+"""What the backend cannot do is refused in words, and the group stays good."""
+
+import pytest
+import torch
+import torch.distributed as dist
+from ranks import assert_same, numbers, run_ranks
+
+
+def refuse(error, words, call):
+    with pytest.raises(error, match=words):
+        call()
+    tensor = numbers(dist.get_rank(), 4, torch.float32)
+    dist.all_reduce(tensor)
+    assert_same(tensor, numbers(0, 4, torch.float32) + numbers(1, 4, torch.float32), "after the refusal")
+
+
+def call_what_comes_later():
+    peer = 1 - dist.get_rank()
+    tensor = torch.ones(4)
+    refuse(NotImplementedError, "send is not implemented yet", lambda: dist.send(tensor, peer))
+    refuse(NotImplementedError, "recv is not implemented yet", lambda: dist.recv(tensor, peer))
+    refuse(NotImplementedError, "recv from any rank is not implemented yet", lambda: dist.recv(tensor))
+    refuse(
+        NotImplementedError,
+        "all_to_all_single is not implemented yet",
+        lambda: dist.all_to_all_single(torch.empty(4), tensor),
+    )
+    refuse(
+        NotImplementedError,
+        "all_to_all is not implemented yet",
+        lambda: dist.all_to_all([torch.empty(2)] * 2, [tensor[:2], tensor[2:]]),
+    )
+
+
+def test_point_to_point_and_all_to_all_say_that_they_come_later():
+    run_ranks(2, call_what_comes_later)
+
+
+def reduce_what_cannot_be_reduced():
+    ones = torch.ones(4, dtype=torch.int32)
+    for op in ("BAND", "BOR", "BXOR"):
+        refuse(NotImplementedError, op, lambda op=op: dist.all_reduce(ones, op=getattr(dist.ReduceOp, op)))
+    refuse(NotImplementedError, "all_reduce", lambda: dist.all_reduce(ones, op=dist.ReduceOp.PRODUCT))
+    refuse(NotImplementedError, "all_reduce", lambda: dist.all_reduce(ones.to(torch.int16)))
+    refuse(NotImplementedError, "all_reduce", lambda: dist.all_reduce(torch.ones(4).to(torch.float8_e5m2)))
+    refuse(NotImplementedError, "[Ss]parse", lambda: dist.all_reduce(torch.eye(3).to_sparse()))
+
+
+def test_reductions_that_come_later_are_named():
+    run_ranks(2, reduce_what_cannot_be_reduced)
+
+
+def pass_wrong_tensors():
+    def strided():
+        dist.all_reduce(torch.ones(4, 4).t()[:2])
+
+    def unequal():
+        dist.all_gather([torch.empty(4), torch.empty(5)], torch.ones(4))
+
+    def too_small():
+        dist.all_gather_into_tensor(torch.empty(7), torch.ones(4))
+
+    def of_two_types():
+        dist.reduce_scatter_tensor(torch.empty(4, dtype=torch.float64), torch.ones(8))
+
+    refuse(ValueError, "contiguous", strided)
+    refuse(ValueError, "every tensor of the list must be like this rank's", unequal)
+    refuse(ValueError, "must have 2 times", too_small)
+    refuse((ValueError, RuntimeError), "type", of_two_types)
+
+
+def test_tensors_of_wrong_size_type_or_layout_are_refused():
+    run_ranks(2, pass_wrong_tensors)
+
+
+def pass_memory_of_another_device():
+    # Straight to the backend, which torch asks for memory of the CPU only.
+    backend = dist.group.WORLD._get_backend(torch.device("cpu"))
+    with pytest.raises(NotImplementedError, match="all_reduce of a tensor on meta is not implemented yet"):
+        backend.allreduce([torch.ones(4, device="meta")], dist.AllreduceOptions())
+
+
+def test_memory_of_another_device_is_refused():
+    run_ranks(1, pass_memory_of_another_device)
+
+
+def call_different_collectives():
+    with pytest.raises(dist.DistBackendError) as failure:
+        if dist.get_rank() == 0:
+            dist.all_reduce(torch.ones(4))
+        else:
+            dist.all_reduce(torch.ones(5))
+    assert "rank 0" in str(failure.value) and "rank 1" in str(failure.value)
+
+
+def test_ranks_that_disagree_both_get_an_error_that_names_them():
+    run_ranks(2, call_different_collectives)
