@@ -6,7 +6,7 @@
  *   stream    on a communicator of CPU memory is NULL (the call returns when the operation is done) or a host stream made by
  *             fcclStreamCreate (the call returns at once); on one of CUDA memory it is a cudaStream_t;
  *   order     every rank issues the calls of one communicator in the same order; one thread at a time uses a communicator,
- *             except fcclCommAbort, fcclCommGetAsyncError and fcclGetLastError, which any thread may call at any time;
+ *             except fcclCommRevoke, fcclCommAbort, fcclCommGetAsyncError and fcclGetLastError, for any thread at any time;
  *   errors    a call that is wrong on its face (NULL, bad type, bad root) returns fcclInvalidArgument, starts nothing and
  *             leaves the communicator good. Every other error is the communicator's first failure: it is sticky, has a cause
  *             (fcclGetLastError), reaches every rank, and leaves destroy and abort as the only useful calls;
@@ -154,8 +154,11 @@ FCCL_API fcclResult_t fcclCommFinalize(fcclComm_t comm);
 /* Finalizes, tells the peers that this rank has left and frees the handle. Never waits for a peer beyond the outstanding
  * operations; a peer that still expects a call of this rank gets an error that says so. */
 FCCL_API fcclResult_t fcclCommDestroy(fcclComm_t comm);
-/* Fails every outstanding operation of every rank with fcclAborted as cause and frees the handle once this rank's calls are
- * out. Any thread may call it while another is inside a collective of `comm`. */
+/* Fails every outstanding and every later operation of every rank with fcclAborted as cause, and returns at once. The handle
+ * stays good for fcclCommDestroy. Any thread may call it while another is inside a collective of `comm`. `flags` must be 0. */
+FCCL_API fcclResult_t fcclCommRevoke(fcclComm_t comm, int flags);
+/* Revokes, and frees the handle once the calls of this rank that were inside are out: no other thread may be about to enter
+ * one. */
 FCCL_API fcclResult_t fcclCommAbort(fcclComm_t comm);
 /* The first failure of `comm` so far, fcclSuccess if none. Looks for dead peers, so it also serves to ask while idle. */
 FCCL_API fcclResult_t fcclCommGetAsyncError(fcclComm_t comm, fcclResult_t* asyncError);

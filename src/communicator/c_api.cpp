@@ -169,6 +169,13 @@ fcclResult_t fcclCommDestroy(fcclComm_t comm) {
   return fcclSuccess;
 }
 
+fcclResult_t fcclCommRevoke(fcclComm_t comm, int flags) {
+  if (comm == nullptr) return refuse(__func__, "comm is NULL");
+  if (flags != 0) return refuse(__func__, fmt::format("flags is {}: give 0", flags));
+  comm->communicator->revoke();
+  return fcclSuccess;
+}
+
 fcclResult_t fcclCommAbort(fcclComm_t comm) {
   if (comm == nullptr) return fcclSuccess;
   comm->communicator->abort();

@@ -85,8 +85,10 @@ Result<void> Communicator::finalize() {
   return {};
 }
 
+void Communicator::revoke() { (void)control_.raise({fcclAborted, fmt::format("rank {} aborted the communicator", rank_)}); }
+
 void Communicator::abort() {
-  (void)control_.raise({fcclAborted, fmt::format("rank {} aborted the communicator", rank_)});
+  revoke();
   while (in_call_.load(std::memory_order_acquire)) std::this_thread::yield();
   wait_until_idle();
 }

@@ -22,7 +22,7 @@ struct CreateOptions {
   std::string name;
 };
 
-// Made by all ranks together (create, split). One thread at a time issues calls; abort, async_error and last_error are for any
+// Made by all ranks together (create, split). One thread at a time issues calls; revoke, abort, async_error and last_error are for any
 // thread. After a failure every call returns the first failure; leaving and destroying still work.
 class Communicator {
  public:
@@ -38,7 +38,9 @@ class Communicator {
   Result<void> run(const Call& call, Stream* stream);
   // Waits until every issued operation is done; no call may follow.
   Result<void> finalize();
-  // Fails every rank's outstanding operations, and returns when this rank's are out.
+  // Fails every rank's outstanding and later operations.
+  void revoke();
+  // Revokes, and returns when this rank's operations are out.
   void abort();
   // Looks for dead peers, too.
   std::optional<Error> async_error();

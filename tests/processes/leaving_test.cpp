@@ -179,6 +179,28 @@ TEST_P(Abort, of_an_idle_communicator_fails_the_peers_next_call) {
   });
 }
 
+TEST_P(Abort, by_revoking_leaves_a_handle_that_only_tells_the_cause) {
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    Comm comm(seat);
+    std::thread revoker;
+    if (seat.rank == 0) {
+      revoker = std::thread([&] {
+        std::this_thread::sleep_for(50ms);
+        EXPECT_TRUE(succeeded(fcclCommRevoke(comm, 0)));
+      });
+    }
+    // Rank 1 comes late, so that the others are blocked.
+    if (seat.rank != 1) {
+      EXPECT_EQ(fcclBarrier(comm, nullptr), fcclAborted);
+    }
+    if (revoker.joinable()) revoker.join();
+    seat.meet();
+    EXPECT_EQ(fcclBarrier(comm, nullptr), fcclAborted);
+    EXPECT_NE(std::string(fcclGetLastError(comm)).find("rank 0 aborted"), std::string::npos) << fcclGetLastError(comm);
+    EXPECT_EQ(fcclCommRevoke(comm, 1), fcclInvalidArgument);
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(As, Abort, ::testing::ValuesIn(sizes(2, 3)), name_of_size);
 
 }  // namespace

@@ -86,11 +86,17 @@ c10::intrusive_ptr<c10d::Backend> Backend::split(const c10::intrusive_ptr<c10d::
 }
 
 void Backend::abort() {
-  std::unique_lock lock(life_);
+  std::unique_lock life(life_);
+  if (comm_ == nullptr) return;
+  aborted_ = true;
+  report(fcclCommRevoke(comm_, 0), "fccl:abort");
+  life.unlock();
+  // Whoever was inside a call, or about to enter one, comes out before the handle goes.
+  const std::lock_guard calls(calls_);
+  life.lock();
   const fcclComm_t comm = std::exchange(comm_, nullptr);
-  aborted_ = aborted_ || comm != nullptr;
-  lock.unlock();
-  if (comm != nullptr) report(fcclCommAbort(comm), "fccl:abort");
+  life.unlock();
+  if (comm != nullptr) report(fcclCommDestroy(comm), "fccl:abort");
 }
 
 void Backend::shutdown() {
@@ -165,7 +171,7 @@ std::string Backend::attempt_of(const char* title) const { return c10::str(title
 
 fcclComm_t Backend::open_comm(const char* title) {
   const std::lock_guard lock(life_);
-  if (comm_ == nullptr) {
+  if (comm_ == nullptr || aborted_) {
     check(aborted_ ? fcclAborted : fcclInvalidUsage, attempt_of(title),
           aborted_ ? "the group was aborted" : "the group was shut down");
   }
