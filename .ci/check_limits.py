@@ -8,7 +8,7 @@ from functions import Function, functions_in
 from tree import Fault, Tree
 
 EXCEPTIONS = ".ci/exceptions.txt"
-PROSE = (".md", ".txt", ".json", ".xml", ".svg", ".csv")
+PROSE = (".md", ".txt", ".json", ".xml", ".svg", ".csv", ".png")
 
 
 @dataclass(frozen=True)

@@ -250,7 +250,7 @@ FCCL_API fcclResult_t fcclStreamDestroy(fcclStream_t stream);
 FCCL_API fcclResult_t fcclStreamQuery(fcclStream_t stream);
 FCCL_API fcclResult_t fcclStreamSynchronize(fcclStream_t stream);
 /* Runs fn(userData) on the worker once everything issued on `stream` before it is done, whether that succeeded or failed (ask
- * fcclStreamQuery inside). It must not wait for a stream or issue a collective. */
+ * fcclStreamQuery inside). It must not wait for a stream, issue a collective or end a communicator; fcclCommRevoke it may. */
 FCCL_API fcclResult_t fcclLaunchHostFunc(fcclStream_t stream, fcclHostFunc_t fn, void* userData);
 
 /* ---- Counters ----------------------------------------------------------------------------------------------------------- */

@@ -34,6 +34,7 @@ bool is_rooted(fcclColl_t collective) { return is_known(collective) && kCollecti
 const char* name_of(fcclColl_t collective) { return is_known(collective) ? kCollectives[collective].name : "?"; }
 
 std::string describe(const Signature& s) {
+  if (s.internal) return s.collective == fcclCollBarrier ? "fcclCommInitRank" : "fcclCommSplit";
   std::string text = name_of(s.collective);
   if (s.collective == fcclCollBarrier) return text;
   if (is_reduction(s.collective)) text += fmt::format("({})", name_of(s.op));

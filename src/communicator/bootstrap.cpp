@@ -24,7 +24,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto retry_pause = 20ms;
+// How often a rank that waits asks whether it still should.
+constexpr auto kLookInterval = 20ms;
+constexpr auto kRetryPause = 20ms;
 
 // Detached and owning all it uses, so that neither exit nor fork meets anything of it. It takes no signal that is meant for the
 // application.
@@ -56,6 +58,9 @@ class Joiner {
   Result<Hello> make_hello(int listener) const;
   Result<Channel> reach_root() const;
   Result<std::vector<Member>> await_roster(Channel& channel);
+  Deadline next_look() const {
+    return request_.still_wanted ? Deadline{std::min(deadline_.at, Deadline::after(kLookInterval).at)} : deadline_;
+  }
   std::string name() const { return fmt::format("rank {}", request_.rank); }
   std::string root() const { return fmt::format("the root at {}", to_text(request_.id.root)); }
   tl::unexpected<Error> timed_out(const std::string& observed) const;
@@ -83,12 +88,12 @@ Result<Joined> Joiner::join() {
 Result<Hello> Joiner::make_hello(int listener) const {
   Hello hello{
       {request_.rank, ::getpid(), host_identity(request_.host_override), host_name(), {}}, request_.nranks, request_.agreement};
-  if (hello.agreement.size() > agreement_limit)
+  if (hello.agreement.size() > kAgreementLimit)
     return fail(fcclInternalError,
-                fmt::format("the settings to compare take {} bytes, more than {}", hello.agreement.size(), agreement_limit));
-  if (hello.member.host.size() > text_limit)
+                fmt::format("the settings to compare take {} bytes, more than {}", hello.agreement.size(), kAgreementLimit));
+  if (hello.member.host.size() > kTextLimit)
     return fail(fcclInvalidUsage, fmt::format("the identity of this host takes {} bytes, more than {}; shorten FCCL_HOST_ID",
-                                              hello.member.host.size(), text_limit));
+                                              hello.member.host.size(), kTextLimit));
   Result<std::string> name = local_name(listener);
   if (!name) return fail(std::move(name).error());
   hello.member.listener = std::move(*name);
@@ -117,10 +122,10 @@ Result<Channel> Joiner::reach_root() const {
     if (connection.socket) {
       Channel channel(std::move(connection.socket), Conversation(Role::connects, request_.id.key, {request_.rank}));
       Result<void> opened = channel.await_open(deadline_);
-      if (opened && channel.peer().rank != root_rank)
+      if (opened && channel.peer().rank != kRootRank)
         return fail(fcclInvalidUsage,
                     fmt::format("{} cannot join: at {} listens a rank, not the root", name(), to_text(request_.id.root)));
-      if (opened && channel.peer().version != own_version)
+      if (opened && channel.peer().version != kOwnVersion)
         return fail(fcclInvalidUsage, version_difference({request_.rank}, channel.peer()));
       if (opened) return channel;
       if (opened.error().code == fcclInvalidUsage)
@@ -128,8 +133,8 @@ Result<Channel> Joiner::reach_root() const {
                     fmt::format("{} cannot join at {}: {}", name(), to_text(request_.id.root), opened.error().message));
       observed = fmt::format("{} took the connection, then: {}", root(), opened.error().message);
     }
-    if (Deadline::after(retry_pause).at >= deadline_.at) return timed_out(observed);
-    std::this_thread::sleep_for(retry_pause);
+    if (Deadline::after(kRetryPause).at >= deadline_.at) return timed_out(observed);
+    std::this_thread::sleep_for(kRetryPause);
   }
 }
 
@@ -137,11 +142,14 @@ Result<std::vector<Member>> Joiner::await_roster(Channel& channel) {
   std::vector<Member> members;
   // No communicator is empty: a number of ranks below one is for the root to refuse.
   while (std::cmp_less(members.size(), std::max(request_.nranks, 1))) {
-    Result<std::string> bytes = channel.await_message(deadline_);
+    Result<std::string> bytes = channel.await_message(next_look());
     if (!bytes && bytes.error().code == fcclTimeout) {
+      const Result<void> wanted = request_.still_wanted ? request_.still_wanted() : Result<void>{};
+      if (wanted && !deadline_.passed()) continue;
       channel.say(encode(GivingUp{}));
       // Only a courtesy to the others.
       (void)channel.await_sent(Deadline::after(0ms));
+      if (!wanted) return fail(wanted.error());
       return timed_out(progress_.joined == 0
                            ? root() + " has not said who is missing"
                            : fmt::format("{} of {} joined, missing: {}", progress_.joined, request_.nranks, progress_.missing));

@@ -1,6 +1,7 @@
 // Bootstrap: how the ranks of a communicator find each other, from a unique id to a roster and one shared descriptor.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,12 +26,16 @@ struct Member {
 // "rank 3 (pid 4711 on node-a)".
 std::string describe(const Member& member);
 
+// Asked now and then while a rank waits for the others; an error ends the wait. Empty: nothing to ask.
+using StillWanted = std::function<Result<void>()>;
+
 struct JoinRequest {
   UniqueId id;
   int rank = 0;
   int nranks = 0;
   std::string agreement;      // lines "name=value" that must be equal on all ranks; at most 2 KiB
   std::string host_override;  // FCCL_HOST_ID; "" = none
+  StillWanted still_wanted = {};
 };
 
 // What a rank holds once all have joined. Owned by the rank's communicator; one thread at a time.

@@ -26,7 +26,7 @@ Result<void> read_timeout(const char* field, int value, std::chrono::millisecond
 }  // namespace
 
 fcclResult_t report(const char* function, const Error& error) {
-  last_error() = fmt::format("{}: {}", function, error.message);
+  last_error() = *function == 0 ? error.message : fmt::format("{}: {}", function, error.message);
   log(LogLevel::debug, last_error());
   return error.code;
 }
@@ -160,11 +160,13 @@ fcclResult_t fcclCommSplit(fcclComm_t comm, int color, int key, fcclComm_t* newc
 
 fcclResult_t fcclCommFinalize(fcclComm_t comm) {
   if (comm == nullptr) return refuse(__func__, "comm is NULL");
+  if (fccl::Worker::is_this_thread()) return fccl::refuse_in_host_function(__func__);
   return report(__func__, comm->communicator->finalize());
 }
 
 fcclResult_t fcclCommDestroy(fcclComm_t comm) {
   if (comm == nullptr) return fcclSuccess;
+  if (fccl::Worker::is_this_thread()) return fccl::refuse_in_host_function(__func__);
   delete comm;
   return fcclSuccess;
 }
@@ -178,6 +180,7 @@ fcclResult_t fcclCommRevoke(fcclComm_t comm, int flags) {
 
 fcclResult_t fcclCommAbort(fcclComm_t comm) {
   if (comm == nullptr) return fcclSuccess;
+  if (fccl::Worker::is_this_thread()) return fccl::refuse_in_host_function(__func__);
   comm->communicator->abort();
   delete comm;
   return fcclSuccess;
@@ -219,6 +222,7 @@ fcclResult_t fcclRedOpCreatePreMulSum(fcclRedOp_t* op, void* scalar, fcclDataTyp
   if (op == nullptr || scalar == nullptr || comm == nullptr) return refuse(__func__, "op, scalar or comm is NULL");
   if (residence != fcclScalarHostImmediate)
     return refuse(__func__, "a communicator of CPU memory takes scalars of host memory: give fcclScalarHostImmediate");
+  if (!fccl::is_valid(datatype)) return refuse(__func__, fmt::format("datatype {} is no fcclDataType_t", int{datatype}));
   if (fccl::reduce_kernel(datatype, fccl::ReduceOp::premul_sum) == nullptr)
     return report(__func__, {fcclNotImplemented,
                              fmt::format("pre-multiplied sums of {} are not implemented yet", fccl::name_of(datatype))});

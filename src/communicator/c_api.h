@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "communicator/communicator.h"
+#include "communicator/worker.h"
 
 struct fcclComm {
   std::unique_ptr<fccl::Communicator> communicator;
@@ -15,7 +16,7 @@ struct fcclComm {
 
 namespace fccl {
 
-// Keeps the text for fcclGetLastError(NULL) and returns the code.
+// Keeps the text for fcclGetLastError(NULL), after the name of the function unless that is empty, and returns the code.
 fcclResult_t report(const char* function, const Error& error);
 
 template <class T>
@@ -25,6 +26,13 @@ fcclResult_t report(const char* function, const Result<T>& result) {
 
 inline fcclResult_t refuse(const char* function, std::string why) {
   return report(function, {fcclInvalidArgument, std::move(why)});
+}
+
+// For calls that wait for the worker.
+inline fcclResult_t refuse_in_host_function(const char* function) {
+  return report(function, {fcclInvalidUsage,
+                           "a host function may not wait for a stream or end a communicator; fcclCommRevoke does "
+                           "not wait"});
 }
 
 inline fcclResult_t not_yet(const char* function) {

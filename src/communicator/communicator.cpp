@@ -21,9 +21,22 @@ unsigned count_forks() {
   return forks.load(std::memory_order_relaxed);
 }
 
+// Says while it lives that a thread is inside a call, for abort to wait for.
+class InCall {
+ public:
+  explicit InCall(std::atomic<bool>& flag) : flag_(flag) { flag_.store(true, std::memory_order_relaxed); }
+  InCall(const InCall&) = delete;
+  InCall& operator=(const InCall&) = delete;
+  ~InCall() { flag_.store(false, std::memory_order_release); }
+
+ private:
+  std::atomic<bool>& flag_;
+};
+
 }  // namespace
 
-Communicator::Communicator(const CreateOptions& options, int rank, std::vector<Peer> peers, std::shared_ptr<Segment> segment)
+Communicator::Communicator(const CreateOptions& options, int rank, std::vector<Peer> peers,
+                           const std::shared_ptr<Segment>& segment)
     : options_(options),
       rank_(rank),
       ranks_(static_cast<int>(peers.size())),
@@ -39,10 +52,8 @@ Communicator::~Communicator() {
 }
 
 Result<void> Communicator::run(const Call& call, Stream* stream) {
-  in_call_.store(true, std::memory_order_relaxed);
-  auto result = issue(call, stream, Counted::yes);
-  in_call_.store(false, std::memory_order_release);
-  return result;
+  const InCall inside(in_call_);
+  return issue(call, stream, Counted::yes);
 }
 
 Result<void> Communicator::issue(const Call& call, Stream* stream, Counted counted) {
@@ -78,6 +89,7 @@ void Communicator::wait_until_idle() {
 }
 
 Result<void> Communicator::finalize() {
+  const InCall inside(in_call_);
   wait_until_idle();
   finalized_ = true;
   control_.leave();
@@ -89,8 +101,13 @@ void Communicator::revoke() { (void)control_.raise({fcclAborted, fmt::format("ra
 
 void Communicator::abort() {
   revoke();
-  while (in_call_.load(std::memory_order_acquire)) std::this_thread::yield();
+  while (in_call_.load(std::memory_order_acquire)) std::this_thread::sleep_for(std::chrono::microseconds(100));
   wait_until_idle();
+}
+
+Result<std::unique_ptr<Communicator>> Communicator::split(int color, int key, const CreateOptions& options) {
+  const InCall inside(in_call_);
+  return make_part(color, key, options);
 }
 
 std::optional<Error> Communicator::async_error() {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "communicator/bootstrap.h"
 #include "communicator/control.h"
 #include "communicator/operation.h"
 #include "communicator/statistics.h"
@@ -22,11 +23,12 @@ struct CreateOptions {
   std::string name;
 };
 
-// Made by all ranks together (create, split). One thread at a time issues calls; revoke, abort, async_error and last_error are for any
-// thread. After a failure every call returns the first failure; leaving and destroying still work.
+// Made by all ranks together (create, split). One thread at a time issues calls; revoke, abort, async_error and last_error are
+// for any thread. After a failure every call returns the first failure; leaving and destroying still work.
 class Communicator {
  public:
-  static Result<std::unique_ptr<Communicator>> create(const UniqueId& id, int rank, int ranks, const CreateOptions& options);
+  static Result<std::unique_ptr<Communicator>> create(const UniqueId& id, int rank, int ranks, const CreateOptions& options,
+                                                      const StillWanted& still_wanted = {});
   // Collective: this rank's part of the group of its color, nullptr for a color below zero.
   Result<std::unique_ptr<Communicator>> split(int color, int key, const CreateOptions& options);
   // Waits for this rank's outstanding operations, and tells the peers that it has left.
@@ -64,8 +66,9 @@ class Communicator {
   };
   enum class Counted { yes, no };
 
-  Communicator(const CreateOptions& options, int rank, std::vector<Peer> peers, std::shared_ptr<Segment> segment);
+  Communicator(const CreateOptions& options, int rank, std::vector<Peer> peers, const std::shared_ptr<Segment>& segment);
   Result<void> issue(const Call& call, Stream* stream, Counted counted);
+  Result<std::unique_ptr<Communicator>> make_part(int color, int key, const CreateOptions& options);
   Result<void> exchange(const void* mine, void* all, size_t bytes);
   Result<void> check_usable() const;
   void wait_until_idle();

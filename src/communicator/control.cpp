@@ -34,7 +34,12 @@ std::string Control::describe(const Task& task) const {
 Result<void> Control::look(Wait& wait, const Awaited& awaited) {
   if (auto failed = failure()) return fail(std::move(*failed));
   const Clock::time_point now = Clock::now();
-  if (wait.began == Clock::time_point{}) wait.began = now;
+  // The deadline is one wait's, not the whole call's.
+  if (wait.awaited != awaited) {
+    wait.awaited = awaited;
+    wait.began = now;
+    wait.reported = false;
+  }
   FCCL_TRY(look_for_departure(wait, awaited));
   FCCL_TRY(look_at_other_lane(wait, awaited.rank));
   const Clock::duration waited = now - wait.began;
@@ -82,9 +87,10 @@ Error Control::raise_mismatch(const Task& mine, int other) {
       if (box.record.read().number == mine.number) theirs = box.record.read();
   return raise(
       {fcclInvalidUsage,
-       fmt::format("the ranks' calls differ: rank {} called {}, {} called {}. All ranks must issue the same calls of a "
+       fmt::format("the ranks' calls differ: rank {} called {}, {} called {}{}. All ranks must issue the same calls of a "
                    "communicator in the same order with equal count, type, operator and root",
-                   rank_, describe(mine), peers_[other].describe(), describe_record(theirs))});
+                   rank_, describe_record({mine.number, mine.call.signature, {}}), peers_[other].describe(),
+                   describe_record(theirs), name_.empty() ? "" : fmt::format(", on communicator {}", name_))});
 }
 
 std::optional<Error> Control::failure() const {

@@ -31,11 +31,12 @@ struct Peer {
 // comes past it.
 inline constexpr uint64_t kFirstNumber = 0xfffffff0;
 
-// The call that waits, and since when; what the slow path needs to judge it.
+// The call that waits, for what, and since when; what the slow path needs to judge it.
 struct Wait {
   const Task& task;
   std::chrono::milliseconds timeout;
-  Clock::time_point began{};  // when the slow path first looked
+  Awaited awaited{};          // what the slow path last looked at
+  Clock::time_point began{};  // when it first looked at that
   bool reported = false;
 };
 

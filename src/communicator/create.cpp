@@ -10,6 +10,8 @@
 namespace fccl {
 namespace {
 
+constexpr bool kInternal = true;
+
 // For now all ranks share one host.
 Result<void> check_one_host(const std::vector<Member>& members) {
   const Member& first = members.front();
@@ -60,10 +62,10 @@ bool is_crowded(const Segment& segment) {
 }  // namespace
 
 Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, int rank, int ranks,
-                                                           const CreateOptions& options) {
+                                                           const CreateOptions& options, const StillWanted& still_wanted) {
   const Settings& settings = options.settings;
   const Deadline deadline = Deadline::after(settings.init_timeout);
-  auto joined = join({id, rank, ranks, settings.agreement(), settings.host_id}, deadline);
+  auto joined = join({id, rank, ranks, settings.agreement(), settings.host_id, still_wanted}, deadline);
   if (!joined) return fail(std::move(joined).error());
   FCCL_TRY(check_one_host(joined->members));
   auto peers = peers_of(joined->members);
@@ -75,7 +77,7 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, i
   std::unique_ptr<Communicator> made(new Communicator(options, rank, std::move(*peers), shared));
   // Init is over when every rank has mapped the segment.
   made->timeout_ = std::chrono::milliseconds(std::max(1, deadline.remaining_ms()));
-  FCCL_TRY(made->issue({{fcclCollBarrier}}, nullptr, Counted::no));
+  FCCL_TRY(made->issue({{fcclCollBarrier, fcclInt8, ReduceOp::sum, -1, 0, kInternal}}, nullptr, Counted::no));
   made->crowded_ = is_crowded(*shared);
   made->timeout_ = settings.timeout;
   return made;
@@ -83,10 +85,10 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, i
 
 // Everybody learns everybody's bytes.
 Result<void> Communicator::exchange(const void* mine, void* all, size_t bytes) {
-  return issue({{fcclCollAllGather, fcclUint8, ReduceOp::sum, -1, bytes}, mine, all}, nullptr, Counted::no);
+  return issue({{fcclCollAllGather, fcclUint8, ReduceOp::sum, -1, bytes, kInternal}, mine, all}, nullptr, Counted::no);
 }
 
-Result<std::unique_ptr<Communicator>> Communicator::split(int color, int key, const CreateOptions& options) {
+Result<std::unique_ptr<Communicator>> Communicator::make_part(int color, int key, const CreateOptions& options) {
   struct Choice {
     int color, key, rank;
   };
@@ -111,7 +113,10 @@ Result<std::unique_ptr<Communicator>> Communicator::split(int color, int key, co
     return fail(fcclRemoteError,
                 fmt::format("rank {} could not open the bootstrap of the group of color {}", all.front().rank, color));
   const auto me = std::find_if(all.begin(), all.end(), [&](const Choice& other) { return other.rank == rank_; });
-  return create(*root_id, static_cast<int>(me - all.begin()), static_cast<int>(all.size()), options);
+  return create(*root_id, static_cast<int>(me - all.begin()), static_cast<int>(all.size()), options, [this]() -> Result<void> {
+    if (auto failed = async_error()) return fail(std::move(*failed));
+    return {};
+  });
 }
 
 }  // namespace fccl

@@ -20,9 +20,9 @@ namespace {
 using namespace std::chrono_literals;
 
 // How often a rank that waits for another one looks whether that still lives.
-constexpr auto look_interval = 20ms;
+constexpr auto kLookInterval = 20ms;
 
-Deadline next_look(Deadline deadline) { return {std::min(deadline.at, Deadline::after(look_interval).at)}; }
+Deadline next_look(Deadline deadline) { return {std::min(deadline.at, Deadline::after(kLookInterval).at)}; }
 
 // One who waits for a member of the same host, and learns if it dies.
 struct Awaited {
@@ -151,7 +151,7 @@ Result<Descriptor> receive(const Joined& joined, int leader_rank, Deadline deadl
     } else {
       FCCL_TRY(still_waiting(*leader, deadline));
     }
-    std::this_thread::sleep_for(look_interval);
+    std::this_thread::sleep_for(kLookInterval);
   }
 }
 

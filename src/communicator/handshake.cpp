@@ -12,14 +12,14 @@
 namespace fccl {
 namespace {
 
-constexpr std::string_view magic{"fccl\r\n\x1a\x01", 8};
-constexpr size_t length_bytes = 4;
+constexpr std::string_view kMagic{"fccl\r\n\x1a\x01", 8};
+constexpr size_t kLengthBytes = 4;
 
 std::string preamble_of(const Party& party) {
   std::array<unsigned char, 32> nonce{};
   fill_random(nonce);
   Writer writer;
-  writer.raw(magic);
+  writer.raw(kMagic);
   writer.number(party.version.protocol);
   writer.number(party.version.library);
   writer.number(int32_t{party.rank});
@@ -29,7 +29,7 @@ std::string preamble_of(const Party& party) {
 
 Party party_of(std::string_view preamble) {
   Reader reader(preamble);
-  reader.raw(magic.size());
+  reader.raw(kMagic.size());
   Party party{};
   party.version.protocol = reader.number<uint32_t>();
   party.version.library = reader.number<uint32_t>();
@@ -47,7 +47,7 @@ Digest seal(const Key& key, uint64_t sequence, std::string_view message) {
 }  // namespace
 
 std::string describe(const Party& party) {
-  const std::string who = party.rank == root_rank ? "the root" : fmt::format("rank {}", party.rank);
+  const std::string who = party.rank == kRootRank ? "the root" : fmt::format("rank {}", party.rank);
   const uint32_t library = party.version.library;
   return fmt::format("{} speaks protocol {}, library {}.{}.{}", who, party.version.protocol, library / 10000,
                      library / 100 % 100, library % 100);
@@ -88,12 +88,12 @@ Result<bool> Conversation::step() {
 }
 
 Result<bool> Conversation::take_preamble() {
-  const size_t known = std::min(in_.size(), magic.size());
-  if (std::string_view(in_).substr(0, known) != magic.substr(0, known))
+  const size_t known = std::min(in_.size(), kMagic.size());
+  if (std::string_view(in_).substr(0, known) != kMagic.substr(0, known))
     return fail(fcclInvalidUsage, "the other end does not speak FCCL: another program has this port");
-  if (in_.size() < preamble_bytes) return false;
-  peer_preamble_ = in_.substr(0, preamble_bytes);
-  in_.erase(0, preamble_bytes);
+  if (in_.size() < kPreambleBytes) return false;
+  peer_preamble_ = in_.substr(0, kPreambleBytes);
+  in_.erase(0, kPreambleBytes);
   peer_ = party_of(peer_preamble_);
   if (role_ == Role::listens)
     out_ += own_preamble_;
@@ -104,10 +104,10 @@ Result<bool> Conversation::take_preamble() {
 }
 
 Result<bool> Conversation::take_proof() {
-  if (in_.size() < proof_bytes) return false;
+  if (in_.size() < kProofBytes) return false;
   const Role theirs = role_ == Role::connects ? Role::listens : Role::connects;
-  const bool proven = equal(proof_of(theirs), std::string_view(in_).substr(0, proof_bytes));
-  in_.erase(0, proof_bytes);
+  const bool proven = equal(proof_of(theirs), std::string_view(in_).substr(0, kProofBytes));
+  in_.erase(0, kProofBytes);
   if (role_ == Role::listens) {
     const Digest answer = proven ? proof_of(Role::listens) : Digest{};
     out_ += view(answer);
@@ -122,23 +122,23 @@ Result<bool> Conversation::take_proof() {
 }
 
 Result<bool> Conversation::take_message() {
-  if (in_.size() < length_bytes) return false;
-  const size_t length = Reader(std::string_view(in_).substr(0, length_bytes)).number<uint32_t>();
-  if (length > message_limit)
+  if (in_.size() < kLengthBytes) return false;
+  const size_t length = Reader(std::string_view(in_).substr(0, kLengthBytes)).number<uint32_t>();
+  if (length > kMessageLimit)
     return fail(fcclInvalidUsage,
-                fmt::format("a message claims {} bytes, more than the {} that one may have", length, message_limit));
-  if (in_.size() < length_bytes + length + sizeof(Digest)) return false;
-  const std::string_view message = std::string_view(in_).substr(length_bytes, length);
-  const std::string_view claimed = std::string_view(in_).substr(length_bytes + length, sizeof(Digest));
+                fmt::format("a message claims {} bytes, more than the {} that one may have", length, kMessageLimit));
+  if (in_.size() < kLengthBytes + length + sizeof(Digest)) return false;
+  const std::string_view message = std::string_view(in_).substr(kLengthBytes, length);
+  const std::string_view claimed = std::string_view(in_).substr(kLengthBytes + length, sizeof(Digest));
   if (!equal(seal(inward_.key, inward_.sequence++, message), claimed))
     return fail(fcclInvalidUsage, "a message was changed, repeated or left out on its way");
   heard_.emplace_back(message);
-  in_.erase(0, length_bytes + length + sizeof(Digest));
+  in_.erase(0, kLengthBytes + length + sizeof(Digest));
   return true;
 }
 
 void Conversation::say(std::string_view message) {
-  check(open() && message.size() <= message_limit, "messages are bounded and follow the handshake");
+  check(open() && message.size() <= kMessageLimit, "messages are bounded and follow the handshake");
   Writer length;
   length.number(static_cast<uint32_t>(message.size()));
   out_ += length.bytes();

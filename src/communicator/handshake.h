@@ -22,11 +22,11 @@
 
 namespace fccl {
 
-inline constexpr size_t preamble_bytes = 8 + 4 + 4 + 4 + 32;
-inline constexpr size_t proof_bytes = sizeof(Digest);
-inline constexpr size_t message_limit = 4096;
+inline constexpr size_t kPreambleBytes = 8 + 4 + 4 + 4 + 32;
+inline constexpr size_t kProofBytes = sizeof(Digest);
+inline constexpr size_t kMessageLimit = 4096;
 // The "rank" of the root, which is a thread beside the ranks.
-inline constexpr int root_rank = INT32_MIN;
+inline constexpr int kRootRank = INT32_MIN;
 
 struct Version {
   uint32_t protocol;
@@ -35,12 +35,12 @@ struct Version {
   bool operator==(const Version&) const = default;
 };
 
-inline constexpr Version own_version{1, FCCL_VERSION_CODE};
+inline constexpr Version kOwnVersion{1, FCCL_VERSION_CODE};
 
 // What an end says of itself in its preamble; true of the peer once the conversation is open.
 struct Party {
   int rank;
-  Version version = own_version;
+  Version version = kOwnVersion;
 };
 
 // "rank 3 speaks protocol 2, library 0.2.0".
@@ -63,7 +63,7 @@ class Conversation {
   const Party& self() const { return self_; }
   const Party& peer() const { return peer_; }
 
-  // Only once open; at most `message_limit` bytes.
+  // Only once open; at most `kMessageLimit` bytes.
   void say(std::string_view message);
   // The next whole message of the peer.
   std::optional<std::string> hear();

@@ -11,11 +11,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr size_t visitor_limit = 256;
-constexpr auto handshake_time = 5s;
+constexpr size_t kVisitorLimit = 256;
+constexpr auto kHandshakeTime = 5s;
 // Few enough that those who are already here get their turn in a flood.
-constexpr int accepts_per_turn = 64;
-constexpr auto rest_without_descriptors = 20ms;
+constexpr int kAcceptsPerTurn = 64;
+constexpr auto kRestWithoutDescriptors = 20ms;
 
 }  // namespace
 
@@ -49,18 +49,18 @@ std::list<Channel> Lobby::admit(std::span<const pollfd> polled) {
 }
 
 void Lobby::accept_waiting() {
-  for (int i = 0; i < accepts_per_turn; ++i) {
+  for (int i = 0; i < kAcceptsPerTurn; ++i) {
     Connection connection = accept_one(listener_);
     if (connection.socket) {
-      if (visitors_.size() == visitor_limit) visitors_.pop_front();
+      if (visitors_.size() == kVisitorLimit) visitors_.pop_front();
       visitors_.push_back(
-          {Channel(std::move(connection.socket), Conversation(Role::listens, key_, self_)), Deadline::after(handshake_time)});
+          {Channel(std::move(connection.socket), Conversation(Role::listens, key_, self_)), Deadline::after(kHandshakeTime)});
       continue;
     }
     if (connection.error == EAGAIN) return;
     // Out of descriptors or memory: a stranger's is the first to give back.
     if (!visitors_.empty()) visitors_.pop_front();
-    rest_ = Deadline::after(rest_without_descriptors);
+    rest_ = Deadline::after(kRestWithoutDescriptors);
     return;
   }
 }

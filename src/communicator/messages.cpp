@@ -9,7 +9,7 @@
 namespace fccl {
 namespace {
 
-constexpr size_t refusal_limit = message_limit - 16;
+constexpr size_t kRefusalLimit = kMessageLimit - 16;
 
 template <class... Cases>
 struct Overloaded : Cases... {
@@ -33,13 +33,13 @@ Member read_member(Reader& reader) {
 }
 
 bool sensible(const Member& member) {
-  return member.pid > 0 && member.host.size() <= text_limit && member.host_name.size() <= text_limit &&
-         member.listener.size() <= text_limit;
+  return member.pid > 0 && member.host.size() <= kTextLimit && member.host_name.size() <= kTextLimit &&
+         member.listener.size() <= kTextLimit;
 }
 
-bool sensible(const Hello& hello) { return sensible(hello.member) && hello.agreement.size() <= agreement_limit; }
+bool sensible(const Hello& hello) { return sensible(hello.member) && hello.agreement.size() <= kAgreementLimit; }
 bool sensible(const GivingUp&) { return true; }
-bool sensible(const Progress& progress) { return progress.joined >= 0 && progress.missing.size() <= text_limit; }
+bool sensible(const Progress& progress) { return progress.joined >= 0 && progress.missing.size() <= kTextLimit; }
 bool sensible(const Refusal& refusal) { return refusal.error.code != fcclSuccess; }
 
 Message read(Reader& reader, uint8_t kind) {
@@ -92,7 +92,7 @@ std::string encode(const Message& message) {
                         },
                         [&](const Refusal& refusal) {
                           writer.number(static_cast<uint8_t>(refusal.error.code));
-                          writer.text(std::string_view(refusal.error.message).substr(0, refusal_limit));
+                          writer.text(std::string_view(refusal.error.message).substr(0, kRefusalLimit));
                         },
                         [&](const Member& member) {
                           writer.number(int32_t{member.rank});
@@ -112,10 +112,10 @@ std::optional<Message> decode(std::string_view bytes) {
 }
 
 std::string list_ranks(const std::vector<int>& ascending) {
-  constexpr int most_ranges = 8;
+  constexpr int kMostRanges = 8;
   std::string text;
   size_t i = 0;
-  for (int ranges = 0; i < ascending.size() && ranges < most_ranges; ++ranges) {
+  for (int ranges = 0; i < ascending.size() && ranges < kMostRanges; ++ranges) {
     size_t last = i;
     while (last + 1 < ascending.size() && ascending[last + 1] == ascending[last] + 1) ++last;
     text += i == 0 ? "" : ", ";

@@ -12,9 +12,9 @@
 
 namespace fccl {
 
-inline constexpr size_t agreement_limit = 2048;
+inline constexpr size_t kAgreementLimit = 2048;
 // Of every other text.
-inline constexpr size_t text_limit = 255;
+inline constexpr size_t kTextLimit = 255;
 
 // A rank asks to join. member.rank is not sent: the handshake has said it.
 struct Hello {

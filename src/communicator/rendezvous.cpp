@@ -15,13 +15,13 @@ namespace {
 using namespace std::chrono_literals;
 
 // Far above any real job; keeps the search for missing ranks bounded whatever a rank claims.
-constexpr int rank_limit = 65536;
-constexpr auto farewell_time = 60s;
-constexpr auto progress_interval = 100ms;
+constexpr int kRankLimit = 65536;
+constexpr auto kFarewellTime = 60s;
+constexpr auto kProgressInterval = 100ms;
 // A long roster is made piecewise, so that slow readers do not pile it up n times.
-constexpr size_t pending_limit = 65536;
+constexpr size_t kPendingLimit = 65536;
 
-bool possible(int nranks) { return nranks >= 1 && nranks <= rank_limit; }
+bool possible(int nranks) { return nranks >= 1 && nranks <= kRankLimit; }
 
 // The first lines in which two agreements differ.
 std::pair<std::string_view, std::string_view> first_difference(std::string_view a, std::string_view b) {
@@ -39,7 +39,7 @@ std::pair<std::string_view, std::string_view> first_difference(std::string_view 
 std::string Rendezvous::Guest::name() const { return member ? describe(*member) : fmt::format("rank {}", rank()); }
 
 Rendezvous::Rendezvous(Descriptor listener, const UniqueId& id)
-    : listener_(std::move(listener)), lobby_(listener_.get(), id.key, {root_rank}) {}
+    : listener_(std::move(listener)), lobby_(listener_.get(), id.key, {kRootRank}) {}
 
 Rendezvous::~Rendezvous() { shut(listener_.get()); }
 
@@ -80,7 +80,7 @@ Deadline Rendezvous::patience() const {
 void Rendezvous::move_on() {
   if (terms_ && !failure_ && !complete() && std::cmp_equal(members_.size(), terms_->nranks)) {
     for (const auto& [rank, member] : members_) roster_.push_back(encode(member));
-    end_ = Deadline::after(farewell_time);
+    end_ = Deadline::after(kFarewellTime);
     guests_.remove_if([](const Guest& guest) { return !guest.member; });
   }
   if (progress_due_ && progress_due_->passed()) report_progress();
@@ -91,17 +91,17 @@ void Rendezvous::welcome(std::list<Channel> admitted) {
   for (Channel& channel : admitted) {
     const Party peer = channel.peer();
     guests_.push_back({std::move(channel), {}});
-    if (peer.version != own_version) fail_all(fcclInvalidUsage, version_difference(peer, {root_rank}));
+    if (peer.version != kOwnVersion) fail_all(fcclInvalidUsage, version_difference(peer, {kRootRank}));
   }
 }
 
 // What a guest is owed by now; it leaves with the next poll.
 void Rendezvous::pay(Guest& guest) {
-  if (failure_ && !guest.refused && guest.channel.peer().version == own_version) {
+  if (failure_ && !guest.refused && guest.channel.peer().version == kOwnVersion) {
     guest.channel.say(encode(Refusal{*failure_}));
     guest.refused = true;
   }
-  while (guest.lines_sent < roster_.size() && guest.channel.pending() < pending_limit)
+  while (guest.lines_sent < roster_.size() && guest.channel.pending() < kPendingLimit)
     guest.channel.say(roster_[guest.lines_sent++]);
 }
 
@@ -140,13 +140,13 @@ void Rendezvous::judge(Guest& guest, Hello hello) {
   }
   guest.member = hello.member;
   members_.emplace(hello.member.rank, std::move(hello.member));
-  if (!progress_due_) progress_due_ = Deadline::after(progress_interval);
+  if (!progress_due_) progress_due_ = Deadline::after(kProgressInterval);
 }
 
 std::string Rendezvous::objection(const Hello& hello) const {
   const Member& member = hello.member;
   if (!possible(hello.nranks))
-    return fmt::format("{} wants a communicator of {} ranks; there can be 1 to {}", describe(member), hello.nranks, rank_limit);
+    return fmt::format("{} wants a communicator of {} ranks; there can be 1 to {}", describe(member), hello.nranks, kRankLimit);
   if (hello.nranks != terms_->nranks)
     return fmt::format("{} joins a communicator of {} ranks, but {} joins one of {}: every rank must give the same number",
                        describe(member), hello.nranks, describe(terms_->by), terms_->nranks);
@@ -168,7 +168,7 @@ std::string Rendezvous::objection(const Hello& hello) const {
 void Rendezvous::fail_all(fcclResult_t code, std::string message) {
   if (failure_) return;
   failure_ = Error{code, std::move(message)};
-  end_ = Deadline::after(farewell_time);
+  end_ = Deadline::after(kFarewellTime);
   progress_due_.reset();
 }
 

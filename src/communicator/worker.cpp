@@ -20,6 +20,8 @@ constexpr int kYieldRounds = 2048;
 constexpr std::chrono::microseconds kShortestSleep{20};
 constexpr std::chrono::microseconds kLongestSleep{500};
 
+thread_local bool serving = false;
+
 // A fork has none of its parent's threads, and finds the parent's mutex in whatever state it was.
 std::atomic<Worker*>& current_worker() {
   static std::atomic<Worker*> current{new Worker};
@@ -35,6 +37,8 @@ Worker& Worker::of_process() {
   check(registered == 0, "a fork handler can be registered");
   return *current_worker();
 }
+
+bool Worker::is_this_thread() { return serving; }
 
 void Worker::add(Stream& stream) {
   const std::lock_guard lock(mutex_);
@@ -77,6 +81,7 @@ bool Worker::advance(Stream& stream, Round& round) {
 }
 
 void Worker::serve() {
+  serving = true;
   std::vector<Stream*> busy;
   int idle_rounds = 0;
   std::unique_lock lock(mutex_);

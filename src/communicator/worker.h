@@ -15,6 +15,8 @@ namespace fccl {
 class Worker {
  public:
   static Worker& of_process();
+  // Whether the caller is the worker's thread, that is, inside a host function, where waiting for the worker would never end.
+  static bool is_this_thread();
 
   void add(Stream& stream);
   // The stream must be empty and stay so.

@@ -16,7 +16,7 @@
 namespace fccl {
 namespace {
 
-constexpr int socket_flags = SOCK_NONBLOCK | SOCK_CLOEXEC;
+constexpr int kSocketFlags = SOCK_NONBLOCK | SOCK_CLOEXEC;
 
 struct SystemAddress {
   sockaddr_storage storage{};
@@ -76,7 +76,7 @@ int await_connected(int socket, Deadline deadline) {
 }
 
 Result<Descriptor> listen_on(int family, SystemAddress where, int backlog, const std::string& text) {
-  Descriptor socket(::socket(family, SOCK_STREAM | socket_flags, 0));
+  Descriptor socket(::socket(family, SOCK_STREAM | kSocketFlags, 0));
   if (!socket) return fail(fcclSystemError, fmt::format("cannot make a socket to listen on {}: {}", text, error_text(errno)));
   // Accepted sockets inherit it.
   if (family != AF_UNIX) send_at_once(socket.get());
@@ -118,7 +118,7 @@ Result<Address> address_of(int socket) {
 }
 
 Connection connect_tcp(const Address& address, Deadline deadline) {
-  Descriptor socket(::socket(address.v6 ? AF_INET6 : AF_INET, SOCK_STREAM | socket_flags, 0));
+  Descriptor socket(::socket(address.v6 ? AF_INET6 : AF_INET, SOCK_STREAM | kSocketFlags, 0));
   if (!socket) return {{}, errno};
   send_at_once(socket.get());
   SystemAddress system = to_system(address);
@@ -143,7 +143,7 @@ Result<std::string> local_name(int socket) {
 }
 
 Connection connect_local(std::string_view name) {
-  Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | socket_flags, 0));
+  Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | kSocketFlags, 0));
   if (!socket) return {{}, errno};
   SystemAddress system = to_system(name);
   if (::connect(socket.get(), system.get(), system.size) != 0) return {{}, errno};
@@ -152,7 +152,7 @@ Connection connect_local(std::string_view name) {
 
 Connection accept_one(int listener) {
   while (true) {
-    Descriptor socket(::accept4(listener, nullptr, nullptr, socket_flags));
+    Descriptor socket(::accept4(listener, nullptr, nullptr, kSocketFlags));
     if (socket) return {std::move(socket), 0};
     // The first two concern one connection, not the listener.
     if (errno != ECONNABORTED && errno != EPROTO && errno != EINTR) return {{}, errno};

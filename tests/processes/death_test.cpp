@@ -1,7 +1,7 @@
 // Ranks that die or go away: every survivor gets an error that names them, within a second. Ranks are processes here.
-#include <signal.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <thread>
 
 #include "processes/ranks.h"

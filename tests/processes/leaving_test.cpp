@@ -179,6 +179,26 @@ TEST_P(Abort, of_an_idle_communicator_fails_the_peers_next_call) {
   });
 }
 
+TEST_P(Abort, ends_a_split_that_waits_for_a_rank) {
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    Comm comm(seat);
+    const fcclComm_t handle = comm;
+    // Rank 1 does not split.
+    if (seat.rank == 0) {
+      comm.release();
+      std::thread aborter([&] {
+        std::this_thread::sleep_for(100ms);
+        EXPECT_TRUE(succeeded(fcclCommAbort(handle)));
+      });
+      fcclComm_t part = nullptr;
+      EXPECT_EQ(fcclCommSplit(handle, 0, 0, &part, nullptr), fcclAborted);
+      EXPECT_EQ(part, nullptr);
+      aborter.join();
+    }
+    seat.meet();
+  });
+}
+
 TEST_P(Abort, by_revoking_leaves_a_handle_that_only_tells_the_cause) {
   run_ranks(GetParam().launch(), [](const Seat& seat) {
     Comm comm(seat);

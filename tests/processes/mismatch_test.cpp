@@ -145,10 +145,11 @@ TEST_P(Skipped, call_of_the_other_lane_shows_though_the_next_calls_are_equal) {
     if (seat.rank == 0) {
       EXPECT_TRUE(succeeded(first.issue(comm, one)));
     }
-    EXPECT_TRUE(succeeded(second.issue(comm, other)));
-    EXPECT_EQ(fcclStreamSynchronize(other), fcclInvalidUsage);
+    // The others may have found out before this rank issues its own.
+    const fcclResult_t issued = second.issue(comm, other);
+    EXPECT_EQ(issued == fcclSuccess ? fcclStreamSynchronize(other) : issued, fcclInvalidUsage);
     EXPECT_EQ(fcclStreamDestroy(one), seat.rank == 0 ? fcclInvalidUsage : fcclSuccess);
-    EXPECT_EQ(fcclStreamDestroy(other), fcclInvalidUsage);
+    EXPECT_EQ(fcclStreamDestroy(other), issued == fcclSuccess ? fcclInvalidUsage : fcclSuccess);
   });
 }
 

@@ -2,8 +2,9 @@
 #include "processes/ranks.h"
 
 #include <gtest/gtest-spi.h>
-#include <signal.h>
 #include <unistd.h>
+
+#include <csignal>
 
 namespace fccl::testing {
 namespace {

@@ -82,6 +82,15 @@ c10::intrusive_ptr<c10d::Backend> Backend::split(const c10::intrusive_ptr<c10d::
   const std::lock_guard lock(calls_);
   check(fcclCommSplit(open_comm("fccl:split"), color, key, &child, &config), attempt_of("fccl:split"));
   if (!member) return nullptr;
+  int joined = 0;
+  check(fcclCommCount(child, &joined), attempt_of("fccl:split"));
+  if (joined != membership.size) {
+    (void)fcclCommDestroy(child);
+    check(fcclInvalidUsage, attempt_of("fccl:split"),
+          c10::str("this rank's list has ", membership.size, " ranks, but ", joined,
+                   " joined: all ranks must give the same lists")
+              .c_str());
+  }
   return c10::make_intrusive<Backend>(child, membership);
 }
 
@@ -160,11 +169,12 @@ void Backend::enqueue(fcclComm_t comm, Operation operation, const c10::intrusive
 }
 
 void Backend::on_done(void* user_data) {
-  const std::shared_ptr<Pending> pending(static_cast<Pending*>(user_data));
+  std::shared_ptr<Pending> pending(static_cast<Pending*>(user_data));
   const std::exception_ptr failure = failure_on(pending->stream, *pending->work);
   if (!failure) perform(pending->operation.copies_back);
   pending->work->complete(failure);
-  Completions::of_process().post([pending] { pending->work->complete_future(); });
+  // Given away, since the last holder releases the tensors, which may take Python's lock.
+  Completions::of_process().post([pending = std::move(pending)] { pending->work->complete_future(); });
 }
 
 std::string Backend::attempt_of(const char* title) const { return c10::str(title, " of ", group_text_); }

@@ -94,6 +94,18 @@ const at::Tensor& only(const std::vector<at::Tensor>& tensors, const char* opera
   return tensors[0];
 }
 
+namespace {
+
+// Refuses two tensors whose elements lie in different orders: the library moves bytes as they lie.
+void check_same_order(const at::Tensor& one, const at::Tensor& other, const char* operation) {
+  const bool both_plain = one.is_contiguous() && other.is_contiguous();
+  TORCH_CHECK_VALUE(both_plain || one.strides() == other.strides(), operation,
+                    ": inputs and outputs must have one memory format, got strides ", one.strides(), " and ", other.strides(),
+                    "; call contiguous() first");
+}
+
+}  // namespace
+
 const std::vector<at::Tensor>& only_list(const std::vector<std::vector<at::Tensor>>& lists, const at::Tensor& like, int size,
                                          const char* operation) {
   TORCH_CHECK_VALUE(lists.size() == 1 && lists[0].size() == static_cast<size_t>(size), operation,
@@ -104,6 +116,7 @@ const std::vector<at::Tensor>& only_list(const std::vector<std::vector<at::Tenso
     TORCH_CHECK_VALUE(tensor.scalar_type() == like.scalar_type() && tensor.numel() == like.numel(), operation,
                       ": every tensor of the list must be like this rank's (", like.scalar_type(), like.sizes(),
                       "), but one is ", tensor.scalar_type(), tensor.sizes());
+    check_same_order(tensor, like, operation);
   }
   return lists[0];
 }
@@ -115,6 +128,7 @@ void check_whole(const at::Tensor& whole, const at::Tensor& part, int size, cons
                     whole.scalar_type(), " and ", part.scalar_type());
   TORCH_CHECK_VALUE(whole.numel() == part.numel() * size, operation, ": the gathered tensor must have ", size,
                     " times (the number of ranks) the elements of one rank's, got ", whole.numel(), " and ", part.numel());
+  check_same_order(whole, part, operation);
 }
 
 Elements elements_of(const at::Tensor& tensor) {

@@ -63,7 +63,12 @@ def pass_wrong_tensors():
     def of_two_types():
         dist.reduce_scatter_tensor(torch.empty(4, dtype=torch.float64), torch.ones(8))
 
+    def of_two_memory_formats():
+        pixels = torch.ones(2, 3, 4, 5).contiguous(memory_format=torch.channels_last)
+        dist.all_gather([torch.empty(2, 3, 4, 5), torch.empty(2, 3, 4, 5)], pixels)
+
     refuse(ValueError, "contiguous", strided)
+    refuse(ValueError, "one memory format", of_two_memory_formats)
     refuse(ValueError, "every tensor of the list must be like this rank's", unequal)
     refuse(ValueError, "must have 2 times", too_small)
     refuse((ValueError, RuntimeError), "type", of_two_types)

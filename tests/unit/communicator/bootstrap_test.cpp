@@ -104,7 +104,7 @@ TEST(Bootstrap, another_version_is_named_on_every_rank) {
   Channel other(std::move(connect_tcp(id.root, Deadline::after(1s)).socket),
                 Conversation(Role::connects, id.key, {1, {2, 200}}));
   ASSERT_TRUE(other.await_open(Deadline::after(1s)));
-  EXPECT_EQ(other.peer().version, own_version);
+  EXPECT_EQ(other.peer().version, kOwnVersion);
   std::vector<Result<Joined>> results;
   results.push_back(right.get());
   expect_failures(results, fcclInvalidUsage, {"rank 1 speaks protocol 2, library 0.2.0", "the root speaks protocol 1"});
@@ -192,6 +192,24 @@ TEST(Bootstrap, a_fork_while_ranks_join_harms_nobody) {
   expect_failures(join_all({request_of(id, 1, 2)}, 1s), fcclRemoteError, {"made its communicator already"});
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
+}
+
+TEST(Join, ends_with_the_reason_why_it_is_no_longer_wanted_and_tells_the_others) {
+  const Result<UniqueId> id = open_bootstrap("");
+  ASSERT_TRUE(id);
+  auto other = std::async(std::launch::async, [&] { return join(request_of(*id, 1, 3), Deadline::after(10s)); });
+  const Deadline wanted_until = Deadline::after(100ms);
+  JoinRequest request = request_of(*id, 0, 3);
+  request.still_wanted = [&]() -> Result<void> {
+    if (wanted_until.passed()) return fail(fcclRemoteError, "rank 2 died");
+    return {};
+  };
+  const Result<Joined> ended = join(request, Deadline::after(10s));
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error().code, fcclRemoteError);
+  EXPECT_EQ(ended.error().message, "rank 2 died");
+  EXPECT_FALSE(wanted_until.at + 1s < Clock::now());
+  EXPECT_FALSE(other.get());
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ Key key_of(unsigned char fill) {
 }
 
 Conversation connecting(const Key& key, Party self = {3}) { return {Role::connects, key, self}; }
-Conversation listening(const Key& key, Party self = {root_rank}) { return {Role::listens, key, self}; }
+Conversation listening(const Key& key, Party self = {kRootRank}) { return {Role::listens, key, self}; }
 
 // What `from` has to send, removed from it.
 std::string drain(Conversation& from) {
@@ -35,9 +35,9 @@ TEST(Handshake, ends_with_one_key_open_and_know_each_other) {
   Conversation b = listening(key_of(1));
   converse(a, b);
   ASSERT_TRUE(a.open() && b.open());
-  EXPECT_EQ(a.peer().rank, root_rank);
+  EXPECT_EQ(a.peer().rank, kRootRank);
   EXPECT_EQ(b.peer().rank, 3);
-  EXPECT_EQ(b.peer().version, own_version);
+  EXPECT_EQ(b.peer().version, kOwnVersion);
 }
 
 TEST(Handshake, works_in_single_bytes) {
@@ -92,7 +92,7 @@ TEST(Handshake, an_end_does_not_take_its_own_words_for_the_peers) {
 }
 
 TEST(Handshake, any_flipped_bit_of_preamble_or_proof_is_refused) {
-  const size_t bits = 8 * (preamble_bytes + proof_bytes);
+  const size_t bits = 8 * (kPreambleBytes + kProofBytes);
   for (size_t bit = 0; bit < bits; ++bit) {
     Conversation a = connecting(key_of(1));
     Conversation b = listening(key_of(1));
@@ -104,7 +104,7 @@ TEST(Handshake, any_flipped_bit_of_preamble_or_proof_is_refused) {
     bool refused = !b.take(flip(drain(a), 0));
     if (!refused) {
       ASSERT_TRUE(a.take(drain(b)));
-      refused = !b.take(flip(drain(a), preamble_bytes));
+      refused = !b.take(flip(drain(a), kPreambleBytes));
     }
     EXPECT_TRUE(refused && !b.open()) << bit;
   }
@@ -117,7 +117,7 @@ TEST(Handshake, other_versions_are_told_to_both_sides_after_the_key_is_proven) {
   converse(a, b);
   ASSERT_TRUE(a.open() && b.open());
   EXPECT_EQ(b.peer().version, newer.version);
-  EXPECT_EQ(a.peer().version, own_version);
+  EXPECT_EQ(a.peer().version, kOwnVersion);
   EXPECT_EQ(
       version_difference(b.peer(), b.self()).find("rank 3 speaks protocol 2, library 0.2.0, but the root speaks protocol 1"),
       0U)
@@ -135,12 +135,12 @@ TEST(Conversation, carries_messages_both_ways_in_order) {
   Open ends;
   ends.a.say("one");
   ends.a.say("");
-  ends.b.say(std::string(message_limit, 'x'));
+  ends.b.say(std::string(kMessageLimit, 'x'));
   converse(ends.a, ends.b);
   EXPECT_EQ(ends.b.hear(), "one");
   EXPECT_EQ(ends.b.hear(), "");
   EXPECT_EQ(ends.b.hear(), std::nullopt);
-  EXPECT_EQ(ends.a.hear(), std::string(message_limit, 'x'));
+  EXPECT_EQ(ends.a.hear(), std::string(kMessageLimit, 'x'));
 }
 
 TEST(Conversation, any_flipped_bit_of_a_message_is_noticed) {

@@ -8,22 +8,22 @@
 namespace fccl {
 namespace {
 
-const Member node_a{3, 4711, "boot-1 node-a", "node-a", "0001f"};
+const Member kNodeA{3, 4711, "boot-1 node-a", "node-a", "0001f"};
 
 std::vector<Message> samples() {
-  return {Hello{node_a, 8, "world=8\nlanes=2"}, GivingUp{}, Progress{2, "ranks 1, 3-7"}, Refusal{{fcclTimeout, "late"}},
-          node_a};
+  return {Hello{kNodeA, 8, "world=8\nlanes=2"}, GivingUp{}, Progress{2, "ranks 1, 3-7"}, Refusal{{fcclTimeout, "late"}},
+          kNodeA};
 }
 
 TEST(Messages, come_back_from_their_bytes) {
   const std::optional<Message> hello = decode(encode(samples()[0]));
   ASSERT_TRUE(hello && std::holds_alternative<Hello>(*hello));
-  EXPECT_EQ(std::get<Hello>(*hello).member.listener, node_a.listener);
+  EXPECT_EQ(std::get<Hello>(*hello).member.listener, kNodeA.listener);
   EXPECT_EQ(std::get<Hello>(*hello).nranks, 8);
   EXPECT_EQ(std::get<Hello>(*hello).agreement, "world=8\nlanes=2");
   EXPECT_EQ(std::get<Progress>(*decode(encode(samples()[2]))).missing, "ranks 1, 3-7");
   EXPECT_EQ(std::get<Refusal>(*decode(encode(samples()[3]))).error.code, fcclTimeout);
-  EXPECT_EQ(std::get<Member>(*decode(encode(samples()[4]))), node_a);
+  EXPECT_EQ(std::get<Member>(*decode(encode(samples()[4]))), kNodeA);
 }
 
 TEST(Messages, bytes_that_are_cut_or_too_many_are_refused) {
@@ -42,16 +42,16 @@ TEST(Messages, every_flipped_bit_gives_a_sensible_message_or_none) {
       std::string damaged = bytes;
       damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
       const std::optional<Message> decoded = decode(damaged);
-      EXPECT_TRUE(!decoded || encode(*decoded).size() <= message_limit);
+      EXPECT_TRUE(!decoded || encode(*decoded).size() <= kMessageLimit);
     }
   }
 }
 
 TEST(Messages, the_largest_hello_and_refusal_fit_a_message) {
-  const std::string longest(text_limit, 'x');
-  EXPECT_LE(encode(Hello{{0, 1, longest, longest, longest}, 2, std::string(agreement_limit, 'y')}).size(), message_limit);
+  const std::string longest(kTextLimit, 'x');
+  EXPECT_LE(encode(Hello{{0, 1, longest, longest, longest}, 2, std::string(kAgreementLimit, 'y')}).size(), kMessageLimit);
   const std::string refusal = encode(Refusal{{fcclTimeout, std::string(100000, 'z')}});
-  EXPECT_LE(refusal.size(), message_limit);
+  EXPECT_LE(refusal.size(), kMessageLimit);
   EXPECT_TRUE(decode(refusal));
 }
 

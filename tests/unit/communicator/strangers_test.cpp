@@ -12,9 +12,9 @@ namespace fccl {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool sanitized = true;
+constexpr bool kSanitized = true;
 #else
-constexpr bool sanitized = false;
+constexpr bool kSanitized = false;
 #endif
 
 // A connection to the root that has said `words`; none once the root has closed its door.
@@ -74,7 +74,7 @@ TEST(Strangers, thousands_of_short_connections_during_a_join_cost_no_memory) {
   });
   std::this_thread::sleep_for(500ms);
   EXPECT_LT(join_two(id), 1s);
-  if (sanitized)
+  if (kSanitized)
     std::puts("memory not compared: sanitizers keep what is freed");
   else
     EXPECT_LT(resident_kilobytes(), before + 16 * 1024);
