@@ -14,7 +14,8 @@ lock() {
   exec 9>build/log/lock
   flock --nonblock 9 && return
   say "dev: waiting for another ./dev that installs or builds"
-  flock 9
+  # A signal is served between two attempts.
+  until flock --nonblock 9; do sleep 1; done
 }
 unlock() { exec 9>&-; }
 

@@ -7,9 +7,9 @@
  *             fcclStreamCreate (the call returns at once); on one of CUDA memory it is a cudaStream_t;
  *   order     every rank issues the calls of one communicator in the same order; one thread at a time uses a communicator,
  *             except fcclCommRevoke, fcclCommAbort, fcclCommGetAsyncError and fcclGetLastError, for any thread at any time;
- *   errors    a call that is wrong on its face (NULL, bad type, bad root) returns fcclInvalidArgument, starts nothing and
- *             leaves the communicator good. Every other error is the communicator's first failure: it is sticky, has a cause
- *             (fcclGetLastError), reaches every rank, and leaves destroy and abort as the only useful calls;
+ *   errors    a call that is wrong on its face (NULL, bad type, bad root, not implemented, after finalize) starts nothing and
+ *             leaves the communicator as it was. Every other error is the communicator's first failure: it is sticky, has a
+ *             cause (fcclGetLastError), reaches every rank, and leaves destroy and abort as the only useful calls;
  *   deadline  no call blocks for ever: each wait ends by fcclTimeout after the communicator's timeout (fcclCommSetTimeout). */
 #ifndef FCCL_FCCL_H
 #define FCCL_FCCL_H
@@ -149,7 +149,8 @@ FCCL_API fcclResult_t fcclCommSplit(fcclComm_t comm, int color, int key, fcclCom
 FCCL_API fcclResult_t fcclCommShrink(fcclComm_t comm, int* excludeRanksList, int excludeRanksCount, fcclComm_t* newcomm,
                                      fcclConfig_t* config, int shrinkFlags); /* not yet */
 
-/* Waits until every operation this rank has issued is done. Does not need the peers to call it. */
+/* Ends this rank's part: waits until every operation it has issued is done and tells the peers that it has left. Only destroy
+ * may follow; to wait without leaving, use fcclStreamSynchronize. Does not need the peers to call it. */
 FCCL_API fcclResult_t fcclCommFinalize(fcclComm_t comm);
 /* Finalizes, tells the peers that this rank has left and frees the handle. Never waits for a peer beyond the outstanding
  * operations; a peer that still expects a call of this rank gets an error that says so. */

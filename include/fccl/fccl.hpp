@@ -9,6 +9,10 @@
 // may overlap and what an error leaves behind; this header adds that sizes and datatypes of buffers are checked first.
 #pragma once
 
+#if __cplusplus < 202002L
+#error "fccl.hpp needs C++20; fccl.h serves C and older C++"
+#endif
+
 #include <fccl/fccl.h>
 
 #include <atomic>
