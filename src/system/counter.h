@@ -8,6 +8,15 @@ namespace fccl {
 
 static_assert(std::atomic<uint64_t>::is_always_lock_free, "counters are shared between processes");
 
+// Tells the processor that this thread does nothing but wait.
+inline void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
 // Alone in its cache line. Written by one rank, read by any; what was written before publish is seen after reached.
 struct alignas(64) Counter {
   std::atomic<uint64_t> value{0};
@@ -24,6 +33,14 @@ struct Awaited {
 
   bool operator==(const Awaited&) const = default;
   bool reached() const { return static_cast<int64_t>(where->load(std::memory_order_acquire) - target) >= 0; }
+  // Looks `times` times, with a pause between.
+  bool reached_within(int times) const {
+    for (int i = 0; i < times; ++i) {
+      if (reached()) return true;
+      pause();
+    }
+    return false;
+  }
 };
 
 }  // namespace fccl

@@ -20,22 +20,6 @@ constexpr milliseconds kLookEvery{1};
 constexpr milliseconds kYieldFor{20};
 constexpr microseconds kSleep{100};
 
-inline void pause() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
-bool spin(const Awaited& awaited, int pauses) {
-  for (int i = 0; i < pauses; ++i) {
-    if (awaited.reached()) return true;
-    pause();
-  }
-  return false;
-}
-
 Result<void> wait_long(const Awaited& awaited, const SlowPath& slow) {
   const Clock::time_point begin = Clock::now();
   Clock::time_point next_look = begin + kLookEvery;
@@ -59,7 +43,7 @@ Result<Outcome> run_to_end(Phase& phase, const SlowPath& slow, bool crowded) {
   const int pauses = crowded ? kPausesCrowded : kPauses;
   while (!phase.resume()) {
     const Awaited awaited = phase.awaited();
-    if (!spin(awaited, pauses)) FCCL_TRY(wait_long(awaited, slow));
+    if (!awaited.reached_within(pauses)) FCCL_TRY(wait_long(awaited, slow));
   }
   return phase.outcome();
 }
