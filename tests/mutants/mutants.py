@@ -1,0 +1,167 @@
+"""The mutants: small faults of the kind that people make in this library, each of which some test must find."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One fault: in `path`, the text `right`, which occurs once, becomes `wrong`."""
+
+    name: str
+    path: str
+    right: str
+    wrong: str
+
+
+RING = "src/node/ring.cpp"
+RING_REDUCE = "src/node/ring_reduce.cpp"
+MAILBOX = "src/node/mailbox.cpp"
+LANE = "src/node/lane.h"
+SEGMENT = "src/node/segment.cpp"
+
+MUTANTS = [
+    # Lost flags.
+    Mutant(
+        "AllReduce never says that its results are there",
+        RING_REDUCE,
+        "    lane.my_board().results_published.publish(slice + 1);\n",
+        "",
+    ),
+    Mutant(
+        "a reader of Scatter never says that it is done with a slot",
+        RING,
+        "bytes_of(task.call.recv) + slices.offset(k), lane.gather_slot(root, slice), slices.length(k));\n"
+        "      lane.my_board().drained.publish(slice + 1);\n",
+        "bytes_of(task.call.recv) + slices.offset(k), lane.gather_slot(root, slice), slices.length(k));\n",
+    ),
+    Mutant(
+        "a word is announced before its payload is there",
+        LANE,
+        "    copy_bytes(place_of(rank_, bytes), payload, bytes);\n"
+        "    box.word.store(word_, std::memory_order_release);\n",
+        "    box.word.store(word_, std::memory_order_release);\n"
+        "    for (int i = 0; i < 2000; ++i) asm volatile(\"\" ::: \"memory\");\n"
+        "    copy_bytes(place_of(rank_, bytes), payload, bytes);\n",
+    ),
+    Mutant(
+        "a rank that leaves does not say so",
+        "src/communicator/control.h",
+        "segment_->state(rank_).left.store(1, std::memory_order_release);",
+        "",
+    ),
+    # Stale slots.
+    Mutant(
+        "ReduceScatter reads a slot before its slice is there",
+        RING_REDUCE,
+        "co_await lane.published(lane.peer(i), slice + 1);\n"
+        "    std::byte* recv =",
+        "co_await lane.published(lane.peer(i), slice);\n"
+        "    std::byte* recv =",
+    ),
+    Mutant(
+        "the root of Broadcast overwrites a slot that is still being read",
+        RING,
+        "for (int i = 1; k >= 2 && i < lane.ranks(); ++i) co_await lane.drained(lane.peer(i), slice - 1);",
+        "for (int i = 1; k >= 2 && i < lane.ranks(); ++i) co_await lane.drained(lane.peer(i), slice - 2);",
+    ),
+    Mutant(
+        "a gather has one slot instead of two",
+        LANE,
+        "return segment_->gather_slot(source, id_, slice & 1);",
+        "return segment_->gather_slot(source, id_, 0);",
+    ),
+    Mutant(
+        "a pair of ranks has one slot instead of two",
+        LANE,
+        "return segment_->pair_slot(source, destination, slice & 1);",
+        "return segment_->pair_slot(source, destination, 0);",
+    ),
+    Mutant(
+        "a lane has one box instead of two",
+        LANE,
+        "int parity() const { return static_cast<int>(sequence_ & 1); }",
+        "int parity() const { return 0; }",
+    ),
+    Mutant(
+        "slices are numbered anew in each call",
+        LANE,
+        "void count_slices(uint64_t used) { slices_ += used; }",
+        "void count_slices(uint64_t) {}",
+    ),
+    # Wrong offsets.
+    Mutant(
+        "a payload of exactly one line goes behind it",
+        LANE,
+        "return bytes <= box.line.size() ? box.line.data()",
+        "return bytes <= box.line.size() + 8 ? box.line.data()",
+    ),
+    Mutant(
+        "AllReduce of a count that the ranks do not divide loses the rest",
+        RING_REDUCE,
+        "size_t bytes_each() const { return (count + ranks - 1) / ranks * element; }",
+        "size_t bytes_each() const { return count / ranks * element; }",
+    ),
+    Mutant(
+        "ReduceScatter gives each peer the block of its neighbour",
+        RING_REDUCE,
+        "copy_bytes(lane.pair_slot(lane.rank(), peer, slice), send + peer * slices.total, length);",
+        "copy_bytes(lane.pair_slot(lane.rank(), peer, slice), send + (peer + 1) % lane.ranks() * slices.total, length);",
+    ),
+    Mutant(
+        "Scatter by mailbox takes the first block on every rank",
+        MAILBOX,
+        "return take_from_root(lane, task.call, lane.rank());",
+        "return take_from_root(lane, task.call, 0);",
+    ),
+    Mutant(
+        "the slots of two ranks overlap by one line",
+        SEGMENT,
+        "pair_slots = gather_slots + ranks * kLanes * 2 * shape.slot_bytes;",
+        "pair_slots = gather_slots + ranks * kLanes * 2 * shape.slot_bytes - 64;",
+    ),
+    # Calls that differ.
+    Mutant(
+        "ranks do not compare their counts",
+        "src/base/call.h",
+        "  h ^= s.count * 0x9e3779b97f4a7c15ULL;\n",
+        "",
+    ),
+    Mutant(
+        "ranks do not compare the numbers of their calls",
+        "src/base/call.h",
+        "uint64_t h = (uint64_t{number} << 32) |",
+        "uint64_t h = (uint64_t{number * 0U} << 32) |",
+    ),
+    Mutant(
+        "a call that differs passes on the mailbox path",
+        MAILBOX,
+        "    if (!lane.agrees(peer)) co_return Outcome{peer};\n",
+        "",
+    ),
+    # The value of a sum.
+    Mutant(
+        "every rank's factor is this rank's own",
+        RING_REDUCE,
+        "lane.scalars[rank] = lane.record_of(rank).scalar;",
+        "lane.scalars[rank] = lane.record_of(lane.rank()).scalar;",
+    ),
+    Mutant(
+        "the sources of a reduction begin with this rank's",
+        MAILBOX,
+        "    lane.sources[rank] = block(payload, index, s.bytes());\n",
+        "    lane.sources[(rank - lane.rank() + lane.ranks()) % lane.ranks()] = block(payload, index, s.bytes());\n",
+    ),
+    # Failure.
+    Mutant(
+        "a wait has no deadline",
+        "src/communicator/control.cpp",
+        "if (waited >= wait.timeout)",
+        "if (waited >= 1000 * wait.timeout)",
+    ),
+    Mutant(
+        "a rank that did its part before it died fails the call",
+        "src/communicator/control.cpp",
+        "  if (awaited.reached()) return {};\n",
+        "",
+    ),
+]
