@@ -11,4 +11,9 @@ inline void copy_bytes(void* target, const void* source, size_t bytes) {
   if (bytes != 0 && target != source) std::memcpy(target, source, bytes);
 }
 
+// The same past the caches, so that a target larger than they are is not read before it is written and pushes nothing out.
+void stream_bytes(void* target, const void* source, size_t bytes);
+// stream_bytes to `target` and a plain copy to `slot`, reading the source once.
+void stream_bytes_and_copy(void* target, void* slot, const void* source, size_t bytes);
+
 }  // namespace fccl

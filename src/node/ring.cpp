@@ -9,6 +9,9 @@ namespace {
 const std::byte* bytes_of(const void* buffer) { return static_cast<const std::byte*>(buffer); }
 std::byte* bytes_of(void* buffer) { return static_cast<std::byte*>(buffer); }
 
+// Results of an AllGather from this size on are written past the caches.
+constexpr size_t kStreamed = 2 << 20;
+
 }  // namespace
 
 // A slot is free when its turn comes again: whoever has published slice k - 1 has taken slice k - 2 out of every slot before.
@@ -22,17 +25,25 @@ Phase ring_all_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task
   const uint64_t first = lane.slices();
   const std::byte* send = bytes_of(task.call.send);
   std::byte* recv = bytes_of(task.call.recv);
+  const bool streams = lane.ranks() * slices.total >= kStreamed;
+  const auto take = streams ? stream_bytes : copy_bytes;
   for (uint64_t k = 0; k < slices.count(); ++k) {
     const uint64_t slice = first + k;
     const size_t offset = slices.offset(k);
     const size_t length = slices.length(k);
-    copy_bytes(lane.gather_slot(lane.rank(), slice), send + offset, length);
-    lane.my_board().published.publish(slice + 1);
-    copy_bytes(recv + lane.rank() * slices.total + offset, send + offset, length);
+    std::byte* own = recv + lane.rank() * slices.total + offset;
+    if (streams) {
+      stream_bytes_and_copy(own, lane.gather_slot(lane.rank(), slice), send + offset, length);
+      lane.my_board().published.publish(slice + 1);
+    } else {
+      copy_bytes(lane.gather_slot(lane.rank(), slice), send + offset, length);
+      lane.my_board().published.publish(slice + 1);
+      copy_bytes(own, send + offset, length);
+    }
     for (int i = 1; i < lane.ranks(); ++i) {
       const int peer = lane.peer(i);
       co_await lane.published(peer, slice + 1);
-      copy_bytes(recv + peer * slices.total + offset, lane.gather_slot(peer, slice), length);
+      take(recv + peer * slices.total + offset, lane.gather_slot(peer, slice), length);
     }
   }
   lane.count_slices(slices.count());
