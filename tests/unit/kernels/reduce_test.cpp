@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <string>
 #include <tuple>
 
+#include "kernels/float_environment.h"
+#include "unit/kernels/instruction_sets.h"
 #include "unit/kernels/reference.h"
 
 namespace fccl {
@@ -19,8 +22,18 @@ using testing::Bytes;
 using testing::reference_reduce;
 
 constexpr std::byte kPoison{0xa5};
-constexpr ReduceOp kOps[] = {ReduceOp::sum, ReduceOp::avg, ReduceOp::min, ReduceOp::max, ReduceOp::premul_sum};
-constexpr fcclDataType_t kTypes[] = {fcclInt32, fcclInt64, fcclFloat16, fcclFloat32, fcclFloat64, fcclBfloat16};
+constexpr ReduceOp kOps[] = {ReduceOp::sum, ReduceOp::prod, ReduceOp::max,
+                             ReduceOp::min, ReduceOp::avg,  ReduceOp::premul_sum};
+
+// Every type with every operator but the average and the pre-multiplied sum of truth values.
+std::vector<std::tuple<fcclDataType_t, ReduceOp>> every_kernel() {
+  std::vector<std::tuple<fcclDataType_t, ReduceOp>> all;
+  for (int dtype = 0; dtype < fcclNumTypes; ++dtype)
+    for (const ReduceOp op : kOps)
+      if (dtype != fcclBool || (op != ReduceOp::avg && op != ReduceOp::premul_sum))
+        all.emplace_back(static_cast<fcclDataType_t>(dtype), op);
+  return all;
+}
 
 uint64_t random_bits(uint64_t source, uint64_t index) {
   uint64_t x = source * 0x9e3779b97f4a7c15u + index * 0xbf58476d1ce4e5b9u + 0x94d049bb133111ebu;
@@ -38,6 +51,12 @@ uint64_t random_element(fcclDataType_t dtype, uint64_t source, uint64_t index) {
       return testing::encode(value, testing::kFloat16);
     case fcclBfloat16:
       return testing::encode(value, testing::kBfloat16);
+    case fcclFloat8e4m3:
+      return testing::encode(value, testing::kFloat8e4m3);
+    case fcclFloat8e5m2:
+      return testing::encode(value, testing::kFloat8e5m2);
+    case fcclBool:
+      return bits % 2 == 0 ? 0 : bits;
     case fcclFloat32:
       return std::bit_cast<uint32_t>(static_cast<float>(value));
     case fcclFloat64:
@@ -73,15 +92,29 @@ std::vector<const void*> addresses_of(const std::vector<Bytes>& sources) {
 
 Bytes prefix(const Bytes& bytes, size_t size) { return Bytes(bytes.begin(), bytes.begin() + size); }
 
+// What `reduce` makes of a kernel on every instruction set; the kernels are handed over one by one.
+void on_every_instruction_set(fcclDataType_t dtype, ReduceOp op, const std::function<void(ReduceKernel)>& reduce) {
+  for (const int64_t set : testing::instruction_sets()) {
+    SCOPED_TRACE(hwy::TargetName(set));
+    const testing::InstructionSet chosen(set);
+    reduce(reduce_kernel(dtype, op));
+    if (::testing::Test::HasFatalFailure()) return;
+  }
+}
+
 class EveryKernel : public ::testing::TestWithParam<std::tuple<fcclDataType_t, ReduceOp>> {
  protected:
-  // What the kernel makes of the first `count` elements; fails if it wrote anything behind them.
-  Bytes run(const std::vector<const void*>& sources, size_t count, const std::vector<Scalar>& scalars) const {
+  // Expects `expected` of the first `count` elements, and nothing written behind them.
+  void expect(const Bytes& expected, const std::vector<const void*>& sources, size_t count,
+              const std::vector<Scalar>& scalars) const {
     const size_t size = count * size_of(dtype);
-    Bytes out(size + 64, kPoison);
-    reduce_kernel(dtype, op)(out.data(), sources.data(), static_cast<int>(sources.size()), count, scalars.data());
-    EXPECT_EQ(Bytes(out.begin() + size, out.end()), Bytes(64, kPoison)) << "wrote behind element " << count;
-    return prefix(out, size);
+    on_every_instruction_set(dtype, op, [&](ReduceKernel reduce) {
+      Bytes out(size + 64, kPoison);
+      reduce(out.data(), sources.data(), static_cast<int>(sources.size()), count, scalars.data());
+      ASSERT_EQ(prefix(out, size), expected) << sources.size() << " sources, count " << count;
+      ASSERT_EQ(Bytes(out.begin() + static_cast<ptrdiff_t>(size), out.end()), Bytes(64, kPoison))
+          << "wrote behind element " << count;
+    });
   }
 
   const fcclDataType_t dtype = std::get<0>(GetParam());
@@ -93,65 +126,68 @@ TEST_P(EveryKernel, has_the_written_order_for_every_number_of_sources) {
   for (int n : {1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 33, 64}) {
     const auto sources = random_sources(dtype, n, kCount);
     const auto scalars = random_scalars(dtype, n);
-    ASSERT_EQ(run(addresses_of(sources), kCount, scalars), reference_reduce(dtype, op, sources, scalars)) << n << " sources";
+    expect(reference_reduce(dtype, op, sources, scalars), addresses_of(sources), kCount, scalars);
   }
 }
 
 TEST_P(EveryKernel, has_the_written_order_for_thousands_of_sources) {
-  for (int n : {1000, 4095, 4096, 4097}) {
+  for (int n : {1000, 4095, 4097}) {
     const auto sources = random_sources(dtype, n, 5);
     const auto scalars = random_scalars(dtype, n);
-    ASSERT_EQ(run(addresses_of(sources), 5, scalars), reference_reduce(dtype, op, sources, scalars)) << n << " sources";
+    expect(reference_reduce(dtype, op, sources, scalars), addresses_of(sources), 5, scalars);
   }
 }
 
 TEST_P(EveryKernel, writes_exactly_count_elements) {
   constexpr size_t kMost = 1030;
-  for (int n : {1, 2, 3, 5, 8}) {
+  for (int n : {1, 2, 3, 4, 6}) {
     const auto sources = random_sources(dtype, n, kMost);
     const auto scalars = random_scalars(dtype, n);
     const auto addresses = addresses_of(sources);
     const Bytes expected = reference_reduce(dtype, op, sources, scalars);
-    for (size_t count = 0; count <= kMost; count = count == 257 ? 508 : count == 516 ? 1020 : count + 1) {
-      ASSERT_EQ(run(addresses, count, scalars), prefix(expected, count * size_of(dtype))) << n << " sources, count " << count;
-    }
+    for (size_t count = 0; count <= kMost; count = count == 257 ? 508 : count == 516 ? 1020 : count + 1)
+      expect(prefix(expected, count * size_of(dtype)), addresses, count, scalars);
   }
 }
 
 TEST_P(EveryKernel, works_at_any_alignment) {
   constexpr size_t kCount = 530;
-  for (int n : {1, 2, 3, 5}) {
+  for (int n : {1, 2, 3, 4, 5}) {
     const auto sources = random_sources(dtype, n, kCount);
     const auto scalars = random_scalars(dtype, n);
     const Bytes expected = reference_reduce(dtype, op, sources, scalars);
-    for (size_t shift = 1; shift <= 9; ++shift) {
+    for (size_t shift = 1; shift < 64; shift += shift < 9 ? 1 : 6) {
       std::vector<Bytes> shifted;
       std::vector<const void*> addresses;
       for (int s = 0; s < n; ++s) {
-        const size_t offset = (shift + s) % 10;
+        const size_t offset = (shift + s) % 64;
         shifted.emplace_back(offset).insert(shifted.back().end(), sources[s].begin(), sources[s].end());
         addresses.push_back(shifted.back().data() + offset);
       }
-      Bytes out(shift + expected.size(), kPoison);
-      reduce_kernel(dtype, op)(out.data() + shift, addresses.data(), n, kCount, scalars.data());
-      ASSERT_EQ(Bytes(out.begin() + shift, out.end()), expected) << n << " sources, shift " << shift;
-      ASSERT_EQ(prefix(out, shift), Bytes(shift, kPoison)) << "wrote before the first element";
+      on_every_instruction_set(dtype, op, [&](ReduceKernel reduce) {
+        Bytes out(shift + expected.size(), kPoison);
+        reduce(out.data() + shift, addresses.data(), n, kCount, scalars.data());
+        ASSERT_EQ(Bytes(out.begin() + static_cast<ptrdiff_t>(shift), out.end()), expected) << n << " sources, shift " << shift;
+        ASSERT_EQ(prefix(out, shift), Bytes(shift, kPoison)) << "wrote before the first element";
+      });
     }
   }
 }
 
 TEST_P(EveryKernel, may_write_over_any_one_source) {
-  constexpr size_t kCount = 1100;  // several blocks
+  constexpr size_t kCount = 333;  // several chunks, and some elements behind them
   for (int n : {1, 2, 3, 4, 5, 7, 8}) {
     const auto sources = random_sources(dtype, n, kCount);
     const auto scalars = random_scalars(dtype, n);
     const Bytes expected = reference_reduce(dtype, op, sources, scalars);
     for (int over = 0; over < n; ++over) {
-      auto overwritten = sources;
-      reduce_kernel(dtype, op)(overwritten[over].data(), addresses_of(overwritten).data(), n, kCount, scalars.data());
-      for (int s = 0; s < n; ++s) {
-        ASSERT_EQ(overwritten[s], s == over ? expected : sources[s]) << n << " sources, over " << over << ", source " << s;
-      }
+      on_every_instruction_set(dtype, op, [&](ReduceKernel reduce) {
+        auto overwritten = sources;
+        reduce(overwritten[over].data(), addresses_of(overwritten).data(), n, kCount, scalars.data());
+        for (int s = 0; s < n; ++s) {
+          ASSERT_EQ(overwritten[s], s == over ? expected : sources[s]) << n << " sources, over " << over << ", source " << s;
+        }
+      });
     }
   }
 }
@@ -160,18 +196,21 @@ TEST_P(EveryKernel, may_read_one_source_several_times) {
   const auto once = random_sources(dtype, 1, 300);
   const std::vector<Bytes> sources(4, once[0]);
   const auto scalars = random_scalars(dtype, 4);
-  EXPECT_EQ(run(std::vector<const void*>(4, once[0].data()), 300, scalars), reference_reduce(dtype, op, sources, scalars));
+  expect(reference_reduce(dtype, op, sources, scalars), std::vector<const void*>(4, once[0].data()), 300, scalars);
 }
 
-// Bit patterns at which arithmetic changes its course, for every type: zeros, units, extremes, subnormals, infinities, NaN.
+// Bit patterns at which arithmetic changes its course, for every type: zeros, units, extremes, subnormals, infinities, NaN. Of a
+// byte, every pattern.
 std::vector<uint64_t> edges_of(fcclDataType_t dtype) {
+  std::vector<uint64_t> edges;
   const int width = static_cast<int>(size_of(dtype)) * 8;
+  for (uint64_t pattern = 0; width == 8 && pattern < 256; ++pattern) edges.push_back(pattern);
+  if (width == 8) return edges;
   const uint64_t sign = uint64_t{1} << (width - 1);
-  const int mantissa_bits = dtype == fcclFloat16 ? 10 : dtype == fcclBfloat16 ? 7 : width == 32 ? 23 : 52;
+  const int mantissa_bits = dtype == fcclBfloat16 ? 7 : width == 16 ? 10 : width == 32 ? 23 : 52;
   const uint64_t infinity = (sign - 1) & ~((uint64_t{1} << mantissa_bits) - 1);
   const uint64_t smallest_normal = uint64_t{1} << mantissa_bits;
   const uint64_t quiet = smallest_normal >> 1;
-  std::vector<uint64_t> edges;
   for (uint64_t magnitude :
        {uint64_t{0}, uint64_t{1}, uint64_t{2}, smallest_normal - 1, smallest_normal, smallest_normal + 1, infinity / 2,
         infinity - 2, infinity - 1, infinity, infinity | 1, infinity | quiet, infinity | quiet | 1, sign - 1}) {
@@ -182,23 +221,64 @@ std::vector<uint64_t> edges_of(fcclDataType_t dtype) {
   return edges;
 }
 
+// Sources that show every pair of edge values to the first two of them.
+std::vector<Bytes> edge_sources(fcclDataType_t dtype, int n) {
+  const auto edges = edges_of(dtype);
+  std::vector<Bytes> sources(n, Bytes(edges.size() * edges.size() * size_of(dtype)));
+  for (size_t i = 0; i < edges.size() * edges.size(); ++i)
+    for (int s = 0; s < n; ++s) {
+      const size_t edge = s == 0 ? i / edges.size() : s == 1 ? i % edges.size() : random_bits(s, i) % edges.size();
+      put_element(sources[s], dtype, i, edges[edge]);
+    }
+  return sources;
+}
+
 TEST_P(EveryKernel, has_the_written_value_for_every_pair_of_edge_values) {
   const auto edges = edges_of(dtype);
-  const size_t count = edges.size() * edges.size();
   for (int n : {1, 2, 3, 5}) {
-    std::vector<Bytes> sources(n, Bytes(count * size_of(dtype)));
-    for (size_t i = 0; i < count; ++i) {
-      for (int s = 0; s < n; ++s) {
-        const size_t edge = s == 0 ? i / edges.size() : s == 1 ? i % edges.size() : random_bits(s, i) % edges.size();
-        put_element(sources[s], dtype, i, edges[edge]);
-      }
-    }
-    const size_t scalar_choices = op == ReduceOp::premul_sum && n == 2 ? edges.size() : 1;
-    for (size_t first_scalar = 0; first_scalar < scalar_choices; ++first_scalar) {
+    const auto sources = edge_sources(dtype, n);
+    const size_t step = op == ReduceOp::premul_sum && n == 2 ? edges.size() / 5 : edges.size();
+    for (size_t first_scalar = 0; first_scalar < edges.size(); first_scalar += step) {
       std::vector<Scalar> scalars(n);
       for (int s = 0; s < n; ++s) scalars[s].bits = edges[(first_scalar + s) % edges.size()];
-      ASSERT_EQ(run(addresses_of(sources), count, scalars), reference_reduce(dtype, op, sources, scalars)) << n << " sources";
+      expect(reference_reduce(dtype, op, sources, scalars), addresses_of(sources), edges.size() * edges.size(), scalars);
     }
+  }
+}
+
+// Asks the processor to flush subnormals, as torch.set_flush_denormal does, and to round upwards.
+class Disturbed {
+ public:
+  Disturbed() { FloatControl::write(kDisturbing); }
+  ~Disturbed() { FloatControl::write(found_); }
+  Disturbed(const Disturbed&) = delete;
+  Disturbed& operator=(const Disturbed&) = delete;
+
+#if defined(__SSE2__)
+  static constexpr FloatControl::Word kDisturbing = 0x1f80 | 0x8040 | 0x4000;
+#else
+  static constexpr FloatControl::Word kDisturbing = 1 << 24 | 1 << 22;
+#endif
+
+ private:
+  FloatControl::Word found_ = FloatControl::read();
+};
+
+TEST_P(EveryKernel, has_its_value_whatever_the_callers_floating_point_environment) {
+  for (int n : {1, 2, 3, 4}) {
+    const auto sources = edge_sources(dtype, n);
+    const auto scalars = random_scalars(dtype, n);
+    const Bytes expected = reference_reduce(dtype, op, sources, scalars);
+    const auto addresses = addresses_of(sources);
+    on_every_instruction_set(dtype, op, [&](ReduceKernel reduce) {
+      Bytes out(expected.size(), kPoison);
+      {
+        const Disturbed here;
+        reduce(out.data(), addresses.data(), n, expected.size() / size_of(dtype), scalars.data());
+        ASSERT_EQ(FloatControl::read() & ~FloatControl::kFlags, Disturbed::kDisturbing) << "the caller's own is gone";
+      }
+      ASSERT_EQ(out, expected) << n << " sources";
+    });
   }
 }
 
@@ -206,8 +286,7 @@ std::string name_of_kernel(const ::testing::TestParamInfo<EveryKernel::ParamType
   return std::string(name_of(std::get<0>(info.param))) + "_" + name_of(std::get<1>(info.param));
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, EveryKernel, ::testing::Combine(::testing::ValuesIn(kTypes), ::testing::ValuesIn(kOps)),
-                         name_of_kernel);
+INSTANTIATE_TEST_SUITE_P(Kernels, EveryKernel, ::testing::ValuesIn(every_kernel()), name_of_kernel);
 
 // One element reduced by a kernel, for the tests that state a value.
 template <class T>
@@ -229,14 +308,14 @@ uint32_t reduced_bits(ReduceOp op, const std::vector<float>& values) {
   return std::bit_cast<uint32_t>(reduced(fcclFloat32, op, values));
 }
 
-TEST(ReduceKernel, exists_for_the_written_types_and_operators_only) {
-  for (int dtype = -1; dtype <= fcclNumTypes; ++dtype) {
-    const bool has_kernels = std::find(std::begin(kTypes), std::end(kTypes), dtype) != std::end(kTypes);
+TEST(ReduceKernel, exists_for_every_type_and_operator_but_averages_and_scaled_sums_of_truth_values) {
+  for (int dtype = 0; dtype < fcclNumTypes; ++dtype)
     for (ReduceOp op : kOps) {
-      EXPECT_EQ(reduce_kernel(static_cast<fcclDataType_t>(dtype), op) != nullptr, has_kernels) << dtype << " " << name_of(op);
+      const bool has_no_meaning = dtype == fcclBool && (op == ReduceOp::avg || op == ReduceOp::premul_sum);
+      EXPECT_EQ(reduce_kernel(static_cast<fcclDataType_t>(dtype), op) == nullptr, has_no_meaning) << dtype << " " << name_of(op);
     }
-    EXPECT_EQ(reduce_kernel(static_cast<fcclDataType_t>(dtype), ReduceOp::prod), nullptr) << dtype;
-  }
+  for (int dtype : {-1, static_cast<int>(fcclNumTypes)})
+    EXPECT_EQ(reduce_kernel(static_cast<fcclDataType_t>(dtype), ReduceOp::sum), nullptr) << dtype;
 }
 
 TEST(ReduceKernel, adds_as_a_tree_and_not_as_a_chain) {
@@ -245,6 +324,14 @@ TEST(ReduceKernel, adds_as_a_tree_and_not_as_a_chain) {
   // Three sources split as 2 + 1, not as 1 + 2.
   EXPECT_EQ(reduced<float>(fcclFloat32, ReduceOp::sum, {1.0f, 0x1p-24f, 0x1p-24f}), 1.0f);
   EXPECT_EQ(reduced<float>(fcclFloat32, ReduceOp::sum, {0x1p-24f, 0x1p-24f, 1.0f}), 1.0f + 0x1p-23f);
+}
+
+TEST(ReduceKernel, multiplies_in_the_same_tree) {
+  // A chain from the left would overflow with the second source.
+  EXPECT_EQ(reduced<float>(fcclFloat32, ReduceOp::prod, {0x1p100f, 0x1p-100f, 0x1p100f, 0x1p-100f}), 1.0f);
+  EXPECT_EQ(reduced<float>(fcclFloat32, ReduceOp::prod, {0x1p-100f, 0x1p100f, 0x1p100f}), 0x1p100f);
+  EXPECT_TRUE(std::isnan(reduced<float>(fcclFloat32, ReduceOp::prod, {0x1p100f, 0x1p100f, 0x1p-100f, 0x1p-100f})))
+      << "infinity times zero: the pairs come first";
 }
 
 TEST(ReduceKernel, rounds_16_bit_sums_once) {
@@ -268,11 +355,60 @@ TEST(ReduceKernel, truncates_integer_averages_towards_zero) {
   EXPECT_EQ(reduced<int32_t>(fcclInt32, ReduceOp::avg, {INT32_MIN}), INT32_MIN);
   EXPECT_EQ(reduced<int32_t>(fcclInt32, ReduceOp::avg, {INT32_MIN, 0}), INT32_MIN / 2);
   EXPECT_EQ(reduced<int64_t>(fcclInt64, ReduceOp::avg, {INT64_MIN, INT64_MIN}), 0) << "the sum wraps before it is divided";
+  EXPECT_EQ(reduced<int8_t>(fcclInt8, ReduceOp::avg, {100, 100}), -28) << "the sum wraps before it is divided";
+  EXPECT_EQ(reduced<uint8_t>(fcclUint8, ReduceOp::avg, {200, 100}), 22) << "the sum wraps before it is divided";
+  EXPECT_EQ(reduced<uint64_t>(fcclUint64, ReduceOp::avg, {UINT64_MAX, 0}), UINT64_MAX / 2);
+  EXPECT_EQ(reduced<int8_t>(fcclInt8, ReduceOp::avg, std::vector<int8_t>(300, 1)), 44 / 300) << "more sources than values";
+}
+
+TEST(ReduceKernel, divides_every_integer_of_up_to_32_bits_as_integers_are_divided) {
+  for (const int n : {3, 5, 7, 11, 4097, 65535, 65536}) {
+    std::vector<uint32_t> sums;
+    for (uint32_t quotient : {0u, 1u, 2u, 3u, 255u, 32767u, 65535u, 65536u, 0x7fffffffu / n, 0xffffffffu / n})
+      for (uint32_t rest : {0u, 1u, static_cast<uint32_t>(n) - 1}) sums.push_back(quotient * n + rest);
+    for (const uint32_t sum : sums) {
+      std::vector<uint32_t> values(n);
+      values[0] = sum;
+      EXPECT_EQ(reduced<uint32_t>(fcclUint32, ReduceOp::avg, values), sum / n) << sum << " / " << n;
+      std::vector<int32_t> with_sign(n);
+      with_sign[0] = static_cast<int32_t>(sum);
+      EXPECT_EQ(reduced<int32_t>(fcclInt32, ReduceOp::avg, with_sign), static_cast<int32_t>(sum) / n) << sum << " / " << n;
+      std::vector<int16_t> narrow(n);
+      narrow[0] = static_cast<int16_t>(sum);
+      EXPECT_EQ(reduced<int16_t>(fcclInt16, ReduceOp::avg, narrow), static_cast<int16_t>(sum) / n) << sum << " / " << n;
+    }
+  }
+}
+
+TEST(ReduceKernel, takes_any_byte_but_zero_for_true) {
+  for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max}) {
+    EXPECT_EQ(reduced<uint8_t>(fcclBool, op, {0, 0, 0}), 0) << name_of(op);
+    EXPECT_EQ(reduced<uint8_t>(fcclBool, op, {0, 128, 2}), 1) << name_of(op);
+  }
+  for (const ReduceOp op : {ReduceOp::prod, ReduceOp::min}) {
+    EXPECT_EQ(reduced<uint8_t>(fcclBool, op, {255, 1, 2}), 1) << name_of(op);
+    EXPECT_EQ(reduced<uint8_t>(fcclBool, op, {1, 0, 2}), 0) << name_of(op);
+  }
+  EXPECT_EQ(reduced<uint8_t>(fcclBool, ReduceOp::sum, {7}), 1);
+}
+
+TEST(ReduceKernel, overflows_8_bit_floats_as_torch_does) {
+  // 448 + 448, and 57344 + 57344.
+  EXPECT_EQ(reduced<uint8_t>(fcclFloat8e4m3, ReduceOp::sum, {0x7e, 0x7e}), 0x7f) << "NaN, for want of an infinity";
+  EXPECT_EQ(reduced<uint8_t>(fcclFloat8e4m3, ReduceOp::sum, {0xfe, 0xfe}), 0x7f) << "NaN, for want of an infinity";
+  EXPECT_EQ(reduced<uint8_t>(fcclFloat8e4m3, ReduceOp::avg, {0x7e, 0x7e}), 0x7e);
+  EXPECT_EQ(reduced<uint8_t>(fcclFloat8e5m2, ReduceOp::sum, {0x7b, 0x7b}), 0x7c);
+  EXPECT_EQ(reduced<uint8_t>(fcclFloat8e5m2, ReduceOp::sum, {0xfb, 0xfb}), 0xfc);
 }
 
 TEST(ReduceKernel, wraps_integer_sums_and_products) {
   EXPECT_EQ(reduced<int32_t>(fcclInt32, ReduceOp::sum, {INT32_MAX, 1}), INT32_MIN);
   EXPECT_EQ(reduced<int64_t>(fcclInt64, ReduceOp::sum, {INT64_MIN, -1}), INT64_MAX);
+  EXPECT_EQ(reduced<int8_t>(fcclInt8, ReduceOp::prod, {-128, -1}), -128);
+  EXPECT_EQ(reduced<uint8_t>(fcclUint8, ReduceOp::prod, {16, 17}), 16);
+  EXPECT_EQ(reduced<int16_t>(fcclInt16, ReduceOp::prod, {-32768, 3}), -32768);
+  EXPECT_EQ(reduced<uint16_t>(fcclUint16, ReduceOp::prod, {65535, 65535}), 1);
+  EXPECT_EQ(reduced<int64_t>(fcclInt64, ReduceOp::prod, {INT64_MAX, INT64_MAX}), 1);
   EXPECT_EQ(reduced<int32_t>(fcclInt32, ReduceOp::premul_sum, {INT32_MIN, 3}, {-1, 5}), static_cast<int32_t>(0x8000000fu));
   EXPECT_EQ(reduced<int64_t>(fcclInt64, ReduceOp::premul_sum, {INT64_MAX, 1}, {2, 1}), -1);
 }

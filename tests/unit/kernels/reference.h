@@ -17,37 +17,51 @@ namespace fccl::testing {
 
 using Bytes = std::vector<std::byte>;
 
-// A binary floating-point format of 16 bits.
-struct Format16 {
+// A binary floating-point format of 8 or 16 bits. In one without infinities all ones are the only NaN, and stand for what is
+// too large.
+struct Format {
+  int bits;
   int mantissa_bits;
   int bias;
+  bool has_infinity;
   uint16_t quiet_nan;
+
+  int sign() const { return 1 << (bits - 1); }
+  int infinity() const { return has_infinity ? (2 * bias + 1) << mantissa_bits : sign() - 1; }
 };
 
-inline constexpr Format16 kFloat16{10, 15, 0x7e00};
-inline constexpr Format16 kBfloat16{7, 127, 0x7fc0};
+inline constexpr Format kFloat16{16, 10, 15, true, 0x7e00};
+inline constexpr Format kBfloat16{16, 7, 127, true, 0x7fc0};
+inline constexpr Format kFloat8e5m2{8, 2, 15, true, 0x7f};
+inline constexpr Format kFloat8e4m3{8, 3, 7, false, 0x7f};
 
-inline double decode(uint16_t bits, Format16 format) {
-  const int mantissa = bits & ((1 << format.mantissa_bits) - 1);
-  const int exponent = (bits & 0x7fff) >> format.mantissa_bits;
-  const double sign = bits & 0x8000 ? -1.0 : 1.0;
-  if (exponent == 2 * format.bias + 1) {
-    return mantissa != 0 ? std::numeric_limits<double>::quiet_NaN() : sign * std::numeric_limits<double>::infinity();
-  }
+inline double decode(uint16_t bits, Format format) {
+  const int magnitude = bits & (format.sign() - 1);
+  const double sign = bits & format.sign() ? -1.0 : 1.0;
+  if (magnitude > format.infinity() - (format.has_infinity ? 0 : 1)) return std::numeric_limits<double>::quiet_NaN();
+  if (magnitude == format.infinity()) return sign * std::numeric_limits<double>::infinity();
+  const int mantissa = magnitude & ((1 << format.mantissa_bits) - 1);
+  const int exponent = magnitude >> format.mantissa_bits;
   const int implicit_one = exponent == 0 ? 0 : 1 << format.mantissa_bits;
   return sign * std::ldexp(mantissa + implicit_one, std::max(exponent, 1) - format.bias - format.mantissa_bits);
 }
 
-inline uint16_t encode(double value, Format16 format) {
-  const int infinity = (2 * format.bias + 1) << format.mantissa_bits;
-  const int sign = std::signbit(value) ? 0x8000 : 0;
+inline uint16_t encode(double value, Format format) {
+  const int sign = std::signbit(value) ? format.sign() : 0;
   if (std::isnan(value)) return format.quiet_nan;
-  if (std::isinf(value)) return static_cast<uint16_t>(sign | infinity);
+  if (std::isinf(value)) return static_cast<uint16_t>(format.has_infinity ? sign | format.infinity() : format.quiet_nan);
   const int exponent = value == 0 ? 1 - format.bias : std::max(std::ilogb(value), 1 - format.bias);
   // In units of the last place, rounded to even; a mantissa that rounds up to the next power carries into the exponent field.
   const int mantissa = static_cast<int>(std::nearbyint(std::ldexp(std::fabs(value), format.mantissa_bits - exponent)));
   const int64_t magnitude = (static_cast<int64_t>(exponent + format.bias - 1) << format.mantissa_bits) + mantissa;
-  return static_cast<uint16_t>(sign | static_cast<int>(std::min<int64_t>(magnitude, infinity)));
+  if (magnitude >= format.infinity() && !format.has_infinity) return format.quiet_nan;
+  return static_cast<uint16_t>(sign | static_cast<int>(std::min<int64_t>(magnitude, format.infinity())));
+}
+
+template <class T>
+T reference_product(T a, T b) {
+  if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+  else return a * b;
 }
 
 template <class T>
@@ -58,6 +72,7 @@ T reference_merge(ReduceOp op, T a, T b) {
     }
     return (op == ReduceOp::min ? b < a : b > a) ? b : a;
   }
+  if (op == ReduceOp::prod) return reference_product(a, b);
   if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
   return a + b;
 }
@@ -75,15 +90,13 @@ T reference_tree(ReduceOp op, const std::vector<T>& values) {
 // One element: every source times its scalar before the tree, the average divided behind it.
 template <class T>
 T reference_element(ReduceOp op, std::vector<T> values, const std::vector<T>& scalars) {
-  for (size_t s = 0; op == ReduceOp::premul_sum && s < values.size(); ++s) {
-    if constexpr (std::is_integral_v<T>) {
-      values[s] = static_cast<T>(static_cast<uint64_t>(values[s]) * static_cast<uint64_t>(scalars[s]));
-    } else {
-      values[s] *= scalars[s];
-    }
-  }
+  if (op == ReduceOp::premul_sum)
+    for (size_t s = 0; s < values.size(); ++s) values[s] = reference_product(values[s], scalars[s]);
   const T result = reference_tree(op, values);
-  return op == ReduceOp::avg ? static_cast<T>(result / static_cast<T>(values.size())) : result;
+  if (op != ReduceOp::avg) return result;
+  // Both operands as wide as the result, and wide enough for the number of sources.
+  using Divided = std::common_type_t<T, std::conditional_t<sizeof(T) < 4, int, T>>;
+  return static_cast<T>(static_cast<Divided>(result) / static_cast<Divided>(values.size()));
 }
 
 template <class T>
@@ -112,28 +125,54 @@ Bytes reference_loop(ReduceOp op, const std::vector<Bytes>& sources, const std::
 // The reduction of sources of equal size. `scalars` holds one per source for premul_sum, and is not read for other operators.
 inline Bytes reference_reduce(fcclDataType_t dtype, ReduceOp op, const std::vector<Bytes>& sources,
                               const std::vector<Scalar>& scalars) {
-  const auto same = [](auto value) { return value; };
-  const auto with_one_nan = [](auto value) {
-    return std::isnan(value) ? std::numeric_limits<decltype(value)>::quiet_NaN() : value;
+  const auto plain = [&]<class T>(T) {
+    return reference_loop<T, T>(
+        op, sources, scalars, [](T value) { return value; },
+        [](T value) {
+          if constexpr (std::is_floating_point_v<T>) return std::isnan(value) ? std::numeric_limits<T>::quiet_NaN() : value;
+          return value;
+        });
   };
-  const auto loop16 = [&](Format16 format) {
-    return reference_loop<uint16_t, float>(
-        op, sources, scalars, [=](uint16_t bits) { return static_cast<float>(decode(bits, format)); },
-        [=](float value) { return encode(value, format); });
+  const auto narrow = [&]<class Stored>(Stored, Format format) {
+    return reference_loop<Stored, float>(
+        op, sources, scalars, [=](Stored bits) { return static_cast<float>(decode(bits, format)); },
+        [=](float value) { return static_cast<Stored>(encode(value, format)); });
+  };
+  const auto truth = [&](ReduceOp of_truths) {
+    const auto of = [](uint8_t value) -> uint8_t { return value != 0; };
+    return reference_loop<uint8_t, uint8_t>(of_truths, sources, scalars, of, of);
   };
   switch (dtype) {
+    case fcclInt8:
+      return plain(int8_t{});
+    case fcclUint8:
+      return plain(uint8_t{});
+    case fcclInt16:
+      return plain(int16_t{});
+    case fcclUint16:
+      return plain(uint16_t{});
     case fcclInt32:
-      return reference_loop<int32_t, int32_t>(op, sources, scalars, same, same);
+      return plain(int32_t{});
+    case fcclUint32:
+      return plain(uint32_t{});
     case fcclInt64:
-      return reference_loop<int64_t, int64_t>(op, sources, scalars, same, same);
+      return plain(int64_t{});
+    case fcclUint64:
+      return plain(uint64_t{});
     case fcclFloat32:
-      return reference_loop<float, float>(op, sources, scalars, same, with_one_nan);
+      return plain(float{});
     case fcclFloat64:
-      return reference_loop<double, double>(op, sources, scalars, same, with_one_nan);
+      return plain(double{});
     case fcclFloat16:
-      return loop16(kFloat16);
+      return narrow(uint16_t{}, kFloat16);
     case fcclBfloat16:
-      return loop16(kBfloat16);
+      return narrow(uint16_t{}, kBfloat16);
+    case fcclFloat8e4m3:
+      return narrow(uint8_t{}, kFloat8e4m3);
+    case fcclFloat8e5m2:
+      return narrow(uint8_t{}, kFloat8e5m2);
+    case fcclBool:
+      return truth(op == ReduceOp::sum ? ReduceOp::max : op == ReduceOp::prod ? ReduceOp::min : op);
     default:
       throw std::invalid_argument("there is no reference for this data type");
   }
