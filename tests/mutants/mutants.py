@@ -40,7 +40,7 @@ MUTANTS = [
         "    copy_bytes(place_of(rank_, bytes), payload, bytes);\n"
         "    box.word.store(word_, std::memory_order_release);\n",
         "    box.word.store(word_, std::memory_order_release);\n"
-        "    for (int i = 0; i < 2000; ++i) asm volatile(\"\" ::: \"memory\");\n"
+        '    for (int i = 0; i < 2000; ++i) asm volatile("" ::: "memory");\n'
         "    copy_bytes(place_of(rank_, bytes), payload, bytes);\n",
     ),
     Mutant(
@@ -53,10 +53,8 @@ MUTANTS = [
     Mutant(
         "ReduceScatter reads a slot before its slice is there",
         RING_REDUCE,
-        "co_await lane.published(lane.peer(i), slice + 1);\n"
-        "    std::byte* recv =",
-        "co_await lane.published(lane.peer(i), slice);\n"
-        "    std::byte* recv =",
+        "co_await lane.published(lane.peer(i), slice + 1);\n    std::byte* recv =",
+        "co_await lane.published(lane.peer(i), slice);\n    std::byte* recv =",
     ),
     Mutant(
         "the root of Broadcast overwrites a slot that is still being read",

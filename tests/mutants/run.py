@@ -47,7 +47,15 @@ def build(source: Path) -> None:
 def first_failure(source: Path) -> str | None:
     """The name of a quick test that fails, None if all pass."""
     tested = command(
-        *("ctest", "--test-dir", "build", "--label-regex", "^quick$", "--no-tests=error", "--stop-on-failure"),
+        *(
+            "ctest",
+            "--test-dir",
+            "build",
+            "--label-regex",
+            "^quick$",
+            "--no-tests=error",
+            "--stop-on-failure",
+        ),
         # What a random sequence finds says little about what is wrong.
         *("--exclude-regex", "^random_calls", "--parallel", "2", "--timeout", str(SECONDS_PER_TEST)),
         cwd=source,
@@ -64,7 +72,9 @@ def killer_of(mutant: Mutant, source: Path) -> str | None:
     path = source / mutant.path
     text = path.read_text()
     if text.count(mutant.right) != 1:
-        sys.exit(f"'{mutant.name}': its text occurs {text.count(mutant.right)} times in {mutant.path}; mend mutants.py")
+        sys.exit(
+            f"'{mutant.name}': its text occurs {text.count(mutant.right)} times in {mutant.path}; mend mutants.py"
+        )
     path.write_text(text.replace(mutant.right, mutant.wrong))
     try:
         build(source)
@@ -75,7 +85,9 @@ def killer_of(mutant: Mutant, source: Path) -> str | None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "mutants", help="where the copy is built")
+    parser.add_argument(
+        "--folder", type=Path, default=ROOT / "build" / "mutants", help="where the copy is built"
+    )
     parser.add_argument("--only", default="", help="the mutants whose names contain this")
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,95 @@
+"""Times a step of FSDP2 on fccl and on Gloo, in turns: torchrun --standalone --nproc-per-node 2 fsdp_step.py"""
+
+import argparse
+import os
+import time
+import warnings
+from collections.abc import Callable
+from statistics import median
+
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.fsdp import fully_shard
+from transformers import LlamaConfig, LlamaForCausalLM
+
+BACKENDS = ("fccl", "gloo")
+CONFIG = LlamaConfig(
+    hidden_size=512,
+    intermediate_size=1344,
+    num_hidden_layers=8,
+    num_attention_heads=8,
+    vocab_size=32000,
+    tie_word_embeddings=False,
+    use_cache=False,
+)
+
+
+def training_step(group: dist.ProcessGroup, tokens: torch.Tensor) -> Callable[[], float]:
+    """One step of a model of its own, sharded over `group`; returns the loss."""
+    torch.manual_seed(0)
+    model = LlamaForCausalLM(CONFIG)
+    mesh = DeviceMesh.from_group(group, "cpu")
+    for layer in model.model.layers:
+        fully_shard(layer, mesh=mesh)
+    fully_shard(model, mesh=mesh)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, foreach=True)
+
+    def step() -> float:
+        loss = F.cross_entropy(model(tokens).logits.flatten(0, 1), tokens.flatten())
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss.item()
+
+    return step
+
+
+def timed(step: Callable[[], float]) -> tuple[float, float]:
+    dist.barrier()
+    begin = time.perf_counter()
+    loss = step()
+    return time.perf_counter() - begin, loss
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--steps", type=int, default=30, help="timed steps of each backend")
+    parser.add_argument("--batch", type=int, default=1, help="sequences per rank")
+    parser.add_argument("--length", type=int, default=128, help="tokens per sequence")
+    arguments = parser.parse_args()
+    warnings.filterwarnings("ignore", category=FutureWarning)
+    torch.set_num_threads(1)
+    processors = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {processors[int(os.environ["LOCAL_RANK"]) % len(processors)]})
+
+    dist.init_process_group("fccl")
+    generator = torch.Generator().manual_seed(dist.get_rank())
+    tokens = torch.randint(0, CONFIG.vocab_size, (arguments.batch, arguments.length), generator=generator)
+    steps = {name: training_step(dist.new_group(backend=name), tokens) for name in BACKENDS}
+    for step in steps.values():
+        step()
+    seconds: dict[str, list[float]] = {name: [] for name in BACKENDS}
+    for _ in range(arguments.steps):
+        losses = set()
+        for name, step in steps.items():
+            taken, loss = timed(step)
+            seconds[name].append(taken)
+            losses.add(round(loss, 3))
+        assert len(losses) == 1, f"the backends train differently: losses {losses}"
+    if dist.get_rank() == 0:
+        parameters = sum(p.numel() for p in LlamaForCausalLM(CONFIG).parameters())
+        print(
+            f"{parameters / 1e6:.1f} million parameters, {dist.get_world_size()} ranks, {tuple(tokens.shape)} tokens each"
+        )
+        for name, taken in seconds.items():
+            print(f"{name}: median {median(taken):.3f} s, fastest {min(taken):.3f} s")
+        ratios = [gloo / fccl for fccl, gloo in zip(seconds["fccl"], seconds["gloo"], strict=True)]
+        print(f"gloo / fccl: {median(ratios):.2f} (median of {len(ratios)} pairs)")
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
