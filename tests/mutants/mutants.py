@@ -1,4 +1,4 @@
-"""The mutants: small faults of the kind that people make in this library, each of which some test must find."""
+"""The mutants: small faults of the kind that people make here, each of which some test must find."""
 
 from dataclasses import dataclass
 
@@ -103,7 +103,8 @@ MUTANTS = [
         "ReduceScatter gives each peer the block of its neighbour",
         RING_REDUCE,
         "copy_bytes(lane.pair_slot(lane.rank(), peer, slice), send + peer * slices.total, length);",
-        "copy_bytes(lane.pair_slot(lane.rank(), peer, slice), send + (peer + 1) % lane.ranks() * slices.total, length);",
+        "copy_bytes(lane.pair_slot(lane.rank(), peer, slice), "
+        "send + (peer + 1) % lane.ranks() * slices.total, length);",
     ),
     Mutant(
         "Scatter by mailbox takes the first block on every rank",
@@ -147,7 +148,8 @@ MUTANTS = [
         "the sources of a reduction begin with this rank's",
         MAILBOX,
         "    lane.sources[rank] = block(payload, index, s.bytes());\n",
-        "    lane.sources[(rank - lane.rank() + lane.ranks()) % lane.ranks()] = block(payload, index, s.bytes());\n",
+        "    lane.sources[(rank - lane.rank() + lane.ranks()) % lane.ranks()] = "
+        "block(payload, index, s.bytes());\n",
     ),
     # Failure.
     Mutant(
