@@ -1,4 +1,4 @@
-"""Builds each mutant in a copy of the sources and runs the quick C++ tests on it until one turns red and names itself."""
+"""Builds each mutant in a copy of the sources and runs the quick C++ tests on it until one turns red."""
 
 import argparse
 import re
@@ -72,9 +72,8 @@ def killer_of(mutant: Mutant, source: Path) -> str | None:
     path = source / mutant.path
     text = path.read_text()
     if text.count(mutant.right) != 1:
-        sys.exit(
-            f"'{mutant.name}': its text occurs {text.count(mutant.right)} times in {mutant.path}; mend mutants.py"
-        )
+        times = text.count(mutant.right)
+        sys.exit(f"'{mutant.name}': its text occurs {times} times in {mutant.path}; mend mutants.py")
     path.write_text(text.replace(mutant.right, mutant.wrong))
     try:
         build(source)

@@ -1,4 +1,4 @@
-"""Times a step of FSDP2 on fccl and on Gloo, in turns: torchrun --standalone --nproc-per-node 2 fsdp_step.py"""
+"""Times a step of FSDP2 on fccl and on Gloo, in turns: torchrun --nproc-per-node 2 fsdp_step.py"""
 
 import argparse
 import os
@@ -81,9 +81,8 @@ def main() -> None:
         assert len(losses) == 1, f"the backends train differently: losses {losses}"
     if dist.get_rank() == 0:
         parameters = sum(p.numel() for p in LlamaForCausalLM(CONFIG).parameters())
-        print(
-            f"{parameters / 1e6:.1f} million parameters, {dist.get_world_size()} ranks, {tuple(tokens.shape)} tokens each"
-        )
+        shape = f"{arguments.batch} x {arguments.length} tokens on each of {dist.get_world_size()} ranks"
+        print(f"{parameters / 1e6:.1f} million parameters, {shape}")
         for name, taken in seconds.items():
             print(f"{name}: median {median(taken):.3f} s, fastest {min(taken):.3f} s")
         ratios = [gloo / fccl for fccl, gloo in zip(seconds["fccl"], seconds["gloo"], strict=True)]
