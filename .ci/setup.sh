@@ -1,7 +1,7 @@
 # Installs what is missing, and only that: system packages, a virtual environment, and the package fccl in it.
 
-packages_build=(g++ cmake ninja-build pkg-config libsodium-dev libspdlog-dev libfmt-dev libexpected-dev)
-packages_test=(python3 libgtest-dev libgmock-dev nlohmann-json3-dev openmpi-bin libopenmpi-dev)
+packages_build=(g++ cmake ninja-build pkg-config libsodium-dev libhwy-dev libspdlog-dev libfmt-dev libexpected-dev)
+packages_test=(python3 libgtest-dev libgmock-dev nlohmann-json3-dev libbenchmark-dev openmpi-bin libopenmpi-dev)
 packages_lint=(git clang-format-19 clang-tidy-19)
 packages_python=(python3 python3-venv)
 
