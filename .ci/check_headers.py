@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from tree import Fault, Tree, Verdicts
 
-LIBRARIES = ["libsodium", "spdlog", "fmt"]
+LIBRARIES = ["libsodium", "libhwy", "spdlog", "fmt"]
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
 
 

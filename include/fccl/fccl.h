@@ -74,16 +74,23 @@ typedef enum {
   fcclFloat64 = 8,
   fcclDouble = 8,
   fcclBfloat16 = 9,
-  fcclFloat8e4m3 = 10,
-  fcclFloat8e5m2 = 11,
+  fcclFloat8e4m3 = 10, /* torch.float8_e4m3fn: largest 448, NaN, no infinity */
+  fcclFloat8e5m2 = 11, /* torch.float8_e5m2: largest 57344, infinities, NaN */
   fcclInt16 = 12,
   fcclUint16 = 13,
   fcclBool = 14,
   fcclNumTypes = 15
 } fcclDataType_t;
 
-/* Operators. The value of a sum is fixed by docs/decisions/0002: sources are added as a binary tree over ranks, in float32 for
- * 16-bit floats, and rounded once; the same bits for every message size, path and run. */
+/* Operators, for every type. The value of a result is fixed by docs/decisions/0002: sources are merged as a binary tree over ranks,
+ * in float32 for 16-bit and 8-bit floats, and rounded once to nearest; the same bits for every message size, alignment, path,
+ * processor and run, whatever rounding or flushing of subnormals the caller has asked the processor for.
+ *   integers  sums and products wrap; an average is the wrapped sum divided by the number of ranks, truncated towards zero;
+ *   floats    sums overflow to infinity, of fcclFloat8e4m3, which has none, to NaN; minimum and maximum are NaN if a source is, and
+ *             of -0 and +0 the one of the lower rank; a result that is NaN has one bit pattern: positive, quiet, no payload
+ *             (0x7f in 8-bit floats);
+ *   fcclBool  any byte but zero is true, results are 0 and 1; sum and max are or, prod and min are and; average and pre-multiplied
+ *             sum are refused with fcclInvalidArgument. */
 typedef enum {
   fcclSum = 0,
   fcclProd = 1,

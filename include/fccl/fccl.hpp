@@ -87,12 +87,18 @@ inline Result<void> result_of(fcclResult_t code) {
 
 // ---- Buffers ------------------------------------------------------------------------------------
 
-// 16-bit floats as bits, for programs that have no class of their own for them.
+// 16-bit and 8-bit floats as bits, for programs that have no class of their own for them.
 struct Float16 {
   std::uint16_t bits;
 };
 struct Bfloat16 {
   std::uint16_t bits;
+};
+struct Float8e4m3 {
+  std::uint8_t bits;
+};
+struct Float8e5m2 {
+  std::uint8_t bits;
 };
 
 // The fcclDataType_t of an element type. Specialise it for your own element classes of the same representation.
@@ -113,6 +119,10 @@ template <>
 struct Datatype<Float16> : std::integral_constant<fcclDataType_t, fcclFloat16> {};
 template <>
 struct Datatype<Bfloat16> : std::integral_constant<fcclDataType_t, fcclBfloat16> {};
+template <>
+struct Datatype<Float8e4m3> : std::integral_constant<fcclDataType_t, fcclFloat8e4m3> {};
+template <>
+struct Datatype<Float8e5m2> : std::integral_constant<fcclDataType_t, fcclFloat8e5m2> {};
 template <>
 struct Datatype<float> : std::integral_constant<fcclDataType_t, fcclFloat32> {};
 template <>

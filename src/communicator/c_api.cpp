@@ -224,8 +224,7 @@ fcclResult_t fcclRedOpCreatePreMulSum(fcclRedOp_t* op, void* scalar, fcclDataTyp
     return refuse(__func__, "a communicator of CPU memory takes scalars of host memory: give fcclScalarHostImmediate");
   if (!fccl::is_valid(datatype)) return refuse(__func__, fmt::format("datatype {} is no fcclDataType_t", int{datatype}));
   if (fccl::reduce_kernel(datatype, fccl::ReduceOp::premul_sum) == nullptr)
-    return report(__func__, {fcclNotImplemented,
-                             fmt::format("pre-multiplied sums of {} are not implemented yet", fccl::name_of(datatype))});
+    return refuse(__func__, fccl::no_kernel(datatype, fccl::ReduceOp::premul_sum));
   fccl::Scalar bits;
   std::memcpy(&bits.bits, scalar, fccl::size_of(datatype));
   auto made = comm->communicator->create_operator(datatype, bits);

@@ -39,6 +39,12 @@ inline fcclResult_t not_yet(const char* function) {
   return report(function, {fcclNotImplemented, "not implemented yet in this version of FCCL"});
 }
 
+// Why a type has no kernel for an operator.
+inline std::string no_kernel(fcclDataType_t dtype, ReduceOp op) {
+  return fmt::format("{} of {} has no meaning: truth values have sum and max, which are or, and prod and min, which are and",
+                     name_of(op), name_of(dtype));
+}
+
 // Settings of the environment, overridden by what the user's config says; `parent` may be null.
 Result<CreateOptions> options_of(const fcclConfig_t* config, const CreateOptions* parent);
 

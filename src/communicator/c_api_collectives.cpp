@@ -67,7 +67,7 @@ Result<Operator> operator_of(const UserCall& call, const Communicator& communica
     found.scalar = *factor;
   }
   if (reduce_kernel(call.dtype, found.op) == nullptr)
-    return fail(fcclNotImplemented, fmt::format("{} of {} is not implemented yet", name_of(found.op), name_of(call.dtype)));
+    return fail(fcclInvalidArgument, no_kernel(call.dtype, found.op));
   return found;
 }
 

@@ -246,8 +246,10 @@ struct Narrow {
     return hn::IfThenElse(is_nan, hn::Set(d, Format::kNan), number);
   }
   static constexpr int32_t largest_number() {
-    if constexpr (Format::kHasInfinity) return kInfinity;
-    else return std::bit_cast<int32_t>(Format::kLargestNumber);
+    if constexpr (Format::kHasInfinity)
+      return kInfinity;
+    else
+      return std::bit_cast<int32_t>(Format::kLargestNumber);
   }
 };
 

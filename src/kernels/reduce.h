@@ -1,4 +1,4 @@
-// Reduction kernels: the elementwise sum, average, minimum and maximum of several sources, in the written order.
+// Reduction kernels: the elementwise sum, product, average, minimum and maximum of several sources, in the written order.
 #pragma once
 
 #include <cstddef>
@@ -10,16 +10,19 @@ namespace fccl {
 // out[i] = op over s of sources[s][i], for i < count, where s runs over `source_count` sources, 1 to 65536.
 //
 // The order is a binary tree over the sources, split at the largest power of two below their number (7 = 4 + 3, 3 = 2 + 1).
-// float16, bfloat16 and float32 are added in float32 and float64 in float64, and rounded once at the end; integers wrap. avg
-// divides the sum by source_count at the end (integers truncate towards zero); premul_sum multiplies each source by scalars[s]
-// first, in the type it is added in. min and max propagate NaN and keep the first of equal values, -0 and +0 among them. A
-// floating-point result that is NaN is always the same one (positive, quiet, no payload), so that every result has one value to
-// the bit. Buffers may have any alignment; `out` may be one of the sources, exactly. `scalars` is read by premul_sum only.
+// Floats of 8, 16 and 32 bits are merged in float32 and float64 in float64, and rounded once at the end, to nearest; integers
+// wrap. avg divides the sum by source_count at the end (integers truncate towards zero); premul_sum multiplies each source by
+// scalars[s] first, in the type it is added in. min and max propagate NaN and keep the first of equal values, -0 and +0 among
+// them. A floating-point result that is NaN is always the same one (positive, quiet, no payload; 0x7f in 8-bit floats), so that
+// every result has one value to the bit. float8e4m3, which has no infinity, overflows to NaN. Of bool any byte but zero is true
+// and results are 0 and 1: sum and max are or, prod and min are and. None of it depends on the caller's rounding mode or flushing
+// of subnormals. Buffers may have any alignment; `out` may be one of the sources, exactly. `scalars` is read by premul_sum only.
 //
-// A kernel allocates nothing, keeps nothing, and uses 32 KiB of the caller's stack; any thread may call it.
+// A kernel allocates nothing, keeps nothing, and uses 4 KiB of the caller's stack; any thread may call it.
 using ReduceKernel = void (*)(void* out, const void* const* sources, int source_count, size_t count, const Scalar* scalars);
 
-// The kernel for an operator on a data type; nullptr where there is none.
+// The kernel for an operator on a data type, for the best instruction set that this processor has; nullptr for what is no type
+// and for avg and premul_sum of bool.
 ReduceKernel reduce_kernel(fcclDataType_t dtype, ReduceOp op);
 
 }  // namespace fccl

@@ -31,7 +31,8 @@ struct Work {
 // The second value where it is better or NaN, so that NaN propagates and the first of equal values stays.
 template <ReduceOp op, class T>
 Vector<T> better(Vector<T> first, Vector<T> second) {
-  if constexpr (std::is_integral_v<T>) return op == ReduceOp::min ? hn::Min(first, second) : hn::Max(first, second);
+  if constexpr (std::is_integral_v<T>)
+    return op == ReduceOp::min ? hn::Min(first, second) : hn::Max(first, second);
   else {
     const auto second_is_better = op == ReduceOp::min ? hn::Lt(second, first) : hn::Lt(first, second);
     return hn::IfThenElse(hn::Or(second_is_better, hn::IsNaN(second)), second, first);
@@ -40,9 +41,12 @@ Vector<T> better(Vector<T> first, Vector<T> second) {
 
 template <ReduceOp op, class T>
 Vector<T> merge(Vector<T> first, Vector<T> second) {
-  if constexpr (op == ReduceOp::min || op == ReduceOp::max) return better<op, T>(first, second);
-  else if constexpr (op == ReduceOp::prod) return multiply<T>(first, second);
-  else return hn::Add(first, second);
+  if constexpr (op == ReduceOp::min || op == ReduceOp::max)
+    return better<op, T>(first, second);
+  else if constexpr (op == ReduceOp::prod)
+    return multiply<T>(first, second);
+  else
+    return hn::Add(first, second);
 }
 
 // A kernel: one operator on one type of elements.
@@ -78,12 +82,14 @@ struct Kernel {
   // The tree over a power of two of sources.
   template <int sources>
   static HWY_INLINE Chunk subtree(const Work& work, int first, Place place) {
-    if constexpr (sources == 1) return leaf(work, first, place);
-    else return merge(subtree<sources / 2>(work, first, place), subtree<sources / 2>(work, first + sources / 2, place));
+    if constexpr (sources == 1)
+      return leaf(work, first, place);
+    else
+      return merge(subtree<sources / 2>(work, first, place), subtree<sources / 2>(work, first + sources / 2, place));
   }
 
-  // The tree over all sources. A subtree waits for its right sibling, which is complete when as many fours of sources as a power
-  // of two have come; what waits at the end is merged from the right.
+  // The tree over all sources. A subtree waits for its right sibling, which is complete when as many fours of sources as a
+  // power of two have come; what waits at the end is merged from the right.
   static Chunk tree(const Work& work, Place place) {
     Chunk waiting[kLevels];
     int levels = 0;
@@ -105,8 +111,7 @@ struct Kernel {
   }
 
   static void store(Chunk root, int source_count, std::byte* at) {
-    if constexpr (op == ReduceOp::avg)
-      root = {divide<Wide>(root.first, source_count), divide<Wide>(root.second, source_count)};
+    if constexpr (op == ReduceOp::avg) root = {divide<Wide>(root.first, source_count), divide<Wide>(root.second, source_count)};
     Element::store(root, at);
   }
 
@@ -125,8 +130,7 @@ struct Kernel {
     size_t begin = 0;
     if (work.source_count == 2) begin = reduce_chunks<2>(work);
     if (work.source_count == 4) begin = reduce_chunks<4>(work);
-    for (; begin + kChunkBytes <= total; begin += kChunkBytes)
-      store(tree(work, {begin}), work.source_count, work.out + begin);
+    for (; begin + kChunkBytes <= total; begin += kChunkBytes) store(tree(work, {begin}), work.source_count, work.out + begin);
     if (begin == total) return;
     HWY_ALIGN std::byte rest[kChunkBytes] = {};
     store(tree(work, {begin, total - begin, rest}), work.source_count, rest);

@@ -60,7 +60,7 @@ void check_root(int64_t root, int size, const char* title) {
 void Backend::add_allreduce(Operation& operation, const at::Tensor& tensor, const c10d::ReduceOp& op) const {
   check_tensor(tensor, operation.title);
   const Elements elements = summands_of(tensor, operation.title);
-  const Reduction reduction = reduction_of(op, operation.title);
+  const Reduction reduction = reduction_of(op, elements.type, operation.title);
   void* const data = tensor.data_ptr();
   operation.calls.emplace_back([=](fcclComm_t comm, fcclStream_t stream) {
     return with_operator(reduction, elements.type, comm, [&](fcclRedOp_t red_op) {
@@ -80,7 +80,7 @@ void Backend::add_allgather(Operation& operation, const Tensors& outputs, const 
 void Backend::add_reduce_scatter(Operation& operation, const at::Tensor& output, const Tensors& inputs,
                                  const c10d::ReduceOp& op) const {
   const Elements part = summands_of(output, operation.title);
-  const Reduction reduction = reduction_of(op, operation.title);
+  const Reduction reduction = reduction_of(op, part.type, operation.title);
   const void* const send = readable_block(operation, inputs);
   void* const receive = writable_part(operation, output, send, total_bytes(inputs), getRank());
   operation.calls.emplace_back([=](fcclComm_t comm, fcclStream_t stream) {
@@ -121,7 +121,7 @@ Backend::WorkPtr Backend::reduce(Tensors& tensors, const c10d::ReduceOptions& op
   const at::Tensor& tensor = only(tensors, operation.title);
   check_root(options.rootRank, getSize(), operation.title);
   const Elements elements = summands_of(tensor, operation.title);
-  const Reduction reduction = reduction_of(options.reduceOp, operation.title);
+  const Reduction reduction = reduction_of(options.reduceOp, elements.type, operation.title);
   void* const data = tensor.data_ptr();
   const int root = static_cast<int>(options.rootRank);
   operation.calls.emplace_back([=](fcclComm_t comm, fcclStream_t stream) {

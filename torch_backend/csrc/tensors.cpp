@@ -1,7 +1,10 @@
 // How torch's tensors and operators look to the library: checks, data types, blocks, staging copies, reductions.
 #include "tensors.h"
 
+#include <cmath>
 #include <cstring>
+#include <limits>
+#include <type_traits>
 
 #include "errors.h"
 
@@ -47,28 +50,55 @@ std::optional<fcclDataType_t> type_of(at::ScalarType type) {
 
 template <class Scalar>
 void store(double factor, void* scalar) {
-  const auto value = static_cast<Scalar>(factor);
-  std::memcpy(scalar, &value, sizeof value);
+  if constexpr (std::is_integral_v<Scalar>) {
+    // Beyond its range the conversion has no value. Both bounds are powers of two, so exact in double.
+    using Limits = std::numeric_limits<Scalar>;
+    TORCH_CHECK_VALUE(factor >= static_cast<double>(Limits::min()) && factor < std::ldexp(1.0, Limits::digits),
+                      "PREMUL_SUM: the factor ", factor, " is no value of the tensors' type");
+    const auto value = static_cast<Scalar>(factor);
+    std::memcpy(scalar, &value, sizeof value);
+  } else {
+    const auto value = static_cast<Scalar>(static_cast<std::conditional_t<sizeof(Scalar) == 8, double, float>>(factor));
+    std::memcpy(scalar, &value, sizeof value);
+  }
 }
 
 // The factor in the type that the library will multiply in.
 void store_scalar(double factor, fcclDataType_t type, void* scalar) {
   switch (type) {
+    case fcclInt8:
+      return store<int8_t>(factor, scalar);
+    case fcclUint8:
+    case fcclBool:
+      return store<uint8_t>(factor, scalar);
+    case fcclInt16:
+      return store<int16_t>(factor, scalar);
+    case fcclUint16:
+      return store<uint16_t>(factor, scalar);
     case fcclInt32:
       return store<int32_t>(factor, scalar);
+    case fcclUint32:
+      return store<uint32_t>(factor, scalar);
     case fcclInt64:
       return store<int64_t>(factor, scalar);
+    case fcclUint64:
+      return store<uint64_t>(factor, scalar);
     case fcclFloat16:
-      return store<at::Half>(static_cast<float>(factor), scalar);
+      return store<at::Half>(factor, scalar);
     case fcclBfloat16:
-      return store<at::BFloat16>(static_cast<float>(factor), scalar);
+      return store<at::BFloat16>(factor, scalar);
+    case fcclFloat8e4m3:
+      return store<at::Float8_e4m3fn>(factor, scalar);
+    case fcclFloat8e5m2:
+      return store<at::Float8_e5m2>(factor, scalar);
     case fcclFloat32:
       return store<float>(factor, scalar);
     case fcclFloat64:
       return store<double>(factor, scalar);
-    default:
-      throw_not_yet("a pre-multiplied sum of this type");
+    case fcclNumTypes:
+      break;
   }
+  throw_not_yet("a pre-multiplied sum of this type");
 }
 
 double factor_of(const c10d::ReduceOp& op, const char* operation) {
@@ -141,7 +171,7 @@ Elements summands_of(const at::Tensor& tensor, const char* operation) {
   return elements_of(tensor);
 }
 
-Reduction reduction_of(const c10d::ReduceOp& op, const char* operation) {
+Reduction reduction_of(const c10d::ReduceOp& op, fcclDataType_t type, const char* operation) {
   switch (op.op_) {
     case c10d::ReduceOp::SUM:
       return {fcclSum, std::nullopt};
@@ -156,9 +186,11 @@ Reduction reduction_of(const c10d::ReduceOp& op, const char* operation) {
     case c10d::ReduceOp::PREMUL_SUM:
       return {fcclSum, factor_of(op, operation)};
     case c10d::ReduceOp::BAND:
-      throw_not_yet(c10::str(operation, " with ReduceOp.BAND"));
+      if (type == fcclBool) return {fcclMin, std::nullopt};
+      throw_not_yet(c10::str(operation, " with ReduceOp.BAND of other types than bool"));
     case c10d::ReduceOp::BOR:
-      throw_not_yet(c10::str(operation, " with ReduceOp.BOR"));
+      if (type == fcclBool) return {fcclMax, std::nullopt};
+      throw_not_yet(c10::str(operation, " with ReduceOp.BOR of other types than bool"));
     case c10d::ReduceOp::BXOR:
       throw_not_yet(c10::str(operation, " with ReduceOp.BXOR"));
     case c10d::ReduceOp::UNUSED:

@@ -46,7 +46,8 @@ void check_whole(const at::Tensor& whole, const at::Tensor& part, int size, cons
 Elements elements_of(const at::Tensor& tensor);
 // Like elements_of, but refuses types that the library cannot add.
 Elements summands_of(const at::Tensor& tensor, const char* operation);
-Reduction reduction_of(const c10d::ReduceOp& op, const char* operation);
+// For elements of `type`: of bool, bitwise and and or are minimum and maximum.
+Reduction reduction_of(const c10d::ReduceOp& op, fcclDataType_t type, const char* operation);
 // Calls `issue` with the library's operator for `reduction`.
 fcclResult_t with_operator(const Reduction& reduction, fcclDataType_t type, fcclComm_t comm,
                            const std::function<fcclResult_t(fcclRedOp_t)>& issue);

@@ -8,18 +8,19 @@ import torch.distributed as dist
 import torch.distributed._functional_collectives as functional
 from ranks import assert_same, numbers, poisoned, run_ranks
 
-SUMMABLE = [torch.int32, torch.int64, torch.float32, torch.float64, torch.bfloat16, torch.float16]
-MOVABLE = [
-    *SUMMABLE,
-    torch.bool,
-    torch.uint8,
+INTEGERS = [
     torch.int8,
+    torch.uint8,
     torch.int16,
     torch.uint16,
-    torch.complex64,
-    torch.float8_e4m3fn,
-    torch.float8_e5m2,
+    torch.int32,
+    torch.uint32,
+    torch.int64,
+    torch.uint64,
 ]
+NARROW = [torch.float8_e4m3fn, torch.float8_e5m2, torch.bfloat16, torch.float16]
+SUMMABLE = [*INTEGERS, *NARROW, torch.float32, torch.float64]
+MOVABLE = [*SUMMABLE, torch.bool, torch.complex64]
 COUNTS = [0, 1, 7, 1000, 70_001]
 
 
@@ -31,22 +32,35 @@ def inputs_of_all(count, dtype):
     return [numbers(rank, count, dtype) for rank in range(dist.get_world_size())]
 
 
+def widened(tensor):
+    """In the type that the library computes in; whole numbers in one that holds what wraps in theirs."""
+    if tensor.dtype in (torch.float64, torch.uint64):
+        return tensor.view(torch.int64) if tensor.dtype == torch.uint64 else tensor
+    return tensor.to(torch.float32 if tensor.is_floating_point() else torch.int64)
+
+
+def narrowed(wide, dtype):
+    return wide.view(torch.uint64) if dtype == torch.uint64 else wide.to(dtype)
+
+
 def reduced(tensors, op):
-    """What the library promises: sums in a wide type, rounded once; averages of whole numbers are cut."""
-    stacked = torch.stack(tensors)
+    """What the library promises: computed in a wide type, rounded once; averages of whole numbers are cut."""
+    dtype = tensors[0].dtype
+    wide = torch.stack([widened(tensor) for tensor in tensors])
     if op in (dist.ReduceOp.MIN, dist.ReduceOp.MAX):
-        return stacked.amin(0) if op == dist.ReduceOp.MIN else stacked.amax(0)
-    wide = stacked.to(torch.float64 if stacked.is_floating_point() else torch.int64).sum(0)
-    if op == dist.ReduceOp.AVG and stacked.is_floating_point():
-        # The library divides in float32 what it has summed in float32.
-        inner = torch.float64 if stacked.dtype == torch.float64 else torch.float32
-        return (wide.to(inner) / len(tensors)).to(stacked.dtype)
-    if op == dist.ReduceOp.AVG:
-        wide = wide.div(len(tensors), rounding_mode="trunc")
-    return wide.to(stacked.dtype)
+        return narrowed(wide.amin(0) if op == dist.ReduceOp.MIN else wide.amax(0), dtype)
+    if op == dist.ReduceOp.PRODUCT:
+        return narrowed(wide.prod(0), dtype)
+    total = wide.sum(0)
+    if op == dist.ReduceOp.AVG and dtype.is_floating_point:
+        total = total / len(tensors)
+    elif op == dist.ReduceOp.AVG:
+        # The sum wraps first.
+        total = widened(narrowed(total, dtype)).div(len(tensors), rounding_mode="trunc")
+    return narrowed(total, dtype)
 
 
-OPERATORS = {op: getattr(dist.ReduceOp, op) for op in ("SUM", "AVG", "MIN", "MAX")}
+OPERATORS = {op: getattr(dist.ReduceOp, op) for op in ("SUM", "PRODUCT", "AVG", "MIN", "MAX")}
 
 
 def reduce_everywhere(op):
@@ -59,6 +73,55 @@ def reduce_everywhere(op):
 @pytest.mark.parametrize("op", OPERATORS)
 def test_all_reduce_gives_every_rank_the_reduction(op):
     run_ranks(3, reduce_everywhere, op)
+
+
+def add_every_pair_of_8_bit_floats():
+    """Rank 0 has each of the 256 patterns 256 times, rank 1 all of them each time."""
+    patterns = torch.arange(256, dtype=torch.uint8)
+    mine = [patterns.repeat_interleave(256), patterns.repeat(256)]
+    for dtype, (name, op) in itertools.product((torch.float8_e4m3fn, torch.float8_e5m2), OPERATORS.items()):
+        tensors = [pattern.view(dtype) for pattern in mine]
+        expected = reduced(tensors, op)
+        # The library's one NaN has no sign.
+        expected = torch.where(expected.float().isnan(), torch.tensor(0x7F, dtype=torch.uint8), expected.view(torch.uint8))
+        tensor = tensors[dist.get_rank()].clone()
+        dist.all_reduce(tensor, op=op)
+        if name in ("MIN", "MAX"):
+            # Of -0 and +0 the library keeps the one of the lower rank.
+            zeros = (mine[0] & 0x7F == 0) & (mine[1] & 0x7F == 0)
+            expected = torch.where(zeros, mine[0], expected)
+        assert_same(tensor.view(torch.uint8), expected, (dtype, name))
+
+
+def test_8_bit_floats_round_as_torch_rounds_them():
+    run_ranks(2, add_every_pair_of_8_bit_floats)
+
+
+def reduce_truth_values():
+    rank, size = dist.get_rank(), dist.get_world_size()
+    values = [torch.tensor([peer == 1, True, False, peer != 1]) for peer in range(size)]
+    some, all_of_them = torch.stack(values).any(0), torch.stack(values).all(0)
+    expected = {"SUM": some, "MAX": some, "BOR": some, "PRODUCT": all_of_them, "MIN": all_of_them, "BAND": all_of_them}
+    for name, result in expected.items():
+        tensor = values[rank].clone()
+        dist.all_reduce(tensor, op=getattr(dist.ReduceOp, name))
+        assert_same(tensor, result, name)
+
+
+def test_truth_values_are_joined_by_or_and_and():
+    run_ranks(3, reduce_truth_values)
+
+
+def reduce_with_subnormals_flushed():
+    torch.set_flush_denormal(True)
+    smallest = torch.tensor([1, 1], dtype=torch.int32)
+    tensor = smallest.clone().view(torch.float32)
+    dist.all_reduce(tensor)
+    assert_same(tensor.view(torch.int32), smallest * dist.get_world_size())
+
+
+def test_sums_keep_subnormals_whatever_torch_has_set():
+    run_ranks(2, reduce_with_subnormals_flushed)
 
 
 def reduce_to_each_root():
@@ -80,13 +143,13 @@ def test_reduce_gives_the_root_the_sum_and_leaves_the_others_alone():
 
 def multiply_before_sum():
     rank, size = dist.get_rank(), dist.get_world_size()
-    for factor, dtype in itertools.product(
-        (0.5, torch.tensor(2.0)), (torch.float32, torch.float64, torch.bfloat16)
-    ):
+    for factor, dtype in itertools.product((0.5, torch.tensor(2.0)), SUMMABLE):
+        if factor == 0.5 and not dtype.is_floating_point:
+            continue
         op = dist._make_nccl_premul_sum(factor)
-        expected = reduced([part * factor for part in inputs_of_all(6 * size, dtype)], dist.ReduceOp.SUM).to(
-            dtype
-        )
+        scaled = [widened(part) * int(factor * 2) for part in inputs_of_all(6 * size, dtype)]
+        total = torch.stack(scaled).sum(0)
+        expected = narrowed(total / 2 if dtype.is_floating_point else total.div(2, rounding_mode="trunc"), dtype)
         tensor = numbers(rank, 6 * size, dtype)
         output = poisoned(6, dtype)
         dist.reduce_scatter_tensor(output, tensor, op=op)

@@ -40,14 +40,26 @@ def reduce_what_cannot_be_reduced():
     ones = torch.ones(4, dtype=torch.int32)
     for op in ("BAND", "BOR", "BXOR"):
         refuse(NotImplementedError, op, lambda op=op: dist.all_reduce(ones, op=getattr(dist.ReduceOp, op)))
-    refuse(NotImplementedError, "all_reduce", lambda: dist.all_reduce(ones, op=dist.ReduceOp.PRODUCT))
-    refuse(NotImplementedError, "all_reduce", lambda: dist.all_reduce(ones.to(torch.int16)))
-    refuse(NotImplementedError, "all_reduce", lambda: dist.all_reduce(torch.ones(4).to(torch.float8_e5m2)))
+    refuse(NotImplementedError, "BXOR", lambda: dist.all_reduce(ones.bool(), op=dist.ReduceOp.BXOR))
+    refuse(NotImplementedError, "all_reduce", lambda: dist.all_reduce(ones.to(torch.complex64)))
     refuse(NotImplementedError, "[Ss]parse", lambda: dist.all_reduce(torch.eye(3).to_sparse()))
 
 
 def test_reductions_that_come_later_are_named():
     run_ranks(2, reduce_what_cannot_be_reduced)
+
+
+def reduce_without_meaning():
+    truths = torch.ones(4, dtype=torch.bool)
+    half = dist._make_nccl_premul_sum(0.5)
+    many = dist._make_nccl_premul_sum(300.0)
+    refuse(ValueError, "avg of bool has no meaning", lambda: dist.all_reduce(truths, op=dist.ReduceOp.AVG))
+    refuse(ValueError, "premul_sum of bool has no meaning", lambda: dist.all_reduce(truths, op=half))
+    refuse(ValueError, "factor 300", lambda: dist.all_reduce(torch.ones(4, dtype=torch.uint8), op=many))
+
+
+def test_reductions_without_meaning_say_why():
+    run_ranks(2, reduce_without_meaning)
 
 
 def pass_wrong_tensors():

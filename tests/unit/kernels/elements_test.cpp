@@ -83,10 +83,9 @@ struct NarrowFormat {
   std::function<void(const float*, size_t, std::byte*)> narrow;
 };
 
-#define FCCL_NARROW_FORMAT(name, format)                                                                       \
-  {#name, format, [](auto... all) { HWY_DYNAMIC_DISPATCH(widen_##name)(all...); }, [](auto... all) { \
-     HWY_DYNAMIC_DISPATCH(narrow_##name)(all...);                                                              \
-   }}
+#define FCCL_NARROW_FORMAT(name, format)                                           \
+  {#name, format, [](auto... all) { HWY_DYNAMIC_DISPATCH(widen_##name)(all...); }, \
+   [](auto... all) { HWY_DYNAMIC_DISPATCH(narrow_##name)(all...); }}
 
 const NarrowFormat kFormats[] = {
     FCCL_NARROW_FORMAT(float16, testing::kFloat16), FCCL_NARROW_FORMAT(bfloat16, testing::kBfloat16),
