@@ -18,7 +18,7 @@ namespace {
 constexpr int kSpinRounds = 256;
 constexpr int kYieldRounds = 2048;
 constexpr std::chrono::microseconds kShortestSleep{20};
-constexpr std::chrono::microseconds kLongestSleep{500};
+constexpr std::chrono::microseconds kLongestSleep{1000};
 
 thread_local bool serving = false;
 

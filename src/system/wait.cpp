@@ -3,6 +3,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -18,7 +19,8 @@ constexpr int kPauses = 1 << 14;        // about half a millisecond
 constexpr int kPausesCrowded = 1 << 6;  // the price of one context switch
 constexpr milliseconds kLookEvery{1};
 constexpr milliseconds kYieldFor{20};
-constexpr microseconds kSleep{100};
+constexpr microseconds kLongestSleep{1000};
+constexpr int kSleepFraction = 64;  // of the time waited so far, which is what a sleep may add to it
 
 Result<void> wait_long(const Awaited& awaited, const SlowPath& slow) {
   const Clock::time_point begin = Clock::now();
@@ -32,7 +34,7 @@ Result<void> wait_long(const Awaited& awaited, const SlowPath& slow) {
     if (now - begin < kYieldFor)
       sched_yield();
     else
-      std::this_thread::sleep_for(kSleep);
+      std::this_thread::sleep_for(std::min<Clock::duration>((now - begin) / kSleepFraction, kLongestSleep));
   }
   return {};
 }
