@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "system/memory.h"
 
 namespace fccl {
 namespace {
@@ -110,6 +111,13 @@ size_t SegmentShape::total_bytes() const { return Layout(*this).end; }
 
 Result<Descriptor> Segment::make(const SegmentShape& shape) {
   const size_t bytes = shape.total_bytes();
+  // Beyond it the kernel would not refuse but kill.
+  if (const size_t available = available_memory(); bytes > available)
+    return fail(fcclSystemError,
+                fmt::format("the {} ranks of this host need {} bytes of shared memory, but the host, or the control group that "
+                            "limits this process, has {} left: free memory, raise the container's memory limit, or lower "
+                            "FCCL_SLOT_BYTES",
+                            shape.ranks, bytes, available));
   Descriptor memory(memfd_create("fccl", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!memory) return system_failure("opening", bytes);
   if (ftruncate(memory.get(), static_cast<off_t>(bytes)) != 0) return system_failure("sizing", bytes);

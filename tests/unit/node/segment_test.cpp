@@ -110,12 +110,12 @@ TEST(Segment, of_another_size_than_expected_is_refused) {
   EXPECT_EQ(mapped.error().code, fcclInternalError);
 }
 
-TEST(Segment, of_a_size_that_no_file_has_is_an_error_that_names_the_setting) {
-  // Its bytes are one more than a file offset can say; a size that only memory cannot hold would take all memory first.
-  const auto memory = Segment::make({2, 64, size_t{1} << 60});
+TEST(Segment, larger_than_the_memory_that_is_left_is_an_error_that_says_how_much_and_names_the_setting) {
+  const auto memory = Segment::make({2, 64, size_t{1} << 50});
   ASSERT_FALSE(memory);
   EXPECT_EQ(memory.error().code, fcclSystemError);
-  EXPECT_NE(memory.error().message.find("FCCL_SLOT_BYTES"), std::string::npos);
+  for (const char* part : {"2 ranks", " left", "FCCL_SLOT_BYTES"})
+    EXPECT_NE(memory.error().message.find(part), std::string::npos) << memory.error().message;
 }
 
 TEST(Segment, begins_with_no_failure_and_words_below_the_first_sequence) {
