@@ -1,8 +1,10 @@
 // Inputs of a checked call, what must come of them, and how many elements differ.
 //
-// Inputs depend on (rank, index, iteration). Where nothing is reduced they are arbitrary bits. Where something is, they are
-// small integers whose sum every element type holds exactly, so that a right result is right to the bit whatever the order of
-// the sum: this finds lost, doubled and misplaced elements, and leaves rounding to the library's own tests.
+// Inputs depend on (rank, index, trial). Where nothing is reduced they are arbitrary bits. Where integers are reduced they are
+// arbitrary too, and sums and products wrap; only for an average they are so small that their sum does not. Where floats are
+// reduced they are crafted so that every order of reducing, in any precision of at least the type's own, gives one exact
+// result. So a right result is right to the bit: this finds lost, doubled, misplaced and stale elements, and leaves rounding to
+// accuracy.h and to the library's own tests.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +12,7 @@
 
 #include "collective.h"
 #include "elements.h"
+#include "encoding.h"
 
 namespace fccl::perf {
 
@@ -20,12 +23,15 @@ struct Trial {
   const Operator& op;
   Layout layout;
   Place place;
-  std::uint64_t iteration;
+  std::uint64_t number;
 };
+
+// A hash in which every bit of its arguments reaches every bit of the result.
+std::uint64_t hash_of(std::uint64_t trial, int rank, std::size_t index);
 
 // Writes this rank's input, layout.send_count elements.
 void fill_input(const Trial& trial, std::byte* send);
-// Fills memory with a pattern that is no sum of inputs.
+// Fills memory with a pattern that is no result.
 void poison(std::byte* memory, std::size_t bytes);
 // How many of the layout.recv_count elements of the result are not what they must be.
 std::uint64_t count_wrong(const Trial& trial, const std::byte* recv);
