@@ -57,13 +57,13 @@ void fill_random(const Trial& trial, std::byte* send) {
 
 double largest_error(const Trial& trial, const std::byte* recv) {
   double largest = 0;
+  const std::size_t first = trial.collective.origin(trial.layout, trial.place, 0).first;
   for (std::size_t index = 0; index < trial.layout.recv_count; ++index) {
     Bits bits = 0;
     std::memcpy(&bits, recv + index * trial.type.bytes, trial.type.bytes);
     const double got = decode(bits, trial.type.datatype);
-    const std::size_t source = trial.collective.origin(trial.layout, trial.place, index).index;
-    largest = std::max(largest, trial.type.datatype == fcclFloat64 ? error_of<long double>(trial, got, source)
-                                                                   : error_of<double>(trial, got, source));
+    largest = std::max(largest, trial.type.datatype == fcclFloat64 ? error_of<long double>(trial, got, first + index)
+                                                                   : error_of<double>(trial, got, first + index));
   }
   return largest;
 }

@@ -10,7 +10,7 @@ Result<void> start(Communicator& communicator, const Operation& operation) {
   return communicator.broadcast(operation.send, operation.recv, operation.root, operation.stream);
 }
 
-Origin origin(const Layout&, Place place, std::size_t index) { return {place.root, index}; }
+Origin origin(const Layout&, Place place, std::size_t) { return {place.root, 0}; }
 
 constexpr Collective kBroadcast{.collective = fcclCollBroadcast,
                                 .reduces = false,

@@ -31,7 +31,7 @@ struct Parts {
 class CallMemory {
  public:
   // At most this many calls at the end of a timed loop have parts of their own.
-  static constexpr std::size_t kMostReserved = 4;
+  static constexpr std::size_t kMostReserved = 2;
 
   // Holds two calls of `max_bytes`; all buffers begin `shift` bytes behind an aligned address.
   CallMemory(std::size_t max_bytes, std::size_t shift);

@@ -23,11 +23,11 @@ struct Layout {
   std::size_t in_place_recv = 0;
 };
 
-// Where an element of the result comes from: an index of one rank's input, or of every rank's, combined by the operator.
+// Where a block of the result comes from: from one rank's input, or from every rank's, combined by the operator.
 struct Origin {
   static constexpr int kEveryRank = -1;
   int rank;
-  std::size_t index;
+  std::size_t first;  // index of the block's first element in the input
 };
 
 // One call as it is issued.
@@ -47,7 +47,8 @@ struct Collective {
   bool has_blocks;
   Layout (*layout)(std::size_t count, Place place);
   Result<void> (*start)(Communicator& communicator, const Operation& operation);
-  Origin (*origin)(const Layout& layout, Place place, std::size_t index);
+  // Of each block of layout.count elements of the result.
+  Origin (*origin)(const Layout& layout, Place place, std::size_t block);
   // Bus bandwidth over algorithm bandwidth: the part of the size column that must cross the slowest link.
   double (*bus_factor)(int ranks);
 };

@@ -55,7 +55,7 @@ Buffers Meter::buffers(const Subject& subject, bool in_place, std::size_t part) 
 }
 
 Trial Meter::trial(const Subject& subject, std::uint64_t number) const {
-  return {run_.collective, subject.type, subject.op, subject.layout, subject.place, number};
+  return {run_.collective, subject.type, subject.op, subject.samples, subject.layout, subject.place, number};
 }
 
 void Meter::start(const Subject& subject, const Buffers& buffers) {

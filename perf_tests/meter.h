@@ -16,6 +16,7 @@ namespace fccl::perf {
 struct Subject {
   const ElementType& type;
   const Operator& op;
+  const Samples* samples;  // null where nothing is reduced
   Place place;
   Layout layout;
   std::size_t bytes;  // of the larger buffer

@@ -12,7 +12,7 @@ Result<void> start(Communicator& communicator, const Operation& operation) {
   return communicator.reduce(operation.send, operation.recv, operation.op, operation.root, operation.stream);
 }
 
-Origin origin(const Layout&, Place, std::size_t index) { return {Origin::kEveryRank, index}; }
+Origin origin(const Layout&, Place, std::size_t) { return {Origin::kEveryRank, 0}; }
 
 constexpr Collective kReduce{.collective = fcclCollReduce,
                              .reduces = true,

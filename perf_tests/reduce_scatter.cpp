@@ -15,8 +15,8 @@ Result<void> start(Communicator& communicator, const Operation& operation) {
   return communicator.reduce_scatter(operation.send, operation.recv, operation.op, operation.stream);
 }
 
-Origin origin(const Layout& layout, Place place, std::size_t index) {
-  return {Origin::kEveryRank, layout.count * static_cast<std::size_t>(place.rank) + index};
+Origin origin(const Layout& layout, Place place, std::size_t) {
+  return {Origin::kEveryRank, layout.count * static_cast<std::size_t>(place.rank)};
 }
 
 constexpr Collective kReduceScatter{.collective = fcclCollReduceScatter,

@@ -15,8 +15,8 @@ Result<void> start(Communicator& communicator, const Operation& operation) {
   return communicator.scatter(operation.send, operation.recv, operation.root, operation.stream);
 }
 
-Origin origin(const Layout& layout, Place place, std::size_t index) {
-  return {place.root, layout.count * static_cast<std::size_t>(place.rank) + index};
+Origin origin(const Layout& layout, Place place, std::size_t) {
+  return {place.root, layout.count * static_cast<std::size_t>(place.rank)};
 }
 
 constexpr Collective kScatter{.collective = fcclCollScatter,

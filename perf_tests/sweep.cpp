@@ -36,6 +36,7 @@ std::uint64_t Sweep::operator()() {
   for (int cycle = 0; run_.arguments.cycles == 0 || cycle < run_.arguments.cycles; ++cycle) {
     for (const Case& chosen : run_.cases) {
       require(run_, thread_, library_->choose(*chosen.type, *chosen.op));
+      if (run_.collective.reduces) samples_.emplace(*chosen.type, *chosen.op, ranks);
       for (int root = first_root; root <= last_root; ++root) run_sizes(chosen, root);
     }
   }
@@ -71,7 +72,11 @@ Subject Sweep::subject(const Case& chosen, int root, std::size_t bytes) const {
   const ElementType& type = *chosen.type;
   const Place place{.rank = run_.team.rank(thread_), .ranks = run_.team.ranks(), .root = root};
   const std::size_t count = count_of(run_.collective, bytes / type.bytes, type.bytes, place.ranks, run_.arguments.odd);
-  return {type, *chosen.op, place, run_.collective.layout(count, place),
+  return {type,
+          *chosen.op,
+          samples_ ? &*samples_ : nullptr,
+          place,
+          run_.collective.layout(count, place),
           larger_count(run_.collective, count, place.ranks) * type.bytes};
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "meter.h"
 #include "run.h"
@@ -40,6 +41,7 @@ class Sweep {
   MemoryUse memory_use_;
   std::unique_ptr<Library> library_;
   std::unique_ptr<Meter> meter_;
+  std::optional<Samples> samples_;  // of the current case, where it reduces
 };
 
 }  // namespace fccl::perf

@@ -1,10 +1,7 @@
 // Inputs of a checked call, what must come of them, and how many elements differ.
 //
-// Inputs depend on (rank, index, trial). Where nothing is reduced they are arbitrary bits. Where integers are reduced they are
-// arbitrary too, and sums and products wrap; only for an average they are so small that their sum does not. Where floats are
-// reduced they are crafted so that every order of reducing, in any precision of at least the type's own, gives one exact
-// result. So a right result is right to the bit: this finds lost, doubled, misplaced and stale elements, and leaves rounding to
-// accuracy.h and to the library's own tests.
+// Inputs depend on (rank, index, trial). Where nothing is reduced they are arbitrary bits; where something is, each index has
+// one of the samples of samples.h, another one in every trial.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +9,7 @@
 
 #include "collective.h"
 #include "elements.h"
-#include "encoding.h"
+#include "samples.h"
 
 namespace fccl::perf {
 
@@ -21,13 +18,11 @@ struct Trial {
   const Collective& collective;
   const ElementType& type;
   const Operator& op;
+  const Samples* samples;  // of the type, the operator and the ranks; null where nothing is reduced
   Layout layout;
   Place place;
   std::uint64_t number;
 };
-
-// A hash in which every bit of its arguments reaches every bit of the result.
-std::uint64_t hash_of(std::uint64_t trial, int rank, std::size_t index);
 
 // Writes this rank's input, layout.send_count elements.
 void fill_input(const Trial& trial, std::byte* send);

@@ -1,5 +1,6 @@
 // A launcher library: compiled once for each MPI that is installed.
 #include <mpi.h>
+#include <sched.h>
 
 #include <cstring>
 
@@ -20,11 +21,26 @@ int start(bool many_threads, int* process, int* processes) {
 
 void finish() { MPI_Finalize(); }
 
-void barrier() { MPI_Barrier(MPI_COMM_WORLD); }
+// Lets other processes run meanwhile: MPICH does not, and where there are more processes than cores each meeting would take
+// as long as the kernel lets a process run.
+void wait(MPI_Request request) {
+  for (int done = 0; !done;) {
+    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    if (!done) sched_yield();
+  }
+}
+
+void barrier() {
+  MPI_Request request;
+  MPI_Ibarrier(MPI_COMM_WORLD, &request);
+  wait(request);
+}
 
 void all_gather(const void* own, std::size_t bytes, void* all) {
   const int count = static_cast<int>(bytes);
-  MPI_Allgather(own, count, MPI_BYTE, all, count, MPI_BYTE, MPI_COMM_WORLD);
+  MPI_Request request;
+  MPI_Iallgather(own, count, MPI_BYTE, all, count, MPI_BYTE, MPI_COMM_WORLD, &request);
+  wait(request);
 }
 
 void abort(int status) { MPI_Abort(MPI_COMM_WORLD, status); }
