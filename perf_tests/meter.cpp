@@ -86,21 +86,25 @@ Measurement Meter::measure(const Subject& subject, bool in_place) {
   const double queued_before = queued_seconds();
   const Timed timed = time_calls(subject, in_place, parts);
   const double queued = queued_seconds() - queued_before;
-  const double done = team.combine(thread_, timed.until_done, combine_of(arguments.average));
-  const double issued = team.combine(thread_, timed.until_issued, combine_of(arguments.average));
-  const double bandwidth = static_cast<double>(subject.bytes) / done;
-  Measurement measured{.seconds = arguments.cpu_time ? issued : done,
+  const std::uint64_t wrong =
+      checks() ? count_wrong_in_last_calls(subject, in_place, parts) + count_wrong_in_checks(subject, in_place) : 0;
+  const bool shows_error = arguments.ulp && rounds(trial(subject, 0));
+  const double error = shows_error ? error_on_random_data(subject, in_place) : 0;
+  const Combine average = combine_of(arguments.average);
+  const auto all = team.combine(thread_, {{timed.until_done, average},
+                                          {timed.until_issued, average},
+                                          {queued, Combine::sum},
+                                          {static_cast<double>(wrong), Combine::sum},
+                                          {error, Combine::maximum}});
+  const double bandwidth = static_cast<double>(subject.bytes) / all[0];
+  Measurement measured{.seconds = arguments.cpu_time ? all[1] : all[0],
                        .algorithm_bandwidth = bandwidth,
                        .bus_bandwidth = bandwidth * run_.collective.bus_factor(subject.place.ranks),
-                       .queued_seconds = team.combine(thread_, queued, Combine::sum)};
-  if (checks()) {
-    const std::uint64_t wrong = count_wrong_in_last_calls(subject, in_place, parts) + count_wrong_in_checks(subject, in_place);
-    measured.wrong = static_cast<std::uint64_t>(team.combine(thread_, static_cast<double>(wrong), Combine::sum));
-  }
+                       .queued_seconds = all[2]};
+  if (checks()) measured.wrong = static_cast<std::uint64_t>(all[3]);
+  if (shows_error) measured.ulp = all[4];
   if (arguments.per_iteration || arguments.percentiles || !arguments.json_path.empty())
     measured.iterations = time_iterations(subject, in_place);
-  if (arguments.ulp && rounds(trial(subject, 0)))
-    measured.ulp = team.combine(thread_, error_on_random_data(subject, in_place), Combine::maximum);
   return measured;
 }
 
@@ -138,7 +142,6 @@ Iterations Meter::time_iterations(const Subject& subject, bool in_place) {
   std::vector<double> own;
   own.reserve(static_cast<std::size_t>(arguments.iterations));
   std::size_t call = 0;
-  run_.team.barrier(thread_);
   for (int iteration = 0; iteration < arguments.iterations; ++iteration) {
     const auto began = Clock::now();
     for (int repeat = 0; repeat < arguments.aggregated; ++repeat)

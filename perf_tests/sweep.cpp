@@ -41,7 +41,7 @@ std::uint64_t Sweep::operator()() {
     }
   }
   memory_use_.calls = more_memory();
-  return static_cast<std::uint64_t>(run_.team.combine(thread_, static_cast<double>(meter_->bad_checks()), Combine::sum));
+  return static_cast<std::uint64_t>(run_.team.combine(thread_, {{static_cast<double>(meter_->bad_checks()), Combine::sum}})[0]);
 }
 
 void Sweep::run_sizes(const Case& chosen, int root) {

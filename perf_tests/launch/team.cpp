@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
-#include <numeric>
 #include <string>
+#include <utility>
 
 namespace fccl::perf {
 namespace {
@@ -22,28 +22,26 @@ std::string processor_name() {
   return "";
 }
 
-double combine_values(const std::vector<double>& values, Combine how) {
-  switch (how) {
-    case Combine::first:
-      return values.front();
-    case Combine::minimum:
-      return *std::min_element(values.begin(), values.end());
-    case Combine::maximum:
-      return *std::max_element(values.begin(), values.end());
-    default:
-      return std::accumulate(values.begin(), values.end(), 0.0);
+// What the values in one place of all series come to; a mean is a sum until it is divided.
+double combine_place(const std::vector<std::vector<double>>& series, std::size_t place, Combine how) {
+  double result = series.front()[place];
+  for (auto each = series.begin() + 1; each != series.end(); ++each) {
+    const double value = (*each)[place];
+    if (how == Combine::minimum) {
+      result = std::min(result, value);
+    } else if (how == Combine::maximum) {
+      result = std::max(result, value);
+    } else if (how != Combine::first) {
+      result += value;
+    }
   }
+  return result;
 }
 
 }  // namespace
 
 Team::Team(const Processes& processes, const Group& group, int threads)
-    : processes_(processes),
-      group_(group),
-      threads_(threads),
-      meet_(threads),
-      values_(static_cast<std::size_t>(threads)),
-      series_(static_cast<std::size_t>(threads)) {}
+    : processes_(processes), group_(group), threads_(threads), meet_(threads), series_(static_cast<std::size_t>(threads)) {}
 
 void Team::barrier(int thread) {
   meet_.arrive_and_wait();
@@ -51,30 +49,41 @@ void Team::barrier(int thread) {
   meet_.arrive_and_wait();
 }
 
-double Team::combine(int thread, double value, Combine how) {
-  values_[static_cast<std::size_t>(thread)] = value;
+std::vector<std::vector<double>> Team::gather(int thread, const std::vector<double>& values, const std::vector<Combine>& how) {
+  series_[static_cast<std::size_t>(thread)] = values;
   meet_.arrive_and_wait();
+  if (thread != 0) return {};
+  std::vector<double> own;
+  for (std::size_t place = 0; place < values.size(); ++place) own.push_back(combine_place(series_, place, how[place]));
+  const std::vector<double> all = processes_.all_gather(own);
+  std::vector<std::vector<double>> found;
+  for (auto begin = all.begin(); begin != all.end(); begin += static_cast<std::ptrdiff_t>(own.size()))
+    found.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(own.size()));
+  return found;
+}
+
+std::vector<double> Team::combine(int thread, const std::vector<Part>& parts) {
+  std::vector<double> values;
+  std::vector<Combine> how;
+  for (const Part& part : parts) {
+    values.push_back(part.value);
+    how.push_back(part.how);
+  }
+  const auto found = gather(thread, values, how);
   if (thread == 0) {
-    combined_ = combine_values(processes_.all_gather(combine_values(values_, how)), how);
-    if (how == Combine::mean) combined_ /= processes_.processes() * threads_;
+    combined_.clear();
+    for (std::size_t place = 0; place < parts.size(); ++place) {
+      combined_.push_back(combine_place(found, place, how[place]));
+      if (how[place] == Combine::mean) combined_.back() /= processes_.processes() * threads_;
+    }
   }
   meet_.arrive_and_wait();
   return combined_;
 }
 
 const std::vector<std::vector<double>>& Team::process_maxima(int thread, const std::vector<double>& values) {
-  series_[static_cast<std::size_t>(thread)] = values;
-  meet_.arrive_and_wait();
-  if (thread == 0) {
-    std::vector<double> own = series_.front();
-    for (const auto& other : series_) {
-      for (std::size_t i = 0; i < own.size(); ++i) own[i] = std::max(own[i], other[i]);
-    }
-    const std::vector<double> all = processes_.all_gather(own);
-    maxima_.clear();
-    for (auto begin = all.begin(); begin != all.end(); begin += static_cast<std::ptrdiff_t>(own.size()))
-      maxima_.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(own.size()));
-  }
+  auto found = gather(thread, values, std::vector<Combine>(values.size(), Combine::maximum));
+  if (thread == 0) maxima_ = std::move(found);
   meet_.arrive_and_wait();
   return maxima_;
 }

@@ -21,6 +21,12 @@ struct RankInfo {
 
 enum class Combine { first, mean, minimum, maximum, sum };
 
+// One rank's number, and what is to be made of all ranks'.
+struct Part {
+  double value;
+  Combine how;
+};
+
 // All ranks: rank = process * threads + thread, counted inside the group. Shared by the threads of a process; every thread of
 // every process of all groups makes the same calls in the same order, and thread 0 speaks to the other processes for the rest.
 class Team {
@@ -32,7 +38,8 @@ class Team {
   const Processes& processes() const { return processes_; }
 
   void barrier(int thread);
-  double combine(int thread, double value, Combine how);
+  // What all ranks' parts make, in one meeting; the same on every thread.
+  std::vector<double> combine(int thread, const std::vector<Part>& parts);
   // Per process, the greatest of its threads' values in each place; all vectors have one length. The same on every thread.
   const std::vector<std::vector<double>>& process_maxima(int thread, const std::vector<double>& values);
 
@@ -42,14 +49,16 @@ class Team {
   std::vector<RankInfo> introduce() const;
 
  private:
+  // Per process, what its threads' values in each place come to; right on thread 0.
+  std::vector<std::vector<double>> gather(int thread, const std::vector<double>& values, const std::vector<Combine>& how);
+
   const Processes& processes_;
   const Group group_;
   const int threads_;
   std::barrier<> meet_;
-  std::vector<double> values_;
-  std::vector<std::vector<double>> series_;
+  std::vector<std::vector<double>> series_;  // one per thread
   std::vector<std::vector<double>> maxima_;
-  double combined_ = 0;
+  std::vector<double> combined_;
 };
 
 // What the host can lend to each of `ranks` ranks on it without pushing anything else out: half of its memory in equal parts.
