@@ -4,26 +4,27 @@
 namespace fccl::perf {
 namespace {
 
-Layout layout(std::size_t elements, std::size_t element_bytes, Place place) {
-  const std::size_t block = block_of(elements, element_bytes, place.ranks);
-  return {.count = block,
-          .send_count = block,
-          .recv_count = block * static_cast<std::size_t>(place.ranks),
-          .in_place_send = block * static_cast<std::size_t>(place.rank)};
+Layout layout(std::size_t count, Place place) {
+  return {.count = count,
+          .send_count = count,
+          .recv_count = count * static_cast<std::size_t>(place.ranks),
+          .in_place_send = count * static_cast<std::size_t>(place.rank)};
 }
 
 Result<void> start(Communicator& communicator, const Operation& operation) {
   return communicator.all_gather(operation.send, operation.recv, operation.stream);
 }
 
-Origin origin(const Layout& layout, Place, std::size_t index) {
-  return {static_cast<int>(index / layout.count), index % layout.count};
-}
+Origin origin(const Layout&, Place, std::size_t block) { return {static_cast<int>(block), 0}; }
 
-double bus_factor(int ranks) { return (ranks - 1.0) / ranks; }
-
-constexpr Collective kAllGather{
-    .reduces = false, .rooted = false, .layout = layout, .start = start, .origin = origin, .bus_factor = bus_factor};
+constexpr Collective kAllGather{.collective = fcclCollAllGather,
+                                .reduces = false,
+                                .rooted = false,
+                                .has_blocks = true,
+                                .layout = layout,
+                                .start = start,
+                                .origin = origin,
+                                .bus_factor = all_but_own_block};
 
 }  // namespace
 }  // namespace fccl::perf

@@ -4,20 +4,24 @@
 namespace fccl::perf {
 namespace {
 
-Layout layout(std::size_t elements, std::size_t, Place) {
-  return {.count = elements, .send_count = elements, .recv_count = elements};
-}
+Layout layout(std::size_t count, Place) { return {.count = count, .send_count = count, .recv_count = count}; }
 
 Result<void> start(Communicator& communicator, const Operation& operation) {
   return communicator.all_reduce(operation.send, operation.recv, operation.op, operation.stream);
 }
 
-Origin origin(const Layout&, Place, std::size_t index) { return {Origin::kEveryRank, index}; }
+Origin origin(const Layout&, Place, std::size_t) { return {Origin::kEveryRank, 0}; }
 
 double bus_factor(int ranks) { return 2.0 * (ranks - 1.0) / ranks; }
 
-constexpr Collective kAllReduce{
-    .reduces = true, .rooted = false, .layout = layout, .start = start, .origin = origin, .bus_factor = bus_factor};
+constexpr Collective kAllReduce{.collective = fcclCollAllReduce,
+                                .reduces = true,
+                                .rooted = false,
+                                .has_blocks = false,
+                                .layout = layout,
+                                .start = start,
+                                .origin = origin,
+                                .bus_factor = bus_factor};
 
 }  // namespace
 }  // namespace fccl::perf

@@ -1,4 +1,4 @@
-// The command line of the perf binaries: the main flags of nccl-tests.
+// The command line of the perf binaries: the flags of nccl-tests, and FCCL's own additions.
 #pragma once
 
 #include <cstddef>
@@ -25,6 +25,9 @@ struct Arguments {
   int aggregated = 1;
   int warmup = 1;
   int cycles = 1;  // 0: without end
+  bool parallel_init = false;
+  bool per_iteration = false;
+  int skipped = 0;  // leading iterations that the statistics of -I leave out
   int checks = 1;
   std::string op = "sum";      // a name of the table of operators, or "all"
   std::string type = "float";  // a name of the table of element types, or "all"
@@ -32,8 +35,17 @@ struct Arguments {
   Blocking blocking = Blocking::none;
   bool null_stream = true;
   int timeout_seconds = 0;  // 0: the library's
+  bool cpu_time = false;
+  bool timestamps = false;
+  std::string json_path;  // empty: none
   Average average = Average::mean;
+  bool memory = false;
   int unaligned_elements = 0;
+  // FCCL's own.
+  bool odd = false;
+  bool ulp = false;
+  bool percentiles = false;
+  bool measures_mpi = false;
 };
 
 // What the command line came to: arguments, or a text to print and the exit status to end with.

@@ -4,20 +4,22 @@
 namespace fccl::perf {
 namespace {
 
-Layout layout(std::size_t elements, std::size_t, Place) {
-  return {.count = elements, .send_count = elements, .recv_count = elements};
-}
+Layout layout(std::size_t count, Place) { return {.count = count, .send_count = count, .recv_count = count}; }
 
 Result<void> start(Communicator& communicator, const Operation& operation) {
   return communicator.broadcast(operation.send, operation.recv, operation.root, operation.stream);
 }
 
-Origin origin(const Layout&, Place place, std::size_t index) { return {place.root, index}; }
+Origin origin(const Layout&, Place place, std::size_t) { return {place.root, 0}; }
 
-double bus_factor(int) { return 1.0; }
-
-constexpr Collective kBroadcast{
-    .reduces = false, .rooted = true, .layout = layout, .start = start, .origin = origin, .bus_factor = bus_factor};
+constexpr Collective kBroadcast{.collective = fcclCollBroadcast,
+                                .reduces = false,
+                                .rooted = true,
+                                .has_blocks = false,
+                                .layout = layout,
+                                .start = start,
+                                .origin = origin,
+                                .bus_factor = every_byte_once};
 
 }  // namespace
 }  // namespace fccl::perf

@@ -18,18 +18,19 @@ struct Place {
 struct Layout {
   std::size_t count;  // what the call is told, and the table's count column
   std::size_t send_count;
-  std::size_t recv_count;
+  std::size_t recv_count;  // zero on a rank that gets nothing
   std::size_t in_place_send = 0;
   std::size_t in_place_recv = 0;
 };
 
-// Where an element of the result comes from: an index of one rank's input, or of every rank's, combined by the operator.
+// Where a block of the result comes from: from one rank's input, or from every rank's, combined by the operator.
 struct Origin {
   static constexpr int kEveryRank = -1;
   int rank;
-  std::size_t index;
+  std::size_t first;  // index of the block's first element in the input
 };
 
+// One call as it is issued.
 struct Operation {
   Source send;
   Target recv;
@@ -39,20 +40,35 @@ struct Operation {
 };
 
 struct Collective {
+  fcclColl_t collective;
   bool reduces;
   bool rooted;
-  // The layout for a larger buffer of at most `elements` elements of `element_bytes` each.
-  Layout (*layout)(std::size_t elements, std::size_t element_bytes, Place place);
+  // The larger buffer holds one block of `count` elements per rank, not just one of `count`.
+  bool has_blocks;
+  Layout (*layout)(std::size_t count, Place place);
   Result<void> (*start)(Communicator& communicator, const Operation& operation);
-  Origin (*origin)(const Layout& layout, Place place, std::size_t index);
+  // Of each block of layout.count elements of the result.
+  Origin (*origin)(const Layout& layout, Place place, std::size_t block);
   // Bus bandwidth over algorithm bandwidth: the part of the size column that must cross the slowest link.
   double (*bus_factor)(int ranks);
 };
 
-// One rank's block when `elements` are cut into one block per rank, a multiple of 16 bytes.
-constexpr std::size_t block_of(std::size_t elements, std::size_t element_bytes, int ranks) {
-  const std::size_t multiple = 16 / element_bytes;
-  return elements / static_cast<std::size_t>(ranks) / multiple * multiple;
+// The count of a call whose larger buffer has at most `elements` elements. A block is a multiple of 16 bytes, as in nccl-tests,
+// or, if `odd`, an odd number of elements.
+constexpr std::size_t count_of(const Collective& collective, std::size_t elements, std::size_t element_bytes, int ranks,
+                               bool odd) {
+  const std::size_t count = collective.has_blocks ? elements / static_cast<std::size_t>(ranks) : elements;
+  if (odd) return count == 0 ? 0 : (count - 1) | 1;
+  const std::size_t multiple = collective.has_blocks ? 16 / element_bytes : 1;
+  return count / multiple * multiple;
 }
+
+// Elements of the larger buffer.
+constexpr std::size_t larger_count(const Collective& collective, std::size_t count, int ranks) {
+  return collective.has_blocks ? count * static_cast<std::size_t>(ranks) : count;
+}
+
+constexpr double every_byte_once(int) { return 1.0; }
+constexpr double all_but_own_block(int ranks) { return (ranks - 1.0) / ranks; }
 
 }  // namespace fccl::perf

@@ -7,17 +7,18 @@ namespace fccl::perf {
 namespace {
 
 constexpr ElementType kTypes[] = {
-    {"int8", fcclInt8, 1, false},         {"uint8", fcclUint8, 1, false},       {"int16", fcclInt16, 2, false},
-    {"uint16", fcclUint16, 2, false},     {"int32", fcclInt32, 4, true},        {"uint32", fcclUint32, 4, false},
-    {"int64", fcclInt64, 8, true},        {"uint64", fcclUint64, 8, false},     {"half", fcclFloat16, 2, true},
-    {"float", fcclFloat32, 4, true},      {"double", fcclFloat64, 8, true},     {"bfloat16", fcclBfloat16, 2, true},
-    {"f8e4m3", fcclFloat8e4m3, 1, false}, {"f8e5m2", fcclFloat8e5m2, 1, false}, {"bool", fcclBool, 1, false},
+    {"int8", fcclInt8, 1, Family::signed_integer},   {"uint8", fcclUint8, 1, Family::unsigned_integer},
+    {"int16", fcclInt16, 2, Family::signed_integer}, {"uint16", fcclUint16, 2, Family::unsigned_integer},
+    {"int32", fcclInt32, 4, Family::signed_integer}, {"uint32", fcclUint32, 4, Family::unsigned_integer},
+    {"int64", fcclInt64, 8, Family::signed_integer}, {"uint64", fcclUint64, 8, Family::unsigned_integer},
+    {"half", fcclFloat16, 2, Family::floating},      {"float", fcclFloat32, 4, Family::floating},
+    {"double", fcclFloat64, 8, Family::floating},    {"bfloat16", fcclBfloat16, 2, Family::floating},
+    {"f8e4m3", fcclFloat8e4m3, 1, Family::floating}, {"f8e5m2", fcclFloat8e5m2, 1, Family::floating},
+    {"bool", fcclBool, 1, Family::boolean},
 };
 
-constexpr Operator kOperators[] = {
-    {"sum", sum, true}, {"prod", prod, false}, {"min", min, true},
-    {"max", max, true}, {"avg", avg, true},    {"mulsum", sum, false},
-};
+constexpr Operator kOperators[] = {{"sum", sum}, {"prod", prod}, {"min", min},
+                                   {"max", max}, {"avg", avg},   {"mulsum", sum, true}};
 
 template <class Row>
 const Row* find(std::span<const Row> rows, std::string_view name) {

@@ -9,17 +9,20 @@
 
 namespace fccl::perf {
 
+enum class Family { boolean, signed_integer, unsigned_integer, floating };
+
 struct ElementType {
   std::string_view name;
   fcclDataType_t datatype;
   std::size_t bytes;
-  bool reducible;  // part of `-d all` for collectives that reduce
+  Family family;
 };
 
 struct Operator {
   std::string_view name;
   Op op;
-  bool available;
+  // A sum of every rank's input times scalar_of(rank).
+  bool scaled = false;
 };
 
 std::span<const ElementType> element_types();
@@ -28,5 +31,13 @@ std::span<const Operator> operators();
 // Null if there is none of that name.
 const ElementType* find_element_type(std::string_view name);
 const Operator* find_operator(std::string_view name);
+
+// Whether the operator means something for the type; a mean or a multiple of booleans does not.
+constexpr bool applies(const Operator& op, const ElementType& type) {
+  return type.family != Family::boolean || (op.op != Op::avg && !op.scaled);
+}
+
+// What a rank's input is multiplied by under `mulsum`; as in nccl-tests.
+constexpr int scalar_of(int rank) { return 1 + rank % 2; }
 
 }  // namespace fccl::perf

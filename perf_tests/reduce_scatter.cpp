@@ -4,26 +4,29 @@
 namespace fccl::perf {
 namespace {
 
-Layout layout(std::size_t elements, std::size_t element_bytes, Place place) {
-  const std::size_t block = block_of(elements, element_bytes, place.ranks);
-  return {.count = block,
-          .send_count = block * static_cast<std::size_t>(place.ranks),
-          .recv_count = block,
-          .in_place_recv = block * static_cast<std::size_t>(place.rank)};
+Layout layout(std::size_t count, Place place) {
+  return {.count = count,
+          .send_count = count * static_cast<std::size_t>(place.ranks),
+          .recv_count = count,
+          .in_place_recv = count * static_cast<std::size_t>(place.rank)};
 }
 
 Result<void> start(Communicator& communicator, const Operation& operation) {
   return communicator.reduce_scatter(operation.send, operation.recv, operation.op, operation.stream);
 }
 
-Origin origin(const Layout& layout, Place place, std::size_t index) {
-  return {Origin::kEveryRank, layout.count * static_cast<std::size_t>(place.rank) + index};
+Origin origin(const Layout& layout, Place place, std::size_t) {
+  return {Origin::kEveryRank, layout.count * static_cast<std::size_t>(place.rank)};
 }
 
-double bus_factor(int ranks) { return (ranks - 1.0) / ranks; }
-
-constexpr Collective kReduceScatter{
-    .reduces = true, .rooted = false, .layout = layout, .start = start, .origin = origin, .bus_factor = bus_factor};
+constexpr Collective kReduceScatter{.collective = fcclCollReduceScatter,
+                                    .reduces = true,
+                                    .rooted = false,
+                                    .has_blocks = true,
+                                    .layout = layout,
+                                    .start = start,
+                                    .origin = origin,
+                                    .bus_factor = all_but_own_block};
 
 }  // namespace
 }  // namespace fccl::perf

@@ -1,7 +1,26 @@
 // Prints the table of nccl-tests; the format strings are its own.
 #include "report.h"
 
+#include <cmath>
+#include <ctime>
+
 namespace fccl::perf {
+namespace {
+
+constexpr char kTimeFormat[] = "%Y-%m-%d %H:%M:%S";
+
+const char* blocking_text(Blocking blocking) {
+  switch (blocking) {
+    case Blocking::wait_and_barrier:
+      return "wait and barrier after each inner iteration (-m) ";
+    case Blocking::wait:
+      return "wait after each inner iteration (-m), no barrier ";
+    default:
+      return "wait and barrier after each outer iteration (-n); time excludes barrier ";
+  }
+}
+
+}  // namespace
 
 std::string fixed_width(double value, int width) {
   char text[64];
@@ -13,73 +32,136 @@ std::string fixed_width(double value, int width) {
   return text;
 }
 
-void Report::begin(const Arguments& arguments, const std::vector<RankInfo>& ranks) {
+std::string time_now() {
+  char text[64];
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  localtime_r(&now, &local);
+  return std::string(text, std::strftime(text, sizeof text, kTimeFormat, &local));
+}
+
+std::string memory_text(double bytes) {
+  constexpr const char* kUnits[] = {"B", "KB", "MB", "GB"};
+  int unit = 0;
+  for (; unit < 3 && std::fabs(bytes) >= 1024; ++unit) bytes /= 1024;
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f %s", std::fabs(bytes) < 10 ? 2 : std::fabs(bytes) < 100 ? 1 : 0, bytes, kUnits[unit]);
+  return text;
+}
+
+void Table::begin(const Beginning& beginning) {
   int library = 0;
   static_cast<void>(fcclGetVersion(&library));
   std::fprintf(out_, "# fccl-tests version %d.%d.%d fccl-headers=%d fccl-library=%d\n", FCCL_MAJOR, FCCL_MINOR, FCCL_PATCH,
                FCCL_VERSION_CODE, library);
   std::fprintf(out_, "# Collective test starting: %s\n", program_.c_str());
-  const bool by_factor = arguments.step_factor > 1;
+  const bool by_factor = arguments_.step_factor > 1;
   std::fprintf(
       out_,
       "# nThread %d nGpus %d minBytes %ld maxBytes %ld step: %ld(%s) warmup iters: %d iters: %d agg iters: %d validation: %d "
       "graph: %d unalign: %d\n",
-      arguments.threads, 1, static_cast<long>(arguments.min_bytes), static_cast<long>(arguments.max_bytes),
-      by_factor ? static_cast<long>(arguments.step_factor) : static_cast<long>(arguments.step_bytes),
-      by_factor ? "factor" : "bytes", arguments.warmup, arguments.iterations, arguments.aggregated, arguments.checks, 0,
-      arguments.unaligned_elements);
-  if (!arguments.null_stream) std::fprintf(out_, "# Calls queue on a host stream\n");
-  if (arguments.blocking != Blocking::none)
-    std::fprintf(out_, "# Blocking Enabled: mode %d\n", static_cast<int>(arguments.blocking));
+      arguments_.threads, 1, static_cast<long>(arguments_.min_bytes), static_cast<long>(arguments_.max_bytes),
+      by_factor ? static_cast<long>(arguments_.step_factor) : static_cast<long>(arguments_.step_bytes),
+      by_factor ? "factor" : "bytes", arguments_.warmup, arguments_.iterations, arguments_.aggregated, arguments_.checks, 0,
+      arguments_.unaligned_elements);
+  if (!beginning.library.empty()) std::fprintf(out_, "# Measured: %s, not FCCL\n", beginning.library.c_str());
+  for (const std::string& name : beginning.left_out) std::fprintf(out_, "# Left out, it has none: %s\n", name.c_str());
+  if (!arguments_.null_stream) std::fprintf(out_, "# Calls queue on a host stream\n");
+  if (arguments_.odd) std::fprintf(out_, "# Odd counts at odd addresses\n");
+  if (arguments_.blocking != Blocking::none) std::fprintf(out_, "# Blocking Enabled: %s\n", blocking_text(arguments_.blocking));
+  if (arguments_.per_iteration) {
+    std::fprintf(out_, "# Per-Iteration Report: steady clock, in a second run; i_* uses max over process rows");
+    if (arguments_.skipped > 0) std::fprintf(out_, "; summary skips first %d iterations", arguments_.skipped);
+    std::fprintf(out_, " \n");
+  }
+  if (arguments_.parallel_init)
+    std::fprintf(out_, "# Parallel Init Enabled: threads call into fcclCommInitRank concurrently \n");
   std::fprintf(out_, "#\n# Using devices\n");
-  for (const RankInfo& info : ranks)
-    std::fprintf(out_, "#  Rank %2d Group %2d Pid %6d on %10s device %2d [%s] %s\n", info.rank, 0, info.process_id, info.host,
-                 -1, "host memory", info.processor);
+  for (const RankInfo& info : beginning.ranks)
+    std::fprintf(out_, "#  Rank %2d Group %2d Pid %6d on %10s device %2d [%04x:%02x:%02x] %s\n", info.rank, info.group,
+                 info.process_id, info.host, 0, 0U, 0U, 0U, info.processor);
 }
 
-void Report::reduced_max_bytes(std::size_t bytes) {
+void Table::reduced_max_bytes(std::size_t bytes) {
   std::fprintf(out_, "#\n# Reducing maxBytes to %ld due to memory limitation\n", static_cast<long>(bytes));
 }
 
-void Report::header() {
-  constexpr char kFormat[] = "# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s  %6s  %7s  %6s  %6s  %6s %*s\n";
-  std::fprintf(out_, "#\n# %10s  %12s  %8s  %6s  %6s           out-of-place                       in-place          \n", "", "",
-               "", "", "");
-  std::fprintf(out_, kFormat, "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time", "algbw",
-               "busbw", "#wrong", 0, "");
-  std::fprintf(out_, kFormat, "(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", "",
-               0, "");
+void Table::header() {
+  std::fprintf(out_, "#\n# %10s  %12s  %8s  %6s  %6s%s", "", "", "", "", "",
+               arguments_.per_iteration
+                   ? "              out-of-place (+ per-iteration)                                in-place (+ per-iteration)\n"
+                   : "           out-of-place                       in-place          \n");
+  titles(false);
+  titles(true);
 }
 
-void Report::row(const Row& row) {
+void Table::titles(bool units) {
+  const auto text = [&](const char* title, const char* unit) { return units ? unit : title; };
+  std::fprintf(out_, "# %10s  %12s  %8s  %6s  %6s", text("size", "(B)"), text("count", "(elements)"), text("type", ""),
+               text("redop", ""), text("root", ""));
+  for (int side = 0; side < 2; ++side) {
+    std::fprintf(out_, "  %7s  %6s  %6s  %6s", text(arguments_.cpu_time ? "cputime" : "time", "(us)"), text("algbw", "(GB/s)"),
+                 text("busbw", "(GB/s)"), text("#wrong", ""));
+    if (arguments_.per_iteration)
+      std::fprintf(out_, "  %7s  %7s  %7s  %7s", text("i_min", "(us)"), text("i_max", "(us)"), text("i_p99", "(us)"),
+                   text("i_cv%", "(%)"));
+    if (arguments_.percentiles) std::fprintf(out_, "  %7s  %7s", text("p50", "(us)"), text("p99", "(us)"));
+    if (arguments_.ulp) std::fprintf(out_, "  %6s", text("ulp", ""));
+  }
+  std::fprintf(out_, " %*s\n", arguments_.timestamps ? 19 : 0, arguments_.timestamps ? text("timestamp", kTimeFormat) : "");
+}
+
+void Table::row(const Row& row) {
   std::fprintf(out_, "%12li  %12li  %8.*s  %6.*s  %6i", static_cast<long>(row.bytes), static_cast<long>(row.count),
                static_cast<int>(row.type.size()), row.type.data(), static_cast<int>(row.op.size()), row.op.data(), row.root);
   measurement(row.out_of_place);
   measurement(row.in_place);
+  if (arguments_.timestamps) std::fprintf(out_, "%21s", time_now().c_str());
   std::fprintf(out_, "\n");
   std::fflush(out_);
+  mean_.add(row);
 }
 
-void Report::measurement(const Measurement& measurement) {
-  const std::string time = fixed_width(measurement.seconds * 1e6, 7);
-  const std::string algorithm = fixed_width(measurement.algorithm_bandwidth / 1e9, 6);
-  const std::string bus = fixed_width(measurement.bus_bandwidth / 1e9, 6);
-  std::fprintf(out_, "  %7s  %6s  %6s", time.c_str(), algorithm.c_str(), bus.c_str());
+void Table::measurement(const Measurement& measurement) {
+  const auto print = [&](double value, int width) { std::fprintf(out_, "  %s", fixed_width(value, width).c_str()); };
+  print(measurement.seconds * 1e6, 7);
+  print(measurement.algorithm_bandwidth / 1e9, 6);
+  print(measurement.bus_bandwidth / 1e9, 6);
   if (measurement.wrong) {
     std::fprintf(out_, "  %6g", static_cast<double>(*measurement.wrong));
   } else {
     std::fprintf(out_, "    N/A");
   }
-  bus_bandwidth_sum_ += measurement.bus_bandwidth / 1e9;
-  ++measurements_;
+  const Statistics statistics = measurement.iterations ? measurement.iterations->statistics : Statistics{};
+  if (arguments_.per_iteration) {
+    for (const double seconds : {statistics.minimum, statistics.maximum, statistics.p99}) print(seconds * 1e6, 7);
+    print(statistics.variation_percent(), 7);
+  }
+  if (arguments_.percentiles) {
+    print(statistics.p50 * 1e6, 7);
+    print(statistics.p99 * 1e6, 7);
+  }
+  if (!arguments_.ulp) return;
+  if (measurement.ulp) {
+    print(*measurement.ulp, 6);
+  } else {
+    std::fprintf(out_, "     N/A");
+  }
 }
 
-void Report::end(std::uint64_t bad_checks) {
-  const double mean = measurements_ == 0 ? 0 : bus_bandwidth_sum_ / static_cast<double>(measurements_);
-  std::fprintf(out_, "# %-20s : %d %s\n", "Out of bounds values", static_cast<int>(bad_checks),
-               bad_checks == 0 ? "OK" : "FAILED");
-  std::fprintf(out_, "# %-20s : %g %s\n", "Avg bus bandwidth", mean, "");
-  std::fprintf(out_, "#\n# Collective test concluded: %s\n#\n\n", program_.c_str());
+void Table::end(const Ending& ending) {
+  const char* reached = !ending.min_bandwidth ? "" : mean_.reaches(ending.min_bandwidth) ? "OK" : "FAILED";
+  std::fprintf(out_, "# %-20s : %d %s\n", "Out of bounds values", static_cast<int>(ending.bad_checks),
+               ending.bad_checks == 0 ? "OK" : "FAILED");
+  std::fprintf(out_, "# %-20s : %g %s\n", "Avg bus bandwidth", mean_.value(), reached);
+  std::fprintf(out_, "#\n# Collective test concluded: %s\n", program_.c_str());
+  if (!ending.memory.empty()) std::fprintf(out_, "# %-20s : %s\n", "Host memory usage", ending.memory.c_str());
+  std::fprintf(out_, "#\n\n");
+  std::fflush(out_);
+}
+
+void Table::error(std::string_view message) {
+  std::fprintf(out_, "# error: %.*s\n", static_cast<int>(message.size()), message.data());
   std::fflush(out_);
 }
 

@@ -1,24 +1,27 @@
-// What a run prints: the lines and columns of nccl-tests, so that its parsers read ours.
+// What a run says of itself: a table on stdout with the lines and columns of nccl-tests, and on request its JSON file.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "arguments.h"
+#include "launch/team.h"
+#include "statistics.h"
 
 namespace fccl::perf {
 
-// Who runs one rank and where; plain bytes, so that MPI can gather them.
-struct RankInfo {
-  int rank;
-  int process_id;
-  char host[64];
-  char processor[64];
+// The times of single iterations, in seconds.
+struct Iterations {
+  Statistics statistics;  // over `times` without the first `skipped`
+  int skipped = 0;
+  std::vector<double> times;                       // the greatest of all processes, per iteration
+  std::vector<std::vector<double>> process_times;  // per process, the greatest of its threads
 };
 
 // One call out of place or in place.
@@ -26,7 +29,10 @@ struct Measurement {
   double seconds;
   double algorithm_bandwidth;  // bytes of the size column per second
   double bus_bandwidth;
-  std::optional<std::uint64_t> wrong;  // elements, over all ranks; none if unchecked
+  std::optional<std::uint64_t> wrong = {};  // elements, over all ranks; none if unchecked
+  std::optional<double> ulp = {};           // largest error; none if not asked for or nothing rounds
+  std::optional<Iterations> iterations = {};
+  double queued_seconds = 0;  // time that ranks waited for a processor while they were timed, over all ranks
 };
 
 struct Row {
@@ -39,28 +45,65 @@ struct Row {
   Measurement in_place;
 };
 
-// Prints a run to `out`, which the caller keeps open, and remembers what its last lines need. Used by one thread of one rank.
-class Report {
- public:
-  Report(std::FILE* out, std::string program) : out_(out), program_(std::move(program)) {}
+// What the head of a report tells.
+struct Beginning {
+  const Arguments& arguments;
+  const std::vector<RankInfo>& ranks;
+  std::string library;                     // empty: FCCL; else the name of the measured peer
+  std::vector<std::string> left_out = {};  // types and operators that the peer does not have
+};
 
-  void begin(const Arguments& arguments, const std::vector<RankInfo>& ranks);
+// What the foot of a report tells.
+struct Ending {
+  std::uint64_t bad_checks = 0;              // (rank, check) pairs that saw a wrong element
+  std::optional<double> min_bandwidth = {};  // GB/s that the mean bus bandwidth must reach, less a tenth
+  std::string memory = {};                   // empty: not asked for
+};
+
+// Mean of the bus bandwidths of all cells, GB/s.
+class BandwidthMean {
+ public:
+  void add(const Row& row) {
+    sum_ += row.out_of_place.bus_bandwidth / 1e9 + row.in_place.bus_bandwidth / 1e9;
+    cells_ += 2;
+  }
+  double value() const { return cells_ == 0 ? 0 : sum_ / cells_; }
+  bool reaches(std::optional<double> minimum) const { return !minimum || value() >= *minimum * 0.9; }
+
+ private:
+  double sum_ = 0;
+  int cells_ = 0;
+};
+
+// Prints to `out`, which the caller keeps open. Used by one thread of one rank.
+class Table {
+ public:
+  Table(std::FILE* out, std::string program, const Arguments& arguments)
+      : out_(out), program_(std::move(program)), arguments_(arguments) {}
+
+  void begin(const Beginning& beginning);
   void reduced_max_bytes(std::size_t bytes);
   void header();
   void row(const Row& row);
-  // `bad_checks` counts the (rank, check) pairs that saw a wrong element.
-  void end(std::uint64_t bad_checks);
+  void end(const Ending& ending);
+  void error(std::string_view message);
+  bool reaches(std::optional<double> min_bandwidth) const { return mean_.reaches(min_bandwidth); }
 
  private:
+  void titles(bool units);
   void measurement(const Measurement& measurement);
 
   std::FILE* out_;
   std::string program_;
-  double bus_bandwidth_sum_ = 0;
-  std::size_t measurements_ = 0;
+  const Arguments& arguments_;
+  BandwidthMean mean_;
 };
 
 // A number of at most `width` characters, as precise as they allow.
 std::string fixed_width(double value, int width);
+// Local time as nccl-tests writes it.
+std::string time_now();
+// "1.50 MB": three digits and a binary unit.
+std::string memory_text(double bytes);
 
 }  // namespace fccl::perf

@@ -1,76 +1,133 @@
-// Reads the command line, starts one thread per rank of this process and turns what they found into an exit status.
+// Reads the command line, meets the other processes, starts one thread per rank and turns what they found into an exit status.
 #include "runner.h"
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <thread>
 #include <vector>
 
+#include "environment.h"
 #include "sweep.h"
 
 namespace fccl::perf {
 namespace {
 
-// How far the sweep can go: each rank keeps a send and a recv buffer.
+// Why a run cannot begin.
+struct Refusal {
+  ExitCode code;
+  std::string text;
+};
+
+// How far the sweep can go: each rank keeps a send and a recv buffer, each for two calls.
 std::size_t affordable_bytes(const Arguments& arguments, int ranks) {
-  return std::min(arguments.max_bytes, std::max(memory_per_rank(ranks) / 2, arguments.min_bytes));
+  return std::min(arguments.max_bytes, std::max(memory_per_rank(ranks) / 4, arguments.min_bytes));
 }
 
-UniqueId make_id(const Mpi& mpi) {
-  UniqueId id{};
-  if (mpi.process() == 0) {
-    auto made = unique_id();
-    if (!made) {
-      std::fprintf(stderr, "Test FCCL failure: %s\n", made.error().message.c_str());
-      mpi.abort(exit_code_of(made.error().code));
-    }
-    id = *made;
-  }
-  mpi.share(id);
-  return id;
+std::optional<Refusal> refusal(const Arguments& arguments, const Collective& collective, const Team& team, const Cases& cases) {
+  if (collective.rooted && arguments.root >= team.ranks())
+    return Refusal{ExitCode::usage, "invalid value for -r: " + std::to_string(arguments.root) + "; there are " +
+                                        std::to_string(team.ranks()) + " ranks"};
+  if (!arguments.measures_mpi) return std::nullopt;
+  if (!team.processes().launcher())
+    return Refusal{ExitCode::usage, "--peer mpi measures the MPI whose mpirun starts the processes; start them by mpirun"};
+  if (team.ranks() != team.processes().processes())
+    return Refusal{ExitCode::not_implemented, "--peer mpi measures all processes together; unset FCCL_TESTS_SPLIT"};
+  if (cases.chosen.empty())
+    return Refusal{ExitCode::not_implemented, std::string(team.processes().launcher()->version()) + " has no such call: " +
+                                                  (cases.left_out.empty() ? "" : cases.left_out.front())};
+  return std::nullopt;
 }
 
-std::uint64_t run_ranks(const Run& run) {
+// The GB/s of FCCL_TESTS_MIN_BW.
+std::optional<double> min_bandwidth(const Environment& environment) {
+  if (!environment.min_bandwidth) return std::nullopt;
+  return std::strtod(environment.min_bandwidth->c_str(), nullptr);
+}
+
+// The reports of the first process.
+struct Reports {
+  Table table;
+  std::optional<JsonReport> json;
+};
+
+Ending run_ranks(const Run& run) {
   std::vector<std::thread> others;
   for (int thread = 1; thread < run.arguments.threads; ++thread) others.emplace_back([&run, thread] { Sweep(run, thread)(); });
-  const std::uint64_t bad_checks = Sweep(run, 0)();
+  Sweep sweep(run, 0);
+  Ending ending{.bad_checks = sweep()};
+  const MemoryUse& use = sweep.memory_use();
+  if (run.arguments.memory)
+    ending.memory = "Initialization " + memory_text(use.joining) + " | User-Allocated " + memory_text(use.buffers) +
+                    " | Collective " + memory_text(use.calls) + " | Total  " +
+                    memory_text(use.joining + use.buffers + use.calls);
   for (std::thread& other : others) other.join();
-  return bad_checks;
+  return ending;
+}
+
+// The part that all processes do alike once they have met.
+ExitCode run_together(Run& run, const Beginning& beginning, std::size_t asked_bytes, const Environment& environment,
+                      const std::vector<std::string>& command) {
+  std::optional<Reports> reports;
+  if (run.team.processes().process() == 0) {
+    reports.emplace(Table(stdout, run.program, run.arguments), std::nullopt);
+    run.table = &reports->table;
+    if (!run.arguments.json_path.empty()) {
+      run.json = &reports->json.emplace(run.arguments.json_path, stdout);
+      run.json->begin(beginning, command, environment.about_run);
+    }
+    run.table->begin(beginning);
+    if (run.arguments.max_bytes < asked_bytes) run.table->reduced_max_bytes(run.arguments.max_bytes);
+    run.table->header();
+  }
+  if (!run.arguments.measures_mpi) {
+    auto id = run.team.share_id();
+    require(run, 0, id);
+    run.id = *id;
+  }
+  Ending ending = run_ranks(run);
+  ending.min_bandwidth = min_bandwidth(environment);
+  if (run.table) run.table->end(ending);
+  if (run.json) run.json->end(ending);
+  const bool fast_enough = !run.table || run.table->reaches(ending.min_bandwidth);
+  return ending.bad_checks == 0 && fast_enough ? ExitCode::success : ExitCode::wrong_data;
+}
+
+int end(const Refusal& refusal) {
+  std::fputs((refusal.text + "\n").c_str(), stderr);
+  return static_cast<int>(refusal.code);
 }
 
 }  // namespace
 
 int run(int argc, char** argv, const Collective& collective) {
-  const std::string program = std::filesystem::path(argv[0]).filename();
-  Mpi mpi(argc, argv);
-  Parsed parsed = parse_arguments(argc, argv);
+  const Parsed parsed = parse_arguments(argc, argv);
+  const Environment environment = read_environment();
+  const auto choice = choose_launch(environment);
+  if (!choice) return end({ExitCode::internal, choice.error().message});
+  const auto processes = Processes::start(*choice, parsed.arguments && parsed.arguments->threads > 1);
+  if (!processes) return end({ExitCode::internal, processes.error().message});
   if (!parsed.arguments) {
-    if (mpi.process() == 0) std::fputs(parsed.text.c_str(), parsed.exit_code == ExitCode::success ? stdout : stderr);
+    if (processes->process() == 0) std::fputs(parsed.text.c_str(), parsed.exit_code == ExitCode::success ? stdout : stderr);
     return static_cast<int>(parsed.exit_code);
   }
-  Arguments arguments = *parsed.arguments;
-  Team team(mpi, arguments.threads);
-  if (collective.rooted && arguments.root >= team.ranks()) {
-    if (mpi.process() == 0)
-      std::fprintf(stderr, "invalid value for -r: %d; there are %d ranks\n", arguments.root, team.ranks());
-    return static_cast<int>(ExitCode::usage);
-  }
-  const std::size_t asked_bytes = arguments.max_bytes;
-  arguments.max_bytes = affordable_bytes(arguments, team.ranks());
+  const auto group = group_of(environment, processes->process(), processes->processes());
+  if (!group) return end({ExitCode::usage, group.error().message});
 
-  std::optional<Report> report;
-  const auto ranks = team.introduce();
-  if (mpi.process() == 0) {
-    report.emplace(stdout, program);
-    report->begin(arguments, ranks);
-    if (arguments.max_bytes < asked_bytes) report->reduced_max_bytes(arguments.max_bytes);
-    report->header();
-  }
-  const std::uint64_t bad_checks = run_ranks({arguments, collective, team, make_id(mpi), report ? &*report : nullptr});
-  if (report) report->end(bad_checks);
-  return static_cast<int>(bad_checks == 0 ? ExitCode::success : ExitCode::wrong_data);
+  Arguments arguments = *parsed.arguments;
+  Team team(*processes, *group, arguments.threads);
+  const FcclLauncher* peer = arguments.measures_mpi ? processes->launcher() : nullptr;
+  const Cases cases = cases_of(arguments, collective, peer);
+  if (const auto refused = refusal(arguments, collective, team, cases))
+    return processes->process() == 0 ? end(*refused) : static_cast<int>(refused->code);
+  arguments.max_bytes = affordable_bytes(arguments, processes->processes() * arguments.threads);
+
+  const std::vector<RankInfo> ranks = team.introduce();
+  const Beginning beginning{arguments, ranks, peer ? peer->version() : "", cases.left_out};
+  Run shared{arguments, collective, cases.chosen, team, {}, std::filesystem::path(argv[0]).filename()};
+  return static_cast<int>(run_together(shared, beginning, parsed.arguments->max_bytes, environment, {argv, argv + argc}));
 }
 
 }  // namespace fccl::perf

@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "flags.h"
+
 namespace fccl::perf {
 namespace {
 
@@ -32,12 +34,15 @@ TEST(Arguments, DefaultsAreThoseOfNcclTests) {
   EXPECT_EQ(parsed.arguments->type, "float");
   EXPECT_EQ(parsed.arguments->op, "sum");
   EXPECT_EQ(parsed.arguments->average, Average::mean);
+  EXPECT_FALSE(parsed.arguments->per_iteration || parsed.arguments->odd || parsed.arguments->ulp);
 }
 
 TEST(Arguments, EveryFlagReachesItsField) {
-  const Parsed parsed = parse({"-t", "3",  "-g", "1",  "-b", "8",  "-e", "64M", "-i", "2K", "-f",  "2",  "-n",
-                               "7",  "-m", "4",  "-w", "0",  "-N", "0",  "-c",  "5",  "-o", "avg", "-d", "bfloat16",
-                               "-r", "-1", "-z", "3",  "-y", "0",  "-T", "9",   "-a", "3",  "-u",  "1"});
+  const Parsed parsed =
+      parse({"-t", "3", "-g", "1", "-b", "8", "-e", "64M", "-i", "2K",     "-f",    "2",        "-n",           "7",
+             "-m", "4", "-w", "0", "-N", "0", "-c", "5",   "-o", "avg",    "-d",    "bfloat16", "-r",           "-1",
+             "-z", "3", "-y", "0", "-T", "9", "-a", "3",   "-u", "1",      "-p",    "1",        "-I",           "1",
+             "-K", "2", "-C", "1", "-S", "1", "-M", "1",   "-J", "a.json", "--odd", "--ulp",    "--percentiles"});
   ASSERT_TRUE(parsed.arguments) << parsed.text;
   const Arguments& arguments = *parsed.arguments;
   EXPECT_EQ(arguments.threads, 3);
@@ -58,6 +63,10 @@ TEST(Arguments, EveryFlagReachesItsField) {
   EXPECT_EQ(arguments.timeout_seconds, 9);
   EXPECT_EQ(arguments.average, Average::maximum);
   EXPECT_EQ(arguments.unaligned_elements, 1);
+  EXPECT_TRUE(arguments.parallel_init && arguments.per_iteration && arguments.cpu_time && arguments.timestamps);
+  EXPECT_TRUE(arguments.memory && arguments.odd && arguments.ulp && arguments.percentiles);
+  EXPECT_EQ(arguments.skipped, 2);
+  EXPECT_EQ(arguments.json_path, "a.json");
 }
 
 TEST(Arguments, LongFlagsMeanTheSame) {
@@ -99,16 +108,42 @@ TEST(Arguments, WhatMeansNothingEndsWith6) {
   EXPECT_EQ(exit_status({"-n", "0"}), 6);
   EXPECT_EQ(exit_status({"-d", "quad"}), 6);
   EXPECT_EQ(exit_status({"-o", "xor"}), 6);
-  EXPECT_EQ(exit_status({"-g", "2"}), 6);
+  EXPECT_EQ(exit_status({"-g", "0"}), 6);
+  EXPECT_EQ(exit_status({"-J", "report.txt"}), 6);
   EXPECT_EQ(exit_status({"-Q"}), 6);
   EXPECT_EQ(exit_status({"-n"}), 6);
   EXPECT_EQ(exit_status({"8"}), 6);
 }
 
-TEST(Arguments, AnOperatorOfLaterEndsWith5AndIsNamed) {
-  EXPECT_EQ(exit_status({"-o", "prod"}), 5);
-  const Parsed parsed = parse({"-o", "prod"});
-  EXPECT_NE(parsed.text.find("prod"), std::string::npos);
+TEST(Arguments, WhatOnlyAGpuCanDoEndsWith5AndSaysWhy) {
+  for (const auto& words :
+       std::vector<std::vector<std::string>>{{"-G", "1"}, {"-R", "2"}, {"-x", "1"}, {"-D", "1"}, {"-V", "8"}, {"-g", "2"}})
+    EXPECT_EQ(exit_status(words), 5) << words[0];
+  EXPECT_EQ(parse({"-G", "3"}).text, "-G 3 (--cudagraph) is for GPUs: CPU memory has no CUDA graphs; leave it out or give 0\n");
+}
+
+TEST(Arguments, TheNeutralValueOfWhatOnlyAGpuCanDoIsAccepted) {
+  EXPECT_TRUE(parse({"-G", "0", "-R", "0", "-x", "0", "-D", "0", "-V", "16", "-g", "1"}).arguments);
+}
+
+TEST(Arguments, SkippedIterationsNeedStatisticsAndSomethingLeft) {
+  EXPECT_EQ(exit_status({"-K", "1"}), 6);
+  EXPECT_EQ(exit_status({"-I", "1", "-K", "5", "-n", "5"}), 6);
+  EXPECT_EQ(exit_status({"-I", "1", "-K", "4", "-n", "5"}), 0);
+}
+
+TEST(Arguments, AnMpiIsMeasuredByBlockingCallsOfProcesses) {
+  EXPECT_TRUE(parse({"--peer", "mpi"}).arguments->measures_mpi);
+  EXPECT_EQ(exit_status({"--peer", "gloo"}), 6);
+  EXPECT_EQ(exit_status({"--peer", "mpi", "-t", "2"}), 5);
+  EXPECT_EQ(exit_status({"--peer", "mpi", "-y", "0"}), 5);
+}
+
+TEST(Arguments, HelpNamesEveryFlagAndMarksOurOwn) {
+  const std::string text = parse({"--help"}).text;
+  for (const Flag& flag : flags()) EXPECT_NE(text.find(std::string("--") + flag.name), std::string::npos) << flag.name;
+  EXPECT_LT(text.find("--unalign"), text.find("FCCL's own"));
+  for (const char* own : {"--odd", "--ulp", "--percentiles", "--peer"}) EXPECT_GT(text.find(own), text.find("FCCL's own"));
 }
 
 TEST(Arguments, HelpIsTextAndSuccess) {

@@ -5,29 +5,30 @@
 
 #include <cstdlib>
 #include <functional>
+#include <regex>
 
 namespace fccl::perf {
 namespace {
 
-std::string printed(const std::function<void(Report&)>& use) {
+std::string printed(const Arguments& arguments, const std::function<void(Table&)>& use) {
   char* text = nullptr;
   std::size_t size = 0;
   std::FILE* out = open_memstream(&text, &size);
-  Report report(out, "all_gather_perf");
-  use(report);
+  Table table(out, "all_gather_perf", arguments);
+  use(table);
   std::fclose(out);
   std::string result(text, size);
   std::free(text);
   return result;
 }
 
-constexpr Row kExample{.bytes = 1048576,
-                       .count = 131072,
-                       .type = "float",
-                       .op = "none",
-                       .root = -1,
-                       .out_of_place = {21.34e-6, 49.13e9, 24.57e9, 0},
-                       .in_place = {20.9e-6, 50.17e9, 25.09e9, 3}};
+const Row kExample{.bytes = 1048576,
+                   .count = 131072,
+                   .type = "float",
+                   .op = "none",
+                   .root = -1,
+                   .out_of_place = {.seconds = 21.34e-6, .algorithm_bandwidth = 49.13e9, .bus_bandwidth = 24.57e9, .wrong = 0},
+                   .in_place = {.seconds = 20.9e-6, .algorithm_bandwidth = 50.17e9, .bus_bandwidth = 25.09e9, .wrong = 3}};
 
 TEST(Report, NumbersKeepAsManyDecimalsAsTheirColumnHolds) {
   EXPECT_EQ(fixed_width(0, 7), "   0.00");
@@ -41,7 +42,7 @@ TEST(Report, NumbersKeepAsManyDecimalsAsTheirColumnHolds) {
 
 TEST(Report, TheHeaderIsTheOneOfNcclTests) {
   EXPECT_EQ(
-      printed([](Report& report) { report.header(); }),
+      printed({}, [](Table& table) { table.header(); }),
       "#\n"
       "#                                                              out-of-place                       in-place          \n"
       "#       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong "
@@ -51,7 +52,7 @@ TEST(Report, TheHeaderIsTheOneOfNcclTests) {
 }
 
 TEST(Report, ARowIsTheOneOfNcclTests) {
-  EXPECT_EQ(printed([](Report& report) { report.row(kExample); }),
+  EXPECT_EQ(printed({}, [](Table& table) { table.row(kExample); }),
             "     1048576        131072     float    none      -1    21.34   49.13   24.57       0    20.90   50.17   25.09    "
             "   3\n");
 }
@@ -59,15 +60,15 @@ TEST(Report, ARowIsTheOneOfNcclTests) {
 TEST(Report, AnUncheckedCellSaysSo) {
   Row row = kExample;
   row.in_place.wrong.reset();
-  EXPECT_EQ(printed([&](Report& report) { report.row(row); }),
+  EXPECT_EQ(printed({}, [&](Table& table) { table.row(row); }),
             "     1048576        131072     float    none      -1    21.34   49.13   24.57       0    20.90   50.17   25.09    "
             "N/A\n");
 }
 
 TEST(Report, TheEndHasTheMeanBusBandwidthOfAllCells) {
-  const std::string text = printed([](Report& report) {
-    report.row(kExample);
-    report.end(0);
+  const std::string text = printed({}, [](Table& table) {
+    table.row(kExample);
+    table.end({});
   });
   EXPECT_EQ(text.substr(text.find('\n') + 1),
             "# Out of bounds values : 0 OK\n"
@@ -79,21 +80,81 @@ TEST(Report, TheEndHasTheMeanBusBandwidthOfAllCells) {
 }
 
 TEST(Report, WrongDataFailsTheEnd) {
-  EXPECT_EQ(printed([](Report& report) { report.end(2); }).substr(0, 34), "# Out of bounds values : 2 FAILED\n");
+  EXPECT_EQ(printed({}, [](Table& table) { table.end({.bad_checks = 2}); }).substr(0, 34),
+            "# Out of bounds values : 2 FAILED\n");
 }
 
 TEST(Report, TheBeginningNamesEveryRankAndItsMemory) {
   Arguments arguments;
   arguments.step_factor = 2;
-  const std::string text = printed([&](Report& report) { report.begin(arguments, {{3, 4242, "node", "A Processor"}}); });
+  const std::vector<RankInfo> ranks{{3, 1, 4242, "node", "A Processor"}};
+  const std::string text = printed(arguments, [&](Table& table) { table.begin({arguments, ranks, "", {}}); });
   EXPECT_NE(text.find("# Collective test starting: all_gather_perf\n"
                       "# nThread 1 nGpus 1 minBytes 33554432 maxBytes 33554432 step: 2(factor) warmup iters: 1 iters: 20 "
                       "agg iters: 1 validation: 1 graph: 0 unalign: 0\n"
                       "#\n"
                       "# Using devices\n"
-                      "#  Rank  3 Group  0 Pid   4242 on       node device -1 [host memory] A Processor\n"),
+                      "#  Rank  3 Group  1 Pid   4242 on       node device  0 [0000:00:00] A Processor\n"),
             std::string::npos)
       << text;
+}
+
+TEST(Report, PerIterationColumnsAreTheOnesOfNcclTests) {
+  Arguments arguments;
+  arguments.per_iteration = true;
+  EXPECT_EQ(printed(arguments, [](Table& table) { table.header(); }),
+            "#\n"
+            "#                                                                 out-of-place (+ per-iteration)"
+            "                                in-place (+ per-iteration)\n"
+            "#       size         count      type   redop    root     time   algbw   busbw  #wrong    i_min    i_max    i_p99  "
+            "  i_cv%"
+            "     time   algbw   busbw  #wrong    i_min    i_max    i_p99    i_cv% \n"
+            "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)             (us)     (us)     (us)  "
+            "    (%)"
+            "     (us)  (GB/s)  (GB/s)             (us)     (us)     (us)      (%) \n");
+}
+
+TEST(Report, ATimestampIsTheLastColumn) {
+  Arguments arguments;
+  arguments.timestamps = true;
+  arguments.cpu_time = true;
+  const std::string text = printed(arguments, [](Table& table) {
+    table.header();
+    table.row(kExample);
+  });
+  EXPECT_NE(text.find("cputime   algbw   busbw  #wrong  cputime   algbw   busbw  #wrong           timestamp\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("  %Y-%m-%d %H:%M:%S\n"), std::string::npos);
+  EXPECT_TRUE(std::regex_search(text, std::regex("      3  [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}\n$"))) << text;
+}
+
+TEST(Report, OwnColumnsFollowEachSide) {
+  Arguments arguments;
+  arguments.percentiles = arguments.ulp = true;
+  Row row = kExample;
+  row.out_of_place.ulp = 0.5;
+  row.out_of_place.iterations = Iterations{.statistics = statistics_of({1e-6, 2e-6, 3e-6}), .times = {}, .process_times = {}};
+  const std::string text = printed(arguments, [&](Table& table) { table.row(row); });
+  EXPECT_NE(text.find("   24.57       0     2.00     3.00    0.50    20.90"), std::string::npos) << text;
+  EXPECT_TRUE(text.ends_with("     N/A\n")) << text;
+}
+
+TEST(Report, AMissedBandwidthFailsTheEnd) {
+  const auto end_of = [](double minimum) {
+    return printed({}, [&](Table& table) {
+      table.row(kExample);
+      table.end({.min_bandwidth = minimum});
+    });
+  };
+  EXPECT_NE(end_of(27.5).find("# Avg bus bandwidth    : 24.83 OK\n"), std::string::npos);
+  EXPECT_NE(end_of(27.6).find("# Avg bus bandwidth    : 24.83 FAILED\n"), std::string::npos);
+}
+
+TEST(Report, MemoryIsALineOfTheEnd) {
+  EXPECT_NE(printed({}, [](Table& table) { table.end({.memory = memory_text(1.5 * (1 << 20))}); })
+                .find("# Collective test concluded: all_gather_perf\n# Host memory usage    : 1.50 MB\n#\n"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -1,0 +1,51 @@
+// The memory that one rank's calls read and write, cut into parts so that successive calls use successive ones.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "collective.h"
+
+namespace fccl::perf {
+
+struct Buffers {
+  std::byte* send;
+  std::byte* recv;
+};
+
+// Which part a call of a timed loop uses. The first calls rotate over as much memory as the largest size takes, so that caches
+// are not measured. The last ones have parts of their own, which no other call of the loop touches: what is found there
+// afterwards is the result of just these calls.
+struct Parts {
+  std::size_t rotating = 1;
+  std::size_t reserved = 0;
+  std::size_t calls = 1;
+
+  std::size_t part_of(std::size_t call) const {
+    const std::size_t others = calls - reserved;
+    return call < others ? call % rotating : rotating + (call - others);
+  }
+};
+
+// Owned and used by one thread.
+class CallMemory {
+ public:
+  // At most this many calls at the end of a timed loop have parts of their own.
+  static constexpr std::size_t kMostReserved = 2;
+
+  // Holds two calls of `max_bytes`; all buffers begin `shift` bytes behind an aligned address.
+  CallMemory(std::size_t max_bytes, std::size_t shift);
+
+  // For `calls` calls of `bytes` bytes; with `reserve`, the last of them have parts of their own.
+  Parts parts(std::size_t bytes, std::size_t calls, bool reserve) const;
+  // Where a call of `bytes` bytes in its larger buffer reads and writes.
+  Buffers buffers(const Layout& layout, std::size_t element_bytes, std::size_t bytes, bool in_place, std::size_t part);
+
+ private:
+  const std::size_t max_bytes_;
+  const std::size_t shift_;
+  std::vector<std::byte> send_;
+  std::vector<std::byte> recv_;
+};
+
+}  // namespace fccl::perf

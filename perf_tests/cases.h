@@ -1,0 +1,27 @@
+// The pairs of element type and operator that a command line asks for.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "arguments.h"
+#include "collective.h"
+#include "elements.h"
+#include "launch/launcher.h"
+
+namespace fccl::perf {
+
+struct Case {
+  const ElementType* type;
+  const Operator* op;  // of no meaning to collectives that do not reduce
+};
+
+struct Cases {
+  std::vector<Case> chosen;
+  std::vector<std::string> left_out;  // asked for, but the measured peer has none: "avg of float"
+};
+
+// `peer` is the MPI to measure, or null for FCCL.
+Cases cases_of(const Arguments& arguments, const Collective& collective, const FcclLauncher* peer);
+
+}  // namespace fccl::perf

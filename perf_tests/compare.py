@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""Compares FCCL with Open MPI and MPICH: the same binaries on the same buffers, in turn, medians of undisturbed rows.
+
+A batch is one run of one binary, which measures all sizes. Batches of FCCL and of each MPI follow one another (A B C A B C ...),
+so that what the machine does meanwhile meets all of them. A row counts if its ranks waited for a processor for less than
+--tolerance of the time that was measured. The printed ratio is the peer's median time over FCCL's: above 1, FCCL is faster.
+All rows, also those that do not count, are kept in a CSV file beside the commands that made them.
+"""
+
+import argparse
+import csv
+import json
+import os
+import shlex
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+COLLECTIVES = ["all_gather", "reduce_scatter", "all_reduce"]
+MPIRUNS = {"openmpi": ["mpirun.openmpi", "mpirun"], "mpich": ["mpirun.mpich", "mpiexec.hydra"]}
+# Both put rank r on core r, so that no library owes its time to another binding.
+BINDING = {"openmpi": ["--allow-run-as-root", "--bind-to", "core", "--map-by", "core"], "mpich": ["-bind-to", "core"]}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured size of one batch; times in microseconds."""
+
+    collective: str
+    library: str
+    batch: int
+    size: int
+    placement: str
+    time: float
+    p50: float
+    p99: float
+    queued: float
+    wrong: float
+    undisturbed: bool
+
+
+def find_mpirun(mpi: str) -> str | None:
+    return next((found for name in MPIRUNS[mpi] if (found := shutil.which(name))), None)
+
+
+def command_of(given: argparse.Namespace, collective: str, library: str, report: Path) -> list[str]:
+    """The command line of one batch; FCCL's ranks are started by the first MPI that there is."""
+    mpi = library if library in MPIRUNS else next(each for each in MPIRUNS if find_mpirun(each))
+    mpirun = find_mpirun(mpi)
+    if mpirun is None:
+        raise SystemExit(f"compare: there is none of {', '.join(MPIRUNS[mpi])}; install it or leave {mpi} out of --libraries")
+    binary = str(given.build / "perf_tests" / f"{collective}_perf")
+    sizes = ["-b", given.minbytes, "-e", given.maxbytes, "-f", str(given.stepfactor), "-n", str(given.iters)]
+    peer = ["--peer", "mpi"] if library in MPIRUNS else []
+    return [
+        *[mpirun, *BINDING[mpi], "-np", str(given.ranks), binary],
+        *[*sizes, "-w", "5", "-d", given.datatype, "-J", str(report), *peer],
+    ]
+
+
+def rows_of(document: dict, given: argparse.Namespace, collective: str, library: str, batch: int) -> Iterator[Row]:
+    calls = document["config"]["iterations"]
+    for result in document["results"]:
+        for placement in ("out_of_place", "in_place"):
+            side = result[placement]
+            measured = side["time"] * calls * given.ranks
+            yield Row(
+                *(collective, library, batch, result["size"], placement),
+                *(side["time"], side["p50"], side["p99"], side["queued"], side["nwrong"]),
+                side["queued"] <= given.tolerance * measured,
+            )
+
+
+def run_batch(given: argparse.Namespace, collective: str, library: str, batch: int) -> list[Row]:
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.json"
+        command = command_of(given, collective, library, report)
+        ran = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ | {"FCCL_TESTS_LAUNCHER": ""}
+        )
+        if ran.returncode != 0:
+            raise SystemExit(f"compare: {shlex.join(command)}\nended with {ran.returncode} and said:\n{ran.stdout}")
+        return list(rows_of(json.loads(report.read_text()), given, collective, library, batch))
+
+
+def write_rows(path: Path, rows: Iterable[Row], commands: Iterable[str]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="") as file:
+        file.writelines(f"# {command}\n" for command in commands)
+        writer = csv.DictWriter(file, [field.name for field in fields(Row)])
+        writer.writeheader()
+        writer.writerows(asdict(row) for row in rows)
+
+
+def median(rows: list[Row], **wanted: object) -> tuple[float | None, int]:
+    """The median time of the rows that have these values and count, and how many there are."""
+    times = [row.time for row in rows if row.undisturbed and all(getattr(row, key) == wanted[key] for key in wanted)]
+    return (statistics.median(times) if times else None), len(times)
+
+
+def print_table(rows: list[Row], collective: str, placement: str, libraries: list[str]) -> None:
+    peers = [library for library in libraries if library != "fccl"]
+    print(f"\n{collective}, {placement.replace('_', ' ')}: median us of (undisturbed batches), and peer / fccl")
+    print(f"{'size':>12}" + "".join(f"{library:>18}" for library in libraries) + "".join(f"{peer:>10}" for peer in peers))
+    for size in sorted({row.size for row in rows if row.collective == collective}):
+        found = {
+            library: median(rows, collective=collective, library=library, size=size, placement=placement)
+            for library in libraries
+        }
+        line = f"{size:>12}"
+        for time, count in found.values():
+            line += f"{'-' if time is None else f'{time:.2f}':>12} ({count:>3})"
+        own = found["fccl"][0]
+        for peer in peers:
+            time = found[peer][0]
+            line += f"{'-' if time is None or not own else f'{time / own:.2f}':>10}"
+        print(line)
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=Path, default=Path("build"), help="the build folder (build)")
+    parser.add_argument("--collectives", nargs="+", choices=COLLECTIVES, default=COLLECTIVES)
+    parser.add_argument("--libraries", nargs="+", choices=["fccl", *MPIRUNS], help="fccl and every MPI that is there")
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--batches", type=int, default=7, help="runs of each binary (7)")
+    parser.add_argument("-b", "--minbytes", default="64")
+    parser.add_argument("-e", "--maxbytes", default="64M")
+    parser.add_argument("-f", "--stepfactor", type=int, default=4)
+    parser.add_argument("-n", "--iters", type=int, default=100)
+    parser.add_argument("-d", "--datatype", default="float", help="one that MPI can reduce (float)")
+    parser.add_argument("--tolerance", type=float, default=0.02, help="of the time, that a row may wait (0.02)")
+    parser.add_argument("--rows", type=Path, default=Path("build/compare.csv"), help="where all rows go (build/compare.csv)")
+    given = parser.parse_args()
+    if given.libraries is None:
+        given.libraries = ["fccl", *(mpi for mpi in MPIRUNS if find_mpirun(mpi))]
+    if "fccl" not in given.libraries:
+        parser.error("--libraries must name fccl: the ratios are to it")
+    if given.ranks > len(os.sched_getaffinity(0)):
+        parser.error(f"{given.ranks} ranks need as many cores; here are {len(os.sched_getaffinity(0))}")
+    return given
+
+
+def main() -> None:
+    given = parse_arguments()
+    rows: list[Row] = []
+    for collective in given.collectives:
+        for batch in range(given.batches):
+            for library in given.libraries:
+                rows += run_batch(given, collective, library, batch)
+        for placement in ("out_of_place", "in_place"):
+            print_table(rows, collective, placement, given.libraries)
+        sys.stdout.flush()
+    commands = [shlex.join(command_of(given, each, library, Path("report.json"))) for each in given.collectives for library in given.libraries]
+    write_rows(given.rows, rows, commands)
+    disturbed = sum(not row.undisturbed for row in rows)
+    print(f"\n{len(rows)} rows in {given.rows}, {disturbed} of them disturbed; {sum(row.wrong for row in rows):g} wrong elements")
+
+
+if __name__ == "__main__":
+    main()

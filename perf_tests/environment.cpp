@@ -1,0 +1,44 @@
+// The one reader of the environment among the perf binaries.
+#include "environment.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
+namespace fccl::perf {
+namespace {
+
+// Beginnings of the names that a report keeps. It does not keep the rest, which may hold secrets.
+constexpr std::string_view kAboutRun[] = {"FCCL_", "OMPI_", "PMI", "MPI", "HYDRA_", "I_MPI_", "UCX_", "SLURM_", "OMP_"};
+
+}  // namespace
+
+Environment read_environment(const std::function<const char*(const char*)>& find) {
+  const auto value = [&](const char* name) {
+    const char* text = find(name);
+    return text && *text ? std::optional<std::string>(text) : std::nullopt;
+  };
+  return {.launcher = value("FCCL_TESTS_LAUNCHER"),
+          .split = value("FCCL_TESTS_SPLIT"),
+          .split_mask = value("FCCL_TESTS_SPLIT_MASK"),
+          .min_bandwidth = value("FCCL_TESTS_MIN_BW"),
+          .open_mpi_size = value("OMPI_COMM_WORLD_SIZE"),
+          .pmi_size = value("PMI_SIZE"),
+          .slurm_size = value("SLURM_STEP_NUM_TASKS"),
+          .about_run = {}};
+}
+
+Environment read_environment() {
+  Environment found = read_environment([](const char* name) -> const char* { return std::getenv(name); });
+  for (char** entry = environ; *entry; ++entry) {
+    const std::string_view text = *entry;
+    if (std::any_of(std::begin(kAboutRun), std::end(kAboutRun), [&](auto start) { return text.starts_with(start); }))
+      found.about_run.emplace_back(text);
+  }
+  std::sort(found.about_run.begin(), found.about_run.end());
+  return found;
+}
+
+}  // namespace fccl::perf

@@ -1,0 +1,28 @@
+// What the environment says to the perf binaries: their own settings, and who started this process together with how many
+// others.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace fccl::perf {
+
+// The variables as they are, unread where they are absent.
+struct Environment {
+  std::optional<std::string> launcher;       // FCCL_TESTS_LAUNCHER
+  std::optional<std::string> split;          // FCCL_TESTS_SPLIT
+  std::optional<std::string> split_mask;     // FCCL_TESTS_SPLIT_MASK
+  std::optional<std::string> min_bandwidth;  // FCCL_TESTS_MIN_BW
+  std::optional<std::string> open_mpi_size;  // OMPI_COMM_WORLD_SIZE, from Open MPI's mpirun
+  std::optional<std::string> pmi_size;       // PMI_SIZE, from Hydra: MPICH and Intel MPI
+  std::optional<std::string> slurm_size;     // SLURM_STEP_NUM_TASKS, from srun
+  std::vector<std::string> about_run;        // NAME=VALUE of every variable that may bear on a run, for the JSON file
+};
+
+Environment read_environment();
+// The same from another source than this process; `find` gives null for what is absent.
+Environment read_environment(const std::function<const char*(const char*)>& find);
+
+}  // namespace fccl::perf

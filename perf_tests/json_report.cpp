@@ -1,0 +1,156 @@
+// Writes the keys of nccl-tests' parsers; what it calls NCCL is FCCL here.
+#include "json_report.h"
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+
+namespace fccl::perf {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kFileVersion = 3;
+constexpr double kMicroseconds = 1e6;
+
+// A truth value as nccl-tests writes it.
+const char* word(bool value) { return value ? "true" : "false"; }
+
+// JSON has no number for what is none.
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(std::isnan(value) ? "nan" : "inf"); }
+
+Json in_microseconds(const std::vector<double>& seconds) {
+  Json list = Json::array();
+  for (const double each : seconds) list.push_back(each * kMicroseconds);
+  return list;
+}
+
+Json config_of(const Beginning& beginning) {
+  const Arguments& arguments = beginning.arguments;
+  Json config{{"nthreads", arguments.threads},
+              {"ngpus", 1},
+              {"minimum_bytes", arguments.min_bytes},
+              {"maximum_bytes", arguments.max_bytes}};
+  if (arguments.step_factor > 1) {
+    config["step_factor"] = arguments.step_factor;
+  } else {
+    config["step_bytes"] = arguments.step_bytes;
+  }
+  config["warmup_iters"] = arguments.warmup;
+  config["iterations"] = arguments.iterations;
+  config["aggregated_iterations"] = arguments.aggregated;
+  config["validation"] = arguments.checks;
+  config["graph"] = 0;
+  config["blocking_collectives"] = word(arguments.blocking != Blocking::none);
+  config["per_iter_timing"] = word(arguments.per_iteration);
+  config["per_iter_skip"] = arguments.skipped;
+  config["parallel_init"] = word(arguments.parallel_init);
+  config["library"] = beginning.library.empty() ? "fccl" : beginning.library;
+  Json& devices = config["devices"] = Json::array();
+  for (const RankInfo& info : beginning.ranks)
+    devices.push_back({{"rank", info.rank},
+                       {"group", info.group},
+                       {"pid", info.process_id},
+                       {"hostname", info.host},
+                       {"device", 0},
+                       {"device_hex", "0000:00:00"},
+                       {"device_info", info.processor}});
+  return config;
+}
+
+Json iterations_of(const Iterations& iterations) {
+  const Statistics& statistics = iterations.statistics;
+  Json json{{"skipped_iterations", iterations.skipped},     {"min_us", statistics.minimum * kMicroseconds},
+            {"max_us", statistics.maximum * kMicroseconds}, {"avg_us", statistics.mean * kMicroseconds},
+            {"p50_us", statistics.p50 * kMicroseconds},     {"p95_us", statistics.p95 * kMicroseconds},
+            {"p99_us", statistics.p99 * kMicroseconds},     {"stdev_us", statistics.deviation * kMicroseconds},
+            {"cv_pct", statistics.variation_percent()},     {"times_us", in_microseconds(iterations.times)}};
+  if (iterations.process_times.size() > 1) {
+    Json& list = json["per_process_max_times_us"] = Json::array();
+    for (const auto& times : iterations.process_times) list.push_back(in_microseconds(times));
+  }
+  return json;
+}
+
+Json measurement_of(const Measurement& measurement, bool cpu_time) {
+  Json json{{cpu_time ? "cpu_time" : "time", measurement.seconds * kMicroseconds},
+            {"alg_bw", number(measurement.algorithm_bandwidth / 1e9)},
+            {"bus_bw", number(measurement.bus_bandwidth / 1e9)},
+            {"nwrong", measurement.wrong ? Json(static_cast<double>(*measurement.wrong)) : Json()}};
+  if (measurement.iterations) {
+    json["p50"] = measurement.iterations->statistics.p50 * kMicroseconds;
+    json["p99"] = measurement.iterations->statistics.p99 * kMicroseconds;
+  }
+  if (measurement.ulp) json["ulp"] = number(*measurement.ulp);
+  json["queued"] = measurement.queued_seconds * kMicroseconds;
+  return json;
+}
+
+}  // namespace
+
+JsonReport::JsonReport(std::string path, std::FILE* out) {
+  std::string tried = path;
+  for (int number = 0; !(file_ = std::fopen(tried.c_str(), "wx")); ++number) {
+    if (errno != EEXIST) {
+      std::fprintf(out, "# skipping json output; %s not accessible\n", tried.c_str());
+      return;
+    }
+    tried = path + "." + std::to_string(number);
+  }
+  std::fprintf(out, "# Writing JSON output to %s\n", tried.c_str());
+}
+
+JsonReport::~JsonReport() {
+  if (file_) std::fclose(file_);
+}
+
+void JsonReport::begin(const Beginning& beginning, const std::vector<std::string>& command,
+                       const std::vector<std::string>& environment) {
+  int library = 0;
+  static_cast<void>(fcclGetVersion(&library));
+  shows_iterations_ = beginning.arguments.per_iteration;
+  shows_cpu_time_ = beginning.arguments.cpu_time;
+  iterations_ = beginning.arguments.iterations;
+  document_ = {{"version", kFileVersion}, {"start_time", time_now()},       {"args", command},         {"env", environment},
+               {"nccl_version", library}, {"config", config_of(beginning)}, {"results", Json::array()}};
+}
+
+void JsonReport::row(const Row& row, std::string_view program) {
+  char root[16];
+  std::snprintf(root, sizeof root, "%6i", row.root);
+  Json json{{"size", row.bytes}, {"count", row.count}, {"type", row.type}, {"redop", row.op}, {"root", root}};
+  const auto add = [&](const std::string& key, const Measurement& measurement) {
+    json[key] = measurement_of(measurement, shows_cpu_time_);
+    if (shows_iterations_ && measurement.iterations) json[key + "_per_iter"] = iterations_of(*measurement.iterations);
+  };
+  add("out_of_place", row.out_of_place);
+  add("in_place", row.in_place);
+  json["actual_iterations"] = iterations_;
+  json["experiment_name"] = program;
+  document_["results"].push_back(std::move(json));
+  mean_.add(row);
+}
+
+void JsonReport::end(const Ending& ending) {
+  document_["out_of_bounds"] = {{"count", ending.bad_checks}, {"okay", word(ending.bad_checks == 0)}};
+  document_["average_bus_bandwidth"] = {
+      {"bandwidth", number(mean_.value())},
+      {"okay", ending.min_bandwidth ? word(mean_.reaches(ending.min_bandwidth)) : "unchecked"}};
+  document_["errors"] = Json::array();
+  write();
+}
+
+void JsonReport::fail(std::string_view message) {
+  document_["errors"] = Json::array({message});
+  write();
+}
+
+void JsonReport::write() {
+  if (!file_) return;
+  document_["end_time"] = time_now();
+  const std::string text = document_.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  std::fwrite(text.data(), 1, text.size(), file_);
+  std::fflush(file_);
+}
+
+}  // namespace fccl::perf

@@ -1,0 +1,41 @@
+// The JSON file of -J: version 3 of nccl-tests' format, with FCCL's additions.
+#pragma once
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report.h"
+
+namespace fccl::perf {
+
+// A file that did not exist before: the wanted path, or the first of path.0, path.1, ... that is free. Writes nothing until
+// `end` or `fail`; used by one thread of one rank.
+class JsonReport {
+ public:
+  // Opens the file and says so on `out`, as nccl-tests does, also when it cannot.
+  JsonReport(std::string path, std::FILE* out);
+  JsonReport(const JsonReport&) = delete;
+  JsonReport& operator=(const JsonReport&) = delete;
+  ~JsonReport();
+
+  void begin(const Beginning& beginning, const std::vector<std::string>& command, const std::vector<std::string>& environment);
+  void row(const Row& row, std::string_view program);
+  void end(const Ending& ending);
+  // Ends the file with what is known so far and the reason why there is no more.
+  void fail(std::string_view message);
+
+ private:
+  void write();
+
+  std::FILE* file_ = nullptr;
+  nlohmann::ordered_json document_;
+  BandwidthMean mean_;
+  bool shows_iterations_ = false;
+  bool shows_cpu_time_ = false;
+  int iterations_ = 0;
+};
+
+}  // namespace fccl::perf

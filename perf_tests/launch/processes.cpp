@@ -1,0 +1,103 @@
+// Chooses and loads a launcher library, and makes sure that its world is the one that was started.
+#include "launch/processes.h"
+
+#include <dlfcn.h>
+
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+namespace fccl::perf {
+namespace {
+
+constexpr char kChooseBy[] = "set FCCL_TESTS_LAUNCHER to openmpi or mpich, whichever the launching program belongs to";
+
+Error refuse(std::string text) { return {fcclInvalidUsage, std::move(text)}; }
+
+std::optional<int> number_in(const std::optional<std::string>& text) {
+  int value = 0;
+  if (!text || std::from_chars(text->data(), text->data() + text->size(), value).ec != std::errc{}) return std::nullopt;
+  return value;
+}
+
+std::string install_hint(const std::string& mpi) {
+  return mpi == "openmpi" ? "libopenmpi-dev (Debian) and build again" : "libmpich-dev (Debian) and build again";
+}
+
+Result<const FcclLauncher*> load(const std::string& mpi) {
+  const auto file = std::filesystem::read_symlink("/proc/self/exe").parent_path() / ("libfccl_launch_" + mpi + ".so");
+  if (!std::filesystem::exists(file))
+    return refuse("this process was started by an mpirun of " + mpi + ", but " + file.string() +
+                  " was not built, and without it the processes cannot meet; install " + install_hint(mpi));
+  // Global, because MPI's own plug-ins expect to find MPI's symbols.
+  void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (!library) return refuse("loading the launcher library of " + mpi + " failed: " + std::string(dlerror()));
+  const auto launcher = reinterpret_cast<decltype(&fccl_launcher)>(dlsym(library, kLauncherSymbol));
+  if (!launcher) return refuse(file.string() + " is no launcher library: " + dlerror());
+  return launcher();
+}
+
+}  // namespace
+
+Result<LaunchChoice> choose_launch(const Environment& environment) {
+  const std::optional<int> open_mpi = number_in(environment.open_mpi_size);
+  const std::optional<int> pmi = number_in(environment.pmi_size);
+  const std::optional<int> slurm = number_in(environment.slurm_size);
+  const std::string asked = environment.launcher.value_or("");
+  if (asked == "openmpi") return LaunchChoice{asked, open_mpi ? open_mpi : pmi ? pmi : slurm};
+  if (asked == "mpich") return LaunchChoice{asked, pmi ? pmi : open_mpi ? open_mpi : slurm};
+  const int started = std::max({open_mpi.value_or(1), pmi.value_or(1), slurm.value_or(1)});
+  if (asked == "none") {
+    if (started == 1) return LaunchChoice{"", 1};
+    return refuse("FCCL_TESTS_LAUNCHER=none, but this process was started together with others (" + std::to_string(started) +
+                  "), and each would run alone; unset it, or start one process");
+  }
+  if (!asked.empty()) return refuse("FCCL_TESTS_LAUNCHER is '" + asked + "', but knows only none, openmpi and mpich");
+  if (open_mpi && pmi)
+    return refuse("both OMPI_COMM_WORLD_SIZE and PMI_SIZE are set, so who started this process is unclear; " +
+                  std::string(kChooseBy));
+  if (open_mpi) return LaunchChoice{"openmpi", open_mpi};
+  if (pmi) return LaunchChoice{"mpich", pmi};
+  if (started > 1)
+    return refuse("srun started this process with others (SLURM_STEP_NUM_TASKS=" + std::to_string(started) +
+                  "), but does not say for which MPI; " + kChooseBy);
+  return LaunchChoice{"", 1};
+}
+
+Result<Processes> Processes::start(const LaunchChoice& choice, bool many_threads) {
+  if (choice.mpi.empty()) return Processes(nullptr, 0, 1);
+  const auto launcher = load(choice.mpi);
+  if (!launcher) return launcher.error();
+  int process = 0;
+  int processes = 1;
+  if (const int error = (*launcher)->start(many_threads, &process, &processes))
+    return refuse("MPI_Init of " + choice.mpi + " failed with error " + std::to_string(error));
+  Processes started(*launcher, process, processes);
+  if (choice.processes && *choice.processes != processes)
+    return refuse("the environment says " + std::to_string(*choice.processes) + " processes, but the world of " +
+                  std::string((*launcher)->version()) + " has " + std::to_string(processes) +
+                  ": mpirun belongs to another MPI; " + kChooseBy);
+  return started;
+}
+
+Processes::Processes(Processes&& other) noexcept
+    : launcher_(std::exchange(other.launcher_, nullptr)), process_(other.process_), processes_(other.processes_) {}
+
+Processes::~Processes() {
+  if (launcher_) launcher_->finish();
+}
+
+void Processes::barrier() const {
+  if (launcher_) launcher_->barrier();
+}
+
+void Processes::abort(ExitCode code) const {
+  std::fflush(nullptr);
+  if (launcher_) launcher_->abort(static_cast<int>(code));
+  std::_Exit(static_cast<int>(code));
+}
+
+}  // namespace fccl::perf

@@ -1,0 +1,38 @@
+// What is measured: FCCL, or the MPI that started the run, called in the same way on the same buffers.
+#pragma once
+
+#include <memory>
+
+#include "arguments.h"
+#include "collective.h"
+#include "elements.h"
+#include "launch/team.h"
+
+namespace fccl::perf {
+
+// One rank's handle of a library. Made, used and destroyed by one thread. After the first failure it is of no use.
+class Library {
+ public:
+  Library() = default;
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+  virtual ~Library() = default;
+
+  // What the calls that follow reduce with.
+  virtual Result<void> choose(const ElementType& type, const Operator& op) = 0;
+  // The layout as this library wants it.
+  virtual Layout fit(const Layout& layout) const { return layout; }
+  virtual Result<void> start(const Collective& collective, const Operation& operation) = 0;
+  // Waits for all calls that were started.
+  virtual Result<void> finish() = 0;
+};
+
+// Joins as the rank of `thread`; all ranks do so at the same time.
+Result<std::unique_ptr<Library>> join_fccl(const Arguments& arguments, const Team& team, const UniqueId& id, int thread);
+// `launcher` is not null.
+std::unique_ptr<Library> use_mpi(const FcclLauncher* launcher);
+
+// Whether the MPI behind `launcher` has the collective for this type and operator.
+bool mpi_has(const FcclLauncher& launcher, const Collective& collective, const ElementType& type, const Operator& op);
+
+}  // namespace fccl::perf

@@ -1,0 +1,208 @@
+// Issues the calls, reads the clock around them and looks at what came out.
+#include "meter.h"
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+
+namespace fccl::perf {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point began) { return std::chrono::duration<double>(Clock::now() - began).count(); }
+
+// How long this thread has waited for a processor so far, as the kernel counts it; zero where it does not.
+double queued_seconds() {
+  std::ifstream schedstat("/proc/thread-self/schedstat");
+  double ran = 0;
+  double waited = 0;
+  schedstat >> ran >> waited;
+  return waited * 1e-9;
+}
+
+Combine combine_of(Average average) {
+  switch (average) {
+    case Average::rank_0:
+      return Combine::first;
+    case Average::minimum:
+      return Combine::minimum;
+    case Average::maximum:
+      return Combine::maximum;
+    default:
+      return Combine::mean;
+  }
+}
+
+// Bytes by which buffers miss their alignment.
+std::size_t shift_of(const Arguments& arguments, const std::vector<Case>& cases) {
+  std::size_t widest = 1;
+  for (const Case& each : cases) widest = std::max(widest, each.type->bytes);
+  return static_cast<std::size_t>(arguments.unaligned_elements) * widest + (arguments.odd ? 1 : 0);
+}
+
+}  // namespace
+
+Meter::Meter(const Run& run, int thread, Library& library)
+    : run_(run), thread_(thread), library_(library), memory_(run.arguments.max_bytes, shift_of(run.arguments, run.cases)) {}
+
+std::size_t Meter::timed_calls() const {
+  return static_cast<std::size_t>(run_.arguments.iterations) * static_cast<std::size_t>(run_.arguments.aggregated);
+}
+
+Buffers Meter::buffers(const Subject& subject, bool in_place, std::size_t part) {
+  return memory_.buffers(library_.fit(subject.layout), subject.type.bytes, subject.bytes, in_place, part);
+}
+
+Trial Meter::trial(const Subject& subject, std::uint64_t number) const {
+  return {run_.collective, subject.type, subject.op, subject.samples, subject.layout, subject.place, number};
+}
+
+void Meter::start(const Subject& subject, const Buffers& buffers) {
+  const Operation operation{.send = Source(buffers.send, subject.layout.send_count, subject.type.datatype),
+                            .recv = Target(buffers.recv, subject.layout.recv_count, subject.type.datatype),
+                            .op = subject.op.op,
+                            .root = subject.place.root,
+                            .stream = {}};
+  require(run_, thread_, library_.start(run_.collective, operation));
+}
+
+void Meter::finish() { require(run_, thread_, library_.finish()); }
+
+void Meter::warm_up(const Subject& subject) {
+  for (int call = 0; call < run_.arguments.warmup; ++call) start(subject, buffers(subject, false, 0));
+  finish();
+}
+
+Measurement Meter::measure(const Subject& subject, bool in_place) {
+  const Arguments& arguments = run_.arguments;
+  Team& team = run_.team;
+  const Parts parts = memory_.parts(subject.bytes, timed_calls(), checks());
+  start(subject, buffers(subject, in_place, 0));
+  finish();
+  if (checks()) prepare_last_calls(subject, in_place, parts);
+  team.barrier(thread_);
+
+  const double queued_before = queued_seconds();
+  const Timed timed = time_calls(subject, in_place, parts);
+  const double queued = queued_seconds() - queued_before;
+  const std::uint64_t wrong =
+      checks() ? count_wrong_in_last_calls(subject, in_place, parts) + count_wrong_in_checks(subject, in_place) : 0;
+  const bool shows_error = arguments.ulp && rounds(trial(subject, 0));
+  const double error = shows_error ? error_on_random_data(subject, in_place) : 0;
+  const Combine average = combine_of(arguments.average);
+  const auto all = team.combine(thread_, {{timed.until_done, average},
+                                          {timed.until_issued, average},
+                                          {queued, Combine::sum},
+                                          {static_cast<double>(wrong), Combine::sum},
+                                          {error, Combine::maximum}});
+  const double bandwidth = static_cast<double>(subject.bytes) / all[0];
+  Measurement measured{.seconds = arguments.cpu_time ? all[1] : all[0],
+                       .algorithm_bandwidth = bandwidth,
+                       .bus_bandwidth = bandwidth * run_.collective.bus_factor(subject.place.ranks),
+                       .queued_seconds = all[2]};
+  if (checks()) measured.wrong = static_cast<std::uint64_t>(all[3]);
+  if (shows_error) measured.ulp = all[4];
+  if (arguments.per_iteration || arguments.percentiles || !arguments.json_path.empty())
+    measured.iterations = time_iterations(subject, in_place);
+  return measured;
+}
+
+void Meter::start_blocking(const Subject& subject, const Buffers& buffers) {
+  const Blocking blocking = run_.arguments.blocking;
+  start(subject, buffers);
+  if (blocking == Blocking::wait || blocking == Blocking::wait_and_barrier) finish();
+  if (blocking == Blocking::wait_and_barrier) run_.team.barrier(thread_);
+}
+
+Meter::Timed Meter::time_calls(const Subject& subject, bool in_place, const Parts& parts) {
+  const Arguments& arguments = run_.arguments;
+  const auto calls = static_cast<double>(parts.calls);
+  const auto began = Clock::now();
+  double untimed = 0;
+  std::size_t call = 0;
+  for (int iteration = 0; iteration < arguments.iterations; ++iteration) {
+    for (int repeat = 0; repeat < arguments.aggregated; ++repeat)
+      start_blocking(subject, buffers(subject, in_place, parts.part_of(call++)));
+    if (arguments.blocking == Blocking::untimed_barrier) {
+      finish();
+      const auto paused = Clock::now();
+      run_.team.barrier(thread_);
+      untimed += seconds_since(paused);
+    }
+  }
+  const double issued = seconds_since(began) - untimed;
+  finish();
+  return {.until_done = (seconds_since(began) - untimed) / calls, .until_issued = issued / calls};
+}
+
+Iterations Meter::time_iterations(const Subject& subject, bool in_place) {
+  const Arguments& arguments = run_.arguments;
+  const Parts parts = memory_.parts(subject.bytes, timed_calls(), false);
+  std::vector<double> own;
+  own.reserve(static_cast<std::size_t>(arguments.iterations));
+  std::size_t call = 0;
+  for (int iteration = 0; iteration < arguments.iterations; ++iteration) {
+    const auto began = Clock::now();
+    for (int repeat = 0; repeat < arguments.aggregated; ++repeat)
+      start_blocking(subject, buffers(subject, in_place, parts.part_of(call++)));
+    finish();
+    own.push_back(seconds_since(began) / arguments.aggregated);
+    if (arguments.blocking == Blocking::untimed_barrier) run_.team.barrier(thread_);
+  }
+  Iterations found{
+      .statistics = {}, .skipped = arguments.skipped, .times = {}, .process_times = run_.team.process_maxima(thread_, own)};
+  found.times = found.process_times.front();
+  for (const auto& times : found.process_times) {
+    for (std::size_t i = 0; i < times.size(); ++i) found.times[i] = std::max(found.times[i], times[i]);
+  }
+  found.statistics = statistics_of({found.times.begin() + arguments.skipped, found.times.end()});
+  return found;
+}
+
+void Meter::prepare_last_calls(const Subject& subject, bool in_place, const Parts& parts) {
+  for (std::size_t i = 0; i < parts.reserved; ++i) {
+    const auto [send, recv] = buffers(subject, in_place, parts.rotating + i);
+    poison(recv, subject.layout.recv_count * subject.type.bytes);
+    fill_input(trial(subject, ++last_trial_), send);
+  }
+}
+
+std::uint64_t Meter::count_wrong_in_last_calls(const Subject& subject, bool in_place, const Parts& parts) {
+  std::uint64_t wrong = 0;
+  for (std::size_t i = 0; i < parts.reserved; ++i)
+    wrong += count(trial(subject, last_trial_ - parts.reserved + 1 + i), buffers(subject, in_place, parts.rotating + i).recv);
+  return wrong;
+}
+
+std::uint64_t Meter::count_wrong_in_checks(const Subject& subject, bool in_place) {
+  const auto [send, recv] = buffers(subject, in_place, 0);
+  std::uint64_t wrong = 0;
+  for (int check = 0; check < run_.arguments.checks; ++check) {
+    const Trial checked = trial(subject, ++last_trial_);
+    poison(recv, subject.layout.recv_count * subject.type.bytes);
+    fill_input(checked, send);
+    start(subject, {send, recv});
+    finish();
+    wrong += count(checked, recv);
+  }
+  return wrong;
+}
+
+std::uint64_t Meter::count(const Trial& trial, const std::byte* recv) {
+  const std::uint64_t wrong = count_wrong(trial, recv);
+  if (wrong > 0) ++bad_checks_;
+  return wrong;
+}
+
+double Meter::error_on_random_data(const Subject& subject, bool in_place) {
+  const auto [send, recv] = buffers(subject, in_place, 0);
+  const Trial random = trial(subject, ++last_trial_);
+  poison(recv, subject.layout.recv_count * subject.type.bytes);
+  fill_random(random, send);
+  start(subject, {send, recv});
+  finish();
+  return largest_error(random, recv);
+}
+
+}  // namespace fccl::perf

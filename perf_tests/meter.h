@@ -1,0 +1,67 @@
+// Times and checks the calls of one rank for one row of the table.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "accuracy.h"
+#include "call_memory.h"
+#include "library.h"
+#include "run.h"
+
+namespace fccl::perf {
+
+// One row: what is called, where, and how large.
+struct Subject {
+  const ElementType& type;
+  const Operator& op;
+  const Samples* samples;  // null where nothing is reduced
+  Place place;
+  Layout layout;
+  std::size_t bytes;  // of the larger buffer
+};
+
+// One rank's calls. Made and used by one thread; all ranks make the same calls of it in the same order. Ends all processes of
+// the run when a call of the library fails.
+class Meter {
+ public:
+  Meter(const Run& run, int thread, Library& library);
+
+  void warm_up(const Subject& subject);
+  Measurement measure(const Subject& subject, bool in_place);
+  // How many checks of this rank saw a wrong element so far.
+  std::uint64_t bad_checks() const { return bad_checks_; }
+
+ private:
+  // Seconds per call.
+  struct Timed {
+    double until_done;
+    double until_issued;
+  };
+
+  bool checks() const { return run_.arguments.checks > 0; }
+  std::size_t timed_calls() const;
+  Buffers buffers(const Subject& subject, bool in_place, std::size_t part);
+  Trial trial(const Subject& subject, std::uint64_t number) const;
+  void start(const Subject& subject, const Buffers& buffers);
+  void finish();
+  void start_blocking(const Subject& subject, const Buffers& buffers);
+  Timed time_calls(const Subject& subject, bool in_place, const Parts& parts);
+  Iterations time_iterations(const Subject& subject, bool in_place);
+  // Gives each of the last timed calls inputs of its own, and checks what became of them.
+  void prepare_last_calls(const Subject& subject, bool in_place, const Parts& parts);
+  std::uint64_t count_wrong_in_last_calls(const Subject& subject, bool in_place, const Parts& parts);
+  std::uint64_t count_wrong_in_checks(const Subject& subject, bool in_place);
+  std::uint64_t count(const Trial& trial, const std::byte* recv);
+  double error_on_random_data(const Subject& subject, bool in_place);
+
+  const Run& run_;
+  const int thread_;
+  Library& library_;
+  CallMemory memory_;
+  std::uint64_t last_trial_ = 0;  // numbers are never used twice, so that no older result can pass for a right one
+  std::uint64_t bad_checks_ = 0;
+};
+
+}  // namespace fccl::perf

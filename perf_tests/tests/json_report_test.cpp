@@ -1,0 +1,113 @@
+// Tests the JSON file against the keys that nccl-tests' parsers read.
+#include "json_report.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace fccl::perf {
+namespace {
+
+// A folder for one test, removed afterwards.
+class JsonReportTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::path(testing::TempDir()) /
+              (std::string("json_report_") + testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directory(folder_);
+    path_ = folder_ / "report.json";
+  }
+  void TearDown() override {
+    std::fclose(out_);
+    std::filesystem::remove_all(folder_);
+  }
+
+  nlohmann::json read(const std::string& path) const { return nlohmann::json::parse(std::ifstream(path)); }
+  // What a run with one row, in the order of its keys, leaves behind.
+  nlohmann::ordered_json run(const Arguments& arguments, const Row& row) {
+    const std::vector<RankInfo> ranks{{0, 0, 7, "node", "A Processor"}};
+    JsonReport report(path_, out_);
+    report.begin({arguments, ranks, "", {}}, {"all_gather_perf", "-J", path_}, {"FCCL_LOG=warn"});
+    report.row(row, "all_gather_perf");
+    report.end({});
+    return nlohmann::ordered_json::parse(std::ifstream(path_));
+  }
+
+  std::filesystem::path folder_;
+  std::string path_;
+  std::FILE* out_ = std::tmpfile();
+  Row row_{.bytes = 64,
+           .count = 8,
+           .type = "float",
+           .op = "none",
+           .root = -1,
+           .out_of_place = {.seconds = 2e-6, .algorithm_bandwidth = 1e9, .bus_bandwidth = 5e8, .wrong = 0},
+           .in_place = {.seconds = 3e-6, .algorithm_bandwidth = 2e9, .bus_bandwidth = 1e9, .wrong = {}}};
+};
+
+std::vector<std::string> keys_of(const nlohmann::ordered_json& object) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : object.items()) keys.push_back(key);
+  return keys;
+}
+
+TEST_F(JsonReportTest, HasTheKeysOfVersion3) {
+  const auto document = run({}, row_);
+  EXPECT_EQ(document["version"], 3);
+  EXPECT_EQ(keys_of(document),
+            (std::vector<std::string>{"version", "start_time", "args", "env", "nccl_version", "config", "results",
+                                      "out_of_bounds", "average_bus_bandwidth", "errors", "end_time"}));
+  EXPECT_EQ(keys_of(document["results"][0]), (std::vector<std::string>{"size", "count", "type", "redop", "root", "out_of_place",
+                                                                       "in_place", "actual_iterations", "experiment_name"}));
+  EXPECT_EQ(keys_of(document["config"]["devices"][0]),
+            (std::vector<std::string>{"rank", "group", "pid", "hostname", "device", "device_hex", "device_info"}));
+  EXPECT_TRUE(document["config"].contains("step_bytes"));
+}
+
+TEST_F(JsonReportTest, ValuesHaveNcclTestsTypes) {
+  const auto document = run({}, row_);
+  const auto& result = document["results"][0];
+  EXPECT_EQ(result["root"], "    -1");
+  EXPECT_DOUBLE_EQ(result["out_of_place"]["time"], 2);
+  EXPECT_DOUBLE_EQ(result["out_of_place"]["alg_bw"], 1);
+  EXPECT_DOUBLE_EQ(result["out_of_place"]["bus_bw"], 0.5);
+  EXPECT_EQ(result["out_of_place"]["nwrong"], 0.0);
+  EXPECT_TRUE(result["in_place"]["nwrong"].is_null());
+  EXPECT_EQ(document["config"]["per_iter_timing"], "false");
+  EXPECT_EQ(document["out_of_bounds"]["okay"], "true");
+  EXPECT_EQ(document["average_bus_bandwidth"]["okay"], "unchecked");
+  EXPECT_DOUBLE_EQ(document["average_bus_bandwidth"]["bandwidth"], 0.75);
+}
+
+TEST_F(JsonReportTest, IterationsHaveTheKeysOfTheAnalyzer) {
+  Arguments arguments;
+  arguments.per_iteration = arguments.cpu_time = true;
+  row_.in_place.iterations = Iterations{.statistics = statistics_of({1e-6, 3e-6}),
+                                        .skipped = 0,
+                                        .times = {1e-6, 3e-6},
+                                        .process_times = {{1e-6, 2e-6}, {1e-6, 3e-6}}};
+  const auto result = run(arguments, row_)["results"][0];
+  EXPECT_TRUE(result["in_place"].contains("cpu_time"));
+  EXPECT_EQ(keys_of(result["in_place_per_iter"]),
+            (std::vector<std::string>{"skipped_iterations", "min_us", "max_us", "avg_us", "p50_us", "p95_us", "p99_us",
+                                      "stdev_us", "cv_pct", "times_us", "per_process_max_times_us"}));
+  EXPECT_DOUBLE_EQ(result["in_place_per_iter"]["per_process_max_times_us"][1][1], 3);
+  EXPECT_DOUBLE_EQ(result["in_place"]["p99"], 3);
+}
+
+TEST_F(JsonReportTest, AFileThatExistsIsLeftAlone) {
+  std::ofstream(path_) << "before";
+  std::ofstream(path_ + ".0") << "before";
+  {
+    JsonReport(path_, out_).fail("a reason");
+  }
+  std::string kept;
+  std::ifstream(path_) >> kept;
+  EXPECT_EQ(kept, "before");
+  EXPECT_EQ(read(path_ + ".1")["errors"][0], "a reason");
+}
+
+}  // namespace
+}  // namespace fccl::perf

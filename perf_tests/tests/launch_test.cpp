@@ -1,0 +1,85 @@
+// Tests who is taken to have started a process, and how processes are split into groups.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "launch/processes.h"
+#include "launch/split.h"
+
+namespace fccl::perf {
+namespace {
+
+using Variables = std::map<std::string, std::string>;
+
+Environment environment_of(const Variables& variables) {
+  return read_environment([&](const char* name) {
+    const auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  });
+}
+
+// The launcher and the wanted number of processes, or "refused".
+std::string choice_of(const Variables& variables) {
+  const auto choice = choose_launch(environment_of(variables));
+  if (!choice) return "refused";
+  return choice->mpi + " " + (choice->processes ? std::to_string(*choice->processes) : "?");
+}
+
+TEST(Launch, TheEnvironmentOfAnMpirunChoosesItsLibrary) {
+  EXPECT_EQ(choice_of({}), " 1");
+  EXPECT_EQ(choice_of({{"OMPI_COMM_WORLD_SIZE", "3"}}), "openmpi 3");
+  EXPECT_EQ(choice_of({{"PMI_SIZE", "4"}}), "mpich 4");
+}
+
+TEST(Launch, AnAskedLauncherWinsButTheNumberOfProcessesStays) {
+  EXPECT_EQ(choice_of({{"FCCL_TESTS_LAUNCHER", "mpich"}, {"OMPI_COMM_WORLD_SIZE", "3"}}), "mpich 3");
+  EXPECT_EQ(choice_of({{"FCCL_TESTS_LAUNCHER", "openmpi"}, {"SLURM_STEP_NUM_TASKS", "2"}}), "openmpi 2");
+  EXPECT_EQ(choice_of({{"FCCL_TESTS_LAUNCHER", "openmpi"}}), "openmpi ?");
+}
+
+TEST(Launch, WhatWouldEndAsManyWorldsOfOneIsRefused) {
+  EXPECT_EQ(choice_of({{"FCCL_TESTS_LAUNCHER", "none"}, {"PMI_SIZE", "2"}}), "refused");
+  EXPECT_EQ(choice_of({{"FCCL_TESTS_LAUNCHER", "none"}, {"PMI_SIZE", "1"}}), " 1");
+  EXPECT_EQ(choice_of({{"SLURM_STEP_NUM_TASKS", "2"}}), "refused");
+  EXPECT_EQ(choice_of({{"PMI_SIZE", "2"}, {"OMPI_COMM_WORLD_SIZE", "2"}}), "refused");
+  EXPECT_EQ(choice_of({{"FCCL_TESTS_LAUNCHER", "lam"}}), "refused");
+}
+
+// The colors of four processes, or "refused".
+std::string colors_of(const Variables& variables) {
+  std::string colors;
+  for (int process = 0; process < 4; ++process) {
+    const auto group = group_of(environment_of(variables), process, 4);
+    if (!group) return "refused";
+    colors += std::to_string(group->color);
+  }
+  return colors;
+}
+
+TEST(Launch, ASplitColorsProcessesAsNcclTestsDoes) {
+  EXPECT_EQ(colors_of({}), "0000");
+  EXPECT_EQ(colors_of({{"FCCL_TESTS_SPLIT", "MOD 2"}}), "0101");
+  EXPECT_EQ(colors_of({{"FCCL_TESTS_SPLIT", "%3"}}), "0120");
+  EXPECT_EQ(colors_of({{"FCCL_TESTS_SPLIT", "div 0x2"}}), "0011");
+  EXPECT_EQ(colors_of({{"FCCL_TESTS_SPLIT", "OR 0b10"}}), "2323");
+  EXPECT_EQ(colors_of({{"FCCL_TESTS_SPLIT", "&2"}}), "0022");
+  EXPECT_EQ(colors_of({{"FCCL_TESTS_SPLIT_MASK", "1"}, {"FCCL_TESTS_SPLIT", "DIV 2"}}), "0101");
+}
+
+TEST(Launch, ASplitThatCannotBeReadIsRefused) {
+  for (const char* text : {"MOD", "MOD 0", "/0", "XOR 2", "MOD two", "2", "AND 1x"})
+    EXPECT_EQ(colors_of({{"FCCL_TESTS_SPLIT", text}}), "refused") << text;
+  EXPECT_EQ(colors_of({{"FCCL_TESTS_SPLIT_MASK", "xyz"}}), "refused");
+}
+
+TEST(Launch, AGroupKeepsTheOrderOfItsProcesses) {
+  const Group group = *group_of(environment_of({{"FCCL_TESTS_SPLIT", "MOD 2"}}), 3, 5);
+  EXPECT_EQ(group.color, 1);
+  EXPECT_EQ(group.leader, 1);
+  EXPECT_EQ(group.index, 1);
+  EXPECT_EQ(group.processes, 2);
+}
+
+}  // namespace
+}  // namespace fccl::perf

@@ -1,0 +1,123 @@
+// Tests that faults of a measured library show as wrong elements, with libraries of one rank that have one fault each.
+#include "meter.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+namespace fccl::perf {
+namespace {
+
+constexpr Collective kAllReduce{
+    .collective = fcclCollAllReduce,
+    .reduces = true,
+    .rooted = false,
+    .has_blocks = false,
+    .layout = [](std::size_t count, Place) { return Layout{.count = count, .send_count = count, .recv_count = count}; },
+    .start = nullptr,
+    .origin = [](const Layout&, Place, std::size_t) { return Origin{Origin::kEveryRank, 0}; },
+    .bus_factor = every_byte_once};
+
+// Sums over one rank, which is a copy. Calls are counted from 0: one untimed, the timed ones, one checked.
+class CopyLibrary : public Library {
+ public:
+  Result<void> choose(const ElementType&, const Operator&) override { return {}; }
+  Result<void> start(const Collective&, const Operation& operation) override {
+    const std::size_t bytes = operation.send.count * sizeof(float);
+    auto* recv = static_cast<std::byte*>(operation.recv.data);
+    const int call = calls++;
+    if (call == lost_call) return {};
+    if (operation.recv.data != operation.send.data) std::memcpy(recv, operation.send.data, bytes);
+    if (call == flipped_call) recv[bytes - 1] ^= std::byte{1};
+    if (call == late_call && call > 0) std::memcpy(recv, last_result_.data(), bytes);
+    if (call == inexact_call) {
+      float first;
+      std::memcpy(&first, recv, sizeof first);
+      first = std::nextafter(std::nextafter(first, 2.0f), 2.0f);
+      std::memcpy(recv, &first, sizeof first);
+    }
+    last_result_.assign(recv, recv + bytes);
+    return {};
+  }
+  Result<void> finish() override { return {}; }
+
+  int calls = 0;
+  int lost_call = -1;     // leaves recv as it was
+  int flipped_call = -1;  // changes one bit
+  int late_call = -1;     // gives the result of the call before
+  int inexact_call = -1;  // is two units in the last place off
+
+ private:
+  std::vector<std::byte> last_result_;
+};
+
+constexpr int kIterations = 5;
+constexpr std::size_t kCount = 16;
+
+// The measurement of `library` by sums of floats, out of place, where `max_count` floats are the largest size.
+Measurement measure(CopyLibrary& library, std::size_t max_count = kCount, bool ulp = false) {
+  Arguments arguments;
+  arguments.iterations = kIterations;
+  arguments.max_bytes = max_count * sizeof(float);
+  arguments.ulp = ulp;
+  const auto processes = Processes::start({"", 1}, false);
+  Team team(*processes, {}, 1);
+  const std::vector<Case> cases{{find_element_type("float"), find_operator("sum")}};
+  const Run run{arguments, kAllReduce, cases, team, {}, "meter_test"};
+  const Samples samples(*cases[0].type, *cases[0].op, 1);
+  return Meter(run, 0, library)
+      .measure({*cases[0].type, *cases[0].op, &samples, {}, kAllReduce.layout(kCount, {}), kCount * sizeof(float)}, false);
+}
+
+TEST(Meter, ARightLibraryHasNoWrongElements) {
+  CopyLibrary library;
+  EXPECT_EQ(measure(library).wrong, 0u);
+  EXPECT_EQ(library.calls, 1 + kIterations + 1);
+}
+
+TEST(Meter, OneWrongBitInTheCheckedCallIsOneWrongElement) {
+  CopyLibrary library;
+  library.flipped_call = kIterations + 1;
+  EXPECT_EQ(measure(library).wrong, 1u);
+}
+
+TEST(Meter, OneWrongBitInTheLastTimedCallIsOneWrongElement) {
+  for (const std::size_t max_count : {kCount, 100 * kCount}) {
+    CopyLibrary library;
+    library.flipped_call = kIterations;
+    EXPECT_EQ(measure(library, max_count).wrong, 1u);
+  }
+}
+
+TEST(Meter, ALostTimedCallIsWrongThroughout) {
+  for (const std::size_t max_count : {kCount, 100 * kCount}) {
+    CopyLibrary library;
+    library.lost_call = kIterations;
+    EXPECT_EQ(measure(library, max_count).wrong, kCount);
+  }
+}
+
+TEST(Meter, AStaleResultIsWrong) {
+  CopyLibrary library;
+  library.late_call = kIterations;
+  EXPECT_GT(measure(library).wrong, kCount / 2);
+}
+
+TEST(Meter, TheErrorIsInUnitsInTheLastPlace) {
+  CopyLibrary right;
+  EXPECT_EQ(measure(right, kCount, true).ulp, 0.0);
+  CopyLibrary inexact;
+  inexact.inexact_call = 1 + kIterations + 1;
+  EXPECT_EQ(measure(inexact, kCount, true).ulp, 2.0);
+}
+
+TEST(Meter, TheTimeIsPositiveAndGivesTheBandwidth) {
+  CopyLibrary library;
+  const Measurement measured = measure(library);
+  EXPECT_GT(measured.seconds, 0);
+  EXPECT_DOUBLE_EQ(measured.algorithm_bandwidth, kCount * sizeof(float) / measured.seconds);
+}
+
+}  // namespace
+}  // namespace fccl::perf

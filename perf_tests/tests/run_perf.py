@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Runs a perf binary as its users do, and reads its status, its table and its JSON file as their parsers do."""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+TOP_KEYS = """version start_time args env nccl_version config results out_of_bounds average_bus_bandwidth
+errors end_time""".split()
+CONFIG_KEYS = """nthreads ngpus minimum_bytes maximum_bytes warmup_iters iterations aggregated_iterations
+validation graph blocking_collectives per_iter_timing per_iter_skip parallel_init devices""".split()
+ITERATION_KEYS = """skipped_iterations min_us max_us avg_us p50_us p95_us p99_us stdev_us cv_pct
+times_us""".split()
+
+
+class Fault(Exception):
+    """Something that the run printed or returned is not as it must be."""
+
+
+def require(condition: bool, what: str) -> None:
+    if not condition:
+        raise Fault(what)
+
+
+def read_table(text: str) -> list[tuple[int, float, float]]:
+    """Size, time and bus bandwidth out of place of each row, found from the right as SuperBench finds them."""
+    rows = [line.split() for line in text.splitlines() if re.match(r"\s*\d", line)]
+    for tokens in rows:
+        require(len(tokens) == 13, f"a row has {len(tokens)} words, not 13: {tokens}")
+        require(tokens[-1] == "0" and tokens[-5] == "0", f"a row has wrong elements: {tokens}")
+    return [(int(tokens[0]), float(tokens[-8]), float(tokens[-6])) for tokens in rows]
+
+
+def check_json(path: Path, rows: list[tuple[int, float, float]], arguments: list[str]) -> None:
+    """The file has the keys of nccl-tests' version 3 and says what the table says."""
+    document = json.loads(path.read_text())
+    require(list(document) == TOP_KEYS, f"the file has the keys {list(document)}")
+    require(document["version"] == 3 and document["errors"] == [], "version or errors")
+    missing = set(CONFIG_KEYS) - set(document["config"])
+    require(not missing, f"config lacks {missing}")
+    require(len(document["results"]) == len(rows), f"{len(document['results'])} results, {len(rows)} rows")
+    for result, (size, time, bandwidth) in zip(document["results"], rows, strict=True):
+        side = result["out_of_place"]
+        require(result["size"] == size and side["nwrong"] == 0, f"size {size} differs: {result}")
+        require(abs(side["time"] - time) <= 0.006 * max(1, time), f"time {time} differs: {side}")
+        require(abs(side["bus_bw"] - bandwidth) <= 0.006, f"bandwidth {bandwidth} differs: {side}")
+        require(side["p50"] <= side["p99"], f"p50 and p99: {side}")
+        if "-I" in arguments:
+            iterations = result["in_place_per_iter"]
+            require(set(ITERATION_KEYS) <= set(iterations), f"iterations have {list(iterations)}")
+
+
+def launch(launcher: str, processes: int, command: list[str]) -> list[str]:
+    """The command line that starts `command` on so many processes."""
+    if launcher == "none":
+        return command
+    if "mpich" in launcher or "hydra" in launcher:
+        return [launcher, "-np", str(processes), *command]
+    return [launcher, "--allow-run-as-root", "--oversubscribe", "-np", str(processes), *command]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--launcher", default="none", help="an mpirun, or none")
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--status", type=int, default=0)
+    parser.add_argument("--rows", type=int, help="how many rows there must be")
+    parser.add_argument("--says", default="", help="a regular expression that the output must match")
+    parser.add_argument("--no-table", action="store_true", help="columns were added: look at the status only")
+    parser.add_argument("--json", action="store_true", help="ask for the JSON file and read it")
+    parser.add_argument("--environment", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("command", nargs=argparse.REMAINDER)
+    given = parser.parse_args()
+    command = given.command[given.command[:1] == ["--"] :]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "report.json"
+        if given.json:
+            command += ["-J", str(path)]
+        environment = os.environ | dict(each.split("=", 1) for each in given.environment)
+        ran = subprocess.run(
+            launch(given.launcher, given.processes, command),
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        print(ran.stdout)
+        require(ran.returncode == given.status, f"exit status {ran.returncode}, wanted {given.status}")
+        require(re.search(given.says, ran.stdout) is not None, f"the output does not say '{given.says}'")
+        if given.status != 0 or given.no_table:
+            return
+        rows = read_table(ran.stdout)
+        require(len(rows) > 0 if given.rows is None else len(rows) == given.rows, f"{len(rows)} rows")
+        require("# Out of bounds values : 0 OK\n" in ran.stdout, "no line says that nothing was wrong")
+        if given.json:
+            check_json(path, rows, command)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Fault as fault:
+        sys.exit(f"run_perf.py: {fault}")
