@@ -13,6 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kReportAfter{5000};
+constexpr milliseconds kAskEvery{20};
 
 std::string describe_record(const CallRecord::Value& record) {
   return fmt::format("{} (call {})", describe(record.signature), static_cast<int64_t>(record.number - kFirstNumber));
@@ -21,6 +22,12 @@ std::string describe_record(const CallRecord::Value& record) {
 uint64_t to_ms(Clock::time_point time) { return std::chrono::duration_cast<milliseconds>(time.time_since_epoch()).count(); }
 
 LaneId other_lane(LaneId lane) { return lane == kGatherLane ? kReduceLane : kGatherLane; }
+
+const char* setting_of_deadline(const Signature& signature) {
+  const bool in_init = signature.internal && signature.collective == fcclCollBarrier;
+  return in_init ? "that of init (FCCL_INIT_TIMEOUT, initTimeoutMs)"
+                 : "the communicator's timeout (FCCL_TIMEOUT, timeoutMs, fcclCommSetTimeout)";
+}
 
 double seconds(Clock::duration span) { return std::chrono::duration<double>(span).count(); }
 
@@ -41,16 +48,18 @@ Result<void> Control::look(Wait& wait, const Awaited& awaited) {
     wait.reported = false;
   }
   segment_->state(rank_).set_waiting(lane_of(wait.task.call.signature.collective), {to_ms(now), awaited.rank});
-  if (still_wanted_)
+  if (still_wanted_ && now >= next_ask_) {
+    next_ask_ = now + kAskEvery;
     if (auto wanted = still_wanted_(); !wanted) return fail(raise(std::move(wanted).error()));
+  }
   FCCL_TRY(look_for_departure(wait, awaited));
   FCCL_TRY(look_at_other_lane(wait, awaited.rank));
   const Clock::duration waited = now - wait.began;
   // A rank that was stopped itself may find its deadline passed and what it waited for done.
   if (waited >= wait.timeout && !awaited.reached())
-    return fail(raise({fcclTimeout, describe(wait, waited) +
-                                        ". The deadline is the communicator's timeout (FCCL_TIMEOUT, fcclCommSetTimeout); "
-                                        "look whether that rank is stopped, still computing, or has skipped the call"}));
+    return fail(raise({fcclTimeout, fmt::format("{}. The deadline is {}; look whether that rank is stopped, still computing, "
+                                                "or has skipped the call",
+                                                describe(wait, waited), setting_of_deadline(wait.task.call.signature))}));
   if (waited >= kReportAfter && !wait.reported) {
     wait.reported = true;
     log(LogLevel::warn, describe(wait, waited));
@@ -60,10 +69,9 @@ Result<void> Control::look(Wait& wait, const Awaited& awaited) {
 
 std::string Control::describe(const Wait& wait, Clock::duration waited) const {
   const int last = last_in_line(wait, wait.awaited.rank);
-  const std::string via = last == wait.awaited.rank ? "" : ", which waits for " + fccl::describe(peers_[last].member);
+  const std::string via = last == wait.awaited.rank ? "" : ", which waits for " + describe_rank(last);
   return fmt::format("rank {} has waited {:.3g} s for {}{} in {}; the last call of rank {} is {}", rank_, seconds(waited),
-                     fccl::describe(peers_[wait.awaited.rank].member), via, describe(wait.task), last,
-                     describe_last_call_of(last));
+                     describe_rank(wait.awaited.rank), via, describe(wait.task), last, describe_last_call_of(last));
 }
 
 // The rank at the end of the line: this rank waits for `rank`, which may wait for another one in turn, which may be stopped.
@@ -94,7 +102,7 @@ Result<void> Control::look_for_departure(const Wait& wait, const Awaited& awaite
   if (awaited.reached()) return {};
   const char* what = left ? "has finalized or destroyed the communicator" : "died";
   return fail(raise({fcclRemoteError,
-                     fmt::format("{} {} while rank {} waited for it in {}; its last call was {}", fccl::describe(peer.member),
+                     fmt::format("{} {} while rank {} waited for it in {}; its last call was {}", describe_rank(awaited.rank),
                                  what, rank_, describe(wait.task), describe_last_call_of(awaited.rank))}));
 }
 
@@ -115,7 +123,7 @@ Error Control::raise_mismatch(const Task& mine, int other) {
       {fcclInvalidUsage,
        fmt::format("the ranks' calls differ: rank {} called {}, {} called {}{}. All ranks must issue the same calls of a "
                    "communicator in the same order with equal count, type, operator and root",
-                   rank_, describe_record({mine.number, mine.call.signature, {}}), fccl::describe(peers_[other].member),
+                   rank_, describe_record({mine.number, mine.call.signature, {}}), describe_rank(other),
                    describe_record(theirs), name_.empty() ? "" : fmt::format(", on communicator {}", name_))});
 }
 
@@ -143,8 +151,8 @@ void Control::look_for_deaths() {
   for (int rank = 0; std::cmp_less(rank, peers_.size()); ++rank)
     // In this order: it may leave and exit in between.
     if (!has_failed() && !peers_[rank].watch->alive() && !has_left(rank))
-      (void)raise({fcclRemoteError, fmt::format("{} died; its last call was {}", fccl::describe(peers_[rank].member),
-                                                describe_last_call_of(rank))});
+      (void)raise(
+          {fcclRemoteError, fmt::format("{} died; its last call was {}", describe_rank(rank), describe_last_call_of(rank))});
 }
 
 CallRecord::Value Control::last_call_of(int rank) const {

@@ -57,12 +57,12 @@ class Control {
   // Looks for peers that died without leaving, and raises their death.
   void look_for_deaths();
   void leave() { segment_->state(rank_).left.store(1, std::memory_order_release); }
-  // What every wait asks from now on beside its own questions: whether it is still wanted.
+  // What waits ask from now on, beside their own questions and less often: whether they are still wanted. By one thread.
   void ask(StillWanted still_wanted) { still_wanted_ = std::move(still_wanted); }
 
   // The text of failure() for fcclGetLastError: "" without one; lives as long as this.
   const char* failure_text();
-  const std::string& name() const { return name_; }
+  std::string describe_rank(int rank) const { return fccl::describe(peers_[rank].member); }
 
  private:
   bool has_left(int rank) const { return segment_->state(rank).left.load(std::memory_order_acquire) != 0; }
@@ -79,6 +79,7 @@ class Control {
   std::vector<Peer> peers_;  // by rank, this one included
   std::shared_ptr<Segment> segment_;
   StillWanted still_wanted_;
+  Clock::time_point next_ask_{};
   std::mutex mutex_;
   std::optional<std::string> text_;
 };

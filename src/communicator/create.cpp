@@ -91,7 +91,11 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, i
   std::unique_ptr<Communicator> made(new Communicator(options, rank, std::move(*peers), shared));
   // Init is over when every rank has mapped the segment.
   made->timeout_ = std::chrono::milliseconds(std::max(1, deadline.remaining_ms()));
-  made->control_.ask(still_wanted);
+  made->control_.ask([&]() -> Result<void> {
+    // Nobody may be gone yet, nor a rank that this one does not wait for: those who do may have given up for that.
+    made->control_.look_for_deaths();
+    return still_wanted ? still_wanted() : Result<void>{};
+  });
   FCCL_TRY(made->issue({{fcclCollBarrier, fcclInt8, ReduceOp::sum, -1, 0, kInternal}}, nullptr));
   made->control_.ask({});
   made->crowded_ = is_crowded(*shared);
@@ -117,22 +121,27 @@ Result<std::unique_ptr<Communicator>> Communicator::make_part(int color, int key
 
   fcclUniqueId id{};
   const bool is_root = color >= 0 && all.front().rank == rank_;
-  Result<UniqueId> opened = is_root ? open_bootstrap(options.settings.interface_name) : UniqueId{};
-  if (is_root && opened) id = to_c(*opened);
+  Result<Bootstrap> prepared = is_root ? prepare_bootstrap(options.settings.interface_name) : Bootstrap{};
+  if (is_root && prepared) id = to_c(prepared->id);
   std::vector<fcclUniqueId> ids(ranks_);
   FCCL_TRY(exchange(&id, ids.data(), sizeof id));
   if (color < 0) return std::unique_ptr<Communicator>{};
-  if (!opened) return fail(std::move(opened).error());
+  if (!prepared) return fail(std::move(prepared).error());
+  if (is_root) FCCL_TRY(serve_bootstrap(std::move(*prepared)));
 
   auto root_id = from_c(ids[all.front().rank]);
   if (!root_id)
     return fail(fcclRemoteError,
                 fmt::format("rank {} could not open the bootstrap of the group of color {}", all.front().rank, color));
   const auto me = std::find_if(all.begin(), all.end(), [&](const Choice& other) { return other.rank == rank_; });
-  return create(*root_id, static_cast<int>(me - all.begin()), static_cast<int>(all.size()), options, [this]() -> Result<void> {
-    if (auto failed = async_error()) return fail(std::move(*failed));
-    return {};
-  });
+  auto made =
+      create(*root_id, static_cast<int>(me - all.begin()), static_cast<int>(all.size()), options, [this]() -> Result<void> {
+        if (auto failed = async_error()) return fail(std::move(*failed));
+        return {};
+      });
+  if (made || control_.has_failed()) return made;
+  return fail(made.error().code, fmt::format("{} (in the part of color {}, whose ranks are counted anew from {} on)",
+                                             made.error().message, color, control_.describe_rank(all.front().rank)));
 }
 
 }  // namespace fccl

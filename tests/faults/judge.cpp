@@ -64,7 +64,9 @@ class Judge {
       return;
     }
     if (!has_right_code(rank)) found(rank, "has the wrong code");
-    if (!names_the_culprit(rank)) found(rank, "does not name the culprit");
+    // One that was stopped itself only finds that it came too late.
+    const bool was_stopped = draw_.stops() && draw_.is_victim(rank) && draw_.moment != Moment::in_collective;
+    if (!was_stopped && !names_the_culprit(rank)) found(rank, "does not name the culprit");
     judge_time(rank);
   }
 
@@ -92,8 +94,10 @@ class Judge {
     if (victim < 0) return false;
     // In a part of a split ranks have other numbers, but the same processes.
     if (text.find("(pid " + std::to_string(seen_.pids[victim]) + " ") != std::string::npos) return true;
+    // Of those whose own part is made, some wait for the next split, for a rank whose part waits for the stopped one.
     if (draw_.moment == Moment::in_split && draw_.fault == Fault::stop_for_long)
-      return text.find("missing: rank") != std::string::npos;
+      return text.find("missing: rank") != std::string::npos || text.find("has finalized or destroyed") != std::string::npos ||
+             text.find("in fcclCommSplit") != std::string::npos;
     if (!in_init()) return false;
     const std::string number = std::to_string(victim);
     return text.find("rank " + number + ' ') != std::string::npos || text.find("rank " + number + ')') != std::string::npos ||
