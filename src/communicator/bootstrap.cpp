@@ -182,7 +182,7 @@ std::string describe(const Member& member) {
   return fmt::format("rank {} (pid {} on {})", member.rank, member.pid, member.host_name);
 }
 
-Result<UniqueId> open_bootstrap(const std::string& interface_name) {
+Result<Bootstrap> prepare_bootstrap(const std::string& interface_name) {
   Result<Address> address = choose_address(interface_name);
   if (!address) return fail(std::move(address).error());
   Result<Descriptor> listener = listen_tcp(*address);
@@ -194,7 +194,18 @@ Result<UniqueId> open_bootstrap(const std::string& interface_name) {
   fill_random(generation);
   for (const unsigned char byte : generation) id.generation = id.generation << 8 | byte;
   fill_random(id.key);
-  FCCL_TRY(serve_in_background(std::make_unique<Rendezvous>(std::move(*listener), id)));
+  return Bootstrap{id, std::move(*listener)};
+}
+
+Result<void> serve_bootstrap(Bootstrap prepared) {
+  return serve_in_background(std::make_unique<Rendezvous>(std::move(prepared.listener), prepared.id));
+}
+
+Result<UniqueId> open_bootstrap(const std::string& interface_name) {
+  Result<Bootstrap> prepared = prepare_bootstrap(interface_name);
+  if (!prepared) return fail(std::move(prepared).error());
+  const UniqueId id = prepared->id;
+  FCCL_TRY(serve_bootstrap(std::move(*prepared)));
   return id;
 }
 

@@ -46,9 +46,19 @@ struct Joined {
   int rank = 0;
 };
 
-// Opens the listener of a new communicator on the named interface ("" = choose) and serves it from a thread of this process
-// until every rank has the roster. An id that no rank uses keeps its thread and port for the life of the process; one whose
-// ranks could not agree keeps them for a minute, to tell the late ones why. A forked child is not disturbed and does not serve.
+// A bootstrap that listens, and keeps who comes waiting until it is served. Dropped, it leaves nothing.
+struct Bootstrap {
+  UniqueId id;
+  Descriptor listener;
+};
+
+Result<Bootstrap> prepare_bootstrap(const std::string& interface_name);
+Result<void> serve_bootstrap(Bootstrap prepared);
+
+// Both: opens the listener of a new communicator on the named interface ("" = choose) and serves it from a thread of this
+// process until every rank has the roster. An id that no rank uses keeps its thread and port for the life of the process; one
+// whose ranks could not agree keeps them for a minute, to tell the late ones why. A forked child is not disturbed and does not
+// serve.
 Result<UniqueId> open_bootstrap(const std::string& interface_name);
 
 // Joins; returns when all ranks have. A rank that is there twice or out of range, numbers of ranks, agreements or versions that
@@ -58,7 +68,8 @@ Result<Joined> join(const JoinRequest& request, Deadline deadline);
 
 // Gives `fd` to each of `ranks`, which call `receive` with this rank as leader. All are ranks of this host. Strangers who
 // connect meanwhile are served a closed door. The same ranks must meet between two hand-outs of one Joined.
-Result<void> hand_out(const Joined& joined, int fd, const std::vector<int>& ranks, Deadline deadline);
-Result<Descriptor> receive(const Joined& joined, int leader, Deadline deadline);
+Result<void> hand_out(const Joined& joined, int fd, const std::vector<int>& ranks, Deadline deadline,
+                      const StillWanted& still_wanted = {});
+Result<Descriptor> receive(const Joined& joined, int leader, Deadline deadline, const StillWanted& still_wanted = {});
 
 }  // namespace fccl

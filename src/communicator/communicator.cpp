@@ -53,14 +53,14 @@ Communicator::~Communicator() {
 
 Result<void> Communicator::run(const Call& call, Stream* stream) {
   const InCall inside(in_call_);
-  return issue(call, stream, Counted::yes);
+  return issue(call, stream);
 }
 
-Result<void> Communicator::issue(const Call& call, Stream* stream, Counted counted) {
+Result<void> Communicator::issue(const Call& call, Stream* stream) {
   FCCL_TRY(check_usable());
   const Signature& signature = call.signature;
   const Task task{call, number_++, is_reduction(signature.collective) ? reduce_kernel(signature.dtype, signature.op) : nullptr};
-  const Surroundings around{control_, counted == Counted::yes ? &statistics_ : nullptr, crowded_};
+  const Surroundings around{control_, statistics_, crowded_};
   LaneQueue& lane = lanes_[lane_of(signature.collective)];
   if (stream == nullptr && lane.is_idle()) return Operation(around, lane, task, timeout_).run();
   auto operation = std::make_unique<Operation>(around, lane, task, timeout_);
@@ -123,25 +123,28 @@ Result<fcclRedOp_t> Communicator::create_operator(fcclDataType_t dtype, Scalar s
   return static_cast<fcclRedOp_t>(fcclNumOps + index);
 }
 
-Result<void> Communicator::destroy_operator(fcclRedOp_t op) {
+// Its place among the factors.
+Result<size_t> Communicator::find_factor(fcclRedOp_t op) const {
   const size_t index = static_cast<size_t>(op) - fcclNumOps;
-  if (op < fcclNumOps || index >= factors_.size() || !factors_[index])
-    return fail(fcclInvalidArgument, fmt::format("{} is no operator that fcclRedOpCreatePreMulSum made for this communicator",
-                                                 static_cast<int>(op)));
-  factors_[index].reset();
+  if (op >= fcclNumOps && index < factors_.size() && factors_[index]) return index;
+  return fail(fcclInvalidArgument,
+              fmt::format("{} is no operator that fcclRedOpCreatePreMulSum made for this communicator", static_cast<int>(op)));
+}
+
+Result<void> Communicator::destroy_operator(fcclRedOp_t op) {
+  const Result<size_t> index = find_factor(op);
+  if (!index) return fail(index.error());
+  factors_[*index].reset();
   return {};
 }
 
 Result<Scalar> Communicator::factor_of(fcclRedOp_t op, fcclDataType_t dtype) const {
-  const size_t index = static_cast<size_t>(op) - fcclNumOps;
-  if (op < fcclNumOps || index >= factors_.size() || !factors_[index])
-    return fail(fcclInvalidArgument, fmt::format("{} is neither an operator of fccl.h nor one made for this communicator by "
-                                                 "fcclRedOpCreatePreMulSum",
-                                                 static_cast<int>(op)));
-  if (factors_[index]->dtype != dtype)
-    return fail(fcclInvalidArgument, fmt::format("the operator was made for {}, the call is of {}",
-                                                 name_of(factors_[index]->dtype), name_of(dtype)));
-  return factors_[index]->scalar;
+  const Result<size_t> index = find_factor(op);
+  if (!index) return fail(index.error());
+  const Factor& factor = *factors_[*index];
+  if (factor.dtype == dtype) return factor.scalar;
+  return fail(fcclInvalidArgument,
+              fmt::format("the operator was made for {}, the call is of {}", name_of(factor.dtype), name_of(dtype)));
 }
 
 }  // namespace fccl

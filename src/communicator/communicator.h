@@ -64,13 +64,12 @@ class Communicator {
     fcclDataType_t dtype;
     Scalar scalar;
   };
-  enum class Counted { yes, no };
-
   Communicator(const CreateOptions& options, int rank, std::vector<Peer> peers, const std::shared_ptr<Segment>& segment);
-  Result<void> issue(const Call& call, Stream* stream, Counted counted);
+  Result<void> issue(const Call& call, Stream* stream);
   Result<std::unique_ptr<Communicator>> make_part(int color, int key, const CreateOptions& options);
   Result<void> exchange(const void* mine, void* all, size_t bytes);
   Result<void> check_usable() const;
+  Result<size_t> find_factor(fcclRedOp_t op) const;
   void wait_until_idle();
 
   CreateOptions options_;

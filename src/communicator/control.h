@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "communicator/bootstrap.h"
 #include "node/phases.h"
 #include "node/segment.h"
 #include "system/clock.h"
@@ -17,14 +18,10 @@
 
 namespace fccl {
 
-// A rank as messages name it.
+// A rank of the communicator, and whether its process still lives.
 struct Peer {
-  int rank = 0;
-  int pid = 0;
-  std::string host_name;
+  Member member;
   std::shared_ptr<ProcessWatch> watch;
-
-  std::string describe() const;  // "rank 2 (pid 71 on box)"
 };
 
 // The first number of a communicator's calls. Near the wrap of its lower half, and of the sequence of a lane, so that every run
@@ -51,7 +48,7 @@ class Control {
   Result<void> look(Wait& wait, const Awaited& awaited);
 
   // Whether the communicator has failed: one load.
-  bool has_failed() const { return segment_->failure().state.load(std::memory_order_acquire) != FailureBoard::kNone; }
+  bool has_failed() const { return segment_->failure().first.load(std::memory_order_acquire) != 0; }
   std::optional<Error> failure() const;
   // Makes `error` the communicator's first failure unless it has one; returns the one that it has.
   Error raise(Error error);
@@ -60,16 +57,20 @@ class Control {
   // Looks for peers that died without leaving, and raises their death.
   void look_for_deaths();
   void leave() { segment_->state(rank_).left.store(1, std::memory_order_release); }
+  // What waits ask from now on, beside their own questions and less often: whether they are still wanted. By one thread.
+  void ask(StillWanted still_wanted) { still_wanted_ = std::move(still_wanted); }
 
   // The text of failure() for fcclGetLastError: "" without one; lives as long as this.
   const char* failure_text();
-  const std::string& name() const { return name_; }
+  std::string describe_rank(int rank) const { return fccl::describe(peers_[rank].member); }
 
  private:
   bool has_left(int rank) const { return segment_->state(rank).left.load(std::memory_order_acquire) != 0; }
   CallRecord::Value last_call_of(int rank) const;
   std::string describe_last_call_of(int rank) const;
   std::string describe(const Task& task) const;
+  int last_in_line(const Wait& wait, int rank) const;
+  std::string describe(const Wait& wait, Clock::duration waited) const;
   Result<void> look_for_departure(const Wait& wait, const Awaited& awaited);
   Result<void> look_at_other_lane(const Wait& wait, int rank);
 
@@ -77,6 +78,8 @@ class Control {
   int rank_;
   std::vector<Peer> peers_;  // by rank, this one included
   std::shared_ptr<Segment> segment_;
+  StillWanted still_wanted_;
+  Clock::time_point next_ask_{};
   std::mutex mutex_;
   std::optional<std::string> text_;
 };

@@ -24,10 +24,16 @@ Result<void> check_one_host(const std::vector<Member>& members) {
                   first.rank, first.host_name, first.host, stranger->rank, stranger->host_name, stranger->host));
 }
 
-Result<std::shared_ptr<Segment>> share_segment(const Joined& joined, const SegmentShape& shape, Deadline deadline) {
+// How long a rank of this host may keep the others.
+struct Patience {
+  Deadline deadline;
+  const StillWanted& still_wanted;
+};
+
+Result<std::shared_ptr<Segment>> share_segment(const Joined& joined, const SegmentShape& shape, const Patience& patience) {
   constexpr int kLeader = 0;
   if (joined.rank != kLeader) {
-    auto memory = receive(joined, kLeader, deadline);
+    auto memory = receive(joined, kLeader, patience.deadline, patience.still_wanted);
     if (!memory) return fail(std::move(memory).error());
     return Segment::map(*memory, shape);
   }
@@ -38,7 +44,7 @@ Result<std::shared_ptr<Segment>> share_segment(const Joined& joined, const Segme
   (*segment)->initialise(static_cast<uint32_t>(kFirstNumber));
   std::vector<int> others(shape.ranks - 1);
   std::iota(others.begin(), others.end(), 1);
-  FCCL_TRY(hand_out(joined, memory->get(), others, deadline));
+  FCCL_TRY(hand_out(joined, memory->get(), others, patience.deadline, patience.still_wanted));
   return segment;
 }
 
@@ -46,10 +52,18 @@ Result<std::vector<Peer>> peers_of(const std::vector<Member>& members) {
   std::vector<Peer> peers;
   for (const Member& member : members) {
     auto watch = ProcessWatch::of(member.pid);
-    if (!watch) return fail(std::move(watch).error());
-    peers.push_back({member.rank, member.pid, member.host_name, std::move(*watch)});
+    if (!watch)
+      return fail(watch.error().code, fmt::format("{} cannot be watched: {}", describe(member), watch.error().message));
+    peers.push_back({member, std::move(*watch)});
   }
   return peers;
+}
+
+// A rank that finds the leader gone, since that found another one dead, tells of the dead one, too.
+Error name_the_dead(Error error, const std::vector<Peer>& peers) {
+  for (const Peer& peer : peers)
+    if (!peer.watch->alive()) return {fcclRemoteError, describe(peer.member) + " died before the communicator was ready"};
+  return error;
 }
 
 // Whether two ranks have to take turns on a processor. A launcher may have bound each rank to one of its own.
@@ -70,14 +84,20 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, i
   FCCL_TRY(check_one_host(joined->members));
   auto peers = peers_of(joined->members);
   if (!peers) return fail(std::move(peers).error());
-  auto segment = share_segment(*joined, {ranks, settings.mailbox_bytes, settings.slot_bytes}, deadline);
-  if (!segment) return fail(std::move(segment).error());
+  auto segment = share_segment(*joined, {ranks, settings.mailbox_bytes, settings.slot_bytes}, {deadline, still_wanted});
+  if (!segment) return fail(name_the_dead(std::move(segment).error(), *peers));
   const std::shared_ptr<Segment> shared = std::move(*segment);
   shared->state(rank).set_processors(allowed_processors());
   std::unique_ptr<Communicator> made(new Communicator(options, rank, std::move(*peers), shared));
   // Init is over when every rank has mapped the segment.
   made->timeout_ = std::chrono::milliseconds(std::max(1, deadline.remaining_ms()));
-  FCCL_TRY(made->issue({{fcclCollBarrier, fcclInt8, ReduceOp::sum, -1, 0, kInternal}}, nullptr, Counted::no));
+  made->control_.ask([&]() -> Result<void> {
+    // Nobody may be gone yet, nor a rank that this one does not wait for: those who do may have given up for that.
+    made->control_.look_for_deaths();
+    return still_wanted ? still_wanted() : Result<void>{};
+  });
+  FCCL_TRY(made->issue({{fcclCollBarrier, fcclInt8, ReduceOp::sum, -1, 0, kInternal}}, nullptr));
+  made->control_.ask({});
   made->crowded_ = is_crowded(*shared);
   made->timeout_ = settings.timeout;
   return made;
@@ -85,7 +105,7 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, i
 
 // Everybody learns everybody's bytes.
 Result<void> Communicator::exchange(const void* mine, void* all, size_t bytes) {
-  return issue({{fcclCollAllGather, fcclUint8, ReduceOp::sum, -1, bytes, kInternal}, mine, all}, nullptr, Counted::no);
+  return issue({{fcclCollAllGather, fcclUint8, ReduceOp::sum, -1, bytes, kInternal}, mine, all}, nullptr);
 }
 
 Result<std::unique_ptr<Communicator>> Communicator::make_part(int color, int key, const CreateOptions& options) {
@@ -101,22 +121,27 @@ Result<std::unique_ptr<Communicator>> Communicator::make_part(int color, int key
 
   fcclUniqueId id{};
   const bool is_root = color >= 0 && all.front().rank == rank_;
-  Result<UniqueId> opened = is_root ? open_bootstrap(options.settings.interface_name) : UniqueId{};
-  if (is_root && opened) id = to_c(*opened);
+  Result<Bootstrap> prepared = is_root ? prepare_bootstrap(options.settings.interface_name) : Bootstrap{};
+  if (is_root && prepared) id = to_c(prepared->id);
   std::vector<fcclUniqueId> ids(ranks_);
   FCCL_TRY(exchange(&id, ids.data(), sizeof id));
   if (color < 0) return std::unique_ptr<Communicator>{};
-  if (!opened) return fail(std::move(opened).error());
+  if (!prepared) return fail(std::move(prepared).error());
+  if (is_root) FCCL_TRY(serve_bootstrap(std::move(*prepared)));
 
   auto root_id = from_c(ids[all.front().rank]);
   if (!root_id)
     return fail(fcclRemoteError,
                 fmt::format("rank {} could not open the bootstrap of the group of color {}", all.front().rank, color));
   const auto me = std::find_if(all.begin(), all.end(), [&](const Choice& other) { return other.rank == rank_; });
-  return create(*root_id, static_cast<int>(me - all.begin()), static_cast<int>(all.size()), options, [this]() -> Result<void> {
-    if (auto failed = async_error()) return fail(std::move(*failed));
-    return {};
-  });
+  auto made =
+      create(*root_id, static_cast<int>(me - all.begin()), static_cast<int>(all.size()), options, [this]() -> Result<void> {
+        if (auto failed = async_error()) return fail(std::move(*failed));
+        return {};
+      });
+  if (made || control_.has_failed()) return made;
+  return fail(made.error().code, fmt::format("{} (in the part of color {}, whose ranks are counted anew from {} on)",
+                                             made.error().message, color, control_.describe_rank(all.front().rank)));
 }
 
 }  // namespace fccl

@@ -28,8 +28,10 @@ Deadline next_look(Deadline deadline) { return {std::min(deadline.at, Deadline::
 struct Awaited {
   Member member;
   std::shared_ptr<ProcessWatch> watch;
+  StillWanted still_wanted = {};
 
   Result<void> still_alive() const {
+    if (still_wanted) FCCL_TRY(still_wanted());
     if (watch->alive()) return {};
     return fail(fcclRemoteError, fmt::format("{} died before the communicator was ready", describe(member)));
   }
@@ -53,8 +55,9 @@ class HandOut {
     return {};
   }
 
-  Result<void> serve(Deadline deadline) {
+  Result<void> serve(Deadline deadline, const StillWanted& still_wanted) {
     while (!waiting_.empty()) {
+      if (still_wanted) FCCL_TRY(still_wanted());
       if (deadline.passed()) return fail(fcclTimeout, missing());
       for (const auto& [rank, awaited] : waiting_) FCCL_TRY(awaited.still_alive());
       turn(next_look(deadline));
@@ -130,15 +133,17 @@ Result<Descriptor> receive_once(const Joined& joined, const Awaited& leader, Cha
 
 }  // namespace
 
-Result<void> hand_out(const Joined& joined, int fd, const std::vector<int>& ranks, Deadline deadline) {
+Result<void> hand_out(const Joined& joined, int fd, const std::vector<int>& ranks, Deadline deadline,
+                      const StillWanted& still_wanted) {
   HandOut handing(joined, fd);
   for (const int rank : ranks) FCCL_TRY(handing.expect(joined.members[rank]));
-  return handing.serve(deadline);
+  return handing.serve(deadline, still_wanted);
 }
 
-Result<Descriptor> receive(const Joined& joined, int leader_rank, Deadline deadline) {
+Result<Descriptor> receive(const Joined& joined, int leader_rank, Deadline deadline, const StillWanted& still_wanted) {
   Result<Awaited> leader = await_member(joined.members[leader_rank]);
   if (!leader) return fail(std::move(leader).error());
+  leader->still_wanted = still_wanted;
   while (true) {
     Connection connection = connect_local(leader->member.listener);
     if (connection.error == ECONNREFUSED)

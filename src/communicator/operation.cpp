@@ -19,13 +19,11 @@ size_t size_of_call(const Signature& s, int ranks) {
 
 // On a failed communicator nothing starts; the lane's turn passes all the same.
 bool Operation::begin() {
-  if (around_.control.has_failed()) {
-    if (auto failed = around_.control.failure())
+  if (around_.control.has_failed())
+    if (auto failed = around_.control.failure()) {
       end(fail(std::move(*failed)));
-    else
-      end(fail(around_.control.raise({fcclRemoteError, "a rank died while it reported the communicator's first failure"})));
-    return false;
-  }
+      return false;
+    }
   path_ = choose(task_.call.signature, queue_.lane.shape());
   if (path_ == Path::ring) began_ = Clock::now();
   phase_ = start(path_, queue_.lane, task_);
@@ -65,10 +63,10 @@ void Operation::end(Result<Outcome> outcome) {
     result_ = fail(std::move(outcome).error());
   } else if (!outcome->agreed()) {
     result_ = fail(around_.control.raise_mismatch(task_, outcome->differing_rank));
-  } else if (around_.statistics != nullptr) {
+  } else if (!task_.call.signature.internal) {
     const Signature& s = task_.call.signature;
     const double seconds = path_ == Path::ring ? std::chrono::duration<double>(Clock::now() - began_).count() : 0;
-    around_.statistics->count(s.collective, size_of_call(s, queue_.lane.ranks()), seconds);
+    around_.statistics.count(s.collective, size_of_call(s, queue_.lane.ranks()), seconds);
   }
   queue_.finished.store(ticket_ + 1, std::memory_order_release);
 }

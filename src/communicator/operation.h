@@ -24,8 +24,8 @@ struct LaneQueue {
 // What the operations of one communicator share.
 struct Surroundings {
   Control& control;
-  Statistics* statistics;  // nullptr: not counted
-  bool crowded;            // more ranks than cores on this host
+  Statistics& statistics;
+  bool crowded;  // more ranks than cores on this host
 };
 
 // Made when the call is issued. Either run() at once, by the caller, or advance() until it says done, by the worker.

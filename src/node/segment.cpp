@@ -89,6 +89,15 @@ CallRecord::Value CallRecord::read() const {
   return value;
 }
 
+void RankState::set_waiting(LaneId lane, const Waiting& value) {
+  waiting[lane].store(value.at_ms << 16 | static_cast<uint16_t>(value.rank), std::memory_order_relaxed);
+}
+
+Waiting RankState::get_waiting(LaneId lane) const {
+  const uint64_t packed = waiting[lane].load(std::memory_order_relaxed);
+  return {packed >> 16, static_cast<int>(packed & 0xffff)};
+}
+
 void RankState::set_processors(const Processors& allowed) {
   for (size_t i = 0; i < allowed.size(); ++i)
     if (allowed[i]) processors[i / 64].fetch_or(uint64_t{1} << (i % 64), std::memory_order_relaxed);

@@ -58,21 +58,35 @@ struct LaneBoard {
   Counter results_published;  // reduced slices this rank has put into its gather slots, for AllReduce and Reduce
 };
 
+// Whom a rank waits for, and when it last said so.
+struct Waiting {
+  uint64_t at_ms = 0;
+  int rank = -1;
+};
+
+// Why a communicator failed, as one rank saw it.
+struct Cause {
+  int32_t code = 0;
+  std::array<char, 1020> text{};
+};
+
 struct alignas(64) RankState {
-  std::atomic<uint32_t> left{0};  // 1 once the rank has finalized or destroyed its communicator
+  std::atomic<uint32_t> left{0};                        // 1 once the rank has finalized or destroyed its communicator
+  std::array<std::atomic<uint64_t>, kLanes> waiting{};  // written while a wait lasts long; read by peers that wait in turn
+  Cause cause;                                          // written once, before it is offered to the failure board
   std::array<std::atomic<uint64_t>, 16>
       processors{};  // a bit for each one that the rank may run on; written before it is ready
 
+  void set_waiting(LaneId lane, const Waiting& value);
+  Waiting get_waiting(LaneId lane) const;
   void set_processors(const Processors& allowed);
   Processors get_processors() const;
 };
 
-// The first failure of the communicator, written by the rank that found it.
+// Whose cause is the communicator's first failure. One step takes it from none to a rank whose cause is written in full, so a
+// rank that dies while it reports leaves no half of a failure.
 struct alignas(64) FailureBoard {
-  enum : uint32_t { kNone, kBeingWritten, kWritten };
-  std::atomic<uint32_t> state{kNone};
-  int32_t code = 0;
-  std::array<char, 1016> text{};
+  std::atomic<uint32_t> first{0};  // 1 + the rank, 0: none
 };
 
 // What the layout depends on; equal on all ranks.

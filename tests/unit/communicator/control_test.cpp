@@ -19,7 +19,7 @@ class SlowPathTest : public ::testing::Test {
     segment = *Segment::map(*Segment::make(shape), shape);
     segment->initialise(static_cast<uint32_t>(kFirstNumber));
     std::vector<Peer> peers;
-    for (int rank = 0; rank < 2; ++rank) peers.push_back({rank, getpid(), "here", *ProcessWatch::of(getpid())});
+    for (int rank = 0; rank < 2; ++rank) peers.push_back({{rank, getpid(), {}, "here", {}}, *ProcessWatch::of(getpid())});
     control.emplace("", 0, std::move(peers), segment);
   }
 

@@ -121,7 +121,7 @@ TEST(Segment, larger_than_the_memory_that_is_left_is_an_error_that_says_how_much
 TEST(Segment, begins_with_no_failure_and_words_below_the_first_sequence) {
   const auto segment = segment_of({3, 64, 64});
   segment->initialise(10);
-  EXPECT_EQ(segment->failure().state.load(), FailureBoard::kNone);
+  EXPECT_EQ(segment->failure().first.load(), 0);
   for (int rank = 0; rank < 3; ++rank)
     for (const Box& box : segment->board(rank, kReduceLane).boxes) EXPECT_EQ(box.word.load(), uint64_t{9} << 32);
 }

@@ -1,0 +1,66 @@
+// Draw: one random choice of ranks, collective, moment and fault; equal seeds give equal draws.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "processes/trial.h"
+
+namespace fccl::faults {
+
+enum class Fault {
+  kill,                // kill -9
+  kill_two,            // of two ranks at once
+  segv,                // SIGSEGV
+  exit_silently,       // _exit without destroying the communicator
+  exit_after_destroy,  // _exit after it
+  stop_briefly,        // SIGSTOP, and SIGCONT before the deadline
+  stop_for_long,       // SIGSTOP beyond the deadline
+  revoke,              // from another thread
+  abort,               // from another thread, while the rank is inside a call
+  mismatch,            // one rank's call differs
+  skip,                // one rank leaves a call out
+};
+
+enum class Moment { before_init, in_init, idle, in_collective, in_split, at_end };
+
+// In what a rank's call differs.
+enum class Difference { collective, count, type, op, root, order };
+
+enum class Size { zero, mailbox, odd, ring };
+
+// A value; equal on all ranks of a run.
+struct Draw {
+  uint64_t seed = 0;
+  int ranks = 2;
+  testing::Recipe recipe;
+  Size size = Size::mailbox;
+  bool on_stream = false;
+  Moment moment = Moment::in_collective;
+  Fault fault = Fault::kill;
+  Difference difference = Difference::count;
+  int victim = 0;
+  int second_victim = -1;
+  int warm_calls = 0;                 // right ones before the moment
+  std::chrono::microseconds delay{};  // from the victim's coming to the moment until the fault
+  std::chrono::milliseconds pause{};  // of a brief stop
+  std::chrono::milliseconds deadline{};
+  std::chrono::milliseconds init_deadline{};
+
+  bool is_victim(int rank) const { return rank == victim || rank == second_victim; }
+  // Whether the victims' processes end by the fault.
+  bool kills() const { return fault <= Fault::exit_after_destroy; }
+  bool stops() const { return fault == Fault::stop_briefly || fault == Fault::stop_for_long; }
+};
+
+Draw draw_of(uint64_t seed);
+std::string describe(const Draw& draw);
+
+// What the victim of a mismatch calls where the others call draw.recipe; for an order, where they call draw.recipe and then
+// this.
+testing::Recipe differing(const Draw& draw);
+// A recipe as messages show it: "AllGather of 3 int32".
+std::string text_of(const testing::Recipe& recipe);
+
+}  // namespace fccl::faults

@@ -1,0 +1,16 @@
+// Judge: what must hold after a run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "faults/board.h"
+#include "faults/draw.h"
+#include "faults/supervisor.h"
+
+namespace fccl::faults {
+
+// What is wrong with a run; empty if nothing.
+std::vector<std::string> judge(const Draw& draw, const Board& board, const Observation& seen);
+
+}  // namespace fccl::faults
