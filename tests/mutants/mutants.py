@@ -155,8 +155,8 @@ MUTANTS = [
     Mutant(
         "a wait has no deadline",
         "src/communicator/control.cpp",
-        "if (waited >= wait.timeout)",
-        "if (waited >= 1000 * wait.timeout)",
+        "if (waited >= wait.timeout &&",
+        "if (waited >= 1000 * wait.timeout &&",
     ),
     Mutant(
         "a rank that did its part before it died fails the call",

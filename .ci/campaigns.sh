@@ -1,0 +1,63 @@
+# Runs what takes too long for every change: random faults, fuzzers, mutants, and measurements against the peers.
+
+# number_after OPTION DEFAULT ARGUMENT...: the number that follows the one option there may be.
+number_after() {
+  local option=$1 default=$2
+  shift 2
+  if (($# == 0)); then
+    echo "$default"
+  elif [[ $# == 2 && $1 == "$option" && $2 =~ ^[1-9][0-9]*$ ]]; then
+    echo "$2"
+  else
+    die "this campaign takes $option N, but got '$*'"
+  fi
+}
+
+campaign_faults() {
+  local seeds
+  seeds=$(number_after --seeds 100 "$@")
+  lock
+  configure_and_build release faults
+  unlock
+  build/tests/faults/faults --seeds "$seeds"
+}
+
+# Each fuzzer for so long, one after the other; what it learns stays in build-fuzz/corpus.
+campaign_fuzz() {
+  local seconds fuzzer name
+  seconds=$(number_after --seconds 600 "$@")
+  lock
+  need_packages "${packages_fuzz[@]}"
+  configure_and_build fuzz fuzzers
+  unlock
+  for fuzzer in build-fuzz/tests/fuzz/*_fuzzer; do
+    name=$(basename "$fuzzer" _fuzzer)
+    mkdir -p "build-fuzz/corpus/$name"
+    step "fuzz $name for $seconds s" "fuzz-$name" "$fuzzer" -max_total_time="$seconds" -timeout=10 -print_final_stats=1 \
+      -artifact_prefix="build-fuzz/$name-" "build-fuzz/corpus/$name" "tests/fuzz/corpus/$name"
+    grep -E "stat::(number_of_executed_units|new_units_added)" "build/log/fuzz-$name.log" | sed 's/^/    /'
+  done
+}
+
+campaign_mutants() {
+  (($# == 0)) || die "the mutants take no arguments, but got '$*'"
+  lock
+  need_packages "${packages_build[@]}" "${packages_test[@]}"
+  unlock
+  python3 tests/mutants/run.py
+}
+
+# bench [fsdp] ARGUMENT...
+bench() {
+  lock
+  if [[ ${1:-} == fsdp ]]; then
+    need_environment
+    need_package
+    unlock
+    exec "$venv/bin/python" -m torch.distributed.run --standalone --nproc-per-node 2 \
+      torch_backend/benchmarks/fsdp_step.py "${@:2}"
+  fi
+  configure_and_build release
+  unlock
+  exec python3 perf_tests/compare.py "$@"
+}
