@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
+#include <type_traits>
 
 #include "processes/trial.h"
 #include "unit/kernels/reference.h"
@@ -25,17 +26,35 @@ struct World {
   int ranks = 1;
 };
 
-MPI_Datatype integer_type(fcclDataType_t dtype) { return dtype == fcclInt32 ? MPI_INT32_T : MPI_INT64_T; }
-
-// Unsigned sums wrap, and have the bits of signed ones.
-MPI_Datatype wrapping_type(fcclDataType_t dtype) { return dtype == fcclInt32 ? MPI_UINT32_T : MPI_UINT64_T; }
+// Unsigned sums and products wrap, and have the bits of signed ones.
+template <class T>
+MPI_Datatype integer_type(ReduceOp op) {
+  const bool ordered = op == ReduceOp::min || op == ReduceOp::max;
+  const bool has_sign = std::is_signed_v<T> && ordered;
+  if (sizeof(T) == 1) return has_sign ? MPI_INT8_T : MPI_UINT8_T;
+  if (sizeof(T) == 2) return has_sign ? MPI_INT16_T : MPI_UINT16_T;
+  if (sizeof(T) == 4) return has_sign ? MPI_INT32_T : MPI_UINT32_T;
+  return has_sign ? MPI_INT64_T : MPI_UINT64_T;
+}
 
 MPI_Op mpi_op(ReduceOp op) {
   if (op == ReduceOp::min) return MPI_MIN;
+  if (op == ReduceOp::prod) return MPI_PROD;
   return op == ReduceOp::max ? MPI_MAX : MPI_SUM;
 }
 
-bool is_integer(fcclDataType_t dtype) { return dtype == fcclInt32 || dtype == fcclInt64; }
+bool is_float(fcclDataType_t dtype) {
+  return dtype == fcclFloat16 || dtype == fcclBfloat16 || dtype == fcclFloat32 || dtype == fcclFloat64;
+}
+
+// What MPI has too: no 8-bit floats, no bytes that mean true or false, and no products that leave the range of a float.
+Recipe known_to_mpi(Recipe recipe) {
+  if (!reduces(recipe.collective)) return recipe;
+  if (recipe.dtype == fcclFloat8e4m3 || recipe.dtype == fcclFloat8e5m2) recipe.dtype = fcclBfloat16;
+  if (recipe.dtype == fcclBool) recipe.dtype = fcclUint8;
+  if (is_float(recipe.dtype) && recipe.op == ReduceOp::prod) recipe.op = ReduceOp::sum;
+  return recipe;
+}
 
 // Reduces with MPI, and returns what this rank gets of the result.
 template <class T>
@@ -57,14 +76,11 @@ std::string compare_integers(const Recipe& recipe, const World& world, const Tri
   if (!input.empty()) std::memcpy(send.data(), input.data(), input.size());
   const Scalar scalar = trial.factor_of(world.rank);
   const T factor = stored_at<T>(&scalar.bits, 0);
-  using Unsigned = std::make_unsigned_t<T>;
   if (recipe.op == ReduceOp::premul_sum)
-    for (T& value : send) value = static_cast<T>(static_cast<Unsigned>(value) * static_cast<Unsigned>(factor));
-  const bool ordered = recipe.op == ReduceOp::min || recipe.op == ReduceOp::max;
-  auto wanted =
-      mpi_reduce(recipe, world, send, ordered ? integer_type(recipe.dtype) : wrapping_type(recipe.dtype), mpi_op(recipe.op));
+    for (T& value : send) value = static_cast<T>(static_cast<uint64_t>(value) * static_cast<uint64_t>(factor));
+  auto wanted = mpi_reduce(recipe, world, send, integer_type<T>(recipe.op), mpi_op(recipe.op));
   if (recipe.op == ReduceOp::avg)
-    for (T& value : wanted) value /= world.ranks;
+    for (T& value : wanted) value = static_cast<T>(value / static_cast<decltype(+value)>(world.ranks));
   for (size_t i = 0; i < wanted.size(); ++i)
     if (stored_at<T>(trial.result().data(), i) != wanted[i]) return "element " + std::to_string(i) + " is not MPI's";
   return "";
@@ -143,9 +159,26 @@ std::string compare_moved(const Recipe& recipe, const World& world, const Trial&
 
 std::string compare_with_mpi(const Recipe& recipe, const World& world, const Trial& trial) {
   if (!reduces(recipe.collective)) return compare_moved(recipe, world, trial);
-  if (!is_integer(recipe.dtype)) return compare_floats(recipe, world, trial);
-  return recipe.dtype == fcclInt32 ? compare_integers<int32_t>(recipe, world, trial)
-                                   : compare_integers<int64_t>(recipe, world, trial);
+  switch (recipe.dtype) {
+    case fcclInt8:
+      return compare_integers<int8_t>(recipe, world, trial);
+    case fcclUint8:
+      return compare_integers<uint8_t>(recipe, world, trial);
+    case fcclInt16:
+      return compare_integers<int16_t>(recipe, world, trial);
+    case fcclUint16:
+      return compare_integers<uint16_t>(recipe, world, trial);
+    case fcclInt32:
+      return compare_integers<int32_t>(recipe, world, trial);
+    case fcclUint32:
+      return compare_integers<uint32_t>(recipe, world, trial);
+    case fcclInt64:
+      return compare_integers<int64_t>(recipe, world, trial);
+    case fcclUint64:
+      return compare_integers<uint64_t>(recipe, world, trial);
+    default:
+      return compare_floats(recipe, world, trial);
+  }
 }
 
 std::string run_step(const Recipe& recipe, const World& world, fcclComm_t comm) {
@@ -182,7 +215,7 @@ int run(const Options& options, const World& world) {
   const Clock::time_point end = Clock::now() + std::chrono::milliseconds(static_cast<int64_t>(options.seconds * 1000));
   int step = 0;
   for (int go_on = 1; go_on != 0; ++step) {
-    Recipe recipe = random_recipe(generator, world.ranks, kMostBytes, step);
+    Recipe recipe = known_to_mpi(random_recipe(generator, world.ranks, kMostBytes, step));
     recipe.finite = true;
     if (auto fault = run_step(recipe, world, comm); !fault.empty()) give_up(world, options.seed, step, fault);
     go_on = options.steps < 0 ? Clock::now() < end : step + 1 < options.steps;
