@@ -28,16 +28,16 @@ void vary(std::vector<Recipe>& recipes, int ranks) {
 class LongCollectives : public ::testing::TestWithParam<Size> {};
 
 // With a mailbox of 64 bytes and slots of 128 all ways lie within these counts. Each collective, type and operator gets every
-// seventeenth count, so that each type and each operator gets them all.
+// 34th count, and threads others than processes, so that each type and each operator gets them all.
 TEST_P(LongCollectives, reduce_every_type_by_every_operator_for_every_count_up_to_257) {
   const Setting mailbox("FCCL_MAILBOX_BYTES", "64");
   const Setting slots("FCCL_SLOT_BYTES", "128");
   run_ranks(GetParam().launch(), [](const Seat& seat) {
     std::vector<Recipe> recipes;
-    size_t first = 0;
+    size_t first = GetParam().as == RanksAs::threads ? 0 : 17;
     for (const auto& [dtype, op] : every_reduction())
       for (const fcclColl_t collective : kReducers)
-        for (size_t count = first++ % 17; count <= 257; count += 17)
+        for (size_t count = first++ % 34; count <= 257; count += 34)
           recipes.push_back({.collective = collective, .dtype = dtype, .count = count, .op = op});
     vary(recipes, seat.ranks);
     try_all(seat, recipes);

@@ -394,8 +394,10 @@ TEST(ReduceKernel, takes_any_byte_but_zero_for_true) {
 
 TEST(ReduceKernel, overflows_8_bit_floats_as_torch_does) {
   // 448 + 448, and 57344 + 57344.
-  EXPECT_EQ(reduced<uint8_t>(fcclFloat8e4m3, ReduceOp::sum, {0x7e, 0x7e}), 0x7f) << "NaN, for want of an infinity";
-  EXPECT_EQ(reduced<uint8_t>(fcclFloat8e4m3, ReduceOp::sum, {0xfe, 0xfe}), 0x7f) << "NaN, for want of an infinity";
+  EXPECT_EQ(reduced<uint8_t>(fcclFloat8e4m3, ReduceOp::sum, {0x7e, 0x7e}), 0x7e)
+      << "the largest number, for want of an infinity";
+  EXPECT_EQ(reduced<uint8_t>(fcclFloat8e4m3, ReduceOp::sum, {0xfe, 0xfe}), 0xfe);
+  EXPECT_EQ(reduced<uint8_t>(fcclFloat8e4m3, ReduceOp::sum, {0xfe, 0xff}), 0x7f);
   EXPECT_EQ(reduced<uint8_t>(fcclFloat8e4m3, ReduceOp::avg, {0x7e, 0x7e}), 0x7e);
   EXPECT_EQ(reduced<uint8_t>(fcclFloat8e5m2, ReduceOp::sum, {0x7b, 0x7b}), 0x7c);
   EXPECT_EQ(reduced<uint8_t>(fcclFloat8e5m2, ReduceOp::sum, {0xfb, 0xfb}), 0xfc);
