@@ -2,6 +2,7 @@
 // input. Usage: mpirun -np N differential_mpi --seconds S [--seed N]; all ranks run the sequence that the seed gives.
 #include <mpi.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cinttypes>
 #include <cmath>
@@ -26,17 +27,6 @@ struct World {
   int ranks = 1;
 };
 
-// Unsigned sums and products wrap, and have the bits of signed ones.
-template <class T>
-MPI_Datatype integer_type(ReduceOp op) {
-  const bool ordered = op == ReduceOp::min || op == ReduceOp::max;
-  const bool has_sign = std::is_signed_v<T> && ordered;
-  if (sizeof(T) == 1) return has_sign ? MPI_INT8_T : MPI_UINT8_T;
-  if (sizeof(T) == 2) return has_sign ? MPI_INT16_T : MPI_UINT16_T;
-  if (sizeof(T) == 4) return has_sign ? MPI_INT32_T : MPI_UINT32_T;
-  return has_sign ? MPI_INT64_T : MPI_UINT64_T;
-}
-
 MPI_Op mpi_op(ReduceOp op) {
   if (op == ReduceOp::min) return MPI_MIN;
   if (op == ReduceOp::prod) return MPI_PROD;
@@ -47,9 +37,11 @@ bool is_float(fcclDataType_t dtype) {
   return dtype == fcclFloat16 || dtype == fcclBfloat16 || dtype == fcclFloat32 || dtype == fcclFloat64;
 }
 
-// What MPI has too: no 8-bit floats, no bytes that mean true or false, and no products that leave the range of a float.
+// What MPI has too: no 8-bit floats, no bytes that mean true or false, and no products that leave the range of a float. Eight
+// bytes of each element must find room.
 Recipe known_to_mpi(Recipe recipe) {
   if (!reduces(recipe.collective)) return recipe;
+  recipe.count = std::min(recipe.count, kMostBytes / 8);
   if (recipe.dtype == fcclFloat8e4m3 || recipe.dtype == fcclFloat8e5m2) recipe.dtype = fcclBfloat16;
   if (recipe.dtype == fcclBool) recipe.dtype = fcclUint8;
   if (is_float(recipe.dtype) && recipe.op == ReduceOp::prod) recipe.op = ReduceOp::sum;
@@ -69,20 +61,25 @@ std::vector<T> mpi_reduce(const Recipe& recipe, const World& world, const std::v
   return world.rank == recipe.root ? recv : std::vector<T>{};
 }
 
+// By way of 64 bits, because Open MPI's sums of 8 and 16 bits saturate. Unsigned sums and products wrap, and have the bits of
+// signed ones.
 template <class T>
 std::string compare_integers(const Recipe& recipe, const World& world, const Trial& trial) {
+  using Wide = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
   const std::vector<std::byte> input = trial.input();
-  std::vector<T> send(input.size() / sizeof(T));
-  if (!input.empty()) std::memcpy(send.data(), input.data(), input.size());
   const Scalar scalar = trial.factor_of(world.rank);
-  const T factor = stored_at<T>(&scalar.bits, 0);
-  if (recipe.op == ReduceOp::premul_sum)
-    for (T& value : send) value = static_cast<T>(static_cast<uint64_t>(value) * static_cast<uint64_t>(factor));
-  auto wanted = mpi_reduce(recipe, world, send, integer_type<T>(recipe.op), mpi_op(recipe.op));
-  if (recipe.op == ReduceOp::avg)
-    for (T& value : wanted) value = static_cast<T>(value / static_cast<decltype(+value)>(world.ranks));
-  for (size_t i = 0; i < wanted.size(); ++i)
-    if (stored_at<T>(trial.result().data(), i) != wanted[i]) return "element " + std::to_string(i) + " is not MPI's";
+  const auto factor = static_cast<uint64_t>(recipe.op == ReduceOp::premul_sum ? stored_at<T>(&scalar.bits, 0) : T{1});
+  std::vector<Wide> send(input.size() / sizeof(T));
+  for (size_t i = 0; i < send.size(); ++i)
+    send[i] = static_cast<Wide>(static_cast<uint64_t>(stored_at<T>(input.data(), i)) * factor);
+  const bool ordered = recipe.op == ReduceOp::min || recipe.op == ReduceOp::max;
+  const auto wanted =
+      mpi_reduce(recipe, world, send, std::is_signed_v<T> && ordered ? MPI_INT64_T : MPI_UINT64_T, mpi_op(recipe.op));
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    auto result = static_cast<T>(wanted[i]);
+    if (recipe.op == ReduceOp::avg) result = static_cast<T>(static_cast<Wide>(result) / static_cast<Wide>(world.ranks));
+    if (stored_at<T>(trial.result().data(), i) != result) return "element " + std::to_string(i) + " is not MPI's";
+  }
   return "";
 }
 

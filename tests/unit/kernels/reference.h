@@ -123,6 +123,13 @@ Bytes reference_loop(ReduceOp op, const std::vector<Bytes>& sources, const std::
   return out;
 }
 
+// Any byte but zero is true; a sum is or, as the maximum is, a product and.
+inline Bytes reference_of_truths(ReduceOp op, const std::vector<Bytes>& sources, const std::vector<Scalar>& scalars) {
+  const auto truth = [](uint8_t value) -> uint8_t { return value != 0; };
+  const ReduceOp of_truths = op == ReduceOp::sum ? ReduceOp::max : op == ReduceOp::prod ? ReduceOp::min : op;
+  return reference_loop<uint8_t, uint8_t>(of_truths, sources, scalars, truth, truth);
+}
+
 // The reduction of sources of equal size. `scalars` holds one per source for premul_sum, and is not read for other operators.
 inline Bytes reference_reduce(fcclDataType_t dtype, ReduceOp op, const std::vector<Bytes>& sources,
                               const std::vector<Scalar>& scalars) {
@@ -138,10 +145,6 @@ inline Bytes reference_reduce(fcclDataType_t dtype, ReduceOp op, const std::vect
     return reference_loop<Stored, float>(
         op, sources, scalars, [=](Stored bits) { return static_cast<float>(decode(bits, format)); },
         [=](float value) { return static_cast<Stored>(encode(value, format)); });
-  };
-  const auto truth = [&](ReduceOp of_truths) {
-    const auto of = [](uint8_t value) -> uint8_t { return value != 0; };
-    return reference_loop<uint8_t, uint8_t>(of_truths, sources, scalars, of, of);
   };
   switch (dtype) {
     case fcclInt8:
@@ -173,7 +176,7 @@ inline Bytes reference_reduce(fcclDataType_t dtype, ReduceOp op, const std::vect
     case fcclFloat8e5m2:
       return narrow(uint8_t{}, kFloat8e5m2);
     case fcclBool:
-      return truth(op == ReduceOp::sum ? ReduceOp::max : op == ReduceOp::prod ? ReduceOp::min : op);
+      return reference_of_truths(op, sources, scalars);
     default:
       throw std::invalid_argument("there is no reference for this data type");
   }
