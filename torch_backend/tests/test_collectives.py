@@ -39,13 +39,10 @@ def reduced(tensors, op):
     """What the library promises: computed in a wide type, rounded once; averages of whole numbers are cut."""
     dtype = tensors[0].dtype
     wide = [widened(tensor) for tensor in tensors]
-    pairwise = {
-        dist.ReduceOp.MIN: torch.minimum,
-        dist.ReduceOp.MAX: torch.maximum,
-        dist.ReduceOp.PRODUCT: torch.mul,
-    }
+    merges = {"MIN": torch.minimum, "MAX": torch.maximum, "PRODUCT": torch.mul}
+    merge = next((merges[name] for name in merges if op == OPERATORS[name]), torch.add)
     # Not torch.sum, which begins with a zero of its own: -0 and -0 would be +0.
-    total = functools.reduce(pairwise.get(op, torch.add), wide)
+    total = functools.reduce(merge, wide)
     if op == dist.ReduceOp.AVG and dtype.is_floating_point:
         total = total / len(tensors)
     elif op == dist.ReduceOp.AVG:
