@@ -93,15 +93,8 @@ def test_8_bit_floats_round_as_torch_rounds_them():
 def reduce_truth_values():
     rank, size = dist.get_rank(), dist.get_world_size()
     values = [torch.tensor([peer == 1, True, False, peer != 1]) for peer in range(size)]
-    some, all_of_them = torch.stack(values).any(0), torch.stack(values).all(0)
-    expected = {
-        "SUM": some,
-        "MAX": some,
-        "BOR": some,
-        "PRODUCT": all_of_them,
-        "MIN": all_of_them,
-        "BAND": all_of_them,
-    }
+    either, both = torch.stack(values).any(0), torch.stack(values).all(0)
+    expected = {"SUM": either, "MAX": either, "BOR": either, "PRODUCT": both, "MIN": both, "BAND": both}
     for name, result in expected.items():
         tensor = values[rank].clone()
         dist.all_reduce(tensor, op=getattr(dist.ReduceOp, name))
