@@ -88,18 +88,14 @@ inline Result<void> result_of(fcclResult_t code) {
 // ---- Buffers ------------------------------------------------------------------------------------
 
 // 16-bit and 8-bit floats as bits, for programs that have no class of their own for them.
-struct Float16 {
-  std::uint16_t bits;
+template <class Bits, fcclDataType_t datatype>
+struct FloatBits {
+  Bits bits;
 };
-struct Bfloat16 {
-  std::uint16_t bits;
-};
-struct Float8e4m3 {
-  std::uint8_t bits;
-};
-struct Float8e5m2 {
-  std::uint8_t bits;
-};
+using Float16 = FloatBits<std::uint16_t, fcclFloat16>;
+using Bfloat16 = FloatBits<std::uint16_t, fcclBfloat16>;
+using Float8e4m3 = FloatBits<std::uint8_t, fcclFloat8e4m3>;
+using Float8e5m2 = FloatBits<std::uint8_t, fcclFloat8e5m2>;
 
 // The fcclDataType_t of an element type. Specialise it for your own element classes of the same representation.
 template <class T>
@@ -115,14 +111,8 @@ template <>
 struct Datatype<bool> : std::integral_constant<fcclDataType_t, fcclBool> {};
 template <>
 struct Datatype<std::byte> : std::integral_constant<fcclDataType_t, fcclUint8> {};
-template <>
-struct Datatype<Float16> : std::integral_constant<fcclDataType_t, fcclFloat16> {};
-template <>
-struct Datatype<Bfloat16> : std::integral_constant<fcclDataType_t, fcclBfloat16> {};
-template <>
-struct Datatype<Float8e4m3> : std::integral_constant<fcclDataType_t, fcclFloat8e4m3> {};
-template <>
-struct Datatype<Float8e5m2> : std::integral_constant<fcclDataType_t, fcclFloat8e5m2> {};
+template <class Bits, fcclDataType_t datatype>
+struct Datatype<FloatBits<Bits, datatype>> : std::integral_constant<fcclDataType_t, datatype> {};
 template <>
 struct Datatype<float> : std::integral_constant<fcclDataType_t, fcclFloat32> {};
 template <>

@@ -66,8 +66,7 @@ Result<Operator> operator_of(const UserCall& call, const Communicator& communica
     if (!factor) return fail(std::move(factor).error());
     found.scalar = *factor;
   }
-  if (reduce_kernel(call.dtype, found.op) == nullptr)
-    return fail(fcclInvalidArgument, no_kernel(call.dtype, found.op));
+  if (reduce_kernel(call.dtype, found.op) == nullptr) return fail(fcclInvalidArgument, no_kernel(call.dtype, found.op));
   return found;
 }
 

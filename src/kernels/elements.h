@@ -161,26 +161,25 @@ struct Bfloat16 {
   }
 };
 
-// The narrow binary formats. What is larger than all numbers is stored as infinity, or as NaN in a format without one: there
-// kLargestNumber, as a float32, is the largest that rounds to a number.
+// The narrow binary formats. kOverflow is what is too large is stored as: infinity or, without one, the largest number. What is
+// above it is NaN.
 struct Binary16 {
   using Stored = uint16_t;
   static constexpr int kMantissaBits = 10, kBias = 15;
   static constexpr bool kHasInfinity = true;
-  static constexpr int32_t kInfinity = 0x7c00, kNan = 0x7e00;
+  static constexpr int32_t kOverflow = 0x7c00, kNan = 0x7e00;
 };
 struct E5m2 {
   using Stored = uint8_t;
   static constexpr int kMantissaBits = 2, kBias = 15;
   static constexpr bool kHasInfinity = true;
-  static constexpr int32_t kInfinity = 0x7c, kNan = 0x7f;
+  static constexpr int32_t kOverflow = 0x7c, kNan = 0x7f;
 };
 struct E4m3 {
   using Stored = uint8_t;
   static constexpr int kMantissaBits = 3, kBias = 7;
   static constexpr bool kHasInfinity = false;
-  static constexpr int32_t kInfinity = 0x7f, kNan = 0x7f;
-  static constexpr float kLargestNumber = 464;  // half a unit above 448, to even
+  static constexpr int32_t kOverflow = 0x7e, kNan = 0x7f;
 };
 
 // Elements of a narrow format, converted to and from float32 by integer arithmetic.
@@ -219,9 +218,9 @@ struct Narrow {
     const auto unit = hn::Set(Lanes<float>(), 1.0f / (1 << (Format::kBias + Format::kMantissaBits - 1)));
     const auto subnormal = hn::BitCast(d, hn::Mul(hn::ConvertTo(Lanes<float>(), magnitude), unit));
     auto value = hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 1 << Format::kMantissaBits)), subnormal, normal);
-    value = hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, Format::kInfinity)), value, hn::Set(d, kInfinity));
-    constexpr int32_t kLargest = Format::kHasInfinity ? Format::kInfinity : Format::kInfinity - 1;
-    value = hn::IfThenElse(hn::Gt(magnitude, hn::Set(d, kLargest)), hn::Set(d, kNan), value);
+    const auto overflow = hn::Set(d, Format::kOverflow);
+    if constexpr (Format::kHasInfinity) value = hn::IfThenElse(hn::Eq(magnitude, overflow), hn::Set(d, kInfinity), value);
+    value = hn::IfThenElse(hn::Gt(magnitude, overflow), hn::Set(d, kNan), value);
     return as_floats(hn::Or(value, hn::ShiftLeft<32 - 8 * sizeof(Stored)>(hn::And(bits, hn::Set(d, kSign)))));
   }
 
@@ -230,8 +229,8 @@ struct Narrow {
     const Lanes<int32_t> d;
     const auto bits = hn::BitCast(d, value);
     const auto any_magnitude = hn::And(bits, hn::Set(d, 0x7fffffff));
-    // What a normal number one exponent above the largest would be: infinity.
-    const auto magnitude = hn::Min(any_magnitude, hn::Set(d, kRebias + (Format::kInfinity << kShift)));
+    // At most the normal number that kOverflow would be, which rounds to it.
+    const auto magnitude = hn::Min(any_magnitude, hn::Set(d, kRebias + (Format::kOverflow << kShift)));
     const auto last = hn::And(hn::ShiftRight<kShift>(magnitude), hn::Set(d, 1));
     const auto to_nearest = hn::Set(d, (1 << (kShift - 1)) - 1 - kRebias);
     const auto normal = hn::ShiftRight<kShift>(hn::Add(magnitude, hn::Add(last, to_nearest)));
@@ -242,14 +241,7 @@ struct Narrow {
     const auto is_subnormal = hn::Lt(magnitude, hn::Set(d, kRebias + (1 << 23)));
     const auto sign = hn::And(hn::ShiftRight<32 - 8 * sizeof(Stored)>(bits), hn::Set(d, kSign));
     const auto number = hn::Or(hn::IfThenElse(is_subnormal, subnormal, normal), sign);
-    const auto is_nan = hn::Gt(any_magnitude, hn::Set(d, largest_number()));
-    return hn::IfThenElse(is_nan, hn::Set(d, Format::kNan), number);
-  }
-  static constexpr int32_t largest_number() {
-    if constexpr (Format::kHasInfinity)
-      return kInfinity;
-    else
-      return std::bit_cast<int32_t>(Format::kLargestNumber);
+    return hn::IfThenElse(hn::Gt(any_magnitude, hn::Set(d, kInfinity)), hn::Set(d, Format::kNan), number);
   }
 };
 

@@ -14,9 +14,10 @@ namespace fccl {
 // wrap. avg divides the sum by source_count at the end (integers truncate towards zero); premul_sum multiplies each source by
 // scalars[s] first, in the type it is added in. min and max propagate NaN and keep the first of equal values, -0 and +0 among
 // them. A floating-point result that is NaN is always the same one (positive, quiet, no payload; 0x7f in 8-bit floats), so that
-// every result has one value to the bit. float8e4m3, which has no infinity, overflows to NaN. Of bool any byte but zero is true
-// and results are 0 and 1: sum and max are or, prod and min are and. None of it depends on the caller's rounding mode or flushing
-// of subnormals. Buffers may have any alignment; `out` may be one of the sources, exactly. `scalars` is read by premul_sum only.
+// every result has one value to the bit. float8e4m3, which has no infinity, overflows to its largest number. Of bool any byte
+// but zero is true and results are 0 and 1: sum and max are or, prod and min are and. None of it depends on the caller's
+// rounding mode or flushing of subnormals. Buffers may have any alignment; `out` may be one of the sources, exactly. `scalars`
+// is read by premul_sum only.
 //
 // A kernel allocates nothing, keeps nothing, and uses 4 KiB of the caller's stack; any thread may call it.
 using ReduceKernel = void (*)(void* out, const void* const* sources, int source_count, size_t count, const Scalar* scalars);

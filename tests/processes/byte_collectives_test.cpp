@@ -7,8 +7,6 @@
 namespace fccl::testing {
 namespace {
 
-constexpr fcclColl_t kMovers[] = {fcclCollAllGather, fcclCollBroadcast, fcclCollGather, fcclCollScatter};
-
 // Tries a recipe with every root that matters.
 void try_with_every_root(const Seat& seat, fcclComm_t comm, Recipe recipe) {
   const int roots = has_root(recipe.collective) ? seat.ranks : 1;
@@ -116,26 +114,6 @@ TEST_P(ByteCollectives, a_barrier_returns_when_the_last_rank_has_called_it) {
 }
 
 INSTANTIATE_TEST_SUITE_P(As, ByteCollectives, ::testing::ValuesIn(sizes(1, 5)), name_of_size);
-
-class LongByteCollectives : public ::testing::TestWithParam<Size> {};
-
-TEST_P(LongByteCollectives, deliver_millions_of_elements) {
-  run_ranks(GetParam().launch(), [](const Seat& seat) {
-    const Comm comm(seat);
-    for (const fcclColl_t collective : kMovers)
-      for (const size_t count : {1'000'003, 3'000'000})
-        EXPECT_EQ(try_collective({.collective = collective,
-                                  .dtype = fcclInt16,
-                                  .count = count,
-                                  .root = seat.ranks - 1,
-                                  .in_place = count % 2 == 0,
-                                  .misalignment = count % 2},
-                                 seat.rank, seat.ranks, comm),
-                  "");
-  });
-}
-
-INSTANTIATE_TEST_SUITE_P(As, LongByteCollectives, ::testing::ValuesIn(sizes(1, 5)), name_of_size);
 
 }  // namespace
 }  // namespace fccl::testing

@@ -2,6 +2,7 @@
 // input. Usage: mpirun -np N differential_mpi --seconds S [--seed N]; all ranks run the sequence that the seed gives.
 #include <mpi.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cinttypes>
 #include <cmath>
@@ -9,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
+#include <type_traits>
 
 #include "processes/trial.h"
 #include "unit/kernels/reference.h"
@@ -25,17 +27,26 @@ struct World {
   int ranks = 1;
 };
 
-MPI_Datatype integer_type(fcclDataType_t dtype) { return dtype == fcclInt32 ? MPI_INT32_T : MPI_INT64_T; }
-
-// Unsigned sums wrap, and have the bits of signed ones.
-MPI_Datatype wrapping_type(fcclDataType_t dtype) { return dtype == fcclInt32 ? MPI_UINT32_T : MPI_UINT64_T; }
-
 MPI_Op mpi_op(ReduceOp op) {
   if (op == ReduceOp::min) return MPI_MIN;
+  if (op == ReduceOp::prod) return MPI_PROD;
   return op == ReduceOp::max ? MPI_MAX : MPI_SUM;
 }
 
-bool is_integer(fcclDataType_t dtype) { return dtype == fcclInt32 || dtype == fcclInt64; }
+bool is_float(fcclDataType_t dtype) {
+  return dtype == fcclFloat16 || dtype == fcclBfloat16 || dtype == fcclFloat32 || dtype == fcclFloat64;
+}
+
+// What MPI has too: no 8-bit floats, no bytes that mean true or false, and no products that leave the range of a float. Eight
+// bytes of each element must find room.
+Recipe known_to_mpi(Recipe recipe) {
+  if (!reduces(recipe.collective)) return recipe;
+  recipe.count = std::min(recipe.count, kMostBytes / 8);
+  if (recipe.dtype == fcclFloat8e4m3 || recipe.dtype == fcclFloat8e5m2) recipe.dtype = fcclBfloat16;
+  if (recipe.dtype == fcclBool) recipe.dtype = fcclUint8;
+  if (is_float(recipe.dtype) && recipe.op == ReduceOp::prod) recipe.op = ReduceOp::sum;
+  return recipe;
+}
 
 // Reduces with MPI, and returns what this rank gets of the result.
 template <class T>
@@ -50,23 +61,25 @@ std::vector<T> mpi_reduce(const Recipe& recipe, const World& world, const std::v
   return world.rank == recipe.root ? recv : std::vector<T>{};
 }
 
+// By way of 64 bits, because Open MPI's sums of 8 and 16 bits saturate. Unsigned sums and products wrap, and have the bits of
+// signed ones.
 template <class T>
 std::string compare_integers(const Recipe& recipe, const World& world, const Trial& trial) {
+  using Wide = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
   const std::vector<std::byte> input = trial.input();
-  std::vector<T> send(input.size() / sizeof(T));
-  if (!input.empty()) std::memcpy(send.data(), input.data(), input.size());
   const Scalar scalar = trial.factor_of(world.rank);
-  const T factor = stored_at<T>(&scalar.bits, 0);
-  using Unsigned = std::make_unsigned_t<T>;
-  if (recipe.op == ReduceOp::premul_sum)
-    for (T& value : send) value = static_cast<T>(static_cast<Unsigned>(value) * static_cast<Unsigned>(factor));
+  const auto factor = static_cast<uint64_t>(recipe.op == ReduceOp::premul_sum ? stored_at<T>(&scalar.bits, 0) : T{1});
+  std::vector<Wide> send(input.size() / sizeof(T));
+  for (size_t i = 0; i < send.size(); ++i)
+    send[i] = static_cast<Wide>(static_cast<uint64_t>(stored_at<T>(input.data(), i)) * factor);
   const bool ordered = recipe.op == ReduceOp::min || recipe.op == ReduceOp::max;
-  auto wanted =
-      mpi_reduce(recipe, world, send, ordered ? integer_type(recipe.dtype) : wrapping_type(recipe.dtype), mpi_op(recipe.op));
-  if (recipe.op == ReduceOp::avg)
-    for (T& value : wanted) value /= world.ranks;
-  for (size_t i = 0; i < wanted.size(); ++i)
-    if (stored_at<T>(trial.result().data(), i) != wanted[i]) return "element " + std::to_string(i) + " is not MPI's";
+  const auto wanted =
+      mpi_reduce(recipe, world, send, std::is_signed_v<T> && ordered ? MPI_INT64_T : MPI_UINT64_T, mpi_op(recipe.op));
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    auto result = static_cast<T>(wanted[i]);
+    if (recipe.op == ReduceOp::avg) result = static_cast<T>(static_cast<Wide>(result) / static_cast<Wide>(world.ranks));
+    if (stored_at<T>(trial.result().data(), i) != result) return "element " + std::to_string(i) + " is not MPI's";
+  }
   return "";
 }
 
@@ -143,9 +156,26 @@ std::string compare_moved(const Recipe& recipe, const World& world, const Trial&
 
 std::string compare_with_mpi(const Recipe& recipe, const World& world, const Trial& trial) {
   if (!reduces(recipe.collective)) return compare_moved(recipe, world, trial);
-  if (!is_integer(recipe.dtype)) return compare_floats(recipe, world, trial);
-  return recipe.dtype == fcclInt32 ? compare_integers<int32_t>(recipe, world, trial)
-                                   : compare_integers<int64_t>(recipe, world, trial);
+  switch (recipe.dtype) {
+    case fcclInt8:
+      return compare_integers<int8_t>(recipe, world, trial);
+    case fcclUint8:
+      return compare_integers<uint8_t>(recipe, world, trial);
+    case fcclInt16:
+      return compare_integers<int16_t>(recipe, world, trial);
+    case fcclUint16:
+      return compare_integers<uint16_t>(recipe, world, trial);
+    case fcclInt32:
+      return compare_integers<int32_t>(recipe, world, trial);
+    case fcclUint32:
+      return compare_integers<uint32_t>(recipe, world, trial);
+    case fcclInt64:
+      return compare_integers<int64_t>(recipe, world, trial);
+    case fcclUint64:
+      return compare_integers<uint64_t>(recipe, world, trial);
+    default:
+      return compare_floats(recipe, world, trial);
+  }
 }
 
 std::string run_step(const Recipe& recipe, const World& world, fcclComm_t comm) {
@@ -182,7 +212,7 @@ int run(const Options& options, const World& world) {
   const Clock::time_point end = Clock::now() + std::chrono::milliseconds(static_cast<int64_t>(options.seconds * 1000));
   int step = 0;
   for (int go_on = 1; go_on != 0; ++step) {
-    Recipe recipe = random_recipe(generator, world.ranks, kMostBytes, step);
+    Recipe recipe = known_to_mpi(random_recipe(generator, world.ranks, kMostBytes, step));
     recipe.finite = true;
     if (auto fault = run_step(recipe, world, comm); !fault.empty()) give_up(world, options.seed, step, fault);
     go_on = options.steps < 0 ? Clock::now() < end : step + 1 < options.steps;

@@ -84,9 +84,17 @@ TEST_P(Refusals, of_a_count_that_no_memory_holds) {
                  [](fcclComm_t comm) { return fcclAllGather(values, values, SIZE_MAX / 4, fcclFloat32, comm, nullptr); });
 }
 
-TEST_P(Refusals, of_a_reduction_that_is_for_later) {
-  expect_refused(fcclNotImplemented, "prod",
-                 [](fcclComm_t comm) { return fcclAllReduce(values, values, 1, fcclFloat32, fcclProd, comm, nullptr); });
+TEST_P(Refusals, of_an_average_of_truth_values) {
+  expect_refused(fcclInvalidArgument, "avg of bool has no meaning",
+                 [](fcclComm_t comm) { return fcclAllReduce(values, values, 1, fcclBool, fcclAvg, comm, nullptr); });
+}
+
+TEST_P(Refusals, of_a_factor_for_truth_values) {
+  expect_refused(fcclInvalidArgument, "premul_sum of bool has no meaning", [](fcclComm_t comm) {
+    bool factor = true;
+    fcclRedOp_t op;
+    return fcclRedOpCreatePreMulSum(&op, &factor, fcclBool, fcclScalarHostImmediate, comm);
+  });
 }
 
 TEST_P(Refusals, of_a_collective_that_is_for_later) {

@@ -42,15 +42,22 @@ FloatFormat format_of(fcclDataType_t dtype) {
       return {8, 23};
     case fcclFloat64:
       return {11, 52};
+    case fcclFloat8e4m3:
+      return {4, 3};
+    case fcclFloat8e5m2:
+      return {5, 2};
     default:
       return {0, 0};
   }
 }
 
-// A float between 2^-spread and 2^spread with random sign and mantissa; integers as they come.
+// A float between 2^-spread and 2^spread, or less far from 1 where the format ends, with random sign and mantissa; a truth
+// value of any byte that is false now and then; integers as they come.
 uint64_t finite_bits(fcclDataType_t dtype, uint64_t random, int spread) {
   const FloatFormat format = format_of(dtype);
+  if (dtype == fcclBool) return mix(random) % 5 == 0 ? 0 : random;
   if (format.exponent_bits == 0) return random;
+  spread = std::min(spread, 1 << (format.exponent_bits - 2));
   const uint64_t mantissa = random & ((1ULL << format.mantissa_bits) - 1);
   const uint64_t exponent = (1ULL << (format.exponent_bits - 1)) - 1 - spread + (random >> 53) % (2 * spread);
   const uint64_t sign = random >> 52 & 1;
@@ -93,6 +100,19 @@ std::string hex(const std::byte* at, size_t bytes) {
 
 }  // namespace
 
+const std::vector<Reduction>& every_reduction() {
+  static const std::vector<Reduction> all = [] {
+    std::vector<Reduction> found;
+    for (int dtype = 0; dtype < fcclNumTypes; ++dtype)
+      for (const ReduceOp op :
+           {ReduceOp::sum, ReduceOp::prod, ReduceOp::max, ReduceOp::min, ReduceOp::avg, ReduceOp::premul_sum})
+        if (dtype != fcclBool || (op != ReduceOp::avg && op != ReduceOp::premul_sum))
+          found.push_back({static_cast<fcclDataType_t>(dtype), op});
+    return found;
+  }();
+  return all;
+}
+
 bool reduces(fcclColl_t collective) { return is_reduction(collective); }
 bool has_root(fcclColl_t collective) { return is_rooted(collective); }
 
@@ -108,9 +128,9 @@ Recipe random_recipe(std::mt19937_64& generator, int ranks, size_t most_bytes, i
   Recipe recipe;
   recipe.iteration = iteration;
   recipe.collective = static_cast<fcclColl_t>(below(fcclNumColls));
-  recipe.dtype = reduces(recipe.collective) ? kReducedTypes[below(std::size(kReducedTypes))]
-                                            : static_cast<fcclDataType_t>(below(fcclNumTypes));
-  recipe.op = reduces(recipe.collective) ? kWorkingOps[below(std::size(kWorkingOps))] : ReduceOp::sum;
+  const Reduction reduction = every_reduction()[below(every_reduction().size())];
+  recipe.dtype = reduction.dtype;
+  if (reduces(recipe.collective)) recipe.op = reduction.op;
   recipe.root = static_cast<int>(below(ranks));
   recipe.in_place = below(3) == 0;
   recipe.misalignment = below(3) == 0 ? 1 + below(15) : 0;

@@ -26,12 +26,20 @@ struct Recipe {
   bool finite = false;  // reductions: no NaN and no infinity among the inputs
 };
 
+// The collectives of either lane, save the barrier.
+inline constexpr fcclColl_t kMovers[] = {fcclCollAllGather, fcclCollBroadcast, fcclCollGather, fcclCollScatter};
+inline constexpr fcclColl_t kReducers[] = {fcclCollAllReduce, fcclCollReduce, fcclCollReduceScatter};
+
 std::string describe(const Recipe& recipe);
 bool reduces(fcclColl_t collective);
 bool has_root(fcclColl_t collective);
 
-inline constexpr fcclDataType_t kReducedTypes[] = {fcclInt32, fcclInt64, fcclFloat16, fcclBfloat16, fcclFloat32, fcclFloat64};
-inline constexpr ReduceOp kWorkingOps[] = {ReduceOp::sum, ReduceOp::avg, ReduceOp::min, ReduceOp::max, ReduceOp::premul_sum};
+// An operator on a type that it has a meaning for, and all of them.
+struct Reduction {
+  fcclDataType_t dtype;
+  ReduceOp op;
+};
+const std::vector<Reduction>& every_reduction();
 
 // A recipe that works: any collective, type, operator, root and placement, and a count that is 0, 1, or close to a size at
 // which the library changes its way, or anything up to `most_bytes` per block. Equal generators give equal recipes.

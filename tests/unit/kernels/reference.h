@@ -17,8 +17,8 @@ namespace fccl::testing {
 
 using Bytes = std::vector<std::byte>;
 
-// A binary floating-point format of 8 or 16 bits. In one without infinities all ones are the only NaN, and stand for what is
-// too large.
+// A binary floating-point format of 8 or 16 bits. In one without infinities all ones are the only NaN, and the largest number
+// stands for all that is too large.
 struct Format {
   int bits;
   int mantissa_bits;
@@ -27,7 +27,7 @@ struct Format {
   uint16_t quiet_nan;
 
   int sign() const { return 1 << (bits - 1); }
-  int infinity() const { return has_infinity ? (2 * bias + 1) << mantissa_bits : sign() - 1; }
+  int overflow() const { return has_infinity ? (2 * bias + 1) << mantissa_bits : sign() - 2; }
 };
 
 inline constexpr Format kFloat16{16, 10, 15, true, 0x7e00};
@@ -38,8 +38,8 @@ inline constexpr Format kFloat8e4m3{8, 3, 7, false, 0x7f};
 inline double decode(uint16_t bits, Format format) {
   const int magnitude = bits & (format.sign() - 1);
   const double sign = bits & format.sign() ? -1.0 : 1.0;
-  if (magnitude > format.infinity() - (format.has_infinity ? 0 : 1)) return std::numeric_limits<double>::quiet_NaN();
-  if (magnitude == format.infinity()) return sign * std::numeric_limits<double>::infinity();
+  if (magnitude > format.overflow()) return std::numeric_limits<double>::quiet_NaN();
+  if (magnitude == format.overflow() && format.has_infinity) return sign * std::numeric_limits<double>::infinity();
   const int mantissa = magnitude & ((1 << format.mantissa_bits) - 1);
   const int exponent = magnitude >> format.mantissa_bits;
   const int implicit_one = exponent == 0 ? 0 : 1 << format.mantissa_bits;
@@ -49,13 +49,12 @@ inline double decode(uint16_t bits, Format format) {
 inline uint16_t encode(double value, Format format) {
   const int sign = std::signbit(value) ? format.sign() : 0;
   if (std::isnan(value)) return format.quiet_nan;
-  if (std::isinf(value)) return static_cast<uint16_t>(format.has_infinity ? sign | format.infinity() : format.quiet_nan);
+  if (std::isinf(value)) return static_cast<uint16_t>(sign | format.overflow());
   const int exponent = value == 0 ? 1 - format.bias : std::max(std::ilogb(value), 1 - format.bias);
   // In units of the last place, rounded to even; a mantissa that rounds up to the next power carries into the exponent field.
   const int mantissa = static_cast<int>(std::nearbyint(std::ldexp(std::fabs(value), format.mantissa_bits - exponent)));
   const int64_t magnitude = (static_cast<int64_t>(exponent + format.bias - 1) << format.mantissa_bits) + mantissa;
-  if (magnitude >= format.infinity() && !format.has_infinity) return format.quiet_nan;
-  return static_cast<uint16_t>(sign | static_cast<int>(std::min<int64_t>(magnitude, format.infinity())));
+  return static_cast<uint16_t>(sign | static_cast<int>(std::min<int64_t>(magnitude, format.overflow())));
 }
 
 template <class T>
@@ -124,6 +123,13 @@ Bytes reference_loop(ReduceOp op, const std::vector<Bytes>& sources, const std::
   return out;
 }
 
+// Any byte but zero is true; a sum is or, as the maximum is, a product and.
+inline Bytes reference_of_truths(ReduceOp op, const std::vector<Bytes>& sources, const std::vector<Scalar>& scalars) {
+  const auto truth = [](uint8_t value) -> uint8_t { return value != 0; };
+  const ReduceOp of_truths = op == ReduceOp::sum ? ReduceOp::max : op == ReduceOp::prod ? ReduceOp::min : op;
+  return reference_loop<uint8_t, uint8_t>(of_truths, sources, scalars, truth, truth);
+}
+
 // The reduction of sources of equal size. `scalars` holds one per source for premul_sum, and is not read for other operators.
 inline Bytes reference_reduce(fcclDataType_t dtype, ReduceOp op, const std::vector<Bytes>& sources,
                               const std::vector<Scalar>& scalars) {
@@ -139,10 +145,6 @@ inline Bytes reference_reduce(fcclDataType_t dtype, ReduceOp op, const std::vect
     return reference_loop<Stored, float>(
         op, sources, scalars, [=](Stored bits) { return static_cast<float>(decode(bits, format)); },
         [=](float value) { return static_cast<Stored>(encode(value, format)); });
-  };
-  const auto truth = [&](ReduceOp of_truths) {
-    const auto of = [](uint8_t value) -> uint8_t { return value != 0; };
-    return reference_loop<uint8_t, uint8_t>(of_truths, sources, scalars, of, of);
   };
   switch (dtype) {
     case fcclInt8:
@@ -174,7 +176,7 @@ inline Bytes reference_reduce(fcclDataType_t dtype, ReduceOp op, const std::vect
     case fcclFloat8e5m2:
       return narrow(uint8_t{}, kFloat8e5m2);
     case fcclBool:
-      return truth(op == ReduceOp::sum ? ReduceOp::max : op == ReduceOp::prod ? ReduceOp::min : op);
+      return reference_of_truths(op, sources, scalars);
     default:
       throw std::invalid_argument("there is no reference for this data type");
   }
