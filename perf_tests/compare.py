@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Compares FCCL with Open MPI and MPICH: the same binaries on the same buffers, in turn, medians of undisturbed rows.
+"""Compares FCCL with Open MPI and MPICH: the same binaries, buffers and cores, in turn, and medians.
 
-A batch is one run of one binary, which measures all sizes. Batches of FCCL and of each MPI follow one another (A B C A B C ...),
-so that what the machine does meanwhile meets all of them. A row counts if its ranks waited for a processor for less than
---tolerance of the time that was measured. The printed ratio is the peer's median time over FCCL's: above 1, FCCL is faster.
-All rows, also those that do not count, are kept in a CSV file beside the commands that made them.
+A batch is one run of one binary, which measures all sizes. Batches of FCCL and of each MPI follow one another
+(A B C A B C ...), so that what the machine does meanwhile meets all of them. A row counts if its ranks waited
+for a processor for less than --tolerance of the time that was measured. The printed ratio is the median time
+of the peer over that of FCCL: above 1, FCCL is faster. All rows, also those that do not count, are kept in a
+CSV file with the commands that made them.
 """
 
 import argparse
@@ -24,7 +25,10 @@ from pathlib import Path
 COLLECTIVES = ["all_gather", "reduce_scatter", "all_reduce"]
 MPIRUNS = {"openmpi": ["mpirun.openmpi", "mpirun"], "mpich": ["mpirun.mpich", "mpiexec.hydra"]}
 # Both put rank r on core r, so that no library owes its time to another binding.
-BINDING = {"openmpi": ["--allow-run-as-root", "--bind-to", "core", "--map-by", "core"], "mpich": ["-bind-to", "core"]}
+BINDING = {
+    "openmpi": ["--allow-run-as-root", "--bind-to", "core", "--map-by", "core"],
+    "mpich": ["-bind-to", "core"],
+}
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,9 @@ def command_of(given: argparse.Namespace, collective: str, library: str, report:
     mpi = library if library in MPIRUNS else next(each for each in MPIRUNS if find_mpirun(each))
     mpirun = find_mpirun(mpi)
     if mpirun is None:
-        raise SystemExit(f"compare: there is none of {', '.join(MPIRUNS[mpi])}; install it or leave {mpi} out of --libraries")
+        raise SystemExit(
+            f"compare: there is none of {', '.join(MPIRUNS[mpi])}; install it or choose other --libraries"
+        )
     binary = str(given.build / "perf_tests" / f"{collective}_perf")
     sizes = ["-b", given.minbytes, "-e", given.maxbytes, "-f", str(given.stepfactor), "-n", str(given.iters)]
     peer = ["--peer", "mpi"] if library in MPIRUNS else []
@@ -63,7 +69,9 @@ def command_of(given: argparse.Namespace, collective: str, library: str, report:
     ]
 
 
-def rows_of(document: dict, given: argparse.Namespace, collective: str, library: str, batch: int) -> Iterator[Row]:
+def rows_of(
+    document: dict, given: argparse.Namespace, collective: str, library: str, batch: int
+) -> Iterator[Row]:
     calls = document["config"]["iterations"]
     for result in document["results"]:
         for placement in ("out_of_place", "in_place"):
@@ -81,10 +89,16 @@ def run_batch(given: argparse.Namespace, collective: str, library: str, batch: i
         report = Path(folder) / "report.json"
         command = command_of(given, collective, library, report)
         ran = subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ | {"FCCL_TESTS_LAUNCHER": ""}
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=os.environ | {"FCCL_TESTS_LAUNCHER": ""},
         )
         if ran.returncode != 0:
-            raise SystemExit(f"compare: {shlex.join(command)}\nended with {ran.returncode} and said:\n{ran.stdout}")
+            raise SystemExit(
+                f"compare: {shlex.join(command)}\nended with {ran.returncode} and said:\n{ran.stdout}"
+            )
         return list(rows_of(json.loads(report.read_text()), given, collective, library, batch))
 
 
@@ -99,14 +113,24 @@ def write_rows(path: Path, rows: Iterable[Row], commands: Iterable[str]) -> None
 
 def median(rows: list[Row], **wanted: object) -> tuple[float | None, int]:
     """The median time of the rows that have these values and count, and how many there are."""
-    times = [row.time for row in rows if row.undisturbed and all(getattr(row, key) == wanted[key] for key in wanted)]
+    times = [
+        row.time
+        for row in rows
+        if row.undisturbed and all(getattr(row, key) == wanted[key] for key in wanted)
+    ]
     return (statistics.median(times) if times else None), len(times)
 
 
 def print_table(rows: list[Row], collective: str, placement: str, libraries: list[str]) -> None:
     peers = [library for library in libraries if library != "fccl"]
-    print(f"\n{collective}, {placement.replace('_', ' ')}: median us of (undisturbed batches), and peer / fccl")
-    print(f"{'size':>12}" + "".join(f"{library:>18}" for library in libraries) + "".join(f"{peer:>10}" for peer in peers))
+    print(
+        f"\n{collective}, {placement.replace('_', ' ')}: median us of (undisturbed batches), and peer / fccl"
+    )
+    print(
+        f"{'size':>12}"
+        + "".join(f"{library:>18}" for library in libraries)
+        + "".join(f"{peer:>10}" for peer in peers)
+    )
     for size in sorted({row.size for row in rows if row.collective == collective}):
         found = {
             library: median(rows, collective=collective, library=library, size=size, placement=placement)
@@ -123,10 +147,14 @@ def print_table(rows: list[Row], collective: str, placement: str, libraries: lis
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--build", type=Path, default=Path("build"), help="the build folder (build)")
     parser.add_argument("--collectives", nargs="+", choices=COLLECTIVES, default=COLLECTIVES)
-    parser.add_argument("--libraries", nargs="+", choices=["fccl", *MPIRUNS], help="fccl and every MPI that is there")
+    parser.add_argument(
+        "--libraries", nargs="+", choices=["fccl", *MPIRUNS], help="fccl and every MPI that is there"
+    )
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--batches", type=int, default=7, help="runs of each binary (7)")
     parser.add_argument("-b", "--minbytes", default="64")
@@ -134,8 +162,12 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("-f", "--stepfactor", type=int, default=4)
     parser.add_argument("-n", "--iters", type=int, default=100)
     parser.add_argument("-d", "--datatype", default="float", help="one that MPI can reduce (float)")
-    parser.add_argument("--tolerance", type=float, default=0.02, help="of the time, that a row may wait (0.02)")
-    parser.add_argument("--rows", type=Path, default=Path("build/compare.csv"), help="where all rows go (build/compare.csv)")
+    parser.add_argument(
+        "--tolerance", type=float, default=0.02, help="of the time, that a row may wait (0.02)"
+    )
+    parser.add_argument(
+        "--rows", type=Path, default=Path("build/compare.csv"), help="where all rows go (build/compare.csv)"
+    )
     given = parser.parse_args()
     if given.libraries is None:
         given.libraries = ["fccl", *(mpi for mpi in MPIRUNS if find_mpirun(mpi))]
@@ -156,10 +188,15 @@ def main() -> None:
         for placement in ("out_of_place", "in_place"):
             print_table(rows, collective, placement, given.libraries)
         sys.stdout.flush()
-    commands = [shlex.join(command_of(given, each, library, Path("report.json"))) for each in given.collectives for library in given.libraries]
+    commands = [
+        shlex.join(command_of(given, each, library, Path("report.json")))
+        for each in given.collectives
+        for library in given.libraries
+    ]
     write_rows(given.rows, rows, commands)
     disturbed = sum(not row.undisturbed for row in rows)
-    print(f"\n{len(rows)} rows in {given.rows}, {disturbed} of them disturbed; {sum(row.wrong for row in rows):g} wrong elements")
+    wrong = sum(row.wrong for row in rows)
+    print(f"\n{len(rows)} rows in {given.rows}, {disturbed} of them disturbed; {wrong:g} wrong elements")
 
 
 if __name__ == "__main__":

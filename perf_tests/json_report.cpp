@@ -88,7 +88,7 @@ Json measurement_of(const Measurement& measurement, bool cpu_time) {
 
 }  // namespace
 
-JsonReport::JsonReport(std::string path, std::FILE* out) {
+JsonReport::JsonReport(const std::string& path, std::FILE* out) {
   std::string tried = path;
   for (int number = 0; !(file_ = std::fopen(tried.c_str(), "wx")); ++number) {
     if (errno != EEXIST) {

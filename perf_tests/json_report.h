@@ -16,7 +16,7 @@ namespace fccl::perf {
 class JsonReport {
  public:
   // Opens the file and says so on `out`, as nccl-tests does, also when it cannot.
-  JsonReport(std::string path, std::FILE* out);
+  JsonReport(const std::string& path, std::FILE* out);
   JsonReport(const JsonReport&) = delete;
   JsonReport& operator=(const JsonReport&) = delete;
   ~JsonReport();

@@ -78,12 +78,12 @@ Measurement Meter::measure(const Subject& subject, bool in_place) {
   const Arguments& arguments = run_.arguments;
   Team& team = run_.team;
   const Parts parts = memory_.parts(subject.bytes, timed_calls(), checks());
-  start(subject, buffers(subject, in_place, 0));
-  finish();
   if (checks()) prepare_last_calls(subject, in_place, parts);
   team.barrier(thread_);
-
   const double queued_before = queued_seconds();
+  // Untimed, and behind all that takes ranks unequally long, so that they begin to be timed at the same moment.
+  start(subject, buffers(subject, in_place, 0));
+  finish();
   const Timed timed = time_calls(subject, in_place, parts);
   const double queued = queued_seconds() - queued_before;
   const std::uint64_t wrong =

@@ -54,6 +54,7 @@ std::vector<std::vector<double>> Team::gather(int thread, const std::vector<doub
   meet_.arrive_and_wait();
   if (thread != 0) return {};
   std::vector<double> own;
+  own.reserve(values.size());
   for (std::size_t place = 0; place < values.size(); ++place) own.push_back(combine_place(series_, place, how[place]));
   const std::vector<double> all = processes_.all_gather(own);
   std::vector<std::vector<double>> found;

@@ -13,38 +13,38 @@ namespace {
 class JsonReportTest : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::path(testing::TempDir()) /
-              (std::string("json_report_") + testing::UnitTest::GetInstance()->current_test_info()->name());
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directory(folder_);
-    path_ = folder_ / "report.json";
+    folder = std::filesystem::path(testing::TempDir()) /
+             (std::string("json_report_") + testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directory(folder);
+    path = folder / "report.json";
   }
   void TearDown() override {
-    std::fclose(out_);
-    std::filesystem::remove_all(folder_);
+    std::fclose(out);
+    std::filesystem::remove_all(folder);
   }
 
-  nlohmann::json read(const std::string& path) const { return nlohmann::json::parse(std::ifstream(path)); }
+  static nlohmann::json read(const std::string& file) { return nlohmann::json::parse(std::ifstream(file)); }
   // What a run with one row, in the order of its keys, leaves behind.
-  nlohmann::ordered_json run(const Arguments& arguments, const Row& row) {
+  nlohmann::ordered_json run(const Arguments& arguments, const Row& measured) {
     const std::vector<RankInfo> ranks{{0, 0, 7, "node", "A Processor"}};
-    JsonReport report(path_, out_);
-    report.begin({arguments, ranks, "", {}}, {"all_gather_perf", "-J", path_}, {"FCCL_LOG=warn"});
-    report.row(row, "all_gather_perf");
+    JsonReport report(path, out);
+    report.begin({arguments, ranks, "", {}}, {"all_gather_perf", "-J", path}, {"FCCL_LOG=warn"});
+    report.row(measured, "all_gather_perf");
     report.end({});
-    return nlohmann::ordered_json::parse(std::ifstream(path_));
+    return nlohmann::ordered_json::parse(std::ifstream(path));
   }
 
-  std::filesystem::path folder_;
-  std::string path_;
-  std::FILE* out_ = std::tmpfile();
-  Row row_{.bytes = 64,
-           .count = 8,
-           .type = "float",
-           .op = "none",
-           .root = -1,
-           .out_of_place = {.seconds = 2e-6, .algorithm_bandwidth = 1e9, .bus_bandwidth = 5e8, .wrong = 0},
-           .in_place = {.seconds = 3e-6, .algorithm_bandwidth = 2e9, .bus_bandwidth = 1e9, .wrong = {}}};
+  std::filesystem::path folder;
+  std::string path;
+  std::FILE* out = std::tmpfile();
+  Row row{.bytes = 64,
+          .count = 8,
+          .type = "float",
+          .op = "none",
+          .root = -1,
+          .out_of_place = {.seconds = 2e-6, .algorithm_bandwidth = 1e9, .bus_bandwidth = 5e8, .wrong = 0},
+          .in_place = {.seconds = 3e-6, .algorithm_bandwidth = 2e9, .bus_bandwidth = 1e9, .wrong = {}}};
 };
 
 std::vector<std::string> keys_of(const nlohmann::ordered_json& object) {
@@ -54,7 +54,7 @@ std::vector<std::string> keys_of(const nlohmann::ordered_json& object) {
 }
 
 TEST_F(JsonReportTest, HasTheKeysOfVersion3) {
-  const auto document = run({}, row_);
+  const auto document = run({}, row);
   EXPECT_EQ(document["version"], 3);
   EXPECT_EQ(keys_of(document),
             (std::vector<std::string>{"version", "start_time", "args", "env", "nccl_version", "config", "results",
@@ -67,7 +67,7 @@ TEST_F(JsonReportTest, HasTheKeysOfVersion3) {
 }
 
 TEST_F(JsonReportTest, ValuesHaveNcclTestsTypes) {
-  const auto document = run({}, row_);
+  const auto document = run({}, row);
   const auto& result = document["results"][0];
   EXPECT_EQ(result["root"], "    -1");
   EXPECT_DOUBLE_EQ(result["out_of_place"]["time"], 2);
@@ -84,11 +84,11 @@ TEST_F(JsonReportTest, ValuesHaveNcclTestsTypes) {
 TEST_F(JsonReportTest, IterationsHaveTheKeysOfTheAnalyzer) {
   Arguments arguments;
   arguments.per_iteration = arguments.cpu_time = true;
-  row_.in_place.iterations = Iterations{.statistics = statistics_of({1e-6, 3e-6}),
-                                        .skipped = 0,
-                                        .times = {1e-6, 3e-6},
-                                        .process_times = {{1e-6, 2e-6}, {1e-6, 3e-6}}};
-  const auto result = run(arguments, row_)["results"][0];
+  row.in_place.iterations = Iterations{.statistics = statistics_of({1e-6, 3e-6}),
+                                       .skipped = 0,
+                                       .times = {1e-6, 3e-6},
+                                       .process_times = {{1e-6, 2e-6}, {1e-6, 3e-6}}};
+  const auto result = run(arguments, row)["results"][0];
   EXPECT_TRUE(result["in_place"].contains("cpu_time"));
   EXPECT_EQ(keys_of(result["in_place_per_iter"]),
             (std::vector<std::string>{"skipped_iterations", "min_us", "max_us", "avg_us", "p50_us", "p95_us", "p99_us",
@@ -98,15 +98,15 @@ TEST_F(JsonReportTest, IterationsHaveTheKeysOfTheAnalyzer) {
 }
 
 TEST_F(JsonReportTest, AFileThatExistsIsLeftAlone) {
-  std::ofstream(path_) << "before";
-  std::ofstream(path_ + ".0") << "before";
+  std::ofstream(path) << "before";
+  std::ofstream(path + ".0") << "before";
   {
-    JsonReport(path_, out_).fail("a reason");
+    JsonReport(path, out).fail("a reason");
   }
   std::string kept;
-  std::ifstream(path_) >> kept;
+  std::ifstream(path) >> kept;
   EXPECT_EQ(kept, "before");
-  EXPECT_EQ(read(path_ + ".1")["errors"][0], "a reason");
+  EXPECT_EQ(read(path + ".1")["errors"][0], "a reason");
 }
 
 }  // namespace

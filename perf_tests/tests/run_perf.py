@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs a perf binary as its users do, and reads its status, its table and its JSON file as their parsers do."""
+"""Runs a perf binary as its users do, and reads its status, table and JSON file as their parsers do."""
 
 import argparse
 import json
@@ -10,25 +10,60 @@ import sys
 import tempfile
 from pathlib import Path
 
-TOP_KEYS = """version start_time args env nccl_version config results out_of_bounds average_bus_bandwidth
-errors end_time""".split()
-CONFIG_KEYS = """nthreads ngpus minimum_bytes maximum_bytes warmup_iters iterations aggregated_iterations
-validation graph blocking_collectives per_iter_timing per_iter_skip parallel_init devices""".split()
-ITERATION_KEYS = """skipped_iterations min_us max_us avg_us p50_us p95_us p99_us stdev_us cv_pct
-times_us""".split()
+TOP_KEYS = [
+    "version",
+    "start_time",
+    "args",
+    "env",
+    "nccl_version",
+    "config",
+    "results",
+    "out_of_bounds",
+    "average_bus_bandwidth",
+    "errors",
+    "end_time",
+]
+CONFIG_KEYS = [
+    "nthreads",
+    "ngpus",
+    "minimum_bytes",
+    "maximum_bytes",
+    "warmup_iters",
+    "iterations",
+    "aggregated_iterations",
+    "validation",
+    "graph",
+    "blocking_collectives",
+    "per_iter_timing",
+    "per_iter_skip",
+    "parallel_init",
+    "devices",
+]
+ITERATION_KEYS = [
+    "skipped_iterations",
+    "min_us",
+    "max_us",
+    "avg_us",
+    "p50_us",
+    "p95_us",
+    "p99_us",
+    "stdev_us",
+    "cv_pct",
+    "times_us",
+]
 
 
-class Fault(Exception):
+class FaultError(Exception):
     """Something that the run printed or returned is not as it must be."""
 
 
 def require(condition: bool, what: str) -> None:
     if not condition:
-        raise Fault(what)
+        raise FaultError(what)
 
 
 def read_table(text: str) -> list[tuple[int, float, float]]:
-    """Size, time and bus bandwidth out of place of each row, found from the right as SuperBench finds them."""
+    """Size, time and bus bandwidth out of place of each row, found from the right as SuperBench does."""
     rows = [line.split() for line in text.splitlines() if re.match(r"\s*\d", line)]
     for tokens in rows:
         require(len(tokens) == 13, f"a row has {len(tokens)} words, not 13: {tokens}")
@@ -104,5 +139,5 @@ def main() -> None:
 if __name__ == "__main__":
     try:
         main()
-    except Fault as fault:
+    except FaultError as fault:
         sys.exit(f"run_perf.py: {fault}")

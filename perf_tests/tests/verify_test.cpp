@@ -8,7 +8,6 @@
 #include <cstring>
 #include <map>
 #include <string>
-#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -76,12 +75,12 @@ std::uint64_t wrong(const Trial& trial, const std::vector<T>& result) {
 
 // What `op` makes of the inputs for `rank`, computed in T. Integers are unsigned here, so that they wrap.
 template <class T>
-std::vector<T> reduced(const char* type, std::string_view op, std::size_t rank) {
-  const Trial trial = trial_of(kScatter, type, op.data(), rank);
+std::vector<T> reduced(const char* type, const std::string& op, std::size_t rank) {
+  const Trial trial = trial_of(kScatter, type, op.c_str(), rank);
   std::vector<T> all(kRanks * trial.layout.send_count);
   for (std::size_t from = 0; from < kRanks; ++from) {
     T* own = all.data() + from * trial.layout.send_count;
-    fill_input(trial_of(kScatter, type, op.data(), from), reinterpret_cast<std::byte*>(own));
+    fill_input(trial_of(kScatter, type, op.c_str(), from), reinterpret_cast<std::byte*>(own));
   }
   std::vector<T> result(kBlock);
   for (std::size_t i = 0; i < kBlock; ++i) {
@@ -176,9 +175,9 @@ TEST(Verify, ASumOfBooleansIsOrAndAProductIsAnd) {
 // Sums of 200 ranks of the smallest type: what every rank adds must leave room for the others.
 TEST(Verify, ManyRanksDoNotMakeASumInexact) {
   for (const char* type : {"f8e4m3", "f8e5m2", "half", "bfloat16"}) {
-    for (const std::string_view op : {"sum", "mulsum"}) {
+    for (const std::string op : {"sum", "mulsum"}) {
       const ElementType& element = *find_element_type(type);
-      const Samples& samples = samples_of(type, op.data(), 200);
+      const Samples& samples = samples_of(type, op.c_str(), 200);
       for (std::size_t sample = 0; sample < Samples::kCount; ++sample) {
         double total = 0, magnitudes = 0;
         for (int rank = 0; rank < 200; ++rank) {
