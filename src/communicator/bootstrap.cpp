@@ -27,6 +27,8 @@ using namespace std::chrono_literals;
 // How often a rank that waits asks whether it still should.
 constexpr auto kLookInterval = 20ms;
 constexpr auto kRetryPause = 20ms;
+// For a rank whose process is started late.
+constexpr auto kLinger = 60s;
 
 // Detached and owning all it uses, so that neither exit nor fork meets anything of it. It takes no signal that is meant for the
 // application.
@@ -197,15 +199,15 @@ Result<Bootstrap> prepare_bootstrap(const std::string& interface_name) {
   return Bootstrap{id, std::move(*listener)};
 }
 
-Result<void> serve_bootstrap(Bootstrap prepared) {
-  return serve_in_background(std::make_unique<Rendezvous>(std::move(prepared.listener), prepared.id));
+Result<void> serve_bootstrap(Bootstrap prepared, std::chrono::milliseconds linger) {
+  return serve_in_background(std::make_unique<Rendezvous>(std::move(prepared.listener), prepared.id, linger));
 }
 
 Result<UniqueId> open_bootstrap(const std::string& interface_name) {
   Result<Bootstrap> prepared = prepare_bootstrap(interface_name);
   if (!prepared) return fail(std::move(prepared).error());
   const UniqueId id = prepared->id;
-  FCCL_TRY(serve_bootstrap(std::move(*prepared)));
+  FCCL_TRY(serve_bootstrap(std::move(*prepared), kLinger));
   return id;
 }
 

@@ -38,8 +38,8 @@ std::pair<std::string_view, std::string_view> first_difference(std::string_view 
 
 std::string Rendezvous::Guest::name() const { return member ? describe(*member) : fmt::format("rank {}", rank()); }
 
-Rendezvous::Rendezvous(Descriptor listener, const UniqueId& id)
-    : listener_(std::move(listener)), lobby_(listener_.get(), id.key, {kRootRank}) {}
+Rendezvous::Rendezvous(Descriptor listener, const UniqueId& id, std::chrono::milliseconds linger)
+    : listener_(std::move(listener)), linger_(linger), lobby_(listener_.get(), id.key, {kRootRank}) {}
 
 Rendezvous::~Rendezvous() { shut(listener_.get()); }
 
@@ -168,7 +168,7 @@ std::string Rendezvous::objection(const Hello& hello) const {
 void Rendezvous::fail_all(fcclResult_t code, std::string message) {
   if (failure_) return;
   failure_ = Error{code, std::move(message)};
-  end_ = Deadline::after(kFarewellTime);
+  end_ = Deadline::after(linger_);
   progress_due_.reset();
 }
 

@@ -20,7 +20,8 @@ namespace fccl {
 // why there will be none. Owned and used by the thread that serves it.
 class Rendezvous {
  public:
-  Rendezvous(Descriptor listener, const UniqueId& id);
+  // `linger`: how long it stays after a failure, to tell the late ones.
+  Rendezvous(Descriptor listener, const UniqueId& id, std::chrono::milliseconds linger);
   ~Rendezvous();
 
   // Returns when every rank has the roster; or, after a failure, when every rank has been told, or a minute later.
@@ -61,6 +62,7 @@ class Rendezvous {
   bool complete() const { return !roster_.empty(); }
 
   Descriptor listener_;
+  std::chrono::milliseconds linger_;
   Lobby lobby_;
   std::list<Guest> guests_;
   std::optional<Terms> terms_;
