@@ -1,6 +1,7 @@
 // Bootstrap: how the ranks of a communicator find each other, from a unique id to a roster and one shared descriptor.
 #include "communicator/bootstrap.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -27,8 +28,6 @@ using namespace std::chrono_literals;
 // How often a rank that waits asks whether it still should.
 constexpr auto kLookInterval = 20ms;
 constexpr auto kRetryPause = 20ms;
-// For a rank whose process is started late.
-constexpr auto kLinger = 60s;
 
 // Detached and owning all it uses, so that neither exit nor fork meets anything of it. It takes no signal that is meant for the
 // application.
@@ -199,15 +198,19 @@ Result<Bootstrap> prepare_bootstrap(const std::string& interface_name) {
   return Bootstrap{id, std::move(*listener)};
 }
 
-Result<void> serve_bootstrap(Bootstrap prepared, std::chrono::milliseconds linger) {
-  return serve_in_background(std::make_unique<Rendezvous>(std::move(prepared.listener), prepared.id, linger));
+Result<Descriptor> serve_bootstrap(Bootstrap prepared) {
+  Descriptor shutter(::fcntl(prepared.listener.get(), F_DUPFD_CLOEXEC, 0));
+  if (!shutter)
+    return fail(fcclSystemError, fmt::format("cannot take a second descriptor of a bootstrap: {}", error_text(errno)));
+  FCCL_TRY(serve_in_background(std::make_unique<Rendezvous>(std::move(prepared.listener), prepared.id)));
+  return shutter;
 }
 
 Result<UniqueId> open_bootstrap(const std::string& interface_name) {
   Result<Bootstrap> prepared = prepare_bootstrap(interface_name);
   if (!prepared) return fail(std::move(prepared).error());
   const UniqueId id = prepared->id;
-  FCCL_TRY(serve_bootstrap(std::move(*prepared), kLinger));
+  FCCL_TRY(serve_in_background(std::make_unique<Rendezvous>(std::move(prepared->listener), id)));
   return id;
 }
 

@@ -6,6 +6,7 @@
 
 #include "communicator/bootstrap.h"
 #include "communicator/communicator.h"
+#include "system/socket.h"
 
 namespace fccl {
 namespace {
@@ -13,8 +14,6 @@ namespace {
 constexpr bool kInternal = true;
 // Makes the segment and hands it out.
 constexpr int kLeader = 0;
-// All ranks of a part are on their way to its bootstrap, or know the parent's failure.
-constexpr std::chrono::milliseconds kLingerOfPart{500};
 
 // For now all ranks share one host.
 Result<void> check_one_host(const std::vector<Member>& members) {
@@ -141,7 +140,8 @@ Result<std::unique_ptr<Communicator>> Communicator::make_part(int color, int key
   FCCL_TRY(exchange(&id, ids.data(), sizeof id));
   if (color < 0) return std::unique_ptr<Communicator>{};
   if (!prepared) return fail(std::move(prepared).error());
-  if (is_root) FCCL_TRY(serve_bootstrap(std::move(*prepared), kLingerOfPart));
+  Result<Descriptor> served = is_root ? serve_bootstrap(std::move(*prepared)) : Descriptor{};
+  if (!served) return fail(std::move(served).error());
 
   auto root_id = from_c(ids[all.front().rank]);
   if (!root_id)
@@ -154,6 +154,7 @@ Result<std::unique_ptr<Communicator>> Communicator::make_part(int color, int key
         return {};
       });
   if (made) return made;
+  if (is_root) shut(served->get());
   // What ended a part may be no more than that its ranks had learned of the parent's failure.
   if (auto failed = async_error()) return fail(std::move(*failed));
   return fail(made.error().code, fmt::format("{} (in the part of color {}, whose ranks are counted anew from {} on)",

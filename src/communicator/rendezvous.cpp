@@ -38,8 +38,8 @@ std::pair<std::string_view, std::string_view> first_difference(std::string_view 
 
 std::string Rendezvous::Guest::name() const { return member ? describe(*member) : fmt::format("rank {}", rank()); }
 
-Rendezvous::Rendezvous(Descriptor listener, const UniqueId& id, std::chrono::milliseconds linger)
-    : listener_(std::move(listener)), linger_(linger), lobby_(listener_.get(), id.key, {kRootRank}) {}
+Rendezvous::Rendezvous(Descriptor listener, const UniqueId& id)
+    : listener_(std::move(listener)), lobby_(listener_.get(), id.key, {kRootRank}) {}
 
 Rendezvous::~Rendezvous() { shut(listener_.get()); }
 
@@ -53,12 +53,23 @@ void Rendezvous::serve() {
     const size_t in_lobby = polled.size();
     for (const Guest& guest : guests_) polled.push_back({guest.channel.socket(), guest.channel.events(), 0});
     poll_until(polled, patience());
+    if (in_lobby > 0 && (polled.front().revents & POLLHUP) != 0) return withdraw();
     auto next = guests_.begin();
     for (const pollfd& entry : std::span(polled).subspan(in_lobby)) {
       const auto guest = next++;
       if (entry.revents != 0) attend(guest);
     }
     if (in_lobby > 0) welcome(lobby_.admit(std::span(polled).first(in_lobby)));
+  }
+}
+
+// The listener was shut: the rank that opened this will not join.
+void Rendezvous::withdraw() {
+  fail_all(fcclRemoteError, "the rank that opened the bootstrap could not join");
+  for (Guest& guest : guests_) {
+    pay(guest);
+    // Only a courtesy.
+    (void)guest.channel.pump();
   }
 }
 
@@ -168,7 +179,7 @@ std::string Rendezvous::objection(const Hello& hello) const {
 void Rendezvous::fail_all(fcclResult_t code, std::string message) {
   if (failure_) return;
   failure_ = Error{code, std::move(message)};
-  end_ = Deadline::after(linger_);
+  end_ = Deadline::after(kFarewellTime);
   progress_due_.reset();
 }
 

@@ -20,8 +20,7 @@ namespace fccl {
 // why there will be none. Owned and used by the thread that serves it.
 class Rendezvous {
  public:
-  // `linger`: how long it stays after a failure, to tell the late ones.
-  Rendezvous(Descriptor listener, const UniqueId& id, std::chrono::milliseconds linger);
+  Rendezvous(Descriptor listener, const UniqueId& id);
   ~Rendezvous();
 
   // Returns when every rank has the roster; or, after a failure, when every rank has been told, or a minute later.
@@ -48,6 +47,7 @@ class Rendezvous {
 
   bool finished() const;
   Deadline patience() const;
+  void withdraw();
   void move_on();
   void welcome(std::list<Channel> admitted);
   void pay(Guest& guest);
@@ -62,7 +62,6 @@ class Rendezvous {
   bool complete() const { return !roster_.empty(); }
 
   Descriptor listener_;
-  std::chrono::milliseconds linger_;
   Lobby lobby_;
   std::list<Guest> guests_;
   std::optional<Terms> terms_;
