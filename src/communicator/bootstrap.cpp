@@ -1,6 +1,7 @@
 // Bootstrap: how the ranks of a communicator find each other, from a unique id to a roster and one shared descriptor.
 #include "communicator/bootstrap.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -197,15 +198,19 @@ Result<Bootstrap> prepare_bootstrap(const std::string& interface_name) {
   return Bootstrap{id, std::move(*listener)};
 }
 
-Result<void> serve_bootstrap(Bootstrap prepared) {
-  return serve_in_background(std::make_unique<Rendezvous>(std::move(prepared.listener), prepared.id));
+Result<Descriptor> serve_bootstrap(Bootstrap prepared) {
+  Descriptor shutter(::fcntl(prepared.listener.get(), F_DUPFD_CLOEXEC, 0));
+  if (!shutter)
+    return fail(fcclSystemError, fmt::format("cannot take a second descriptor of a bootstrap: {}", error_text(errno)));
+  FCCL_TRY(serve_in_background(std::make_unique<Rendezvous>(std::move(prepared.listener), prepared.id)));
+  return shutter;
 }
 
 Result<UniqueId> open_bootstrap(const std::string& interface_name) {
   Result<Bootstrap> prepared = prepare_bootstrap(interface_name);
   if (!prepared) return fail(std::move(prepared).error());
   const UniqueId id = prepared->id;
-  FCCL_TRY(serve_bootstrap(std::move(*prepared)));
+  FCCL_TRY(serve_in_background(std::make_unique<Rendezvous>(std::move(prepared->listener), id)));
   return id;
 }
 

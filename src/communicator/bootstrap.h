@@ -53,7 +53,8 @@ struct Bootstrap {
 };
 
 Result<Bootstrap> prepare_bootstrap(const std::string& interface_name);
-Result<void> serve_bootstrap(Bootstrap prepared);
+// Serves it from a thread. To shut the descriptor that is returned ends the service before all ranks have come.
+Result<Descriptor> serve_bootstrap(Bootstrap prepared);
 
 // Both: opens the listener of a new communicator on the named interface ("" = choose) and serves it from a thread of this
 // process until every rank has the roster. An id that no rank uses keeps its thread and port for the life of the process; one

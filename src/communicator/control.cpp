@@ -19,8 +19,6 @@ std::string describe_record(const CallRecord::Value& record) {
   return fmt::format("{} (call {})", describe(record.signature), static_cast<int64_t>(record.number - kFirstNumber));
 }
 
-uint64_t to_ms(Clock::time_point time) { return std::chrono::duration_cast<milliseconds>(time.time_since_epoch()).count(); }
-
 LaneId other_lane(LaneId lane) { return lane == kGatherLane ? kReduceLane : kGatherLane; }
 
 const char* setting_of_deadline(const Signature& signature) {

@@ -6,11 +6,14 @@
 
 #include "communicator/bootstrap.h"
 #include "communicator/communicator.h"
+#include "system/socket.h"
 
 namespace fccl {
 namespace {
 
 constexpr bool kInternal = true;
+// Makes the segment and hands it out.
+constexpr int kLeader = 0;
 
 // For now all ranks share one host.
 Result<void> check_one_host(const std::vector<Member>& members) {
@@ -24,6 +27,13 @@ Result<void> check_one_host(const std::vector<Member>& members) {
                   first.rank, first.host_name, first.host, stranger->rank, stranger->host_name, stranger->host));
 }
 
+// For those who have the segment already and wait for the leader in the first barrier.
+void tell_whom_the_leader_awaits(const Segment& segment) {
+  for (int rank = 1; rank < segment.shape().ranks; ++rank)
+    if (segment.state(rank).get_processors().none())
+      return segment.state(kLeader).set_waiting(kGatherLane, {to_ms(Clock::now()), rank});
+}
+
 // How long a rank of this host may keep the others.
 struct Patience {
   Deadline deadline;
@@ -31,7 +41,6 @@ struct Patience {
 };
 
 Result<std::shared_ptr<Segment>> share_segment(const Joined& joined, const SegmentShape& shape, const Patience& patience) {
-  constexpr int kLeader = 0;
   if (joined.rank != kLeader) {
     auto memory = receive(joined, kLeader, patience.deadline, patience.still_wanted);
     if (!memory) return fail(std::move(memory).error());
@@ -44,7 +53,11 @@ Result<std::shared_ptr<Segment>> share_segment(const Joined& joined, const Segme
   (*segment)->initialise(static_cast<uint32_t>(kFirstNumber));
   std::vector<int> others(shape.ranks - 1);
   std::iota(others.begin(), others.end(), 1);
-  FCCL_TRY(hand_out(joined, memory->get(), others, patience.deadline, patience.still_wanted));
+  const auto still_wanted = [&]() -> Result<void> {
+    tell_whom_the_leader_awaits(**segment);
+    return patience.still_wanted ? patience.still_wanted() : Result<void>{};
+  };
+  FCCL_TRY(hand_out(joined, memory->get(), others, patience.deadline, still_wanted));
   return segment;
 }
 
@@ -127,7 +140,8 @@ Result<std::unique_ptr<Communicator>> Communicator::make_part(int color, int key
   FCCL_TRY(exchange(&id, ids.data(), sizeof id));
   if (color < 0) return std::unique_ptr<Communicator>{};
   if (!prepared) return fail(std::move(prepared).error());
-  if (is_root) FCCL_TRY(serve_bootstrap(std::move(*prepared)));
+  Result<Descriptor> served = is_root ? serve_bootstrap(std::move(*prepared)) : Descriptor{};
+  if (!served) return fail(std::move(served).error());
 
   auto root_id = from_c(ids[all.front().rank]);
   if (!root_id)
@@ -139,7 +153,10 @@ Result<std::unique_ptr<Communicator>> Communicator::make_part(int color, int key
         if (auto failed = async_error()) return fail(std::move(*failed));
         return {};
       });
-  if (made || control_.has_failed()) return made;
+  if (made) return made;
+  if (is_root) shut(served->get());
+  // What ended a part may be no more than that its ranks had learned of the parent's failure.
+  if (auto failed = async_error()) return fail(std::move(*failed));
   return fail(made.error().code, fmt::format("{} (in the part of color {}, whose ranks are counted anew from {} on)",
                                              made.error().message, color, control_.describe_rank(all.front().rank)));
 }

@@ -53,12 +53,23 @@ void Rendezvous::serve() {
     const size_t in_lobby = polled.size();
     for (const Guest& guest : guests_) polled.push_back({guest.channel.socket(), guest.channel.events(), 0});
     poll_until(polled, patience());
+    if (in_lobby > 0 && (polled.front().revents & POLLHUP) != 0) return withdraw();
     auto next = guests_.begin();
     for (const pollfd& entry : std::span(polled).subspan(in_lobby)) {
       const auto guest = next++;
       if (entry.revents != 0) attend(guest);
     }
     if (in_lobby > 0) welcome(lobby_.admit(std::span(polled).first(in_lobby)));
+  }
+}
+
+// The listener was shut: the rank that opened this will not join.
+void Rendezvous::withdraw() {
+  fail_all(fcclRemoteError, "the rank that opened the bootstrap could not join");
+  for (Guest& guest : guests_) {
+    pay(guest);
+    // Only a courtesy.
+    (void)guest.channel.pump();
   }
 }
 

@@ -47,6 +47,7 @@ class Rendezvous {
 
   bool finished() const;
   Deadline patience() const;
+  void withdraw();
   void move_on();
   void welcome(std::list<Channel> admitted);
   void pay(Guest& guest);

@@ -60,7 +60,7 @@ struct LaneBoard {
 
 // Whom a rank waits for, and when it last said so.
 struct Waiting {
-  uint64_t at_ms = 0;
+  uint64_t at_ms = 0;  // by to_ms
   int rank = -1;
 };
 

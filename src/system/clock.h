@@ -3,10 +3,16 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 
 namespace fccl {
 
 using Clock = std::chrono::steady_clock;
+
+// On a scale that all processes of a host share.
+inline uint64_t to_ms(Clock::time_point time) {
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count());
+}
 
 // A point in time that a wait may not pass.
 struct Deadline {

@@ -32,6 +32,7 @@ struct Board {
   testing::Whiteboard whiteboard;
   std::array<Report, kMostRanks> reports;
   std::atomic<bool> gone{false};  // every victim that was to end has ended
+  std::atomic<int> asked{0};      // survivors that have looked at an idle communicator
   std::atomic<bool> over{false};  // the fault is over and calls should come to their end
   std::atomic<int64_t> last_iteration{INT64_MAX};
 };

@@ -97,7 +97,8 @@ class Judge {
     // Of those whose own part is made, some wait for the next split, for a rank whose part waits for the stopped one.
     if (draw_.moment == Moment::in_split && draw_.fault == Fault::stop_for_long)
       return text.find("missing: rank") != std::string::npos || text.find("has finalized or destroyed") != std::string::npos ||
-             text.find("in fcclCommSplit") != std::string::npos;
+             text.find("in fcclCommSplit") != std::string::npos ||
+             text.find("did not come for the shared") != std::string::npos;
     if (!in_init()) return false;
     const std::string number = std::to_string(victim);
     return text.find("rank " + number + ' ') != std::string::npos || text.find("rank " + number + ')') != std::string::npos ||

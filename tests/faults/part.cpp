@@ -187,6 +187,8 @@ void Part::ask_until_failure() {
     fcclResult_t state = fcclInternalError;
     if (fcclCommGetAsyncError(comm_, &state) != fcclSuccess || state != fcclSuccess)
       complain(std::string("a rank that has left is a failure already: ") + fcclGetLastError(comm_));
+    ++board_.asked;
+    wait_until([&] { return board_.asked == draw_.ranks - 1; }, 20s);
     const fcclResult_t result = call({draw_.recipe});
     return fail_with(result, fcclGetLastError(comm_));
   }
@@ -210,10 +212,12 @@ void Part::split_until_failure() {
       return ask_until_failure();
     }
     const fcclResult_t met = fcclBarrier(made, nullptr);
+    const std::string part_cause = fcclGetLastError(nullptr);
     if (fcclCommDestroy(made) != fcclSuccess) complain("a part cannot be destroyed");
+    // That was the part's own failure.
+    if (met != fcclSuccess && draw_.fault == Fault::stop_for_long) return fail_with(met, part_cause);
     if (met != fcclSuccess && draw_.kills()) return ask_until_failure();
-    // The part's own failure; the parent's comes with its next call.
-    if (met != fcclSuccess && draw_.fault != Fault::stop_for_long) complain("a part failed without a reason");
+    if (met != fcclSuccess) complain("a part failed without a reason: " + part_cause);
     if (is_last(i)) return;
   }
 }

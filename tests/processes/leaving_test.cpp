@@ -102,6 +102,24 @@ TEST_P(Deadlines, come_from_the_config) {
   });
 }
 
+TEST_P(Deadlines, end_a_split_of_several_colors_by_naming_the_rank_that_did_not_come) {
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    const Comm comm(seat);
+    EXPECT_TRUE(succeeded(fcclCommSetTimeout(comm, 200)));
+    if (seat.rank != 1) {
+      fcclComm_t part = nullptr;
+      const int64_t begin = now_ns();
+      EXPECT_EQ(fcclCommSplit(comm, seat.rank, 0, &part, nullptr), fcclTimeout);
+      EXPECT_LT(ms_since(begin), 200 + 1000 * kSlowdown);
+      EXPECT_EQ(part, nullptr);
+      const std::string text = fcclGetLastError(comm);
+      EXPECT_NE(text.find("rank 1 (pid"), std::string::npos) << text;
+      EXPECT_NE(text.find("fcclCommSplit"), std::string::npos) << text;
+    }
+    seat.meet();
+  });
+}
+
 TEST_P(Deadlines, end_operations_on_streams) {
   run_ranks(GetParam().launch(), [](const Seat& seat) {
     const Comm comm(seat);

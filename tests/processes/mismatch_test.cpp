@@ -102,6 +102,29 @@ INSTANTIATE_TEST_SUITE_P(Of, Mismatch, ::testing::ValuesIn(cases()), [](const ::
          name_of(info.param.size.as);
 });
 
+class SplitMismatch : public ::testing::TestWithParam<Size> {};
+
+// The steps of a split are AllGathers, too, and one of the user's may be of the same size.
+TEST_P(SplitMismatch, with_an_all_gather_of_the_same_size_is_refused_on_both_sides) {
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    const Comm comm(seat);
+    const Recipe gather{.collective = fcclCollAllGather, .dtype = fcclUint8, .count = 3 * sizeof(int)};
+    Trial trial(gather, seat.rank, seat.ranks);
+    fcclComm_t part = nullptr;
+    seat.meet();
+    const int64_t begin = now_ns();
+    EXPECT_EQ(seat.rank == 0 ? fcclCommSplit(comm, 0, 0, &part, nullptr) : trial.issue(comm), fcclInvalidUsage);
+    EXPECT_LT(ms_since(begin), 1000 * kSlowdown);
+    EXPECT_EQ(part, nullptr);
+    const std::string text = fcclGetLastError(comm);
+    EXPECT_NE(text.find("fcclCommSplit"), std::string::npos) << text;
+    EXPECT_NE(text.find(text_of(gather)), std::string::npos) << text;
+    expect_same_text_everywhere(seat, text);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(As, SplitMismatch, ::testing::ValuesIn(sizes(2, 3)), name_of_size);
+
 class Skipped : public ::testing::TestWithParam<Size> {};
 
 // Rank 0 calls what `skipped` says and then what `next` says; the others only the latter.

@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <functional>
 #include <string>
 #include <utility>
@@ -42,7 +43,8 @@ struct Seat {
 struct Launch {
   RanksAs as = RanksAs::threads;
   int ranks = 2;
-  int killed = -1;  // the rank that must end by SIGKILL; every other one must end well
+  int killed = -1;          // the rank that must end by the signal; every other one must end well
+  int by_signal = SIGKILL;  // 0: that rank must end well, too
   std::chrono::seconds limit{60};
 };
 

@@ -11,22 +11,37 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Rank 0 of two ranks of this process, in a call for which rank 1 does not come.
+// Rank 0 of three ranks of this process, in a call for which rank 1 does not come.
 class SlowPathTest : public ::testing::Test {
  protected:
+  static constexpr int kRanks = 3;
+
   SlowPathTest() {
-    const SegmentShape shape{2, 64, 64};
+    const SegmentShape shape{kRanks, 64, 64};
     segment = *Segment::map(*Segment::make(shape), shape);
     segment->initialise(static_cast<uint32_t>(kFirstNumber));
-    std::vector<Peer> peers;
-    for (int rank = 0; rank < 2; ++rank) peers.push_back({{rank, getpid(), {}, "here", {}}, *ProcessWatch::of(getpid())});
-    control.emplace("", 0, std::move(peers), segment);
+    for (int rank = 0; rank < kRanks; ++rank) controls.push_back(std::make_unique<Control>("", rank, all_peers(), segment));
+    control = controls.front().get();
   }
 
-  Awaited slice(uint64_t number) const { return {&segment->board(1, kGatherLane).published.value, number, 1}; }
+  static std::vector<Peer> all_peers() {
+    std::vector<Peer> peers;
+    for (int rank = 0; rank < kRanks; ++rank) peers.push_back({{rank, getpid(), {}, "here", {}}, *ProcessWatch::of(getpid())});
+    return peers;
+  }
+
+  Awaited slice(uint64_t number, int rank = 1) const {
+    return {&segment->board(rank, kGatherLane).published.value, number, rank};
+  }
+  // What `rank`, which waits for `other`, says of its wait; the message of the error or "".
+  std::string look(int rank, Wait& wait, int other) {
+    const Result<void> looked = controls[rank]->look(wait, slice(1, other));
+    return looked ? "" : looked.error().message;
+  }
 
   std::shared_ptr<Segment> segment;
-  std::optional<Control> control;
+  std::vector<std::unique_ptr<Control>> controls;
+  Control* control = nullptr;
   const Task task{{{fcclCollAllGather, fcclInt8, ReduceOp::sum, -1, 4096}}, kFirstNumber};
 };
 
@@ -62,6 +77,67 @@ TEST_F(SlowPathTest, looks_once_more_before_it_fails_a_wait_for_a_rank_that_has_
   segment->state(1).left = 1;
   segment->board(1, kGatherLane).published.publish(1);
   EXPECT_TRUE(control->look(wait, slice(1)));
+}
+
+TEST_F(SlowPathTest, names_the_rank_at_the_end_of_a_line_of_waits) {
+  Wait first{task, 60ms}, second{task, 10s};
+  EXPECT_EQ(look(0, first, 1), "");
+  std::this_thread::sleep_for(70ms);
+  EXPECT_EQ(look(1, second, 2), "");
+  const std::string text = look(0, first, 1);
+  EXPECT_NE(text.find("for rank 1 (pid"), std::string::npos) << text;
+  EXPECT_NE(text.find("which waits for rank 2 (pid"), std::string::npos) << text;
+}
+
+TEST_F(SlowPathTest, names_the_awaited_rank_if_it_waited_for_another_one_long_ago) {
+  Wait first{task, 200ms}, second{task, 10s};
+  EXPECT_EQ(look(1, second, 2), "");
+  EXPECT_EQ(look(0, first, 1), "");
+  std::this_thread::sleep_for(210ms);
+  const std::string text = look(0, first, 1);
+  EXPECT_NE(text.find("for rank 1 (pid"), std::string::npos) << text;
+  EXPECT_EQ(text.find("which waits for"), std::string::npos) << text;
+}
+
+TEST_F(SlowPathTest, looks_once_more_before_it_fails_a_wait_that_was_itself_stopped) {
+  Wait wait{task, 50ms};
+  EXPECT_TRUE(control->look(wait, slice(1)));
+  std::this_thread::sleep_for(60ms);
+  segment->board(1, kGatherLane).published.publish(1);
+  EXPECT_TRUE(control->look(wait, slice(1)));
+}
+
+TEST_F(SlowPathTest, says_after_five_seconds_who_is_waited_for_in_which_call_and_says_it_once) {
+  ::testing::internal::CaptureStderr();
+  Wait wait{task, 60s, slice(1), Clock::now() - 6s};
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(control->look(wait, slice(1)));
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  const std::string line = "rank 0 has waited 6 s for rank 1 (pid ";
+  const size_t at = log.find(line);
+  ASSERT_NE(at, std::string::npos) << log;
+  EXPECT_NE(log.find("AllGather of 4096 int8 (call 0)", at), std::string::npos) << log;
+  EXPECT_EQ(log.find(line, at + 1), std::string::npos) << log;
+}
+
+TEST_F(SlowPathTest, ends_a_wait_that_is_no_longer_wanted_for_every_rank) {
+  Wait wait{task, 10s};
+  control->ask([]() -> Result<void> { return fail(fcclAborted, "not wanted"); });
+  EXPECT_EQ(look(0, wait, 1), "not wanted");
+  Wait other{task, 10s};
+  EXPECT_EQ(look(2, other, 1), "not wanted");
+}
+
+TEST_F(SlowPathTest, keeps_the_first_failure_whoever_raises_another) {
+  EXPECT_EQ(controls[2]->raise({fcclTimeout, "first"}).message, "first");
+  EXPECT_EQ(controls[1]->raise({fcclAborted, "second"}).message, "first");
+  ASSERT_TRUE(controls[0]->failure());
+  EXPECT_EQ(controls[0]->failure()->code, fcclTimeout);
+  EXPECT_EQ(controls[0]->failure()->message, "first");
+}
+
+TEST_F(SlowPathTest, has_one_text_of_a_failure_that_is_too_long_to_share) {
+  const Error raised = control->raise({fcclTimeout, std::string(3000, 'x')});
+  EXPECT_EQ(raised.message, controls[1]->failure()->message);
 }
 
 }  // namespace
