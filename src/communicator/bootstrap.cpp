@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <pthread.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,6 +28,8 @@ using namespace std::chrono_literals;
 // How often a rank that waits asks whether it still should.
 constexpr auto kLookInterval = 20ms;
 constexpr auto kRetryPause = 20ms;
+// Room before a rank's door beside the ranks that it waits for, so that a few strangers do not fill it.
+constexpr int kFewestInLine = 128;
 
 // Detached and owning all it uses, so that neither exit nor fork meets anything of it. It takes no signal that is meant for the
 // application.
@@ -73,7 +76,7 @@ class Joiner {
 
 Result<Joined> Joiner::join() {
   // Before anybody can learn its name, so that whoever connects finds it there or finds this rank dead.
-  Result<Descriptor> listener = listen_local(std::clamp(request_.nranks, 1, 4096));
+  Result<Descriptor> listener = listen_local(std::clamp(request_.nranks, kFewestInLine, SOMAXCONN));
   if (!listener) return fail(std::move(listener).error());
   Result<Hello> hello = make_hello(listener->get());
   if (!hello) return fail(std::move(hello).error());

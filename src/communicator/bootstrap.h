@@ -58,7 +58,8 @@ Result<Joined> join(const JoinRequest& request, Deadline deadline);
 
 // Gives `fd` to each of `ranks`, which call `receive` with this rank as leader. All are ranks of this host. Strangers who
 // connect meanwhile are served a closed door. The same ranks must meet between two hand-outs of one Joined.
-Result<void> hand_out(const Joined& joined, int fd, const std::vector<int>& ranks, Deadline deadline);
-Result<Descriptor> receive(const Joined& joined, int leader, Deadline deadline);
+Result<void> hand_out(const Joined& joined, int fd, const std::vector<int>& ranks, Deadline deadline,
+                      const StillWanted& still_wanted = {});
+Result<Descriptor> receive(const Joined& joined, int leader, Deadline deadline, const StillWanted& still_wanted = {});
 
 }  // namespace fccl
