@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <pthread.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,6 +29,12 @@ using namespace std::chrono_literals;
 // How often a rank that waits asks whether it still should.
 constexpr auto kLookInterval = 20ms;
 constexpr auto kRetryPause = 20ms;
+// How long one attempt to connect may take. Where the root's backlog is full the kernel drops an attempt without a word, and
+// would repeat it only after 1, 3, 7 seconds.
+constexpr std::chrono::milliseconds kFirstPatience = 250ms;
+constexpr std::chrono::milliseconds kMostPatience = 4s;
+// Room before a rank's door beside the ranks that it waits for, so that a few strangers do not fill it.
+constexpr int kFewestInLine = 128;
 
 // Detached and owning all it uses, so that neither exit nor fork meets anything of it. It takes no signal that is meant for the
 // application.
@@ -74,7 +81,7 @@ class Joiner {
 
 Result<Joined> Joiner::join() {
   // Before anybody can learn its name, so that whoever connects finds it there or finds this rank dead.
-  Result<Descriptor> listener = listen_local(std::clamp(request_.nranks, 1, 4096));
+  Result<Descriptor> listener = listen_local(std::clamp(request_.nranks, kFewestInLine, SOMAXCONN));
   if (!listener) return fail(std::move(listener).error());
   Result<Hello> hello = make_hello(listener->get());
   if (!hello) return fail(std::move(hello).error());
@@ -112,8 +119,10 @@ tl::unexpected<Error> Joiner::timed_out(const std::string& observed) const {
 // The listener is older than the id, so a refused connection is final. One that is closed within the handshake is not: in a
 // flood of strangers the root turns out the oldest.
 Result<Channel> Joiner::reach_root() const {
+  auto patience = kFirstPatience;
   while (true) {
-    Connection connection = connect_tcp(request_.id.root, deadline_);
+    Connection connection = connect_tcp(request_.id.root, {std::min(deadline_.at, Deadline::after(patience).at)});
+    patience = std::min(2 * patience, kMostPatience);
     std::string observed = fmt::format("{} cannot be reached: {}", root(), error_text(connection.error));
     if (connection.error == ECONNREFUSED)
       return fail(fcclRemoteError,

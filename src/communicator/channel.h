@@ -28,7 +28,7 @@ class Channel {
   // `descriptor` travels with what is said; the caller keeps it open until nothing is pending.
   void say(std::string_view message, int descriptor);
   std::optional<std::string> hear() { return conversation_.hear(); }
-  // The descriptor that came with what was heard, if any.
+  // The descriptor that came with what was heard, if any. The end that listens takes none.
   Descriptor take_descriptor() { return std::move(passed_); }
   // Bytes said and not yet given to the kernel.
   size_t pending() const { return conversation_.outgoing().size(); }

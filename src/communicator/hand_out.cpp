@@ -21,17 +21,18 @@ using namespace std::chrono_literals;
 
 // How often a rank that waits for another one looks whether that still lives.
 constexpr auto kLookInterval = 20ms;
+constexpr auto kRetryPause = 1ms;
 
 Deadline next_look(Deadline deadline) { return {std::min(deadline.at, Deadline::after(kLookInterval).at)}; }
+
+Result<void> ask(const StillWanted& still_wanted) { return still_wanted ? still_wanted() : Result<void>{}; }
 
 // One who waits for a member of the same host, and learns if it dies.
 struct Awaited {
   Member member;
   std::shared_ptr<ProcessWatch> watch;
-  StillWanted still_wanted = {};
 
   Result<void> still_alive() const {
-    if (still_wanted) FCCL_TRY(still_wanted());
     if (watch->alive()) return {};
     return fail(fcclRemoteError, fmt::format("{} died before the communicator was ready", describe(member)));
   }
@@ -56,11 +57,12 @@ class HandOut {
   }
 
   Result<void> serve(Deadline deadline, const StillWanted& still_wanted) {
-    while (!waiting_.empty()) {
-      if (still_wanted) FCCL_TRY(still_wanted());
+    for (Deadline look{}; !waiting_.empty(); turn(look)) {
       if (deadline.passed()) return fail(fcclTimeout, missing());
+      if (!look.passed()) continue;
+      look = next_look(deadline);
+      FCCL_TRY(ask(still_wanted));
       for (const auto& [rank, awaited] : waiting_) FCCL_TRY(awaited.still_alive());
-      turn(next_look(deadline));
     }
     return {};
   }
@@ -108,28 +110,60 @@ class HandOut {
   std::vector<pollfd> polled_;
 };
 
-Result<void> still_waiting(const Awaited& leader, Deadline deadline) {
-  FCCL_TRY(leader.still_alive());
-  if (!deadline.passed()) return {};
-  return fail(fcclTimeout, fmt::format("{}, which leads this host, did not hand out the shared segment before the deadline "
-                                       "(FCCL_INIT_TIMEOUT)",
-                                       describe(leader.member)));
-}
+// The other ranks' side: one who comes to the leader until it has the descriptor.
+class Receiver {
+ public:
+  Receiver(const Joined& joined, Awaited leader, Deadline deadline, const StillWanted& still_wanted)
+      : joined_(joined), leader_(std::move(leader)), deadline_(deadline), still_wanted_(still_wanted) {}
 
-// One connection to the leader; nothing if it should be tried again.
-Result<Descriptor> receive_once(const Joined& joined, const Awaited& leader, Channel& channel, Deadline deadline) {
-  while (true) {
-    Result<std::string> message = channel.await_message(next_look(deadline));
-    if (message && channel.peer().rank == leader.member.rank) {
-      if (Descriptor descriptor = channel.take_descriptor()) return descriptor;
+  Result<Descriptor> receive() const {
+    while (true) {
+      Connection connection = connect_local(leader_.member.listener, kLookInterval);
+      if (connection.error == ECONNREFUSED)
+        return fail(fcclRemoteError, fmt::format("{}, which leads this host, left before it handed out the shared segment",
+                                                 describe(leader_.member)));
+      if (connection.socket) {
+        Result<Descriptor> received = receive_by(std::move(connection.socket));
+        if (!received || *received) return received;
+      }
+      FCCL_TRY(still_waiting());
+      // In line was waited already.
+      if (connection.error != EAGAIN) std::this_thread::sleep_for(kRetryPause);
     }
-    if (message || message.error().code == fcclInvalidUsage)
-      return fail(fcclInternalError, fmt::format("rank {} got no descriptor from {}: {}", joined.rank, describe(leader.member),
-                                                 message ? "its message had none" : message.error().message));
-    FCCL_TRY(still_waiting(leader, deadline));
-    if (message.error().code != fcclTimeout) return Descriptor{};
   }
-}
+
+ private:
+  // Over one connection; nothing if it broke.
+  Result<Descriptor> receive_by(Descriptor socket) const {
+    Channel channel(std::move(socket), Conversation(Role::connects, joined_.id.key, {joined_.rank}));
+    while (true) {
+      Result<std::string> message = channel.await_message(next_look(deadline_));
+      if (message && channel.peer().rank == leader_.member.rank) {
+        if (Descriptor descriptor = channel.take_descriptor()) return descriptor;
+      }
+      if (message || message.error().code == fcclInvalidUsage)
+        return fail(fcclInternalError,
+                    fmt::format("rank {} got no descriptor from {}: {}", joined_.rank, describe(leader_.member),
+                                message ? "its message had none" : message.error().message));
+      FCCL_TRY(still_waiting());
+      if (message.error().code != fcclTimeout) return Descriptor{};
+    }
+  }
+
+  Result<void> still_waiting() const {
+    FCCL_TRY(ask(still_wanted_));
+    FCCL_TRY(leader_.still_alive());
+    if (!deadline_.passed()) return {};
+    return fail(fcclTimeout, fmt::format("{}, which leads this host, did not hand out the shared segment before the deadline "
+                                         "(FCCL_INIT_TIMEOUT)",
+                                         describe(leader_.member)));
+  }
+
+  const Joined& joined_;
+  Awaited leader_;
+  Deadline deadline_;
+  const StillWanted& still_wanted_;
+};
 
 }  // namespace
 
@@ -143,21 +177,7 @@ Result<void> hand_out(const Joined& joined, int fd, const std::vector<int>& rank
 Result<Descriptor> receive(const Joined& joined, int leader_rank, Deadline deadline, const StillWanted& still_wanted) {
   Result<Awaited> leader = await_member(joined.members[leader_rank]);
   if (!leader) return fail(std::move(leader).error());
-  leader->still_wanted = still_wanted;
-  while (true) {
-    Connection connection = connect_local(leader->member.listener);
-    if (connection.error == ECONNREFUSED)
-      return fail(fcclRemoteError, fmt::format("{}, which leads this host, left before it handed out the shared segment",
-                                               describe(leader->member)));
-    if (connection.socket) {
-      Channel channel(std::move(connection.socket), Conversation(Role::connects, joined.id.key, {joined.rank}));
-      Result<Descriptor> received = receive_once(joined, *leader, channel, deadline);
-      if (!received || *received) return received;
-    } else {
-      FCCL_TRY(still_waiting(*leader, deadline));
-    }
-    std::this_thread::sleep_for(kLookInterval);
-  }
+  return Receiver(joined, std::move(*leader), deadline, still_wanted).receive();
 }
 
 }  // namespace fccl

@@ -60,6 +60,7 @@ class Conversation {
 
   // Both ends hold the key. Whether they speak the same version is for the owner to ask before the first message.
   bool open() const { return state_ == State::open; }
+  Role role() const { return role_; }
   const Party& self() const { return self_; }
   const Party& peer() const { return peer_; }
 

@@ -1,6 +1,8 @@
 // Lobby: lets in from a listener those who hold the key, and keeps strangers cheap.
 #include "communicator/lobby.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <cerrno>
 
@@ -11,15 +13,24 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr size_t kVisitorLimit = 256;
+constexpr size_t kMostVisitors = 256;
+constexpr size_t kFewestVisitors = 16;
 constexpr auto kHandshakeTime = 5s;
 // Few enough that those who are already here get their turn in a flood.
 constexpr int kAcceptsPerTurn = 64;
 constexpr auto kRestWithoutDescriptors = 20ms;
 
+// An eighth of the descriptors that this process may have, so that strangers leave it enough for its own.
+size_t most_visitors() {
+  rlimit descriptors{};
+  if (::getrlimit(RLIMIT_NOFILE, &descriptors) != 0) return kFewestVisitors;
+  return std::clamp<size_t>(descriptors.rlim_cur / 8, kFewestVisitors, kMostVisitors);
+}
+
 }  // namespace
 
-Lobby::Lobby(int listener, const Key& key, const Party& self) : listener_(listener), key_(key), self_(self) {}
+Lobby::Lobby(int listener, const Key& key, const Party& self)
+    : listener_(listener), key_(key), self_(self), most_visitors_(most_visitors()) {}
 
 void Lobby::watch(std::vector<pollfd>& set) const {
   set.push_back({listener_, static_cast<short>(rest_.passed() ? POLLIN : 0), 0});
@@ -52,7 +63,7 @@ void Lobby::accept_waiting() {
   for (int i = 0; i < kAcceptsPerTurn; ++i) {
     Connection connection = accept_one(listener_);
     if (connection.socket) {
-      if (visitors_.size() == kVisitorLimit) visitors_.pop_front();
+      if (visitors_.size() == most_visitors_) visitors_.pop_front();
       visitors_.push_back(
           {Channel(std::move(connection.socket), Conversation(Role::listens, key_, self_)), Deadline::after(kHandshakeTime)});
       continue;

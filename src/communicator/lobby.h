@@ -13,8 +13,9 @@
 namespace fccl {
 
 // Everybody who connects is a stranger until the handshake is done. Strangers are served side by side, have 5 s each, and at
-// most 256 are kept: one more turns out the one that has been here longest, so that neither many nor silent ones keep a rank
-// out (a rank that is turned out in a flood tries again). Uses a listener that it does not own; one thread at a time.
+// most 256 are kept, fewer where the process may have few descriptors: one more turns out the one that has been here longest,
+// so that neither many nor silent ones keep a rank out (a rank that is turned out in a flood tries again). Uses a listener that
+// it does not own; one thread at a time.
 class Lobby {
  public:
   Lobby(int listener, const Key& key, const Party& self);
@@ -37,6 +38,7 @@ class Lobby {
   int listener_;
   Key key_;
   Party self_;
+  size_t most_visitors_;
   std::list<Visitor> visitors_;  // the longest here first
   Deadline rest_{};              // the listener is left alone until then
 };

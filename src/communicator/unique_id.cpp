@@ -55,6 +55,8 @@ Result<UniqueId> from_c(const fcclUniqueId& bytes) {
   std::ranges::copy(reader.raw(id.root.bytes.size()), id.root.bytes.begin());
   id.generation = reader.number<uint64_t>();
   std::ranges::copy(reader.raw(id.key.size()), id.key.begin());
+  if (std::memcmp(to_c(id).internal, bytes.internal, sizeof(bytes.internal)) != 0)
+    return fail(fcclInvalidArgument, "the unique id says something that fcclGetUniqueId of this version of FCCL never says");
   return id;
 }
 

@@ -2,67 +2,170 @@
 #include "system/settings.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
-#include <string_view>
+#include <mutex>
+#include <numeric>
+#include <utility>
+
+#include "system/log.h"
 
 namespace fccl {
 namespace {
 
+using namespace std::chrono_literals;
+using Scope = Setting::Scope;
+
 constexpr std::string_view kLogLevels[] = {"off", "error", "warn", "info", "debug"};
 
-std::string_view value_of(const char* variable) {
-  const char* value = std::getenv(variable);
-  return value == nullptr ? std::string_view{} : std::string_view{value};
+constexpr Setting kSettings[] = {
+    {"FCCL_TIMEOUT", Seconds{&Settings::timeout, 1ms, 1'000'000s}, Scope::local,
+     "how long one wait of an operation may take; `timeoutMs` of a communicator's config overrides it"},
+    {"FCCL_INIT_TIMEOUT", Seconds{&Settings::init_timeout, 1ms, 1'000'000s}, Scope::local,
+     "how long creating a communicator may take; `initTimeoutMs` of its config overrides it"},
+    {"FCCL_SOCKET_IFNAME", Text{&Settings::interface_name}, Scope::local,
+     "the network interface on which the bootstrap listens; unset, the first that is up, loopback and bridges of containers "
+     "last"},
+    {"FCCL_HOST_ID", Text{&Settings::host_id}, Scope::local,
+     "replaces the found identity of this host; ranks with equal identities share memory"},
+    {"FCCL_LOG", Choice{&Settings::log_level, kLogLevels}, Scope::local, "what is written to stderr"},
+    {"FCCL_MAILBOX_BYTES", Bytes{&Settings::mailbox_bytes, 64, 64 * 1024}, Scope::agreed,
+     "the largest payload of a rank that goes by mailbox"},
+    {"FCCL_SLOT_BYTES", Bytes{&Settings::slot_bytes, 64, 256 * 1024}, Scope::agreed,
+     "the largest slice that goes through a ring at once"},
+};
+
+// Read by the tests, the perf binaries and ./dev.
+constexpr std::string_view kForeignPrefixes[] = {"FCCL_TEST", "FCCL_TORCH"};
+
+template <class... Cases>
+struct Overloaded : Cases... {
+  using Cases::operator()...;
+};
+
+template <class Number>
+bool parse_number(std::string_view text, Number& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size();
 }
 
-Result<void> read_seconds(const char* variable, std::chrono::milliseconds& into) {
-  const std::string_view text = value_of(variable);
-  if (text.empty()) return {};
+double in_seconds(std::chrono::milliseconds span) { return std::chrono::duration<double>(span).count(); }
+
+// What is wrong with the text; "" once the field has its value.
+std::string set(Settings& settings, const Seconds& kind, std::string_view text) {
   double seconds = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (error != std::errc{} || end != text.data() + text.size() || !(seconds >= 0.001) || seconds > 1e6)
-    return fail(fcclInvalidUsage, fmt::format("{}={} is no time: give seconds between 0.001 and 1000000", variable, text));
-  into = std::chrono::milliseconds(std::llround(seconds * 1000));
+  if (!parse_number(text, seconds) || !(seconds >= in_seconds(kind.least)) || seconds > in_seconds(kind.most))
+    return fmt::format("is no time: give seconds between {} and {:.0f}", in_seconds(kind.least), in_seconds(kind.most));
+  settings.*kind.field = std::chrono::milliseconds(std::llround(seconds * 1000));
   return {};
 }
 
-Result<void> read_bytes(const char* variable, size_t largest, size_t& into) {
-  const std::string_view text = value_of(variable);
-  if (text.empty()) return {};
+std::string set(Settings& settings, const Bytes& kind, std::string_view text) {
   size_t bytes = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
-  if (error != std::errc{} || end != text.data() + text.size() || bytes < 64 || bytes > largest || bytes % 64 != 0)
-    return fail(fcclInvalidUsage,
-                fmt::format("{}={} is no size: give a multiple of 64 between 64 and {}", variable, text, largest));
-  into = bytes;
+  if (!parse_number(text, bytes) || bytes < kind.multiple || bytes > kind.most || bytes % kind.multiple != 0)
+    return fmt::format("is no size: give a multiple of {} between {} and {}", kind.multiple, kind.multiple, kind.most);
+  settings.*kind.field = bytes;
   return {};
+}
+
+std::string set(Settings& settings, const Text& kind, std::string_view text) {
+  settings.*kind.field = text;
+  return {};
+}
+
+std::string set(Settings& settings, const Choice& kind, std::string_view text) {
+  if (std::find(kind.choices.begin(), kind.choices.end(), text) == kind.choices.end())
+    return fmt::format("is none of: {}", fmt::join(kind.choices, ", "));
+  settings.*kind.field = text;
+  return {};
+}
+
+// How many letters have to be changed, added or taken away to make one text of the other.
+size_t distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i);
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t changed = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, changed}));
+    }
+  }
+  return row.back();
+}
+
+bool looks_like_a_setting(std::string_view name) {
+  return name.starts_with("FCCL_") && std::none_of(std::begin(kForeignPrefixes), std::end(kForeignPrefixes),
+                                                   [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+void warn_once() {
+  static std::once_flag warned;
+  std::call_once(warned, [] {
+    std::vector<std::string_view> environment;
+    for (char** entry = ::environ; entry != nullptr && *entry != nullptr; ++entry) environment.emplace_back(*entry);
+    for (const std::string& warning : warnings_of(environment)) log(LogLevel::warn, warning);
+  });
 }
 
 }  // namespace
 
+std::span<const Setting> every_setting() { return kSettings; }
+
+std::string text_of(const Setting& setting, const Settings& settings) {
+  return std::visit(Overloaded{[&](const Seconds& kind) { return fmt::format("{}", in_seconds(settings.*kind.field)); },
+                               [&](const Bytes& kind) { return fmt::format("{}", settings.*kind.field); },
+                               [&](const auto& kind) { return settings.*kind.field; }},
+                    setting.kind);
+}
+
 std::string Settings::agreement() const {
-  return fmt::format("FCCL_MAILBOX_BYTES={}\nFCCL_SLOT_BYTES={}\n", mailbox_bytes, slot_bytes);
+  std::string lines;
+  for (const Setting& setting : kSettings)
+    if (setting.scope == Scope::agreed) lines += fmt::format("{}={}\n", setting.variable, text_of(setting, *this));
+  return lines;
+}
+
+Result<Settings> parse_settings(const std::function<std::string_view(const char*)>& text_of_variable) {
+  Settings settings;
+  for (const Setting& setting : kSettings) {
+    const std::string_view text = text_of_variable(setting.variable);
+    if (text.empty()) continue;
+    const std::string fault = std::visit([&](const auto& kind) { return set(settings, kind, text); }, setting.kind);
+    if (!fault.empty()) return fail(fcclInvalidUsage, fmt::format("{}={} {}", setting.variable, text, fault));
+  }
+  return settings;
 }
 
 Result<Settings> read_settings() {
-  Settings settings;
-  FCCL_TRY(read_seconds("FCCL_TIMEOUT", settings.timeout));
-  FCCL_TRY(read_seconds("FCCL_INIT_TIMEOUT", settings.init_timeout));
-  FCCL_TRY(read_bytes("FCCL_MAILBOX_BYTES", 64 * 1024, settings.mailbox_bytes));
-  FCCL_TRY(read_bytes("FCCL_SLOT_BYTES", 256 * 1024, settings.slot_bytes));
-  settings.host_id = value_of("FCCL_HOST_ID");
-  settings.interface_name = value_of("FCCL_SOCKET_IFNAME");
-  if (const std::string_view level = value_of("FCCL_LOG"); !level.empty()) {
-    if (std::find(std::begin(kLogLevels), std::end(kLogLevels), level) == std::end(kLogLevels))
-      return fail(fcclInvalidUsage, fmt::format("FCCL_LOG={} is no level: give off, error, warn, info or debug", level));
-    settings.log_level = level;
-  }
+  Result<Settings> settings = parse_settings([](const char* variable) {
+    const char* value = std::getenv(variable);
+    return value == nullptr ? std::string_view{} : std::string_view{value};
+  });
+  if (!settings) return settings;
+  set_log_level(settings->log_level);
+  warn_once();
   return settings;
+}
+
+std::vector<std::string> warnings_of(std::span<const std::string_view> environment) {
+  std::vector<std::string> warnings;
+  for (const std::string_view entry : environment) {
+    const std::string_view name = entry.substr(0, entry.find('='));
+    if (!looks_like_a_setting(name)) continue;
+    const auto nearer = [&](const Setting& a, const Setting& b) {
+      return distance(name, a.variable) < distance(name, b.variable);
+    };
+    const Setting& nearest = *std::min_element(std::begin(kSettings), std::end(kSettings), nearer);
+    if (name != nearest.variable)
+      warnings.push_back(fmt::format("{} is no setting of FCCL and has no effect; the nearest is {}", name, nearest.variable));
+  }
+  return warnings;
 }
 
 }  // namespace fccl

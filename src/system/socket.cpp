@@ -2,12 +2,14 @@
 #include "system/socket.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
@@ -142,11 +144,15 @@ Result<std::string> local_name(int socket) {
   return std::string(reinterpret_cast<const char*>(&system.storage) + begin, system.size - begin);
 }
 
-Connection connect_local(std::string_view name) {
-  Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | kSocketFlags, 0));
+Connection connect_local(std::string_view name, std::chrono::milliseconds patience) {
+  Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!socket) return {{}, errno};
+  const auto ms = std::max<std::chrono::milliseconds::rep>(patience.count(), 1);
+  const timeval limit{ms / 1000, ms % 1000 * 1000};
   SystemAddress system = to_system(name);
-  if (::connect(socket.get(), system.get(), system.size) != 0) return {{}, errno};
+  if (::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) != 0 ||
+      ::connect(socket.get(), system.get(), system.size) != 0 || ::fcntl(socket.get(), F_SETFL, O_NONBLOCK) != 0)
+    return {{}, errno == EINTR ? EAGAIN : errno};
   return {std::move(socket), 0};
 }
 
@@ -159,14 +165,17 @@ Connection accept_one(int listener) {
   }
 }
 
-Transfer read_some(int socket, std::span<char> into, Descriptor& passed) {
+Transfer read_some(int socket, std::span<char> into, Descriptor* passed) {
   iovec part{into.data(), into.size()};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+  alignas(cmsghdr) char control[CMSG_LEN(sizeof(int))];
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof(control);
+  if (passed != nullptr) {
+    message.msg_control = control;
+    // Not CMSG_SPACE: its padding would let a second descriptor in.
+    message.msg_controllen = sizeof(control);
+  }
   ssize_t got;
   do got = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   while (got < 0 && errno == EINTR);
@@ -175,7 +184,7 @@ Transfer read_some(int socket, std::span<char> into, Descriptor& passed) {
     if (entry->cmsg_level != SOL_SOCKET || entry->cmsg_type != SCM_RIGHTS) continue;
     int number = -1;
     std::memcpy(&number, CMSG_DATA(entry), sizeof(number));
-    passed = Descriptor(number);
+    *passed = Descriptor(number);
   }
   return {static_cast<size_t>(got), 0, got == 0};
 }

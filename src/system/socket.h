@@ -43,8 +43,9 @@ Connection connect_tcp(const Address& address, Deadline deadline);
 // process, visible in this network namespace only.
 Result<Descriptor> listen_local(int backlog);
 Result<std::string> local_name(int socket);
-// Never waits: ECONNREFUSED if nobody has the name, EAGAIN if its backlog is full.
-Connection connect_local(std::string_view name);
+// ECONNREFUSED if nobody has the name. While its backlog is full this waits in line, unlike a socket that does not block; EAGAIN
+// after a wait of at most `patience`, which is at least a millisecond.
+Connection connect_local(std::string_view name, std::chrono::milliseconds patience);
 
 // EAGAIN if nobody waits.
 Connection accept_one(int listener);
@@ -56,8 +57,9 @@ struct Transfer {
   bool closed = false;  // the peer will send no more
 };
 
-// A descriptor that came along replaces `passed`.
-Transfer read_some(int socket, std::span<char> into, Descriptor& passed);
+// A descriptor that came along replaces `*passed`. No second one, and without `passed` none, enters this process, since even to
+// close what a stranger chose may block.
+Transfer read_some(int socket, std::span<char> into, Descriptor* passed = nullptr);
 // `pass` >= 0 travels with the first byte (unix sockets only).
 Transfer write_some(int socket, std::string_view from, int pass = -1);
 

@@ -59,7 +59,7 @@ TEST(HandOut, strangers_at_the_door_are_ignored) {
   const std::vector<Joined> ranks = joined_ranks(3);
   std::list<Descriptor> strangers;
   for (int i = 0; i < 3; ++i) {
-    strangers.push_back(std::move(connect_local(ranks[0].members[0].listener).socket));
+    strangers.push_back(std::move(connect_local(ranks[0].members[0].listener, 1ms).socket));
     write_some(strangers.back().get(), i == 0 ? "" : "GET / HTTP/1.1\r\n");
     if (i == 1) write_some(strangers.back().get(), "x", 0);
   }
@@ -89,6 +89,41 @@ TEST(HandOut, a_leader_that_left_is_an_error_at_once) {
   ASSERT_FALSE(received);
   EXPECT_EQ(received.error().code, fcclRemoteError);
   EXPECT_EQ(received.error().message.find("rank 0 (pid"), 0U);
+}
+
+// Says that the hand-out is no longer wanted, once some time has passed.
+StillWanted wanted_for(std::chrono::milliseconds span) {
+  return [until = Deadline::after(span)]() -> Result<void> {
+    if (until.passed()) return fail(fcclRemoteError, "rank 7 of the parent died");
+    return {};
+  };
+}
+
+TEST(HandOut, a_leader_stops_waiting_with_the_reason_why_it_is_no_longer_wanted) {
+  const std::vector<Joined> ranks = joined_ranks(2);
+  const auto begin = Clock::now();
+  const Result<void> handed = hand_out(ranks[0], 0, {1}, Deadline::after(10s), wanted_for(50ms));
+  ASSERT_FALSE(handed);
+  EXPECT_EQ(handed.error().message, "rank 7 of the parent died");
+  EXPECT_LT(Clock::now() - begin, 2s);
+}
+
+TEST(HandOut, a_rank_stops_waiting_for_its_leader_with_the_reason_why_it_is_no_longer_wanted) {
+  const std::vector<Joined> ranks = joined_ranks(2);
+  const auto begin = Clock::now();
+  const Result<Descriptor> received = receive(ranks[1], 0, Deadline::after(10s), wanted_for(50ms));
+  ASSERT_FALSE(received);
+  EXPECT_EQ(received.error().message, "rank 7 of the parent died");
+  EXPECT_LT(Clock::now() - begin, 2s);
+}
+
+TEST(HandOut, a_rank_before_a_full_door_stops_waiting_too) {
+  const std::vector<Joined> ranks = joined_ranks(2);
+  std::list<Descriptor> line;
+  while (Descriptor next = std::move(connect_local(ranks[0].members[0].listener, 1ms).socket)) line.push_back(std::move(next));
+  const Result<Descriptor> received = receive(ranks[1], 0, Deadline::after(10s), wanted_for(50ms));
+  ASSERT_FALSE(received);
+  EXPECT_EQ(received.error().message, "rank 7 of the parent died");
 }
 
 // Two ranks, of which `rank` is a child process that dies once it has joined; the other one, and the child's pid.

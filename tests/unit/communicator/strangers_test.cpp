@@ -1,10 +1,17 @@
 // Tests of the bootstrap under attack: whoever lacks the key neither delays nor fails a rank.
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <list>
 
 #include "communicator/channel.h"
 #include "communicator/messages.h"
+#include "communicator/rendezvous.h"
 #include "joining.h"
 #include "system/socket.h"
 
@@ -78,6 +85,44 @@ TEST(Strangers, thousands_of_short_connections_during_a_join_cost_no_memory) {
     std::puts("memory not compared: sanitizers keep what is freed");
   else
     EXPECT_LT(resident_kilobytes(), before + 16 * 1024);
+}
+
+TEST(Strangers, at_a_full_door_delay_a_rank_only_while_it_is_full) {
+  Descriptor listener = std::move(*listen_tcp({false, {127, 0, 0, 1}, 0}));
+  ASSERT_EQ(::listen(listener.get(), 1), 0);
+  UniqueId id;
+  id.root = *address_of(listener.get());
+  std::list<Descriptor> strangers;
+  while (Descriptor next = std::move(connect_tcp(id.root, Deadline::after(50ms)).socket)) strangers.push_back(std::move(next));
+  const auto begin = Clock::now();
+  std::jthread root([&] {
+    std::this_thread::sleep_for(100ms);
+    Rendezvous(std::move(listener), id).serve();
+  });
+  EXPECT_TRUE(join(request_of(id, 0, 1), Deadline::after(10s)));
+  // The kernel's own second attempt comes after a second.
+  EXPECT_LT(Clock::now() - begin, 900ms);
+}
+
+TEST(Strangers, leave_the_process_of_the_root_enough_descriptors_to_join) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit few = before;
+  few.rlim_cur = 64;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  const UniqueId id = *open_bootstrap("lo");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::setrlimit(RLIMIT_NOFILE, &before);
+    std::list<Descriptor> strangers;
+    for (int i = 0; i < 400; ++i) strangers.push_back(stranger(id, {}));
+    while (true) ::pause();
+  }
+  std::this_thread::sleep_for(100ms);
+  EXPECT_LT(join_two(id), 1s);
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
 }
 
 TEST(Strangers, a_wrong_key_is_told_so_and_the_job_goes_on) {

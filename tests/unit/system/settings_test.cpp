@@ -56,6 +56,41 @@ TEST(Settings, refuse_what_is_no_size) {
 
 TEST(Settings, refuse_a_level_that_the_log_does_not_have) { expect_refused("FCCL_LOG", "loud"); }
 
+TEST(Settings, of_the_table_have_defaults_that_they_allow) {
+  for (const Setting& setting : every_setting()) {
+    const std::string text = text_of(setting, Settings{});
+    const auto parsed = parse_settings([&](const char* variable) {
+      return std::string_view(variable) == setting.variable ? std::string_view(text) : std::string_view{};
+    });
+    ASSERT_TRUE(parsed) << parsed.error().message;
+    EXPECT_EQ(text_of(setting, *parsed), text);
+  }
+}
+
+TEST(Settings, that_do_not_exist_are_warned_of_with_the_nearest_one) {
+  const std::string_view environment[] = {"PATH=/bin",           "FCCL_TIMEOUT=1",      "FCCL_TIMOUT=30",
+                                          "FCCL_LOG_LEVEL=info", "FCCL_TEST_TIMEOUT=3", "FCCL_TESTS_SPLIT=1",
+                                          "FCCL_TORCH=2.13.0",   "NCCL_DEBUG=INFO",     "FCCL_"};
+  const std::vector<std::string> warnings = warnings_of(environment);
+  ASSERT_EQ(warnings.size(), 3U);
+  EXPECT_EQ(warnings[0], "FCCL_TIMOUT is no setting of FCCL and has no effect; the nearest is FCCL_TIMEOUT");
+  EXPECT_NE(warnings[1].find("FCCL_LOG_LEVEL is no setting"), std::string::npos) << warnings[1];
+  EXPECT_NE(warnings[1].find("nearest is FCCL_LOG"), std::string::npos) << warnings[1];
+}
+
+TEST(Settings, that_do_not_exist_are_written_to_the_log_once) {
+  // In a process of its own, which has not warned yet.
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto warn_twice = [] {
+    setenv("FCCL_TIMOUT", "30", 1);
+    (void)read_settings();
+    ::testing::internal::CaptureStderr();
+    (void)read_settings();
+    std::exit(::testing::internal::GetCapturedStderr().empty() ? 0 : 1);
+  };
+  EXPECT_EXIT(warn_twice(), ::testing::ExitedWithCode(0), "FCCL_TIMOUT is no setting");
+}
+
 TEST(Settings, agree_where_what_decides_the_path_is_equal) {
   Settings one, other;
   other.timeout = 1s;

@@ -3,10 +3,15 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <list>
+#include <thread>
 
 #include "system/network_interface.h"
 
@@ -31,7 +36,7 @@ struct Pair {
 Pair local_pair() {
   Pair pair;
   pair.listener = std::move(*listen_local(4));
-  pair.connected = std::move(connect_local(*local_name(pair.listener.get())).socket);
+  pair.connected = std::move(connect_local(*local_name(pair.listener.get()), 1ms).socket);
   pair.accepted = std::move(accept_one(pair.listener.get()).socket);
   return pair;
 }
@@ -72,9 +77,9 @@ TEST(Socket, two_local_listeners_have_different_names_and_a_closed_one_is_refuse
   const Descriptor b = std::move(*listen_local(1));
   const std::string name = *local_name(a.get());
   EXPECT_NE(name, *local_name(b.get()));
-  EXPECT_TRUE(connect_local(name).socket);
+  EXPECT_TRUE(connect_local(name, 1ms).socket);
   a.close();
-  EXPECT_EQ(connect_local(name).error, ECONNREFUSED);
+  EXPECT_EQ(connect_local(name, 1ms).error, ECONNREFUSED);
 }
 
 TEST(Socket, every_socket_is_closed_on_exec_and_never_blocks) {
@@ -96,11 +101,71 @@ TEST(Socket, a_descriptor_travels_with_the_bytes_and_is_closed_on_exec) {
   }
   std::array<char, 8> buffer{};
   Descriptor passed;
-  EXPECT_EQ(read_some(pair.connected.get(), buffer, passed).bytes, 1U);
+  EXPECT_EQ(read_some(pair.connected.get(), buffer, &passed).bytes, 1U);
   ASSERT_TRUE(passed);
   EXPECT_NE(::fcntl(passed.get(), F_GETFD) & FD_CLOEXEC, 0);
   EXPECT_EQ(::write(passed.get(), "hi", 2), 2);
   EXPECT_EQ(::read(read_end.get(), buffer.data(), buffer.size()), 2);
+}
+
+ptrdiff_t count_descriptors() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
+}
+
+// Sends one byte with `number` copies of standard input.
+void send_descriptors(int socket, int number) {
+  char byte = 'x';
+  iovec part{&byte, 1};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * 16)> control{};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = CMSG_SPACE(sizeof(int) * number);
+  cmsghdr* entry = CMSG_FIRSTHDR(&message);
+  entry->cmsg_level = SOL_SOCKET;
+  entry->cmsg_type = SCM_RIGHTS;
+  entry->cmsg_len = CMSG_LEN(sizeof(int) * number);
+  std::memset(CMSG_DATA(entry), 0, sizeof(int) * number);
+  ASSERT_EQ(::sendmsg(socket, &message, 0), 1);
+}
+
+TEST(Socket, of_many_descriptors_that_come_at_once_only_the_first_enters_the_process) {
+  const Pair pair = local_pair();
+  const ptrdiff_t before = count_descriptors();
+  for (const int number : {1, 2, 3, 16}) {
+    send_descriptors(pair.connected.get(), number);
+    std::array<char, 8> buffer{};
+    Descriptor passed;
+    EXPECT_EQ(read_some(pair.accepted.get(), buffer, &passed).bytes, 1U);
+    EXPECT_TRUE(passed);
+    EXPECT_EQ(count_descriptors(), before + 1) << number << " were sent";
+  }
+}
+
+TEST(Socket, descriptors_that_nobody_asked_for_never_enter_the_process) {
+  const Pair pair = local_pair();
+  const ptrdiff_t before = count_descriptors();
+  for (const int number : {1, 2, 16}) {
+    send_descriptors(pair.connected.get(), number);
+    std::array<char, 8> buffer{};
+    EXPECT_EQ(read_some(pair.accepted.get(), buffer).bytes, 1U);
+    EXPECT_EQ(count_descriptors(), before) << number << " were sent";
+  }
+}
+
+TEST(Socket, connecting_where_the_line_is_full_waits_for_a_place) {
+  Pair pair = local_pair();
+  const std::string name = *local_name(pair.listener.get());
+  std::list<Descriptor> line;
+  while (Descriptor next = std::move(connect_local(name, 1ms).socket)) line.push_back(std::move(next));
+  EXPECT_EQ(connect_local(name, 1ms).error, EAGAIN);
+  std::jthread accepting([&] {
+    std::this_thread::sleep_for(20ms);
+    accept_one(pair.listener.get());
+  });
+  const Connection late = connect_local(name, 5s);
+  EXPECT_TRUE(late.socket) << error_text(late.error);
 }
 
 TEST(Socket, writing_to_a_peer_that_left_is_an_error_and_no_signal) {
@@ -114,8 +179,7 @@ TEST(Socket, shutting_ends_the_connection_although_a_copy_is_open) {
   const Descriptor copy(::dup(pair.accepted.get()));
   shut(pair.accepted.get());
   std::array<char, 8> buffer{};
-  Descriptor passed;
-  EXPECT_TRUE(read_some(pair.connected.get(), buffer, passed).closed);
+  EXPECT_TRUE(read_some(pair.connected.get(), buffer).closed);
 }
 
 TEST(Socket, poll_keeps_its_deadline) {

@@ -1,0 +1,11 @@
+// The page that documents the settings.
+#pragma once
+
+#include <string>
+
+namespace fccl {
+
+// docs/environment.md, made from the table of settings.
+std::string settings_document();
+
+}  // namespace fccl

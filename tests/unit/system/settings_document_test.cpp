@@ -1,0 +1,19 @@
+// The page of the settings is the one that the table makes.
+#include "system/settings_document.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+
+namespace fccl {
+namespace {
+
+TEST(SettingsDocument, is_docs_environment_md) {
+  std::ifstream file(FCCL_SOURCE_DIR "/docs/environment.md");
+  const std::string page(std::istreambuf_iterator<char>(file), {});
+  EXPECT_EQ(page, settings_document()) << "make it anew: build/tests/unit/print_settings > docs/environment.md";
+}
+
+}  // namespace
+}  // namespace fccl
