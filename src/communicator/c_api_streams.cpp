@@ -16,7 +16,9 @@ extern "C" {
 
 fcclResult_t fcclStreamCreate(fcclStream_t* stream) {
   if (stream == nullptr) return refuse(__func__, "stream is NULL");
-  *stream = new Stream;
+  auto made = Stream::make();
+  if (!made) return fccl::report(__func__, made.error());
+  *stream = made->release();
   return fcclSuccess;
 }
 
@@ -29,9 +31,9 @@ fcclResult_t fcclStreamDestroy(fcclStream_t stream) {
 
 fcclResult_t fcclStreamQuery(fcclStream_t stream) {
   if (stream == nullptr) return fcclSuccess;
-  const auto* queried = static_cast<const Stream*>(stream);
-  if (const auto result = queried->result(); !result) return outcome_of(result);
-  return queried->is_empty() ? fcclSuccess : fcclInProgress;
+  const auto empty = static_cast<const Stream*>(stream)->query();
+  if (!empty) return fccl::report("", empty.error());
+  return *empty ? fcclSuccess : fcclInProgress;
 }
 
 fcclResult_t fcclStreamSynchronize(fcclStream_t stream) {
@@ -46,7 +48,9 @@ fcclResult_t fcclLaunchHostFunc(fcclStream_t stream, fcclHostFunc_t fn, void* us
     fn(userData);
     return fcclSuccess;
   }
-  static_cast<Stream*>(stream)->enqueue(fn, userData);
+  auto* queue = static_cast<Stream*>(stream);
+  if (const auto usable = queue->check_usable(); !usable) return fccl::report(__func__, usable.error());
+  queue->enqueue(Stream::HostFunction{fn, userData});
   return fcclSuccess;
 }
 

@@ -59,18 +59,32 @@ Result<void> Communicator::run(const Call& call, Stream* stream) {
 Result<void> Communicator::issue(const Call& call, Stream* stream) {
   FCCL_TRY(check_usable());
   const Signature& signature = call.signature;
+  LaneQueue& lane = lanes_[lane_of(signature.collective)];
+  const bool here_and_now = stream == nullptr && lane.is_idle();
+  // A number and a turn on the lane cannot be given back.
+  Result<Stream*> queue = here_and_now ? nullptr : queue_for(stream);
+  if (!queue) return fail(std::move(queue).error());
   const Task task{call, number_++, is_reduction(signature.collective) ? reduce_kernel(signature.dtype, signature.op) : nullptr};
   const Surroundings around{control_, statistics_, crowded_};
-  LaneQueue& lane = lanes_[lane_of(signature.collective)];
-  if (stream == nullptr && lane.is_idle()) return Operation(around, lane, task, timeout_).run();
-  auto operation = std::make_unique<Operation>(around, lane, task, timeout_);
+  if (here_and_now) return Operation(around, lane, task, timeout_).run();
+  (*queue)->enqueue(std::make_unique<Operation>(around, lane, task, timeout_));
+  return stream == nullptr ? blocking_->synchronize() : Result<void>{};
+}
+
+// The user's stream, or the one for blocking calls that find their lane at work.
+Result<Stream*> Communicator::queue_for(Stream* stream) {
   if (stream != nullptr) {
-    stream->enqueue(std::move(operation));
-    return {};
+    FCCL_TRY(stream->check_usable());
+    return stream;
   }
-  if (!blocking_) blocking_ = std::make_unique<Stream>();
-  blocking_->enqueue(std::move(operation));
-  return blocking_->synchronize();
+  if (Worker::is_this_thread())
+    return fail(fcclInvalidUsage, "a host function may not wait for a collective whose lane still has operations of streams");
+  if (!blocking_) {
+    auto made = Stream::make();
+    if (!made) return fail(std::move(made).error());
+    blocking_ = std::move(*made);
+  }
+  return blocking_.get();
 }
 
 Result<void> Communicator::check_usable() const {

@@ -66,6 +66,7 @@ class Communicator {
   };
   Communicator(const CreateOptions& options, int rank, std::vector<Peer> peers, const std::shared_ptr<Segment>& segment);
   Result<void> issue(const Call& call, Stream* stream);
+  Result<Stream*> queue_for(Stream* stream);
   Result<std::unique_ptr<Communicator>> make_part(int color, int key, const CreateOptions& options);
   Result<void> exchange(const void* mine, void* all, size_t bytes);
   Result<void> check_usable() const;

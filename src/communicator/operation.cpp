@@ -17,57 +17,65 @@ size_t size_of_call(const Signature& s, int ranks) {
 
 }  // namespace
 
-// On a failed communicator nothing starts; the lane's turn passes all the same.
-bool Operation::begin() {
+Result<void> Operation::run() {
+  Result<void> result = run_in_turn();
+  pass_turn();
+  return result;
+}
+
+Result<void> Operation::run_in_turn() {
+  FCCL_TRY(begin());
+  Result<Outcome> outcome = run_to_end(phase_, {&Operation::look, this}, around_.crowded);
+  if (!outcome) return fail(std::move(outcome).error());
+  return conclude(*outcome);
+}
+
+Result<Progress> Operation::advance() {
+  if (!running_ && queue_.finished.load(std::memory_order_acquire) != ticket_) return Progress::none;
+  Result<Progress> progress = advance_in_turn();
+  if (!progress || *progress == Progress::done) pass_turn();
+  return progress;
+}
+
+Result<Progress> Operation::advance_in_turn() {
+  if (!running_) {
+    running_ = true;
+    FCCL_TRY(begin());
+  } else if (!phase_.awaited().reached()) {
+    const Clock::time_point now = Clock::now();
+    if (now < next_look_) return Progress::none;
+    next_look_ = now + kLookEvery;
+    FCCL_TRY(look(this, phase_.awaited()));
+    return Progress::none;
+  }
+  if (!phase_.resume()) return Progress::some;
+  FCCL_TRY(conclude(phase_.outcome()));
+  return Progress::done;
+}
+
+// On a failed communicator nothing starts.
+Result<void> Operation::begin() {
   if (around_.control.has_failed())
-    if (auto failed = around_.control.failure()) {
-      end(fail(std::move(*failed)));
-      return false;
-    }
+    if (auto failed = around_.control.failure()) return fail(std::move(*failed));
   path_ = choose(task_.call.signature, queue_.lane.shape());
   if (path_ == Path::ring) began_ = Clock::now();
   phase_ = start(path_, queue_.lane, task_);
-  return true;
+  return {};
 }
 
-Result<void> Operation::run() {
-  if (begin()) end(run_to_end(phase_, {&Operation::look, this}, around_.crowded));
-  return std::move(result_);
-}
-
-bool Operation::advance() {
-  moved_ = false;
-  if (!running_) {
-    if (queue_.finished.load(std::memory_order_acquire) != ticket_) return false;
-    running_ = moved_ = true;
-    if (!begin()) return true;
-  } else if (!phase_.awaited().reached()) {
-    const Clock::time_point now = Clock::now();
-    if (now < next_look_) return false;
-    next_look_ = now + kLookEvery;
-    if (auto looked = around_.control.look(wait_, phase_.awaited()); !looked) {
-      end(fail(std::move(looked).error()));
-      return true;
-    }
-    return false;
-  }
-  moved_ = true;
-  if (!phase_.resume()) return false;
-  end(phase_.outcome());
-  return true;
-}
-
-void Operation::end(Result<Outcome> outcome) {
-  phase_.end();
-  if (!outcome) {
-    result_ = fail(std::move(outcome).error());
-  } else if (!outcome->agreed()) {
-    result_ = fail(around_.control.raise_mismatch(task_, outcome->differing_rank));
-  } else if (!task_.call.signature.internal) {
+Result<void> Operation::conclude(Outcome outcome) {
+  if (!outcome.agreed()) return fail(around_.control.raise_mismatch(task_, outcome.differing_rank));
+  if (!task_.call.signature.internal) {
     const Signature& s = task_.call.signature;
     const double seconds = path_ == Path::ring ? std::chrono::duration<double>(Clock::now() - began_).count() : 0;
     around_.statistics.count(s.collective, size_of_call(s, queue_.lane.ranks()), seconds);
   }
+  return {};
+}
+
+// Also after a failure; from here on the lane's memory belongs to the next operation.
+void Operation::pass_turn() {
+  phase_.end();
   queue_.finished.store(ticket_ + 1, std::memory_order_release);
 }
 

@@ -28,7 +28,10 @@ struct Surroundings {
   bool crowded;  // more ranks than cores on this host
 };
 
-// Made when the call is issued. Either run() at once, by the caller, or advance() until it says done, by the worker.
+// How far a step took an operation that has not failed.
+enum class Progress { none, some, done };
+
+// Made when the call is issued. Either run() at once, by the caller, or advance() until it is done or fails, by the worker.
 class Operation {
  public:
   Operation(const Surroundings& around, LaneQueue& queue, const Task& task, std::chrono::milliseconds timeout)
@@ -37,15 +40,15 @@ class Operation {
   Operation& operator=(const Operation&) = delete;
 
   Result<void> run();
-  // One step as far as it goes without waiting; true when the operation is done.
-  bool advance();
-  // Whether the last advance() moved.
-  bool moved() const { return moved_; }
-  const Result<void>& result() const { return result_; }
+  // One step as far as it goes without waiting.
+  Result<Progress> advance();
 
  private:
-  bool begin();
-  void end(Result<Outcome> outcome);
+  Result<void> run_in_turn();
+  Result<Progress> advance_in_turn();
+  Result<void> begin();
+  Result<void> conclude(Outcome outcome);
+  void pass_turn();
   static Result<void> look(void* operation, const Awaited& awaited);
 
   Surroundings around_;
@@ -58,8 +61,6 @@ class Operation {
   Clock::time_point began_{};
   Clock::time_point next_look_{};
   bool running_ = false;
-  bool moved_ = false;
-  Result<void> result_;
 };
 
 }  // namespace fccl

@@ -12,29 +12,32 @@ namespace fccl {
 class Worker;
 
 // Items run in order, one after the other; items of different streams run side by side. Owned by whoever created it, the user
-// or a communicator. Any thread may call; a failed operation is remembered and later items still run.
+// or a communicator. Any thread may call; a failed item is remembered and later items still run. In a fork of the process that
+// made it only check_usable, query, synchronize and the destructor may be called, and say so.
 class Stream {
  public:
-  Stream();
-  // Waits until the stream is empty.
-  ~Stream();
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-
-  void enqueue(std::unique_ptr<Operation> operation);
-  void enqueue(fcclHostFunc_t function, void* user_data);
-  bool is_empty() const;
-  // The first failure of an operation on this stream so far.
-  Result<void> result() const;
-  Result<void> synchronize();
-
- private:
-  friend class Worker;
   struct HostFunction {
     fcclHostFunc_t function;
     void* user_data;
   };
   using Item = std::variant<std::unique_ptr<Operation>, HostFunction>;
+
+  // Error: fcclSystemError, if the worker cannot be started.
+  static Result<std::unique_ptr<Stream>> make();
+  // Waits until the stream is empty.
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  Result<void> check_usable() const;
+  void enqueue(Item item);
+  // The first failure of an item so far; without one, whether the stream is empty.
+  Result<bool> query() const;
+  Result<void> synchronize();
+
+ private:
+  friend class Worker;
+  Stream();
 
   Worker* worker_;
   std::deque<Item> items_;  // guarded by the worker's mutex; the first item is the worker's alone

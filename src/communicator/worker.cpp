@@ -1,12 +1,15 @@
 // The worker's loop.
 #include "communicator/worker.h"
 
+#include <fmt/format.h>
 #include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <exception>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -18,7 +21,8 @@ namespace {
 constexpr int kSpinRounds = 256;
 constexpr int kYieldRounds = 2048;
 constexpr std::chrono::microseconds kShortestSleep{20};
-constexpr std::chrono::microseconds kLongestSleep{1000};
+// A wake-up costs about 20 us of a virtual machine's processor, so that waiting takes one part in a hundred of it.
+constexpr std::chrono::microseconds kLongestSleep{2000};
 
 thread_local bool serving = false;
 
@@ -26,6 +30,26 @@ thread_local bool serving = false;
 std::atomic<Worker*>& current_worker() {
   static std::atomic<Worker*> current{new Worker};
   return current;
+}
+
+// No caller is there to catch what a host function throws.
+Result<void> call(const Stream::HostFunction& host) {
+  constexpr const char* kAdvice = "it must catch what it throws";
+  try {
+    host.function(host.user_data);
+    return {};
+  } catch (const std::exception& error) {
+    return fail(fcclInvalidUsage,
+                fmt::format("a host function threw an exception on the worker: {}; {}", error.what(), kAdvice));
+  } catch (...) {
+    return fail(fcclInvalidUsage, fmt::format("a host function threw on the worker what is no std::exception; {}", kAdvice));
+  }
+}
+
+Result<Progress> advance_item(Stream::Item& item) {
+  if (auto* operation = std::get_if<std::unique_ptr<Operation>>(&item)) return (*operation)->advance();
+  FCCL_TRY(call(std::get<Stream::HostFunction>(item)));
+  return Progress::done;
 }
 
 }  // namespace
@@ -40,10 +64,18 @@ Worker& Worker::of_process() {
 
 bool Worker::is_this_thread() { return serving; }
 
-void Worker::add(Stream& stream) {
+Result<void> Worker::add(Stream& stream) {
   const std::lock_guard lock(mutex_);
+  if (!running_) try {
+      std::thread([this] { serve(); }).detach();
+    } catch (const std::system_error& error) {
+      return fail(fcclSystemError, fmt::format("the thread that serves this process's streams cannot be started: {}; raise the "
+                                               "limit on threads (ulimit -u, the container's pids limit) or free memory",
+                                               error.what()));
+    }
+  running_ = true;
   streams_.push_back(&stream);
-  if (!std::exchange(running_, true)) std::thread([this] { serve(); }).detach();
+  return {};
 }
 
 void Worker::remove(Stream& stream) {
@@ -59,32 +91,15 @@ void Worker::enqueue(Stream& stream, Stream::Item item) {
 }
 
 void Worker::wait_until(const std::function<bool()>& done) {
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   ended_.wait(lock, done);
-}
-
-// True when the first item is done. Without the mutex: others only append.
-bool Worker::advance(Stream& stream, Round& round) {
-  Stream::Item* item;
-  {
-    const std::lock_guard lock(mutex_);
-    item = &stream.items_.front();
-  }
-  if (auto* host = std::get_if<Stream::HostFunction>(item)) {
-    host->function(host->user_data);
-    return round.moved = true;
-  }
-  Operation& operation = *std::get<std::unique_ptr<Operation>>(*item);
-  const bool done = operation.advance();
-  round.moved |= operation.moved() || done;
-  return done;
 }
 
 void Worker::serve() {
   serving = true;
   std::vector<Stream*> busy;
-  int idle_rounds = 0;
-  std::unique_lock lock(mutex_);
+  int64_t idle_rounds = 0;
+  Lock lock(mutex_);
   while (!streams_.empty()) {
     busy.clear();
     std::copy_if(streams_.begin(), streams_.end(), std::back_inserter(busy), [](Stream* s) { return !s->items_.empty(); });
@@ -92,25 +107,28 @@ void Worker::serve() {
       work_.wait(lock);
       continue;
     }
-    Round round;
-    for (Stream* stream : busy) {
-      lock.unlock();
-      const bool done = advance(*stream, round);
-      lock.lock();
-      if (!done) continue;
-      if (auto* operation = std::get_if<std::unique_ptr<Operation>>(&stream->items_.front());
-          operation != nullptr && !(*operation)->result() && stream->result_)
-        stream->result_ = (*operation)->result();
-      stream->items_.pop_front();
-      ended_.notify_all();
-    }
-    idle_rounds = round.moved ? 0 : idle_rounds + 1;
-    if (idle_rounds > 0) back_off(lock, idle_rounds);
+    bool moved = false;
+    for (Stream* stream : busy) moved |= advance(*stream, lock);
+    idle_rounds = moved ? 0 : idle_rounds + 1;
+    back_off(lock, idle_rounds);
   }
   running_ = false;
 }
 
-void Worker::back_off(std::unique_lock<std::mutex>& lock, int idle_rounds) {
+// Takes the stream's first item as far as it goes, without the mutex: others only append. Whether it moved.
+bool Worker::advance(Stream& stream, Lock& lock) {
+  Stream::Item& item = stream.items_.front();
+  lock.unlock();
+  Result<Progress> progress = advance_item(item);
+  lock.lock();
+  if (progress && *progress != Progress::done) return *progress == Progress::some;
+  if (!progress && stream.result_) stream.result_ = fail(std::move(progress).error());
+  stream.items_.pop_front();
+  ended_.notify_all();
+  return true;
+}
+
+void Worker::back_off(Lock& lock, int64_t idle_rounds) {
   if (idle_rounds <= kSpinRounds) return;
   if (idle_rounds <= kYieldRounds) {
     lock.unlock();
@@ -118,37 +136,7 @@ void Worker::back_off(std::unique_lock<std::mutex>& lock, int idle_rounds) {
     lock.lock();
     return;
   }
-  const auto sleep = std::min(kLongestSleep, kShortestSleep * (idle_rounds - kYieldRounds));
-  work_.wait_for(lock, sleep);
-}
-
-Stream::Stream() : worker_(&Worker::of_process()) { worker_->add(*this); }
-
-Stream::~Stream() {
-  if (worker_ != &Worker::of_process()) return;
-  (void)synchronize();
-  worker_->remove(*this);
-}
-
-void Stream::enqueue(std::unique_ptr<Operation> operation) { worker_->enqueue(*this, std::move(operation)); }
-
-void Stream::enqueue(fcclHostFunc_t function, void* user_data) { worker_->enqueue(*this, HostFunction{function, user_data}); }
-
-bool Stream::is_empty() const {
-  const std::lock_guard lock(worker_->mutex());
-  return items_.empty();
-}
-
-Result<void> Stream::result() const {
-  const std::lock_guard lock(worker_->mutex());
-  return result_;
-}
-
-Result<void> Stream::synchronize() {
-  if (worker_ != &Worker::of_process())
-    return fail(fcclInvalidUsage, "this process is a fork of the one that made the stream: make a new one after fork()");
-  worker_->wait_until([this] { return items_.empty(); });
-  return result();
+  work_.wait_for(lock, std::min(kLongestSleep, kShortestSleep * (idle_rounds - kYieldRounds)));
 }
 
 }  // namespace fccl

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <vector>
@@ -11,14 +12,14 @@
 namespace fccl {
 
 // One per process; lives as long as the process, its thread as long as there are streams. Any thread may call. It sleeps when
-// nothing is outstanding, and backs off to short sleeps when nothing moves.
+// nothing is outstanding, and longer and longer, up to two milliseconds, when nothing moves.
 class Worker {
  public:
   static Worker& of_process();
   // Whether the caller is the worker's thread, that is, inside a host function, where waiting for the worker would never end.
   static bool is_this_thread();
 
-  void add(Stream& stream);
+  Result<void> add(Stream& stream);
   // The stream must be empty and stay so.
   void remove(Stream& stream);
   void enqueue(Stream& stream, Stream::Item item);
@@ -27,16 +28,13 @@ class Worker {
   std::mutex& mutex() { return mutex_; }
 
  private:
-  struct Round {
-    bool moved = false;
-    bool finished = false;
-  };
+  using Lock = std::unique_lock<std::mutex>;
   void serve();
-  bool advance(Stream& stream, Round& round);
-  void back_off(std::unique_lock<std::mutex>& lock, int idle_rounds);
+  bool advance(Stream& stream, Lock& lock);
+  void back_off(Lock& lock, int64_t idle_rounds);
 
   std::mutex mutex_;
-  std::condition_variable work_;   // an item or stream was added
+  std::condition_variable work_;   // an item was added or a stream removed
   std::condition_variable ended_;  // an item was finished
   std::vector<Stream*> streams_;
   bool running_ = false;

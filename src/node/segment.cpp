@@ -14,7 +14,6 @@
 #include <new>
 #include <utility>
 
-#include "base/check.h"
 #include "system/memory.h"
 
 namespace fccl {
@@ -55,11 +54,24 @@ Mappings& mappings() {
   return *instance;
 }
 
-tl::unexpected<Error> system_failure(const char* attempt, size_t bytes) {
+tl::unexpected<Error> memory_failure(const char* attempt, const SegmentShape& shape, const std::string& observed) {
   return fail(fcclSystemError,
-              fmt::format("{} of {} bytes of shared memory for the ranks of this host failed: {}; free memory, "
-                          "raise the container's memory limit, or lower FCCL_SLOT_BYTES",
-                          attempt, bytes, std::strerror(errno)));
+              fmt::format("{} the {} bytes of memory that {} ranks of this host share (FCCL_SLOT_BYTES={}, "
+                          "FCCL_MAILBOX_BYTES={}) failed: {}; free memory, raise the container's memory limit, or lower "
+                          "FCCL_SLOT_BYTES",
+                          attempt, shape.total_bytes(), shape.ranks, shape.slot_bytes, shape.mailbox_bytes, observed));
+}
+
+tl::unexpected<Error> system_failure(const char* attempt, const SegmentShape& shape) {
+  return memory_failure(attempt, shape, std::strerror(errno));
+}
+
+// A memfd has no limit of its own: reserving more than there is would wake the kernel's killer of processes.
+Result<void> check_available(const SegmentShape& shape) {
+  const AvailableMemory available = available_memory();
+  if (shape.total_bytes() <= available.bytes) return {};
+  return memory_failure("reserving", shape,
+                        fmt::format("only {} bytes are available, as {} says", available.bytes, available.limited_by));
 }
 
 }  // namespace
@@ -119,29 +131,23 @@ size_t SegmentShape::pair_slot_bytes() const {
 size_t SegmentShape::total_bytes() const { return Layout(*this).end; }
 
 Result<Descriptor> Segment::make(const SegmentShape& shape) {
-  const size_t bytes = shape.total_bytes();
-  // Beyond it the kernel would not refuse but kill.
-  if (const size_t available = available_memory(); bytes > available)
-    return fail(fcclSystemError,
-                fmt::format("the {} ranks of this host need {} bytes of shared memory, but the host, or the control group that "
-                            "limits this process, has {} left: free memory, raise the container's memory limit, or lower "
-                            "FCCL_SLOT_BYTES",
-                            shape.ranks, bytes, available));
+  FCCL_TRY(check_available(shape));
+  const auto bytes = static_cast<off_t>(shape.total_bytes());
   Descriptor memory(memfd_create("fccl", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!memory) return system_failure("opening", bytes);
-  if (ftruncate(memory.get(), static_cast<off_t>(bytes)) != 0) return system_failure("sizing", bytes);
+  if (!memory) return system_failure("opening", shape);
+  if (ftruncate(memory.get(), bytes) != 0) return system_failure("sizing", shape);
   int reserved;
-  do reserved = fallocate(memory.get(), 0, 0, static_cast<off_t>(bytes));
+  do reserved = fallocate(memory.get(), 0, 0, bytes);
   while (reserved != 0 && errno == EINTR);
-  if (reserved != 0) return system_failure("reserving", bytes);
-  if (fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) return system_failure("sealing", bytes);
+  if (reserved != 0) return system_failure("reserving", shape);
+  if (fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) return system_failure("sealing", shape);
   return memory;
 }
 
 Result<std::shared_ptr<Segment>> Segment::map(const Descriptor& memory, const SegmentShape& shape) {
   const size_t bytes = shape.total_bytes();
   struct stat identity{};
-  if (fstat(memory.get(), &identity) != 0) return system_failure("looking", bytes);
+  if (fstat(memory.get(), &identity) != 0) return system_failure("looking at", shape);
   if (static_cast<size_t>(identity.st_size) != bytes)
     return fail(fcclInternalError,
                 fmt::format("the shared memory of this host has {} bytes, this rank expected {}", identity.st_size, bytes));
@@ -149,7 +155,7 @@ Result<std::shared_ptr<Segment>> Segment::map(const Descriptor& memory, const Se
   std::weak_ptr<Segment>& known = mappings().of[{identity.st_dev, identity.st_ino}];
   if (auto mapped = known.lock()) return mapped;
   void* address = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
-  if (address == MAP_FAILED) return system_failure("mapping", bytes);
+  if (address == MAP_FAILED) return system_failure("mapping", shape);
   std::shared_ptr<Segment> mapped(new Segment(static_cast<std::byte*>(address), shape));
   known = mapped;
   std::erase_if(mappings().of, [](const auto& entry) { return entry.second.expired(); });

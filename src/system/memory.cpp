@@ -1,10 +1,8 @@
-// Reads the files in which the kernel tells of memory and its limits.
+// Memory, as /proc and the control groups tell.
 #include "system/memory.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string_view>
@@ -12,64 +10,69 @@
 namespace fccl {
 namespace {
 
-// The number that is all of a file; none where there is none, as in "max".
-std::optional<size_t> read_number(const std::string& path) {
-  std::ifstream file(path);
-  size_t number = 0;
-  return file >> number ? std::optional(number) : std::nullopt;
-}
+namespace fs = std::filesystem;
 
-// The number behind `key` at the start of a line.
-std::optional<size_t> read_number(const std::string& path, std::string_view key) {
-  std::ifstream file(path);
-  for (std::string word; file >> word; file.ignore(SIZE_MAX >> 1, '\n'))
-    if (size_t number = 0; word == key && file >> number) return number;
+// How one version of control groups names things.
+struct GroupFiles {
+  const char* limit;
+  const char* used;
+  const char* inactive_pages;
+  const char* active_pages;
+};
+constexpr GroupFiles kVersion1{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file", "total_active_file"};
+constexpr GroupFiles kVersion2{"memory.max", "memory.current", "inactive_file", "active_file"};
+
+// Nothing for a file that is absent or begins with no number, as one that says "max".
+std::optional<uint64_t> number_in(const fs::path& path) {
+  uint64_t number = 0;
+  if (std::ifstream(path) >> number) return number;
   return std::nullopt;
 }
 
-// What names the files of one version of control groups.
-struct Version {
-  const char* folder;
-  const char* limit;
-  const char* used;
-  const char* cached;  // a key of memory.stat
-};
-constexpr Version kFirst{"sys/fs/cgroup/memory", "/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_inactive_file"};
-constexpr Version kSecond{"sys/fs/cgroup", "/memory.max", "/memory.current", "inactive_file"};
+// The number behind a key, in files of lines "key number ...".
+std::optional<uint64_t> number_of(std::string_view key, const fs::path& path) {
+  std::ifstream file(path);
+  for (std::string word, rest; file >> word; std::getline(file, rest)) {
+    uint64_t number = 0;
+    if (word == key && file >> number) return number;
+  }
+  return std::nullopt;
+}
 
-// The least that a group and those above it leave.
-size_t left_by_groups(const std::string& root, const Version& version, std::string group) {
-  size_t left = SIZE_MAX;
-  for (;; group.erase(group.rfind('/'))) {
-    const std::string folder = root + version.folder + group;
-    const auto limit = read_number(folder + version.limit);
-    const auto used = read_number(folder + version.used);
-    if (limit && used) {
-      const size_t needed = *used - std::min(*used, read_number(folder + "/memory.stat", version.cached).value_or(0));
-      left = std::min(left, *limit - std::min(*limit, needed));
-    }
-    if (group.empty()) return left;
+void take_group(const fs::path& group, const GroupFiles& files, AvailableMemory& least) {
+  const auto limit = number_in(group / files.limit), used = number_in(group / files.used);
+  if (!limit || !used) return;
+  const fs::path statistics = group / "memory.stat";
+  const uint64_t pages =
+      number_of(files.inactive_pages, statistics).value_or(0) + number_of(files.active_pages, statistics).value_or(0);
+  const uint64_t kept = *used - std::min(*used, pages);
+  const uint64_t left = *limit - std::min(*limit, kept);
+  if (left < least.bytes) least = {left, (group / files.limit).string()};
+}
+
+// A group is limited by all groups around it. In a container the path may be the host's, and only the outermost folder be
+// there.
+void take_groups(const fs::path& mount, const fs::path& path, const GroupFiles& files, AvailableMemory& least) {
+  for (fs::path group = path.relative_path();; group = group.parent_path()) {
+    take_group(mount / group, files, least);
+    if (group.empty()) return;
   }
 }
 
 }  // namespace
 
-size_t available_memory(const std::string& root) {
-  size_t available = SIZE_MAX;
-  if (const auto kib = read_number(root + "proc/meminfo", "MemAvailable:")) available = *kib * 1024;
-  // Lines "NUMBER:CONTROLLERS:GROUP"; version 2 has the number 0 and names no controllers.
-  std::ifstream groups(root + "proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {
-    const size_t first = line.find(':');
-    const size_t second = line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = fmt::format(",{},", line.substr(first + 1, second - first - 1));
-    std::string group = line.substr(second + 1);
-    if (group == "/") group.clear();
-    if (controllers == ",,") available = std::min(available, left_by_groups(root, kSecond, group));
-    if (controllers.find(",memory,") != std::string::npos) available = std::min(available, left_by_groups(root, kFirst, group));
+AvailableMemory available_memory(const std::string& root) {
+  AvailableMemory least;
+  const fs::path machine = fs::path(root) / "proc/meminfo", groups = fs::path(root) / "sys/fs/cgroup";
+  if (const auto kib = number_of("MemAvailable:", machine)) least = {*kib * 1024, machine.string()};
+  std::ifstream memberships(fs::path(root) / "proc/self/cgroup");
+  std::string number, controllers, path;
+  while (std::getline(memberships, number, ':') && std::getline(memberships, controllers, ':') &&
+         std::getline(memberships, path)) {
+    if (controllers.empty()) take_groups(groups, path, kVersion2, least);
+    if (controllers == "memory") take_groups(groups / "memory", path, kVersion1, least);
   }
-  return available;
+  return least;
 }
 
 }  // namespace fccl

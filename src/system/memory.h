@@ -1,13 +1,19 @@
-// How much memory this process may still take.
+// Memory: how much of it this process may still take.
 #pragma once
 
-#include <cstddef>
+#include <cstdint>
 #include <string>
 
 namespace fccl {
 
-// Bytes that the host and the limits of this process's control groups (version 2, or the memory controller of version 1) leave,
-// as their files below `root` say; what a file does not say limits nothing. Memory that only caches files counts as free.
-size_t available_memory(const std::string& root = "/");
+struct AvailableMemory {
+  uint64_t bytes = UINT64_MAX;
+  std::string limited_by;  // the file that says so; empty if none could be read
+};
+
+// The least of what the machine has (MemAvailable) and what the memory limits of this process's control groups leave, v1 and
+// v2, without the file pages that the kernel would drop. `root` stands for "/" in tests. Never fails: what cannot be read does
+// not limit.
+AvailableMemory available_memory(const std::string& root = "/");
 
 }  // namespace fccl

@@ -58,22 +58,6 @@ TEST_P(Membership, made_and_ended_200_times_leaves_no_descriptor_and_no_thread) 
 
 INSTANTIATE_TEST_SUITE_P(As, Membership, ::testing::ValuesIn(sizes(1, 3)), name_of_size);
 
-TEST(ManyThreads, as_64_ranks_meet_within_three_seconds_and_reduce_right) {
-  run_ranks({RanksAs::threads, 64}, [](const Seat& seat) {
-    const fcclUniqueId id = agree_on_id(seat);
-    fcclConfig_t config = config_of_tests();
-    fcclComm_t made = nullptr;
-    const int64_t begin = now_ns();
-    ASSERT_TRUE(succeeded(fcclCommInitRankConfig(&made, seat.ranks, id, seat.rank, &config)));
-    EXPECT_LT(ms_since(begin), 3000 * kSlowdown);
-    const Comm comm(made);
-    for (const size_t count : {1, 30'000})
-      EXPECT_EQ(
-          try_collective({.collective = fcclCollAllReduce, .dtype = fcclFloat32, .count = count}, seat.rank, seat.ranks, comm),
-          "");
-  });
-}
-
 class Split : public ::testing::TestWithParam<Size> {};
 
 struct Child {

@@ -1,28 +1,16 @@
-// Host streams: order, completion, and operations that overlap.
+// Host streams: order and completion.
 #include <memory>
 #include <numeric>
 #include <thread>
 
 #include "processes/size.h"
+#include "processes/test_stream.h"
 #include "processes/trial.h"
 
 namespace fccl::testing {
 namespace {
 
 using namespace std::chrono_literals;
-
-// Destroyed at the end of its life.
-class TestStream {
- public:
-  TestStream() { EXPECT_TRUE(succeeded(fcclStreamCreate(&stream_))); }
-  ~TestStream() { fcclStreamDestroy(stream_); }
-  TestStream(const TestStream&) = delete;
-  TestStream& operator=(const TestStream&) = delete;
-  operator fcclStream_t() const { return stream_; }
-
- private:
-  fcclStream_t stream_ = nullptr;
-};
 
 std::unique_ptr<Trial> trial_of(fcclColl_t collective, size_t count, const Seat& seat, int iteration = 0) {
   return std::make_unique<Trial>(Recipe{.collective = collective, .dtype = fcclFloat32, .count = count, .iteration = iteration},
@@ -42,68 +30,6 @@ TEST_P(Streams, run_calls_in_the_order_of_issue) {
     for (const auto& trial : trials) EXPECT_TRUE(succeeded(trial->issue(comm, stream)));
     EXPECT_TRUE(succeeded(fcclStreamSynchronize(stream)));
     for (const auto& trial : trials) EXPECT_EQ(trial->fault(), "");
-  });
-}
-
-TEST_P(Streams, let_a_gather_and_a_reduction_of_one_communicator_overlap) {
-  run_ranks(GetParam().launch(), [](const Seat& seat) {
-    const Comm comm(seat);
-    const TestStream gathers, reductions;
-    for (int round = 0; round < 10; ++round) {
-      const auto gather = trial_of(fcclCollAllGather, 200'001, seat, round);
-      const auto reduction = trial_of(fcclCollReduceScatter, 100'003, seat, round);
-      EXPECT_TRUE(succeeded(gather->issue(comm, gathers)));
-      EXPECT_TRUE(succeeded(reduction->issue(comm, reductions)));
-      EXPECT_TRUE(succeeded(fcclStreamSynchronize(gathers)));
-      EXPECT_TRUE(succeeded(fcclStreamSynchronize(reductions)));
-      EXPECT_EQ(gather->fault(), "");
-      EXPECT_EQ(reduction->fault(), "");
-    }
-  });
-}
-
-TEST_P(Streams, end_a_reduction_while_a_gather_issued_before_it_cannot_even_begin) {
-  run_ranks(GetParam().launch(), [](const Seat& seat) {
-    const Comm comm(seat), gate(seat);
-    const TestStream gathers, reductions;
-    const auto gather = trial_of(fcclCollAllGather, 100'000, seat);
-    const auto reduction = trial_of(fcclCollReduceScatter, 100'000, seat);
-    if (seat.rank == 0) {
-      EXPECT_TRUE(succeeded(fcclBarrier(gate, gathers)));
-    }
-    EXPECT_TRUE(succeeded(gather->issue(comm, gathers)));
-    EXPECT_TRUE(succeeded(reduction->issue(comm, reductions)));
-    EXPECT_TRUE(succeeded(fcclStreamSynchronize(reductions)));
-    EXPECT_EQ(reduction->fault(), "");
-    EXPECT_EQ(fcclStreamQuery(gathers), fcclInProgress);
-    seat.meet();
-    if (seat.rank != 0) {
-      EXPECT_TRUE(succeeded(fcclBarrier(gate, nullptr)));
-    }
-    EXPECT_TRUE(succeeded(fcclStreamSynchronize(gathers)));
-    EXPECT_EQ(gather->fault(), "");
-  });
-}
-
-TEST_P(Streams, of_two_communicators_used_in_different_order_by_two_ranks_do_not_deadlock) {
-  run_ranks(GetParam().launch(), [](const Seat& seat) {
-    const Comm first(seat), second(seat);
-    const TestStream of_first, of_second;
-    for (int round = 0; round < 20; ++round) {
-      const auto one = trial_of(fcclCollAllReduce, 100'001, seat, round);
-      const auto other = trial_of(fcclCollAllReduce, 70'001, seat, round);
-      if (seat.rank % 2 == 0) {
-        EXPECT_TRUE(succeeded(one->issue(first, of_first)));
-      }
-      EXPECT_TRUE(succeeded(other->issue(second, of_second)));
-      if (seat.rank % 2 == 1) {
-        EXPECT_TRUE(succeeded(one->issue(first, of_first)));
-      }
-      EXPECT_TRUE(succeeded(fcclStreamSynchronize(of_first)));
-      EXPECT_TRUE(succeeded(fcclStreamSynchronize(of_second)));
-      EXPECT_EQ(one->fault(), "");
-      EXPECT_EQ(other->fault(), "");
-    }
   });
 }
 

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "system/memory.h"
+
 namespace fccl {
 namespace {
 
@@ -110,12 +112,14 @@ TEST(Segment, of_another_size_than_expected_is_refused) {
   EXPECT_EQ(mapped.error().code, fcclInternalError);
 }
 
-TEST(Segment, larger_than_the_memory_that_is_left_is_an_error_that_says_how_much_and_names_the_setting) {
-  const auto memory = Segment::make({2, 64, size_t{1} << 50});
+TEST(Segment, larger_than_the_memory_is_an_error_that_says_what_is_needed_and_what_there_is) {
+  const SegmentShape shape{2, 64, size_t{1} << 45};
+  const auto memory = Segment::make(shape);
   ASSERT_FALSE(memory);
   EXPECT_EQ(memory.error().code, fcclSystemError);
-  for (const char* part : {"2 ranks", " left", "FCCL_SLOT_BYTES"})
-    EXPECT_NE(memory.error().message.find(part), std::string::npos) << memory.error().message;
+  const std::string &text = memory.error().message, setting = "FCCL_SLOT_BYTES=" + std::to_string(shape.slot_bytes);
+  for (const std::string& part : {std::to_string(shape.total_bytes()), available_memory().limited_by, setting})
+    EXPECT_NE(text.find(part), std::string::npos) << text;
 }
 
 TEST(Segment, begins_with_no_failure_and_words_below_the_first_sequence) {
