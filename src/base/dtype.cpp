@@ -37,6 +37,8 @@ size_t size_of(fcclDataType_t dtype) { return is_valid(dtype) ? kDataTypes[dtype
 
 const char* name_of(fcclDataType_t dtype) { return is_valid(dtype) ? kDataTypes[dtype].name : "?"; }
 
-const char* name_of(ReduceOp op) { return kReduceOps[static_cast<size_t>(op)]; }
+const char* name_of(ReduceOp op) {
+  return static_cast<size_t>(op) < kReduceOps.size() ? kReduceOps[static_cast<size_t>(op)] : "?";
+}
 
 }  // namespace fccl

@@ -22,6 +22,7 @@ bool is_valid(fcclDataType_t dtype);
 size_t size_of(fcclDataType_t dtype);
 // "float32", "bfloat16", ...; "?" for a value that is no data type.
 const char* name_of(fcclDataType_t dtype);
+// "sum", "avg", ...; "?" for a value that is no operator.
 const char* name_of(ReduceOp op);
 
 }  // namespace fccl

@@ -43,8 +43,8 @@ Connection connect_tcp(const Address& address, Deadline deadline);
 // process, visible in this network namespace only.
 Result<Descriptor> listen_local(int backlog);
 Result<std::string> local_name(int socket);
-// ECONNREFUSED if nobody has the name. While its backlog is full this waits in line, unlike a socket that does not block; EAGAIN
-// after a wait of at most `patience`, which is at least a millisecond.
+// ECONNREFUSED if nobody has the name. While its backlog is full this waits in line, unlike a socket that does not block;
+// EAGAIN after a wait of at most `patience`, which is at least a millisecond.
 Connection connect_local(std::string_view name, std::chrono::milliseconds patience);
 
 // EAGAIN if nobody waits.
