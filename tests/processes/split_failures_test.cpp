@@ -13,16 +13,12 @@ using namespace std::chrono_literals;
 constexpr int kVictim = 1;
 constexpr int kPids = 64;  // notes from here on: the ranks' processes
 
-// Splits again and again by `color`, in halves by -1, until a split or the first call of a part fails; the text is the cause.
+// Splits again and again by `color`, in halves by -1, until a split fails; the text is the cause.
 fcclResult_t split_until_failure(const Seat& seat, fcclComm_t comm, int color, std::string& text) {
   while (true) {
     fcclComm_t part = nullptr;
-    fcclResult_t result = fcclCommSplit(comm, color < 0 ? seat.rank % 2 : color, 0, &part, nullptr);
+    const fcclResult_t result = fcclCommSplit(comm, color < 0 ? seat.rank % 2 : color, 0, &part, nullptr);
     text = fcclGetLastError(nullptr);
-    if (result == fcclSuccess) {
-      result = fcclBarrier(part, nullptr);
-      text = fcclGetLastError(part);
-    }
     fcclCommDestroy(part);
     if (result != fcclSuccess) return result;
   }
