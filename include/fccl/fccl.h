@@ -252,12 +252,13 @@ typedef void (*fcclHostFunc_t)(void* userData);
 FCCL_API fcclResult_t fcclStreamCreate(fcclStream_t* stream);
 /* Waits until the stream is empty, then frees it. Returns what fcclStreamSynchronize would. */
 FCCL_API fcclResult_t fcclStreamDestroy(fcclStream_t stream);
-/* The first failure of an operation on `stream` so far; without one fcclSuccess if everything issued on it is done, else
+/* The first failure of anything on `stream` so far; without one fcclSuccess if everything issued on it is done, else
  * fcclInProgress. A host function on the stream may ask how the operations before it ended. */
 FCCL_API fcclResult_t fcclStreamQuery(fcclStream_t stream);
 FCCL_API fcclResult_t fcclStreamSynchronize(fcclStream_t stream);
 /* Runs fn(userData) on the worker once everything issued on `stream` before it is done, whether that succeeded or failed (ask
- * fcclStreamQuery inside). It must not wait for a stream, issue a collective or end a communicator; fcclCommRevoke it may. */
+ * fcclStreamQuery inside). It must not wait for a stream, issue a collective or end a communicator; fcclCommRevoke it may. What
+ * it throws becomes the stream's failure, fcclInvalidUsage. */
 FCCL_API fcclResult_t fcclLaunchHostFunc(fcclStream_t stream, fcclHostFunc_t fn, void* userData);
 
 /* ---- Counters ----------------------------------------------------------------------------------------------------------- */

@@ -52,7 +52,7 @@ TEST_P(ManyRanks, that_are_64_meet_within_three_seconds_and_reduce_right) {
     ASSERT_TRUE(succeeded(fcclCommInitRankConfig(&made, seat.ranks, id, seat.rank, &config)));
     EXPECT_LT(ms_since(begin), 3000 * kSlowdown);
     const Comm comm(made);
-    for (const size_t count : {1, 30'000})
+    for (const size_t count : {1, 3'000})
       EXPECT_EQ(
           try_collective({.collective = fcclCollAllReduce, .dtype = fcclFloat32, .count = count}, seat.rank, seat.ranks, comm),
           "");
@@ -206,7 +206,7 @@ TEST_P(Waiting, on_a_stream_burns_less_than_5_percent_of_a_core_and_ends_soon_af
   });
 }
 
-TEST_P(Waiting, on_many_streams_burns_hardly_more_than_on_one) {
+TEST_P(Waiting, on_16_streams_burns_no_more_than_on_one) {
   run_ranks({GetParam(), 2}, [](const Seat& seat) {
     constexpr int kStreams = 16;
     std::vector<std::unique_ptr<Comm>> comms;
@@ -216,7 +216,7 @@ TEST_P(Waiting, on_many_streams_burns_hardly_more_than_on_one) {
     if (seat.rank == 1) sleep_through_the_window();
     for (int i = 0; i < kStreams; ++i) EXPECT_TRUE(succeeded(fcclBarrier(*comms[i], streams[i])));
     if (seat.rank == 0) {
-      EXPECT_LT(burned_share(), 0.15 * kSlowdown);
+      EXPECT_LT(burned_share(), 0.05 * kSlowdown);
     }
     for (const TestStream& stream : streams) EXPECT_TRUE(succeeded(fcclStreamSynchronize(stream)));
   });
