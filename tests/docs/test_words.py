@@ -9,7 +9,14 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 DEV_WORDS = re.compile(r"\./dev (\w+)(?: (quick|torch|all|debug|asan|tsan)\b)?")
 SETTING = re.compile(r"\bFCCL_[A-Z][A-Z_]*[A-Z]\b")
 # Files that read or define the names which pages may mention.
-NAMING = ("include/fccl/fccl.h", "src/system/*.cpp", "perf_tests/*.cpp", "CMakeLists.txt", ".ci/*.sh", "trainer/fsdp/tests/*.py")
+NAMING = (
+    "include/fccl/fccl.h",
+    "src/system/*.cpp",
+    "perf_tests/*.cpp",
+    "CMakeLists.txt",
+    ".ci/*.sh",
+    "trainer/fsdp/tests/*.py",
+)
 
 
 def anchors_of(text):
@@ -32,7 +39,12 @@ def test_every_link_of_a_page_leads_to_a_file_and_a_heading(page):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_setting_that_a_page_names_is_read_by_something(page):
-    known = {name for pattern in NAMING for path in ROOT.glob(pattern) for name in SETTING.findall(path.read_text())}
+    known = {
+        name
+        for pattern in NAMING
+        for path in ROOT.glob(pattern)
+        for name in SETTING.findall(path.read_text())
+    }
     unknown = set(SETTING.findall((ROOT / page).read_text())) - known
     assert not unknown, f"{page} names {', '.join(sorted(unknown))}, which nothing reads"
 
