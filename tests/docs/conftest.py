@@ -1,4 +1,4 @@
-"""What the commands of the pages find: an installed prefix, an image of the source folder, and a clean environment."""
+"""What the commands of the pages find: an installed prefix, an image of the source folder, an environment."""
 
 import contextlib
 import os
@@ -44,7 +44,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "LD_LIBRARY_PATH": str(libraries),
         "CMAKE_GENERATOR": cmake_generator(),
         "OMP_NUM_THREADS": "1",
-        # Open MPI refuses root, as which containers run, and more ranks than cores unless it is told otherwise.
+        # Unless told otherwise, Open MPI refuses root, as which containers run, and more ranks than cores.
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
         "OMPI_MCA_rmaps_base_oversubscribe": "1",

@@ -25,7 +25,7 @@ _COMMENT = re.compile(r"(?:^|\s+)# .*$")
 
 @dataclass(frozen=True)
 class Block:
-    """One fenced block: where it begins, the words behind its fence, its text, and the output that the page shows."""
+    """One fenced block: where it begins, the words behind its fence, its text, and the output shown after it."""
 
     page: str
     line: int
@@ -46,7 +46,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Program:
-    """What the first line of a program's block says: the file it is, the command that runs it, and whether that fails."""
+    """What the first line of a program's block says: its file, the command that runs it, and whether that fails."""
 
     file: str
     command: str
@@ -84,8 +84,8 @@ def program_of(block: Block) -> Program:
     first = block.text.splitlines()[0] if block.text.strip() else ""
     said = _FIRST_LINE.match(first)
     assert said, (
-        f"{block.place}: a program says in its first line how it is run, as in `// sum.cpp: g++ sum.cpp && ./a.out`, "
-        f"but this one begins with `{first}`"
+        f"{block.place}: a program says in its first line how it is run, "
+        f"as in `// sum.cpp: g++ sum.cpp && ./a.out`, but this one begins with `{first}`"
     )
     return Program(said["file"], said["command"], bool(said["fails"]))
 

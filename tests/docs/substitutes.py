@@ -54,7 +54,8 @@ SUBSTITUTES = [
     Substitute(
         "pip install --no-build-isolation .",
         "compiles for a minute; ./dev test has installed the package this way",
-        "python -c \"from importlib.metadata import entry_points as e; e(group='torch.distributed.backends')['fccl']\"",
+        'python -c "from importlib.metadata import entry_points as points; '
+        "points(group='torch.distributed.backends')['fccl']\"",
     ),
     Substitute(
         "cmake --install build --prefix /usr/local && ldconfig",

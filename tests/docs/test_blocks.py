@@ -38,8 +38,8 @@ def test_a_program_of_a_page_runs_as_its_first_line_says(block, run, programs_of
     outcome = run(program.command, programs_of(block.page))
     wanted = "a failure" if program.fails else "success"
     assert (outcome.status != 0) == program.fails, (
-        f"{block.place}: `{program.command}` ended with status {outcome.status}, but the page says {wanted}:\n"
-        f"{outcome.said}"
+        f"{block.place}: `{program.command}` ended with status {outcome.status}, "
+        f"but the page says {wanted}:\n{outcome.said}"
     )
     assert_shown(block, outcome.said)
 
@@ -59,7 +59,7 @@ def test_every_substitute_stands_for_a_command_of_a_page(substitute):
 
 
 def assert_shown(block: Block, said: str):
-    """Every line of output that the page shows must have been said; an indented line continues the one before it."""
+    """Every line of output on the page must have been said; an indented line continues the one before it."""
     if block.output is None:
         return
     spoken = plain(said)
