@@ -24,7 +24,13 @@ struct Rank {
   }
   static std::vector<Peer> peers() {
     std::vector<Peer> both;
-    for (int rank = 0; rank < 2; ++rank) both.push_back({rank, getpid(), "here", *ProcessWatch::of(getpid())});
+    for (int rank = 0; rank < 2; ++rank) {
+      Member member;
+      member.rank = rank;
+      member.pid = getpid();
+      member.host_name = "here";
+      both.push_back({member, *ProcessWatch::of(member.pid)});
+    }
     return both;
   }
   char* begin() const { return reinterpret_cast<char*>(&segment->failure()); }
@@ -72,10 +78,10 @@ std::vector<std::string> seeds() {
   own.segment->board(1, kReduceLane).boxes[0].record.write(value);
   const std::string called(own.begin(), own.size());
   std::memcpy(own.begin(), own.good.data(), own.size());
-  FailureBoard& board = own.segment->failure();
-  board.state = FailureBoard::kWritten;
-  board.code = fcclRemoteError;
-  std::strcpy(board.text.data(), "rank 1 died");
+  Cause& cause = own.segment->state(1).cause;
+  cause.code = fcclRemoteError;
+  std::strcpy(cause.text.data(), "rank 0 died");
+  own.segment->failure().first = 2;
   return {own.good, called, std::string(own.begin(), own.size())};
 }
 
@@ -85,9 +91,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fccl::fuzz::Rank& rank = fccl::fuzz::rank();
   std::memcpy(rank.begin(), rank.good.data(), rank.size());
   if (size > 0) std::memcpy(rank.begin(), data, std::min(size, rank.size()));
-  // A failure that is being written is waited for, which would be most of the time.
-  std::atomic<uint32_t>& state = rank.segment->failure().state;
-  if (state.load() != fccl::FailureBoard::kWritten) state.store(fccl::FailureBoard::kNone);
   fccl::fuzz::look();
   return 0;
 }

@@ -1,0 +1,70 @@
+"""Commands of the pages that a test cannot run as they stand: why, and what is run in their place."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Substitute:
+    """A command as the pages write it, without its comment; why it is not run; what is."""
+
+    command: str
+    reason: str
+    instead: str
+
+
+def _offered(command: str, reason: str) -> Substitute:
+    return Substitute(command, reason, f"./dev help | grep -qF '{command}'")
+
+
+def _planned(arguments: str, before: str = "") -> Substitute:
+    """Arguments of the trainer that are only taken apart here; the trainer's own tests train with such."""
+    check = "import sys; from trainer.fsdp.arguments import parse; parse(sys.argv[1:])"
+    ranks = "" if "--ranks" in arguments else "--ranks 2 "
+    taken_apart = f'{before}python -c "{check}" {ranks}{arguments}'
+    return Substitute(f"./dev train {arguments}".strip(), "trains for minutes", taken_apart)
+
+
+SWEEP = "a sweep up to this size takes long; its flags are run on smaller ones"
+
+SUBSTITUTES = [
+    Substitute(
+        "mpirun -np 2 build/perf_tests/all_gather_perf -b 8 -e 64M -f 2",
+        SWEEP,
+        "mpirun -np 2 build/perf_tests/all_gather_perf -b 8 -e 64K -f 8 -n 2",
+    ),
+    Substitute(
+        "build/perf_tests/reduce_scatter_perf -t 2 -d all -o all --ulp",
+        SWEEP,
+        "build/perf_tests/reduce_scatter_perf -t 2 -d all -o all --ulp -b 8 -e 1K -f 16 -n 2",
+    ),
+    Substitute("perf_tests/compare.py", "measures for minutes", "perf_tests/compare.py --help"),
+    _planned("--ranks 4 --strategy hybrid_shard --shard-degree 2 --name hybrid"),
+    _planned("--ranks 2 --resume hybrid"),
+    _planned("--backend gloo"),
+    _planned(
+        "--model ~/models/my-llama --data ~/texts --precision bf16 --activation-checkpointing",
+        before="HOME=$PWD; mkdir -p ~/models/my-llama; echo '{}' >~/models/my-llama/config.json; ",
+    ),
+    _planned("--dry-run --model llama2-70b --ranks 64 --strategy hybrid_shard --shard-degree 8"),
+    _planned(""),
+    _offered("./dev test", "it is what runs this test"),
+    _offered("./dev test quick", "./dev test runs these tests"),
+    _offered("./dev build", "./dev test has built what the pages use"),
+    _offered("./dev lint", "continuous integration runs it beside the tests"),
+    Substitute(
+        "pip install --no-build-isolation .",
+        "compiles for a minute; ./dev test has installed the package this way",
+        'python -c "from importlib.metadata import entry_points as points; '
+        "points(group='torch.distributed.backends')['fccl']\"",
+    ),
+    Substitute(
+        "cmake --install build --prefix /usr/local && ldconfig",
+        "writes to the system",
+        'cmake --install build --prefix "$PREFIX"',
+    ),
+    Substitute(
+        "srun --ntasks 1 --cpus-per-task 96 torchrun --standalone --nproc-per-node 8 train.py",
+        "there is no Slurm; other blocks run torchrun with these arguments",
+        "command -v torchrun",
+    ),
+]
