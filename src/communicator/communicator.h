@@ -67,7 +67,10 @@ class Communicator {
   Communicator(const CreateOptions& options, int rank, std::vector<Peer> peers, const std::shared_ptr<Segment>& segment);
   Result<void> issue(const Call& call, Stream* stream);
   Result<Stream*> queue_for(Stream* stream);
+  struct Part;
   Result<std::unique_ptr<Communicator>> make_part(int color, int key, const CreateOptions& options);
+  Result<std::unique_ptr<Communicator>> meet(Part& part, const CreateOptions& options);
+  Error fail_split(const Part& part, Error error);
   Result<void> exchange(const void* mine, void* all, size_t bytes);
   Result<void> check_usable() const;
   Result<size_t> find_factor(fcclRedOp_t op) const;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <thread>
 
 #include "communicator/bootstrap.h"
 #include "communicator/communicator.h"
@@ -11,7 +12,10 @@
 namespace fccl {
 namespace {
 
+using namespace std::chrono_literals;
+
 constexpr bool kInternal = true;
+constexpr auto kDyingTakes = 100ms;
 // Makes the segment and hands it out.
 constexpr int kLeader = 0;
 
@@ -121,6 +125,16 @@ Result<void> Communicator::exchange(const void* mine, void* all, size_t bytes) {
   return issue({{fcclCollAllGather, fcclUint8, ReduceOp::sum, -1, bytes, kInternal}, mine, all}, nullptr);
 }
 
+// The ranks of one color, and how they will meet.
+struct Communicator::Part {
+  int color;
+  std::vector<int> ranks;         // of the parent, in the order of the part
+  Result<Bootstrap> bootstrap{};  // of the first one alone
+  fcclUniqueId id{};              // all zeros if that one could not open it
+
+  int root() const { return ranks.front(); }
+};
+
 Result<std::unique_ptr<Communicator>> Communicator::make_part(int color, int key, const CreateOptions& options) {
   struct Choice {
     int color, key, rank;
@@ -131,34 +145,48 @@ Result<std::unique_ptr<Communicator>> Communicator::make_part(int color, int key
   std::erase_if(all, [&](const Choice& other) { return other.color != color; });
   std::sort(all.begin(), all.end(),
             [](const Choice& a, const Choice& b) { return std::tie(a.key, a.rank) < std::tie(b.key, b.rank); });
+  Part part{color, {}};
+  for (const Choice& choice : all) part.ranks.push_back(choice.rank);
 
-  fcclUniqueId id{};
-  const bool is_root = color >= 0 && all.front().rank == rank_;
-  Result<Bootstrap> prepared = is_root ? prepare_bootstrap(options.settings.interface_name) : Bootstrap{};
-  if (is_root && prepared) id = to_c(prepared->id);
+  if (color >= 0 && part.root() == rank_) part.bootstrap = prepare_bootstrap(options.settings.interface_name);
+  if (part.bootstrap) part.id = to_c(part.bootstrap->id);
   std::vector<fcclUniqueId> ids(ranks_);
-  FCCL_TRY(exchange(&id, ids.data(), sizeof id));
+  FCCL_TRY(exchange(&part.id, ids.data(), sizeof part.id));
   if (color < 0) return std::unique_ptr<Communicator>{};
-  if (!prepared) return fail(std::move(prepared).error());
-  Result<Descriptor> served = is_root ? serve_bootstrap(std::move(*prepared)) : Descriptor{};
-  if (!served) return fail(std::move(served).error());
-
-  auto root_id = from_c(ids[all.front().rank]);
-  if (!root_id)
-    return fail(fcclRemoteError,
-                fmt::format("rank {} could not open the bootstrap of the group of color {}", all.front().rank, color));
-  const auto me = std::find_if(all.begin(), all.end(), [&](const Choice& other) { return other.rank == rank_; });
-  auto made =
-      create(*root_id, static_cast<int>(me - all.begin()), static_cast<int>(all.size()), options, [this]() -> Result<void> {
-        if (auto failed = async_error()) return fail(std::move(*failed));
-        return {};
-      });
+  part.id = ids[part.root()];
+  auto made = meet(part, options);
   if (made) return made;
-  if (is_root) shut(served->get());
-  // What ended a part may be no more than that its ranks had learned of the parent's failure.
-  if (auto failed = async_error()) return fail(std::move(*failed));
-  return fail(made.error().code, fmt::format("{} (in the part of color {}, whose ranks are counted anew from {} on)",
-                                             made.error().message, color, control_.describe_rank(all.front().rank)));
+  return fail(fail_split(part, std::move(made).error()));
+}
+
+Result<std::unique_ptr<Communicator>> Communicator::meet(Part& part, const CreateOptions& options) {
+  if (!part.bootstrap) return fail(part.bootstrap.error());
+  const bool is_root = part.root() == rank_;
+  auto served = is_root ? serve_bootstrap(std::move(*part.bootstrap)) : Descriptor{};
+  if (!served) return fail(std::move(served).error());
+  auto id = from_c(part.id);
+  if (!id) return fail(fcclRemoteError, fmt::format("{} could not open a bootstrap", control_.describe_rank(part.root())));
+  const auto place = std::find(part.ranks.begin(), part.ranks.end(), rank_) - part.ranks.begin();
+  const auto still_wanted = [this]() -> Result<void> {
+    if (auto failed = async_error()) return fail(std::move(*failed));
+    return {};
+  };
+  auto made = create(*id, static_cast<int>(place), static_cast<int>(part.ranks.size()), options, still_wanted);
+  if (!made && is_root) shut(served->get());
+  return made;
+}
+
+// A split that fails on one rank fails the parent on all; but what ended it here may be no more than that others had learned of
+// the parent's failure, or that a rank is dying: its connections are closed a moment before it is seen to be dead.
+Error Communicator::fail_split(const Part& part, Error error) {
+  const Deadline dying = Deadline::after(error.code == fcclRemoteError ? kDyingTakes : 0ms);
+  while (true) {
+    if (auto failed = async_error()) return *failed;
+    if (dying.passed()) break;
+    std::this_thread::sleep_for(1ms);
+  }
+  return control_.raise({error.code, fmt::format("{} (in the part of color {}, whose ranks are counted anew from {} on)",
+                                                 error.message, part.color, control_.describe_rank(part.root()))});
 }
 
 }  // namespace fccl

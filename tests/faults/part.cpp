@@ -197,7 +197,7 @@ void Part::ask_until_failure() {
   fail_with(state, fcclGetLastError(comm_));
 }
 
-// A split may fail before the parent does: the parent's failure is looked for then.
+// A split that fails is a failure of the parent, the first call of a part is not: the parent's is looked for then.
 void Part::split_until_failure() {
   for (int64_t i = 0;; ++i) {
     if (rank_ == 0 && board_.over && board_.last_iteration == INT64_MAX) board_.last_iteration = i;
@@ -206,11 +206,7 @@ void Part::split_until_failure() {
     fcclComm_t made = nullptr;
     const int color = draw_.size == Size::zero ? 0 : rank_ % 2;
     const fcclResult_t result = fcclCommSplit(comm_, color, -rank_, &made, nullptr);
-    if (result != fcclSuccess) {
-      const std::string cause = fcclGetLastError(nullptr);
-      if (draw_.fault == Fault::stop_for_long) return fail_with(result, cause);
-      return ask_until_failure();
-    }
+    if (result != fcclSuccess) return fail_with(result, fcclGetLastError(comm_));
     const fcclResult_t met = fcclBarrier(made, nullptr);
     const std::string part_cause = fcclGetLastError(nullptr);
     if (fcclCommDestroy(made) != fcclSuccess) complain("a part cannot be destroyed");
@@ -269,8 +265,9 @@ void Part::fail_with(fcclResult_t code, const std::string& cause) {
   report().code = code;
   write_text(report().cause, cause);
   report().stage = Stage::failed;
-  if (comm_ != nullptr && !aborted_ && draw_.moment != Moment::in_split && draw_.moment != Moment::at_end)
-    check_that_failure_stays();
+  // What fails after a stop may be a part alone; after finalize every call is refused.
+  const bool of_part = draw_.moment == Moment::in_split && draw_.fault == Fault::stop_for_long;
+  if (comm_ != nullptr && !aborted_ && !of_part && draw_.moment != Moment::at_end) check_that_failure_stays();
 }
 
 void Part::check_that_failure_stays() {
