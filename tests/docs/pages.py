@@ -25,7 +25,7 @@ _COMMENT = re.compile(r"(?:^|\s+)# .*$")
 
 @dataclass(frozen=True)
 class Block:
-    """One fenced block: where it begins, the words behind its fence, its text, and the output shown after it."""
+    """One fenced block: where it begins, the words behind its fence, its text, the output shown after it."""
 
     page: str
     line: int
@@ -46,7 +46,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Program:
-    """What the first line of a program's block says: its file, the command that runs it, and whether that fails."""
+    """What the first line of a program says: its file, the command that runs it, and whether that fails."""
 
     file: str
     command: str

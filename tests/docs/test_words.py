@@ -12,7 +12,7 @@ SETTING = re.compile(r"\bFCCL_[A-Z][A-Z_]*[A-Z]\b")
 NAMING = (
     "include/fccl/fccl.h",
     "src/system/*.cpp",
-    "perf_tests/*.cpp",
+    "perf_tests/**/*.cpp",
     "CMakeLists.txt",
     ".ci/*.sh",
     "trainer/fsdp/tests/*.py",
