@@ -97,7 +97,9 @@ std::optional<Error> Control::failure() const {
   FailureBoard& board = segment_->failure();
   if (board.state.load(std::memory_order_acquire) != FailureBoard::kWritten) return std::nullopt;
   const std::string_view text(board.text.data(), strnlen(board.text.data(), board.text.size()));
-  return Error{static_cast<fcclResult_t>(board.code), std::string(text)};
+  // A peer may have written anything.
+  const bool known = board.code > fcclSuccess && board.code < fcclNumResults;
+  return Error{known ? static_cast<fcclResult_t>(board.code) : fcclInternalError, std::string(text)};
 }
 
 Error Control::raise(Error error) {

@@ -76,7 +76,10 @@ std::vector<std::string> seeds() {
   board.state = FailureBoard::kWritten;
   board.code = fcclRemoteError;
   std::strcpy(board.text.data(), "rank 1 died");
-  return {own.good, called, std::string(own.begin(), own.size())};
+  const std::string failed(own.begin(), own.size());
+  board.code = -1;
+  const std::string failed_oddly(own.begin(), own.size());
+  return {own.good, called, failed, failed_oddly, std::string(own.size(), '\xff')};
 }
 
 }  // namespace fccl::fuzz
