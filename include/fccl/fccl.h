@@ -84,11 +84,15 @@ typedef enum {
 
 /* Operators, for every type. The value of a result is fixed by docs/decisions/0002: sources are merged as a binary tree over
  * ranks, in float32 for 16-bit and 8-bit floats, and rounded once to nearest; the same bits for every message size, alignment,
- * path, processor and run, whatever rounding or flushing of subnormals the caller has asked the processor for. integers  sums
- * and products wrap; an average is the wrapped sum divided by the number of ranks, truncated towards zero; floats    results
- * overflow to infinity, of fcclFloat8e4m3, which has none, to 448; minimum and maximum are NaN if a source is, and of -0 and +0
- * the one of the lower rank; a result that is NaN has one bit pattern: positive, quiet, no payload (0x7f in 8-bit floats);
- *   fcclBool  any byte but zero is true, results are 0 and 1; sum and max are or, prod and min are and; average and
+ * path, processor and run, whatever rounding or flushing of subnormals the caller has asked the processor for.
+ *
+ * Integers: sums and products wrap; an average is the wrapped sum divided by the number of ranks, truncated towards zero.
+ *
+ * Floats: results overflow to infinity, of fcclFloat8e4m3, which has none, to 448; minimum and maximum are NaN if a source is,
+ * and of -0 and +0 the one of the lower rank; a result that is NaN has one bit pattern: positive, quiet, no payload (0x7f in
+ * 8-bit floats).
+ *
+ * fcclBool: any byte but zero is true, results are 0 and 1; sum and max are or, prod and min are and; average and
  * pre-multiplied sum are refused with fcclInvalidArgument. */
 typedef enum {
   fcclSum = 0,

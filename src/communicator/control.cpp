@@ -130,7 +130,9 @@ std::optional<Error> Control::failure() const {
   if (first == 0 || first > peers_.size()) return std::nullopt;
   const Cause& cause = segment_->state(static_cast<int>(first - 1)).cause;
   const std::string_view text(cause.text.data(), strnlen(cause.text.data(), cause.text.size()));
-  return Error{static_cast<fcclResult_t>(cause.code), std::string(text)};
+  // A peer may have written anything.
+  const bool known = cause.code > fcclSuccess && cause.code < fcclNumResults;
+  return Error{known ? static_cast<fcclResult_t>(cause.code) : fcclInternalError, std::string(text)};
 }
 
 Error Control::raise(Error error) {

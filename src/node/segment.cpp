@@ -92,8 +92,9 @@ CallRecord::Value CallRecord::read() const {
   Value value;
   value.number = words_[0].load(std::memory_order_relaxed);
   value.signature.root = static_cast<int32_t>(packed >> 32);
-  value.signature.collective = static_cast<fcclColl_t>((packed >> 16) & 0xff);
-  value.signature.dtype = static_cast<fcclDataType_t>((packed >> 8) & 0xff);
+  // A peer may have written anything.
+  value.signature.collective = static_cast<fcclColl_t>(std::min<uint64_t>((packed >> 16) & 0xff, fcclNumColls));
+  value.signature.dtype = static_cast<fcclDataType_t>(std::min<uint64_t>((packed >> 8) & 0xff, fcclNumTypes));
   value.signature.op = static_cast<ReduceOp>(packed & 0xff);
   value.signature.internal = (packed >> 24 & 0xff) != 0;
   value.signature.count = words_[2].load(std::memory_order_relaxed);

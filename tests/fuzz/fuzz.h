@@ -10,6 +10,7 @@
 #include "base/check.h"
 
 // Gives any bytes to the parser. Aborts if it breaks a promise; a sanitizer aborts if it breaks memory.
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name for it.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
 namespace fccl::fuzz {

@@ -82,7 +82,10 @@ std::vector<std::string> seeds() {
   cause.code = fcclRemoteError;
   std::strcpy(cause.text.data(), "rank 0 died");
   own.segment->failure().first = 2;
-  return {own.good, called, std::string(own.begin(), own.size())};
+  const std::string failed(own.begin(), own.size());
+  cause.code = -1;
+  const std::string failed_oddly(own.begin(), own.size());
+  return {own.good, called, failed, failed_oddly, std::string(own.size(), '\xff')};
 }
 
 }  // namespace fccl::fuzz

@@ -32,9 +32,11 @@ struct Siege {
   Where where;
 };
 
-std::string name_of_siege(const ::testing::TestParamInfo<Siege>& info) {
-  return std::string(info.param.attack.name) + (info.param.where == Where::tcp ? "_at_the_root" : "_at_the_leader");
+void PrintTo(const Siege& siege, std::ostream* out) {
+  *out << siege.attack.name << (siege.where == Where::tcp ? "_at_the_root" : "_at_the_leader");
 }
+
+std::string name_of_siege(const ::testing::TestParamInfo<Siege>& info) { return ::testing::PrintToString(info.param); }
 
 void wait_for(const std::atomic<int64_t>& note, int64_t value) {
   for (const int64_t begin = now_ns(); note.load() < value; std::this_thread::sleep_for(100us))
@@ -130,6 +132,8 @@ struct Claim {
   int nranks;
   std::vector<std::string> told;
 };
+
+void PrintTo(const Claim& claim, std::ostream* out) { *out << claim.name; }
 
 class Claimed : public ::testing::TestWithParam<Claim> {};
 
