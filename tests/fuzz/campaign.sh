@@ -7,7 +7,7 @@ build=$(realpath "$1") seconds=$2
 shift 2
 names=("$@")
 if ((${#names[@]} == 0)); then
-  for program in "$build"/tests/fuzz/fuzz_*; do names+=("${program##*/fuzz_}"); done
+  for program in "$build"/tests/fuzz/*_fuzzer; do names+=("$(basename "$program" _fuzzer)"); done
 fi
 
 failed=0
@@ -16,7 +16,7 @@ for name in "${names[@]}"; do
   mkdir -p "$folder/corpus"
   "$build/tests/fuzz/replay_$name" --write "$folder/corpus"
   # What is leaked shows at the end; a rank's mapping is kept on purpose.
-  if (cd "$folder" && "$build/tests/fuzz/fuzz_$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=8192 \
+  if (cd "$folder" && "$build/tests/fuzz/${name}_fuzzer" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=8192 \
     -use_value_profile=1 -print_final_stats=1 corpus) >"$folder/log" 2>&1; then
     echo "$name: clean after $(grep -o 'number_of_executed_units: *[0-9]*' "$folder/log" | grep -o '[0-9]*') inputs in $seconds s"
   else
