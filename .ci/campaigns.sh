@@ -22,21 +22,15 @@ campaign_faults() {
   build/tests/faults/faults --seeds "$seeds"
 }
 
-# Each fuzzer for so long, one after the other; what it learns stays in build-fuzz/corpus.
+# Each fuzzer for so long, one after the other; what they learn stays in build-fuzz/fuzz.
 campaign_fuzz() {
-  local seconds fuzzer name
+  local seconds
   seconds=$(number_after --seconds 600 "$@")
   lock
   need_packages "${packages_fuzz[@]}"
   configure_and_build fuzz fuzzers
   unlock
-  for fuzzer in build-fuzz/tests/fuzz/*_fuzzer; do
-    name=$(basename "$fuzzer" _fuzzer)
-    mkdir -p "build-fuzz/corpus/$name"
-    step "fuzz $name for $seconds s" "fuzz-$name" "$fuzzer" -max_total_time="$seconds" -timeout=10 -print_final_stats=1 \
-      -artifact_prefix="build-fuzz/$name-" "build-fuzz/corpus/$name" "tests/fuzz/corpus/$name"
-    grep -E "stat::(number_of_executed_units|new_units_added)" "build/log/fuzz-$name.log" | sed 's/^/    /'
-  done
+  tests/fuzz/campaign.sh build-fuzz "$seconds"
 }
 
 campaign_mutants() {

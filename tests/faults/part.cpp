@@ -38,7 +38,8 @@ std::string list_descriptors() {
   std::string text;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
     std::error_code gone;
-    text += " " + std::filesystem::read_symlink(entry.path(), gone).string();
+    text += ' ';
+    text += std::filesystem::read_symlink(entry.path(), gone).string();
   }
   return text;
 }

@@ -72,8 +72,8 @@ void tamper(Input& input, size_t portion) {
   if (changed) sent[at] = static_cast<char>(sent[at] ^ change);
   const bool good = take_in_portions(b, sent, portion);
   size_t heard = 0;
-  while (const std::optional<std::string> message = b.hear())
-    check(heard < said.size() && *message == said[heard++], "only what was said is heard");
+  for (std::optional<std::string> message = b.hear(); message; message = b.hear(), ++heard)
+    check(heard < said.size() && *message == said[heard], "only what was said is heard");
   check(changed ? heard < said.size() : good && heard == said.size(), "a change is noticed, and nothing else is");
 }
 
