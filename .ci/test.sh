@@ -31,18 +31,25 @@ cpp_suite() {
 
 # torch_suite SUITE VERSION PYTEST-ARGUMENT...
 torch_suite() {
-  local suite=$1 version=$2 folder folders=()
+  python_suite "$1" "$2" torch_backend/tests trainer/fsdp/tests "${@:3}"
+}
+
+# docs_suite: every command and program of the pages; needs what cpp_suite has built.
+docs_suite() {
+  python_suite docs "$torch_version" tests/docs
+}
+
+# python_suite SUITE VERSION PYTEST-ARGUMENT...
+python_suite() {
+  local suite=$1 version=$2
   shift 2
   begin_suite "$suite"
-  for folder in torch_backend/tests trainer/fsdp/tests; do
-    [[ ! -d $folder ]] || folders+=("$folder")
-  done
   lock
   use_torch "$version"
   need_environment
   need_package
   unlock
-  try_step "test $suite" "test-$suite" run_pytest --junitxml="build/reports/$suite.xml" "$@" "${folders[@]}" || true
+  try_step "test $suite" "test-$suite" run_pytest --junitxml="build/reports/$suite.xml" "$@" || true
 }
 
 # A selector may choose none of the tests, pytest's status 5; the report knows whether there should have been some.
@@ -59,6 +66,7 @@ conclude() { python3 .ci/report.py "$@" "${reports[@]}"; }
 test_every_change() {
   cpp_suite cpp release --label-exclude '^long$'
   torch_suite torch "$torch_version" -m 'not slow'
+  docs_suite
   conclude
 }
 
@@ -76,6 +84,7 @@ test_all() {
   local preset version
   cpp_suite cpp release --label-exclude '^long$'
   torch_suite torch "$pinned_torch" -m 'not slow'
+  docs_suite
   for preset in asan tsan; do
     FCCL_TEST_TIMEOUT=900 cpp_suite "$preset" "$preset" --label-regex '^quick$'
   done

@@ -39,7 +39,6 @@ Result<CreateOptions> options_of(const fcclConfig_t* config, const CreateOptions
     auto settings = read_settings();
     if (!settings) return fail(std::move(settings).error());
     options.settings = std::move(*settings);
-    set_log_level(options.settings.log_level);
   }
   if (config == nullptr) return options;
   if (config->magic != FCCL_CONFIG_MAGIC || config->size < sizeof(fcclConfig_t))
