@@ -1,0 +1,143 @@
+// Transport: moves bytes between processes of different hosts; what the wire asks of libfabric, or of a stand-in for it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace fccl {
+
+// What this end of a transport can do. The same for the transport's whole life.
+struct TransportLimits {
+  // Endpoints of this process, one per NIC it was given; at least 1.
+  int rails = 1;
+  // The largest write and the largest message, in bytes.
+  size_t write_bytes = 0;
+  size_t message_bytes = 0;
+  // Operations that a rail holds before it answers "full": posted, and their end not yet polled.
+  int outstanding = 0;
+  // How many low bits of an immediate arrive; 32 at most.
+  int immediate_bits = 32;
+  // Whether the NIC writes by itself; else writes are emulated by messages, and pulling by reads is faster (EFA of p4d).
+  bool native_writes = true;
+  // Whether peers' operations get on only while this process polls.
+  bool needs_polling = true;
+};
+
+// Memory that NICs may read and write, as a transport knows it. Valid until release_memory.
+enum class MemoryId : uint32_t {};
+// The far end of one rail, as a transport knows it. Valid for the transport's life.
+enum class PeerId : uint32_t {};
+
+// Where registered memory of another process is, for one of that process's rails. Plain bytes: it travels in messages.
+struct RemoteMemory {
+  uint64_t address = 0;
+  uint64_t key = 0;
+};
+
+// One operation to post. It belongs to the caller; `bytes` at `local`, which lies in `memory`, must stay until its end is
+// polled.
+struct Operation {
+  enum class Kind : uint8_t {
+    // Puts bytes at `remote`, which then arrive at the peer as `immediate`. A write of no bytes only brings its immediate.
+    write,
+    // Puts a message of 1 to message_bytes bytes into a buffer of the peer's transport.
+    message,
+    // Gets bytes from `remote`; the peer does not learn of it.
+    read,
+  };
+  Kind kind = Kind::write;
+  PeerId peer{};
+  MemoryId memory{};
+  void* local = nullptr;
+  size_t bytes = 0;
+  RemoteMemory remote;
+  uint32_t immediate = 0;
+  // The caller's own; comes back with the operation's end.
+  uint64_t tag = 0;
+};
+
+// What poll found.
+struct Completion {
+  enum class Kind : uint8_t {
+    // An operation of this process ended well: a write's and a message's memory may be used again, a read's bytes are there.
+    ended,
+    // All bytes of a peer's write are there.
+    arrived,
+    // A peer's message.
+    message,
+    // An operation of this process ended badly; error_of(tag) says why, once.
+    failed,
+  };
+  Kind kind = Kind::ended;
+  uint32_t immediate = 0;  // arrived
+  uint64_t tag = 0;        // ended, failed
+  // message: in the transport's own memory, until the rail is polled again.
+  std::span<const std::byte> bytes;
+};
+
+// Created by a plug-in or a test; owned by the wire. One thread at a time, save address() and limits(), and no call waits.
+// Nothing may be believed of the order of anything: writes, the bytes inside a write, messages and completions of one rail pass
+// each other, and only an `arrived` tells that bytes have come. Each `arrived` and each message comes once. After a failure of
+// an operation its peer may be lost; the other peers are not. The destructor waits for no peer, and what was posted may be
+// lost.
+class Transport {
+ public:
+  Transport() = default;
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+  virtual ~Transport() = default;
+
+  virtual const TransportLimits& limits() const = 0;
+  // For people: provider, version, NICs.
+  virtual std::string description() const = 0;
+  // How others reach a rail of this process: 1 to kAddressBytes bytes, opaque but for the same kind of transport.
+  static constexpr size_t kAddressBytes = 128;
+  virtual std::vector<std::byte> address(int rail) const = 0;
+
+  // Makes the process behind `address`, as its address() gave it, a peer of `rail`. Waits for no answer. An address that is not
+  // one gives fcclInvalidArgument or, if only the network can know, a failed operation later.
+  virtual Result<PeerId> connect(int rail, std::span<const std::byte> address) = 0;
+
+  // Lets the NICs of all rails use `memory`, which the caller keeps until release_memory.
+  virtual Result<MemoryId> register_memory(std::span<std::byte> memory) = 0;
+  virtual void release_memory(MemoryId memory) = 0;
+  // What a peer that is connected to `rail` needs to write to the begin of `memory`.
+  virtual RemoteMemory remote(MemoryId memory, int rail) const = 0;
+
+  // Keeps room for so many more messages to arrive on each rail between two polls. A message for which there is none is delayed
+  // by the network, and with it perhaps others, but not lost.
+  virtual Result<void> reserve_messages(int more) = 0;
+
+  // Posts a prefix of `operations` and returns its length: fewer than given means that the rail is full for now; poll it, then
+  // post the rest. An error is of the first operation not posted.
+  virtual Result<size_t> post(int rail, std::span<const Operation> operations) = 0;
+
+  // Lets the rail get on, and writes up to found.size() completions into `found`; returns how many. An error is of the rail as
+  // a whole.
+  virtual Result<size_t> poll(int rail, std::span<Completion> found) = 0;
+  virtual Error error_of(uint64_t tag) = 0;
+};
+
+// What a transport is made from.
+struct TransportRequest {
+  // "efa", "verbs", "tcp", or "" for the best that is there.
+  std::string provider;
+  // One rail per name, in this order, as the provider calls its domains or as the kernel calls the interfaces; none for one
+  // rail of the provider's choice.
+  std::vector<std::string> nics;
+  // The largest message that will be sent.
+  size_t message_bytes = 4096 + 64;
+};
+
+// What a plug-in exports, by the name kTransportSymbol. It is built with libfccl, by the same compiler; `build` is compared
+// first, and a plug-in of another build answers with an error.
+using OpenTransport = Result<std::unique_ptr<Transport>> (*)(const TransportRequest& request, const char* build);
+inline constexpr const char* kTransportSymbol = "fccl_open_transport";
+
+}  // namespace fccl
