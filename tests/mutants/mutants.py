@@ -88,10 +88,10 @@ MUTANTS = [
     ),
     # Wrong offsets.
     Mutant(
-        "a payload of exactly one line goes behind it",
+        "a payload that does not fit in the line is written over the call in full",
         LANE,
         "return bytes <= box.line.size() ? box.line.data()",
-        "return bytes <= box.line.size() + 8 ? box.line.data()",
+        "return bytes <= box.line.size() + 64 ? box.line.data()",
     ),
     Mutant(
         "AllReduce of a count that the ranks do not divide loses the rest",

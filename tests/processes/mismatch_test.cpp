@@ -57,6 +57,9 @@ std::vector<Difference> differences() {
   return {
       {"count", reduce, with(reduce, [](Recipe& r) { r.count = 11; })},
       {"count_of_zero", reduce, with(reduce, [](Recipe& r) { r.count = 0; })},
+      // The call in full lies behind the line that a smaller payload fits in.
+      {"count_of_a_little_more_than_a_line", with(gather, [](Recipe& r) { r.count = 24; }),
+       with(gather, [](Recipe& r) { r.count = 25; })},
       {"count_across_the_edge_of_the_mailbox", reduce, reduce_large},
       {"large_count", reduce_large, with(reduce_large, [](Recipe& r) { r.count += 1; })},
       {"type_of_equal_size", reduce, with(reduce, [](Recipe& r) { r.dtype = fcclInt32; })},
