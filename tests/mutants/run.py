@@ -15,7 +15,7 @@ COPIED = ["CMakeLists.txt", "CMakePresets.json", "cmake", "include", "perf_tests
 # since what they find says little about what is wrong.
 SUITES = (
     "^(As/|Of/)?(ByteCollectives|Reductions|Sequences|ManyRanks|Streams|Lanes|Mismatch|Skipped|Leaving|Deadlines|Exit|Death|"
-    "Split|Counters)"
+    "Split|Counters|SlowPath)"
 )
 # Tests of a mutant may wait for something that never comes.
 SECONDS_PER_TEST = 60
