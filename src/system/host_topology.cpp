@@ -25,8 +25,9 @@ namespace {
 
 using Hwloc = std::unique_ptr<hwloc_topology, decltype(&hwloc_topology_destroy)>;
 
-// Parts of hwloc that would start a driver of a GPU or talk to a display, while all that is wanted stands in /sys.
-constexpr const char* kUnwantedParts[] = {"cuda", "nvml", "opencl", "rsmi", "levelzero", "gl"};
+// All that is wanted stands in /sys. These parts of hwloc would start a driver of a GPU, talk to a display, or visit every
+// processor.
+constexpr const char* kUnwantedParts[] = {"cuda", "nvml", "opencl", "rsmi", "levelzero", "gl", "x86"};
 
 // Null where hwloc cannot say anything of this machine.
 Hwloc load_hwloc(bool with_devices) {

@@ -11,7 +11,7 @@ namespace fccl {
 // devices; the GPUs, numbered by their PCI addresses. Places are those that hwloc finds, and empty where it sees no PCI, as in
 // many containers. Devices are in the order of their PCI addresses, those without one last, by name. A transport uses some of
 // the NICs, which the caller picks by name: a card may be there both as an interface and as an RDMA device.
-// Takes milliseconds, and reads files only; any thread may call. Error: fcclSystemError.
+// Reads files only, which takes some milliseconds; any thread may call. Error: fcclSystemError.
 Result<Host> discover_host();
 
 // The NUMA node on whose processors alone the calling thread may run, if there is one such.

@@ -227,9 +227,11 @@ std::string to_text(const Topology& topology) {
   std::string text = fmt::format("{}\n", kHeadline);
   for (const Host& host : topology.hosts()) {
     text += fmt::format("host {}\n", host.name);
-    for (const Nic& nic : host.nics)
-      text += fmt::format("  nic {}{}{}\n", nic.name, nic.megabits > 0 ? " speed " + speed_text(nic.megabits) : "",
-                          place_text(nic.place));
+    for (const Nic& nic : host.nics) {
+      text += fmt::format("  nic {}", nic.name);
+      if (nic.megabits > 0) text += fmt::format(" speed {}", speed_text(nic.megabits));
+      text += place_text(nic.place) + '\n';
+    }
     for (const Gpu& gpu : host.gpus) text += fmt::format("  gpu {}{}\n", gpu.index, place_text(gpu.place));
     for (const Rank& rank : host.ranks) {
       text += fmt::format("  rank {}", rank.number);
