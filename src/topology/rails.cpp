@@ -35,28 +35,21 @@ class Assignment {
       }
   }
 
-  std::vector<std::vector<int>> nearest_first() && {
-    for (size_t rank = 0; rank < given_.size(); ++rank) {
-      const auto key = [&](int nic) { return std::pair(distances_[rank][nic], nic); };
-      std::sort(given_[rank].begin(), given_[rank].end(), [&](int a, int b) { return key(a) < key(b); });
-    }
-    return std::move(given_);
-  }
+  // Near ones were given before far ones, and of those the first in the host's list.
+  std::vector<std::vector<int>> nearest_first() && { return std::move(given_); }
 
  private:
   bool give_one(size_t rank, Distance reach, const Quota& quota) {
     std::vector<int>& mine = given_[rank];
     if (mine.size() >= quota.nics) return false;
-    int best = -1;
     for (size_t nic = 0; nic < load_.size(); ++nic) {
       if (distances_[rank][nic] > reach || load_[nic] >= quota.ranks) continue;
       if (std::find(mine.begin(), mine.end(), static_cast<int>(nic)) != mine.end()) continue;
-      if (best < 0 || load_[nic] < load_[best]) best = static_cast<int>(nic);
+      mine.push_back(static_cast<int>(nic));
+      ++load_[nic];
+      return true;
     }
-    if (best < 0) return false;
-    mine.push_back(best);
-    ++load_[best];
-    return true;
+    return false;
   }
 
   std::vector<std::vector<Distance>> distances_;  // by rank and NIC

@@ -86,7 +86,8 @@ TEST(NicsOfRanks, are_all_of_them_for_a_single_rank_nearest_first) {
 
 TEST(NicsOfRanks, are_the_one_that_there_is) { EXPECT_EQ(nics_of_ranks(plain_host(3, 1)), (Lists{{0}, {0}, {0}})); }
 
-TEST(NicsOfRanks, go_round_where_no_place_is_known) {
+TEST(NicsOfRanks, are_shared_by_ranks_in_their_order_where_no_place_is_known) {
+  EXPECT_EQ(nics_of_ranks(plain_host(4, 2)), (Lists{{0}, {0}, {1}, {1}}));
   EXPECT_EQ(nics_of_ranks(plain_host(3, 2)), (Lists{{0}, {1}, {0}}));
   EXPECT_EQ(nics_of_ranks(plain_host(2, 5)), (Lists{{0, 2, 4}, {1, 3}}));
 }
@@ -157,7 +158,7 @@ TEST(Rails, stay_in_one_network_where_a_lone_rank_meets_several) {
 }
 
 TEST(Rails, spread_the_peers_of_a_rank_over_its_nics_where_numbers_do_not_match) {
-  // Ranks 4 and 5 have NICs 2 and 3; the lone pair 0 and 1 of NICs belongs to rank 0.
+  // Ranks 3 and 4 have NICs 2 and 3, which the host of rank 0 has not.
   const Rails rails = rails_of({plain_host(1, 2), plain_host(4, 4, 1)});
   EXPECT_EQ(rails.between(0, 3), (std::vector<Rail>{{0, 2}}));
   EXPECT_EQ(rails.between(0, 4), (std::vector<Rail>{{1, 3}}));
