@@ -73,7 +73,6 @@ class HostReader {
     place.pci = address;
     if (is_gpu(pci)) return read_gpu(pci, place);
     if (is_nic(pci)) return read_nic(pci, place);
-    place.pci.reset();
     place.under.push_back(*address);
     if (place.under.size() > Topology::kMostBridges)
       return refuse(pci, fmt::format("expected at most {} <pci> inside each other", Topology::kMostBridges));

@@ -25,7 +25,7 @@ std::string speed_text(int megabits) {
 
 std::string place_text(const Place& place) {
   std::string text;
-  if (place.pci) text += " pci " + to_text(*place.pci);
+  if (place.pci) text += fmt::format(" pci {}", to_text(*place.pci));
   if (place.numa) text += fmt::format(" numa {}", *place.numa);
   for (size_t i = 0; i < place.under.size(); ++i) text.append(i == 0 ? " under " : "/").append(to_text(place.under[i]));
   return text;

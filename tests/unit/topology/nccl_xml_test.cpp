@@ -39,7 +39,6 @@ TEST(NcclXml, that_nccl_dumped_has_gpus_ranks_and_nics_below_their_bridges) {
     </pci>
     <nic><net name="eth0" dev="1" speed="10000" port="0" guid="0x0" maxconn="65536" gdr="0"/></nic>
   </cpu>
-  <cpu numaid="-1"/>
 </system>)"),
             R"(fccl topology 1
 host host
@@ -94,6 +93,11 @@ host 0xb
   gpu 0 pci 0000:01:00.0 numa 0
   rank 1 gpu 0
 )");
+}
+
+TEST(NcclXml, that_does_not_know_a_numa_node_has_minus_1_for_it) {
+  EXPECT_EQ(text_of(R"(<system><cpu numaid="-1"><nic><net name="eth0"/></nic></cpu></system>)"),
+            "fccl topology 1\nhost host\n  nic eth0\n");
 }
 
 TEST(NcclXml, tells_the_ports_of_one_device_apart) {
