@@ -25,9 +25,9 @@ namespace {
 
 using Hwloc = std::unique_ptr<hwloc_topology, decltype(&hwloc_topology_destroy)>;
 
-// All that is wanted stands in /sys. These parts of hwloc would start a driver of a GPU, talk to a display, or visit every
-// processor.
-constexpr const char* kUnwantedParts[] = {"cuda", "nvml", "opencl", "rsmi", "levelzero", "gl", "x86"};
+// All that is wanted stands in /sys. These parts of hwloc would start a driver of a GPU, talk to a display, visit every
+// processor, or read the registers of every PCI device.
+constexpr const char* kUnwantedParts[] = {"cuda", "nvml", "opencl", "rsmi", "levelzero", "gl", "x86", "pci"};
 
 // Null where hwloc cannot say anything of this machine.
 Hwloc load_hwloc(bool with_devices) {
@@ -36,6 +36,8 @@ Hwloc load_hwloc(bool with_devices) {
   Hwloc owner(topology, hwloc_topology_destroy);
   for (const char* part : kUnwantedParts)
     hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, part);
+  hwloc_topology_set_cache_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
+  hwloc_topology_set_icache_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
   if (with_devices) hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
   if (hwloc_topology_load(topology) != 0) owner.reset();
   return owner;
