@@ -1,0 +1,172 @@
+// The host's topology: places from hwloc, interfaces from the kernel's list, speeds from /sys.
+#include "system/host_topology.h"
+
+#include <fmt/format.h>
+#include <hwloc.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <tuple>
+
+#include "system/host_identity.h"
+#include "system/socket.h"
+
+namespace fccl {
+namespace {
+
+using Hwloc = std::unique_ptr<hwloc_topology, decltype(&hwloc_topology_destroy)>;
+
+// All that is wanted stands in /sys. These parts of hwloc would start a driver of a GPU, talk to a display, visit every
+// processor, or read the registers of every PCI device.
+constexpr const char* kUnwantedParts[] = {"cuda", "nvml", "opencl", "rsmi", "levelzero", "gl", "x86", "pci"};
+
+// Null where hwloc cannot say anything of this machine.
+Hwloc load_hwloc(bool with_devices) {
+  hwloc_topology_t topology = nullptr;
+  if (hwloc_topology_init(&topology) != 0) return {nullptr, hwloc_topology_destroy};
+  Hwloc owner(topology, hwloc_topology_destroy);
+  for (const char* part : kUnwantedParts)
+    hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, part);
+  hwloc_topology_set_cache_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
+  hwloc_topology_set_icache_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
+  if (with_devices) hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+  if (hwloc_topology_load(topology) != 0) owner.reset();
+  return owner;
+}
+
+using PciDevice = hwloc_obj_attr_u::hwloc_pcidev_attr_s;
+
+PciAddress address_of(const PciDevice& pci) { return {pci.domain, pci.bus, pci.dev, pci.func}; }
+
+std::optional<int> only_node_of(hwloc_const_nodeset_t nodes) {
+  if (nodes == nullptr || hwloc_bitmap_weight(nodes) != 1) return std::nullopt;
+  return hwloc_bitmap_first(nodes);
+}
+
+// The device is a PCI device or hangs below one.
+Place place_of_device(hwloc_topology_t topology, hwloc_obj_t device) {
+  Place place;
+  for (hwloc_obj_t at = device; at != nullptr; at = at->parent) {
+    if (at->type == HWLOC_OBJ_PCI_DEVICE && !place.pci) place.pci = address_of(at->attr->pcidev);
+    if (at->type == HWLOC_OBJ_BRIDGE && at->attr->bridge.upstream_type == HWLOC_OBJ_BRIDGE_PCI)
+      place.under.insert(place.under.begin(), address_of(at->attr->bridge.upstream.pci));
+  }
+  // Nobody has as many; what is kept is what is nearest.
+  while (place.under.size() > Topology::kMostBridges) place.under.erase(place.under.begin());
+  if (hwloc_obj_t owner = hwloc_get_non_io_ancestor_obj(topology, device)) place.numa = only_node_of(owner->nodeset);
+  return place;
+}
+
+// A display controller is a GPU only if NVIDIA made it: servers have others for their consoles.
+bool is_gpu(const PciDevice& pci) {
+  constexpr unsigned short kDisplay = 0x0300, kAccelerator3d = 0x0302, kNvidia = 0x10de;
+  return pci.class_id == kAccelerator3d || (pci.class_id == kDisplay && pci.vendor_id == kNvidia);
+}
+
+std::string first_line(const std::string& path) {
+  std::string line;
+  std::getline(std::ifstream(path), line);
+  return line;
+}
+
+// The number that the line begins with, as in "100 Gb/sec (4X EDR)"; 0 if there is none.
+double leading_number(const std::string& line) {
+  double value = 0;
+  std::from_chars(line.data(), line.data() + line.size(), value);
+  return std::isfinite(value) ? value : 0;
+}
+
+int speed_within_limits(double megabits) {
+  return static_cast<int>(std::clamp(megabits, 0.0, double{Topology::kMostMegabits}));
+}
+
+int speed_of_rdma_device(const std::string& name) {
+  constexpr double kMegabitsPerGigabit = 1000;
+  return speed_within_limits(leading_number(first_line("/sys/class/infiniband/" + name + "/ports/1/rate")) *
+                             kMegabitsPerGigabit);
+}
+
+// /sys may have been mounted in another network namespace, which may have an interface of that name too.
+bool sys_shows(const std::string& interface) {
+  return leading_number(first_line("/sys/class/net/" + interface + "/ifindex")) == ::if_nametoindex(interface.c_str());
+}
+
+// An interface without a speed of its own says -1, or nothing.
+int speed_of_interface(const std::string& name) {
+  return sys_shows(name) ? speed_within_limits(leading_number(first_line("/sys/class/net/" + name + "/speed"))) : 0;
+}
+
+Result<std::set<std::string>> interfaces_that_are_up() {
+  ifaddrs* first = nullptr;
+  if (::getifaddrs(&first) != 0)
+    return fail(fcclSystemError, fmt::format("cannot list the network interfaces of this host: {}", error_text(errno)));
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(first, ::freeifaddrs);
+  std::set<std::string> names;
+  for (const ifaddrs* entry = first; entry != nullptr; entry = entry->ifa_next)
+    if ((entry->ifa_flags & (IFF_UP | IFF_LOOPBACK)) == IFF_UP) names.insert(entry->ifa_name);
+  return names;
+}
+
+// What hwloc knows of devices.
+struct Devices {
+  std::map<std::string, Place> interfaces;
+  std::vector<Nic> rdma;
+  std::vector<Gpu> gpus;
+};
+
+Devices devices_of(const Hwloc& hwloc) {
+  Devices devices;
+  if (!hwloc) return devices;
+  hwloc_topology_t topology = hwloc.get();
+  for (hwloc_obj_t at = hwloc_get_next_osdev(topology, nullptr); at != nullptr; at = hwloc_get_next_osdev(topology, at)) {
+    if (at->name == nullptr) continue;
+    if (at->attr->osdev.type == HWLOC_OBJ_OSDEV_NETWORK) devices.interfaces[at->name] = place_of_device(topology, at);
+    if (at->attr->osdev.type == HWLOC_OBJ_OSDEV_OPENFABRICS)
+      devices.rdma.push_back({at->name, speed_of_rdma_device(at->name), place_of_device(topology, at)});
+  }
+  for (hwloc_obj_t at = hwloc_get_next_pcidev(topology, nullptr); at != nullptr; at = hwloc_get_next_pcidev(topology, at))
+    if (is_gpu(at->attr->pcidev)) devices.gpus.push_back({0, place_of_device(topology, at)});
+  return devices;
+}
+
+// Those without an address last; "eth10" after "eth9".
+auto order_of(const Nic& nic) { return std::tuple(!nic.place.pci, nic.place.pci, nic.name.size(), nic.name); }
+
+}  // namespace
+
+Result<Host> discover_host() {
+  const auto interfaces = interfaces_that_are_up();
+  if (!interfaces) return fail(interfaces.error());
+  Devices devices = devices_of(load_hwloc(true));
+  Host host{host_name(), std::move(devices.rdma), std::move(devices.gpus), {}};
+  for (const std::string& name : *interfaces) {
+    const auto known = devices.interfaces.find(name);
+    const bool ours = known != devices.interfaces.end() && sys_shows(name);
+    host.nics.push_back({name, speed_of_interface(name), ours ? known->second : Place{}});
+  }
+  std::sort(host.nics.begin(), host.nics.end(), [](const Nic& a, const Nic& b) { return order_of(a) < order_of(b); });
+  std::sort(host.gpus.begin(), host.gpus.end(), [](const Gpu& a, const Gpu& b) { return a.place.pci < b.place.pci; });
+  for (size_t i = 0; i < host.gpus.size(); ++i) host.gpus[i].index = static_cast<int>(i);
+  return host;
+}
+
+std::optional<int> numa_node_of_thread() {
+  const Hwloc hwloc = load_hwloc(false);
+  if (!hwloc) return std::nullopt;
+  const std::unique_ptr<hwloc_bitmap_s, decltype(&hwloc_bitmap_free)> processors(hwloc_bitmap_alloc(), hwloc_bitmap_free);
+  const std::unique_ptr<hwloc_bitmap_s, decltype(&hwloc_bitmap_free)> nodes(hwloc_bitmap_alloc(), hwloc_bitmap_free);
+  if (!processors || !nodes || hwloc_get_cpubind(hwloc.get(), processors.get(), HWLOC_CPUBIND_THREAD) != 0) return std::nullopt;
+  if (hwloc_cpuset_to_nodeset(hwloc.get(), processors.get(), nodes.get()) != 0) return std::nullopt;
+  return only_node_of(nodes.get());
+}
+
+}  // namespace fccl
