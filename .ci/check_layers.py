@@ -8,7 +8,8 @@ from tree import Fault, Tree
 LAYERS = ["base", "topology", "plan", "system", "kernels", "node", "wire", "device", "communicator"]
 # Rooms that use the library as anybody else would.
 CUSTOMERS = ("torch_backend", "perf_tests", "trainer")
-# base knows no threads, clock, environment, input or output.
+# These know no threads, clock, environment, input or output.
+PURE = ("base", "topology", "plan")
 IMPURE = re.compile(
     r"(thread|mutex|shared_mutex|condition_variable|future|chrono|iostream|fstream|filesystem|pthread\.h|unistd\.h|fcntl\.h"
     r"|sys/.*|poll\.h|netinet/.*|arpa/.*|spdlog/.*)$"
@@ -55,8 +56,8 @@ def wrong_in_library(path: str, layer: str, quote: str, name: str) -> str | None
     if quote == "<":
         if FOREIGN.match(name):
             return f"libfccl may not depend on <{name}>"
-        if layer == "base" and IMPURE.match(name):
-            return f"base is pure: it may not include <{name}>"
+        if layer in PURE and IMPURE.match(name):
+            return f"{layer} is pure: it may not include <{name}>"
         if CUDA.match(name) and layer not in ("device", "kernels"):
             return f"<{name}> belongs into src/device"
         return None

@@ -12,9 +12,10 @@ namespace {
 std::optional<uint32_t> take_hex(std::string_view& text, size_t digits, std::string_view mark) {
   const size_t size = mark.empty() ? text.size() : text.find(mark);
   if (size == std::string_view::npos || size == 0 || size > digits) return std::nullopt;
+  const std::string_view number = text.substr(0, size);
   uint32_t value = 0;
-  const auto [end, fault] = std::from_chars(text.data(), text.data() + size, value, 16);
-  if (fault != std::errc() || end != text.data() + size) return std::nullopt;
+  const auto [end, fault] = std::from_chars(number.data(), number.data() + number.size(), value, 16);
+  if (fault != std::errc() || end != number.data() + number.size()) return std::nullopt;
   text.remove_prefix(size + mark.size());
   return value;
 }

@@ -60,10 +60,10 @@ TEST(TopologyText, of_every_machine_described_comes_back) {
 
 TEST(TopologyText, is_refused_with_the_line_what_it_is_and_what_was_expected) {
   expect_refused("host a\n  nic eth0 speed fast\n",
-                 "line 3 of the topology is \"  nic eth0 speed fast\", but expected was one speed such as \"100Gbit/s\"");
-  expect_refused("host a b\n", "line 2 of the topology is \"host a b\", but expected was \"host NAME\"");
+                 R"(line 3 of the topology is "  nic eth0 speed fast", but expected was one speed such as "100Gbit/s")");
+  expect_refused("host a b\n", R"(line 2 of the topology is "host a b", but expected was "host NAME")");
   expect_refused("host a\nswitch x\n", "expected was a line that begins with host, nic, gpu or rank");
-  expect_refused("nic eth0\n", "expected was \"host NAME\" before its NICs");
+  expect_refused("nic eth0\n", R"(expected was "host NAME" before its NICs)");
   expect_refused("host a\n  nic e color red\n", "expected was the fields speed, pci, numa, under");
   expect_refused("host a\n  rank 0 speed 1Gbit/s\n", "expected was the fields gpu or numa");
   expect_refused("host a\n  nic e numa 1 numa 1\n", "expected was one number from 0 to 4095 after numa");
