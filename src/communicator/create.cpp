@@ -76,6 +76,12 @@ Result<std::vector<Peer>> peers_of(const std::vector<Member>& members) {
   return peers;
 }
 
+std::vector<int> pids_of(const std::vector<Member>& members) {
+  std::vector<int> pids;
+  for (const Member& member : members) pids.push_back(member.pid);
+  return pids;
+}
+
 // A rank that finds the leader gone, since that found another one dead, tells of the dead one, too.
 Error name_the_dead(Error error, const std::vector<Peer>& peers) {
   for (const Peer& peer : peers)
@@ -105,6 +111,7 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, i
   if (!segment) return fail(name_the_dead(std::move(segment).error(), *peers));
   const std::shared_ptr<Segment> shared = std::move(*segment);
   shared->state(rank).set_processors(allowed_processors());
+  auto memory = std::make_unique<PeerMemory>(shared, rank, pids_of(joined->members));
   std::unique_ptr<Communicator> made(new Communicator(options, rank, std::move(*peers), shared));
   // Init is over when every rank has mapped the segment.
   made->timeout_ = std::chrono::milliseconds(std::max(1, deadline.remaining_ms()));
@@ -116,6 +123,7 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, i
   FCCL_TRY(made->issue({{fcclCollBarrier, fcclInt8, ReduceOp::sum, -1, 0, kInternal}}, nullptr));
   made->control_.ask({});
   made->crowded_ = is_crowded(*shared);
+  if (settings.cross_memory_attach == "on") made->lanes_[kGatherLane].lane.attach(std::move(memory));
   made->timeout_ = settings.timeout;
   return made;
 }

@@ -7,6 +7,7 @@
 
 #include "base/call.h"
 #include "kernels/copy.h"
+#include "node/peer_memory.h"
 #include "node/segment.h"
 #include "system/phase.h"
 
@@ -57,11 +58,27 @@ class Lane {
   Awaited results_published(int peer, uint64_t slices) const {
     return {&views_[peer].board->results_published.value, slices, peer};
   }
+  Awaited unread(int peer, uint64_t slices) const { return {&views_[peer].board->unread.value, slices, peer}; }
   std::byte* gather_slot(int source, uint64_t slice) const { return segment_->gather_slot(source, id_, slice & 1); }
   std::byte* pair_slot(int source, int destination, uint64_t slice) const {
     return segment_->pair_slot(source, destination, slice & 1);
   }
   const SegmentShape& shape() const { return segment_->shape(); }
+  bool has_failed() const { return segment_->failure().first.load(std::memory_order_acquire) != 0; }
+
+  // From now on this rank may read its peers' memory, if `memory` reaches it and all ranks say the same.
+  void attach(std::unique_ptr<PeerMemory> memory) {
+    memory_ = std::move(memory);
+    reaches_peers_ = memory_->reach_all();
+    attaches_ = true;
+  }
+  bool reaches_peers() const { return reaches_peers_; }
+  // Equal on all ranks of the lane.
+  bool attaches() const { return attaches_; }
+  void stop_attaching() { attaches_ = false; }
+  bool read(int peer, void* target, const void* source, size_t bytes) const {
+    return memory_->read(peer, target, source, bytes);
+  }
 
   // What the kernel of the running reduction reads, by rank; here so that no call allocates.
   std::vector<const void*> sources;
@@ -89,6 +106,9 @@ class Lane {
   uint64_t word_ = 0;
   uint64_t slices_ = 0;
   std::vector<PeerView> views_;  // by rank
+  std::unique_ptr<PeerMemory> memory_;
+  bool reaches_peers_ = false;
+  bool attaches_ = false;
 };
 
 }  // namespace fccl
