@@ -6,8 +6,8 @@
 namespace fccl {
 namespace {
 
-// The smallest result of an AllGather that is read out of the peers' memory.
-constexpr size_t kAttachFrom = 32 << 10;
+// The smallest block of an AllGather that is worth a call of the kernel.
+constexpr size_t kAttached = 8 << 10;
 
 Phase start_ring(Lane& lane, const Task& task) {
   switch (task.call.signature.collective) {
@@ -38,7 +38,7 @@ Path choose(const Signature& signature, const Lane& lane) {
   if (lane.ranks() == 1) return Path::alone;
   if (mailbox_bytes(signature, lane.ranks()) <= lane.shape().mailbox_bytes) return Path::mailbox;
   const bool attaches =
-      lane.attaches() && signature.collective == fcclCollAllGather && lane.ranks() * signature.bytes() >= kAttachFrom;
+      lane.attaches() && signature.collective == fcclCollAllGather && signature.bytes() >= kAttached;
   return attaches ? Path::attach : Path::ring;
 }
 

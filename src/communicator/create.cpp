@@ -7,6 +7,7 @@
 
 #include "communicator/bootstrap.h"
 #include "communicator/communicator.h"
+#include "system/log.h"
 #include "system/socket.h"
 
 namespace fccl {
@@ -123,7 +124,11 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, i
   FCCL_TRY(made->issue({{fcclCollBarrier, fcclInt8, ReduceOp::sum, -1, 0, kInternal}}, nullptr));
   made->control_.ask({});
   made->crowded_ = is_crowded(*shared);
-  if (settings.cross_memory_attach == "on") made->lanes_[kGatherLane].lane.attach(std::move(memory));
+  if (settings.cross_memory_attach == "on") {
+    if (const auto reached = memory->reach_all(); !reached)
+      log(LogLevel::info, reached.error().message + "; AllGather takes the ring instead");
+    made->lanes_[kGatherLane].lane.attach(std::move(memory));
+  }
   made->timeout_ = settings.timeout;
   return made;
 }

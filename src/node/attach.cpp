@@ -9,8 +9,8 @@ namespace {
 // How much is read at once: between two pieces others get a turn, and every piece has the whole deadline.
 constexpr size_t kPiece = 1 << 20;
 
-// From this size of a result on it is read past the caches if it is not in place, which only a ring can.
-constexpr size_t kInPlaceFrom = 2 << 20;
+// A result of this size or more that is not in place had better be written past the caches, which only the ring can.
+constexpr size_t kStreamed = 4 << 20;
 
 // What a rank puts beside its word.
 struct Offer {
@@ -21,10 +21,10 @@ struct Offer {
 };
 
 Offer offer_of(const Lane& lane, const Call& call) {
-  if (!lane.reaches_peers()) return {};
+  if (!lane.peer_memory().reaches_all()) return {};
   const size_t bytes = call.signature.bytes();
   const bool in_place = call.send == static_cast<std::byte*>(call.recv) + lane.rank() * bytes;
-  return {call.send, in_place || lane.ranks() * bytes < kInPlaceFrom ? Offer::kYes : Offer::kNotNow};
+  return {call.send, in_place || lane.ranks() * bytes < kStreamed ? Offer::kYes : Offer::kNotNow};
 }
 
 Offer offer_of(const Lane& lane, int peer) {
@@ -47,7 +47,7 @@ bool take(const Lane& lane, const Call& call, size_t offset, size_t length) {
     const int peer = lane.peer(i);
     const auto* source = static_cast<const std::byte*>(offer_of(lane, peer).source) + offset;
     std::byte* target = static_cast<std::byte*>(call.recv) + peer * call.signature.bytes() + offset;
-    if (!lane.read(peer, target, source, length)) return false;
+    if (!lane.peer_memory().read(peer, target, source, length)) return false;
   }
   return true;
 }

@@ -66,19 +66,12 @@ class Lane {
   const SegmentShape& shape() const { return segment_->shape(); }
   bool has_failed() const { return segment_->failure().first.load(std::memory_order_acquire) != 0; }
 
-  // From now on this rank may read its peers' memory, if `memory` reaches it and all ranks say the same.
-  void attach(std::unique_ptr<PeerMemory> memory) {
-    memory_ = std::move(memory);
-    reaches_peers_ = memory_->reach_all();
-    attaches_ = true;
-  }
-  bool reaches_peers() const { return reaches_peers_; }
-  // Equal on all ranks of the lane.
-  bool attaches() const { return attaches_; }
+  // Lets calls read the memory of peers from here on, until one finds a rank that cannot. Equal on all ranks of the lane, so
+  // also on a rank that does not reach its peers itself.
+  void attach(std::unique_ptr<const PeerMemory> memory) { memory_ = std::move(memory), attaches_ = true; }
   void stop_attaching() { attaches_ = false; }
-  bool read(int peer, void* target, const void* source, size_t bytes) const {
-    return memory_->read(peer, target, source, bytes);
-  }
+  bool attaches() const { return attaches_; }
+  const PeerMemory& peer_memory() const { return *memory_; }
 
   // What the kernel of the running reduction reads, by rank; here so that no call allocates.
   std::vector<const void*> sources;
@@ -106,8 +99,7 @@ class Lane {
   uint64_t word_ = 0;
   uint64_t slices_ = 0;
   std::vector<PeerView> views_;  // by rank
-  std::unique_ptr<PeerMemory> memory_;
-  bool reaches_peers_ = false;
+  std::unique_ptr<const PeerMemory> memory_;
   bool attaches_ = false;
 };
 

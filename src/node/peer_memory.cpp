@@ -1,9 +1,12 @@
 // Reading a peer's memory by process_vm_readv.
 #include "node/peer_memory.h"
 
+#include <fmt/format.h>
 #include <sys/random.h>
 #include <sys/uio.h>
 
+#include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "base/check.h"
@@ -16,12 +19,18 @@ PeerMemory::PeerMemory(std::shared_ptr<Segment> segment, int rank, std::vector<i
   segment_->state(rank_).set_mark({reinterpret_cast<uintptr_t>(&mark_), mark_});
 }
 
-bool PeerMemory::reach_all() {
-  for (size_t peer = 0; peer < pids_.size(); ++peer) {
-    marks_.push_back(segment_->state(static_cast<int>(peer)).get_mark());
-    if (!read(static_cast<int>(peer), nullptr, nullptr, 0)) return false;
+Result<void> PeerMemory::reach_all() {
+  for (size_t i = 0; i < pids_.size(); ++i) {
+    const int peer = static_cast<int>(i);
+    marks_.push_back(segment_->state(peer).get_mark());
+    errno = 0;
+    if (!read(peer, nullptr, nullptr, 0))
+      return fail(fcclSystemError,
+                  fmt::format("rank {} cannot read the memory of rank {} (pid {}) by process_vm_readv: {}", rank_, peer,
+                              pids_[i], errno == 0 ? "its mark is not there" : std::strerror(errno)));
   }
-  return true;
+  reaches_all_ = true;
+  return {};
 }
 
 bool PeerMemory::read(int peer, void* target, const void* source, size_t bytes) const {
