@@ -68,7 +68,10 @@ class Lane {
 
   // Lets calls read the memory of peers from here on, until one finds a rank that cannot. Equal on all ranks of the lane, so
   // also on a rank that does not reach its peers itself.
-  void attach(std::unique_ptr<const PeerMemory> memory) { memory_ = std::move(memory), attaches_ = true; }
+  void attach(std::unique_ptr<const PeerMemory> memory) {
+    memory_ = std::move(memory);
+    attaches_ = true;
+  }
   void stop_attaching() { attaches_ = false; }
   bool attaches() const { return attaches_; }
   const PeerMemory& peer_memory() const { return *memory_; }
