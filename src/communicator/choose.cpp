@@ -37,8 +37,7 @@ Phase start_ring(Lane& lane, const Task& task) {
 Path choose(const Signature& signature, const Lane& lane) {
   if (lane.ranks() == 1) return Path::alone;
   if (mailbox_bytes(signature, lane.ranks()) <= lane.shape().mailbox_bytes) return Path::mailbox;
-  const bool attaches =
-      lane.attaches() && signature.collective == fcclCollAllGather && signature.bytes() >= kAttached;
+  const bool attaches = lane.attaches() && signature.collective == fcclCollAllGather && signature.bytes() >= kAttached;
   return attaches ? Path::attach : Path::ring;
 }
 

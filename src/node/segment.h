@@ -54,7 +54,7 @@ struct alignas(64) Box {
 struct LaneBoard {
   std::array<Box, 2> boxes;
   Counter published;          // slices this rank has put into its slots
-  Counter drained;            // slices this rank has taken out of the root's slots, as the root out of its peers', or read by attach
+  Counter drained;            // slices taken out of the root's slots, as the root out of its peers', or read by attach
   Counter results_published;  // reduced slices this rank has put into its gather slots, for AllReduce and Reduce
   Counter unread;             // 1 + the first slice of the last call in which this rank could not read a peer's memory
 };
@@ -81,9 +81,9 @@ struct alignas(64) RankState {
   std::atomic<uint32_t> left{0};                        // 1 once the rank has finalized or destroyed its communicator
   std::array<std::atomic<uint64_t>, kLanes> waiting{};  // written while a wait lasts long; read by peers that wait in turn
   Cause cause;                                          // written once, before it is offered to the failure board
+  std::array<std::atomic<uint64_t>, 2> mark{};          // written before the rank is ready
   std::array<std::atomic<uint64_t>, 16>
       processors{};  // a bit for each one that the rank may run on; written before it is ready
-  std::array<std::atomic<uint64_t>, 2> mark{};  // written before the rank is ready
 
   void set_waiting(LaneId lane, const Waiting& value);
   Waiting get_waiting(LaneId lane) const;

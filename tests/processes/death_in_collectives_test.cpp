@@ -94,7 +94,9 @@ std::vector<Case> cases() {
 
 INSTANTIATE_TEST_SUITE_P(Of, DeathInside, ::testing::ValuesIn(cases()), [](const ::testing::TestParamInfo<Case>& info) {
   return std::string(kEndings[static_cast<int>(info.param.ending)]) + "_in_" + fcclCollName(info.param.collective) +
-         (info.param.in_place ? "_by_attach" : info.param.large ? "_by_ring" : "_by_mailbox");
+         (info.param.in_place ? "_by_attach"
+          : info.param.large  ? "_by_ring"
+                              : "_by_mailbox");
 });
 
 }  // namespace

@@ -26,8 +26,8 @@ std::shared_ptr<Segment> segment_of(int ranks) {
 
 // A page that is there, and one behind it that is not.
 struct LastPage {
-  std::byte* memory = static_cast<std::byte*>(
-      mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  std::byte* memory =
+      static_cast<std::byte*>(mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   LastPage() { munmap(memory + kPage, kPage); }
   ~LastPage() { munmap(memory, kPage); }
   LastPage(const LastPage&) = delete;
