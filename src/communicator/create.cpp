@@ -79,6 +79,7 @@ Result<std::vector<Peer>> peers_of(const std::vector<Member>& members) {
 
 std::vector<int> pids_of(const std::vector<Member>& members) {
   std::vector<int> pids;
+  pids.reserve(members.size());
   for (const Member& member : members) pids.push_back(member.pid);
   return pids;
 }
@@ -124,7 +125,8 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, i
   FCCL_TRY(made->issue({{fcclCollBarrier, fcclInt8, ReduceOp::sum, -1, 0, kInternal}}, nullptr));
   made->control_.ask({});
   made->crowded_ = is_crowded(*shared);
-  if (settings.cross_memory_attach == "on") {
+  // Where ranks take turns on processors, to wait for the readers costs more than a copy.
+  if (settings.cross_memory_attach == "on" || (settings.cross_memory_attach == "auto" && !made->crowded_)) {
     if (const auto reached = memory->reach_all(); !reached)
       log(LogLevel::info, reached.error().message + "; AllGather takes the ring instead");
     made->lanes_[kGatherLane].lane.attach(std::move(memory));

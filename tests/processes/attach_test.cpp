@@ -36,7 +36,9 @@ void try_all_gathers(const Seat& seat, fcclComm_t comm, fcclStream_t stream = nu
                 "");
 }
 
-class Attaching : public ::testing::TestWithParam<Size> {};
+class Attaching : public ::testing::TestWithParam<Size> {
+  const Setting attach_{"FCCL_CROSS_MEMORY_ATTACH", "on"};
+};
 
 TEST_P(Attaching, that_is_forbidden_to_one_rank_gives_way_to_the_ring) {
   run_ranks(GetParam().launch(), [](const Seat& seat) {
@@ -85,7 +87,7 @@ TEST_P(Attaching, between_ranks_of_which_some_are_in_place_is_right) {
 INSTANTIATE_TEST_SUITE_P(As, Attaching, ::testing::ValuesIn(sizes(2, 3)), name_of_size);
 
 TEST(AttachingForbidden, is_told_to_the_log_once_by_each_rank_that_is_concerned) {
-  const Setting level("FCCL_LOG", "info");
+  const Setting level("FCCL_LOG", "info"), attach("FCCL_CROSS_MEMORY_ATTACH", "on");
   ::testing::internal::CaptureStderr();
   run_ranks({.as = RanksAs::threads, .ranks = 2}, [](const Seat& seat) {
     if (seat.rank == 1) forbid_attach();

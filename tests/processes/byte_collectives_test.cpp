@@ -76,6 +76,7 @@ TEST_P(ByteCollectives, deliver_every_count_around_the_edges_of_the_default_mail
 }
 
 TEST_P(ByteCollectives, deliver_every_count_around_the_edges_of_cross_memory_attach) {
+  const Setting attach("FCCL_CROSS_MEMORY_ATTACH", "on");
   run_ranks(GetParam().launch(), try_all_gathers_of_attach);
 }
 

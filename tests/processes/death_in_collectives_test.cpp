@@ -63,7 +63,10 @@ fcclResult_t call_until_death(const Seat& seat, Comm& comm, const Case& way) {
   }
 }
 
-class DeathInside : public ::testing::TestWithParam<Case> {};
+class DeathInside : public ::testing::TestWithParam<Case> {
+  // Also with more ranks than processors.
+  const Setting attach_{"FCCL_CROSS_MEMORY_ATTACH", "on"};
+};
 
 TEST_P(DeathInside, reaches_every_survivor_with_one_text) {
   const Case& way = GetParam();

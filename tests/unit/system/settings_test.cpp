@@ -55,7 +55,8 @@ TEST(Settings, refuse_what_is_no_size) {
 }
 
 TEST(Settings, switch_cross_memory_attach_on_and_off) {
-  EXPECT_EQ(read_settings()->cross_memory_attach, "on");
+  EXPECT_EQ(read_settings()->cross_memory_attach, "auto");
+  EXPECT_EQ(read_with("FCCL_CROSS_MEMORY_ATTACH", "on")->cross_memory_attach, "on");
   EXPECT_EQ(read_with("FCCL_CROSS_MEMORY_ATTACH", "off")->cross_memory_attach, "off");
   expect_refused("FCCL_CROSS_MEMORY_ATTACH", "maybe");
 }
