@@ -280,7 +280,7 @@ typedef enum {
 } fcclColl_t;
 
 /* What this rank has completed. bytes: the larger of sendbuff and recvbuff of each call, as nccl-tests' size column. seconds:
- * time between start and end of the calls that took the ring; calls small enough for the mailbox are counted but not timed. */
+ * time between start and end of the calls too large for the mailbox; those small enough for it are counted but not timed. */
 typedef struct {
   unsigned long long calls;
   unsigned long long bytes;

@@ -6,6 +6,9 @@
 namespace fccl {
 namespace {
 
+// The smallest block of an AllGather that is worth a call of the kernel.
+constexpr size_t kAttached = 8 << 10;
+
 Phase start_ring(Lane& lane, const Task& task) {
   switch (task.call.signature.collective) {
     case fcclCollAllGather:
@@ -31,9 +34,11 @@ Phase start_ring(Lane& lane, const Task& task) {
 
 }  // namespace
 
-Path choose(const Signature& signature, const SegmentShape& shape) {
-  if (shape.ranks == 1) return Path::alone;
-  return mailbox_bytes(signature, shape.ranks) <= shape.mailbox_bytes ? Path::mailbox : Path::ring;
+Path choose(const Signature& signature, const Lane& lane) {
+  if (lane.ranks() == 1) return Path::alone;
+  if (mailbox_bytes(signature, lane.ranks()) <= lane.shape().mailbox_bytes) return Path::mailbox;
+  const bool attaches = lane.attaches() && signature.collective == fcclCollAllGather && signature.bytes() >= kAttached;
+  return attaches ? Path::attach : Path::ring;
 }
 
 Phase start(Path path, Lane& lane, const Task& task) {
@@ -42,10 +47,12 @@ Phase start(Path path, Lane& lane, const Task& task) {
       return alone(lane.frame, lane, task);
     case Path::mailbox:
       return mailbox(lane.frame, lane, task);
+    case Path::attach:
+      return attach_all_gather(lane.frame, lane, task);
     case Path::ring:
       return start_ring(lane, task);
   }
-  check(false, "a path is one of three");
+  check(false, "a path is one of four");
   return {};
 }
 

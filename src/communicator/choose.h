@@ -5,9 +5,9 @@
 
 namespace fccl {
 
-enum class Path { alone, mailbox, ring };
+enum class Path { alone, mailbox, attach, ring };
 
-Path choose(const Signature& signature, const SegmentShape& shape);
+Path choose(const Signature& signature, const Lane& lane);
 
 // The phase that runs `task` on this path, its frame in the lane's memory.
 Phase start(Path path, Lane& lane, const Task& task);

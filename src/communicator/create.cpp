@@ -7,6 +7,7 @@
 
 #include "communicator/bootstrap.h"
 #include "communicator/communicator.h"
+#include "system/log.h"
 #include "system/socket.h"
 
 namespace fccl {
@@ -76,6 +77,13 @@ Result<std::vector<Peer>> peers_of(const std::vector<Member>& members) {
   return peers;
 }
 
+std::vector<int> pids_of(const std::vector<Member>& members) {
+  std::vector<int> pids;
+  pids.reserve(members.size());
+  for (const Member& member : members) pids.push_back(member.pid);
+  return pids;
+}
+
 // A rank that finds the leader gone, since that found another one dead, tells of the dead one, too.
 Error name_the_dead(Error error, const std::vector<Peer>& peers) {
   for (const Peer& peer : peers)
@@ -105,6 +113,7 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, i
   if (!segment) return fail(name_the_dead(std::move(segment).error(), *peers));
   const std::shared_ptr<Segment> shared = std::move(*segment);
   shared->state(rank).set_processors(allowed_processors());
+  auto memory = std::make_unique<PeerMemory>(shared, rank, pids_of(joined->members));
   std::unique_ptr<Communicator> made(new Communicator(options, rank, std::move(*peers), shared));
   // Init is over when every rank has mapped the segment.
   made->timeout_ = std::chrono::milliseconds(std::max(1, deadline.remaining_ms()));
@@ -116,6 +125,12 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, i
   FCCL_TRY(made->issue({{fcclCollBarrier, fcclInt8, ReduceOp::sum, -1, 0, kInternal}}, nullptr));
   made->control_.ask({});
   made->crowded_ = is_crowded(*shared);
+  // Where ranks take turns on processors, to wait for the readers costs more than a copy.
+  if (settings.cross_memory_attach == "on" || (settings.cross_memory_attach == "auto" && !made->crowded_)) {
+    if (const auto reached = memory->reach_all(); !reached)
+      log(LogLevel::info, reached.error().message + "; AllGather takes the ring instead");
+    made->lanes_[kGatherLane].lane.attach(std::move(memory));
+  }
   made->timeout_ = settings.timeout;
   return made;
 }

@@ -25,7 +25,12 @@ Result<void> Operation::run() {
 
 Result<void> Operation::run_in_turn() {
   FCCL_TRY(begin());
-  Result<Outcome> outcome = run_to_end(phase_, {&Operation::look, this}, around_.crowded);
+  const auto run_phase = [this] { return run_to_end(phase_, {&Operation::look, this}, around_.crowded); };
+  Result<Outcome> outcome = run_phase();
+  if (outcome && outcome->closed) {
+    take(Path::ring);
+    outcome = run_phase();
+  }
   if (!outcome) return fail(std::move(outcome).error());
   return conclude(*outcome);
 }
@@ -48,7 +53,12 @@ Result<Progress> Operation::advance_in_turn() {
     FCCL_TRY(look(this, phase_.awaited()));
     return Progress::none;
   }
-  if (!phase_.resume()) return Progress::some;
+  bool ended = phase_.resume();
+  if (ended && phase_.outcome().closed) {
+    take(Path::ring);
+    ended = phase_.resume();
+  }
+  if (!ended) return Progress::some;
   FCCL_TRY(conclude(phase_.outcome()));
   return Progress::done;
 }
@@ -57,17 +67,24 @@ Result<Progress> Operation::advance_in_turn() {
 Result<void> Operation::begin() {
   if (around_.control.has_failed())
     if (auto failed = around_.control.failure()) return fail(std::move(*failed));
-  path_ = choose(task_.call.signature, queue_.lane.shape());
-  if (path_ == Path::ring) began_ = Clock::now();
-  phase_ = start(path_, queue_.lane, task_);
+  const Path path = choose(task_.call.signature, queue_.lane);
+  timed_ = path == Path::attach || path == Path::ring;
+  if (timed_) began_ = Clock::now();
+  take(path);
   return {};
+}
+
+void Operation::take(Path path) {
+  phase_.end();
+  phase_ = start(path, queue_.lane, task_);
 }
 
 Result<void> Operation::conclude(Outcome outcome) {
   if (!outcome.agreed()) return fail(around_.control.raise_mismatch(task_, outcome.differing_rank));
+  if (outcome.failed) return fail(around_.control.failure().value_or(Error{}));
   if (!task_.call.signature.internal) {
     const Signature& s = task_.call.signature;
-    const double seconds = path_ == Path::ring ? std::chrono::duration<double>(Clock::now() - began_).count() : 0;
+    const double seconds = timed_ ? std::chrono::duration<double>(Clock::now() - began_).count() : 0;
     around_.statistics.count(s.collective, size_of_call(s, queue_.lane.ranks()), seconds);
   }
   return {};

@@ -47,6 +47,7 @@ class Operation {
   Result<void> run_in_turn();
   Result<Progress> advance_in_turn();
   Result<void> begin();
+  void take(Path path);
   Result<void> conclude(Outcome outcome);
   void pass_turn();
   static Result<void> look(void* operation, const Awaited& awaited);
@@ -56,7 +57,7 @@ class Operation {
   Task task_;
   Wait wait_;
   uint64_t ticket_;
-  Path path_ = Path::alone;
+  bool timed_ = false;
   Phase phase_;
   Clock::time_point began_{};
   Clock::time_point next_look_{};

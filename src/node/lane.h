@@ -7,6 +7,7 @@
 
 #include "base/call.h"
 #include "kernels/copy.h"
+#include "node/peer_memory.h"
 #include "node/segment.h"
 #include "system/phase.h"
 
@@ -57,11 +58,23 @@ class Lane {
   Awaited results_published(int peer, uint64_t slices) const {
     return {&views_[peer].board->results_published.value, slices, peer};
   }
+  Awaited unread(int peer, uint64_t slices) const { return {&views_[peer].board->unread.value, slices, peer}; }
   std::byte* gather_slot(int source, uint64_t slice) const { return segment_->gather_slot(source, id_, slice & 1); }
   std::byte* pair_slot(int source, int destination, uint64_t slice) const {
     return segment_->pair_slot(source, destination, slice & 1);
   }
   const SegmentShape& shape() const { return segment_->shape(); }
+  bool has_failed() const { return segment_->failure().first.load(std::memory_order_acquire) != 0; }
+
+  // Lets calls read the memory of peers from here on, until one finds a rank that cannot. Equal on all ranks of the lane, so
+  // also on a rank that does not reach its peers itself.
+  void attach(std::unique_ptr<const PeerMemory> memory) {
+    memory_ = std::move(memory);
+    attaches_ = true;
+  }
+  void stop_attaching() { attaches_ = false; }
+  bool attaches() const { return attaches_; }
+  const PeerMemory& peer_memory() const { return *memory_; }
 
   // What the kernel of the running reduction reads, by rank; here so that no call allocates.
   std::vector<const void*> sources;
@@ -89,6 +102,8 @@ class Lane {
   uint64_t word_ = 0;
   uint64_t slices_ = 0;
   std::vector<PeerView> views_;  // by rank
+  std::unique_ptr<const PeerMemory> memory_;
+  bool attaches_ = false;
 };
 
 }  // namespace fccl

@@ -24,6 +24,10 @@ Phase alone(FrameMemory& frame, Lane& lane, Task task);
 // Every collective whose mailbox_bytes fit: payload beside the word, no barrier at the end.
 Phase mailbox(FrameMemory& frame, Lane& lane, Task task);
 
+// AllGather where each rank reads its peers' memory. Ends closed if a rank does not offer its own for this call, or could not
+// be read: then no rank has its result, every one still has its input, and the ring goes on.
+Phase attach_all_gather(FrameMemory& frame, Lane& lane, Task task);
+
 // Through slots, slice by slice, for any size. Buffers are private memory of any alignment.
 Phase ring_all_gather(FrameMemory& frame, Lane& lane, Task task);
 Phase ring_broadcast(FrameMemory& frame, Lane& lane, Task task);

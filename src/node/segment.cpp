@@ -123,6 +123,13 @@ Processors RankState::get_processors() const {
   return allowed;
 }
 
+void RankState::set_mark(const Mark& value) {
+  mark[0].store(value.address, std::memory_order_relaxed);
+  mark[1].store(value.value, std::memory_order_relaxed);
+}
+
+Mark RankState::get_mark() const { return {mark[0].load(std::memory_order_relaxed), mark[1].load(std::memory_order_relaxed)}; }
+
 size_t SegmentShape::pair_slot_bytes() const {
   if (ranks < 2) return slot_bytes;
   const size_t share = kPairSlotsPerRank / (2 * (static_cast<size_t>(ranks) - 1));

@@ -54,14 +54,21 @@ struct alignas(64) Box {
 struct LaneBoard {
   std::array<Box, 2> boxes;
   Counter published;          // slices this rank has put into its slots
-  Counter drained;            // slices this rank has taken out of the root's slots, or as the root out of its peers'
+  Counter drained;            // slices taken out of the root's slots, as the root out of its peers', or read by attach
   Counter results_published;  // reduced slices this rank has put into its gather slots, for AllReduce and Reduce
+  Counter unread;             // 1 + the first slice of the last call in which this rank could not read a peer's memory
 };
 
 // Whom a rank waits for, and when it last said so.
 struct Waiting {
   uint64_t at_ms = 0;  // by to_ms
   int rank = -1;
+};
+
+// A word of a rank's own memory, by which peers that read that memory know that it is the rank's.
+struct Mark {
+  uint64_t address = 0;
+  uint64_t value = 0;
 };
 
 // Why a communicator failed, as one rank saw it.
@@ -74,6 +81,7 @@ struct alignas(64) RankState {
   std::atomic<uint32_t> left{0};                        // 1 once the rank has finalized or destroyed its communicator
   std::array<std::atomic<uint64_t>, kLanes> waiting{};  // written while a wait lasts long; read by peers that wait in turn
   Cause cause;                                          // written once, before it is offered to the failure board
+  std::array<std::atomic<uint64_t>, 2> mark{};          // written before the rank is ready
   std::array<std::atomic<uint64_t>, 16>
       processors{};  // a bit for each one that the rank may run on; written before it is ready
 
@@ -81,6 +89,8 @@ struct alignas(64) RankState {
   Waiting get_waiting(LaneId lane) const;
   void set_processors(const Processors& allowed);
   Processors get_processors() const;
+  void set_mark(const Mark& value);
+  Mark get_mark() const;
 };
 
 // Whose cause is the communicator's first failure. One step takes it from none to a rank whose cause is written in full, so a

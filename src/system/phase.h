@@ -28,11 +28,18 @@ class FrameMemory {
   bool taken_ = false;
 };
 
-// How a phase ended: every rank made the same call, or the first rank found that made another.
+// How a phase ended. With none of these it did what it is for.
 struct Outcome {
-  int differing_rank = -1;
+  int differing_rank = -1;  // the first rank found that made another call
+  bool failed = false;      // the communicator has failed, and its failure may have spoiled the result
+  bool closed = false;      // on every rank alike, this way is closed to the call: another one must be taken
 
   bool agreed() const { return differing_rank < 0; }
+};
+
+// co_await Turn{...} suspends once, though it waits for what is reached: whatever else the thread runs gets a turn.
+struct Turn {
+  Awaited reached;
 };
 
 // A phase is a function that returns Phase, takes its FrameMemory first and its other parameters by value, and waits by
@@ -53,6 +60,13 @@ class [[nodiscard]] Phase {
     void await_resume() const {}
   };
 
+  struct TurnWait {
+    Awaited awaited;
+    bool await_ready() const { return false; }
+    void await_suspend(Handle handle) const { handle.promise().awaited = awaited; }
+    void await_resume() const {}
+  };
+
   struct promise_type {
     Awaited awaited;
     Outcome outcome;
@@ -69,6 +83,7 @@ class [[nodiscard]] Phase {
     void return_value(Outcome value) { outcome = value; }
     void unhandled_exception() { std::terminate(); }
     Wait await_transform(Awaited awaited) { return {awaited}; }
+    TurnWait await_transform(Turn turn) { return {turn.reached}; }
   };
 
   Phase() = default;

@@ -23,6 +23,8 @@ using Scope = Setting::Scope;
 
 constexpr std::string_view kLogLevels[] = {"off", "error", "warn", "info", "debug"};
 
+constexpr std::string_view kAutoOnOff[] = {"auto", "on", "off"};
+
 constexpr Setting kSettings[] = {
     {"FCCL_TIMEOUT", Seconds{&Settings::timeout, 1ms, 1'000'000s}, Scope::local,
      "how long one wait of an operation may take; `timeoutMs` of a communicator's config overrides it"},
@@ -38,6 +40,10 @@ constexpr Setting kSettings[] = {
      "the largest payload of a rank that goes by mailbox"},
     {"FCCL_SLOT_BYTES", Bytes{&Settings::slot_bytes, 64, 256 * 1024}, Scope::agreed,
      "the largest slice that goes through a ring at once"},
+    {"FCCL_CROSS_MEMORY_ATTACH", Choice{&Settings::cross_memory_attach, kAutoOnOff}, Scope::agreed,
+     "whether an AllGather may read the memory of its peers, if the kernel lets every rank of the host read every other one; "
+     "auto: "
+     "unless there are more ranks than processors"},
 };
 
 // Read by the tests, the perf binaries and ./dev.

@@ -21,6 +21,7 @@ struct Settings {
   std::chrono::milliseconds init_timeout{300'000};
   size_t mailbox_bytes = 4096;
   size_t slot_bytes = 256 * 1024;
+  std::string cross_memory_attach = "auto";
   std::string host_id;
   std::string interface_name;
   std::string log_level = "warn";

@@ -16,6 +16,7 @@ class Mutant:
 RING = "src/node/ring.cpp"
 RING_REDUCE = "src/node/ring_reduce.cpp"
 MAILBOX = "src/node/mailbox.cpp"
+ATTACH = "src/node/attach.cpp"
 LANE = "src/node/lane.h"
 SEGMENT = "src/node/segment.cpp"
 
@@ -47,6 +48,18 @@ MUTANTS = [
         "a rank that leaves does not say so",
         "src/communicator/control.h",
         "segment_->state(rank_).left.store(1, std::memory_order_release);",
+        "",
+    ),
+    Mutant(
+        "the source of an AllGather by attach leaves before it has been read",
+        ATTACH,
+        "    for (int i = 1; i < lane.ranks(); ++i) co_await lane.drained(lane.peer(i), first + k + 1);\n",
+        "    ;\n",
+    ),
+    Mutant(
+        "a rank that could not read its peers tells nobody",
+        ATTACH,
+        "    if (!all_read) lane.my_board().unread.publish(first + 1);\n",
         "",
     ),
     # Stale slots.
@@ -118,6 +131,12 @@ MUTANTS = [
         "pair_slots = gather_slots + ranks * kLanes * 2 * shape.slot_bytes;",
         "pair_slots = gather_slots + ranks * kLanes * 2 * shape.slot_bytes - 64;",
     ),
+    Mutant(
+        "every piece of an AllGather by attach is read from the beginning of the block",
+        ATTACH,
+        "(offer_of(lane, peer).source) + offset;",
+        "(offer_of(lane, peer).source);",
+    ),
     # Calls that differ.
     Mutant(
         "ranks do not compare their counts",
@@ -152,6 +171,18 @@ MUTANTS = [
         "block(payload, index, s.bytes());\n",
     ),
     # Failure.
+    Mutant(
+        "what was read from a rank that has failed is believed",
+        ATTACH,
+        "  lane.count_slices(pieces.count());\n  if (lane.has_failed()) co_return Outcome{.failed = true};\n",
+        "  lane.count_slices(pieces.count());\n",
+    ),
+    Mutant(
+        "what was read from another process with a dead one's id is believed",
+        "src/node/peer_memory.cpp",
+        " && seen == mark.value;",
+        ";",
+    ),
     Mutant(
         "a wait has no deadline",
         "src/communicator/control.cpp",

@@ -14,8 +14,8 @@ COPIED = ["CMakeLists.txt", "CMakePresets.json", "cmake", "include", "perf_tests
 # What the mutants touch: collectives, calls that differ, failures, streams. Random sequences are left out,
 # since what they find says little about what is wrong.
 SUITES = (
-    "^(As/|Of/)?(ByteCollectives|Reductions|Sequences|ManyRanks|Streams|Lanes|Mismatch|Skipped|Leaving|Deadlines|Exit|Death|"
-    "Split|Counters|SlowPath)"
+    "^(As/|Of/)?(Attach|PeerMemory|ByteCollectives|Reductions|Sequences|ManyRanks|Streams|Lanes|Mismatch|Skipped|"
+    "Leaving|Deadlines|Exit|Death|Split|Counters|SlowPath)"
 )
 # Tests of a mutant may wait for something that never comes.
 SECONDS_PER_TEST = 60

@@ -19,6 +19,25 @@ std::vector<size_t> counts_for(size_t mailbox, size_t slot, size_t size, int ran
   return counts;
 }
 
+// AllGathers around the sizes at which they begin to be read out of the peers' memory, are read in more than one piece, and go
+// by the ring again if they are not in place.
+void try_all_gathers_of_attach(const Seat& seat) {
+  const Comm comm(seat);
+  int iteration = 0;
+  std::vector<size_t> counts{(size_t{5} << 18) + 24};
+  for (const size_t bytes : {size_t{8} << 10, size_t{1} << 20}) add_counts_around(counts, bytes, 1, 1);
+  add_counts_around(counts, (size_t{4} << 20) / seat.ranks, 1, 1);
+  for (const size_t count : counts)
+    for (const bool in_place : {false, true})
+      EXPECT_EQ(try_collective({.collective = fcclCollAllGather,
+                                .dtype = fcclUint8,
+                                .count = count,
+                                .in_place = in_place,
+                                .iteration = ++iteration},
+                               seat.rank, seat.ranks, comm),
+                "");
+}
+
 class ByteCollectives : public ::testing::TestWithParam<Size> {};
 
 TEST_P(ByteCollectives, deliver_every_count_around_the_edges_of_the_mailbox_and_of_small_slots) {
@@ -54,6 +73,16 @@ TEST_P(ByteCollectives, deliver_every_count_around_the_edges_of_the_default_mail
                              .in_place = count % 2 == 0,
                              .iteration = ++iteration});
   });
+}
+
+TEST_P(ByteCollectives, deliver_every_count_around_the_edges_of_cross_memory_attach) {
+  const Setting attach("FCCL_CROSS_MEMORY_ATTACH", "on");
+  run_ranks(GetParam().launch(), try_all_gathers_of_attach);
+}
+
+TEST_P(ByteCollectives, deliver_the_same_counts_without_cross_memory_attach) {
+  const Setting attach("FCCL_CROSS_MEMORY_ATTACH", "off");
+  run_ranks(GetParam().launch(), try_all_gathers_of_attach);
 }
 
 TEST_P(ByteCollectives, move_every_type) {

@@ -1,4 +1,4 @@
-// Death in every collective on both paths, by every way to die: all survivors name the dead rank within a second, with one
+// Death in every collective on every path, by every way to die: all survivors name the dead rank within a second, with one
 // text.
 #include <sys/resource.h>
 #include <unistd.h>
@@ -21,11 +21,12 @@ constexpr const char* kEndings[] = {"kill", "segv", "exit", "exit_after_destroy"
 struct Case {
   Ending ending;
   fcclColl_t collective;
-  bool large;  // by the ring
+  bool large;             // by the ring
+  bool in_place = false;  // by attach if it is large, too
 
   Recipe recipe() const {
-    const size_t count = collective == fcclCollBarrier ? 0 : large ? 300'000 : 7;
-    return {.collective = collective, .dtype = fcclInt32, .count = count, .root = 2};
+    const size_t count = collective == fcclCollBarrier ? 0 : large ? 400'000 : 7;
+    return {.collective = collective, .dtype = fcclInt32, .count = count, .root = 2, .in_place = in_place};
   }
   int signal() const { return ending == Ending::kill ? SIGKILL : ending == Ending::segv ? SIGSEGV : 0; }
 };
@@ -62,7 +63,10 @@ fcclResult_t call_until_death(const Seat& seat, Comm& comm, const Case& way) {
   }
 }
 
-class DeathInside : public ::testing::TestWithParam<Case> {};
+class DeathInside : public ::testing::TestWithParam<Case> {
+  // Also with more ranks than processors.
+  const Setting attach_{"FCCL_CROSS_MEMORY_ATTACH", "on"};
+};
 
 TEST_P(DeathInside, reaches_every_survivor_with_one_text) {
   const Case& way = GetParam();
@@ -86,12 +90,16 @@ std::vector<Case> cases() {
     for (int collective = 0; collective < fcclNumColls; ++collective)
       for (const bool large : {false, true})
         if (collective != fcclCollBarrier || !large) all.push_back({ending, static_cast<fcclColl_t>(collective), large});
+  for (const Ending ending : {Ending::kill, Ending::segv, Ending::exit, Ending::exit_after_destroy})
+    all.push_back({ending, fcclCollAllGather, true, true});
   return all;
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, DeathInside, ::testing::ValuesIn(cases()), [](const ::testing::TestParamInfo<Case>& info) {
   return std::string(kEndings[static_cast<int>(info.param.ending)]) + "_in_" + fcclCollName(info.param.collective) +
-         (info.param.large ? "_by_ring" : "_by_mailbox");
+         (info.param.in_place ? "_by_attach"
+          : info.param.large  ? "_by_ring"
+                              : "_by_mailbox");
 });
 
 }  // namespace

@@ -59,6 +59,20 @@ TEST(Phase, says_at_its_end_how_it_ended) {
   EXPECT_FALSE(phase.outcome().agreed());
 }
 
+Phase take_a_turn([[maybe_unused]] FrameMemory& frame, const Counter* counter) {
+  co_await Turn{{&counter->value, 0, 3}};
+  co_return Outcome{};
+}
+
+TEST(Phase, suspends_once_at_a_turn_though_what_it_awaits_is_reached) {
+  FrameMemory frame;
+  const Counter counter;
+  Phase phase = take_a_turn(frame, &counter);
+  EXPECT_FALSE(phase.resume());
+  EXPECT_TRUE(phase.awaited().reached());
+  EXPECT_TRUE(phase.resume());
+}
+
 TEST(Phase, that_is_ended_while_it_waits_leaves_its_scopes) {
   FrameMemory frame;
   Counter counter;

@@ -54,6 +54,13 @@ TEST(Settings, refuse_what_is_no_size) {
   expect_refused("FCCL_MAILBOX_BYTES", "131072");
 }
 
+TEST(Settings, switch_cross_memory_attach_on_and_off) {
+  EXPECT_EQ(read_settings()->cross_memory_attach, "auto");
+  EXPECT_EQ(read_with("FCCL_CROSS_MEMORY_ATTACH", "on")->cross_memory_attach, "on");
+  EXPECT_EQ(read_with("FCCL_CROSS_MEMORY_ATTACH", "off")->cross_memory_attach, "off");
+  expect_refused("FCCL_CROSS_MEMORY_ATTACH", "maybe");
+}
+
 TEST(Settings, refuse_a_level_that_the_log_does_not_have) { expect_refused("FCCL_LOG", "loud"); }
 
 TEST(Settings, of_the_table_have_defaults_that_they_allow) {

@@ -1,0 +1,86 @@
+// Cross-memory attach: each rank of an AllGather reads its peers' blocks out of their own memory, so they are copied once.
+#include "kernels/copy.h"
+#include "node/phases.h"
+#include "node/slices.h"
+
+namespace fccl {
+namespace {
+
+// How much is read at once: between two pieces others get a turn, and every piece has the whole deadline.
+constexpr size_t kPiece = 1 << 20;
+
+// A result of this size or more that is not in place had better be written past the caches, which only the ring can.
+constexpr size_t kStreamed = 4 << 20;
+
+// What a rank puts beside its word.
+struct Offer {
+  enum Answer : uint64_t { kNever, kNotNow, kYes };
+
+  const void* source = nullptr;
+  uint64_t answer = kNever;
+};
+
+Offer offer_of(const Lane& lane, const Call& call) {
+  if (!lane.peer_memory().reaches_all()) return {};
+  const size_t bytes = call.signature.bytes();
+  const bool in_place = call.send == static_cast<std::byte*>(call.recv) + lane.rank() * bytes;
+  return {call.send, in_place || lane.ranks() * bytes < kStreamed ? Offer::kYes : Offer::kNotNow};
+}
+
+Offer offer_of(const Lane& lane, int peer) {
+  Offer offer;
+  copy_bytes(&offer, lane.payload_of(peer, sizeof offer), sizeof offer);
+  return offer;
+}
+
+// Every rank has entered: whether all of them offer. All see the same offers and so come to the same answer.
+bool everybody_offers(Lane& lane) {
+  uint64_t least = Offer::kYes;
+  for (int rank = 0; rank < lane.ranks(); ++rank) least = std::min(least, offer_of(lane, rank).answer);
+  if (least == Offer::kNever) lane.stop_attaching();
+  return least == Offer::kYes;
+}
+
+// One piece of each peer's block; false if it cannot be read.
+bool take(const Lane& lane, const Call& call, size_t offset, size_t length) {
+  for (int i = 1; i < lane.ranks(); ++i) {
+    const int peer = lane.peer(i);
+    const auto* source = static_cast<const std::byte*>(offer_of(lane, peer).source) + offset;
+    std::byte* target = static_cast<std::byte*>(call.recv) + peer * call.signature.bytes() + offset;
+    if (!lane.peer_memory().read(peer, target, source, length)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+// A source stays in the call until every peer has read it. One that cannot, since its wait ends in a failure, has told of the
+// failure before its user writes over what is being read; so whoever has read looks for a failure before it believes the bytes.
+Phase attach_all_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
+  const Offer mine = offer_of(lane, task.call);
+  lane.enter(task.call, task.number, &mine, sizeof mine);
+  for (int i = 1; i < lane.ranks(); ++i) {
+    co_await lane.entered(lane.peer(i));
+    if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.peer(i)};
+  }
+  if (!everybody_offers(lane)) co_return Outcome{.closed = true};
+  const Slices pieces{task.call.signature.bytes(), kPiece};
+  const uint64_t first = lane.slices();
+  bool all_read = true;
+  copy_bytes(static_cast<std::byte*>(task.call.recv) + lane.rank() * pieces.total, task.call.send, pieces.total);
+  for (uint64_t k = 0; k < pieces.count(); ++k) {
+    if (lane.has_failed()) co_return Outcome{.failed = true};
+    all_read = all_read && take(lane, task.call, pieces.offset(k), pieces.length(k));
+    if (!all_read) lane.my_board().unread.publish(first + 1);
+    lane.my_board().drained.publish(first + k + 1);
+    if (k + 1 < pieces.count()) co_await Turn{lane.drained(lane.rank(), first + k + 1)};
+  }
+  for (uint64_t k = 0; k < pieces.count(); ++k)
+    for (int i = 1; i < lane.ranks(); ++i) co_await lane.drained(lane.peer(i), first + k + 1);
+  lane.count_slices(pieces.count());
+  if (lane.has_failed()) co_return Outcome{.failed = true};
+  for (int i = 1; i < lane.ranks(); ++i) all_read = all_read && !lane.unread(lane.peer(i), first + 1).reached();
+  co_return Outcome{.closed = !all_read};
+}
+
+}  // namespace fccl

@@ -1,0 +1,39 @@
+// PeerMemory: reads the private memory of the other ranks of a host, where the kernel allows it (cross-memory attach).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "node/segment.h"
+
+namespace fccl {
+
+// One rank's way to its peers' memory, and the mark by which they know its own. Made before the ranks first meet, and outlives
+// every call in which a peer may read; owned by a lane and used by the thread that runs the lane's phase.
+class PeerMemory {
+ public:
+  // `pids` by rank.
+  PeerMemory(std::shared_ptr<Segment> segment, int rank, std::vector<int> pids);
+  PeerMemory(const PeerMemory&) = delete;
+  PeerMemory& operator=(const PeerMemory&) = delete;
+
+  // Tries to read every peer; once, when every rank has made its own. Error: fcclSystemError, naming the first that it cannot.
+  Result<void> reach_all();
+  bool reaches_all() const { return reaches_all_; }
+  // Copies `bytes` bytes at `source` in the memory of a peer; only if reaches_all(). False: some could not be read, since the
+  // kernel forbids it, the peer's process has ended, or the memory is not there or of a kind that the kernel does not lend.
+  bool read(int peer, void* target, const void* source, size_t bytes) const;
+
+ private:
+  std::shared_ptr<Segment> segment_;
+  int rank_;
+  std::vector<int> pids_;
+  uint64_t mark_;            // this rank's, which lies here
+  std::vector<Mark> marks_;  // by rank; read with the bytes, so that they are not those of a process with a dead one's id
+  bool reaches_all_ = false;
+};
+
+}  // namespace fccl
