@@ -1,0 +1,103 @@
+"""The rails of a cluster: one bridge each, a shaped link to every host, their counters, and links that go down."""
+
+import subprocess
+from pathlib import Path
+
+from shape import Shape, address, host_name, interface, port
+
+_BURST = "32k"
+_LATENCY = "20ms"
+
+
+def _batch(program: str, lines: list[str]) -> None:
+    said = subprocess.run([program, "-batch", "-"], input="\n".join(lines), capture_output=True, text=True)
+    if said.returncode != 0:
+        raise OSError(f"{program} could not set up the cluster's network: {said.stderr.strip()}")
+
+
+def _silence() -> None:
+    # Nothing but what the ranks send is to cross the links.
+    for which in ("all", "default"):
+        setting = Path(f"/proc/sys/net/ipv6/conf/{which}/disable_ipv6")
+        if setting.exists():
+            setting.write_text("1")
+
+
+def _shape(devices: list[str], rate: str | None) -> None:
+    if rate is not None:
+        limit = f"tbf rate {rate} burst {_BURST} latency {_LATENCY}"
+        _batch("tc", [f"qdisc add dev {device} root {limit}" for device in devices])
+
+
+def make_rails(shape: Shape) -> None:
+    """Makes the bridges, in the network namespace of the caller."""
+    _silence()
+    lines = []
+    for rail in range(shape.rails):
+        lines += [
+            f"link add rail{rail} type bridge stp_state 0 forward_delay 0 mcast_snooping 0",
+            f"link set rail{rail} up",
+        ]
+    _batch("ip", lines)
+
+
+def connect_hosts(shape: Shape, inits: list[int]) -> None:
+    """Makes the links; `inits` has a process of each host. What goes to a host is shaped here."""
+    lines = []
+    for host, rail in shape.links:
+        name = port(host, rail)
+        lines += [
+            f"link add {name} type veth peer name {interface(rail)} netns {inits[host]}",
+            f"link set {name} master rail{rail} up",
+        ]
+    _batch("ip", lines)
+    _shape([port(*link) for link in shape.links], shape.rate)
+
+
+def configure_host(shape: Shape, host: int) -> None:
+    """Gives the links their addresses, in the network namespace of the host. What it sends is shaped here."""
+    _silence()
+    lines = ["link set lo up"]
+    for rail in range(shape.rails):
+        lines += [
+            f"addr add {address(host, rail)}/24 dev {interface(rail)}",
+            f"link set {interface(rail)} up",
+        ]
+    _batch("ip", lines)
+    _shape([interface(rail) for rail in range(shape.rails)], shape.rate)
+
+
+def set_link(host: int, rail: int, state: str) -> None:
+    """Takes the link of a host to a rail down or up, as if its cable were pulled or put in."""
+    _batch("ip", [f"link set {port(host, rail)} {state}"])
+
+
+def read_counters(shape: Shape) -> list[dict]:
+    """What each host has sent and received on each rail, in bytes."""
+    rows = []
+    for host, rail in shape.links:
+        statistics = Path(f"/sys/class/net/{port(host, rail)}/statistics")
+        rows.append(
+            {
+                "host": host_name(host),
+                "rail": rail,
+                "sent": int((statistics / "rx_bytes").read_text()),
+                "received": int((statistics / "tx_bytes").read_text()),
+            }
+        )
+    return rows
+
+
+def difference(before: list[dict], after: list[dict]) -> list[dict]:
+    """What was sent and received between two readings."""
+    return [
+        later | {key: later[key] - earlier[key] for key in ("sent", "received")}
+        for earlier, later in zip(before, after, strict=True)
+    ]
+
+
+def table(rows: list[dict]) -> str:
+    """Readings as lines of text."""
+    lines = [f"{'host':<8} {'rail':>4} {'sent':>14} {'received':>14}"]
+    lines += [f"{row['host']:<8} {row['rail']:>4} {row['sent']:>14} {row['received']:>14}" for row in rows]
+    return "\n".join(lines)
