@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs a command on several hosts that are network namespaces of this machine, with shaped links between them."""
+"""Runs a command on hosts that are network namespaces of this machine, with shaped links between them."""
 
 import argparse
 import json
@@ -17,7 +17,7 @@ from shape import MOST_HOSTS, MOST_RAILS, Shape
 
 WRONG_USE = 2
 USAGE = """\
-./dev cluster HxR [--rate RATE] [--rails N] [--ranks N,N...] [--prefix] [--counters [FILE]] -- COMMAND [ARGUMENT...]
+./dev cluster HxR [--rate RATE] [--rails N] [--ranks N,N...] [--prefix] [--counters [FILE]] -- COMMAND...
 ./dev cluster link HOST RAIL down|up
 ./dev cluster host HOST kill|stop|cont
 ./dev cluster counters
@@ -29,7 +29,9 @@ def parse(words: list[str]) -> Order:
     parser = argparse.ArgumentParser(prog="./dev cluster", usage=USAGE, description=__doc__)
     split = words.index("--") if "--" in words else len(words)
     parser.add_argument("shape", metavar="HxR", help="hosts, and ranks of each")
-    parser.add_argument("--rate", help="of each link in each direction, as tc says it (1gbit); default: not shaped")
+    parser.add_argument(
+        "--rate", help="of each link in each direction, as tc says it (1gbit); default: not shaped"
+    )
     parser.add_argument("--rails", type=int, default=1, metavar="N", help="links of each host (1)")
     parser.add_argument("--ranks", metavar="N,N...", help="ranks of each host, in place of R")
     parser.add_argument("--prefix", action="store_true", help="put [RANK] before every line")
@@ -53,7 +55,9 @@ def parse(words: list[str]) -> Order:
 def _ranks_of(hosts_by_ranks: str, ranks: str | None) -> tuple[int, ...]:
     found = re.fullmatch(r"([1-9]\d*)x([1-9]\d*)", hosts_by_ranks)
     if not found or int(found[1]) > MOST_HOSTS:
-        raise ValueError(f"HxR wants 1 to {MOST_HOSTS} hosts and 1 or more ranks, as in 2x2, but got {hosts_by_ranks}")
+        raise ValueError(
+            f"HxR wants 1 to {MOST_HOSTS} hosts and 1 or more ranks, as in 2x2, but got {hosts_by_ranks}"
+        )
     hosts = int(found[1])
     if ranks is None:
         return (int(found[2]),) * hosts
@@ -97,7 +101,9 @@ def _be_machine(order: Order, name: str, listening: messages.socket.socket, owne
     signal.signal(signal.SIGTERM, lambda *_: os._exit(128 + signal.SIGTERM))
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     try:
-        namespaces.unshare(namespaces.NEW_NET | namespaces.NEW_MOUNT | namespaces.NEW_UTS | namespaces.NEW_IPC)
+        namespaces.unshare(
+            namespaces.NEW_NET | namespaces.NEW_MOUNT | namespaces.NEW_UTS | namespaces.NEW_IPC
+        )
         namespaces.own_mounts()
         namespaces.mount("proc", "/proc")
         namespaces.mount("sysfs", "/sys")
@@ -130,8 +136,8 @@ def main(words: list[str]) -> int:
         return run(parse(words))
     except PermissionError as error:
         print(
-            f"cluster: making namespaces is not permitted ({error}): run it as root, in a container with the capabilities "
-            "SYS_ADMIN and NET_ADMIN",
+            f"cluster: making namespaces is not permitted ({error}): run it as root, in a container with the "
+            "capabilities SYS_ADMIN and NET_ADMIN",
             file=sys.stderr,
         )
     except (OSError, ValueError) as error:

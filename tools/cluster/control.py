@@ -9,8 +9,15 @@ from launch import CONTROL
 
 
 def ask(body: dict, descriptors: tuple[int, ...] = ()) -> dict:
-    """Sends a request to the cluster that is meant, and waits for its answer; raises OSError or ValueError."""
-    with messages.connect(_meant()) as connection:
+    """Sends a request to the cluster that is meant and waits for the answer; may raise OSError or ValueError."""
+    name = _meant()
+    try:
+        connection = messages.connect(name)
+    except ConnectionRefusedError:
+        raise ValueError(
+            f"no cluster is called {name}; {CONTROL} has the name of the one that is meant"
+        ) from None
+    with connection:
         messages.send(connection, body, descriptors)
         answer = messages.receive(connection)
     if answer is None:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Stands in for ssh between the hosts of a cluster: enter.py [OPTION...] HOST WORD... runs the words there."""
+"""Stands in for ssh between the hosts of a cluster: enter.py [OPTION...] HOST WORD..."""
 
 import sys
 

@@ -93,7 +93,7 @@ def make_world(shape: Shape, number: int) -> None:
     lines = ["127.0.0.1 localhost", *(f"{address(host, 0)} {host_name(host)}" for host in shape.hosts)]
     names.write_text("\n".join(lines) + "\n")
     namespaces.bind(str(names), "/etc/hosts")
-    # The names stay where they are bound; the host begins with memory that has nothing in it but lists for mpirun.
+    # The names stay where they are bound; the host begins with nothing in memory but lists for mpirun.
     namespaces.unmount(MEMORY)
     namespaces.mount("tmpfs", MEMORY)
     for path, text in launch.host_files(shape).items():

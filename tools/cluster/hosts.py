@@ -1,4 +1,4 @@
-"""The hosts of a cluster as its first process sees them: made together, then told what to do, one channel each."""
+"""The hosts of a cluster as its first process sees them: made together, then told what to do."""
 
 import socket
 

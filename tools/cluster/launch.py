@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 from shape import PORT, Shape, address, host_name, interface
@@ -14,7 +15,7 @@ _TORCHRUN_OPTIONS = ("nnodes", "nproc-per-node", "node-rank", "master-addr", "ma
 
 @dataclass(frozen=True)
 class Start:
-    """One command to start: on which host, with which label before its lines, and what its environment adds."""
+    """One command to start: its host, the label before its lines, and what its environment adds."""
 
     host: int
     label: str
@@ -52,7 +53,8 @@ def _ranks(shape: Shape, command: list[str]) -> list[Start]:
 
 
 def _torchrun(shape: Shape, host: int, command: list[str]) -> Start:
-    for word in command[1:]:
+    # What follows is the script's.
+    for word in takewhile(lambda word: word != "-m" and not word.endswith(".py"), command[1:]):
         name = word.split("=")[0].lstrip("-").replace("_", "-")
         if word.startswith("--") and name in _TORCHRUN_OPTIONS:
             raise ValueError(f"the cluster itself gives torchrun --{name}: leave out {word}")
@@ -68,7 +70,7 @@ def _torchrun(shape: Shape, host: int, command: list[str]) -> Start:
 
 
 def _mpi(shape: Shape) -> dict[str, str]:
-    """Settings of the MPIs; each reads its own. What the user's environment or command line says counts more."""
+    """Settings of the MPIs; each reads its own. What the user's environment or arguments say counts more."""
     settings = _open_mpi(shape) | _hydra(shape)
     return {name: value for name, value in settings.items() if name not in os.environ}
 

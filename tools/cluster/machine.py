@@ -1,5 +1,6 @@
 """The first process of a cluster: starts the commands, waits for their ends, serves the control socket."""
 
+import contextlib
 import json
 import os
 import selectors
@@ -36,7 +37,7 @@ class Order:
 
 
 class Machine:
-    """A cluster while it runs. Every process of it ends when this one does, since it is their namespaces' first."""
+    """A cluster while it runs; its process is the first of its namespaces, and all others end with it."""
 
     def __init__(self, order: Order, name: str, listening: socket.socket) -> None:
         self._order = order
@@ -157,10 +158,9 @@ class Machine:
             self._watch(client, partial(self._serve, client))
 
     def _reply(self, client: socket.socket, body: dict) -> None:
-        try:
+        # Who has gone does not want to know any more.
+        with contextlib.suppress(ConnectionError):
             messages.send(client, body)
-        except ConnectionError:
-            pass  # It does not want to know any more.
         client.close()
 
     def _serve(self, client: socket.socket) -> None:

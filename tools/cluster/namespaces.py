@@ -29,7 +29,7 @@ def _check(result: int, what: str) -> None:
 
 
 def unshare(kinds: int) -> None:
-    """Moves the calling process into new namespaces; of NEW_PID, only the children that it forks from now on."""
+    """Moves the calling process into new namespaces; of NEW_PID, only children forked from now on."""
     _check(_C.unshare(kinds), "unshare")
 
 
@@ -43,7 +43,7 @@ def enter(path: str, kind: int) -> None:
 
 
 def die_with_parent(parent: int) -> None:
-    """Ties the calling process to its parent, which `parent` is a pidfd of: not even SIGKILL leaves it behind."""
+    """Ends the calling process when its parent ends, in whatever way; `parent` is the parent's pidfd."""
     _check(_C.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl")
     if select.select([parent], [], [], 0)[0]:
         os._exit(1)
@@ -70,7 +70,7 @@ def unmount(place: str) -> None:
 
 
 def fork(body: Callable[[], int]) -> int:
-    """Runs a function in a child process, which ends with the status that it returns; gives the child's id."""
+    """Runs a function in a child process, whose exit status it returns; gives the child's id."""
     child = os.fork()
     if child == 0:
         _end_with(body)

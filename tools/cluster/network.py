@@ -1,4 +1,4 @@
-"""The rails of a cluster: one bridge each, a shaped link to every host, their counters, and links that go down."""
+"""The rails of a cluster: one bridge each, a shaped link to every host, and the links' counters."""
 
 import subprocess
 from pathlib import Path

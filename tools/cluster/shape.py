@@ -1,4 +1,4 @@
-"""The shape of a cluster as the command line gives it: hosts, ranks of each, rails, their rate, and all addresses."""
+"""The shape of a cluster: hosts, ranks of each, rails, their rate, and the names and addresses of all."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ PORT = 29500
 
 @dataclass(frozen=True)
 class Shape:
-    """How many ranks each host has, how many rails there are, and their rate as tc says it; None: not shaped."""
+    """Ranks of each host, the number of rails, and their rate as tc says it; None: not shaped."""
 
     ranks: tuple[int, ...]
     rails: int = 1
