@@ -20,7 +20,7 @@ def wait_for_lines(process, count):
 def test_a_signal_ends_all_processes(begin, tmp_path, number):
     process = begin("2x2", "--rate", "1gbit", "--", "bash", "-c", LINGER)
     wait_for_lines(process, 4)
-    assert len(left_of(tmp_path, 0)) >= 4 * 3
+    wait_until(lambda: len(left_of(tmp_path, 0)) >= 4 * 3)
     process.send_signal(number)
     status = process.wait(10)
     assert status == (-9 if number == signal.SIGKILL else 128 + number)

@@ -54,11 +54,11 @@ def test_each_rail_joins_every_host(run):
 
 
 def test_a_link_has_its_rate_in_both_directions_and_its_bytes_are_counted(run, tmp_path):
-    rate, total = 200e6 / 8, 10_000_000
+    rate, total = 100e6 / 8, 5_000_000
     limit = rate * 1448 / 1514  # what TCP leaves of an Ethernet frame
     seen = []
     for _ in range(3):  # a busy machine may be slower than its links
-        said = run("2x1", "--rate", "200mbit", "--counters", "bytes.json", "--", *EXCHANGE, str(total))
+        said = run("2x1", "--rate", "100mbit", "--counters", "bytes.json", "--", *EXCHANGE, str(total))
         assert said.returncode == 0, said.stderr
         seen.append([float(line) / limit for line in said.stdout.split()])
         assert max(seen[-1]) < 1.1, "the link is faster than it may be"
@@ -67,8 +67,9 @@ def test_a_link_has_its_rate_in_both_directions_and_its_bytes_are_counted(run, t
     else:
         pytest.fail(f"parts of the rate that were reached: {seen}")
     for link in json.loads((tmp_path / "bytes.json").read_text())["links"]:
-        assert 1.0 <= link["sent"] / total < 1.06
-        assert 1.0 <= link["received"] / total < 1.06
+        # The headers of the frames and the acknowledgements of the other direction come on top.
+        assert 1.0 <= link["sent"] / total < 1.08
+        assert 1.0 <= link["received"] / total < 1.08
     assert re.search(r"^node1 +0 +\d+ +\d+$", said.stderr, re.M)
 
 

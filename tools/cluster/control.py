@@ -9,7 +9,7 @@ from launch import CONTROL
 
 
 def ask(body: dict, descriptors: tuple[int, ...] = ()) -> dict:
-    """Sends a request to the cluster that is meant and waits for the answer; may raise OSError or ValueError."""
+    """The answer to a request of the cluster that is meant; OSError or ValueError if there is none."""
     name = _meant()
     try:
         connection = messages.connect(name)
