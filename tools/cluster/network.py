@@ -6,7 +6,9 @@ from pathlib import Path
 
 from shape import Shape, address, host_name, interface, port
 
-_BURST = "32k"
+_HOST_BURST = "32k"
+# What a host sends is paced already; a second pacer as strict would lose time of its own whenever its timer is late.
+_SWITCH_BURST = "128k"
 _LATENCY = "20ms"
 
 
@@ -24,9 +26,9 @@ def _silence() -> None:
             setting.write_text("1")
 
 
-def _shape(devices: list[str], rate: str | None) -> None:
+def _shape(devices: list[str], rate: str | None, burst: str) -> None:
     if rate is not None:
-        limit = f"tbf rate {rate} burst {_BURST} latency {_LATENCY}"
+        limit = f"tbf rate {rate} burst {burst} latency {_LATENCY}"
         _batch("tc", [f"qdisc add dev {device} root {limit}" for device in devices])
 
 
@@ -64,7 +66,7 @@ def connect_hosts(shape: Shape, inits: list[int]) -> None:
     _batch("ip", lines)
     ports = [port(*link) for link in shape.links]
     _keep_order(ports)
-    _shape(ports, shape.rate)
+    _shape(ports, shape.rate, _SWITCH_BURST)
 
 
 def configure_host(shape: Shape, host: int) -> None:
@@ -79,7 +81,7 @@ def configure_host(shape: Shape, host: int) -> None:
     _batch("ip", lines)
     interfaces = [interface(rail) for rail in range(shape.rails)]
     _keep_order(interfaces)
-    _shape(interfaces, shape.rate)
+    _shape(interfaces, shape.rate, _HOST_BURST)
 
 
 def set_link(host: int, rail: int, state: str) -> None:
