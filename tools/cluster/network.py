@@ -7,7 +7,7 @@ from pathlib import Path
 from shape import Shape, address, host_name, interface, port
 
 _HOST_BURST = "32k"
-# What a host sends is paced already; a second pacer as strict would lose time of its own whenever its timer is late.
+# What a host sends is paced already; a second pacer as strict would lose time whenever its own timer is late.
 _SWITCH_BURST = "128k"
 _LATENCY = "20ms"
 
