@@ -4,10 +4,11 @@ packages_build=(
   g++ cmake ninja-build pkg-config libsodium-dev libspdlog-dev libfmt-dev libexpected-dev libhwy-dev libpugixml-dev libhwloc-dev
 )
 packages_test=(
-  python3 libgtest-dev libgmock-dev libbenchmark-dev nlohmann-json3-dev openmpi-bin libopenmpi-dev mpich libmpich-dev
+  python3 iproute2 libgtest-dev libgmock-dev libbenchmark-dev nlohmann-json3-dev openmpi-bin libopenmpi-dev mpich libmpich-dev
 )
 packages_fuzz=(clang-19 libclang-rt-19-dev)
 packages_lint=(git clang-format-19 clang-tidy-19)
+packages_cluster=(python3 iproute2)
 packages_python=(python3 python3-venv)
 
 # Ninja alone would run more compilers than there are cores.

@@ -39,6 +39,11 @@ docs_suite() {
   python_suite docs "$torch_version" tests/docs
 }
 
+# cluster_suite PYTEST-ARGUMENT...: hosts that are network namespaces.
+cluster_suite() {
+  python_suite cluster "$torch_version" tests/cluster "$@"
+}
+
 # python_suite SUITE VERSION PYTEST-ARGUMENT...
 python_suite() {
   local suite=$1 version=$2
@@ -67,6 +72,7 @@ test_every_change() {
   cpp_suite cpp release --label-exclude '^long$'
   torch_suite torch "$torch_version" -m 'not slow'
   docs_suite
+  cluster_suite
   conclude
 }
 
@@ -85,6 +91,7 @@ test_all() {
   cpp_suite cpp release --label-exclude '^long$'
   torch_suite torch "$pinned_torch" -m 'not slow'
   docs_suite
+  cluster_suite
   for preset in asan tsan; do
     FCCL_TEST_TIMEOUT=900 cpp_suite "$preset" "$preset" --label-regex '^quick$'
   done
@@ -101,5 +108,6 @@ test_all() {
 test_selected() {
   cpp_suite cpp release --tests-regex "$1" --no-tests=ignore
   torch_suite torch "$torch_version" -k "${1//|/ or }"
+  cluster_suite -k "${1//|/ or }"
   conclude --any-number
 }

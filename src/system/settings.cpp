@@ -47,7 +47,7 @@ constexpr Setting kSettings[] = {
 };
 
 // Read by the tests, the perf binaries and ./dev.
-constexpr std::string_view kForeignPrefixes[] = {"FCCL_TEST", "FCCL_TORCH"};
+constexpr std::string_view kForeignPrefixes[] = {"FCCL_TEST", "FCCL_TORCH", "FCCL_CLUSTER"};
 
 template <class... Cases>
 struct Overloaded : Cases... {

@@ -24,6 +24,17 @@ def _planned(arguments: str, before: str = "") -> Substitute:
     return Substitute(f"./dev train {arguments}".strip(), "trains for minutes", taken_apart)
 
 
+def _clustered(arguments: str, instead: str = "") -> Substitute:
+    """A cluster with the same or with smaller arguments; where there may be none, its own tests say so."""
+    program = "python3 tools/cluster/cluster.py"
+    run = f"{program} {instead or arguments}".replace("./dev cluster", program)
+    return Substitute(
+        f"./dev cluster {arguments}",
+        "./dev would look for packages; smaller where it takes long",
+        f"if unshare --net true; then {run}; fi",
+    )
+
+
 SWEEP = "a sweep up to this size takes long; its flags are run on smaller ones"
 
 SUBSTITUTES = [
@@ -37,6 +48,22 @@ SUBSTITUTES = [
         SWEEP,
         "build/perf_tests/reduce_scatter_perf -t 2 -d all -o all --ulp -b 8 -e 1K -f 16 -n 2",
     ),
+    _clustered("2x2 --prefix -- bash -c 'echo $RANK of $WORLD_SIZE on $(hostname)'"),
+    _clustered(
+        "2x1 --rate 1gbit --counters -- mpirun build/perf_tests/all_gather_perf --peer mpi -b 16M -e 16M",
+        "2x1 --rate 1gbit --counters -- mpirun build/perf_tests/all_gather_perf --peer mpi -b 1M -e 1M -n 2",
+    ),
+    _clustered(
+        "2x2 --rate 1gbit -- torchrun -m trainer.fsdp --ranks 4 --backend gloo",
+        "2x1 --rate 1gbit -- torchrun -m trainer.fsdp --ranks 2 --backend gloo --steps 1 --layers 1 "
+        "--hidden 64 --sample-tokens 1 --runs $PWD/trained",
+    ),
+    _clustered("2x1 -- bash -c '((RANK)) || ./dev cluster link node1 0 down'"),
+    _clustered(
+        "2x1 -- bash -c '((RANK)) || ./dev cluster host node1 stop; "
+        "((RANK)) || ./dev cluster host node1 cont'"
+    ),
+    _clustered("2x1 -- bash -c '((RANK)) || ./dev cluster counters'"),
     Substitute("perf_tests/compare.py", "measures for minutes", "perf_tests/compare.py --help"),
     _planned("--ranks 4 --strategy hybrid_shard --shard-degree 2 --name hybrid"),
     _planned("--ranks 2 --resume hybrid"),

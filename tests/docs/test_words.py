@@ -15,6 +15,7 @@ NAMING = (
     "perf_tests/**/*.cpp",
     "CMakeLists.txt",
     ".ci/*.sh",
+    "tools/cluster/*.py",
     "trainer/fsdp/tests/*.py",
 )
 

@@ -1,0 +1,120 @@
+"""The rails of a cluster: one bridge each, a shaped link to every host, and the links' counters."""
+
+import os
+import subprocess
+from pathlib import Path
+
+from shape import Shape, address, host_name, interface, port
+
+_HOST_BURST = "32k"
+# What a host sends is paced already; a second pacer as strict would lose time whenever its own timer is late.
+_SWITCH_BURST = "128k"
+_LATENCY = "20ms"
+
+
+def _batch(program: str, lines: list[str]) -> None:
+    said = subprocess.run([program, "-batch", "-"], input="\n".join(lines), capture_output=True, text=True)
+    if said.returncode != 0:
+        raise OSError(f"{program} could not set up the cluster's network: {said.stderr.strip()}")
+
+
+def _silence() -> None:
+    # Nothing but what the ranks send is to cross the links.
+    for which in ("all", "default"):
+        setting = Path(f"/proc/sys/net/ipv6/conf/{which}/disable_ipv6")
+        if setting.exists():
+            setting.write_text("1")
+
+
+def _shape(devices: list[str], rate: str | None, burst: str) -> None:
+    if rate is not None:
+        limit = f"tbf rate {rate} burst {burst} latency {_LATENCY}"
+        _batch("tc", [f"qdisc add dev {device} root {limit}" for device in devices])
+
+
+def _keep_order(devices: list[str]) -> None:
+    # A packet is received by whichever processor sends it, so those of one stream may overtake one another,
+    # and TCP takes that for loss. Steering gives each stream one processor.
+    everyone = f"{(1 << min(os.cpu_count() or 1, 32)) - 1:x}"
+    for device in devices:
+        steering = Path(f"/sys/class/net/{device}/queues/rx-0/rps_cpus")
+        if steering.exists():
+            steering.write_text(everyone)
+
+
+def make_rails(shape: Shape) -> None:
+    """Makes the bridges, in the network namespace of the caller."""
+    _silence()
+    lines = []
+    for rail in range(shape.rails):
+        lines += [
+            f"link add rail{rail} type bridge stp_state 0 forward_delay 0 mcast_snooping 0",
+            f"link set rail{rail} up",
+        ]
+    _batch("ip", lines)
+
+
+def connect_hosts(shape: Shape, inits: list[int]) -> None:
+    """Makes the links; `inits` has a process of each host. What goes to a host is shaped here."""
+    lines = []
+    for host, rail in shape.links:
+        name = port(host, rail)
+        lines += [
+            f"link add {name} type veth peer name {interface(rail)} netns {inits[host]}",
+            f"link set {name} master rail{rail} up",
+        ]
+    _batch("ip", lines)
+    ports = [port(*link) for link in shape.links]
+    _keep_order(ports)
+    _shape(ports, shape.rate, _SWITCH_BURST)
+
+
+def configure_host(shape: Shape, host: int) -> None:
+    """Gives the links their addresses, in the network namespace of the host. What it sends is shaped here."""
+    _silence()
+    lines = ["link set lo up"]
+    for rail in range(shape.rails):
+        lines += [
+            f"addr add {address(host, rail)}/24 dev {interface(rail)}",
+            f"link set {interface(rail)} up",
+        ]
+    _batch("ip", lines)
+    interfaces = [interface(rail) for rail in range(shape.rails)]
+    _keep_order(interfaces)
+    _shape(interfaces, shape.rate, _HOST_BURST)
+
+
+def set_link(host: int, rail: int, state: str) -> None:
+    """Takes the link of a host to a rail down or up, as if its cable were pulled or put in."""
+    _batch("ip", [f"link set {port(host, rail)} {state}"])
+
+
+def read_counters(shape: Shape) -> list[dict]:
+    """What each host has sent and received on each rail, in bytes."""
+    rows = []
+    for host, rail in shape.links:
+        statistics = Path(f"/sys/class/net/{port(host, rail)}/statistics")
+        rows.append(
+            {
+                "host": host_name(host),
+                "rail": rail,
+                "sent": int((statistics / "rx_bytes").read_text()),
+                "received": int((statistics / "tx_bytes").read_text()),
+            }
+        )
+    return rows
+
+
+def difference(before: list[dict], after: list[dict]) -> list[dict]:
+    """What was sent and received between two readings."""
+    return [
+        later | {key: later[key] - earlier[key] for key in ("sent", "received")}
+        for earlier, later in zip(before, after, strict=True)
+    ]
+
+
+def table(rows: list[dict]) -> str:
+    """Readings as lines of text."""
+    lines = [f"{'host':<8} {'rail':>4} {'sent':>14} {'received':>14}"]
+    lines += [f"{row['host']:<8} {row['rail']:>4} {row['sent']:>14} {row['received']:>14}" for row in rows]
+    return "\n".join(lines)
