@@ -62,8 +62,8 @@ std::string Chooser::explain(const Request& request, int least_slices) const {
     const Choice choice = best_slices(i, request, least_slices);
     const Time& t = choice.time;
     text += fmt::format("{:>3} {:<10} {:>6} {:>6} {:>13.1f} {:>12.1f} {:>12.1f} {:>12.1f} {:>12.1f}\n", i == chosen ? "->" : "",
-                        algorithm_at(i).name, costs_[i].rounds, choice.slices, t.total() * 1e6, t.latency * 1e6, t.message * 1e6,
-                        t.wire * 1e6, t.node * 1e6);
+                        algorithm_at(i).name, costs_[i].rounds, choice.slices, t.total() * 1e6, t.latency * 1e6,
+                        t.message * 1e6, t.wire * 1e6, t.node * 1e6);
   }
   return text;
 }

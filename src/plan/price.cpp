@@ -79,16 +79,20 @@ Time predict(const Request& request, Cut cut, const Cost& cost, const Shape& sha
   const Constants& c = shape.constants;
   const double chunk = chunk_bytes(request, cut, shape) / slices;
   const double wire = chunk / shape.rails * c.wire_byte;
+  const double copied = node_bytes(request, shape) / slices * c.node_byte;
   const double added = chunk / shape.ranks * shape.hosts * cost.additions * c.added_byte;
-  const double node = node_bytes(request, shape) / slices * c.node_byte + added;
-  Time time{cost.rounds * c.latency, cost.path.messages * c.message, cost.path.chunks * wire, node};
-  const Time port{0, cost.port.messages * c.message, cost.port.chunks * wire, 0};
+  Time time{cost.rounds * c.latency, cost.path.messages * c.message, cost.path.chunks * wire, added};
+  // The host's ranks copy each message's bytes beside the next message.
+  const double last = cost.rounds > 0 ? copied * cost.rounds / cost.path.messages : copied;
+  time.node += last + std::max(0.0, copied - last - time.message - time.wire);
+  const double message = cost.port.messages * c.message;
+  const bool node_is_slower = copied + added > message + cost.port.chunks * wire;
   const int others = slices - 1;
-  if (port.total() < node) {
-    time.node += others * node;
+  if (node_is_slower) {
+    time.node += others * (copied + added);
   } else {
-    time.message += others * port.message;
-    time.wire += others * port.wire;
+    time.message += others * message;
+    time.wire += others * cost.port.chunks * wire;
   }
   return time;
 }
