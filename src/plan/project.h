@@ -99,4 +99,7 @@ class Project {
   Steps steps_;
 };
 
+// The steps of one member in an algorithm, given by its place in the catalog.
+Steps steps_of(int algorithm, Group group, int member);
+
 }  // namespace fccl::plan

@@ -4,6 +4,7 @@
 #include "base/call.h"
 #include "plan/all_members.h"
 #include "plan/check.h"
+#include "plan/ring.h"
 
 namespace fccl::plan {
 namespace {
@@ -33,6 +34,11 @@ TEST_P(EveryAlgorithm, holds_with_a_window_of_one_slice) {
 
 std::string name_of_case(const testing::TestParamInfo<Algorithm<Project>>& info) {
   return std::string(name_of(info.param.collective)) + "_" + info.param.name;
+}
+
+TEST(Ring, holds_for_1_to_33_members) {
+  for (int members = 1; members <= 33; ++members)
+    EXPECT_EQ(fault_of({fcclCollAllGather, Cut::per_member, {members}}, steps_of_all(ring_all_gather<Project>, {members})), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Plan, EveryAlgorithm, testing::ValuesIn(kCatalog<Project>), name_of_case);

@@ -77,11 +77,11 @@ class Ranks {
   void transfer(const Transfer& t) {
     for (const Piece& piece : pieces(ranks_[t.from], ranks_[t.to]))
       for (int k = 0; k < t.count; ++k)
-        for (int e = edge(t, piece.begin); e < edge(t, piece.end); ++e)
-          if (const int value = at(t.from, piece.from_rank, moved(t.source, k))[e])
-            at(t.to, piece.to_rank, moved(t.target, k))[e] = value;
-          else
-            ADD_FAILURE() << "rank " << piece.from_rank << " of host " << t.from << " sends what it does not have";
+        for (int e = edge(t, piece.begin); e < edge(t, piece.end); ++e) {
+          const int value = at(t.from, piece.from_rank, moved(t.source, k))[e];
+          EXPECT_NE(value, 0) << "rank " << piece.from_rank << " of host " << t.from << " sends what it does not have";
+          at(t.to, piece.to_rank, moved(t.target, k))[e] = value;
+        }
   }
 
   void add(const Addition& addition) {
@@ -131,11 +131,13 @@ TEST(Carriers, have_what_they_send_and_get_what_they_need_on_uneven_hosts) {
       const int all = (1 << group.members) - 1;
       for (int host = 0; host < group.members; ++host)
         for (int rank = 0; rank < ranks[host]; ++rank) {
-          if (algorithm.collective == fcclCollAllGather)
-            for (int chunk = 0; chunk < group.members; ++chunk) EXPECT_TRUE(sink.has(host, rank, chunk, 1 << chunk));
-          if (algorithm.collective == fcclCollReduceScatter) EXPECT_TRUE(sink.has(host, rank, host, all));
-          if (algorithm.collective == fcclCollAllReduce) EXPECT_TRUE(sink.has(host, rank, 0, all));
-          if (algorithm.collective == fcclCollBroadcast) EXPECT_TRUE(sink.has(host, rank, 0, 1 << group.root));
+          for (int chunk = 0; chunk < group.members; ++chunk) {
+            const bool gathers = algorithm.collective == fcclCollAllGather;
+            EXPECT_TRUE(!gathers || sink.has(host, rank, chunk, 1 << chunk));
+          }
+          EXPECT_TRUE(algorithm.collective != fcclCollReduceScatter || sink.has(host, rank, host, all));
+          EXPECT_TRUE(algorithm.collective != fcclCollAllReduce || sink.has(host, rank, 0, all));
+          EXPECT_TRUE(algorithm.collective != fcclCollBroadcast || sink.has(host, rank, 0, 1 << group.root));
         }
     }
 }

@@ -77,7 +77,7 @@ TEST(Prediction, of_one_slice_is_latency_and_messages_and_bytes_over_the_rails) 
   const Time time = predict({fcclCollAllGather, 1000}, Cut::per_member, cost_of(pairwise_all_gather, 4), shape, 1);
   EXPECT_DOUBLE_EQ(time.latency, 1e-5);
   EXPECT_DOUBLE_EQ(time.message, 3e-6);
-  EXPECT_DOUBLE_EQ(time.wire, 3 * 2000 / 2 * 1e-8);
+  EXPECT_DOUBLE_EQ(time.wire, 3 * 1000 * 1e-8);  // two ranks, two rails
   EXPECT_DOUBLE_EQ(time.node, 4 * 2 * 1000 * 1e-10 / 3);
 }
 
