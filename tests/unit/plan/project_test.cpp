@@ -8,7 +8,7 @@
 namespace fccl::plan {
 namespace {
 
-Steps steps_of(void (*tell)(Group, Project&), Group group, int member) {
+Steps told_steps(void (*tell)(Group, Project&), Group group, int member) {
   Project sink(group, member);
   tell(group, sink);
   return sink.take();
@@ -34,35 +34,35 @@ std::vector<std::string> in_words(const Steps& steps) {
 using Words = std::vector<std::string>;
 
 TEST(Project, of_a_pairwise_reduce_scatter_adds_when_all_parts_are_there) {
-  EXPECT_EQ(in_words(steps_of(pairwise_reduce_scatter, {3}, 0)),
+  EXPECT_EQ(in_words(told_steps(pairwise_reduce_scatter, {3}, 0)),
             (Words{"send data 1 to 1", "receive parts 2 from 2", "send data 2 to 2", "receive parts 1 from 1",
                    "add data 0 after 4"}));
 }
 
 TEST(Project, of_a_pairwise_all_reduce_sends_on_only_what_is_added) {
-  EXPECT_EQ(in_words(steps_of(pairwise_all_reduce, {2}, 1)),
+  EXPECT_EQ(in_words(told_steps(pairwise_all_reduce, {2}, 1)),
             (Words{"send data 0 to 0", "receive parts 0 from 0", "add data 1 after 2", "send data 1 to 0 after 3",
                    "receive data 0 from 0"}));
 }
 
 TEST(Project, of_bruck_sends_more_in_each_round) {
-  EXPECT_EQ(in_words(steps_of(bruck_all_gather, {5}, 4)),
+  EXPECT_EQ(in_words(told_steps(bruck_all_gather, {5}, 4)),
             (Words{"send data 4 to 0", "receive data 3 from 3", "send data 3..4 to 1 after 2", "receive data 1..2 from 2",
                    "send data 4 to 3", "receive data 0 from 0"}));
 }
 
 TEST(Project, of_a_tree_sends_on_what_has_come) {
-  EXPECT_EQ(in_words(steps_of(tree_broadcast, {6, 2}, 3)),
+  EXPECT_EQ(in_words(told_steps(tree_broadcast, {6, 2}, 3)),
             (Words{"receive data 0 from 2", "send data 0 to 5 after 1", "send data 0 to 1 after 1"}));
 }
 
 TEST(Project, of_a_group_of_one_is_at_most_an_addition) {
   for (const auto& algorithm : kCatalog<Project>)
-    for (const Step& step : steps_of(algorithm.tell, {1}, 0)) EXPECT_EQ(step.kind, Kind::add) << algorithm.name;
+    for (const Step& step : told_steps(algorithm.tell, {1}, 0)) EXPECT_EQ(step.kind, Kind::add) << algorithm.name;
 }
 
 TEST(Project, numbers_the_messages_of_a_pair) {
-  const Steps steps = steps_of(pairwise_all_reduce, {2}, 0);
+  const Steps steps = told_steps(pairwise_all_reduce, {2}, 0);
   EXPECT_EQ(steps[0].message, 0);
   EXPECT_TRUE(steps[0].opens);
   EXPECT_EQ(steps[3].message, 1);
@@ -85,7 +85,7 @@ struct Counter {
 
 TEST(Project, of_a_place_in_the_catalog_is_that_algorithms) {
   for (size_t i = 0; i < kCatalog<Project>.size(); ++i)
-    EXPECT_EQ(in_words(steps_of(static_cast<int>(i), {5, 2}, 1)), in_words(steps_of(kCatalog<Project>[i].tell, {5, 2}, 1)));
+    EXPECT_EQ(in_words(steps_of(static_cast<int>(i), {5, 2}, 1)), in_words(told_steps(kCatalog<Project>[i].tell, {5, 2}, 1)));
 }
 
 TEST(Project, hears_of_no_more_than_twenty_thousand_things_for_a_plan_of_4096_hosts) {
