@@ -82,9 +82,9 @@ Time predict(const Request& request, Cut cut, const Cost& cost, const Shape& sha
   const double copied = node_bytes(request, shape) / slices * c.node_byte;
   const double added = chunk / shape.ranks * shape.hosts * cost.additions * c.added_byte;
   Time time{cost.rounds * c.latency, cost.path.messages * c.message, cost.path.chunks * wire, added};
-  // The host's ranks copy each message's bytes beside the next message.
-  const double last = cost.rounds > 0 ? copied * cost.rounds / cost.path.messages : copied;
-  time.node += last + std::max(0.0, copied - last - time.message - time.wire);
+  // A pipeline of messages: the host's ranks copy one while the next is on the wire.
+  const double share = cost.rounds > 0 ? static_cast<double>(cost.rounds) / cost.path.messages : 1;
+  time.node += share * copied + (1 - share) * std::max(0.0, copied - time.message - time.wire);
   const double message = cost.port.messages * c.message;
   const bool node_is_slower = copied + added > message + cost.port.chunks * wire;
   const int others = slices - 1;

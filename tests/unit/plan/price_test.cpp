@@ -81,6 +81,14 @@ TEST(Prediction, of_one_slice_is_latency_and_messages_and_bytes_over_the_rails) 
   EXPECT_DOUBLE_EQ(time.node, 4 * 2 * 1000 * 1e-10 / 3);
 }
 
+TEST(Prediction, of_a_slow_node_is_the_first_message_and_then_the_nodes_time) {
+  Shape shape{5, 1, 1, kConstants};
+  shape.constants.node_byte = 1e-6;
+  const Time time = predict({fcclCollAllGather, 1000}, Cut::per_member, cost_of(pairwise_all_gather, 5), shape, 1);
+  const double first_message = 1e-6 + 1000 * 1e-8;
+  EXPECT_DOUBLE_EQ(time.total(), 1e-5 + first_message + 5 * 1000 * 1e-6);
+}
+
 TEST(Prediction, of_many_slices_goes_at_the_pace_of_the_slower_of_wire_and_node) {
   const Request request{fcclCollReduceScatter, 1e8};
   const Cost cost = cost_of(pairwise_reduce_scatter, 2);
