@@ -4,8 +4,8 @@
 #include <functional>
 
 #include "base/call.h"
-#include "plan/all_members.h"
 #include "plan/check.h"
+#include "plan/every_algorithm.h"
 
 namespace fccl::plan {
 namespace {
@@ -198,10 +198,6 @@ TEST_P(Mutants, that_wait_in_a_circle_are_refused) {
     send.after = last;
     return true;
   });
-}
-
-std::string name_of_case(const testing::TestParamInfo<Algorithm<Project>>& info) {
-  return std::string(name_of(info.param.collective)) + "_" + info.param.name;
 }
 
 INSTANTIATE_TEST_SUITE_P(Plan, Mutants, testing::ValuesIn(kCatalog<Project>), name_of_case);

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "base/call.h"
-#include "plan/all_members.h"
 #include "plan/check.h"
+#include "plan/every_algorithm.h"
 #include "plan/ring.h"
 
 namespace fccl::plan {
@@ -30,10 +30,6 @@ TEST_P(EveryAlgorithm, holds_with_a_window_of_one_slice) {
     const Group group{members, members / 2};
     EXPECT_EQ(fault_of({algorithm.collective, algorithm.cut, group, 3, 1}, steps_of_all(algorithm.tell, group)), "");
   }
-}
-
-std::string name_of_case(const testing::TestParamInfo<Algorithm<Project>>& info) {
-  return std::string(name_of(info.param.collective)) + "_" + info.param.name;
 }
 
 TEST(Ring, holds_for_1_to_33_members) {
