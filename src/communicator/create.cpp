@@ -28,7 +28,8 @@ Result<void> check_one_host(const std::vector<Member>& members) {
   return fail(
       fcclNotImplemented,
       fmt::format("rank {} runs on {} [{}], rank {} on {} [{}]: ranks on more than one host are not implemented yet. If the "
-                  "two share memory (containers of one host), give both the same FCCL_HOST_ID",
+                  "two are containers of one host, let them share the namespaces of pids and of the network, and give both the "
+                  "same FCCL_HOST_ID",
                   first.rank, first.host_name, first.host, stranger->rank, stranger->host_name, stranger->host));
 }
 

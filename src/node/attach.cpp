@@ -6,6 +6,9 @@
 namespace fccl {
 namespace {
 
+// No page is smaller.
+constexpr size_t kPage = 4096;
+
 // How much is read at once: between two pieces others get a turn, and every piece has the whole deadline.
 constexpr size_t kPiece = 1 << 20;
 
@@ -41,15 +44,20 @@ bool everybody_offers(Lane& lane) {
   return least == Offer::kYes;
 }
 
-// One piece of each peer's block; false if it cannot be read.
-bool take(const Lane& lane, const Call& call, size_t offset, size_t length) {
-  for (int i = 1; i < lane.ranks(); ++i) {
-    const int peer = lane.peer(i);
-    const auto* source = static_cast<const std::byte*>(offer_of(lane, peer).source) + offset;
-    std::byte* target = static_cast<std::byte*>(call.recv) + peer * call.signature.bytes() + offset;
-    if (!lane.peer_memory().read(peer, target, source, length)) return false;
-  }
-  return true;
+// Makes the pages come on this thread. A reader would wait for them inside the kernel, beyond deadline and abort, if they are
+// in a file of a server that does not answer or served by a thread of this process that does not run; and if this process died
+// then, it would read zeros.
+void bring_in(const std::byte* begin, size_t bytes) {
+  const volatile std::byte* pages = begin;
+  for (size_t i = 0; i < bytes; i += kPage) (void)pages[i];
+  (void)pages[bytes - 1];
+}
+
+// One piece of a peer's block; false if it cannot be read.
+bool take(const Lane& lane, int peer, const Call& call, size_t offset, size_t length) {
+  const auto* source = static_cast<const std::byte*>(offer_of(lane, peer).source) + offset;
+  std::byte* target = static_cast<std::byte*>(call.recv) + peer * call.signature.bytes() + offset;
+  return lane.peer_memory().read(peer, target, source, length);
 }
 
 }  // namespace
@@ -70,7 +78,12 @@ Phase attach_all_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Task ta
   copy_bytes(static_cast<std::byte*>(task.call.recv) + lane.rank() * pieces.total, task.call.send, pieces.total);
   for (uint64_t k = 0; k < pieces.count(); ++k) {
     if (lane.has_failed()) co_return Outcome{.failed = true};
-    all_read = all_read && take(lane, task.call, pieces.offset(k), pieces.length(k));
+    bring_in(static_cast<const std::byte*>(task.call.send) + pieces.offset(k), pieces.length(k));
+    lane.my_board().published.publish(first + k + 1);
+    for (int i = 1; i < lane.ranks(); ++i) {
+      co_await lane.published(lane.peer(i), first + k + 1);
+      all_read = all_read && take(lane, lane.peer(i), task.call, pieces.offset(k), pieces.length(k));
+    }
     if (!all_read) lane.my_board().unread.publish(first + 1);
     lane.my_board().drained.publish(first + k + 1);
     if (k + 1 < pieces.count()) co_await Turn{lane.drained(lane.rank(), first + k + 1)};

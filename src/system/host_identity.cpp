@@ -32,9 +32,10 @@ std::string host_name() {
 }
 
 std::string host_identity(const std::string& override_text) {
-  if (!override_text.empty()) return "FCCL_HOST_ID " + override_text;
-  return fmt::format("{} {} {} {} {}", first_line("/proc/sys/kernel/random/boot_id"), host_name(),
-                     link_target("/proc/self/ns/ipc"), link_target("/proc/self/ns/pid"), link_target("/proc/self/ns/net"));
+  const std::string reach = link_target("/proc/self/ns/pid") + " " + link_target("/proc/self/ns/net");
+  if (!override_text.empty()) return fmt::format("FCCL_HOST_ID {} {}", override_text, reach);
+  return fmt::format("{} {} {} {}", first_line("/proc/sys/kernel/random/boot_id"), host_name(),
+                     link_target("/proc/self/ns/ipc"), reach);
 }
 
 }  // namespace fccl

@@ -34,7 +34,9 @@ constexpr Setting kSettings[] = {
      "the network interface on which the bootstrap listens; unset, the first that is up, loopback and bridges of containers "
      "last"},
     {"FCCL_HOST_ID", Text{&Settings::host_id}, Scope::local,
-     "replaces the found identity of this host; ranks with equal identities share memory"},
+     "stands for the boot id, name and IPC namespace by which ranks find out that they share a host; the namespaces of PIDs "
+     "and "
+     "of the network must be the same"},
     {"FCCL_LOG", Choice{&Settings::log_level, kLogLevels}, Scope::local, "what is written to stderr"},
     {"FCCL_MAILBOX_BYTES", Bytes{&Settings::mailbox_bytes, 64, 64 * 1024}, Scope::agreed,
      "the largest payload of a rank that goes by mailbox"},

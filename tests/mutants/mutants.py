@@ -57,6 +57,12 @@ MUTANTS = [
         "    ;\n",
     ),
     Mutant(
+        "a piece of an AllGather by attach is read before its source has brought it in",
+        ATTACH,
+        "      co_await lane.published(lane.peer(i), first + k + 1);\n",
+        "",
+    ),
+    Mutant(
         "a rank that could not read its peers tells nobody",
         ATTACH,
         "    if (!all_read) lane.my_board().unread.publish(first + 1);\n",

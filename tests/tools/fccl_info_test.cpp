@@ -64,9 +64,11 @@ TEST(FcclInfo, names_the_file_and_the_line_that_it_cannot_read) {
   EXPECT_NE(ended.text.find(path), std::string::npos) << ended.text;
   EXPECT_NE(ended.text.find("line 3"), std::string::npos) << ended.text;
   std::remove(path.c_str());
-  const Ended missing = run_info("rails /no/such/file");
-  EXPECT_EQ(missing.status, 1);
-  EXPECT_NE(missing.text.find("/no/such/file"), std::string::npos) << missing.text;
+  for (const std::string unreadable : {"/no/such/file", "/"}) {
+    const Ended ended_too = run_info("rails " + unreadable);
+    EXPECT_EQ(ended_too.status, 1);
+    EXPECT_NE(ended_too.text.find("the topology in " + unreadable + ": "), std::string::npos) << ended_too.text;
+  }
 }
 
 TEST(FcclInfo, marks_the_settings_that_are_not_the_defaults) {

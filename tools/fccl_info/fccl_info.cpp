@@ -1,10 +1,11 @@
 // fccl-info: shows what FCCL finds on this machine and what is set.
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdio>
-#include <fstream>
+#include <cstring>
 #include <iostream>
-#include <iterator>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,10 +26,20 @@ fccl-info rails FILE        which NICs serve which rank of FILE
 fccl-info settings          the variables that FCCL reads, and their values here; * marks those that are not the defaults
 )";
 
+Result<std::string> read_file(const std::string& path) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "r"), std::fclose);
+  std::string text;
+  if (file)
+    for (int c; (c = std::fgetc(file.get())) != EOF;) text += static_cast<char>(c);
+  if (!file || std::ferror(file.get()) != 0)
+    return fail(fcclSystemError, fmt::format("cannot read the topology in {}: {}", path, std::strerror(errno)));
+  return text;
+}
+
 Result<Topology> read_topology(const std::string& path) {
-  std::ifstream file(path);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file) return fail(fcclSystemError, fmt::format("cannot read the topology in {}", path));
+  const Result<std::string> file = read_file(path);
+  if (!file) return fail(file.error());
+  const std::string& text = *file;
   const size_t begin = text.find_first_not_of(" \t\r\n");
   const bool is_xml = begin != std::string::npos && text[begin] == '<';
   Result<Topology> topology = is_xml ? parse_nccl_xml(text) : parse_topology(text);
