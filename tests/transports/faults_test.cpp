@@ -18,7 +18,7 @@ class FaultsTest : public FabricProcesses {
  protected:
   // Writes and messages from 0 to 1, all of which must come to a good end.
   void carry_traffic(const simulated::FabricOptions& options) {
-    start_over(options, 2, 4);
+    start_over(options, 2, 1);
     std::vector<Operation> operations;
     for (uint32_t i = 0; i < kWrites; ++i) {
       const size_t at = i * size_t{500};

@@ -13,6 +13,7 @@ using Kind = Completion::Kind;
 constexpr int kSeeds = 100;
 constexpr size_t kBlock = 301;
 constexpr int kConsumer = 2;
+constexpr uint32_t kRounds = 4;
 
 // Two producers write blocks to a consumer, which looks at them when it believes them to be there.
 class NaiveTest : public FabricProcesses {
@@ -21,7 +22,7 @@ class NaiveTest : public FabricProcesses {
   using Consumer = std::function<bool()>;
 
   bool on(const simulated::FabricOptions& options, const Consumer& consumer) {
-    on_found_ = {};
+    memory_bytes_ = at(0, kRounds);
     start_over(options, 3);
     return consumer();
   }
@@ -79,10 +80,10 @@ TEST_F(NaiveTest, one_that_waits_for_each_arrival_is_always_right) {
       ++arrived;
       right = right && is_there(static_cast<int>(finding.immediate % 2), finding.immediate / 2);
     };
-    for (uint32_t round = 0; round < 4; ++round) {
+    for (uint32_t round = 0; round < kRounds; ++round) {
       for (const int producer : {0, 1}) produce(producer, round);
     }
-    drive_until([&] { return arrived == 8; });
+    drive_until([&] { return arrived == 2 * kRounds; });
     on_found_ = {};
     return right;
   };
@@ -115,7 +116,7 @@ TEST_F(NaiveTest, one_that_takes_a_message_for_the_arrival_of_an_earlier_write_i
 TEST_F(NaiveTest, one_that_counts_arrivals_without_asking_whose_they_are_is_caught) {
   expect_caught([this] {
     const auto work = [this] {
-      for (uint32_t round = 0; round < 4; ++round) {
+      for (uint32_t round = 0; round < kRounds; ++round) {
         for (const int producer : {0, 1}) produce(producer, round);
         drive(1);
       }

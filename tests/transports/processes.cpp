@@ -12,9 +12,7 @@ void Processes::start(std::vector<std::unique_ptr<Transport>> transports, int me
   for (auto& transport : transports) {
     Process process;
     process.transport = std::move(transport);
-    process.bytes.resize(kMemoryBytes);
-    const auto number = static_cast<uint32_t>(processes_.size());
-    for (size_t i = 0; i < kMemoryBytes; ++i) process.bytes[i] = static_cast<std::byte>(0xa0 + number * 7 + i % 13);
+    process.bytes.assign(memory_bytes_, static_cast<std::byte>(0xa0 + processes_.size()));
     process.expected = process.bytes;
     const auto memory = process.transport->register_memory(process.bytes);
     ASSERT_TRUE(memory) << memory.error().message;
@@ -92,8 +90,9 @@ std::span<const std::byte> Processes::actual(int number, size_t at, size_t bytes
 void Processes::expect_memory() {
   for (size_t number = 0; number < processes_.size(); ++number) {
     const Process& process = processes_[number];
-    const auto [wrong, right] = std::ranges::mismatch(process.bytes, process.expected);
-    EXPECT_EQ(wrong, process.bytes.end()) << "process " << number << " at byte " << wrong - process.bytes.begin();
+    if (process.bytes == process.expected) continue;
+    const auto wrong = std::ranges::mismatch(process.bytes, process.expected).in1;
+    ADD_FAILURE() << "process " << number << " differs at byte " << wrong - process.bytes.begin();
   }
 }
 

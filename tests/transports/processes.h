@@ -90,6 +90,8 @@ class Processes {
   std::vector<Process> processes_;
   // Called for each finding, before anything is polled again.
   std::function<void(int process, const Finding& finding)> on_found_;
+  // Of each process that start makes.
+  size_t memory_bytes_ = kMemoryBytes;
   // Completions that one poll may find.
   size_t room_ = 16;
 
