@@ -99,6 +99,20 @@ TEST_F(FabricTest, nothing_moves_while_the_target_does_not_poll) {
   expect_memory();
 }
 
+TEST_F(FabricTest, a_poll_of_the_target_does_not_serve_for_those_that_follow) {
+  start_over({.faults = {.delay_polls = 9}});
+  std::vector<Operation> operations;
+  for (uint32_t i = 0; i < 40; ++i) operations.push_back(write({}, i, 1, i));
+  post({}, operations);
+  poll(1);
+  poll(0);
+  const auto moved = text(actual(1, 0, 40));
+  EXPECT_NE(moved, text(expected(1, 0, 40)));
+  for (int i = 0; i < 100; ++i) poll(0);
+  EXPECT_EQ(text(actual(1, 0, 40)), moved);
+  EXPECT_NE(moved, text(actual(0, 0, 40)));
+}
+
 TEST_F(FabricTest, writes_need_no_polls_of_the_target_where_the_limits_say_so) {
   simulated::FabricOptions options;
   options.limits.needs_polling = false;

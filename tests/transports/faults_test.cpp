@@ -84,6 +84,14 @@ TEST_F(FaultsTest, each_happens_often_in_a_few_hundred_operations) {
   EXPECT_GT(counts.delayed_messages, 0u);
 }
 
+TEST_F(FaultsTest, what_is_due_together_comes_in_any_order) {
+  start_over({.faults = {.reorders = true}});
+  for (uint32_t i = 0; i < 40; ++i) post({}, write({}, 0, 1, 0, i));
+  ASSERT_TRUE(drive_until([&] { return count(1, Kind::arrived) == 40 && count(0, Kind::ended) == 40; }));
+  EXPECT_GT(fabric_->counts().reordered_arrivals, 10u);
+  EXPECT_GT(fabric_->counts().reordered_ends, 10u);
+}
+
 TEST_F(FaultsTest, messages_pass_each_other) {
   start_over({.faults = simulated::worse_than_efa()});
   for (uint32_t i = 0; i < 100; ++i) post({}, message({}, i, 1));
