@@ -185,8 +185,9 @@ TEST_P(Conformance, each_process_may_be_driven_by_a_thread_of_its_own) {
         mine[0] = mine[8] + 1;
         next.tag += 2;
         const auto posted = own.transport->post(0, std::span(&next, 1));
-        my_turn = free = !(posted && *posted == 1);
-        if (!my_turn) ++round;
+        const bool full = posted.value_or(0) == 0;
+        my_turn = free = full;
+        round += full ? 0 : 1;
       }
       Completion found[4];
       const auto number_found = own.transport->poll(0, found);
