@@ -16,7 +16,7 @@ namespace fccl {
 struct TransportLimits {
   // Endpoints of this process, one per NIC it was given; at least 1.
   int rails = 1;
-  // The largest write and the largest message, in bytes.
+  // The largest write or read, and the largest message, in bytes.
   size_t write_bytes = 0;
   size_t message_bytes = 0;
   // Operations that a rail holds before it answers "full": posted, and their end not yet polled.
@@ -44,7 +44,8 @@ struct RemoteMemory {
 // polled.
 struct Operation {
   enum class Kind : uint8_t {
-    // Puts bytes at `remote`, which then arrive at the peer as `immediate`. A write of no bytes only brings its immediate.
+    // Puts bytes at `remote`, which then arrive at the peer as `immediate`. A write of no bytes only brings its immediate, and
+    // what it says of memory does not matter.
     write,
     // Puts a message of 1 to message_bytes bytes into a buffer of the peer's transport.
     message,
@@ -58,7 +59,7 @@ struct Operation {
   size_t bytes = 0;
   RemoteMemory remote;
   uint32_t immediate = 0;
-  // The caller's own; comes back with the operation's end.
+  // The caller's own, and no other outstanding operation's of the transport; comes back with the operation's end.
   uint64_t tag = 0;
 };
 
@@ -66,6 +67,7 @@ struct Operation {
 struct Completion {
   enum class Kind : uint8_t {
     // An operation of this process ended well: a write's and a message's memory may be used again, a read's bytes are there.
+    // What was sent may still be on its way, and while needs_polling it may stay there unless this process polls on.
     ended,
     // All bytes of a peer's write are there.
     arrived,
