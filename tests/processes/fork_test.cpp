@@ -14,7 +14,7 @@ bool leaks_are_not_ours = false;
 
 // Asked by the leak sanitizer as a process ends. A child does not have the threads, and so not the stacks, that still hold what
 // its parent had allocated.
-extern "C" [[gnu::visibility("default")]] int __lsan_is_turned_off() {  // NOLINT(bugprone-reserved-identifier)
+extern "C" [[gnu::visibility("default")]] int __lsan_is_turned_off() {  // NOLINT(bugprone-reserved-identifier,readability-identifier-naming)
   return leaks_are_not_ours ? 1 : 0;
 }
 
