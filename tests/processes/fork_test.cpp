@@ -15,9 +15,7 @@ bool leaks_are_not_ours = false;
 // Asked by the leak sanitizer as a process ends. A child does not have the threads, and so not the stacks, that still hold what
 // its parent had allocated.
 // NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming)
-extern "C" [[gnu::visibility("default")]] int __lsan_is_turned_off() {
-  return leaks_are_not_ours ? 1 : 0;
-}
+extern "C" [[gnu::visibility("default")]] int __lsan_is_turned_off() { return leaks_are_not_ours ? 1 : 0; }
 
 namespace fccl::testing {
 namespace {
