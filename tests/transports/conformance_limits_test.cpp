@@ -71,6 +71,7 @@ TEST_P(Conformance, a_full_rail_takes_a_prefix_and_goes_on_after_polls) {
   ASSERT_TRUE(open(2)) << why_not_;
   const auto window = static_cast<size_t>(limits().outstanding);
   const size_t more = window + 37;
+  fill(0, 0, 1000, 1);
   std::vector<Operation> operations;
   for (size_t i = 0; i < more; ++i) operations.push_back(write({}, i % 1000, 1, i % 1000, bits_of(static_cast<uint32_t>(i))));
   for (size_t i = 0; i < more; ++i) expect_copy(0, i % 1000, 1, 1, i % 1000);

@@ -170,6 +170,7 @@ TEST_P(Conformance, each_process_may_be_driven_by_a_thread_of_its_own) {
   ASSERT_TRUE(open(2)) << why_not_;
   constexpr uint32_t kRounds = 100;
   const Operation first[] = {write({.from = 0, .to = 1}, 0, 8, 64), write({.from = 1, .to = 0}, 0, 8, 64)};
+  for (Process& process : processes_) std::ranges::fill(process.bytes, std::byte{0});
   std::atomic<bool> stop{false};
   std::atomic<int> finished{0};
   const auto run = [&](int number) {
@@ -178,7 +179,6 @@ TEST_P(Conformance, each_process_may_be_driven_by_a_thread_of_its_own) {
     Operation next = first[number];
     bool my_turn = number == 0;
     bool free = true;
-    mine[8] = 0;
     for (uint32_t round = 0; round < kRounds && !stop;) {
       if (my_turn && free) {
         mine[0] = mine[8] + 1;

@@ -5,7 +5,7 @@ namespace fccl::simulated {
 
 // All zero: a network that keeps order and answers at once. Nothing here breaks the contract of Transport.
 struct Faults {
-  // Polls by which each fragment, end, `arrived` and message may be late; drawn for each of them.
+  // Polls by which each fragment, end, `arrived` and message may be late; half of them are.
   int delay_polls = 0;
   // Whether those that are due at one poll come in any order.
   bool reorders = false;

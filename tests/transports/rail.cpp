@@ -75,15 +75,16 @@ void Rail::cut(Flight& flight) {
     const bool twice = flight.operation.kind != Operation::Kind::message && dice_.per_mille(faults.duplicates_per_mille);
     count(fabric_.counts.duplicated_fragments, twice);
     for (int copy = 0; copy < (twice ? 2 : 1); ++copy) {
-      schedule(fragment);
+      schedule(fragment, now_ + 1);
       ++flight.fragments_left;
     }
   }
 }
 
-void Rail::schedule(Event event) {
+void Rail::schedule(Event event, uint64_t earliest) {
   const Faults& faults = fabric_.options.faults;
-  const uint64_t due = now_ + 1 + dice_.up_to(static_cast<uint64_t>(faults.delay_polls));
+  const bool late = dice_.per_mille(500);
+  const uint64_t due = earliest + (late ? dice_.up_to(static_cast<uint64_t>(faults.delay_polls)) : 0);
   const uint64_t turn = faults.reorders ? dice_.up_to(UINT64_MAX) : scheduled_;
   ++scheduled_;
   events_.emplace(std::pair(due, turn), std::move(event));
@@ -100,7 +101,7 @@ void Rail::poll(Found& found) {
     link->open = polls > link->target_polls;
     link->target_polls = polls;
   }
-  for (Notice& notice : inbox_->take()) schedule(std::move(notice));
+  for (Notice& notice : inbox_->take()) schedule(std::move(notice), now_);
   for (auto event = events_.begin(); event != events_.end() && event->first.first <= now_;) {
     event = happen(event->second, found) ? events_.erase(event) : std::next(event);
   }
@@ -136,7 +137,7 @@ bool Rail::move(const Fragment& fragment) {
     Notice notice = notice_of(flight);
     flight.link->target->put(notice);
   }
-  schedule(End{&flight});
+  schedule(End{&flight}, now_ + 1);
   return true;
 }
 

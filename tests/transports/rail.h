@@ -77,7 +77,7 @@ class Rail {
   };
   using Event = std::variant<Fragment, End, Notice>;
 
-  void schedule(Event event);
+  void schedule(Event event, uint64_t earliest);
   void cut(Flight& flight);
   // Each does what is due, and says whether it was possible.
   bool happen(Event& event, Found& found);
