@@ -70,8 +70,8 @@ Result<Nics> nics_of(const Provider& provider, const std::vector<std::string>& w
     if (auto chosen = choose_address(""); chosen && is_socket(*offers)) address = *chosen;
   }
   for (const std::string& name : names) {
-    const fi_info* offer = choose_offer(offers.get(), provider, name, address);
-    if (offer == nullptr && address) offer = choose_offer(offers.get(), provider, name, std::nullopt);
+    const fi_info* offer = choose_offer(offers.get(), provider, fi_version(), {name, address});
+    if (offer == nullptr && address) offer = choose_offer(offers.get(), provider, fi_version(), {name, {}});
     if (offer == nullptr)
       return fail(fcclInvalidUsage, fmt::format("the provider {} of libfabric {} has no NIC \"{}\" on this host; there are: {}",
                                                 provider.name, installed_version(), name, names_in(offers.get(), provider)));
@@ -84,13 +84,12 @@ Result<Nics> nics_of(const Provider& provider, const std::vector<std::string>& w
 
 }  // namespace
 
-const fi_info* choose_offer(const fi_info* offers, const Provider& provider, std::string_view nic,
-                            const std::optional<Address>& address) {
+const fi_info* choose_offer(const fi_info* offers, const Provider& provider, uint32_t installed, const Wish& wish) {
   const fi_info* second = nullptr;
   for (const fi_info* offer = offers; offer != nullptr; offer = offer->next) {
-    const std::string_view name = nic_of(*offer, provider, libfabric_name(provider, fi_version()));
-    if (name.empty() || (!nic.empty() && name != nic)) continue;
-    if (address && address_of(*offer) != address) continue;
+    const std::string_view name = nic_of(*offer, provider, libfabric_name(provider, installed));
+    if (name.empty() || (!wish.nic.empty() && name != wish.nic)) continue;
+    if (wish.address && address_of(*offer) != wish.address) continue;
     // All hosts must choose the same; those that have one version of the Internet protocol have 4.
     if (offer->addr_format != FI_SOCKADDR_IN6) return offer;
     if (second == nullptr) second = offer;

@@ -22,9 +22,15 @@ struct Nics {
 // For a request as a user made it. The error says which provider was asked for, and which NICs there are.
 Result<Nics> find_nics(const TransportRequest& request);
 
-// The first offer of the provider's own (libfabric adds layered ones) for the NIC of this name, or nullptr. With an `address`
-// an offer must be at it; a name of "" is any.
-const fi_info* choose_offer(const fi_info* offers, const Provider& provider, std::string_view nic,
-                            const std::optional<Address>& address);
+// Which offer a rail is to be made of.
+struct Wish {
+  // "" for any.
+  std::string_view nic;
+  // Of the interface, if it matters.
+  std::optional<Address> address;
+};
+
+// The first offer of the provider's own (libfabric adds layered ones) that fits, or nullptr.
+const fi_info* choose_offer(const fi_info* offers, const Provider& provider, uint32_t installed, const Wish& wish);
 
 }  // namespace fccl::ofi

@@ -81,9 +81,8 @@ Info hints_for(const Provider& provider, uint32_t installed) {
   hints->caps = FI_MSG | FI_RMA;
   hints->mode = FI_CONTEXT | FI_CONTEXT2;
   hints->ep_attr->type = FI_EP_RDM;
-  // No more is asked of a completion than that the memory may be used again: the immediate tells the peer of the arrival, and an
-  // acknowledgement that a provider must ask the peer for costs a packet (tcp of 2.4 doubles the time of a small write).
-  hints->tx_attr->op_flags = 0;
+  // tx_attr->op_flags stay empty: all that a completion must say is that the memory may be used again, and whoever asks for
+  // FI_TRANSMIT_COMPLETE makes newer tcp wait for the peer's answer, which doubles the time of a small write.
   hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
   hints->domain_attr->threading = FI_THREAD_DOMAIN;
   // FCCL polls anyway; a thread of the provider's would only take a core.
