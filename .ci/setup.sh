@@ -1,6 +1,6 @@
 # Installs what is missing, and only that: system packages, a virtual environment, and the package fccl in it.
 
-packages_build=(g++ cmake ninja-build pkg-config libsodium-dev libspdlog-dev libfmt-dev libexpected-dev libhwy-dev)
+packages_build=(g++ cmake ninja-build pkg-config libsodium-dev libspdlog-dev libfmt-dev libexpected-dev libhwy-dev libfabric-dev)
 packages_test=(
   python3 libgtest-dev libgmock-dev libbenchmark-dev nlohmann-json3-dev openmpi-bin libopenmpi-dev mpich libmpich-dev
 )

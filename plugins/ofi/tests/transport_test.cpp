@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <filesystem>
+#include <iterator>
 #include <thread>
 
 #include "loopback.h"
@@ -136,6 +138,23 @@ TEST_F(OfiTransportTest, a_failure_says_what_was_attempted_with_whom_and_what_li
   ASSERT_TRUE(drive_until([&] { return !message.empty(); }));
   EXPECT_THAT(message, testing::AllOf(HasSubstr("cannot write 4321 bytes to "), HasSubstr("127.0.0.1:"), HasSubstr("tcp on lo"),
                                       HasSubstr("libfabric ")));
+}
+
+long open_descriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return std::distance(begin(all), end(all));
+}
+
+TEST_F(OfiTransportTest, transports_leave_no_descriptor_behind) {
+  // Libraries may keep some of their first use.
+  for (long before = 0, round = 0; round < 3; ++round) {
+    open(2, 2);
+    for (const int rail : {0, 1}) post({.from = 0, .to = 1, .rail = rail}, write({.from = 0, .to = 1, .rail = rail}, 0, 8, 0));
+    ASSERT_TRUE(drive_until([&] { return count(1, Kind::arrived) == 2; }));
+    processes_.clear();
+    if (round == 0) before = open_descriptors();
+    EXPECT_EQ(open_descriptors(), before);
+  }
 }
 
 // What two processes need of each other.
