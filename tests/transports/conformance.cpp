@@ -3,10 +3,10 @@
 
 namespace fccl {
 
-bool Conformance::open(int processes, int rails, int messages) {
-  auto opened = GetParam().open(processes, rails);
+bool Conformance::open(int number, int rails, int messages) {
+  auto opened = GetParam().open(number, rails);
   if (!opened) {
-    why_not_ = opened.error().message;
+    why_not = opened.error().message;
     return false;
   }
   start(std::move(*opened), messages);

@@ -28,10 +28,10 @@ inline void PrintTo(const TransportFactory& factory, std::ostream* out) { *out <
 
 class Conformance : public testing::TestWithParam<TransportFactory>, protected Processes {
  protected:
-  // False, with a reason in why_not_, if the transport cannot have so many.
-  bool open(int processes, int rails = 1, int messages = 64);
+  // False, with a reason in why_not, if the transport cannot have so many.
+  bool open(int number, int rails = 1, int messages = 64);
 
-  std::string why_not_;
+  std::string why_not;
 };
 
 }  // namespace fccl

@@ -12,7 +12,7 @@ namespace {
 using Kind = Completion::Kind;
 
 TEST_P(Conformance, a_write_is_whole_when_it_arrives_and_touches_nothing_else) {
-  ASSERT_TRUE(open(2)) << why_not_;
+  ASSERT_TRUE(open(2)) << why_not;
   uint32_t immediate = 0;
   for (const size_t wanted : {size_t{1}, size_t{3}, size_t{64}, size_t{4097}, size_t{65537}, kMemoryBytes / 2 + 1}) {
     const size_t bytes = writable(wanted);
@@ -21,7 +21,7 @@ TEST_P(Conformance, a_write_is_whole_when_it_arrives_and_touches_nothing_else) {
     fill(0, here, bytes, immediate);
     expect_copy(0, here, bytes, 1, there);
     bool arrived = false;
-    on_found_ = [&](int number, const Finding& finding) {
+    on_found = [&](int number, const Finding& finding) {
       if (finding.kind != Kind::arrived) return;
       EXPECT_EQ(number, 1);
       EXPECT_EQ(finding.immediate, immediate);
@@ -37,7 +37,7 @@ TEST_P(Conformance, a_write_is_whole_when_it_arrives_and_touches_nothing_else) {
 }
 
 TEST_P(Conformance, a_write_of_no_bytes_brings_its_immediate) {
-  ASSERT_TRUE(open(2)) << why_not_;
+  ASSERT_TRUE(open(2)) << why_not;
   post({}, write({}, 10, 0, 20, 0x5a));
   ASSERT_TRUE(drive_until([&] { return count(1, Kind::arrived) == 1 && count(0, Kind::ended) == 1; }));
   EXPECT_EQ(process(1).found[0].immediate, 0x5au);
@@ -45,7 +45,7 @@ TEST_P(Conformance, a_write_of_no_bytes_brings_its_immediate) {
 }
 
 TEST_P(Conformance, an_immediate_keeps_every_bit_that_the_limits_promise) {
-  ASSERT_TRUE(open(2)) << why_not_;
+  ASSERT_TRUE(open(2)) << why_not;
   std::multiset<uint32_t> sent;
   for (uint32_t bit = 0; bit < static_cast<uint32_t>(limits().immediate_bits); ++bit) sent.insert(uint32_t{1} << bit);
   for (const uint32_t word : {0u, 0xffffffffu, 0xaaaaaaaau, 0x55555555u, 0x12345678u}) sent.insert(bits_of(word));
@@ -58,10 +58,10 @@ TEST_P(Conformance, an_immediate_keeps_every_bit_that_the_limits_promise) {
 }
 
 TEST_P(Conformance, every_message_comes_once_with_its_bytes) {
-  ASSERT_TRUE(open(2)) << why_not_;
+  ASSERT_TRUE(open(2)) << why_not;
   std::multiset<std::string> sent;
   std::multiset<std::string> came;
-  on_found_ = [&](int number, const Finding& finding) {
+  on_found = [&](int number, const Finding& finding) {
     if (finding.kind != Kind::message) return;
     EXPECT_EQ(number, 1);
     came.insert(text(finding.bytes));
@@ -83,7 +83,7 @@ TEST_P(Conformance, every_message_comes_once_with_its_bytes) {
 }
 
 TEST_P(Conformance, the_largest_message_comes_whole) {
-  ASSERT_TRUE(open(2)) << why_not_;
+  ASSERT_TRUE(open(2)) << why_not;
   const size_t bytes = limits().message_bytes;
   if (bytes > kMemoryBytes - 1) GTEST_SKIP() << "messages of " << bytes << " bytes do not fit into the test's memory";
   fill(0, 1, bytes, 3);
@@ -93,7 +93,7 @@ TEST_P(Conformance, the_largest_message_comes_whole) {
 }
 
 TEST_P(Conformance, the_bytes_of_a_read_are_there_when_it_ends_and_the_peer_learns_nothing) {
-  ASSERT_TRUE(open(2)) << why_not_;
+  ASSERT_TRUE(open(2)) << why_not;
   uint32_t salt = 0;
   for (const size_t wanted : {size_t{1}, size_t{7}, size_t{4099}, size_t{100003}}) {
     const size_t bytes = writable(wanted);
@@ -112,13 +112,13 @@ TEST_P(Conformance, the_bytes_of_a_read_are_there_when_it_ends_and_the_peer_lear
 
 // Also where `arrived` is polled after `ended`, and while other writes are under way.
 TEST_P(Conformance, memory_may_be_used_again_once_its_operation_has_ended) {
-  ASSERT_TRUE(open(2)) << why_not_;
+  ASSERT_TRUE(open(2)) << why_not;
   constexpr size_t kSlots = 4;
   constexpr size_t kRounds = 60;
   const size_t bytes = writable(3001);
   std::map<uint64_t, size_t> slot_of;
   std::vector<bool> busy(kSlots);
-  on_found_ = [&](int, const Finding& finding) {
+  on_found = [&](int, const Finding& finding) {
     if (finding.kind == Kind::ended) {
       const size_t slot = slot_of.at(finding.tag);
       fill(0, slot * bytes, bytes, 0xdead);
@@ -143,8 +143,8 @@ TEST_P(Conformance, memory_may_be_used_again_once_its_operation_has_ended) {
 }
 
 TEST_P(Conformance, a_poll_with_room_for_one_loses_nothing) {
-  ASSERT_TRUE(open(2)) << why_not_;
-  room_ = 1;
+  ASSERT_TRUE(open(2)) << why_not;
+  room = 1;
   constexpr size_t kEach = 40;
   for (uint32_t i = 0; i < kEach; ++i) {
     post({}, write({}, i, 1, i, i));
@@ -164,7 +164,7 @@ TEST_P(Conformance, a_poll_with_room_for_one_loses_nothing) {
 }
 
 TEST_P(Conformance, memory_is_released_and_registered_again) {
-  ASSERT_TRUE(open(2)) << why_not_;
+  ASSERT_TRUE(open(2)) << why_not;
   const size_t bytes = writable(1001);
   for (uint32_t round = 0; round < 10; ++round) {
     fill(0, 11, bytes, round);
@@ -172,7 +172,7 @@ TEST_P(Conformance, memory_is_released_and_registered_again) {
     post({}, write({}, 11, bytes, 500 + round, round));
     ASSERT_TRUE(drive_until([&] { return count(1, Kind::arrived) == round + 1 && count(0, Kind::ended) == round + 1; }));
     expect_memory();
-    for (Process& process : processes_) {
+    for (Process& process : processes) {
       process.transport->release_memory(process.memory);
       const auto memory = process.transport->register_memory(process.bytes);
       ASSERT_TRUE(memory) << memory.error().message;
@@ -182,7 +182,7 @@ TEST_P(Conformance, memory_is_released_and_registered_again) {
 }
 
 TEST_P(Conformance, several_memories_are_known_apart) {
-  ASSERT_TRUE(open(2)) << why_not_;
+  ASSERT_TRUE(open(2)) << why_not;
   std::vector<std::byte> other(5000, std::byte{0x11});
   const auto memory = transport(1).register_memory(other);
   ASSERT_TRUE(memory) << memory.error().message;

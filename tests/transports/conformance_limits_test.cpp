@@ -12,8 +12,8 @@ namespace {
 using Kind = Completion::Kind;
 
 TEST_P(Conformance, limits_are_such_that_one_can_work_with_them) {
-  ASSERT_TRUE(open(2)) << why_not_;
-  for (const Process& process : processes_) {
+  ASSERT_TRUE(open(2)) << why_not;
+  for (const Process& process : processes) {
     const TransportLimits& limits = process.transport->limits();
     EXPECT_EQ(limits.rails, 1);
     EXPECT_GE(limits.write_bytes, 1u);
@@ -29,7 +29,7 @@ TEST_P(Conformance, limits_are_such_that_one_can_work_with_them) {
 }
 
 TEST_P(Conformance, an_operation_of_a_forbidden_size_is_refused_and_the_next_goes_on) {
-  ASSERT_TRUE(open(2)) << why_not_;
+  ASSERT_TRUE(open(2)) << why_not;
   std::vector<Operation> refused = {message({}, 0, 0), message({}, 0, limits().message_bytes + 1)};
   if (limits().write_bytes < std::numeric_limits<size_t>::max()) {
     refused.push_back(write({}, 0, limits().write_bytes + 1, 0));
@@ -47,7 +47,7 @@ TEST_P(Conformance, an_operation_of_a_forbidden_size_is_refused_and_the_next_goe
 }
 
 TEST_P(Conformance, what_stands_before_a_refused_operation_is_posted) {
-  ASSERT_TRUE(open(2)) << why_not_;
+  ASSERT_TRUE(open(2)) << why_not;
   const std::vector<Operation> operations = {write({}, 0, 8, 0, 1), message({}, 0, limits().message_bytes + 1),
                                              write({}, 8, 8, 8, 2)};
   std::span<const Operation> rest = operations;
@@ -68,7 +68,7 @@ TEST_P(Conformance, what_stands_before_a_refused_operation_is_posted) {
 }
 
 TEST_P(Conformance, a_full_rail_takes_a_prefix_and_goes_on_after_polls) {
-  ASSERT_TRUE(open(2)) << why_not_;
+  ASSERT_TRUE(open(2)) << why_not;
   const auto window = static_cast<size_t>(limits().outstanding);
   const size_t more = window + 37;
   fill(0, 0, 1000, 1);
@@ -94,7 +94,7 @@ TEST_P(Conformance, a_full_rail_takes_a_prefix_and_goes_on_after_polls) {
 }
 
 TEST_P(Conformance, operations_whose_ends_are_not_polled_stay_below_the_window) {
-  ASSERT_TRUE(open(2)) << why_not_;
+  ASSERT_TRUE(open(2)) << why_not;
   const auto window = static_cast<size_t>(limits().outstanding);
   size_t posted = 0;
   for (int attempt = 0; attempt < 100; ++attempt) {
@@ -111,7 +111,7 @@ TEST_P(Conformance, operations_whose_ends_are_not_polled_stay_below_the_window) 
 }
 
 TEST_P(Conformance, more_messages_than_there_is_room_for_are_late_but_not_lost) {
-  ASSERT_TRUE(open(2, 1, 2)) << why_not_;
+  ASSERT_TRUE(open(2, 1, 2)) << why_not;
   constexpr size_t kMessages = 48;
   std::vector<Operation> operations;
   for (uint32_t i = 0; i < kMessages; ++i) {
@@ -139,7 +139,7 @@ TEST_P(Conformance, more_messages_than_there_is_room_for_are_late_but_not_lost) 
 }
 
 TEST_P(Conformance, room_for_messages_may_be_made_later) {
-  ASSERT_TRUE(open(2, 1, 1)) << why_not_;
+  ASSERT_TRUE(open(2, 1, 1)) << why_not;
   for (uint32_t i = 0; i < 8; ++i) post({}, message({}, i, 1));
   ASSERT_TRUE(drive_until([&] { return count(1, Kind::message) == 8; }));
   const auto reserved = transport(1).reserve_messages(16);

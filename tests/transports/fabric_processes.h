@@ -15,14 +15,14 @@ namespace fccl {
 
 class FabricProcesses : public testing::Test, protected Processes {
  protected:
-  void start_over(const simulated::FabricOptions& options, int processes = 2, int messages = 64) {
-    fabric_.emplace(options);
+  void start_over(const simulated::FabricOptions& options, int number = 2, int messages = 64) {
+    fabric.emplace(options);
     std::vector<std::unique_ptr<Transport>> transports;
-    for (int process = 0; process < processes; ++process) transports.push_back(fabric_->open());
+    for (int i = 0; i < number; ++i) transports.push_back(fabric->open());
     start(std::move(transports), messages);
   }
 
-  std::optional<simulated::Fabric> fabric_;
+  std::optional<simulated::Fabric> fabric;
 };
 
 }  // namespace fccl

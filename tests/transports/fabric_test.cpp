@@ -99,6 +99,20 @@ TEST_F(FabricTest, nothing_moves_while_the_target_does_not_poll) {
   expect_memory();
 }
 
+TEST_F(FabricTest, a_poll_of_the_target_does_not_serve_for_those_that_follow) {
+  start_over({.faults = {.delay_polls = 9}});
+  std::vector<Operation> operations;
+  for (uint32_t i = 0; i < 40; ++i) operations.push_back(write({}, i, 1, i));
+  post({}, operations);
+  poll(1);
+  poll(0);
+  const auto moved = text(actual(1, 0, 40));
+  EXPECT_NE(moved, text(expected(1, 0, 40)));
+  for (int i = 0; i < 100; ++i) poll(0);
+  EXPECT_EQ(text(actual(1, 0, 40)), moved);
+  EXPECT_NE(moved, text(actual(0, 0, 40)));
+}
+
 TEST_F(FabricTest, writes_need_no_polls_of_the_target_where_the_limits_say_so) {
   simulated::FabricOptions options;
   options.limits.needs_polling = false;
@@ -124,7 +138,7 @@ TEST_F(FabricTest, what_has_ended_arrives_without_further_polls_of_its_sender) {
 
 TEST_F(FabricTest, operations_over_a_lost_link_fail_and_others_go_on) {
   start_over({.faults = simulated::worse_than_efa()}, 3);
-  fabric_->lose(1, 0, Loss::reported);
+  fabric->lose(1, 0, Loss::reported);
   const Way to_other{.from = 0, .to = 2};
   for (uint32_t i = 0; i < 10; ++i) {
     post({}, write({}, 0, 100, 0));
@@ -139,7 +153,7 @@ TEST_F(FabricTest, operations_over_a_lost_link_fail_and_others_go_on) {
 
 TEST_F(FabricTest, a_link_that_is_silently_lost_says_nothing_for_ever) {
   start_over({.faults = simulated::worse_than_efa()}, 3);
-  fabric_->lose(1, 0, Loss::silent);
+  fabric->lose(1, 0, Loss::silent);
   const Way to_other{.from = 0, .to = 2};
   for (uint32_t i = 0; i < 10; ++i) {
     post({}, write({}, 0, 100, 0));
@@ -156,7 +170,7 @@ TEST_F(FabricTest, one_rail_may_be_lost_and_another_not) {
   simulated::FabricOptions options;
   options.limits.rails = 2;
   start_over(options);
-  fabric_->lose(1, 1, Loss::reported);
+  fabric->lose(1, 1, Loss::reported);
   const Way lost{.rail = 1};
   post({}, write({}, 0, 8, 0));
   post(lost, write(lost, 0, 8, 100));

@@ -36,7 +36,7 @@ class FaultsTest : public FabricProcesses {
   // All that was found, in its order.
   std::string history() {
     std::string lines;
-    for (const Process& process : processes_) {
+    for (const Process& process : processes) {
       for (const Finding& finding : process.found) {
         lines += std::to_string(static_cast<int>(finding.kind)) + " " + std::to_string(finding.immediate) + " " +
                  std::to_string(finding.tag) + " " + text(finding.bytes) + "\n";
@@ -48,7 +48,7 @@ class FaultsTest : public FabricProcesses {
 
 TEST_F(FaultsTest, a_kind_fabric_has_none) {
   carry_traffic({});
-  const simulated::FaultCounts& counts = fabric_->counts();
+  const simulated::FaultCounts& counts = fabric->counts();
   EXPECT_EQ(counts.operations, kWrites + kMessages);
   EXPECT_EQ(counts.split, 0u);
   EXPECT_EQ(counts.duplicated_fragments, 0u);
@@ -63,15 +63,15 @@ TEST_F(FaultsTest, a_kind_fabric_keeps_the_order_of_writes) {
   for (uint32_t i = 0; i < 200; ++i) post({}, write({}, 0, 1, 0, i));
   ASSERT_TRUE(drive_until([&] { return count(1, Kind::arrived) == 200 && count(0, Kind::ended) == 200; }));
   for (uint32_t i = 0; i < 200; ++i) ASSERT_EQ(process(1).found[i].immediate, i);
-  EXPECT_EQ(fabric_->counts().reordered_arrivals, 0u);
-  EXPECT_EQ(fabric_->counts().reordered_ends, 0u);
+  EXPECT_EQ(fabric->counts().reordered_arrivals, 0u);
+  EXPECT_EQ(fabric->counts().reordered_ends, 0u);
 }
 
 TEST_F(FaultsTest, each_happens_often_in_a_few_hundred_operations) {
   simulated::FabricOptions options{.faults = simulated::worse_than_efa()};
   options.limits.outstanding = 8;
   carry_traffic(options);
-  const simulated::FaultCounts& counts = fabric_->counts();
+  const simulated::FaultCounts& counts = fabric->counts();
   EXPECT_GT(counts.split, kWrites / 2);
   EXPECT_GT(counts.duplicated_fragments, kWrites / 2);
   EXPECT_GT(counts.interleaved_fragments, kWrites / 2);
@@ -84,11 +84,19 @@ TEST_F(FaultsTest, each_happens_often_in_a_few_hundred_operations) {
   EXPECT_GT(counts.delayed_messages, 0u);
 }
 
+TEST_F(FaultsTest, what_is_due_together_comes_in_any_order) {
+  start_over({.faults = {.reorders = true}});
+  for (uint32_t i = 0; i < 40; ++i) post({}, write({}, 0, 1, 0, i));
+  ASSERT_TRUE(drive_until([&] { return count(1, Kind::arrived) == 40 && count(0, Kind::ended) == 40; }));
+  EXPECT_GT(fabric->counts().reordered_arrivals, 10u);
+  EXPECT_GT(fabric->counts().reordered_ends, 10u);
+}
+
 TEST_F(FaultsTest, messages_pass_each_other) {
   start_over({.faults = simulated::worse_than_efa()});
   for (uint32_t i = 0; i < 100; ++i) post({}, message({}, i, 1));
   ASSERT_TRUE(drive_until([&] { return count(1, Kind::message) == 100; }));
-  EXPECT_GT(fabric_->counts().reordered_arrivals, 20u);
+  EXPECT_GT(fabric->counts().reordered_arrivals, 20u);
 }
 
 TEST_F(FaultsTest, a_window_of_one_takes_one_operation_at_a_time) {
@@ -112,7 +120,7 @@ TEST_F(FaultsTest, like_efa_holds_sixteen_operations_before_the_peer_has_polled)
   EXPECT_EQ(transport(0).post(0, rest).value(), 0u);
   poll(1);
   EXPECT_EQ(transport(0).post(0, rest).value(), 4u);
-  EXPECT_EQ(fabric_->counts().full_handshakes, 2u);
+  EXPECT_EQ(fabric->counts().full_handshakes, 2u);
 }
 
 TEST_F(FaultsTest, connects_are_refused_at_random) {
@@ -126,7 +134,7 @@ TEST_F(FaultsTest, connects_are_refused_at_random) {
   }
   EXPECT_GT(refused, 20u);
   EXPECT_LT(refused, 80u);
-  EXPECT_EQ(fabric_->counts().refused_connects, refused);
+  EXPECT_EQ(fabric->counts().refused_connects, refused);
 }
 
 TEST_F(FaultsTest, equal_seeds_give_equal_histories_and_others_do_not) {

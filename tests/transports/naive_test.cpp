@@ -22,7 +22,7 @@ class NaiveTest : public FabricProcesses {
   using Consumer = std::function<bool()>;
 
   bool on(const simulated::FabricOptions& options, const Consumer& consumer) {
-    memory_bytes_ = at(0, kRounds);
+    memory_bytes = at(0, kRounds);
     start_over(options, 3);
     return consumer();
   }
@@ -59,14 +59,14 @@ class NaiveTest : public FabricProcesses {
   bool looks_at(int producers, const std::function<void()>& work, const std::function<bool(const Finding&)>& cue) {
     bool looked = false;
     bool right = true;
-    on_found_ = [&](int number, const Finding& finding) {
+    on_found = [&](int number, const Finding& finding) {
       if (number != kConsumer || looked || !cue(finding)) return;
       looked = true;
       for (int producer = 0; producer < producers; ++producer) right = right && is_there(producer, 0);
     };
     work();
     drive_until([&] { return looked; });
-    on_found_ = {};
+    on_found = {};
     return right;
   }
 };
@@ -75,7 +75,7 @@ TEST_F(NaiveTest, one_that_waits_for_each_arrival_is_always_right) {
   const Consumer consumer = [this] {
     uint32_t arrived = 0;
     bool right = true;
-    on_found_ = [&](int number, const Finding& finding) {
+    on_found = [&](int number, const Finding& finding) {
       if (number != kConsumer || finding.kind != Kind::arrived) return;
       ++arrived;
       right = right && is_there(static_cast<int>(finding.immediate % 2), finding.immediate / 2);
@@ -84,7 +84,7 @@ TEST_F(NaiveTest, one_that_waits_for_each_arrival_is_always_right) {
       for (const int producer : {0, 1}) produce(producer, round);
     }
     drive_until([&] { return arrived == 2 * kRounds; });
-    on_found_ = {};
+    on_found = {};
     return right;
   };
   EXPECT_TRUE(on({}, consumer));
@@ -141,14 +141,14 @@ TEST_F(NaiveTest, one_that_takes_the_end_of_a_write_for_its_arrival_is_caught) {
     produce(0, 0);
     bool arrived_before = false;
     bool asked = false;
-    on_found_ = [&](int number, const Finding& finding) {
+    on_found = [&](int number, const Finding& finding) {
       if (number == 0 && finding.kind == Kind::ended && !asked) {
         asked = true;
         arrived_before = count(kConsumer, Kind::arrived) == 1;
       }
     };
     drive_until([&] { return asked; });
-    on_found_ = {};
+    on_found = {};
     return arrived_before;
   });
 }

@@ -7,19 +7,19 @@ namespace fccl {
 
 void Processes::start(std::vector<std::unique_ptr<Transport>> transports, int messages) {
   peers_.clear();
-  processes_.clear();
+  processes.clear();
   next_tag_ = 1;
   for (auto& transport : transports) {
     Process process;
     process.transport = std::move(transport);
-    process.bytes.assign(memory_bytes_, static_cast<std::byte>(0xa0 + processes_.size()));
+    process.bytes.assign(memory_bytes, static_cast<std::byte>(0xa0 + processes.size()));
     process.expected = process.bytes;
     const auto memory = process.transport->register_memory(process.bytes);
     ASSERT_TRUE(memory) << memory.error().message;
     process.memory = *memory;
     const auto reserved = process.transport->reserve_messages(messages);
     ASSERT_TRUE(reserved) << reserved.error().message;
-    processes_.push_back(std::move(process));
+    processes.push_back(std::move(process));
   }
 }
 
@@ -88,8 +88,8 @@ std::span<const std::byte> Processes::actual(int number, size_t at, size_t bytes
 }
 
 void Processes::expect_memory() {
-  for (size_t number = 0; number < processes_.size(); ++number) {
-    const Process& process = processes_[number];
+  for (size_t number = 0; number < processes.size(); ++number) {
+    const Process& process = processes[number];
     if (process.bytes == process.expected) continue;
     const auto wrong = std::ranges::mismatch(process.bytes, process.expected).in1;
     ADD_FAILURE() << "process " << number << " differs at byte " << wrong - process.bytes.begin();
@@ -113,17 +113,17 @@ void Processes::poll(int number) {
   Process& process = this->process(number);
   if (!process.transport) return;
   for (int rail = 0; rail < process.transport->limits().rails; ++rail) {
-    std::vector<Completion> completions(room_);
+    std::vector<Completion> completions(room);
     const auto found = process.transport->poll(rail, completions);
     ASSERT_TRUE(found) << "poll: " << found.error().message;
-    ASSERT_LE(*found, room_);
+    ASSERT_LE(*found, room);
     completions.resize(*found);
     for (const Completion& completion : completions) {
       process.found.push_back(
           {rail, completion.kind, completion.immediate, completion.tag, {completion.bytes.begin(), completion.bytes.end()}});
     }
     const size_t first = process.found.size() - completions.size();
-    for (size_t i = 0; i < completions.size() && on_found_; ++i) on_found_(number, Finding(process.found[first + i]));
+    for (size_t i = 0; i < completions.size() && on_found; ++i) on_found(number, Finding(process.found[first + i]));
   }
 }
 
@@ -142,12 +142,12 @@ bool Processes::drive_until(const std::function<bool()>& done) {
 
 void Processes::drive(int polls) {
   for (; polls > 0; --polls) {
-    for (size_t number = 0; number < processes_.size(); ++number) poll(static_cast<int>(number));
+    for (size_t number = 0; number < processes.size(); ++number) poll(static_cast<int>(number));
   }
 }
 
 size_t Processes::count(int number, Completion::Kind kind) const {
-  const auto& found = processes_[static_cast<size_t>(number)].found;
+  const auto& found = processes[static_cast<size_t>(number)].found;
   return static_cast<size_t>(std::ranges::count(found, kind, &Finding::kind));
 }
 

@@ -53,7 +53,7 @@ class Processes {
 
   // In place of those of before: one process per transport, with memory, and room for so many messages on each rail.
   void start(std::vector<std::unique_ptr<Transport>> transports, int messages);
-  Process& process(int number) { return processes_[static_cast<size_t>(number)]; }
+  Process& process(int number) { return processes[static_cast<size_t>(number)]; }
   Transport& transport(int number) { return *process(number).transport; }
   const TransportLimits& limits() { return transport(0).limits(); }
   // The largest write of at most so many bytes.
@@ -87,13 +87,13 @@ class Processes {
   // How many of a kind a process has found.
   size_t count(int number, Completion::Kind kind) const;
 
-  std::vector<Process> processes_;
+  std::vector<Process> processes;
   // Called for each finding, before anything is polled again.
-  std::function<void(int process, const Finding& finding)> on_found_;
+  std::function<void(int process, const Finding& finding)> on_found;
   // Of each process that start makes.
-  size_t memory_bytes_ = kMemoryBytes;
+  size_t memory_bytes = kMemoryBytes;
   // Completions that one poll may find.
-  size_t room_ = 16;
+  size_t room = 16;
 
  private:
   struct Known {

@@ -73,8 +73,8 @@ void Rail::cut(Flight& flight) {
     const auto next = std::next(cut);
     const Fragment fragment{&flight, *cut, (next == cuts.end() ? bytes : *next) - *cut};
     const bool twice = flight.operation.kind != Operation::Kind::message && dice_.per_mille(faults.duplicates_per_mille);
-    count(fabric_.counts.duplicated_fragments, twice);
     for (int copy = 0; copy < (twice ? 2 : 1); ++copy) {
+      count(fabric_.counts.duplicated_fragments, copy > 0);
       schedule(fragment, now_ + 1);
       ++flight.fragments_left;
     }
