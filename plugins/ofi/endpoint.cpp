@@ -2,33 +2,10 @@
 #include "ofi/endpoint.h"
 
 #include <fmt/format.h>
-#include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
-#include <sys/socket.h>
-
-#include <cstring>
-
-#include "wire/transport.h"
 
 namespace fccl::ofi {
 namespace {
-
-// Before libfabric's own name, since two versions of a protocol do not speak with each other and would not say so.
-struct Protocol {
-  uint32_t number = 0;
-  uint32_t version = 0;
-
-  bool operator==(const Protocol&) const = default;
-};
-
-Protocol protocol_of(const Endpoint& endpoint) {
-  return {endpoint.info->ep_attr->protocol, endpoint.info->ep_attr->protocol_version};
-}
-
-tl::unexpected<Error> cannot(const Endpoint& endpoint, std::string_view what, ssize_t number) {
-  return fail(fcclSystemError, fmt::format("cannot {} for {}: libfabric says \"{}\"; FI_LOG_LEVEL=warn shows more", what,
-                                           endpoint.text(), said(number)));
-}
 
 Result<void> open_objects(Endpoint& endpoint, Room room) {
   fid_fabric* fabric = nullptr;
@@ -80,6 +57,11 @@ std::string said(ssize_t number) { return fi_strerror(static_cast<int>(number < 
 
 std::string installed_version() { return fmt::format("{}.{}", FI_MAJOR(fi_version()), FI_MINOR(fi_version())); }
 
+tl::unexpected<Error> cannot(const Endpoint& endpoint, std::string_view what, ssize_t number) {
+  return fail(fcclSystemError, fmt::format("cannot {} for {}: libfabric says \"{}\"; FI_LOG_LEVEL=warn shows more", what,
+                                           endpoint.text(), said(number)));
+}
+
 std::string Endpoint::text() const { return fmt::format("{} on {}", provider->name, info->domain_attr->name); }
 
 Result<Endpoint> open_endpoint(const Provider& provider, Info info, Room room) {
@@ -104,41 +86,6 @@ bool writes_natively(const Endpoint& endpoint) {
   bool emulated = true;
   size_t bytes = sizeof(emulated);
   return fi_getopt(&endpoint.handle->fid, FI_OPT_ENDPOINT, option.name, &emulated, &bytes) == 0 && !emulated;
-}
-
-Result<std::vector<std::byte>> name_of(const Endpoint& endpoint) {
-  const Protocol protocol = protocol_of(endpoint);
-  std::vector<std::byte> name(Transport::kAddressBytes);
-  std::memcpy(name.data(), &protocol, sizeof(protocol));
-  size_t bytes = name.size() - sizeof(protocol);
-  if (const int number = fi_getname(&endpoint.handle->fid, name.data() + sizeof(protocol), &bytes); number != 0)
-    return cannot(endpoint, "ask for the endpoint's name", number);
-  name.resize(sizeof(protocol) + bytes);
-  return name;
-}
-
-Result<std::span<const std::byte>> libfabric_name_in(const Endpoint& endpoint, std::span<const std::byte> name) {
-  auto own = name_of(endpoint);
-  if (!own) return fail(std::move(own).error());
-  if (name.size() != own->size())
-    return fail(fcclInvalidArgument,
-                fmt::format("cannot connect {}: the peer's address has {} bytes, those of this provider have {}; all processes "
-                            "must use the same provider and the same version of the Internet protocol",
-                            endpoint.text(), name.size(), own->size()));
-  Protocol theirs;
-  std::memcpy(&theirs, name.data(), sizeof(theirs));
-  if (const Protocol ours = protocol_of(endpoint); theirs != ours)
-    return fail(fcclInvalidArgument,
-                fmt::format("cannot connect {}: here libfabric {} speaks protocol {} version {}, the peer protocol {} version {}; "
-                            "install the same libfabric on all hosts",
-                            endpoint.text(), installed_version(), ours.number, ours.version, theirs.number, theirs.version));
-  const auto libfabric_name = name.subspan(sizeof(theirs));
-  // A socket's address names its family in its first bytes.
-  const uint32_t format = endpoint.info->addr_format;
-  const bool is_socket = format == FI_SOCKADDR || format == FI_SOCKADDR_IN || format == FI_SOCKADDR_IN6;
-  if (is_socket && std::memcmp(libfabric_name.data(), own->data() + sizeof(theirs), sizeof(sa_family_t)) != 0)
-    return fail(fcclInvalidArgument, fmt::format("cannot connect {}: the peer's address is not one of a socket", endpoint.text()));
-  return libfabric_name;
 }
 
 }  // namespace fccl::ofi

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 #include <string>
-#include <vector>
 
 #include "base/result.h"
 #include "ofi/handles.h"
@@ -38,14 +36,11 @@ Result<Endpoint> open_endpoint(const Provider& provider, Info info, Room room);
 // Whether the NIC writes by itself.
 bool writes_natively(const Endpoint& endpoint);
 
-// How others name this endpoint: its protocol, then libfabric's own name.
-Result<std::vector<std::byte>> name_of(const Endpoint& endpoint);
-// libfabric's name out of what another process's name_of gave; an error if `endpoint` cannot reach it.
-Result<std::span<const std::byte>> libfabric_name_in(const Endpoint& endpoint, std::span<const std::byte> name);
-
 // "Connection refused" for the negative numbers that libfabric returns.
 std::string said(ssize_t number);
 // "1.17", of the libfabric that is there at run time.
 std::string installed_version();
+// The error of a call of libfabric that prepares something.
+tl::unexpected<Error> cannot(const Endpoint& endpoint, std::string_view what, ssize_t number);
 
 }  // namespace fccl::ofi

@@ -59,8 +59,9 @@ Result<Nics> nics_of(const Provider& provider, const std::vector<std::string>& w
   const int number = fi_getinfo(interface_version(fi_version()), nullptr, nullptr, 0, hints.get(), &found);
   const Info offers(found);
   if (number != 0)
-    return fail(fcclSystemError, fmt::format("libfabric {} offers no provider \"{}\" on this host ({}); {}", installed_version(),
-                                             libfabric_name(provider, fi_version()), said(number), provider.advice));
+    return fail(fcclSystemError,
+                fmt::format("libfabric {} offers no provider \"{}\" on this host ({}); {}", installed_version(),
+                            libfabric_name(provider, fi_version()), said(number), provider.advice));
   Nics nics{.provider = &provider, .rails = {}};
   std::vector<std::string> names = wanted;
   std::optional<Address> address;

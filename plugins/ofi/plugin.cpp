@@ -15,8 +15,9 @@ extern "C" __attribute__((visibility("default"))) Result<std::unique_ptr<Transpo
 // C++ types by a name of C's: both sides are of one build, which is compared first.
 Result<std::unique_ptr<Transport>> fccl_open_transport(const TransportRequest& request, const char* build) {
   if (std::string_view(build) != kBuild)
-    return fail(fcclSystemError, fmt::format("libfccl_ofi.so was built as \"{}\", but libfccl as \"{}\"; install both from one build",
-                                             kBuild, build));
+    return fail(
+        fcclSystemError,
+        fmt::format("libfccl_ofi.so was built as \"{}\", but libfccl as \"{}\"; install both from one build", kBuild, build));
   return ofi::OfiTransport::open(request);
 }
 

@@ -51,7 +51,11 @@ Result<std::unique_ptr<Rail>> Rail::open(const Provider& provider, Info info, si
   const Room room{.operations = std::min(info->tx_attr->size, kMostOperations), .messages = kMessagesInQueue};
   auto endpoint = open_endpoint(provider, std::move(info), room);
   if (!endpoint) return fail(std::move(endpoint).error());
-  return std::make_unique<Rail>(std::move(*endpoint), message_bytes);
+  auto rail = std::make_unique<Rail>(std::move(*endpoint), message_bytes);
+  auto mailbox = open_region(rail->endpoint_, rail->mailbox_, rail->next_key_++);
+  if (!mailbox) return fail(std::move(mailbox).error());
+  rail->mailbox_region_ = std::move(*mailbox);
+  return rail;
 }
 
 Rail::Rail(Endpoint endpoint, size_t message_bytes)
@@ -67,18 +71,19 @@ Rail::~Rail() {
 
 TransportLimits Rail::limits() const { return limits_; }
 
-Result<PeerId> Rail::connect(std::span<const std::byte> name) {
-  const auto own_name = libfabric_name_in(endpoint_, name);
-  if (!own_name) return fail(own_name.error());
+Result<PeerId> Rail::connect(std::span<const std::byte> address) {
+  auto destination = read_address(endpoint_, address);
+  if (!destination) return fail(std::move(destination).error());
   Peer peer;
-  peer.name.assign(own_name->begin(), own_name->end());
-  const int inserted = fi_av_insert(endpoint_.addresses.get(), peer.name.data(), 1, &peer.address, 0, nullptr);
+  peer.destination = std::move(*destination);
+  const void* name = peer.destination.name.data();
+  const int inserted = fi_av_insert(endpoint_.addresses.get(), name, 1, &peer.address, 0, nullptr);
   if (inserted != 1)
     return fail(fcclInvalidArgument, fmt::format("cannot connect {}: libfabric does not take the peer's address ({})",
                                                  endpoint_.text(), inserted < 0 ? said(inserted) : "no reason given"));
   std::array<char, 256> text{};
   size_t bytes = text.size();
-  fi_av_straddr(endpoint_.addresses.get(), peer.name.data(), text.data(), &bytes);
+  fi_av_straddr(endpoint_.addresses.get(), name, text.data(), &bytes);
   text.back() = 0;
   peer.text = text.data();
   peers_.push_back(std::move(peer));
@@ -104,10 +109,11 @@ Result<void> Rail::reserve_messages(int more) { return receives_.reserve(endpoin
 
 Result<void> Rail::check(const Operation& operation) const {
   const auto refuse = [&](const std::string& what) {
-    return fail(fcclInvalidArgument, fmt::format("cannot {} {} bytes with {}: {}", verb(operation.kind), operation.bytes,
-                                                 endpoint_.text(), what));
+    return fail(fcclInvalidArgument,
+                fmt::format("cannot {} {} bytes with {}: {}", verb(operation.kind), operation.bytes, endpoint_.text(), what));
   };
   if (static_cast<size_t>(operation.peer) >= peers_.size()) return refuse("there is no such peer");
+  if (operation.kind == Operation::Kind::write && operation.bytes == 0) return {};
   if (static_cast<size_t>(operation.memory) >= regions_.size() || !regions_[static_cast<size_t>(operation.memory)].handle)
     return refuse("the memory is not registered");
   if (operation.kind == Operation::Kind::message) {
@@ -151,7 +157,9 @@ Result<void> Rail::start(const Operation& operation) {
 ssize_t Rail::issue(Slot& slot) {
   const Operation& operation = slot.operation;
   fid_ep* endpoint = endpoint_.handle.get();
-  const fi_addr_t to = peers_[static_cast<size_t>(operation.peer)].address;
+  const Peer& peer = peers_[static_cast<size_t>(operation.peer)];
+  const fi_addr_t to = peer.address;
+  if (operation.kind == Operation::Kind::write && operation.bytes == 0) return issue_empty_write(slot, peer);
   void* descriptor = regions_[static_cast<size_t>(operation.memory)].descriptor;
   switch (operation.kind) {
     case Operation::Kind::write:
@@ -164,6 +172,13 @@ ssize_t Rail::issue(Slot& slot) {
                      &slot.context);
   }
   return -FI_EINVAL;
+}
+
+// A byte into the peer's mailbox: not every NIC writes nothing, and the caller may know of no memory.
+ssize_t Rail::issue_empty_write(Slot& slot, const Peer& peer) {
+  const RemoteMemory& mailbox = peer.destination.mailbox;
+  return fi_writedata(endpoint_.handle.get(), mailbox_.data(), 1, mailbox_region_.descriptor, slot.operation.immediate,
+                      peer.address, mailbox.address, mailbox.key, &slot.context);
 }
 
 void Rail::retry_waiting() {
@@ -192,7 +207,7 @@ bool Rail::retry(Peer& peer, Time now) {
 // 0, or the error of the kernel's.
 int Rail::why_unreachable(Peer& peer, Time now) {
   if (!endpoint_.provider->refuses_silently || now - peer.waiting_since < kBeforeSuspicion) return 0;
-  if (!peer.reachability) peer.reachability = std::make_unique<Reachability>(peer.name);
+  if (!peer.reachability) peer.reachability = std::make_unique<Reachability>(peer.destination.name);
   return peer.reachability->error_at(now);
 }
 

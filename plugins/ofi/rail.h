@@ -1,6 +1,7 @@
 // Rail: operations, messages and completions of one NIC.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -8,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "ofi/address.h"
 #include "ofi/endpoint.h"
 #include "ofi/reachability.h"
 #include "ofi/receives.h"
@@ -17,9 +19,9 @@
 
 namespace fccl::ofi {
 
-// One rail of a transport, which owns it; one thread at a time. What libfabric does not take at once waits here, each peer's for
-// itself, since a peer that is not connected yet, or is gone, may not hold up the others. After an error of post or poll the rail
-// may be destroyed and nothing else.
+// One rail of a transport, which owns it; one thread at a time. What libfabric does not take at once waits here, each peer's
+// for itself, since a peer that is not connected yet, or is gone, may not hold up the others. After an error of post or poll
+// the rail may be destroyed and nothing else.
 class Rail {
  public:
   static Result<std::unique_ptr<Rail>> open(const Provider& provider, Info info, size_t message_bytes);
@@ -32,7 +34,8 @@ class Rail {
   TransportLimits limits() const;
   const Endpoint& endpoint() const { return endpoint_; }
 
-  Result<PeerId> connect(std::span<const std::byte> name);
+  Result<std::vector<std::byte>> address() const { return address_of(endpoint_, mailbox_region_.remote); }
+  Result<PeerId> connect(std::span<const std::byte> address);
   // `memory` is an index that all rails use.
   Result<void> register_memory(MemoryId memory, std::span<std::byte> bytes);
   void release_memory(MemoryId memory);
@@ -49,7 +52,7 @@ class Rail {
 
   struct Peer {
     fi_addr_t address = FI_ADDR_UNSPEC;
-    std::vector<std::byte> name;
+    Destination destination;
     std::string text;
     // What libfabric has not taken, and since when it takes nothing.
     SlotQueue waiting;
@@ -61,6 +64,7 @@ class Rail {
   Result<void> start(const Operation& operation);
   // What libfabric says: 0 if it took the operation.
   ssize_t issue(Slot& slot);
+  ssize_t issue_empty_write(Slot& slot, const Peer& peer);
   void retry_waiting();
   bool retry(Peer& peer, Time now);
   int why_unreachable(Peer& peer, Time now);
@@ -76,6 +80,9 @@ class Rail {
   // By MemoryId; closed after the endpoint and before the domain.
   std::vector<Region> regions_;
   uint64_t next_key_ = 0;
+  // Source and target of writes of no bytes.
+  std::array<std::byte, 8> mailbox_{};
+  Region mailbox_region_;
   Receives receives_;
   Slots slots_;
   std::vector<Peer> peers_;

@@ -11,7 +11,8 @@ namespace fccl::ofi {
 Result<void> Receives::reserve(const Endpoint& endpoint, int more, uint64_t wanted_key) {
   if (more <= 0) return {};
   const auto count = static_cast<size_t>(more);
-  Slab slab{.bytes = std::make_unique<std::byte[]>(count * message_bytes_), .buffers = std::vector<Buffer>(count), .region = {}};
+  Slab slab{
+      .bytes = std::make_unique<std::byte[]>(count * message_bytes_), .buffers = std::vector<Buffer>(count), .region = {}};
   auto region = open_region(endpoint, std::span(slab.bytes.get(), count * message_bytes_), wanted_key);
   if (!region) return fail(std::move(region).error());
   slab.region = std::move(*region);

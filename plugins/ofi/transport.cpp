@@ -37,9 +37,9 @@ Result<std::unique_ptr<Transport>> OfiTransport::open(const TransportRequest& re
   }
   auto transport = std::make_unique<OfiTransport>(std::move(rails));
   for (const auto& rail : transport->rails_) {
-    auto name = name_of(rail->endpoint());
-    if (!name) return fail(std::move(name).error());
-    transport->addresses_.push_back(std::move(*name));
+    auto address = rail->address();
+    if (!address) return fail(std::move(address).error());
+    transport->addresses_.push_back(std::move(*address));
   }
   return transport;
 }
@@ -57,9 +57,7 @@ std::string OfiTransport::description() const {
 
 std::vector<std::byte> OfiTransport::address(int rail) const { return addresses_[static_cast<size_t>(rail)]; }
 
-Result<PeerId> OfiTransport::connect(int rail, std::span<const std::byte> address) {
-  return this->rail(rail).connect(address);
-}
+Result<PeerId> OfiTransport::connect(int rail, std::span<const std::byte> address) { return this->rail(rail).connect(address); }
 
 Result<MemoryId> OfiTransport::register_memory(std::span<std::byte> memory) {
   MemoryId id{memories_};

@@ -8,8 +8,8 @@
 
 namespace fccl {
 
-inline constexpr const char* kBuild = "fccl " FCCL_TEXT(FCCL_MAJOR) "." FCCL_TEXT(FCCL_MINOR) "." FCCL_TEXT(
-    FCCL_PATCH) ", compiler " __VERSION__;
+inline constexpr const char* kBuild =
+    "fccl " FCCL_TEXT(FCCL_MAJOR) "." FCCL_TEXT(FCCL_MINOR) "." FCCL_TEXT(FCCL_PATCH) ", compiler " __VERSION__;
 
 }  // namespace fccl
 

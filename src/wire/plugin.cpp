@@ -33,13 +33,15 @@ Result<void*> load(const std::string& library) {
   if (void* loaded = ::dlopen(first.c_str(), RTLD_NOW | RTLD_LOCAL)) return loaded;
   const std::string why = ::dlerror();
   if (lacks_libfabric(why))
-    return fail(fcclSystemError,
-                fmt::format("cannot reach other hosts: libfabric is not installed ({}); install it: apt-get install libfabric1, "
-                            "dnf install libfabric, or on AWS the EFA installer",
-                            why));
-  return fail(fcclSystemError, fmt::format("cannot reach other hosts: there is no {} in {} nor where the loader looks ({}); install "
-                                           "the one that was built with this libfccl, beside it",
-                                           library, own_folder(), why));
+    return fail(
+        fcclSystemError,
+        fmt::format("cannot reach other hosts: libfabric is not installed ({}); install it: apt-get install libfabric1, "
+                    "dnf install libfabric, or on AWS the EFA installer",
+                    why));
+  return fail(fcclSystemError,
+              fmt::format("cannot reach other hosts: there is no {} in {} nor where the loader looks ({}); install "
+                          "the one that was built with this libfccl, beside it",
+                          library, own_folder(), why));
 }
 
 }  // namespace

@@ -118,7 +118,8 @@ void large_writes(Side& side, bool first) {
     side.await_ended(ended + kLargeWrites);
     side.await_arrived(arrived + 1);
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-    fmt::print("writes of 1 MiB, {} at once: {:.2f} GB/s\n", kWindow, kLargeWrites * static_cast<double>(kLarge) / seconds / 1e9);
+    fmt::print("writes of 1 MiB, {} at once: {:.2f} GB/s\n", kWindow,
+               kLargeWrites * static_cast<double>(kLarge) / seconds / 1e9);
   } else {
     side.await_arrived(arrived + kLargeWrites);
     side.write(0, 0);

@@ -99,6 +99,18 @@ TEST_F(OfiTransportTest, a_large_write_comes_whole) {
   EXPECT_EQ(source, target);
 }
 
+TEST_F(OfiTransportTest, a_write_of_no_bytes_needs_no_memory_at_either_end) {
+  open(2);
+  Operation operation = write({}, 0, 0, 0, 77);
+  operation.memory = MemoryId{1000};
+  operation.local = nullptr;
+  operation.remote = {.address = 12345, .key = 999};
+  post({}, operation);
+  ASSERT_TRUE(drive_until([&] { return count(1, Kind::arrived) == 1 && count(0, Kind::ended) == 1; }));
+  EXPECT_EQ(process(1).found[0].immediate, 77u);
+  expect_memory();
+}
+
 // libfabric takes nothing for a peer that has not answered yet, and a peer answers when it polls.
 TEST_F(OfiTransportTest, a_peer_that_does_not_poll_holds_up_no_other_and_is_not_given_up) {
   open(3);
@@ -121,8 +133,8 @@ TEST_F(OfiTransportTest, a_peer_that_does_not_poll_holds_up_no_other_and_is_not_
     std::this_thread::yield();
   }
   EXPECT_EQ(count(0, Kind::failed), 0u);
-  ASSERT_TRUE(drive_until(
-      [&] { return count(1, Kind::arrived) == 1 && count(1, Kind::message) == 1 && count(0, Kind::ended) == 4; }));
+  ASSERT_TRUE(
+      drive_until([&] { return count(1, Kind::arrived) == 1 && count(1, Kind::message) == 1 && count(0, Kind::ended) == 4; }));
 }
 
 TEST_F(OfiTransportTest, a_failure_says_what_was_attempted_with_whom_and_what_libfabric_said) {
@@ -130,7 +142,7 @@ TEST_F(OfiTransportTest, a_failure_says_what_was_attempted_with_whom_and_what_li
   const Operation operation = write({}, 0, 4321, 0, 1);
   process(1).transport.reset();
   std::string message;
-  on_found_ = [&](int, const Finding& finding) {
+  on_found = [&](int, const Finding& finding) {
     if (finding.kind == Kind::failed) message = transport(0).error_of(finding.tag).message;
   };
   const auto posted = transport(0).post(0, std::span(&operation, 1));
@@ -151,7 +163,7 @@ TEST_F(OfiTransportTest, transports_leave_no_descriptor_behind) {
     open(2, 2);
     for (const int rail : {0, 1}) post({.from = 0, .to = 1, .rail = rail}, write({.from = 0, .to = 1, .rail = rail}, 0, 8, 0));
     ASSERT_TRUE(drive_until([&] { return count(1, Kind::arrived) == 2; }));
-    processes_.clear();
+    processes.clear();
     if (round == 0) before = open_descriptors();
     EXPECT_EQ(open_descriptors(), before);
   }

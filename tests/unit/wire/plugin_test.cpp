@@ -15,8 +15,8 @@ TEST(PluginTest, a_library_that_is_nowhere_is_named_with_where_it_was_looked_for
   const auto opened = open_transport_of("libfccl_nowhere.so", {});
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, fcclSystemError);
-  EXPECT_THAT(opened.error().message,
-              AllOf(HasSubstr("there is no libfccl_nowhere.so in /"), HasSubstr("where the loader looks"), HasSubstr("install")));
+  EXPECT_THAT(opened.error().message, AllOf(HasSubstr("there is no libfccl_nowhere.so in /"),
+                                            HasSubstr("where the loader looks"), HasSubstr("install")));
 }
 
 TEST(PluginTest, a_missing_libfabric_is_told_with_how_to_install_it) {
