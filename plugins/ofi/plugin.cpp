@@ -9,15 +9,14 @@
 
 namespace fccl {
 
-extern "C" __attribute__((visibility("default"))) Result<std::unique_ptr<Transport>> fccl_open_transport(
-    const TransportRequest& request, const char* build);
-
 // C++ types by a name of C's: both sides are of one build, which is compared first.
-Result<std::unique_ptr<Transport>> fccl_open_transport(const TransportRequest& request, const char* build) {
+// NOLINTNEXTLINE(clang-diagnostic-return-type-c-linkage)
+extern "C" __attribute__((visibility("default"))) Result<std::unique_ptr<Transport>> fccl_open_transport(
+    const TransportRequest& request, const char* build) {
   if (std::string_view(build) != kBuild)
     return fail(
         fcclSystemError,
-        fmt::format("libfccl_ofi.so was built as \"{}\", but libfccl as \"{}\"; install both from one build", kBuild, build));
+        fmt::format(R"(libfccl_ofi.so was built as "{}", but libfccl as "{}"; install both from one build)", kBuild, build));
   return ofi::OfiTransport::open(request);
 }
 

@@ -78,11 +78,13 @@ class Side {
   }
   std::string description() const { return transport_->description(); }
 
-  // Both count from the begin of the process's life.
-  int arrived_ = 0;
-  int ended_ = 0;
+  // Since the begin of the process's life.
+  int arrived() const { return arrived_; }
+  int ended() const { return ended_; }
 
  private:
+  int arrived_ = 0;
+  int ended_ = 0;
   std::unique_ptr<Transport> transport_;
   std::vector<std::byte> memory_;
   MemoryId own_{};
@@ -108,8 +110,8 @@ void small_writes(Side& side, bool first) {
 
 void large_writes(Side& side, bool first) {
   const auto begin = Clock::now();
-  const int arrived = side.arrived_;
-  const int ended = side.ended_;
+  const int arrived = side.arrived();
+  const int ended = side.ended();
   if (first) {
     for (int i = 0; i < kLargeWrites; ++i) {
       side.await_ended(ended + i - kWindow + 1);
