@@ -2,6 +2,7 @@
 
 packages_build=(
   g++ cmake ninja-build pkg-config libsodium-dev libspdlog-dev libfmt-dev libexpected-dev libhwy-dev libpugixml-dev libhwloc-dev
+  libfabric-dev
 )
 packages_test=(
   python3 iproute2 libgtest-dev libgmock-dev libbenchmark-dev nlohmann-json3-dev openmpi-bin libopenmpi-dev mpich libmpich-dev

@@ -1,4 +1,4 @@
-# What `cmake --install` puts under a prefix: the library, its headers, a CMake package and a pkg-config file.
+# What `cmake --install` puts under a prefix: the library, its plug-ins and headers, a CMake package and a pkg-config file.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -9,6 +9,9 @@ install(
   TARGETS fccl
   EXPORT fcclTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development)
+if(TARGET fccl_ofi)
+  install(TARGETS fccl_ofi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
+endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/fccl DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
 install(EXPORT fcclTargets NAMESPACE fccl:: DESTINATION ${package_dir} COMPONENT development)
 

@@ -1,0 +1,71 @@
+// Address: how other processes reach a rail of this one.
+#include "ofi/address.h"
+
+#include <fmt/format.h>
+#include <rdma/fi_cm.h>
+#include <sys/socket.h>
+
+#include <cstring>
+
+namespace fccl::ofi {
+namespace {
+
+// Stands before libfabric's own name. Two versions of a protocol do not speak with each other, and would not say so.
+struct Header {
+  uint32_t protocol = 0;
+  uint32_t version = 0;
+  RemoteMemory mailbox;
+};
+
+// A socket's address names its family in its first bytes.
+bool is_of_family(const Endpoint& endpoint, std::span<const std::byte> name) {
+  sa_family_t family = AF_UNSPEC;
+  std::memcpy(&family, name.data(), sizeof(family));
+  switch (endpoint.info->addr_format) {
+    case FI_SOCKADDR_IN:
+      return family == AF_INET;
+    case FI_SOCKADDR_IN6:
+      return family == AF_INET6;
+    default:
+      return true;
+  }
+}
+
+}  // namespace
+
+Result<std::vector<std::byte>> address_of(const Endpoint& endpoint, const RemoteMemory& mailbox) {
+  const Header header{endpoint.info->ep_attr->protocol, endpoint.info->ep_attr->protocol_version, mailbox};
+  std::vector<std::byte> address(Transport::kAddressBytes);
+  std::memcpy(address.data(), &header, sizeof(header));
+  size_t bytes = address.size() - sizeof(header);
+  if (const int number = fi_getname(&endpoint.handle->fid, address.data() + sizeof(header), &bytes); number != 0)
+    return cannot(endpoint, "ask for the endpoint's name", number);
+  address.resize(sizeof(header) + bytes);
+  return address;
+}
+
+Result<Destination> read_address(const Endpoint& endpoint, std::span<const std::byte> address) {
+  const auto own = address_of(endpoint, {});
+  if (!own) return fail(own.error());
+  if (address.size() != own->size())
+    return fail(fcclInvalidArgument,
+                fmt::format("cannot connect {}: the peer's address has {} bytes, those of this provider have {}; all processes "
+                            "must use the same provider and the same version of the Internet protocol",
+                            endpoint.text(), address.size(), own->size()));
+  Header header;
+  std::memcpy(&header, address.data(), sizeof(header));
+  const fi_ep_attr& ours = *endpoint.info->ep_attr;
+  if (header.protocol != ours.protocol || header.version != ours.protocol_version)
+    return fail(
+        fcclInvalidArgument,
+        fmt::format("cannot connect {}: here libfabric {} speaks protocol {} version {}, the peer protocol {} version {}; "
+                    "install the same libfabric on all hosts",
+                    endpoint.text(), installed_version(), ours.protocol, ours.protocol_version, header.protocol,
+                    header.version));
+  const auto name = address.subspan(sizeof(header));
+  if (!is_of_family(endpoint, name))
+    return fail(fcclInvalidArgument, fmt::format("cannot connect {}: the peer's address is none of a socket", endpoint.text()));
+  return Destination{.mailbox = header.mailbox, .name = {name.begin(), name.end()}};
+}
+
+}  // namespace fccl::ofi

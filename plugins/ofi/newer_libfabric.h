@@ -1,0 +1,23 @@
+// What libfabric defines after 1.17, whose headers are enough to compile this plug-in; used only where fi_version() has it.
+#pragma once
+
+#include <rdma/fabric.h>
+
+#include <cstdint>
+
+namespace fccl::ofi {
+
+// An option of an endpoint, and the first version that knows it.
+struct NewerOption {
+  int name;
+  uint32_t since;
+};
+
+// include/rdma/fi_endpoint.h, FI_OPT_CUDA_API_PERMITTED (bool).
+inline constexpr NewerOption kCudaApiPermitted{10, FI_VERSION(1, 18)};
+// include/rdma/fi_endpoint.h, FI_OPT_SHARED_MEMORY_PERMITTED (bool).
+inline constexpr NewerOption kSharedMemoryPermitted{11, FI_VERSION(1, 21)};
+// include/rdma/fi_ext.h, FI_OPT_EFA_EMULATED_WRITE (bool): the third of the options that begin at -FI_PROV_SPECIFIC_EFA.
+inline constexpr NewerOption kEfaEmulatedWrite{-(0xefa << 16) + 2, FI_VERSION(1, 18)};
+
+}  // namespace fccl::ofi

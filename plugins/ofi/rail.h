@@ -1,0 +1,96 @@
+// Rail: operations, messages and completions of one NIC.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "ofi/address.h"
+#include "ofi/endpoint.h"
+#include "ofi/reachability.h"
+#include "ofi/receives.h"
+#include "ofi/regions.h"
+#include "ofi/slots.h"
+#include "wire/transport.h"
+
+namespace fccl::ofi {
+
+// One rail of a transport, which owns it; one thread at a time. What libfabric does not take at once waits here, each peer's
+// for itself, since a peer that is not connected yet, or is gone, may not hold up the others. After an error of post or poll
+// the rail may be destroyed and nothing else.
+class Rail {
+ public:
+  static Result<std::unique_ptr<Rail>> open(const Provider& provider, Info info, size_t message_bytes);
+  Rail(Endpoint endpoint, size_t message_bytes);
+  Rail(const Rail&) = delete;
+  Rail& operator=(const Rail&) = delete;
+  ~Rail();
+
+  // What this rail alone can do.
+  TransportLimits limits() const;
+  const Endpoint& endpoint() const { return endpoint_; }
+
+  Result<std::vector<std::byte>> address() const { return address_of(endpoint_, mailbox_region_.remote); }
+  Result<PeerId> connect(std::span<const std::byte> address);
+  // `memory` is an index that all rails use.
+  Result<void> register_memory(MemoryId memory, std::span<std::byte> bytes);
+  void release_memory(MemoryId memory);
+  RemoteMemory remote(MemoryId memory) const { return regions_[static_cast<size_t>(memory)].remote; }
+  Result<void> reserve_messages(int more);
+
+  Result<size_t> post(std::span<const Operation> operations);
+  Result<size_t> poll(std::span<Completion> found);
+  // Why the operation failed, if it is one of this rail's.
+  std::optional<Error> take_error(uint64_t tag);
+
+ private:
+  using Time = std::chrono::steady_clock::time_point;
+
+  struct Peer {
+    fi_addr_t address = FI_ADDR_UNSPEC;
+    Destination destination;
+    std::string text;
+    // What libfabric has not taken, and since when it takes nothing.
+    SlotQueue waiting;
+    Time waiting_since;
+    std::unique_ptr<Reachability> reachability;
+  };
+
+  Result<void> check(const Operation& operation) const;
+  Result<void> start(const Operation& operation);
+  // What libfabric says: 0 if it took the operation.
+  ssize_t issue(Slot& slot);
+  ssize_t issue_empty_write(Slot& slot, const Peer& peer);
+  void retry_waiting();
+  bool retry(Peer& peer, Time now);
+  int why_unreachable(Peer& peer, Time now);
+  Result<size_t> read_completions(std::span<Completion> found);
+  Result<void> read_failures();
+  bool translate(const fi_cq_data_entry& entry, Completion& completion);
+  size_t take_failed(std::span<Completion> found);
+  void fail_slot(Slot& slot, std::string_view why);
+  Error failure_of(const Operation& operation, std::string_view why) const;
+
+  Endpoint endpoint_;
+  TransportLimits limits_;
+  // By MemoryId; closed after the endpoint and before the domain.
+  std::vector<Region> regions_;
+  uint64_t next_key_ = 0;
+  // Source and target of writes of no bytes.
+  std::array<std::byte, 8> mailbox_{};
+  Region mailbox_region_;
+  Receives receives_;
+  Slots slots_;
+  std::vector<Peer> peers_;
+  // Peers with operations that wait, by PeerId.
+  std::vector<uint32_t> held_up_;
+  // Failed, and not polled yet.
+  SlotQueue failed_;
+  std::unordered_map<uint64_t, Error> errors_;
+};
+
+}  // namespace fccl::ofi

@@ -1,0 +1,34 @@
+// Reachability: asks the kernel whether a TCP peer still listens, where the provider only says "try again".
+#pragma once
+
+#include <sys/socket.h>
+
+#include <chrono>
+#include <span>
+
+#include "system/descriptor.h"
+
+namespace fccl::ofi {
+
+// A connection to the peer's listener, made and dropped now and then. Owned by who waits for the peer; never waits itself.
+class Reachability {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  // `address` is a sockaddr.
+  explicit Reachability(std::span<const std::byte> address);
+
+  // 0, or why the kernel cannot connect to the peer. A peer that is merely slow, or stopped, is reachable.
+  int error_at(Time now);
+
+ private:
+  int attempt();
+  int outcome();
+
+  sockaddr_storage address_{};
+  socklen_t bytes_ = 0;
+  Descriptor socket_;
+  Time next_;
+};
+
+}  // namespace fccl::ofi

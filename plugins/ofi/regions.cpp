@@ -1,0 +1,38 @@
+// Regions: memory as the NIC of one rail knows it.
+#include "ofi/regions.h"
+
+#include <fmt/format.h>
+
+namespace fccl::ofi {
+namespace {
+
+Result<Region> cannot_register(const Endpoint& endpoint, std::span<std::byte> memory, int number) {
+  return fail(fcclSystemError,
+              fmt::format("cannot register {} bytes at {} with {}: libfabric says \"{}\"; see the limit on locked memory "
+                          "(ulimit -l) and how many registrations the NIC holds",
+                          memory.size(), fmt::ptr(memory.data()), endpoint.text(), said(number)));
+}
+
+}  // namespace
+
+Result<Region> open_region(const Endpoint& endpoint, std::span<std::byte> memory, uint64_t wanted_key) {
+  constexpr uint64_t kAccess = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+  fid_mr* handle = nullptr;
+  if (const int number =
+          fi_mr_reg(endpoint.domain.get(), memory.data(), memory.size(), kAccess, 0, wanted_key, 0, &handle, nullptr);
+      number != 0)
+    return cannot_register(endpoint, memory, number);
+  Region region{.handle = MemoryRegion(handle), .descriptor = nullptr, .remote = {}};
+  if ((endpoint.info->domain_attr->mr_mode & FI_MR_ENDPOINT) != 0) {
+    if (const int number = fi_mr_bind(handle, &endpoint.handle->fid, 0); number != 0)
+      return cannot_register(endpoint, memory, number);
+    if (const int number = fi_mr_enable(handle); number != 0) return cannot_register(endpoint, memory, number);
+  }
+  region.descriptor = fi_mr_desc(handle);
+  region.remote.key = fi_mr_key(handle);
+  // Elsewhere the begin of a region is address 0.
+  if (endpoint.has_virtual_addresses()) region.remote.address = reinterpret_cast<uint64_t>(memory.data());
+  return region;
+}
+
+}  // namespace fccl::ofi

@@ -1,0 +1,14 @@
+// The conformance suite over libfabric's tcp.
+#include "transports/conformance.h"
+
+#include "loopback.h"
+
+namespace fccl {
+
+namespace {
+
+INSTANTIATE_TEST_SUITE_P(Tcp, Conformance, testing::Values(TransportFactory{"loopback", open_loopback}), name_of);
+
+}  // namespace
+
+}  // namespace fccl

@@ -1,0 +1,20 @@
+// Plugin: opens a transport that a shared library provides, so that libfccl needs none of what that library needs.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "wire/transport.h"
+
+namespace fccl {
+
+// A transport of libfccl_ofi.so, which is looked for beside the library or program that this code is in, and then where the
+// loader looks. It stays loaded for the process's life, as the transports' code and libfabric's threads are in it. The error
+// says what is missing and how to install it. Any thread may call.
+Result<std::unique_ptr<Transport>> open_transport(const TransportRequest& request);
+
+// The same of a library of another name or place.
+Result<std::unique_ptr<Transport>> open_transport_of(const std::string& library, const TransportRequest& request);
+
+}  // namespace fccl

@@ -1,0 +1,39 @@
+// What a user is told where a transport's shared library cannot be had.
+#include "wire/plugin.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace fccl {
+
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+TEST(PluginTest, a_library_that_is_nowhere_is_named_with_where_it_was_looked_for) {
+  const auto opened = open_transport_of("libfccl_nowhere.so", {});
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, fcclSystemError);
+  EXPECT_THAT(opened.error().message, AllOf(HasSubstr("there is no libfccl_nowhere.so in /"),
+                                            HasSubstr("where the loader looks"), HasSubstr("install")));
+}
+
+TEST(PluginTest, a_missing_libfabric_is_told_with_how_to_install_it) {
+  const auto opened = open_transport_of(FCCL_LIBRARY_WITHOUT_LIBFABRIC, {});
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, fcclSystemError);
+  EXPECT_THAT(opened.error().message, AllOf(HasSubstr("libfabric is not installed"), HasSubstr("apt-get install libfabric1"),
+                                            HasSubstr("dnf install libfabric"), HasSubstr("EFA installer")));
+}
+
+TEST(PluginTest, a_library_that_is_no_transport_is_refused) {
+  const auto opened = open_transport_of("libc.so.6", {});
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, fcclSystemError);
+  EXPECT_THAT(opened.error().message, HasSubstr("libc.so.6 is no transport of FCCL"));
+}
+
+}  // namespace
+
+}  // namespace fccl
