@@ -9,10 +9,11 @@
 
 namespace fccl {
 
-// C++ types by a name of C's: both sides are of one build, which is compared first.
-// NOLINTNEXTLINE(clang-diagnostic-return-type-c-linkage)
-extern "C" __attribute__((visibility("default"))) Result<std::unique_ptr<Transport>> fccl_open_transport(
-    const TransportRequest& request, const char* build) {
+// By the plain name that kTransportSymbol says; extern "C" is for functions that C could call.
+__attribute__((visibility("default"))) Result<std::unique_ptr<Transport>> open_here(
+    const TransportRequest& request, const char* build) __asm__("fccl_open_transport");
+
+Result<std::unique_ptr<Transport>> open_here(const TransportRequest& request, const char* build) {
   if (std::string_view(build) != kBuild)
     return fail(
         fcclSystemError,
