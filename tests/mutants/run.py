@@ -10,7 +10,10 @@ from pathlib import Path
 from mutants import MUTANTS, Mutant
 
 ROOT = Path(__file__).resolve().parents[2]
-COPIED = ["CMakeLists.txt", "CMakePresets.json", "cmake", "include", "perf_tests", "plugins", "src", "tests", "tools"]
+COPIED = [
+    *("CMakeLists.txt", "CMakePresets.json"),
+    *("cmake", "include", "perf_tests", "plugins", "src", "tests", "tools"),
+]
 # What the mutants touch: collectives, calls that differ, failures, streams. Random sequences are left out,
 # since what they find says little about what is wrong.
 SUITES = (
