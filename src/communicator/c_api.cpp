@@ -105,7 +105,7 @@ const char* fcclGetErrorString(fcclResult_t result) {
     case fcclInvalidArgument:
       return "an argument is wrong";
     case fcclInvalidUsage:
-      return "the ranks disagree, or the call is not allowed now";
+      return "the ranks disagree, a setting is wrong, or the call is not allowed now";
     case fcclRemoteError:
       return "a peer died, left or failed";
     case fcclInProgress:

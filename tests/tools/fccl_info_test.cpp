@@ -87,6 +87,7 @@ TEST(FcclInfo, shows_its_usage_to_whoever_asks_for_something_else) {
     const Ended ended = run_info(wrong);
     EXPECT_EQ(ended.status, 2) << wrong;
     EXPECT_NE(ended.text.find("fccl-info topology"), std::string::npos) << ended.text;
+    EXPECT_NE(ended.text.find(wrong), std::string::npos) << ended.text;
   }
 }
 

@@ -111,6 +111,7 @@ int run(std::span<const std::string> words) {
     std::cout << *text << std::flush;
     return std::cout ? 0 : 1;
   }
+  if (!words.empty()) std::cerr << "fccl-info: there is no command '" << fmt::format("{}", fmt::join(words, " ")) << "'\n";
   std::cerr << kUsage;
   return 2;
 }
