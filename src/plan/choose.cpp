@@ -1,0 +1,71 @@
+// The cheapest of all algorithms, and the words for it.
+#include "plan/choose.h"
+
+#include <fmt/format.h>
+
+#include <cstddef>
+
+#include "base/call.h"
+#include "base/check.h"
+
+namespace fccl::plan {
+namespace {
+
+// More slices gain nothing: what does not overlap is under two percent then.
+constexpr int kMostDoublings = 6;
+
+const Algorithm<Price>& algorithm_at(int place) { return kCatalog<Price>[static_cast<size_t>(place)]; }
+
+std::string bytes_in_words(double bytes) {
+  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB"};
+  size_t unit = 0;
+  for (; bytes >= 1024 && unit + 1 < std::size(kUnits); ++unit) bytes /= 1024;
+  return fmt::format("{:.4g} {}", bytes, kUnits[unit]);
+}
+
+std::string counted(int count, const char* thing) { return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s"); }
+
+}  // namespace
+
+Choice Chooser::best_slices(int algorithm, const Request& request, int least_slices) const {
+  Choice best{};
+  for (int doublings = 0; doublings <= kMostDoublings; ++doublings) {
+    const int slices = least_slices << doublings;
+    const Time time = predict(request, algorithm_at(algorithm).cut, costs_[algorithm], shape_, slices);
+    if (doublings == 0 || time.total() < best.time.total()) best = {algorithm, slices, time};
+  }
+  return best;
+}
+
+Choice Chooser::choose(const Request& request, int least_slices) const {
+  Choice best{-1, 0, {}};
+  for (int i = 0; i < static_cast<int>(costs_.size()); ++i) {
+    if (algorithm_at(i).collective != request.collective) continue;
+    const Choice choice = best_slices(i, request, least_slices);
+    if (best.algorithm < 0 || choice.time.total() < best.time.total()) best = choice;
+  }
+  check(best.algorithm >= 0, "every collective has a wire algorithm");
+  return best;
+}
+
+std::string Chooser::explain(const Request& request, int least_slices) const {
+  const int chosen = choose(request, least_slices).algorithm;
+  std::string text = fmt::format(
+      "{} of {} on {} x {}, {} per host\n"
+      "at least {} through a host's interfaces in one direction\n\n"
+      "    {:<10} {:>6} {:>6} {:>13} {:>12} {:>12} {:>12} {:>12}\n",
+      name_of(request.collective), bytes_in_words(request.bytes), counted(shape_.hosts, "host"), counted(shape_.ranks, "rank"),
+      counted(shape_.rails, "rail"), bytes_in_words(wire_minimum(request, shape_.hosts, shape_.ranks)), "algorithm", "rounds",
+      "slices", "predicted us", "latency", "messages", "wire", "node");
+  for (int i = 0; i < static_cast<int>(costs_.size()); ++i) {
+    if (algorithm_at(i).collective != request.collective) continue;
+    const Choice choice = best_slices(i, request, least_slices);
+    const Time& t = choice.time;
+    text += fmt::format("{:>3} {:<10} {:>6} {:>6} {:>13.1f} {:>12.1f} {:>12.1f} {:>12.1f} {:>12.1f}\n", i == chosen ? "->" : "",
+                        algorithm_at(i).name, costs_[i].rounds, choice.slices, t.total() * 1e6, t.latency * 1e6,
+                        t.message * 1e6, t.wire * 1e6, t.node * 1e6);
+  }
+  return text;
+}
+
+}  // namespace fccl::plan

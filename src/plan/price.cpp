@@ -1,0 +1,115 @@
+// Counting loads, and the price model.
+#include "plan/price.h"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace fccl::plan {
+namespace {
+
+Load larger(const Load& a, const Load& b) { return {std::max(a.messages, b.messages), std::max(a.chunks, b.chunks)}; }
+
+// The bytes of a host's chunk.
+double chunk_bytes(const Request& request, Cut cut, const Shape& shape) {
+  switch (request.collective) {
+    case fcclCollAllReduce:
+    case fcclCollReduce:
+    case fcclCollBroadcast:
+      return cut == Cut::whole ? request.bytes : request.bytes / shape.hosts;
+    case fcclCollBarrier:
+      return 0;
+    default:
+      return request.bytes * shape.ranks;
+  }
+}
+
+// The bytes that a rank copies within its host, or adds there.
+double node_bytes(const Request& request, const Shape& shape) {
+  switch (request.collective) {
+    case fcclCollAllReduce:
+      return 2 * request.bytes;
+    case fcclCollReduce:
+    case fcclCollBroadcast:
+      return request.bytes;
+    case fcclCollBarrier:
+      return 0;
+    default:
+      return request.bytes * shape.ranks * shape.hosts;
+  }
+}
+
+}  // namespace
+
+void Price::transfer(const Transfer& transfer) {
+  if (transfer.round >= cost_.rounds) {
+    cost_.rounds = transfer.round + 1;
+    in_round_ = {};
+  }
+  load(ports_[2 * transfer.from], transfer);
+  load(ports_[2 * transfer.to + 1], transfer);
+}
+
+void Price::load(Port& port, const Transfer& transfer) {
+  if (port.round != transfer.round) port.in_round = {};
+  port.round = transfer.round;
+  for (Load* load : {&port.all, &port.in_round}) {
+    ++load->messages;
+    load->chunks += transfer.count;
+  }
+  const Load busiest = larger(in_round_, port.in_round);
+  cost_.path.messages += busiest.messages - in_round_.messages;
+  cost_.path.chunks += busiest.chunks - in_round_.chunks;
+  in_round_ = busiest;
+  cost_.port = larger(cost_.port, port.all);
+}
+
+void Price::add(const Addition& addition) { cost_.additions = std::max(cost_.additions, ++additions_[addition.member]); }
+
+std::vector<Cost> price_catalog(int hosts) {
+  std::vector<Cost> costs;
+  for (const auto& algorithm : kCatalog<Price>) {
+    Price sink({hosts});
+    algorithm.tell({hosts}, sink);
+    costs.push_back(sink.cost());
+  }
+  return costs;
+}
+
+Time predict(const Request& request, Cut cut, const Cost& cost, const Shape& shape, int slices) {
+  const Constants& c = shape.constants;
+  const double chunk = chunk_bytes(request, cut, shape) / slices;
+  const double wire = chunk / shape.rails * c.wire_byte;
+  const double copied = node_bytes(request, shape) / slices * c.node_byte;
+  const double added = chunk / shape.ranks * shape.hosts * cost.additions * c.added_byte;
+  Time time{cost.rounds * c.latency, cost.path.messages * c.message, cost.path.chunks * wire, added};
+  // A pipeline of messages: the host's ranks copy one while the next is on the wire.
+  const double share = cost.rounds > 0 ? static_cast<double>(cost.rounds) / cost.path.messages : 1;
+  time.node += share * copied + (1 - share) * std::max(0.0, copied - time.message - time.wire);
+  const double message = cost.port.messages * c.message;
+  const bool node_is_slower = copied + added > message + cost.port.chunks * wire;
+  const int others = slices - 1;
+  if (node_is_slower) {
+    time.node += others * (copied + added);
+  } else {
+    time.message += others * message;
+    time.wire += others * cost.port.chunks * wire;
+  }
+  return time;
+}
+
+double wire_minimum(const Request& request, int hosts, int ranks) {
+  if (hosts == 1) return 0;
+  switch (request.collective) {
+    case fcclCollAllReduce:
+      return 2 * request.bytes * (hosts - 1) / hosts;
+    case fcclCollReduce:
+    case fcclCollBroadcast:
+      return request.bytes;
+    case fcclCollBarrier:
+      return 0;
+    default:
+      return request.bytes * ranks * (hosts - 1);
+  }
+}
+
+}  // namespace fccl::plan

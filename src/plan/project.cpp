@@ -1,0 +1,14 @@
+// The projections of all algorithms, compiled once.
+#include "plan/project.h"
+
+#include "plan/catalog.h"
+
+namespace fccl::plan {
+
+Steps steps_of(int algorithm, Group group, int member) {
+  Project sink(group, member);
+  kCatalog<Project>[static_cast<size_t>(algorithm)].tell(group, sink);
+  return sink.take();
+}
+
+}  // namespace fccl::plan

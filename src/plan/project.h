@@ -1,0 +1,105 @@
+// project: one member's part of an algorithm as a flat array of steps, which a wire phase runs for every slice.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "plan/steps.h"
+
+namespace fccl::plan {
+
+enum class Kind : uint8_t { send, receive, add };
+
+// What the member does; `peer` and what follows it are of sends and receives only, and of an addition `here` is its result.
+//
+// A send writes straight into the peer's memory or landing: both ends know `here` and `there`. It may begin when
+//  - every receive and addition among the first `after` steps of the array is done, in this slice. It may be overtaken by any
+//    other send but a later one to the same peer;
+//  - `opens` is not set, or the peer is done with the slice that used the same landing before (slice - window).
+// An addition begins likewise. A receive begins by itself; it is done when the bytes of message number `message` from `peer`
+// are all there. Messages are told apart by that number, not by the order of their arrival, which the network does not keep.
+struct Step {
+  Kind kind;
+  bool opens = false;  // the first message of a slice to this peer
+  int round = 0;
+  int peer = -1;
+  int message = 0;  // how many messages of the slice from the sender to the receiver come before
+  Slot here;
+  Slot there;
+  int count = 1;
+  int after = 0;
+};
+
+// The steps of one member. A value; whoever made it owns it.
+using Steps = std::vector<Step>;
+
+// The sink that keeps the steps of one member.
+class Project {
+ public:
+  Project(Group group, int member)
+      : group_(group),
+        member_(member),
+        written_{Written(group.members, 0), Written(group.members, 0)},
+        sent_(group.members, 0),
+        received_(group.members, 0) {}
+
+  int member() const { return member_; }
+
+  void transfer(const Transfer& transfer) {
+    if (transfer.from == member_) send(transfer);
+    if (transfer.to == member_) receive(transfer);
+  }
+
+  void add(const Addition& addition) {
+    if (addition.member != member_) return;
+    const int after = written({Space::parts, 0}, group_.members);
+    steps_.push_back({.kind = Kind::add, .here = {Space::data, addition.chunk}, .there = {}, .after = after});
+    write(steps_.back().here, 1);
+  }
+
+  Steps take() { return std::move(steps_); }
+
+ private:
+  // For each slot, 1 + the place of the step that wrote it last; 0 for what lay there from the beginning.
+  using Written = std::vector<int>;
+
+  void send(const Transfer& t) {
+    const int message = sent_[t.to]++;
+    steps_.push_back(
+        {Kind::send, message == 0, t.round, t.to, message, t.source, t.target, t.count, written(t.source, t.count)});
+  }
+
+  void receive(const Transfer& t) {
+    const int message = received_[t.from]++;
+    steps_.push_back({Kind::receive, message == 0, t.round, t.from, message, t.target, t.source, t.count});
+    write(t.target, t.count);
+  }
+
+  int written(Slot first, int count) const {
+    int last = 0;
+    for (int i = 0; i < count; ++i) last = std::max(last, of(first.space)[group_.around(first.index + i)]);
+    return last;
+  }
+
+  void write(Slot first, int count) {
+    for (int i = 0; i < count; ++i)
+      written_[static_cast<size_t>(first.space)][group_.around(first.index + i)] = static_cast<int>(steps_.size());
+  }
+
+  const Written& of(Space space) const { return written_[static_cast<size_t>(space)]; }
+
+  Group group_;
+  int member_;
+  std::array<Written, 2> written_;
+  std::vector<int> sent_;
+  std::vector<int> received_;
+  Steps steps_;
+};
+
+// The steps of one member in an algorithm, given by its place in the catalog.
+Steps steps_of(int algorithm, Group group, int member);
+
+}  // namespace fccl::plan

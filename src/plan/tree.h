@@ -1,0 +1,18 @@
+// Tree: who has the root's data sends it on, so that twice as many have it after each round; for small broadcasts.
+#pragma once
+
+#include <algorithm>
+
+#include "plan/steps.h"
+
+namespace fccl::plan {
+
+template <class Sink>
+void tree_broadcast(Group group, Sink& sink) {
+  const Slot all{Space::data, 0};
+  for (int round = 0, holders = 1; holders < group.members; ++round, holders *= 2)
+    for (int holder = 0; holder < std::min(holders, group.members - holders); ++holder)
+      sink.transfer({round, group.around(group.root + holder), group.around(group.root + holder + holders), all, all});
+}
+
+}  // namespace fccl::plan

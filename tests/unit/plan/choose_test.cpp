@@ -1,0 +1,81 @@
+// Which algorithm is chosen, and what is said about it.
+#include "plan/choose.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "plan/ring.h"
+
+namespace fccl::plan {
+namespace {
+
+// Of the order of an EFA network card, and of a shaped link.
+constexpr Constants kFast{.latency = 1.5e-5, .message = 1.25e-6, .wire_byte = 8e-11, .added_byte = 5e-12, .node_byte = 2.5e-12};
+constexpr Constants kSlow{.latency = 5e-6, .message = 1e-6, .wire_byte = 8.4e-9, .added_byte = 1e-10, .node_byte = 1e-10};
+
+std::string chosen(const Chooser& chooser, fcclColl_t collective, double bytes) {
+  return kCatalog<Price>[chooser.choose({collective, bytes}).algorithm].name;
+}
+
+TEST(Choice, of_an_all_gather_is_bruck_for_small_and_pairwise_for_large_messages) {
+  const Chooser chooser({256, 8, 32, kFast});
+  EXPECT_EQ(chosen(chooser, fcclCollAllGather, 8), "bruck");
+  EXPECT_EQ(chosen(chooser, fcclCollAllGather, 64 << 20), "pairwise");
+}
+
+TEST(Choice, of_a_broadcast_is_a_tree_for_small_and_a_chain_or_a_scatter_for_large_messages) {
+  EXPECT_EQ(chosen(Chooser({64, 8, 32, kFast}), fcclCollBroadcast, 8), "tree");
+  EXPECT_EQ(chosen(Chooser({4, 8, 32, kFast}), fcclCollBroadcast, 64 << 20), "chain");
+  EXPECT_EQ(chosen(Chooser({64, 8, 32, kFast}), fcclCollBroadcast, 64 << 20), "scattered");
+}
+
+TEST(Choice, gives_every_algorithm_of_the_catalog_its_place) {
+  std::set<int> taken;
+  for (int hosts : {2, 4, 16, 64, 256, 1024})
+    for (const Constants& constants : {kFast, kSlow}) {
+      const Chooser chooser({hosts, 8, 8, constants});
+      for (const auto& algorithm : kCatalog<Price>)
+        for (double bytes = 8; bytes <= 1 << 30; bytes *= 4)
+          taken.insert(chooser.choose({algorithm.collective, bytes}).algorithm);
+    }
+  for (size_t i = 0; i < kCatalog<Price>.size(); ++i)
+    EXPECT_TRUE(taken.contains(static_cast<int>(i))) << kCatalog<Price>[i].name << " for " << kCatalog<Price>[i].collective;
+}
+
+TEST(Choice, cuts_a_long_message_into_slices_and_a_short_one_not) {
+  const Chooser chooser({2, 2, 1, kSlow});
+  EXPECT_EQ(chooser.choose({fcclCollAllGather, 64}).slices, 1);
+  EXPECT_GT(chooser.choose({fcclCollAllGather, 64 << 20}).slices, 4);
+}
+
+TEST(Choice, has_as_many_slices_as_are_asked_for) {
+  EXPECT_GE(Chooser({2, 2, 1, kSlow}).choose({fcclCollAllGather, 64}, 5).slices, 5);
+}
+
+TEST(Choice, is_never_dearer_than_the_ring) {
+  for (int hosts : {2, 5, 32, 512})
+    for (double bytes = 8; bytes <= 1 << 30; bytes *= 8) {
+      const Shape shape{hosts, 8, 32, kFast};
+      Price ring({hosts});
+      ring_all_gather({hosts}, ring);
+      const Request request{fcclCollAllGather, bytes};
+      const double chosen = Chooser(shape).choose(request).time.total();
+      for (int slices = 1; slices <= 64; slices *= 2)
+        EXPECT_LE(chosen, predict(request, Cut::per_member, ring.cost(), shape, slices).total() * (1 + 1e-12));
+    }
+}
+
+TEST(Explanation, lists_the_algorithms_and_marks_the_chosen_one) {
+  const Shape shape{3, 2, 1, {.latency = 1e-5, .message = 1e-6, .wire_byte = 1e-9, .added_byte = 0, .node_byte = 1e-9}};
+  EXPECT_EQ(Chooser(shape).explain({fcclCollAllGather, 1024}), R"(AllGather of 1 KiB on 3 hosts x 2 ranks, 1 rail per host
+at least 4 KiB through a host's interfaces in one direction
+
+    algorithm  rounds slices  predicted us      latency     messages         wire         node
+ -> pairwise        1      1          19.2         10.0          2.0          4.1          3.1
+    bruck           2      2          31.2         20.0          4.0          4.1          3.1
+)");
+}
+
+}  // namespace
+}  // namespace fccl::plan

@@ -1,0 +1,134 @@
+// What algorithms cost, against the textbook's formulas.
+#include "plan/price.h"
+
+#include <gtest/gtest.h>
+
+#include "plan/ring.h"
+
+namespace fccl::plan {
+namespace {
+
+Cost cost_of(void (*tell)(Group, Price&), int members) {
+  Price sink({members});
+  tell({members}, sink);
+  return sink.cost();
+}
+
+int log2_rounded_up(int n) {
+  int log = 0;
+  while (1 << log < n) ++log;
+  return log;
+}
+
+TEST(Price, of_algorithms_is_the_textbooks) {
+  for (int n : {2, 3, 4, 5, 8, 31, 64, 512}) {
+    const Cost pairwise = cost_of(pairwise_all_gather, n);
+    EXPECT_EQ(pairwise.rounds, 1);
+    EXPECT_EQ(pairwise.path, (Load{n - 1, n - 1}));
+    EXPECT_EQ(pairwise.port, pairwise.path);
+    const Cost bruck = cost_of(bruck_all_gather, n);
+    EXPECT_EQ(bruck.rounds, log2_rounded_up(n));
+    EXPECT_EQ(bruck.path, (Load{log2_rounded_up(n), n - 1}));
+    EXPECT_EQ(bruck.port, bruck.path);
+    const Cost tree = cost_of(tree_broadcast, n);
+    EXPECT_EQ(tree.rounds, log2_rounded_up(n));
+    EXPECT_EQ(tree.path, (Load{log2_rounded_up(n), log2_rounded_up(n)}));
+    const Cost chain = cost_of(chain_broadcast, n);
+    EXPECT_EQ(chain.path, (Load{n - 1, n - 1}));
+    EXPECT_EQ(chain.port, (Load{1, 1}));
+    const Cost ring = cost_of(ring_all_gather, n);
+    EXPECT_EQ(ring.rounds, n - 1);
+    EXPECT_EQ(ring.path, (Load{n - 1, n - 1}));
+  }
+}
+
+TEST(Price, of_a_sum_counts_the_additions_of_the_busiest_member) {
+  EXPECT_EQ(cost_of(pairwise_reduce_scatter, 8).additions, 1);
+  EXPECT_EQ(cost_of(direct_reduce, 8).additions, 1);
+  EXPECT_EQ(cost_of(pairwise_all_gather, 8).additions, 0);
+}
+
+// The count by one member stands for all: the same numbers as from a look at everyone's transfers.
+TEST(Price, of_the_root_is_that_of_the_busiest_member) {
+  struct Ports {
+    std::vector<Load> out, in;
+    int member() const { return kEveryMember; }
+    void transfer(const Transfer& t) {
+      for (Load* load : {&out[t.from], &in[t.to]}) *load = {load->messages + 1, load->chunks + t.count};
+    }
+    void add(const Addition&) {}
+  };
+  for (int n : {2, 3, 7, 16})
+    for (size_t i = 0; i < kCatalog<Ports>.size(); ++i) {
+      Ports ports{std::vector<Load>(n), std::vector<Load>(n)};
+      kCatalog<Ports>[i].tell({n}, ports);
+      Load busiest;
+      for (const auto& side : {ports.out, ports.in})
+        for (const Load& load : side)
+          busiest = {std::max(busiest.messages, load.messages), std::max(busiest.chunks, load.chunks)};
+      EXPECT_EQ(price_catalog(n)[i].port, busiest) << kCatalog<Ports>[i].name << " of " << n;
+    }
+}
+
+constexpr Constants kConstants{.latency = 1e-5, .message = 1e-6, .wire_byte = 1e-8, .added_byte = 1e-10, .node_byte = 1e-10};
+
+TEST(Prediction, of_one_slice_is_latency_and_messages_and_bytes_over_the_rails) {
+  const Shape shape{4, 2, 2, kConstants};
+  const Time time = predict({fcclCollAllGather, 1000}, Cut::per_member, cost_of(pairwise_all_gather, 4), shape, 1);
+  EXPECT_DOUBLE_EQ(time.latency, 1e-5);
+  EXPECT_DOUBLE_EQ(time.message, 3e-6);
+  EXPECT_DOUBLE_EQ(time.wire, 3 * 1000 * 1e-8);  // two ranks, two rails
+  EXPECT_DOUBLE_EQ(time.node, 4 * 2 * 1000 * 1e-10 / 3);
+}
+
+TEST(Prediction, of_a_slow_node_is_the_first_message_and_then_the_nodes_time) {
+  Shape shape{5, 1, 1, kConstants};
+  shape.constants.node_byte = 1e-6;
+  const Time time = predict({fcclCollAllGather, 1000}, Cut::per_member, cost_of(pairwise_all_gather, 5), shape, 1);
+  const double first_message = 1e-6 + 1000 * 1e-8;
+  EXPECT_DOUBLE_EQ(time.total(), 1e-5 + first_message + 5 * 1000 * 1e-6);
+}
+
+TEST(Prediction, of_many_slices_goes_at_the_pace_of_the_slower_of_wire_and_node) {
+  const Request request{fcclCollReduceScatter, 1e8};
+  const Cost cost = cost_of(pairwise_reduce_scatter, 2);
+  Shape shape{2, 1, 1, kConstants};
+  const double wire = 1e8 * 1e-8;
+  EXPECT_NEAR(predict(request, Cut::per_member, cost, shape, 64).total(), wire, 0.02 * wire);
+  shape.constants.node_byte = 1e-7;
+  const double node = 2e8 * 1e-7;
+  EXPECT_NEAR(predict(request, Cut::per_member, cost, shape, 64).total(), node, 0.04 * node);
+}
+
+TEST(Prediction, of_a_long_broadcast_down_a_chain_is_one_crossing) {
+  const double wire = 1e8 * 1e-8;
+  const Cost cost = cost_of(chain_broadcast, 4);
+  EXPECT_NEAR(predict({fcclCollBroadcast, 1e8}, Cut::whole, cost, {4, 1, 1, kConstants}, 64).total(), wire, 0.06 * wire);
+}
+
+TEST(WireMinimum, is_what_the_pairwise_algorithms_move) {
+  for (int hosts : {1, 2, 3, 8, 33}) {
+    const int ranks = 3;
+    const double bytes = 120;
+    const auto port_bytes = [&](void (*tell)(Group, Price&), double chunk) { return cost_of(tell, hosts).port.chunks * chunk; };
+    EXPECT_DOUBLE_EQ(port_bytes(pairwise_all_gather, ranks * bytes), wire_minimum({fcclCollAllGather, bytes}, hosts, ranks));
+    EXPECT_DOUBLE_EQ(port_bytes(pairwise_reduce_scatter, ranks * bytes),
+                     wire_minimum({fcclCollReduceScatter, bytes}, hosts, ranks));
+    EXPECT_DOUBLE_EQ(port_bytes(pairwise_all_reduce, bytes / hosts), wire_minimum({fcclCollAllReduce, bytes}, hosts, ranks));
+    EXPECT_DOUBLE_EQ(port_bytes(chain_broadcast, bytes), wire_minimum({fcclCollBroadcast, bytes}, hosts, ranks));
+  }
+}
+
+TEST(WireMinimum, is_reached_by_no_algorithm_from_below) {
+  for (int hosts : {2, 3, 8, 33})
+    for (size_t i = 0; i < kCatalog<Price>.size(); ++i) {
+      const auto& algorithm = kCatalog<Price>[i];
+      const Request request{algorithm.collective, 1e6};
+      const Shape shape{hosts, 4, 1, {.latency = 0, .message = 0, .wire_byte = 1, .added_byte = 0, .node_byte = 0}};
+      const double moved = predict(request, algorithm.cut, price_catalog(hosts)[i], shape, 1).wire;
+      EXPECT_GE(moved * (1 + 1e-12), wire_minimum(request, hosts, 4)) << algorithm.name << " of " << hosts;
+    }
+}
+
+}  // namespace
+}  // namespace fccl::plan
