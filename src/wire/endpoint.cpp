@@ -137,7 +137,7 @@ bool Endpoint::post_of(Port& port, int rail) {
   for (;;) {
     const std::span<const Operation> oldest = queue.oldest();
     const size_t number = std::min({oldest.size(), kBatch, static_cast<size_t>(room_[rail])});
-    if (number == 0 || port.closed || port.has_failed()) return room_[rail] > 0;
+    if (number == 0 || port.closed || port.is_broken()) return room_[rail] > 0;
     std::array<Operation, kBatch> batch;
     for (size_t i = 0; i < number; ++i) {
       batch[i] = oldest[i];
@@ -146,7 +146,8 @@ bool Endpoint::post_of(Port& port, int rail) {
     const Result<size_t> posted = transport_->post(rail, std::span(batch).first(number));
     if (!posted) {
       port.on_failure(oldest[0].tag, posted.error());
-      return true;
+      queue.take(1);
+      continue;
     }
     for (size_t i = 0; i < *posted; ++i) {
       flights_[batch[i].tag] = {&port, oldest[i].tag, rail};
@@ -162,7 +163,7 @@ bool Endpoint::post_of(Port& port, int rail) {
 
 void Endpoint::fail_all(const Error& error) {
   broken_ = true;
-  for (const auto& port : ports_) port->fail_with(error);
+  for (const auto& port : ports_) port->break_with(error);
 }
 
 bool Endpoint::settle(Deadline deadline) {
@@ -171,7 +172,7 @@ bool Endpoint::settle(Deadline deadline) {
     {
       const Turn turn(*this);
       const auto is_settled = [](const auto& port) {
-        return port->in_flight == 0 && (port->closed || port->has_failed() ||
+        return port->in_flight == 0 && (port->closed || port->is_broken() ||
                                         std::ranges::all_of(port->queues, [](const PostQueue& q) { return q.is_empty(); }));
       };
       if (broken_ || std::ranges::all_of(ports_, is_settled)) return true;
@@ -204,7 +205,7 @@ Result<Port*> Endpoint::open(const PortShape& shape) {
   if (!memory) return fail(std::move(memory).error());
   port->memory_id = *memory;
   next_channel_ += static_cast<uint32_t>(shape.peers());
-  if (broken_) port->fail_with({fcclSystemError, "the network has failed before this lane was opened"});
+  if (broken_) port->break_with({fcclSystemError, "the network has failed before this lane was opened"});
   ports_.push_back(std::move(port));
   thread_.start(*this);
   return ports_.back().get();

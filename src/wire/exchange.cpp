@@ -51,6 +51,8 @@ bool Exchange::advance(uint64_t ready) {
   }
   const bool all_entered = read_entries();
   if (!outcome_.agreed()) return true;
+  if (sending_.slice < end && sending_.step < steps_.size() && lane_.has_failed(steps_[sending_.step].peer))
+    awaited_ = steps_[sending_.step].peer;
   return receiving_.slice == slices_ && sending_.slice == slices_ && all_entered && lane_.all_posted();
 }
 

@@ -115,6 +115,12 @@ Result<void> WireLane::connect(int member, const Introduction& other) {
   return {};
 }
 
+std::optional<Error> WireLane::failure_of(int rank) const {
+  for (int i = 1; i < members(); ++i)
+    if (rank_of(peer(i)) == rank && has_failed(peer(i))) return port_->error_of(place(peer(i)));
+  return std::nullopt;
+}
+
 void WireLane::begin(const CallInFull& call) {
   ++sequence_;
   call_ = call;

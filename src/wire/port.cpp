@@ -96,20 +96,31 @@ void Port::on_end(uint64_t note) {
 }
 
 void Port::on_failure(uint64_t note, const Error& error) {
-  const int rank = shape_.ranks[note >> 32];
-  fail_with({fcclRemoteError, fmt::format("sending to rank {} over the network failed: {}", rank, error.message)});
+  const int peer = static_cast<int>(note >> 32);
+  fail_peer(peer, {fcclRemoteError,
+                   fmt::format("sending to rank {} over the network failed: {}", shape_.ranks[peer], error.message)});
+  on_end(note);
 }
 
-void Port::fail_with(Error error) {
-  if (!has_failed()) {
-    error_ = std::move(error);
-    failed_.store(true, std::memory_order_release);
+void Port::distrust(int peer, const std::string& why) {
+  fail_peer(peer, {fcclRemoteError, fmt::format("rank {} does not keep to the protocol: {}", shape_.ranks[peer], why)});
+}
+
+void Port::fail_peer(int peer, Error error) {
+  PortPeer& failing = peers[peer];
+  if (!failing.failed.load(std::memory_order_relaxed)) {
+    failing.error = std::move(error);
+    failing.failed.store(true, std::memory_order_release);
   }
   raise_events();
 }
 
-void Port::distrust(int peer, const std::string& why) {
-  fail_with({fcclRemoteError, fmt::format("rank {} does not keep to the protocol: {}", shape_.ranks[peer], why)});
+void Port::break_with(Error error) {
+  if (!is_broken()) {
+    error_ = std::move(error);
+    broken_.store(true, std::memory_order_release);
+  }
+  raise_events();
 }
 
 }  // namespace fccl

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
-#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "system/counter.h"
@@ -53,10 +53,14 @@ struct PortPeer {
   // By the endpoint.
   std::atomic<uint64_t> granted{kFirstMessage};  // of the messages sent, as many as the peer has consumed
   std::array<EntryBox, 2> boxes;
+  // Set once, by the endpoint; the error before the flag.
+  std::atomic<bool> failed{false};
+  Error error;
 };
 
 // Owned by an endpoint. The lane's thread and whoever has the endpoint's turn share it as the members say. Nothing that a peer
-// sent is used before it is checked; what cannot be right fails the port, with the peer named. Failing is sticky.
+// sent is used before it is checked; what cannot be right fails the peer, as a failed operation does. Failures are sticky. That
+// of a peer is for those who wait for it: it may have done its part and left. That of a rail is everybody's.
 class Port {
  public:
   Port(const PortShape& shape, int rails, uint32_t first_channel);
@@ -91,15 +95,18 @@ class Port {
   std::atomic<uint64_t>& arrived(int peer, uint64_t message) {
     return arrived_[static_cast<size_t>(peer) * shape_.window + (message & (shape_.window - 1))];
   }
-  bool has_failed() const { return failed_.load(std::memory_order_acquire); }
-  std::optional<Error> failure() const { return has_failed() ? std::optional(error_) : std::nullopt; }
+  bool is_broken() const { return broken_.load(std::memory_order_acquire); }
+  bool has_failed(int peer) const { return is_broken() || peers[peer].failed.load(std::memory_order_acquire); }
+  // After has_failed.
+  const Error& error_of(int peer) const { return is_broken() ? error_ : peers[peer].error; }
 
   // The rest by whoever has the endpoint's turn.
   void on_arrival(int peer, uint32_t message_bits);
   void on_message(int peer, std::span<const std::byte> bytes);
   void on_end(uint64_t note);
+  // Also an end: the memory of the operation may be used again.
   void on_failure(uint64_t note, const Error& error);
-  void fail_with(Error error);
+  void break_with(Error error);
   void raise_events() { events.publish(events.value.load(std::memory_order_relaxed) + 1); }
 
   int in_flight = 0;
@@ -114,13 +121,14 @@ class Port {
   void on_call(int peer, const EntryMessage& entry, std::span<const std::byte> payload);
   void on_grant(int peer, uint64_t consumed);
   void distrust(int peer, const std::string& why);
+  void fail_peer(int peer, Error error);
 
   PortShape shape_;
   uint32_t first_channel_;
   size_t stages_at_ = 0, entries_at_ = 0, credits_at_ = 0, memory_bytes_ = 0;
   std::unique_ptr<std::byte, Free> memory_;
   std::vector<std::atomic<uint64_t>> arrived_;
-  std::atomic<bool> failed_{false};
+  std::atomic<bool> broken_{false};
   Error error_;
 };
 

@@ -14,14 +14,14 @@ namespace {
 
 constexpr uint32_t kNearTheWrap = 0xfffffffe;
 
-// The slow path of a test: the lane's failure, then the deadline.
+// The slow path of a test: the failure of the awaited rank, then the deadline.
 struct Slow {
   WireLane& lane;
   Deadline deadline;
 
   static Result<void> look(void* context, const Awaited& awaited) {
     const auto& slow = *static_cast<Slow*>(context);
-    if (auto failure = slow.lane.failure()) return fail(std::move(*failure));
+    if (auto failure = slow.lane.failure_of(awaited.rank); failure && !awaited.reached()) return fail(std::move(*failure));
     if (slow.deadline.passed()) return fail(fcclSystemError, fmt::format("waited too long for rank {}", awaited.rank));
     return {};
   }
@@ -37,10 +37,13 @@ int algorithm_of(fcclColl_t collective, const std::string& name) {
   return 0;
 }
 
-Group::Group(const GroupShape& shape, const simulated::FabricOptions& options) : shape_(shape), fabric_(options) {
+Group::Group(const GroupShape& shape, const simulated::FabricOptions& options, const Bend& bend)
+    : shape_(shape), fabric_(options) {
   for (int m = 0; m < shape.members; ++m) {
     auto member = std::make_unique<Member>();
-    member->endpoint = std::make_unique<Endpoint>(fabric_.open());
+    auto transport = fabric_.open();
+    if (bend) transport = bend(m, std::move(transport));
+    member->endpoint = std::make_unique<Endpoint>(std::move(transport));
     WireLaneShape lane{.ranks = {},
                        .me = m,
                        .window = shape.window,

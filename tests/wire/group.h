@@ -37,7 +37,10 @@ inline int rank_of(int member) { return 10 + member; }
 // One for each test. What goes wrong while it is made is a failure of the running test.
 class Group {
  public:
-  explicit Group(const GroupShape& shape, const simulated::FabricOptions& options = {});
+  // What a member's transport is put into.
+  using Bend = std::function<std::unique_ptr<Transport>(int member, std::unique_ptr<Transport>)>;
+
+  explicit Group(const GroupShape& shape, const simulated::FabricOptions& options = {}, const Bend& bend = {});
   // Loses nothing that a member still sends.
   ~Group();
 
