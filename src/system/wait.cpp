@@ -17,12 +17,21 @@ using std::chrono::milliseconds;
 
 constexpr int kPauses = 1 << 8;         // some ten microseconds: a rank on the same processor gets its turn soon
 constexpr int kPausesCrowded = 1 << 6;  // the price of one context switch
+constexpr int kPausesPerPoll = 1 << 4;  // what a poll takes, about
 constexpr milliseconds kLookEvery{1};
 constexpr milliseconds kYieldFor{20};
 constexpr microseconds kLongestSleep{1000};
 constexpr int kSleepFraction = 64;  // of the time waited so far, which is what a sleep may add to it
 
-Result<void> wait_long(const Awaited& awaited, const SlowPath& slow) {
+bool reached_within_polls(const Awaited& awaited, int polls, const Poll& poll) {
+  for (int i = 0; i < polls; ++i) {
+    poll.poll(poll.context);
+    if (awaited.reached_within(1)) return true;
+  }
+  return false;
+}
+
+Result<void> wait_long(const Awaited& awaited, const SlowPath& slow, const Poll& poll) {
   const Clock::time_point begin = Clock::now();
   Clock::time_point next_look = begin + kLookEvery;
   while (!awaited.reached()) {
@@ -30,6 +39,10 @@ Result<void> wait_long(const Awaited& awaited, const SlowPath& slow) {
     if (now >= next_look) {
       FCCL_TRY(slow.look(slow.context, awaited));
       next_look = now + kLookEvery;
+    }
+    if (poll) {
+      poll.poll(poll.context);
+      if (awaited.reached()) break;
     }
     if (now - begin < kYieldFor)
       sched_yield();
@@ -41,11 +54,12 @@ Result<void> wait_long(const Awaited& awaited, const SlowPath& slow) {
 
 }  // namespace
 
-Result<Outcome> run_to_end(Phase& phase, const SlowPath& slow, bool crowded) {
+Result<Outcome> run_to_end(Phase& phase, const SlowPath& slow, bool crowded, const Poll& poll) {
   const int pauses = crowded ? kPausesCrowded : kPauses;
   while (!phase.resume()) {
     const Awaited awaited = phase.awaited();
-    if (!awaited.reached_within(pauses)) FCCL_TRY(wait_long(awaited, slow));
+    const bool reached = poll ? reached_within_polls(awaited, pauses / kPausesPerPoll, poll) : awaited.reached_within(pauses);
+    if (!reached) FCCL_TRY(wait_long(awaited, slow, poll));
   }
   return phase.outcome();
 }

@@ -14,8 +14,17 @@ struct SlowPath {
   void* context = nullptr;
 };
 
+// What a wait does between two looks at its counter where others do not raise it by themselves: a poll of the network. Never
+// waits.
+struct Poll {
+  void (*poll)(void* context) = nullptr;
+  void* context = nullptr;
+
+  explicit operator bool() const { return poll != nullptr; }
+};
+
 // Runs a phase to its end on this thread. `crowded`: more ranks than cores, so spinning would keep the awaited rank from
 // running.
-Result<Outcome> run_to_end(Phase& phase, const SlowPath& slow, bool crowded);
+Result<Outcome> run_to_end(Phase& phase, const SlowPath& slow, bool crowded, const Poll& poll = {});
 
 }  // namespace fccl

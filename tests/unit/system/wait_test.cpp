@@ -88,6 +88,29 @@ TEST_P(Wait, goes_on_asking_while_it_sleeps) {
   EXPECT_LT(Clock::now() - begin, 2s);
 }
 
+// Nobody but the poll raises the counter: at the third poll of a wait, which is soon,
+// and at one that comes after the first look of the slow path.
+TEST_P(Wait, polls_until_the_poll_has_brought_what_it_waits_for) {
+  struct Network {
+    Counter counter;
+    int polls = 0;
+    int needed = 0;
+  };
+  for (const int needed : {3, 20000}) {
+    FrameMemory frame;
+    Network network;
+    network.needed = needed;
+    Phase phase = wait_for(frame, &network.counter, 2);
+    const auto poll = [](void* context) {
+      auto* network = static_cast<Network*>(context);
+      if (++network->polls % network->needed == 0) network->counter.publish(network->counter.value + 1);
+    };
+    Slow slow;
+    EXPECT_TRUE(run_to_end(phase, slow.path(), GetParam(), {poll, &network}));
+    EXPECT_EQ(network.polls, 2 * needed);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(With, Wait, ::testing::Bool(),
                          [](const auto& info) { return info.param ? "more_ranks_than_cores" : "a_core_for_each_rank"; });
 

@@ -1,0 +1,242 @@
+// Polling, routing and posting.
+#include "wire/endpoint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <thread>
+
+namespace fccl {
+namespace {
+
+// More in flight on a rail gains nothing.
+constexpr int kLargestBudget = 1024;
+// Completions, and operations, that are handled together.
+constexpr size_t kBatch = 32;
+
+}  // namespace
+
+// The right to use the transport and the tables. On the hot path it is tried; what is rare waits for it.
+class Endpoint::Turn {
+ public:
+  explicit Turn(Endpoint& endpoint) : endpoint_(endpoint) {
+    while (!try_take()) std::this_thread::yield();
+  }
+  Turn(Endpoint& endpoint, std::try_to_lock_t) : endpoint_(endpoint) { try_take(); }
+  ~Turn() {
+    if (has_it_) endpoint_.taken_.store(false, std::memory_order_release);
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+  explicit operator bool() const { return has_it_; }
+
+ private:
+  bool try_take() {
+    has_it_ = !endpoint_.taken_.load(std::memory_order_relaxed) && !endpoint_.taken_.exchange(true, std::memory_order_acquire);
+    return has_it_;
+  }
+
+  Endpoint& endpoint_;
+  bool has_it_ = false;
+};
+
+Endpoint::Endpoint(std::unique_ptr<Transport> transport)
+    : transport_(std::move(transport)),
+      limits_(transport_->limits()),
+      budget_(std::min(limits_.outstanding, kLargestBudget)),
+      flights_(static_cast<size_t>(budget_ * limits_.rails)),
+      room_(static_cast<size_t>(limits_.rails), budget_) {
+  for (size_t i = flights_.size(); i > 0; --i) free_flights_.push_back(static_cast<uint32_t>(i - 1));
+}
+
+// The transport goes before the memory that it may still use.
+Endpoint::~Endpoint() {
+  thread_.stop();
+  transport_.reset();
+}
+
+void Endpoint::progress() {
+  const Turn turn(*this, std::try_to_lock);
+  if (!turn || broken_) return;
+  polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  ++first_served_;
+  for (int rail = 0; rail < limits_.rails; ++rail) {
+    poll(rail);
+    post(rail);
+  }
+}
+
+void Endpoint::poll(int rail) {
+  std::array<Completion, kBatch> found;
+  const Result<size_t> number = transport_->poll(rail, found);
+  if (!number) return fail_all({fcclSystemError, fmt::format("rail {} of the network: {}", rail, number.error().message)});
+  for (size_t i = 0; i < *number; ++i) route(found[i]);
+  if (*number > 0) finds_.store(finds_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+void Endpoint::route(const Completion& completion) {
+  switch (completion.kind) {
+    case Completion::Kind::ended:
+      return land(completion.tag, true);
+    case Completion::Kind::failed:
+      return land(completion.tag, false);
+    case Completion::Kind::arrived: {
+      const auto [port, peer] = find_channel(completion.immediate >> kMessageBits);
+      if (port != nullptr) port->on_arrival(peer, completion.immediate & ((1 << kMessageBits) - 1));
+      return;
+    }
+    case Completion::Kind::message:
+      return on_message(completion.bytes);
+  }
+}
+
+// Null for a channel that no open port has: a latecomer to a closed lane, or a stranger.
+std::pair<Port*, int> Endpoint::find_channel(uint32_t channel) const {
+  const auto behind = std::ranges::upper_bound(ports_, channel, {}, [](const auto& port) { return port->first_channel(); });
+  if (behind == ports_.begin()) return {nullptr, 0};
+  Port& port = **std::prev(behind);
+  const uint32_t peer = channel - port.first_channel();
+  if (port.closed || peer >= port.peers.size()) return {nullptr, 0};
+  return {&port, static_cast<int>(peer)};
+}
+
+void Endpoint::on_message(std::span<const std::byte> bytes) {
+  if (bytes.size() < sizeof(EntryMessage)) return;
+  uint32_t channel;
+  std::memcpy(&channel, bytes.data() + offsetof(EntryMessage, channel), sizeof(channel));
+  const auto [port, peer] = find_channel(channel);
+  if (port != nullptr) port->on_message(peer, bytes);
+}
+
+void Endpoint::land(uint64_t tag, bool well) {
+  if (tag >= flights_.size() || flights_[tag].port == nullptr)
+    return fail_all({fcclInternalError, fmt::format("the transport ended operation {}, which it does not have", tag)});
+  const Flight flight = std::exchange(flights_[tag], {});
+  free_flights_.push_back(static_cast<uint32_t>(tag));
+  ++room_[flight.rail];
+  --flight.port->in_flight;
+  if (well)
+    flight.port->on_end(flight.note);
+  else
+    flight.port->on_failure(flight.note, transport_->error_of(tag));
+}
+
+// Each port in turn is the first one, so that none waits for ever for room on a busy rail.
+void Endpoint::post(int rail) {
+  for (size_t i = 0; i < ports_.size(); ++i)
+    if (!post_of(*ports_[(first_served_ + i) % ports_.size()], rail)) break;
+}
+
+bool Endpoint::post_of(Port& port, int rail) {
+  PostQueue& queue = port.queues[rail];
+  for (;;) {
+    const std::span<const Operation> oldest = queue.oldest();
+    const size_t number = std::min({oldest.size(), kBatch, static_cast<size_t>(room_[rail])});
+    if (number == 0 || port.closed || port.is_broken()) return room_[rail] > 0;
+    std::array<Operation, kBatch> batch;
+    for (size_t i = 0; i < number; ++i) {
+      batch[i] = oldest[i];
+      batch[i].tag = free_flights_[free_flights_.size() - 1 - i];
+    }
+    const Result<size_t> posted = transport_->post(rail, std::span(batch).first(number));
+    if (!posted) {
+      port.on_failure(oldest[0].tag, posted.error());
+      queue.take(1);
+      continue;
+    }
+    for (size_t i = 0; i < *posted; ++i) {
+      flights_[batch[i].tag] = {&port, oldest[i].tag, rail};
+      free_flights_.pop_back();
+    }
+    room_[rail] -= static_cast<int>(*posted);
+    port.in_flight += static_cast<int>(*posted);
+    queue.take(*posted);
+    if (*posted > 0) port.raise_events();
+    if (*posted < number) return true;
+  }
+}
+
+void Endpoint::fail_all(const Error& error) {
+  broken_ = true;
+  for (const auto& port : ports_) port->break_with(error);
+}
+
+bool Endpoint::settle(Deadline deadline) {
+  for (;;) {
+    progress();
+    {
+      const Turn turn(*this);
+      const auto is_settled = [](const auto& port) {
+        return port->in_flight == 0 && (port->closed || port->is_broken() ||
+                                        std::ranges::all_of(port->queues, [](const PostQueue& q) { return q.is_empty(); }));
+      };
+      if (broken_ || std::ranges::all_of(ports_, is_settled)) return true;
+    }
+    if (deadline.passed()) return false;
+    std::this_thread::yield();
+  }
+}
+
+std::vector<std::byte> Endpoint::address(int rail) {
+  const Turn turn(*this);
+  return transport_->address(rail);
+}
+
+Result<Port*> Endpoint::open(const PortShape& shape) {
+  const Turn turn(*this);
+  reap();
+  // On each rail: two entries, a credit and a late credit of each peer.
+  FCCL_TRY(transport_->reserve_messages(4 * shape.peers()));
+  std::unique_ptr<Port> port;
+  try {
+    port = std::make_unique<Port>(shape, limits_.rails, next_channel_);
+  } catch (const std::bad_alloc&) {
+    return fail(fcclSystemError,
+                fmt::format("there is no memory for {} peers with {} slots of {} bytes each; a smaller window or "
+                            "slot takes less",
+                            shape.peers(), shape.window, shape.slot_bytes));
+  }
+  Result<MemoryId> memory = transport_->register_memory(port->memory());
+  if (!memory) return fail(std::move(memory).error());
+  port->memory_id = *memory;
+  next_channel_ += static_cast<uint32_t>(shape.peers());
+  if (broken_) port->break_with({fcclSystemError, "the network has failed before this lane was opened"});
+  ports_.push_back(std::move(port));
+  thread_.start(*this);
+  return ports_.back().get();
+}
+
+void Endpoint::close(Port* port) {
+  const Turn turn(*this);
+  port->closed = true;
+  reap();
+}
+
+void Endpoint::reap() {
+  std::erase_if(ports_, [&](const std::unique_ptr<Port>& port) {
+    if (!port->closed || port->in_flight > 0) return false;
+    transport_->release_memory(port->memory_id);
+    return true;
+  });
+}
+
+RemoteMemory Endpoint::landing_of(const Port& port, int rail) {
+  const Turn turn(*this);
+  return transport_->remote(port.memory_id, rail);
+}
+
+Result<PeerId> Endpoint::connect(int rail, std::span<const std::byte> address) {
+  const Turn turn(*this);
+  const std::pair key{rail, std::vector(address.begin(), address.end())};
+  if (const auto known = peers_.find(key); known != peers_.end()) return known->second;
+  const Result<PeerId> peer = transport_->connect(rail, address);
+  if (peer) peers_.emplace(key, *peer);
+  return peer;
+}
+
+}  // namespace fccl

@@ -1,0 +1,64 @@
+// Entry: what one member of a wire group tells another in a message: its call, or only how much landing is free again.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "base/call.h"
+
+namespace fccl {
+
+// A call in full, as ranks show it to each other.
+struct CallInFull {
+  uint64_t number = 0;
+  Signature signature;
+  Scalar scalar;
+};
+
+// The first 64 bytes of a message; a call's small payload stands behind it. Plain bytes in the order of this processor, which
+// all hosts share.
+struct EntryMessage {
+  enum Kind : uint8_t { kCall = 1, kCredit = 2 };
+
+  uint32_t channel = 0;  // the receiver's number for this lane and sender
+  Kind kind = kCredit;
+  uint8_t collective = 0;
+  uint8_t dtype = 0;
+  uint8_t op = 0;
+  uint32_t sequence = 0;  // of the lane's calls
+  uint32_t hash = 0;
+  int32_t root = 0;
+  uint32_t payload_bytes = 0;
+  uint64_t number = 0;
+  uint64_t count = 0;
+  uint64_t scalar = 0;
+  uint64_t consumed = 0;  // how many of the receiver's messages the sender has taken out of their landing
+  uint32_t internal = 0;
+  uint32_t unused = 0;
+
+  void set_call(const CallInFull& call) {
+    const Signature& s = call.signature;
+    collective = static_cast<uint8_t>(s.collective);
+    dtype = static_cast<uint8_t>(s.dtype);
+    op = static_cast<uint8_t>(s.op);
+    root = s.root;
+    count = s.count;
+    internal = s.internal ? 1 : 0;
+    number = call.number;
+    scalar = call.scalar.bits;
+  }
+  // Whether the values name a collective, a type and an operator.
+  bool names_a_call() const {
+    return collective < fcclNumColls && is_valid(static_cast<fcclDataType_t>(dtype)) &&
+           op <= static_cast<uint8_t>(ReduceOp::premul_sum) && internal <= 1;
+  }
+  CallInFull call() const {
+    return {number,
+            {static_cast<fcclColl_t>(collective), static_cast<fcclDataType_t>(dtype), static_cast<ReduceOp>(op), root, count,
+             internal != 0},
+            {scalar}};
+  }
+};
+static_assert(sizeof(EntryMessage) == 64 && std::is_trivially_copyable_v<EntryMessage>);
+
+}  // namespace fccl

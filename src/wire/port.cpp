@@ -1,0 +1,126 @@
+// Routing what a rail found into the counters and boxes of a lane.
+#include "wire/port.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <new>
+
+#include "base/check.h"
+#include "kernels/copy.h"
+
+namespace fccl {
+namespace {
+
+constexpr size_t kPage = 4096;
+
+size_t rounded_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+}  // namespace
+
+Port::Port(const PortShape& shape, int rails, uint32_t first_channel)
+    : ends(static_cast<size_t>(shape.stages + 3 * shape.peers())),
+      peers(shape.ranks.size()),
+      sequence(shape.first_sequence - 1),
+      shape_(shape),
+      first_channel_(first_channel),
+      arrived_(shape.ranks.size() * static_cast<size_t>(shape.window)) {
+  check(shape.window >= 1 && shape.window <= kLargestWindow && (shape.window & (shape.window - 1)) == 0,
+        "a window is a power of two that the bits of a message number can tell apart");
+  for (int rail = 0; rail < rails; ++rail) queues.emplace_back(kMostStripes + 4 * shape.ranks.size());
+  for (auto& count : arrived_) count = kFirstMessage;
+  for (PortPeer& peer : peers)
+    for (EntryBox& box : peer.boxes) {
+      box.word = uint64_t{shape.first_sequence - 2} << 32;
+      box.payload.resize(shape.payload_bytes);
+    }
+  stages_at_ = shape.ranks.size() * shape.window * shape.slot_bytes;
+  entries_at_ = stages_at_ + shape.stages * shape.slot_bytes;
+  credits_at_ = entries_at_ + 2 * shape.ranks.size() * entry_bytes();
+  memory_bytes_ = rounded_up(credits_at_ + shape.ranks.size() * sizeof(EntryMessage) + 1, kPage);
+  memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kPage, memory_bytes_)));
+  if (memory_ == nullptr) throw std::bad_alloc();
+}
+
+void Port::on_arrival(int peer, uint32_t message_bits) {
+  const uint64_t first = peers[peer].consumed.load(std::memory_order_acquire);
+  const uint64_t ahead = (message_bits - first) & ((1 << kMessageBits) - 1);
+  if (ahead >= static_cast<uint64_t>(shape_.window))
+    return distrust(peer, fmt::format("it wrote message {} though the window begins at {}", message_bits,
+                                      first & ((1 << kMessageBits) - 1)));
+  std::atomic<uint64_t>& count = arrived(peer, first + ahead);
+  count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  raise_events();
+}
+
+void Port::on_message(int peer, std::span<const std::byte> bytes) {
+  EntryMessage entry;
+  std::memcpy(&entry, bytes.data(), sizeof(entry));
+  const std::span<const std::byte> payload = bytes.subspan(sizeof(entry));
+  if (entry.kind == EntryMessage::kCall)
+    on_call(peer, entry, payload);
+  else if (entry.kind != EntryMessage::kCredit)
+    return distrust(peer, fmt::format("it sent a message of the unknown kind {}", static_cast<int>(entry.kind)));
+  on_grant(peer, entry.consumed);
+  raise_events();
+}
+
+// A peer is at most one call ahead, and enters a call once.
+void Port::on_call(int peer, const EntryMessage& entry, std::span<const std::byte> payload) {
+  const uint32_t ahead = entry.sequence - sequence.load(std::memory_order_acquire);
+  EntryBox& box = peers[peer].boxes[entry.sequence & 1];
+  const bool repeated = static_cast<uint32_t>(box.word.load(std::memory_order_relaxed) >> 32) == entry.sequence;
+  if (ahead > 1 || repeated || !entry.names_a_call() || entry.payload_bytes != payload.size() ||
+      payload.size() > shape_.payload_bytes)
+    return distrust(peer, fmt::format("it entered call {} of the lane with {} bytes, which cannot be", entry.sequence,
+                                      entry.payload_bytes));
+  box.call = entry.call();
+  box.payload_bytes = payload.size();
+  copy_bytes(box.payload.data(), payload.data(), payload.size());
+  box.word.store(uint64_t{entry.sequence} << 32 | entry.hash, std::memory_order_release);
+}
+
+// Grants pass each other; an older one says nothing new.
+void Port::on_grant(int peer, uint64_t consumed) {
+  PortPeer& counts = peers[peer];
+  if (static_cast<int64_t>(consumed - counts.sent.load(std::memory_order_acquire)) > 0)
+    return distrust(peer, "it took more messages than it was sent");
+  if (static_cast<int64_t>(consumed - counts.granted.load(std::memory_order_relaxed)) > 0)
+    counts.granted.store(consumed, std::memory_order_release);
+}
+
+void Port::on_end(uint64_t note) {
+  Counter& end = ends[note & UINT32_MAX];
+  end.publish(end.value.load(std::memory_order_relaxed) + 1);
+  raise_events();
+}
+
+void Port::on_failure(uint64_t note, const Error& error) {
+  const int peer = static_cast<int>(note >> 32);
+  fail_peer(peer, {fcclRemoteError,
+                   fmt::format("sending to rank {} over the network failed: {}", shape_.ranks[peer], error.message)});
+  on_end(note);
+}
+
+void Port::distrust(int peer, const std::string& why) {
+  fail_peer(peer, {fcclRemoteError, fmt::format("rank {} does not keep to the protocol: {}", shape_.ranks[peer], why)});
+}
+
+void Port::fail_peer(int peer, Error error) {
+  PortPeer& failing = peers[peer];
+  if (!failing.failed.load(std::memory_order_relaxed)) {
+    failing.error = std::move(error);
+    failing.failed.store(true, std::memory_order_release);
+  }
+  raise_events();
+}
+
+void Port::break_with(Error error) {
+  if (!is_broken()) {
+    error_ = std::move(error);
+    broken_.store(true, std::memory_order_release);
+  }
+  raise_events();
+}
+
+}  // namespace fccl

@@ -1,0 +1,135 @@
+// Port: what a lane and its endpoint share: queues towards the rails, and where arrivals, entries and ends are counted.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "system/counter.h"
+#include "wire/entry.h"
+#include "wire/post_queue.h"
+#include "wire/transport.h"
+
+namespace fccl {
+
+// Messages are numbered per sender and receiver through all calls of a lane, from a little below the wrap of their numbers, so
+// that every run comes past it. An immediate is a channel and the low bits of such a number.
+inline constexpr uint64_t kFirstMessage = UINT64_MAX - 5;
+inline constexpr int kMessageBits = 8;
+inline constexpr int kLargestWindow = 1 << (kMessageBits - 1);
+// Writes that one message may be cut into: what a queue holds beside entries and credits, which always find room.
+inline constexpr size_t kMostStripes = 256;
+
+struct PortShape {
+  std::vector<int> ranks;    // of the peers, in the communicator
+  int window = 8;            // messages of one peer that may lie in their landing; a power of two
+  size_t slot_bytes = 0;     // of one message; a multiple of 64
+  int stages = 8;            // messages that may be on their way out
+  size_t payload_bytes = 0;  // behind an entry
+  uint32_t first_sequence = 0;
+
+  int peers() const { return static_cast<int>(ranks.size()); }
+};
+
+// Where a peer's entry is put. The payload is as the peer sent it.
+struct EntryBox {
+  std::atomic<uint64_t> word{0};  // sequence (32 bits) | hash
+  CallInFull call;
+  size_t payload_bytes = 0;
+  std::vector<std::byte> payload;
+};
+
+// What is counted for one peer.
+struct PortPeer {
+  // By the lane.
+  std::atomic<uint64_t> sent{kFirstMessage};
+  std::atomic<uint64_t> consumed{kFirstMessage};
+  // By the endpoint.
+  std::atomic<uint64_t> granted{kFirstMessage};  // of the messages sent, as many as the peer has consumed
+  std::array<EntryBox, 2> boxes;
+  // Set once, by the endpoint; the error before the flag.
+  std::atomic<bool> failed{false};
+  Error error;
+};
+
+// Owned by an endpoint. The lane's thread and whoever has the endpoint's turn share it as the members say. Nothing that a peer
+// sent is used before it is checked; what cannot be right fails the peer, as a failed operation does. Failures are sticky. That
+// of a peer is for those who wait for it: it may have done its part and left. That of a rail is everybody's.
+class Port {
+ public:
+  Port(const PortShape& shape, int rails, uint32_t first_channel);
+
+  const PortShape& shape() const { return shape_; }
+  uint32_t first_channel() const { return first_channel_; }
+
+  // The port's memory, registered as a whole: landing, stages, then the messages that it sends.
+  std::span<std::byte> memory() { return {memory_.get(), memory_bytes_}; }
+  MemoryId memory_id{};
+  std::byte* landing(int peer, uint64_t message) { return memory_.get() + landing_offset(peer, message); }
+  // Also of the landing of the peers, by which the place of this rank among their peers.
+  size_t landing_offset(int peer, uint64_t message) const {
+    return (static_cast<size_t>(peer) * shape_.window + (message & (shape_.window - 1))) * shape_.slot_bytes;
+  }
+  std::byte* stage(int number) { return memory_.get() + stages_at_ + number * shape_.slot_bytes; }
+  std::byte* entry(int peer, int parity) { return memory_.get() + entries_at_ + (peer * 2 + parity) * entry_bytes(); }
+  std::byte* credit(int peer) { return memory_.get() + credits_at_ + peer * sizeof(EntryMessage); }
+
+  // What ends: the sends of a stage, an entry, a credit. An end is counted where its operation's note says.
+  int end_of_stage(int number) const { return number; }
+  int end_of_entry(int peer, int parity) const { return shape_.stages + peer * 2 + parity; }
+  int end_of_credit(int peer) const { return shape_.stages + shape_.peers() * 2 + peer; }
+  static uint64_t note(int peer, int end) { return static_cast<uint64_t>(peer) << 32 | static_cast<uint32_t>(end); }
+
+  // Waited for by the lane.
+  std::vector<PostQueue> queues;  // by rail
+  std::vector<Counter> ends;
+  std::vector<PortPeer> peers;
+  Counter events;                  // raised whenever anything happened
+  std::atomic<uint32_t> sequence;  // of the lane's current or last call; by the lane
+  std::atomic<uint64_t>& arrived(int peer, uint64_t message) {
+    return arrived_[static_cast<size_t>(peer) * shape_.window + (message & (shape_.window - 1))];
+  }
+  bool is_broken() const { return broken_.load(std::memory_order_acquire); }
+  bool has_failed(int peer) const { return is_broken() || peers[peer].failed.load(std::memory_order_acquire); }
+  // After has_failed.
+  const Error& error_of(int peer) const { return is_broken() ? error_ : peers[peer].error; }
+
+  // The rest by whoever has the endpoint's turn.
+  void on_arrival(int peer, uint32_t message_bits);
+  void on_message(int peer, std::span<const std::byte> bytes);
+  void on_end(uint64_t note);
+  // Also an end: the memory of the operation may be used again.
+  void on_failure(uint64_t note, const Error& error);
+  void break_with(Error error);
+  void raise_events() { events.publish(events.value.load(std::memory_order_relaxed) + 1); }
+
+  int in_flight = 0;
+  bool closed = false;
+
+ private:
+  struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
+
+  size_t entry_bytes() const { return sizeof(EntryMessage) + shape_.payload_bytes; }
+  void on_call(int peer, const EntryMessage& entry, std::span<const std::byte> payload);
+  void on_grant(int peer, uint64_t consumed);
+  void distrust(int peer, const std::string& why);
+  void fail_peer(int peer, Error error);
+
+  PortShape shape_;
+  uint32_t first_channel_;
+  size_t stages_at_ = 0, entries_at_ = 0, credits_at_ = 0, memory_bytes_ = 0;
+  std::unique_ptr<std::byte, Free> memory_;
+  std::vector<std::atomic<uint64_t>> arrived_;
+  std::atomic<bool> broken_{false};
+  Error error_;
+};
+
+}  // namespace fccl

@@ -1,0 +1,40 @@
+// Polling now and then.
+#include "wire/progress_thread.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "wire/endpoint.h"
+
+namespace fccl {
+namespace {
+
+using std::chrono::microseconds;
+
+constexpr microseconds kShortestSleep{20};
+constexpr microseconds kLongestSleep{1000};
+
+}  // namespace
+
+void ProgressThread::start(Endpoint& endpoint) {
+  if (!thread_.joinable()) thread_ = std::thread(&ProgressThread::run, this, std::ref(endpoint));
+}
+
+void ProgressThread::stop() {
+  stops_.store(true, std::memory_order_relaxed);
+  if (thread_.joinable()) thread_.join();
+}
+
+void ProgressThread::run(Endpoint& endpoint) {
+  microseconds sleep = kShortestSleep;
+  uint64_t polls = endpoint.polls();
+  while (!stops_.load(std::memory_order_relaxed)) {
+    std::this_thread::sleep_for(sleep);
+    const uint64_t finds = endpoint.finds();
+    if (endpoint.polls() == polls) endpoint.progress();
+    polls = endpoint.polls();
+    sleep = endpoint.finds() != finds ? kShortestSleep : std::min(sleep * 2, kLongestSleep);
+  }
+}
+
+}  // namespace fccl

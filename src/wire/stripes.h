@@ -1,0 +1,31 @@
+// Stripes: how a message is cut over the rails between two members, so that both know how many arrivals make it whole.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+namespace fccl {
+
+// What two members have in common.
+struct Rails {
+  int number = 1;
+  size_t write_bytes = 1;  // the largest write
+};
+
+struct Stripes {
+  // Below this a second rail gains nothing.
+  static constexpr size_t kLeastBytes = 16 << 10;
+
+  size_t total;
+  size_t piece;
+
+  static Stripes of(size_t total, const Rails& rails) {
+    const size_t even = (total / rails.number + 64) / 64 * 64;
+    return {total, std::min(std::max(even, kLeastBytes), rails.write_bytes)};
+  }
+  size_t count() const { return (total + piece - 1) / piece; }
+  size_t offset(size_t stripe) const { return stripe * piece; }
+  size_t bytes(size_t stripe) const { return std::min(piece, total - offset(stripe)); }
+};
+
+}  // namespace fccl

@@ -1,0 +1,44 @@
+// BentTransport: another transport with smaller limits, or with failures that no simulated network has.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "wire/transport.h"
+
+namespace fccl::testing {
+
+class BentTransport final : public Transport {
+ public:
+  explicit BentTransport(std::unique_ptr<Transport> inner) : shown(inner->limits()), inner_(std::move(inner)) {}
+
+  const TransportLimits& limits() const override { return shown; }
+  std::string description() const override { return "a bent transport"; }
+  std::vector<std::byte> address(int rail) const override { return inner_->address(rail); }
+  Result<PeerId> connect(int rail, std::span<const std::byte> address) override { return inner_->connect(rail, address); }
+  Result<MemoryId> register_memory(std::span<std::byte> memory) override { return inner_->register_memory(memory); }
+  void release_memory(MemoryId memory) override { inner_->release_memory(memory); }
+  RemoteMemory remote(MemoryId memory, int rail) const override { return inner_->remote(memory, rail); }
+  Result<void> reserve_messages(int more) override { return inner_->reserve_messages(more); }
+  Result<size_t> post(int rail, std::span<const Operation> operations) override {
+    if (post_fails != nullptr && *post_fails) return fail(fcclRemoteError, "the peer is not known");
+    return inner_->post(rail, operations);
+  }
+  Result<size_t> poll(int rail, std::span<Completion> found) override {
+    if (poll_fails != nullptr && *poll_fails) return fail(fcclSystemError, "the card is gone");
+    return inner_->poll(rail, found);
+  }
+  Error error_of(uint64_t tag) override { return inner_->error_of(tag); }
+
+  TransportLimits shown;
+  // By a test's thread; none if null.
+  const std::atomic<bool>* post_fails = nullptr;
+  const std::atomic<bool>* poll_fails = nullptr;
+
+ private:
+  std::unique_ptr<Transport> inner_;
+};
+
+}  // namespace fccl::testing

@@ -1,0 +1,41 @@
+// Calls: collectives over a wire group, checked bit by bit against what they mean.
+#pragma once
+
+#include <ostream>
+#include <string>
+
+#include "wire/group.h"
+
+namespace fccl::testing {
+
+// A collective, and the way it goes: the name of an algorithm of the catalog, or "mailbox".
+struct Way {
+  fcclColl_t collective;
+  std::string algorithm;
+};
+
+inline std::string name_of(const Way& way) { return std::string(fccl::name_of(way.collective)) + "_by_" + way.algorithm; }
+inline void PrintTo(const Way& way, std::ostream* out) { *out << name_of(way); }
+
+struct Calls {
+  Way way;
+  fcclDataType_t dtype = fcclInt8;
+  ReduceOp op = ReduceOp::sum;
+  size_t count = 0;
+  int times = 1;
+  int root = 0;  // a member, of a rooted collective
+  bool in_place = false;
+  int lane = 0;
+  uint64_t first_number = 0xfffffffe;
+};
+
+// Every member runs the calls, one behind the other; outputs are poisoned before each. A wrong byte, a byte beside the output,
+// an error or a mismatch is a failure of the running test. False if there was any.
+bool run_calls(Group& group, const Calls& calls);
+// The part of one member, for tests that run several lanes at once.
+bool run_calls_of(Group& group, int member, const Calls& calls);
+
+// The ways that a wire phase can go.
+std::vector<Way> all_ways();
+
+}  // namespace fccl::testing

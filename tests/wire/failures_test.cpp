@@ -1,0 +1,272 @@
+// What goes wrong on the wire: calls that differ, peers that go, links that are lost, and peers that break the rules.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <thread>
+
+#include "wire/bent_transport.h"
+#include "wire/calls.h"
+
+namespace fccl::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Buffer {
+  Bytes send, recv;
+  Call call;
+
+  Buffer(fcclColl_t collective, size_t count)
+      : send(count * 8),
+        recv(count * 8),
+        call{{collective, fcclInt8, ReduceOp::sum, -1, count}, send.data(), recv.data(), {}} {}
+};
+
+// Every member gathers, but member 1 makes another call; each learns of one whose call differs, and knows both.
+void expect_difference(fcclColl_t collective, size_t count, uint64_t number, const char* algorithm) {
+  Group group({.members = 3});
+  group.run([&](int member) {
+    const bool differs = member == 1;
+    Buffer buffer(differs ? collective : fcclCollAllGather, differs ? count : 9000);
+    const int way =
+        std::string(algorithm) == "mailbox" && differs ? -1 : algorithm_of(buffer.call.signature.collective, "pairwise");
+    const auto outcome = group.call(member, buffer.call, differs ? number : 7, way);
+    ASSERT_TRUE(outcome) << outcome.error().message;
+    ASSERT_FALSE(outcome->agreed());
+    if (!differs) {
+      EXPECT_EQ(outcome->differing_rank, rank_of(1));
+      EXPECT_EQ(group.lane(member).call_of(1).number, number);
+      EXPECT_EQ(group.lane(member).call_of(1).signature.count, count);
+      EXPECT_EQ(group.lane(member).call_of(1).signature.collective, collective);
+      EXPECT_EQ(group.lane(member).call_of(member).signature.count, 9000u);
+    } else {
+      EXPECT_NE(outcome->differing_rank, rank_of(1));
+    }
+  });
+}
+
+TEST(WireMismatch, of_the_count_is_found_by_every_member) { expect_difference(fcclCollAllGather, 9001, 7, "pairwise"); }
+TEST(WireMismatch, of_the_collective_is_found_by_every_member) {
+  expect_difference(fcclCollReduceScatter, 9000, 7, "pairwise");
+}
+TEST(WireMismatch, of_a_skipped_call_is_found_by_every_member) { expect_difference(fcclCollAllGather, 9000, 8, "pairwise"); }
+TEST(WireMismatch, between_mailbox_and_slices_is_found_by_every_member) {
+  expect_difference(fcclCollAllGather, 8, 7, "mailbox");
+}
+
+// A link to the only peer fails; the reason names it.
+TEST(WireFailure, of_a_link_that_reports_its_loss_names_the_peer) {
+  for (const char* algorithm : {"pairwise", "mailbox"}) {
+    Group group({.members = 2});
+    group.fabric().lose(1, 0, simulated::Loss::reported);
+    Buffer buffer(fcclCollAllGather, 100);
+    const int way = std::string(algorithm) == "mailbox" ? -1 : algorithm_of(fcclCollAllGather, algorithm);
+    const auto outcome = group.call(0, buffer.call, 1, way);
+    ASSERT_FALSE(outcome);
+    EXPECT_NE(outcome.error().message.find("sending to rank 11 over the network failed: endpoint 1 is gone"), std::string::npos)
+        << outcome.error().message;
+  }
+}
+
+TEST(WireFailure, of_a_silent_peer_ends_with_the_deadline_and_names_it) {
+  Group group({.members = 2});
+  group.deadline = 100ms;
+  group.fabric().lose(1, 0, simulated::Loss::silent);
+  Buffer buffer(fcclCollReduceScatter, 5000);
+  const auto outcome = group.call(0, buffer.call, 1, algorithm_of(fcclCollReduceScatter, "pairwise"));
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().message, "waited too long for rank 11");
+}
+
+// The root's last messages go to a member that is gone; the others have all they need.
+TEST(WireFailure, of_a_peer_that_is_not_awaited_does_not_fail_a_call) {
+  Group group({.members = 3});
+  const Calls calls{.way = {fcclCollAllGather, "pairwise"}, .dtype = fcclInt32, .count = 600, .times = 5};
+  ASSERT_TRUE(run_calls(group, calls));
+  group.fabric().lose(2, 0, simulated::Loss::reported);
+  WireLane& lane = group.lane(0);
+  lane.begin({});
+  lane.enter(2, nullptr, 0);
+  const Deadline deadline = Deadline::after(20s);
+  while (!lane.failure_of(rank_of(2)) && !deadline.passed()) lane.progress();
+  EXPECT_TRUE(lane.has_failed(2));
+  EXPECT_FALSE(lane.has_failed(1));
+  EXPECT_FALSE(lane.failure_of(rank_of(1)));
+}
+
+// Where nothing more is sent to it, only a deadline can tell.
+TEST(WireFailure, of_a_peer_that_is_destroyed_in_a_call_ends_the_call_of_the_other) {
+  Group group({.members = 2}, {.faults = simulated::worse_than_efa()});
+  group.deadline = 300ms;
+  Buffer buffer(fcclCollAllGather, 9000);
+  std::thread leaves([&] {
+    std::this_thread::sleep_for(5ms);
+    group.destroy(1);
+  });
+  const auto outcome = group.call(0, buffer.call, 1, algorithm_of(fcclCollAllGather, "pairwise"));
+  leaves.join();
+  ASSERT_FALSE(outcome);
+  EXPECT_NE(outcome.error().message.find("rank 11"), std::string::npos);
+}
+
+TEST(WireFailure, leaves_no_destruction_that_waits_for_the_lost) {
+  Group group({.members = 2});
+  group.deadline = 20ms;
+  group.fabric().lose(1, 0, simulated::Loss::silent);
+  Buffer buffer(fcclCollAllGather, 9000);
+  EXPECT_FALSE(group.call(0, buffer.call, 1, algorithm_of(fcclCollAllGather, "pairwise")));
+  EXPECT_FALSE(group.endpoint(0).settle(Deadline::after(1ms)));
+  group.destroy(0);
+  group.destroy(1);
+}
+
+TEST(WireFailure, of_a_rail_ends_the_calls_of_every_lane) {
+  std::atomic<bool> breaks{false};
+  Group group({.members = 2, .lanes = 2}, {}, [&](int, std::unique_ptr<Transport> transport) {
+    auto bent = std::make_unique<BentTransport>(std::move(transport));
+    bent->poll_fails = &breaks;
+    return bent;
+  });
+  ASSERT_TRUE(run_calls(group, {.way = {fcclCollAllGather, "pairwise"}, .count = 3000}));
+  breaks = true;
+  for (int lane = 0; lane < 2; ++lane) {
+    Buffer buffer(fcclCollAllGather, 100);
+    const auto outcome = group.call(0, buffer.call, 1, -1, lane);
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().message, "rail 0 of the network: the card is gone");
+  }
+}
+
+TEST(WireFailure, of_an_operation_that_cannot_be_posted_names_the_peer) {
+  std::atomic<bool> breaks{false};
+  Group group({.members = 2}, {}, [&](int, std::unique_ptr<Transport> transport) {
+    auto bent = std::make_unique<BentTransport>(std::move(transport));
+    bent->post_fails = &breaks;
+    return bent;
+  });
+  ASSERT_TRUE(run_calls(group, {.way = {fcclCollAllGather, "pairwise"}, .count = 3000}));
+  breaks = true;
+  Buffer buffer(fcclCollAllGather, 3000);
+  const auto outcome = group.call(0, buffer.call, 1, algorithm_of(fcclCollAllGather, "pairwise"));
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().message, "sending to rank 11 over the network failed: the peer is not known");
+}
+
+// Somebody who sends to member 0 what no lane would send.
+class WireIntruder : public ::testing::Test {
+ protected:
+  WireIntruder() : group({.members = 2}), intruder(group.fabric().open()) {
+    const Introduction& target = group.lane(0).introduction();
+    peer = *intruder->connect(0, std::span(target.rail[0].address).first(target.rail[0].address_bytes));
+    memory = *intruder->register_memory(bytes);
+  }
+  ~WireIntruder() override { intruder.reset(); }
+
+  // As the peer would say it, that is member 1.
+  EntryMessage entry_of_peer() {
+    EntryMessage entry;
+    entry.kind = EntryMessage::kCall;
+    entry.channel = group.lane(0).introduction().first_channel;
+    entry.sequence = 0xfffffffe;
+    entry.consumed = kFirstMessage;
+    return entry;
+  }
+  void send(const void* what, size_t size) {
+    std::memcpy(bytes.data(), what, size);
+    post(
+        {.kind = Operation::Kind::message, .peer = peer, .memory = memory, .local = bytes.data(), .bytes = size, .remote = {}});
+  }
+  void write_nothing(uint32_t immediate) {
+    post({.kind = Operation::Kind::write, .peer = peer, .memory = memory, .remote = {}, .immediate = immediate});
+  }
+  void post(const Operation& operation) {
+    ASSERT_EQ(intruder->post(0, {&operation, 1}).value_or(0), 1u);
+    std::array<Completion, 4> found;
+    const Deadline deadline = Deadline::after(20s);
+    for (size_t ended = 0; ended == 0 && !deadline.passed(); std::this_thread::yield())
+      ended = intruder->poll(0, found).value_or(0);
+    // What came is there at the latest at the next poll but one.
+    for (int i = 0; i < 3; ++i) group.lane(0).progress();
+    ASSERT_TRUE(group.endpoint(0).settle(deadline));
+  }
+  std::string distrust() { return group.lane(0).failure_of(rank_of(1)).value_or(Error{}).message; }
+  // After something that must be ignored.
+  void expect_that_calls_go_on() {
+    EXPECT_EQ(distrust(), "");
+    EXPECT_TRUE(run_calls(group, {.way = {fcclCollAllGather, "pairwise"}, .count = 3000, .times = 3}));
+  }
+
+  Group group;
+  Bytes bytes = Bytes(4096);
+  std::unique_ptr<Transport> intruder;
+  PeerId peer{};
+  MemoryId memory{};
+};
+
+TEST_F(WireIntruder, that_knows_no_channel_is_not_heard) {
+  EntryMessage entry = entry_of_peer();
+  entry.channel += 77;
+  send(&entry, sizeof(entry));
+  write_nothing((entry.channel << kMessageBits) + 3);
+  expect_that_calls_go_on();
+}
+
+TEST_F(WireIntruder, whose_message_is_too_short_is_not_heard) {
+  const EntryMessage entry = entry_of_peer();
+  send(&entry, 63);
+  expect_that_calls_go_on();
+}
+
+TEST_F(WireIntruder, that_enters_a_call_that_cannot_be_is_found) {
+  EntryMessage entry = entry_of_peer();
+  entry.sequence += 1;
+  send(&entry, sizeof(entry));
+  EXPECT_NE(distrust().find("rank 11 does not keep to the protocol: it entered call 4294967295"), std::string::npos);
+}
+
+TEST_F(WireIntruder, that_enters_a_call_twice_is_found) {
+  const EntryMessage entry = entry_of_peer();
+  send(&entry, sizeof(entry));
+  EXPECT_EQ(distrust(), "");
+  send(&entry, sizeof(entry));
+  EXPECT_NE(distrust(), "");
+}
+
+TEST_F(WireIntruder, that_names_no_collective_type_or_operator_is_found) {
+  EntryMessage entry = entry_of_peer();
+  entry.collective = fcclNumColls;
+  send(&entry, sizeof(entry));
+  EXPECT_NE(distrust(), "");
+}
+
+TEST_F(WireIntruder, whose_payload_is_not_as_long_as_it_says_is_found) {
+  EntryMessage entry = entry_of_peer();
+  entry.payload_bytes = 1;
+  send(&entry, sizeof(entry));
+  EXPECT_NE(distrust(), "");
+}
+
+TEST_F(WireIntruder, whose_payload_is_longer_than_agreed_is_found) {
+  EntryMessage entry = entry_of_peer();
+  entry.payload_bytes = 1000;
+  Bytes message(sizeof(entry) + 1000);
+  std::memcpy(message.data(), &entry, sizeof(entry));
+  send(message.data(), message.size());
+  EXPECT_NE(distrust(), "");
+}
+
+TEST_F(WireIntruder, that_grants_more_than_was_sent_is_found) {
+  EntryMessage entry = entry_of_peer();
+  entry.kind = EntryMessage::kCredit;
+  entry.consumed = kFirstMessage + 1;
+  send(&entry, sizeof(entry));
+  EXPECT_NE(distrust().find("took more messages than it was sent"), std::string::npos);
+}
+
+TEST_F(WireIntruder, that_writes_outside_the_window_is_found) {
+  write_nothing((entry_of_peer().channel << kMessageBits) | ((kFirstMessage + 4) & 0xff));
+  EXPECT_NE(distrust().find("it wrote message"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace fccl::testing

@@ -1,0 +1,162 @@
+// A wire lane beside its collectives: who gets on while others rest, what it costs, and what does not connect.
+#include "wire/lane.h"
+
+#include <gtest/gtest.h>
+#include <time.h>
+
+#include <atomic>
+#include <thread>
+
+#include "wire/calls.h"
+#include "wire/exchange.h"
+
+namespace fccl::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(WireLane, runs_beside_another_lane_of_its_endpoint) {
+  simulated::FabricOptions options{.faults = simulated::worse_than_efa()};
+  options.limits.rails = 2;
+  options.limits.outstanding = 4;
+  Group group({.members = 3, .lanes = 2}, options);
+  const Calls gathers{.way = {fcclCollAllGather, "pairwise"}, .dtype = fcclInt32, .count = 1500, .times = 20};
+  const Calls reductions{
+      .way = {fcclCollReduceScatter, "pairwise"}, .dtype = fcclFloat32, .count = 1700, .times = 20, .lane = 1};
+  group.run([&](int member) {
+    std::thread other([&] { run_calls_of(group, member, reductions); });
+    run_calls_of(group, member, gathers);
+    other.join();
+  });
+}
+
+// A root that has returned does not poll again until its peers are done, though its network needs it to.
+TEST(WireLane, is_served_while_its_rank_computes) {
+  Group group({.members = 3}, {.faults = simulated::worse_than_efa()});
+  const Calls calls{.way = {fcclCollBroadcast, "chain"}, .dtype = fcclInt32, .count = 1000};
+  std::atomic<int> done{0};
+  group.run([&](int member) {
+    EXPECT_TRUE(run_calls_of(group, member, calls));
+    if (member != 0) ++done;
+    const Deadline deadline = Deadline::after(20s);
+    while (member == 0 && done < 2 && !deadline.passed()) std::this_thread::sleep_for(1ms);
+  });
+  EXPECT_EQ(done, 2);
+}
+
+TEST(WireLane, costs_next_to_nothing_while_nobody_calls) {
+  const auto cpu_time = [] {
+    timespec used;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
+  };
+  Group group({.members = 2});
+  ASSERT_TRUE(run_calls(group, {.way = {fcclCollAllGather, "mailbox"}, .count = 8}));
+  std::this_thread::sleep_for(20ms);
+  const auto before = cpu_time();
+  std::this_thread::sleep_for(500ms);
+  // A thread that never slept would have used all of it.
+  EXPECT_LT(cpu_time() - before, 100ms);
+}
+
+TEST(WireLane, sends_a_small_gather_in_one_message_to_each_peer) {
+  Group group({.members = 4});
+  ASSERT_TRUE(run_calls(group, {.way = {fcclCollAllGather, "mailbox"}, .count = 8}));
+  EXPECT_EQ(group.fabric().counts().operations, 4u * 3u);
+}
+
+TEST(WireLane, waits_to_enter_until_its_entry_of_two_calls_before_has_ended) {
+  Group group({.members = 2});
+  group.deadline = 1ms;
+  group.fabric().lose(1, 0, simulated::Loss::silent);
+  WireLane& lane = group.lane(0);
+  for (const bool free : {true, true, false}) {
+    lane.begin({});
+    ASSERT_EQ(lane.may_enter(1).reached(), free);
+    if (free) lane.enter(1, nullptr, 0);
+  }
+}
+
+// Input that a node phase has still to make: only slices that are ready leave, and those received are counted.
+TEST(Exchange, goes_as_far_as_its_input_is_ready) {
+  Group group({.members = 2, .slot_bytes = 64});
+  const std::vector<plan::Steps> steps{plan::steps_of(algorithm_of(fcclCollAllGather, "pairwise"), {2, 0}, 0),
+                                       plan::steps_of(algorithm_of(fcclCollAllGather, "pairwise"), {2, 0}, 1)};
+  constexpr size_t kBytes = 3 * 64;
+  std::vector<Bytes> inputs{input_of(0, kBytes, 0), input_of(1, kBytes, 0)};
+  std::vector<Bytes> outputs(2, Bytes(2 * kBytes, kPoison));
+  std::vector<WireTask> tasks;
+  for (int m = 0; m < 2; ++m) {
+    tasks.push_back(
+        flat_task({{fcclCollAllGather, fcclInt8, ReduceOp::sum, -1, kBytes}, inputs[m].data(), outputs[m].data(), {}}, 1,
+                  {2, 0}, m, plan::Cut::per_member));
+    tasks.back().steps = &steps[m];
+    group.lane(m).begin(tasks.back().call);
+    group.lane(m).enter(1 - m, nullptr, 0);
+  }
+  Exchange first(group.lane(0), tasks[0]), second(group.lane(1), tasks[1]);
+  ASSERT_EQ(first.slices(), 3u);
+  const Deadline deadline = Deadline::after(20s);
+  for (uint64_t ready = 1; ready <= 3; ++ready) {
+    bool done = false;
+    while (!deadline.passed() && !(done && first.received() == ready && second.received() == ready)) {
+      done = first.advance(ready);
+      done = second.advance(3) && done;
+      if (ready < 3) {
+        ASSERT_FALSE(done);
+        ASSERT_LE(second.received(), ready) << "a slice came that was not ready";
+        done = true;
+      }
+    }
+    EXPECT_EQ(first.received(), ready);
+    EXPECT_EQ(outputs[1][ready * 64 - 1], inputs[0][ready * 64 - 1]);
+  }
+}
+
+// Two members whose lanes have these shapes; the error with which the first does not connect.
+std::string refusal(const WireLaneShape& first, const WireLaneShape& second, const simulated::FabricOptions& options = {}) {
+  simulated::Fabric fabric(options);
+  Endpoint endpoints[] = {Endpoint(fabric.open()), Endpoint(fabric.open())};
+  auto one = WireLane::open(endpoints[0], first);
+  auto other = WireLane::open(endpoints[1], second);
+  if (!one || !other) return "no lane";
+  std::vector<Introduction> all(first.ranks.size(), (*other)->introduction());
+  all[first.me] = (*one)->introduction();
+  const auto connected = (*one)->connect(all);
+  return connected ? "" : connected.error().message;
+}
+
+TEST(WireLane, does_not_connect_to_a_member_with_other_settings) {
+  const WireLaneShape first{.ranks = {10, 11}, .me = 0, .slot_bytes = 1024};
+  WireLaneShape second = first;
+  second.me = 1;
+  EXPECT_EQ(refusal(first, second), "");
+  second.slot_bytes = 2048;
+  EXPECT_NE(refusal(first, second).find("rank 11 has a wire group of 2 members with 8 slots of 2048 bytes"), std::string::npos);
+  second.slot_bytes = 1024;
+  second.window = 4;
+  EXPECT_NE(refusal(first, second).find("rank 11 has a wire group of 2 members with 4 slots"), std::string::npos);
+}
+
+TEST(WireLane, does_not_connect_where_immediates_cannot_name_its_channel) {
+  simulated::FabricOptions options;
+  options.limits.immediate_bits = 8;
+  const WireLaneShape first{.ranks = {10, 11}, .me = 0, .slot_bytes = 1024};
+  const WireLaneShape second{.ranks = {10, 11}, .me = 1, .slot_bytes = 1024};
+  EXPECT_EQ(refusal(first, second, options), "");
+  const WireLaneShape third{.ranks = {10, 11, 12}, .me = 1, .slot_bytes = 1024};
+  WireLaneShape fourth = third;
+  fourth.me = 0;
+  EXPECT_NE(refusal(fourth, third, options), "");
+}
+
+TEST(WireLane, says_why_a_member_cannot_be_connected) {
+  simulated::FabricOptions options;
+  options.faults.refusals_per_mille = 1000;
+  const WireLaneShape first{.ranks = {10, 11}, .me = 0, .slot_bytes = 1024};
+  const WireLaneShape second{.ranks = {10, 11}, .me = 1, .slot_bytes = 1024};
+  EXPECT_NE(refusal(first, second, options).find("connecting to rank 11 over rail 0"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace fccl::testing
