@@ -84,7 +84,7 @@ TEST_P(WirePhase, is_right_between_members_with_unequal_numbers_of_rails) {
   Group group({.members = 3, .slot_bytes = 128 << 10}, options, [](int member, std::unique_ptr<Transport> transport) {
     auto bent = std::make_unique<BentTransport>(std::move(transport));
     bent->shown.rails = 1 + member;
-    bent->shown.write_bytes = static_cast<size_t>(9000 + 1000 * member);
+    bent->shown.write_bytes = 9000 + 1000 * static_cast<size_t>(member);
     return bent;
   });
   for (const size_t count : {5, 40000}) {
