@@ -15,7 +15,7 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-constexpr int kPauses = 1 << 8;         // some ten microseconds: a rank on the same processor gets its turn soon
+constexpr int kPauses = 1 << 14;        // about half a millisecond
 constexpr int kPausesCrowded = 1 << 6;  // the price of one context switch
 constexpr int kPausesPerPoll = 1 << 4;  // what a poll takes, about
 constexpr milliseconds kLookEvery{1};
