@@ -18,9 +18,9 @@
 
 namespace fccl {
 
-// Shared by the lanes of a process. Any thread may call. Inside one thread at a time has the turn: on the hot path whoever
-// finds it taken goes on, since the other one does the work. The failure of an operation fails the lane that it is of; the
-// failure of a rail fails all lanes. The destructor waits for no peer; what was posted may be lost, see settle.
+// Shared by the lanes of a process, and outlives them. Any thread may call. Inside one thread at a time has the turn: on the
+// hot path whoever finds it taken goes on, since the other one does the work. The failure of an operation is of its lane and
+// peer; the failure of a rail is of all lanes. The destructor waits for no peer; what was posted may be lost, see settle.
 class Endpoint {
  public:
   explicit Endpoint(std::unique_ptr<Transport> transport);
@@ -34,7 +34,8 @@ class Endpoint {
   uint64_t polls() const { return polls_.load(std::memory_order_relaxed); }
   uint64_t finds() const { return finds_.load(std::memory_order_relaxed); }
 
-  // Until everything that was posted has ended; false if that takes longer. Before a destruction that loses nothing.
+  // Until everything that was posted has ended; false if that takes longer. What has ended may still be on its way, and stay
+  // there once nobody polls: who needs to know that peers have it must hear so from them before the endpoint goes.
   bool settle(Deadline deadline);
 
   // What lanes need.

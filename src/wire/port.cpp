@@ -27,6 +27,7 @@ Port::Port(const PortShape& shape, int rails, uint32_t first_channel)
       arrived_(shape.ranks.size() * static_cast<size_t>(shape.window)) {
   check(shape.window >= 1 && shape.window <= kLargestWindow && (shape.window & (shape.window - 1)) == 0,
         "a window is a power of two that the bits of a message number can tell apart");
+  check(shape.slot_bytes > 0 && shape.slot_bytes % 64 == 0 && shape.stages >= 1, "slots are multiples of 64 bytes");
   for (int rail = 0; rail < rails; ++rail) queues.emplace_back(kMostStripes + 4 * shape.ranks.size());
   for (auto& count : arrived_) count = kFirstMessage;
   for (PortPeer& peer : peers)
