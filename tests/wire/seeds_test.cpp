@@ -35,7 +35,8 @@ TEST_P(Seeds, bring_every_byte_and_end) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, Seeds, ::testing::ValuesIn(all_ways()), [](const auto& info) { return name_of(info.param); });
+INSTANTIATE_TEST_SUITE_P(FCCL_SEEDS_NAME, Seeds, ::testing::ValuesIn(all_ways()),
+                         [](const auto& info) { return name_of(info.param); });
 
 }  // namespace
 }  // namespace fccl::testing
