@@ -35,20 +35,36 @@ class InCall {
 
 }  // namespace
 
-Communicator::Communicator(const CreateOptions& options, int rank, std::vector<Peer> peers,
+Communicator::Communicator(const CreateOptions& options, int rank, std::unique_ptr<Columns> columns, std::vector<Peer> peers,
                            const std::shared_ptr<Segment>& segment)
     : options_(options),
       rank_(rank),
       ranks_(static_cast<int>(peers.size())),
       timeout_(options.settings.timeout),
       forks_(count_forks()),
+      columns_(std::move(columns)),
+      segment_(segment),
       control_(options.name, rank, std::move(peers), segment),
-      lanes_{LaneQueue(segment, kGatherLane, rank), LaneQueue(segment, kReduceLane, rank)} {}
+      lanes_{LaneQueue(segment, kGatherLane, columns_->local(), ranks_here()),
+             LaneQueue(segment, kReduceLane, columns_->local(), ranks_here())} {}
+
+std::vector<int> Communicator::ranks_here() const {
+  const std::span<const int> here = columns_->ranks_of(columns_->host());
+  return {here.begin(), here.end()};
+}
 
 Communicator::~Communicator() {
-  if (forks_ != forks.load(std::memory_order_relaxed)) return;
+  if (forks_ != forks.load(std::memory_order_relaxed)) return leave_network_alone();
   wait_until_idle();
   control_.leave();
+}
+
+// In a fork, what goes between hosts is the parent's: to close it here would close it there.
+void Communicator::leave_network_alone() {
+  (void)link_.release();
+  for (LaneQueue& lane : lanes_)
+    if (lane.span) (void)lane.span->crossing.release();
+  if (endpoint_) new std::shared_ptr<Endpoint>(std::move(endpoint_));
 }
 
 Result<void> Communicator::run(const Call& call, Stream* stream) {

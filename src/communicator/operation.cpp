@@ -25,7 +25,7 @@ Result<void> Operation::run() {
 
 Result<void> Operation::run_in_turn() {
   FCCL_TRY(begin());
-  const auto run_phase = [this] { return run_to_end(phase_, {&Operation::look, this}, around_.crowded); };
+  const auto run_phase = [this] { return run_to_end(phase_, {&Operation::look, this}, around_.crowded, poll()); };
   Result<Outcome> outcome = run_phase();
   if (outcome && outcome->closed) {
     take(Path::ring);
@@ -46,7 +46,7 @@ Result<Progress> Operation::advance_in_turn() {
   if (!running_) {
     running_ = true;
     FCCL_TRY(begin());
-  } else if (!phase_.awaited().reached()) {
+  } else if (!is_reached()) {
     const Clock::time_point now = Clock::now();
     if (now < next_look_) return Progress::none;
     next_look_ = now + kLookEvery;
@@ -63,12 +63,19 @@ Result<Progress> Operation::advance_in_turn() {
   return Progress::done;
 }
 
+bool Operation::is_reached() const {
+  if (phase_.awaited().reached()) return true;
+  const Poll network = poll();
+  if (network) network.poll(network.context);
+  return network && phase_.awaited().reached();
+}
+
 // On a failed communicator nothing starts.
 Result<void> Operation::begin() {
   if (around_.control.has_failed())
     if (auto failed = around_.control.failure()) return fail(std::move(*failed));
-  const Path path = choose(task_.call.signature, queue_.lane);
-  timed_ = path == Path::attach || path == Path::ring;
+  const Path path = queue_.span ? Path::across : choose(task_.call.signature, queue_.lane);
+  timed_ = path == Path::attach || path == Path::ring || path == Path::across;
   if (timed_) began_ = Clock::now();
   take(path);
   return {};
@@ -76,7 +83,8 @@ Result<void> Operation::begin() {
 
 void Operation::take(Path path) {
   phase_.end();
-  phase_ = start(path, queue_.lane, task_);
+  phase_ = path == Path::across ? across_hosts(queue_.lane.frame, queue_.lane, *queue_.span, task_)
+                                : start(path, queue_.lane, task_);
 }
 
 Result<void> Operation::conclude(Outcome outcome) {
@@ -85,7 +93,7 @@ Result<void> Operation::conclude(Outcome outcome) {
   if (!task_.call.signature.internal) {
     const Signature& s = task_.call.signature;
     const double seconds = timed_ ? std::chrono::duration<double>(Clock::now() - began_).count() : 0;
-    around_.statistics.count(s.collective, size_of_call(s, queue_.lane.ranks()), seconds);
+    around_.statistics.count(s.collective, size_of_call(s, queue_.ranks()), seconds);
   }
   return {};
 }
@@ -98,7 +106,20 @@ void Operation::pass_turn() {
 
 Result<void> Operation::look(void* operation, const Awaited& awaited) {
   auto* self = static_cast<Operation*>(operation);
+  if (self->queue_.span && self->queue_.span->crossing) return self->look_at_wire(awaited);
   return self->around_.control.look(self->wait_, awaited);
+}
+
+// Also while the node is waited for: the wire goes on meanwhile, and may have found out something.
+Result<void> Operation::look_at_wire(const Awaited& awaited) {
+  const Crossing& crossing = *queue_.span->crossing;
+  if (const int differs = crossing.differing_rank(); differs >= 0) {
+    const CallInFull theirs = crossing.call_of(differs);
+    return fail(around_.control.raise_mismatch(task_, differs, {theirs.number, theirs.signature, theirs.scalar}));
+  }
+  if (awaited.rank != Crossing::kWire) return around_.control.look(wait_, awaited);
+  const int rank = crossing.awaited_rank();
+  return around_.control.look(wait_, {awaited.where, awaited.target, rank}, crossing.lane().failure_of(rank));
 }
 
 }  // namespace fccl

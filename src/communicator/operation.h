@@ -2,10 +2,12 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 
 #include "communicator/choose.h"
 #include "communicator/control.h"
 #include "communicator/statistics.h"
+#include "wire/phases.h"
 
 namespace fccl {
 
@@ -13,11 +15,13 @@ namespace fccl {
 // whichever thread has the turn.
 struct LaneQueue {
   Lane lane;
+  std::unique_ptr<Span> span;  // null where all ranks share a host, and until the hosts have met
   uint64_t issued = 0;
   std::atomic<uint64_t> finished{0};
 
-  LaneQueue(std::shared_ptr<Segment> segment, LaneId id, int rank)
-      : lane(std::move(segment), id, rank, static_cast<uint32_t>(kFirstNumber)) {}
+  LaneQueue(std::shared_ptr<Segment> segment, LaneId id, int local, std::vector<int> ranks)
+      : lane(std::move(segment), id, local, std::move(ranks), static_cast<uint32_t>(kFirstNumber)) {}
+  int ranks() const { return span ? span->columns.ranks() : lane.ranks(); }
   bool is_idle() const { return finished.load(std::memory_order_acquire) == issued; }
 };
 
@@ -47,10 +51,13 @@ class Operation {
   Result<void> run_in_turn();
   Result<Progress> advance_in_turn();
   Result<void> begin();
+  bool is_reached() const;
   void take(Path path);
   Result<void> conclude(Outcome outcome);
   void pass_turn();
+  Poll poll() const { return queue_.span ? poll_of(*queue_.span) : Poll{}; }
   static Result<void> look(void* operation, const Awaited& awaited);
+  Result<void> look_at_wire(const Awaited& awaited);
 
   Surroundings around_;
   LaneQueue& queue_;

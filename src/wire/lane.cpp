@@ -37,7 +37,6 @@ Result<std::unique_ptr<WireLane>> WireLane::open(Endpoint& endpoint, const WireL
 
 WireLane::WireLane(Endpoint& endpoint, const WireLaneShape& shape, Port* port)
     : sources(shape.ranks.size()),
-      scalars(shape.ranks.size()),
       holds(shape.ranks.size()),
       endpoint_(endpoint),
       shape_(shape),

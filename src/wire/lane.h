@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "base/call.h"
-#include "system/phase.h"
+#include "system/counter.h"
 #include "wire/endpoint.h"
 #include "wire/introduction.h"
 #include "wire/stripes.h"
@@ -107,9 +107,7 @@ class WireLane {
 
   // What the kernel of the running reduction reads, by member; here so that no call allocates.
   std::vector<const void*> sources;
-  std::vector<Scalar> scalars;
-  std::vector<bool> holds;  // whether a source lies in landing that is to be consumed
-  FrameMemory frame;
+  std::vector<const std::byte*> holds;  // parts that lie in landing until they are added
 
  private:
   // The way to a peer.
