@@ -54,7 +54,10 @@ std::vector<int> Communicator::ranks_here() const {
 }
 
 Communicator::~Communicator() {
-  if (forks_ != forks.load(std::memory_order_relaxed)) return leave_network_alone();
+  if (forks_ != forks.load(std::memory_order_relaxed)) {
+    leave_network_alone();
+    return;
+  }
   wait_until_idle();
   control_.leave();
 }
@@ -82,8 +85,8 @@ Result<void> Communicator::issue(const Call& call, Stream* stream) {
   if (!queue) return fail(std::move(queue).error());
   const Task task{call, number_++, is_reduction(signature.collective) ? reduce_kernel(signature.dtype, signature.op) : nullptr};
   const Surroundings around{control_, statistics_, crowded_};
-  if (here_and_now) return Operation(around, lane, task, timeout_).run();
-  (*queue)->enqueue(std::make_unique<Operation>(around, lane, task, timeout_));
+  if (here_and_now) return IssuedCall(around, lane, task, timeout_).run();
+  (*queue)->enqueue(std::make_unique<IssuedCall>(around, lane, task, timeout_));
   return stream == nullptr ? blocking_->synchronize() : Result<void>{};
 }
 

@@ -10,7 +10,7 @@
 #include "communicator/bootstrap.h"
 #include "communicator/control.h"
 #include "communicator/host_link.h"
-#include "communicator/operation.h"
+#include "communicator/issued_call.h"
 #include "communicator/statistics.h"
 #include "communicator/stream.h"
 #include "communicator/unique_id.h"

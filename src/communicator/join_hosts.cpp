@@ -8,8 +8,7 @@
 
 #include "communicator/communicator.h"
 #include "communicator/process_endpoint.h"
-#include "kernels/copy.h"
-#include "system/log.h"
+#include "plan/costs.h"
 #include "system/network_interface.h"
 #include "topology/rails.h"
 
@@ -44,7 +43,7 @@ Result<std::vector<std::string>> nics_of_column(const Settings& settings, const 
     names = std::move(*found);
   }
   Host host;
-  for (const std::string& name : names) host.nics.push_back({.name = name});
+  for (const std::string& name : names) host.nics.push_back({.name = name, .place = {}});
   for (int column = 0; column < columns.columns(); ++column) host.ranks.push_back({.number = column});
   std::vector<std::string> mine;
   for (const int nic : nics_of_ranks(host)[columns.local()]) mine.push_back(names[nic]);
@@ -61,11 +60,11 @@ void append(std::string& text, const Introduction& introduction) {
 bool take(std::string_view& text, Introduction& introduction) {
   introduction = {};
   if (text.size() < offsetof(Introduction, rail)) return false;
-  std::memcpy(&introduction, text.data(), offsetof(Introduction, rail));
+  std::memcpy(static_cast<void*>(&introduction), text.data(), offsetof(Introduction, rail));
   if (introduction.rails < 0 || introduction.rails > Introduction::kMostRails) return false;
   const size_t bytes = offsetof(Introduction, rail) + static_cast<size_t>(introduction.rails) * sizeof(Introduction::Rail);
   if (text.size() < bytes) return false;
-  std::memcpy(&introduction, text.data(), bytes);
+  std::memcpy(static_cast<void*>(&introduction), text.data(), bytes);
   text.remove_prefix(bytes);
   return true;
 }
@@ -174,10 +173,11 @@ LinkEvents Communicator::link_events() {
     segment_->fate(rank).store(how == Gone::left ? Fate::left : Fate::died, std::memory_order_release);
   };
   events.cut = [this](int leader, LinkEnd how) {
-    if (how == LinkEnd::orderly) return;
+    if (how == LinkEnd::goodbye) return;
     for (const int rank : columns_->ranks_of(columns_->host_of(leader))) {
       Fate present = Fate::present;
-      segment_->fate(rank).compare_exchange_strong(present, rank == leader ? Fate::died : Fate::out_of_reach);
+      const bool is_dead = rank == leader && how == LinkEnd::broken;
+      segment_->fate(rank).compare_exchange_strong(present, is_dead ? Fate::died : Fate::out_of_reach);
     }
   };
   events.look = [this] {
@@ -217,7 +217,7 @@ Result<void> Communicator::try_to_join_hosts(Joined& joined, Deadline deadline, 
   };
   FCCL_TRY(share_wake(joined, deadline, wanted));
   if (rank_ == columns_->ranks_of(columns_->host()).front()) {
-    HostLinkRequest request{joined.id, {}, {}, columns_->host()};
+    HostLinkRequest request{.id = joined.id, .host = columns_->host()};
     for (int host = 0; host < columns_->hosts(); ++host)
       request.leaders.push_back(joined.members[columns_->ranks_of(host).front()]);
     for (int rank = 0; rank < ranks_; ++rank) request.host_of.push_back(columns_->host_of(rank));

@@ -26,4 +26,9 @@ using ReduceKernel = void (*)(void* out, const void* const* sources, int source_
 // and for avg and premul_sum of bool.
 ReduceKernel reduce_kernel(fcclDataType_t dtype, ReduceOp op);
 
+enum class WireType : uint8_t { call, float32 };
+fcclDataType_t partial_type(fcclDataType_t dtype, WireType wire);
+ReduceKernel partial_kernel(fcclDataType_t dtype, ReduceOp op, WireType wire);
+ReduceKernel total_kernel(fcclDataType_t dtype, ReduceOp op, WireType wire);
+
 }  // namespace fccl

@@ -112,7 +112,7 @@ class WireLane {
  private:
   // The way to a peer.
   struct Peer {
-    Rails rails;
+    SharedRails rails;
     uint32_t channel = 0;       // the peer's number for us
     size_t landing_offset = 0;  // of our slots in its landing
     struct Rail {

@@ -15,6 +15,12 @@ constexpr size_t kStagedBytes = size_t{2} << 20;
 
 size_t divided_up(size_t a, size_t b) { return (a + b - 1) / b; }
 
+// The algorithm of a collective that stands first in the catalog.
+int first_of(fcclColl_t collective) {
+  const auto& catalog = plan::kCatalog<plan::Project>;
+  return static_cast<int>(std::ranges::find(catalog, collective, &plan::Algorithm<plan::Project>::collective) - catalog.begin());
+}
+
 }  // namespace
 
 bool has_rank_blocks(fcclColl_t collective) {
@@ -25,7 +31,7 @@ bool has_rank_blocks(fcclColl_t collective) {
 Ways::Ways(const Columns& columns, const WireSettings& settings)
     : columns_(columns),
       settings_(settings),
-      chooser_({columns.hosts(), columns.most_ranks(), settings.rails, settings.costs}) {}
+      chooser_({columns.hosts(), columns.ranks(), columns.most_ranks(), columns.columns(), settings.rails, settings.costs}) {}
 
 fcclDataType_t Ways::partial_type(const Signature& signature) const {
   return is_reduction(signature.collective) ? fccl::partial_type(signature.dtype, settings_.wire_type) : signature.dtype;
@@ -43,13 +49,14 @@ Way Ways::way_of(const Signature& signature) {
   const size_t blocks = has_rank_blocks(signature.collective) ? static_cast<size_t>(columns_.by_rank(0).most()) : 1;
   if (blocks * way.pieces.block_elements * element <= settings_.payload_bytes && way.pieces.slices <= 1) return way;
   way.beside_entries = false;
-  const plan::Choice choice =
-      chooser_.choose({signature.collective, static_cast<double>(signature.bytes())});
+  const plan::Choice choice = chooser_.choose({signature.collective, static_cast<double>(signature.bytes())});
   const int root_host = signature.root < 0 ? 0 : columns_.host_of(signature.root);
-  const Plan& plan = plan_of(choice.algorithm, root_host);
-  way.is_whole = plan::kCatalog<plan::Project>[static_cast<size_t>(choice.algorithm)].cut == plan::Cut::whole;
-  if (columns_.has_column()) way.steps = &plan.steps;
-  cut(way, signature, choice.slices, plan.most_chunks);
+  const Plan* plan = &plan_of(choice.algorithm, root_host);
+  // Messages of many chunks are for short calls between many hosts, and slots may be too small for that.
+  if (settings_.slot_bytes / static_cast<size_t>(plan->most_chunks) < kUnit * blocks) plan = &plan_of(first_of(signature.collective), root_host);
+  way.is_whole = plan->is_whole;
+  if (columns_.has_column()) way.steps = &plan->steps;
+  cut(way, signature, choice.slices, plan->most_chunks);
   return way;
 }
 
@@ -57,6 +64,7 @@ const Ways::Plan& Ways::plan_of(int algorithm, int root_host) {
   const auto [found, is_new] = plans_.try_emplace({algorithm, root_host});
   Plan& plan = found->second;
   if (is_new) {
+    plan.is_whole = plan::kCatalog<plan::Project>[static_cast<size_t>(algorithm)].cut == plan::Cut::whole;
     plan.steps = plan::steps_of(algorithm, {columns_.hosts(), root_host}, columns_.host());
     for (const plan::Step& step : plan.steps) plan.most_chunks = std::max(plan.most_chunks, step.count);
   }

@@ -51,6 +51,7 @@ class Ways {
   struct Plan {
     plan::Steps steps;
     int most_chunks = 1;  // of a message
+    bool is_whole = false;
   };
 
   size_t limit(const Signature& signature, const Way& way, int most_chunks) const;

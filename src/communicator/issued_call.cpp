@@ -1,5 +1,5 @@
 // From the turn on the lane to the count in the statistics.
-#include "communicator/operation.h"
+#include "communicator/issued_call.h"
 
 #include <algorithm>
 
@@ -17,15 +17,15 @@ size_t size_of_call(const Signature& s, int ranks) {
 
 }  // namespace
 
-Result<void> Operation::run() {
+Result<void> IssuedCall::run() {
   Result<void> result = run_in_turn();
   pass_turn();
   return result;
 }
 
-Result<void> Operation::run_in_turn() {
+Result<void> IssuedCall::run_in_turn() {
   FCCL_TRY(begin());
-  const auto run_phase = [this] { return run_to_end(phase_, {&Operation::look, this}, around_.crowded, poll()); };
+  const auto run_phase = [this] { return run_to_end(phase_, {&IssuedCall::look, this}, around_.crowded, poll()); };
   Result<Outcome> outcome = run_phase();
   if (outcome && outcome->closed) {
     take(Path::ring);
@@ -35,35 +35,35 @@ Result<void> Operation::run_in_turn() {
   return conclude(*outcome);
 }
 
-Result<Progress> Operation::advance() {
-  if (!running_ && queue_.finished.load(std::memory_order_acquire) != ticket_) return Progress::none;
-  Result<Progress> progress = advance_in_turn();
-  if (!progress || *progress == Progress::done) pass_turn();
+Result<Advance> IssuedCall::advance() {
+  if (!running_ && queue_.finished.load(std::memory_order_acquire) != ticket_) return Advance::none;
+  Result<Advance> progress = advance_in_turn();
+  if (!progress || *progress == Advance::done) pass_turn();
   return progress;
 }
 
-Result<Progress> Operation::advance_in_turn() {
+Result<Advance> IssuedCall::advance_in_turn() {
   if (!running_) {
     running_ = true;
     FCCL_TRY(begin());
   } else if (!is_reached()) {
     const Clock::time_point now = Clock::now();
-    if (now < next_look_) return Progress::none;
+    if (now < next_look_) return Advance::none;
     next_look_ = now + kLookEvery;
     FCCL_TRY(look(this, phase_.awaited()));
-    return Progress::none;
+    return Advance::none;
   }
   bool ended = phase_.resume();
   if (ended && phase_.outcome().closed) {
     take(Path::ring);
     ended = phase_.resume();
   }
-  if (!ended) return Progress::some;
+  if (!ended) return Advance::some;
   FCCL_TRY(conclude(phase_.outcome()));
-  return Progress::done;
+  return Advance::done;
 }
 
-bool Operation::is_reached() const {
+bool IssuedCall::is_reached() const {
   if (phase_.awaited().reached()) return true;
   const Poll network = poll();
   if (network) network.poll(network.context);
@@ -71,7 +71,7 @@ bool Operation::is_reached() const {
 }
 
 // On a failed communicator nothing starts.
-Result<void> Operation::begin() {
+Result<void> IssuedCall::begin() {
   if (around_.control.has_failed())
     if (auto failed = around_.control.failure()) return fail(std::move(*failed));
   const Path path = queue_.span ? Path::across : choose(task_.call.signature, queue_.lane);
@@ -81,13 +81,13 @@ Result<void> Operation::begin() {
   return {};
 }
 
-void Operation::take(Path path) {
+void IssuedCall::take(Path path) {
   phase_.end();
   phase_ = path == Path::across ? across_hosts(queue_.lane.frame, queue_.lane, *queue_.span, task_)
                                 : start(path, queue_.lane, task_);
 }
 
-Result<void> Operation::conclude(Outcome outcome) {
+Result<void> IssuedCall::conclude(Outcome outcome) {
   if (!outcome.agreed()) return fail(around_.control.raise_mismatch(task_, outcome.differing_rank));
   if (outcome.failed) return fail(around_.control.failure().value_or(Error{}));
   if (!task_.call.signature.internal) {
@@ -99,19 +99,19 @@ Result<void> Operation::conclude(Outcome outcome) {
 }
 
 // Also after a failure; from here on the lane's memory belongs to the next operation.
-void Operation::pass_turn() {
+void IssuedCall::pass_turn() {
   phase_.end();
   queue_.finished.store(ticket_ + 1, std::memory_order_release);
 }
 
-Result<void> Operation::look(void* operation, const Awaited& awaited) {
-  auto* self = static_cast<Operation*>(operation);
+Result<void> IssuedCall::look(void* operation, const Awaited& awaited) {
+  auto* self = static_cast<IssuedCall*>(operation);
   if (self->queue_.span && self->queue_.span->crossing) return self->look_at_wire(awaited);
   return self->around_.control.look(self->wait_, awaited);
 }
 
 // Also while the node is waited for: the wire goes on meanwhile, and may have found out something.
-Result<void> Operation::look_at_wire(const Awaited& awaited) {
+Result<void> IssuedCall::look_at_wire(const Awaited& awaited) {
   const Crossing& crossing = *queue_.span->crossing;
   if (const int differs = crossing.differing_rank(); differs >= 0) {
     const CallInFull theirs = crossing.call_of(differs);

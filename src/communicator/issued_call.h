@@ -1,4 +1,4 @@
-// Operation: one issued call on its way to its end, on the caller's thread or on the worker.
+// IssuedCall: one issued call on its way to its end, on the caller's thread or on the worker.
 #pragma once
 
 #include <atomic>
@@ -33,23 +33,23 @@ struct Surroundings {
 };
 
 // How far a step took an operation that has not failed.
-enum class Progress { none, some, done };
+enum class Advance { none, some, done };
 
 // Made when the call is issued. Either run() at once, by the caller, or advance() until it is done or fails, by the worker.
-class Operation {
+class IssuedCall {
  public:
-  Operation(const Surroundings& around, LaneQueue& queue, const Task& task, std::chrono::milliseconds timeout)
+  IssuedCall(const Surroundings& around, LaneQueue& queue, const Task& task, std::chrono::milliseconds timeout)
       : around_(around), queue_(queue), task_(task), wait_{task_, timeout}, ticket_(queue.issued++) {}
-  Operation(const Operation&) = delete;
-  Operation& operator=(const Operation&) = delete;
+  IssuedCall(const IssuedCall&) = delete;
+  IssuedCall& operator=(const IssuedCall&) = delete;
 
   Result<void> run();
   // One step as far as it goes without waiting.
-  Result<Progress> advance();
+  Result<Advance> advance();
 
  private:
   Result<void> run_in_turn();
-  Result<Progress> advance_in_turn();
+  Result<Advance> advance_in_turn();
   Result<void> begin();
   bool is_reached() const;
   void take(Path path);
