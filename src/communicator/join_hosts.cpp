@@ -217,7 +217,7 @@ Result<void> Communicator::try_to_join_hosts(Joined& joined, Deadline deadline, 
   };
   FCCL_TRY(share_wake(joined, deadline, wanted));
   if (rank_ == columns_->ranks_of(columns_->host()).front()) {
-    HostLinkRequest request{.id = joined.id, .host = columns_->host()};
+    HostLinkRequest request{.id = joined.id, .rank = rank_, .leaders = {}, .host_of = {}};
     for (int host = 0; host < columns_->hosts(); ++host)
       request.leaders.push_back(joined.members[columns_->ranks_of(host).front()]);
     for (int rank = 0; rank < ranks_; ++rank) request.host_of.push_back(columns_->host_of(rank));
@@ -253,8 +253,10 @@ Result<void> Communicator::span_lanes() {
     costs = *parsed;
   }
   wire.costs = *costs;
-  for (int lane = 0; lane < kLanes; ++lane)
+  for (int lane = 0; lane < kLanes; ++lane) {
     lanes_[lane].span = std::make_unique<Span>(*columns_, Ways(*columns_, wire), std::move(crossings_[lane]));
+    lanes_[lane].span->ways.prefer(settings.algorithm);
+  }
   return {};
 }
 

@@ -62,6 +62,9 @@ constexpr Setting kSettings[] = {
      "the largest message between hosts; with many hosts messages are smaller, so that landing memory has a bound"},
     {"FCCL_COSTS", Text{&Settings::costs}, Scope::agreed,
      "the constants by which a plan is chosen, as `perf --calibrate` prints them; unset, those of the transport's kind"},
+    {"FCCL_ALGORITHM", Text{&Settings::algorithm}, Scope::agreed,
+     "the plan between hosts for every collective that has one of this name, as `fccl-info explain` lists them; unset, the "
+     "cheapest"},
 };
 
 // Read by the tests, the perf binaries and ./dev.

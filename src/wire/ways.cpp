@@ -47,17 +47,27 @@ Way Ways::way_of(const Signature& signature) {
   cut(way, signature, 1, 1);
   const size_t element = std::max(size_of(signature.dtype), size_of(partial_type(signature)));
   const size_t blocks = has_rank_blocks(signature.collective) ? static_cast<size_t>(columns_.by_rank(0).most()) : 1;
-  if (blocks * way.pieces.block_elements * element <= settings_.payload_bytes && way.pieces.slices <= 1) return way;
+  const int preferred = preferred_algorithm(signature.collective);
+  const bool fits = blocks * way.pieces.block_elements * element <= settings_.payload_bytes && way.pieces.slices <= 1;
+  if (fits && preferred < 0) return way;
   way.beside_entries = false;
   const plan::Choice choice = chooser_.choose({signature.collective, static_cast<double>(signature.bytes())});
   const int root_host = signature.root < 0 ? 0 : columns_.host_of(signature.root);
-  const Plan* plan = &plan_of(choice.algorithm, root_host);
+  const Plan* plan = &plan_of(preferred < 0 ? choice.algorithm : preferred, root_host);
   // Messages of many chunks are for short calls between many hosts, and slots may be too small for that.
   if (settings_.slot_bytes / static_cast<size_t>(plan->most_chunks) < kUnit * blocks) plan = &plan_of(first_of(signature.collective), root_host);
   way.is_whole = plan->is_whole;
   if (columns_.has_column()) way.steps = &plan->steps;
   cut(way, signature, choice.slices, plan->most_chunks);
   return way;
+}
+
+// Its place in the catalog, or -1.
+int Ways::preferred_algorithm(fcclColl_t collective) const {
+  const auto& catalog = plan::kCatalog<plan::Project>;
+  for (size_t i = 0; i < catalog.size() && !preferred_.empty(); ++i)
+    if (catalog[i].collective == collective && catalog[i].name == preferred_) return static_cast<int>(i);
+  return -1;
 }
 
 const Ways::Plan& Ways::plan_of(int algorithm, int root_host) {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -40,6 +41,8 @@ class Ways {
   Ways(const Columns& columns, const WireSettings& settings);
 
   Way way_of(const Signature& signature);
+  // The algorithm of this name is taken from now on by collectives that have one; "": whatever is cheapest.
+  void prefer(std::string algorithm) { preferred_ = std::move(algorithm); }
   fcclDataType_t partial_type(const Signature& signature) const;
   WireType wire_type() const { return settings_.wire_type; }
   // The blocks that a column carries of such a call.
@@ -56,10 +59,12 @@ class Ways {
 
   size_t limit(const Signature& signature, const Way& way, int most_chunks) const;
   const Plan& plan_of(int algorithm, int root_host);
+  int preferred_algorithm(fcclColl_t collective) const;
   void cut(Way& way, const Signature& signature, int slices, int most_chunks) const;
 
   const Columns& columns_;
   WireSettings settings_;
+  std::string preferred_;
   plan::Chooser chooser_;
   std::map<std::pair<int, int>, Plan> plans_;  // by algorithm and the root's host
 };

@@ -14,7 +14,7 @@ TEST_P(WireValue, is_that_of_the_tree_over_the_members_for_every_type_and_operat
     for (const fcclDataType_t dtype : {fcclFloat32, fcclBfloat16, fcclFloat64, fcclFloat16, fcclInt8, fcclUint64})
       for (const ReduceOp op :
            {ReduceOp::sum, ReduceOp::prod, ReduceOp::max, ReduceOp::min, ReduceOp::avg, ReduceOp::premul_sum}) {
-        const size_t count = GetParam().algorithm == "mailbox" ? 31 : 700;
+        const size_t count = GetParam().algorithm == "entries" ? 31 : 700;
         const Calls calls{.way = GetParam(), .dtype = dtype, .op = op, .count = count, .times = 1, .root = members - 1};
         ASSERT_TRUE(run_calls(group, calls)) << fccl::name_of(dtype) << " " << fccl::name_of(op);
       }
