@@ -5,7 +5,9 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -20,8 +22,8 @@
 
 namespace fccl {
 
-// Called on the link's thread, one at a time; a handler neither waits nor destroys the link, but may tell. Who is named is never
-// of this host, and is named once.
+// All are set. Called on the link's thread, one at a time; a handler neither waits nor destroys the link, but may tell. Who is
+// named is never of this host, and is named once.
 struct LinkEvents {
   std::function<void(const Error&)> failed;          // the communicator has failed on another host; never after tell_failure
   std::function<void(int rank, Gone how)> gone;      // a rank is gone
@@ -47,8 +49,8 @@ class HostLink {
   // Begins to call `events`, also for what came since meet. `wake` is an eventfd; the ranks of this host write to it.
   Result<void> start(Descriptor wake, std::vector<std::shared_ptr<ProcessWatch>> processes, LinkEvents events);
 
-  // To all other hosts; these never wait. Only the first failure that a link is told or hears of counts, and of each rank of its
-  // own host only what it is told first.
+  // To all other hosts; these never wait. Only the first failure that a link is told or hears of counts, and of each rank of
+  // its own host only what it is told first.
   void tell_failure(const Error& error);
   void tell_gone(int rank, Gone how);
 
@@ -58,28 +60,33 @@ class HostLink {
  private:
   HostLink(HostLinkRequest request, Descriptor bell);
 
-  void tell(const LinkMessage& message);
+  void tell(std::string message);
   void serve();
-  void say_what_was_told();
+  void look(std::span<pollfd> watched);
+  bool say_what_was_told();
   void attend(Spoke& spoke);
   bool take(const Spoke& from, const LinkMessage& message);
-  void cut(const Spoke& spoke);
-  void relay(const LinkMessage& message, const Spoke* except);
-  bool may_speak_of(const Spoke& spoke, int host) const;
+  bool speaks_of(const Spoke& spoke, int host) const;
+  void lose(Spoke& spoke);
+  void cut(int host, LinkEnd how);
+  void relay(std::string_view message, const Spoke* from);
   void say_goodbye();
 
+  // Of the thread, once it runs.
   HostLinkRequest request_;
-  std::list<Spoke> spokes_;  // the hub's to all others; everybody else's one to the hub
+  std::list<Spoke> spokes_;  // the hub's to all others; another leader's only one, to the hub
   Descriptor bell_;          // an eventfd: there is something to tell, or to end
+  Descriptor wake_;
+  std::vector<std::shared_ptr<ProcessWatch>> processes_;
   LinkEvents events_;
   std::vector<pollfd> polled_;
   std::vector<bool> is_cut_;  // by host
 
   std::mutex mutex_;
-  std::vector<LinkMessage> to_tell_;
-  std::vector<Gone> gone_;  // by rank
+  std::vector<std::string> to_tell_;
   bool failed_ = false;
   bool leaving_ = false;
+  std::vector<Gone> gone_;  // by rank: of other hosts the thread's, of this one under the lock
 
   std::thread thread_;
 };

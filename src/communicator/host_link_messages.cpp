@@ -1,7 +1,6 @@
 // What the leaders of a communicator's hosts say to each other, as values and as bytes.
 #include "communicator/host_link_messages.h"
 
-
 #include <utility>
 
 #include "communicator/bytes.h"

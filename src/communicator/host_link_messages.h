@@ -14,8 +14,8 @@ namespace fccl {
 // What became of a rank.
 enum class Gone : uint8_t { no, left, died };
 
-// Why nothing more is heard of a host: its leader said goodbye; the connection ended without one; or the hub is gone, over which
-// its news came, and nobody knows.
+// Why nothing more is heard of a host: its leader said goodbye; the connection ended without one; or the hub is gone, over
+// which its news came, and nobody knows.
 enum class LinkEnd : uint8_t { goodbye, broken, unheard };
 
 // Of every text: as much as the segment keeps of a cause.

@@ -33,6 +33,12 @@ std::optional<LinkMessage> Spoke::hear() {
   return message;
 }
 
+const Error* Spoke::failure() const {
+  const auto found = std::find_if(heard_.begin(), heard_.end(),
+                                  [](const LinkMessage& message) { return std::holds_alternative<Failure>(message); });
+  return found == heard_.end() ? nullptr : &std::get<Failure>(*found).error;
+}
+
 void Spoke::break_off(std::string why) {
   if (!channel_) return;
   channel_.reset();
@@ -47,7 +53,10 @@ bool Spoke::take(LinkMessage message) {
     end_ = LinkEnd::goodbye;
     return true;
   }
-  heard_.push_back(std::move(message));
+  if (std::holds_alternative<Awaiting>(message))
+    awaiting_ = std::get<Awaiting>(std::move(message)).whom;
+  else
+    heard_.push_back(std::move(message));
   return true;
 }
 
@@ -73,7 +82,7 @@ void BlobTeller::tell(Spoke& spoke) {
     const Blob& blob = blobs_[next_];
     const std::string_view rest = blob.bytes.substr(told_);
     const std::string_view piece = rest.substr(0, kPieceLimit);
-    spoke.tell(Piece{blob.host, static_cast<uint32_t>(rest.size()), std::string(piece)});
+    spoke.tell(encode_link(Piece{blob.host, static_cast<uint32_t>(rest.size()), std::string(piece)}));
     told_ += piece.size();
     if (told_ < blob.bytes.size()) continue;
     ++next_;

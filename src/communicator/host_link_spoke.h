@@ -22,8 +22,9 @@ class Spoke {
 
   // Of the other end.
   int host() const { return host_; }
-  void tell(const LinkMessage& message) {
-    if (channel_) channel_->say(encode_link(message));
+  // What encode_link has made.
+  void tell(std::string_view message) {
+    if (channel_) channel_->say(message);
   }
   size_t pending() const { return channel_ ? channel_->pending() : 0; }
 
@@ -31,13 +32,17 @@ class Spoke {
   pollfd watch() const { return channel_ ? pollfd{channel_->socket(), channel_->events(), 0} : pollfd{-1, 0, 0}; }
   // Moves what can be moved without waiting.
   void pump();
-  // What was said beside blobs; after the last of it the end may come.
+  // Failures, departures and cuts, in their order; they were said before the end, if that has come.
   std::optional<LinkMessage> hear();
-  std::optional<LinkEnd> end() const { return heard_.empty() ? end_ : std::nullopt; }
+  // The first failure among what is still to be heard.
+  const Error* failure() const;
+  std::optional<LinkEnd> end() const { return end_; }
   // "the other end closed the connection".
   const std::string& why() const { return why_; }
   void break_off(std::string why);
 
+  // What the other end said last of whom it waits for; "" = nothing.
+  const std::string& awaiting() const { return awaiting_; }
   // One blob of each source, if all are here.
   bool has_blobs() const { return blobs_.size() >= sources_.size(); }
   std::vector<std::string> take_blobs();
@@ -52,6 +57,7 @@ class Spoke {
   std::deque<LinkMessage> heard_;
   std::optional<LinkEnd> end_;
   std::string why_;
+  std::string awaiting_;
   std::vector<int> sources_;
   std::deque<std::string> blobs_;  // whole
   std::string blob_;               // as far as it has come
