@@ -109,7 +109,7 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, i
                                                            const CreateOptions& options, const StillWanted& still_wanted) {
   const Settings& settings = options.settings;
   const Deadline deadline = Deadline::after(settings.init_timeout);
-  auto joined = join({id, rank, ranks, settings.agreement(), settings.host_id, settings.interface_name, still_wanted}, deadline);
+  auto joined = join({id, rank, ranks, settings.agreement(), settings.host_id, still_wanted, settings.interface_name}, deadline);
   if (!joined) return fail(std::move(joined).error());
   auto columns = std::make_unique<Columns>(ranks_of_hosts(joined->members), rank);
   const std::span<const int> here = columns->ranks_of(columns->host());

@@ -28,7 +28,7 @@ void Rounds::choose_stages() {
       has_up_ = true;
       has_down_ = has_peers;
       share_ = Share::of_other_hosts;
-      is_fed_by_up_ = !is_even;
+      is_fed_by_up_ = !is_even || way_.hands_on;
       break;
     case fcclCollReduceScatter:
       has_up_ = is_fed_by_up_ = true;

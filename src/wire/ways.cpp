@@ -57,6 +57,7 @@ Way Ways::way_of(const Signature& signature) {
   // Messages of many chunks are for short calls between many hosts, and slots may be too small for that.
   if (settings_.slot_bytes / static_cast<size_t>(plan->most_chunks) < kUnit * blocks) plan = &plan_of(first_of(signature.collective), root_host);
   way.is_whole = plan->is_whole;
+  way.hands_on = plan->most_chunks > 1;
   if (columns_.has_column()) way.steps = &plan->steps;
   cut(way, signature, choice.slices, plan->most_chunks);
   return way;

@@ -16,7 +16,7 @@ constexpr size_t kBeside = 64;  // bytes before and behind an output that must s
 Signature signature_of(const Calls& calls) {
   const fcclColl_t collective = calls.way.collective;
   return {collective, calls.dtype, is_reduction(collective) ? calls.op : ReduceOp::sum,
-          is_rooted(collective) ? calls.root : -1, calls.count};
+          is_rooted(collective) ? calls.root : -1, collective == fcclCollBarrier ? 0 : calls.count};
 }
 
 bool sends_many(fcclColl_t c) { return c == fcclCollReduceScatter || c == fcclCollScatter; }
