@@ -96,8 +96,8 @@ at least 4 KiB through a host's interfaces in one direction, which take 4.1 us
 pairwise in 1 slice: 19.2 us, 52 percent of it latency; 4.69 of the least time on the wire
 
 rails between host0 and host1
-    column 0: rank 0 with nic0 and rank 2 with nic0: nic0-nic0
-    column 1: rank 1 with nic0 and rank 3 with nic0: nic0-nic0
+    column 0, rank 0 to rank 2: nic0-nic0
+    column 1, rank 1 to rank 3: nic0-nic0
 
 costs as --costs says: latency=10us,message=1us,wire=8Gbit/s,add=1000GB/s,node=1GB/s
 )");
@@ -117,10 +117,21 @@ TEST(Explain, joins_the_columns_of_unequal_hosts_over_their_own_nics) {
   EXPECT_EQ(ended.status, 0);
   EXPECT_NE(ended.text.find("on 2 hosts of at most 2 ranks, 3 in all, in 1 column, 1 rail per host\n"), std::string::npos)
       << ended.text;
-  EXPECT_NE(ended.text.find("column 0: rank 0 with p and rank 2 with r: p-r\n"), std::string::npos) << ended.text;
+  EXPECT_NE(ended.text.find("column 0, rank 0 to rank 2: p-r\n"), std::string::npos) << ended.text;
   EXPECT_NE(ended.text.find("assumed of efa, not measured: latency=20us,message=1.25us,wire=24.275Gbit/s"), std::string::npos)
       << ended.text;
   std::remove(path.c_str());
+}
+
+TEST(Explain, repeats_the_machine_of_a_file) {
+  const Ended ended = run_info("explain AllGather 1G --provider efa --hosts 4 --topology " + kP4d);
+  EXPECT_EQ(ended.status, 0);
+  EXPECT_NE(ended.text.find("on 4 hosts x 8 ranks, 4 rails per host\n"), std::string::npos) << ended.text;
+  EXPECT_NE(ended.text.find("column 7, rank 7 to rank 15: efa_3-efa_3\n"), std::string::npos) << ended.text;
+  const Ended wrong = run_info("explain AllGather 1G --hosts 4x8 --topology " + kP4d);
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_NE(wrong.text.find("as in --hosts 4, with at most 1048576 ranks in all, but not '4x8'"), std::string::npos)
+      << wrong.text;
 }
 
 TEST(Explain, says_what_is_wrong_with_its_words) {
@@ -132,7 +143,6 @@ TEST(Explain, says_what_is_wrong_with_its_words) {
       {"AllGather -1 --hosts 2x2", "'-1' is no size"},
       {"AllGather 1e300G --hosts 2x2", "'1e300G' is no size"},
       {"AllGather 16M", "explain needs the hosts"},
-      {"AllGather 16M --hosts 2x2 --topology a", "explain needs the hosts: either"},
       {"AllGather 16M --hosts 2", "'2' are no hosts"},
       {"AllGather 16M --hosts 2x0", "'2x0' are no hosts"},
       {"AllGather 16M --hosts 2x2x2x2", "'2x2x2x2' are no hosts"},

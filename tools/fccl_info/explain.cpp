@@ -90,8 +90,8 @@ Result<Question> question_in(std::span<const std::string> words) {
     if (!value->empty()) return wrong(fmt::format("{} is there twice", option));
     *value = options[i + 1];
   }
-  if (question.hosts.empty() == question.topology_file.empty())
-    return wrong("explain needs the hosts: either --topology FILE, or --hosts HxR as in --hosts 4x8");
+  if (question.hosts.empty() && question.topology_file.empty())
+    return wrong("explain needs the hosts: --topology FILE, or --hosts HxR as in --hosts 4x8");
   if (!question.costs.empty() && !question.provider.empty())
     return wrong("--costs and --provider exclude each other: a provider only stands for costs");
   return question;
@@ -130,10 +130,34 @@ Result<Topology> hosts_in(const std::string& word) {
   return Topology::of(std::move(hosts));
 }
 
+// So many hosts like the one that the topology describes.
+Result<Topology> repeated(const Topology& machine, const std::string& word) {
+  const auto counts = counts_in(word);
+  if (!counts || counts->size() != 1 || int64_t{(*counts)[0]} * machine.ranks() > Topology::kMostRanks)
+    return wrong(
+        fmt::format("--hosts beside --topology is how many of its machine there are, as in --hosts 4, with at most {} ranks "
+                    "in all, but not '{}'",
+                    Topology::kMostRanks, word));
+  if (machine.hosts().size() != 1)
+    return wrong(fmt::format("--hosts beside --topology needs a file of one host, but it has {}", machine.hosts().size()));
+  std::vector<Host> hosts(static_cast<size_t>((*counts)[0]), machine.hosts()[0]);
+  for (size_t h = 0; h < hosts.size(); ++h) {
+    hosts[h].name += fmt::format("-{}", h);
+    for (Rank& rank : hosts[h].ranks) rank.number += static_cast<int>(h) * machine.ranks();
+  }
+  return Topology::of(std::move(hosts));
+}
+
+Result<Topology> topology_in(const Question& question) {
+  if (question.topology_file.empty()) return hosts_in(question.hosts);
+  Result<Topology> topology = read_topology(question.topology_file);
+  return topology && !question.hosts.empty() ? repeated(*topology, question.hosts) : topology;
+}
+
 Result<Topology> topology_for(const Question& question) {
-  Result<Topology> topology = question.hosts.empty() ? read_topology(question.topology_file) : hosts_in(question.hosts);
+  Result<Topology> topology = topology_in(question);
   if (!topology) return topology;
-  const std::string& name = question.hosts.empty() ? question.topology_file : question.hosts;
+  const std::string& name = question.topology_file.empty() ? question.hosts : question.topology_file;
   if (topology->hosts().size() < 2)
     return wrong(fmt::format("{} has {} host{}; explain is about what goes between two or more", name, topology->hosts().size(),
                              topology->hosts().size() == 1 ? "" : "s"));
@@ -173,13 +197,7 @@ bool has_rank_blocks(fcclColl_t collective) {
          collective == fcclCollScatter;
 }
 
-std::string nics_in_words(const Host& host, const std::vector<int>& nics) {
-  std::vector<std::string> names;
-  for (const int nic : nics) names.push_back(host.nics[nic].name);
-  return fmt::format("{}", fmt::join(names, " "));
-}
-
-// Which NICs each column of the first host uses, and towards the second.
+// Which NICs each column of the first host uses with which of the second.
 std::string rails_in_words(const Topology& topology, int columns) {
   constexpr int kShown = 16;
   const Rails rails(topology);
@@ -190,9 +208,7 @@ std::string rails_in_words(const Topology& topology, int columns) {
     std::vector<std::string> pairs;
     for (const Rail& rail : rails.between(rank, peer))
       pairs.push_back(fmt::format("{}-{}", host.nics[rail.nic].name, peer_host.nics[rail.peer_nic].name));
-    text += fmt::format("    column {}: rank {} with {} and rank {} with {}: {}\n", column, rank,
-                        nics_in_words(host, rails.nics_of(rank)), peer, nics_in_words(peer_host, rails.nics_of(peer)),
-                        fmt::join(pairs, " "));
+    text += fmt::format("    column {}, rank {} to rank {}: {}\n", column, rank, peer, fmt::join(pairs, " "));
   }
   if (columns > kShown) text += fmt::format("    and so on, {} columns in all\n", columns);
   return text;

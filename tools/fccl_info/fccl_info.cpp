@@ -20,11 +20,11 @@ namespace {
 constexpr const char* kUsage = R"(fccl-info topology          this host: its NICs, GPUs and where they sit
 fccl-info topology FILE     what FILE describes, in FCCL's text form or in NCCL's XML
 fccl-info rails FILE        which NICs serve which rank of FILE
-fccl-info explain COLLECTIVE SIZE [--topology FILE | --hosts HxR[xNICS]] [--costs TEXT | --provider NAME]
-                            which way a collective of SIZE takes between the hosts of FILE, or between H hosts of R ranks and
-                            NICS NICs each (1), and how long that should take. SIZE is that of the larger buffer, as for the
-                            perf binaries: 8, 64K, 16M, 1G. TEXT is what the parts cost; else FCCL_COSTS is taken, else what
-                            is assumed of the provider: efa, verbs or tcp.
+fccl-info explain COLLECTIVE SIZE [--topology FILE [--hosts H] | --hosts HxR[xNICS]] [--costs TEXT | --provider NAME]
+                            which way a collective of SIZE takes between the hosts of FILE, or between H hosts like the one of
+                            FILE, or between H hosts of R ranks and NICS NICs each (1); and how long that should take. SIZE is
+                            that of the larger buffer, as for the perf binaries: 8, 64K, 16M, 1G. TEXT is what the parts cost;
+                            else FCCL_COSTS is taken, else what is assumed of the provider: efa, verbs or tcp (the default).
 fccl-info settings          the variables that FCCL reads, and their values here; * marks those that are not the defaults
 )";
 

@@ -121,7 +121,7 @@ moves memory of CPUs today; its column is what its plans between hosts would tak
 
 constexpr const char* kFormula = R"(## The formula of the ring
 
-From `src/graph/tuning.cc` of NCCL 2.30.7, for n GPUs on N hosts, in microseconds:
+From `src/graph/tuning.cc` of NCCL 2.30.7 (5067397), for n GPUs on N hosts, in microseconds:
 
 ```text
 T = base + (n - N) max(nvlink, k overhead) + (N - 1) (network + f latency) + size (n - 1) / n / (share B)
