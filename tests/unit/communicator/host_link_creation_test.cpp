@@ -44,7 +44,7 @@ TEST(HostLinkCreation, the_largest_blobs_are_exchanged_and_larger_ones_refused) 
     const auto all = link->exchange(std::string(kBlobLimit, static_cast<char>('a' + host)), Deadline::after(20s));
     ASSERT_TRUE(all) << all.error().message;
     for (int other = 0; other < 3; ++other) EXPECT_EQ((*all)[other], std::string(kBlobLimit, static_cast<char>('a' + other)));
-    if (host == 0) EXPECT_EQ(link->exchange(std::string(kBlobLimit + 1, 'x'), Deadline::after(1s)).error().code, fcclInternalError);
+    EXPECT_EQ(link->exchange(std::string(kBlobLimit + 1, 'x'), Deadline::after(1s)).error().code, fcclInternalError);
   });
 }
 
@@ -58,7 +58,7 @@ TEST(HostLinkCreation, who_has_everything_may_leave_while_others_still_read) {
     ASSERT_TRUE(all) << all.error().message;
     if (host == 1) return;
     ASSERT_TRUE(link->start(make_wake(), {}, heard[host].events()));
-    EXPECT_EQ(heard[host].first(1), std::vector<std::string>{"cut: 2 goodbye"}) << host;
+    EXPECT_EQ(heard[host].first(1).front(), "cut: 2 goodbye") << host;
     if (host == 0) std::this_thread::sleep_for(100ms);
   });
 }

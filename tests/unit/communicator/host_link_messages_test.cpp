@@ -9,8 +9,8 @@ namespace fccl {
 namespace {
 
 std::vector<LinkMessage> samples() {
-  return {Piece{3, 7, "abc"},           Piece{0, 0, ""},        Awaiting{"missing: rank 4"}, Failure{{fcclTimeout, "late"}},
-          Departure{9, Gone::left},     Departure{9, Gone::died}, Cut{2, LinkEnd::goodbye},    Goodbye{}};
+  return {Piece{3, 7, "abc"},       Piece{0, 0, ""},          Awaiting{"missing: rank 4"}, Failure{{fcclTimeout, "late"}},
+          Departure{9, Gone::left}, Departure{9, Gone::died}, Cut{2, LinkEnd::goodbye},    Goodbye{}};
 }
 
 TEST(LinkMessages, come_back_from_their_bytes) {

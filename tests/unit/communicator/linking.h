@@ -44,7 +44,8 @@ struct Hosts {
 
   Result<std::unique_ptr<HostLink>> meet(int host, std::chrono::milliseconds patience = 20s,
                                          const StillWanted& still_wanted = {}) {
-    return HostLink::meet(request(host), host == 0 ? std::move(listener) : Descriptor{}, Deadline::after(patience), still_wanted);
+    return HostLink::meet(request(host), host == 0 ? std::move(listener) : Descriptor{}, Deadline::after(patience),
+                          still_wanted);
   }
 
   UniqueId id;
@@ -59,7 +60,7 @@ inline void on_all(int hosts, const std::function<void(int)>& act) {
   for (int host = 0; host < hosts; ++host) threads.emplace_back(act, host);
 }
 
-// What one link told, as "failed: text", "gone: 3 died", "cut: 2 broken", "look".
+// What one link told; outlives it. As "failed: text", "gone: 3 died", "cut: 2 broken", "look".
 class Heard {
  public:
   LinkEvents events() {
@@ -100,7 +101,7 @@ inline Descriptor make_wake() { return Descriptor(::eventfd(0, EFD_CLOEXEC | EFD
 
 // Links of all hosts that have met and started.
 struct Star {
-  explicit Star(int count) : hosts(count), links(count), heard(count) {
+  explicit Star(int count) : hosts(count), heard(count), links(count) {
     on_all(count, [&](int host) {
       auto met = hosts.meet(host);
       ASSERT_TRUE(met) << met.error().message;
@@ -111,8 +112,8 @@ struct Star {
   }
 
   Hosts hosts;
-  std::vector<std::unique_ptr<HostLink>> links;
   std::vector<Heard> heard;
+  std::vector<std::unique_ptr<HostLink>> links;
 };
 
 }  // namespace fccl
