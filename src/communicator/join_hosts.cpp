@@ -46,7 +46,8 @@ Result<std::vector<std::string>> nics_of_column(const Settings& settings, const 
   for (const std::string& name : names) host.nics.push_back({.name = name, .place = {}});
   for (int column = 0; column < columns.columns(); ++column) host.ranks.push_back({.number = column});
   std::vector<std::string> mine;
-  for (const int nic : nics_of_ranks(host)[columns.local()]) mine.push_back(names[nic]);
+  const std::vector<std::vector<int>> nics = nics_of_ranks(host);
+  for (const int nic : nics[columns.local()]) mine.push_back(names[nic]);
   return mine;
 }
 
