@@ -152,6 +152,7 @@ Result<std::vector<std::string>> Communicator::exchange_by_leaders(const std::st
 }
 
 Result<void> Communicator::connect_lanes(const std::vector<std::string>& by_host) {
+  if (!columns_->has_column()) return {};
   std::array<std::vector<Introduction>, kLanes> all;
   for (std::string_view rest : by_host)
     for (int column = 0; column < columns_->columns(); ++column)
