@@ -13,6 +13,13 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
+// Enough for a few of the largest blobs.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr auto kBlobTime = 8s;
+#else
+constexpr auto kBlobTime = 1s;
+#endif
+
 Descriptor stranger(const Address& hub, std::string_view words) {
   Connection connection = connect_tcp(hub, Deadline::after(1s));
   if (connection.socket && !words.empty()) write_some(connection.socket.get(), words);
@@ -159,7 +166,7 @@ TEST(HostLinkDoor, a_leader_that_takes_no_bytes_is_named_at_the_deadline_and_kee
     }
     auto link = hosts.meet(host);
     ASSERT_TRUE(link) << link.error().message;
-    const auto all = (*link)->exchange(std::string(kBlobLimit, 'x'), Deadline::after(host == 0 ? 2s : 20s));
+    const auto all = (*link)->exchange(std::string(kBlobLimit, 'x'), Deadline::after(host == 0 ? kBlobTime : 60s));
     // The other one has everything.
     EXPECT_EQ(all.has_value(), host == 1);
     if (all) return;
