@@ -1,4 +1,6 @@
 // Tests of whom a link between hosts believes: strangers at the hub's door, and leaders who say what they may not.
+#include <sys/socket.h>
+
 #include <future>
 #include <list>
 
@@ -10,6 +12,13 @@ namespace fccl {
 namespace {
 
 using Lines = std::vector<std::string>;
+
+// Enough for a few of the largest blobs.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr auto kBlobTime = 8s;
+#else
+constexpr auto kBlobTime = 1s;
+#endif
 
 Descriptor stranger(const Address& hub, std::string_view words) {
   Connection connection = connect_tcp(hub, Deadline::after(1s));
@@ -139,6 +148,34 @@ TEST(HostLinkDoor, pieces_that_do_not_fit_end_the_exchange_with_the_name_of_who_
     EXPECT_NE(all.error().message.find("rank 2 (pid"), std::string::npos) << all.error().message;
     EXPECT_NE(all.error().message.find("makes no sense"), std::string::npos) << all.error().message;
   }
+}
+
+TEST(HostLinkDoor, a_leader_that_takes_no_bytes_is_named_at_the_deadline_and_keeps_nobody_from_leaving) {
+  Hosts hosts(3);
+  Channel silent(std::move(connect_tcp(hosts.hub(), Deadline::after(1s)).socket),
+                 Conversation(Role::connects, hosts.id.key, {leader_of(2)}));
+  // So that the system takes little for it.
+  const int few = 4096;
+  ASSERT_EQ(::setsockopt(silent.socket(), SOL_SOCKET, SO_RCVBUF, &few, sizeof(few)), 0);
+  on_all(3, [&](int host) {
+    if (host == 2) {
+      ASSERT_TRUE(silent.await_open(Deadline::after(20s)));
+      silent.say(encode_link(Piece{2, 1, "x"}));
+      ASSERT_TRUE(silent.await_sent(Deadline::after(20s)));
+      return;
+    }
+    auto link = hosts.meet(host);
+    ASSERT_TRUE(link) << link.error().message;
+    const auto all = (*link)->exchange(std::string(kBlobLimit, 'x'), Deadline::after(host == 0 ? kBlobTime : 60s));
+    // The other one has everything.
+    EXPECT_EQ(all.has_value(), host == 1);
+    if (all) return;
+    EXPECT_EQ(all.error().code, fcclTimeout);
+    EXPECT_NE(all.error().message.find("missing: rank 4 (pid"), std::string::npos) << all.error().message;
+    const auto begin = Clock::now();
+    link->reset();
+    EXPECT_LT(Clock::now() - begin, 500ms);
+  });
 }
 
 }  // namespace
