@@ -1,6 +1,8 @@
 // Tests of whom a link between hosts believes: strangers at the hub's door, and leaders who say what they may not.
 #include <sys/socket.h>
+#include <sys/wait.h>
 
+#include <csignal>
 #include <future>
 #include <list>
 
@@ -75,9 +77,16 @@ TEST(HostLinkDoor, another_key_is_an_error_at_once) {
   EXPECT_EQ(hub.get().error().code, fcclTimeout);
 }
 
-TEST(HostLinkDoor, the_door_is_closed_once_all_are_in) {
-  const Star star(2);
-  EXPECT_EQ(connect_tcp(star.hosts.hub(), Deadline::after(1s)).error, ECONNREFUSED);
+TEST(HostLinkDoor, is_closed_once_all_are_in_also_where_a_forked_child_has_a_copy) {
+  Hosts hosts(2);
+  const pid_t child = ::fork();
+  if (child == 0)
+    while (true) ::pause();
+  std::vector<std::unique_ptr<HostLink>> links(2);
+  on_all(2, [&](int host) { links[host] = *hosts.meet(host); });
+  EXPECT_EQ(connect_tcp(hosts.hub(), Deadline::after(1s)).error, ECONNREFUSED);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
 }
 
 // A hub and a first leader that have started, and a second one that says what it likes.
