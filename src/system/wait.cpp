@@ -44,7 +44,9 @@ Result<void> wait_long(const Awaited& awaited, const SlowPath& slow, const Poll&
       poll.poll(poll.context);
       if (awaited.reached()) break;
     }
-    if (now - begin < kYieldFor)
+    if (poll && now - begin > milliseconds(1))
+      std::this_thread::sleep_for(microseconds(100));
+    else if (now - begin < kYieldFor)
       sched_yield();
     else
       std::this_thread::sleep_for(std::min<Clock::duration>((now - begin) / kSleepFraction, kLongestSleep));
@@ -58,7 +60,7 @@ Result<Outcome> run_to_end(Phase& phase, const SlowPath& slow, bool crowded, con
   const int pauses = crowded ? kPausesCrowded : kPauses;
   while (!phase.resume()) {
     const Awaited awaited = phase.awaited();
-    const bool reached = poll ? reached_within_polls(awaited, pauses / kPausesPerPoll, poll) : awaited.reached_within(pauses);
+    const bool reached = poll ? reached_within_polls(awaited, 2, poll) : awaited.reached_within(pauses);
     if (!reached) FCCL_TRY(wait_long(awaited, slow, poll));
   }
   return phase.outcome();

@@ -44,7 +44,6 @@ class Columns {
   int host() const { return host_; }
   int local() const { return local_; }
   bool has_column() const { return local_ < columns_; }
-  const std::vector<std::vector<int>>& ranks_of_hosts() const { return ranks_; }
   std::span<const int> ranks_of(int host) const { return ranks_[host]; }
   int host_of(int rank) const { return host_of_[rank]; }
   int local_of(int rank) const { return local_of_[rank]; }

@@ -28,8 +28,8 @@ void Crossing::begin(const WireTask& task) {
 
 void Crossing::poll() {
   if (ended_.load(std::memory_order_relaxed) != 0 || differing_ >= 0) return;
-  lane_->progress();
   const bool told = enter();
+  lane_->progress();
   if (exchange_) exchange();
   const bool heard = read_entries();
   if (differing_ >= 0) return;

@@ -153,8 +153,9 @@ void Exchange::find(Cursor& cursor, bool sends) const {
   while (cursor.step < steps_.size() && (steps_[cursor.step].kind == Kind::send) != sends) ++cursor.step;
 }
 
+// What waits for nothing is sent however far behind the receiving is.
 bool Exchange::is_done(int steps) const {
-  return receiving_.slice > sending_.slice ||
+  return steps == 0 || receiving_.slice > sending_.slice ||
          (receiving_.slice == sending_.slice && receiving_.step >= static_cast<size_t>(steps));
 }
 

@@ -5,20 +5,28 @@ namespace fccl {
 
 Phase across_hosts([[maybe_unused]] FrameMemory& frame, Lane& lane, Span& span, Task task) {
   lane.enter(task.call, task.number, nullptr, 0);
+  Rounds rounds(lane, span, task);
+  bool goes_on = rounds.next();
+  // What goes up first need not wait for the others' entries: nobody takes it before it has seen that the calls agree.
+  bool is_put = goes_on && rounds.begins_up();
+  if (is_put) rounds.put();
   for (int i = 1; i < lane.ranks(); ++i) {
     co_await lane.entered(lane.peer(i));
     if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.rank_of(lane.peer(i))};
   }
-  Rounds rounds(lane, span, task);
   rounds.begin();
-  while (rounds.next()) {
-    co_await rounds.may_put();
-    rounds.put();
+  while (goes_on) {
+    if (!is_put) {
+      co_await rounds.may_put();
+      rounds.put();
+    }
+    is_put = false;
     for (int i = 1; i < lane.ranks(); ++i) {
       co_await lane.published(lane.peer(i), rounds.number() + 1);
       rounds.take(lane.peer(i));
     }
     rounds.finish();
+    goes_on = rounds.next();
   }
   if (span.crossing) co_await span.crossing->ended();
   co_return Outcome{};

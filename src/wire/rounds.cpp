@@ -18,6 +18,9 @@ Rounds::Rounds(Lane& lane, Span& span, const Task& task)
       root_is_here_(signature_.root >= 0 && span.columns.host_of(signature_.root) == span.columns.host()),
       round_(lane.slices()) {
   choose_stages();
+  if (!is_column()) return;
+  input_ = input();
+  output_ = output();
 }
 
 void Rounds::choose_stages() {
@@ -77,8 +80,6 @@ void Rounds::begin() {
 
 WireTask Rounds::wire_task() {
   const Columns& columns = span_.columns;
-  input_ = input();
-  output_ = output();
   const bool reduces = is_reduction(signature_.collective);
   WireTask task{.call = {task_.number, signature_, task_.call.scalar},
                 .blocks = &span_.ways.blocks_of(signature_, way_, columns.local()),

@@ -37,6 +37,7 @@ class Rounds {
   bool next();
   // Of the current round, among all of the lane.
   uint64_t number() const { return round_; }
+  bool begins_up() const { return stage_ == Stage::up; }
   // What this rank must wait for before it puts.
   Awaited may_put() const;
   void put();

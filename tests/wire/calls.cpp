@@ -34,18 +34,6 @@ Scalar scalar_of(int rank, fcclDataType_t dtype) {
   return scalar;
 }
 
-Bytes reference_two_levels(fcclDataType_t dtype, ReduceOp op, WireType, const std::vector<std::vector<int>>& hosts,
-                           const std::vector<Bytes>& inputs, const std::vector<Scalar>& scalars) {
-  std::vector<Bytes> partials;
-  for (const auto& ranks : hosts) {
-    std::vector<Bytes> in;
-    std::vector<Scalar> factors;
-    for (const int rank : ranks) in.push_back(inputs[rank]), factors.push_back(scalars[rank]);
-    partials.push_back(reference_reduce(dtype, op == ReduceOp::avg ? ReduceOp::sum : op, in, factors));
-  }
-  return reference_reduce(dtype, op == ReduceOp::premul_sum ? ReduceOp::sum : op, partials, scalars);
-}
-
 // The output of a rank; empty if it has none.
 Bytes expected_of(const Calls& calls, Group& group, int rank, int iteration) {
   const Signature s = signature_of(calls);
@@ -65,7 +53,8 @@ Bytes expected_of(const Calls& calls, Group& group, int rank, int iteration) {
   const bool has_none = (s.collective == fcclCollGather || s.collective == fcclCollReduce) && rank != calls.root;
   if (has_none || s.collective == fcclCollBarrier) return {};
   if (is_reduction(s.collective))
-    return reference_two_levels(s.dtype, s.op, group.shape().wire_type, group.columns(0).ranks_of_hosts(), inputs, scalars);
+    return reference_reduce(s.dtype, s.op, inputs, scalars,
+                            {group.shape().ranks, group.shape().wire_type == WireType::float32});
   if (s.collective == fcclCollBroadcast) return inputs[calls.root];
   if (s.collective == fcclCollScatter) return part(inputs[calls.root]);
   Bytes all;

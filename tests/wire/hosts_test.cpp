@@ -6,7 +6,7 @@
 namespace fccl::testing {
 namespace {
 
-class Hosts : public ::testing::TestWithParam<Way> {
+class Across : public ::testing::TestWithParam<Way> {
  protected:
   // Sizes around the edges of pieces, with the slots of the wire and of the node as wide as each other, or either wider.
   void expect_right(const std::vector<int>& ranks, const simulated::FabricOptions& options = {}) {
@@ -30,27 +30,27 @@ class Hosts : public ::testing::TestWithParam<Way> {
   }
 };
 
-TEST_P(Hosts, of_equal_numbers_of_ranks_get_every_byte) {
+TEST_P(Across, hosts_of_equal_numbers_of_ranks_goes_every_byte) {
   expect_right({2, 2});
   expect_right({3, 3, 3});
 }
 
-TEST_P(Hosts, of_one_rank_each_get_every_byte) { expect_right({1, 1, 1}); }
+TEST_P(Across, hosts_of_one_rank_each_goes_every_byte) { expect_right({1, 1, 1}); }
 
-TEST_P(Hosts, of_unequal_numbers_of_ranks_get_every_byte) {
+TEST_P(Across, hosts_of_unequal_numbers_of_ranks_goes_every_byte) {
   expect_right({3, 1});
   expect_right({2, 1, 1});
   expect_right({2, 5});
   expect_right({4, 2, 3, 2, 2});
 }
 
-TEST_P(Hosts, get_every_byte_from_every_root) {
+TEST_P(Across, hosts_goes_every_byte_of_every_root) {
   Group group({.ranks = {3, 2}});
   for (int root = 0; root < group.shape().size(); ++root)
     ASSERT_TRUE(run_calls(group, {.way = GetParam(), .dtype = fcclInt32, .count = 700, .times = 1, .root = root}));
 }
 
-TEST_P(Hosts, get_every_byte_over_a_network_worse_than_any) {
+TEST_P(Across, a_network_worse_than_any_goes_every_byte) {
   simulated::FabricOptions options{.faults = simulated::worse_than_efa(), .seed = 7};
   options.limits.rails = 2;
   options.limits.outstanding = 5;
@@ -59,7 +59,7 @@ TEST_P(Hosts, get_every_byte_over_a_network_worse_than_any) {
     ASSERT_TRUE(run_calls(group, {.way = GetParam(), .dtype = fcclInt32, .count = count, .times = 3, .root = 4}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, Hosts, ::testing::ValuesIn(all_ways()), [](const auto& info) { return name_of(info.param); });
+INSTANTIATE_TEST_SUITE_P(Of, Across, ::testing::ValuesIn(all_ways()), [](const auto& info) { return name_of(info.param); });
 
 }  // namespace
 }  // namespace fccl::testing

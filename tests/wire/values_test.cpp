@@ -21,6 +21,20 @@ TEST_P(WireValue, is_that_of_the_tree_over_the_members_for_every_type_and_operat
   }
 }
 
+TEST_P(WireValue, is_that_of_the_trees_over_the_ranks_of_hosts_and_over_hosts) {
+  for (const WireType wire : {WireType::call, WireType::float32})
+    for (const std::vector<int>& ranks : {std::vector{2, 2}, {3, 1}, {2, 1, 1}}) {
+      Group group({.ranks = ranks, .wire_type = wire});
+      for (const fcclDataType_t dtype : {fcclFloat32, fcclBfloat16, fcclFloat16, fcclFloat8e4m3, fcclInt32})
+        for (const ReduceOp op :
+             {ReduceOp::sum, ReduceOp::prod, ReduceOp::max, ReduceOp::min, ReduceOp::avg, ReduceOp::premul_sum}) {
+          const size_t count = GetParam().algorithm == "entries" ? 13 : 300;
+          const Calls calls{.way = GetParam(), .dtype = dtype, .op = op, .count = count, .times = 1, .root = 1};
+          ASSERT_TRUE(run_calls(group, calls)) << fccl::name_of(dtype) << " " << fccl::name_of(op);
+        }
+    }
+}
+
 // Whatever the slot, and so the slices: every call is compared with the same reference.
 TEST_P(WireValue, does_not_depend_on_slots_windows_and_rails) {
   for (const size_t slot_bytes : {64, 320, 4096}) {
