@@ -19,7 +19,7 @@ constexpr int kPauses = 1 << 14;        // about half a millisecond
 constexpr int kPausesCrowded = 1 << 6;  // the price of one context switch
 constexpr int kPausesPerPoll = 1 << 4;  // what a poll takes, about
 constexpr milliseconds kLookEvery{1};
-constexpr milliseconds kYieldFor{20};
+constexpr microseconds kYieldFor{20000};
 constexpr microseconds kLongestSleep{1000};
 constexpr int kSleepFraction = 64;  // of the time waited so far, which is what a sleep may add to it
 
@@ -44,7 +44,7 @@ Result<void> wait_long(const Awaited& awaited, const SlowPath& slow, const Poll&
       poll.poll(poll.context);
       if (awaited.reached()) break;
     }
-    if (now - begin < kYieldFor)
+    if (now - begin < (poll ? poll.yield_for : kYieldFor))
       sched_yield();
     else
       std::this_thread::sleep_for(std::min<Clock::duration>((now - begin) / kSleepFraction, kLongestSleep));

@@ -244,26 +244,33 @@ bool WireLane::grant_is_due(int member) const {
   return consumed(member) - peer_of(member).told >= static_cast<uint64_t>(std::max(1, shape_.window / 2));
 }
 
-// A peer whose last credit is still on its way is told later. What a call leaves untold goes with the next entry.
+// A peer whose last credit is still on its way is told later.
 void WireLane::grant() {
   if (!grants_wait_) return;
   grants_wait_ = false;
   for (int i = 1; i < members(); ++i) {
     const int member = this->peer(i);
     if (!grant_is_due(member)) continue;
-    Peer& peer = peer_of(member);
-    const int end = port_->end_of_credit(place(member));
-    if (!Awaited{&port_->ends[end].value, peer.credits_posted, -1}.reached()) {
-      grants_wait_ = true;
-      continue;
-    }
-    EntryMessage credit;
-    credit.channel = peer.channel;
-    credit.consumed = peer.told = consumed(member);
-    copy_bytes(port_->credit(place(member)), &credit, sizeof(credit));
-    ++peer.credits_posted;
-    push_message(member, port_->credit(place(member)), sizeof(credit), end);
+    if (!send_credit(member)) grants_wait_ = true;
   }
+}
+
+void WireLane::grant_rest() {
+  for (int i = 1; i < members(); ++i)
+    if (consumed(peer(i)) != peer_of(peer(i)).told) send_credit(peer(i));
+}
+
+bool WireLane::send_credit(int member) {
+  Peer& peer = peer_of(member);
+  const int end = port_->end_of_credit(place(member));
+  if (!Awaited{&port_->ends[end].value, peer.credits_posted, -1}.reached()) return false;
+  EntryMessage credit;
+  credit.channel = peer.channel;
+  credit.consumed = peer.told = consumed(member);
+  copy_bytes(port_->credit(place(member)), &credit, sizeof(credit));
+  ++peer.credits_posted;
+  push_message(member, port_->credit(place(member)), sizeof(credit), end);
+  return true;
 }
 
 }  // namespace fccl

@@ -32,6 +32,8 @@ using fccl::benchmarks::Meeting;
 using fccl::benchmarks::Streams;
 
 constexpr int kSmallCalls = 2000;
+constexpr std::chrono::milliseconds kSettle{100};
+constexpr std::chrono::milliseconds kLeave{1000};
 constexpr std::byte kPoison{0xa5};
 
 struct Options {
@@ -42,7 +44,9 @@ struct Options {
   bool own_nic = false;  // rank i of a host uses NIC i alone
   bool spin = false;     // as where each rank has a core
   int slices = 1;
+  long yield_for = 50;  // microseconds, of a wait for large messages
   std::string only;
+  bool leave = false;  // one broadcast, whose root is gone at once
   WireLaneShape shape;
 };
 
@@ -74,8 +78,8 @@ Options options_of(int count, char** arguments) {
   if (count > 1) options.library = arguments[1];
   for (int i = 2; i < count; ++i) {
     const std::string_view name = arguments[i];
-    if (name == "--own-nic" || name == "--spin") {
-      (name == "--spin" ? options.spin : options.own_nic) = true;
+    if (name == "--own-nic" || name == "--spin" || name == "--leave") {
+      (name == "--spin" ? options.spin : name == "--leave" ? options.leave : options.own_nic) = true;
       continue;
     }
     const char* value = ++i < count ? arguments[i] : "";
@@ -88,6 +92,7 @@ Options options_of(int count, char** arguments) {
     else if (name == "--slot") options.shape.slot_bytes = static_cast<size_t>(number);
     else if (name == "--stages") options.shape.stages = static_cast<int>(number);
     else if (name == "--slices") options.slices = static_cast<int>(number);
+    else if (name == "--yield") options.yield_for = number;
     else if (name == "--only") options.only = value;
     else options.library.clear();
   }
@@ -111,13 +116,13 @@ class Column {
   Column(Meeting& meeting, const Options& options)
       : meeting_(meeting),
         options_(options),
-        endpoint_(must(open_transport_of(options.library, options.request))),
+        endpoint_(std::make_unique<Endpoint>(must(open_transport_of(options.library, options.request)))),
         members_(meeting.hosts()),
         me_(meeting.host()) {
     WireLaneShape shape = options.shape;
     shape.me = me_;
     for (int host = 0; host < members_; ++host) shape.ranks.push_back(host * meeting.local_ranks() + meeting.local_rank());
-    lane_ = must(WireLane::open(endpoint_, shape));
+    lane_ = must(WireLane::open(*endpoint_, shape));
     const std::vector<Introduction> all = meeting.all_gather(lane_->introduction());
     std::vector<Introduction> column;
     for (const int rank : shape.ranks) column.push_back(all[static_cast<size_t>(rank)]);
@@ -131,6 +136,7 @@ class Column {
   void small(uint64_t row) {
     for (int i = 0; i < kSmallCalls; ++i) run(fcclCollAllGather, block_.data(), blocks_.data(), 8, row);
   }
+  void broadcast(uint64_t row) { run(fcclCollBroadcast, block_.data(), block_.data(), options_.bytes, row); }
   void streams(Streams& streams) { streams.exchange(block_.data(), blocks_.data() + size_t(1 - me_) * options_.bytes, options_.bytes); }
 
   void fill_block(uint64_t row) {
@@ -140,6 +146,10 @@ class Column {
   void fill_blocks(uint64_t row) {
     for (size_t i = 0; i < blocks_.size(); ++i) blocks_[i] = input_byte(me_, i, row);
     std::ranges::fill(block_, kPoison);
+  }
+  void compare_broadcast(uint64_t row) const {
+    for (size_t i = 0; i < block_.size(); ++i)
+      if (block_[i] != input_byte(0, i, row)) refuse(i);
   }
   // The first `bytes` of each block that came from another host.
   void compare_blocks(uint64_t row, size_t bytes, size_t stride) const {
@@ -155,7 +165,12 @@ class Column {
       if (block_[i] != static_cast<std::byte>(sum)) refuse(i);
     }
   }
-  void settle() { endpoint_.settle(Deadline::after(std::chrono::seconds(10))); }
+  void settle(std::chrono::milliseconds most) { endpoint_->settle(Deadline::after(most)); }
+  void leave() {
+    if (!endpoint_->await_taken(Deadline::after(kLeave))) fmt::print("left, though not all was taken\n");
+    lane_.reset();
+    endpoint_.reset();
+  }
 
  private:
   [[noreturn]] static void refuse(size_t byte) {
@@ -164,17 +179,20 @@ class Column {
   }
 
   void run(fcclColl_t collective, const void* send, void* recv, size_t count, uint64_t) {
-    const Call call{{collective, fcclUint8, ReduceOp::sum, -1, count}, send, recv, {}};
+    const int root = collective == fcclCollBroadcast ? lane_->rank_of(0) : -1;
+    const Call call{{collective, fcclUint8, ReduceOp::sum, root, count}, send, recv, {}};
     const plan::Group group{members_, 0};
     const int algorithm = algorithm_of(collective);
-    WireTask task = flat_task(call, number_++, group, me_, plan::Cut::per_member);
+    WireTask task = flat_task(call, number_++, group, me_, plan::kCatalog<plan::Price>[static_cast<size_t>(algorithm)].cut);
     task.reduce = reduce_kernel(fcclUint8, ReduceOp::sum);
     task.least_slices = options_.slices;
     const plan::Steps steps = plan::steps_of(algorithm, group, me_);
     task.steps = &steps;
     const bool by_mailbox = payload_bytes_of(task) <= lane_->payload_bytes();
     Phase phase = by_mailbox ? wire_mailbox(lane_->frame, *lane_, task) : wire_exchange(lane_->frame, *lane_, task);
-    if (!must(run_to_end(phase, {&Column::look, this}, !options_.spin, poll_of(*lane_))).agreed()) benchmarks::give_up("a peer made another call");
+    Poll poll = poll_of(*lane_);
+    if (!by_mailbox) poll.yield_for = std::chrono::microseconds(options_.yield_for);
+    if (!must(run_to_end(phase, {&Column::look, this}, !options_.spin, poll)).agreed()) benchmarks::give_up("a peer made another call");
   }
   static Result<void> look(void* context, const Awaited& awaited) {
     if (auto failure = static_cast<Column*>(context)->lane_->failure_of(awaited.rank)) return fail(std::move(*failure));
@@ -183,7 +201,7 @@ class Column {
 
   Meeting& meeting_;
   const Options& options_;
-  Endpoint endpoint_;
+  std::unique_ptr<Endpoint> endpoint_;
   std::unique_ptr<WireLane> lane_;
   int members_, me_;
   uint64_t number_ = 1;
@@ -238,6 +256,20 @@ void report(Subject& subject, size_t calls, const char* unit, double scale) {
              quantile(subject.processor, 0.5) * each);
 }
 
+[[noreturn]] void leave_at_once(const Meeting& meeting, Column& column) {
+  const int root = 0;
+  column.fill_block(0);
+  column.broadcast(0);
+  if (meeting.host() != root) column.fill_block(0);
+  column.broadcast(1);
+  const auto begin = Clock::now();
+  if (meeting.host() == root) column.leave();
+  const double ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+  if (meeting.host() == root && ms > 300) fmt::print("left in {:.0f} ms\n", ms);
+  if (meeting.host() != root) column.compare_broadcast(0);
+  std::_Exit(0);
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -250,6 +282,7 @@ int main(int count, char** arguments) {
   auto& nics = options.request.nics;
   if (options.own_nic) nics = {nics[static_cast<size_t>(meeting.local_rank()) % nics.size()]};
   Column column(meeting, options);
+  if (options.leave) leave_at_once(meeting, column);
   std::unique_ptr<Streams> streams;
   if (meeting.hosts() == 2) streams = std::make_unique<Streams>(meeting, nics);
 
@@ -269,7 +302,7 @@ int main(int count, char** arguments) {
       measure(meeting, subject, static_cast<uint64_t>(row));
       if (row == 0) subject.ms.clear(), subject.processor.clear();
     }
-  column.settle();
+  column.settle(kSettle);
   meeting.barrier();
   if (meeting.rank() != 0) return 0;
   for (Subject& subject : subjects)
