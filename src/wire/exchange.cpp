@@ -54,9 +54,9 @@ bool Exchange::advance(uint64_t ready) {
   if (sending_.slice < end && sending_.step < steps_.size() && lane_.has_failed(steps_[sending_.step].peer))
     awaited_ = steps_[sending_.step].peer;
   if (receiving_.slice != slices_ || sending_.slice != slices_ || !all_entered) return false;
-  lane_.grant_rest();
+  const bool told = lane_.grant_rest();
   lane_.progress();
-  return lane_.all_posted();
+  return told && lane_.all_posted();
 }
 
 bool Exchange::send_one() {

@@ -255,9 +255,13 @@ void WireLane::grant() {
   }
 }
 
-void WireLane::grant_rest() {
-  for (int i = 1; i < members(); ++i)
-    if (consumed(peer(i)) != peer_of(peer(i)).told) send_credit(peer(i));
+bool WireLane::grant_rest() {
+  bool all = true;
+  for (int i = 1; i < members(); ++i) {
+    const int member = this->peer(i);
+    if (consumed(member) != peer_of(member).told && !has_failed(member)) all &= send_credit(member);
+  }
+  return all;
 }
 
 bool WireLane::send_credit(int member) {

@@ -104,9 +104,9 @@ class WireLane {
   void consume(int member);
   // Tells peers what landing is free, where that is due.
   void grant();
-  // Tells peers all that this call has freed, so that one that leaves knows that nothing is lost; one whose last credit is still
-  // on its way hears it with the next entry.
-  void grant_rest();
+  // Tells peers all that is free, so that one that leaves knows that nothing is lost; false while a credit is still on its way
+  // to one that must hear more.
+  bool grant_rest();
 
   // What the kernel of the running reduction reads, by member; here so that no call allocates.
   std::vector<const void*> sources;

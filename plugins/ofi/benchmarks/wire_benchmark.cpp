@@ -2,7 +2,8 @@
 // compared. Beside it, between two hosts, plain TCP connections do the same.
 //
 //   ./dev cluster 2x2 --rate 1gbit -- build/plugins/ofi/wire_benchmark build/libfccl_ofi.so [--bytes N] [--rows N] [--nics A,B]
-//     [--own-nic] [--provider P] [--window N] [--slot N] [--stages N] [--slices N] [--spin] [--only streams|gather|scatter|small]
+//     [--own-nic] [--provider P] [--window N] [--slot N] [--stages N] [--slices N] [--spin] [--only
+//     streams|gather|scatter|small]
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -84,17 +85,28 @@ Options options_of(int count, char** arguments) {
     }
     const char* value = ++i < count ? arguments[i] : "";
     const long number = std::atol(value);
-    if (name == "--bytes") options.bytes = static_cast<size_t>(number);
-    else if (name == "--rows") options.rows = static_cast<int>(number);
-    else if (name == "--nics") options.request.nics = words_of(value);
-    else if (name == "--provider") options.request.provider = value;
-    else if (name == "--window") options.shape.window = static_cast<int>(number);
-    else if (name == "--slot") options.shape.slot_bytes = static_cast<size_t>(number);
-    else if (name == "--stages") options.shape.stages = static_cast<int>(number);
-    else if (name == "--slices") options.slices = static_cast<int>(number);
-    else if (name == "--yield") options.yield_for = number;
-    else if (name == "--only") options.only = value;
-    else options.library.clear();
+    if (name == "--bytes")
+      options.bytes = static_cast<size_t>(number);
+    else if (name == "--rows")
+      options.rows = static_cast<int>(number);
+    else if (name == "--nics")
+      options.request.nics = words_of(value);
+    else if (name == "--provider")
+      options.request.provider = value;
+    else if (name == "--window")
+      options.shape.window = static_cast<int>(number);
+    else if (name == "--slot")
+      options.shape.slot_bytes = static_cast<size_t>(number);
+    else if (name == "--stages")
+      options.shape.stages = static_cast<int>(number);
+    else if (name == "--slices")
+      options.slices = static_cast<int>(number);
+    else if (name == "--yield")
+      options.yield_for = number;
+    else if (name == "--only")
+      options.only = value;
+    else
+      options.library.clear();
   }
   return options;
 }
@@ -137,7 +149,9 @@ class Column {
     for (int i = 0; i < kSmallCalls; ++i) run(fcclCollAllGather, block_.data(), blocks_.data(), 8, row);
   }
   void broadcast(uint64_t row) { run(fcclCollBroadcast, block_.data(), block_.data(), options_.bytes, row); }
-  void streams(Streams& streams) { streams.exchange(block_.data(), blocks_.data() + size_t(1 - me_) * options_.bytes, options_.bytes); }
+  void streams(Streams& streams) {
+    streams.exchange(block_.data(), blocks_.data() + size_t(1 - me_) * options_.bytes, options_.bytes);
+  }
 
   void fill_block(uint64_t row) {
     for (size_t i = 0; i < block_.size(); ++i) block_[i] = input_byte(me_, i, row);
@@ -192,7 +206,8 @@ class Column {
     Phase phase = by_mailbox ? wire_mailbox(lane_->frame, *lane_, task) : wire_exchange(lane_->frame, *lane_, task);
     Poll poll = poll_of(*lane_);
     if (!by_mailbox) poll.yield_for = std::chrono::microseconds(options_.yield_for);
-    if (!must(run_to_end(phase, {&Column::look, this}, !options_.spin, poll)).agreed()) benchmarks::give_up("a peer made another call");
+    if (!must(run_to_end(phase, {&Column::look, this}, !options_.spin, poll)).agreed())
+      benchmarks::give_up("a peer made another call");
   }
   static Result<void> look(void* context, const Awaited& awaited) {
     if (auto failure = static_cast<Column*>(context)->lane_->failure_of(awaited.rank)) return fail(std::move(*failure));
@@ -291,10 +306,18 @@ int main(int count, char** arguments) {
   std::vector<Subject> subjects;
   if (streams) subjects.push_back({"streams", fill_block, [&](uint64_t) { column.streams(*streams); }, all_blocks, {}, {}});
   subjects.push_back({"gather", fill_block, [&](uint64_t row) { column.gather(row); }, all_blocks, {}, {}});
-  subjects.push_back({"scatter", [&](uint64_t row) { column.fill_blocks(row); }, [&](uint64_t row) { column.scatter(row); },
-                      [&](uint64_t row) { column.compare_sums(row); }, {}, {}});
-  subjects.push_back({"small", fill_block, [&](uint64_t row) { column.small(row); },
-                      [&](uint64_t row) { column.compare_blocks(row, 8, 8); }, {}, {}});
+  subjects.push_back({"scatter",
+                      [&](uint64_t row) { column.fill_blocks(row); },
+                      [&](uint64_t row) { column.scatter(row); },
+                      [&](uint64_t row) { column.compare_sums(row); },
+                      {},
+                      {}});
+  subjects.push_back({"small",
+                      fill_block,
+                      [&](uint64_t row) { column.small(row); },
+                      [&](uint64_t row) { column.compare_blocks(row, 8, 8); },
+                      {},
+                      {}});
   if (!options.only.empty()) std::erase_if(subjects, [&](const Subject& s) { return s.name != options.only; });
   // The first row is not counted: connections are made in it.
   for (int row = 0; row <= options.rows; ++row)

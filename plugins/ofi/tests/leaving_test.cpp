@@ -71,7 +71,8 @@ class Member {
     if (begun_done_) return true;
     const auto look = [](void* self, const Awaited& awaited) -> Result<void> {
       auto& member = *static_cast<Member*>(self);
-      if (auto failure = member.lane_->failure_of(awaited.rank); failure && !awaited.reached()) return fail(std::move(*failure));
+      if (auto failure = member.lane_->failure_of(awaited.rank); failure && !awaited.reached())
+        return fail(std::move(*failure));
       if (member.deadline_.passed()) return fail(fcclSystemError, "waited too long");
       return {};
     };
