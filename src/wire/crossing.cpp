@@ -35,8 +35,10 @@ void Crossing::poll() {
   if (differing_ >= 0) return;
   if (!exchange_ && heard && received_.load(std::memory_order_relaxed) < task_.pieces.slices && ready_ >= task_.pieces.slices)
     deliver();
-  const bool complete = done_.load(std::memory_order_relaxed) == task_.pieces.slices;
-  if (told && heard && complete && lane_->all_posted()) ended_.store(1, std::memory_order_release);
+  if (!told || !heard || done_.load(std::memory_order_relaxed) != task_.pieces.slices) return;
+  const bool granted = lane_->grant_rest();
+  lane_->progress();
+  if (granted && lane_->all_posted()) ended_.store(1, std::memory_order_release);
 }
 
 // Tells every peer of the call; with what is for it once the input is there, if it travels so.

@@ -104,6 +104,9 @@ class WireLane {
   void consume(int member);
   // Tells peers what landing is free, where that is due.
   void grant();
+  // Tells peers all that is free, so that one that leaves knows that nothing is lost; false while a credit is still on its way
+  // to one that must hear more.
+  bool grant_rest();
 
   // What the kernel of the running reduction reads, by member; here so that no call allocates.
   std::vector<const void*> sources;
@@ -136,6 +139,8 @@ class WireLane {
   EntryBox& box_of(int member) const { return port_->peers[place(member)].boxes[sequence_ & 1]; }
   uint64_t consumed(int member) const { return port_->peers[place(member)].consumed.load(std::memory_order_relaxed); }
   bool grant_is_due(int member) const;
+  // False while the last one is on its way.
+  bool send_credit(int member);
   void push_message(int member, std::byte* bytes, size_t size, int end);
 
   Endpoint& endpoint_;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -41,6 +42,18 @@ Port::Port(const PortShape& shape, int rails, uint32_t first_channel)
   memory_bytes_ = rounded_up(credits_at_ + shape.ranks.size() * sizeof(EntryMessage) + 1, kPage);
   memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kPage, memory_bytes_)));
   if (memory_ == nullptr) throw std::bad_alloc();
+}
+
+bool Port::is_settled() const {
+  return in_flight == 0 &&
+         (closed || is_broken() || std::ranges::all_of(queues, [](const PostQueue& queue) { return queue.is_empty(); }));
+}
+
+bool Port::is_taken() const {
+  return closed || is_broken() || std::ranges::all_of(peers, [](const PortPeer& peer) {
+           return peer.failed.load(std::memory_order_acquire) ||
+                  peer.granted.load(std::memory_order_relaxed) == peer.sent.load(std::memory_order_acquire);
+         });
 }
 
 void Port::on_arrival(int peer, uint32_t message_bits) {

@@ -109,6 +109,11 @@ class Port {
   void break_with(Error error);
   void raise_events() { events.publish(events.value.load(std::memory_order_relaxed) + 1); }
 
+  // Whether all operations have ended, or never will.
+  bool is_settled() const;
+  // Whether each peer has consumed all that it was sent, or never will.
+  bool is_taken() const;
+
   int in_flight = 0;
   bool closed = false;
 

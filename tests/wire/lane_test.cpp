@@ -46,6 +46,16 @@ TEST(WireLane, is_served_while_its_rank_computes) {
   EXPECT_EQ(done, 2);
 }
 
+// The root of a broadcast hears nothing of its peers but their credits.
+TEST(WireLane, knows_when_its_peers_have_taken_all_that_it_sent) {
+  Group group({.members = 3}, {.faults = simulated::worse_than_efa()});
+  const Calls calls{.way = {fcclCollBroadcast, "tree"}, .dtype = fcclInt32, .count = 700};
+  group.run([&](int member) {
+    EXPECT_TRUE(run_calls_of(group, member, calls));
+    EXPECT_TRUE(group.endpoint(member).await_taken(Deadline::after(20s)));
+  });
+}
+
 TEST(WireLane, costs_next_to_nothing_while_nobody_calls) {
   const auto cpu_time = [] {
     timespec used;
