@@ -2,7 +2,6 @@
 #include "communicator/control.h"
 
 #include <fmt/format.h>
-
 #include <unistd.h>
 
 #include <cstring>

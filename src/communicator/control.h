@@ -34,8 +34,8 @@ inline constexpr uint64_t kFirstNumber = 0xfffffff0;
 struct Wait {
   const Task& task;
   std::chrono::milliseconds timeout;
-  Awaited awaited{};          // what the slow path last looked at
-  Clock::time_point began{};  // when it first looked at that
+  Awaited awaited{};           // what the slow path last looked at
+  Clock::time_point began{};   // when it first looked at that
   Clock::time_point broken{};  // when it first found the awaited rank gone or out of reach
   bool reported = false;
 };

@@ -92,7 +92,8 @@ std::vector<int> pids_of(const std::vector<Member>& members, std::span<const int
 // A rank that finds the leader gone, since that found another one dead, tells of the dead one, too.
 Error name_the_dead(Error error, const std::vector<Peer>& peers) {
   for (const Peer& peer : peers)
-    if (peer.watch && !peer.watch->alive()) return {fcclRemoteError, describe(peer.member) + " died before the communicator was ready"};
+    if (peer.watch && !peer.watch->alive())
+      return {fcclRemoteError, describe(peer.member) + " died before the communicator was ready"};
   return error;
 }
 
@@ -109,7 +110,8 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, i
                                                            const CreateOptions& options, const StillWanted& still_wanted) {
   const Settings& settings = options.settings;
   const Deadline deadline = Deadline::after(settings.init_timeout);
-  auto joined = join({id, rank, ranks, settings.agreement(), settings.host_id, still_wanted, settings.interface_name}, deadline);
+  auto joined =
+      join({id, rank, ranks, settings.agreement(), settings.host_id, still_wanted, settings.interface_name}, deadline);
   if (!joined) return fail(std::move(joined).error());
   auto columns = std::make_unique<Columns>(ranks_of_hosts(joined->members), rank);
   const std::span<const int> here = columns->ranks_of(columns->host());
@@ -134,8 +136,7 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, i
   if (made->columns_->hosts() > 1) FCCL_TRY(made->join_hosts(*joined, deadline, still_wanted));
   made->control_.ask({});
   // Where ranks take turns on processors, to wait for the readers costs more than a copy. Calls between hosts go in rounds.
-  const bool attaches =
-      settings.cross_memory_attach == "on" || (settings.cross_memory_attach == "auto" && !made->crowded_);
+  const bool attaches = settings.cross_memory_attach == "on" || (settings.cross_memory_attach == "auto" && !made->crowded_);
   if (attaches && made->columns_->hosts() == 1) {
     if (const auto reached = memory->reach_all(); !reached)
       log(LogLevel::info, reached.error().message + "; AllGather takes the ring instead");

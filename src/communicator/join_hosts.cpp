@@ -85,8 +85,9 @@ Result<std::string> Communicator::open_lanes() {
   if (!columns_->has_column()) return std::string{};
   auto nics = nics_of_column(settings, *columns_);
   if (!nics) return fail(std::move(nics).error());
-  auto endpoint = endpoint_of_process(
-      {.provider = settings.transport == "auto" ? "" : settings.transport, .nics = std::move(*nics), .message_bytes = kPayloadBytes + sizeof(EntryMessage)});
+  auto endpoint = endpoint_of_process({.provider = settings.transport == "auto" ? "" : settings.transport,
+                                       .nics = std::move(*nics),
+                                       .message_bytes = kPayloadBytes + sizeof(EntryMessage)});
   if (!endpoint) return fail(std::move(endpoint).error());
   endpoint_ = std::move(*endpoint);
   WireLaneShape shape{.ranks = columns_->members(),
@@ -116,6 +117,7 @@ Result<std::vector<std::string>> Communicator::exchange_here(const std::string& 
   padded.resize(most);
   FCCL_TRY(exchange(padded.data(), all.data(), most));
   std::vector<std::string> texts;
+  texts.reserve(sizes.size());
   for (size_t rank = 0; rank < sizes.size(); ++rank) texts.push_back(all.substr(rank * most, sizes[rank]));
   return texts;
 }
@@ -184,7 +186,8 @@ LinkEvents Communicator::link_events() {
   };
   events.look = [this] {
     if (auto failed = control_.failure()) link_->tell_failure(*failed);
-    for (const auto& [rank, fate] : control_.local_fates()) link_->tell_gone(rank, fate == Fate::left ? Gone::left : Gone::died);
+    for (const auto& [rank, fate] : control_.local_fates())
+      link_->tell_gone(rank, fate == Fate::left ? Gone::left : Gone::died);
   };
   return events;
 }

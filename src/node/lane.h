@@ -105,7 +105,7 @@ class Lane {
   int rank_;
   int ranks_;
   std::vector<int> numbers_;  // by rank of the host
-  uint32_t sequence_;  // of the call that runs or ran last
+  uint32_t sequence_;         // of the call that runs or ran last
   uint64_t word_ = 0;
   uint64_t slices_ = 0;
   std::vector<PeerView> views_;  // by rank

@@ -104,7 +104,7 @@ struct alignas(64) FailureBoard {
 
 // What the layout depends on; equal on all ranks.
 struct SegmentShape {
-  int ranks = 1;            // of this host
+  int ranks = 1;             // of this host
   size_t mailbox_bytes = 0;  // one payload
   size_t slot_bytes = 0;     // one gather slot; a multiple of 64
   int everybody = 1;         // ranks of all hosts

@@ -53,10 +53,12 @@ constexpr Setting kSettings[] = {
     {"FCCL_TRANSPORT", Choice{&Settings::transport, kTransports}, Scope::agreed,
      "what carries bytes between hosts: a provider of libfabric, by the plug-in libfccl_ofi.so; auto: the best that is there"},
     {"FCCL_NICS", Text{&Settings::nics}, Scope::local,
-     "the NICs of this host that may be used, by the names of their interfaces or libfabric domains, with commas between; unset, "
+     "the NICs of this host that may be used, by the names of their interfaces or libfabric domains, with commas between; "
+     "unset, "
      "all that the transport can use, but loopback and bridges of containers"},
     {"FCCL_WIRE_DTYPE", Choice{&Settings::wire_dtype, kWireTypes}, Scope::agreed,
-     "the type in which a host's partial sums travel: that of the call, rounded once per level, or float32 for those of 8 and 16 "
+     "the type in which a host's partial sums travel: that of the call, rounded once per level, or float32 for those of 8 and "
+     "16 "
      "bits, rounded once"},
     {"FCCL_WIRE_SLOT_BYTES", Bytes{&Settings::wire_slot_bytes, 4096, 4 * 1024 * 1024}, Scope::agreed,
      "the largest message between hosts; with many hosts messages are smaller, so that landing memory has a bound"},

@@ -17,7 +17,7 @@ using std::chrono::milliseconds;
 
 constexpr int kPauses = 1 << 14;        // about half a millisecond
 constexpr int kPausesCrowded = 1 << 6;  // the price of one context switch
-constexpr int kPolls = 2;  // then it yields between polls: the kernel may need the core to move what is waited for
+constexpr int kPolls = 2;               // then it yields between polls: the kernel may need the core to move what is waited for
 constexpr milliseconds kLookEvery{1};
 constexpr microseconds kYieldFor{20000};
 constexpr microseconds kLongestSleep{1000};

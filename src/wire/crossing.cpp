@@ -53,7 +53,8 @@ bool Crossing::enter(int member) {
     awaited_ = member;
     return false;
   }
-  const size_t bytes = !exchange_ && task_.pieces.slices > 0 && sends_to(member) ? gather(sent_chunk(member), payload_.data()) : 0;
+  const size_t bytes =
+      !exchange_ && task_.pieces.slices > 0 && sends_to(member) ? gather(sent_chunk(member), payload_.data()) : 0;
   lane_->enter(member, payload_.data(), bytes);
   return true;
 }

@@ -18,7 +18,8 @@ size_t divided_up(size_t a, size_t b) { return (a + b - 1) / b; }
 // The algorithm of a collective that stands first in the catalog.
 int first_of(fcclColl_t collective) {
   const auto& catalog = plan::kCatalog<plan::Project>;
-  return static_cast<int>(std::ranges::find(catalog, collective, &plan::Algorithm<plan::Project>::collective) - catalog.begin());
+  return static_cast<int>(std::ranges::find(catalog, collective, &plan::Algorithm<plan::Project>::collective) -
+                          catalog.begin());
 }
 
 }  // namespace
@@ -55,7 +56,8 @@ Way Ways::way_of(const Signature& signature) {
   const int root_host = signature.root < 0 ? 0 : columns_.host_of(signature.root);
   const Plan* plan = &plan_of(preferred < 0 ? choice.algorithm : preferred, root_host);
   // Messages of many chunks are for short calls between many hosts, and slots may be too small for that.
-  if (settings_.slot_bytes / static_cast<size_t>(plan->most_chunks) < kUnit * blocks) plan = &plan_of(first_of(signature.collective), root_host);
+  if (settings_.slot_bytes / static_cast<size_t>(plan->most_chunks) < kUnit * blocks)
+    plan = &plan_of(first_of(signature.collective), root_host);
   way.is_whole = plan->is_whole;
   way.hands_on = plan->most_chunks > 1;
   if (columns_.has_column()) way.steps = &plan->steps;

@@ -31,8 +31,8 @@ struct WireSettings {
 struct Way {
   const plan::Steps* steps = nullptr;
   bool beside_entries = false;
-  bool is_whole = false;   // one chunk for all hosts, of a call with one buffer
-  bool hands_on = false;   // messages of several chunks, so what a host contributes is sent out of the output, too
+  bool is_whole = false;  // one chunk for all hosts, of a call with one buffer
+  bool hands_on = false;  // messages of several chunks, so what a host contributes is sent out of the output, too
   Pieces pieces;
 };
 

@@ -15,8 +15,8 @@ constexpr size_t kBeside = 64;  // bytes before and behind an output that must s
 
 Signature signature_of(const Calls& calls) {
   const fcclColl_t collective = calls.way.collective;
-  return {collective, calls.dtype, is_reduction(collective) ? calls.op : ReduceOp::sum,
-          is_rooted(collective) ? calls.root : -1, collective == fcclCollBarrier ? 0 : calls.count};
+  return {collective, calls.dtype, is_reduction(collective) ? calls.op : ReduceOp::sum, is_rooted(collective) ? calls.root : -1,
+          collective == fcclCollBarrier ? 0 : calls.count};
 }
 
 bool sends_many(fcclColl_t c) { return c == fcclCollReduceScatter || c == fcclCollScatter; }
@@ -68,8 +68,7 @@ struct Buffers {
   const std::byte* send;
   std::byte* recv;
 
-  Buffers(const Calls& calls, int ranks, int rank, int iteration)
-      : input(input_of_rank(calls, ranks, rank, iteration)) {
+  Buffers(const Calls& calls, int ranks, int rank, int iteration) : input(input_of_rank(calls, ranks, rank, iteration)) {
     const size_t block = calls.count * size_of(calls.dtype);
     const size_t bytes = block * (receives_many(calls.way.collective) ? ranks : 1);
     output.assign(kBeside + bytes + kBeside, kPoison);
@@ -108,8 +107,7 @@ bool run_calls_of(Group& group, int rank, const Calls& calls) {
                               " of " + std::to_string(ranks) + ", call " + std::to_string(i);
     Buffers buffers(calls, ranks, rank, i);
     const Call call{signature_of(calls), buffers.send, buffers.recv, scalar_of(rank, calls.dtype)};
-    const auto outcome =
-        group.call(rank, call, calls.first_number + static_cast<uint64_t>(i), calls.way.algorithm, calls.lane);
+    const auto outcome = group.call(rank, call, calls.first_number + static_cast<uint64_t>(i), calls.way.algorithm, calls.lane);
     if (!outcome) {
       ADD_FAILURE() << where << ": " << outcome.error().message;
       return false;

@@ -23,7 +23,8 @@ struct Slow {
     if (slow.crossing != nullptr) {
       if (slow.crossing->differing_rank() >= 0) return fail(fcclInvalidUsage, "a call differs");
       if (rank == Crossing::kWire) rank = slow.crossing->awaited_rank();
-      if (auto failure = slow.crossing->lane().failure_of(rank); failure && !awaited.reached()) return fail(std::move(*failure));
+      if (auto failure = slow.crossing->lane().failure_of(rank); failure && !awaited.reached())
+        return fail(std::move(*failure));
     }
     if (slow.deadline.passed()) return fail(fcclSystemError, fmt::format("waited too long for rank {}", rank));
     return {};
@@ -59,16 +60,16 @@ std::unique_ptr<Group::Member> Group::make_member(int rank, const Bend& bend) {
     if (bend) transport = bend(rank, std::move(transport));
     member->endpoint = std::make_unique<Endpoint>(std::move(transport));
   }
-  const WireSettings settings{.payload_bytes = shape_.payload_bytes,
-                              .slot_bytes = shape_.slot_bytes,
-                              .node_slot_bytes =
-                                  SegmentShape{columns.most_ranks(), 256, shape_.node_slot_bytes}.pair_slot_bytes(),
-                              .wire_type = shape_.wire_type};
+  const WireSettings settings{
+      .payload_bytes = shape_.payload_bytes,
+      .slot_bytes = shape_.slot_bytes,
+      .node_slot_bytes = SegmentShape{columns.most_ranks(), 256, shape_.node_slot_bytes}.pair_slot_bytes(),
+      .wire_type = shape_.wire_type};
   for (int i = 0; i < shape_.lanes; ++i) {
     const auto id = static_cast<LaneId>(i);
-    auto side = std::make_unique<Side>(
-        Side{Lane(segments_[columns.host()], id, columns.local(), hosts_[columns.host()], kNearTheWrap),
-             std::make_unique<Span>(Span{columns, Ways(columns, settings), nullptr})});
+    auto side =
+        std::make_unique<Side>(Side{Lane(segments_[columns.host()], id, columns.local(), hosts_[columns.host()], kNearTheWrap),
+                                    std::make_unique<Span>(Span{columns, Ways(columns, settings), nullptr})});
     if (columns.has_column()) {
       auto opened = WireLane::open(*member->endpoint, {.ranks = columns.members(),
                                                        .me = columns.host(),

@@ -21,7 +21,7 @@ namespace fccl::testing {
 using Bytes = std::vector<std::byte>;
 
 struct GroupShape {
-  int members = 2;          // hosts of one rank each, unless `ranks` says how many
+  int members = 2;  // hosts of one rank each, unless `ranks` says how many
   std::vector<int> ranks{};
   int lanes = 1;
   int window = 4;
