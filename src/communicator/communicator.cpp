@@ -89,7 +89,7 @@ Result<void> Communicator::issue(const Call& call, Stream* stream) {
   Result<Stream*> queue = here_and_now ? nullptr : queue_for(stream);
   if (!queue) return fail(std::move(queue).error());
   const Task task{call, number_++, is_reduction(signature.collective) ? reduce_kernel(signature.dtype, signature.op) : nullptr};
-  const Surroundings around{control_, statistics_, crowded_};
+  const Surroundings around{control_, statistics_, crowded_, lanes_};
   if (here_and_now) return IssuedCall(around, lane, task, timeout_).run();
   (*queue)->enqueue(std::make_unique<IssuedCall>(around, lane, task, timeout_));
   return stream == nullptr ? blocking_->synchronize() : Result<void>{};

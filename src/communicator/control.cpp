@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "system/log.h"
@@ -131,13 +132,20 @@ Result<void> Control::look_beyond(Wait& wait, const Awaited& awaited, const std:
     case Fate::died:
       return fail(raise({fcclRemoteError, fmt::format("{} died {}", who, where)}));
     case Fate::out_of_reach:
-      return fail(raise({fcclRemoteError, fmt::format("the host of {} is out of reach, since the process that speaks for that "
-                                                      "host has ended, {}",
-                                                      who, where)}));
+      return fail(raise({fcclRemoteError, fmt::format("{} died, through whom {} was heard of, {}",
+                                                      describe_rank(speaker_of(awaited.rank)), who, where)}));
     case Fate::present:
       break;
   }
   return fail(raise({fcclRemoteError, fmt::format("the network to {} failed {}: {}", who, where, network->message)}));
+}
+
+// Who died, so that nothing more is heard of a rank of another host: the first rank of its host, or rank 0, over which hosts hear
+// of each other.
+int Control::speaker_of(int rank) const {
+  const auto is_of_its_host = [&](const Peer& peer) { return peer.member.host == peers_[rank].member.host; };
+  const int first = std::ranges::find_if(peers_, is_of_its_host)->member.rank;
+  return segment_->fate(first).load(std::memory_order_acquire) == Fate::died ? first : 0;
 }
 
 Result<void> Control::look_at_other_lane(const Wait& wait, int rank) {

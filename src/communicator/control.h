@@ -92,6 +92,7 @@ class Control {
   std::string describe(const Wait& wait, Clock::duration waited) const;
   Result<void> look_for_departure(const Wait& wait, const Awaited& awaited);
   Result<void> look_beyond(Wait& wait, const Awaited& awaited, const std::optional<Error>& network);
+  int speaker_of(int rank) const;
   Result<void> look_at_other_lane(const Wait& wait, int rank);
 
   std::string name_;

@@ -15,6 +15,8 @@ size_t size_of_call(const Signature& s, int ranks) {
   return s.bytes() * (many_blocks ? ranks : 1);
 }
 
+CallRecord::Value record_of(const CallInFull& call) { return {call.number, call.signature, call.scalar}; }
+
 }  // namespace
 
 Result<void> IssuedCall::run() {
@@ -113,13 +115,24 @@ Result<void> IssuedCall::look(void* operation, const Awaited& awaited) {
 // Also while the node is waited for: the wire goes on meanwhile, and may have found out something.
 Result<void> IssuedCall::look_at_wire(const Awaited& awaited) {
   const Crossing& crossing = *queue_.span->crossing;
-  if (const int differs = crossing.differing_rank(); differs >= 0) {
-    const CallInFull theirs = crossing.call_of(differs);
-    return fail(around_.control.raise_mismatch(task_, differs, {theirs.number, theirs.signature, theirs.scalar}));
-  }
+  if (const int differs = crossing.differing_rank(); differs >= 0)
+    return fail(around_.control.raise_mismatch(task_, differs, record_of(crossing.call_of(differs))));
+  FCCL_TRY(look_at_other_lanes());
   if (awaited.rank != Crossing::kWire) return around_.control.look(wait_, awaited);
   const int rank = crossing.awaited_rank();
   return around_.control.look(wait_, {awaited.where, awaited.target, rank}, crossing.lane().failure_of(rank));
+}
+
+// For a call of another host's rank that should have been this one.
+Result<void> IssuedCall::look_at_other_lanes() const {
+  for (const LaneQueue& other : around_.lanes) {
+    if (&other == &queue_) continue;
+    const WireLane& lane = other.span->crossing->lane();
+    for (int i = 1; i < lane.members(); ++i)
+      if (const auto theirs = lane.call_numbered(task_.number, lane.peer(i)))
+        return fail(around_.control.raise_mismatch(task_, lane.rank_of(lane.peer(i)), record_of(*theirs)));
+  }
+  return {};
 }
 
 }  // namespace fccl

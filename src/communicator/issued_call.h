@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <span>
 
 #include "communicator/choose.h"
 #include "communicator/control.h"
@@ -30,6 +31,7 @@ struct Surroundings {
   Control& control;
   Statistics& statistics;
   bool crowded;  // more ranks than cores on this host
+  std::span<const LaneQueue> lanes;
 };
 
 // How far a step took an operation that has not failed.
@@ -58,6 +60,7 @@ class IssuedCall {
   Poll poll() const { return queue_.span ? poll_of(*queue_.span) : Poll{}; }
   static Result<void> look(void* operation, const Awaited& awaited);
   Result<void> look_at_wire(const Awaited& awaited);
+  Result<void> look_at_other_lanes() const;
 
   Surroundings around_;
   LaneQueue& queue_;

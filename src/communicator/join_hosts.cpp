@@ -177,12 +177,15 @@ LinkEvents Communicator::link_events() {
     segment_->fate(rank).store(how == Gone::left ? Fate::left : Fate::died, std::memory_order_release);
   };
   events.cut = [this](int leader, LinkEnd how) {
-    if (how == LinkEnd::goodbye) return;
-    for (const int rank : columns_->ranks_of(columns_->host_of(leader))) {
+    const auto set_fate = [this](int rank, Fate fate) {
       Fate present = Fate::present;
-      const bool is_dead = rank == leader && how == LinkEnd::broken;
-      segment_->fate(rank).compare_exchange_strong(present, is_dead ? Fate::died : Fate::out_of_reach);
-    }
+      segment_->fate(rank).compare_exchange_strong(present, fate);
+    };
+    if (how == LinkEnd::goodbye) return set_fate(leader, Fate::left);
+    if (how == LinkEnd::broken) set_fate(leader, Fate::died);
+    // Who leaves as it should has done its part, and so have all: nobody is out of reach for that.
+    if (how == LinkEnd::unheard && segment_->fate(0) == Fate::left) return;
+    for (const int rank : columns_->ranks_of(columns_->host_of(leader))) set_fate(rank, Fate::out_of_reach);
   };
   events.look = [this] {
     if (auto failed = control_.failure()) link_->tell_failure(*failed);
@@ -231,7 +234,8 @@ Result<void> Communicator::try_to_join_hosts(Joined& joined, Deadline deadline, 
     link_ = std::move(*met);
   }
   auto introductions = open_lanes();
-  if (!introductions) return fail(std::move(introductions).error());
+  if (!introductions)
+    return fail(introductions.error().code, control_.describe_rank(rank_) + ": " + introductions.error().message);
   auto by_host = exchange_by_leaders(*introductions, deadline, wanted);
   if (!by_host) return fail(std::move(by_host).error());
   FCCL_TRY(connect_lanes(*by_host));

@@ -171,6 +171,12 @@ std::span<const std::byte> WireLane::payload_of(int member) const {
   return {box.payload.data(), box.payload_bytes};
 }
 
+std::optional<CallInFull> WireLane::call_numbered(uint64_t number, int member) const {
+  for (const EntryBox& box : port_->peers[place(member)].boxes)
+    if (box.number.load(std::memory_order_acquire) == number) return box.call;
+  return std::nullopt;
+}
+
 std::byte* WireLane::take_stage() {
   const int next = stage_ + 1 < shape_.stages ? stage_ + 1 : 0;
   const Awaited ended{&port_->ends[port_->end_of_stage(next)].value, stages_posted_[next], -1};

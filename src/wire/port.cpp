@@ -89,6 +89,7 @@ void Port::on_call(int peer, const EntryMessage& entry, std::span<const std::byt
     return distrust(peer, fmt::format("it entered call {} of the lane with {} bytes, which cannot be", entry.sequence,
                                       entry.payload_bytes));
   box.call = entry.call();
+  box.number.store(entry.number, std::memory_order_release);
   box.payload_bytes = payload.size();
   copy_bytes(box.payload.data(), payload.data(), payload.size());
   box.word.store(uint64_t{entry.sequence} << 32 | entry.hash, std::memory_order_release);

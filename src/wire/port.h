@@ -39,7 +39,8 @@ struct PortShape {
 
 // Where a peer's entry is put. The payload is as the peer sent it.
 struct EntryBox {
-  std::atomic<uint64_t> word{0};  // sequence (32 bits) | hash
+  std::atomic<uint64_t> word{0};    // sequence (32 bits) | hash
+  std::atomic<uint64_t> number{0};  // of the call, which is there before it
   CallInFull call;
   size_t payload_bytes = 0;
   std::vector<std::byte> payload;
