@@ -1,9 +1,10 @@
 // Collectives between hosts: every one, type, operator, root and placement, alone, in sequences, on both lanes, and in parts.
+#include "processes/hosts.h"
+
 #include <memory>
 #include <random>
 
 #include "base/call.h"
-#include "processes/hosts.h"
 #include "processes/test_stream.h"
 
 namespace fccl::testing {
@@ -148,7 +149,10 @@ TEST_P(AcrossHosts, parts_inside_and_across_hosts_work_beside_the_whole) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, AcrossHosts, ::testing::ValuesIn(every_placement()), name_of_hosts);
+INSTANTIATE_TEST_SUITE_P(Of, AcrossHosts, ::testing::Values(kThreeAndOne, kInTurn), name_of_hosts);
+INSTANTIATE_TEST_SUITE_P(Long, AcrossHosts,
+                         ::testing::Values(kTwoAndTwo, kTwoAndOneAndOne, OnHosts{"5_hosts_of_1_rank", {0, 1, 2, 3, 4}}),
+                         name_of_hosts);
 
 // The same bits as on one host, where the numbers of hosts and of ranks are powers of two.
 class SumsOf4Ranks : public ::testing::TestWithParam<OnHosts> {

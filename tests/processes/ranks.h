@@ -44,7 +44,7 @@ struct Launch {
   RanksAs as = RanksAs::threads;
   int ranks = 2;
   std::vector<int> killed{};  // the ranks that must end by the signal; every other one must end well
-  int by_signal = SIGKILL;  // 0: those ranks must end well, too
+  int by_signal = SIGKILL;    // 0: those ranks must end well, too
   std::chrono::seconds limit{60};
   std::vector<int> host_of{};  // the host that each rank, then a process, takes itself to be on; empty: all on one
 };
