@@ -13,7 +13,7 @@ namespace fccl {
 namespace {
 
 // How long a rank that leaves waits until other hosts have taken what it sent.
-constexpr std::chrono::milliseconds kTaking{1000};
+constexpr std::chrono::milliseconds kTaking{500};
 
 // How often this process is a fork of one that used the library.
 std::atomic<unsigned> forks{0};
@@ -62,8 +62,8 @@ Communicator::~Communicator() {
     return;
   }
   wait_until_idle();
-  // What TCP still has on its way when this process ends may be dropped.
-  if (endpoint_ && !control_.has_failed()) endpoint_->await_taken(Deadline::after(kTaking));
+  // What TCP still has on its way when this process ends may be dropped; while others hold the endpoint it stays.
+  if (endpoint_.use_count() == 1 && !control_.has_failed()) endpoint_->await_taken(Deadline::after(kTaking));
   control_.leave();
 }
 
