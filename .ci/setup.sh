@@ -106,7 +106,7 @@ need_environment() {
 # Sees to it that the package fccl in the virtual environment is built from the sources as they are now.
 need_package() {
   local sources
-  sources=$(digest CMakeLists.txt pyproject.toml cmake include src torch_backend "$venv/requirements.txt")
+  sources=$(digest CMakeLists.txt pyproject.toml cmake include plugins src torch_backend "$venv/requirements.txt")
   [[ ! -e $venv/fccl.sources || $(<"$venv/fccl.sources") != "$sources" ]] || return 0
   step "build the package fccl for torch $torch_version" "package-$torch_version" env PATH="$PWD/$venv/bin:$PATH" \
     "$venv/bin/python" -m pip install --verbose --disable-pip-version-check --no-build-isolation --no-deps --force-reinstall \

@@ -63,7 +63,8 @@ class Joiner {
   Result<Joined> join();
 
  private:
-  Result<Hello> make_hello(int listener) const;
+  Result<Hello> make_hello() const;
+  Result<void> listen();
   Result<Channel> reach_root() const;
   Result<std::vector<Member>> await_roster(Channel& channel);
   Deadline next_look() const {
@@ -75,25 +76,39 @@ class Joiner {
 
   const JoinRequest& request_;
   Deadline deadline_;
+  Descriptor listener_;
+  Descriptor tcp_listener_;
   Clock::time_point begin_ = Clock::now();
   Progress progress_;
 };
 
 Result<Joined> Joiner::join() {
-  // Before anybody can learn its name, so that whoever connects finds it there or finds this rank dead.
-  Result<Descriptor> listener = listen_local(std::clamp(request_.nranks, kFewestInLine, SOMAXCONN));
-  if (!listener) return fail(std::move(listener).error());
-  Result<Hello> hello = make_hello(listener->get());
+  FCCL_TRY(listen());
+  Result<Hello> hello = make_hello();
   if (!hello) return fail(std::move(hello).error());
   Result<Channel> channel = reach_root();
   if (!channel) return fail(std::move(channel).error());
   channel->say(encode(*hello));
   Result<std::vector<Member>> members = await_roster(*channel);
   if (!members) return fail(std::move(members).error());
-  return Joined{std::move(*members), std::move(*listener), request_.id, request_.rank};
+  return Joined{std::move(*members), std::move(listener_), request_.id, request_.rank, std::move(tcp_listener_)};
 }
 
-Result<Hello> Joiner::make_hello(int listener) const {
+// Before anybody can learn where, so that whoever connects finds a listener there or finds this rank dead.
+Result<void> Joiner::listen() {
+  Result<Descriptor> local = listen_local(std::clamp(request_.nranks, kFewestInLine, SOMAXCONN));
+  if (!local) return fail(std::move(local).error());
+  listener_ = std::move(*local);
+  if (request_.rank != 0) return {};
+  Result<Address> address = choose_address(request_.interface_name);
+  if (!address) return fail(std::move(address).error());
+  Result<Descriptor> tcp = listen_tcp(*address);
+  if (!tcp) return fail(std::move(tcp).error());
+  tcp_listener_ = std::move(*tcp);
+  return {};
+}
+
+Result<Hello> Joiner::make_hello() const {
   Hello hello{
       {request_.rank, ::getpid(), host_identity(request_.host_override), host_name(), {}}, request_.nranks, request_.agreement};
   if (hello.agreement.size() > kAgreementLimit)
@@ -102,9 +117,13 @@ Result<Hello> Joiner::make_hello(int listener) const {
   if (hello.member.host.size() > kTextLimit)
     return fail(fcclInvalidUsage, fmt::format("the identity of this host takes {} bytes, more than {}; shorten FCCL_HOST_ID",
                                               hello.member.host.size(), kTextLimit));
-  Result<std::string> name = local_name(listener);
+  Result<std::string> name = local_name(listener_.get());
   if (!name) return fail(std::move(name).error());
   hello.member.listener = std::move(*name);
+  if (!tcp_listener_) return hello;
+  Result<Address> address = address_of(tcp_listener_.get());
+  if (!address) return fail(std::move(address).error());
+  hello.member.address = to_text(*address);
   return hello;
 }
 

@@ -19,6 +19,8 @@ struct Member {
   std::string host;       // host_identity(): equal on ranks that share memory
   std::string host_name;  // for messages
   std::string listener;   // name of its abstract unix listener
+  // "ip:port" of its TCP listener, which rank 0 alone has; "" = none.
+  std::string address = {};
 
   bool operator==(const Member&) const = default;
 };
@@ -36,6 +38,7 @@ struct JoinRequest {
   std::string agreement;      // lines "name=value" that must be equal on all ranks; at most 2 KiB
   std::string host_override;  // FCCL_HOST_ID; "" = none
   StillWanted still_wanted = {};
+  std::string interface_name = {};  // of the TCP listener; "" = choose
 };
 
 // What a rank holds once all have joined. Owned by the rank's communicator; one thread at a time.
@@ -44,6 +47,7 @@ struct Joined {
   Descriptor listener;          // this rank's abstract unix listener
   UniqueId id;
   int rank = 0;
+  Descriptor tcp_listener = {};  // of rank 0 alone
 };
 
 // A bootstrap that listens, and keeps who comes waiting until it is served. Dropped, it leaves nothing.

@@ -12,6 +12,9 @@
 namespace fccl {
 namespace {
 
+// How long a rank that leaves waits until other hosts have taken what it sent.
+constexpr std::chrono::milliseconds kTaking{500};
+
 // How often this process is a fork of one that used the library.
 std::atomic<unsigned> forks{0};
 
@@ -35,20 +38,41 @@ class InCall {
 
 }  // namespace
 
-Communicator::Communicator(const CreateOptions& options, int rank, std::vector<Peer> peers,
+Communicator::Communicator(const CreateOptions& options, int rank, std::unique_ptr<Columns> columns, std::vector<Peer> peers,
                            const std::shared_ptr<Segment>& segment)
     : options_(options),
       rank_(rank),
       ranks_(static_cast<int>(peers.size())),
       timeout_(options.settings.timeout),
       forks_(count_forks()),
+      columns_(std::move(columns)),
+      segment_(segment),
       control_(options.name, rank, std::move(peers), segment),
-      lanes_{LaneQueue(segment, kGatherLane, rank), LaneQueue(segment, kReduceLane, rank)} {}
+      lanes_{LaneQueue(segment, kGatherLane, columns_->local(), ranks_here()),
+             LaneQueue(segment, kReduceLane, columns_->local(), ranks_here())} {}
+
+std::vector<int> Communicator::ranks_here() const {
+  const std::span<const int> here = columns_->ranks_of(columns_->host());
+  return {here.begin(), here.end()};
+}
 
 Communicator::~Communicator() {
-  if (forks_ != forks.load(std::memory_order_relaxed)) return;
+  if (forks_ != forks.load(std::memory_order_relaxed)) {
+    leave_network_alone();
+    return;
+  }
   wait_until_idle();
+  // What TCP still has on its way when this process ends may be dropped; while others hold the endpoint it stays.
+  if (endpoint_.use_count() == 1 && !control_.has_failed()) endpoint_->await_taken(Deadline::after(kTaking));
   control_.leave();
+}
+
+// In a fork, what goes between hosts is the parent's: to close it here would close it there.
+void Communicator::leave_network_alone() {
+  (void)link_.release();
+  for (LaneQueue& lane : lanes_)
+    if (lane.span) (void)lane.span->crossing.release();
+  if (endpoint_) new std::shared_ptr<Endpoint>(std::move(endpoint_));
 }
 
 Result<void> Communicator::run(const Call& call, Stream* stream) {
@@ -65,9 +89,9 @@ Result<void> Communicator::issue(const Call& call, Stream* stream) {
   Result<Stream*> queue = here_and_now ? nullptr : queue_for(stream);
   if (!queue) return fail(std::move(queue).error());
   const Task task{call, number_++, is_reduction(signature.collective) ? reduce_kernel(signature.dtype, signature.op) : nullptr};
-  const Surroundings around{control_, statistics_, crowded_};
-  if (here_and_now) return Operation(around, lane, task, timeout_).run();
-  (*queue)->enqueue(std::make_unique<Operation>(around, lane, task, timeout_));
+  const Surroundings around{control_, statistics_, crowded_, lanes_};
+  if (here_and_now) return IssuedCall(around, lane, task, timeout_).run();
+  (*queue)->enqueue(std::make_unique<IssuedCall>(around, lane, task, timeout_));
   return stream == nullptr ? blocking_->synchronize() : Result<void>{};
 }
 

@@ -9,11 +9,14 @@
 
 #include "communicator/bootstrap.h"
 #include "communicator/control.h"
-#include "communicator/operation.h"
+#include "communicator/host_link.h"
+#include "communicator/issued_call.h"
 #include "communicator/statistics.h"
 #include "communicator/stream.h"
 #include "communicator/unique_id.h"
 #include "system/settings.h"
+#include "wire/columns.h"
+#include "wire/endpoint.h"
 
 namespace fccl {
 
@@ -64,7 +67,8 @@ class Communicator {
     fcclDataType_t dtype;
     Scalar scalar;
   };
-  Communicator(const CreateOptions& options, int rank, std::vector<Peer> peers, const std::shared_ptr<Segment>& segment);
+  Communicator(const CreateOptions& options, int rank, std::unique_ptr<Columns> columns, std::vector<Peer> peers,
+               const std::shared_ptr<Segment>& segment);
   Result<void> issue(const Call& call, Stream* stream);
   Result<Stream*> queue_for(Stream* stream);
   struct Part;
@@ -72,9 +76,21 @@ class Communicator {
   Result<std::unique_ptr<Communicator>> meet(Part& part, const CreateOptions& options);
   Error fail_split(const Part& part, Error error);
   Result<void> exchange(const void* mine, void* all, size_t bytes);
+  Result<void> join_hosts(Joined& joined, Deadline deadline, const StillWanted& still_wanted);
+  Result<void> try_to_join_hosts(Joined& joined, Deadline deadline, const StillWanted& still_wanted);
+  Result<void> share_wake(const Joined& joined, Deadline deadline, const StillWanted& still_wanted);
+  Result<std::string> open_lanes();
+  Result<std::vector<std::string>> exchange_here(const std::string& mine);
+  Result<std::vector<std::string>> exchange_by_leaders(const std::string& mine, Deadline deadline,
+                                                       const StillWanted& still_wanted);
+  Result<void> connect_lanes(const std::vector<std::string>& by_host);
+  Result<void> span_lanes();
+  LinkEvents link_events();
   Result<void> check_usable() const;
   Result<size_t> find_factor(fcclRedOp_t op) const;
   void wait_until_idle();
+  std::vector<int> ranks_here() const;
+  void leave_network_alone();
 
   CreateOptions options_;
   int rank_;
@@ -85,10 +101,15 @@ class Communicator {
   bool finalized_ = false;
   std::atomic<bool> in_call_{false};
   uint64_t number_ = kFirstNumber;  // of the next call
+  std::unique_ptr<Columns> columns_;
+  std::shared_ptr<Segment> segment_;
+  std::shared_ptr<Endpoint> endpoint_;  // null without a column between hosts
   Control control_;
   std::array<LaneQueue, kLanes> lanes_;
+  std::array<std::unique_ptr<Crossing>, kLanes> crossings_;  // until the lanes span the hosts
   Statistics statistics_;
   std::vector<std::optional<Factor>> factors_;
+  std::unique_ptr<HostLink> link_;    // of the leader of a host
   std::unique_ptr<Stream> blocking_;  // takes blocking calls that find their lane at work
 };
 

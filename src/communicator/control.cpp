@@ -2,7 +2,9 @@
 #include "communicator/control.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "system/log.h"
@@ -14,6 +16,10 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kReportAfter{5000};
 constexpr milliseconds kAskEvery{20};
+// A rank of another host that is gone may have done its part, and that may be on its way.
+constexpr milliseconds kOnItsWay{300};
+// Of two hosts whose ranks reach their deadline at the same time, the one that has the culprit speaks first.
+constexpr milliseconds kWorseInformed{300};
 
 std::string describe_record(const CallRecord::Value& record) {
   return fmt::format("{} (call {})", describe(record.signature), static_cast<int64_t>(record.number - kFirstNumber));
@@ -36,25 +42,31 @@ std::string Control::describe(const Task& task) const {
   return name_.empty() ? call : fmt::format("{} of communicator {}", call, name_);
 }
 
-Result<void> Control::look(Wait& wait, const Awaited& awaited) {
+Result<void> Control::look(Wait& wait, const Awaited& awaited, const std::optional<Error>& network) {
   if (auto failed = failure()) return fail(std::move(*failed));
   const Clock::time_point now = Clock::now();
-  // The deadline is one wait's, not the whole call's.
-  if (wait.awaited != awaited) {
-    wait.awaited = awaited;
+  // The deadline is one wait's, not the whole call's. Whom the network waits for may change meanwhile.
+  if (wait.awaited.where != awaited.where || wait.awaited.target != awaited.target) {
     wait.began = now;
+    wait.broken = {};
     wait.reported = false;
   }
-  segment_->state(rank_).set_waiting(lane_of(wait.task.call.signature.collective), {to_ms(now), awaited.rank});
+  wait.awaited = awaited;
+  segment_->state(local()).set_waiting(lane_of(wait.task.call.signature.collective), {to_ms(now), awaited.rank});
   if (still_wanted_ && now >= next_ask_) {
     next_ask_ = now + kAskEvery;
     if (auto wanted = still_wanted_(); !wanted) return fail(raise(std::move(wanted).error()));
   }
-  FCCL_TRY(look_for_departure(wait, awaited));
-  FCCL_TRY(look_at_other_lane(wait, awaited.rank));
+  if (is_here(awaited.rank)) {
+    FCCL_TRY(look_for_departure(wait, awaited));
+    FCCL_TRY(look_at_other_lane(wait, awaited.rank));
+  } else {
+    FCCL_TRY(look_beyond(wait, awaited, network));
+  }
   const Clock::duration waited = now - wait.began;
+  const Clock::duration patience = wait.timeout + (is_here(awaited.rank) ? milliseconds(0) : kWorseInformed);
   // A rank that was stopped itself may find its deadline passed and what it waited for done.
-  if (waited >= wait.timeout && !awaited.reached())
+  if (waited >= patience && !awaited.reached())
     return fail(raise({fcclTimeout, fmt::format("{}. The deadline is {}; look whether that rank is stopped, still computing, "
                                                 "or has skipped the call",
                                                 describe(wait, waited), setting_of_deadline(wait.task.call.signature))}));
@@ -79,8 +91,9 @@ int Control::last_in_line(const Wait& wait, int rank) const {
   const uint64_t fresh = to_ms(now - (now - wait.began) / 2);
   const LaneId lane = lane_of(wait.task.call.signature.collective);
   int last = rank;
-  for (size_t steps = 0; steps < peers_.size(); ++steps) {
-    const RankState& state = segment_->state(last);
+  for (size_t steps = 0; steps < locals_.size(); ++steps) {
+    if (!is_here(last)) return last;
+    const RankState& state = state_of(last);
     Waiting waiting = state.get_waiting(lane);
     if (waiting.at_ms < fresh) waiting = state.get_waiting(other_lane(lane));
     if (waiting.at_ms < fresh || std::cmp_greater_equal(waiting.rank, peers_.size())) return last;
@@ -104,19 +117,51 @@ Result<void> Control::look_for_departure(const Wait& wait, const Awaited& awaite
                                  what, rank_, describe(wait.task), describe_last_call_of(awaited.rank))}));
 }
 
+// At a rank of another host: what that host, and the network, tell of it.
+Result<void> Control::look_beyond(Wait& wait, const Awaited& awaited, const std::optional<Error>& network) {
+  const Fate fate = segment_->fate(awaited.rank).load(std::memory_order_acquire);
+  if (fate == Fate::present && !network) return {};
+  const Clock::time_point now = Clock::now();
+  if (wait.broken == Clock::time_point{}) wait.broken = now;
+  if (now - wait.broken < kOnItsWay || awaited.reached()) return {};
+  const std::string where = fmt::format("while rank {} waited for it in {}", rank_, describe(wait.task));
+  const std::string who = describe_rank(awaited.rank);
+  switch (fate) {
+    case Fate::left:
+      return fail(raise({fcclRemoteError, fmt::format("{} has finalized or destroyed the communicator {}", who, where)}));
+    case Fate::died:
+      return fail(raise({fcclRemoteError, fmt::format("{} died {}", who, where)}));
+    case Fate::out_of_reach:
+      return fail(raise({fcclRemoteError, fmt::format("{} died, through whom {} was heard of, {}",
+                                                      describe_rank(speaker_of(awaited.rank)), who, where)}));
+    case Fate::present:
+      break;
+  }
+  return fail(raise({fcclRemoteError, fmt::format("the network to {} failed {}: {}", who, where, network->message)}));
+}
+
+// Who died, so that nothing more is heard of a rank of another host: the first rank of its host, or rank 0, over which hosts hear
+// of each other.
+int Control::speaker_of(int rank) const {
+  const auto is_of_its_host = [&](const Peer& peer) { return peer.member.host == peers_[rank].member.host; };
+  const int first = std::ranges::find_if(peers_, is_of_its_host)->member.rank;
+  return segment_->fate(first).load(std::memory_order_acquire) == Fate::died ? first : 0;
+}
+
 Result<void> Control::look_at_other_lane(const Wait& wait, int rank) {
   const LaneId other = other_lane(lane_of(wait.task.call.signature.collective));
-  for (const Box& box : segment_->board(rank, other).boxes)
+  for (const Box& box : board_of(rank, other).boxes)
     if (box.record.read().number == wait.task.number) return fail(raise_mismatch(wait.task, rank));
   return {};
 }
 
-Error Control::raise_mismatch(const Task& mine, int other) {
+Error Control::raise_mismatch(const Task& mine, int other, const CallRecord::Value& told) {
   const LaneId lane = lane_of(mine.call.signature.collective);
-  CallRecord::Value theirs = last_call_of(other);
+  CallRecord::Value theirs = is_here(other) ? last_call_of(other) : told;
   for (const LaneId id : {lane, other_lane(lane)})
-    for (const Box& box : segment_->board(other, id).boxes)
-      if (box.record.read().number == mine.number) theirs = box.record.read();
+    if (is_here(other))
+      for (const Box& box : board_of(other, id).boxes)
+        if (box.record.read().number == mine.number) theirs = box.record.read();
   return raise(
       {fcclInvalidUsage,
        fmt::format("the ranks' calls differ: rank {} called {}, {} called {}{}. All ranks must issue the same calls of a "
@@ -127,7 +172,7 @@ Error Control::raise_mismatch(const Task& mine, int other) {
 
 std::optional<Error> Control::failure() const {
   const uint32_t first = segment_->failure().first.load(std::memory_order_acquire);
-  if (first == 0 || first > peers_.size()) return std::nullopt;
+  if (first == 0 || first > locals_.size()) return std::nullopt;
   const Cause& cause = segment_->state(static_cast<int>(first - 1)).cause;
   const std::string_view text(cause.text.data(), strnlen(cause.text.data(), cause.text.size()));
   // A peer may have written anything.
@@ -138,17 +183,51 @@ std::optional<Error> Control::failure() const {
 Error Control::raise(Error error) {
   const std::lock_guard lock(mutex_);
   if (auto first = failure()) return *first;
-  Cause& cause = segment_->state(rank_).cause;
+  Cause& cause = segment_->state(local()).cause;
   cause.code = error.code;
   std::memcpy(cause.text.data(), error.message.data(), std::min(error.message.size(), cause.text.size() - 1));
   uint32_t none = 0;
-  if (segment_->failure().first.compare_exchange_strong(none, static_cast<uint32_t>(rank_) + 1, std::memory_order_acq_rel))
+  if (segment_->failure().first.compare_exchange_strong(none, static_cast<uint32_t>(local()) + 1, std::memory_order_acq_rel))
     log(LogLevel::info, error.message);
+  tell_leader();
   return failure().value_or(std::move(error));
+}
+
+void Control::tell_leader() const {
+  const uint64_t once = 1;
+  if (wake_) (void)!::write(wake_.get(), &once, sizeof once);
+}
+
+void Control::leave() {
+  segment_->state(local()).left.store(1, std::memory_order_release);
+  tell_leader();
+}
+
+std::vector<std::pair<int, Fate>> Control::local_fates() const {
+  std::vector<std::pair<int, Fate>> fates;
+  for (const int rank : locals_) {
+    // In this order: it may leave and exit in between.
+    const bool alive = peers_[rank].watch->alive();
+    if (has_left(rank))
+      fates.emplace_back(rank, Fate::left);
+    else if (!alive)
+      fates.emplace_back(rank, Fate::died);
+  }
+  return fates;
+}
+
+std::vector<std::shared_ptr<ProcessWatch>> Control::local_watches() const {
+  std::vector<std::shared_ptr<ProcessWatch>> watches;
+  for (const int rank : locals_)
+    if (rank != rank_) watches.push_back(peers_[rank].watch);
+  return watches;
 }
 
 void Control::look_for_deaths() {
   for (int rank = 0; std::cmp_less(rank, peers_.size()); ++rank)
+    if (!is_here(rank) && !has_failed() && segment_->fate(rank).load(std::memory_order_acquire) == Fate::died)
+      (void)raise({fcclRemoteError, fmt::format("{} died", describe_rank(rank))});
+  for (const int rank : locals_)
     // In this order: it may leave and exit in between.
     if (!has_failed() && !peers_[rank].watch->alive() && !has_left(rank))
       (void)raise(
@@ -158,12 +237,13 @@ void Control::look_for_deaths() {
 CallRecord::Value Control::last_call_of(int rank) const {
   CallRecord::Value last;
   for (const LaneId lane : {kGatherLane, kReduceLane})
-    for (const Box& box : segment_->board(rank, lane).boxes)
+    for (const Box& box : board_of(rank, lane).boxes)
       if (const auto value = box.record.read(); value.number > last.number) last = value;
   return last;
 }
 
 std::string Control::describe_last_call_of(int rank) const {
+  if (!is_here(rank)) return "not known on this host";
   const CallRecord::Value last = last_call_of(rank);
   return last.number < kFirstNumber ? "none" : describe_record(last);
 }

@@ -13,15 +13,17 @@
 #include "node/phases.h"
 #include "node/segment.h"
 #include "system/clock.h"
+#include "system/descriptor.h"
 #include "system/process_watch.h"
 #include "system/wait.h"
 
 namespace fccl {
 
-// A rank of the communicator, and whether its process still lives.
+// A rank of the communicator, and whether its process still lives; of another host only what that tells.
 struct Peer {
   Member member;
-  std::shared_ptr<ProcessWatch> watch;
+  std::shared_ptr<ProcessWatch> watch;  // null: of another host
+  int local = -1;                       // its place among the ranks of this host
 };
 
 // The first number of a communicator's calls. Near the wrap of its lower half, and of the sequence of a lane, so that every run
@@ -32,8 +34,9 @@ inline constexpr uint64_t kFirstNumber = 0xfffffff0;
 struct Wait {
   const Task& task;
   std::chrono::milliseconds timeout;
-  Awaited awaited{};          // what the slow path last looked at
-  Clock::time_point began{};  // when it first looked at that
+  Awaited awaited{};           // what the slow path last looked at
+  Clock::time_point began{};   // when it first looked at that
+  Clock::time_point broken{};  // when it first found the awaited rank gone or out of reach
   bool reported = false;
 };
 
@@ -41,22 +44,32 @@ struct Wait {
 class Control {
  public:
   Control(std::string name, int rank, std::vector<Peer> peers, std::shared_ptr<Segment> segment)
-      : name_(std::move(name)), rank_(rank), peers_(std::move(peers)), segment_(std::move(segment)) {}
+      : name_(std::move(name)), rank_(rank), peers_(std::move(peers)), segment_(std::move(segment)) {
+    for (const Peer& peer : peers_)
+      if (peer.local >= 0) locals_.push_back(peer.member.rank);
+  }
 
   // The slow path of a wait of this rank: failures and aborts of others, death or departure of the awaited rank, a call of that
-  // rank on the other lane that should have been this one, the deadline, and after 5 s one line in the log.
-  Result<void> look(Wait& wait, const Awaited& awaited);
+  // rank on the other lane that should have been this one, the deadline, and after 5 s one line in the log. `network`: why the
+  // network to the awaited rank has failed, if it has.
+  Result<void> look(Wait& wait, const Awaited& awaited, const std::optional<Error>& network = {});
 
   // Whether the communicator has failed: one load.
   bool has_failed() const { return segment_->failure().first.load(std::memory_order_acquire) != 0; }
   std::optional<Error> failure() const;
   // Makes `error` the communicator's first failure unless it has one; returns the one that it has.
   Error raise(Error error);
-  // The ranks' calls differ: raises the error that shows both.
-  Error raise_mismatch(const Task& mine, int other);
+  // The ranks' calls differ: raises the error that shows both. `theirs`: as the network brought it from another host.
+  Error raise_mismatch(const Task& mine, int other, const CallRecord::Value& theirs = {});
   // Looks for peers that died without leaving, and raises their death.
   void look_for_deaths();
-  void leave() { segment_->state(rank_).left.store(1, std::memory_order_release); }
+  void leave();
+  // Written to whenever this rank fails or leaves, so that the leader of its host tells the other hosts.
+  void wake_by(Descriptor wake) { wake_ = std::move(wake); }
+  const Descriptor& wake() const { return wake_; }
+  // Of the ranks of this host, for its leader to tell: who has left or died.
+  std::vector<std::pair<int, Fate>> local_fates() const;
+  std::vector<std::shared_ptr<ProcessWatch>> local_watches() const;
   // What waits ask from now on, beside their own questions and less often: whether they are still wanted. By one thread.
   void ask(StillWanted still_wanted) { still_wanted_ = std::move(still_wanted); }
 
@@ -65,19 +78,29 @@ class Control {
   std::string describe_rank(int rank) const { return fccl::describe(peers_[rank].member); }
 
  private:
-  bool has_left(int rank) const { return segment_->state(rank).left.load(std::memory_order_acquire) != 0; }
+  int local() const { return peers_[rank_].local; }
+  bool is_here(int rank) const { return peers_[rank].local >= 0; }
+  // Of ranks of this host.
+  const RankState& state_of(int rank) const { return segment_->state(peers_[rank].local); }
+  const LaneBoard& board_of(int rank, LaneId lane) const { return segment_->board(peers_[rank].local, lane); }
+  bool has_left(int rank) const { return state_of(rank).left.load(std::memory_order_acquire) != 0; }
+  void tell_leader() const;
   CallRecord::Value last_call_of(int rank) const;
   std::string describe_last_call_of(int rank) const;
   std::string describe(const Task& task) const;
   int last_in_line(const Wait& wait, int rank) const;
   std::string describe(const Wait& wait, Clock::duration waited) const;
   Result<void> look_for_departure(const Wait& wait, const Awaited& awaited);
+  Result<void> look_beyond(Wait& wait, const Awaited& awaited, const std::optional<Error>& network);
+  int speaker_of(int rank) const;
   Result<void> look_at_other_lane(const Wait& wait, int rank);
 
   std::string name_;
   int rank_;
   std::vector<Peer> peers_;  // by rank, this one included
+  std::vector<int> locals_;  // the ranks of this host
   std::shared_ptr<Segment> segment_;
+  Descriptor wake_;
   StillWanted still_wanted_;
   Clock::time_point next_ask_{};
   std::mutex mutex_;

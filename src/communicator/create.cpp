@@ -2,7 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
+#include <map>
+#include <span>
 #include <thread>
 
 #include "communicator/bootstrap.h"
@@ -17,27 +18,26 @@ using namespace std::chrono_literals;
 
 constexpr bool kInternal = true;
 constexpr auto kDyingTakes = 100ms;
-// Makes the segment and hands it out.
+// The place of the rank that makes a host's segment and hands it out.
 constexpr int kLeader = 0;
 
-// For now all ranks share one host.
-Result<void> check_one_host(const std::vector<Member>& members) {
-  const Member& first = members.front();
-  const auto stranger = std::find_if(members.begin(), members.end(), [&](const Member& m) { return m.host != first.host; });
-  if (stranger == members.end()) return {};
-  return fail(
-      fcclNotImplemented,
-      fmt::format("rank {} runs on {} [{}], rank {} on {} [{}]: ranks on more than one host are not implemented yet. If the "
-                  "two are containers of one host, let them share the namespaces of pids and of the network, and give both the "
-                  "same FCCL_HOST_ID",
-                  first.rank, first.host_name, first.host, stranger->rank, stranger->host_name, stranger->host));
+// The ranks of each host, by its first rank.
+std::vector<std::vector<int>> ranks_of_hosts(const std::vector<Member>& members) {
+  std::vector<std::vector<int>> ranks;
+  std::map<std::string_view, size_t> number;
+  for (const Member& member : members) {
+    const auto [host, is_new] = number.try_emplace(member.host, ranks.size());
+    if (is_new) ranks.emplace_back();
+    ranks[host->second].push_back(member.rank);
+  }
+  return ranks;
 }
 
 // For those who have the segment already and wait for the leader in the first barrier.
-void tell_whom_the_leader_awaits(const Segment& segment) {
-  for (int rank = 1; rank < segment.shape().ranks; ++rank)
-    if (segment.state(rank).get_processors().none())
-      return segment.state(kLeader).set_waiting(kGatherLane, {to_ms(Clock::now()), rank});
+void tell_whom_the_leader_awaits(const Segment& segment, std::span<const int> ranks) {
+  for (int place = 1; place < segment.shape().ranks; ++place)
+    if (segment.state(place).get_processors().none())
+      return segment.state(kLeader).set_waiting(kGatherLane, {to_ms(Clock::now()), ranks[place]});
 }
 
 // How long a rank of this host may keep the others.
@@ -46,9 +46,11 @@ struct Patience {
   const StillWanted& still_wanted;
 };
 
-Result<std::shared_ptr<Segment>> share_segment(const Joined& joined, const SegmentShape& shape, const Patience& patience) {
-  if (joined.rank != kLeader) {
-    auto memory = receive(joined, kLeader, patience.deadline, patience.still_wanted);
+// `ranks`: those of this host.
+Result<std::shared_ptr<Segment>> share_segment(const Joined& joined, const SegmentShape& shape, std::span<const int> ranks,
+                                               const Patience& patience) {
+  if (joined.rank != ranks[kLeader]) {
+    auto memory = receive(joined, ranks[kLeader], patience.deadline, patience.still_wanted);
     if (!memory) return fail(std::move(memory).error());
     return Segment::map(*memory, shape);
   }
@@ -57,38 +59,41 @@ Result<std::shared_ptr<Segment>> share_segment(const Joined& joined, const Segme
   auto segment = Segment::map(*memory, shape);
   if (!segment) return segment;
   (*segment)->initialise(static_cast<uint32_t>(kFirstNumber));
-  std::vector<int> others(shape.ranks - 1);
-  std::iota(others.begin(), others.end(), 1);
+  const std::vector<int> others(ranks.begin() + 1, ranks.end());
   const auto still_wanted = [&]() -> Result<void> {
-    tell_whom_the_leader_awaits(**segment);
+    tell_whom_the_leader_awaits(**segment, ranks);
     return patience.still_wanted ? patience.still_wanted() : Result<void>{};
   };
   FCCL_TRY(hand_out(joined, memory->get(), others, patience.deadline, still_wanted));
   return segment;
 }
 
-Result<std::vector<Peer>> peers_of(const std::vector<Member>& members) {
+Result<std::vector<Peer>> peers_of(const std::vector<Member>& members, const Columns& columns) {
   std::vector<Peer> peers;
   for (const Member& member : members) {
+    if (columns.host_of(member.rank) != columns.host()) {
+      peers.push_back({member, nullptr, -1});
+      continue;
+    }
     auto watch = ProcessWatch::of(member.pid);
     if (!watch)
       return fail(watch.error().code, fmt::format("{} cannot be watched: {}", describe(member), watch.error().message));
-    peers.push_back({member, std::move(*watch)});
+    peers.push_back({member, std::move(*watch), columns.local_of(member.rank)});
   }
   return peers;
 }
 
-std::vector<int> pids_of(const std::vector<Member>& members) {
+std::vector<int> pids_of(const std::vector<Member>& members, std::span<const int> ranks) {
   std::vector<int> pids;
-  pids.reserve(members.size());
-  for (const Member& member : members) pids.push_back(member.pid);
+  for (const int rank : ranks) pids.push_back(members[rank].pid);
   return pids;
 }
 
 // A rank that finds the leader gone, since that found another one dead, tells of the dead one, too.
 Error name_the_dead(Error error, const std::vector<Peer>& peers) {
   for (const Peer& peer : peers)
-    if (!peer.watch->alive()) return {fcclRemoteError, describe(peer.member) + " died before the communicator was ready"};
+    if (peer.watch && !peer.watch->alive())
+      return {fcclRemoteError, describe(peer.member) + " died before the communicator was ready"};
   return error;
 }
 
@@ -105,17 +110,20 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, i
                                                            const CreateOptions& options, const StillWanted& still_wanted) {
   const Settings& settings = options.settings;
   const Deadline deadline = Deadline::after(settings.init_timeout);
-  auto joined = join({id, rank, ranks, settings.agreement(), settings.host_id, still_wanted}, deadline);
+  auto joined =
+      join({id, rank, ranks, settings.agreement(), settings.host_id, still_wanted, settings.interface_name}, deadline);
   if (!joined) return fail(std::move(joined).error());
-  FCCL_TRY(check_one_host(joined->members));
-  auto peers = peers_of(joined->members);
+  auto columns = std::make_unique<Columns>(ranks_of_hosts(joined->members), rank);
+  const std::span<const int> here = columns->ranks_of(columns->host());
+  auto peers = peers_of(joined->members, *columns);
   if (!peers) return fail(std::move(peers).error());
-  auto segment = share_segment(*joined, {ranks, settings.mailbox_bytes, settings.slot_bytes}, {deadline, still_wanted});
+  const SegmentShape shape{static_cast<int>(here.size()), settings.mailbox_bytes, settings.slot_bytes, ranks};
+  auto segment = share_segment(*joined, shape, here, {deadline, still_wanted});
   if (!segment) return fail(name_the_dead(std::move(segment).error(), *peers));
   const std::shared_ptr<Segment> shared = std::move(*segment);
-  shared->state(rank).set_processors(allowed_processors());
-  auto memory = std::make_unique<PeerMemory>(shared, rank, pids_of(joined->members));
-  std::unique_ptr<Communicator> made(new Communicator(options, rank, std::move(*peers), shared));
+  shared->state(columns->local()).set_processors(allowed_processors());
+  auto memory = std::make_unique<PeerMemory>(shared, columns->local(), pids_of(joined->members, here));
+  std::unique_ptr<Communicator> made(new Communicator(options, rank, std::move(columns), std::move(*peers), shared));
   // Init is over when every rank has mapped the segment.
   made->timeout_ = std::chrono::milliseconds(std::max(1, deadline.remaining_ms()));
   made->control_.ask([&]() -> Result<void> {
@@ -124,10 +132,12 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, i
     return still_wanted ? still_wanted() : Result<void>{};
   });
   FCCL_TRY(made->issue({{fcclCollBarrier, fcclInt8, ReduceOp::sum, -1, 0, kInternal}}, nullptr));
-  made->control_.ask({});
   made->crowded_ = is_crowded(*shared);
-  // Where ranks take turns on processors, to wait for the readers costs more than a copy.
-  if (settings.cross_memory_attach == "on" || (settings.cross_memory_attach == "auto" && !made->crowded_)) {
+  if (made->columns_->hosts() > 1) FCCL_TRY(made->join_hosts(*joined, deadline, still_wanted));
+  made->control_.ask({});
+  // Where ranks take turns on processors, to wait for the readers costs more than a copy. Calls between hosts go in rounds.
+  const bool attaches = settings.cross_memory_attach == "on" || (settings.cross_memory_attach == "auto" && !made->crowded_);
+  if (attaches && made->columns_->hosts() == 1) {
     if (const auto reached = memory->reach_all(); !reached)
       log(LogLevel::info, reached.error().message + "; AllGather takes the ring instead");
     made->lanes_[kGatherLane].lane.attach(std::move(memory));

@@ -155,8 +155,9 @@ std::optional<std::string> Conversation::hear() {
 
 void Conversation::sent(size_t bytes) {
   out_begin_ += bytes;
-  if (out_begin_ < out_.size()) return;
-  out_.clear();
+  // Also where a peer that never takes all would let what is sent already pile up.
+  if (out_begin_ < out_.size() - out_begin_) return;
+  out_.erase(0, out_begin_);
   out_begin_ = 0;
 }
 

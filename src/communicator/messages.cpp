@@ -5,6 +5,7 @@
 
 #include "communicator/bytes.h"
 #include "communicator/handshake.h"
+#include "system/socket.h"
 
 namespace fccl {
 namespace {
@@ -21,6 +22,7 @@ void write(Writer& writer, const Member& member) {
   writer.text(member.host);
   writer.text(member.host_name);
   writer.text(member.listener);
+  writer.text(member.address);
 }
 
 Member read_member(Reader& reader) {
@@ -29,12 +31,13 @@ Member read_member(Reader& reader) {
   member.host = reader.text();
   member.host_name = reader.text();
   member.listener = reader.text();
+  member.address = reader.text();
   return member;
 }
 
 bool sensible(const Member& member) {
   return member.pid > 0 && member.host.size() <= kTextLimit && member.host_name.size() <= kTextLimit &&
-         member.listener.size() <= kTextLimit;
+         member.listener.size() <= kTextLimit && (member.address.empty() || address_from(member.address));
 }
 
 bool sensible(const Hello& hello) { return sensible(hello.member) && hello.agreement.size() <= kAgreementLimit; }

@@ -5,7 +5,7 @@
 #include <memory>
 #include <variant>
 
-#include "communicator/operation.h"
+#include "communicator/issued_call.h"
 
 namespace fccl {
 
@@ -20,7 +20,7 @@ class Stream {
     fcclHostFunc_t function;
     void* user_data;
   };
-  using Item = std::variant<std::unique_ptr<Operation>, HostFunction>;
+  using Item = std::variant<std::unique_ptr<IssuedCall>, HostFunction>;
 
   // Error: fcclSystemError, if the worker cannot be started.
   static Result<std::unique_ptr<Stream>> make();

@@ -46,10 +46,10 @@ Result<void> call(const Stream::HostFunction& host) {
   }
 }
 
-Result<Progress> advance_item(Stream::Item& item) {
-  if (auto* operation = std::get_if<std::unique_ptr<Operation>>(&item)) return (*operation)->advance();
+Result<Advance> advance_item(Stream::Item& item) {
+  if (auto* operation = std::get_if<std::unique_ptr<IssuedCall>>(&item)) return (*operation)->advance();
   FCCL_TRY(call(std::get<Stream::HostFunction>(item)));
-  return Progress::done;
+  return Advance::done;
 }
 
 }  // namespace
@@ -119,9 +119,9 @@ void Worker::serve() {
 bool Worker::advance(Stream& stream, Lock& lock) {
   Stream::Item& item = stream.items_.front();
   lock.unlock();
-  Result<Progress> progress = advance_item(item);
+  Result<Advance> progress = advance_item(item);
   lock.lock();
-  if (progress && *progress != Progress::done) return *progress == Progress::some;
+  if (progress && *progress != Advance::done) return *progress == Advance::some;
   if (!progress && stream.result_) stream.result_ = fail(std::move(progress).error());
   stream.items_.pop_front();
   ended_.notify_all();

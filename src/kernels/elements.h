@@ -70,7 +70,8 @@ Vector<T> multiply(Vector<T> a, Vector<T> b) {
 }
 
 // The quotient, integers towards zero. The reciprocal of a power of two is exact, so its product is the quotient. Floats divide
-// small integers: for up to 65536 sources a quotient lies farther below the next integer than it is rounded by.
+// small integers: for divisors up to 2^24, which they hold exactly, a quotient lies farther below the next integer than it is
+// rounded by.
 template <class T>
 Vector<T> divide(Vector<T> sum, int divisor) {
   const Lanes<T> d;
@@ -150,14 +151,36 @@ struct Bfloat16 {
     const auto even = hn::ShiftRight<16>(rounded(pair.first));
     store_bytes(hn::Or(even, hn::And(rounded(pair.second), hn::Set(d, 0xffff0000))), at);
   }
-
- private:
   // To nearest, ties to even; in the upper half. A NaN stays one.
   static Vector<uint32_t> rounded(Floats value) {
     const Lanes<uint32_t> d;
     const auto bits = hn::BitCast(d, with_one_nan<float>(value));
     const auto last = hn::And(hn::ShiftRight<16>(bits), hn::Set(d, 1));
     return hn::Add(bits, hn::Add(last, hn::Set(d, 0x7fff)));
+  }
+};
+
+// The same in the order of memory, to meet elements of another size.
+struct OrderedBfloat16 {
+  using Stored = uint16_t;
+  using Wide = float;
+  using Half = hn::Rebind<uint16_t, Lanes<float>>;
+  static constexpr size_t kHalfBytes = hn::MaxLanes(Lanes<float>()) * sizeof(Stored);
+
+  static Floats factor(uint64_t bits) { return Bfloat16::factor(bits); }
+  static Pair<Floats> load(const std::byte* at) { return {load_half(at), load_half(at + kHalfBytes)}; }
+  static void store(Pair<Floats> pair, std::byte* at) {
+    store_half(pair.first, at);
+    store_half(pair.second, at + kHalfBytes);
+  }
+
+ private:
+  static Floats load_half(const std::byte* at) {
+    return as_floats(hn::ShiftLeft<16>(hn::PromoteTo(Lanes<uint32_t>(), load_bytes(Half(), at))));
+  }
+  static void store_half(Floats value, std::byte* at) {
+    const auto upper = hn::ShiftRight<16>(Bfloat16::rounded(value));
+    store_bytes(hn::DemoteTo(Half(), hn::BitCast(Lanes<int32_t>(), upper)), at);
   }
 };
 

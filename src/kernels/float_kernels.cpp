@@ -14,38 +14,39 @@ HWY_BEFORE_NAMESPACE();
 namespace fccl::HWY_NAMESPACE {
 
 template <class Element>
-ReduceKernel kernel_of(ReduceOp op) {
+ReduceKernel kernel_of(ReduceOp op, Divisor divisor) {
   switch (op) {
     case ReduceOp::sum:
-      return Kernel<Element, ReduceOp::sum>::run;
+      return Kernel<ReduceOp::sum, Element>::run;
     case ReduceOp::prod:
-      return Kernel<Element, ReduceOp::prod>::run;
+      return Kernel<ReduceOp::prod, Element>::run;
     case ReduceOp::max:
-      return Kernel<Element, ReduceOp::max>::run;
+      return Kernel<ReduceOp::max, Element>::run;
     case ReduceOp::min:
-      return Kernel<Element, ReduceOp::min>::run;
+      return Kernel<ReduceOp::min, Element>::run;
     case ReduceOp::avg:
-      return Kernel<Element, ReduceOp::avg>::run;
+      return divisor == Divisor::source_count ? Kernel<ReduceOp::avg, Element>::run
+                                              : Kernel<ReduceOp::avg, Element>::run_with_divisor;
     case ReduceOp::premul_sum:
-      return Kernel<Element, ReduceOp::premul_sum>::run;
+      return Kernel<ReduceOp::premul_sum, Element>::run;
   }
   return nullptr;
 }
 
-ReduceKernel float_kernel_here(fcclDataType_t dtype, ReduceOp op) {
+ReduceKernel float_kernel_here(fcclDataType_t dtype, ReduceOp op, Divisor divisor) {
   switch (dtype) {
     case fcclFloat16:
-      return kernel_of<Float16>(op);
+      return kernel_of<Float16>(op, divisor);
     case fcclFloat32:
-      return kernel_of<Plain<float>>(op);
+      return kernel_of<Plain<float>>(op, divisor);
     case fcclFloat64:
-      return kernel_of<Plain<double>>(op);
+      return kernel_of<Plain<double>>(op, divisor);
     case fcclBfloat16:
-      return kernel_of<Bfloat16>(op);
+      return kernel_of<Bfloat16>(op, divisor);
     case fcclFloat8e4m3:
-      return kernel_of<Narrow<E4m3>>(op);
+      return kernel_of<Narrow<E4m3>>(op, divisor);
     case fcclFloat8e5m2:
-      return kernel_of<Narrow<E5m2>>(op);
+      return kernel_of<Narrow<E5m2>>(op, divisor);
     default:
       return nullptr;
   }
@@ -58,7 +59,9 @@ HWY_AFTER_NAMESPACE();
 namespace fccl {
 
 HWY_EXPORT(float_kernel_here);
-ReduceKernel float_kernel(fcclDataType_t dtype, ReduceOp op) { return HWY_DYNAMIC_DISPATCH(float_kernel_here)(dtype, op); }
+ReduceKernel float_kernel(fcclDataType_t dtype, ReduceOp op, Divisor divisor) {
+  return HWY_DYNAMIC_DISPATCH(float_kernel_here)(dtype, op, divisor);
+}
 
 }  // namespace fccl
 #endif

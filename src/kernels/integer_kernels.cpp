@@ -15,21 +15,22 @@ namespace fccl::HWY_NAMESPACE {
 
 // Sums and products have the same bits with and without a sign.
 template <class T>
-ReduceKernel kernel_of(ReduceOp op) {
+ReduceKernel kernel_of(ReduceOp op, Divisor divisor) {
   using Bits = Plain<std::make_unsigned_t<T>>;
   switch (op) {
     case ReduceOp::sum:
-      return Kernel<Bits, ReduceOp::sum>::run;
+      return Kernel<ReduceOp::sum, Bits>::run;
     case ReduceOp::prod:
-      return Kernel<Bits, ReduceOp::prod>::run;
+      return Kernel<ReduceOp::prod, Bits>::run;
     case ReduceOp::max:
-      return Kernel<Plain<T>, ReduceOp::max>::run;
+      return Kernel<ReduceOp::max, Plain<T>>::run;
     case ReduceOp::min:
-      return Kernel<Plain<T>, ReduceOp::min>::run;
+      return Kernel<ReduceOp::min, Plain<T>>::run;
     case ReduceOp::avg:
-      return Kernel<Plain<T>, ReduceOp::avg>::run;
+      return divisor == Divisor::source_count ? Kernel<ReduceOp::avg, Plain<T>>::run
+                                              : Kernel<ReduceOp::avg, Plain<T>>::run_with_divisor;
     case ReduceOp::premul_sum:
-      return Kernel<Bits, ReduceOp::premul_sum>::run;
+      return Kernel<ReduceOp::premul_sum, Bits>::run;
   }
   return nullptr;
 }
@@ -38,10 +39,10 @@ ReduceKernel bool_kernel(ReduceOp op) {
   switch (op) {
     case ReduceOp::sum:
     case ReduceOp::max:
-      return Kernel<Bool, ReduceOp::max>::run;
+      return Kernel<ReduceOp::max, Bool>::run;
     case ReduceOp::prod:
     case ReduceOp::min:
-      return Kernel<Bool, ReduceOp::min>::run;
+      return Kernel<ReduceOp::min, Bool>::run;
     case ReduceOp::avg:
     case ReduceOp::premul_sum:
       return nullptr;
@@ -49,24 +50,24 @@ ReduceKernel bool_kernel(ReduceOp op) {
   return nullptr;
 }
 
-ReduceKernel integer_kernel_here(fcclDataType_t dtype, ReduceOp op) {
+ReduceKernel integer_kernel_here(fcclDataType_t dtype, ReduceOp op, Divisor divisor) {
   switch (dtype) {
     case fcclInt8:
-      return kernel_of<int8_t>(op);
+      return kernel_of<int8_t>(op, divisor);
     case fcclUint8:
-      return kernel_of<uint8_t>(op);
+      return kernel_of<uint8_t>(op, divisor);
     case fcclInt16:
-      return kernel_of<int16_t>(op);
+      return kernel_of<int16_t>(op, divisor);
     case fcclUint16:
-      return kernel_of<uint16_t>(op);
+      return kernel_of<uint16_t>(op, divisor);
     case fcclInt32:
-      return kernel_of<int32_t>(op);
+      return kernel_of<int32_t>(op, divisor);
     case fcclUint32:
-      return kernel_of<uint32_t>(op);
+      return kernel_of<uint32_t>(op, divisor);
     case fcclInt64:
-      return kernel_of<int64_t>(op);
+      return kernel_of<int64_t>(op, divisor);
     case fcclUint64:
-      return kernel_of<uint64_t>(op);
+      return kernel_of<uint64_t>(op, divisor);
     case fcclBool:
       return bool_kernel(op);
     default:
@@ -81,7 +82,9 @@ HWY_AFTER_NAMESPACE();
 namespace fccl {
 
 HWY_EXPORT(integer_kernel_here);
-ReduceKernel integer_kernel(fcclDataType_t dtype, ReduceOp op) { return HWY_DYNAMIC_DISPATCH(integer_kernel_here)(dtype, op); }
+ReduceKernel integer_kernel(fcclDataType_t dtype, ReduceOp op, Divisor divisor) {
+  return HWY_DYNAMIC_DISPATCH(integer_kernel_here)(dtype, op, divisor);
+}
 
 }  // namespace fccl
 #endif

@@ -1,13 +1,36 @@
-// Finds the kernel for an operator on a data type.
+// Finds the kernel for an operator on a data type, for a sum of one level or for either level of a sum between hosts.
 #include "kernels/reduce.h"
 
 #include "kernels/families.h"
 
 namespace fccl {
+namespace {
 
-ReduceKernel reduce_kernel(fcclDataType_t dtype, ReduceOp op) {
-  const ReduceKernel found = float_kernel(dtype, op);
-  return found != nullptr ? found : integer_kernel(dtype, op);
+ReduceKernel kernel_of_one_type(fcclDataType_t dtype, ReduceOp op, Divisor divisor) {
+  const ReduceKernel found = float_kernel(dtype, op, divisor);
+  return found != nullptr ? found : integer_kernel(dtype, op, divisor);
+}
+
+}  // namespace
+
+ReduceKernel reduce_kernel(fcclDataType_t dtype, ReduceOp op) { return kernel_of_one_type(dtype, op, Divisor::source_count); }
+
+fcclDataType_t partial_type(fcclDataType_t dtype, WireType wire) {
+  const bool is_narrow = dtype == fcclFloat16 || dtype == fcclBfloat16 || dtype == fcclFloat8e4m3 || dtype == fcclFloat8e5m2;
+  return is_narrow && wire == WireType::float32 ? fcclFloat32 : dtype;
+}
+
+ReduceKernel partial_kernel(fcclDataType_t dtype, ReduceOp op, WireType wire) {
+  if (reduce_kernel(dtype, op) == nullptr) return nullptr;
+  const ReduceOp of_partial = op == ReduceOp::avg ? ReduceOp::sum : op;
+  return partial_type(dtype, wire) == dtype ? reduce_kernel(dtype, of_partial) : widening_kernel(dtype, of_partial);
+}
+
+ReduceKernel total_kernel(fcclDataType_t dtype, ReduceOp op, WireType wire) {
+  if (reduce_kernel(dtype, op) == nullptr) return nullptr;
+  const ReduceOp of_total = op == ReduceOp::premul_sum ? ReduceOp::sum : op;
+  if (partial_type(dtype, wire) != dtype) return narrowing_kernel(dtype, of_total);
+  return kernel_of_one_type(dtype, of_total, Divisor::first_scalar);
 }
 
 }  // namespace fccl

@@ -26,4 +26,25 @@ using ReduceKernel = void (*)(void* out, const void* const* sources, int source_
 // and for avg and premul_sum of bool.
 ReduceKernel reduce_kernel(fcclDataType_t dtype, ReduceOp op);
 
+// A sum between hosts has two levels: each host reduces the sources of its own ranks to a partial, and the partials of all
+// hosts are reduced to the total. Each level is a reduction as above, but for what is said here.
+
+// What partials travel as: the call's own type, so that each level rounds, or float32 where the own type is a narrower float,
+// so that only the total is rounded.
+enum class WireType : uint8_t { call, float32 };
+
+// The type of the partials of a call on `dtype`.
+fcclDataType_t partial_type(fcclDataType_t dtype, WireType wire);
+
+// Reduces sources of `dtype` to a partial. avg adds only. `out` is one of the sources at most where the types have equal sizes;
+// otherwise it overlaps none.
+ReduceKernel partial_kernel(fcclDataType_t dtype, ReduceOp op, WireType wire);
+
+// Reduces partials to a total of `dtype`. premul_sum adds only; avg divides by the number of ranks of all hosts, 1 to 2^24,
+// which is scalars[0].bits. `out` may begin where one of the sources does, and overlaps nothing else of any of them.
+//
+// With partials that are not rounded, and equal numbers of ranks on all hosts that are a power of two, a total has the bits
+// that reduce_kernel makes of all the ranks' sources in the order of hosts.
+ReduceKernel total_kernel(fcclDataType_t dtype, ReduceOp op, WireType wire);
+
 }  // namespace fccl

@@ -8,6 +8,8 @@
 #define FCCL_KERNELS_TREE_H
 #endif
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "kernels/elements.h"
 #include "kernels/float_environment.h"
@@ -18,6 +20,7 @@ namespace fccl::HWY_NAMESPACE {
 
 constexpr int kLevels = 16;
 constexpr int kMaxSources = 1 << kLevels;
+constexpr uint64_t kMaxDivisor = 1 << 24;
 
 // What a kernel was called with.
 struct Work {
@@ -26,6 +29,7 @@ struct Work {
   int source_count;
   size_t count;
   const Scalar* scalars;
+  int divisor;  // of an average
 };
 
 // The second value where it is better or NaN, so that NaN propagates and the first of equal values stays.
@@ -49,19 +53,20 @@ Vector<T> merge(Vector<T> first, Vector<T> second) {
     return hn::Add(first, second);
 }
 
-// A kernel: one operator on one type of elements.
-template <class Element, ReduceOp op>
+// A kernel: one operator on sources of one type of elements, which comes out as the same or another one.
+template <ReduceOp op, class In, class Out = In>
 struct Kernel {
-  using Wide = typename Element::Wide;
+  using Wide = typename In::Wide;
+  static_assert(std::is_same_v<Wide, typename Out::Wide>);
   using Chunk = Pair<Vector<Wide>>;
-  static constexpr size_t kElementBytes = sizeof(typename Element::Stored);
-  static constexpr size_t kChunkBytes = 2 * hn::MaxLanes(Lanes<Wide>()) * kElementBytes;
+  static constexpr size_t kChunk = 2 * hn::MaxLanes(Lanes<Wide>());
+  static constexpr size_t kInBytes = sizeof(typename In::Stored), kOutBytes = sizeof(typename Out::Stored);
 
   // The part of every source that is reduced at a time: a chunk where it lies, or what is left behind the last whole chunk, by
   // way of a copy.
   struct Place {
     size_t begin;
-    size_t bytes = kChunkBytes;
+    size_t count = kChunk;
     std::byte* copy = nullptr;
   };
 
@@ -71,11 +76,11 @@ struct Kernel {
 
   // A source as it enters the tree.
   static HWY_INLINE Chunk leaf(const Work& work, int source, Place place) {
-    const std::byte* at = static_cast<const std::byte*>(work.sources[source]) + place.begin;
-    if (place.copy != nullptr) at = static_cast<const std::byte*>(std::memcpy(place.copy, at, place.bytes));
-    const Chunk chunk = Element::load(at);
+    const std::byte* at = static_cast<const std::byte*>(work.sources[source]) + place.begin * kInBytes;
+    if (place.copy != nullptr) at = static_cast<const std::byte*>(std::memcpy(place.copy, at, place.count * kInBytes));
+    const Chunk chunk = In::load(at);
     if constexpr (op != ReduceOp::premul_sum) return chunk;
-    const auto factor = Element::factor(work.scalars[source].bits);
+    const auto factor = In::factor(work.scalars[source].bits);
     return {multiply<Wide>(chunk.first, factor), multiply<Wide>(chunk.second, factor)};
   }
 
@@ -110,42 +115,54 @@ struct Kernel {
     return root;
   }
 
-  static void store(Chunk root, int source_count, std::byte* at) {
-    if constexpr (op == ReduceOp::avg) root = {divide<Wide>(root.first, source_count), divide<Wide>(root.second, source_count)};
-    Element::store(root, at);
+  static void store(Chunk root, int divisor, std::byte* at) {
+    if constexpr (op == ReduceOp::avg) root = {divide<Wide>(root.first, divisor), divide<Wide>(root.second, divisor)};
+    Out::store(root, at);
   }
 
-  // Every whole chunk of so many sources; the bytes of them.
+  // Every whole chunk of so many sources; the elements of them.
   template <int sources>
   static size_t reduce_chunks(const Work& work) {
-    const size_t whole = work.count * kElementBytes / kChunkBytes * kChunkBytes;
-    for (size_t begin = 0; begin < whole; begin += kChunkBytes)
-      store(subtree<sources>(work, 0, {begin}), work.source_count, work.out + begin);
+    const size_t whole = work.count / kChunk * kChunk;
+    for (size_t begin = 0; begin < whole; begin += kChunk)
+      store(subtree<sources>(work, 0, {begin}), work.divisor, work.out + begin * kOutBytes);
     return whole;
   }
 
   // Not inlined, so that nothing of it leaves the floating-point environment that its caller makes.
   static HWY_NOINLINE void reduce(const Work& work) {
-    const size_t total = work.count * kElementBytes;
     size_t begin = 0;
+    if constexpr (kInBytes != kOutBytes)
+      if (work.source_count == 1) begin = reduce_chunks<1>(work);
     if (work.source_count == 2) begin = reduce_chunks<2>(work);
     if (work.source_count == 4) begin = reduce_chunks<4>(work);
-    for (; begin + kChunkBytes <= total; begin += kChunkBytes) store(tree(work, {begin}), work.source_count, work.out + begin);
-    if (begin == total) return;
-    HWY_ALIGN std::byte rest[kChunkBytes] = {};
-    store(tree(work, {begin, total - begin, rest}), work.source_count, rest);
-    std::memcpy(work.out + begin, rest, total - begin);
+    for (; begin + kChunk <= work.count; begin += kChunk)
+      store(tree(work, {begin}), work.divisor, work.out + begin * kOutBytes);
+    if (begin == work.count) return;
+    HWY_ALIGN std::byte rest[kChunk * std::max(kInBytes, kOutBytes)] = {};
+    store(tree(work, {begin, work.count - begin, rest}), work.divisor, rest);
+    std::memcpy(work.out + begin * kOutBytes, rest, (work.count - begin) * kOutBytes);
   }
 
-  static void run(void* out, const void* const* sources, int source_count, size_t count, const Scalar* scalars) {
-    check(source_count >= 1 && source_count <= kMaxSources, "a reduction has between 1 and 65536 sources");
-    const Work work{static_cast<std::byte*>(out), sources, source_count, count, scalars};
+  static void run_with(const Work& work) {
+    check(work.source_count >= 1 && work.source_count <= kMaxSources, "a reduction has between 1 and 65536 sources");
     if constexpr (std::is_floating_point_v<Wide>) {
       const FloatEnvironment environment;
       reduce(work);
     } else {
       reduce(work);
     }
+  }
+
+  static void run(void* out, const void* const* sources, int source_count, size_t count, const Scalar* scalars) {
+    run_with({static_cast<std::byte*>(out), sources, source_count, count, scalars, source_count});
+  }
+
+  // The divisor of an average is not the number of its sources but scalars[0].
+  static void run_with_divisor(void* out, const void* const* sources, int source_count, size_t count, const Scalar* scalars) {
+    const uint64_t divisor = scalars[0].bits;
+    check(divisor >= 1 && divisor <= kMaxDivisor, "an average is of between 1 and 16777216 ranks");
+    run_with({static_cast<std::byte*>(out), sources, source_count, count, scalars, static_cast<int>(divisor)});
   }
 };
 

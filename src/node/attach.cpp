@@ -69,7 +69,7 @@ Phase attach_all_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Task ta
   lane.enter(task.call, task.number, &mine, sizeof mine);
   for (int i = 1; i < lane.ranks(); ++i) {
     co_await lane.entered(lane.peer(i));
-    if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.peer(i)};
+    if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.rank_of(lane.peer(i))};
   }
   if (!everybody_offers(lane)) co_return Outcome{.closed = true};
   const Slices pieces{task.call.signature.bytes(), kPiece};

@@ -16,20 +16,24 @@ namespace fccl {
 // Owned by a communicator; used by the one thread that runs the lane's current phase.
 class Lane {
  public:
-  Lane(std::shared_ptr<Segment> segment, LaneId id, int rank, uint32_t first_sequence)
+  // `numbers`: the ranks of this host as the communicator counts them; `rank` is this one's place among them.
+  Lane(std::shared_ptr<Segment> segment, LaneId id, int rank, std::vector<int> numbers, uint32_t first_sequence)
       : sources(segment->shape().ranks),
         scalars(segment->shape().ranks),
         segment_(std::move(segment)),
         id_(id),
         rank_(rank),
         ranks_(segment_->shape().ranks),
+        numbers_(std::move(numbers)),
         sequence_(first_sequence - 1) {
     for (int peer = 0; peer < ranks_; ++peer)
       views_.push_back({&segment_->board(peer, id), {segment_->payload(peer, id, 0), segment_->payload(peer, id, 1)}});
   }
 
+  // Ranks are counted within the host; rank_of says which one of the communicator is meant.
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
+  int rank_of(int peer) const { return numbers_[peer]; }
   // The i-th peer after this rank, 1 <= i < ranks(): each rank begins with another one.
   int peer(int i) const { return rank_ + i < ranks_ ? rank_ + i : rank_ + i - ranks_; }
 
@@ -42,7 +46,9 @@ class Lane {
     copy_bytes(place_of(rank_, bytes), payload, bytes);
     box.word.store(word_, std::memory_order_release);
   }
-  Awaited entered(int peer) const { return {&views_[peer].board->boxes[parity()].word, uint64_t{sequence_} << 32, peer}; }
+  Awaited entered(int peer) const {
+    return {&views_[peer].board->boxes[parity()].word, uint64_t{sequence_} << 32, rank_of(peer)};
+  }
   // After entered(peer): whether the peer made the same call.
   bool agrees(int peer) const { return views_[peer].board->boxes[parity()].word.load(std::memory_order_relaxed) == word_; }
   CallRecord::Value record_of(int peer) const { return views_[peer].board->boxes[parity()].record.read(); }
@@ -53,12 +59,12 @@ class Lane {
   uint64_t slices() const { return slices_; }
   void count_slices(uint64_t used) { slices_ += used; }
   LaneBoard& my_board() { return *views_[rank_].board; }
-  Awaited published(int peer, uint64_t slices) const { return {&views_[peer].board->published.value, slices, peer}; }
-  Awaited drained(int peer, uint64_t slices) const { return {&views_[peer].board->drained.value, slices, peer}; }
+  Awaited published(int peer, uint64_t slices) const { return {&views_[peer].board->published.value, slices, rank_of(peer)}; }
+  Awaited drained(int peer, uint64_t slices) const { return {&views_[peer].board->drained.value, slices, rank_of(peer)}; }
   Awaited results_published(int peer, uint64_t slices) const {
-    return {&views_[peer].board->results_published.value, slices, peer};
+    return {&views_[peer].board->results_published.value, slices, rank_of(peer)};
   }
-  Awaited unread(int peer, uint64_t slices) const { return {&views_[peer].board->unread.value, slices, peer}; }
+  Awaited unread(int peer, uint64_t slices) const { return {&views_[peer].board->unread.value, slices, rank_of(peer)}; }
   std::byte* gather_slot(int source, uint64_t slice) const { return segment_->gather_slot(source, id_, slice & 1); }
   std::byte* pair_slot(int source, int destination, uint64_t slice) const {
     return segment_->pair_slot(source, destination, slice & 1);
@@ -98,7 +104,8 @@ class Lane {
   LaneId id_;
   int rank_;
   int ranks_;
-  uint32_t sequence_;  // of the call that runs or ran last
+  std::vector<int> numbers_;  // by rank of the host
+  uint32_t sequence_;         // of the call that runs or ran last
   uint64_t word_ = 0;
   uint64_t slices_ = 0;
   std::vector<PeerView> views_;  // by rank

@@ -102,7 +102,7 @@ Phase mailbox([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
   for (int i = 1; i < lane.ranks(); ++i) {
     const int peer = lane.peer(i);
     co_await lane.entered(peer);
-    if (!lane.agrees(peer)) co_return Outcome{peer};
+    if (!lane.agrees(peer)) co_return Outcome{lane.rank_of(peer)};
   }
   deliver(lane, task);
   co_return Outcome{};

@@ -19,7 +19,7 @@ Phase ring_all_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task
   lane.enter(task.call, task.number, nullptr, 0);
   for (int i = 1; i < lane.ranks(); ++i) {
     co_await lane.entered(lane.peer(i));
-    if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.peer(i)};
+    if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.rank_of(lane.peer(i))};
   }
   const Slices slices{task.call.signature.bytes(), lane.shape().slot_bytes};
   const uint64_t first = lane.slices();
@@ -54,7 +54,7 @@ Phase ring_broadcast([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task)
   lane.enter(task.call, task.number, nullptr, 0);
   for (int i = 1; i < lane.ranks(); ++i) {
     co_await lane.entered(lane.peer(i));
-    if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.peer(i)};
+    if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.rank_of(lane.peer(i))};
   }
   const Slices slices{task.call.signature.bytes(), lane.shape().slot_bytes};
   const int root = task.call.signature.root;
@@ -82,7 +82,7 @@ Phase ring_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
   lane.enter(task.call, task.number, nullptr, 0);
   for (int i = 1; i < lane.ranks(); ++i) {
     co_await lane.entered(lane.peer(i));
-    if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.peer(i)};
+    if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.rank_of(lane.peer(i))};
   }
   const Slices slices{task.call.signature.bytes(), lane.shape().slot_bytes};
   const int root = task.call.signature.root;
@@ -114,7 +114,7 @@ Phase ring_scatter([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
   lane.enter(task.call, task.number, nullptr, 0);
   for (int i = 1; i < lane.ranks(); ++i) {
     co_await lane.entered(lane.peer(i));
-    if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.peer(i)};
+    if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.rank_of(lane.peer(i))};
   }
   const Slices slices{task.call.signature.bytes(), lane.shape().slot_bytes};
   const int root = task.call.signature.root;

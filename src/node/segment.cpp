@@ -30,11 +30,12 @@ struct RankBoards {
 
 // Byte offsets of the parts of a segment.
 struct Layout {
-  size_t boards, payloads, gather_slots, pair_slots, end;
+  size_t fates, boards, payloads, gather_slots, pair_slots, end;
 
   explicit Layout(const SegmentShape& shape) {
     const size_t ranks = shape.ranks;
-    boards = sizeof(FailureBoard);
+    fates = sizeof(FailureBoard);
+    boards = fates + (static_cast<size_t>(shape.everybody) * sizeof(std::atomic<Fate>) + 63) / 64 * 64;
     payloads = boards + ranks * sizeof(RankBoards);
     gather_slots = payloads + ranks * kLanes * 2 * shape.mailbox_bytes;
     pair_slots = gather_slots + ranks * kLanes * 2 * shape.slot_bytes;
@@ -175,11 +176,16 @@ Segment::~Segment() { munmap(memory_, shape_.total_bytes()); }
 void Segment::initialise(uint32_t first_sequence) {
   const Layout layout(shape_);
   new (memory_) FailureBoard;
+  for (int rank = 0; rank < shape_.everybody; ++rank) new (&fate(rank)) std::atomic<Fate>{Fate::present};
   for (int rank = 0; rank < shape_.ranks; ++rank) {
     auto* boards = new (memory_ + layout.boards + rank * sizeof(RankBoards)) RankBoards;
     for (LaneBoard& board : boards->lanes)
       for (Box& box : board.boxes) box.word.store(uint64_t{first_sequence - 1} << 32, std::memory_order_relaxed);
   }
+}
+
+std::atomic<Fate>& Segment::fate(int rank) const {
+  return *at<std::atomic<Fate>>(Layout(shape_).fates + static_cast<size_t>(rank) * sizeof(std::atomic<Fate>));
 }
 
 RankState& Segment::state(int rank) const { return at<RankBoards>(Layout(shape_).boards + rank * sizeof(RankBoards))->state; }

@@ -1,7 +1,7 @@
 // The segment: the memory that the ranks of one host share, and how it is laid out.
 //
-//   header | per rank: state, one board per lane | per rank and lane: 2 mailbox payloads, 2 gather slots | pair slots of the
-//   reduce lane: for each ordered pair (source, destination) 2 slots
+//   header | fates of the ranks of all hosts | per rank: state, one board per lane | per rank and lane: 2 mailbox payloads,
+//   2 gather slots | pair slots of the reduce lane: for each ordered pair (source, destination) 2 slots
 //
 // Whoever writes a line owns it: a rank writes its own state, boards, payloads and slots, and reads everybody's.
 #pragma once
@@ -93,6 +93,9 @@ struct alignas(64) RankState {
   Mark get_mark() const;
 };
 
+// What became of a rank of another host, as far as this host has heard. Written by the host's leader.
+enum class Fate : uint8_t { present, left, died, out_of_reach };
+
 // Whose cause is the communicator's first failure. One step takes it from none to a rank whose cause is written in full, so a
 // rank that dies while it reports leaves no half of a failure.
 struct alignas(64) FailureBoard {
@@ -101,9 +104,10 @@ struct alignas(64) FailureBoard {
 
 // What the layout depends on; equal on all ranks.
 struct SegmentShape {
-  int ranks = 1;
+  int ranks = 1;             // of this host
   size_t mailbox_bytes = 0;  // one payload
   size_t slot_bytes = 0;     // one gather slot; a multiple of 64
+  int everybody = 1;         // ranks of all hosts
 
   // One pair slot: as large as a gather slot, but two per peer of a rank stay under 4 MiB.
   size_t pair_slot_bytes() const;
@@ -127,6 +131,8 @@ class Segment {
 
   const SegmentShape& shape() const { return shape_; }
   FailureBoard& failure() const { return *at<FailureBoard>(0); }
+  // Of any rank, as the communicator counts them; the other calls count within the host.
+  std::atomic<Fate>& fate(int rank) const;
   RankState& state(int rank) const;
   LaneBoard& board(int rank, LaneId lane) const;
   std::byte* payload(int rank, LaneId lane, int parity) const;

@@ -32,7 +32,6 @@ inline constexpr std::array kCatalog{
     Algorithm<Sink>{fcclCollReduceScatter, "pairwise", Cut::per_member, pairwise_reduce_scatter<Sink>},
     Algorithm<Sink>{fcclCollAllReduce, "pairwise", Cut::per_member, pairwise_all_reduce<Sink>},
     Algorithm<Sink>{fcclCollAllReduce, "direct", Cut::whole, direct_all_reduce<Sink>},
-    Algorithm<Sink>{fcclCollAllReduce, "bruck", Cut::whole, bruck_all_reduce<Sink>},
     Algorithm<Sink>{fcclCollBroadcast, "tree", Cut::whole, tree_broadcast<Sink>},
     Algorithm<Sink>{fcclCollBroadcast, "chain", Cut::whole, chain_broadcast<Sink>},
     Algorithm<Sink>{fcclCollBroadcast, "scattered", Cut::per_member, scattered_broadcast<Sink>},

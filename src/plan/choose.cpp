@@ -25,6 +25,14 @@ std::string bytes_in_words(double bytes) {
 
 std::string counted(int count, const char* thing) { return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s"); }
 
+// "3 hosts x 2 ranks"; where hosts differ, "3 hosts of at most 4 ranks, 9 in all, in 2 columns".
+std::string in_words(const Shape& shape) {
+  const std::string hosts = counted(shape.hosts, "host");
+  if (shape.most_ranks == shape.columns) return fmt::format("{} x {}", hosts, counted(shape.columns, "rank"));
+  return fmt::format("{} of at most {} ranks, {} in all, in {}", hosts, shape.most_ranks, shape.ranks,
+                     counted(shape.columns, "column"));
+}
+
 }  // namespace
 
 Choice Chooser::best_slices(int algorithm, const Request& request, int least_slices) const {
@@ -50,13 +58,14 @@ Choice Chooser::choose(const Request& request, int least_slices) const {
 
 std::string Chooser::explain(const Request& request, int least_slices) const {
   const int chosen = choose(request, least_slices).algorithm;
+  const double minimum = wire_minimum(request, shape_);
   std::string text = fmt::format(
-      "{} of {} on {} x {}, {} per host\n"
-      "at least {} through a host's interfaces in one direction\n\n"
+      "{} of {} on {}, {} per host\n"
+      "at least {} through a host's interfaces in one direction, which take {:.1f} us\n\n"
       "    {:<10} {:>6} {:>6} {:>13} {:>12} {:>12} {:>12} {:>12}\n",
-      name_of(request.collective), bytes_in_words(request.bytes), counted(shape_.hosts, "host"), counted(shape_.ranks, "rank"),
-      counted(shape_.rails, "rail"), bytes_in_words(wire_minimum(request, shape_.hosts, shape_.ranks)), "algorithm", "rounds",
-      "slices", "predicted us", "latency", "messages", "wire", "node");
+      name_of(request.collective), bytes_in_words(request.bytes), in_words(shape_), counted(shape_.rails, "rail"),
+      bytes_in_words(minimum), minimum / shape_.rails * shape_.constants.wire_byte * 1e6, "algorithm", "rounds", "slices",
+      "predicted us", "latency", "messages", "wire", "node");
   for (int i = 0; i < static_cast<int>(costs_.size()); ++i) {
     if (algorithm_at(i).collective != request.collective) continue;
     const Choice choice = best_slices(i, request, least_slices);

@@ -9,7 +9,7 @@ namespace {
 
 Load larger(const Load& a, const Load& b) { return {std::max(a.messages, b.messages), std::max(a.chunks, b.chunks)}; }
 
-// The bytes of a host's chunk.
+// The bytes of a host's chunk, as if each of its columns carried as much as the busiest.
 double chunk_bytes(const Request& request, Cut cut, const Shape& shape) {
   switch (request.collective) {
     case fcclCollAllReduce:
@@ -19,7 +19,7 @@ double chunk_bytes(const Request& request, Cut cut, const Shape& shape) {
     case fcclCollBarrier:
       return 0;
     default:
-      return request.bytes * shape.ranks;
+      return request.bytes * shape.carried_blocks() * shape.columns;
   }
 }
 
@@ -34,7 +34,7 @@ double node_bytes(const Request& request, const Shape& shape) {
     case fcclCollBarrier:
       return 0;
     default:
-      return request.bytes * shape.ranks * shape.hosts;
+      return request.bytes * shape.ranks;
   }
 }
 
@@ -80,7 +80,7 @@ Time predict(const Request& request, Cut cut, const Cost& cost, const Shape& sha
   const double chunk = chunk_bytes(request, cut, shape) / slices;
   const double wire = chunk / shape.rails * c.wire_byte;
   const double copied = node_bytes(request, shape) / slices * c.node_byte;
-  const double added = chunk / shape.ranks * shape.hosts * cost.additions * c.added_byte;
+  const double added = chunk / shape.columns * shape.hosts * cost.additions * c.added_byte;
   Time time{cost.rounds * c.latency, cost.path.messages * c.message, cost.path.chunks * wire, added};
   // A pipeline of messages: the host's ranks copy one while the next is on the wire.
   const double share = cost.rounds > 0 ? static_cast<double>(cost.rounds) / cost.path.messages : 1;
@@ -97,18 +97,21 @@ Time predict(const Request& request, Cut cut, const Cost& cost, const Shape& sha
   return time;
 }
 
-double wire_minimum(const Request& request, int hosts, int ranks) {
-  if (hosts == 1) return 0;
+double wire_minimum(const Request& request, const Shape& shape) {
+  if (shape.hosts == 1) return 0;
   switch (request.collective) {
     case fcclCollAllReduce:
-      return 2 * request.bytes * (hosts - 1) / hosts;
+      return 2 * request.bytes * (shape.hosts - 1) / shape.hosts;
     case fcclCollReduce:
     case fcclCollBroadcast:
       return request.bytes;
     case fcclCollBarrier:
       return 0;
+    case fcclCollGather:
+    case fcclCollScatter:
+      return request.bytes * (shape.ranks - shape.most_ranks);  // the root may be where the most ranks are
     default:
-      return request.bytes * ranks * (hosts - 1);
+      return request.bytes * (shape.ranks - shape.columns);  // the host with the fewest ranks
   }
 }
 

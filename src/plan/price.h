@@ -61,11 +61,21 @@ struct Constants {
   double node_byte;   // nu: for each byte that a rank copies within its host
 };
 
+// The hosts between which collectives go. Column i, of as many as the host with the fewest ranks has, is the i-th rank of every
+// host; only columns use the wire. The blocks of a host's other ranks are dealt out to its columns.
 struct Shape {
   int hosts;
-  int ranks;  // of each host; the largest where they differ
-  int rails;  // of each host
+  int ranks;       // of all hosts
+  int most_ranks;  // of one host
+  int columns;
+  int rails;  // of each host, for all its columns; the fewest where they differ
   Constants constants;
+
+  static Shape of_equal_hosts(int hosts, int ranks, int rails, const Constants& constants) {
+    return {hosts, hosts * ranks, ranks, ranks, rails, constants};
+  }
+  // The blocks of ranks that the busiest column carries for a host.
+  int carried_blocks() const { return (most_ranks + columns - 1) / columns; }
 };
 
 // What is to be done; `bytes` are those of the count that the user gives, so of AllGather one rank's contribution.
@@ -89,6 +99,6 @@ struct Time {
 Time predict(const Request& request, Cut cut, const Cost& cost, const Shape& shape, int slices);
 
 // No algorithm moves fewer bytes in one direction through the busiest host's interfaces.
-double wire_minimum(const Request& request, int hosts, int ranks);
+double wire_minimum(const Request& request, const Shape& shape);
 
 }  // namespace fccl::plan

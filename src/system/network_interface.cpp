@@ -6,6 +6,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -42,18 +43,37 @@ bool is_container_bridge(std::string_view name) {
   return name.starts_with("docker") || name.starts_with("virbr") || name.starts_with("cni") || name.starts_with("br-");
 }
 
-}  // namespace
+using Entries = std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)>;
 
-Result<Address> choose_address(const std::string& interface_name) {
+Result<Entries> list_interfaces() {
   ifaddrs* first = nullptr;
   if (::getifaddrs(&first) != 0)
     return fail(fcclSystemError, fmt::format("cannot list the network interfaces of this host: {}", error_text(errno)));
-  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(first, ::freeifaddrs);
+  return Entries(first, ::freeifaddrs);
+}
 
+}  // namespace
+
+Result<std::vector<std::string>> usable_interfaces() {
+  const auto entries = list_interfaces();
+  if (!entries) return fail(entries.error());
+  std::vector<std::string> names;
+  std::vector<std::string> loopback;
+  for (const ifaddrs* entry = entries->get(); entry != nullptr; entry = entry->ifa_next) {
+    if (!usable_address(*entry) || is_container_bridge(entry->ifa_name)) continue;
+    std::vector<std::string>& kind = (entry->ifa_flags & IFF_LOOPBACK) != 0 ? loopback : names;
+    if (std::find(kind.begin(), kind.end(), entry->ifa_name) == kind.end()) kind.emplace_back(entry->ifa_name);
+  }
+  return names.empty() ? loopback : names;
+}
+
+Result<Address> choose_address(const std::string& interface_name) {
+  const auto entries = list_interfaces();
+  if (!entries) return fail(entries.error());
   std::optional<Address> best;
   std::tuple<bool, bool, bool> best_drawbacks;
   std::string seen;
-  for (const ifaddrs* entry = first; entry != nullptr; entry = entry->ifa_next) {
+  for (const ifaddrs* entry = entries->get(); entry != nullptr; entry = entry->ifa_next) {
     const std::optional<Address> address = usable_address(*entry);
     if (!address) continue;
     const std::string name = entry->ifa_name;

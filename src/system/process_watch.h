@@ -18,6 +18,8 @@ class ProcessWatch {
 
   // False from the moment that the process has ended, also while its parent has not waited for it.
   bool alive() const;
+  // Becomes readable when the process ends, and stays so; -1 for this process.
+  int descriptor() const { return pidfd_.get(); }
 
  private:
   explicit ProcessWatch(Descriptor pidfd) : pidfd_(std::move(pidfd)) {}

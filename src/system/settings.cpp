@@ -23,6 +23,10 @@ using Scope = Setting::Scope;
 
 constexpr std::string_view kLogLevels[] = {"off", "error", "warn", "info", "debug"};
 
+constexpr std::string_view kTransports[] = {"auto", "efa", "verbs", "tcp"};
+
+constexpr std::string_view kWireTypes[] = {"call", "float32"};
+
 constexpr std::string_view kAutoOnOff[] = {"auto", "on", "off"};
 
 constexpr Setting kSettings[] = {
@@ -46,6 +50,23 @@ constexpr Setting kSettings[] = {
      "whether an AllGather may read the memory of its peers, if the kernel lets every rank of the host read every other one; "
      "auto: "
      "unless there are more ranks than processors"},
+    {"FCCL_TRANSPORT", Choice{&Settings::transport, kTransports}, Scope::agreed,
+     "what carries bytes between hosts: a provider of libfabric, by the plug-in libfccl_ofi.so; auto: the best that is there"},
+    {"FCCL_NICS", Text{&Settings::nics}, Scope::local,
+     "the NICs of this host that may be used, by the names of their interfaces or libfabric domains, with commas between; "
+     "unset, "
+     "all that the transport can use, but loopback and bridges of containers"},
+    {"FCCL_WIRE_DTYPE", Choice{&Settings::wire_dtype, kWireTypes}, Scope::agreed,
+     "the type in which a host's partial sums travel: that of the call, rounded once per level, or float32 for those of 8 and "
+     "16 "
+     "bits, rounded once"},
+    {"FCCL_WIRE_SLOT_BYTES", Bytes{&Settings::wire_slot_bytes, 4096, 4 * 1024 * 1024}, Scope::agreed,
+     "the largest message between hosts; with many hosts messages are smaller, so that landing memory has a bound"},
+    {"FCCL_COSTS", Text{&Settings::costs}, Scope::agreed,
+     "the constants by which a plan is chosen, as `perf --calibrate` prints them; unset, those of the transport's kind"},
+    {"FCCL_ALGORITHM", Text{&Settings::algorithm}, Scope::agreed,
+     "the plan between hosts for every collective that has one of this name, as `fccl-info explain` lists them; unset, the "
+     "cheapest"},
 };
 
 // Read by the tests, the perf binaries and ./dev.

@@ -24,6 +24,12 @@ struct Settings {
   std::string cross_memory_attach = "auto";
   std::string host_id;
   std::string interface_name;
+  std::string transport = "auto";
+  std::string nics;
+  std::string wire_dtype = "call";
+  size_t wire_slot_bytes = 256 * 1024;
+  std::string costs;
+  std::string algorithm;
   std::string log_level = "warn";
 
   // The lines that must be equal on all ranks, since they decide which path a message takes.

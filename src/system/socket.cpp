@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstddef>
 #include <cstring>
 #include <system_error>
@@ -67,16 +68,6 @@ void send_at_once(int socket) {
   ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
-// connect(2) goes on in the background where it cannot finish at once, also after EINTR.
-int await_connected(int socket, Deadline deadline) {
-  pollfd waiting{socket, POLLOUT, 0};
-  if (poll_until({&waiting, 1}, deadline) == 0) return ETIMEDOUT;
-  int error = 0;
-  socklen_t size = sizeof(error);
-  if (::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) != 0) return errno;
-  return error;
-}
-
 Result<Descriptor> listen_on(int family, SystemAddress where, int backlog, const std::string& text) {
   Descriptor socket(::socket(family, SOCK_STREAM | kSocketFlags, 0));
   if (!socket) return fail(fcclSystemError, fmt::format("cannot make a socket to listen on {}: {}", text, error_text(errno)));
@@ -93,6 +84,23 @@ std::string to_text(const Address& address) {
   char text[INET6_ADDRSTRLEN] = "?";
   ::inet_ntop(address.v6 ? AF_INET6 : AF_INET, address.bytes.data(), text, sizeof(text));
   return address.v6 ? fmt::format("[{}]:{}", text, address.port) : fmt::format("{}:{}", text, address.port);
+}
+
+std::optional<Address> address_from(std::string_view text) {
+  const size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  std::string_view host = text.substr(0, colon);
+  const std::string_view port = text.substr(colon + 1);
+  Address address;
+  address.v6 = host.starts_with('[') && host.ends_with(']');
+  if (address.v6) host = host.substr(1, host.size() - 2);
+  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), address.port);
+  if (error != std::errc{} ||
+      ::inet_pton(address.v6 ? AF_INET6 : AF_INET, std::string(host).c_str(), address.bytes.data()) != 1)
+    return std::nullopt;
+  // One way to write each address, and nothing before or behind it.
+  if (to_text(address) != text) return std::nullopt;
+  return address;
 }
 
 Result<Descriptor> listen_tcp(const Address& address) {
@@ -119,16 +127,30 @@ Result<Address> address_of(int socket) {
   return address;
 }
 
-Connection connect_tcp(const Address& address, Deadline deadline) {
+// connect(2) goes on in the background where it cannot finish at once, also after EINTR.
+Connection begin_to_connect(const Address& address) {
   Descriptor socket(::socket(address.v6 ? AF_INET6 : AF_INET, SOCK_STREAM | kSocketFlags, 0));
   if (!socket) return {{}, errno};
   send_at_once(socket.get());
   SystemAddress system = to_system(address);
-  if (::connect(socket.get(), system.get(), system.size) != 0) {
-    if (errno != EINPROGRESS && errno != EINTR) return {{}, errno};
-    if (const int error = await_connected(socket.get(), deadline); error != 0) return {{}, error};
-  }
+  if (::connect(socket.get(), system.get(), system.size) != 0 && errno != EINPROGRESS && errno != EINTR) return {{}, errno};
   return {std::move(socket), 0};
+}
+
+int await_connected(int socket, Deadline deadline) {
+  pollfd waiting{socket, POLLOUT, 0};
+  if (poll_until({&waiting, 1}, deadline) == 0) return ETIMEDOUT;
+  int error = 0;
+  socklen_t size = sizeof(error);
+  if (::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) != 0) return errno;
+  return error;
+}
+
+Connection connect_tcp(const Address& address, Deadline deadline) {
+  Connection connection = begin_to_connect(address);
+  if (!connection.socket) return connection;
+  if (const int error = await_connected(connection.socket.get(), deadline); error != 0) return {{}, error};
+  return connection;
 }
 
 Result<Descriptor> listen_local(int backlog) {

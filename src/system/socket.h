@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +27,8 @@ struct Address {
 
 // "10.0.0.1:4242", "[fd00::1]:4242".
 std::string to_text(const Address& address);
+// The same, read; nothing for any other text.
+std::optional<Address> address_from(std::string_view text);
 
 Result<Descriptor> listen_tcp(const Address& address);
 // Where a listener that asked for port 0 is.
@@ -37,6 +40,10 @@ struct Connection {
   int error = 0;
 };
 
+// Begins to connect; `await_connected` gives the errno of the outcome, 0 once connected, ETIMEDOUT if there is none yet.
+Connection begin_to_connect(const Address& address);
+int await_connected(int socket, Deadline deadline);
+// Both.
 Connection connect_tcp(const Address& address, Deadline deadline);
 
 // A listener in the abstract unix namespace under a name that the kernel chooses: nothing in the file system, gone with the

@@ -17,9 +17,9 @@ using std::chrono::milliseconds;
 
 constexpr int kPauses = 1 << 14;        // about half a millisecond
 constexpr int kPausesCrowded = 1 << 6;  // the price of one context switch
-constexpr int kPausesPerPoll = 1 << 4;  // what a poll takes, about
+constexpr int kPolls = 2;               // then it yields between polls: the kernel may need the core to move what is waited for
 constexpr milliseconds kLookEvery{1};
-constexpr milliseconds kYieldFor{20};
+constexpr microseconds kYieldFor{20000};
 constexpr microseconds kLongestSleep{1000};
 constexpr int kSleepFraction = 64;  // of the time waited so far, which is what a sleep may add to it
 
@@ -44,7 +44,7 @@ Result<void> wait_long(const Awaited& awaited, const SlowPath& slow, const Poll&
       poll.poll(poll.context);
       if (awaited.reached()) break;
     }
-    if (now - begin < kYieldFor)
+    if (now - begin < (poll ? poll.yield_for : kYieldFor))
       sched_yield();
     else
       std::this_thread::sleep_for(std::min<Clock::duration>((now - begin) / kSleepFraction, kLongestSleep));
@@ -58,7 +58,7 @@ Result<Outcome> run_to_end(Phase& phase, const SlowPath& slow, bool crowded, con
   const int pauses = crowded ? kPausesCrowded : kPauses;
   while (!phase.resume()) {
     const Awaited awaited = phase.awaited();
-    const bool reached = poll ? reached_within_polls(awaited, pauses / kPausesPerPoll, poll) : awaited.reached_within(pauses);
+    const bool reached = poll ? reached_within_polls(awaited, kPolls, poll) : awaited.reached_within(pauses);
     if (!reached) FCCL_TRY(wait_long(awaited, slow, poll));
   }
   return phase.outcome();

@@ -1,6 +1,8 @@
 // Waiting: spin, then yield, then sleep, and now and then the slow path that knows why a wait may never end.
 #pragma once
 
+#include <chrono>
+
 #include "base/result.h"
 #include "system/counter.h"
 #include "system/phase.h"
@@ -19,6 +21,9 @@ struct SlowPath {
 struct Poll {
   void (*poll)(void* context) = nullptr;
   void* context = nullptr;
+  // How long a wait yields between polls before it sleeps between them. What takes long on the network is not there sooner for
+  // whoever asks all the time, and the kernel needs the core to move it.
+  std::chrono::microseconds yield_for = std::chrono::milliseconds(1);
 
   explicit operator bool() const { return poll != nullptr; }
 };

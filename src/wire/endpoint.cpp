@@ -166,20 +166,25 @@ void Endpoint::fail_all(const Error& error) {
   for (const auto& port : ports_) port->break_with(error);
 }
 
-bool Endpoint::settle(Deadline deadline) {
+template <class Condition>
+bool Endpoint::progress_until(Deadline deadline, Condition holds_of) {
   for (;;) {
     progress();
     {
       const Turn turn(*this);
-      const auto is_settled = [](const auto& port) {
-        return port->in_flight == 0 && (port->closed || port->is_broken() ||
-                                        std::ranges::all_of(port->queues, [](const PostQueue& q) { return q.is_empty(); }));
-      };
-      if (broken_ || std::ranges::all_of(ports_, is_settled)) return true;
+      if (broken_ || std::ranges::all_of(ports_, [&](const auto& port) { return holds_of(*port); })) return true;
     }
     if (deadline.passed()) return false;
     std::this_thread::yield();
   }
+}
+
+bool Endpoint::settle(Deadline deadline) {
+  return progress_until(deadline, [](const Port& port) { return port.is_settled(); });
+}
+
+bool Endpoint::await_taken(Deadline deadline) {
+  return progress_until(deadline, [](const Port& port) { return port.is_settled() && port.is_taken(); });
 }
 
 std::vector<std::byte> Endpoint::address(int rail) {

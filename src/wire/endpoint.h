@@ -37,6 +37,9 @@ class Endpoint {
   // Until everything that was posted has ended; false if that takes longer. What has ended may still be on its way, and stay
   // there once nobody polls: who needs to know that peers have it must hear so from them before the endpoint goes.
   bool settle(Deadline deadline);
+  // The same, and until peers have taken all messages of the lanes that are open, or have failed. Who leaves for good waits for
+  // it before it closes its lanes: TCP drops what is on its way from a process that has gone.
+  bool await_taken(Deadline deadline);
 
   // What lanes need.
   const TransportLimits& limits() const { return limits_; }
@@ -67,6 +70,8 @@ class Endpoint {
   // False once the rail is full.
   bool post_of(Port& port, int rail);
   void fail_all(const Error& error);
+  template <class Condition>
+  bool progress_until(Deadline deadline, Condition holds_of);
   // Gives back what closed ports no longer need.
   void reap();
 

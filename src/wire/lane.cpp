@@ -37,7 +37,6 @@ Result<std::unique_ptr<WireLane>> WireLane::open(Endpoint& endpoint, const WireL
 
 WireLane::WireLane(Endpoint& endpoint, const WireLaneShape& shape, Port* port)
     : sources(shape.ranks.size()),
-      scalars(shape.ranks.size()),
       holds(shape.ranks.size()),
       endpoint_(endpoint),
       shape_(shape),
@@ -172,6 +171,12 @@ std::span<const std::byte> WireLane::payload_of(int member) const {
   return {box.payload.data(), box.payload_bytes};
 }
 
+std::optional<CallInFull> WireLane::call_numbered(uint64_t number, int member) const {
+  for (const EntryBox& box : port_->peers[place(member)].boxes)
+    if (box.number.load(std::memory_order_acquire) == number) return box.call;
+  return std::nullopt;
+}
+
 std::byte* WireLane::take_stage() {
   const int next = stage_ + 1 < shape_.stages ? stage_ + 1 : 0;
   const Awaited ended{&port_->ends[port_->end_of_stage(next)].value, stages_posted_[next], -1};
@@ -244,26 +249,37 @@ bool WireLane::grant_is_due(int member) const {
   return consumed(member) - peer_of(member).told >= static_cast<uint64_t>(std::max(1, shape_.window / 2));
 }
 
-// A peer whose last credit is still on its way is told later. What a call leaves untold goes with the next entry.
+// A peer whose last credit is still on its way is told later.
 void WireLane::grant() {
   if (!grants_wait_) return;
   grants_wait_ = false;
   for (int i = 1; i < members(); ++i) {
     const int member = this->peer(i);
     if (!grant_is_due(member)) continue;
-    Peer& peer = peer_of(member);
-    const int end = port_->end_of_credit(place(member));
-    if (!Awaited{&port_->ends[end].value, peer.credits_posted, -1}.reached()) {
-      grants_wait_ = true;
-      continue;
-    }
-    EntryMessage credit;
-    credit.channel = peer.channel;
-    credit.consumed = peer.told = consumed(member);
-    copy_bytes(port_->credit(place(member)), &credit, sizeof(credit));
-    ++peer.credits_posted;
-    push_message(member, port_->credit(place(member)), sizeof(credit), end);
+    if (!send_credit(member)) grants_wait_ = true;
   }
+}
+
+bool WireLane::grant_rest() {
+  bool all = true;
+  for (int i = 1; i < members(); ++i) {
+    const int member = this->peer(i);
+    if (consumed(member) != peer_of(member).told && !has_failed(member)) all &= send_credit(member);
+  }
+  return all;
+}
+
+bool WireLane::send_credit(int member) {
+  Peer& peer = peer_of(member);
+  const int end = port_->end_of_credit(place(member));
+  if (!Awaited{&port_->ends[end].value, peer.credits_posted, -1}.reached()) return false;
+  EntryMessage credit;
+  credit.channel = peer.channel;
+  credit.consumed = peer.told = consumed(member);
+  copy_bytes(port_->credit(place(member)), &credit, sizeof(credit));
+  ++peer.credits_posted;
+  push_message(member, port_->credit(place(member)), sizeof(credit), end);
+  return true;
 }
 
 }  // namespace fccl

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "base/call.h"
-#include "system/phase.h"
+#include "system/counter.h"
 #include "wire/endpoint.h"
 #include "wire/introduction.h"
 #include "wire/stripes.h"
@@ -86,6 +86,9 @@ class WireLane {
   bool agrees(int member) const { return box_of(member).word.load(std::memory_order_relaxed) == word_; }
   const CallInFull& call_of(int member) const { return member == me() ? call_ : box_of(member).call; }
   std::span<const std::byte> payload_of(int member) const;
+  // The call of that number if the peer made it here: whoever made another call of it, on another lane, may ask. It stays, since
+  // this lane does not come past it.
+  std::optional<CallInFull> call_numbered(uint64_t number, int member) const;
 
   // Takes a staging slot for the next message; null if all are on their way out.
   std::byte* take_stage();
@@ -104,17 +107,18 @@ class WireLane {
   void consume(int member);
   // Tells peers what landing is free, where that is due.
   void grant();
+  // Tells peers all that is free, so that one that leaves knows that nothing is lost; false while a credit is still on its way
+  // to one that must hear more.
+  bool grant_rest();
 
   // What the kernel of the running reduction reads, by member; here so that no call allocates.
   std::vector<const void*> sources;
-  std::vector<Scalar> scalars;
-  std::vector<bool> holds;  // whether a source lies in landing that is to be consumed
-  FrameMemory frame;
+  std::vector<const std::byte*> holds;  // parts that lie in landing until they are added
 
  private:
   // The way to a peer.
   struct Peer {
-    Rails rails;
+    SharedRails rails;
     uint32_t channel = 0;       // the peer's number for us
     size_t landing_offset = 0;  // of our slots in its landing
     struct Rail {
@@ -138,6 +142,8 @@ class WireLane {
   EntryBox& box_of(int member) const { return port_->peers[place(member)].boxes[sequence_ & 1]; }
   uint64_t consumed(int member) const { return port_->peers[place(member)].consumed.load(std::memory_order_relaxed); }
   bool grant_is_due(int member) const;
+  // False while the last one is on its way.
+  bool send_credit(int member);
   void push_message(int member, std::byte* bytes, size_t size, int end);
 
   Endpoint& endpoint_;

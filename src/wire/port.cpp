@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -43,6 +44,18 @@ Port::Port(const PortShape& shape, int rails, uint32_t first_channel)
   if (memory_ == nullptr) throw std::bad_alloc();
 }
 
+bool Port::is_settled() const {
+  return in_flight == 0 &&
+         (closed || is_broken() || std::ranges::all_of(queues, [](const PostQueue& queue) { return queue.is_empty(); }));
+}
+
+bool Port::is_taken() const {
+  return closed || is_broken() || std::ranges::all_of(peers, [](const PortPeer& peer) {
+           return peer.failed.load(std::memory_order_acquire) ||
+                  peer.granted.load(std::memory_order_relaxed) == peer.sent.load(std::memory_order_acquire);
+         });
+}
+
 void Port::on_arrival(int peer, uint32_t message_bits) {
   const uint64_t first = peers[peer].consumed.load(std::memory_order_acquire);
   const uint64_t ahead = (message_bits - first) & ((1 << kMessageBits) - 1);
@@ -76,6 +89,7 @@ void Port::on_call(int peer, const EntryMessage& entry, std::span<const std::byt
     return distrust(peer, fmt::format("it entered call {} of the lane with {} bytes, which cannot be", entry.sequence,
                                       entry.payload_bytes));
   box.call = entry.call();
+  box.number.store(entry.number, std::memory_order_release);
   box.payload_bytes = payload.size();
   copy_bytes(box.payload.data(), payload.data(), payload.size());
   box.word.store(uint64_t{entry.sequence} << 32 | entry.hash, std::memory_order_release);

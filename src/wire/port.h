@@ -39,7 +39,8 @@ struct PortShape {
 
 // Where a peer's entry is put. The payload is as the peer sent it.
 struct EntryBox {
-  std::atomic<uint64_t> word{0};  // sequence (32 bits) | hash
+  std::atomic<uint64_t> word{0};    // sequence (32 bits) | hash
+  std::atomic<uint64_t> number{0};  // of the call, which is there before it
   CallInFull call;
   size_t payload_bytes = 0;
   std::vector<std::byte> payload;
@@ -108,6 +109,11 @@ class Port {
   void on_failure(uint64_t note, const Error& error);
   void break_with(Error error);
   void raise_events() { events.publish(events.value.load(std::memory_order_relaxed) + 1); }
+
+  // Whether all operations have ended, or never will.
+  bool is_settled() const;
+  // Whether each peer has consumed all that it was sent, or never will.
+  bool is_taken() const;
 
   int in_flight = 0;
   bool closed = false;

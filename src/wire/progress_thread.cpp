@@ -31,9 +31,11 @@ void ProgressThread::run(Endpoint& endpoint) {
   while (!stops_.load(std::memory_order_relaxed)) {
     std::this_thread::sleep_for(sleep);
     const uint64_t finds = endpoint.finds();
-    if (endpoint.polls() == polls) endpoint.progress();
+    // What others find, they are there for.
+    const bool alone = endpoint.polls() == polls;
+    if (alone) endpoint.progress();
     polls = endpoint.polls();
-    sleep = endpoint.finds() != finds ? kShortestSleep : std::min(sleep * 2, kLongestSleep);
+    sleep = alone && endpoint.finds() != finds ? kShortestSleep : std::min(sleep * 2, kLongestSleep);
   }
 }
 

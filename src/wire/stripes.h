@@ -7,7 +7,7 @@
 namespace fccl {
 
 // What two members have in common.
-struct Rails {
+struct SharedRails {
   int number = 1;
   size_t write_bytes = 1;  // the largest write
 };
@@ -19,7 +19,7 @@ struct Stripes {
   size_t total;
   size_t piece;
 
-  static Stripes of(size_t total, const Rails& rails) {
+  static Stripes of(size_t total, const SharedRails& rails) {
     const size_t even = (total / rails.number + 64) / 64 * 64;
     return {total, std::min(std::max(even, kLeastBytes), rails.write_bytes)};
   }

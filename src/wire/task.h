@@ -1,55 +1,68 @@
-// WireTask: a call with what every wire phase needs to run one member's part of it.
+// WireTask: one member's part of a call between hosts: which bytes it has to bring to the others, and where theirs go.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
-#include "base/call.h"
 #include "kernels/reduce.h"
 #include "plan/catalog.h"
 #include "plan/project.h"
+#include "wire/columns.h"
 #include "wire/entry.h"
 
 namespace fccl {
 
-// Where a member's chunks lie: chunk c at (c - first) strides behind `base`, for those chunks that the plan reads or writes
-// there.
-struct Chunks {
-  std::byte* base = nullptr;
-  int first = 0;
-  size_t stride = 0;
+// How the buffer of a call is cut: into blocks of equal numbers of elements, the last ones shorter, and each block into pieces,
+// one for each slice.
+struct Pieces {
+  size_t elements = 0;        // of all blocks
+  size_t block_elements = 0;  // of every block but the last ones
+  size_t piece_elements = 1;  // of every piece but the last of a block
+  uint64_t slices = 0;
 
-  std::byte* at(int chunk) const { return base + static_cast<size_t>(chunk - first) * stride; }
-};
-
-// The memory belongs to the caller, until the phase ends. All sizes, the steps and the call are the same for all members; the
-// addresses are each member's own.
-struct WireTask {
-  CallInFull call;
-  const plan::Steps* steps = nullptr;  // of this member
-  // Of every chunk, save that `total_bytes` end within the last ones.
-  size_t chunk_bytes = 0;
-  size_t total_bytes = 0;
-  // What the member contributes is read from `input`, all that comes from others or is reduced is put into `output`. They may
-  // be the same memory.
-  Chunks input;
-  Chunks output;
-  // The chunks, around the group, that are copied from input to output.
-  int copied_first = 0;
-  int copied = 0;
-  int root = -1;  // the member whose rank is the call's root
-  ReduceKernel reduce = nullptr;
-  // At least into so many slices a chunk is cut.
-  int least_slices = 1;
-
-  size_t bytes_of(int chunk) const {
-    const size_t begin = static_cast<size_t>(chunk) * chunk_bytes;
-    return begin < total_bytes ? std::min(chunk_bytes, total_bytes - begin) : 0;
+  // Of a block in a slice.
+  size_t elements_of(int block, uint64_t slice) const {
+    const size_t before = static_cast<size_t>(block) * block_elements;
+    const size_t whole = before < elements ? std::min(block_elements, elements - before) : 0;
+    const size_t done = slice * piece_elements;
+    return done < whole ? std::min(piece_elements, whole - done) : 0;
   }
 };
 
-// Of a call whose ranks are the members of the group: one rank per host. For the caller to add: steps and reduce.
-WireTask flat_task(const Call& call, uint64_t number, plan::Group group, int me, plan::Cut cut);
+// Where pieces lie: in a buffer of the user, block beside block; or in memory for a few slices, in which the pieces of a slice
+// lie side by side in the order of the column's blocks.
+struct Buffer {
+  std::byte* base = nullptr;
+  size_t block_bytes = 0;
+  size_t piece_bytes = 0;
+  uint64_t slices = 0;  // for which there is memory; 0: for all
+  size_t slice_bytes = 0;
+
+  bool is_staging() const { return slices > 0; }
+  std::byte* at(int block, int place, uint64_t slice) const {
+    if (is_staging()) return base + (slice % slices) * slice_bytes + static_cast<size_t>(place) * piece_bytes;
+    return base + static_cast<size_t>(block) * block_bytes + slice * piece_bytes;
+  }
+};
+
+// The memory belongs to the caller, until the call ends. The call, the pieces, the plan and the sizes are the same for
+// all members; the blocks are each column's and the addresses each member's own.
+struct WireTask {
+  CallInFull call;
+  const Blocks* blocks = nullptr;
+  Pieces pieces;
+  const plan::Steps* steps = nullptr;  // of this member; null: what there is travels beside the entries
+  int root = -1;                       // the member on the root's host
+  // What the host contributes is read from `input`; what comes from others or is added is put into `output`. Where both are the
+  // user's they may be the same memory.
+  Buffer input;
+  Buffer output;
+  bool output_is_taken = true;  // out of staging memory, by the node; else it is of use to the plan alone
+  size_t element_bytes = 1;
+  size_t partial_bytes = 1;  // of an element of a partial sum, on the wire
+  ReduceKernel total = nullptr;
+  Scalar divisor;  // for `total`
+};
 
 }  // namespace fccl

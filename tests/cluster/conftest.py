@@ -61,9 +61,11 @@ def begin(environment: dict[str, str], tmp_path: Path) -> Iterator[Callable[...,
 def run(begin: Callable[..., subprocess.Popen]) -> Callable[..., subprocess.CompletedProcess]:
     """Runs the program with these words to its end."""
 
-    def run_to_end(*words: str, program: list[str] = PROGRAM) -> subprocess.CompletedProcess:
+    def run_to_end(
+        *words: str, program: list[str] = PROGRAM, limit: float = TIME_LIMIT
+    ) -> subprocess.CompletedProcess:
         process = begin(*words, program=program)
-        said, complained = process.communicate(timeout=TIME_LIMIT)
+        said, complained = process.communicate(timeout=limit)
         return subprocess.CompletedProcess(words, process.returncode, said, complained)
 
     return run_to_end

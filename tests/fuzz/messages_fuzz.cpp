@@ -1,30 +1,49 @@
-// Fuzzes the messages of the bootstrap, as one who holds the key could send them.
+// Fuzzes the messages of the bootstrap and of the link between hosts, as one who holds the key could send them.
 #include "communicator/handshake.h"
+#include "communicator/host_link_messages.h"
 #include "communicator/messages.h"
 #include "fuzz/fuzz.h"
 
 namespace fccl::fuzz {
 
 std::vector<std::string> seeds() {
-  const Member member{3, 4711, "boot-1 node-a", "node-a", "0001f"};
+  const Member member{3, 4711, "boot-1 node-a", "node-a", "0001f", "10.0.0.1:4242"};
   std::vector<std::string> all;
   for (const Message& message :
        {Message{Hello{member, 8, "FCCL_SLOT_BYTES=4096\n"}}, Message{GivingUp{}}, Message{Progress{2, "ranks 1, 3-7"}},
         Message{Refusal{{fcclTimeout, "late"}}}, Message{member}})
     all.push_back(encode(message));
+  for (const LinkMessage& message :
+       {LinkMessage{Piece{3, 7, "abc"}}, LinkMessage{Awaiting{"missing: rank 4"}}, LinkMessage{Failure{{fcclTimeout, "late"}}},
+        LinkMessage{Departure{9, Gone::left}}, LinkMessage{Cut{2, LinkEnd::broken}}, LinkMessage{Goodbye{}}})
+    all.push_back(encode_link(message));
   return all;
 }
 
+namespace {
+
+void check_bootstrap_message(std::string_view bytes) {
+  const std::optional<Message> message = decode(bytes);
+  if (!message) return;
+  const std::string again = encode(*message);
+  check(again.size() <= kMessageLimit, "what was heard can be said");
+  const std::optional<Message> same = decode(again);
+  check(same && encode(*same) == again, "a message comes back from its bytes");
+}
+
+void check_link_message(std::string_view bytes) {
+  const std::optional<LinkMessage> message = decode_link(bytes);
+  check(!message || encode_link(*message) == bytes, "what makes sense has one form of bytes");
+}
+
+}  // namespace
 }  // namespace fccl::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace fccl;
   if (size > kMessageLimit) return 0;
-  const std::optional<Message> message = decode(fuzz::Input(data, size).rest());
-  if (!message) return 0;
-  const std::string again = encode(*message);
-  check(again.size() <= kMessageLimit, "what was heard can be said");
-  const std::optional<Message> same = decode(again);
-  check(same && encode(*same) == again, "a message comes back from its bytes");
+  const std::string_view bytes = fuzz::Input(data, size).rest();
+  fuzz::check_bootstrap_message(bytes);
+  fuzz::check_link_message(bytes);
   return 0;
 }

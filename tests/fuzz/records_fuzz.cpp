@@ -29,7 +29,7 @@ struct Rank {
       member.rank = rank;
       member.pid = getpid();
       member.host_name = "here";
-      both.push_back({member, *ProcessWatch::of(member.pid)});
+      both.push_back({member, *ProcessWatch::of(member.pid), rank});
     }
     return both;
   }

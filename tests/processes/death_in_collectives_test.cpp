@@ -70,7 +70,7 @@ class DeathInside : public ::testing::TestWithParam<Case> {
 
 TEST_P(DeathInside, reaches_every_survivor_with_one_text) {
   const Case& way = GetParam();
-  run_ranks({.as = RanksAs::processes, .ranks = 3, .killed = kVictim, .by_signal = way.signal()}, [&](const Seat& seat) {
+  run_ranks({.as = RanksAs::processes, .ranks = 3, .killed = {kVictim}, .by_signal = way.signal()}, [&](const Seat& seat) {
     Comm comm(seat);
     EXPECT_EQ(call_until_death(seat, comm, way), fcclRemoteError);
     EXPECT_LT(ms_since(seat.board.notes[0]), 1000 * kSlowdown);

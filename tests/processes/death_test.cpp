@@ -51,7 +51,7 @@ void reduce_until_death(const Seat& seat, size_t count) {
 
 class Death : public ::testing::TestWithParam<int> {
  protected:
-  static Launch launch() { return {.as = RanksAs::processes, .ranks = GetParam(), .killed = kVictim}; }
+  static Launch launch() { return {.as = RanksAs::processes, .ranks = GetParam(), .killed = {kVictim}}; }
 };
 
 TEST_P(Death, inside_small_collectives_reaches_every_survivor) {
@@ -162,7 +162,7 @@ TEST(Exit, with_operations_outstanding_does_not_hang) {
 }
 
 TEST(DeathInInit, while_ranks_join_is_an_error_of_those_who_have_joined) {
-  run_ranks({.as = RanksAs::processes, .ranks = 3, .killed = kVictim}, [](const Seat& seat) {
+  run_ranks({.as = RanksAs::processes, .ranks = 3, .killed = {kVictim}}, [](const Seat& seat) {
     const fcclUniqueId id = agree_on_id(seat);
     fcclConfig_t config = config_of_tests();
     fcclComm_t comm = nullptr;

@@ -122,7 +122,7 @@ void leave_a_child_behind() {
 }
 
 TEST(Fork, of_a_rank_that_dies_does_not_hide_its_death) {
-  run_ranks({.as = RanksAs::processes, .ranks = 3, .killed = 1}, [](const Seat& seat) {
+  run_ranks({.as = RanksAs::processes, .ranks = 3, .killed = {1}}, [](const Seat& seat) {
     const Comm comm(seat);
     if (seat.rank == 1) {
       leave_a_child_behind();

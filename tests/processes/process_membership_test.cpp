@@ -19,13 +19,6 @@ void expect_init_fails(const Seat& seat, const char* variable, const std::string
   for (const std::string& reason : reasons) EXPECT_NE(text.find(reason), std::string::npos) << text;
 }
 
-TEST(Init, of_ranks_on_two_hosts_is_refused_on_both_by_name) {
-  run_ranks({RanksAs::processes, 2}, [](const Seat& seat) {
-    expect_init_fails(seat, "FCCL_HOST_ID", seat.rank == 0 ? "apple" : "pear", fcclNotImplemented,
-                      {"rank 0", "rank 1", "apple", "pear", "more than one host"});
-  });
-}
-
 TEST(Init, of_ranks_with_different_settings_is_refused_and_shows_both) {
   run_ranks({RanksAs::processes, 3}, [](const Seat& seat) {
     expect_init_fails(seat, "FCCL_SLOT_BYTES", seat.rank == 2 ? "4096" : "8192", fcclInvalidUsage,

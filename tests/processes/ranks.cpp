@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <csignal>
 #include <cstdio>
@@ -33,6 +34,7 @@ void run_one(const Seat& seat, const char* kind, const std::function<void(const 
 }
 
 void run_threads(const Launch& launch, const std::function<void(const Seat&)>& body) {
+  ASSERT_TRUE(launch.host_of.empty()) << "threads share an environment, and so a host";
   Whiteboard board;
   std::mutex mutex;
   std::condition_variable ended;
@@ -62,7 +64,7 @@ std::string describe_status(int status) {
 }
 
 void judge(const Launch& launch, int rank, int status) {
-  if (rank == launch.killed && launch.by_signal != 0) {
+  if (std::ranges::count(launch.killed, rank) > 0 && launch.by_signal != 0) {
     EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == launch.by_signal)
         << "rank " << rank << " should have been killed, but " << describe_status(status);
   } else {
@@ -108,6 +110,7 @@ void run_processes(const Launch& launch, const std::function<void(const Seat&)>&
     if (child == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (getppid() != parent) std::_Exit(1);
+      if (!launch.host_of.empty()) setenv("FCCL_HOST_ID", ("host" + std::to_string(launch.host_of[rank])).c_str(), 1);
       run_one({rank, launch.ranks, *board}, "process", body);
       std::exit(::testing::Test::HasFailure() ? 1 : 0);
     }

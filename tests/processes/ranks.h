@@ -43,9 +43,10 @@ struct Seat {
 struct Launch {
   RanksAs as = RanksAs::threads;
   int ranks = 2;
-  int killed = -1;          // the rank that must end by the signal; every other one must end well
-  int by_signal = SIGKILL;  // 0: that rank must end well, too
+  std::vector<int> killed{};  // the ranks that must end by the signal; every other one must end well
+  int by_signal = SIGKILL;    // 0: those ranks must end well, too
   std::chrono::seconds limit{60};
+  std::vector<int> host_of{};  // the host that each rank, then a process, takes itself to be on; empty: all on one
 };
 
 // Runs `body` once per rank and fails the current test if a rank fails an expectation, throws, ends otherwise than expected or

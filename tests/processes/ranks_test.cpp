@@ -22,7 +22,7 @@ TEST(Ranks, as_processes_fail_the_test_by_a_death_that_was_not_asked_for) {
 }
 
 TEST(Ranks, as_processes_fail_the_test_by_surviving_what_should_have_killed_them) {
-  EXPECT_NONFATAL_FAILURE(run_ranks({.as = RanksAs::processes, .ranks = 2, .killed = 1}, [](const Seat&) {}),
+  EXPECT_NONFATAL_FAILURE(run_ranks({.as = RanksAs::processes, .ranks = 2, .killed = {1}}, [](const Seat&) {}),
                           "rank 1 should have been killed");
 }
 

@@ -27,7 +27,7 @@ fcclResult_t split_until_failure(const Seat& seat, fcclComm_t comm, int color, s
 class SplitFailure : public ::testing::TestWithParam<int> {};
 
 TEST_P(SplitFailure, by_death_reaches_every_survivor) {
-  run_ranks({.as = RanksAs::processes, .ranks = 4, .killed = kVictim}, [](const Seat& seat) {
+  run_ranks({.as = RanksAs::processes, .ranks = 4, .killed = {kVictim}}, [](const Seat& seat) {
     const Comm comm(seat);
     std::thread killer;
     if (seat.rank == kVictim)

@@ -160,7 +160,8 @@ bool GuardedBuffer::guards_are_intact() const {
          (std::all_of(begin, data, is_poison) && std::all_of(data + size_, begin + memory_.size(), is_poison));
 }
 
-Trial::Trial(const Recipe& recipe, int rank, int ranks) : recipe_(recipe), rank_(rank), ranks_(ranks) {
+Trial::Trial(const Recipe& recipe, int rank, int ranks, Placement placement)
+    : recipe_(recipe), rank_(rank), ranks_(ranks), placement_(std::move(placement)) {
   mine_ = pattern_of(rank);
   place_buffers();
   if (!sends()) return;
@@ -229,14 +230,24 @@ Scalar Trial::factor_of(int rank) const {
   return scalar;
 }
 
+// Hosts in the order of their first ranks, and the ranks of each ascending.
 Pattern Trial::reduced_pattern() const {
+  const std::vector<int> hosts = placement_.host_of.empty() ? std::vector<int>(ranks_) : placement_.host_of;
   std::vector<Bytes> sources;
   std::vector<Scalar> scalars;
-  for (int rank = 0; rank < ranks_; ++rank) {
-    sources.push_back(pattern_of(rank));
-    scalars.push_back(factor_of(rank));
+  Hosts order{.ranks = {}, .wire_is_float32 = placement_.wire_is_float32};
+  for (int first = 0; first < ranks_; ++first) {
+    const auto is_new = std::find(hosts.begin(), hosts.begin() + first, hosts[first]) == hosts.begin() + first;
+    if (is_new) order.ranks.push_back(0);
+    for (int rank = first; is_new && rank < ranks_; ++rank) {
+      if (hosts[rank] != hosts[first]) continue;
+      sources.push_back(pattern_of(rank));
+      scalars.push_back(factor_of(rank));
+      ++order.ranks.back();
+    }
   }
-  return reference_reduce(recipe_.dtype, recipe_.op, sources, scalars);
+  if (order.ranks.size() == 1) order.ranks.clear();
+  return reference_reduce(recipe_.dtype, recipe_.op, sources, scalars, order);
 }
 
 std::vector<std::byte> Trial::input() const {

@@ -65,10 +65,16 @@ class GuardedBuffer {
 // another.
 using Pattern = std::vector<std::byte>;
 
+// Where the ranks are, since a sum has another order between hosts.
+struct Placement {
+  std::vector<int> host_of;      // by rank; empty: all on one host
+  bool wire_is_float32 = false;  // between hosts, also of narrower types
+};
+
 // Made, issued once, and asked for its fault when the operation is done. Must live until then.
 class Trial {
  public:
-  Trial(const Recipe& recipe, int rank, int ranks);
+  Trial(const Recipe& recipe, int rank, int ranks, Placement placement = {});
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
 
@@ -106,6 +112,7 @@ class Trial {
   Recipe recipe_;
   int rank_;
   int ranks_;
+  Placement placement_;
   GuardedBuffer first_;   // both buffers if in place, else the input
   GuardedBuffer second_;  // the output if not in place
   std::byte* send_ = nullptr;

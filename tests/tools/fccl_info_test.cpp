@@ -81,6 +81,98 @@ TEST(FcclInfo, marks_the_settings_that_are_not_the_defaults) {
   EXPECT_NE(wrong.text.find("FCCL_SLOT_BYTES=many"), std::string::npos) << wrong.text;
 }
 
+TEST(Explain, says_the_plan_the_time_the_bound_the_rails_and_the_costs) {
+  const Ended ended =
+      run_info("explain AllGather 6K --hosts 3x2 --costs latency=10us,message=1us,wire=8Gbit/s,add=1000GB/s,node=1GB/s");
+  EXPECT_EQ(ended.status, 0) << ended.text;
+  EXPECT_EQ(ended.text, R"(6144 bytes in the larger buffer, in 6 blocks, one for each rank
+AllGather of 1 KiB on 3 hosts x 2 ranks, 1 rail per host
+at least 4 KiB through a host's interfaces in one direction, which take 4.1 us
+
+    algorithm  rounds slices  predicted us      latency     messages         wire         node
+ -> pairwise        1      1          19.2         10.0          2.0          4.1          3.1
+    bruck           2      2          31.2         20.0          4.0          4.1          3.1
+
+pairwise in 1 slice: 19.2 us, 52 percent of it latency; 4.69 of the least time on the wire
+
+rails between host0 and host1
+    column 0, rank 0 to rank 2: nic0-nic0
+    column 1, rank 1 to rank 3: nic0-nic0
+
+costs as --costs says: latency=10us,message=1us,wire=8Gbit/s,add=1000GB/s,node=1GB/s
+)");
+}
+
+TEST(Explain, takes_the_size_of_the_larger_buffer) {
+  const std::string hosts = " --hosts 2x2";
+  EXPECT_NE(run_info("explain reduce_scatter 4M" + hosts).text.find("ReduceScatter of 1 MiB on"), std::string::npos);
+  EXPECT_NE(run_info("explain AllReduce 4M" + hosts).text.find("AllReduce of 4 MiB on"), std::string::npos);
+}
+
+TEST(Explain, joins_the_columns_of_unequal_hosts_over_their_own_nics) {
+  const std::string path = ::testing::TempDir() + "fccl_info_unequal.txt";
+  std::ofstream(path) << "fccl topology 1\nhost a\n nic p speed 25Gbit/s\n nic q speed 25Gbit/s\n rank 0\n rank 1\n"
+                         "host b\n nic r speed 100Gbit/s\n rank 2\n";
+  const Ended ended = run_info("explain AllGather 3M --provider efa --topology " + path);
+  EXPECT_EQ(ended.status, 0);
+  EXPECT_NE(ended.text.find("on 2 hosts of at most 2 ranks, 3 in all, in 1 column, 1 rail per host\n"), std::string::npos)
+      << ended.text;
+  EXPECT_NE(ended.text.find("column 0, rank 0 to rank 2: p-r\n"), std::string::npos) << ended.text;
+  EXPECT_NE(ended.text.find("assumed of efa, not measured: latency=20us,message=1.25us,wire=24.275Gbit/s"), std::string::npos)
+      << ended.text;
+  std::remove(path.c_str());
+}
+
+TEST(Explain, repeats_the_machine_of_a_file) {
+  const Ended ended = run_info("explain AllGather 1G --provider efa --hosts 4 --topology " + kP4d);
+  EXPECT_EQ(ended.status, 0);
+  EXPECT_NE(ended.text.find("on 4 hosts x 8 ranks, 4 rails per host\n"), std::string::npos) << ended.text;
+  EXPECT_NE(ended.text.find("column 7, rank 7 to rank 15: efa_3-efa_3\n"), std::string::npos) << ended.text;
+  const Ended wrong = run_info("explain AllGather 1G --hosts 4x8 --topology " + kP4d);
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_NE(wrong.text.find("as in --hosts 4, with at most 1048576 ranks in all, but not '4x8'"), std::string::npos)
+      << wrong.text;
+}
+
+TEST(Explain, says_what_is_wrong_with_its_words) {
+  const struct {
+    const char *words, *said;
+  } wrongs[] = {
+      {"AllGathers 16M --hosts 2x2", "no collective between hosts is called 'AllGathers'; there are AllGather, ReduceScatter,"},
+      {"AllGather 16X --hosts 2x2", "'16X' is no size"},
+      {"AllGather -1 --hosts 2x2", "'-1' is no size"},
+      {"AllGather 1e300G --hosts 2x2", "'1e300G' is no size"},
+      {"AllGather 16M", "explain needs the hosts"},
+      {"AllGather 16M --hosts 2", "'2' are no hosts"},
+      {"AllGather 16M --hosts 2x0", "'2x0' are no hosts"},
+      {"AllGather 16M --hosts 2x2x2x2", "'2x2x2x2' are no hosts"},
+      {"AllGather 16M --hosts 2000000x2", "at most 1048576 ranks"},
+      {"AllGather 16M --hosts 2x2x257", "257 NICs of a host are too many"},
+      {"AllGather 16M --hosts 1x2", "1x2 has 1 host"},
+      {"AllGather 16M --hosts", "--hosts is followed by nothing"},
+      {"AllGather 16M --hosts 2x2 --hosts 2x2", "--hosts is there twice"},
+      {"AllGather 16M --host 2x2", "'--host' is no option"},
+      {"AllGather 16M --hosts 2x2 --costs latency=3", "--costs: the cost \"latency=3\" is not a number"},
+      {"AllGather 16M --hosts 2x2 --provider udp", "nothing is assumed of a provider 'udp'"},
+      {"AllGather 16M --hosts 2x2 --provider efa --costs a", "exclude each other"},
+      {"AllGather", "there is no command 'explain AllGather'"},
+  };
+  for (const auto& wrong : wrongs) {
+    const Ended ended = run_info(std::string("explain ") + wrong.words);
+    EXPECT_EQ(ended.status, 2) << wrong.words;
+    EXPECT_NE(ended.text.find(wrong.said), std::string::npos) << ended.text;
+  }
+}
+
+TEST(Explain, tells_a_wrong_word_from_a_wrong_file) {
+  const Ended ended = run_info("explain AllGather 16M --topology /no/such/file");
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_NE(ended.text.find("the topology in /no/such/file: "), std::string::npos) << ended.text;
+  const Ended machine = run_info("explain AllGather 16M --topology " + kP4d);
+  EXPECT_EQ(machine.status, 2);
+  EXPECT_NE(machine.text.find("has 1 host; explain is about"), std::string::npos) << machine.text;
+}
+
 TEST(FcclInfo, shows_its_usage_to_whoever_asks_for_something_else) {
   EXPECT_EQ(run_info("--help").status, 0);
   for (const char* wrong : {"", "rails", "settings now", "topologies"}) {

@@ -28,6 +28,7 @@ class BentTransport final : public Transport {
   }
   Result<size_t> poll(int rail, std::span<Completion> found) override {
     if (poll_fails != nullptr && *poll_fails) return fail(fcclSystemError, "the card is gone");
+    if (sleeps != nullptr && *sleeps) return 0;
     return inner_->poll(rail, found);
   }
   Error error_of(uint64_t tag) override { return inner_->error_of(tag); }
@@ -36,6 +37,8 @@ class BentTransport final : public Transport {
   // By a test's thread; none if null.
   const std::atomic<bool>* post_fails = nullptr;
   const std::atomic<bool>* poll_fails = nullptr;
+  // While it is true no poll reaches the network, as in a process that is stopped.
+  const std::atomic<bool>* sleeps = nullptr;
 
  private:
   std::unique_ptr<Transport> inner_;

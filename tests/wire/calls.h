@@ -1,4 +1,4 @@
-// Calls: collectives over a wire group, checked bit by bit against what they mean.
+// Calls: collectives over the hosts of a group, checked bit by bit against what they mean.
 #pragma once
 
 #include <ostream>
@@ -8,7 +8,8 @@
 
 namespace fccl::testing {
 
-// A collective, and the way it goes: the name of an algorithm of the catalog, or "mailbox".
+// A collective, and the way it goes: the name of an algorithm of the catalog, or "entries" for the one that is chosen, which is
+// beside the entries if the call is short.
 struct Way {
   fcclColl_t collective;
   std::string algorithm;
@@ -23,19 +24,19 @@ struct Calls {
   ReduceOp op = ReduceOp::sum;
   size_t count = 0;
   int times = 1;
-  int root = 0;  // a member, of a rooted collective
+  int root = 0;  // of a rooted collective
   bool in_place = false;
   int lane = 0;
   uint64_t first_number = 0xfffffffe;
 };
 
-// Every member runs the calls, one behind the other; outputs are poisoned before each. A wrong byte, a byte beside the output,
+// Every rank runs the calls, one behind the other; outputs are poisoned before each. A wrong byte, a byte beside the output,
 // an error or a mismatch is a failure of the running test. False if there was any.
 bool run_calls(Group& group, const Calls& calls);
-// The part of one member, for tests that run several lanes at once.
-bool run_calls_of(Group& group, int member, const Calls& calls);
+// The part of one rank, for tests that run several lanes at once.
+bool run_calls_of(Group& group, int rank, const Calls& calls);
 
-// The ways that a wire phase can go.
+// All ways that there are.
 std::vector<Way> all_ways();
 
 }  // namespace fccl::testing

@@ -1,4 +1,4 @@
-// The wire phases: every collective, by every algorithm and by mailbox, over networks kind and unkind.
+// The wire phases: every collective, by every algorithm and beside the entries, over networks kind and unkind.
 #include <gtest/gtest.h>
 
 #include "wire/bent_transport.h"
@@ -10,7 +10,7 @@ namespace {
 class WirePhase : public ::testing::TestWithParam<Way> {
  protected:
   bool fits(const Calls& calls, const Group& group) const {
-    if (calls.way.algorithm != "mailbox") return true;
+    if (calls.way.algorithm != "entries") return true;
     return calls.count * size_of(calls.dtype) <= group.shape().payload_bytes;
   }
   Calls calls_of(size_t count, int times = 3) const {

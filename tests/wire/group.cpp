@@ -5,8 +5,6 @@
 
 #include <thread>
 
-#include "plan/catalog.h"
-#include "plan/price.h"
 #include "system/clock.h"
 
 namespace fccl::testing {
@@ -14,86 +12,112 @@ namespace {
 
 constexpr uint32_t kNearTheWrap = 0xfffffffe;
 
-// The slow path of a test: the failure of the awaited rank, then the deadline.
+// The slow path of a test: a call that differs, the failure of the awaited rank, then the deadline.
 struct Slow {
-  WireLane& lane;
+  Crossing* crossing;
   Deadline deadline;
 
   static Result<void> look(void* context, const Awaited& awaited) {
     const auto& slow = *static_cast<Slow*>(context);
-    if (auto failure = slow.lane.failure_of(awaited.rank); failure && !awaited.reached()) return fail(std::move(*failure));
-    if (slow.deadline.passed()) return fail(fcclSystemError, fmt::format("waited too long for rank {}", awaited.rank));
+    int rank = awaited.rank;
+    if (slow.crossing != nullptr) {
+      if (slow.crossing->differing_rank() >= 0) return fail(fcclInvalidUsage, "a call differs");
+      if (rank == Crossing::kWire) rank = slow.crossing->awaited_rank();
+      if (auto failure = slow.crossing->lane().failure_of(rank); failure && !awaited.reached())
+        return fail(std::move(*failure));
+    }
+    if (slow.deadline.passed()) return fail(fcclSystemError, fmt::format("waited too long for rank {}", rank));
     return {};
   }
 };
 
 }  // namespace
 
-int algorithm_of(fcclColl_t collective, const std::string& name) {
-  for (size_t i = 0; i < plan::kCatalog<plan::Price>.size(); ++i)
-    if (plan::kCatalog<plan::Price>[i].collective == collective && plan::kCatalog<plan::Price>[i].name == name)
-      return static_cast<int>(i);
-  ADD_FAILURE() << "there is no algorithm " << name;
-  return 0;
-}
-
 Group::Group(const GroupShape& shape, const simulated::FabricOptions& options, const Bend& bend)
     : shape_(shape), fabric_(options) {
-  for (int m = 0; m < shape.members; ++m) {
-    auto member = std::make_unique<Member>();
-    auto transport = fabric_.open();
-    if (bend) transport = bend(m, std::move(transport));
-    member->endpoint = std::make_unique<Endpoint>(std::move(transport));
-    WireLaneShape lane{.ranks = {},
-                       .me = m,
-                       .window = shape.window,
-                       .slot_bytes = shape.slot_bytes,
-                       .stages = shape.stages,
-                       .payload_bytes = shape.payload_bytes,
-                       .first_sequence = kNearTheWrap};
-    for (int other = 0; other < shape.members; ++other) lane.ranks.push_back(rank_of(other));
-    for (int i = 0; i < shape.lanes; ++i) {
-      auto opened = WireLane::open(*member->endpoint, lane);
-      if (!opened) ADD_FAILURE() << opened.error().message;
-      member->lanes.push_back(std::move(*opened));
-    }
-    members_.push_back(std::move(member));
+  if (shape_.ranks.empty()) shape_.ranks.assign(static_cast<size_t>(shape_.members), 1);
+  int rank = 0;
+  for (const int ranks : shape_.ranks) {
+    hosts_.emplace_back();
+    for (int i = 0; i < ranks; ++i) hosts_.back().push_back(rank++);
+    const SegmentShape segment{ranks, 256, shape_.node_slot_bytes, shape_.size()};
+    auto memory = Segment::make(segment);
+    auto mapped = memory ? Segment::map(*memory, segment) : Result<std::shared_ptr<Segment>>(fail(memory.error()));
+    if (!mapped) ADD_FAILURE() << mapped.error().message;
+    (*mapped)->initialise(kNearTheWrap);
+    segments_.push_back(std::move(*mapped));
   }
-  for (int i = 0; i < shape.lanes; ++i) {
+  for (int i = 0; i < shape_.size(); ++i) members_.push_back(make_member(i, bend));
+  for (int lane = 0; lane < shape_.lanes; ++lane) connect(lane);
+}
+
+std::unique_ptr<Group::Member> Group::make_member(int rank, const Bend& bend) {
+  auto member = std::make_unique<Member>();
+  member->columns = std::make_unique<Columns>(hosts_, rank);
+  const Columns& columns = *member->columns;
+  if (columns.has_column()) {
+    auto transport = fabric_.open();
+    if (bend) transport = bend(rank, std::move(transport));
+    member->endpoint = std::make_unique<Endpoint>(std::move(transport));
+  }
+  const WireSettings settings{
+      .payload_bytes = shape_.payload_bytes,
+      .slot_bytes = shape_.slot_bytes,
+      .node_slot_bytes = SegmentShape{columns.most_ranks(), 256, shape_.node_slot_bytes}.pair_slot_bytes(),
+      .wire_type = shape_.wire_type};
+  for (int i = 0; i < shape_.lanes; ++i) {
+    const auto id = static_cast<LaneId>(i);
+    auto side =
+        std::make_unique<Side>(Side{Lane(segments_[columns.host()], id, columns.local(), hosts_[columns.host()], kNearTheWrap),
+                                    std::make_unique<Span>(Span{columns, Ways(columns, settings), nullptr})});
+    if (columns.has_column()) {
+      auto opened = WireLane::open(*member->endpoint, {.ranks = columns.members(),
+                                                       .me = columns.host(),
+                                                       .window = shape_.window,
+                                                       .slot_bytes = shape_.slot_bytes,
+                                                       .stages = shape_.stages,
+                                                       .payload_bytes = shape_.payload_bytes,
+                                                       .first_sequence = kNearTheWrap});
+      if (!opened) ADD_FAILURE() << opened.error().message;
+      side->span->crossing = std::make_unique<Crossing>(std::move(*opened));
+    }
+    member->sides.push_back(std::move(side));
+  }
+  return member;
+}
+
+void Group::connect(int lane) {
+  for (int column = 0; column < members_.front()->columns->columns(); ++column) {
     std::vector<Introduction> all;
-    for (const auto& member : members_) all.push_back(member->lanes[i]->introduction());
-    for (const auto& member : members_) {
-      const auto connected = member->lanes[i]->connect(all);
+    for (const auto& ranks : hosts_) all.push_back(this->lane(ranks[column], lane).introduction());
+    for (const auto& ranks : hosts_) {
+      const auto connected = this->lane(ranks[column], lane).connect(all);
       if (!connected) ADD_FAILURE() << connected.error().message;
     }
   }
 }
 
 Group::~Group() {
-  run([&](int member) {
-    if (members_[member]) members_[member]->endpoint->settle(Deadline::after(deadline));
+  run([&](int rank) {
+    if (members_[rank] && members_[rank]->endpoint) members_[rank]->endpoint->settle(Deadline::after(deadline));
   });
 }
 
-void Group::run(const std::function<void(int member)>& part) {
+void Group::run(const std::function<void(int rank)>& part) {
   std::vector<std::thread> threads;
-  for (int member = 0; member < shape_.members; ++member) threads.emplace_back(part, member);
+  for (int rank = 0; rank < shape_.size(); ++rank) threads.emplace_back(part, rank);
   for (std::thread& thread : threads) thread.join();
 }
 
-Result<Outcome> Group::call(int member, const Call& call, uint64_t number, int algorithm, int lane_number) {
-  WireLane& lane = this->lane(member, lane_number);
-  const int root = std::max(0, call.signature.root - rank_of(0));
-  const plan::Group group{shape_.members, root};
-  const auto& entry = plan::kCatalog<plan::Price>[static_cast<size_t>(std::max(algorithm, 0))];
-  WireTask task = flat_task(call, number, group, member, algorithm < 0 ? plan::Cut::whole : entry.cut);
-  task.reduce = reduce_kernel(call.signature.dtype, call.signature.op);
-  plan::Steps steps;
-  if (algorithm >= 0) steps = plan::steps_of(algorithm, group, member);
-  task.steps = &steps;
-  Phase phase = algorithm < 0 ? wire_mailbox(lane.frame, lane, task) : wire_exchange(lane.frame, lane, task);
-  Slow slow{lane, Deadline::after(deadline)};
-  return run_to_end(phase, {&Slow::look, &slow}, true, poll_of(lane));
+Result<Outcome> Group::call(int rank, const Call& call, uint64_t number, const std::string& algorithm, int lane) {
+  Side& side = *members_[rank]->sides[lane];
+  side.span->ways.prefer(algorithm);
+  Slow slow{side.span->crossing.get(), Deadline::after(deadline)};
+  Phase phase = across_hosts(side.lane.frame, side.lane, *side.span, {call, number, nullptr});
+  auto outcome = run_to_end(phase, {&Slow::look, &slow}, true, poll_of(*side.span));
+  if (!outcome && slow.crossing != nullptr && slow.crossing->differing_rank() >= 0)
+    return Outcome{slow.crossing->differing_rank()};
+  return outcome;
 }
 
 Bytes input_of(int rank, size_t bytes, int iteration) {

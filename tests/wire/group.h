@@ -1,4 +1,4 @@
-// Group: the members of a wire group as threads of one process, each with an endpoint of a simulated network.
+// Group: the ranks of several hosts as threads of one process, with segments and endpoints of a simulated network.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -20,19 +21,18 @@ namespace fccl::testing {
 using Bytes = std::vector<std::byte>;
 
 struct GroupShape {
-  int members = 2;
+  int members = 2;  // hosts of one rank each, unless `ranks` says how many
+  std::vector<int> ranks{};
   int lanes = 1;
   int window = 4;
   size_t slot_bytes = 1024;
   int stages = 3;
   size_t payload_bytes = 256;
+  size_t node_slot_bytes = 1024;
+  WireType wire_type = WireType::call;
+
+  int size() const { return ranks.empty() ? members : std::accumulate(ranks.begin(), ranks.end(), 0); }
 };
-
-// An algorithm of the catalog, by its name.
-int algorithm_of(fcclColl_t collective, const std::string& name);
-
-// Rank 10 + m is member m, so that a number of the one kind is not taken for the other.
-inline int rank_of(int member) { return 10 + member; }
 
 // One for each test. What goes wrong while it is made is a failure of the running test.
 class Group {
@@ -46,27 +46,40 @@ class Group {
 
   const GroupShape& shape() const { return shape_; }
   simulated::Fabric& fabric() { return fabric_; }
-  WireLane& lane(int member, int lane = 0) { return *members_[member]->lanes[lane]; }
-  Endpoint& endpoint(int member) { return *members_[member]->endpoint; }
-  // Ends a member at once, whatever is under way.
-  void destroy(int member) { members_[member].reset(); }
+  const Columns& columns(int rank) { return *members_[rank]->columns; }
+  // Of ranks that have a column.
+  WireLane& lane(int rank, int lane = 0) { return members_[rank]->sides[lane]->span->crossing->lane(); }
+  Endpoint& endpoint(int rank) { return *members_[rank]->endpoint; }
+  // Ends a rank at once, whatever is under way.
+  void destroy(int rank) { members_[rank].reset(); }
 
-  // Runs `part` once for each member, on a thread each.
-  void run(const std::function<void(int member)>& part);
+  // Runs `part` once for each rank, on a thread each.
+  void run(const std::function<void(int rank)>& part);
 
-  // One call of one member, to its end; by mailbox if it fits and `algorithm` is negative.
-  Result<Outcome> call(int member, const Call& call, uint64_t number, int algorithm, int lane = 0);
+  // One call of one rank, to its end; by the algorithm of that name where the collective has one, else by what is cheapest.
+  Result<Outcome> call(int rank, const Call& call, uint64_t number, const std::string& algorithm, int lane = 0);
   std::chrono::milliseconds deadline{20000};
 
  private:
-  struct Member {
-    std::unique_ptr<Endpoint> endpoint;
-    std::vector<std::unique_ptr<WireLane>> lanes;
+  // A rank's side of a lane.
+  struct Side {
+    Lane lane;
+    std::unique_ptr<Span> span;
   };
+  struct Member {
+    std::unique_ptr<Columns> columns;
+    std::unique_ptr<Endpoint> endpoint;  // null without a column
+    std::vector<std::unique_ptr<Side>> sides;
+  };
+
+  std::unique_ptr<Member> make_member(int rank, const Bend& bend);
+  void connect(int lane);
 
   GroupShape shape_;
   simulated::Fabric fabric_;
-  std::vector<std::unique_ptr<Member>> members_;
+  std::vector<std::vector<int>> hosts_;
+  std::vector<std::shared_ptr<Segment>> segments_;  // by host
+  std::vector<std::unique_ptr<Member>> members_;    // by rank
 };
 
 // What rank `rank` contributes to a call: another value for each (rank, index, iteration).

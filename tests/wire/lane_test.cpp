@@ -8,6 +8,7 @@
 #include <ctime>
 #include <thread>
 
+#include "plan/catalog.h"
 #include "wire/calls.h"
 #include "wire/exchange.h"
 
@@ -45,6 +46,16 @@ TEST(WireLane, is_served_while_its_rank_computes) {
   EXPECT_EQ(done, 2);
 }
 
+// The root of a broadcast hears nothing of its peers but their credits.
+TEST(WireLane, knows_when_its_peers_have_taken_all_that_it_sent) {
+  Group group({.members = 3}, {.faults = simulated::worse_than_efa()});
+  const Calls calls{.way = {fcclCollBroadcast, "tree"}, .dtype = fcclInt32, .count = 700};
+  group.run([&](int member) {
+    EXPECT_TRUE(run_calls_of(group, member, calls));
+    EXPECT_TRUE(group.endpoint(member).await_taken(Deadline::after(20s)));
+  });
+}
+
 TEST(WireLane, costs_next_to_nothing_while_nobody_calls) {
   const auto cpu_time = [] {
     timespec used;
@@ -52,7 +63,7 @@ TEST(WireLane, costs_next_to_nothing_while_nobody_calls) {
     return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
   };
   Group group({.members = 2});
-  ASSERT_TRUE(run_calls(group, {.way = {fcclCollAllGather, "mailbox"}, .count = 8}));
+  ASSERT_TRUE(run_calls(group, {.way = {fcclCollAllGather, "entries"}, .count = 8}));
   std::this_thread::sleep_for(20ms);
   const auto before = cpu_time();
   std::this_thread::sleep_for(500ms);
@@ -62,7 +73,7 @@ TEST(WireLane, costs_next_to_nothing_while_nobody_calls) {
 
 TEST(WireLane, sends_a_small_gather_in_one_message_to_each_peer) {
   Group group({.members = 4});
-  ASSERT_TRUE(run_calls(group, {.way = {fcclCollAllGather, "mailbox"}, .count = 8}));
+  ASSERT_TRUE(run_calls(group, {.way = {fcclCollAllGather, "entries"}, .count = 8}));
   EXPECT_EQ(group.fabric().counts().operations, 4u * 3u);
 }
 
@@ -78,40 +89,88 @@ TEST(WireLane, waits_to_enter_until_its_entry_of_two_calls_before_has_ended) {
   }
 }
 
-// Input that a node phase has still to make: only slices that are ready leave, and those received are counted.
+int algorithm_of(fcclColl_t collective, std::string_view name) {
+  for (size_t i = 0; i < plan::kCatalog<plan::Project>.size(); ++i)
+    if (plan::kCatalog<plan::Project>[i].collective == collective && plan::kCatalog<plan::Project>[i].name == name)
+      return static_cast<int>(i);
+  ADD_FAILURE() << "there is no algorithm " << name;
+  return 0;
+}
+
+// A call between hosts of one rank each.
+WireTask task_of(const Call& call, const Blocks& blocks, const Pieces& pieces, const plan::Steps& steps) {
+  const auto at = [&](const void* base) {
+    return Buffer{static_cast<std::byte*>(const_cast<void*>(base)), pieces.block_elements * size_of(call.signature.dtype),
+                  pieces.piece_elements * size_of(call.signature.dtype)};
+  };
+  return {.call = {1, call.signature, {}},
+          .blocks = &blocks,
+          .pieces = pieces,
+          .steps = &steps,
+          .input = at(call.send),
+          .output = at(call.recv),
+          .element_bytes = size_of(call.signature.dtype),
+          .partial_bytes = size_of(call.signature.dtype),
+          .divisor = {}};
+}
+
+// Input that the node has still to make: only slices that are ready leave, and those received are counted.
 TEST(Exchange, goes_as_far_as_its_input_is_ready) {
   Group group({.members = 2, .slot_bytes = 64});
   const int algorithm = algorithm_of(fcclCollAllGather, "pairwise");
   const std::vector<plan::Steps> steps{plan::steps_of(algorithm, {2, 0}, 0), plan::steps_of(algorithm, {2, 0}, 1)};
   constexpr size_t kSlice = 64, kBytes = 3 * kSlice;
   const Bytes made = input_of(0, kBytes, 0);
-  std::vector<Bytes> inputs{Bytes(kBytes, kPoison), input_of(1, kBytes, 0)};
-  std::vector<Bytes> outputs(2, Bytes(2 * kBytes, kPoison));
+  std::vector<Bytes> buffers(2, Bytes(2 * kBytes, kPoison));
+  const Bytes other = input_of(1, kBytes, 0);
+  std::copy(other.begin(), other.end(), buffers[1].begin() + kBytes);
   std::vector<WireTask> tasks;
   for (int m = 0; m < 2; ++m) {
-    const Call call{{fcclCollAllGather, fcclInt8, ReduceOp::sum, -1, kBytes}, inputs[m].data(), outputs[m].data(), {}};
-    tasks.push_back(flat_task(call, 1, {2, 0}, m, plan::Cut::per_member));
-    tasks.back().steps = &steps[m];
+    const Call call{{fcclCollAllGather, fcclInt8, ReduceOp::sum, -1, kBytes}, buffers[m].data(), buffers[m].data(), {}};
+    tasks.push_back(task_of(call, group.columns(m).by_rank(0), {2 * kBytes, kBytes, kSlice, 3}, steps[m]));
     group.lane(m).begin(tasks.back().call);
     group.lane(m).enter(1 - m, nullptr, 0);
   }
   Exchange first(group.lane(0), tasks[0]), second(group.lane(1), tasks[1]);
-  ASSERT_EQ(first.slices(), 3u);
   const Deadline deadline = Deadline::after(20s);
   for (uint64_t ready = 1; ready <= 3; ++ready) {
-    std::copy_n(made.begin() + static_cast<ptrdiff_t>((ready - 1) * kSlice), kSlice,
-                inputs[0].begin() + static_cast<ptrdiff_t>((ready - 1) * kSlice));
-    bool done = false;
-    while (!deadline.passed() && (first.received() < ready || second.received() < ready || (ready == 3 && !done)))
-      done = static_cast<int>(first.advance(ready)) + static_cast<int>(second.advance(3)) == 2;
-    EXPECT_EQ(first.received(), ready);
+    const auto offset = static_cast<ptrdiff_t>((ready - 1) * kSlice);
+    std::copy_n(made.begin() + offset, kSlice, buffers[0].begin() + offset);
+    while (!deadline.passed() && (first.done() < ready || second.received() < ready)) {
+      ASSERT_TRUE(first.advance(ready, 3));
+      ASSERT_TRUE(second.advance(3, 3));
+    }
+    EXPECT_EQ(first.done(), ready);
     EXPECT_EQ(second.received(), ready);
-    EXPECT_EQ(done, ready == 3);
   }
   Bytes all = made;
-  all.insert(all.end(), inputs[1].begin(), inputs[1].end());
-  EXPECT_EQ(outputs[0], all);
-  EXPECT_EQ(outputs[1], all);
+  all.insert(all.end(), other.begin(), other.end());
+  EXPECT_EQ(buffers[0], all);
+  EXPECT_EQ(buffers[1], all);
+}
+
+// Output memory of a few slices that the node has still to empty.
+TEST(Exchange, receives_only_what_there_is_room_for) {
+  Group group({.members = 2, .slot_bytes = 64});
+  const int algorithm = algorithm_of(fcclCollAllGather, "pairwise");
+  const std::vector<plan::Steps> steps{plan::steps_of(algorithm, {2, 0}, 0), plan::steps_of(algorithm, {2, 0}, 1)};
+  std::vector<Bytes> buffers(2, Bytes(384, kPoison));
+  std::vector<WireTask> tasks;
+  for (int m = 0; m < 2; ++m) {
+    const Call call{{fcclCollAllGather, fcclInt8, ReduceOp::sum, -1, 192}, buffers[m].data(), buffers[m].data(), {}};
+    tasks.push_back(task_of(call, group.columns(m).by_rank(0), {384, 192, 64, 3}, steps[m]));
+    group.lane(m).begin(tasks.back().call);
+    group.lane(m).enter(1 - m, nullptr, 0);
+  }
+  Exchange first(group.lane(0), tasks[0]), second(group.lane(1), tasks[1]);
+  const Deadline deadline = Deadline::after(20s);
+  while ((first.received() < 1 || second.received() < 3) && !deadline.passed()) {
+    ASSERT_TRUE(first.advance(3, 1));
+    ASSERT_TRUE(second.advance(3, 3));
+  }
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(first.advance(3, 1));
+  EXPECT_EQ(first.received(), 1u);
+  EXPECT_EQ(second.received(), 3u);
 }
 
 // In place, with the way to the peer closed while the peer's part is there: the sum would be written over what is still to be
@@ -128,9 +187,8 @@ TEST(Exchange, keeps_its_input_until_all_of_it_is_staged) {
   const int32_t part = 7;
   const Call call{{fcclCollAllReduce, fcclInt32, ReduceOp::sum, -1, 1}, &value, &value, {}};
   const plan::Steps steps = plan::steps_of(algorithm_of(fcclCollAllReduce, "direct"), {2, 0}, 0);
-  WireTask task = flat_task(call, 1, {2, 0}, 0, plan::Cut::whole);
-  task.steps = &steps;
-  task.reduce = reduce_kernel(fcclInt32, ReduceOp::sum);
+  WireTask task = task_of(call, group.columns(0).whole(0), {1, 1, 16, 1}, steps);
+  task.total = total_kernel(fcclInt32, ReduceOp::sum, WireType::call);
   for (WireLane* lane : {&first, &second}) {
     lane->begin(task.call);
     lane->enter(1 - lane->me(), nullptr, 0);
@@ -141,13 +199,14 @@ TEST(Exchange, keeps_its_input_until_all_of_it_is_staged) {
   second.send(0, sizeof(part));
   wait_for_message(first, sizeof(part));
   Exchange exchange(first, task);
-  EXPECT_FALSE(exchange.advance(1));
+  EXPECT_TRUE(exchange.advance(1, 1));
+  EXPECT_EQ(exchange.done(), 0u);
   EXPECT_EQ(value, 5);
   wait_for_message(second, 64);
   second.receive(0, 64);
   second.consume(0);
   second.grant();
-  while (!exchange.advance(1) && !deadline.passed()) second.progress();
+  while (exchange.advance(1, 1) && exchange.done() == 0 && !deadline.passed()) second.progress();
   EXPECT_EQ(value, 12);
   wait_for_message(second, sizeof(part));
   int32_t sent = 0;

@@ -1,19 +1,16 @@
 // fccl-info: shows what FCCL finds on this machine and what is set.
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <iostream>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "fccl_info/explain.h"
+#include "fccl_info/topology_file.h"
 #include "system/host_topology.h"
 #include "system/settings.h"
-#include "topology/nccl_xml.h"
 #include "topology/rails.h"
 #include "topology/text.h"
 
@@ -23,29 +20,13 @@ namespace {
 constexpr const char* kUsage = R"(fccl-info topology          this host: its NICs, GPUs and where they sit
 fccl-info topology FILE     what FILE describes, in FCCL's text form or in NCCL's XML
 fccl-info rails FILE        which NICs serve which rank of FILE
+fccl-info explain COLLECTIVE SIZE [--topology FILE [--hosts H] | --hosts HxR[xNICS]] [--costs TEXT | --provider NAME]
+                            which way a collective of SIZE takes between the hosts of FILE, or between H hosts like the one of
+                            FILE, or between H hosts of R ranks and NICS NICs each (1); and how long that should take. SIZE is
+                            that of the larger buffer, as for the perf binaries: 8, 64K, 16M, 1G. TEXT is what the parts cost;
+                            else FCCL_COSTS is taken, else what is assumed of the provider: efa, verbs or tcp (the default).
 fccl-info settings          the variables that FCCL reads, and their values here; * marks those that are not the defaults
 )";
-
-Result<std::string> read_file(const std::string& path) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "r"), std::fclose);
-  std::string text;
-  if (file)
-    for (int c; (c = std::fgetc(file.get())) != EOF;) text += static_cast<char>(c);
-  if (!file || std::ferror(file.get()) != 0)
-    return fail(fcclSystemError, fmt::format("cannot read the topology in {}: {}", path, std::strerror(errno)));
-  return text;
-}
-
-Result<Topology> read_topology(const std::string& path) {
-  const Result<std::string> file = read_file(path);
-  if (!file) return fail(file.error());
-  const std::string& text = *file;
-  const size_t begin = text.find_first_not_of(" \t\r\n");
-  const bool is_xml = begin != std::string::npos && text[begin] == '<';
-  Result<Topology> topology = is_xml ? parse_nccl_xml(text) : parse_topology(text);
-  if (!topology) return fail(topology.error().code, fmt::format("{}: {}", path, topology.error().message));
-  return topology;
-}
 
 Result<Topology> this_host() {
   Result<Host> host = discover_host();
@@ -88,11 +69,18 @@ Result<std::string> settings_here(std::span<const std::string>) {
 
 struct Command {
   std::string_view name;
-  size_t fewest_files, most_files;
-  Result<std::string> (*run)(std::span<const std::string> files);
+  size_t fewest_words, most_words;
+  Result<std::string> (*run)(std::span<const std::string> words);
 };
 
-constexpr Command kCommands[] = {{"topology", 0, 1, topology_of}, {"rails", 1, 1, rails_of}, {"settings", 0, 0, settings_here}};
+constexpr Command kCommands[] = {
+    {"topology", 0, 1, topology_of},
+    {"rails", 1, 1, rails_of},
+    {"explain", 2, 10, explain},
+    {"settings", 0, 0, settings_here},
+};
+
+constexpr int kWrongWords = 2;
 
 int run(std::span<const std::string> words) {
   if (words.size() == 1 && (words[0] == "--help" || words[0] == "-h")) {
@@ -101,19 +89,19 @@ int run(std::span<const std::string> words) {
   }
   for (const Command& command : kCommands) {
     if (words.empty() || words[0] != command.name) continue;
-    const auto files = words.subspan(1);
-    if (files.size() < command.fewest_files || files.size() > command.most_files) break;
-    const Result<std::string> text = command.run(files);
+    const auto rest = words.subspan(1);
+    if (rest.size() < command.fewest_words || rest.size() > command.most_words) break;
+    const Result<std::string> text = command.run(rest);
     if (!text) {
       std::cerr << "fccl-info: " << text.error().message << '\n';
-      return 1;
+      return text.error().code == fcclInvalidArgument ? kWrongWords : 1;
     }
     std::cout << *text << std::flush;
     return std::cout ? 0 : 1;
   }
   if (!words.empty()) std::cerr << "fccl-info: there is no command '" << fmt::format("{}", fmt::join(words, " ")) << "'\n";
   std::cerr << kUsage;
-  return 2;
+  return kWrongWords;
 }
 
 }  // namespace

@@ -1,5 +1,22 @@
-"""Keeps pytest's process single-threaded, as the ranks are."""
+"""Keeps pytest's process single-threaded, as the ranks are, and runs some tests on two hosts as well."""
 
+import pytest
 import torch
 
 torch.set_num_threads(1)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "two_hosts: runs once more with its ranks on two hosts")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if metafunc.definition.get_closest_marker("two_hosts"):
+        metafunc.parametrize("spread", [1, 2], indirect=True, ids=["one_host", "two_hosts"])
+
+
+@pytest.fixture(autouse=True)
+def spread(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tells run_ranks the number of hosts, unless whoever runs the tests has."""
+    if hosts := getattr(request, "param", None):
+        monkeypatch.setenv("FCCL_TEST_HOSTS", str(hosts))

@@ -1,6 +1,7 @@
 """Runs a function as the ranks of a process group, each a process; any rank's failure is the caller's."""
 
 import multiprocessing
+import os
 import tempfile
 import time
 import traceback
@@ -21,11 +22,17 @@ _SERVER.set_forkserver_preload(
 def run_ranks(
     size: int, function: Callable, *arguments, timeout: float = 60, group_timeout: float = 30
 ) -> None:
-    """Calls function(*arguments) on `size` ranks inside a default group of the backend "fccl"."""
+    """Calls function(*arguments) on `size` ranks inside a default group of the backend "fccl".
+
+    The ranks are on as many hosts as the variable FCCL_TEST_HOSTS says, in order; one, if it is not set.
+    """
+    hosts = int(os.environ.get("FCCL_TEST_HOSTS", "1"))
     with tempfile.TemporaryDirectory() as folder:
         processes = [
             _SERVER.Process(
-                target=_rank, args=((rank, size), folder, group_timeout, function, arguments), daemon=True
+                target=_rank,
+                args=((rank, size, rank * hosts // size if hosts > 1 else None), folder, group_timeout, function, arguments),
+                daemon=True,
             )
             for rank in range(size)
         ]
@@ -54,10 +61,12 @@ def _failure(rank: int, process: multiprocessing.Process, folder: str) -> str | 
 
 
 def _rank(
-    place: tuple[int, int], folder: str, group_timeout: float, function: Callable, arguments: tuple
+    place: tuple[int, int, int | None], folder: str, group_timeout: float, function: Callable, arguments: tuple
 ) -> None:
-    rank, size = place
+    rank, size, host = place
     try:
+        if host is not None:
+            os.environ["FCCL_HOST_ID"] = str(host)
         torch.set_num_threads(1)
         forbid_gloo()
         dist.init_process_group(

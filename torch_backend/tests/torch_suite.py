@@ -40,6 +40,13 @@ class TestFccl(TestDistBackend, DistributedTest._DistTestBase):
         super().setUp()
         self._start_processes(torch.multiprocessing.get_context("fork").Process)
 
+    @classmethod
+    def _run(cls, rank, *arguments, **options):
+        hosts = int(os.environ.get("FCCL_TEST_HOSTS", "1"))
+        if hosts > 1:
+            os.environ["FCCL_HOST_ID"] = str(rank * hosts // int(os.environ["WORLD_SIZE"]))
+        super()._run(rank, *arguments, **options)
+
 
 class Report(unittest.TextTestResult):
     """Sorts the tests by how they ended."""

@@ -33,6 +33,31 @@ TEST_P(RanksJoin, and_all_have_the_same_roster) {
   }
 }
 
+TEST(Bootstrap, rank_zero_listens_where_the_roster_says_and_nobody_else_does) {
+  const Census census;
+  std::vector<JoinRequest> requests = requests_of(*open_bootstrap("lo"), 3);
+  requests[0].interface_name = "lo";
+  const std::vector<Result<Joined>> results = join_all(requests);
+  for (const Result<Joined>& result : results) {
+    ASSERT_TRUE(result) << result.error().message;
+    const std::optional<Address> address = address_from(result->members[0].address);
+    ASSERT_TRUE(address) << result->members[0].address;
+    EXPECT_TRUE(result->members[0].address.starts_with("127.0.0.1:")) << result->members[0].address;
+    EXPECT_EQ(*address, *address_of(results[0]->tcp_listener.get()));
+    EXPECT_TRUE(connect_tcp(*address, Deadline::after(1s)).socket);
+    for (const int other : {1, 2}) EXPECT_EQ(result->members[other].address, "");
+  }
+  EXPECT_FALSE(results[1]->tcp_listener);
+}
+
+TEST(Bootstrap, an_interface_that_rank_zero_does_not_have_is_named) {
+  JoinRequest request = request_of(*open_bootstrap("lo"), 0, 2);
+  request.interface_name = "no_such_interface";
+  std::vector<Result<Joined>> results;
+  results.push_back(join(request, Deadline::after(10s)));
+  expect_failures(results, fcclInvalidUsage, {"no_such_interface", "FCCL_SOCKET_IFNAME"});
+}
+
 INSTANTIATE_TEST_SUITE_P(Bootstrap, RanksJoin, testing::Values(1, 2, 5, 64));
 
 TEST(Bootstrap, on_the_interface_that_is_chosen_by_itself_ranks_find_each_other) {

@@ -19,13 +19,13 @@ class Choice : public ::testing::Test {
     return *Segment::map(*Segment::make(shape), shape);
   }
   static Path choose_alone(size_t bytes) {
-    return choose(bytes_of(fcclCollAllGather, bytes), Lane(segment_of(1), kGatherLane, 0, 1));
+    return choose(bytes_of(fcclCollAllGather, bytes), Lane(segment_of(1), kGatherLane, 0, {0}, 1));
   }
   Path choose_for(fcclColl_t collective, size_t bytes) const { return choose(bytes_of(collective, bytes), lane); }
   void attach() { lane.attach(std::make_unique<PeerMemory>(segment, 0, std::vector<int>(2, getpid()))); }
 
   std::shared_ptr<Segment> segment = segment_of(2);
-  Lane lane{segment, kGatherLane, 0, 1};
+  Lane lane{segment, kGatherLane, 0, {0, 1}, 1};
 };
 
 TEST_F(Choice, of_one_rank_is_to_go_alone) { EXPECT_EQ(choose_alone(1 << 20), Path::alone); }

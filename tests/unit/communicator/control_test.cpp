@@ -26,7 +26,8 @@ class SlowPathTest : public ::testing::Test {
 
   static std::vector<Peer> all_peers() {
     std::vector<Peer> peers;
-    for (int rank = 0; rank < kRanks; ++rank) peers.push_back({{rank, getpid(), {}, "here", {}}, *ProcessWatch::of(getpid())});
+    for (int rank = 0; rank < kRanks; ++rank)
+      peers.push_back({{rank, getpid(), {}, "here", {}, {}}, *ProcessWatch::of(getpid()), rank});
     return peers;
   }
 

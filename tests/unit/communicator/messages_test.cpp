@@ -8,7 +8,7 @@
 namespace fccl {
 namespace {
 
-const Member kNodeA{3, 4711, "boot-1 node-a", "node-a", "0001f"};
+const Member kNodeA{3, 4711, "boot-1 node-a", "node-a", "0001f", "10.0.0.1:4242"};
 
 std::vector<Message> samples() {
   return {Hello{kNodeA, 8, "world=8\nlanes=2"}, GivingUp{}, Progress{2, "ranks 1, 3-7"}, Refusal{{fcclTimeout, "late"}},
@@ -19,6 +19,7 @@ TEST(Messages, come_back_from_their_bytes) {
   const std::optional<Message> hello = decode(encode(samples()[0]));
   ASSERT_TRUE(hello && std::holds_alternative<Hello>(*hello));
   EXPECT_EQ(std::get<Hello>(*hello).member.listener, kNodeA.listener);
+  EXPECT_EQ(std::get<Hello>(*hello).member.address, "10.0.0.1:4242");
   EXPECT_EQ(std::get<Hello>(*hello).nranks, 8);
   EXPECT_EQ(std::get<Hello>(*hello).agreement, "world=8\nlanes=2");
   EXPECT_EQ(std::get<Progress>(*decode(encode(samples()[2]))).missing, "ranks 1, 3-7");
@@ -49,10 +50,22 @@ TEST(Messages, every_flipped_bit_gives_a_sensible_message_or_none) {
 
 TEST(Messages, the_largest_hello_and_refusal_fit_a_message) {
   const std::string longest(kTextLimit, 'x');
-  EXPECT_LE(encode(Hello{{0, 1, longest, longest, longest}, 2, std::string(kAgreementLimit, 'y')}).size(), kMessageLimit);
+  const std::string address = "[1111:2222:3333:4444:5555:6666:7777:8888]:65535";
+  EXPECT_LE(encode(Hello{{0, 1, longest, longest, longest, address}, 2, std::string(kAgreementLimit, 'y')}).size(),
+            kMessageLimit);
   const std::string refusal = encode(Refusal{{fcclTimeout, std::string(100000, 'z')}});
   EXPECT_LE(refusal.size(), kMessageLimit);
   EXPECT_TRUE(decode(refusal));
+}
+
+TEST(Messages, a_member_whose_address_is_none_is_refused) {
+  Member member = kNodeA;
+  member.address = "";
+  EXPECT_TRUE(decode(encode(member)));
+  for (const char* address : {"10.0.0.1", "node-a:4242", "10.0.0.1:", "10.0.0.1:65536", " 10.0.0.1:1"}) {
+    member.address = address;
+    EXPECT_FALSE(decode(encode(member))) << address;
+  }
 }
 
 TEST(Messages, ranks_are_listed_in_ranges_and_long_lists_are_cut) {

@@ -40,6 +40,12 @@ void narrow_float16(const float* wide, size_t count, std::byte* stored) { narrow
 void narrow_float8e4m3(const float* wide, size_t count, std::byte* stored) { narrow_all<Narrow<E4m3>>(wide, count, stored); }
 void narrow_float8e5m2(const float* wide, size_t count, std::byte* stored) { narrow_all<Narrow<E5m2>>(wide, count, stored); }
 void narrow_bfloat16(const float* wide, size_t count, std::byte* stored) { narrow_all<Bfloat16>(wide, count, stored); }
+void widen_ordered_bfloat16(const std::byte* stored, size_t count, float* wide) {
+  widen_all<OrderedBfloat16>(stored, count, wide);
+}
+void narrow_ordered_bfloat16(const float* wide, size_t count, std::byte* stored) {
+  narrow_all<OrderedBfloat16>(wide, count, stored);
+}
 size_t float_lanes() { return hn::MaxLanes(Lanes<float>()); }
 
 }  // namespace fccl::HWY_NAMESPACE
@@ -68,6 +74,8 @@ HWY_EXPORT(narrow_float16);
 HWY_EXPORT(narrow_bfloat16);
 HWY_EXPORT(narrow_float8e4m3);
 HWY_EXPORT(narrow_float8e5m2);
+HWY_EXPORT(widen_ordered_bfloat16);
+HWY_EXPORT(narrow_ordered_bfloat16);
 HWY_EXPORT(float_lanes);
 
 namespace {
@@ -89,7 +97,8 @@ struct NarrowFormat {
 
 const NarrowFormat kFormats[] = {
     FCCL_NARROW_FORMAT(float16, testing::kFloat16), FCCL_NARROW_FORMAT(bfloat16, testing::kBfloat16),
-    FCCL_NARROW_FORMAT(float8e4m3, testing::kFloat8e4m3), FCCL_NARROW_FORMAT(float8e5m2, testing::kFloat8e5m2)};
+    FCCL_NARROW_FORMAT(ordered_bfloat16, testing::kBfloat16), FCCL_NARROW_FORMAT(float8e4m3, testing::kFloat8e4m3),
+    FCCL_NARROW_FORMAT(float8e5m2, testing::kFloat8e5m2)};
 
 uint32_t bits_of(float value) { return std::bit_cast<uint32_t>(value); }
 

@@ -88,17 +88,46 @@ T reference_tree(ReduceOp op, const std::vector<T>& values) {
   return reference_merge(op, reference_tree(op, left), reference_tree(op, right));
 }
 
+template <class T>
+T reference_quotient(T sum, size_t divisor) {
+  // Both operands as wide as the result, and wide enough for the number of sources.
+  using Divided = std::common_type_t<T, std::conditional_t<sizeof(T) < 4, int, T>>;
+  return static_cast<T>(static_cast<Divided>(sum) / static_cast<Divided>(divisor));
+}
+
 // One element: every source times its scalar before the tree, the average divided behind it.
 template <class T>
 T reference_element(ReduceOp op, std::vector<T> values, const std::vector<T>& scalars) {
   if (op == ReduceOp::premul_sum)
     for (size_t s = 0; s < values.size(); ++s) values[s] = reference_product(values[s], scalars[s]);
   const T result = reference_tree(op, values);
-  if (op != ReduceOp::avg) return result;
-  // Both operands as wide as the result, and wide enough for the number of sources.
-  using Divided = std::common_type_t<T, std::conditional_t<sizeof(T) < 4, int, T>>;
-  return static_cast<T>(static_cast<Divided>(result) / static_cast<Divided>(values.size()));
+  return op == ReduceOp::avg ? reference_quotient(result, values.size()) : result;
 }
+
+// One element of a sum between hosts: a tree over the ranks of each host, which `travel` takes to the owner, and one over
+// hosts.
+template <class T, class Travel>
+T reference_element_between_hosts(ReduceOp op, std::vector<T> values, const std::vector<T>& scalars,
+                                  const std::vector<int>& ranks_of_hosts, Travel travel) {
+  const ReduceOp merged = op == ReduceOp::avg || op == ReduceOp::premul_sum ? ReduceOp::sum : op;
+  if (op == ReduceOp::premul_sum)
+    for (size_t s = 0; s < values.size(); ++s) values[s] = reference_product(values[s], scalars[s]);
+  std::vector<T> partials;
+  auto next = values.begin();
+  for (const int ranks : ranks_of_hosts) {
+    partials.push_back(travel(reference_tree(merged, std::vector<T>(next, next + ranks))));
+    next += ranks;
+  }
+  const T total = reference_tree(merged, partials);
+  return op == ReduceOp::avg ? reference_quotient(total, values.size()) : total;
+}
+
+// How many ranks each host has, and whether partials travel in float32 where the elements are narrower. No hosts: a sum of one
+// level.
+struct Hosts {
+  std::vector<int> ranks;
+  bool wire_is_float32 = false;
+};
 
 template <class T>
 T stored_at(const void* bytes, size_t index) {
@@ -109,33 +138,37 @@ T stored_at(const void* bytes, size_t index) {
 
 // Stored: how an element lies in memory. T: the type that elements are added in. widen and narrow lead from one to the other.
 template <class Stored, class T, class Widen, class Narrow>
-Bytes reference_loop(ReduceOp op, const std::vector<Bytes>& sources, const std::vector<Scalar>& scalars, Widen widen,
-                     Narrow narrow) {
+Bytes reference_loop(ReduceOp op, const std::vector<Bytes>& sources, const std::vector<Scalar>& scalars, const Hosts& hosts,
+                     Widen widen, Narrow narrow) {
   Bytes out(sources[0].size());
   std::vector<T> factors;
   for (const Scalar& scalar : scalars) factors.push_back(widen(stored_at<Stored>(&scalar.bits, 0)));
   for (size_t i = 0; i < out.size() / sizeof(Stored); ++i) {
     std::vector<T> values;
     for (const Bytes& source : sources) values.push_back(widen(stored_at<Stored>(source.data(), i)));
-    const Stored result = narrow(reference_element(op, values, factors));
+    const auto travel = [&](T partial) { return hosts.wire_is_float32 ? partial : widen(narrow(partial)); };
+    const Stored result =
+        narrow(hosts.ranks.empty() ? reference_element(op, values, factors)
+                                   : reference_element_between_hosts(op, values, factors, hosts.ranks, travel));
     std::memcpy(out.data() + i * sizeof(Stored), &result, sizeof(Stored));
   }
   return out;
 }
 
 // Any byte but zero is true; a sum is or, as the maximum is, a product and.
-inline Bytes reference_of_truths(ReduceOp op, const std::vector<Bytes>& sources, const std::vector<Scalar>& scalars) {
+inline Bytes reference_of_truths(ReduceOp op, const std::vector<Bytes>& sources, const std::vector<Scalar>& scalars,
+                                 const Hosts& hosts) {
   const auto truth = [](uint8_t value) -> uint8_t { return value != 0; };
   const ReduceOp of_truths = op == ReduceOp::sum ? ReduceOp::max : op == ReduceOp::prod ? ReduceOp::min : op;
-  return reference_loop<uint8_t, uint8_t>(of_truths, sources, scalars, truth, truth);
+  return reference_loop<uint8_t, uint8_t>(of_truths, sources, scalars, hosts, truth, truth);
 }
 
 // The reduction of sources of equal size. `scalars` holds one per source for premul_sum, and is not read for other operators.
 inline Bytes reference_reduce(fcclDataType_t dtype, ReduceOp op, const std::vector<Bytes>& sources,
-                              const std::vector<Scalar>& scalars) {
+                              const std::vector<Scalar>& scalars, const Hosts& hosts = {}) {
   const auto plain = [&]<class T>(T) {
     return reference_loop<T, T>(
-        op, sources, scalars, [](T value) { return value; },
+        op, sources, scalars, hosts, [](T value) { return value; },
         [](T value) {
           if constexpr (std::is_floating_point_v<T>) return std::isnan(value) ? std::numeric_limits<T>::quiet_NaN() : value;
           return value;
@@ -143,7 +176,7 @@ inline Bytes reference_reduce(fcclDataType_t dtype, ReduceOp op, const std::vect
   };
   const auto narrow = [&]<class Stored>(Stored, Format format) {
     return reference_loop<Stored, float>(
-        op, sources, scalars, [=](Stored bits) { return static_cast<float>(decode(bits, format)); },
+        op, sources, scalars, hosts, [=](Stored bits) { return static_cast<float>(decode(bits, format)); },
         [=](float value) { return static_cast<Stored>(encode(value, format)); });
   };
   switch (dtype) {
@@ -176,7 +209,7 @@ inline Bytes reference_reduce(fcclDataType_t dtype, ReduceOp op, const std::vect
     case fcclFloat8e5m2:
       return narrow(uint8_t{}, kFloat8e5m2);
     case fcclBool:
-      return reference_of_truths(op, sources, scalars);
+      return reference_of_truths(op, sources, scalars, hosts);
     default:
       throw std::invalid_argument("there is no reference for this data type");
   }

@@ -90,7 +90,8 @@ class Attach : public ::testing::Test {
   static constexpr int kTurns = 100;
 
   Attach() {
-    for (int rank = 0; rank < kRanks; ++rank) lanes.push_back(std::make_unique<Lane>(segment, kGatherLane, rank, 1));
+    for (int rank = 0; rank < kRanks; ++rank)
+      lanes.push_back(std::make_unique<Lane>(segment, kGatherLane, rank, std::vector{0, 1, 2}, 1));
     attach_all();
   }
 

@@ -18,7 +18,7 @@ struct Pair {
     const auto memory = Segment::make(shape);
     auto segment = *Segment::map(*memory, shape);
     segment->initialise(sequence);
-    return {segment, Lane(segment, kGatherLane, 0, sequence), Lane(segment, kGatherLane, 1, sequence)};
+    return {segment, Lane(segment, kGatherLane, 0, {0, 1}, sequence), Lane(segment, kGatherLane, 1, {0, 1}, sequence)};
   }
 };
 

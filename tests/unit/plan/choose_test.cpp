@@ -19,22 +19,22 @@ std::string chosen(const Chooser& chooser, fcclColl_t collective, double bytes) 
 }
 
 TEST(Choice, of_an_all_gather_is_bruck_for_small_and_pairwise_for_large_messages) {
-  const Chooser chooser({256, 8, 32, kFast});
+  const Chooser chooser(Shape::of_equal_hosts(256, 8, 32, kFast));
   EXPECT_EQ(chosen(chooser, fcclCollAllGather, 8), "bruck");
   EXPECT_EQ(chosen(chooser, fcclCollAllGather, 64 << 20), "pairwise");
 }
 
 TEST(Choice, of_a_broadcast_is_a_tree_for_small_and_a_chain_or_a_scatter_for_large_messages) {
-  EXPECT_EQ(chosen(Chooser({64, 8, 32, kFast}), fcclCollBroadcast, 8), "tree");
-  EXPECT_EQ(chosen(Chooser({4, 8, 32, kFast}), fcclCollBroadcast, 64 << 20), "chain");
-  EXPECT_EQ(chosen(Chooser({64, 8, 32, kFast}), fcclCollBroadcast, 64 << 20), "scattered");
+  EXPECT_EQ(chosen(Chooser(Shape::of_equal_hosts(64, 8, 32, kFast)), fcclCollBroadcast, 8), "tree");
+  EXPECT_EQ(chosen(Chooser(Shape::of_equal_hosts(4, 8, 32, kFast)), fcclCollBroadcast, 64 << 20), "chain");
+  EXPECT_EQ(chosen(Chooser(Shape::of_equal_hosts(64, 8, 32, kFast)), fcclCollBroadcast, 64 << 20), "scattered");
 }
 
 TEST(Choice, gives_every_algorithm_of_the_catalog_its_place) {
   std::set<int> taken;
   for (int hosts : {2, 4, 16, 64, 256, 1024})
     for (const Constants& constants : {kFast, kSlow}) {
-      const Chooser chooser({hosts, 8, 8, constants});
+      const Chooser chooser(Shape::of_equal_hosts(hosts, 8, 8, constants));
       for (const auto& algorithm : kCatalog<Price>)
         for (double bytes = 8; bytes <= 1 << 30; bytes *= 4)
           taken.insert(chooser.choose({algorithm.collective, bytes}).algorithm);
@@ -44,19 +44,19 @@ TEST(Choice, gives_every_algorithm_of_the_catalog_its_place) {
 }
 
 TEST(Choice, cuts_a_long_message_into_slices_and_a_short_one_not) {
-  const Chooser chooser({2, 2, 1, kSlow});
+  const Chooser chooser(Shape::of_equal_hosts(2, 2, 1, kSlow));
   EXPECT_EQ(chooser.choose({fcclCollAllGather, 64}).slices, 1);
   EXPECT_GT(chooser.choose({fcclCollAllGather, 64 << 20}).slices, 4);
 }
 
 TEST(Choice, has_as_many_slices_as_are_asked_for) {
-  EXPECT_GE(Chooser({2, 2, 1, kSlow}).choose({fcclCollAllGather, 64}, 5).slices, 5);
+  EXPECT_GE(Chooser(Shape::of_equal_hosts(2, 2, 1, kSlow)).choose({fcclCollAllGather, 64}, 5).slices, 5);
 }
 
 TEST(Choice, is_never_dearer_than_the_ring) {
   for (int hosts : {2, 5, 32, 512})
     for (double bytes = 8; bytes <= 1 << 30; bytes *= 8) {
-      const Shape shape{hosts, 8, 32, kFast};
+      const Shape shape = Shape::of_equal_hosts(hosts, 8, 32, kFast);
       Price ring({hosts});
       ring_all_gather({hosts}, ring);
       const Request request{fcclCollAllGather, bytes};
@@ -67,14 +67,21 @@ TEST(Choice, is_never_dearer_than_the_ring) {
 }
 
 TEST(Explanation, lists_the_algorithms_and_marks_the_chosen_one) {
-  const Shape shape{3, 2, 1, {.latency = 1e-5, .message = 1e-6, .wire_byte = 1e-9, .added_byte = 0, .node_byte = 1e-9}};
-  EXPECT_EQ(Chooser(shape).explain({fcclCollAllGather, 1024}), R"(AllGather of 1 KiB on 3 hosts x 2 ranks, 1 rail per host
-at least 4 KiB through a host's interfaces in one direction
+  const Constants constants{.latency = 1e-5, .message = 1e-6, .wire_byte = 1e-9, .added_byte = 0, .node_byte = 1e-9};
+  const Chooser chooser(Shape::of_equal_hosts(3, 2, 1, constants));
+  EXPECT_EQ(chooser.explain({fcclCollAllGather, 1024}), R"(AllGather of 1 KiB on 3 hosts x 2 ranks, 1 rail per host
+at least 4 KiB through a host's interfaces in one direction, which take 4.1 us
 
     algorithm  rounds slices  predicted us      latency     messages         wire         node
  -> pairwise        1      1          19.2         10.0          2.0          4.1          3.1
     bruck           2      2          31.2         20.0          4.0          4.1          3.1
 )");
+}
+
+TEST(Explanation, says_how_hosts_differ) {
+  const Shape shape{3, 9, 4, 2, 1, kFast};
+  const std::string text = Chooser(shape).explain({fcclCollAllGather, 1024});
+  EXPECT_NE(text.find("on 3 hosts of at most 4 ranks, 9 in all, in 2 columns, 1 rail per host\n"), std::string::npos) << text;
 }
 
 }  // namespace

@@ -73,7 +73,7 @@ TEST(Price, of_the_root_is_that_of_the_busiest_member) {
 constexpr Constants kConstants{.latency = 1e-5, .message = 1e-6, .wire_byte = 1e-8, .added_byte = 1e-10, .node_byte = 1e-10};
 
 TEST(Prediction, of_one_slice_is_latency_and_messages_and_bytes_over_the_rails) {
-  const Shape shape{4, 2, 2, kConstants};
+  const Shape shape = Shape::of_equal_hosts(4, 2, 2, kConstants);
   const Time time = predict({fcclCollAllGather, 1000}, Cut::per_member, cost_of(pairwise_all_gather, 4), shape, 1);
   EXPECT_DOUBLE_EQ(time.latency, 1e-5);
   EXPECT_DOUBLE_EQ(time.message, 3e-6);
@@ -82,7 +82,7 @@ TEST(Prediction, of_one_slice_is_latency_and_messages_and_bytes_over_the_rails) 
 }
 
 TEST(Prediction, of_a_slow_node_is_the_first_message_and_then_the_nodes_time) {
-  Shape shape{5, 1, 1, kConstants};
+  Shape shape = Shape::of_equal_hosts(5, 1, 1, kConstants);
   shape.constants.node_byte = 1e-6;
   const Time time = predict({fcclCollAllGather, 1000}, Cut::per_member, cost_of(pairwise_all_gather, 5), shape, 1);
   const double first_message = 1e-6 + 1000 * 1e-8;
@@ -92,7 +92,7 @@ TEST(Prediction, of_a_slow_node_is_the_first_message_and_then_the_nodes_time) {
 TEST(Prediction, of_many_slices_goes_at_the_pace_of_the_slower_of_wire_and_node) {
   const Request request{fcclCollReduceScatter, 1e8};
   const Cost cost = cost_of(pairwise_reduce_scatter, 2);
-  Shape shape{2, 1, 1, kConstants};
+  Shape shape = Shape::of_equal_hosts(2, 1, 1, kConstants);
   const double wire = 1e8 * 1e-8;
   EXPECT_NEAR(predict(request, Cut::per_member, cost, shape, 64).total(), wire, 0.02 * wire);
   shape.constants.node_byte = 1e-7;
@@ -103,31 +103,59 @@ TEST(Prediction, of_many_slices_goes_at_the_pace_of_the_slower_of_wire_and_node)
 TEST(Prediction, of_a_long_broadcast_down_a_chain_is_one_crossing) {
   const double wire = 1e8 * 1e-8;
   const Cost cost = cost_of(chain_broadcast, 4);
-  EXPECT_NEAR(predict({fcclCollBroadcast, 1e8}, Cut::whole, cost, {4, 1, 1, kConstants}, 64).total(), wire, 0.06 * wire);
+  const Shape shape = Shape::of_equal_hosts(4, 1, 1, kConstants);
+  EXPECT_NEAR(predict({fcclCollBroadcast, 1e8}, Cut::whole, cost, shape, 64).total(), wire, 0.06 * wire);
 }
+
+// Three ranks on one host and one on each of two others: the one column carries three blocks of the first host.
+TEST(Prediction, of_unequal_hosts_is_that_of_the_busiest_column) {
+  const Shape shape{3, 5, 3, 1, 1, kConstants};
+  const Time time = predict({fcclCollAllGather, 1000}, Cut::per_member, cost_of(pairwise_all_gather, 3), shape, 1);
+  EXPECT_DOUBLE_EQ(time.wire, 2 * 3 * 1000 * 1e-8);
+  EXPECT_DOUBLE_EQ(time.node, 5 * 1000 * 1e-10 / 2);
+}
+
+// Of two columns one carries two of a host's three blocks, so the host's wire takes as long as for four.
+TEST(Prediction, of_columns_that_do_not_divide_a_host_counts_the_fuller_one) {
+  const Shape shape{2, 5, 3, 2, 2, kConstants};
+  const Time time = predict({fcclCollReduceScatter, 1000}, Cut::per_member, cost_of(pairwise_reduce_scatter, 2), shape, 1);
+  EXPECT_DOUBLE_EQ(time.wire, 2 * 1000 * 1e-8);
+  const double added = 2 * 2 * 1000 * 1e-10;  // two partials of two blocks
+  EXPECT_DOUBLE_EQ(time.node, 5 * 1000 * 1e-10 + added);
+}
+
+constexpr Constants kWireOnly{.latency = 0, .message = 0, .wire_byte = 1, .added_byte = 0, .node_byte = 0};
 
 TEST(WireMinimum, is_what_the_pairwise_algorithms_move) {
   for (int hosts : {1, 2, 3, 8, 33}) {
     const int ranks = 3;
     const double bytes = 120;
+    const Shape shape = Shape::of_equal_hosts(hosts, ranks, 1, kWireOnly);
     const auto port_bytes = [&](void (*tell)(Group, Price&), double chunk) { return cost_of(tell, hosts).port.chunks * chunk; };
-    EXPECT_DOUBLE_EQ(port_bytes(pairwise_all_gather, ranks * bytes), wire_minimum({fcclCollAllGather, bytes}, hosts, ranks));
-    EXPECT_DOUBLE_EQ(port_bytes(pairwise_reduce_scatter, ranks * bytes),
-                     wire_minimum({fcclCollReduceScatter, bytes}, hosts, ranks));
-    EXPECT_DOUBLE_EQ(port_bytes(pairwise_all_reduce, bytes / hosts), wire_minimum({fcclCollAllReduce, bytes}, hosts, ranks));
-    EXPECT_DOUBLE_EQ(port_bytes(chain_broadcast, bytes), wire_minimum({fcclCollBroadcast, bytes}, hosts, ranks));
+    EXPECT_DOUBLE_EQ(port_bytes(pairwise_all_gather, ranks * bytes), wire_minimum({fcclCollAllGather, bytes}, shape));
+    EXPECT_DOUBLE_EQ(port_bytes(pairwise_reduce_scatter, ranks * bytes), wire_minimum({fcclCollReduceScatter, bytes}, shape));
+    EXPECT_DOUBLE_EQ(port_bytes(pairwise_all_reduce, bytes / hosts), wire_minimum({fcclCollAllReduce, bytes}, shape));
+    EXPECT_DOUBLE_EQ(port_bytes(chain_broadcast, bytes), wire_minimum({fcclCollBroadcast, bytes}, shape));
   }
+}
+
+TEST(WireMinimum, is_what_the_smallest_host_receives_of_the_others) {
+  const Shape shape{3, 6, 3, 1, 1, kWireOnly};
+  EXPECT_DOUBLE_EQ(wire_minimum({fcclCollAllGather, 10}, shape), 50);
+  EXPECT_DOUBLE_EQ(wire_minimum({fcclCollReduceScatter, 10}, shape), 50);
+  EXPECT_DOUBLE_EQ(wire_minimum({fcclCollGather, 10}, shape), 30);
 }
 
 TEST(WireMinimum, is_reached_by_no_algorithm_from_below) {
   for (int hosts : {2, 3, 8, 33})
-    for (size_t i = 0; i < kCatalog<Price>.size(); ++i) {
-      const auto& algorithm = kCatalog<Price>[i];
-      const Request request{algorithm.collective, 1e6};
-      const Shape shape{hosts, 4, 1, {.latency = 0, .message = 0, .wire_byte = 1, .added_byte = 0, .node_byte = 0}};
-      const double moved = predict(request, algorithm.cut, price_catalog(hosts)[i], shape, 1).wire;
-      EXPECT_GE(moved * (1 + 1e-12), wire_minimum(request, hosts, 4)) << algorithm.name << " of " << hosts;
-    }
+    for (const Shape& shape : {Shape::of_equal_hosts(hosts, 4, 1, kWireOnly), Shape{hosts, hosts + 3, 4, 1, 1, kWireOnly},
+                               Shape{hosts, 3 * hosts - 1, 3, 2, 1, kWireOnly}})
+      for (size_t i = 0; i < kCatalog<Price>.size(); ++i) {
+        const auto& algorithm = kCatalog<Price>[i];
+        const Request request{algorithm.collective, 1e6};
+        const double moved = predict(request, algorithm.cut, price_catalog(hosts)[i], shape, 1).wire;
+        EXPECT_GE(moved * (1 + 1e-12), wire_minimum(request, shape)) << algorithm.name << " of " << hosts;
+      }
 }
 
 }  // namespace

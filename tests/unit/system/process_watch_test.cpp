@@ -2,6 +2,7 @@
 #include "system/process_watch.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -84,6 +85,17 @@ TEST(ProcessWatch, watches_of_one_process_share_a_descriptor_that_goes_with_the_
   EXPECT_EQ(open_descriptors(), before);
   sleeper.kill();
   sleeper.wait();
+}
+
+TEST(ProcessWatch, gives_a_descriptor_that_becomes_readable_at_the_end_and_none_for_this_process) {
+  Sleeper child;
+  const auto watch = *ProcessWatch::of(child.pid());
+  pollfd ended{watch->descriptor(), POLLIN, 0};
+  EXPECT_EQ(::poll(&ended, 1, 0), 0);
+  child.kill();
+  EXPECT_EQ(::poll(&ended, 1, 10000), 1);
+  child.wait();
+  EXPECT_EQ((*ProcessWatch::of(::getpid()))->descriptor(), -1);
 }
 
 }  // namespace

@@ -48,6 +48,36 @@ TEST(Socket, addresses_read_as_people_write_them) {
   EXPECT_EQ(to_text(v6), "[fd00::1]:80");
 }
 
+TEST(Socket, an_address_is_read_back_only_from_the_text_that_it_has) {
+  Address v6{true, {0xfd}, 65535};
+  v6.bytes[15] = 1;
+  for (const Address& address : {Address{false, {10, 0, 0, 1}, 4242}, Address{false, {255, 255, 255, 255}, 0}, v6})
+    EXPECT_EQ(address_from(to_text(address)), address) << to_text(address);
+  for (const char* text : {"",
+                           ":",
+                           "10.0.0.1",
+                           "10.0.0.1:",
+                           ":4242",
+                           "10.0.0.1:65536",
+                           "10.0.0.1:-1",
+                           "10.0.0.1:1x",
+                           "10.0.0.1:01",
+                           " 10.0.0.1:1",
+                           "10.0.0:1",
+                           "10.0.0.01:1",
+                           "10.0.0.256:1",
+                           "node-a:1",
+                           "fd00::1:80",
+                           "[fd00::1]",
+                           "[]:1",
+                           "[10.0.0.1]:1",
+                           "[fd00:0::1]:1",
+                           "[fd00::1%eth0]:1",
+                           "[:1"})
+    EXPECT_FALSE(address_from(text)) << text;
+  EXPECT_FALSE(address_from(std::string_view("10.0.0.1\0:1", 11)));
+}
+
 TEST(Socket, a_tcp_listener_on_port_zero_can_be_found_and_reached) {
   const Descriptor listener = std::move(*listen_tcp(loopback()));
   const Address address = *address_of(listener.get());

@@ -19,6 +19,7 @@ from trainer.fsdp import __main__ as entry
 from trainer.fsdp import training  # noqa: F401  (likewise)
 
 BACKEND = os.environ.get("FCCL_TEST_BACKEND", "fccl")
+HOSTS = int(os.environ.get("FCCL_TEST_HOSTS", "1"))
 TEXT = Path(os.__file__).parent / "email"
 SHORT = f"--data {TEXT} --seq-len 32 --global-batch 8 --steps 20 --validate-every 0".split()
 SHORT += ["--save-every", "0", "--sample-tokens", "0"]
@@ -102,6 +103,8 @@ def _fork(rank: int, ranks: int, port: int, log: Path, body: Callable[[], int]) 
             RANK=str(rank), WORLD_SIZE=str(ranks), LOCAL_RANK=str(rank), LOCAL_WORLD_SIZE=str(ranks)
         )
         os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+        if HOSTS > 1:
+            os.environ["FCCL_HOST_ID"] = str(rank * HOSTS // ranks)
         if BACKEND != "gloo":
             forbid_gloo()
         status = body()

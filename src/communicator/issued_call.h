@@ -1,11 +1,14 @@
-// Operation: one issued call on its way to its end, on the caller's thread or on the worker.
+// IssuedCall: one issued call on its way to its end, on the caller's thread or on the worker.
 #pragma once
 
 #include <atomic>
+#include <memory>
+#include <span>
 
 #include "communicator/choose.h"
 #include "communicator/control.h"
 #include "communicator/statistics.h"
+#include "wire/phases.h"
 
 namespace fccl {
 
@@ -13,11 +16,13 @@ namespace fccl {
 // whichever thread has the turn.
 struct LaneQueue {
   Lane lane;
+  std::unique_ptr<Span> span;  // null where all ranks share a host, and until the hosts have met
   uint64_t issued = 0;
   std::atomic<uint64_t> finished{0};
 
-  LaneQueue(std::shared_ptr<Segment> segment, LaneId id, int rank)
-      : lane(std::move(segment), id, rank, static_cast<uint32_t>(kFirstNumber)) {}
+  LaneQueue(std::shared_ptr<Segment> segment, LaneId id, int local, std::vector<int> ranks)
+      : lane(std::move(segment), id, local, std::move(ranks), static_cast<uint32_t>(kFirstNumber)) {}
+  int ranks() const { return span ? span->columns.ranks() : lane.ranks(); }
   bool is_idle() const { return finished.load(std::memory_order_acquire) == issued; }
 };
 
@@ -26,31 +31,36 @@ struct Surroundings {
   Control& control;
   Statistics& statistics;
   bool crowded;  // more ranks than cores on this host
+  std::span<const LaneQueue> lanes;
 };
 
 // How far a step took an operation that has not failed.
-enum class Progress { none, some, done };
+enum class Advance { none, some, done };
 
 // Made when the call is issued. Either run() at once, by the caller, or advance() until it is done or fails, by the worker.
-class Operation {
+class IssuedCall {
  public:
-  Operation(const Surroundings& around, LaneQueue& queue, const Task& task, std::chrono::milliseconds timeout)
+  IssuedCall(const Surroundings& around, LaneQueue& queue, const Task& task, std::chrono::milliseconds timeout)
       : around_(around), queue_(queue), task_(task), wait_{task_, timeout}, ticket_(queue.issued++) {}
-  Operation(const Operation&) = delete;
-  Operation& operator=(const Operation&) = delete;
+  IssuedCall(const IssuedCall&) = delete;
+  IssuedCall& operator=(const IssuedCall&) = delete;
 
   Result<void> run();
   // One step as far as it goes without waiting.
-  Result<Progress> advance();
+  Result<Advance> advance();
 
  private:
   Result<void> run_in_turn();
-  Result<Progress> advance_in_turn();
+  Result<Advance> advance_in_turn();
   Result<void> begin();
+  bool is_reached() const;
   void take(Path path);
   Result<void> conclude(Outcome outcome);
   void pass_turn();
+  Poll poll() const { return queue_.span ? poll_of(*queue_.span) : Poll{}; }
   static Result<void> look(void* operation, const Awaited& awaited);
+  Result<void> look_at_wire(const Awaited& awaited);
+  Result<void> look_at_other_lanes() const;
 
   Surroundings around_;
   LaneQueue& queue_;

@@ -1,0 +1,138 @@
+// From the turn on the lane to the count in the statistics.
+#include "communicator/issued_call.h"
+
+#include <algorithm>
+
+namespace fccl {
+namespace {
+
+constexpr std::chrono::milliseconds kLookEvery{1};
+
+// nccl-tests' size: the larger of the two buffers.
+size_t size_of_call(const Signature& s, int ranks) {
+  const bool many_blocks = s.collective == fcclCollAllGather || s.collective == fcclCollReduceScatter ||
+                           s.collective == fcclCollGather || s.collective == fcclCollScatter;
+  return s.bytes() * (many_blocks ? ranks : 1);
+}
+
+CallRecord::Value record_of(const CallInFull& call) { return {call.number, call.signature, call.scalar}; }
+
+}  // namespace
+
+Result<void> IssuedCall::run() {
+  Result<void> result = run_in_turn();
+  pass_turn();
+  return result;
+}
+
+Result<void> IssuedCall::run_in_turn() {
+  FCCL_TRY(begin());
+  const auto run_phase = [this] { return run_to_end(phase_, {&IssuedCall::look, this}, around_.crowded, poll()); };
+  Result<Outcome> outcome = run_phase();
+  if (outcome && outcome->closed) {
+    take(Path::ring);
+    outcome = run_phase();
+  }
+  if (!outcome) return fail(std::move(outcome).error());
+  return conclude(*outcome);
+}
+
+Result<Advance> IssuedCall::advance() {
+  if (!running_ && queue_.finished.load(std::memory_order_acquire) != ticket_) return Advance::none;
+  Result<Advance> progress = advance_in_turn();
+  if (!progress || *progress == Advance::done) pass_turn();
+  return progress;
+}
+
+Result<Advance> IssuedCall::advance_in_turn() {
+  if (!running_) {
+    running_ = true;
+    FCCL_TRY(begin());
+  } else if (!is_reached()) {
+    const Clock::time_point now = Clock::now();
+    if (now < next_look_) return Advance::none;
+    next_look_ = now + kLookEvery;
+    FCCL_TRY(look(this, phase_.awaited()));
+    return Advance::none;
+  }
+  bool ended = phase_.resume();
+  if (ended && phase_.outcome().closed) {
+    take(Path::ring);
+    ended = phase_.resume();
+  }
+  if (!ended) return Advance::some;
+  FCCL_TRY(conclude(phase_.outcome()));
+  return Advance::done;
+}
+
+bool IssuedCall::is_reached() const {
+  if (phase_.awaited().reached()) return true;
+  const Poll network = poll();
+  if (network) network.poll(network.context);
+  return network && phase_.awaited().reached();
+}
+
+// On a failed communicator nothing starts.
+Result<void> IssuedCall::begin() {
+  if (around_.control.has_failed())
+    if (auto failed = around_.control.failure()) return fail(std::move(*failed));
+  const Path path = queue_.span ? Path::across : choose(task_.call.signature, queue_.lane);
+  timed_ = path == Path::attach || path == Path::ring || path == Path::across;
+  if (timed_) began_ = Clock::now();
+  take(path);
+  return {};
+}
+
+void IssuedCall::take(Path path) {
+  phase_.end();
+  phase_ = path == Path::across ? across_hosts(queue_.lane.frame, queue_.lane, *queue_.span, task_)
+                                : start(path, queue_.lane, task_);
+}
+
+Result<void> IssuedCall::conclude(Outcome outcome) {
+  if (!outcome.agreed()) return fail(around_.control.raise_mismatch(task_, outcome.differing_rank));
+  if (outcome.failed) return fail(around_.control.failure().value_or(Error{}));
+  if (!task_.call.signature.internal) {
+    const Signature& s = task_.call.signature;
+    const double seconds = timed_ ? std::chrono::duration<double>(Clock::now() - began_).count() : 0;
+    around_.statistics.count(s.collective, size_of_call(s, queue_.ranks()), seconds);
+  }
+  return {};
+}
+
+// Also after a failure; from here on the lane's memory belongs to the next operation.
+void IssuedCall::pass_turn() {
+  phase_.end();
+  queue_.finished.store(ticket_ + 1, std::memory_order_release);
+}
+
+Result<void> IssuedCall::look(void* operation, const Awaited& awaited) {
+  auto* self = static_cast<IssuedCall*>(operation);
+  if (self->queue_.span && self->queue_.span->crossing) return self->look_at_wire(awaited);
+  return self->around_.control.look(self->wait_, awaited);
+}
+
+// Also while the node is waited for: the wire goes on meanwhile, and may have found out something.
+Result<void> IssuedCall::look_at_wire(const Awaited& awaited) {
+  const Crossing& crossing = *queue_.span->crossing;
+  if (const int differs = crossing.differing_rank(); differs >= 0)
+    return fail(around_.control.raise_mismatch(task_, differs, record_of(crossing.call_of(differs))));
+  FCCL_TRY(look_at_other_lanes());
+  if (awaited.rank != Crossing::kWire) return around_.control.look(wait_, awaited);
+  const int rank = crossing.awaited_rank();
+  return around_.control.look(wait_, {awaited.where, awaited.target, rank}, crossing.lane().failure_of(rank));
+}
+
+// For a call of another host's rank that should have been this one.
+Result<void> IssuedCall::look_at_other_lanes() const {
+  for (const LaneQueue& other : around_.lanes) {
+    if (&other == &queue_) continue;
+    const WireLane& lane = other.span->crossing->lane();
+    for (int i = 1; i < lane.members(); ++i)
+      if (const auto theirs = lane.call_numbered(task_.number, lane.peer(i)))
+        return fail(around_.control.raise_mismatch(task_, lane.rank_of(lane.peer(i)), record_of(*theirs)));
+  }
+  return {};
+}
+
+}  // namespace fccl

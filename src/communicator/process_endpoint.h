@@ -1,0 +1,15 @@
+// The endpoint of this process: its end of the network, which all its communicators share.
+#pragma once
+
+#include <memory>
+
+#include "base/result.h"
+#include "wire/endpoint.h"
+
+namespace fccl {
+
+// The one for this request, opened when the first communicator asks and closed when the last one lets go. A fork opens its own.
+// Any thread may call.
+Result<std::shared_ptr<Endpoint>> endpoint_of_process(const TransportRequest& request);
+
+}  // namespace fccl

@@ -1,0 +1,135 @@
+// Reading and writing costs, and the published figures behind the defaults.
+#include "plan/costs.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <cstddef>
+
+namespace fccl::plan {
+namespace {
+
+struct Unit {
+  const char* name;
+  double scale;  // of a time: so many make a second; of a rate: the bytes per second of one
+  bool is_rate;
+};
+
+constexpr Unit kMicroseconds{"us", 1e6, false};
+constexpr Unit kGigabits{"Gbit/s", 1.25e8, true};
+constexpr Unit kGigabytes{"GB/s", 1e9, true};
+
+struct Constant {
+  std::string_view name;
+  Unit unit;
+  double Constants::* field;  // seconds, or seconds per byte
+};
+
+constexpr std::array kConstants{
+    Constant{"latency", kMicroseconds, &Constants::latency}, Constant{"message", kMicroseconds, &Constants::message},
+    Constant{"wire", kGigabits, &Constants::wire_byte},      Constant{"add", kGigabytes, &Constants::added_byte},
+    Constant{"node", kGigabytes, &Constants::node_byte},
+};
+
+constexpr const char* kForm = "latency=20us,message=1us,wire=100Gbit/s,add=10GB/s,node=10GB/s";
+
+// Nothing slower or faster is a machine. Times may be nothing.
+constexpr double kLeastRate = 1e-6;
+constexpr double kMost = 1e9;
+
+// Seconds, or seconds per byte.
+double seconds(const Unit& unit, double value) { return unit.is_rate ? 1 / (value * unit.scale) : value / unit.scale; }
+
+double in_unit(const Unit& unit, double seconds) { return unit.is_rate ? 1 / (seconds * unit.scale) : seconds * unit.scale; }
+
+double least(const Unit& unit) { return unit.is_rate ? kLeastRate : 0; }
+
+tl::unexpected<Error> refuse(const std::string& reason) {
+  return fail(fcclInvalidUsage, fmt::format("{}; costs are written as in \"{}\"", reason, kForm));
+}
+
+// What an outsider wrote, fit for a message.
+std::string quoted(std::string_view text) {
+  constexpr size_t kShown = 60;
+  std::string shown;
+  for (const char c : text.substr(0, kShown)) shown += c >= ' ' && c <= '~' ? c : '?';
+  return fmt::format("\"{}{}\"", shown, text.size() > kShown ? "..." : "");
+}
+
+std::optional<double> value_in(std::string_view text, const Unit& unit) {
+  double value = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool fits = fault == std::errc() && text.substr(end - text.data()) == unit.name;
+  // So written that what is not a number does not pass.
+  return fits && value >= least(unit) && value <= kMost ? std::optional(value) : std::nullopt;
+}
+
+const Constant* find(std::string_view name) {
+  for (const Constant& constant : kConstants)
+    if (constant.name == name) return &constant;
+  return nullptr;
+}
+
+double wire_byte(double gigabits) { return seconds(kGigabits, gigabits); }
+
+double gigabits(int megabits, double where_unknown) { return megabits > 0 ? megabits / 1e3 : where_unknown; }
+
+}  // namespace
+
+Result<Constants> parse_costs(std::string_view text) {
+  Constants costs{};
+  std::array<bool, kConstants.size()> seen{};
+  while (!text.empty()) {
+    const std::string_view part = text.substr(0, text.find(','));
+    const bool last = part.size() == text.size();
+    text.remove_prefix(part.size() + (last ? 0 : 1));
+    if (!last && text.empty()) return refuse("the costs end with a comma");
+    const size_t equals = part.find('=');
+    const Constant* constant = find(part.substr(0, equals));
+    if (constant == nullptr || equals == std::string_view::npos)
+      return refuse(
+          fmt::format("{} in the costs is not latency, message, wire, add or node with \"=\" and a value", quoted(part)));
+    const auto value = value_in(part.substr(equals + 1), constant->unit);
+    if (!value)
+      return refuse(fmt::format("the cost {} is not a number from {} to {} followed by {}", quoted(part), least(constant->unit),
+                                kMost, constant->unit.name));
+    bool& known = seen[constant - kConstants.data()];
+    if (known) return refuse(fmt::format("{} stands twice in the costs", constant->name));
+    known = true;
+    costs.*constant->field = seconds(constant->unit, *value);
+  }
+  for (size_t i = 0; i < seen.size(); ++i)
+    if (!seen[i]) return refuse(fmt::format("{} is missing in the costs", kConstants[i].name));
+  return costs;
+}
+
+std::string to_text(const Constants& costs) {
+  std::string text;
+  for (const Constant& constant : kConstants)
+    text += fmt::format("{}{}={:.6g}{}", text.empty() ? "" : ",", constant.name, in_unit(constant.unit, costs.*constant.field),
+                        constant.unit.name);
+  return text;
+}
+
+std::optional<Constants> default_costs(std::string_view provider, int nic_megabits) {
+  // Of p5.48xlarge where there is a figure for it.
+  //   latency   20 us, a write of 8 bytes with immediate data on p5: aws-ofi-nccl 2daf7d3, src/tuner/nccl_ofi_model.cpp
+  //   message   1.25 us, as 0.8 million writes per second: fi_rma_bw on p5, github.com/abcdabcd987/libfabric-efa-demo
+  //   wire      97.1 percent: 3108 of 3200 Gbit/s over all 32 NICs of a p5, same source
+  //   add       1555 GB/s, the memory of an A100 (data sheet), the slowest GPU that comes with EFA in p4 and p5
+  //   node      360 GB/s, an AllGather of 16 GB by 8 H100 over NVSwitch: github.com/NVIDIA/nccl-tests, issue 326
+  // So they speak of ranks whose buffers are in GPUs that NVSwitch joins.
+  constexpr double kEfaLatency = 20e-6, kEfaMessage = 1.25e-6, kEfaShare = 0.971;
+  constexpr double kGpuAdded = 1 / 1555e9, kGpuNode = 1 / 360e9;
+  if (provider == "efa")
+    return Constants{kEfaLatency, kEfaMessage, wire_byte(kEfaShare * gigabits(nic_megabits, 100)), kGpuAdded, kGpuNode};
+  // Orders of magnitude: RDMA through one switch takes 2 us, and a NIC takes millions of messages a second; GPUs as above.
+  if (provider == "verbs") return Constants{2e-6, 0.3e-6, wire_byte(0.97 * gigabits(nic_megabits, 100)), kGpuAdded, kGpuNode};
+  // Orders of magnitude for ranks whose buffers are in the host's memory: the kernel's TCP, and one core that copies and adds.
+  // 1448 of the 1538 bytes that a frame takes on the wire are payload.
+  if (provider == "tcp") return Constants{30e-6, 2e-6, wire_byte(1448. / 1538 * gigabits(nic_megabits, 10)), 1 / 8e9, 1 / 5e9};
+  return std::nullopt;
+}
+
+}  // namespace fccl::plan

@@ -1,0 +1,297 @@
+// The sequence of rounds of each collective, and what comes down.
+#include "wire/rounds.h"
+
+#include <algorithm>
+
+#include "kernels/copy.h"
+
+namespace fccl {
+
+Rounds::Rounds(Lane& lane, Span& span, const Task& task)
+    : lane_(lane),
+      span_(span),
+      task_(task),
+      signature_(task.call.signature),
+      way_(span.ways.way_of(signature_)),
+      element_(size_of(signature_.dtype)),
+      block_(way_.pieces.block_elements * element_),
+      root_is_here_(signature_.root >= 0 && span.columns.host_of(signature_.root) == span.columns.host()),
+      round_(lane.slices()) {
+  choose_stages();
+  if (!is_column()) return;
+  input_ = input();
+  output_ = output();
+}
+
+void Rounds::choose_stages() {
+  const bool has_peers = lane_.ranks() > 1;
+  const bool is_even = span_.columns.is_even();
+  switch (signature_.collective) {
+    case fcclCollAllGather:
+      has_up_ = true;
+      has_down_ = has_peers;
+      share_ = Share::of_other_hosts;
+      is_fed_by_up_ = !is_even || way_.hands_on;
+      break;
+    case fcclCollReduceScatter:
+      has_up_ = is_fed_by_up_ = true;
+      has_down_ = !is_even;
+      share_ = Share::of_this_host;
+      break;
+    case fcclCollAllReduce:
+      has_up_ = is_fed_by_up_ = true;
+      has_down_ = has_peers;
+      break;
+    case fcclCollReduce:
+      has_up_ = is_fed_by_up_ = true;
+      has_down_ = root_is_here_ && has_peers;
+      break;
+    case fcclCollBroadcast:
+      has_up_ = root_is_here_;
+      has_down_ = !root_is_here_ && has_peers;
+      is_fed_by_up_ = root_is_here_ && !is_root();
+      break;
+    case fcclCollGather:
+      has_up_ = root_is_here_ || !is_even;
+      has_down_ = root_is_here_ && has_peers;
+      share_ = Share::of_other_hosts;
+      is_fed_by_up_ = !root_is_here_ && !is_even;
+      break;
+    case fcclCollScatter:
+      has_up_ = root_is_here_;
+      has_down_ = !root_is_here_ && !is_even;
+      share_ = Share::of_this_host;
+      is_fed_by_up_ = root_is_here_ && !is_root();
+      break;
+    case fcclCollBarrier:
+    case fcclNumColls:
+      break;
+  }
+}
+
+void Rounds::begin() {
+  if (signature_.op == ReduceOp::premul_sum)
+    for (int rank = 0; rank < lane_.ranks(); ++rank) lane_.scalars[rank] = lane_.record_of(rank).scalar;
+  if (!is_column()) return;
+  span_.crossing->begin(wire_task());
+  if (!is_fed_by_up_) span_.crossing->make_ready(way_.pieces.slices);
+  span_.crossing->poll();
+}
+
+WireTask Rounds::wire_task() {
+  const Columns& columns = span_.columns;
+  const bool reduces = is_reduction(signature_.collective);
+  WireTask task{.call = {task_.number, signature_, task_.call.scalar},
+                .blocks = &span_.ways.blocks_of(signature_, way_, columns.local()),
+                .pieces = way_.pieces,
+                .steps = way_.steps,
+                .root = signature_.root < 0 ? -1 : columns.host_of(signature_.root),
+                .input = input_,
+                .output = output_,
+                .output_is_taken = has_down_,
+                .element_bytes = element_,
+                .partial_bytes = size_of(span_.ways.partial_type(signature_)),
+                .divisor = {static_cast<uint64_t>(columns.ranks())}};
+  if (reduces) task.total = total_kernel(signature_.dtype, signature_.op, span_.ways.wire_type());
+  return task;
+}
+
+Buffer Rounds::of_user(const void* base, int first_block) const {
+  return {bytes(base) - static_cast<size_t>(first_block) * block_, block_, way_.pieces.piece_elements * element_};
+}
+
+Buffer Rounds::staging(std::byte* memory, size_t piece_bytes) const {
+  const int blocks = span_.ways.blocks_of(signature_, way_, span_.columns.local()).size();
+  return {memory, 0, piece_bytes, Ways::kStaged, static_cast<size_t>(blocks) * piece_bytes};
+}
+
+Buffer Rounds::input() {
+  const int me = lane_.rank_of(lane_.rank());
+  const int blocks = span_.ways.blocks_of(signature_, way_, span_.columns.local()).size();
+  const size_t partial = way_.pieces.piece_elements * size_of(span_.ways.partial_type(signature_));
+  const size_t slices = static_cast<size_t>(std::min(Ways::kStaged, way_.pieces.slices));
+  const auto staged = [&] {
+    return staging(span_.crossing->input_memory(slices * static_cast<size_t>(blocks) * partial), partial);
+  };
+  switch (signature_.collective) {
+    case fcclCollAllGather:
+      return is_fed_by_up_ ? of_user(task_.call.recv, 0) : of_user(task_.call.send, me);
+    case fcclCollGather:
+      return is_fed_by_up_ ? staged() : of_user(task_.call.send, me);
+    case fcclCollBroadcast:
+      return is_root() ? of_user(task_.call.send, 0) : of_user(task_.call.recv, 0);
+    case fcclCollScatter:
+      return is_fed_by_up_ ? staged() : of_user(task_.call.send, 0);
+    default:
+      return is_fed_by_up_ ? staged() : Buffer{};
+  }
+}
+
+Buffer Rounds::output() {
+  const int me = lane_.rank_of(lane_.rank());
+  const int blocks = span_.ways.blocks_of(signature_, way_, span_.columns.local()).size();
+  const size_t piece = way_.pieces.piece_elements * element_;
+  const size_t slices = static_cast<size_t>(std::min(Ways::kStaged, way_.pieces.slices));
+  const auto staged = [&] {
+    return staging(span_.crossing->output_memory(slices * static_cast<size_t>(blocks) * piece), piece);
+  };
+  const bool is_even = span_.columns.is_even();
+  switch (signature_.collective) {
+    case fcclCollReduceScatter:
+      return is_even ? of_user(task_.call.recv, me) : staged();
+    case fcclCollScatter:
+      return root_is_here_ ? Buffer{} : is_even ? of_user(task_.call.recv, me) : staged();
+    case fcclCollGather:
+      return is_root() ? of_user(task_.call.recv, 0) : root_is_here_ ? staged() : Buffer{};
+    case fcclCollReduce:
+      return is_root() ? of_user(task_.call.recv, 0) : staged();
+    default:
+      return of_user(task_.call.recv, 0);
+  }
+}
+
+// A step is the rounds up of one slice and the rounds down of one that the wire has had some time for.
+bool Rounds::next() {
+  if (turn_ >= 0) ++round_;
+  ++turn_;
+  const uint64_t slices = way_.pieces.slices;
+  for (; step_ < slices + Ways::kStaged; ++step_) {
+    if (stage_ == Stage::up) {
+      slice_ = step_;
+      if (has_up_ && slice_ < slices && turn_ < rounds_of(Stage::up)) break;
+      stage_ = Stage::down;
+      turn_ = 0;
+    }
+    slice_ = step_ - Ways::kStaged;
+    if (has_down_ && step_ >= Ways::kStaged && turn_ < rounds_of(Stage::down)) break;
+    stage_ = Stage::up;
+    turn_ = 0;
+  }
+  offset_ = slice_ * way_.pieces.piece_elements * element_;
+  if (step_ < slices + Ways::kStaged) return true;
+  const bool closes = !closed_ && lane_.ranks() > span_.columns.columns();
+  stage_ = Stage::closing;
+  closed_ = true;
+  if (!closes) lane_.count_slices(round_ - lane_.slices());
+  return closes;
+}
+
+int Rounds::per_slot(Stage stage) const {
+  const size_t piece = way_.pieces.piece_elements * element_;
+  const bool is_pair = stage == Stage::up && is_reduction(signature_.collective);
+  return static_cast<int>(std::max<size_t>(1, (is_pair ? lane_.shape().pair_slot_bytes() : lane_.shape().slot_bytes) / piece));
+}
+
+// As many as the column with the most blocks needs; the others put nothing in the last one.
+int Rounds::rounds_of(Stage stage) const {
+  int most = 1;
+  if (stage == Stage::down)
+    most = items(0);
+  else if (is_reduction(signature_.collective))
+    most = span_.ways.blocks_of(signature_, way_, 0).size();
+  else if (signature_.collective == fcclCollScatter)
+    most = span_.columns.ranks();
+  else if (signature_.collective == fcclCollBroadcast)
+    most = span_.columns.columns() * span_.ways.blocks_of(signature_, way_, 0).size();
+  return (most + per_slot(stage) - 1) / per_slot(stage);
+}
+
+// How many blocks of a column go down on this host, and which they are, by their places in the column.
+int Rounds::items(int column) const {
+  const Blocks& blocks = span_.ways.blocks_of(signature_, way_, column);
+  if (share_ == Share::all) return blocks.size();
+  const int here = static_cast<int>(blocks.of(span_.columns.host()).size());
+  return share_ == Share::of_this_host ? here : blocks.size() - here;
+}
+
+int Rounds::place_of(int column, int item) const {
+  const Blocks& blocks = span_.ways.blocks_of(signature_, way_, column);
+  if (share_ == Share::all) return item;
+  const int first = blocks.begin[span_.columns.host()], behind = blocks.begin[span_.columns.host() + 1];
+  if (share_ == Share::of_this_host) return first + item;
+  return item < first ? item : item + behind - first;
+}
+
+// Of the rank's block among those of its column.
+int Rounds::place_of_rank(int rank) const {
+  const Columns& columns = span_.columns;
+  return columns.by_rank(columns.carrier_of(rank)).begin[columns.host_of(rank)] + columns.local_of(rank) / columns.columns();
+}
+
+Awaited Rounds::may_put() const {
+  if (is_column()) {
+    const Crossing& crossing = *span_.crossing;
+    if (stage_ == Stage::closing) return crossing.ended();
+    if (stage_ == Stage::down) return crossing.received(slice_ + 1);
+    if (is_fed_by_up_ && input_.is_staging() && slice_ >= input_.slices) return crossing.done(slice_ + 1 - input_.slices);
+  }
+  // What is reached already.
+  return lane_.published(lane_.rank(), round_);
+}
+
+void Rounds::put() {
+  if (stage_ == Stage::up) put_up();
+  if (stage_ == Stage::down && is_column()) put_down();
+  lane_.my_board().published.publish(round_ + 1);
+  if (stage_ == Stage::up && turn_ == 0) take_own_up();
+}
+
+// The root's own column has what it brings in the user's buffer.
+void Rounds::put_down() {
+  if (is_root() || lane_.ranks() == 1) return;
+  const int column = lane_.rank();
+  const Blocks& blocks = span_.ways.blocks_of(signature_, way_, column);
+  const int first = turn_ * per_slot(Stage::down);
+  std::byte* slot = lane_.gather_slot(lane_.rank(), round_);
+  for (int n = first; n < std::min(items(column), first + per_slot(Stage::down)); ++n) {
+    const int place = place_of(column, n);
+    const int block = blocks.numbers[place];
+    copy_bytes(slot, output_.at(block, place, slice_), piece_bytes(block, slice_));
+    slot += way_.pieces.piece_elements * element_;
+  }
+}
+
+void Rounds::take(int peer) {
+  if (stage_ == Stage::up) take_up(peer);
+  if (stage_ == Stage::down && peer < span_.columns.columns()) take_down(peer);
+}
+
+void Rounds::take_down(int peer) {
+  const Blocks& blocks = span_.ways.blocks_of(signature_, way_, peer);
+  const int me = lane_.rank_of(lane_.rank());
+  const bool takes_own = share_ == Share::of_this_host;
+  if (signature_.root >= 0 && root_is_here_ && !is_root()) return;
+  const int first = turn_ * per_slot(Stage::down);
+  const std::byte* slot = lane_.gather_slot(peer, round_);
+  for (int n = first; n < std::min(items(peer), first + per_slot(Stage::down)); ++n) {
+    const int block = blocks.numbers[place_of(peer, n)];
+    const size_t length = piece_bytes(block, slice_);
+    if (!takes_own)
+      copy_bytes(recv_at(block), slot, length);
+    else if (block == me)
+      copy_bytes(bytes(task_.call.recv) + offset_, slot, length);
+    slot += way_.pieces.piece_elements * element_;
+  }
+}
+
+void Rounds::finish() {
+  if (!is_column()) return;
+  Crossing& crossing = *span_.crossing;
+  if (stage_ == Stage::up) {
+    if (is_reduction(signature_.collective)) add_partials();
+    if (is_fed_by_up_ && turn_ + 1 == rounds_of(Stage::up)) crossing.make_ready(slice_ + 1);
+  }
+  if (stage_ == Stage::down && turn_ + 1 == rounds_of(Stage::down)) {
+    take_own_down();
+    crossing.release(slice_ + 1);
+  }
+  crossing.poll();
+}
+
+void Rounds::take_own_down() {
+  if (share_ != Share::of_this_host) return;
+  const int me = lane_.rank_of(lane_.rank());
+  copy_bytes(bytes(task_.call.recv) + offset_, output_.at(me, place_of_rank(me), slice_), piece_bytes(me, slice_));
+}
+
+}  // namespace fccl

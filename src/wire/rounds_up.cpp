@@ -1,0 +1,126 @@
+// What goes up in a round of each collective: from the ranks of a host to its columns.
+#include <algorithm>
+
+#include "kernels/copy.h"
+#include "wire/rounds.h"
+
+namespace fccl {
+
+void Rounds::put_up() {
+  if (lane_.ranks() == 1) return;
+  const int me = lane_.rank_of(lane_.rank());
+  if (is_reduction(signature_.collective)) {
+    put_partials();
+  } else if (signature_.root < 0 || signature_.collective == fcclCollGather) {
+    copy_bytes(lane_.gather_slot(lane_.rank(), round_), bytes(task_.call.send) + offset_, piece_bytes(me, slice_));
+  } else if (is_root()) {
+    put_from_root();
+  }
+}
+
+// To each peer the pieces that its column brings to their owners.
+void Rounds::put_partials() {
+  const int first = turn_ * per_slot(Stage::up);
+  for (int i = 1; i < lane_.ranks(); ++i) {
+    const int peer = lane_.peer(i);
+    if (peer >= span_.columns.columns()) continue;
+    const Blocks& blocks = span_.ways.blocks_of(signature_, way_, peer);
+    std::byte* slot = lane_.pair_slot(lane_.rank(), peer, round_);
+    for (int n = first; n < std::min(blocks.size(), first + per_slot(Stage::up)); ++n) {
+      const int block = blocks.numbers[n];
+      copy_bytes(slot, send_at(block), piece_bytes(block, slice_));
+      slot += way_.pieces.piece_elements * element_;
+    }
+  }
+}
+
+void Rounds::put_from_root() {
+  const int all = signature_.collective == fcclCollScatter
+                      ? span_.columns.ranks()
+                      : span_.columns.columns() * span_.ways.blocks_of(signature_, way_, 0).size();
+  const int first = turn_ * per_slot(Stage::up);
+  std::byte* slot = lane_.gather_slot(lane_.rank(), round_);
+  for (int block = first; block < std::min(all, first + per_slot(Stage::up)); ++block) {
+    copy_bytes(slot, send_at(block), piece_bytes(block, slice_));
+    slot += way_.pieces.piece_elements * element_;
+  }
+}
+
+void Rounds::take_up(int peer) {
+  const int rank = lane_.rank_of(peer);
+  const std::byte* slot = lane_.gather_slot(peer, round_);
+  switch (signature_.collective) {
+    case fcclCollAllGather:
+      return copy_bytes(recv_at(rank), slot, piece_bytes(rank, slice_));
+    case fcclCollGather:
+      if (is_root()) copy_bytes(recv_at(rank), slot, piece_bytes(rank, slice_));
+      if (!root_is_here_ && is_column() && span_.columns.carrier_of(rank) == lane_.rank())
+        copy_bytes(input_.at(rank, place_of_rank(rank), slice_), slot, piece_bytes(rank, slice_));
+      return;
+    case fcclCollBroadcast:
+    case fcclCollScatter:
+      return rank == signature_.root ? take_from_root(slot) : void();
+    default:
+      return;
+  }
+}
+
+void Rounds::take_from_root(const std::byte* slot) {
+  const Columns& columns = span_.columns;
+  const int me = lane_.rank_of(lane_.rank());
+  const bool scatters = signature_.collective == fcclCollScatter;
+  const int all = scatters ? columns.ranks() : columns.columns() * span_.ways.blocks_of(signature_, way_, 0).size();
+  const int first = turn_ * per_slot(Stage::up);
+  for (int block = first; block < std::min(all, first + per_slot(Stage::up)); ++block) {
+    const size_t length = piece_bytes(block, slice_);
+    if (!scatters)
+      copy_bytes(recv_at(block), slot, length);
+    else if (block == me)
+      copy_bytes(bytes(task_.call.recv) + offset_, slot, length);
+    else if (is_column() && columns.carrier_of(block) == lane_.rank() && columns.host_of(block) != columns.host())
+      copy_bytes(input_.at(block, place_of_rank(block), slice_), slot, length);
+    slot += way_.pieces.piece_elements * element_;
+  }
+}
+
+// This host's partial of the pieces that this column brings to their owners.
+void Rounds::add_partials() {
+  const Blocks& blocks = span_.ways.blocks_of(signature_, way_, lane_.rank());
+  const ReduceKernel partial = partial_kernel(signature_.dtype, signature_.op, span_.ways.wire_type());
+  const int first = turn_ * per_slot(Stage::up);
+  size_t offset = 0;
+  for (int n = first; n < std::min(blocks.size(), first + per_slot(Stage::up)); ++n) {
+    const int block = blocks.numbers[n];
+    for (int rank = 0; rank < lane_.ranks(); ++rank)
+      lane_.sources[rank] = rank == lane_.rank() ? send_at(block) : lane_.pair_slot(rank, lane_.rank(), round_) + offset;
+    if (const size_t elements = way_.pieces.elements_of(block, slice_); elements > 0)
+      partial(input_.at(block, n, slice_), lane_.sources.data(), lane_.ranks(), elements, lane_.scalars.data());
+    offset += way_.pieces.piece_elements * element_;
+  }
+}
+
+// What does not leave this rank.
+void Rounds::take_own_up() {
+  const int me = lane_.rank_of(lane_.rank());
+  const std::byte* own = bytes(task_.call.send) + offset_;
+  switch (signature_.collective) {
+    case fcclCollAllGather:
+      return copy_bytes(recv_at(me), own, piece_bytes(me, slice_));
+    case fcclCollGather:
+      if (is_root()) copy_bytes(recv_at(me), own, piece_bytes(me, slice_));
+      if (is_fed_by_up_ && is_column()) copy_bytes(input_.at(me, place_of_rank(me), slice_), own, piece_bytes(me, slice_));
+      return;
+    case fcclCollScatter:
+      return is_root() ? copy_bytes(bytes(task_.call.recv) + offset_, send_at(me), piece_bytes(me, slice_)) : void();
+    case fcclCollBroadcast: {
+      if (!is_root()) return;
+      const int all = span_.columns.columns() * span_.ways.blocks_of(signature_, way_, 0).size();
+      for (int block = 0; block < all; ++block) copy_bytes(recv_at(block), send_at(block), piece_bytes(block, slice_));
+      return;
+    }
+    default:
+      return;
+  }
+}
+
+}  // namespace fccl

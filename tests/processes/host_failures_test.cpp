@@ -1,0 +1,317 @@
+// Failures between hosts that are nobody's death: calls that differ, ranks that leave, stop or stay away, aborts, settings.
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <thread>
+
+#include "base/call.h"
+#include "processes/hosts.h"
+
+namespace fccl::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string text_of(const Recipe& recipe) {
+  const int root = has_root(recipe.collective) ? recipe.root : -1;
+  return fccl::describe(Signature{recipe.collective, recipe.dtype, recipe.op, root, recipe.count});
+}
+
+// The rank on which the calls of the others differ.
+class HostMismatch : public ::testing::TestWithParam<std::tuple<OnHosts, int, size_t>> {};
+
+TEST_P(HostMismatch, shows_both_calls_on_every_rank) {
+  const auto& [hosts, odd, count] = GetParam();
+  run_ranks(hosts.launch(), [odd = odd, count = count](const Seat& seat) {
+    const Comm comm(seat);
+    const Recipe common{.collective = fcclCollAllReduce, .dtype = fcclFloat32, .count = count};
+    const Recipe other{.collective = fcclCollAllReduce, .dtype = fcclFloat32, .count = count + 1};
+    Trial trial(seat.rank == odd ? other : common, seat.rank, seat.ranks);
+    seat.meet();
+    const int64_t begin = now_ns();
+    EXPECT_EQ(trial.issue(comm), fcclInvalidUsage);
+    EXPECT_LT(ms_since(begin), kSecond);
+    const std::string text = fcclGetLastError(comm);
+    EXPECT_NE(text.find(text_of(common)), std::string::npos) << text;
+    EXPECT_NE(text.find(text_of(other)), std::string::npos) << text;
+    EXPECT_NE(text.find("rank " + std::to_string(odd)), std::string::npos) << text;
+    EXPECT_EQ(fcclBarrier(comm, nullptr), fcclInvalidUsage);
+    seat.meet();
+  });
+}
+
+std::string name_of_mismatch(const ::testing::TestParamInfo<HostMismatch::ParamType>& info) {
+  const auto& [hosts, odd, count] = info.param;
+  return std::string(hosts.name) + "_on_rank_" + std::to_string(odd) + (count > 1000 ? "_of_a_large_call" : "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, HostMismatch,
+                         ::testing::Combine(::testing::Values(kThreeAndOne), ::testing::Values(0, 2, 3),
+                                            ::testing::Values(10, 800'000)),
+                         name_of_mismatch);
+
+INSTANTIATE_TEST_SUITE_P(Long, HostMismatch,
+                         ::testing::Combine(::testing::Values(kTwoAndTwo, kInTurn), ::testing::Values(0, 2, 3),
+                                            ::testing::Values(10, 800'000)),
+                         name_of_mismatch);
+
+class HostLeaving : public ::testing::TestWithParam<OnHosts> {};
+
+// The last rank calls on the other lane.
+TEST_P(HostLeaving, of_the_common_way_to_the_other_lane_shows_both_calls) {
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    const Comm comm(seat);
+    const Recipe gather{.collective = fcclCollAllGather, .dtype = fcclFloat32, .count = 30};
+    const Recipe reduction{.collective = fcclCollReduceScatter, .dtype = fcclFloat32, .count = 30};
+    Trial trial(seat.rank == seat.ranks - 1 ? reduction : gather, seat.rank, seat.ranks);
+    ASSERT_TRUE(succeeded(fcclCommSetTimeout(comm, 5000)));
+    seat.meet();
+    const int64_t begin = now_ns();
+    EXPECT_EQ(trial.issue(comm), fcclInvalidUsage);
+    EXPECT_LT(ms_since(begin), kSecond);
+    const std::string text = fcclGetLastError(comm);
+    EXPECT_NE(text.find(text_of(gather)), std::string::npos) << text;
+    EXPECT_NE(text.find(text_of(reduction)), std::string::npos) << text;
+    seat.meet();
+  });
+}
+
+TEST_P(HostLeaving, while_others_wait_is_an_error_that_names_the_rank) {
+  for (const int leaver : {0, GetParam().ranks() - 1})
+    run_ranks(GetParam().launch(), [leaver](const Seat& seat) {
+      Comm comm(seat);
+      if (seat.rank == leaver) {
+        std::this_thread::sleep_for(30ms);
+        seat.board.notes[0] = now_ns();
+        EXPECT_TRUE(succeeded(fcclCommDestroy(comm.release())));
+      } else {
+        const fcclResult_t result = fcclBarrier(comm, nullptr);
+        EXPECT_LT(ms_since(seat.board.notes[0]), kSecond);
+        expect_failure(comm, result, fcclRemoteError, {leaver});
+        EXPECT_NE(std::string(fcclGetLastError(comm)).find("destroyed"), std::string::npos) << fcclGetLastError(comm);
+      }
+      seat.meet();
+    });
+}
+
+// Whoever is ready first is gone while others may still be in the call.
+TEST_P(HostLeaving, after_the_last_call_is_no_error) {
+  for (const size_t count : {1, 300'000})
+    for (int round = 0; round < 3; ++round)
+      run_ranks(GetParam().launch(), [count](const Seat& seat) {
+        Comm comm(seat);
+        EXPECT_TRUE(succeeded(reduce(comm, count)));
+      });
+}
+
+fcclComm_t volatile undestroyed;
+
+TEST_P(HostLeaving, by_exit_after_the_last_call_is_no_error) {
+  for (const size_t count : {1, 300'000})
+    for (int round = 0; round < 3; ++round)
+      run_ranks(GetParam().launch(), [count](const Seat& seat) {
+        undestroyed = Comm(seat).release();
+        EXPECT_TRUE(succeeded(reduce(undestroyed, count)));
+        std::_Exit(::testing::Test::HasFailure() ? 1 : 0);
+      });
+}
+
+TEST_P(HostLeaving, of_one_host_does_not_hold_up_destroying_on_it) {
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    Comm comm(seat);
+    EXPECT_TRUE(succeeded(reduce(comm, 100'000)));
+    if (seat.rank == 0) {
+      const int64_t begin = now_ns();
+      EXPECT_TRUE(succeeded(fcclCommDestroy(comm.release())));
+      EXPECT_LT(ms_since(begin), 500 * kSlowdown);
+    }
+    // Others compute meanwhile, and neither notice nor mind.
+    seat.meet();
+    fcclResult_t state = fcclInternalError;
+    if (seat.rank == 0) return;
+    EXPECT_TRUE(succeeded(fcclCommGetAsyncError(comm, &state)));
+    EXPECT_EQ(state, fcclSuccess);
+  });
+}
+
+TEST_P(HostLeaving, late_does_not_stall_who_needs_nothing_more_of_it) {
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    const Comm comm(seat);
+    const bool sleeper = seat.rank == seat.ranks - 1;
+    for (int round = 0; round < 2; ++round) {
+      seat.meet();
+      const int64_t begin = now_ns();
+      EXPECT_TRUE(succeeded(reduce(comm, 1'000'000)));
+      if (sleeper)
+        std::this_thread::sleep_for(1s * kSlowdown);
+      else
+        EXPECT_LT(ms_since(begin), 900 * kSlowdown);
+    }
+    seat.meet();
+  });
+}
+
+// The one that does not come: the last rank, on a host of its own or not.
+TEST_P(HostLeaving, a_call_out_ends_it_at_the_deadline_and_names_the_rank) {
+  for (const size_t count : {3, 1'000'000})
+    run_ranks(GetParam().launch(), [count](const Seat& seat) {
+      const Comm comm(seat);
+      EXPECT_TRUE(succeeded(fcclCommSetTimeout(comm, 400)));
+      const int missing = seat.ranks - 1;
+      seat.meet();
+      if (seat.rank != missing) {
+        const int64_t begin = now_ns();
+        const fcclResult_t result = reduce(comm, count);
+        EXPECT_LT(ms_since(begin), 400 + kSecond);
+        expect_failure(comm, result, fcclTimeout, {missing});
+      }
+      seat.meet();
+      // The late rank gets the same failure.
+      if (seat.rank == missing) expect_failure(comm, reduce(comm, count), fcclTimeout, {missing});
+      seat.meet();
+    });
+}
+
+TEST_P(HostLeaving, stopped_processes_end_the_others_at_the_deadline_by_name) {
+  for (const size_t count : {3, 2'000'000})
+    run_ranks(GetParam().launch(), [count](const Seat& seat) {
+      const Comm comm(seat);
+      EXPECT_TRUE(succeeded(fcclCommSetTimeout(comm, 400)));
+      seat.board.notes[seat.rank] = getpid();
+      seat.meet();
+      const int host = GetParam().host_of.back();
+      std::vector<int> stopped;
+      for (int rank = 0; rank < seat.ranks; ++rank)
+        if (GetParam().host_of[rank] == host) stopped.push_back(rank);
+      std::thread stopper;
+      if (seat.rank == 0)
+        stopper = std::thread([&] {
+          std::this_thread::sleep_for(30ms);
+          seat.board.notes[100] = now_ns();
+          for (const int rank : stopped) kill(static_cast<pid_t>(seat.board.notes[rank]), SIGSTOP);
+        });
+      const fcclResult_t result = reduce_until_failure(comm, count);
+      if (stopper.joinable()) stopper.join();
+      EXPECT_EQ(result, fcclTimeout);
+      if (GetParam().host_of[seat.rank] != host) {
+        EXPECT_LT(ms_since(seat.board.notes[100]), 400 + kSecond);
+        expect_failure(comm, result, fcclTimeout, stopped);
+        ++seat.board.notes[101];
+      }
+      if (seat.rank == 0) {
+        while (seat.board.notes[101] < seat.ranks - static_cast<int>(stopped.size())) std::this_thread::sleep_for(1ms);
+        for (const int rank : stopped) kill(static_cast<pid_t>(seat.board.notes[rank]), SIGCONT);
+      }
+      seat.meet();
+    });
+}
+
+TEST_P(HostLeaving, by_abort_ends_blocked_calls_on_every_host) {
+  for (const int aborter : {0, GetParam().ranks() - 1})
+    run_ranks(GetParam().launch(), [aborter](const Seat& seat) {
+      Comm comm(seat);
+      if (seat.rank == aborter) {
+        std::this_thread::sleep_for(50ms);
+        seat.board.notes[0] = now_ns();
+        EXPECT_TRUE(succeeded(fcclCommAbort(comm.release())));
+      } else {
+        EXPECT_EQ(fcclBarrier(comm, nullptr), fcclAborted);
+        EXPECT_LT(ms_since(seat.board.notes[0]), kSecond);
+        const std::string text = fcclGetLastError(comm);
+        EXPECT_NE(text.find("rank " + std::to_string(aborter) + " aborted"), std::string::npos) << text;
+      }
+      seat.meet();
+    });
+}
+
+TEST_P(HostLeaving, by_revoking_from_another_thread_ends_blocked_calls_on_every_host) {
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    Comm comm(seat);
+    const int revoker = seat.ranks - 1;
+    std::thread thread;
+    if (seat.rank == revoker)
+      thread = std::thread([&] {
+        std::this_thread::sleep_for(50ms);
+        seat.board.notes[0] = now_ns();
+        EXPECT_TRUE(succeeded(fcclCommRevoke(comm, 0)));
+      });
+    // Rank 0 comes late, so that the others are blocked.
+    if (seat.rank != 0) {
+      EXPECT_EQ(fcclBarrier(comm, nullptr), fcclAborted);
+      EXPECT_LT(ms_since(seat.board.notes[0]), kSecond);
+    }
+    if (thread.joinable()) thread.join();
+    seat.meet();
+    if (seat.rank == 0) std::this_thread::sleep_for(100ms);
+    EXPECT_EQ(fcclBarrier(comm, nullptr), fcclAborted);
+    seat.meet();
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, HostLeaving, ::testing::Values(kThreeAndOne), name_of_hosts);
+INSTANTIATE_TEST_SUITE_P(Long, HostLeaving, ::testing::Values(kTwoAndOneAndOne), name_of_hosts);
+
+void live_and_leave_nothing(const Seat& seat, int lives) {
+  const auto live = [&] {
+    const Comm comm(seat);
+    EXPECT_TRUE(succeeded(reduce(comm, 10)));
+    seat.meet();
+  };
+  live();
+  seat.meet();
+  const int descriptors = count_descriptors(), threads = count_threads();
+  for (int i = 0; i < lives; ++i) live();
+  seat.meet();
+  // The thread of rank 0 that serves an id ends a moment after the last rank has joined.
+  for (int i = 0; i < 1000 && count_threads() > threads; ++i) std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(count_descriptors(), descriptors);
+  EXPECT_EQ(count_threads(), threads);
+}
+
+TEST(HostLives, leave_no_descriptors_or_threads) {
+  run_ranks(kThreeAndOne.launch(), [](const Seat& seat) { live_and_leave_nothing(seat, 5); });
+}
+
+TEST(LongHostLives, leave_no_descriptors_or_threads) {
+  run_ranks(kTwoAndTwo.launch(), [](const Seat& seat) { live_and_leave_nothing(seat, 200); });
+}
+
+// Ranks whose creation fails, and the words in what each of them says.
+void expect_no_communicator(const Seat& seat, fcclResult_t code, const std::vector<std::string>& words) {
+  const fcclUniqueId id = agree_on_id(seat);
+  fcclConfig_t config = config_of_tests();
+  fcclComm_t comm = nullptr;
+  const int64_t begin = now_ns();
+  EXPECT_EQ(fcclCommInitRankConfig(&comm, seat.ranks, id, seat.rank, &config), code);
+  EXPECT_LT(ms_since(begin), 3 * kSecond);
+  EXPECT_EQ(comm, nullptr);
+  const std::string text = fcclGetLastError(nullptr);
+  for (const std::string& word : words) EXPECT_NE(text.find(word), std::string::npos) << text;
+  seat.meet();
+}
+
+TEST(HostCreation, names_a_setting_that_differs_between_hosts) {
+  run_ranks(kTwoAndTwo.launch(), [](const Seat& seat) {
+    const Setting differs("FCCL_WIRE_DTYPE", seat.rank < 2 ? "call" : "float32");
+    expect_no_communicator(seat, fcclInvalidUsage, {"FCCL_WIRE_DTYPE"});
+  });
+}
+
+TEST(HostCreation, names_a_provider_that_is_not_there_on_every_rank) {
+  run_ranks(kThreeAndOne.launch(), [](const Seat& seat) {
+    const Setting efa("FCCL_TRANSPORT", "efa");
+    expect_no_communicator(seat, fcclSystemError, {"efa", "rank "});
+  });
+}
+
+TEST(HostCreation, names_a_network_interface_that_is_not_there_on_every_rank) {
+  run_ranks(kThreeAndOne.launch(), [](const Seat& seat) {
+    // On one host only.
+    const Setting nic("FCCL_NICS", seat.rank == 3 ? "nosuch0" : "");
+    expect_no_communicator(seat, fcclSystemError, {"nosuch0", "rank 3"});
+  });
+}
+
+}  // namespace
+}  // namespace fccl::testing

@@ -1,0 +1,56 @@
+// Hosts: where the ranks of a test take themselves to be; the parameter of the tests of communicators that span hosts.
+#pragma once
+
+#include <algorithm>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "processes/ranks.h"
+#include "processes/trial.h"
+
+namespace fccl::testing {
+
+struct OnHosts {
+  const char* name;
+  std::vector<int> host_of;
+
+  int ranks() const { return static_cast<int>(host_of.size()); }
+  Launch launch() const { return {.as = RanksAs::processes, .ranks = ranks(), .host_of = host_of}; }
+};
+
+inline void PrintTo(const OnHosts& hosts, std::ostream* out) { *out << hosts.name; }
+
+inline std::string name_of_hosts(const ::testing::TestParamInfo<OnHosts>& info) { return info.param.name; }
+
+inline const OnHosts kTwoAndTwo{"2_and_2_ranks", {0, 0, 1, 1}};
+inline const OnHosts kThreeAndOne{"3_and_1_ranks", {0, 0, 0, 1}};
+inline const OnHosts kInTurn{"2_and_2_ranks_in_turn", {0, 1, 0, 1}};
+inline const OnHosts kTwoAndOneAndOne{"2_and_1_and_1_ranks", {0, 0, 1, 2}};
+
+inline constexpr double kSecond = 1000 * kSlowdown;
+
+inline std::string name_of_rank(int rank) { return "rank " + std::to_string(rank) + " (pid"; }
+
+inline fcclResult_t reduce(fcclComm_t comm, size_t count, fcclStream_t stream = nullptr) {
+  static std::vector<float> values;
+  values.assign(std::max<size_t>(count, 1), 1);
+  return fcclAllReduce(values.data(), values.data(), count, fcclFloat32, fcclSum, comm, stream);
+}
+
+inline fcclResult_t reduce_until_failure(fcclComm_t comm, size_t count) {
+  fcclResult_t result = fcclSuccess;
+  while (result == fcclSuccess) result = reduce(comm, count);
+  return result;
+}
+
+// The first failure stays, and the text names one of these ranks.
+inline void expect_failure(fcclComm_t comm, fcclResult_t result, fcclResult_t code, const std::vector<int>& named) {
+  EXPECT_EQ(result, code);
+  const std::string text = fcclGetLastError(comm);
+  EXPECT_TRUE(std::ranges::any_of(named, [&](int rank) { return text.find(name_of_rank(rank)) != std::string::npos; })) << text;
+  EXPECT_EQ(fcclBarrier(comm, nullptr), code);
+  EXPECT_EQ(fcclGetLastError(comm), text);
+}
+
+}  // namespace fccl::testing

@@ -1,0 +1,93 @@
+// Costs as text: what it means, that equal texts are equal values, and what is refused.
+#include "plan/costs.h"
+
+#include <gtest/gtest.h>
+
+namespace fccl::plan {
+namespace {
+
+constexpr const char* kText = "latency=30us,message=2.5us,wire=100Gbit/s,add=8GB/s,node=5GB/s";
+
+TEST(Costs, are_read_in_the_units_that_they_are_written_in) {
+  const auto costs = parse_costs(kText);
+  ASSERT_TRUE(costs) << costs.error().message;
+  EXPECT_DOUBLE_EQ(costs->latency, 30e-6);
+  EXPECT_DOUBLE_EQ(costs->message, 2.5e-6);
+  EXPECT_DOUBLE_EQ(costs->wire_byte, 8e-11);
+  EXPECT_DOUBLE_EQ(costs->added_byte, 1.25e-10);
+  EXPECT_DOUBLE_EQ(costs->node_byte, 2e-10);
+}
+
+TEST(Costs, may_stand_in_any_order) {
+  const auto costs = parse_costs("node=5GB/s,add=8GB/s,wire=100Gbit/s,message=2.5us,latency=30us");
+  ASSERT_TRUE(costs) << costs.error().message;
+  EXPECT_EQ(to_text(*costs), kText);
+}
+
+TEST(Costs, of_six_digits_are_written_as_they_were_read) {
+  for (const std::string text : {kText, "latency=0us,message=0us,wire=0.119654Gbit/s,add=1e-06GB/s,node=1e+09GB/s",
+                                 "latency=4.31415us,message=0.333333us,wire=97.1Gbit/s,add=12.3457GB/s,node=6.66667GB/s"}) {
+    const auto costs = parse_costs(text);
+    ASSERT_TRUE(costs) << costs.error().message;
+    EXPECT_EQ(to_text(*costs), text);
+  }
+}
+
+TEST(Costs, of_many_digits_are_settled_once_they_were_text) {
+  const Constants measured{1.23456789e-5, 9.87654321e-7, 8.1234567e-10, 1.0 / 3e9, 7e-11};
+  const std::string text = to_text(measured);
+  const auto costs = parse_costs(text);
+  ASSERT_TRUE(costs) << costs.error().message;
+  EXPECT_NEAR(costs->wire_byte / measured.wire_byte, 1, 1e-5);
+  EXPECT_EQ(to_text(*costs), text);
+}
+
+struct Wrong {
+  const char* text;
+  const char* said;
+};
+
+TEST(Costs, that_are_wrong_are_refused_with_what_is_wrong) {
+  for (const Wrong& wrong : {
+           Wrong{"", "latency is missing"},
+           Wrong{"latency=30us,message=2us,wire=1Gbit/s,add=8GB/s", "node is missing"},
+           Wrong{"latency=30us,latency=30us", "latency stands twice"},
+           Wrong{"latency=30us,", "end with a comma"},
+           Wrong{"latency=30us,,message=2us", "\"\" in the costs"},
+           Wrong{"delay=30us", "\"delay=30us\" in the costs is not latency"},
+           Wrong{"latency", "\"latency\" in the costs is not latency, message, wire, add or node with \"=\""},
+           Wrong{"latency=30", "\"latency=30\" is not a number from 0 to 1000000000 followed by us"},
+           Wrong{"latency= 30us", "\"latency= 30us\" is not"},
+           Wrong{"latency=-1us", "\"latency=-1us\" is not"},
+           Wrong{"latency=nanus", "\"latency=nanus\" is not"},
+           Wrong{"latency=infus", "\"latency=infus\" is not"},
+           Wrong{"latency=1e999us", "\"latency=1e999us\" is not"},
+           Wrong{"wire=1GB/s", "\"wire=1GB/s\" is not a number from 1e-06 to 1000000000 followed by Gbit/s"},
+           Wrong{"node=0GB/s", "\"node=0GB/s\" is not"},
+           Wrong{"node=\x01\xffGB/s", "\"node=\?\?GB/s\" is not"},
+       }) {
+    const auto costs = parse_costs(wrong.text);
+    ASSERT_FALSE(costs) << wrong.text;
+    EXPECT_EQ(costs.error().code, fcclInvalidUsage);
+    EXPECT_NE(costs.error().message.find(wrong.said), std::string::npos) << costs.error().message;
+    EXPECT_NE(costs.error().message.find("latency=20us,message=1us"), std::string::npos) << costs.error().message;
+  }
+}
+
+TEST(DefaultCosts, exist_for_the_providers_and_for_no_other) {
+  for (const char* provider : {"efa", "verbs", "tcp"}) {
+    const auto costs = default_costs(provider);
+    ASSERT_TRUE(costs) << provider;
+    EXPECT_TRUE(parse_costs(to_text(*costs))) << to_text(*costs);
+  }
+  EXPECT_FALSE(default_costs("sockets"));
+}
+
+TEST(DefaultCosts, follow_the_speed_of_the_nics) {
+  for (const char* provider : {"efa", "verbs", "tcp"})
+    EXPECT_DOUBLE_EQ(default_costs(provider, 200'000)->wire_byte * 2, default_costs(provider, 100'000)->wire_byte);
+  EXPECT_EQ(to_text(*default_costs("efa", 100'000)), to_text(*default_costs("efa")));
+}
+
+}  // namespace
+}  // namespace fccl::plan

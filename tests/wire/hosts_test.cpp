@@ -1,0 +1,65 @@
+// Collectives between hosts of several ranks: the rounds within each host, and the wire beside them.
+#include <gtest/gtest.h>
+
+#include "wire/calls.h"
+
+namespace fccl::testing {
+namespace {
+
+class Across : public ::testing::TestWithParam<Way> {
+ protected:
+  // Sizes around the edges of pieces, with the slots of the wire and of the node as wide as each other, or either wider.
+  void expect_right(const std::vector<int>& ranks, const simulated::FabricOptions& options = {}) {
+    struct Slots {
+      size_t wire, node;
+    };
+    for (const Slots slots : {Slots{1024, 1024}, Slots{4096, 256}, Slots{512, 8192}}) {
+      Group group({.ranks = ranks, .slot_bytes = slots.wire, .node_slot_bytes = slots.node}, options);
+      for (const size_t count : {0, 1, 37, 256, 1300}) {
+        for (const bool in_place : {false, true}) {
+          const Calls calls{.way = GetParam(),
+                            .dtype = fcclInt32,
+                            .count = count,
+                            .times = 2,
+                            .root = static_cast<int>(count) % group.shape().size(),
+                            .in_place = in_place};
+          ASSERT_TRUE(run_calls(group, calls)) << "slots of " << slots.wire << " and " << slots.node;
+        }
+      }
+    }
+  }
+};
+
+TEST_P(Across, hosts_of_equal_numbers_of_ranks_goes_every_byte) {
+  expect_right({2, 2});
+  expect_right({3, 3, 3});
+}
+
+TEST_P(Across, hosts_of_one_rank_each_goes_every_byte) { expect_right({1, 1, 1}); }
+
+TEST_P(Across, hosts_of_unequal_numbers_of_ranks_goes_every_byte) {
+  expect_right({3, 1});
+  expect_right({2, 1, 1});
+  expect_right({2, 5});
+  expect_right({4, 2, 3, 2, 2});
+}
+
+TEST_P(Across, hosts_goes_every_byte_of_every_root) {
+  Group group({.ranks = {3, 2}});
+  for (int root = 0; root < group.shape().size(); ++root)
+    ASSERT_TRUE(run_calls(group, {.way = GetParam(), .dtype = fcclInt32, .count = 700, .times = 1, .root = root}));
+}
+
+TEST_P(Across, a_network_worse_than_any_goes_every_byte) {
+  simulated::FabricOptions options{.faults = simulated::worse_than_efa(), .seed = 7};
+  options.limits.rails = 2;
+  options.limits.outstanding = 5;
+  Group group({.ranks = {3, 2}}, options);
+  for (const size_t count : {3, 900})
+    ASSERT_TRUE(run_calls(group, {.way = GetParam(), .dtype = fcclInt32, .count = count, .times = 3, .root = 4}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, Across, ::testing::ValuesIn(all_ways()), [](const auto& info) { return name_of(info.param); });
+
+}  // namespace
+}  // namespace fccl::testing

@@ -1,0 +1,251 @@
+// Taking the words apart, and putting the answer together.
+#include "fccl_info/explain.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/call.h"
+#include "fccl_info/topology_file.h"
+#include "plan/choose.h"
+#include "plan/costs.h"
+#include "plan/shape.h"
+#include "system/settings.h"
+#include "topology/rails.h"
+
+namespace fccl {
+namespace {
+
+tl::unexpected<Error> wrong(std::string message) { return fail(fcclInvalidArgument, std::move(message)); }
+
+struct Question {
+  fcclColl_t collective = fcclCollBarrier;
+  double size = 0;  // of the larger buffer
+  std::string topology_file, hosts, costs, provider;
+};
+
+// Costs, and where they are from.
+struct Known {
+  plan::Constants costs{};
+  std::string source;
+};
+
+// "AllGather" and "all_gather" alike.
+std::string plain(std::string_view name) {
+  std::string letters;
+  for (const char c : name)
+    if (c != '_') letters += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  return letters;
+}
+
+Result<fcclColl_t> collective_in(const std::string& word) {
+  std::vector<std::string> names;
+  for (const auto& algorithm : plan::kCatalog<plan::Price>) {
+    const std::string name = name_of(algorithm.collective);
+    if (plain(word) == plain(name)) return algorithm.collective;
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return wrong(fmt::format("no collective between hosts is called '{}'; there are {}", word, fmt::join(names, ", ")));
+}
+
+Result<double> size_in(const std::string& word) {
+  constexpr std::string_view kSuffixes = "KMG";
+  double number = 0;
+  const auto [end, fault] = std::from_chars(word.data(), word.data() + word.size(), number);
+  std::string_view suffix(end, word.data() + word.size());
+  const int order = suffix.size() == 1 ? static_cast<int>(kSuffixes.find(static_cast<char>(suffix[0] & ~0x20)) + 1) : 0;
+  if (fault != std::errc() || !(number >= 0) || (!suffix.empty() && order == 0) || !(std::ldexp(number, 10 * order) < 0x1p62))
+    return wrong(
+        fmt::format("'{}' is no size; a size is a number of bytes, or of 1024, 1024^2 or 1024^3 bytes with K, M or G "
+                    "behind it, as in 64K",
+                    word));
+  return std::ldexp(number, 10 * order);
+}
+
+Result<Question> question_in(std::span<const std::string> words) {
+  Question question;
+  const auto collective = collective_in(words[0]);
+  if (!collective) return fail(collective.error());
+  const auto size = size_in(words[1]);
+  if (!size) return fail(size.error());
+  question.collective = *collective;
+  question.size = *size;
+  const auto options = words.subspan(2);
+  for (size_t i = 0; i < options.size(); i += 2) {
+    const std::string& option = options[i];
+    std::string* value = option == "--topology"   ? &question.topology_file
+                         : option == "--hosts"    ? &question.hosts
+                         : option == "--costs"    ? &question.costs
+                         : option == "--provider" ? &question.provider
+                                                  : nullptr;
+    if (value == nullptr)
+      return wrong(fmt::format("'{}' is no option of explain; they are --topology, --hosts, --costs and --provider", option));
+    if (i + 1 == options.size() || options[i + 1].empty()) return wrong(fmt::format("{} is followed by nothing", option));
+    if (!value->empty()) return wrong(fmt::format("{} is there twice", option));
+    *value = options[i + 1];
+  }
+  if (question.hosts.empty() && question.topology_file.empty())
+    return wrong("explain needs the hosts: --topology FILE, or --hosts HxR as in --hosts 4x8");
+  if (!question.costs.empty() && !question.provider.empty())
+    return wrong("--costs and --provider exclude each other: a provider only stands for costs");
+  return question;
+}
+
+// "4x8x32": hosts, ranks and NICs of each.
+std::optional<std::vector<int>> counts_in(std::string_view text) {
+  std::vector<int> counts;
+  for (;;) {
+    int count = 0;
+    const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), count);
+    if (fault != std::errc() || count < 1) return std::nullopt;
+    counts.push_back(count);
+    text.remove_prefix(static_cast<size_t>(end - text.data()));
+    if (text.empty()) return counts;
+    if (text.front() != 'x' || counts.size() == 3) return std::nullopt;
+    text.remove_prefix(1);
+  }
+}
+
+Result<Topology> hosts_in(const std::string& word) {
+  const auto counts = counts_in(word);
+  if (!counts || counts->size() < 2 || int64_t{(*counts)[0]} * (*counts)[1] > Topology::kMostRanks)
+    return wrong(fmt::format("'{}' are no hosts; expected was HxR or HxRxNICS, as in 4x8x32, with at most {} ranks in all",
+                             word, Topology::kMostRanks));
+  const int nics = counts->size() == 3 ? (*counts)[2] : 1;
+  if (nics > static_cast<int>(Topology::kMostDevices))
+    return wrong(fmt::format("{} NICs of a host are too many; at most are {}", nics, Topology::kMostDevices));
+  std::vector<Host> hosts;
+  for (int h = 0, rank = 0; h < (*counts)[0]; ++h) {
+    Host& host = hosts.emplace_back();
+    host.name = fmt::format("host{}", h);
+    for (int nic = 0; nic < nics; ++nic) host.nics.push_back({.name = fmt::format("nic{}", nic), .place = {}});
+    for (int local = 0; local < (*counts)[1]; ++local) host.ranks.push_back({.number = rank++});
+  }
+  return Topology::of(std::move(hosts));
+}
+
+// So many hosts like the one that the topology describes.
+Result<Topology> repeated(const Topology& machine, const std::string& word) {
+  const auto counts = counts_in(word);
+  if (!counts || counts->size() != 1 || int64_t{(*counts)[0]} * machine.ranks() > Topology::kMostRanks)
+    return wrong(
+        fmt::format("--hosts beside --topology is how many of its machine there are, as in --hosts 4, with at most {} ranks "
+                    "in all, but not '{}'",
+                    Topology::kMostRanks, word));
+  if (machine.hosts().size() != 1)
+    return wrong(fmt::format("--hosts beside --topology needs a file of one host, but it has {}", machine.hosts().size()));
+  std::vector<Host> hosts(static_cast<size_t>((*counts)[0]), machine.hosts()[0]);
+  for (size_t h = 0; h < hosts.size(); ++h) {
+    hosts[h].name += fmt::format("-{}", h);
+    for (Rank& rank : hosts[h].ranks) rank.number += static_cast<int>(h) * machine.ranks();
+  }
+  return Topology::of(std::move(hosts));
+}
+
+Result<Topology> topology_in(const Question& question) {
+  if (question.topology_file.empty()) return hosts_in(question.hosts);
+  Result<Topology> topology = read_topology(question.topology_file);
+  return topology && !question.hosts.empty() ? repeated(*topology, question.hosts) : topology;
+}
+
+Result<Topology> topology_for(const Question& question) {
+  Result<Topology> topology = topology_in(question);
+  if (!topology) return topology;
+  const std::string& name = question.topology_file.empty() ? question.hosts : question.topology_file;
+  if (topology->hosts().size() < 2)
+    return wrong(fmt::format("{} has {} host{}; explain is about what goes between two or more", name, topology->hosts().size(),
+                             topology->hosts().size() == 1 ? "" : "s"));
+  for (const Host& host : topology->hosts())
+    if (host.ranks.empty() || host.nics.empty())
+      return wrong(fmt::format("{}: host {} has {}, so that nothing can go there", name, host.name,
+                               host.ranks.empty() ? "no ranks" : "no NICs"));
+  return topology;
+}
+
+Result<Known> costs_for(const Question& question, int nic_megabits) {
+  std::string text = question.costs, source = "--costs";
+  std::string provider = question.provider;
+  if (text.empty() && provider.empty()) {
+    const Result<Settings> settings = read_settings();
+    if (!settings) return fail(settings.error());
+    for (const Setting& setting : every_setting()) {
+      if (std::string_view(setting.variable) == "FCCL_COSTS") text = text_of(setting, *settings);
+    }
+    source = "FCCL_COSTS";
+    provider = "tcp";
+  }
+  if (!text.empty()) {
+    const auto costs = plan::parse_costs(text);
+    const fcclResult_t code = question.costs.empty() ? fcclInvalidUsage : fcclInvalidArgument;
+    if (!costs) return fail(code, fmt::format("{}: {}", source, costs.error().message));
+    return Known{*costs, fmt::format("as {} says", source)};
+  }
+  const auto costs = plan::default_costs(provider, nic_megabits);
+  if (!costs) return wrong(fmt::format("nothing is assumed of a provider '{}'; there are efa, verbs and tcp", provider));
+  return Known{*costs, fmt::format("assumed of {}, not measured", provider)};
+}
+
+// Whether the larger buffer has a block for each rank.
+bool has_rank_blocks(fcclColl_t collective) {
+  return collective == fcclCollAllGather || collective == fcclCollReduceScatter || collective == fcclCollGather ||
+         collective == fcclCollScatter;
+}
+
+// Which NICs each column of the first host uses with which of the second.
+std::string rails_in_words(const Topology& topology, int columns) {
+  constexpr int kShown = 16;
+  const Rails rails(topology);
+  const Host &host = topology.hosts()[0], &peer_host = topology.hosts()[1];
+  std::string text = fmt::format("\nrails between {} and {}\n", host.name, peer_host.name);
+  for (int column = 0; column < std::min(columns, kShown); ++column) {
+    const int rank = host.ranks[column].number, peer = peer_host.ranks[column].number;
+    std::vector<std::string> pairs;
+    for (const Rail& rail : rails.between(rank, peer))
+      pairs.push_back(fmt::format("{}-{}", host.nics[rail.nic].name, peer_host.nics[rail.peer_nic].name));
+    text += fmt::format("    column {}, rank {} to rank {}: {}\n", column, rank, peer, fmt::join(pairs, " "));
+  }
+  if (columns > kShown) text += fmt::format("    and so on, {} columns in all\n", columns);
+  return text;
+}
+
+std::string verdict(const plan::Choice& choice, double minimum_seconds) {
+  const plan::Time& time = choice.time;
+  const std::pair<double, const char*> parts[] = {
+      {time.latency, "latency"}, {time.message, "messages"}, {time.wire, "the wire"}, {time.node, "the node"}};
+  const auto& [largest, name] = *std::max_element(std::begin(parts), std::end(parts));
+  std::string text =
+      fmt::format("\n{} in {} slice{}: {:.1f} us, {:.0f} percent of it {}", plan::kCatalog<plan::Price>[choice.algorithm].name,
+                  choice.slices, choice.slices == 1 ? "" : "s", time.total() * 1e6,
+                  time.total() > 0 ? 100 * largest / time.total() : 0, name);
+  if (minimum_seconds > 0) text += fmt::format("; {:.2f} of the least time on the wire", time.total() / minimum_seconds);
+  return text + "\n";
+}
+
+}  // namespace
+
+Result<std::string> explain(std::span<const std::string> words) {
+  const Result<Question> question = question_in(words);
+  if (!question) return fail(question.error());
+  const Result<Topology> topology = topology_for(*question);
+  if (!topology) return fail(topology.error());
+  const Result<Known> known = costs_for(*question, plan::slowest_nic(*topology));
+  if (!known) return fail(known.error());
+  const plan::Shape shape = plan::shape_of(*topology, known->costs);
+  const bool has_blocks = has_rank_blocks(question->collective);
+  const plan::Request request{question->collective, has_blocks ? question->size / shape.ranks : question->size};
+  const plan::Chooser chooser(shape);
+  const double minimum = plan::wire_minimum(request, shape) / shape.rails * shape.constants.wire_byte;
+  const std::string blocks = has_blocks ? fmt::format("{:.0f} bytes in the larger buffer, in {} blocks, one for each rank\n",
+                                                      question->size, shape.ranks)
+                                        : "";
+  return blocks + chooser.explain(request) + verdict(chooser.choose(request), minimum) +
+         rails_in_words(*topology, shape.columns) + fmt::format("\ncosts {}: {}\n", known->source, plan::to_text(known->costs));
+}
+
+}  // namespace fccl

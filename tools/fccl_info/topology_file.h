@@ -1,0 +1,13 @@
+// topology_file: a topology from a file, in FCCL's text form or in NCCL's XML.
+#pragma once
+
+#include <string>
+
+#include "topology/topology.h"
+
+namespace fccl {
+
+// Error: names the file, and the line where there is one.
+Result<Topology> read_topology(const std::string& path);
+
+}  // namespace fccl

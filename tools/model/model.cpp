@@ -1,0 +1,149 @@
+// fccl-model: writes docs/benchmarks/modelled.md, what the price model says of machines on which FCCL has not run.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/call.h"
+#include "model/machine.h"
+#include "model/nccl_ring.h"
+#include "model/published.h"
+#include "plan/choose.h"
+#include "plan/costs.h"
+
+namespace fccl::model {
+namespace {
+
+constexpr int kHosts[] = {2, 4, 8, 16, 32, 128, 512};
+constexpr fcclColl_t kCollectives[] = {fcclCollAllGather, fcclCollReduceScatter};
+
+struct Size {
+  const char* name;
+  double bytes;
+  double PublishedRow::* published;
+};
+constexpr Size kSizes[] = {{"64M", 64 << 20, &PublishedRow::of_64m},
+                           {"256M", 256 << 20, &PublishedRow::of_256m},
+                           {"1G", 1 << 30, &PublishedRow::of_1g}};
+
+struct Case {
+  const Machine& machine;
+  fcclColl_t collective;
+  const Size& size;
+  int hosts;
+
+  int gpus() const { return hosts * kGpus; }
+};
+
+plan::Constants costs_of(const Machine& machine) { return plan::default_costs("efa", machine.nic_megabits).value(); }
+
+std::string milliseconds(double seconds) { return fmt::format("{:.2f}", seconds * 1e3); }
+
+// A bus bandwidth is size / time * (n - 1) / n.
+std::optional<double> published_seconds(const Case& c) {
+  if (&c.machine != &kP5 || c.collective != fcclCollAllGather) return std::nullopt;
+  for (const PublishedRow& row : kP5AllGather)
+    if (row.hosts == c.hosts) return c.size.bytes * (c.gpus() - 1) / c.gpus() / (row.*c.size.published * 1e9);
+  return std::nullopt;
+}
+
+const char* largest_part(const plan::Time& time) {
+  const std::pair<double, const char*> parts[] = {
+      {time.latency, "latency"}, {time.message, "messages"}, {time.wire, "wire"}, {time.node, "node"}};
+  return std::max_element(std::begin(parts), std::end(parts))->second;
+}
+
+std::string row_of(const Case& c) {
+  const plan::Shape shape = plan::Shape::of_equal_hosts(c.hosts, kGpus, c.machine.nics, costs_of(c.machine));
+  const plan::Request request{c.collective, c.size.bytes / c.gpus()};
+  const double bound = plan::wire_minimum(request, shape) / c.machine.wire_bandwidth();
+  const RingTime ring = nccl_ring(c.machine, c.hosts, c.size.bytes);
+  const auto published = published_seconds(c);
+  const plan::Choice choice = plan::Chooser(shape).choose(request);
+  return fmt::format(
+      "| modelled | {} | {} | {} | {} | {} {} | {} | {} | {} {} | {} |\n", name_of(c.collective), c.size.name, c.gpus(),
+      milliseconds(bound), milliseconds(ring.seconds), ring.protocol, published ? milliseconds(*published) : "",
+      published ? fmt::format("{:+.0f} %", 100 * (ring.seconds / *published - 1)) : "", milliseconds(choice.time.total()),
+      plan::kCatalog<plan::Price>[choice.algorithm].name, largest_part(choice.time));
+}
+
+std::string table_of(const Machine& machine) {
+  std::string text = fmt::format(
+      "## {}\n\n{} NICs of {} Gbit/s and {} GPUs. FCCL's costs are `{}`.\n\n"
+      "| | collective | size | GPUs | least | ring | published | error | FCCL | mostly |\n"
+      "|---|---|---|---|---|---|---|---|---|---|\n",
+      machine.name, machine.nics, machine.nic_megabits / 1000, kGpus, plan::to_text(costs_of(machine)));
+  for (const fcclColl_t collective : kCollectives)
+    for (const Size& size : kSizes)
+      for (const int hosts : kHosts) text += row_of({machine, collective, size, hosts});
+  return text + "\n";
+}
+
+std::string errors_in_words() {
+  std::vector<double> errors;
+  for (const Size& size : kSizes)
+    for (const int hosts : kHosts)
+      if (const auto published = published_seconds({kP5, fcclCollAllGather, size, hosts}))
+        errors.push_back(std::abs(nccl_ring(kP5, hosts, size.bytes).seconds / *published - 1));
+  std::sort(errors.begin(), errors.end());
+  return fmt::format("In the median of {} rows it is {:.0f} percent, and at most {:.0f}.", errors.size(),
+                     100 * errors[errors.size() / 2], 100 * errors.back());
+}
+
+constexpr const char* kPage = R"(# Modelled: p4d and p5 at 16 to 4096 GPUs
+
+**Nothing on this page was run on such machines by FCCL: every time is a model's, except those in the column *published*, which others
+measured with NCCL.** FCCL's column and the ring's come from two models that leave out different things, so their ratio is no speed-up. FCCL
+moves memory of CPUs today; its column is what its plans between hosts would take for buffers in GPUs, if the costs held.
+`build/fccl-model` writes this page, and a test compares.
+
+*Size* is that of the larger buffer, as in nccl-tests. Times are milliseconds of one call.
+
+- **least**: the fewest bytes that must come into a host, over the speed of all its NICs. No latency, and nothing within the host.
+- **ring**: what NCCL's own formula says of its ring, by the fastest of its three protocols; [below](#the-formula-of-the-ring).
+- **published**: AllGather by nccl-tests on p5, out of place, from `data/nccl_all_gather.csv` of
+  [aws-gpu-communication-benchmark](https://github.com/crazyguitar/aws-gpu-communication-benchmark) (fd167f97); its bus bandwidths are
+  made into times. Nothing was found for ReduceScatter, nor for p4d.
+- **error**: of the ring's time against the published one. {}
+- **FCCL**: the price of the plan that FCCL would choose ([the price](../algorithms.md#the-price)), with the costs that it assumes of EFA. They
+  are p5's where there is a figure for p5, and stand for p4d too, whose NVSwitch is slower and which has no RDMA write. The model leaves out
+  that ranks wait for each other, that hosts share the network behind their NICs, and that a message which is striped over NICs is several to
+  post. It was never compared with a measurement on such machines.
+- **mostly**: the largest part of FCCL's time.
+
+)";
+
+constexpr const char* kFormula = R"(## The formula of the ring
+
+From `src/graph/tuning.cc` of NCCL 2.30.7 (5067397), for n GPUs on N hosts, in microseconds:
+
+```text
+T = base + (n - N) max(nvlink, k overhead) + (N - 1) (network + f latency) + size (n - 1) / n / (share B)
+
+              LL    LL128   Simple
+base         6.6     14       8.4
+nvlink       0.6      1.9     3.4     a step within a host
+network      2.7      4      14       a step between hosts
+k            1        1       3       overhead: 1 with Intel's processors (p4d), 2 with AMD's (p5)
+f            1        1       2       latency: 75, which aws-ofi-nccl tells NCCL of p4d and p5 (src/platform-aws.cpp, 2daf7d3)
+share        0.5      0.92    1       LL at most 39 GB/s for 2 hosts and 20.4 for more (Intel), or 22.5 and 19 (AMD)
+```
+
+B is the speed of a host's NICs, or that of a GPU's NVLinks, 12 of 20 GB/s or 18 of 20.6, if it is less (`src/graph/topo.h`). It stands for the
+rings that NCCL would find by a search on the machine, and the fastest protocol stands for the choice of the plug-in's tuner.
+)";
+
+}  // namespace
+}  // namespace fccl::model
+
+int main() {
+  using namespace fccl::model;
+  std::cout << fmt::format(fmt::runtime(kPage), errors_in_words()) << table_of(kP5) << table_of(kP4d) << kFormula << std::flush;
+  return std::cout ? 0 : 1;
+}
