@@ -37,6 +37,8 @@ def _clustered(arguments: str, instead: str = "") -> Substitute:
 
 SWEEP = "a sweep up to this size takes long; its flags are run on smaller ones"
 
+ONE_STEP = "--steps 1 --layers 1 --hidden 64 --sample-tokens 1 --runs $PWD/trained"
+
 SUBSTITUTES = [
     Substitute(
         "mpirun -np 2 build/perf_tests/all_gather_perf -b 8 -e 64M -f 2",
@@ -54,9 +56,13 @@ SUBSTITUTES = [
         "2x1 --rate 1gbit --counters -- mpirun build/perf_tests/all_gather_perf --peer mpi -b 1M -e 1M -n 2",
     ),
     _clustered(
-        "2x2 --rate 1gbit -- torchrun -m trainer.fsdp --ranks 4 --backend gloo",
-        "2x1 --rate 1gbit -- torchrun -m trainer.fsdp --ranks 2 --backend gloo --steps 1 --layers 1 "
-        "--hidden 64 --sample-tokens 1 --runs $PWD/trained",
+        "2x2 --rate 1gbit --counters -- torchrun -m trainer.fsdp",
+        f"2x1 --rate 1gbit --counters -- torchrun -m trainer.fsdp {ONE_STEP}",
+    ),
+    _clustered(
+        "2x2 --rate 1gbit --counters -- torchrun -m trainer.fsdp --strategy hybrid_shard --shard-degree 2",
+        "2x1 --rate 1gbit --counters -- torchrun -m trainer.fsdp --strategy hybrid_shard --shard-degree 1 "
+        f"{ONE_STEP}",
     ),
     _clustered("2x1 -- bash -c '((RANK)) || ./dev cluster link node1 0 down'"),
     _clustered(
@@ -90,7 +96,8 @@ SUBSTITUTES = [
         'cmake --install build --prefix "$PREFIX"',
     ),
     Substitute(
-        "srun --ntasks 1 --cpus-per-task 96 torchrun --standalone --nproc-per-node 8 train.py",
+        "srun --ntasks-per-node 1 torchrun --nnodes 2 --nproc-per-node 8 --rdzv-backend c10d "
+        "--rdzv-endpoint node0:29500 train.py",
         "there is no Slurm; other blocks run torchrun with these arguments",
         "command -v torchrun",
     ),
