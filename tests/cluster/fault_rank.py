@@ -63,4 +63,5 @@ def meet(fccl: ctypes.CDLL, folder: Path, rank: int) -> UniqueId:
     return UniqueId.from_buffer_copy(file.read_bytes())
 
 
-main()
+if __name__ == "__main__":
+    main()
