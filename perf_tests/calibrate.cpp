@@ -20,20 +20,16 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// As many as the library ever plans, and a piece that is cut out of a block at least.
-constexpr int kMostSlices = 64;
+// A piece that the library cuts out of a block, at least.
 constexpr std::size_t kPieceBytes = 64;
 
-// What a communicator is joined under, so that its calls go by this plan: messages that cost a second forbid a second slice,
-// and messages that cost nothing call for as many as there can be.
+// What a communicator is joined under, so that its calls go by this plan.
 struct Plan {
   const char* algorithm;
   const char* costs;
   int slices;
 };
 
-constexpr const char* kOneSlice = "latency=0us,message=1000000us,wire=1Gbit/s,add=1GB/s,node=1GB/s";
-constexpr const char* kManySlices = "latency=0us,message=0us,wire=1Gbit/s,add=1GB/s,node=1GB/s";
 constexpr std::array kPlans{Plan{"pairwise", kOneSlice, 1}, Plan{"pairwise", kManySlices, kMostSlices},
                             Plan{"chain", kManySlices, kMostSlices}};
 enum PlanIndex : std::size_t { one_slice, many_slices, chain };

@@ -22,7 +22,7 @@ constexpr Costs kMost{1, 1e-1, 1 / 1e4, 1 / 1e6, 1 / 1e6};
 
 // Costs between two hosts by TCP. They draw a little, so that what is hidden behind something slower is not made up.
 constexpr Costs kCommon{3e-5, 2e-6, 1 / 1.25e9, 1 / 8e9, 1 / 5e9};
-constexpr double kPull = 0.01;
+constexpr double kPull = 0.002;
 
 Logarithms logarithms_of(const Costs& costs) {
   Logarithms logarithms{};

@@ -26,6 +26,12 @@ struct Hosts {
   int carried_blocks() const { return (most_ranks + columns - 1) / columns; }
 };
 
+// FCCL_COSTS under which the library cuts any call into one slice, since a message costs a second, or into as many as it ever
+// plans, since messages cost nothing.
+inline constexpr const char* kOneSlice = "latency=0us,message=1000000us,wire=1Gbit/s,add=1GB/s,node=1GB/s";
+inline constexpr const char* kManySlices = "latency=0us,message=0us,wire=1Gbit/s,add=1GB/s,node=1GB/s";
+inline constexpr int kMostSlices = 64;
+
 // What a call brings to the price. Bytes are those of the whole call, cut into slices of equal size.
 struct Load {
   int rounds;
