@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture
 def shoot(begin, environment, tmp_path, monkeypatch):
-    """Starts 2x2 ranks, brings the fault about and returns what each rank that survives says, and when it happened."""
+    """Starts 2x2 ranks, brings a fault about, and returns when, and what each rank that survives says."""
 
     def shoot_once(
         fault: dict, count: int, survivors: tuple[int, ...], number: int
