@@ -86,8 +86,8 @@ class WireLane {
   bool agrees(int member) const { return box_of(member).word.load(std::memory_order_relaxed) == word_; }
   const CallInFull& call_of(int member) const { return member == me() ? call_ : box_of(member).call; }
   std::span<const std::byte> payload_of(int member) const;
-  // The call of that number if the peer made it here: whoever made another call of it, on another lane, may ask. It stays, since
-  // this lane does not come past it.
+  // The call of that number if the peer made it here: whoever made another call of it, on another lane, may ask. It stays,
+  // since this lane does not come past it.
   std::optional<CallInFull> call_numbered(uint64_t number, int member) const;
 
   // Takes a staging slot for the next message; null if all are on their way out.

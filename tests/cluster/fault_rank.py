@@ -1,4 +1,4 @@
-"""A rank that repeats all-reduces until one fails, and prints when that was, with what code, and what it was told."""
+"""A rank that repeats all-reduces until one fails, and prints when that was, its code and its text."""
 
 import ctypes
 import json

@@ -1,4 +1,4 @@
-"""A rank that makes one large call, says what came of it, and is gone at once: by destroying its communicator, or without a word."""
+"""A rank that makes one large call, says what came of it, and is gone at once, with a word or without."""
 
 import ctypes
 import os
