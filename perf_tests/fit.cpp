@@ -132,6 +132,7 @@ double error_percent(const Point& point, const Costs& costs) { return (predict(p
 
 double median_error_percent(const std::vector<Point>& points, const Costs& costs) {
   std::vector<double> errors;
+  errors.reserve(points.size());
   for (const Point& point : points) errors.push_back(std::abs(error_percent(point, costs)));
   return statistics_of(errors).p50;
 }
