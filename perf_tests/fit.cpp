@@ -116,18 +116,23 @@ double predict(const Load& load, const Costs& costs) {
 
 Costs fit(const std::vector<Point>& points) {
   // The wire may be the slower, or the node: each is a minimum that a search from the other may miss.
-  Costs wire_is_slow = kCommon, node_is_slow = kCommon;
-  wire_is_slow.wire_byte *= 10;
-  node_is_slow.node_byte *= 10;
-  const Found slow_wire = search(points, logarithms_of(wire_is_slow));
-  const Found slow_node = search(points, logarithms_of(node_is_slow));
-  return costs_of(slow_wire.misfit <= slow_node.misfit ? slow_wire.place : slow_node.place);
+  constexpr double kFactors[] = {0.1, 1, 10};
+  Found best{logarithms_of(kCommon), misfit(points, logarithms_of(kCommon))};
+  for (const double wire : kFactors)
+    for (const double node : kFactors) {
+      Costs start = kCommon;
+      start.wire_byte *= wire;
+      start.node_byte *= node;
+      if (const Found found = search(points, logarithms_of(start)); found.misfit < best.misfit) best = found;
+    }
+  return costs_of(best.place);
 }
 
 double error_percent(const Point& point, const Costs& costs) { return (predict(point.load, costs) / point.seconds - 1) * 100; }
 
 double median_error_percent(const std::vector<Point>& points, const Costs& costs) {
   std::vector<double> errors;
+  errors.reserve(points.size());
   for (const Point& point : points) errors.push_back(std::abs(error_percent(point, costs)));
   return statistics_of(errors).p50;
 }

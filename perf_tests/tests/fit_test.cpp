@@ -54,6 +54,17 @@ TEST(Fit, FindsTheCostsOfASlowNode) {
   }
 }
 
+TEST(Fit, FindsCostsOfAnyMixture) {
+  const Hosts hosts = equal_hosts(2, 2);
+  for (const double latency : {3e-6, 3e-4})
+    for (const double message : {5e-7, 5e-5})
+      for (const double wire : {1e8, 1e9, 1e10})
+        for (const double node : {1e9, 3e9, 2e10}) {
+          const std::vector<Point> points = points_of(hosts, {latency, message, 1 / wire, 1 / 8e9, 1 / node});
+          EXPECT_LT(median_error_percent(points, fit(points)), 3) << latency << ' ' << message << ' ' << wire << ' ' << node;
+        }
+}
+
 TEST(Fit, BearsNoise) {
   const Costs found = fit(points_of(equal_hosts(2, 2), kSlowWire, 0.2));
   expect_near(found.wire_byte, kSlowWire.wire_byte, 0.2);
@@ -76,6 +87,12 @@ TEST(Fit, AnErrorIsBelowZeroWhereThePredictionIsTooShort) {
   const Load load = all_gather_load(equal_hosts(2, 1), 1e6, 1);
   EXPECT_NEAR(error_percent({load, 2 * predict(load, kSlowWire)}, kSlowWire), -50, 1e-9);
   EXPECT_NEAR(error_percent({load, predict(load, kSlowWire) / 2}, kSlowWire), 100, 1e-9);
+}
+
+TEST(Fit, TheMedianIsOfTheSizesOfTheErrors) {
+  const Load load = all_gather_load(equal_hosts(2, 1), 1e6, 1);
+  const double seconds = predict(load, kSlowWire);
+  EXPECT_NEAR(median_error_percent({{load, 2 * seconds}, {load, 4 * seconds}, {load, seconds}}, kSlowWire), 50, 1e-9);
 }
 
 TEST(Fit, CostsAreWrittenAsFcclCostsIs) {

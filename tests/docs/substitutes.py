@@ -70,6 +70,12 @@ SUBSTITUTES = [
         "((RANK)) || ./dev cluster host node1 cont'"
     ),
     _clustered("2x1 -- bash -c '((RANK)) || ./dev cluster counters'"),
+    Substitute(
+        "mpirun -np 4 --host node0:2,node1:2 build/perf_tests/all_gather_perf --calibrate | tee costs.txt",
+        "there are no such hosts; a host that says it is two stands for them",
+        "mpirun -np 2 bash -c 'FCCL_HOST_ID=$OMPI_COMM_WORLD_RANK "
+        "exec build/perf_tests/all_gather_perf --calibrate -n 1' | tee costs.txt",
+    ),
     Substitute("perf_tests/compare.py", "measures for minutes", "perf_tests/compare.py --help"),
     _planned("--ranks 4 --strategy hybrid_shard --shard-degree 2 --name hybrid"),
     _planned("--ranks 2 --resume hybrid"),
