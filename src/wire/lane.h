@@ -96,8 +96,9 @@ class WireLane {
   bool can_send(int member, size_t bytes) const;
   // Sends the first `bytes` of the stage taken last, which any number of peers may be sent.
   void send(int member, size_t bytes);
-  // Whether all has been handed to the transport.
+  // Whether all has been handed to the transport, and whether the peers have taken all messages out of their landing.
   bool all_posted() const;
+  bool all_taken() const { return port_->is_taken(); }
 
   // The next message of a peer: whether it is there, and where. `receive` goes on to the one behind it.
   bool has_arrived(int member, size_t bytes) const;

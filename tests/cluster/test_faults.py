@@ -113,14 +113,8 @@ def test_survivors_hear_of_50_faults_by_name_and_in_time(shoot, tmp_path, fault,
         )
 
 
-# What the root has handed to the transport is lost with its process, or with its endpoint.
-LOST = pytest.mark.xfail(
-    strict=True, reason="the root of a broadcast leaves before its peers have what it sent"
-)
-
-
 @pytest.mark.parametrize("way", ["exit", "destroy"])
-@pytest.mark.parametrize("collective", ["all_gather", "all_reduce", pytest.param("broadcast", marks=LOST)])
+@pytest.mark.parametrize("collective", ["all_gather", "all_reduce", "broadcast"])
 def test_a_rank_that_leaves_right_after_its_last_call_is_no_error(
     run, tmp_path, environment, collective, way
 ):
