@@ -55,6 +55,8 @@ Parsed check(const Arguments& arguments) {
                                        ")");
   if (arguments.measures_mpi && (arguments.threads > 1 || !arguments.null_stream))
     return refuse(ExitCode::not_implemented, "--peer mpi measures blocking calls of processes: leave out -t and -y 0");
+  if (arguments.calibrates && (arguments.measures_mpi || !arguments.json_path.empty()))
+    return refuse(ExitCode::usage, "--calibrate measures FCCL and prints its costs: leave out --peer and -J");
   return {arguments, ExitCode::success, ""};
 }
 

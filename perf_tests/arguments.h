@@ -46,6 +46,7 @@ struct Arguments {
   bool ulp = false;
   bool percentiles = false;
   bool measures_mpi = false;
+  bool calibrates = false;
 };
 
 // What the command line came to: arguments, or a text to print and the exit status to end with.

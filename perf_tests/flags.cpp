@@ -132,6 +132,9 @@ constexpr Flag kFlags[] = {
      present<&A::ulp>},
     {kFirstOwnFlag + 2, "percentiles", nullptr, "columns p50 and p99 of a second run of each size", present<&A::percentiles>},
     {kFirstOwnFlag + 3, "peer", "mpi", "measure the MPI that mpirun belongs to instead of FCCL", peer},
+    {kFirstOwnFlag + 4, "calibrate", nullptr,
+     "instead of a sweep measure the costs between hosts, -n times, and print them as FCCL_COSTS takes them",
+     present<&A::calibrates>},
     {'h', "help", nullptr, "this text", nullptr},
 };
 

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "calibrate.h"
 #include "environment.h"
 #include "sweep.h"
 
@@ -30,6 +31,8 @@ std::optional<Refusal> refusal(const Arguments& arguments, const Collective& col
   if (collective.rooted && arguments.root >= team.ranks())
     return Refusal{ExitCode::usage, "invalid value for -r: " + std::to_string(arguments.root) + "; there are " +
                                         std::to_string(team.ranks()) + " ranks"};
+  if (arguments.calibrates && team.ranks() != team.processes().processes() * arguments.threads)
+    return Refusal{ExitCode::usage, "--calibrate measures all processes together; unset FCCL_TESTS_SPLIT"};
   if (!arguments.measures_mpi) return std::nullopt;
   if (!team.processes().launcher())
     return Refusal{ExitCode::usage, "--peer mpi measures the MPI whose mpirun starts the processes; start them by mpirun"};
@@ -127,6 +130,7 @@ int run(int argc, char** argv, const Collective& collective) {
   const std::vector<RankInfo> ranks = team.introduce();
   const Beginning beginning{arguments, ranks, peer ? peer->version() : "", cases.left_out};
   Run shared{arguments, collective, cases.chosen, team, {}, std::filesystem::path(argv[0]).filename()};
+  if (arguments.calibrates) return static_cast<int>(calibrate(shared, environment));
   return static_cast<int>(run_together(shared, beginning, parsed.arguments->max_bytes, environment, {argv, argv + argc}));
 }
 

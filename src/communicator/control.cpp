@@ -140,8 +140,8 @@ Result<void> Control::look_beyond(Wait& wait, const Awaited& awaited, const std:
   return fail(raise({fcclRemoteError, fmt::format("the network to {} failed {}: {}", who, where, network->message)}));
 }
 
-// Who died, so that nothing more is heard of a rank of another host: the first rank of its host, or rank 0, over which hosts hear
-// of each other.
+// Who died, so that nothing more is heard of a rank of another host: the first rank of its host, or rank 0, over which hosts
+// hear of each other.
 int Control::speaker_of(int rank) const {
   const auto is_of_its_host = [&](const Peer& peer) { return peer.member.host == peers_[rank].member.host; };
   const int first = std::ranges::find_if(peers_, is_of_its_host)->member.rank;

@@ -57,7 +57,7 @@ class IssuedCall {
   void take(Path path);
   Result<void> conclude(Outcome outcome);
   void pass_turn();
-  Poll poll() const { return queue_.span ? poll_of(*queue_.span) : Poll{}; }
+  Poll poll() const { return queue_.span ? poll_of(*queue_.span, task_.call.signature.bytes()) : Poll{}; }
   static Result<void> look(void* operation, const Awaited& awaited);
   Result<void> look_at_wire(const Awaited& awaited);
   Result<void> look_at_other_lanes() const;

@@ -23,7 +23,7 @@ struct Poll {
   void* context = nullptr;
   // How long a wait yields between polls before it sleeps between them. What takes long on the network is not there sooner for
   // whoever asks all the time, and the kernel needs the core to move it.
-  std::chrono::microseconds yield_for = std::chrono::milliseconds(1);
+  std::chrono::microseconds yield_for = std::chrono::milliseconds(20);
 
   explicit operator bool() const { return poll != nullptr; }
 };

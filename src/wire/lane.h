@@ -86,8 +86,8 @@ class WireLane {
   bool agrees(int member) const { return box_of(member).word.load(std::memory_order_relaxed) == word_; }
   const CallInFull& call_of(int member) const { return member == me() ? call_ : box_of(member).call; }
   std::span<const std::byte> payload_of(int member) const;
-  // The call of that number if the peer made it here: whoever made another call of it, on another lane, may ask. It stays, since
-  // this lane does not come past it.
+  // The call of that number if the peer made it here: whoever made another call of it, on another lane, may ask. It stays,
+  // since this lane does not come past it.
   std::optional<CallInFull> call_numbered(uint64_t number, int member) const;
 
   // Takes a staging slot for the next message; null if all are on their way out.
@@ -96,8 +96,9 @@ class WireLane {
   bool can_send(int member, size_t bytes) const;
   // Sends the first `bytes` of the stage taken last, which any number of peers may be sent.
   void send(int member, size_t bytes);
-  // Whether all has been handed to the transport.
+  // Whether all has been handed to the transport, and whether the peers have taken all messages out of their landing.
   bool all_posted() const;
+  bool all_taken() const { return port_->is_taken(); }
 
   // The next message of a peer: whether it is there, and where. `receive` goes on to the one behind it.
   bool has_arrived(int member, size_t bytes) const;

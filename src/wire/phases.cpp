@@ -2,6 +2,14 @@
 #include "wire/phases.h"
 
 namespace fccl {
+namespace {
+
+// Who waits for a long message had better leave the core to the kernel, which moves it; who waits for a short one, be there.
+constexpr size_t kLong = size_t{64} << 10;
+constexpr std::chrono::microseconds kYieldsForLong{50};
+constexpr std::chrono::microseconds kYieldsForShort{1000};
+
+}  // namespace
 
 Phase across_hosts([[maybe_unused]] FrameMemory& frame, Lane& lane, Span& span, Task task) {
   lane.enter(task.call, task.number, nullptr, 0);
@@ -32,9 +40,10 @@ Phase across_hosts([[maybe_unused]] FrameMemory& frame, Lane& lane, Span& span, 
   co_return Outcome{};
 }
 
-Poll poll_of(Span& span) {
+Poll poll_of(Span& span, size_t bytes) {
   if (!span.crossing) return {};
-  return {[](void* crossing) { static_cast<Crossing*>(crossing)->poll(); }, span.crossing.get()};
+  return {[](void* crossing) { static_cast<Crossing*>(crossing)->poll(); }, span.crossing.get(),
+          bytes > kLong ? kYieldsForLong : kYieldsForShort};
 }
 
 }  // namespace fccl

@@ -10,7 +10,7 @@ namespace fccl {
 
 Phase across_hosts(FrameMemory& frame, Lane& lane, Span& span, Task task);
 
-// Lets the wire's half of the lane's current call get on; for whoever waits.
-Poll poll_of(Span& span);
+// Lets the wire's half of the lane's current call get on; for whoever waits. `bytes`: of the call's buffer.
+Poll poll_of(Span& span, size_t bytes);
 
 }  // namespace fccl

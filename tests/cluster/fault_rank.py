@@ -1,4 +1,4 @@
-"""A rank that repeats all-reduces until one fails, and prints when that was, with what code, and what it was told."""
+"""A rank that repeats all-reduces until one fails, and prints when that was, its code and its text."""
 
 import ctypes
 import json
@@ -63,4 +63,5 @@ def meet(fccl: ctypes.CDLL, folder: Path, rank: int) -> UniqueId:
     return UniqueId.from_buffer_copy(file.read_bytes())
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -12,24 +12,29 @@ import pytest
 from conftest import ROOT, left_of
 
 sys.path.insert(0, str(ROOT / "tools/cluster"))
-import control  # noqa: E402
+import control
 
 LIBRARY = Path(os.environ.get("FCCL_TEST_LIBRARY", ROOT / "build/libfccl.so"))
 RANK = str(Path(__file__).parent / "fault_rank.py")
+LEAVING_RANK = str(Path(__file__).parent / "leaving_rank.py")
 # Of 2x2: the ranks of node1, which the faults happen to.
 VICTIMS = (2, 3)
 REMOTE_ERROR, TIMEOUT = 6, 8
 DEADLINE = 2.0
 SMALL, LARGE = 8, 4_000_000
 
-pytestmark = pytest.mark.skipif(not LIBRARY.exists(), reason=f"{LIBRARY} is not built; FCCL_TEST_LIBRARY names another")
+pytestmark = pytest.mark.skipif(
+    not LIBRARY.exists(), reason=f"{LIBRARY} is not built; FCCL_TEST_LIBRARY names another"
+)
 
 
 @pytest.fixture
 def shoot(begin, environment, tmp_path, monkeypatch):
-    """Starts 2x2 ranks, brings the fault about and returns what each rank that survives says, and when it happened."""
+    """Starts 2x2 ranks, brings a fault about, and returns when, and what each rank that survives says."""
 
-    def shoot_once(fault: dict, count: int, survivors: tuple[int, ...], number: int) -> tuple[float, list[dict]]:
+    def shoot_once(
+        fault: dict, count: int, survivors: tuple[int, ...], number: int
+    ) -> tuple[float, list[dict]]:
         folder = tmp_path / str(number)
         folder.mkdir()
         environment["FCCL_TIMEOUT"] = str(DEADLINE)
@@ -103,4 +108,20 @@ def test_survivors_hear_of_50_faults_by_name_and_in_time(shoot, tmp_path, fault,
     assert left_of(tmp_path) == []
     times = sorted(seconds for seconds, _ in took)
     with capsys.disabled():
-        print(f"\n{fault}: median {statistics.median(times):.3f} s, largest {times[-1]:.3f} s: {max(took)[1]}")
+        print(
+            f"\n{fault}: median {statistics.median(times):.3f} s, largest {times[-1]:.3f} s: {max(took)[1]}"
+        )
+
+
+@pytest.mark.parametrize("way", ["exit", "destroy"])
+@pytest.mark.parametrize("collective", ["all_gather", "all_reduce", "broadcast"])
+def test_a_rank_that_leaves_right_after_its_last_call_is_no_error(
+    run, tmp_path, environment, collective, way
+):
+    environment["FCCL_TIMEOUT"] = "10"
+    words = [sys.executable, LEAVING_RANK, str(LIBRARY), str(tmp_path), collective, way]
+    said = run("2x2", "--rate", "200mbit", "--", *words)
+    assert said.returncode == 0, said.stderr
+    heard = [json.loads(line) for line in said.stdout.splitlines()]
+    assert [each for each in heard if each["code"]] == []
+    assert len(heard) == 4

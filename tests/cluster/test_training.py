@@ -9,11 +9,13 @@ import pytest
 from conftest import ROOT
 
 sys.path.insert(0, str(ROOT))
-from trainer.fsdp.tests.runs import SMALL, Run  # noqa: E402
+from trainer.fsdp.tests.runs import SMALL, Run
 
 TORCHRUN = str(Path(sys.executable).with_name("torchrun"))
 TRAINER = [TORCHRUN, "-m", "trainer.fsdp.tests.without_gloo", *SMALL]
-PLAIN_LOSSES = "import sys; from trainer.fsdp.tests.plain_loop import *; write_plain_losses(Path(sys.argv[1]))"
+PLAIN_LOSSES = (
+    "import sys; from trainer.fsdp.tests.plain_loop import *; write_plain_losses(Path(sys.argv[1]))"
+)
 TRAINING_LIMIT = 180
 HOSTS = LOCAL_RANKS = 2
 # Of an Ethernet frame with TCP's usual segment.
@@ -35,8 +37,8 @@ def plain_losses(tmp_path_factory):
 def payload_between_hosts(collectives, strategy):
     """The bytes that one host must send to the other for what rank 0 has counted.
 
-    A shard of each kind goes once to every host: AllGather and ReduceScatter move half of the whole each way, and an AllReduce
-    of two hosts one half to be added and one half of sums.
+    A shard of each kind goes once to every host: AllGather and ReduceScatter move half of the whole each
+    way, and an AllReduce of two hosts one half to be added and one half of sums.
     """
     size = {name: tally["bytes"] for name, tally in collectives.items()}
     if strategy == "hybrid_shard":

@@ -37,6 +37,8 @@ def _clustered(arguments: str, instead: str = "") -> Substitute:
 
 SWEEP = "a sweep up to this size takes long; its flags are run on smaller ones"
 
+ONE_STEP = "--steps 1 --layers 1 --hidden 64 --sample-tokens 1 --runs $PWD/trained"
+
 SUBSTITUTES = [
     Substitute(
         "mpirun -np 2 build/perf_tests/all_gather_perf -b 8 -e 64M -f 2",
@@ -54,9 +56,13 @@ SUBSTITUTES = [
         "2x1 --rate 1gbit --counters -- mpirun build/perf_tests/all_gather_perf --peer mpi -b 1M -e 1M -n 2",
     ),
     _clustered(
-        "2x2 --rate 1gbit -- torchrun -m trainer.fsdp --ranks 4 --backend gloo",
-        "2x1 --rate 1gbit -- torchrun -m trainer.fsdp --ranks 2 --backend gloo --steps 1 --layers 1 "
-        "--hidden 64 --sample-tokens 1 --runs $PWD/trained",
+        "2x2 --rate 1gbit --counters -- torchrun -m trainer.fsdp",
+        f"2x1 --rate 1gbit --counters -- torchrun -m trainer.fsdp {ONE_STEP}",
+    ),
+    _clustered(
+        "2x2 --rate 1gbit --counters -- torchrun -m trainer.fsdp --strategy hybrid_shard --shard-degree 2",
+        "2x1 --rate 1gbit --counters -- torchrun -m trainer.fsdp --strategy hybrid_shard --shard-degree 1 "
+        f"{ONE_STEP}",
     ),
     _clustered("2x1 -- bash -c '((RANK)) || ./dev cluster link node1 0 down'"),
     _clustered(
@@ -64,6 +70,12 @@ SUBSTITUTES = [
         "((RANK)) || ./dev cluster host node1 cont'"
     ),
     _clustered("2x1 -- bash -c '((RANK)) || ./dev cluster counters'"),
+    Substitute(
+        "mpirun -np 4 --host node0:2,node1:2 build/perf_tests/all_gather_perf --calibrate | tee costs.txt",
+        "there are no such hosts; a host that says it is two stands for them",
+        "mpirun -np 2 bash -c 'FCCL_HOST_ID=$OMPI_COMM_WORLD_RANK "
+        "exec build/perf_tests/all_gather_perf --calibrate -n 1' | tee costs.txt",
+    ),
     Substitute("perf_tests/compare.py", "measures for minutes", "perf_tests/compare.py --help"),
     _planned("--ranks 4 --strategy hybrid_shard --shard-degree 2 --name hybrid"),
     _planned("--ranks 2 --resume hybrid"),
@@ -90,7 +102,8 @@ SUBSTITUTES = [
         'cmake --install build --prefix "$PREFIX"',
     ),
     Substitute(
-        "srun --ntasks 1 --cpus-per-task 96 torchrun --standalone --nproc-per-node 8 train.py",
+        "srun --ntasks-per-node 1 torchrun --nnodes 2 --nproc-per-node 8 --rdzv-backend c10d "
+        "--rdzv-endpoint node0:29500 train.py",
         "there is no Slurm; other blocks run torchrun with these arguments",
         "command -v torchrun",
     ),

@@ -111,10 +111,13 @@ TEST_P(HostDeath, while_all_are_idle_shows_to_who_asks) {
   });
 }
 
-TEST_P(HostDeath, in_init_is_an_error_of_those_who_wait_there) {
+// Before the hosts have met, a host hears of a death on another one by nothing but its deadline.
+TEST_P(HostDeath, in_init_ends_it_for_those_who_wait_there_at_the_latest_at_the_deadline) {
   run_ranks(GetParam().launch(), [](const Seat& seat) {
+    constexpr int kDeadline = 2000 * kSlowdown;
     const fcclUniqueId id = agree_on_id(seat);
     fcclConfig_t config = config_of_tests();
+    config.initTimeoutMs = kDeadline;
     fcclComm_t comm = nullptr;
     const bool dies = GetParam().has(seat.rank);
     // Somewhere on the way, another place each time.
@@ -125,10 +128,11 @@ TEST_P(HostDeath, in_init_is_an_error_of_those_who_wait_there) {
       }).detach();
     const fcclResult_t result = fcclCommInitRankConfig(&comm, seat.ranks, id, seat.rank, &config);
     if (dies) std::this_thread::sleep_for(30s);
-    if (result == fcclSuccess) return expect_death_is_known(seat, Comm(comm), fcclBarrier(comm, nullptr), GetParam());
-    EXPECT_EQ(result, fcclRemoteError);
+    const Comm made(comm);
+    if (result == fcclSuccess) return expect_death_is_known(seat, made, fcclBarrier(made, nullptr), GetParam());
+    EXPECT_TRUE(result == fcclRemoteError || result == fcclTimeout) << fcclGetLastError(nullptr);
     EXPECT_EQ(comm, nullptr);
-    EXPECT_LT(ms_since(seat.board.notes[0]), kSecond);
+    EXPECT_LT(ms_since(seat.board.notes[0]), kDeadline + kSecond);
     const std::string text = fcclGetLastError(nullptr);
     EXPECT_NE(text.find("rank "), std::string::npos) << text;
   });

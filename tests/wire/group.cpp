@@ -114,7 +114,7 @@ Result<Outcome> Group::call(int rank, const Call& call, uint64_t number, const s
   side.span->ways.prefer(algorithm);
   Slow slow{side.span->crossing.get(), Deadline::after(deadline)};
   Phase phase = across_hosts(side.lane.frame, side.lane, *side.span, {call, number, nullptr});
-  auto outcome = run_to_end(phase, {&Slow::look, &slow}, true, poll_of(*side.span));
+  auto outcome = run_to_end(phase, {&Slow::look, &slow}, true, poll_of(*side.span, call.signature.bytes()));
   if (!outcome && slow.crossing != nullptr && slow.crossing->differing_rank() >= 0)
     return Outcome{slow.crossing->differing_rank()};
   return outcome;

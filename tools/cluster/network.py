@@ -10,8 +10,9 @@ _HOST_BURST = "32k"
 # What a host sends is paced already; a second pacer as strict would lose time whenever its own timer is late.
 _SWITCH_BURST = "128k"
 _LATENCY = "20ms"
-# A bucket cuts what is larger than its burst into single frames, as a network card does for nothing, and that would
-# take the cores that the ranks need. What is smaller passes whole and is charged for the headers of all its frames.
+# A bucket cuts what is larger than its burst into single frames, as a network card does for nothing, and
+# that would take the cores that the ranks need. What is smaller passes whole and is charged for the headers
+# of all its frames.
 _PACKET_BYTES = 16384
 
 

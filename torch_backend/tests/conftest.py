@@ -6,10 +6,6 @@ import torch
 torch.set_num_threads(1)
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "two_hosts: runs once more with its ranks on two hosts")
-
-
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if metafunc.definition.get_closest_marker("two_hosts"):
         metafunc.parametrize("spread", [1, 2], indirect=True, ids=["one_host", "two_hosts"])

@@ -26,12 +26,11 @@ def run_ranks(
 
     The ranks are on as many hosts as the variable FCCL_TEST_HOSTS says, in order; one, if it is not set.
     """
-    hosts = int(os.environ.get("FCCL_TEST_HOSTS", "1"))
     with tempfile.TemporaryDirectory() as folder:
         processes = [
             _SERVER.Process(
                 target=_rank,
-                args=((rank, size, rank * hosts // size if hosts > 1 else None), folder, group_timeout, function, arguments),
+                args=((rank, size, hosts()), folder, group_timeout, function, arguments),
                 daemon=True,
             )
             for rank in range(size)
@@ -61,12 +60,14 @@ def _failure(rank: int, process: multiprocessing.Process, folder: str) -> str | 
 
 
 def _rank(
-    place: tuple[int, int, int | None], folder: str, group_timeout: float, function: Callable, arguments: tuple
+    place: tuple[int, int, int], folder: str, group_timeout: float, function: Callable, arguments: tuple
 ) -> None:
-    rank, size, host = place
+    rank, size, wanted_hosts = place
     try:
-        if host is not None:
-            os.environ["FCCL_HOST_ID"] = str(host)
+        # The server's environment is that of its own start.
+        os.environ["FCCL_TEST_HOSTS"] = str(wanted_hosts)
+        if wanted_hosts > 1:
+            os.environ["FCCL_HOST_ID"] = str(host_of(rank, size))
         torch.set_num_threads(1)
         forbid_gloo()
         dist.init_process_group(
@@ -82,6 +83,16 @@ def _rank(
     except BaseException:
         Path(folder, f"failure-{rank}").write_text(traceback.format_exc())
         raise
+
+
+def hosts() -> int:
+    """The hosts that the tests are to run on."""
+    return int(os.environ.get("FCCL_TEST_HOSTS", "1"))
+
+
+def host_of(rank: int, size: int) -> int:
+    """The host of a rank among `size`: as many on each as can be, in order."""
+    return rank * hosts() // size
 
 
 def forbid_gloo() -> None:

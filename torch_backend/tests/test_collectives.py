@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as functional
-from ranks import assert_same, numbers, poisoned, run_ranks
+from ranks import assert_same, host_of, numbers, poisoned, run_ranks
 
 INTEGERS = [getattr(torch, f"{sign}int{width}") for sign in ("", "u") for width in (8, 16, 32, 64)]
 NARROW = [torch.float8_e4m3fn, torch.float8_e5m2, torch.bfloat16, torch.float16]
@@ -35,14 +35,26 @@ def narrowed(wide, dtype):
     return wide.view(torch.uint64) if dtype == torch.uint64 else wide.to(dtype)
 
 
+def merged(wide, merge, dtype):
+    """All hosts' partials, each rounded to the type in which it travels; not yet rounded themselves."""
+    by_host = itertools.groupby(range(len(wide)), lambda rank: host_of(rank, len(wide)))
+    # Not torch.sum, which begins with a zero of its own: -0 and -0 would be +0.
+    partials = [functools.reduce(merge, [wide[rank] for rank in ranks]) for _, ranks in by_host]
+    if len(partials) > 1:
+        partials = [widened(narrowed(partial, dtype)) for partial in partials]
+    return functools.reduce(merge, partials)
+
+
 def reduced(tensors, op):
-    """What the library promises: computed in a wide type, rounded once; averages of whole numbers are cut."""
+    """What the library promises: computed in a wide type, rounded once on a host and once between hosts.
+
+    Averages of whole numbers are cut.
+    """
     dtype = tensors[0].dtype
     wide = [widened(tensor) for tensor in tensors]
     merges = {"MIN": torch.minimum, "MAX": torch.maximum, "PRODUCT": torch.mul}
     merge = next((merges[name] for name in merges if op == OPERATORS[name]), torch.add)
-    # Not torch.sum, which begins with a zero of its own: -0 and -0 would be +0.
-    total = functools.reduce(merge, wide)
+    total = merged(wide, merge, dtype)
     if op == dist.ReduceOp.AVG and dtype.is_floating_point:
         total = total / len(tensors)
     elif op == dist.ReduceOp.AVG:
@@ -130,6 +142,7 @@ def reduce_to_each_root():
         assert_same(tensor, expected, (root, dtype, count))
 
 
+@pytest.mark.two_hosts
 def test_reduce_gives_the_root_the_sum_and_leaves_the_others_alone():
     run_ranks(3, reduce_to_each_root)
 
@@ -140,11 +153,9 @@ def multiply_before_sum():
         if factor == 0.5 and not dtype.is_floating_point:
             continue
         op = dist._make_nccl_premul_sum(factor)
-        scaled = [widened(part) * int(factor * 2) for part in inputs_of_all(6 * size, dtype)]
-        total = torch.stack(scaled).sum(0)
-        expected = narrowed(
-            total / 2 if dtype.is_floating_point else total.div(2, rounding_mode="trunc"), dtype
-        )
+        scale = float(factor) if dtype.is_floating_point else int(factor)
+        scaled = [widened(part) * scale for part in inputs_of_all(6 * size, dtype)]
+        expected = narrowed(merged(scaled, torch.add, dtype), dtype)
         tensor = numbers(rank, 6 * size, dtype)
         output = poisoned(6, dtype)
         dist.reduce_scatter_tensor(output, tensor, op=op)
@@ -154,6 +165,7 @@ def multiply_before_sum():
         assert_same(tensor, expected, (factor, dtype))
 
 
+@pytest.mark.two_hosts
 def test_a_pre_multiplied_sum_scales_each_input_first():
     run_ranks(3, multiply_before_sum)
 
@@ -166,6 +178,7 @@ def broadcast_from_each_root():
         assert_same(tensor, numbers(root, count, dtype), (root, dtype, count))
 
 
+@pytest.mark.two_hosts
 def test_broadcast_moves_every_type_from_every_root():
     run_ranks(3, broadcast_from_each_root)
 
@@ -230,6 +243,7 @@ def gather_into_tensor():
         assert_same(output, expected, (dtype, count, "in place"))
 
 
+@pytest.mark.two_hosts
 def test_all_gather_into_tensor_works_beside_and_in_place():
     run_ranks(3, gather_into_tensor)
 
@@ -288,6 +302,7 @@ def reduce_scatter_lists():
     assert_same(overlapping, expected, "output overlaps the input")
 
 
+@pytest.mark.two_hosts
 def test_reduce_scatter_takes_a_list_whatever_the_output_overlaps():
     run_ranks(3, reduce_scatter_lists)
 
@@ -341,6 +356,7 @@ def coalesce():
         assert_same(parts[index], sum_of_parts[rank * count : (rank + 1) * count], count)
 
 
+@pytest.mark.two_hosts
 def test_coalesced_calls_give_each_tensor_its_result():
     run_ranks(3, coalesce)
 
@@ -371,6 +387,7 @@ def call_functional():
     assert_same(functional.broadcast(mine, 1, group).wait(), numbers(1, 6, torch.float32))
 
 
+@pytest.mark.two_hosts
 def test_functional_collectives_work():
     run_ranks(3, call_functional)
 
@@ -393,5 +410,6 @@ def exchange_objects():
     assert got == [mine]
 
 
+@pytest.mark.two_hosts
 def test_object_collectives_work():
     run_ranks(3, exchange_objects)

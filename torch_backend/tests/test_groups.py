@@ -32,6 +32,7 @@ def use_subgroups():
         assert_same(tensor, sum_over(ranks), ranks)
 
 
+@pytest.mark.two_hosts
 def test_new_groups_of_any_ranks_work():
     run_ranks(4, use_subgroups)
 
@@ -51,6 +52,7 @@ def split_the_world():
     assert_same(tensor, sum_over(ranks))
 
 
+@pytest.mark.two_hosts
 def test_splitting_gives_members_a_group_and_others_none():
     run_ranks(4, split_the_world)
 
@@ -67,6 +69,7 @@ def come_back(folder):
         dist.destroy_process_group()
 
 
+@pytest.mark.two_hosts
 def test_a_group_may_be_made_again_with_the_same_store(tmp_path):
     run_ranks(2, come_back, str(tmp_path))
 

@@ -12,7 +12,9 @@ from pathlib import Path
 import fccl
 import pytest
 import torch
+import torch.distributed as dist
 from fccl import _build, _register
+from ranks import run_ranks
 
 
 def run_python(program, **environment):
@@ -103,6 +105,17 @@ def test_the_package_holds_the_library_and_the_adapter():
     folder = Path(fccl.__file__).parent
     assert (folder / "libfccl_torch.so").exists()
     assert [path.name for path in folder.glob("libfccl.so.*")] == ["libfccl.so.0"]
+
+
+def find_the_plug_in():
+    dist.all_reduce(torch.ones(3))
+    loaded = set(re.findall(r"\S*/libfccl_ofi\S*", Path("/proc/self/maps").read_text()))
+    assert loaded == {str(Path(fccl.__file__).with_name("libfccl_ofi.so"))}
+
+
+def test_ranks_on_two_hosts_load_the_plug_in_that_the_package_holds(monkeypatch):
+    monkeypatch.setenv("FCCL_TEST_HOSTS", "2")
+    run_ranks(2, find_the_plug_in)
 
 
 def test_the_adapter_needs_neither_python_nor_cuda():

@@ -93,6 +93,7 @@ def train_fsdp2(reshard, one_scale):
     assert_matches(full_state(model), size)
 
 
+@pytest.mark.two_hosts
 @pytest.mark.parametrize("reshard", [True, False])
 def test_fsdp2_matches_one_process(reshard):
     run_ranks(3, train_fsdp2, reshard, False)
@@ -129,6 +130,7 @@ def train_hsdp():
     assert_matches(full_state(model), dist.get_world_size())
 
 
+@pytest.mark.two_hosts
 def test_hybrid_fsdp2_matches_one_process():
     run_ranks(4, train_hsdp)
 
@@ -210,6 +212,7 @@ def load_checkpoint(folder, saved_by):
     assert_matches(full_state(model), saved_by)
 
 
+@pytest.mark.two_hosts
 def test_a_checkpoint_of_four_ranks_is_loaded_by_two(tmp_path):
     run_ranks(4, save_checkpoint, str(tmp_path / "checkpoint"))
     run_ranks(2, load_checkpoint, str(tmp_path / "checkpoint"), 4)

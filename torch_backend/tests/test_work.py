@@ -29,6 +29,7 @@ def run_async_calls_in_order():
         assert [each.data_ptr() for each in work.result()] == [tensor.data_ptr()]
 
 
+@pytest.mark.two_hosts
 def test_async_calls_give_their_results_whatever_the_order_of_waits():
     run_ranks(3, run_async_calls_in_order)
 
@@ -53,6 +54,7 @@ def mix_async_and_blocking():
         assert_same(third, total(2000, iteration))
 
 
+@pytest.mark.two_hosts
 def test_blocking_calls_may_follow_unfinished_async_calls():
     run_ranks(3, mix_async_and_blocking)
 
@@ -137,6 +139,7 @@ def leave_a_rank_out(blocking):
         time.sleep(3)
 
 
+@pytest.mark.two_hosts
 @pytest.mark.parametrize("blocking", [True, False])
 def test_the_timeout_of_the_group_ends_a_call_and_names_the_missing_rank(blocking):
     run_ranks(2, leave_a_rank_out, blocking, group_timeout=1)
@@ -184,6 +187,7 @@ def lose_a_rank():
         work.get_future().wait()
 
 
+@pytest.mark.two_hosts
 def test_the_death_of_a_rank_fails_the_works_of_the_others_and_names_it():
     run_ranks(2, lose_a_rank, timeout=40)
 
@@ -202,6 +206,7 @@ def abort_outstanding_work():
             dist.all_reduce(torch.ones(10))
 
 
+@pytest.mark.two_hosts
 def test_abort_ends_outstanding_work_on_every_rank():
     run_ranks(2, abort_outstanding_work)
 

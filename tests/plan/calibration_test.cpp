@@ -1,0 +1,75 @@
+// What --calibrate of the perf binaries takes for the price, its costs and its plans, against the library's own.
+#include <gtest/gtest.h>
+
+#include "fit.h"
+#include "plan/choose.h"
+#include "plan/costs.h"
+
+namespace fccl::plan {
+namespace {
+
+// By the catalog, and by what the perf binaries know of it.
+struct Kind {
+  fcclColl_t collective;
+  std::string_view algorithm;
+  perf::Load (*load)(const perf::Hosts&, double, int);
+};
+
+constexpr Kind kKinds[] = {{fcclCollAllGather, "pairwise", perf::all_gather_load},
+                           {fcclCollReduceScatter, "pairwise", perf::reduce_scatter_load},
+                           {fcclCollBroadcast, "chain", perf::broadcast_load}};
+
+size_t place_of(const Kind& kind) {
+  size_t place = 0;
+  while (kCatalog<Price>[place].collective != kind.collective || kCatalog<Price>[place].name != kind.algorithm) ++place;
+  return place;
+}
+
+constexpr Constants kSlowWire{3e-5, 4e-6, 1 / 1.2e8, 1 / 4e9, 1 / 3e9};
+constexpr Constants kSlowNode{3e-5, 4e-6, 1 / 1.2e10, 1 / 2e9, 1 / 1e9};
+
+perf::Costs known_as(const Constants& c) { return {c.latency, c.message, c.wire_byte, c.added_byte, c.node_byte}; }
+
+// Equal hosts, and hosts of 3 and 1 ranks and the like.
+std::vector<perf::Hosts> shapes() { return {{2, 2, 1, 1}, {2, 4, 2, 2}, {3, 6, 2, 2}, {2, 4, 3, 1}, {8, 40, 7, 3}}; }
+
+Shape shape_of(const perf::Hosts& hosts, const Constants& constants) {
+  return {hosts.hosts, hosts.ranks, hosts.most_ranks, hosts.columns, 1, constants};
+}
+
+TEST(Calibration, predicts_what_the_library_predicts) {
+  for (const perf::Hosts& hosts : shapes())
+    for (const Constants& constants : {kSlowWire, kSlowNode})
+      for (const Kind& kind : kKinds)
+        for (const int slices : {1, 4, 64})
+          for (const double bytes : {4e3, 1e6, 1e8}) {
+            const Shape shape = shape_of(hosts, constants);
+            const size_t place = place_of(kind);
+            const Time time =
+                predict({kind.collective, bytes}, kCatalog<Price>[place].cut, price_catalog(hosts.hosts)[place], shape, slices);
+            const double known = perf::predict(kind.load(hosts, bytes, slices), known_as(constants));
+            EXPECT_NEAR(known / time.total(), 1, 1e-9) << kind.algorithm << " of " << bytes << " in " << slices;
+          }
+}
+
+TEST(Calibration, text_is_read_by_the_library) {
+  for (const Constants& constants : {kSlowWire, kSlowNode, Constants{1e-8, 1e-9, 1e-14, 1e-14, 1e-14}}) {
+    const auto read = parse_costs(perf::text_of(known_as(constants)));
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(to_text(*read), to_text(constants));
+  }
+}
+
+TEST(Calibration, forces_the_number_of_slices) {
+  for (const perf::Hosts& hosts : shapes())
+    for (const Kind& kind : kKinds)
+      for (const double bytes : {4096., 1e6, 1e8}) {
+        const Chooser one(shape_of(hosts, *parse_costs(perf::kOneSlice)));
+        EXPECT_EQ(one.choose({kind.collective, bytes}).slices, 1);
+        const Chooser many(shape_of(hosts, *parse_costs(perf::kManySlices)));
+        EXPECT_EQ(many.choose({kind.collective, bytes}).slices, perf::kMostSlices);
+      }
+}
+
+}  // namespace
+}  // namespace fccl::plan
