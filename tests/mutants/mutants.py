@@ -46,8 +46,8 @@ MUTANTS = [
     ),
     Mutant(
         "a rank that leaves does not say so",
-        "src/communicator/control.h",
-        "segment_->state(rank_).left.store(1, std::memory_order_release);",
+        "src/communicator/control.cpp",
+        "  segment_->state(local()).left.store(1, std::memory_order_release);\n",
         "",
     ),
     Mutant(
@@ -159,7 +159,7 @@ MUTANTS = [
     Mutant(
         "a call that differs passes on the mailbox path",
         MAILBOX,
-        "    if (!lane.agrees(peer)) co_return Outcome{peer};\n",
+        "    if (!lane.agrees(peer)) co_return Outcome{lane.rank_of(peer)};\n",
         "",
     ),
     # The value of a sum.
@@ -192,13 +192,62 @@ MUTANTS = [
     Mutant(
         "a wait has no deadline",
         "src/communicator/control.cpp",
-        "if (waited >= wait.timeout &&",
-        "if (waited >= 1000 * wait.timeout &&",
+        "if (waited >= patience &&",
+        "if (waited >= 1000 * patience &&",
     ),
     Mutant(
         "a rank that did its part before it died fails the call",
         "src/communicator/control.cpp",
         "  if (awaited.reached()) return {};\n",
         "",
+    ),
+    # Between hosts.
+    Mutant(
+        "a slice is sent before the node has made it",
+        "src/wire/exchange.cpp",
+        "if (sending_.slice < std::min(slices, ready)) moved",
+        "if (sending_.slice < slices) moved",
+    ),
+    Mutant(
+        "a sum is written over what is still to be sent",
+        "src/wire/exchange.cpp",
+        "if (slice >= ready || (sending_.slice == slice && sending_.step < receiving_.step)) return false;",
+        "if (slice >= ready) return false;",
+    ),
+    Mutant(
+        "memory of a slice is used again before the node has emptied it",
+        "src/wire/crossing.cpp",
+        "(task_.output_is_taken ? released_ : exchange_->done()) + task_.output.slices",
+        "task_.pieces.slices",
+    ),
+    Mutant(
+        "partials are written over those that are still to be sent",
+        "src/wire/rounds.cpp",
+        "return crossing.done(slice_ + 1 - input_.slices);",
+        "return lane_.published(lane_.rank(), round_);",
+    ),
+    Mutant(
+        "a host's result goes down before it is there",
+        "src/wire/rounds.cpp",
+        "if (stage_ == Stage::down) return crossing.received(slice_ + 1);",
+        "",
+    ),
+    Mutant(
+        "a left-over rank returns before its host has heard of the others",
+        "src/wire/rounds.cpp",
+        "const bool closes = !closed_ && lane_.ranks() > span_.columns.columns();",
+        "const bool closes = false;",
+    ),
+    Mutant(
+        "blocks of left-over ranks are counted from the wrong place",
+        "src/wire/rounds.cpp",
+        "columns.local_of(rank) / columns.columns();",
+        "columns.local_of(rank) % columns.columns();",
+    ),
+    Mutant(
+        "an average between hosts is of the hosts",
+        "src/wire/rounds.cpp",
+        "static_cast<uint64_t>(columns.ranks())",
+        "static_cast<uint64_t>(columns.hosts())",
     ),
 ]
