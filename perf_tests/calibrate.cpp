@@ -32,7 +32,7 @@ struct Plan {
 
 constexpr std::array kPlans{Plan{"pairwise", kOneSlice, 1}, Plan{"pairwise", kManySlices, kMostSlices},
                             Plan{"chain", kManySlices, kMostSlices}};
-enum PlanIndex : std::size_t { one_slice, many_slices, chain };
+enum PlanIndex : std::size_t { kOneSlicePlan, kManySlicesPlan, kChainPlan };
 
 enum class Kind { all_gather, reduce_scatter, broadcast };
 
@@ -64,13 +64,13 @@ std::size_t whole_pieces(std::size_t bytes, int parts) {
 std::vector<Probe> probes_on(const Hosts& hosts) {
   std::vector<Probe> probes;
   for (const Kind kind : {Kind::all_gather, Kind::reduce_scatter}) {
-    for (const std::size_t block : {4 << 10, 16 << 10, 64 << 10}) probes.push_back({one_slice, kind, block});
-    probes.push_back({many_slices, kind, kPieceBytes * kMostSlices});
+    for (const std::size_t block : {4 << 10, 16 << 10, 64 << 10}) probes.push_back({kOneSlicePlan, kind, block});
+    probes.push_back({kManySlicesPlan, kind, kPieceBytes * kMostSlices});
     for (const std::size_t total : {1 << 20, 4 << 20, 16 << 20})
-      probes.push_back({many_slices, kind, whole_pieces(total / static_cast<std::size_t>(hosts.ranks), 1)});
+      probes.push_back({kManySlicesPlan, kind, whole_pieces(total / static_cast<std::size_t>(hosts.ranks), 1)});
   }
   for (const std::size_t total : {1 << 20, 4 << 20})
-    probes.push_back({chain, Kind::broadcast, whole_pieces(total, hosts.columns)});
+    probes.push_back({kChainPlan, Kind::broadcast, whole_pieces(total, hosts.columns)});
   return probes;
 }
 
@@ -164,6 +164,7 @@ std::vector<Point> measure(const Run& run, int thread, const Ids& ids, const Hos
   for (int repetition = 0; repetition < run.arguments.iterations; ++repetition)
     for (std::size_t i = 0; i < probes.size(); ++i) seconds[i].push_back(calls.time(probes[i]));
   std::vector<Point> points;
+  points.reserve(probes.size());
   for (std::size_t i = 0; i < probes.size(); ++i) points.push_back({load_of(probes[i], hosts), statistics_of(seconds[i]).p50});
   return points;
 }
