@@ -30,6 +30,12 @@ def _silence() -> None:
             setting.write_text("1")
 
 
+def _settle_congestion() -> None:
+    # The kernel's own default. One that paces by timers, as a machine may have it instead, would take the cores
+    # that the ranks need, beside the pacing of the links.
+    Path("/proc/sys/net/ipv4/tcp_congestion_control").write_text("cubic")
+
+
 def _shape(devices: list[str], rate: str | None, burst: str) -> None:
     if rate is not None:
         limit = f"tbf rate {rate} burst {burst} latency {_LATENCY}"
@@ -76,6 +82,7 @@ def connect_hosts(shape: Shape, inits: list[int]) -> None:
 def configure_host(shape: Shape, host: int) -> None:
     """Gives the links their addresses, in the network namespace of the host. What it sends is shaped here."""
     _silence()
+    _settle_congestion()
     lines = ["link set lo up"]
     for rail in range(shape.rails):
         lines += [
