@@ -14,7 +14,7 @@ _LATENCY = "20ms"
 # A bucket cuts what is larger than its burst into single frames, as a network card does for nothing, and
 # that would take the cores that the ranks need. What is smaller passes whole and is charged for the headers
 # of all its frames.
-_PACKET_BYTES = 16384
+_PACKET_BYTES = 32768
 
 
 def _batch(program: str, lines: list[str]) -> None:
