@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fault_rank import FLOAT32, SUM, meet, say
 
-REPETITIONS = 5
+REPETITIONS = 9
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from both_lanes_rank import REPETITIONS
 from conftest import ROOT
 
 BUILD = ROOT / "build"
@@ -16,7 +17,7 @@ FOLDER = Path(__file__).parent
 # Of a link of 1 gbit/s, what TCP leaves of an Ethernet frame, in each direction.
 BYTES_PER_SECOND = 1e9 / 8 * 1448 / 1514
 HOSTS = 2
-ATTEMPTS = 3
+ATTEMPTS = 6
 
 
 @pytest.fixture
@@ -43,19 +44,20 @@ def test_a_gather_and_a_reduction_at_once_share_the_link(run, tmp_path):
     # A host brings half of what is gathered, and a partial sum of the half that is reduced on the other one.
     limit = 2 * size / HOSTS / BYTES_PER_SECOND
     parts = []
-    for attempt in range(ATTEMPTS):  # a busy machine may be slower than its links
+    for attempt in range(ATTEMPTS):
         folder = tmp_path / str(attempt)
         folder.mkdir()
         words = [sys.executable, str(FOLDER / "both_lanes_rank.py"), str(LIBRARY), str(folder), str(size)]
         said = run("2x2", "--rate", "1gbit", "--", *words)
         assert said.returncode == 0, said.stderr
         heard = [json.loads(line) for line in said.stdout.splitlines()]
-        assert len(heard) == 4 * 5
+        assert len(heard) == 4 * REPETITIONS
         times = [
             max(each["end"] for each in ranks) - min(each["begin"] for each in ranks)
             for ranks in by_repetition(heard).values()
         ]
-        parts.append(statistics.median(times) / limit)
+        # A busy machine is slower than its links most of the time; some of the time it must not be.
+        parts.append(statistics.quantiles(times, n=4)[0] / limit)
         assert parts[-1] > 0.97, "the links are faster than they may be"
         if parts[-1] <= 1.15:
             break

@@ -90,7 +90,8 @@ std::string compare_integers(const Recipe& recipe, const World& world, const Tri
   using Wide = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
   const std::vector<std::byte> input = trial.input();
   const Scalar scalar = trial.factor_of(world.rank);
-  const auto factor = static_cast<uint64_t>(recipe.op == ReduceOp::premul_sum ? stored_at<T>(&scalar.bits, 0) : T{1});
+  const auto factor =
+      static_cast<uint64_t>(static_cast<Wide>(recipe.op == ReduceOp::premul_sum ? stored_at<T>(&scalar.bits, 0) : T{1}));
   std::vector<Wide> send(input.size() / sizeof(T));
   for (size_t i = 0; i < send.size(); ++i)
     send[i] = static_cast<Wide>(static_cast<uint64_t>(stored_at<T>(input.data(), i)) * factor);
