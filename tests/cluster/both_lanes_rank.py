@@ -1,4 +1,4 @@
-"""A rank that gathers and reduces at once on two streams, again and again, and says when that began and ended."""
+"""A rank that gathers and reduces at once, again and again; it says when each time began and ended."""
 
 import ctypes
 import os
