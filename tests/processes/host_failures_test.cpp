@@ -277,20 +277,6 @@ TEST(LongHostLives, leave_no_descriptors_or_threads) {
   run_ranks(kTwoAndTwo.launch(), [](const Seat& seat) { live_and_leave_nothing(seat, 200); });
 }
 
-// Ranks whose creation fails, and the words in what each of them says.
-void expect_no_communicator(const Seat& seat, fcclResult_t code, const std::vector<std::string>& words) {
-  const fcclUniqueId id = agree_on_id(seat);
-  fcclConfig_t config = config_of_tests();
-  fcclComm_t comm = nullptr;
-  const int64_t begin = now_ns();
-  EXPECT_EQ(fcclCommInitRankConfig(&comm, seat.ranks, id, seat.rank, &config), code);
-  EXPECT_LT(ms_since(begin), 3 * kSecond);
-  EXPECT_EQ(comm, nullptr);
-  const std::string text = fcclGetLastError(nullptr);
-  for (const std::string& word : words) EXPECT_NE(text.find(word), std::string::npos) << text;
-  seat.meet();
-}
-
 TEST(HostCreation, names_a_setting_that_differs_between_hosts) {
   run_ranks(kTwoAndTwo.launch(), [](const Seat& seat) {
     const Setting differs("FCCL_WIRE_DTYPE", seat.rank < 2 ? "call" : "float32");

@@ -53,4 +53,18 @@ inline void expect_failure(fcclComm_t comm, fcclResult_t result, fcclResult_t co
   EXPECT_EQ(fcclGetLastError(comm), text);
 }
 
+// Ranks whose creation fails, and the words in what each of them says.
+inline void expect_no_communicator(const Seat& seat, fcclResult_t code, const std::vector<std::string>& words) {
+  const fcclUniqueId id = agree_on_id(seat);
+  fcclConfig_t config = config_of_tests();
+  fcclComm_t comm = nullptr;
+  const int64_t begin = now_ns();
+  EXPECT_EQ(fcclCommInitRankConfig(&comm, seat.ranks, id, seat.rank, &config), code);
+  EXPECT_LT(ms_since(begin), 3 * kSecond);
+  EXPECT_EQ(comm, nullptr);
+  const std::string text = fcclGetLastError(nullptr);
+  for (const std::string& word : words) EXPECT_NE(text.find(word), std::string::npos) << text;
+  seat.meet();
+}
+
 }  // namespace fccl::testing
