@@ -59,6 +59,7 @@ class Communicator {
 
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
+  fcclHosts_t hosts() const { return {columns_->hosts(), columns_->most_ranks(), columns_->columns(), rails_}; }
   void set_timeout(std::chrono::milliseconds timeout) { timeout_ = timeout; }
   const CreateOptions& options() const { return options_; }
   const Statistics& statistics() const { return statistics_; }
