@@ -37,7 +37,7 @@ Result<plan::Constants> costs_of(const Settings& settings, const Network& networ
   if (!settings.costs.empty()) {
     auto parsed = plan::parse_costs(settings.costs);
     if (!parsed) return fail(parsed.error().code, "FCCL_COSTS: " + parsed.error().message);
-    return *parsed;
+    return parsed->constants;
   }
   const auto assumed = plan::default_costs(network.provider, network.megabits);
   if (!assumed) return fail(fcclInternalError, fmt::format("nothing is known of what the provider {} costs", network.provider));
