@@ -27,7 +27,8 @@ Result<std::vector<Host>> hosts_in(const std::vector<std::string>& columns) {
   std::vector<Host> hosts;
   for (const std::string& text : columns) {
     const auto topology = parse_topology(text);
-    if (!topology || topology->ranks() != 1 || topology->hosts().front().nics.empty())
+    const bool is_column = topology && topology->hosts().size() == 1 && topology->ranks() == 1;
+    if (!is_column || topology->hosts().front().nics.empty())
       return fail(fcclInternalError, "what a rank of this host told of its NICs makes no sense");
     hosts.push_back(topology->hosts().front());
   }

@@ -115,7 +115,8 @@ TEST(NicsOfColumns, are_no_more_than_a_lane_has_rails) {
 
 TEST(NicsOfColumns, of_a_text_that_no_column_tells_are_an_error) {
   for (const char* text : {"", "fccl topology 1\n", "fccl topology 1\nhost a\n  rank 0\n", "fccl topology 1\nhost a\n  nic b\n",
-                           "fccl topology 1\nhost a\n  nic b\n  rank 0\n  rank 1\n"}) {
+                           "fccl topology 1\nhost a\n  nic b\n  rank 0\n  rank 1\n",
+                           "fccl topology 1\nhost a\n  nic b\nhost c\n  nic d\n  rank 0\n"}) {
     const auto nics = nics_of_columns({text});
     ASSERT_FALSE(nics) << text;
     EXPECT_EQ(nics.error().code, fcclInternalError);
