@@ -39,13 +39,15 @@ std::vector<std::string> both_hosts(const NetworkEnd& first, const NetworkEnd& s
 }
 
 TEST(Network, has_the_rails_and_the_speed_of_the_host_with_the_least) {
-  for (const int rank : {0, 3, 4}) {
-    const auto network = read_as(rank, both_hosts({"efa", 4, 100'000}, {"efa", 2, 200'000}));
-    ASSERT_TRUE(network) << network.error().message;
-    EXPECT_EQ(network->provider, "efa");
-    EXPECT_EQ(network->rails, 2);
-    EXPECT_EQ(network->megabits, 100'000);
-  }
+  const NetworkEnd many_slow{"efa", 4, 100'000}, few_fast{"efa", 2, 200'000};
+  for (const int rank : {0, 3, 4})
+    for (const auto& by_host : {both_hosts(many_slow, few_fast), both_hosts(few_fast, many_slow)}) {
+      const auto network = read_as(rank, by_host);
+      ASSERT_TRUE(network) << network.error().message;
+      EXPECT_EQ(network->provider, "efa");
+      EXPECT_EQ(network->rails, 2);
+      EXPECT_EQ(network->megabits, 100'000);
+    }
 }
 
 TEST(Network, has_no_speed_unless_all_tell_one) {
