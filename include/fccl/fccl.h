@@ -178,6 +178,15 @@ FCCL_API fcclResult_t fcclCommSetTimeout(fcclComm_t comm, int timeoutMs);
 
 FCCL_API fcclResult_t fcclCommCount(const fcclComm_t comm, int* count);
 FCCL_API fcclResult_t fcclCommUserRank(const fcclComm_t comm, int* rank);
+/* How the ranks are spread over hosts; the same on all of them. */
+typedef struct {
+  int hosts;
+  int mostRanks;   /* of one host */
+  int fewestRanks; /* of one host */
+  int rails;       /* NICs of each host that what goes between hosts is spread over, the fewest where hosts differ; 0 on one */
+} fcclHosts_t;
+
+FCCL_API fcclResult_t fcclCommGetHosts(const fcclComm_t comm, fcclHosts_t* hosts);
 FCCL_API fcclResult_t fcclCommCuDevice(const fcclComm_t comm, int* device); /* fcclInvalidUsage on CPU communicators */
 
 /* ---- Memory: declared for later (memory that peers can map) ------------------------------------------------------------- */

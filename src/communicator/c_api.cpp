@@ -211,6 +211,12 @@ fcclResult_t fcclCommUserRank(const fcclComm_t comm, int* rank) {
   return fcclSuccess;
 }
 
+fcclResult_t fcclCommGetHosts(const fcclComm_t comm, fcclHosts_t* hosts) {
+  if (comm == nullptr || hosts == nullptr) return refuse(__func__, "comm or hosts is NULL");
+  *hosts = comm->communicator->hosts();
+  return fcclSuccess;
+}
+
 fcclResult_t fcclCommCuDevice(const fcclComm_t comm, int* device) {
   if (comm == nullptr || device == nullptr) return refuse(__func__, "comm or device is NULL");
   return report(__func__, {fcclInvalidUsage, "this is a communicator of CPU memory: it has no CUDA device"});
