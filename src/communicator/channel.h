@@ -13,8 +13,9 @@
 
 namespace fccl {
 
-// Owns its socket, and ends the connection for every holder of it when destroyed. One thread at a time. After an error: drop
-// it.
+// Owns its socket, and ends the connection for every holder of it when destroyed. A forked child holds none, so that the other
+// end sees at once when this process dies; it must leave the channels alone that it was copied with. One thread at a time. After
+// an error: drop it.
 class Channel {
  public:
   Channel(Descriptor socket, Conversation conversation);
