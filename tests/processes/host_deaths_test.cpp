@@ -218,7 +218,7 @@ INSTANTIATE_TEST_SUITE_P(Of, HostDeathAfterLeaving,
                          ::testing::Values(Departures{"the_leader_of_the_victim", kTwoAndTwo, {2}, 3},
                                            Departures{"the_hub_and_the_leader_of_the_victim", kTwoAndTwo, {0, 2}, 3},
                                            Departures{"the_hub_that_leads_the_victim", kTwoAndTwo, {0}, 1},
-                                           Departures{"the_host_of_the_hub", {"1_and_2_and_1_ranks", {0, 1, 1, 2}}, {0}, 2}),
+                                           Departures{"the_host_of_the_hub", kOneAndTwoAndOne, {0}, 2}),
                          name_of_departures);
 
 TEST(HostAfterLeaving, of_its_leader_hears_of_an_abort_on_another_one) {

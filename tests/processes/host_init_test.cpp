@@ -110,8 +110,6 @@ TEST_P(HostInit, reaches_every_rank_at_once_by_name) {
 
 std::string name_of_scene(const ::testing::TestParamInfo<Scene>& info) { return info.param.name; }
 
-const OnHosts kOneAndTwoAndOne{"1_and_2_and_1_ranks", {0, 1, 1, 2}};
-
 INSTANTIATE_TEST_SUITE_P(
     OfThe, HostInit,
     ::testing::Values(Scene{"leader_that_hands_out", kTwoAndTwo, 1, {3}, {2}},
