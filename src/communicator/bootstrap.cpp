@@ -272,8 +272,6 @@ Result<UniqueId> open_bootstrap(const std::string& interface_name) {
 
 Result<Joined> join(const JoinRequest& request, Deadline deadline) { return Joiner(request, deadline).join(); }
 
-void decline(const JoinRequest& request, const Error& why) {
-  Joiner(request, Deadline::after(kDecliningTakes)).decline(why);
-}
+void decline(const JoinRequest& request, const Error& why) { Joiner(request, Deadline::after(kDecliningTakes)).decline(why); }
 
 }  // namespace fccl

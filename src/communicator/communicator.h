@@ -106,7 +106,7 @@ class Communicator {
   std::unique_ptr<Columns> columns_;
   std::shared_ptr<Segment> segment_;
   std::shared_ptr<Endpoint> endpoint_;  // null without a column between hosts
-  std::shared_ptr<Control> control_;  // the link may outlive this
+  std::shared_ptr<Control> control_;    // the link may outlive this
   std::array<LaneQueue, kLanes> lanes_;
   std::array<std::unique_ptr<Crossing>, kLanes> crossings_;  // until the lanes span the hosts
   Statistics statistics_;

@@ -84,8 +84,8 @@ std::string Control::describe(const Wait& wait, Clock::duration waited) const {
   if (!is_here(last) && fate_of(last) == Fate::unheard)
     known = fmt::format("nothing has been heard of rank {} since {}, through whom it was heard of, has left", last,
                         describe_rank(speaker_of(last, Fate::left)));
-  return fmt::format("rank {} has waited {:.3g} s for {}{} in {}; {}", rank_, seconds(waited),
-                     describe_rank(wait.awaited.rank), via, describe(wait.task), known);
+  return fmt::format("rank {} has waited {:.3g} s for {}{} in {}; {}", rank_, seconds(waited), describe_rank(wait.awaited.rank),
+                     via, describe(wait.task), known);
 }
 
 // The rank at the end of the line: this rank waits for `rank`, which may wait for another one in turn, which may be stopped.

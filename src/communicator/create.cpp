@@ -227,7 +227,7 @@ Error Communicator::fail_split(const Part& part, Error error) {
     std::this_thread::sleep_for(1ms);
   }
   return control_->raise({error.code, fmt::format("{} (in the part of color {}, whose ranks are counted anew from {} on)",
-                                                 error.message, part.color, control_->describe_rank(part.root()))});
+                                                  error.message, part.color, control_->describe_rank(part.root()))});
 }
 
 }  // namespace fccl

@@ -33,8 +33,9 @@ struct LinkEvents {
 };
 
 // One leader per host speaks for the ranks of its host. The leaders form a star: each has one authenticated connection to the
-// hub, which tells the others what it hears from one. A thread sleeps until there is something to tell or to hear. Nobody waits for a slow or stopped leader: what it does not take is kept for it, and that is never more than one
-// failure and one line per rank and per host.
+// hub, which tells the others what it hears from one. A thread sleeps until there is something to tell or to hear. Nobody waits
+// for a slow or stopped leader: what it does not take is kept for it, and that is never more than one failure and one line per
+// rank and per host.
 //
 // Made by one thread, by meet, any number of exchanges, and start; an error of these is final: destroy the link. Any thread may
 // tell. To destroy a copy in a forked child would end the parent's connections: a child leaves it alone.
@@ -54,8 +55,9 @@ class HostLink {
   void tell_failure(const Error& error);
   void tell_gone(int rank, Gone how);
 
-  // For a leader that leaves before others do: tells that, and goes on without it for the ranks of its host that are still there,
-  // the hub also for other hosts, until nobody needs it, the communicator has failed, or `most` has passed. Waits like the end.
+  // For a leader that leaves before others do: tells that, and goes on without it for the ranks of its host that are still
+  // there, the hub also for other hosts, until nobody needs it, the communicator has failed, or `most` has passed. Waits like
+  // the end.
   static void retire(std::unique_ptr<HostLink> link, std::chrono::milliseconds most);
   // Says what there is left to tell, and goodbye; waits a few milliseconds at most for the system to take it, never for a peer.
   ~HostLink();

@@ -175,11 +175,12 @@ LinkEvents Communicator::link_events() {
   return {.failed = [control = control_](const Error& error) { (void)control->raise(error); },
           .gone = [control = control_](int rank, Gone how) { control->hear_of_departure(rank, how); },
           .cut = [control = control_](int leader, LinkEnd how) { control->hear_of_end(leader, how); },
-          .look = [control = control_, link = link_.get()] {
-            if (auto failed = control->failure()) link->tell_failure(*failed);
-            for (const auto& [rank, fate] : control->local_fates())
-              link->tell_gone(rank, fate == Fate::left ? Gone::left : Gone::died);
-          }};
+          .look =
+              [control = control_, link = link_.get()] {
+                if (auto failed = control->failure()) link->tell_failure(*failed);
+                for (const auto& [rank, fate] : control->local_fates())
+                  link->tell_gone(rank, fate == Fate::left ? Gone::left : Gone::died);
+              }};
 }
 
 // An event that every rank of this host can raise and its leader hears.

@@ -69,11 +69,7 @@ void Rendezvous::serve() {
 // The listener was shut: the rank that opened this will not join.
 void Rendezvous::withdraw() {
   fail_all(fcclRemoteError, "the rank that opened the bootstrap could not join");
-  for (Guest& guest : guests_) {
-    pay(guest);
-    // Only a courtesy.
-    (void)guest.channel.pump();
-  }
+  refuse_all();
 }
 
 bool Rendezvous::finished() const {
@@ -101,6 +97,7 @@ void Rendezvous::move_on() {
     close_door();
   }
   if (progress_due_ && progress_due_->passed()) report_progress();
+  if (failure_) return refuse_all();
   for (Guest& guest : guests_) pay(guest);
 }
 
@@ -119,13 +116,22 @@ void Rendezvous::welcome(std::list<Channel> admitted) {
   }
 }
 
-// What a guest is owed by now; it leaves with the next poll.
+// This process may end as soon as a rank of its own has heard, so those are the last.
+void Rendezvous::refuse_all() {
+  for (const bool own : {false, true})
+    for (Guest& guest : guests_) {
+      if (guest.refused || guest.channel.peer().version != kOwnVersion) continue;
+      if ((guest.member && is_this_process(*guest.member)) != own) continue;
+      guest.channel.say(encode(Refusal{*failure_}));
+      guest.refused = true;
+      // What the kernel does not take now leaves with the next poll; so does a guest that is gone.
+      (void)guest.channel.flush();
+    }
+}
+
+// The lines that a guest is owed by now; they leave with the next poll.
 void Rendezvous::pay(Guest& guest) {
-  if (failure_ && !guest.refused && guest.channel.peer().version == kOwnVersion) {
-    guest.channel.say(encode(Refusal{*failure_}));
-    guest.refused = true;
-  }
-  while (!guest.refused && guest.lines_sent < roster_.size() && guest.channel.pending() < kPendingLimit)
+  while (guest.lines_sent < roster_.size() && guest.channel.pending() < kPendingLimit)
     guest.channel.say(roster_[guest.lines_sent++]);
 }
 

@@ -17,8 +17,8 @@
 namespace fccl {
 
 // Serves one unique id: gathers a Hello of every rank, judges them, and sends all ranks the roster, or all ranks the one reason
-// why there will be none. Ranks that have the roster stay until others tell of them; one that dies or fails before is the end of
-// all that are here. Owned and used by the thread that serves it.
+// why there will be none. Ranks that have the roster stay until others tell of them; one that dies or fails before is the end
+// of all that are here. Owned and used by the thread that serves it.
 class Rendezvous {
  public:
   Rendezvous(Descriptor listener, const UniqueId& id);
@@ -54,6 +54,7 @@ class Rendezvous {
   void move_on();
   void close_door();
   void welcome(std::list<Channel> admitted);
+  void refuse_all();
   void pay(Guest& guest);
   void attend(std::list<Guest>::iterator guest);
   Result<void> hear(Guest& guest, const std::string& bytes);

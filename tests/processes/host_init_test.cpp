@@ -73,8 +73,7 @@ void expect_death(const Seat& seat, const Scene& scene, fcclResult_t result) {
   EXPECT_LT(ms_since(notes[stopped ? kWentOnAt : kKilledAt]), kLaw) << text;
   if (!stopped) ++notes[kOut];
   EXPECT_EQ(result, fcclRemoteError) << text;
-  EXPECT_TRUE(std::ranges::any_of(
-      scene.killed, [&](int rank) { return text.find(name_of_rank(rank)) != std::string::npos; }))
+  EXPECT_TRUE(std::ranges::any_of(scene.killed, [&](int rank) { return text.find(name_of_rank(rank)) != std::string::npos; }))
       << text;
 }
 
@@ -110,20 +109,19 @@ TEST_P(HostInit, reaches_every_rank_at_once_by_name) {
 
 std::string name_of_scene(const ::testing::TestParamInfo<Scene>& info) { return info.param.name; }
 
-INSTANTIATE_TEST_SUITE_P(
-    OfThe, HostInit,
-    ::testing::Values(Scene{"leader_that_hands_out", kTwoAndTwo, 1, {3}, {2}},
-                      Scene{"leader_that_does_not_come", kTwoAndTwo, 1, {2}, {2}},
-                      Scene{"host_whose_leader_hands_out", kTwoAndTwo, 1, {3}, {2, 3}},
-                      Scene{"mate_of_a_leader", kTwoAndTwo, 1, {3}, {3}},
-                      Scene{"mate_of_a_stopped_leader", kTwoAndTwo, 1, {2}, {3}},
-                      Scene{"hub", kTwoAndTwo, 2, {1}, {0}}, 
-                      Scene{"host_of_the_hub", kTwoAndTwo, 2, {1}, {0, 1}},
-                      Scene{"host_of_one_rank", kTwoAndOneAndOne, 1, {3}, {3}},
-                      Scene{"leader_that_met_the_hub_already", kOneAndTwoAndOne, 2, {3}, {1}},
-                      Scene{"leader_whose_fork_lives_on", kTwoAndTwo, 1, {3}, {2, 3}, true},
-                      Scene{"hub_whose_fork_lives_on", kTwoAndTwo, 2, {1}, {0, 1}, true}),
-    name_of_scene);
+INSTANTIATE_TEST_SUITE_P(OfThe, HostInit,
+                         ::testing::Values(Scene{"leader_that_hands_out", kTwoAndTwo, 1, {3}, {2}},
+                                           Scene{"leader_that_does_not_come", kTwoAndTwo, 1, {2}, {2}},
+                                           Scene{"host_whose_leader_hands_out", kTwoAndTwo, 1, {3}, {2, 3}},
+                                           Scene{"mate_of_a_leader", kTwoAndTwo, 1, {3}, {3}},
+                                           Scene{"mate_of_a_stopped_leader", kTwoAndTwo, 1, {2}, {3}},
+                                           Scene{"hub", kTwoAndTwo, 2, {1}, {0}},
+                                           Scene{"host_of_the_hub", kTwoAndTwo, 2, {1}, {0, 1}},
+                                           Scene{"host_of_one_rank", kTwoAndOneAndOne, 1, {3}, {3}},
+                                           Scene{"leader_that_met_the_hub_already", kOneAndTwoAndOne, 2, {3}, {1}},
+                                           Scene{"leader_whose_fork_lives_on", kTwoAndTwo, 1, {3}, {2, 3}, true},
+                                           Scene{"hub_whose_fork_lives_on", kTwoAndTwo, 2, {1}, {0, 1}, true}),
+                         name_of_scene);
 
 }  // namespace
 }  // namespace fccl::testing

@@ -1,9 +1,8 @@
 // Tests of a link between hosts that goes on when its leader has left.
-#include "communicator/host_link.h"
-
 #include <fstream>
 #include <set>
 
+#include "communicator/host_link.h"
 #include "joining.h"
 #include "linking.h"
 
@@ -45,7 +44,8 @@ class Retirement : public testing::Test {
     for (int rank = 0; rank < kHosts * kRanksPerHost; ++rank) go(rank, Gone::left);
     for (auto& link : links) link.reset();
     // The handlers of a link that has retired live as long as its thread.
-    for (const Deadline patience = Deadline::after(10s); names_of_threads().contains("fccl-host-link"); std::this_thread::sleep_for(1ms))
+    for (const Deadline patience = Deadline::after(10s); names_of_threads().contains("fccl-host-link");
+         std::this_thread::sleep_for(1ms))
       ASSERT_FALSE(patience.passed()) << "a retired link goes on";
   }
 
@@ -89,8 +89,7 @@ TEST_F(Retirement, of_the_hub_passes_on_what_others_tell_until_only_one_of_them_
   links[2]->tell_gone(5, Gone::died);
   EXPECT_EQ(heard[1].first(3).back(), "gone: 5 died");
   links[2].reset();
-  EXPECT_EQ(heard[1].first(5),
-            (Lines{"gone: 1 left", "gone: 0 left", "gone: 5 died", "cut: 4 goodbye", "cut: 0 goodbye"}));
+  EXPECT_EQ(heard[1].first(5), (Lines{"gone: 1 left", "gone: 0 left", "gone: 5 died", "cut: 4 goodbye", "cut: 0 goodbye"}));
 }
 
 TEST_F(Retirement, has_an_end) {

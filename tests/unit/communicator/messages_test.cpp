@@ -11,8 +11,14 @@ namespace {
 const Member kNodeA{3, 4711, "boot-1 node-a", "node-a", "0001f", "10.0.0.1:4242"};
 
 std::vector<Message> samples() {
-  return {Hello{kNodeA, 8, "world=8\nlanes=2"}, GivingUp{}, Progress{2, "ranks 1, 3-7"}, Refusal{{fcclTimeout, "late"}},
-          kNodeA, Failed{{fcclSystemError, "no memory"}}, Farewell{}, Hello{kNodeA, 8, {}, Error{fcclInvalidUsage, "no such NIC"}}};
+  return {Hello{kNodeA, 8, "world=8\nlanes=2"},
+          GivingUp{},
+          Progress{2, "ranks 1, 3-7"},
+          Refusal{{fcclTimeout, "late"}},
+          kNodeA,
+          Failed{{fcclSystemError, "no memory"}},
+          Farewell{},
+          Hello{kNodeA, 8, {}, Error{fcclInvalidUsage, "no such NIC"}}};
 }
 
 TEST(Messages, come_back_from_their_bytes) {

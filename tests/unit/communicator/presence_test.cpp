@@ -191,9 +191,9 @@ TEST(Declining, tells_those_who_wait_and_those_who_come_why_a_rank_cannot_join) 
     EXPECT_LT(Clock::now() - begin, 1s);
     for (const int late : {1, 2}) results[late] = join(request_of(id, late, 4), Deadline::after(10s));
   }
-  expect_failures(results, fcclInvalidUsage,
-                  {"rank 3 (pid " + std::to_string(::getpid()) + " on " + host_name() + ") could not join",
-                   "FCCL_SLOT_BYTES=7 cannot be"});
+  expect_failures(
+      results, fcclInvalidUsage,
+      {"rank 3 (pid " + std::to_string(::getpid()) + " on " + host_name() + ") could not join", "FCCL_SLOT_BYTES=7 cannot be"});
 }
 
 TEST(Declining, by_all_leaves_nothing) {
