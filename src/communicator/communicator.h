@@ -50,7 +50,7 @@ class Communicator {
   void abort();
   // Looks for dead peers, too.
   std::optional<Error> async_error();
-  const char* last_error() { return control_.failure_text(); }
+  const char* last_error() { return control_->failure_text(); }
 
   Result<fcclRedOp_t> create_operator(fcclDataType_t dtype, Scalar scalar);
   Result<void> destroy_operator(fcclRedOp_t op);
@@ -73,6 +73,8 @@ class Communicator {
                const std::shared_ptr<Segment>& segment);
   Result<void> issue(const Call& call, Stream* stream);
   Result<Stream*> queue_for(Stream* stream);
+  static Result<std::unique_ptr<Communicator>> assemble(Joined& joined, const CreateOptions& options, Deadline deadline,
+                                                        const StillWanted& still_wanted);
   struct Part;
   Result<std::unique_ptr<Communicator>> make_part(int color, int key, const CreateOptions& options);
   Result<std::unique_ptr<Communicator>> meet(Part& part, const CreateOptions& options);
@@ -108,7 +110,7 @@ class Communicator {
   std::unique_ptr<Columns> columns_;
   std::shared_ptr<Segment> segment_;
   std::shared_ptr<Endpoint> endpoint_;  // null without a column between hosts
-  Control control_;
+  std::shared_ptr<Control> control_;    // the link may outlive this
   std::array<LaneQueue, kLanes> lanes_;
   std::array<std::unique_ptr<Crossing>, kLanes> crossings_;  // until the lanes span the hosts
   Statistics statistics_;

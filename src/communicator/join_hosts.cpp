@@ -149,29 +149,17 @@ Result<void> Communicator::connect_lanes(const Network& network) {
   return {};
 }
 
+// The link may outlive this communicator.
 LinkEvents Communicator::link_events() {
-  LinkEvents events;
-  events.failed = [this](const Error& error) { (void)control_.raise(error); };
-  events.gone = [this](int rank, Gone how) {
-    segment_->fate(rank).store(how == Gone::left ? Fate::left : Fate::died, std::memory_order_release);
-  };
-  events.cut = [this](int leader, LinkEnd how) {
-    const auto set_fate = [this](int rank, Fate fate) {
-      Fate present = Fate::present;
-      segment_->fate(rank).compare_exchange_strong(present, fate);
-    };
-    if (how == LinkEnd::goodbye) return set_fate(leader, Fate::left);
-    if (how == LinkEnd::broken) set_fate(leader, Fate::died);
-    // Who leaves as it should has done its part, and so have all: nobody is out of reach for that.
-    if (how == LinkEnd::unheard && segment_->fate(0) == Fate::left) return;
-    for (const int rank : columns_->ranks_of(columns_->host_of(leader))) set_fate(rank, Fate::out_of_reach);
-  };
-  events.look = [this] {
-    if (auto failed = control_.failure()) link_->tell_failure(*failed);
-    for (const auto& [rank, fate] : control_.local_fates())
-      link_->tell_gone(rank, fate == Fate::left ? Gone::left : Gone::died);
-  };
-  return events;
+  return {.failed = [control = control_](const Error& error) { (void)control->raise(error); },
+          .gone = [control = control_](int rank, Gone how) { control->hear_of_departure(rank, how); },
+          .cut = [control = control_](int leader, LinkEnd how) { control->hear_of_end(leader, how); },
+          .look =
+              [control = control_, link = link_.get()] {
+                if (auto failed = control->failure()) link->tell_failure(*failed);
+                for (const auto& [rank, fate] : control->local_fates())
+                  link->tell_gone(rank, fate == Fate::left ? Gone::left : Gone::died);
+              }};
 }
 
 // An event that every rank of this host can raise and its leader hears.
@@ -185,14 +173,14 @@ Result<void> Communicator::share_wake(const Joined& joined, Deadline deadline, c
     return made;
   }();
   if (!wake) return fail(std::move(wake).error());
-  control_.wake_by(std::move(*wake));
+  control_->wake_by(std::move(*wake));
   return {};
 }
 
 Result<void> Communicator::join_hosts(Joined& joined, Deadline deadline, const StillWanted& still_wanted) {
   auto joined_hosts = try_to_join_hosts(joined, deadline, still_wanted);
   if (joined_hosts) return {};
-  const Error error = control_.raise(std::move(joined_hosts).error());
+  const Error error = control_->raise(std::move(joined_hosts).error());
   if (link_) link_->tell_failure(error);
   return fail(error);
 }
@@ -213,16 +201,18 @@ Result<void> Communicator::try_to_join_hosts(Joined& joined, Deadline deadline, 
     link_ = std::move(*met);
   }
   auto opened = open_lanes();
-  if (!opened) return fail(opened.error().code, control_.describe_rank(rank_) + ": " + opened.error().message);
+  if (!opened) return fail(opened.error().code, control_->describe_rank(rank_) + ": " + opened.error().message);
   auto by_host = exchange_by_leaders(*opened, deadline, wanted);
   if (!by_host) return fail(std::move(by_host).error());
-  const auto network = read_network(*by_host, *columns_, [this](int rank) { return control_.describe_rank(rank); });
+  // All leaders have met, and hear of each other.
+  joined.presence.leave();
+  const auto network = read_network(*by_host, *columns_, [this](int rank) { return control_->describe_rank(rank); });
   if (!network) return fail(network.error());
   FCCL_TRY(connect_lanes(*network));
   FCCL_TRY(span_lanes(*network));
   if (link_) {
-    Descriptor wake(::fcntl(control_.wake().get(), F_DUPFD_CLOEXEC, 0));
-    FCCL_TRY(link_->start(std::move(wake), control_.local_watches(), link_events()));
+    Descriptor wake(::fcntl(control_->wake().get(), F_DUPFD_CLOEXEC, 0));
+    FCCL_TRY(link_->start(std::move(wake), control_->local_watches(), link_events()));
   }
   // Shows that every host reaches every other.
   return issue({{fcclCollBarrier, fcclInt8, ReduceOp::sum, -1, 0, kInternal}}, nullptr);

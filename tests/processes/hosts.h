@@ -26,6 +26,7 @@ inline std::string name_of_hosts(const ::testing::TestParamInfo<OnHosts>& info) 
 inline const OnHosts kTwoAndTwo{"2_and_2_ranks", {0, 0, 1, 1}};
 inline const OnHosts kThreeAndOne{"3_and_1_ranks", {0, 0, 0, 1}};
 inline const OnHosts kInTurn{"2_and_2_ranks_in_turn", {0, 1, 0, 1}};
+inline const OnHosts kOneAndTwoAndOne{"1_and_2_and_1_ranks", {0, 1, 1, 2}};
 inline const OnHosts kTwoAndOneAndOne{"2_and_1_and_1_ranks", {0, 0, 1, 2}};
 
 inline constexpr double kSecond = 1000 * kSlowdown;
@@ -54,9 +55,10 @@ inline void expect_failure(fcclComm_t comm, fcclResult_t result, fcclResult_t co
 }
 
 // Ranks whose creation fails, and the words in what each of them says.
-inline void expect_no_communicator(const Seat& seat, fcclResult_t code, const std::vector<std::string>& words) {
-  const fcclUniqueId id = agree_on_id(seat);
+inline void expect_no_communicator(const Seat& seat, const fcclUniqueId& id, fcclResult_t code,
+                                   const std::vector<std::string>& words) {
   fcclConfig_t config = config_of_tests();
+  config.initTimeoutMs = 30'000 * kSlowdown;
   fcclComm_t comm = nullptr;
   const int64_t begin = now_ns();
   EXPECT_EQ(fcclCommInitRankConfig(&comm, seat.ranks, id, seat.rank, &config), code);

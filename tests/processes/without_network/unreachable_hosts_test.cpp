@@ -7,8 +7,9 @@ namespace {
 class UnreachableHosts : public ::testing::TestWithParam<OnHosts> {};
 
 TEST_P(UnreachableHosts, are_an_error_of_every_rank_that_says_at_once_what_to_install) {
-  run_ranks(GetParam().launch(),
-            [](const Seat& seat) { expect_no_communicator(seat, fcclSystemError, {FCCL_TEST_WORDS, "install", "rank "}); });
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    expect_no_communicator(seat, agree_on_id(seat), fcclSystemError, {FCCL_TEST_WORDS, "install", "rank "});
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(On, UnreachableHosts, ::testing::Values(kTwoAndTwo, kThreeAndOne), name_of_hosts);
