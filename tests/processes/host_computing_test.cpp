@@ -119,7 +119,7 @@ std::string name_of_computing(const ::testing::TestParamInfo<Computing::ParamTyp
 const auto kEveryWay = ::testing::Values(Way::blocking, Way::on_a_stream, Way::the_last_on_a_stream);
 
 INSTANTIATE_TEST_SUITE_P(Of, Computing, ::testing::Combine(::testing::Values(kThreeAndOne), kEveryWay), name_of_computing);
-INSTANTIATE_TEST_SUITE_P(Long, Computing, ::testing::Combine(::testing::Values(kTwoAndTwo), kEveryWay), name_of_computing);
+INSTANTIATE_TEST_SUITE_P(Campaign, Computing, ::testing::Combine(::testing::Values(kTwoAndTwo), kEveryWay), name_of_computing);
 
 // The same, but the rank computes for all of the time.
 class ComputingCampaign : public Computing {};

@@ -156,10 +156,13 @@ INSTANTIATE_TEST_SUITE_P(Of, HostDeath,
 
 INSTANTIATE_TEST_SUITE_P(Long, HostDeath,
                          ::testing::Values(Victims{"who_speaks_for_a_host", kTwoAndTwo, {2}},
-                                           Victims{"who_speaks_for_none", kTwoAndTwo, {3}},
-                                           Victims{"the_host_of_rank_0", kTwoAndTwo, {0, 1}},
                                            Victims{"who_is_left_over", kThreeAndOne, {2}},
                                            Victims{"rank_0_of_three_hosts", kTwoAndOneAndOne, {0}}),
+                         name_of_victims);
+
+INSTANTIATE_TEST_SUITE_P(Campaign, HostDeath,
+                         ::testing::Values(Victims{"who_speaks_for_none", kTwoAndTwo, {3}},
+                                           Victims{"the_host_of_rank_0", kTwoAndTwo, {0, 1}}),
                          name_of_victims);
 
 // A rank destroys its communicator, though its process lives on; then another one dies, for which nobody else would speak.

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from shape import Shape, address, host_name, interface, port
 
-# How late a timer may be before the link loses time: half a millisecond at 1 Gbit/s, on cores that ranks keep busy.
+# How late a timer may be before the link loses time: half a millisecond at 1 Gbit/s, on cores that ranks keep
+# busy.
 _HOST_BURST = "64k"
 # What a host sends is paced already; a second pacer as strict would lose time, too.
 _SWITCH_BURST = "128k"
