@@ -33,8 +33,8 @@ def _silence() -> None:
 
 
 def _settle_congestion() -> None:
-    # The kernel's own default. One that paces by timers, as a machine may have it instead, would take the cores
-    # that the ranks need, beside the pacing of the links.
+    # The kernel's own default. One that paces by timers, as a machine may have instead, would take cores that
+    # the ranks need, beside the pacing of the links.
     Path("/proc/sys/net/ipv4/tcp_congestion_control").write_text("cubic")
 
 
