@@ -1,7 +1,7 @@
 # Installs what is missing, and only that: system packages, a virtual environment, and the package fccl in it.
 
 packages_build=(
-  g++ cmake ninja-build pkg-config libsodium-dev libspdlog-dev libfmt-dev libexpected-dev libhwy-dev libpugixml-dev libhwloc-dev
+  g++ ccache cmake ninja-build pkg-config libsodium-dev libspdlog-dev libfmt-dev libexpected-dev libhwy-dev libpugixml-dev libhwloc-dev
   libfabric-dev
 )
 packages_test=(
@@ -14,6 +14,12 @@ packages_python=(python3 python3-venv)
 
 # Ninja alone would run more compilers than there are cores.
 export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
+
+# use_ccache: the Python package and the build folders compile the same files, which it does once, if both name one compiler alike.
+use_ccache() {
+  export CXX=${CXX:-c++}
+  if command -v ccache >/dev/null; then export CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER-ccache}; fi
+}
 
 # One ./dev at a time installs and builds; the lock is let go before tests or training run.
 lock() {
@@ -106,6 +112,7 @@ need_environment() {
 # Sees to it that the package fccl in the virtual environment is built from the sources as they are now.
 need_package() {
   local sources
+  use_ccache
   sources=$(digest CMakeLists.txt pyproject.toml cmake include plugins src torch_backend "$venv/requirements.txt")
   [[ ! -e $venv/fccl.sources || $(<"$venv/fccl.sources") != "$sources" ]] || return 0
   step "build the package fccl for torch $torch_version" "package-$torch_version" env PATH="$PWD/$venv/bin:$PATH" \
@@ -120,6 +127,7 @@ configure_and_build() {
   shift
   [[ $preset == release ]] || folder=build-$preset
   need_packages "${packages_build[@]}" "${packages_test[@]}"
+  use_ccache
   if [[ ! -e $folder/build.ninja ]]; then
     step "configure $folder" "configure-$preset" cmake --preset "$preset"
   fi

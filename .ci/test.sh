@@ -39,9 +39,9 @@ docs_suite() {
   python_suite docs "$torch_version" tests/docs
 }
 
-# cluster_suite PYTEST-ARGUMENT...: hosts that are network namespaces.
+# cluster_suite SUITE PYTEST-ARGUMENT...: hosts that are network namespaces.
 cluster_suite() {
-  python_suite cluster "$torch_version" tests/cluster "$@"
+  python_suite "$1" "$torch_version" tests/cluster "${@:2}"
 }
 
 # python_suite SUITE VERSION PYTEST-ARGUMENT...
@@ -72,7 +72,7 @@ test_every_change() {
   cpp_suite cpp release --label-exclude '^long$'
   torch_suite torch "$torch_version" -m 'not slow'
   docs_suite
-  cluster_suite
+  cluster_suite cluster -m 'not slow'
   conclude
 }
 
@@ -91,7 +91,7 @@ test_all() {
   cpp_suite cpp release --label-exclude '^long$'
   torch_suite torch "$pinned_torch" -m 'not slow'
   docs_suite
-  cluster_suite
+  cluster_suite cluster -m 'not slow'
   for preset in asan tsan; do
     FCCL_TEST_TIMEOUT=900 cpp_suite "$preset" "$preset" --label-regex '^quick$'
   done
@@ -100,6 +100,7 @@ test_all() {
   done
   FCCL_TEST_TIMEOUT=3600 cpp_suite long release --label-regex '^long$' --parallel 1
   FCCL_TEST_TIMEOUT=3600 torch_suite slow "$pinned_torch" -m slow
+  FCCL_TEST_TIMEOUT=3600 cluster_suite cluster-slow -m slow
   conclude
 }
 
@@ -108,6 +109,6 @@ test_all() {
 test_selected() {
   cpp_suite cpp release --tests-regex "$1" --no-tests=ignore
   torch_suite torch "$torch_version" -k "${1//|/ or }"
-  cluster_suite -k "${1//|/ or }"
+  cluster_suite cluster -k "${1//|/ or }"
   conclude --any-number
 }

@@ -1,14 +1,11 @@
 // Times calls by plans that are forced, so that it is known what each was made of, and prints what they come to.
 #include "calibrate.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <map>
 #include <thread>
 #include <vector>
 
@@ -74,34 +71,29 @@ std::vector<Probe> probes_on(const Hosts& hosts) {
   return probes;
 }
 
-struct HostName {
-  char text[256] = "";
-};
-
-Hosts hosts_of(const Team& team, const Environment& environment, int threads) {
-  HostName own;
-  if (environment.host_id)
-    std::snprintf(own.text, sizeof own.text, "%s", environment.host_id->c_str());
-  else
-    gethostname(own.text, sizeof own.text - 1);
-  std::map<std::string, int> ranks_on;
-  for (const HostName& name : team.processes().all_gather(own)) ranks_on[name.text] += threads;
-  Hosts hosts{.hosts = static_cast<int>(ranks_on.size()), .ranks = team.ranks(), .most_ranks = 0, .columns = team.ranks()};
-  for (const auto& [name, ranks] : ranks_on) {
-    hosts.most_ranks = std::max(hosts.most_ranks, ranks);
-    hosts.columns = std::min(hosts.columns, ranks);
-  }
-  return hosts;
-}
-
 using Ids = std::array<UniqueId, kPlans.size()>;
 
 // One rank's communicators, one per plan, and its buffers. Made and used by one thread; ends all processes when a call fails.
 class Calls {
  public:
-  Calls(const Run& run, int thread, const Ids& ids, std::size_t most_bytes)
-      : run_(run), thread_(thread), send_(most_bytes / sizeof(float), 1), recv_(most_bytes / sizeof(float)) {
+  Calls(const Run& run, int thread, const Ids& ids) : run_(run), thread_(thread) {
     for (std::size_t plan = 0; plan < kPlans.size(); ++plan) communicators_.push_back(join(kPlans[plan], ids[plan]));
+  }
+
+  // As the communicators count them.
+  Hosts hosts() const {
+    const auto counted = communicators_.front().hosts();
+    require(run_, thread_, counted);
+    return {.hosts = counted->hosts,
+            .ranks = run_.team.ranks(),
+            .most_ranks = counted->mostRanks,
+            .columns = counted->fewestRanks,
+            .rails = std::max(1, counted->rails)};
+  }
+
+  void make_buffers(std::size_t most_bytes) {
+    send_.assign(most_bytes / sizeof(float), 1);
+    recv_.assign(most_bytes / sizeof(float), 0);
   }
 
   // Seconds of a call on the slowest rank, in the mean of several; the same on all.
@@ -154,27 +146,37 @@ class Calls {
   std::vector<float> recv_;
 };
 
+// What was measured between which hosts; nothing where there is only one.
+struct Measured {
+  Hosts hosts;
+  std::vector<Point> points;
+};
+
 // One rank's part. Repetitions go over all probes, so that what disturbs a while disturbs each a little.
-std::vector<Point> measure(const Run& run, int thread, const Ids& ids, const Hosts& hosts) {
+Measured measure(const Run& run, int thread, const Ids& ids) {
+  Calls calls(run, thread, ids);
+  const Hosts hosts = calls.hosts();
+  if (hosts.hosts < 2) return {hosts, {}};
   const std::vector<Probe> probes = probes_on(hosts);
   std::size_t most_bytes = 0;
   for (const Probe& probe : probes) most_bytes = std::max(most_bytes, probe.larger_buffer(hosts));
-  Calls calls(run, thread, ids, most_bytes);
+  calls.make_buffers(most_bytes);
   std::vector<std::vector<double>> seconds(probes.size());
   for (int repetition = 0; repetition < run.arguments.iterations; ++repetition)
     for (std::size_t i = 0; i < probes.size(); ++i) seconds[i].push_back(calls.time(probes[i]));
   std::vector<Point> points;
   points.reserve(probes.size());
   for (std::size_t i = 0; i < probes.size(); ++i) points.push_back({load_of(probes[i], hosts), statistics_of(seconds[i]).p50});
-  return points;
+  return {hosts, points};
 }
 
-void print(const std::vector<Point>& points, const Hosts& hosts, int repetitions) {
+void print(const Measured& measured, int repetitions) {
   constexpr std::array kNames{"AllGather", "ReduceScatter", "Broadcast"};
+  const auto& [hosts, points] = measured;
   const Costs costs = fit(points);
   const std::vector<Probe> probes = probes_on(hosts);
-  std::printf("# costs of %d ranks on %d hosts, one rail each; times are medians of %d\n", hosts.ranks, hosts.hosts,
-              repetitions);
+  std::printf("# costs of %d ranks on %d hosts, %d rail%s each; times are medians of %d\n", hosts.ranks, hosts.hosts,
+              hosts.rails, hosts.rails == 1 ? "" : "s", repetitions);
   std::printf("#\n# %-13s %12s %-9s %6s %13s %13s %8s\n", "collective", "size (B)", "algorithm", "slices", "measured us",
               "predicted us", "error %");
   for (std::size_t i = 0; i < points.size(); ++i) {
@@ -183,22 +185,13 @@ void print(const std::vector<Point>& points, const Hosts& hosts, int repetitions
                 probe.larger_buffer(hosts), kPlans[probe.plan].algorithm, points[i].load.slices, points[i].seconds * 1e6,
                 predict(points[i].load, costs) * 1e6, error_percent(points[i], costs));
   }
-  std::printf("#\n# median error: %.1f %%\n%s\n", median_error_percent(points, costs), text_of(costs).c_str());
+  const double error = median_error_percent(points, costs);
+  std::printf("#\n# median error: %.1f %%\n%s\n", error, text_of(costs, error).c_str());
 }
 
 }  // namespace
 
-ExitCode calibrate(Run& run, const Environment& environment) {
-  const bool speaks = run.team.processes().process() == 0;
-  const Hosts hosts = hosts_of(run.team, environment, run.arguments.threads);
-  if (hosts.hosts < 2) {
-    if (speaks)
-      std::fprintf(stderr,
-                   "--calibrate measures what goes between hosts, but all %d ranks are on one: there is nothing to calibrate; "
-                   "start ranks on two hosts or more\n",
-                   hosts.ranks);
-    return ExitCode::usage;
-  }
+ExitCode calibrate(Run& run) {
   Ids ids;
   for (UniqueId& id : ids) {
     auto shared = run.team.share_id();
@@ -207,11 +200,18 @@ ExitCode calibrate(Run& run, const Environment& environment) {
   }
   std::vector<std::thread> others;
   for (int thread = 1; thread < run.arguments.threads; ++thread)
-    others.emplace_back([&, thread] { measure(run, thread, ids, hosts); });
-  const std::vector<Point> points = measure(run, 0, ids, hosts);
+    others.emplace_back([&, thread] { measure(run, thread, ids); });
+  const Measured measured = measure(run, 0, ids);
   for (std::thread& other : others) other.join();
-  if (speaks) print(points, hosts, run.arguments.iterations);
-  return ExitCode::success;
+  const bool speaks = run.team.processes().process() == 0;
+  if (speaks && measured.points.empty())
+    std::fprintf(stderr,
+                 "--calibrate measures what goes between hosts, but all %d ranks are on one: there is nothing to calibrate; "
+                 "start ranks on two hosts or more\n",
+                 measured.hosts.ranks);
+  else if (speaks)
+    print(measured, run.arguments.iterations);
+  return measured.points.empty() ? ExitCode::usage : ExitCode::success;
 }
 
 }  // namespace fccl::perf

@@ -6,6 +6,9 @@ A batch is one run of one binary, which measures all sizes. Batches of FCCL and 
 for a processor for less than --tolerance of the time that was measured. The printed ratio is the median time
 of the peer over that of FCCL: above 1, FCCL is faster. All rows, also those that do not count, are kept in a
 CSV file with the commands that made them.
+
+With --cluster the ranks are on hosts that ./dev cluster makes. They share this machine's processors, so every
+row counts.
 """
 
 import argparse
@@ -28,6 +31,13 @@ MPIRUNS = {"openmpi": ["mpirun.openmpi", "mpirun"], "mpich": ["mpirun.mpich", "m
 BINDING = {
     "openmpi": ["--allow-run-as-root", "--bind-to", "core", "--map-by", "core"],
     "mpich": ["-bind-to", "core"],
+}
+# A library may be there a second time with settings that make it faster: its MPI, and what mpirun is told.
+TUNED = {"openmpi_han": ("openmpi", ["--mca", "coll_han_priority", "100"])}
+ENVIRONMENT = {
+    "FCCL_TESTS_LAUNCHER": "",
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
 }
 
 
@@ -54,7 +64,9 @@ def find_mpirun(mpi: str) -> str | None:
 
 def command_of(given: argparse.Namespace, collective: str, library: str, report: Path) -> list[str]:
     """The command line of one batch; FCCL's ranks are started by the first MPI that there is."""
-    mpi = library if library in MPIRUNS else next(each for each in MPIRUNS if find_mpirun(each))
+    mpi, settings = TUNED.get(library, (library, []))
+    if mpi not in MPIRUNS:
+        mpi = next(each for each in MPIRUNS if find_mpirun(each))
     mpirun = find_mpirun(mpi)
     if mpirun is None:
         raise SystemExit(
@@ -62,10 +74,14 @@ def command_of(given: argparse.Namespace, collective: str, library: str, report:
         )
     binary = str(given.build / "perf_tests" / f"{collective}_perf")
     sizes = ["-b", given.minbytes, "-e", given.maxbytes, "-f", str(given.stepfactor), "-n", str(given.iters)]
-    peer = ["--peer", "mpi"] if library in MPIRUNS else []
+    peer = [] if library == "fccl" else ["--peer", "mpi"]
+    if given.cluster:
+        launch = ["./dev", "cluster", given.cluster, *shlex.split(given.links), "--", mpirun]
+    else:
+        launch = [mpirun, *BINDING[mpi], "-np", str(given.ranks)]
     return [
-        *[mpirun, *BINDING[mpi], "-np", str(given.ranks), binary],
-        *[*sizes, "-w", "5", "-d", given.datatype, "-J", str(report), *peer],
+        *[*launch, *settings, binary, *sizes],
+        *["-w", str(given.warmup_iters), "-d", given.datatype, "-J", str(report), *peer],
     ]
 
 
@@ -80,7 +96,7 @@ def rows_of(
             yield Row(
                 *(collective, library, batch, result["size"], placement),
                 *(side["time"], side["p50"], side["p99"], side["queued"], side["nwrong"]),
-                side["queued"] <= given.tolerance * measured,
+                given.cluster is not None or side["queued"] <= given.tolerance * measured,
             )
 
 
@@ -93,7 +109,7 @@ def run_batch(given: argparse.Namespace, collective: str, library: str, batch: i
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            env=os.environ | {"FCCL_TESTS_LAUNCHER": ""},
+            env=os.environ | ENVIRONMENT,
         )
         if ran.returncode != 0:
             raise SystemExit(
@@ -153,14 +169,21 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--build", type=Path, default=Path("build"), help="the build folder (build)")
     parser.add_argument("--collectives", nargs="+", choices=COLLECTIVES, default=COLLECTIVES)
     parser.add_argument(
-        "--libraries", nargs="+", choices=["fccl", *MPIRUNS], help="fccl and every MPI that is there"
+        "--libraries", nargs="+", choices=["fccl", *MPIRUNS, *TUNED], help="fccl and every MPI that is there"
     )
     parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument(
+        "--cluster", metavar="HxR", help="hosts, and ranks of each, in place of --ranks (as root)"
+    )
+    parser.add_argument(
+        "--links", default="--rate 1gbit", help="what else ./dev cluster is told (--rate 1gbit)"
+    )
     parser.add_argument("--batches", type=int, default=7, help="runs of each binary (7)")
     parser.add_argument("-b", "--minbytes", default="64")
     parser.add_argument("-e", "--maxbytes", default="64M")
     parser.add_argument("-f", "--stepfactor", type=int, default=4)
     parser.add_argument("-n", "--iters", type=int, default=100)
+    parser.add_argument("-w", "--warmup-iters", type=int, default=5)
     parser.add_argument("-d", "--datatype", default="float", help="one that MPI can reduce (float)")
     parser.add_argument(
         "--tolerance", type=float, default=0.02, help="of the time, that a row may wait (0.02)"
@@ -173,7 +196,7 @@ def parse_arguments() -> argparse.Namespace:
         given.libraries = ["fccl", *(mpi for mpi in MPIRUNS if find_mpirun(mpi))]
     if "fccl" not in given.libraries:
         parser.error("--libraries must name fccl: the ratios are to it")
-    if given.ranks > len(os.sched_getaffinity(0)):
+    if not given.cluster and given.ranks > len(os.sched_getaffinity(0)):
         parser.error(f"{given.ranks} ranks need as many cores; here are {len(os.sched_getaffinity(0))}")
     return given
 

@@ -24,7 +24,6 @@ Environment read_environment(const std::function<const char*(const char*)>& find
           .split = value("FCCL_TESTS_SPLIT"),
           .split_mask = value("FCCL_TESTS_SPLIT_MASK"),
           .min_bandwidth = value("FCCL_TESTS_MIN_BW"),
-          .host_id = value("FCCL_HOST_ID"),
           .open_mpi_size = value("OMPI_COMM_WORLD_SIZE"),
           .pmi_size = value("PMI_SIZE"),
           .slurm_size = value("SLURM_STEP_NUM_TASKS"),

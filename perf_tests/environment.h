@@ -15,7 +15,6 @@ struct Environment {
   std::optional<std::string> split;          // FCCL_TESTS_SPLIT
   std::optional<std::string> split_mask;     // FCCL_TESTS_SPLIT_MASK
   std::optional<std::string> min_bandwidth;  // FCCL_TESTS_MIN_BW
-  std::optional<std::string> host_id;        // FCCL_HOST_ID, the library's: what stands for the host's name
   std::optional<std::string> open_mpi_size;  // OMPI_COMM_WORLD_SIZE, from Open MPI's mpirun
   std::optional<std::string> pmi_size;       // PMI_SIZE, from Hydra: MPICH and Intel MPI
   std::optional<std::string> slurm_size;     // SLURM_STEP_NUM_TASKS, from srun

@@ -89,18 +89,18 @@ Found search(const std::vector<Point>& points, const Logarithms& start) {
 Load all_gather_load(const Hosts& hosts, double block_bytes, int slices) {
   const int others = hosts.hosts - 1;
   const double chunk = block_bytes * hosts.carried_blocks() * hosts.columns;
-  return {1, others, others, slices, chunk, block_bytes * hosts.ranks, 0};
+  return {1, others, others, slices, chunk / hosts.rails, block_bytes * hosts.ranks, 0};
 }
 
 Load reduce_scatter_load(const Hosts& hosts, double block_bytes, int slices) {
   Load load = all_gather_load(hosts, block_bytes, slices);
-  load.added_bytes = load.chunk_bytes / hosts.columns * hosts.hosts;
+  load.added_bytes = block_bytes * hosts.carried_blocks() * hosts.hosts;
   return load;
 }
 
 Load broadcast_load(const Hosts& hosts, double bytes, int slices) {
   const int others = hosts.hosts - 1;
-  return {others, others, 1, slices, bytes, bytes, 0};
+  return {others, others, 1, slices, bytes / hosts.rails, bytes, 0};
 }
 
 double predict(const Load& load, const Costs& costs) {
@@ -137,11 +137,11 @@ double median_error_percent(const std::vector<Point>& points, const Costs& costs
   return statistics_of(errors).p50;
 }
 
-std::string text_of(const Costs& costs) {
-  char text[160];
-  std::snprintf(text, sizeof text, "latency=%.6gus,message=%.6gus,wire=%.6gGbit/s,add=%.6gGB/s,node=%.6gGB/s",
+std::string text_of(const Costs& costs, double error_percent) {
+  char text[192];
+  std::snprintf(text, sizeof text, "latency=%.6gus,message=%.6gus,wire=%.6gGbit/s,add=%.6gGB/s,node=%.6gGB/s,error=%.1f%%",
                 costs.latency * 1e6, costs.message * 1e6, 1 / (costs.wire_byte * 1.25e8), 1 / (costs.added_byte * 1e9),
-                1 / (costs.node_byte * 1e9));
+                1 / (costs.node_byte * 1e9), error_percent);
   return text;
 }
 

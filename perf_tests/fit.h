@@ -15,12 +15,13 @@ struct Costs {
   double node_byte;   // that a rank copies within its host
 };
 
-// The hosts of a run, as the price sees them. One rail for each, as communicators count.
+// The hosts of a run, as the price sees them.
 struct Hosts {
   int hosts = 0;
   int ranks = 0;       // of all hosts
   int most_ranks = 0;  // of one host
   int columns = 0;     // ranks of the host that has the fewest
+  int rails = 1;       // of each host
 
   // The blocks that the busiest column carries for its host.
   int carried_blocks() const { return (most_ranks + columns - 1) / columns; }
@@ -38,7 +39,7 @@ struct Load {
   int messages;           // one behind the other, in a slice; each of one chunk
   int messages_per_port;  // through the busiest port, in a slice
   int slices;
-  double chunk_bytes;  // of a host
+  double chunk_bytes;  // of a host, on one of its rails
   double copied_bytes;
   double added_bytes;
 };
@@ -64,7 +65,7 @@ double error_percent(const Point& point, const Costs& costs);
 // Of the sizes of the errors of at least one point.
 double median_error_percent(const std::vector<Point>& points, const Costs& costs);
 
-// As FCCL_COSTS takes them.
-std::string text_of(const Costs& costs);
+// As FCCL_COSTS takes them, with the median error of the points that they were fitted to.
+std::string text_of(const Costs& costs, double error_percent);
 
 }  // namespace fccl::perf

@@ -130,7 +130,7 @@ int run(int argc, char** argv, const Collective& collective) {
   const std::vector<RankInfo> ranks = team.introduce();
   const Beginning beginning{arguments, ranks, peer ? peer->version() : "", cases.left_out};
   Run shared{arguments, collective, cases.chosen, team, {}, std::filesystem::path(argv[0]).filename()};
-  if (arguments.calibrates) return static_cast<int>(calibrate(shared, environment));
+  if (arguments.calibrates) return static_cast<int>(calibrate(shared));
   return static_cast<int>(run_together(shared, beginning, parsed.arguments->max_bytes, environment, {argv, argv + argc}));
 }
 

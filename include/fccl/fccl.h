@@ -146,8 +146,8 @@ FCCL_API const char* fcclGetLastError(fcclComm_t comm);
  * One id makes one communicator. FCCL_SOCKET_IFNAME chooses the interface. */
 FCCL_API fcclResult_t fcclGetUniqueId(fcclUniqueId* id);
 /* Joins as `rank` of `nranks`; returns when all ranks have joined, or an error on every one that has. Ranks are processes of
- * one host or threads of one process (each thread calls this). Errors: fcclInvalidUsage (a rank twice, versions or settings
- * differ), fcclRemoteError (a rank died while joining), fcclTimeout, fcclNotImplemented (ranks on more than one host). */
+ * one host or of several, or threads of one process (each thread calls this). Errors: fcclInvalidUsage (a rank twice, versions
+ * or settings differ), fcclRemoteError (a rank died while joining), fcclTimeout, fcclSystemError (no way to other hosts). */
 FCCL_API fcclResult_t fcclCommInitRank(fcclComm_t* comm, int nranks, fcclUniqueId id, int rank);
 FCCL_API fcclResult_t fcclCommInitRankConfig(fcclComm_t* comm, int nranks, fcclUniqueId id, int rank, fcclConfig_t* config);
 FCCL_API fcclResult_t fcclCommInitAll(fcclComm_t* comms, int ndev, const int* devlist); /* not yet */
@@ -178,6 +178,15 @@ FCCL_API fcclResult_t fcclCommSetTimeout(fcclComm_t comm, int timeoutMs);
 
 FCCL_API fcclResult_t fcclCommCount(const fcclComm_t comm, int* count);
 FCCL_API fcclResult_t fcclCommUserRank(const fcclComm_t comm, int* rank);
+/* How the ranks are spread over hosts; the same on all of them. */
+typedef struct {
+  int hosts;
+  int mostRanks;   /* of one host */
+  int fewestRanks; /* of one host */
+  int rails;       /* NICs of each host that what goes between hosts is spread over, the fewest where hosts differ; 0 on one */
+} fcclHosts_t;
+
+FCCL_API fcclResult_t fcclCommGetHosts(const fcclComm_t comm, fcclHosts_t* hosts);
 FCCL_API fcclResult_t fcclCommCuDevice(const fcclComm_t comm, int* device); /* fcclInvalidUsage on CPU communicators */
 
 /* ---- Memory: declared for later (memory that peers can map) ------------------------------------------------------------- */

@@ -359,6 +359,12 @@ class Communicator {
     if (auto asked = result_of(fcclCommGetAsyncError(handle(), &first)); !asked) return asked;
     return first == fcclSuccess ? Result<void>() : Error{first, fcclGetLastError(handle())};
   }
+  // How the ranks are spread over hosts.
+  Result<fcclHosts_t> hosts() const {
+    fcclHosts_t hosts{};
+    if (auto asked = result_of(fcclCommGetHosts(handle(), &hosts)); !asked) return asked.error();
+    return hosts;
+  }
   Result<fcclCounter_t> counter(fcclColl_t collective) const {
     fcclCounter_t counter{};
     if (auto asked = result_of(fcclCommGetCounter(handle(), collective, &counter)); !asked) return asked.error();

@@ -65,6 +65,12 @@ TEST(Fit, FindsCostsOfAnyMixture) {
         }
 }
 
+TEST(Fit, FindsWhatOneRailOfSeveralCarries) {
+  Hosts hosts = equal_hosts(2, 2);
+  hosts.rails = 4;
+  expect_near(fit(points_of(hosts, kSlowWire)).wire_byte, kSlowWire.wire_byte, 0.05);
+}
+
 TEST(Fit, BearsNoise) {
   const Costs found = fit(points_of(equal_hosts(2, 2), kSlowWire, 0.2));
   expect_near(found.wire_byte, kSlowWire.wire_byte, 0.2);
@@ -96,8 +102,8 @@ TEST(Fit, TheMedianIsOfTheSizesOfTheErrors) {
 }
 
 TEST(Fit, CostsAreWrittenAsFcclCostsIs) {
-  EXPECT_EQ(text_of({2e-5, 1.25e-6, 1 / 1.25e10, 1 / 1e10, 1 / 5e9}),
-            "latency=20us,message=1.25us,wire=100Gbit/s,add=10GB/s,node=5GB/s");
+  EXPECT_EQ(text_of({2e-5, 1.25e-6, 1 / 1.25e10, 1 / 1e10, 1 / 5e9}, 6.4999),
+            "latency=20us,message=1.25us,wire=100Gbit/s,add=10GB/s,node=5GB/s,error=6.5%");
 }
 
 }  // namespace

@@ -1,15 +1,16 @@
-// NICs: which of what libfabric offers becomes a rail.
+// NICs: what libfabric offers, and which of it becomes a rail.
 #include "ofi/nics.h"
 
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <rdma/fi_errno.h>
 
+#include <algorithm>
 #include <cstring>
-#include <set>
 
 #include "ofi/endpoint.h"
 #include "system/network_interface.h"
+#include "system/sys_devices.h"
 
 namespace fccl::ofi {
 namespace {
@@ -44,43 +45,122 @@ std::string_view nic_of(const fi_info& offer, const Provider& provider, std::str
   return offer.domain_attr->name;
 }
 
-std::string names_in(const fi_info* offers, const Provider& provider) {
-  std::set<std::string> names;
-  for (const fi_info* offer = offers; offer != nullptr; offer = offer->next)
-    names.emplace(nic_of(*offer, provider, libfabric_name(provider, fi_version())));
-  names.erase("");
-  return fmt::format("{}", fmt::join(names, ", "));
+// EFA's NIC "rdmap79s0-rdm" is the device "rdmap79s0".
+bool is_called(std::string_view nic, std::string_view name, const Provider& provider) {
+  return nic == name || (!provider.of_interfaces && nic.starts_with(name) && nic[name.size()] == '-');
 }
 
-Result<Nics> nics_of(const Provider& provider, const std::vector<std::string>& wanted) {
+Nic described(const fi_info& offer) {
+  Nic nic{.name = offer.domain_attr->name, .place = {}};
+  if (offer.nic == nullptr) return nic;
+  if (const fi_link_attr* link = offer.nic->link_attr; link != nullptr)
+    nic.megabits = static_cast<int>(std::min<size_t>(link->speed / 1'000'000, Topology::kMostMegabits));
+  if (const fi_bus_attr* bus = offer.nic->bus_attr; bus != nullptr && bus->bus_type == FI_BUS_PCI) {
+    const fi_pci_attr& pci = bus->attr.pci;
+    nic.place.pci = PciAddress{pci.domain_id, pci.bus_id, pci.device_id, pci.function_id};
+  }
+  return nic;
+}
+
+bool is_down(const fi_info& offer) {
+  return offer.nic != nullptr && offer.nic->link_attr != nullptr && offer.nic->link_attr->state == FI_LINK_DOWN;
+}
+
+Result<Info> offers_of(const Provider& provider) {
   const Info hints = hints_for(provider, fi_version());
   if (!hints) return fail(fcclSystemError, "cannot ask libfabric for its providers: there is no memory");
   fi_info* found = nullptr;
   const int number = fi_getinfo(interface_version(fi_version()), nullptr, nullptr, 0, hints.get(), &found);
-  const Info offers(found);
-  if (number != 0)
-    return fail(fcclSystemError,
-                fmt::format("libfabric {} offers no provider \"{}\" on this host ({}); {}", installed_version(),
-                            libfabric_name(provider, fi_version()), said(number), provider.advice));
+  if (number == 0) return Info(found);
+  return fail(fcclSystemError, fmt::format("libfabric {} offers no provider \"{}\" on this host ({}); {}", installed_version(),
+                                           libfabric_name(provider, fi_version()), said(number), provider.advice));
+}
+
+tl::unexpected<Error> no_nic(const Provider& provider, const std::string& name, const std::vector<Nic>& nics) {
+  std::string names;
+  for (const Nic& nic : nics) names += (names.empty() ? "" : ", ") + nic.name;
+  return fail(fcclInvalidUsage,
+              fmt::format("the provider {} of libfabric {} has no NIC \"{}\" that is up on this host; there are: {}",
+                          provider.name, installed_version(), name, names));
+}
+
+Result<Nics> nics_of(const Provider& provider, const std::vector<std::string>& wanted) {
+  const auto offers = offers_of(provider);
+  if (!offers) return fail(offers.error());
   Nics nics{.provider = &provider, .rails = {}};
   std::vector<std::string> names = wanted;
   std::optional<Address> address;
   if (names.empty()) {
     names.emplace_back();
     // Where NICs are interfaces, the one that this process listens on too.
-    if (auto chosen = choose_address(""); chosen && is_socket(*offers)) address = *chosen;
+    if (auto chosen = choose_address(""); chosen && is_socket(**offers)) address = *chosen;
   }
   for (const std::string& name : names) {
-    const fi_info* offer = choose_offer(offers.get(), provider, fi_version(), {name, address});
-    if (offer == nullptr && address) offer = choose_offer(offers.get(), provider, fi_version(), {name, {}});
-    if (offer == nullptr)
-      return fail(fcclInvalidUsage, fmt::format("the provider {} of libfabric {} has no NIC \"{}\" on this host; there are: {}",
-                                                provider.name, installed_version(), name, names_in(offers.get(), provider)));
+    const fi_info* offer = choose_offer(offers->get(), provider, fi_version(), {name, address});
+    if (offer == nullptr && address) offer = choose_offer(offers->get(), provider, fi_version(), {name, {}});
+    if (offer == nullptr) return no_nic(provider, name, nics_in(offers->get(), provider, fi_version()));
     Info rail(fi_dupinfo(offer));
     if (!rail) return fail(fcclSystemError, "cannot keep what libfabric offers: there is no memory");
     nics.rails.push_back(std::move(rail));
   }
   return nics;
+}
+
+// Those by which other hosts may be reached.
+Result<std::vector<Nic>> usable(std::vector<Nic> nics, const Provider& provider) {
+  if (!provider.of_interfaces) return nics;
+  const auto interfaces = usable_interfaces();
+  if (!interfaces) return fail(interfaces.error());
+  std::erase_if(nics, [&](const Nic& nic) { return std::ranges::find(*interfaces, nic.name) == interfaces->end(); });
+  return nics;
+}
+
+// Those of these names, each once.
+Result<std::vector<Nic>> named(const std::vector<Nic>& nics, const Provider& provider, const std::vector<std::string>& names) {
+  std::vector<Nic> chosen;
+  for (const std::string& name : names) {
+    const auto nic = std::ranges::find_if(nics, [&](const Nic& each) { return is_called(each.name, name, provider); });
+    if (nic == nics.end()) return no_nic(provider, name, nics);
+    if (std::ranges::find(chosen, nic->name, &Nic::name) == chosen.end()) chosen.push_back(*nic);
+  }
+  return chosen;
+}
+
+Result<OfferedNics> list_of(const Provider& provider, const std::vector<std::string>& names) {
+  const auto offers = offers_of(provider);
+  if (!offers) return fail(offers.error());
+  std::vector<Nic> all = nics_in(offers->get(), provider, fi_version());
+  auto nics = names.empty() ? usable(std::move(all), provider) : named(all, provider, names);
+  if (!nics) return fail(std::move(nics).error());
+  if (nics->empty())
+    return fail(fcclSystemError, fmt::format("the provider {} of libfabric {} has no NIC on this host by which others can be "
+                                             "reached; {}",
+                                             provider.name, installed_version(), provider.advice));
+  const SysDevices sys;
+  for (Nic& nic : *nics) {
+    if (nic.place.pci) nic.place = sys.place_of(*nic.place.pci);
+    if (!provider.of_interfaces) continue;
+    nic.place = sys.place_of_interface(nic.name);
+    nic.megabits = sys.speed_of_interface(nic.name);
+  }
+  return OfferedNics{std::string(provider.name), std::move(*nics)};
+}
+
+// Of the provider of that name, or of the first that can: what `ask` finds.
+template <class Ask>
+auto of_best(const std::string& name, const Ask& ask) -> decltype(ask(providers().front())) {
+  if (!name.empty()) {
+    const Provider* provider = find_provider(name);
+    if (provider != nullptr) return ask(*provider);
+    return fail(fcclInvalidUsage, fmt::format("there is no provider \"{}\"; there are efa, verbs and tcp", name));
+  }
+  std::string reasons;
+  for (const Provider& provider : providers()) {
+    auto found = ask(provider);
+    if (found) return found;
+    reasons += (reasons.empty() ? "" : "; ") + std::move(found).error().message;
+  }
+  return fail(fcclSystemError, "no provider of libfabric can be used: " + reasons);
 }
 
 }  // namespace
@@ -89,7 +169,7 @@ const fi_info* choose_offer(const fi_info* offers, const Provider& provider, uin
   const fi_info* second = nullptr;
   for (const fi_info* offer = offers; offer != nullptr; offer = offer->next) {
     const std::string_view name = nic_of(*offer, provider, libfabric_name(provider, installed));
-    if (name.empty() || (!wish.nic.empty() && name != wish.nic)) continue;
+    if (name.empty() || (!wish.nic.empty() && !is_called(name, wish.nic, provider))) continue;
     if (wish.address && address_of(*offer) != wish.address) continue;
     // All hosts must choose the same; those that have one version of the Internet protocol have 4.
     if (offer->addr_format != FI_SOCKADDR_IN6) return offer;
@@ -98,20 +178,22 @@ const fi_info* choose_offer(const fi_info* offers, const Provider& provider, uin
   return second;
 }
 
+std::vector<Nic> nics_in(const fi_info* offers, const Provider& provider, uint32_t installed) {
+  std::vector<Nic> nics;
+  for (const fi_info* offer = offers; offer != nullptr; offer = offer->next) {
+    const std::string_view name = nic_of(*offer, provider, libfabric_name(provider, installed));
+    if (name.empty() || is_down(*offer) || std::ranges::find(nics, name, &Nic::name) != nics.end()) continue;
+    nics.push_back(described(*offer));
+  }
+  return nics;
+}
+
 Result<Nics> find_nics(const TransportRequest& request) {
-  if (!request.provider.empty()) {
-    const Provider* provider = find_provider(request.provider);
-    if (provider == nullptr)
-      return fail(fcclInvalidUsage, fmt::format("there is no provider \"{}\"; there are efa, verbs and tcp", request.provider));
-    return nics_of(*provider, request.nics);
-  }
-  std::string reasons;
-  for (const Provider& provider : providers()) {
-    auto nics = nics_of(provider, request.nics);
-    if (nics) return nics;
-    reasons += (reasons.empty() ? "" : "; ") + std::move(nics).error().message;
-  }
-  return fail(fcclSystemError, "no provider of libfabric can be used: " + reasons);
+  return of_best(request.provider, [&](const Provider& provider) { return nics_of(provider, request.nics); });
+}
+
+Result<OfferedNics> list_nics(const NicsRequest& request) {
+  return of_best(request.provider, [&](const Provider& provider) { return list_of(provider, request.names); });
 }
 
 }  // namespace fccl::ofi

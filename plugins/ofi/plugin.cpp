@@ -1,24 +1,39 @@
-// The plug-in's one door: what libfccl looks for in libfccl_ofi.so.
+// The plug-in's two doors: what libfccl looks for in libfccl_ofi.so.
 #include <fmt/format.h>
 
 #include <string_view>
 
+#include "ofi/nics.h"
 #include "ofi/transport.h"
 #include "wire/build.h"
 #include "wire/transport.h"
 
 namespace fccl {
+namespace {
 
-// By the plain name that kTransportSymbol says; extern "C" is for functions that C could call.
+Result<void> compare(const char* build) {
+  if (std::string_view(build) == kBuild) return {};
+  return fail(
+      fcclSystemError,
+      fmt::format(R"(libfccl_ofi.so was built as "{}", but libfccl as "{}"; install both from one build)", kBuild, build));
+}
+
+}  // namespace
+
+// By the plain names that kTransportSymbol and kNicsSymbol say; extern "C" is for functions that C could call.
 __attribute__((visibility("default"))) Result<std::unique_ptr<Transport>> open_here(
     const TransportRequest& request, const char* build) __asm__("fccl_open_transport");
+__attribute__((visibility("default"))) Result<OfferedNics> list_here(const NicsRequest& request,
+                                                                     const char* build) __asm__("fccl_list_nics");
 
 Result<std::unique_ptr<Transport>> open_here(const TransportRequest& request, const char* build) {
-  if (std::string_view(build) != kBuild)
-    return fail(
-        fcclSystemError,
-        fmt::format(R"(libfccl_ofi.so was built as "{}", but libfccl as "{}"; install both from one build)", kBuild, build));
+  FCCL_TRY(compare(build));
   return ofi::OfiTransport::open(request);
+}
+
+Result<OfferedNics> list_here(const NicsRequest& request, const char* build) {
+  FCCL_TRY(compare(build));
+  return ofi::list_nics(request);
 }
 
 }  // namespace fccl

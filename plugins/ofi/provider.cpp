@@ -21,6 +21,7 @@ constexpr std::array kProviders{
         .libfabric_name_before_1_18 = "efa",
         // "efa-direct" has messages of one packet only.
         .fabric = "efa",
+        .of_interfaces = false,
         // The device's queue is not protected from overruns.
         .arrivals = 16384,
         .refuses_silently = false,
@@ -35,6 +36,7 @@ constexpr std::array kProviders{
         .libfabric_name = "verbs;ofi_rxm",
         .libfabric_name_before_1_18 = "verbs;ofi_rxm",
         .fabric = nullptr,
+        .of_interfaces = false,
         .arrivals = 4096,
         .refuses_silently = false,
         .always_needs_polling = false,
@@ -48,6 +50,7 @@ constexpr std::array kProviders{
         // There "tcp" is connections under ofi_rxm, where large writes of both directions wait for each other.
         .libfabric_name_before_1_18 = "net",
         .fabric = nullptr,
+        .of_interfaces = true,
         .arrivals = 1024,
         .refuses_silently = true,
         .always_needs_polling = false,

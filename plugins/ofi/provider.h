@@ -20,6 +20,8 @@ struct Provider {
   const char* libfabric_name_before_1_18;
   // Which of the provider's fabrics; null for any.
   const char* fabric;
+  // Whether its NICs are the kernel's network interfaces.
+  bool of_interfaces;
   // Room in a completion queue for what peers write, beside what this process posts.
   size_t arrivals;
   // Whether a peer that refuses to be connected looks like one that is slow.

@@ -35,6 +35,8 @@ constexpr std::chrono::milliseconds kFirstPatience = 250ms;
 constexpr std::chrono::milliseconds kMostPatience = 4s;
 // Room before a rank's door beside the ranks that it waits for, so that a few strangers do not fill it.
 constexpr int kFewestInLine = 128;
+// How long a rank that cannot join may take to tell the others.
+constexpr auto kDecliningTakes = 2s;
 
 // Detached and owning all it uses, so that neither exit nor fork meets anything of it. It takes no signal that is meant for the
 // application.
@@ -61,9 +63,12 @@ class Joiner {
   Joiner(const JoinRequest& request, Deadline deadline) : request_(request), deadline_(deadline) {}
 
   Result<Joined> join();
+  void decline(const Error& why) const;
 
  private:
+  Result<Hello> get_ready();
   Result<Hello> make_hello() const;
+  std::string name_of_root(const std::vector<Member>& members) const;
   Result<void> listen();
   Result<Channel> reach_root() const;
   Result<std::vector<Member>> await_roster(Channel& channel);
@@ -83,15 +88,38 @@ class Joiner {
 };
 
 Result<Joined> Joiner::join() {
-  FCCL_TRY(listen());
-  Result<Hello> hello = make_hello();
-  if (!hello) return fail(std::move(hello).error());
+  const Result<Hello> hello = get_ready();
+  if (!hello) {
+    fccl::decline(request_, hello.error());
+    return fail(hello.error());
+  }
   Result<Channel> channel = reach_root();
   if (!channel) return fail(std::move(channel).error());
   channel->say(encode(*hello));
   Result<std::vector<Member>> members = await_roster(*channel);
   if (!members) return fail(std::move(members).error());
-  return Joined{std::move(*members), std::move(listener_), request_.id, request_.rank, std::move(tcp_listener_)};
+  Presence presence(std::move(*channel), name_of_root(*members));
+  return Joined{std::move(*members), std::move(listener_),     request_.id,
+                request_.rank,       std::move(tcp_listener_), std::move(presence)};
+}
+
+// Waits for the answer, so that the root has told the others before this process ends, which may be the root's.
+void Joiner::decline(const Error& why) const {
+  Result<Channel> channel = reach_root();
+  if (!channel) return;
+  channel->say(encode(Hello{{request_.rank, ::getpid(), {}, host_name(), {}}, request_.nranks, {}, why}));
+  (void)channel->await_message(deadline_);
+}
+
+std::string Joiner::name_of_root(const std::vector<Member>& members) const {
+  const auto server = std::ranges::find_if(members, &Member::serves);
+  return server == members.end() ? fmt::format("the process that called fcclGetUniqueId, at {},", to_text(request_.id.root))
+                                 : fmt::format("{}, which serves the unique id,", describe(*server));
+}
+
+Result<Hello> Joiner::get_ready() {
+  FCCL_TRY(listen());
+  return make_hello();
 }
 
 // Before anybody can learn where, so that whoever connects finds a listener there or finds this rank dead.
@@ -175,7 +203,7 @@ Result<std::vector<Member>> Joiner::await_roster(Channel& channel) {
     if (!bytes && bytes.error().code == fcclTimeout) {
       const Result<void> wanted = request_.still_wanted ? request_.still_wanted() : Result<void>{};
       if (wanted && !deadline_.passed()) continue;
-      channel.say(encode(GivingUp{}));
+      channel.say(encode(wanted ? Message{GivingUp{}} : Message{Failed{wanted.error()}}));
       // Only a courtesy to the others.
       (void)channel.await_sent(Deadline::after(0ms));
       if (!wanted) return fail(wanted.error());
@@ -243,5 +271,7 @@ Result<UniqueId> open_bootstrap(const std::string& interface_name) {
 }
 
 Result<Joined> join(const JoinRequest& request, Deadline deadline) { return Joiner(request, deadline).join(); }
+
+void decline(const JoinRequest& request, const Error& why) { Joiner(request, Deadline::after(kDecliningTakes)).decline(why); }
 
 }  // namespace fccl

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "communicator/presence.h"
 #include "communicator/unique_id.h"
 #include "system/clock.h"
 #include "system/descriptor.h"
@@ -21,6 +22,8 @@ struct Member {
   std::string listener;   // name of its abstract unix listener
   // "ip:port" of its TCP listener, which rank 0 alone has; "" = none.
   std::string address = {};
+  // Its process serves the unique id.
+  bool serves = false;
 
   bool operator==(const Member&) const = default;
 };
@@ -48,6 +51,7 @@ struct Joined {
   UniqueId id;
   int rank = 0;
   Descriptor tcp_listener = {};  // of rank 0 alone
+  Presence presence = {};
 };
 
 // A bootstrap that listens, and keeps who comes waiting until it is served. Dropped, it leaves nothing.
@@ -61,15 +65,17 @@ Result<Bootstrap> prepare_bootstrap(const std::string& interface_name);
 Result<Descriptor> serve_bootstrap(Bootstrap prepared);
 
 // Both: opens the listener of a new communicator on the named interface ("" = choose) and serves it from a thread of this
-// process until every rank has the roster. An id that no rank uses keeps its thread and port for the life of the process; one
+// process until every rank has left. An id that no rank uses keeps its thread and port for the life of the process; one
 // whose ranks could not agree keeps them for a minute, to tell the late ones why. A forked child is not disturbed and does not
 // serve.
 Result<UniqueId> open_bootstrap(const std::string& interface_name);
 
 // Joins; returns when all ranks have. A rank that is there twice or out of range, numbers of ranks, agreements or versions that
-// differ, and a rank that leaves before the last has come are errors on every rank, and the id is spent. Any thread; the ranks
-// of one process may join at the same time.
+// differ, and a rank that cannot join or leaves before the last has come are errors on every rank, and the id is spent. Any
+// thread; the ranks of one process may join at the same time.
 Result<Joined> join(const JoinRequest& request, Deadline deadline);
+// Tells the others why this rank cannot join, as far as that goes in a short time. Of the request it reads the first three.
+void decline(const JoinRequest& request, const Error& why);
 
 // Gives `fd` to each of `ranks`, which call `receive` with this rank as leader. All are ranks of this host. Strangers who
 // connect meanwhile are served a closed door. The same ranks must meet between two hand-outs of one Joined.

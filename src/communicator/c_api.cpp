@@ -75,7 +75,10 @@ fcclResult_t init(const char* function, fcclComm_t* comm, const Place& place, co
   auto unique_id = fccl::from_c(place.id);
   if (!unique_id) return report(function, unique_id);
   auto options = fccl::options_of(config, nullptr);
-  if (!options) return report(function, options);
+  if (!options) {
+    fccl::decline({*unique_id, place.rank, place.nranks, {}, {}}, options.error());
+    return report(function, options);
+  }
   auto made = fccl::Communicator::create(*unique_id, place.rank, place.nranks, *options);
   if (!made) return report(function, made);
   *comm = new fcclComm{std::move(*made)};
@@ -208,6 +211,12 @@ fcclResult_t fcclCommCount(const fcclComm_t comm, int* count) {
 fcclResult_t fcclCommUserRank(const fcclComm_t comm, int* rank) {
   if (comm == nullptr || rank == nullptr) return refuse(__func__, "comm or rank is NULL");
   *rank = comm->communicator->rank();
+  return fcclSuccess;
+}
+
+fcclResult_t fcclCommGetHosts(const fcclComm_t comm, fcclHosts_t* hosts) {
+  if (comm == nullptr || hosts == nullptr) return refuse(__func__, "comm or hosts is NULL");
+  *hosts = comm->communicator->hosts();
   return fcclSuccess;
 }
 

@@ -2,19 +2,66 @@
 #include "communicator/channel.h"
 
 #include <fmt/format.h>
+#include <pthread.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <mutex>
+#include <set>
 
+#include "base/check.h"
 #include "system/socket.h"
 
 namespace fccl {
+namespace {
+
+// The sockets of all channels of this process, which a forked child closes. Any thread may call.
+class OpenSockets {
+ public:
+  // Never destroyed, since detached threads have channels, too.
+  static OpenSockets& of_process() {
+    static auto* instance = [] {
+      auto* made = new OpenSockets;
+      const int registered = pthread_atfork([] { of_process().mutex_.lock(); }, [] { of_process().mutex_.unlock(); },
+                                            [] { of_process().leave_to_parent(); });
+      check(registered == 0, "a fork handler can be registered");
+      return made;
+    }();
+    return *instance;
+  }
+
+  void add(int socket) {
+    const std::lock_guard lock(mutex_);
+    sockets_.insert(socket);
+  }
+  void remove(int socket) {
+    const std::lock_guard lock(mutex_);
+    sockets_.erase(socket);
+  }
+
+ private:
+  void leave_to_parent() {
+    for (const int socket : sockets_) ::close(socket);
+    sockets_.clear();
+    mutex_.unlock();
+  }
+
+  std::mutex mutex_;
+  std::set<int> sockets_;
+};
+
+}  // namespace
 
 Channel::Channel(Descriptor socket, Conversation conversation)
-    : socket_(std::move(socket)), conversation_(std::move(conversation)) {}
+    : socket_(std::move(socket)), conversation_(std::move(conversation)) {
+  if (socket_) OpenSockets::of_process().add(socket_.get());
+}
 
 Channel::~Channel() {
-  if (socket_) shut(socket_.get());
+  if (!socket_) return;
+  shut(socket_.get());
+  OpenSockets::of_process().remove(socket_.get());
 }
 
 void Channel::say(std::string_view message, int descriptor) {
@@ -55,7 +102,8 @@ Result<void> Channel::pump() {
 }
 
 Result<void> Channel::pump_until(Deadline deadline) {
-  FCCL_TRY(flush());
+  // The last words of an end that takes no more may be here.
+  if (!flush()) return pump();
   pollfd ready{socket_.get(), events(), 0};
   if (poll_until({&ready, 1}, deadline) == 0) return fail(fcclTimeout, "the other end said nothing until the deadline");
   return pump();

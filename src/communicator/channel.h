@@ -13,8 +13,9 @@
 
 namespace fccl {
 
-// Owns its socket, and ends the connection for every holder of it when destroyed. One thread at a time. After an error: drop
-// it.
+// Owns its socket, and ends the connection for every holder of it when destroyed. A forked child holds none, so that the other
+// end sees at once when this process dies; it must leave the channels alone that it was copied with. One thread at a time.
+// After an error: drop it.
 class Channel {
  public:
   Channel(Descriptor socket, Conversation conversation);
@@ -38,6 +39,8 @@ class Channel {
   int socket() const { return socket_.get(); }
   short events() const;
   Result<void> pump();
+  // Only gives the kernel what it takes now of what was said.
+  Result<void> flush();
 
   // For an owner with one: pump until the conversation is open, a message is there, or nothing is pending. fcclTimeout leaves
   // the channel good.
@@ -47,7 +50,6 @@ class Channel {
 
  private:
   Result<void> pump_until(Deadline deadline);
-  Result<void> flush();
 
   Descriptor socket_;
   Conversation conversation_;

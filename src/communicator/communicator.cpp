@@ -47,7 +47,7 @@ Communicator::Communicator(const CreateOptions& options, int rank, std::unique_p
       forks_(count_forks()),
       columns_(std::move(columns)),
       segment_(segment),
-      control_(options.name, rank, std::move(peers), segment),
+      control_(std::make_shared<Control>(options.name, rank, std::move(peers), segment)),
       lanes_{LaneQueue(segment, kGatherLane, columns_->local(), ranks_here()),
              LaneQueue(segment, kReduceLane, columns_->local(), ranks_here())} {}
 
@@ -63,8 +63,9 @@ Communicator::~Communicator() {
   }
   wait_until_idle();
   // What TCP still has on its way when this process ends may be dropped; while others hold the endpoint it stays.
-  if (endpoint_.use_count() == 1 && !control_.has_failed()) endpoint_->await_taken(Deadline::after(kTaking));
-  control_.leave();
+  if (endpoint_.use_count() == 1 && !control_->has_failed()) endpoint_->await_taken(Deadline::after(kTaking));
+  control_->leave();
+  if (link_) HostLink::retire(std::move(link_), timeout_);
 }
 
 // In a fork, what goes between hosts is the parent's: to close it here would close it there.
@@ -89,7 +90,7 @@ Result<void> Communicator::issue(const Call& call, Stream* stream) {
   Result<Stream*> queue = here_and_now ? nullptr : queue_for(stream);
   if (!queue) return fail(std::move(queue).error());
   const Task task{call, number_++, is_reduction(signature.collective) ? reduce_kernel(signature.dtype, signature.op) : nullptr};
-  const Surroundings around{control_, statistics_, crowded_, lanes_};
+  const Surroundings around{*control_, statistics_, crowded_, lanes_};
   if (here_and_now) return IssuedCall(around, lane, task, timeout_).run();
   (*queue)->enqueue(std::make_unique<IssuedCall>(around, lane, task, timeout_));
   return stream == nullptr ? blocking_->synchronize() : Result<void>{};
@@ -116,8 +117,8 @@ Result<void> Communicator::check_usable() const {
     return fail(fcclInvalidUsage, "this process is a fork of the one that made the communicator: make a new one after fork()");
   if (finalized_) [[unlikely]]
     return fail(fcclInvalidUsage, "the communicator has been finalized: no call may follow but fcclCommDestroy");
-  if (control_.has_failed()) [[unlikely]]
-    if (auto failed = control_.failure()) return fail(std::move(*failed));
+  if (control_->has_failed()) [[unlikely]]
+    if (auto failed = control_->failure()) return fail(std::move(*failed));
   return {};
 }
 
@@ -130,12 +131,12 @@ Result<void> Communicator::finalize() {
   const InCall inside(in_call_);
   wait_until_idle();
   finalized_ = true;
-  control_.leave();
-  if (auto failed = control_.failure()) return fail(std::move(*failed));
+  control_->leave();
+  if (auto failed = control_->failure()) return fail(std::move(*failed));
   return {};
 }
 
-void Communicator::revoke() { (void)control_.raise({fcclAborted, fmt::format("rank {} aborted the communicator", rank_)}); }
+void Communicator::revoke() { (void)control_->raise({fcclAborted, fmt::format("rank {} aborted the communicator", rank_)}); }
 
 void Communicator::abort() {
   revoke();
@@ -149,8 +150,8 @@ Result<std::unique_ptr<Communicator>> Communicator::split(int color, int key, co
 }
 
 std::optional<Error> Communicator::async_error() {
-  control_.look_for_deaths();
-  return control_.failure();
+  control_->look_for_deaths();
+  return control_->failure();
 }
 
 Result<fcclRedOp_t> Communicator::create_operator(fcclDataType_t dtype, Scalar scalar) {

@@ -11,6 +11,7 @@
 #include "communicator/control.h"
 #include "communicator/host_link.h"
 #include "communicator/issued_call.h"
+#include "communicator/network.h"
 #include "communicator/statistics.h"
 #include "communicator/stream.h"
 #include "communicator/unique_id.h"
@@ -49,7 +50,7 @@ class Communicator {
   void abort();
   // Looks for dead peers, too.
   std::optional<Error> async_error();
-  const char* last_error() { return control_.failure_text(); }
+  const char* last_error() { return control_->failure_text(); }
 
   Result<fcclRedOp_t> create_operator(fcclDataType_t dtype, Scalar scalar);
   Result<void> destroy_operator(fcclRedOp_t op);
@@ -58,6 +59,7 @@ class Communicator {
 
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
+  fcclHosts_t hosts() const { return {columns_->hosts(), columns_->most_ranks(), columns_->columns(), rails_}; }
   void set_timeout(std::chrono::milliseconds timeout) { timeout_ = timeout; }
   const CreateOptions& options() const { return options_; }
   const Statistics& statistics() const { return statistics_; }
@@ -71,6 +73,8 @@ class Communicator {
                const std::shared_ptr<Segment>& segment);
   Result<void> issue(const Call& call, Stream* stream);
   Result<Stream*> queue_for(Stream* stream);
+  static Result<std::unique_ptr<Communicator>> assemble(Joined& joined, const CreateOptions& options, Deadline deadline,
+                                                        const StillWanted& still_wanted);
   struct Part;
   Result<std::unique_ptr<Communicator>> make_part(int color, int key, const CreateOptions& options);
   Result<std::unique_ptr<Communicator>> meet(Part& part, const CreateOptions& options);
@@ -79,12 +83,13 @@ class Communicator {
   Result<void> join_hosts(Joined& joined, Deadline deadline, const StillWanted& still_wanted);
   Result<void> try_to_join_hosts(Joined& joined, Deadline deadline, const StillWanted& still_wanted);
   Result<void> share_wake(const Joined& joined, Deadline deadline, const StillWanted& still_wanted);
+  Result<NetworkEnd> open_endpoint();
   Result<std::string> open_lanes();
   Result<std::vector<std::string>> exchange_here(const std::string& mine);
   Result<std::vector<std::string>> exchange_by_leaders(const std::string& mine, Deadline deadline,
                                                        const StillWanted& still_wanted);
-  Result<void> connect_lanes(const std::vector<std::string>& by_host);
-  Result<void> span_lanes();
+  Result<void> connect_lanes(const Network& network);
+  Result<void> span_lanes(const Network& network);
   LinkEvents link_events();
   Result<void> check_usable() const;
   Result<size_t> find_factor(fcclRedOp_t op) const;
@@ -97,6 +102,7 @@ class Communicator {
   int ranks_;
   std::chrono::milliseconds timeout_;
   bool crowded_ = true;  // more ranks than processors; known once all ranks have joined
+  int rails_ = 0;        // of each host, between hosts
   unsigned forks_;       // of the process when this was made
   bool finalized_ = false;
   std::atomic<bool> in_call_{false};
@@ -104,7 +110,7 @@ class Communicator {
   std::unique_ptr<Columns> columns_;
   std::shared_ptr<Segment> segment_;
   std::shared_ptr<Endpoint> endpoint_;  // null without a column between hosts
-  Control control_;
+  std::shared_ptr<Control> control_;    // the link may outlive this
   std::array<LaneQueue, kLanes> lanes_;
   std::array<std::unique_ptr<Crossing>, kLanes> crossings_;  // until the lanes span the hosts
   Statistics statistics_;

@@ -80,8 +80,12 @@ Result<void> Control::look(Wait& wait, const Awaited& awaited, const std::option
 std::string Control::describe(const Wait& wait, Clock::duration waited) const {
   const int last = last_in_line(wait, wait.awaited.rank);
   const std::string via = last == wait.awaited.rank ? "" : ", which waits for " + describe_rank(last);
-  return fmt::format("rank {} has waited {:.3g} s for {}{} in {}; the last call of rank {} is {}", rank_, seconds(waited),
-                     describe_rank(wait.awaited.rank), via, describe(wait.task), last, describe_last_call_of(last));
+  std::string known = fmt::format("the last call of rank {} is {}", last, describe_last_call_of(last));
+  if (!is_here(last) && fate_of(last) == Fate::unheard)
+    known = fmt::format("nothing has been heard of rank {} since {}, through whom it was heard of, has left", last,
+                        describe_rank(speaker_of(last, Fate::left)));
+  return fmt::format("rank {} has waited {:.3g} s for {}{} in {}; {}", rank_, seconds(waited), describe_rank(wait.awaited.rank),
+                     via, describe(wait.task), known);
 }
 
 // The rank at the end of the line: this rank waits for `rank`, which may wait for another one in turn, which may be stopped.
@@ -119,8 +123,9 @@ Result<void> Control::look_for_departure(const Wait& wait, const Awaited& awaite
 
 // At a rank of another host: what that host, and the network, tell of it.
 Result<void> Control::look_beyond(Wait& wait, const Awaited& awaited, const std::optional<Error>& network) {
-  const Fate fate = segment_->fate(awaited.rank).load(std::memory_order_acquire);
-  if (fate == Fate::present && !network) return {};
+  const Fate fate = fate_of(awaited.rank);
+  const bool may_come = fate == Fate::present || fate == Fate::unheard;
+  if (may_come && !network) return {};
   const Clock::time_point now = Clock::now();
   if (wait.broken == Clock::time_point{}) wait.broken = now;
   if (now - wait.broken < kOnItsWay || awaited.reached()) return {};
@@ -133,19 +138,36 @@ Result<void> Control::look_beyond(Wait& wait, const Awaited& awaited, const std:
       return fail(raise({fcclRemoteError, fmt::format("{} died {}", who, where)}));
     case Fate::out_of_reach:
       return fail(raise({fcclRemoteError, fmt::format("{} died, through whom {} was heard of, {}",
-                                                      describe_rank(speaker_of(awaited.rank)), who, where)}));
+                                                      describe_rank(speaker_of(awaited.rank, Fate::died)), who, where)}));
     case Fate::present:
+    case Fate::unheard:
       break;
   }
   return fail(raise({fcclRemoteError, fmt::format("the network to {} failed {}: {}", who, where, network->message)}));
 }
 
-// Who died, so that nothing more is heard of a rank of another host: the first rank of its host, or rank 0, over which hosts
-// hear of each other.
-int Control::speaker_of(int rank) const {
-  const auto is_of_its_host = [&](const Peer& peer) { return peer.member.host == peers_[rank].member.host; };
-  const int first = std::ranges::find_if(peers_, is_of_its_host)->member.rank;
-  return segment_->fate(first).load(std::memory_order_acquire) == Fate::died ? first : 0;
+// Who died or left, so that nothing more is heard of a rank of another host: the first rank of its host, or rank 0, over which
+// hosts hear of each other.
+int Control::speaker_of(int rank, Fate of_speaker) const {
+  int first = 0;
+  while (!share_a_host(first, rank)) ++first;
+  return fate_of(first) == of_speaker ? first : 0;
+}
+
+void Control::hear_of_departure(int rank, Gone how) {
+  segment_->fate(rank).store(how == Gone::left ? Fate::left : Fate::died, std::memory_order_release);
+}
+
+void Control::hear_of_end(int leader, LinkEnd how) {
+  const auto set_fate = [this](int rank, Fate fate) {
+    Fate present = Fate::present;
+    segment_->fate(rank).compare_exchange_strong(present, fate);
+  };
+  if (how != LinkEnd::unheard) set_fate(leader, how == LinkEnd::goodbye ? Fate::left : Fate::died);
+  // Who leaves as it should has done its part, and so have all: nobody is out of reach for that.
+  const bool has_left = fate_of(how == LinkEnd::unheard ? 0 : leader) == Fate::left;
+  for (int rank = 0; std::cmp_less(rank, peers_.size()); ++rank)
+    if (share_a_host(rank, leader)) set_fate(rank, has_left ? Fate::unheard : Fate::out_of_reach);
 }
 
 Result<void> Control::look_at_other_lane(const Wait& wait, int rank) {
@@ -225,7 +247,7 @@ std::vector<std::shared_ptr<ProcessWatch>> Control::local_watches() const {
 
 void Control::look_for_deaths() {
   for (int rank = 0; std::cmp_less(rank, peers_.size()); ++rank)
-    if (!is_here(rank) && !has_failed() && segment_->fate(rank).load(std::memory_order_acquire) == Fate::died)
+    if (!is_here(rank) && !has_failed() && fate_of(rank) == Fate::died)
       (void)raise({fcclRemoteError, fmt::format("{} died", describe_rank(rank))});
   for (const int rank : locals_)
     // In this order: it may leave and exit in between.

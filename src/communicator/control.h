@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "communicator/bootstrap.h"
+#include "communicator/host_link_messages.h"
 #include "node/phases.h"
 #include "node/segment.h"
 #include "system/clock.h"
@@ -70,6 +71,9 @@ class Control {
   // Of the ranks of this host, for its leader to tell: who has left or died.
   std::vector<std::pair<int, Fate>> local_fates() const;
   std::vector<std::shared_ptr<ProcessWatch>> local_watches() const;
+  // What is heard of ranks of other hosts, and that nothing more will be heard of a host; `leader` is its first rank.
+  void hear_of_departure(int rank, Gone how);
+  void hear_of_end(int leader, LinkEnd how);
   // What waits ask from now on, beside their own questions and less often: whether they are still wanted. By one thread.
   void ask(StillWanted still_wanted) { still_wanted_ = std::move(still_wanted); }
 
@@ -92,7 +96,9 @@ class Control {
   std::string describe(const Wait& wait, Clock::duration waited) const;
   Result<void> look_for_departure(const Wait& wait, const Awaited& awaited);
   Result<void> look_beyond(Wait& wait, const Awaited& awaited, const std::optional<Error>& network);
-  int speaker_of(int rank) const;
+  Fate fate_of(int rank) const { return segment_->fate(rank).load(std::memory_order_acquire); }
+  bool share_a_host(int rank, int other) const { return peers_[rank].member.host == peers_[other].member.host; }
+  int speaker_of(int rank, Fate of_speaker) const;
   Result<void> look_at_other_lane(const Wait& wait, int rank);
 
   std::string name_;

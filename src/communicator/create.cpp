@@ -113,28 +113,43 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, i
   auto joined =
       join({id, rank, ranks, settings.agreement(), settings.host_id, still_wanted, settings.interface_name}, deadline);
   if (!joined) return fail(std::move(joined).error());
-  auto columns = std::make_unique<Columns>(ranks_of_hosts(joined->members), rank);
+  auto made = assemble(*joined, options, deadline, [&]() -> Result<void> {
+    if (still_wanted) FCCL_TRY(still_wanted());
+    return joined->presence.look();
+  });
+  if (made) return made;
+  return fail(joined->presence.give_up(std::move(made).error()));
+}
+
+Result<std::unique_ptr<Communicator>> Communicator::assemble(Joined& joined, const CreateOptions& options, Deadline deadline,
+                                                             const StillWanted& still_wanted) {
+  const Settings& settings = options.settings;
+  const int rank = joined.rank;
+  const int ranks = static_cast<int>(joined.members.size());
+  auto columns = std::make_unique<Columns>(ranks_of_hosts(joined.members), rank);
   const std::span<const int> here = columns->ranks_of(columns->host());
-  auto peers = peers_of(joined->members, *columns);
+  auto peers = peers_of(joined.members, *columns);
   if (!peers) return fail(std::move(peers).error());
+  // From here on the ranks of one host watch each other.
+  if (columns->hosts() == 1) joined.presence.leave();
   const SegmentShape shape{static_cast<int>(here.size()), settings.mailbox_bytes, settings.slot_bytes, ranks};
-  auto segment = share_segment(*joined, shape, here, {deadline, still_wanted});
+  auto segment = share_segment(joined, shape, here, {deadline, still_wanted});
   if (!segment) return fail(name_the_dead(std::move(segment).error(), *peers));
   const std::shared_ptr<Segment> shared = std::move(*segment);
   shared->state(columns->local()).set_processors(allowed_processors());
-  auto memory = std::make_unique<PeerMemory>(shared, columns->local(), pids_of(joined->members, here));
+  auto memory = std::make_unique<PeerMemory>(shared, columns->local(), pids_of(joined.members, here));
   std::unique_ptr<Communicator> made(new Communicator(options, rank, std::move(columns), std::move(*peers), shared));
   // Init is over when every rank has mapped the segment.
   made->timeout_ = std::chrono::milliseconds(std::max(1, deadline.remaining_ms()));
-  made->control_.ask([&]() -> Result<void> {
+  made->control_->ask([&]() -> Result<void> {
     // Nobody may be gone yet, nor a rank that this one does not wait for: those who do may have given up for that.
-    made->control_.look_for_deaths();
-    return still_wanted ? still_wanted() : Result<void>{};
+    made->control_->look_for_deaths();
+    return still_wanted();
   });
   FCCL_TRY(made->issue({{fcclCollBarrier, fcclInt8, ReduceOp::sum, -1, 0, kInternal}}, nullptr));
   made->crowded_ = is_crowded(*shared);
-  if (made->columns_->hosts() > 1) FCCL_TRY(made->join_hosts(*joined, deadline, still_wanted));
-  made->control_.ask({});
+  if (made->columns_->hosts() > 1) FCCL_TRY(made->join_hosts(joined, deadline, still_wanted));
+  made->control_->ask({});
   // Where ranks take turns on processors, to wait for the readers costs more than a copy. Calls between hosts go in rounds.
   const bool attaches = settings.cross_memory_attach == "on" || (settings.cross_memory_attach == "auto" && !made->crowded_);
   if (attaches && made->columns_->hosts() == 1) {
@@ -191,7 +206,7 @@ Result<std::unique_ptr<Communicator>> Communicator::meet(Part& part, const Creat
   auto served = is_root ? serve_bootstrap(std::move(*part.bootstrap)) : Descriptor{};
   if (!served) return fail(std::move(served).error());
   auto id = from_c(part.id);
-  if (!id) return fail(fcclRemoteError, fmt::format("{} could not open a bootstrap", control_.describe_rank(part.root())));
+  if (!id) return fail(fcclRemoteError, fmt::format("{} could not open a bootstrap", control_->describe_rank(part.root())));
   const auto place = std::find(part.ranks.begin(), part.ranks.end(), rank_) - part.ranks.begin();
   const auto still_wanted = [this]() -> Result<void> {
     if (auto failed = async_error()) return fail(std::move(*failed));
@@ -211,8 +226,8 @@ Error Communicator::fail_split(const Part& part, Error error) {
     if (dying.passed()) break;
     std::this_thread::sleep_for(1ms);
   }
-  return control_.raise({error.code, fmt::format("{} (in the part of color {}, whose ranks are counted anew from {} on)",
-                                                 error.message, part.color, control_.describe_rank(part.root()))});
+  return control_->raise({error.code, fmt::format("{} (in the part of color {}, whose ranks are counted anew from {} on)",
+                                                  error.message, part.color, control_->describe_rank(part.root()))});
 }
 
 }  // namespace fccl

@@ -35,7 +35,7 @@ struct Version {
   bool operator==(const Version&) const = default;
 };
 
-inline constexpr Version kOwnVersion{1, FCCL_VERSION_CODE};
+inline constexpr Version kOwnVersion{2, FCCL_VERSION_CODE};
 
 // What an end says of itself in its preamble; true of the peer once the conversation is open.
 struct Party {

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sys/eventfd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <system_error>
@@ -27,6 +28,23 @@ constexpr size_t kWake = 1;
 void drain(int eventfd) {
   eventfd_t count = 0;
   (void)::eventfd_read(eventfd, &count);
+}
+
+// It takes no signal that is meant for the application.
+Result<std::thread> start_thread(std::function<void()> work) {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  Result<std::thread> started;
+  try {
+    started = std::thread(std::move(work));
+    pthread_setname_np(started->native_handle(), "fccl-host-link");
+  } catch (const std::system_error& error) {
+    started = fail(fcclSystemError, fmt::format("cannot start the thread of the link between hosts: {}", error.what()));
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return started;
 }
 
 }  // namespace
@@ -56,24 +74,14 @@ Result<std::vector<std::string>> HostLink::exchange(const std::string& mine, Dea
   return Meeting(request_, spokes_, deadline, still_wanted).exchange(mine);
 }
 
-// The thread takes no signal that is meant for the application.
 Result<void> HostLink::start(Descriptor wake, std::vector<std::shared_ptr<ProcessWatch>> processes, LinkEvents events) {
   wake_ = std::move(wake);
   processes_ = std::move(processes);
   events_ = std::move(events);
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  Result<void> started;
-  try {
-    thread_ = std::thread([this] { serve(); });
-    pthread_setname_np(thread_.native_handle(), "fccl-host-link");
-  } catch (const std::system_error& error) {
-    started = fail(fcclSystemError, fmt::format("cannot start the thread of the link between hosts: {}", error.what()));
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return started;
+  auto thread = start_thread([this] { serve(); });
+  if (!thread) return fail(std::move(thread).error());
+  thread_ = std::move(*thread);
+  return {};
 }
 
 void HostLink::tell_failure(const Error& error) {
@@ -93,17 +101,35 @@ void HostLink::tell(std::string message) {
   ::eventfd_write(bell_.get(), 1);
 }
 
-HostLink::~HostLink() {
-  if (thread_.joinable()) {
-    {
-      const std::lock_guard lock(mutex_);
-      leaving_ = true;
-      ::eventfd_write(bell_.get(), 1);
-    }
-    thread_.join();
+void HostLink::stop() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    leaving_ = true;
+    ::eventfd_write(bell_.get(), 1);
   }
-  say_what_was_told();
-  say_goodbye();
+  thread_.join();
+  leaving_ = false;
+}
+
+void HostLink::retire(std::unique_ptr<HostLink> link, std::chrono::milliseconds most) {
+  if (!link->thread_.joinable()) return;
+  link->stop();
+  link->until_ = Deadline::after(most);
+  link->events_.look();
+  (void)link->say_what_was_told();
+  if (!link->is_needed()) return;
+  link->hand_over();
+  // If it cannot start, the link ends here.
+  const std::shared_ptr<HostLink> shared = std::move(link);
+  if (auto thread = start_thread([shared] { shared->serve(); })) thread->detach();
+}
+
+HostLink::~HostLink() {
+  stop();
+  (void)say_what_was_told();
+  relay(encode_link(Goodbye{}), nullptr);
+  hand_over();
 }
 
 void HostLink::serve() {
@@ -111,10 +137,10 @@ void HostLink::serve() {
   for (const auto& process : processes_) polled_.push_back({process->descriptor(), POLLIN, 0});
   const size_t own = polled_.size();
   for (Spoke& spoke : spokes_) attend(spoke);
-  while (say_what_was_told()) {
+  while (say_what_was_told() && is_needed()) {
     polled_.resize(own);
     for (const Spoke& spoke : spokes_) polled_.push_back(spoke.watch());
-    poll_until(polled_, kNever);
+    poll_until(polled_, until_.value_or(kNever));
     if (polled_[kBell].revents != 0) drain(bell_.get());
     look(std::span(polled_).first(own).subspan(kWake));
     auto next = spokes_.begin();
@@ -123,6 +149,19 @@ void HostLink::serve() {
       if (entry.revents != 0) attend(spoke);
     }
   }
+}
+
+// A retired link is needed between parties: this host while a rank of it is there, and each host that still listens.
+bool HostLink::is_needed() {
+  if (!until_) return true;
+  auto parties = std::ranges::count_if(spokes_, [](const Spoke& spoke) { return !spoke.end(); });
+  const std::lock_guard lock(mutex_);
+  for (int rank = 0; std::cmp_less(rank, gone_.size()); ++rank)
+    if (request_.host_of[rank] == request_.host() && gone_[rank] == Gone::no) {
+      ++parties;
+      break;
+    }
+  return parties >= 2 && !failed_ && !until_->passed();
 }
 
 // Only `wake` can be written to again; what else is ready stays so.
@@ -210,8 +249,8 @@ void HostLink::relay(std::string_view message, const Spoke* from) {
     if (&spoke != from) spoke.tell(message);
 }
 
-void HostLink::say_goodbye() {
-  relay(encode_link(Goodbye{}), nullptr);
+// Gives the system what is pending.
+void HostLink::hand_over() {
   const Deadline deadline = Deadline::after(kFarewellTime);
   while (true) {
     std::vector<pollfd> pending;

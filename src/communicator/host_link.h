@@ -5,6 +5,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,9 +33,9 @@ struct LinkEvents {
 };
 
 // One leader per host speaks for the ranks of its host. The leaders form a star: each has one authenticated connection to the
-// hub, which tells the others what it hears from one. A thread sleeps until there is something to tell or to hear, and has no
-// clock. Nobody waits for a slow or stopped leader: what it does not take is kept for it, and that is never more than one
-// failure and one line per rank and per host.
+// hub, which tells the others what it hears from one. A thread sleeps until there is something to tell or to hear. Nobody waits
+// for a slow or stopped leader: what it does not take is kept for it, and that is never more than one failure and one line per
+// rank and per host.
 //
 // Made by one thread, by meet, any number of exchanges, and start; an error of these is final: destroy the link. Any thread may
 // tell. To destroy a copy in a forked child would end the parent's connections: a child leaves it alone.
@@ -54,6 +55,10 @@ class HostLink {
   void tell_failure(const Error& error);
   void tell_gone(int rank, Gone how);
 
+  // For a leader that leaves before others do: tells that, and goes on without it for the ranks of its host that are still
+  // there, the hub also for other hosts, until nobody needs it, the communicator has failed, or `most` has passed. Waits like
+  // the end.
+  static void retire(std::unique_ptr<HostLink> link, std::chrono::milliseconds most);
   // Says what there is left to tell, and goodbye; waits a few milliseconds at most for the system to take it, never for a peer.
   ~HostLink();
 
@@ -61,7 +66,9 @@ class HostLink {
   HostLink(HostLinkRequest request, Descriptor bell);
 
   void tell(std::string message);
+  void stop();
   void serve();
+  bool is_needed();
   void look(std::span<pollfd> watched);
   bool say_what_was_told();
   void attend(Spoke& spoke);
@@ -70,7 +77,7 @@ class HostLink {
   void lose(Spoke& spoke);
   void cut(int host, LinkEnd how);
   void relay(std::string_view message, const Spoke* from);
-  void say_goodbye();
+  void hand_over();
 
   // Of the thread, once it runs.
   HostLinkRequest request_;
@@ -80,7 +87,8 @@ class HostLink {
   std::vector<std::shared_ptr<ProcessWatch>> processes_;
   LinkEvents events_;
   std::vector<pollfd> polled_;
-  std::vector<bool> is_cut_;  // by host
+  std::vector<bool> is_cut_;       // by host
+  std::optional<Deadline> until_;  // once retired
 
   std::mutex mutex_;
   std::vector<std::string> to_tell_;

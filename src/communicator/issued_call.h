@@ -48,6 +48,8 @@ class IssuedCall {
   Result<void> run();
   // One step as far as it goes without waiting.
   Result<Advance> advance();
+  // How long whoever advances it had better yield between steps that get nowhere, before it sleeps between them.
+  std::chrono::microseconds yielding() const { return poll().yield_for; }
 
  private:
   Result<void> run_in_turn();

@@ -6,11 +6,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "communicator/column_nics.h"
 #include "communicator/communicator.h"
 #include "communicator/process_endpoint.h"
 #include "plan/costs.h"
-#include "system/network_interface.h"
-#include "topology/rails.h"
+#include "system/processors.h"
+#include "system/sys_devices.h"
 
 namespace fccl {
 namespace {
@@ -24,52 +25,6 @@ constexpr size_t kPayloadBytes = 4096;
 // Near the wrap, so that every run comes past it.
 constexpr uint32_t kFirstSequence = 0xfffffff0;
 
-std::vector<std::string> split_at_commas(const std::string& text) {
-  std::vector<std::string> parts;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    if (end > begin) parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
-// The NICs of this host that are this column's.
-Result<std::vector<std::string>> nics_of_column(const Settings& settings, const Columns& columns) {
-  std::vector<std::string> names = split_at_commas(settings.nics);
-  if (names.empty() && settings.transport != "efa" && settings.transport != "verbs") {
-    auto found = usable_interfaces();
-    if (!found) return fail(std::move(found).error());
-    names = std::move(*found);
-  }
-  Host host;
-  for (const std::string& name : names) host.nics.push_back({.name = name, .place = {}});
-  for (int column = 0; column < columns.columns(); ++column) host.ranks.push_back({.number = column});
-  std::vector<std::string> mine;
-  const std::vector<std::vector<int>> nics = nics_of_ranks(host);
-  for (const int nic : nics[columns.local()]) mine.push_back(names[nic]);
-  return mine;
-}
-
-// An introduction without the rails that it does not have.
-void append(std::string& text, const Introduction& introduction) {
-  const size_t bytes = offsetof(Introduction, rail) + static_cast<size_t>(introduction.rails) * sizeof(Introduction::Rail);
-  text.append(reinterpret_cast<const char*>(&introduction), bytes);
-}
-
-// The next one; false for what append does not make.
-bool take(std::string_view& text, Introduction& introduction) {
-  introduction = {};
-  if (text.size() < offsetof(Introduction, rail)) return false;
-  std::memcpy(static_cast<void*>(&introduction), text.data(), offsetof(Introduction, rail));
-  if (introduction.rails < 0 || introduction.rails > Introduction::kMostRails) return false;
-  const size_t bytes = offsetof(Introduction, rail) + static_cast<size_t>(introduction.rails) * sizeof(Introduction::Rail);
-  if (text.size() < bytes) return false;
-  std::memcpy(static_cast<void*>(&introduction), text.data(), bytes);
-  text.remove_prefix(bytes);
-  return true;
-}
-
 size_t wire_slot_bytes(const Settings& settings, const Columns& columns) {
   const size_t share = kLandingBytes / (static_cast<size_t>(columns.hosts() - 1) * kWindow);
   const size_t unit_of_each = 64 * static_cast<size_t>(columns.by_rank(0).most());
@@ -77,33 +32,68 @@ size_t wire_slot_bytes(const Settings& settings, const Columns& columns) {
   return std::clamp(settings.wire_slot_bytes, least, std::max(least, share)) / 64 * 64;
 }
 
+// Measured or, where nobody has, what is assumed of the provider.
+Result<plan::Constants> costs_of(const Settings& settings, const Network& network) {
+  if (!settings.costs.empty()) {
+    auto parsed = plan::parse_costs(settings.costs);
+    if (!parsed) return fail(parsed.error().code, "FCCL_COSTS: " + parsed.error().message);
+    return parsed->constants;
+  }
+  const auto assumed = plan::default_costs(network.provider, network.megabits);
+  if (!assumed) return fail(fcclInternalError, fmt::format("nothing is known of what the provider {} costs", network.provider));
+  return *assumed;
+}
+
 }  // namespace
 
-// What this rank opens towards the other hosts, as its column's members must know it; "" without a column.
-Result<std::string> Communicator::open_lanes() {
-  const Settings& settings = options_.settings;
-  if (!columns_->has_column()) return std::string{};
-  auto nics = nics_of_column(settings, *columns_);
+// Which NICs this rank uses, and what all ranks must know of them. All ranks of a host take part, those without a column too.
+Result<NetworkEnd> Communicator::open_endpoint() {
+  OfferedNics offered;
+  std::string mine;
+  if (columns_->has_column()) {
+    auto allowed = allowed_nics(options_.settings);
+    if (!allowed) return fail(std::move(allowed).error());
+    offered = std::move(*allowed);
+    // Where there is one NIC, it does not matter where the ranks are.
+    const auto numa = offered.nics.size() > 1 ? SysDevices().numa_node_of(allowed_processors()) : std::nullopt;
+    auto described = describe_column(std::move(offered.nics), numa);
+    if (!described) return fail(std::move(described).error());
+    mine = std::move(*described);
+  }
+  auto here = exchange_here(mine);
+  if (!here) return fail(std::move(here).error());
+  if (!columns_->has_column()) return NetworkEnd{};
+  here->resize(static_cast<size_t>(columns_->columns()));
+  auto nics = nics_of_columns(*here);
   if (!nics) return fail(std::move(nics).error());
-  auto endpoint = endpoint_of_process({.provider = settings.transport == "auto" ? "" : settings.transport,
-                                       .nics = std::move(*nics),
+  auto endpoint = endpoint_of_process({.provider = offered.provider,
+                                       .nics = std::move(nics->names[static_cast<size_t>(columns_->local())]),
                                        .message_bytes = kPayloadBytes + sizeof(EntryMessage)});
   if (!endpoint) return fail(std::move(endpoint).error());
   endpoint_ = std::move(*endpoint);
+  return NetworkEnd{std::move(offered.provider), nics->different, nics->megabits};
+}
+
+// What this rank opens towards the other hosts, as all ranks must know it; "" without a column.
+Result<std::string> Communicator::open_lanes() {
+  const auto end = open_endpoint();
+  if (!end) return fail(end.error());
+  if (!columns_->has_column()) return std::string{};
   WireLaneShape shape{.ranks = columns_->members(),
                       .me = columns_->host(),
                       .window = kWindow,
-                      .slot_bytes = wire_slot_bytes(settings, *columns_),
+                      .slot_bytes = wire_slot_bytes(options_.settings, *columns_),
                       .payload_bytes = kPayloadBytes,
                       .first_sequence = kFirstSequence};
-  std::string introductions;
+  std::string told;
+  append(told, *end);
   for (std::unique_ptr<Crossing>& crossing : crossings_) {
     auto lane = WireLane::open(*endpoint_, shape);
     if (!lane) return fail(std::move(lane).error());
     crossing = std::make_unique<Crossing>(std::move(*lane));
-    append(introductions, crossing->lane().introduction());
+    append(told, crossing->lane().introduction());
   }
-  return introductions;
+  return told;
 }
 
 // Every rank of this host gets every one's bytes, by their places.
@@ -153,46 +143,23 @@ Result<std::vector<std::string>> Communicator::exchange_by_leaders(const std::st
   return by_host;
 }
 
-Result<void> Communicator::connect_lanes(const std::vector<std::string>& by_host) {
-  if (!columns_->has_column()) return {};
-  std::array<std::vector<Introduction>, kLanes> all;
-  for (std::string_view rest : by_host)
-    for (int column = 0; column < columns_->columns(); ++column)
-      for (std::vector<Introduction>& of_lane : all) {
-        Introduction introduction;
-        if (!take(rest, introduction)) return fail(fcclInternalError, "what a host told of its lanes makes no sense");
-        if (column == columns_->local()) of_lane.push_back(introduction);
-      }
-  if (all[0].size() != static_cast<size_t>(columns_->hosts()))
-    return fail(fcclInternalError, "not every host told of its lanes");
-  for (int lane = 0; lane < kLanes; ++lane)
-    if (crossings_[lane]) FCCL_TRY(crossings_[lane]->lane().connect(all[lane]));
+Result<void> Communicator::connect_lanes(const Network& network) {
+  for (size_t lane = 0; lane < crossings_.size(); ++lane)
+    if (crossings_[lane]) FCCL_TRY(crossings_[lane]->lane().connect(network.introductions[lane]));
   return {};
 }
 
+// The link may outlive this communicator.
 LinkEvents Communicator::link_events() {
-  LinkEvents events;
-  events.failed = [this](const Error& error) { (void)control_.raise(error); };
-  events.gone = [this](int rank, Gone how) {
-    segment_->fate(rank).store(how == Gone::left ? Fate::left : Fate::died, std::memory_order_release);
-  };
-  events.cut = [this](int leader, LinkEnd how) {
-    const auto set_fate = [this](int rank, Fate fate) {
-      Fate present = Fate::present;
-      segment_->fate(rank).compare_exchange_strong(present, fate);
-    };
-    if (how == LinkEnd::goodbye) return set_fate(leader, Fate::left);
-    if (how == LinkEnd::broken) set_fate(leader, Fate::died);
-    // Who leaves as it should has done its part, and so have all: nobody is out of reach for that.
-    if (how == LinkEnd::unheard && segment_->fate(0) == Fate::left) return;
-    for (const int rank : columns_->ranks_of(columns_->host_of(leader))) set_fate(rank, Fate::out_of_reach);
-  };
-  events.look = [this] {
-    if (auto failed = control_.failure()) link_->tell_failure(*failed);
-    for (const auto& [rank, fate] : control_.local_fates())
-      link_->tell_gone(rank, fate == Fate::left ? Gone::left : Gone::died);
-  };
-  return events;
+  return {.failed = [control = control_](const Error& error) { (void)control->raise(error); },
+          .gone = [control = control_](int rank, Gone how) { control->hear_of_departure(rank, how); },
+          .cut = [control = control_](int leader, LinkEnd how) { control->hear_of_end(leader, how); },
+          .look =
+              [control = control_, link = link_.get()] {
+                if (auto failed = control->failure()) link->tell_failure(*failed);
+                for (const auto& [rank, fate] : control->local_fates())
+                  link->tell_gone(rank, fate == Fate::left ? Gone::left : Gone::died);
+              }};
 }
 
 // An event that every rank of this host can raise and its leader hears.
@@ -206,14 +173,14 @@ Result<void> Communicator::share_wake(const Joined& joined, Deadline deadline, c
     return made;
   }();
   if (!wake) return fail(std::move(wake).error());
-  control_.wake_by(std::move(*wake));
+  control_->wake_by(std::move(*wake));
   return {};
 }
 
 Result<void> Communicator::join_hosts(Joined& joined, Deadline deadline, const StillWanted& still_wanted) {
   auto joined_hosts = try_to_join_hosts(joined, deadline, still_wanted);
   if (joined_hosts) return {};
-  const Error error = control_.raise(std::move(joined_hosts).error());
+  const Error error = control_->raise(std::move(joined_hosts).error());
   if (link_) link_->tell_failure(error);
   return fail(error);
 }
@@ -233,34 +200,34 @@ Result<void> Communicator::try_to_join_hosts(Joined& joined, Deadline deadline, 
     if (!met) return fail(std::move(met).error());
     link_ = std::move(*met);
   }
-  auto introductions = open_lanes();
-  if (!introductions)
-    return fail(introductions.error().code, control_.describe_rank(rank_) + ": " + introductions.error().message);
-  auto by_host = exchange_by_leaders(*introductions, deadline, wanted);
+  auto opened = open_lanes();
+  if (!opened) return fail(opened.error().code, control_->describe_rank(rank_) + ": " + opened.error().message);
+  auto by_host = exchange_by_leaders(*opened, deadline, wanted);
   if (!by_host) return fail(std::move(by_host).error());
-  FCCL_TRY(connect_lanes(*by_host));
-  FCCL_TRY(span_lanes());
+  // All leaders have met, and hear of each other.
+  joined.presence.leave();
+  const auto network = read_network(*by_host, *columns_, [this](int rank) { return control_->describe_rank(rank); });
+  if (!network) return fail(network.error());
+  FCCL_TRY(connect_lanes(*network));
+  FCCL_TRY(span_lanes(*network));
   if (link_) {
-    Descriptor wake(::fcntl(control_.wake().get(), F_DUPFD_CLOEXEC, 0));
-    FCCL_TRY(link_->start(std::move(wake), control_.local_watches(), link_events()));
+    Descriptor wake(::fcntl(control_->wake().get(), F_DUPFD_CLOEXEC, 0));
+    FCCL_TRY(link_->start(std::move(wake), control_->local_watches(), link_events()));
   }
   // Shows that every host reaches every other.
   return issue({{fcclCollBarrier, fcclInt8, ReduceOp::sum, -1, 0, kInternal}}, nullptr);
 }
 
-Result<void> Communicator::span_lanes() {
+Result<void> Communicator::span_lanes(const Network& network) {
   const Settings& settings = options_.settings;
-  WireSettings wire{.payload_bytes = kPayloadBytes,
+  rails_ = network.rails;
+  WireSettings wire{.rails = network.rails,
+                    .payload_bytes = kPayloadBytes,
                     .slot_bytes = wire_slot_bytes(settings, *columns_),
                     .node_slot_bytes = SegmentShape{columns_->most_ranks(), 0, settings.slot_bytes}.pair_slot_bytes(),
                     .wire_type = settings.wire_dtype == "float32" ? WireType::float32 : WireType::call};
-  auto costs = settings.costs.empty() ? plan::default_costs(settings.transport == "auto" ? "tcp" : settings.transport)
-                                      : std::optional<plan::Constants>{};
-  if (!costs) {
-    auto parsed = plan::parse_costs(settings.costs);
-    if (!parsed) return fail(parsed.error().code, "FCCL_COSTS: " + parsed.error().message);
-    costs = *parsed;
-  }
+  const auto costs = costs_of(settings, network);
+  if (!costs) return fail(costs.error());
   wire.costs = *costs;
   for (int lane = 0; lane < kLanes; ++lane) {
     lanes_[lane].span = std::make_unique<Span>(*columns_, Ways(*columns_, wire), std::move(crossings_[lane]));

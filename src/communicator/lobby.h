@@ -26,6 +26,8 @@ class Lobby {
   Deadline patience() const;
   // Moves everybody on whom the poll found ready; `polled` is what `watch` appended. Returns those who are in now.
   std::list<Channel> admit(std::span<const pollfd> polled);
+  // Turns everybody out.
+  void clear() { visitors_.clear(); }
 
  private:
   struct Visitor {

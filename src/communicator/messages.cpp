@@ -10,7 +10,9 @@
 namespace fccl {
 namespace {
 
-constexpr size_t kRefusalLimit = kMessageLimit - 16;
+constexpr size_t kErrorLimit = kMessageLimit - 16;
+// Of a hello, which has a member beside it, but no agreement.
+constexpr size_t kFailureLimit = kAgreementLimit;
 
 template <class... Cases>
 struct Overloaded : Cases... {
@@ -23,6 +25,12 @@ void write(Writer& writer, const Member& member) {
   writer.text(member.host_name);
   writer.text(member.listener);
   writer.text(member.address);
+  writer.number(uint8_t{member.serves});
+}
+
+void write(Writer& writer, const Error& error, size_t limit) {
+  writer.number(static_cast<uint8_t>(error.code));
+  writer.text(std::string_view(error.message).substr(0, limit));
 }
 
 Member read_member(Reader& reader) {
@@ -32,7 +40,14 @@ Member read_member(Reader& reader) {
   member.host_name = reader.text();
   member.listener = reader.text();
   member.address = reader.text();
+  member.serves = reader.number<uint8_t>() != 0;
   return member;
+}
+
+// A code that there is not comes as fcclSuccess.
+Error read_error(Reader& reader) {
+  const auto code = reader.number<uint8_t>();
+  return {code < fcclNumResults ? static_cast<fcclResult_t>(code) : fcclSuccess, reader.text()};
 }
 
 bool sensible(const Member& member) {
@@ -40,10 +55,18 @@ bool sensible(const Member& member) {
          member.listener.size() <= kTextLimit && (member.address.empty() || address_from(member.address));
 }
 
-bool sensible(const Hello& hello) { return sensible(hello.member) && hello.agreement.size() <= kAgreementLimit; }
+bool sensible(const Error& error) { return error.code != fcclSuccess; }
+
+bool sensible(const Hello& hello) {
+  if (!sensible(hello.member) || hello.agreement.size() > kAgreementLimit) return false;
+  return !hello.failure ||
+         (sensible(*hello.failure) && hello.failure->message.size() <= kFailureLimit && hello.agreement.empty());
+}
 bool sensible(const GivingUp&) { return true; }
 bool sensible(const Progress& progress) { return progress.joined >= 0 && progress.missing.size() <= kTextLimit; }
-bool sensible(const Refusal& refusal) { return refusal.error.code != fcclSuccess; }
+bool sensible(const Refusal& refusal) { return sensible(refusal.error); }
+bool sensible(const Failed& failed) { return sensible(failed.error); }
+bool sensible(const Farewell&) { return true; }
 
 Message read(Reader& reader, uint8_t kind) {
   switch (kind) {
@@ -52,6 +75,7 @@ Message read(Reader& reader, uint8_t kind) {
       hello.member = read_member(reader);
       hello.nranks = reader.number<int32_t>();
       hello.agreement = reader.text();
+      if (reader.number<uint8_t>() != 0) hello.failure = read_error(reader);
       return hello;
     }
     case 1:
@@ -62,13 +86,12 @@ Message read(Reader& reader, uint8_t kind) {
       progress.missing = reader.text();
       return progress;
     }
-    case 3: {
-      Refusal refusal;
-      const auto code = reader.number<uint8_t>();
-      refusal.error.code = code < fcclNumResults ? static_cast<fcclResult_t>(code) : fcclSuccess;
-      refusal.error.message = reader.text();
-      return refusal;
-    }
+    case 3:
+      return Refusal{read_error(reader)};
+    case 5:
+      return Failed{read_error(reader)};
+    case 6:
+      return Farewell{};
     default: {
       const int rank = reader.number<int32_t>();
       Member member = read_member(reader);
@@ -87,20 +110,20 @@ std::string encode(const Message& message) {
                           write(writer, hello.member);
                           writer.number(int32_t{hello.nranks});
                           writer.text(hello.agreement);
+                          writer.number(uint8_t{hello.failure.has_value()});
+                          if (hello.failure) write(writer, *hello.failure, kFailureLimit);
                         },
                         [](const GivingUp&) {},
                         [&](const Progress& progress) {
                           writer.number(int32_t{progress.joined});
                           writer.text(progress.missing);
                         },
-                        [&](const Refusal& refusal) {
-                          writer.number(static_cast<uint8_t>(refusal.error.code));
-                          writer.text(std::string_view(refusal.error.message).substr(0, kRefusalLimit));
-                        },
+                        [&](const Refusal& refusal) { write(writer, refusal.error, kErrorLimit); },
                         [&](const Member& member) {
                           writer.number(int32_t{member.rank});
                           write(writer, member);
-                        }},
+                        },
+                        [&](const Failed& failed) { write(writer, failed.error, kErrorLimit); }, [](const Farewell&) {}},
              message);
   return writer.bytes();
 }

@@ -13,14 +13,15 @@
 namespace fccl {
 
 inline constexpr size_t kAgreementLimit = 2048;
-// Of every other text.
+// Of every text that is no error's.
 inline constexpr size_t kTextLimit = 255;
 
-// A rank asks to join. member.rank is not sent: the handshake has said it.
+// A rank asks to join, or says why it cannot. member.rank is not sent: the handshake has said it.
 struct Hello {
   Member member;
   int nranks = 0;
-  std::string agreement;
+  std::string agreement;  // "" with a failure
+  std::optional<Error> failure = {};
 };
 
 // A rank leaves because its own deadline passed.
@@ -37,8 +38,16 @@ struct Refusal {
   Error error;
 };
 
-// One line of the roster, which the root sends in the order of ranks.
-using Message = std::variant<Hello, GivingUp, Progress, Refusal, Member>;
+// A rank that has joined cannot go on.
+struct Failed {
+  Error error;
+};
+
+// A rank needs the root no more: what becomes of it now, others tell.
+struct Farewell {};
+
+// A Member is one line of the roster, which the root sends in the order of ranks.
+using Message = std::variant<Hello, GivingUp, Progress, Refusal, Member, Failed, Farewell>;
 
 std::string encode(const Message& message);
 // Nothing for bytes that `encode` does not make.

@@ -2,11 +2,13 @@
 #include "communicator/rendezvous.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
+#include "system/host_identity.h"
 #include "system/socket.h"
 
 namespace fccl {
@@ -20,6 +22,8 @@ constexpr auto kFarewellTime = 60s;
 constexpr auto kProgressInterval = 100ms;
 // A long roster is made piecewise, so that slow readers do not pile it up n times.
 constexpr size_t kPendingLimit = 65536;
+
+bool is_this_process(const Member& member) { return member.pid == ::getpid() && member.host_name == host_name(); }
 
 bool possible(int nranks) { return nranks >= 1 && nranks <= kRankLimit; }
 
@@ -48,7 +52,6 @@ void Rendezvous::serve() {
   while (!finished()) {
     move_on();
     polled.clear();
-    // Once all are here, whoever still knocks is one too many and finds the door closed when this ends.
     if (!complete()) lobby_.watch(polled);
     const size_t in_lobby = polled.size();
     for (const Guest& guest : guests_) polled.push_back({guest.channel.socket(), guest.channel.events(), 0});
@@ -66,17 +69,14 @@ void Rendezvous::serve() {
 // The listener was shut: the rank that opened this will not join.
 void Rendezvous::withdraw() {
   fail_all(fcclRemoteError, "the rank that opened the bootstrap could not join");
-  for (Guest& guest : guests_) {
-    pay(guest);
-    // Only a courtesy.
-    (void)guest.channel.pump();
-  }
+  refuse_all();
 }
 
 bool Rendezvous::finished() const {
   if (end_ && end_->passed()) return true;
   if (!guests_.empty()) return false;
-  if (!failure_ || !terms_) return complete();
+  if (complete()) return true;
+  if (!failure_ || !terms_) return false;
   const auto aware = std::distance(aware_.lower_bound(0), aware_.lower_bound(terms_->nranks));
   return std::cmp_equal(aware, terms_->nranks);
 }
@@ -90,12 +90,22 @@ Deadline Rendezvous::patience() const {
 
 void Rendezvous::move_on() {
   if (terms_ && !failure_ && !complete() && std::cmp_equal(members_.size(), terms_->nranks)) {
-    for (const auto& [rank, member] : members_) roster_.push_back(encode(member));
-    end_ = Deadline::after(kFarewellTime);
-    guests_.remove_if([](const Guest& guest) { return !guest.member; });
+    for (auto& [rank, member] : members_) {
+      member.serves = is_this_process(member);
+      roster_.push_back(encode(member));
+    }
+    close_door();
   }
   if (progress_due_ && progress_due_->passed()) report_progress();
+  if (failure_) return refuse_all();
   for (Guest& guest : guests_) pay(guest);
+}
+
+// All are here: whoever still knocks is one too many.
+void Rendezvous::close_door() {
+  shut(listener_.get());
+  lobby_.clear();
+  guests_.remove_if([](const Guest& guest) { return !guest.member; });
 }
 
 void Rendezvous::welcome(std::list<Channel> admitted) {
@@ -106,12 +116,21 @@ void Rendezvous::welcome(std::list<Channel> admitted) {
   }
 }
 
-// What a guest is owed by now; it leaves with the next poll.
+// This process may end as soon as a rank of its own has heard, so those are the last.
+void Rendezvous::refuse_all() {
+  for (const bool own : {false, true})
+    for (Guest& guest : guests_) {
+      if (guest.refused || guest.channel.peer().version != kOwnVersion) continue;
+      if ((guest.member && is_this_process(*guest.member)) != own) continue;
+      guest.channel.say(encode(Refusal{*failure_}));
+      guest.refused = true;
+      // What the kernel does not take now leaves with the next poll; so does a guest that is gone.
+      (void)guest.channel.flush();
+    }
+}
+
+// The lines that a guest is owed by now; they leave with the next poll.
 void Rendezvous::pay(Guest& guest) {
-  if (failure_ && !guest.refused && guest.channel.peer().version == kOwnVersion) {
-    guest.channel.say(encode(Refusal{*failure_}));
-    guest.refused = true;
-  }
   while (guest.lines_sent < roster_.size() && guest.channel.pending() < kPendingLimit)
     guest.channel.say(roster_[guest.lines_sent++]);
 }
@@ -123,6 +142,9 @@ void Rendezvous::attend(std::list<Guest>::iterator guest) {
   if (pumped) return;
   if (!complete())
     fail_all(fcclRemoteError, fmt::format("{} left while joining ({}), {}", guest->name(), pumped.error().message, so_far()));
+  else if (!guest->is_leaving)
+    fail_all(fcclRemoteError,
+             fmt::format("{} ended before the communicator was ready: {}", guest->name(), pumped.error().message));
   if (failure_) aware_.insert(guest->rank());
   guests_.erase(guest);
 }
@@ -138,18 +160,31 @@ Result<void> Rendezvous::hear(Guest& guest, const std::string& bytes) {
       fail_all(fcclTimeout, fmt::format("{} gave up waiting after its FCCL_INIT_TIMEOUT, {}", guest.name(), so_far()));
     return {};
   }
+  if (message && std::holds_alternative<Failed>(*message) && guest.member) {
+    const Error& error = std::get<Failed>(*message).error;
+    fail_all(error.code, fmt::format("{} (told by {})", error.message, guest.name()));
+    return {};
+  }
+  if (message && std::holds_alternative<Farewell>(*message) && complete()) {
+    guest.is_leaving = true;
+    if (!end_) end_ = Deadline::after(kFarewellTime);
+    return {};
+  }
   return fail(fcclInvalidUsage, "it sent a message that makes no sense here");
 }
 
 void Rendezvous::judge(Guest& guest, Hello hello) {
   hello.member.rank = guest.rank();
   if (!terms_ && possible(hello.nranks)) terms_ = Terms{hello.member, hello.nranks, hello.agreement};
+  guest.member = hello.member;
+  if (hello.failure) {
+    fail_all(hello.failure->code, fmt::format("{} could not join: {}", guest.name(), hello.failure->message));
+    return;
+  }
   if (std::string text = objection(hello); !text.empty()) {
-    guest.member = std::move(hello.member);
     fail_all(fcclInvalidUsage, std::move(text));
     return;
   }
-  guest.member = hello.member;
   members_.emplace(hello.member.rank, std::move(hello.member));
   if (!progress_due_) progress_due_ = Deadline::after(kProgressInterval);
 }

@@ -17,13 +17,15 @@
 namespace fccl {
 
 // Serves one unique id: gathers a Hello of every rank, judges them, and sends all ranks the roster, or all ranks the one reason
-// why there will be none. Owned and used by the thread that serves it.
+// why there will be none. Ranks that have the roster stay until others tell of them; one that dies or fails before is the end
+// of all that are here. Owned and used by the thread that serves it.
 class Rendezvous {
  public:
   Rendezvous(Descriptor listener, const UniqueId& id);
   ~Rendezvous();
 
-  // Returns when every rank has the roster; or, after a failure, when every rank has been told, or a minute later.
+  // Returns when every rank has left; or, after a failure, when every rank has been told. Of ranks that are stopped it waits a
+  // minute for the last.
   void serve();
 
  private:
@@ -33,6 +35,7 @@ class Rendezvous {
     std::optional<Member> member;  // once its hello was accepted
     size_t lines_sent = 0;         // of the roster
     bool refused = false;          // has been sent the failure
+    bool is_leaving = false;       // has said farewell
 
     int rank() const { return channel.peer().rank; }
     std::string name() const;
@@ -49,7 +52,9 @@ class Rendezvous {
   Deadline patience() const;
   void withdraw();
   void move_on();
+  void close_door();
   void welcome(std::list<Channel> admitted);
+  void refuse_all();
   void pay(Guest& guest);
   void attend(std::list<Guest>::iterator guest);
   Result<void> hear(Guest& guest, const std::string& bytes);

@@ -14,15 +14,17 @@
 #include <utility>
 
 #include "base/check.h"
+#include "system/clock.h"
 
 namespace fccl {
 namespace {
 
-constexpr int kSpinRounds = 256;
-constexpr int kYieldRounds = 2048;
-constexpr std::chrono::microseconds kShortestSleep{20};
+using std::chrono::microseconds;
+
+constexpr microseconds kLongestYielding{1000};
+constexpr int kSleepFraction = 64;  // of the time since something moved, which is what a sleep may add to it
 // A wake-up costs about 20 us of a virtual machine's processor, so that waiting takes one part in a hundred of it.
-constexpr std::chrono::microseconds kLongestSleep{2000};
+constexpr microseconds kLongestSleep{2000};
 
 thread_local bool serving = false;
 
@@ -98,7 +100,8 @@ void Worker::wait_until(const std::function<bool()>& done) {
 void Worker::serve() {
   serving = true;
   std::vector<Stream*> busy;
-  int64_t idle_rounds = 0;
+  bool is_idle = false;
+  Clock::time_point idle_since;
   Lock lock(mutex_);
   while (!streams_.empty()) {
     busy.clear();
@@ -109,8 +112,12 @@ void Worker::serve() {
     }
     bool moved = false;
     for (Stream* stream : busy) moved |= advance(*stream, lock);
-    idle_rounds = moved ? 0 : idle_rounds + 1;
-    back_off(lock, idle_rounds);
+    if (!moved) {
+      const Clock::time_point now = Clock::now();
+      if (!is_idle) idle_since = now;
+      back_off(lock, now - idle_since, yielding_of(busy));
+    }
+    is_idle = !moved;
   }
   running_ = false;
 }
@@ -128,15 +135,23 @@ bool Worker::advance(Stream& stream, Lock& lock) {
   return true;
 }
 
-void Worker::back_off(Lock& lock, int64_t idle_rounds) {
-  if (idle_rounds <= kSpinRounds) return;
-  if (idle_rounds <= kYieldRounds) {
-    lock.unlock();
-    sched_yield();
-    lock.lock();
+// Of all that is outstanding the shortest: what takes long on the network needs the core for itself.
+microseconds Worker::yielding_of(std::span<Stream* const> idle) {
+  microseconds shortest = kLongestYielding;
+  for (const Stream* stream : idle)
+    if (const auto* operation = std::get_if<std::unique_ptr<IssuedCall>>(&stream->items_.front()))
+      shortest = std::min(shortest, (*operation)->yielding());
+  return shortest;
+}
+
+void Worker::back_off(Lock& lock, Clock::duration idle, Clock::duration yielding) {
+  if (idle >= yielding) {
+    work_.wait_for(lock, std::min<Clock::duration>(idle / kSleepFraction, kLongestSleep));
     return;
   }
-  work_.wait_for(lock, std::min(kLongestSleep, kShortestSleep * (idle_rounds - kYieldRounds)));
+  lock.unlock();
+  sched_yield();
+  lock.lock();
 }
 
 }  // namespace fccl

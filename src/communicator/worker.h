@@ -1,13 +1,15 @@
 // Worker: the one thread of a process that resumes all outstanding operations of all host streams in turn.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
-#include <cstdint>
 #include <functional>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "communicator/stream.h"
+#include "system/clock.h"
 
 namespace fccl {
 
@@ -31,7 +33,8 @@ class Worker {
   using Lock = std::unique_lock<std::mutex>;
   void serve();
   bool advance(Stream& stream, Lock& lock);
-  void back_off(Lock& lock, int64_t idle_rounds);
+  static std::chrono::microseconds yielding_of(std::span<Stream* const> idle);
+  void back_off(Lock& lock, Clock::duration idle, Clock::duration yielding);
 
   std::mutex mutex_;
   std::condition_variable work_;   // an item was added or a stream removed

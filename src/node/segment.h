@@ -93,8 +93,9 @@ struct alignas(64) RankState {
   Mark get_mark() const;
 };
 
-// What became of a rank of another host, as far as this host has heard. Written by the host's leader.
-enum class Fate : uint8_t { present, left, died, out_of_reach };
+// What became of a rank of another host, as far as this host has heard. Written by the host's leader. Of one that is unheard or
+// out of reach nothing more will be heard, since who would have told has left or died.
+enum class Fate : uint8_t { present, left, died, out_of_reach, unheard };
 
 // Whose cause is the communicator's first failure. One step takes it from none to a rank whose cause is written in full, so a
 // rank that dies while it reports leaves no half of a failure.

@@ -32,7 +32,9 @@ constexpr std::array kConstants{
     Constant{"node", kGigabytes, &Constants::node_byte},
 };
 
-constexpr const char* kForm = "latency=20us,message=1us,wire=100Gbit/s,add=10GB/s,node=10GB/s";
+constexpr const char* kForm = "latency=20us,message=1us,wire=100Gbit/s,add=10GB/s,node=10GB/s,error=5%";
+constexpr std::string_view kErrorName = "error";
+constexpr Unit kPercent{"%", 1, false};
 
 // Nothing slower or faster is a machine. Times may be nothing.
 constexpr double kLeastRate = 1e-6;
@@ -65,10 +67,11 @@ std::optional<double> value_in(std::string_view text, const Unit& unit) {
   return fits && value >= least(unit) && value <= kMost ? std::optional(value) : std::nullopt;
 }
 
-const Constant* find(std::string_view name) {
-  for (const Constant& constant : kConstants)
-    if (constant.name == name) return &constant;
-  return nullptr;
+// Where its constant stands in kConstants, behind them the error; nothing for another name.
+std::optional<size_t> place_of(std::string_view name) {
+  for (size_t i = 0; i < kConstants.size(); ++i)
+    if (kConstants[i].name == name) return i;
+  return name == kErrorName ? std::optional(kConstants.size()) : std::nullopt;
 }
 
 double wire_byte(double gigabits) { return seconds(kGigabits, gigabits); }
@@ -77,38 +80,43 @@ double gigabits(int megabits, double where_unknown) { return megabits > 0 ? mega
 
 }  // namespace
 
-Result<Constants> parse_costs(std::string_view text) {
-  Constants costs{};
-  std::array<bool, kConstants.size()> seen{};
+Result<Costs> parse_costs(std::string_view text) {
+  Costs costs{};
+  std::array<bool, kConstants.size() + 1> seen{};
   while (!text.empty()) {
     const std::string_view part = text.substr(0, text.find(','));
     const bool last = part.size() == text.size();
     text.remove_prefix(part.size() + (last ? 0 : 1));
     if (!last && text.empty()) return refuse("the costs end with a comma");
     const size_t equals = part.find('=');
-    const Constant* constant = find(part.substr(0, equals));
-    if (constant == nullptr || equals == std::string_view::npos)
-      return refuse(
-          fmt::format("{} in the costs is not latency, message, wire, add or node with \"=\" and a value", quoted(part)));
-    const auto value = value_in(part.substr(equals + 1), constant->unit);
+    const auto place = place_of(part.substr(0, equals));
+    if (!place || equals == std::string_view::npos)
+      return refuse(fmt::format("{} in the costs is not latency, message, wire, add, node or error with \"=\" and a value",
+                                quoted(part)));
+    const bool is_error = *place == kConstants.size();
+    const Unit& unit = is_error ? kPercent : kConstants[*place].unit;
+    const auto value = value_in(part.substr(equals + 1), unit);
     if (!value)
-      return refuse(fmt::format("the cost {} is not a number from {} to {} followed by {}", quoted(part), least(constant->unit),
-                                kMost, constant->unit.name));
-    bool& known = seen[constant - kConstants.data()];
-    if (known) return refuse(fmt::format("{} stands twice in the costs", constant->name));
-    known = true;
-    costs.*constant->field = seconds(constant->unit, *value);
+      return refuse(
+          fmt::format("the cost {} is not a number from {} to {} followed by {}", quoted(part), least(unit), kMost, unit.name));
+    if (seen[*place]) return refuse(fmt::format("{} stands twice in the costs", part.substr(0, equals)));
+    seen[*place] = true;
+    if (is_error)
+      costs.error_percent = *value;
+    else
+      costs.constants.*kConstants[*place].field = seconds(unit, *value);
   }
-  for (size_t i = 0; i < seen.size(); ++i)
+  for (size_t i = 0; i < kConstants.size(); ++i)
     if (!seen[i]) return refuse(fmt::format("{} is missing in the costs", kConstants[i].name));
   return costs;
 }
 
-std::string to_text(const Constants& costs) {
+std::string to_text(const Costs& costs) {
   std::string text;
   for (const Constant& constant : kConstants)
-    text += fmt::format("{}{}={:.6g}{}", text.empty() ? "" : ",", constant.name, in_unit(constant.unit, costs.*constant.field),
-                        constant.unit.name);
+    text += fmt::format("{}{}={:.6g}{}", text.empty() ? "" : ",", constant.name,
+                        in_unit(constant.unit, costs.constants.*constant.field), constant.unit.name);
+  if (costs.error_percent) text += fmt::format(",{}={:.6g}{}", kErrorName, *costs.error_percent, kPercent.name);
   return text;
 }
 

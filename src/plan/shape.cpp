@@ -11,10 +11,11 @@
 namespace fccl::plan {
 namespace {
 
-int serving(const Host& host, int columns) {
+int serving(Host host, int columns) {
+  // The others use no NIC.
+  host.ranks.resize(static_cast<size_t>(columns));
   std::set<int> nics;
-  const auto nics_of = nics_of_ranks(host);
-  for (int column = 0; column < columns; ++column) nics.insert(nics_of[column].begin(), nics_of[column].end());
+  for (const std::vector<int>& of_column : nics_of_ranks(host)) nics.insert(of_column.begin(), of_column.end());
   return static_cast<int>(nics.size());
 }
 

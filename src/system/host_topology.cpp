@@ -8,17 +8,14 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
-#include <cmath>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
-#include <tuple>
 
 #include "system/host_identity.h"
 #include "system/socket.h"
+#include "system/sys_devices.h"
 
 namespace fccl {
 namespace {
@@ -30,7 +27,7 @@ using Hwloc = std::unique_ptr<hwloc_topology, decltype(&hwloc_topology_destroy)>
 constexpr const char* kUnwantedParts[] = {"cuda", "nvml", "opencl", "rsmi", "levelzero", "gl", "x86", "pci"};
 
 // Null where hwloc cannot say anything of this machine.
-Hwloc load_hwloc(bool with_devices) {
+Hwloc load_hwloc() {
   hwloc_topology_t topology = nullptr;
   if (hwloc_topology_init(&topology) != 0) return {nullptr, hwloc_topology_destroy};
   Hwloc owner(topology, hwloc_topology_destroy);
@@ -38,7 +35,7 @@ Hwloc load_hwloc(bool with_devices) {
     hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, part);
   hwloc_topology_set_cache_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
   hwloc_topology_set_icache_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
-  if (with_devices) hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+  hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
   if (hwloc_topology_load(topology) != 0) owner.reset();
   return owner;
 }
@@ -72,39 +69,6 @@ bool is_gpu(const PciDevice& pci) {
   return pci.class_id == kAccelerator3d || (pci.class_id == kDisplay && pci.vendor_id == kNvidia);
 }
 
-std::string first_line(const std::string& path) {
-  std::string line;
-  std::getline(std::ifstream(path), line);
-  return line;
-}
-
-// The number that the line begins with, as in "100 Gb/sec (4X EDR)"; 0 if there is none.
-double leading_number(const std::string& line) {
-  double value = 0;
-  std::from_chars(line.data(), line.data() + line.size(), value);
-  return std::isfinite(value) ? value : 0;
-}
-
-int speed_within_limits(double megabits) {
-  return static_cast<int>(std::clamp(megabits, 0.0, double{Topology::kMostMegabits}));
-}
-
-int speed_of_rdma_device(const std::string& name) {
-  constexpr double kMegabitsPerGigabit = 1000;
-  return speed_within_limits(leading_number(first_line("/sys/class/infiniband/" + name + "/ports/1/rate")) *
-                             kMegabitsPerGigabit);
-}
-
-// /sys may have been mounted in another network namespace, which may have an interface of that name too.
-bool sys_shows(const std::string& interface) {
-  return leading_number(first_line("/sys/class/net/" + interface + "/ifindex")) == ::if_nametoindex(interface.c_str());
-}
-
-// An interface without a speed of its own says -1, or nothing.
-int speed_of_interface(const std::string& name) {
-  return sys_shows(name) ? speed_within_limits(leading_number(first_line("/sys/class/net/" + name + "/speed"))) : 0;
-}
-
 Result<std::set<std::string>> interfaces_that_are_up() {
   ifaddrs* first = nullptr;
   if (::getifaddrs(&first) != 0)
@@ -131,42 +95,30 @@ Devices devices_of(const Hwloc& hwloc) {
     if (at->name == nullptr) continue;
     if (at->attr->osdev.type == HWLOC_OBJ_OSDEV_NETWORK) devices.interfaces[at->name] = place_of_device(topology, at);
     if (at->attr->osdev.type == HWLOC_OBJ_OSDEV_OPENFABRICS)
-      devices.rdma.push_back({at->name, speed_of_rdma_device(at->name), place_of_device(topology, at)});
+      devices.rdma.push_back({at->name, SysDevices().speed_of_rdma_device(at->name), place_of_device(topology, at)});
   }
   for (hwloc_obj_t at = hwloc_get_next_pcidev(topology, nullptr); at != nullptr; at = hwloc_get_next_pcidev(topology, at))
     if (is_gpu(at->attr->pcidev)) devices.gpus.push_back({0, place_of_device(topology, at)});
   return devices;
 }
 
-// Those without an address last; "eth10" after "eth9".
-auto order_of(const Nic& nic) { return std::tuple(!nic.place.pci, nic.place.pci, nic.name.size(), nic.name); }
-
 }  // namespace
 
 Result<Host> discover_host() {
   const auto interfaces = interfaces_that_are_up();
   if (!interfaces) return fail(interfaces.error());
-  Devices devices = devices_of(load_hwloc(true));
+  Devices devices = devices_of(load_hwloc());
   Host host{host_name(), std::move(devices.rdma), std::move(devices.gpus), {}};
+  const SysDevices sys;
   for (const std::string& name : *interfaces) {
     const auto known = devices.interfaces.find(name);
-    const bool ours = known != devices.interfaces.end() && sys_shows(name);
-    host.nics.push_back({name, speed_of_interface(name), ours ? known->second : Place{}});
+    const bool ours = known != devices.interfaces.end() && sys.shows_interface(name);
+    host.nics.push_back({name, sys.speed_of_interface(name), ours ? known->second : Place{}});
   }
-  std::sort(host.nics.begin(), host.nics.end(), [](const Nic& a, const Nic& b) { return order_of(a) < order_of(b); });
+  std::ranges::sort(host.nics, comes_before);
   std::sort(host.gpus.begin(), host.gpus.end(), [](const Gpu& a, const Gpu& b) { return a.place.pci < b.place.pci; });
   for (size_t i = 0; i < host.gpus.size(); ++i) host.gpus[i].index = static_cast<int>(i);
   return host;
-}
-
-std::optional<int> numa_node_of_thread() {
-  const Hwloc hwloc = load_hwloc(false);
-  if (!hwloc) return std::nullopt;
-  const std::unique_ptr<hwloc_bitmap_s, decltype(&hwloc_bitmap_free)> processors(hwloc_bitmap_alloc(), hwloc_bitmap_free);
-  const std::unique_ptr<hwloc_bitmap_s, decltype(&hwloc_bitmap_free)> nodes(hwloc_bitmap_alloc(), hwloc_bitmap_free);
-  if (!processors || !nodes || hwloc_get_cpubind(hwloc.get(), processors.get(), HWLOC_CPUBIND_THREAD) != 0) return std::nullopt;
-  if (hwloc_cpuset_to_nodeset(hwloc.get(), processors.get(), nodes.get()) != 0) return std::nullopt;
-  return only_node_of(nodes.get());
 }
 
 }  // namespace fccl

@@ -1,8 +1,6 @@
 // Finds out what the host of this process has: NICs, GPUs, and where they sit.
 #pragma once
 
-#include <optional>
-
 #include "topology/topology.h"
 
 namespace fccl {
@@ -13,8 +11,5 @@ namespace fccl {
 // the NICs, which the caller picks by name: a card may be there both as an interface and as an RDMA device.
 // Reads files only, which takes some milliseconds; any thread may call. Error: fcclSystemError.
 Result<Host> discover_host();
-
-// The NUMA node on whose processors alone the calling thread may run, if there is one such.
-std::optional<int> numa_node_of_thread();
 
 }  // namespace fccl

@@ -53,7 +53,7 @@ constexpr Setting kSettings[] = {
     {"FCCL_TRANSPORT", Choice{&Settings::transport, kTransports}, Scope::agreed,
      "what carries bytes between hosts: a provider of libfabric, by the plug-in libfccl_ofi.so; auto: the best that is there"},
     {"FCCL_NICS", Text{&Settings::nics}, Scope::local,
-     "the NICs of this host that may be used, by the names of their interfaces or libfabric domains, with commas between; "
+     "the NICs of this host that may be used, as `fccl-info topology` or libfabric names them, with commas between; "
      "unset, "
      "all that the transport can use, but loopback and bridges of containers"},
     {"FCCL_WIRE_DTYPE", Choice{&Settings::wire_dtype, kWireTypes}, Scope::agreed,

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include "base/check.h"
 
@@ -68,6 +69,11 @@ auto refuse(const Host& host, const std::string& fault) {
 }
 
 }  // namespace
+
+bool comes_before(const Nic& a, const Nic& b) {
+  const auto key = [](const Nic& nic) { return std::tuple(!nic.place.pci, nic.place.pci, nic.name.size(), nic.name); };
+  return key(a) < key(b);
+}
 
 Place place_of(const Host& host, const Rank& rank) {
   if (!rank.gpu) return {.numa = rank.numa};

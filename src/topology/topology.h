@@ -20,6 +20,9 @@ struct Nic {
   bool operator==(const Nic&) const = default;
 };
 
+// The order in which a host counts its NICs: by their PCI addresses, those without one last; "eth10" after "eth9".
+bool comes_before(const Nic& a, const Nic& b);
+
 struct Gpu {
   int index = 0;  // the device's number on its host
   Place place;

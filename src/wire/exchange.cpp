@@ -85,7 +85,7 @@ bool Exchange::receive(const Step& step) {
     return true;
   }
   move_pieces(step, task_.output, slice, [&](std::byte* place, size_t length) {
-    copy_bytes(place, landing, length);
+    task_.put(place, landing, length);
     landing += length;
   });
   lane_.receive(step.peer, bytes);

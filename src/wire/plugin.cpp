@@ -44,6 +44,15 @@ Result<void*> load(const std::string& library) {
                           library, own_folder(), why));
 }
 
+template <class Door>
+Result<Door> door_of(const std::string& library, const char* symbol) {
+  const auto loaded = load(library);
+  if (!loaded) return fail(loaded.error());
+  if (void* door = ::dlsym(*loaded, symbol)) return reinterpret_cast<Door>(door);
+  return fail(fcclSystemError,
+              fmt::format("cannot reach other hosts: {} is no transport of FCCL, as it has no {}", library, symbol));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Transport>> open_transport(const TransportRequest& request) {
@@ -51,13 +60,17 @@ Result<std::unique_ptr<Transport>> open_transport(const TransportRequest& reques
 }
 
 Result<std::unique_ptr<Transport>> open_transport_of(const std::string& library, const TransportRequest& request) {
-  const auto loaded = load(library);
-  if (!loaded) return fail(loaded.error());
-  auto open = reinterpret_cast<OpenTransport>(::dlsym(*loaded, kTransportSymbol));
-  if (open == nullptr)
-    return fail(fcclSystemError, fmt::format("cannot reach other hosts: {} is no transport of FCCL, as it has no {}", library,
-                                             kTransportSymbol));
-  return open(request, kBuild);
+  const auto open = door_of<OpenTransport>(library, kTransportSymbol);
+  if (!open) return fail(open.error());
+  return (*open)(request, kBuild);
+}
+
+Result<OfferedNics> list_nics(const NicsRequest& request) { return list_nics_of(kLibrary, request); }
+
+Result<OfferedNics> list_nics_of(const std::string& library, const NicsRequest& request) {
+  const auto list = door_of<ListNics>(library, kNicsSymbol);
+  if (!list) return fail(list.error());
+  return (*list)(request, kBuild);
 }
 
 }  // namespace fccl

@@ -14,7 +14,11 @@ namespace fccl {
 // says what is missing and how to install it. Any thread may call.
 Result<std::unique_ptr<Transport>> open_transport(const TransportRequest& request);
 
+// The NICs that it would open transports on.
+Result<OfferedNics> list_nics(const NicsRequest& request);
+
 // The same of a library of another name or place.
 Result<std::unique_ptr<Transport>> open_transport_of(const std::string& library, const TransportRequest& request);
+Result<OfferedNics> list_nics_of(const std::string& library, const NicsRequest& request);
 
 }  // namespace fccl

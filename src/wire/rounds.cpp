@@ -6,6 +6,12 @@
 #include "kernels/copy.h"
 
 namespace fccl {
+namespace {
+
+// Results from this size on are written past the caches.
+constexpr size_t kStreamed = size_t{2} << 20;
+
+}  // namespace
 
 Rounds::Rounds(Lane& lane, Span& span, const Task& task)
     : lane_(lane),
@@ -18,6 +24,9 @@ Rounds::Rounds(Lane& lane, Span& span, const Task& task)
       root_is_here_(signature_.root >= 0 && span.columns.host_of(signature_.root) == span.columns.host()),
       round_(lane.slices()) {
   choose_stages();
+  const bool is_block = share_ == Share::of_this_host;
+  const bool is_sent_on = signature_.collective == fcclCollAllGather && is_fed_by_up_;
+  if ((is_block ? block_ : way_.pieces.elements * element_) >= kStreamed && !is_sent_on) to_result_ = stream_bytes;
   if (!is_column()) return;
   input_ = input();
   output_ = output();
@@ -89,6 +98,7 @@ WireTask Rounds::wire_task() {
                 .input = input_,
                 .output = output_,
                 .output_is_taken = has_down_,
+                .put = has_down_ || signature_.root >= 0 ? copy_bytes : to_result_,
                 .element_bytes = element_,
                 .partial_bytes = size_of(span_.ways.partial_type(signature_)),
                 .divisor = {static_cast<uint64_t>(columns.ranks())}};
@@ -267,9 +277,9 @@ void Rounds::take_down(int peer) {
     const int block = blocks.numbers[place_of(peer, n)];
     const size_t length = piece_bytes(block, slice_);
     if (!takes_own)
-      copy_bytes(recv_at(block), slot, length);
+      to_result_(recv_at(block), slot, length);
     else if (block == me)
-      copy_bytes(bytes(task_.call.recv) + offset_, slot, length);
+      to_result_(bytes(task_.call.recv) + offset_, slot, length);
     slot += way_.pieces.piece_elements * element_;
   }
 }
@@ -291,7 +301,7 @@ void Rounds::finish() {
 void Rounds::take_own_down() {
   if (share_ != Share::of_this_host) return;
   const int me = lane_.rank_of(lane_.rank());
-  copy_bytes(bytes(task_.call.recv) + offset_, output_.at(me, place_of_rank(me), slice_), piece_bytes(me, slice_));
+  to_result_(bytes(task_.call.recv) + offset_, output_.at(me, place_of_rank(me), slice_), piece_bytes(me, slice_));
 }
 
 }  // namespace fccl

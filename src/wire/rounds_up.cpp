@@ -51,9 +51,9 @@ void Rounds::take_up(int peer) {
   const std::byte* slot = lane_.gather_slot(peer, round_);
   switch (signature_.collective) {
     case fcclCollAllGather:
-      return copy_bytes(recv_at(rank), slot, piece_bytes(rank, slice_));
+      return to_result_(recv_at(rank), slot, piece_bytes(rank, slice_));
     case fcclCollGather:
-      if (is_root()) copy_bytes(recv_at(rank), slot, piece_bytes(rank, slice_));
+      if (is_root()) to_result_(recv_at(rank), slot, piece_bytes(rank, slice_));
       if (!root_is_here_ && is_column() && span_.columns.carrier_of(rank) == lane_.rank())
         copy_bytes(input_.at(rank, place_of_rank(rank), slice_), slot, piece_bytes(rank, slice_));
       return;
@@ -105,9 +105,9 @@ void Rounds::take_own_up() {
   const std::byte* own = bytes(task_.call.send) + offset_;
   switch (signature_.collective) {
     case fcclCollAllGather:
-      return copy_bytes(recv_at(me), own, piece_bytes(me, slice_));
+      return to_result_(recv_at(me), own, piece_bytes(me, slice_));
     case fcclCollGather:
-      if (is_root()) copy_bytes(recv_at(me), own, piece_bytes(me, slice_));
+      if (is_root()) to_result_(recv_at(me), own, piece_bytes(me, slice_));
       if (is_fed_by_up_ && is_column()) copy_bytes(input_.at(me, place_of_rank(me), slice_), own, piece_bytes(me, slice_));
       return;
     case fcclCollScatter:

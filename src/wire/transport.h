@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "topology/topology.h"
 
 namespace fccl {
 
@@ -130,16 +131,33 @@ class Transport {
 struct TransportRequest {
   // "efa", "verbs", "tcp", or "" for the best that is there.
   std::string provider;
-  // One rail per name, in this order, as the provider calls its domains or as the kernel calls the interfaces; none for one
-  // rail of the provider's choice.
+  // One rail per name, in this order: of a NIC as the provider calls it ("rdmap79s0-rdm", "eth0"), or without what stands
+  // behind a "-" there ("rdmap79s0"); none for one rail of the provider's choice.
   std::vector<std::string> nics;
   // The largest message that will be sent.
   size_t message_bytes = 4096 + 64;
 };
 
-// What a plug-in exports, by the name kTransportSymbol. It is built with libfccl, by the same compiler; `build` is compared
-// first, and a plug-in of another build answers with an error.
+// Which NICs of this host are asked for.
+struct NicsRequest {
+  // As in a TransportRequest.
+  std::string provider;
+  // These alone, named as in a TransportRequest; none for all by which other hosts may be reached.
+  std::vector<std::string> names;
+};
+
+// The NICs of this host that transports may be opened on: at least one, with different names, as the provider calls them.
+// Places and speeds as far as they are known.
+struct OfferedNics {
+  std::string provider;
+  std::vector<Nic> nics;
+};
+
+// What a plug-in exports, by the names kTransportSymbol and kNicsSymbol. It is built with libfccl, by the same compiler;
+// `build` is compared first, and a plug-in of another build answers with an error.
 using OpenTransport = Result<std::unique_ptr<Transport>> (*)(const TransportRequest& request, const char* build);
 inline constexpr const char* kTransportSymbol = "fccl_open_transport";
+using ListNics = Result<OfferedNics> (*)(const NicsRequest& request, const char* build);
+inline constexpr const char* kNicsSymbol = "fccl_list_nics";
 
 }  // namespace fccl

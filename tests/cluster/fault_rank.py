@@ -21,8 +21,15 @@ def main() -> None:
     fccl.fcclGetLastError.restype = ctypes.c_char_p
     rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     comm = ctypes.c_void_p()
-    if code := fccl.fcclCommInitRank(ctypes.byref(comm), ranks, meet(fccl, folder, rank), rank):
-        sys.exit(f"rank {rank}: no communicator ({code}): {fccl.fcclGetLastError(None).decode()}")
+    unique_id = meet(fccl, folder, rank)
+    if (folder / f"withhold.{rank}").exists():
+        wait_for(folder / "release")
+    else:
+        (folder / f"in.{rank}").touch()
+    if code := fccl.fcclCommInitRank(ctypes.byref(comm), ranks, unique_id, rank):
+        text = fccl.fcclGetLastError(None).decode()
+        say({"rank": rank, "at": time.monotonic(), "code": code, "text": text})
+        sys.exit(f"rank {rank}: no communicator ({code}): {text}")
     values = (ctypes.c_float * count)()
     calls = 0
     while True:
@@ -56,11 +63,15 @@ def meet(fccl: ctypes.CDLL, folder: Path, rank: int) -> UniqueId:
             sys.exit(fccl.fcclGetLastError(None).decode())
         (folder / "id.part").write_bytes(bytes(made))
         (folder / "id.part").rename(file)
+    wait_for(file)
+    return UniqueId.from_buffer_copy(file.read_bytes())
+
+
+def wait_for(file: Path) -> None:
     deadline = time.monotonic() + 30
     while not file.exists():
         assert time.monotonic() < deadline
         time.sleep(0.002)
-    return UniqueId.from_buffer_copy(file.read_bytes())
 
 
 if __name__ == "__main__":

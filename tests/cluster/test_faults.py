@@ -113,6 +113,32 @@ def test_survivors_hear_of_50_faults_by_name_and_in_time(shoot, tmp_path, fault,
         )
 
 
+def test_a_host_that_is_killed_in_init_is_named_by_every_rank_of_the_other(
+    begin, environment, tmp_path, monkeypatch
+):
+    environment["FCCL_INIT_TIMEOUT"] = "30"
+    # The last rank to come, so that node1 can be stopped while it waits for the roster.
+    (tmp_path / "withhold.1").touch()
+    process = begin("2x2", "--", sys.executable, RANK, str(LIBRARY), str(tmp_path), str(SMALL))
+    deadline = time.monotonic() + 30
+    while not all((tmp_path / f"in.{rank}").exists() for rank in (0, 2, 3)):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    time.sleep(1)
+    monkeypatch.setenv("FCCL_CLUSTER_CONTROL", f"fccl-cluster-{process.pid}")
+    control.ask({"do": "host", "host": "node1", "action": "stop"})
+    (tmp_path / "release").touch()
+    time.sleep(1)
+    at = time.monotonic()
+    control.ask({"do": "host", "host": "node1", "action": "kill"})
+    heard = [json.loads(process.stdout.readline()) for _ in range(2)]
+    assert {said["rank"] for said in heard} == {0, 1}
+    for said in heard:
+        assert said["code"] == REMOTE_ERROR, said
+        assert names(said["text"], VICTIMS), said
+        assert at < said["at"] < at + 3.0, said
+
+
 @pytest.mark.parametrize("way", ["exit", "destroy"])
 @pytest.mark.parametrize("collective", ["all_gather", "all_reduce", "broadcast"])
 def test_a_rank_that_leaves_right_after_its_last_call_is_no_error(

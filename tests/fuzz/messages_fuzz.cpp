@@ -11,7 +11,8 @@ std::vector<std::string> seeds() {
   std::vector<std::string> all;
   for (const Message& message :
        {Message{Hello{member, 8, "FCCL_SLOT_BYTES=4096\n"}}, Message{GivingUp{}}, Message{Progress{2, "ranks 1, 3-7"}},
-        Message{Refusal{{fcclTimeout, "late"}}}, Message{member}})
+        Message{Refusal{{fcclTimeout, "late"}}}, Message{member}, Message{Failed{{fcclSystemError, "no memory"}}},
+        Message{Farewell{}}, Message{Hello{member, 8, {}, Error{fcclInvalidUsage, "no such NIC"}}}})
     all.push_back(encode(message));
   for (const LinkMessage& message :
        {LinkMessage{Piece{3, 7, "abc"}}, LinkMessage{Awaiting{"missing: rank 4"}}, LinkMessage{Failure{{fcclTimeout, "late"}}},

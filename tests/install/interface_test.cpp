@@ -167,6 +167,17 @@ TEST(Interface, SplitGivesRanksOfOneColorACommunicatorAndOthersNone) {
   });
 }
 
+TEST(Interface, RanksOfOneHostAreThereWithoutRails) {
+  as_ranks(3, [](Communicator& communicator) {
+    const auto hosts = communicator.hosts();
+    ASSERT_TRUE(hosts) << hosts.error().message;
+    EXPECT_EQ(hosts->hosts, 1);
+    EXPECT_EQ(hosts->mostRanks, 3);
+    EXPECT_EQ(hosts->fewestRanks, 3);
+    EXPECT_EQ(hosts->rails, 0);
+  });
+}
+
 TEST(Interface, CountersCountWhatThisCommunicatorHasDone) {
   as_ranks(2, [](Communicator& communicator) {
     std::vector<float> send(4), recv(8);

@@ -30,11 +30,13 @@ constexpr Constants kSlowNode{3e-5, 4e-6, 1 / 1.2e10, 1 / 2e9, 1 / 1e9};
 
 perf::Costs known_as(const Constants& c) { return {c.latency, c.message, c.wire_byte, c.added_byte, c.node_byte}; }
 
-// Equal hosts, and hosts of 3 and 1 ranks and the like.
-std::vector<perf::Hosts> shapes() { return {{2, 2, 1, 1}, {2, 4, 2, 2}, {3, 6, 2, 2}, {2, 4, 3, 1}, {8, 40, 7, 3}}; }
+// Equal hosts, and hosts of 3 and 1 ranks and the like, of one rail and of several.
+std::vector<perf::Hosts> shapes() {
+  return {{2, 2, 1, 1, 1}, {2, 4, 2, 2, 2}, {3, 6, 2, 2, 1}, {2, 4, 3, 1, 3}, {8, 40, 7, 3, 1}, {8, 64, 8, 8, 32}};
+}
 
 Shape shape_of(const perf::Hosts& hosts, const Constants& constants) {
-  return {hosts.hosts, hosts.ranks, hosts.most_ranks, hosts.columns, 1, constants};
+  return {hosts.hosts, hosts.ranks, hosts.most_ranks, hosts.columns, hosts.rails, constants};
 }
 
 TEST(Calibration, predicts_what_the_library_predicts) {
@@ -54,9 +56,9 @@ TEST(Calibration, predicts_what_the_library_predicts) {
 
 TEST(Calibration, text_is_read_by_the_library) {
   for (const Constants& constants : {kSlowWire, kSlowNode, Constants{1e-8, 1e-9, 1e-14, 1e-14, 1e-14}}) {
-    const auto read = parse_costs(perf::text_of(known_as(constants)));
+    const auto read = parse_costs(perf::text_of(known_as(constants), 6.54));
     ASSERT_TRUE(read) << read.error().message;
-    EXPECT_EQ(to_text(*read), to_text(constants));
+    EXPECT_EQ(to_text(*read), to_text({constants, 6.5}));
   }
 }
 
@@ -64,9 +66,9 @@ TEST(Calibration, forces_the_number_of_slices) {
   for (const perf::Hosts& hosts : shapes())
     for (const Kind& kind : kKinds)
       for (const double bytes : {4096., 1e6, 1e8}) {
-        const Chooser one(shape_of(hosts, *parse_costs(perf::kOneSlice)));
+        const Chooser one(shape_of(hosts, parse_costs(perf::kOneSlice)->constants));
         EXPECT_EQ(one.choose({kind.collective, bytes}).slices, 1);
-        const Chooser many(shape_of(hosts, *parse_costs(perf::kManySlices)));
+        const Chooser many(shape_of(hosts, parse_costs(perf::kManySlices)->constants));
         EXPECT_EQ(many.choose({kind.collective, bytes}).slices, perf::kMostSlices);
       }
 }

@@ -144,8 +144,10 @@ void claim(const Claim& claim, const UniqueId& id, const Seat& seat) {
   // The others have said who they are.
   wait_for(seat.board.notes[kBegun], kRanks - 1);
   std::this_thread::sleep_for(100ms);
-  if (claim.party.version == kOwnVersion)
-    channel.say(encode(Hello{{claim.party.rank, getpid(), "host", "a host", "name"}, claim.nranks, Settings{}.agreement()}));
+  if (claim.party.version == kOwnVersion) {
+    const Member member{claim.party.rank, getpid(), "host", "a host", "name"};
+    channel.say(encode(Hello{member, claim.nranks, Settings{}.agreement()}));
+  }
   (void)channel.await_sent(Deadline::after(5s));
   wait_for(seat.board.notes[kDone], kRanks - 1);
 }

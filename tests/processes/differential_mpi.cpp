@@ -1,14 +1,18 @@
 // A random sequence of collectives, each compared with the written order of its result and with what MPI makes of the same
-// input. Usage: mpirun -np N differential_mpi --seconds S [--seed N]; all ranks run the sequence that the seed gives.
+// input. Usage: mpirun -np N differential_mpi --seconds S [--seed N]; all ranks run the sequence that the seed gives. Hosts are
+// those of the ranks' names, or of FCCL_HOST_ID.
 #include <mpi.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cinttypes>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 #include <string_view>
 #include <type_traits>
 
@@ -25,7 +29,25 @@ constexpr size_t kMostBytes = 12'000'000;
 struct World {
   int rank = 0;
   int ranks = 1;
+  Placement placement{};
 };
+
+// Where FCCL takes the ranks to be.
+Placement find_placement(const World& world) {
+  using Name = std::array<char, 256>;
+  Name mine{};
+  if (const char* id = std::getenv("FCCL_HOST_ID"))
+    std::strncpy(mine.data(), id, mine.size() - 1);
+  else
+    ::gethostname(mine.data(), mine.size() - 1);
+  std::vector<Name> names(static_cast<size_t>(world.ranks));
+  MPI_Allgather(mine.data(), mine.size(), MPI_CHAR, names.data(), mine.size(), MPI_CHAR, MPI_COMM_WORLD);
+  Placement placement;
+  for (const Name& name : names) placement.host_of.push_back(static_cast<int>(std::ranges::find(names, name) - names.begin()));
+  const char* wire = std::getenv("FCCL_WIRE_DTYPE");
+  placement.wire_is_float32 = wire != nullptr && std::string_view(wire) == "float32";
+  return placement;
+}
 
 MPI_Op mpi_op(ReduceOp op) {
   if (op == ReduceOp::min) return MPI_MIN;
@@ -68,7 +90,8 @@ std::string compare_integers(const Recipe& recipe, const World& world, const Tri
   using Wide = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
   const std::vector<std::byte> input = trial.input();
   const Scalar scalar = trial.factor_of(world.rank);
-  const auto factor = static_cast<uint64_t>(recipe.op == ReduceOp::premul_sum ? stored_at<T>(&scalar.bits, 0) : T{1});
+  const auto factor =
+      static_cast<uint64_t>(static_cast<Wide>(recipe.op == ReduceOp::premul_sum ? stored_at<T>(&scalar.bits, 0) : T{1}));
   std::vector<Wide> send(input.size() / sizeof(T));
   for (size_t i = 0; i < send.size(); ++i)
     send[i] = static_cast<Wide>(static_cast<uint64_t>(stored_at<T>(input.data(), i)) * factor);
@@ -179,7 +202,7 @@ std::string compare_with_mpi(const Recipe& recipe, const World& world, const Tri
 }
 
 std::string run_step(const Recipe& recipe, const World& world, fcclComm_t comm) {
-  Trial trial(recipe, world.rank, world.ranks);
+  Trial trial(recipe, world.rank, world.ranks, world.placement);
   if (trial.issue(comm) != fcclSuccess) return describe(recipe) + ": " + fcclGetLastError(nullptr);
   if (auto fault = trial.fault(); !fault.empty()) return fault;
   if (auto fault = compare_with_mpi(recipe, world, trial); !fault.empty()) return describe(recipe) + ": " + fault;
@@ -219,7 +242,10 @@ int run(const Options& options, const World& world) {
     MPI_Bcast(&go_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
   }
   if (fcclCommDestroy(comm) != fcclSuccess) give_up(world, options.seed, step, fcclGetLastError(nullptr));
-  if (world.rank == 0) std::printf("%d ranks, seed %" PRIu64 ": %d steps agree with MPI\n", world.ranks, options.seed, step);
+  const std::vector<int>& hosts = world.placement.host_of;
+  if (world.rank == 0)
+    std::printf("%d ranks on %zu hosts, seed %" PRIu64 ": %d steps agree with MPI\n", world.ranks,
+                std::set(hosts.begin(), hosts.end()).size(), options.seed, step);
   return 0;
 }
 
@@ -246,6 +272,7 @@ int main(int argc, char** argv) {
   fccl::testing::World world;
   MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &world.ranks);
+  world.placement = fccl::testing::find_placement(world);
   const int status = fccl::testing::run(fccl::testing::read_options(argc, argv), world);
   MPI_Finalize();
   return status;

@@ -112,20 +112,11 @@ TEST(Fork, while_another_thread_is_inside_lets_the_child_execute) {
   });
 }
 
-// A child that holds all that its parent had open, until the parent is gone for a while.
-void leave_a_child_behind() {
-  const pid_t parent = getpid();
-  if (fork() != 0) return;
-  while (getppid() == parent) usleep(1000);
-  usleep(1'500'000);
-  _exit(0);
-}
-
 TEST(Fork, of_a_rank_that_dies_does_not_hide_its_death) {
   run_ranks({.as = RanksAs::processes, .ranks = 3, .killed = {1}}, [](const Seat& seat) {
     const Comm comm(seat);
     if (seat.rank == 1) {
-      leave_a_child_behind();
+      leave_a_child_behind(1500ms);
       seat.board.notes[0] = now_ns();
       kill(getpid(), SIGKILL);
     }

@@ -277,41 +277,53 @@ TEST(LongHostLives, leave_no_descriptors_or_threads) {
   run_ranks(kTwoAndTwo.launch(), [](const Seat& seat) { live_and_leave_nothing(seat, 200); });
 }
 
-// Ranks whose creation fails, and the words in what each of them says.
-void expect_no_communicator(const Seat& seat, fcclResult_t code, const std::vector<std::string>& words) {
-  const fcclUniqueId id = agree_on_id(seat);
-  fcclConfig_t config = config_of_tests();
-  fcclComm_t comm = nullptr;
-  const int64_t begin = now_ns();
-  EXPECT_EQ(fcclCommInitRankConfig(&comm, seat.ranks, id, seat.rank, &config), code);
-  EXPECT_LT(ms_since(begin), 3 * kSecond);
-  EXPECT_EQ(comm, nullptr);
-  const std::string text = fcclGetLastError(nullptr);
-  for (const std::string& word : words) EXPECT_NE(text.find(word), std::string::npos) << text;
-  seat.meet();
-}
-
 TEST(HostCreation, names_a_setting_that_differs_between_hosts) {
   run_ranks(kTwoAndTwo.launch(), [](const Seat& seat) {
+    const fcclUniqueId id = agree_on_id(seat);
     const Setting differs("FCCL_WIRE_DTYPE", seat.rank < 2 ? "call" : "float32");
-    expect_no_communicator(seat, fcclInvalidUsage, {"FCCL_WIRE_DTYPE"});
+    expect_no_communicator(seat, id, fcclInvalidUsage, {"FCCL_WIRE_DTYPE"});
   });
 }
 
 TEST(HostCreation, names_a_provider_that_is_not_there_on_every_rank) {
   run_ranks(kThreeAndOne.launch(), [](const Seat& seat) {
+    const fcclUniqueId id = agree_on_id(seat);
     const Setting efa("FCCL_TRANSPORT", "efa");
-    expect_no_communicator(seat, fcclSystemError, {"efa", "rank "});
+    expect_no_communicator(seat, id, fcclSystemError, {"efa", "rank "});
   });
 }
 
-TEST(HostCreation, names_a_network_interface_that_is_not_there_on_every_rank) {
-  run_ranks(kThreeAndOne.launch(), [](const Seat& seat) {
-    // On one host only.
-    const Setting nic("FCCL_NICS", seat.rank == 3 ? "nosuch0" : "");
-    expect_no_communicator(seat, fcclSystemError, {"nosuch0", "rank 3"});
+// The one rank that fails.
+class HostCreationWithout : public ::testing::TestWithParam<int> {};
+
+TEST_P(HostCreationWithout, a_network_interface_of_one_rank_fails_at_once_and_names_it_on_every_rank) {
+  run_ranks(kTwoAndTwo.launch(), [](const Seat& seat) {
+    const fcclUniqueId id = agree_on_id(seat);
+    const Setting nic("FCCL_NICS", seat.rank == GetParam() ? "nosuch0" : "");
+    expect_no_communicator(seat, id, fcclSystemError, {"nosuch0", name_of_rank(GetParam())});
   });
 }
+
+TEST_P(HostCreationWithout, a_sensible_setting_of_one_rank_fails_at_once_and_names_it_on_every_rank) {
+  run_ranks(kTwoAndTwo.launch(), [](const Seat& seat) {
+    const fcclUniqueId id = agree_on_id(seat);
+    const bool fails = seat.rank == GetParam();
+    const Setting slots("FCCL_SLOT_BYTES", fails ? "7" : "");
+    expect_no_communicator(seat, id, fcclInvalidUsage, {"FCCL_SLOT_BYTES", fails ? "7" : name_of_rank(GetParam())});
+  });
+}
+
+TEST_P(HostCreationWithout, a_sensible_name_of_its_host_fails_at_once_and_names_it_on_every_rank) {
+  run_ranks(kTwoAndTwo.launch(), [](const Seat& seat) {
+    const fcclUniqueId id = agree_on_id(seat);
+    const bool fails = seat.rank == GetParam();
+    const Setting host("FCCL_HOST_ID", fails ? std::string(300, 'x') : "host" + std::to_string(seat.rank / 2));
+    expect_no_communicator(seat, id, fcclInvalidUsage, {"FCCL_HOST_ID", fails ? "more than" : name_of_rank(GetParam())});
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Rank, HostCreationWithout, ::testing::Values(0, 2, 3),
+                         [](const auto& info) { return std::to_string(info.param); });
 
 }  // namespace
 }  // namespace fccl::testing

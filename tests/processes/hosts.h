@@ -26,6 +26,7 @@ inline std::string name_of_hosts(const ::testing::TestParamInfo<OnHosts>& info) 
 inline const OnHosts kTwoAndTwo{"2_and_2_ranks", {0, 0, 1, 1}};
 inline const OnHosts kThreeAndOne{"3_and_1_ranks", {0, 0, 0, 1}};
 inline const OnHosts kInTurn{"2_and_2_ranks_in_turn", {0, 1, 0, 1}};
+inline const OnHosts kOneAndTwoAndOne{"1_and_2_and_1_ranks", {0, 1, 1, 2}};
 inline const OnHosts kTwoAndOneAndOne{"2_and_1_and_1_ranks", {0, 0, 1, 2}};
 
 inline constexpr double kSecond = 1000 * kSlowdown;
@@ -51,6 +52,21 @@ inline void expect_failure(fcclComm_t comm, fcclResult_t result, fcclResult_t co
   EXPECT_TRUE(std::ranges::any_of(named, [&](int rank) { return text.find(name_of_rank(rank)) != std::string::npos; })) << text;
   EXPECT_EQ(fcclBarrier(comm, nullptr), code);
   EXPECT_EQ(fcclGetLastError(comm), text);
+}
+
+// Ranks whose creation fails, and the words in what each of them says.
+inline void expect_no_communicator(const Seat& seat, const fcclUniqueId& id, fcclResult_t code,
+                                   const std::vector<std::string>& words) {
+  fcclConfig_t config = config_of_tests();
+  config.initTimeoutMs = 30'000 * kSlowdown;
+  fcclComm_t comm = nullptr;
+  const int64_t begin = now_ns();
+  EXPECT_EQ(fcclCommInitRankConfig(&comm, seat.ranks, id, seat.rank, &config), code);
+  EXPECT_LT(ms_since(begin), 3 * kSecond);
+  EXPECT_EQ(comm, nullptr);
+  const std::string text = fcclGetLastError(nullptr);
+  for (const std::string& word : words) EXPECT_NE(text.find(word), std::string::npos) << text;
+  seat.meet();
 }
 
 }  // namespace fccl::testing

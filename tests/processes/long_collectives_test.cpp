@@ -100,7 +100,8 @@ TEST_P(LongCollectives, of_both_lanes_at_once_keep_their_results_apart) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(As, LongCollectives, ::testing::ValuesIn(sizes(1, 9)), name_of_size);
+INSTANTIATE_TEST_SUITE_P(As, LongCollectives, ::testing::ValuesIn(sizes(1, 5)), name_of_size);
+INSTANTIATE_TEST_SUITE_P(Campaign, LongCollectives, ::testing::ValuesIn(sizes(6, 9)), name_of_size);
 
 class LongBuffers : public ::testing::TestWithParam<Size> {};
 

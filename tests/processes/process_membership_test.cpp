@@ -26,6 +26,35 @@ TEST(Init, of_ranks_with_different_settings_is_refused_and_shows_both) {
   });
 }
 
+TEST(Init, of_a_rank_with_a_setting_that_cannot_be_fails_at_once_and_names_it) {
+  run_ranks({RanksAs::processes, 3}, [](const Seat& seat) {
+    const int64_t begin = now_ns();
+    const bool fails = seat.rank == 1;
+    expect_init_fails(seat, "FCCL_SLOT_BYTES", fails ? "7" : "8192", fcclInvalidUsage,
+                      {"FCCL_SLOT_BYTES", fails ? "7" : "rank 1 (pid"});
+    EXPECT_LT(ms_since(begin), 3000 * kSlowdown);
+  });
+}
+
+TEST(Init, of_a_rank_with_a_config_that_cannot_be_fails_at_once_and_names_it) {
+  run_ranks({RanksAs::processes, 3}, [](const Seat& seat) {
+    const fcclUniqueId id = agree_on_id(seat);
+    const bool fails = seat.rank == 2;
+    fcclConfig_t config = config_of_tests();
+    if (fails) config.timeoutMs = -5;
+    fcclComm_t comm = nullptr;
+    const int64_t begin = now_ns();
+    EXPECT_EQ(fcclCommInitRankConfig(&comm, seat.ranks, id, seat.rank, &config), fcclInvalidArgument);
+    EXPECT_LT(ms_since(begin), 3000 * kSlowdown);
+    const std::string text = fcclGetLastError(nullptr);
+    EXPECT_NE(text.find("timeoutMs is -5"), std::string::npos) << text;
+    if (!fails) {
+      EXPECT_NE(text.find("rank 2 (pid"), std::string::npos) << text;
+    }
+    seat.meet();
+  });
+}
+
 TEST(Init, of_ranks_that_agree_on_a_host_of_another_name_works) {
   const Setting setting("FCCL_HOST_ID", "orchard");
   run_ranks({RanksAs::processes, 2}, [](const Seat& seat) {

@@ -98,6 +98,9 @@ class Setting {
   const char* name_;
 };
 
+// Forks a child that holds all that its parent had open, and ends when the parent has been gone for that long.
+void leave_a_child_behind(std::chrono::milliseconds longer);
+
 // Entries of /proc/self/fd and /proc/self/task.
 int count_descriptors();
 int count_threads();

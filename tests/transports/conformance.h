@@ -1,7 +1,7 @@
 // The conformance suite: what every transport must do, sentence by sentence of wire/transport.h; a test per sentence.
 //
 // A test program of a transport links fccl_conformance and says how its transports are opened:
-//   INSTANTIATE_TEST_SUITE_P(Mine, Conformance, testing::Values(TransportFactory{"mine", open_mine}), name_of);
+//   INSTANTIATE_TEST_SUITE_P(Mine, Conformance, testing::Values(TransportFactory{"mine", open_mine}), name_of_factory);
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ struct TransportFactory {
   std::function<Result<std::vector<std::unique_ptr<Transport>>>(int processes, int rails)> open;
 };
 
-inline std::string name_of(const testing::TestParamInfo<TransportFactory>& info) { return info.param.name; }
+inline std::string name_of_factory(const testing::TestParamInfo<TransportFactory>& info) { return info.param.name; }
 inline void PrintTo(const TransportFactory& factory, std::ostream* out) { *out << factory.name; }
 
 class Conformance : public testing::TestWithParam<TransportFactory>, protected Processes {

@@ -38,7 +38,7 @@ std::vector<TransportFactory> factories() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Simulated, Conformance, testing::ValuesIn(factories()), name_of);
+INSTANTIATE_TEST_SUITE_P(Simulated, Conformance, testing::ValuesIn(factories()), name_of_factory);
 
 }  // namespace
 

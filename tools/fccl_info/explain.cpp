@@ -32,7 +32,7 @@ struct Question {
 
 // Costs, and where they are from.
 struct Known {
-  plan::Constants costs{};
+  plan::Costs costs{};
   std::string source;
 };
 
@@ -188,7 +188,7 @@ Result<Known> costs_for(const Question& question, int nic_megabits) {
   }
   const auto costs = plan::default_costs(provider, nic_megabits);
   if (!costs) return wrong(fmt::format("nothing is assumed of a provider '{}'; there are efa, verbs and tcp", provider));
-  return Known{*costs, fmt::format("assumed of {}, not measured", provider)};
+  return Known{{*costs}, fmt::format("assumed of {}, not measured", provider)};
 }
 
 // Whether the larger buffer has a block for each rank.
@@ -197,16 +197,25 @@ bool has_rank_blocks(fcclColl_t collective) {
          collective == fcclCollScatter;
 }
 
+// Two hosts with the ranks alone that have a column, counted anew, since those share their NICs.
+Topology columns_of(Host host, Host peer_host, int columns) {
+  for (Host* each : {&host, &peer_host}) {
+    each->ranks.resize(static_cast<size_t>(columns));
+    for (int column = 0; column < columns; ++column) each->ranks[column].number = each == &host ? column : columns + column;
+  }
+  return *Topology::of({std::move(host), std::move(peer_host)});
+}
+
 // Which NICs each column of the first host uses with which of the second.
 std::string rails_in_words(const Topology& topology, int columns) {
   constexpr int kShown = 16;
-  const Rails rails(topology);
   const Host &host = topology.hosts()[0], &peer_host = topology.hosts()[1];
+  const Rails rails(columns_of(host, peer_host, columns));
   std::string text = fmt::format("\nrails between {} and {}\n", host.name, peer_host.name);
   for (int column = 0; column < std::min(columns, kShown); ++column) {
     const int rank = host.ranks[column].number, peer = peer_host.ranks[column].number;
     std::vector<std::string> pairs;
-    for (const Rail& rail : rails.between(rank, peer))
+    for (const Rail& rail : rails.between(column, columns + column))
       pairs.push_back(fmt::format("{}-{}", host.nics[rail.nic].name, peer_host.nics[rail.peer_nic].name));
     text += fmt::format("    column {}, rank {} to rank {}: {}\n", column, rank, peer, fmt::join(pairs, " "));
   }
@@ -227,6 +236,12 @@ std::string verdict(const plan::Choice& choice, double minimum_seconds) {
   return text + "\n";
 }
 
+std::string error_in_words(const plan::Costs& costs) {
+  if (costs.error_percent)
+    return fmt::format("median error of these costs when they were measured: {:.6g} %\n", *costs.error_percent);
+  return "nobody has measured how far off these costs are\n";
+}
+
 }  // namespace
 
 Result<std::string> explain(std::span<const std::string> words) {
@@ -236,7 +251,7 @@ Result<std::string> explain(std::span<const std::string> words) {
   if (!topology) return fail(topology.error());
   const Result<Known> known = costs_for(*question, plan::slowest_nic(*topology));
   if (!known) return fail(known.error());
-  const plan::Shape shape = plan::shape_of(*topology, known->costs);
+  const plan::Shape shape = plan::shape_of(*topology, known->costs.constants);
   const bool has_blocks = has_rank_blocks(question->collective);
   const plan::Request request{question->collective, has_blocks ? question->size / shape.ranks : question->size};
   const plan::Chooser chooser(shape);
@@ -245,7 +260,8 @@ Result<std::string> explain(std::span<const std::string> words) {
                                                       question->size, shape.ranks)
                                         : "";
   return blocks + chooser.explain(request) + verdict(chooser.choose(request), minimum) +
-         rails_in_words(*topology, shape.columns) + fmt::format("\ncosts {}: {}\n", known->source, plan::to_text(known->costs));
+         rails_in_words(*topology, shape.columns) +
+         fmt::format("\ncosts {}: {}\n", known->source, plan::to_text(known->costs)) + error_in_words(known->costs);
 }
 
 }  // namespace fccl

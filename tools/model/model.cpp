@@ -78,7 +78,7 @@ std::string table_of(const Machine& machine) {
       "## {}\n\n{} NICs of {} Gbit/s and {} GPUs. FCCL's costs are `{}`.\n\n"
       "| | collective | size | GPUs | least | ring | published | error | FCCL | mostly |\n"
       "|---|---|---|---|---|---|---|---|---|---|\n",
-      machine.name, machine.nics, machine.nic_megabits / 1000, kGpus, plan::to_text(costs_of(machine)));
+      machine.name, machine.nics, machine.nic_megabits / 1000, kGpus, plan::to_text({costs_of(machine)}));
   for (const fcclColl_t collective : kCollectives)
     for (const Size& size : kSizes)
       for (const int hosts : kHosts) text += row_of({machine, collective, size, hosts});

@@ -7,7 +7,7 @@ namespace fccl {
 
 namespace {
 
-INSTANTIATE_TEST_SUITE_P(Tcp, Conformance, testing::Values(TransportFactory{"loopback", open_loopback}), name_of);
+INSTANTIATE_TEST_SUITE_P(Tcp, Conformance, testing::Values(TransportFactory{"loopback", open_loopback}), name_of_factory);
 
 }  // namespace
 

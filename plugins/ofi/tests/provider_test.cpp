@@ -1,14 +1,7 @@
-// The table of providers, and the choice among what libfabric offers: of EFA and verbs as far as no NIC is needed.
+// The table of providers: of EFA and verbs as far as no NIC is needed.
 #include "ofi/provider.h"
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstdlib>
-#include <cstring>
-
-#include "ofi/nics.h"
 
 namespace fccl::ofi {
 
@@ -63,91 +56,6 @@ TEST(ProviderTest, efa_may_use_neither_shared_memory_nor_cuda_and_is_asked_who_w
     EXPECT_TRUE(find_provider(name)->forbidden.empty());
     EXPECT_EQ(find_provider(name)->emulates_writes.name, 0);
   }
-}
-
-// What libfabric might offer: a list, first to last.
-class Offers {
- public:
-  void add(const char* provider, const char* fabric, const char* nic, const char* address = nullptr) {
-    fi_info* offer = fi_allocinfo();
-    offer->fabric_attr->prov_name = ::strdup(provider);
-    offer->fabric_attr->name = ::strdup(fabric);
-    offer->domain_attr->name = ::strdup(nic);
-    sockaddr_in in{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {}, .sin_zero = {}};
-    sockaddr_in6 in6{};
-    in6.sin6_family = AF_INET6;
-    if (address == nullptr) {
-      offer->addr_format = FI_ADDR_EFA;
-    } else if (::inet_pton(AF_INET, address, &in.sin_addr) == 1) {
-      put(*offer, FI_SOCKADDR_IN, &in, sizeof(in));
-    } else if (::inet_pton(AF_INET6, address, &in6.sin6_addr) == 1) {
-      put(*offer, FI_SOCKADDR_IN6, &in6, sizeof(in6));
-    }
-    if (last_ == nullptr)
-      first_.reset(offer);
-    else
-      last_->next = offer;
-    last_ = offer;
-  }
-  // Its number in the list, -1 for none.
-  int chosen(const char* provider, uint32_t installed, const Wish& wish) const {
-    const fi_info* chosen = choose_offer(first_.get(), *find_provider(provider), installed, wish);
-    int number = 0;
-    for (const fi_info* offer = first_.get(); offer != nullptr; offer = offer->next, ++number)
-      if (offer == chosen) return number;
-    return -1;
-  }
-
- private:
-  static void put(fi_info& offer, uint32_t format, const void* address, size_t bytes) {
-    offer.addr_format = format;
-    offer.src_addrlen = bytes;
-    offer.src_addr = std::malloc(bytes);
-    std::memcpy(offer.src_addr, address, bytes);
-  }
-
-  Info first_;
-  fi_info* last_ = nullptr;
-};
-
-TEST(ProviderTest, the_fabric_of_efa_with_messages_of_any_size_is_taken) {
-  Offers offers;
-  offers.add("efa", "efa-direct", "rdmap0s6-rdm");
-  offers.add("efa", "efa", "rdmap0s6-rdm");
-  offers.add("efa", "efa", "rdmap0s7-rdm");
-  EXPECT_EQ(offers.chosen("efa", kNew, {"", {}}), 1);
-  EXPECT_EQ(offers.chosen("efa", kNew, {"rdmap0s7-rdm", {}}), 2);
-  EXPECT_EQ(offers.chosen("efa", kNew, {"rdmap0s8-rdm", {}}), -1);
-}
-
-TEST(ProviderTest, layers_over_a_provider_are_not_taken_for_it) {
-  Offers offers;
-  offers.add("tcp;ofi_rxm", "10.0.0.0/24", "eth0", "10.0.0.1");
-  offers.add("net", "10.0.0.0/24", "eth0", "10.0.0.1");
-  offers.add("tcp", "10.0.0.0/24", "eth0", "10.0.0.1");
-  EXPECT_EQ(offers.chosen("tcp", kOld, {"eth0", {}}), 1);
-  EXPECT_EQ(offers.chosen("tcp", kNew, {"eth0", {}}), 2);
-}
-
-TEST(ProviderTest, an_interface_is_used_by_ipv4_where_it_can_and_never_by_an_address_of_its_link_alone) {
-  Offers offers;
-  offers.add("tcp", "fe80::/64", "eth0", "fe80::1");
-  offers.add("tcp", "fd00::/64", "eth0", "fd00::2");
-  offers.add("tcp", "10.0.0.0/24", "eth0", "10.0.0.1");
-  offers.add("tcp", "fe80::/64", "eth1", "fe80::2");
-  offers.add("tcp", "fd01::/64", "eth1", "fd01::2");
-  offers.add("tcp", "fe80::/64", "eth2", "fe80::3");
-  EXPECT_EQ(offers.chosen("tcp", kNew, {"eth0", {}}), 2);
-  EXPECT_EQ(offers.chosen("tcp", kNew, {"eth1", {}}), 4);
-  EXPECT_EQ(offers.chosen("tcp", kNew, {"eth2", {}}), -1);
-}
-
-TEST(ProviderTest, an_interface_may_be_chosen_by_its_address) {
-  Offers offers;
-  offers.add("tcp", "127.0.0.0/8", "lo", "127.0.0.1");
-  offers.add("tcp", "10.0.0.0/24", "eth0", "10.0.0.1");
-  EXPECT_EQ(offers.chosen("tcp", kNew, {"", Address{.v6 = false, .bytes = {10, 0, 0, 1}, .port = 0}}), 1);
-  EXPECT_EQ(offers.chosen("tcp", kNew, {"", Address{.v6 = false, .bytes = {10, 0, 0, 2}, .port = 0}}), -1);
 }
 
 }  // namespace

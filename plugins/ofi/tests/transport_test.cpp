@@ -13,6 +13,8 @@
 #include <thread>
 
 #include "loopback.h"
+#include "system/network_interface.h"
+#include "system/sys_devices.h"
 #include "transports/processes.h"
 #include "wire/build.h"
 
@@ -72,6 +74,55 @@ TEST_F(OfiTransportTest, a_libfccl_of_another_build_is_answered_with_both_builds
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, fcclSystemError);
   EXPECT_THAT(opened.error().message, testing::AllOf(HasSubstr("\"fccl 99.0.0\""), HasSubstr(kBuild)));
+  const auto list = reinterpret_cast<ListNics>(::dlsym(library, kNicsSymbol));
+  ASSERT_NE(list, nullptr) << ::dlerror();
+  EXPECT_THAT(list({}, "fccl 99.0.0").error().message, testing::AllOf(HasSubstr("\"fccl 99.0.0\""), HasSubstr(kBuild)));
+}
+
+Result<OfferedNics> list_with(const NicsRequest& request) { return list_nics_of(FCCL_OFI_LIBRARY, request); }
+
+std::vector<std::string> names_of(const OfferedNics& offered) {
+  std::vector<std::string> names;
+  for (const Nic& nic : offered.nics) names.push_back(nic.name);
+  return names;
+}
+
+TEST_F(OfiTransportTest, lists_the_interfaces_by_which_other_hosts_may_be_reached) {
+  const auto offered = list_with({.provider = "tcp", .names = {}});
+  ASSERT_TRUE(offered) << offered.error().message;
+  EXPECT_EQ(offered->provider, "tcp");
+  EXPECT_THAT(names_of(*offered), testing::UnorderedElementsAreArray(usable_interfaces().value()));
+  for (const Nic& nic : offered->nics) EXPECT_EQ(nic.place, SysDevices().place_of_interface(nic.name)) << nic.name;
+}
+
+TEST_F(OfiTransportTest, lists_named_interfaces_once_and_in_their_order) {
+  std::vector<std::string> names = usable_interfaces().value();
+  std::erase(names, "lo");
+  names.insert(names.begin(), "lo");
+  std::vector<std::string> twice = names;
+  twice.insert(twice.end(), names.begin(), names.end());
+  const auto offered = list_with({.provider = "", .names = twice});
+  ASSERT_TRUE(offered) << offered.error().message;
+  EXPECT_EQ(offered->provider, "tcp");
+  EXPECT_EQ(names_of(*offered), names);
+}
+
+TEST_F(OfiTransportTest, what_it_lists_can_be_opened) {
+  const auto offered = list_with({});
+  ASSERT_TRUE(offered) << offered.error().message;
+  const auto opened = open_with({.provider = offered->provider, .nics = names_of(*offered)});
+  ASSERT_TRUE(opened) << opened.error().message;
+  EXPECT_EQ((*opened)->limits().rails, static_cast<int>(offered->nics.size()));
+}
+
+TEST_F(OfiTransportTest, lists_nothing_for_a_name_that_is_not_there_or_a_provider_that_has_none) {
+  const auto unknown = list_with({.provider = "tcp", .names = {"lo", "eth77"}});
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().code, fcclInvalidUsage);
+  EXPECT_THAT(unknown.error().message, testing::AllOf(HasSubstr("\"eth77\""), HasSubstr("there are: "), HasSubstr("lo")));
+  const auto nobody = list_with({.provider = "sockets", .names = {}});
+  ASSERT_FALSE(nobody);
+  EXPECT_THAT(nobody.error().message, HasSubstr("there are efa, verbs and tcp"));
 }
 
 TEST_F(OfiTransportTest, an_address_of_another_protocol_is_refused_by_name) {

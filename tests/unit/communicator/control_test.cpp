@@ -136,6 +136,73 @@ TEST_F(SlowPathTest, keeps_the_first_failure_whoever_raises_another) {
   EXPECT_EQ(controls[0]->failure()->message, "first");
 }
 
+// Ranks 0 and 1 are here, ranks 2 and 3 on another host.
+class BeyondTest : public ::testing::Test {
+ protected:
+  BeyondTest() {
+    const SegmentShape shape{2, 64, 64, 4};
+    segment = *Segment::map(*Segment::make(shape), shape);
+    segment->initialise(static_cast<uint32_t>(kFirstNumber));
+    std::vector<Peer> peers;
+    for (int rank = 0; rank < 4; ++rank) {
+      const bool here = rank < 2;
+      peers.push_back({{rank, 100 + rank, here ? "a" : "b", here ? "here" : "there", {}, {}},
+                       here ? *ProcessWatch::of(getpid()) : nullptr,
+                       here ? rank : -1});
+    }
+    control = std::make_unique<Control>("", 0, std::move(peers), segment);
+  }
+
+  // What becomes of a wait for rank 3 whose deadline passes.
+  Error wait_for_3() {
+    Wait wait{task, 50ms};
+    const Awaited never{&never_written, 1, 3};
+    for (const auto deadline = Deadline::after(5s); !deadline.passed(); std::this_thread::sleep_for(1ms))
+      if (const Result<void> looked = control->look(wait, never); !looked) return looked.error();
+    return {fcclSuccess, "it goes on"};
+  }
+
+  std::atomic<uint64_t> never_written{0};
+  std::shared_ptr<Segment> segment;
+  std::unique_ptr<Control> control;
+  const Task task{{{fcclCollAllGather, fcclInt8, ReduceOp::sum, -1, 4096}}, kFirstNumber};
+};
+
+TEST_F(BeyondTest, a_rank_whose_leader_broke_off_is_out_of_reach) {
+  control->hear_of_end(2, LinkEnd::broken);
+  const Error error = wait_for_3();
+  EXPECT_EQ(error.code, fcclRemoteError);
+  EXPECT_NE(error.message.find("rank 2 (pid 102 on there) died, through whom rank 3 (pid 103 on there) was heard of"),
+            std::string::npos)
+      << error.message;
+}
+
+TEST_F(BeyondTest, a_rank_whose_leader_left_and_then_broke_off_is_waited_for_and_said_to_be_unheard_of) {
+  control->hear_of_departure(2, Gone::left);
+  control->hear_of_end(2, LinkEnd::broken);
+  const Error error = wait_for_3();
+  EXPECT_EQ(error.code, fcclTimeout);
+  EXPECT_NE(error.message.find("nothing has been heard of rank 3 since rank 2 (pid 102 on there), through whom"),
+            std::string::npos)
+      << error.message;
+}
+
+TEST_F(BeyondTest, a_rank_that_left_before_its_leader_has_left_for_good) {
+  control->hear_of_departure(3, Gone::left);
+  control->hear_of_end(2, LinkEnd::goodbye);
+  const Error error = wait_for_3();
+  EXPECT_EQ(error.code, fcclRemoteError);
+  EXPECT_NE(error.message.find("rank 3 (pid 103 on there) has finalized or destroyed"), std::string::npos) << error.message;
+}
+
+TEST_F(BeyondTest, a_rank_of_which_the_hub_told_is_unheard_of_when_that_has_left) {
+  control->hear_of_departure(0, Gone::left);
+  control->hear_of_end(2, LinkEnd::unheard);
+  const Error error = wait_for_3();
+  EXPECT_EQ(error.code, fcclTimeout);
+  EXPECT_NE(error.message.find("since rank 0 (pid 100 on here), through whom"), std::string::npos) << error.message;
+}
+
 TEST_F(SlowPathTest, has_one_text_of_a_failure_that_is_too_long_to_share) {
   const Error raised = control->raise({fcclTimeout, std::string(3000, 'x')});
   EXPECT_EQ(raised.message, controls[1]->failure()->message);

@@ -112,7 +112,7 @@ TEST(Handshake, any_flipped_bit_of_preamble_or_proof_is_refused) {
 }
 
 TEST(Handshake, other_versions_are_told_to_both_sides_after_the_key_is_proven) {
-  const Party newer{3, {2, 200}};
+  const Party newer{3, {3, 200}};
   Conversation a = connecting(key_of(1), newer);
   Conversation b = listening(key_of(1));
   converse(a, b);
@@ -120,7 +120,7 @@ TEST(Handshake, other_versions_are_told_to_both_sides_after_the_key_is_proven) {
   EXPECT_EQ(b.peer().version, newer.version);
   EXPECT_EQ(a.peer().version, kOwnVersion);
   EXPECT_EQ(
-      version_difference(b.peer(), b.self()).find("rank 3 speaks protocol 2, library 0.2.0, but the root speaks protocol 1"),
+      version_difference(b.peer(), b.self()).find("rank 3 speaks protocol 3, library 0.2.0, but the root speaks protocol 2"),
       0U)
       << version_difference(b.peer(), b.self());
 }

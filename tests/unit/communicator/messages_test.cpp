@@ -11,8 +11,14 @@ namespace {
 const Member kNodeA{3, 4711, "boot-1 node-a", "node-a", "0001f", "10.0.0.1:4242"};
 
 std::vector<Message> samples() {
-  return {Hello{kNodeA, 8, "world=8\nlanes=2"}, GivingUp{}, Progress{2, "ranks 1, 3-7"}, Refusal{{fcclTimeout, "late"}},
-          kNodeA};
+  return {Hello{kNodeA, 8, "world=8\nlanes=2"},
+          GivingUp{},
+          Progress{2, "ranks 1, 3-7"},
+          Refusal{{fcclTimeout, "late"}},
+          kNodeA,
+          Failed{{fcclSystemError, "no memory"}},
+          Farewell{},
+          Hello{kNodeA, 8, {}, Error{fcclInvalidUsage, "no such NIC"}}};
 }
 
 TEST(Messages, come_back_from_their_bytes) {
@@ -25,6 +31,17 @@ TEST(Messages, come_back_from_their_bytes) {
   EXPECT_EQ(std::get<Progress>(*decode(encode(samples()[2]))).missing, "ranks 1, 3-7");
   EXPECT_EQ(std::get<Refusal>(*decode(encode(samples()[3]))).error.code, fcclTimeout);
   EXPECT_EQ(std::get<Member>(*decode(encode(samples()[4]))), kNodeA);
+  Member server = kNodeA;
+  server.serves = true;
+  EXPECT_EQ(std::get<Member>(*decode(encode(server))), server);
+  EXPECT_EQ(std::get<Failed>(*decode(encode(samples()[5]))).error.message, "no memory");
+  EXPECT_EQ(std::get<Failed>(*decode(encode(samples()[5]))).error.code, fcclSystemError);
+  EXPECT_TRUE(std::holds_alternative<Farewell>(*decode(encode(samples()[6]))));
+  EXPECT_FALSE(std::get<Hello>(*hello).failure);
+  const Message failing = *decode(encode(samples()[7]));
+  ASSERT_TRUE(std::get<Hello>(failing).failure);
+  EXPECT_EQ(std::get<Hello>(failing).failure->code, fcclInvalidUsage);
+  EXPECT_EQ(std::get<Hello>(failing).failure->message, "no such NIC");
 }
 
 TEST(Messages, bytes_that_are_cut_or_too_many_are_refused) {
@@ -49,13 +66,17 @@ TEST(Messages, every_flipped_bit_gives_a_sensible_message_or_none) {
 }
 
 TEST(Messages, the_largest_hello_and_refusal_fit_a_message) {
+  const Error long_error{fcclTimeout, std::string(100000, 'z')};
   const std::string longest(kTextLimit, 'x');
   const std::string address = "[1111:2222:3333:4444:5555:6666:7777:8888]:65535";
   EXPECT_LE(encode(Hello{{0, 1, longest, longest, longest, address}, 2, std::string(kAgreementLimit, 'y')}).size(),
             kMessageLimit);
-  const std::string refusal = encode(Refusal{{fcclTimeout, std::string(100000, 'z')}});
-  EXPECT_LE(refusal.size(), kMessageLimit);
-  EXPECT_TRUE(decode(refusal));
+  for (const Message& longest_error : {Message{Refusal{long_error}}, Message{Failed{long_error}},
+                                       Message{Hello{{0, 1, longest, longest, longest, address}, 2, {}, long_error}}}) {
+    const std::string bytes = encode(longest_error);
+    EXPECT_LE(bytes.size(), kMessageLimit);
+    EXPECT_TRUE(decode(bytes));
+  }
 }
 
 TEST(Messages, a_member_whose_address_is_none_is_refused) {

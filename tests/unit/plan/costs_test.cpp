@@ -11,11 +11,11 @@ constexpr const char* kText = "latency=30us,message=2.5us,wire=100Gbit/s,add=8GB
 TEST(Costs, are_read_in_the_units_that_they_are_written_in) {
   const auto costs = parse_costs(kText);
   ASSERT_TRUE(costs) << costs.error().message;
-  EXPECT_DOUBLE_EQ(costs->latency, 30e-6);
-  EXPECT_DOUBLE_EQ(costs->message, 2.5e-6);
-  EXPECT_DOUBLE_EQ(costs->wire_byte, 8e-11);
-  EXPECT_DOUBLE_EQ(costs->added_byte, 1.25e-10);
-  EXPECT_DOUBLE_EQ(costs->node_byte, 2e-10);
+  EXPECT_DOUBLE_EQ(costs->constants.latency, 30e-6);
+  EXPECT_DOUBLE_EQ(costs->constants.message, 2.5e-6);
+  EXPECT_DOUBLE_EQ(costs->constants.wire_byte, 8e-11);
+  EXPECT_DOUBLE_EQ(costs->constants.added_byte, 1.25e-10);
+  EXPECT_DOUBLE_EQ(costs->constants.node_byte, 2e-10);
 }
 
 TEST(Costs, may_stand_in_any_order) {
@@ -35,11 +35,21 @@ TEST(Costs, of_six_digits_are_written_as_they_were_read) {
 
 TEST(Costs, of_many_digits_are_settled_once_they_were_text) {
   const Constants measured{1.23456789e-5, 9.87654321e-7, 8.1234567e-10, 1.0 / 3e9, 7e-11};
-  const std::string text = to_text(measured);
+  const std::string text = to_text({measured});
   const auto costs = parse_costs(text);
   ASSERT_TRUE(costs) << costs.error().message;
-  EXPECT_NEAR(costs->wire_byte / measured.wire_byte, 1, 1e-5);
+  EXPECT_NEAR(costs->constants.wire_byte / measured.wire_byte, 1, 1e-5);
   EXPECT_EQ(to_text(*costs), text);
+}
+
+TEST(Costs, may_say_how_far_off_they_were_when_they_were_measured) {
+  const std::string text = std::string(kText) + ",error=6.5%";
+  const auto costs = parse_costs(text);
+  ASSERT_TRUE(costs) << costs.error().message;
+  EXPECT_EQ(costs->error_percent, 6.5);
+  EXPECT_EQ(to_text(*costs), text);
+  EXPECT_EQ(to_text({costs->constants}), kText);
+  EXPECT_FALSE(parse_costs(kText)->error_percent);
 }
 
 struct Wrong {
@@ -55,7 +65,7 @@ TEST(Costs, that_are_wrong_are_refused_with_what_is_wrong) {
            Wrong{"latency=30us,", "end with a comma"},
            Wrong{"latency=30us,,message=2us", "\"\" in the costs"},
            Wrong{"delay=30us", "\"delay=30us\" in the costs is not latency"},
-           Wrong{"latency", "\"latency\" in the costs is not latency, message, wire, add or node with \"=\""},
+           Wrong{"latency", "\"latency\" in the costs is not latency, message, wire, add, node or error with \"=\""},
            Wrong{"latency=30", "\"latency=30\" is not a number from 0 to 1000000000 followed by us"},
            Wrong{"latency= 30us", "\"latency= 30us\" is not"},
            Wrong{"latency=-1us", "\"latency=-1us\" is not"},
@@ -64,6 +74,10 @@ TEST(Costs, that_are_wrong_are_refused_with_what_is_wrong) {
            Wrong{"latency=1e999us", "\"latency=1e999us\" is not"},
            Wrong{"wire=1GB/s", "\"wire=1GB/s\" is not a number from 1e-06 to 1000000000 followed by Gbit/s"},
            Wrong{"node=0GB/s", "\"node=0GB/s\" is not"},
+           Wrong{"error=5", "\"error=5\" is not a number from 0 to 1000000000 followed by %"},
+           Wrong{"error=-1%", "\"error=-1%\" is not"},
+           Wrong{"error=5%,error=5%", "error stands twice"},
+           Wrong{"error=5%", "latency is missing"},
            Wrong{"node=\x01\xffGB/s", "\"node=\?\?GB/s\" is not"},
        }) {
     const auto costs = parse_costs(wrong.text);
@@ -78,7 +92,7 @@ TEST(DefaultCosts, exist_for_the_providers_and_for_no_other) {
   for (const char* provider : {"efa", "verbs", "tcp"}) {
     const auto costs = default_costs(provider);
     ASSERT_TRUE(costs) << provider;
-    EXPECT_TRUE(parse_costs(to_text(*costs))) << to_text(*costs);
+    EXPECT_TRUE(parse_costs(to_text({*costs}))) << to_text({*costs});
   }
   EXPECT_FALSE(default_costs("sockets"));
 }
@@ -86,7 +100,7 @@ TEST(DefaultCosts, exist_for_the_providers_and_for_no_other) {
 TEST(DefaultCosts, follow_the_speed_of_the_nics) {
   for (const char* provider : {"efa", "verbs", "tcp"})
     EXPECT_DOUBLE_EQ(default_costs(provider, 200'000)->wire_byte * 2, default_costs(provider, 100'000)->wire_byte);
-  EXPECT_EQ(to_text(*default_costs("efa", 100'000)), to_text(*default_costs("efa")));
+  EXPECT_EQ(to_text({*default_costs("efa", 100'000)}), to_text({*default_costs("efa")}));
 }
 
 }  // namespace

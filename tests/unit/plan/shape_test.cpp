@@ -26,13 +26,13 @@ TEST(ShapeOf, equal_hosts_has_a_column_for_each_rank) {
   EXPECT_EQ(shape.carried_blocks(), 1);
 }
 
-TEST(ShapeOf, unequal_hosts_counts_only_the_nics_of_columns) {
+TEST(ShapeOf, unequal_hosts_gives_their_nics_to_the_columns_alone) {
   const Shape shape =
       shape_of_text("host a\n nic x\n nic y\n nic z\n rank 0\n rank 1\n rank 2\nhost b\n nic x\n nic y\n rank 3\n");
   EXPECT_EQ(shape.ranks, 4);
   EXPECT_EQ(shape.most_ranks, 3);
   EXPECT_EQ(shape.columns, 1);
-  EXPECT_EQ(shape.rails, 1);  // of host a, whose other two NICs serve ranks that have no column
+  EXPECT_EQ(shape.rails, 2);  // of host b; the one column of host a has three
   EXPECT_EQ(shape.carried_blocks(), 3);
 }
 

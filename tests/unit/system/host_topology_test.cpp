@@ -17,6 +17,7 @@
 #include <set>
 #include <thread>
 
+#include "system/sys_devices.h"
 #include "topology/text.h"
 
 namespace fccl {
@@ -117,29 +118,15 @@ TEST(DiscoverHost, in_a_network_namespace_of_its_own_names_its_interfaces_only) 
     EXPECT_EQ(if_nametoindex(nic.name.c_str()), 0u) << nic.name << " is of another namespace";
 }
 
-// Each of its two processors is a NUMA node of its own.
-TEST_F(DescribedMachine, says_at_which_numa_node_a_thread_is_bound) {
-  setenv("HWLOC_THISSYSTEM", "1", 1);
-  std::thread([] {
-    for (const int processor : {0, 1}) {
-      cpu_set_t set;
-      CPU_ZERO(&set);
-      CPU_SET(processor, &set);
-      if (sched_setaffinity(0, sizeof set, &set) != 0) continue;
-      EXPECT_EQ(numa_node_of_thread(), processor);
+// What goes between hosts finds places without hwloc.
+TEST(DiscoverHost, finds_the_places_that_sys_tells) {
+  const auto host = discover_host();
+  ASSERT_TRUE(host) << host.error().message;
+  const SysDevices sys;
+  for (const Nic& nic : host->nics)
+    if (nic.place.pci) {
+      EXPECT_EQ(sys.place_of(*nic.place.pci), nic.place) << nic.name;
     }
-  }).join();
-  unsetenv("HWLOC_THISSYSTEM");
-}
-
-TEST_F(DescribedMachine, says_no_numa_node_for_a_thread_that_is_not_bound_to_one) {
-  setenv("HWLOC_THISSYSTEM", "1", 1);
-  cpu_set_t set;
-  const bool both = sched_getaffinity(0, sizeof set, &set) == 0 && CPU_ISSET(0, &set) && CPU_ISSET(1, &set);
-  const std::optional<int> node = numa_node_of_thread();
-  unsetenv("HWLOC_THISSYSTEM");
-  if (!both) GTEST_SKIP() << "this process may not run on processors 0 and 1 both";
-  EXPECT_EQ(node, std::nullopt);
 }
 
 }  // namespace

@@ -31,7 +31,10 @@ TEST(PluginTest, a_library_that_is_no_transport_is_refused) {
   const auto opened = open_transport_of("libc.so.6", {});
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, fcclSystemError);
-  EXPECT_THAT(opened.error().message, HasSubstr("libc.so.6 is no transport of FCCL"));
+  EXPECT_THAT(opened.error().message, HasSubstr("libc.so.6 is no transport of FCCL, as it has no fccl_open_transport"));
+  const auto listed = list_nics_of("libc.so.6", {});
+  ASSERT_FALSE(listed);
+  EXPECT_THAT(listed.error().message, HasSubstr("libc.so.6 is no transport of FCCL, as it has no fccl_list_nics"));
 }
 
 }  // namespace

@@ -1,0 +1,74 @@
+// Fuzzes what other hosts tell of the network, and what the ranks of a host tell each other of its NICs.
+#include <algorithm>
+#include <cstring>
+
+#include "communicator/column_nics.h"
+#include "communicator/network.h"
+#include "fuzz/fuzz.h"
+
+namespace fccl::fuzz {
+namespace {
+
+// Ranks 0 and 2 are column 0, 1 and 3 are column 1, and 4 has none.
+Columns columns_of(int rank) { return Columns({{0, 1}, {2, 3, 4}}, rank); }
+
+std::string end_of_host(const NetworkEnd& end, int rails) {
+  std::string bytes;
+  for (int column = 0; column < 2; ++column) {
+    append(bytes, end);
+    for (int lane = 0; lane < kLanes; ++lane) append(bytes, Introduction{.rails = rails, .rail = {}});
+  }
+  return bytes;
+}
+
+// A length of 2 bytes, so much of the first host, and the rest of the second.
+std::string input_of(const std::string& first, const std::string& second) {
+  const auto size = static_cast<uint16_t>(first.size());
+  return std::string(reinterpret_cast<const char*>(&size), sizeof size) + first + second;
+}
+
+void read_as_hosts(Input input) {
+  const size_t low = input.byte(), size = low + 256 * size_t{input.byte()};
+  const std::string first(input.text(size));
+  const std::vector<std::string> by_host{first, std::string(input.rest())};
+  for (const int rank : {0, 3, 4}) {
+    const auto network = read_network(by_host, columns_of(rank), [](int each) { return std::to_string(each); });
+    if (!network) {
+      check(!network.error().message.empty(), "a refusal says why");
+      continue;
+    }
+    check(network->rails > 0 && network->megabits >= 0 && !network->provider.empty(), "what is taken means something");
+    for (const auto& introductions : network->introductions) {
+      check(introductions.size() == (rank == 4 ? 0u : 2u), "the members of a column are introduced");
+      for (const Introduction& each : introductions)
+        check(each.rails >= 0 && each.rails <= Introduction::kMostRails,
+              "an introduction has no more rails than there is room");
+    }
+  }
+}
+
+// The same on all ranks, whatever one of them told.
+void read_as_columns(std::string_view text) {
+  const std::string good = describe_column({{"eth0", 0, {}}, {"eth1", 0, {}}}, 0).value();
+  const auto nics = nics_of_columns({good, std::string(text), good});
+  if (!nics) return;
+  check(std::ranges::none_of(nics->names, [](const auto& names) { return names.empty(); }), "every column has a NIC");
+  check(nics->different > 0 && nics->megabits >= 0, "what is taken means something");
+}
+
+}  // namespace
+
+std::vector<std::string> seeds() {
+  return {input_of(end_of_host({"efa", 4, 100'000}, 2), end_of_host({"efa", 2, 0}, 1)),
+          input_of(end_of_host({"efa", 1, 0}, 0), end_of_host({"tcp", 1, 0}, 32)),
+          describe_column({{"eth0", 0, {}}, {"eth1", 0, {}}}, 0).value(),
+          describe_column({{"rdmap79s0", 100'000, {.pci = PciAddress{0, 79, 0, 0}, .numa = 1}}}, {}).value()};
+}
+
+}  // namespace fccl::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  fccl::fuzz::read_as_hosts({data, size});
+  fccl::fuzz::read_as_columns({reinterpret_cast<const char*>(data), size});
+  return 0;
+}

@@ -1,0 +1,127 @@
+// Deaths between the roster of an init and the meeting of its hosts, where nobody waits for the dead by pid or by connection.
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <thread>
+
+#include "processes/hosts.h"
+
+namespace fccl::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+// The last rank joins when all others have, some of which are stopped then, and so keep theirs before the hosts have met.
+struct Scene {
+  const char* name;
+  OnHosts hosts;
+  int last;
+  std::vector<int> stopped;
+  std::vector<int> killed;
+  bool leaves_a_fork = false;
+
+  bool stops(int rank) const { return std::ranges::count(stopped, rank) > 0; }
+  bool kills(int rank) const { return std::ranges::count(killed, rank) > 0; }
+  int others() const {
+    int count = 0;
+    for (int rank = 0; rank < hosts.ranks(); ++rank) count += stops(rank) || kills(rank) ? 0 : 1;
+    return count;
+  }
+};
+
+void PrintTo(const Scene& scene, std::ostream* out) { *out << scene.name; }
+
+// Notes of the whiteboard: when the killed were, and the stopped went on; how many have entered init, and how many are out.
+enum Note : int { kKilledAt, kWentOnAt, kIn, kOut, kPids };
+
+// Enough for what comes next to have come, also on a busy machine.
+constexpr auto kSettling = 500ms;
+constexpr int kLaw = 3 * static_cast<int>(kSecond);
+
+class HostInit : public ::testing::TestWithParam<Scene> {
+ protected:
+  static Launch launch() {
+    Launch launch = GetParam().hosts.launch();
+    launch.killed = GetParam().killed;
+    return launch;
+  }
+};
+
+void send(const Seat& seat, const std::vector<int>& ranks, int signal) {
+  for (const int rank : ranks) kill(static_cast<pid_t>(seat.board.notes[kPids + rank]), signal);
+}
+
+void wait_for(const std::atomic<int64_t>& note, int64_t value) {
+  while (note < value) std::this_thread::sleep_for(1ms);
+}
+
+// By the last rank, while it is in init.
+void direct(const Seat& seat, const Scene& scene) {
+  std::this_thread::sleep_for(kSettling);
+  seat.board.notes[kKilledAt] = now_ns();
+  send(seat, scene.killed, SIGKILL);
+  wait_for(seat.board.notes[kOut], scene.others());
+  seat.board.notes[kWentOnAt] = now_ns();
+  send(seat, scene.stopped, SIGCONT);
+}
+
+void expect_death(const Seat& seat, const Scene& scene, fcclResult_t result) {
+  auto& notes = seat.board.notes;
+  const std::string text = fcclGetLastError(nullptr);
+  const bool stopped = scene.stops(seat.rank);
+  EXPECT_LT(ms_since(notes[stopped ? kWentOnAt : kKilledAt]), kLaw) << text;
+  if (!stopped) ++notes[kOut];
+  EXPECT_EQ(result, fcclRemoteError) << text;
+  EXPECT_TRUE(std::ranges::any_of(scene.killed, [&](int rank) { return text.find(name_of_rank(rank)) != std::string::npos; }))
+      << text;
+}
+
+TEST_P(HostInit, reaches_every_rank_at_once_by_name) {
+  run_ranks(launch(), [](const Seat& seat) {
+    const Scene& scene = GetParam();
+    auto& notes = seat.board.notes;
+    const fcclUniqueId id = agree_on_id(seat);
+    notes[kPids + seat.rank] = getpid();
+    ++notes[kIn];
+    std::thread director, parent;
+    if (seat.rank == scene.last) {
+      wait_for(notes[kIn], seat.ranks);
+      std::this_thread::sleep_for(kSettling);
+      send(seat, scene.stopped, SIGSTOP);
+      director = std::thread([&] { direct(seat, scene); });
+    } else if (scene.leaves_a_fork && scene.kills(seat.rank)) {
+      parent = std::thread([&] {
+        std::this_thread::sleep_for(kSettling / 2);
+        leave_a_child_behind(5s);
+      });
+    }
+    fcclConfig_t config = config_of_tests();
+    config.initTimeoutMs = 30'000 * kSlowdown;
+    fcclComm_t comm = nullptr;
+    const fcclResult_t result = fcclCommInitRankConfig(&comm, seat.ranks, id, seat.rank, &config);
+    if (scene.kills(seat.rank)) std::this_thread::sleep_for(30s);
+    EXPECT_EQ(comm, nullptr);
+    expect_death(seat, scene, result);
+    if (director.joinable()) director.join();
+  });
+}
+
+std::string name_of_scene(const ::testing::TestParamInfo<Scene>& info) { return info.param.name; }
+
+INSTANTIATE_TEST_SUITE_P(OfThe, HostInit,
+                         ::testing::Values(Scene{"leader_that_hands_out", kTwoAndTwo, 1, {3}, {2}},
+                                           Scene{"leader_that_does_not_come", kTwoAndTwo, 1, {2}, {2}},
+                                           Scene{"host_whose_leader_hands_out", kTwoAndTwo, 1, {3}, {2, 3}},
+                                           Scene{"mate_of_a_leader", kTwoAndTwo, 1, {3}, {3}},
+                                           Scene{"mate_of_a_stopped_leader", kTwoAndTwo, 1, {2}, {3}},
+                                           Scene{"hub", kTwoAndTwo, 2, {1}, {0}},
+                                           Scene{"host_of_the_hub", kTwoAndTwo, 2, {1}, {0, 1}},
+                                           Scene{"host_of_one_rank", kTwoAndOneAndOne, 1, {3}, {3}},
+                                           Scene{"leader_that_met_the_hub_already", kOneAndTwoAndOne, 2, {3}, {1}},
+                                           Scene{"leader_whose_fork_lives_on", kTwoAndTwo, 1, {3}, {2, 3}, true},
+                                           Scene{"hub_whose_fork_lives_on", kTwoAndTwo, 2, {1}, {0, 1}, true}),
+                         name_of_scene);
+
+}  // namespace
+}  // namespace fccl::testing
