@@ -156,7 +156,6 @@ bool Endpoint::post_of(Port& port, int rail) {
     room_[rail] -= static_cast<int>(*posted);
     port.in_flight += static_cast<int>(*posted);
     queue.take(*posted);
-    if (*posted > 0) port.raise_events();
     if (*posted < number) return true;
   }
 }

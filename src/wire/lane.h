@@ -43,8 +43,8 @@ struct WireLaneShape {
 };
 
 // Owned by a communicator; used by the one thread that runs the lane's current phase. Members are numbered in the wire group; a
-// peer is any other member. No function waits: each says what can be done now, and events tells when to ask again. A lane whose
-// phase did not end well runs no other. It is destroyed at any time and waits for nobody.
+// peer is any other member. No function waits: each says what can be done now. A lane whose phase did not end well runs no
+// other. It is destroyed at any time and waits for nobody.
 class WireLane {
  public:
   // The lane gets its memory and its channels, and peers may send as soon as they are told its introduction.
@@ -72,9 +72,6 @@ class WireLane {
   // looks at its counter once more before it fails.
   bool has_failed(int member) const { return port_->has_failed(place(member)); }
   std::optional<Error> failure_of(int rank) const;
-  // Changes with everything that happens to the lane.
-  uint64_t events() const { return port_->events.value.load(std::memory_order_acquire); }
-  Awaited event_after(uint64_t seen, int member) const { return {&port_->events.value, seen + 1, rank_of(member)}; }
 
   // Announces a call: begins it here, then tells each peer, with `bytes` of payload for that peer.
   void begin(const CallInFull& call);

@@ -64,7 +64,6 @@ void Port::on_arrival(int peer, uint32_t message_bits) {
                                       first & ((1 << kMessageBits) - 1)));
   std::atomic<uint64_t>& count = arrived(peer, first + ahead);
   count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  raise_events();
 }
 
 void Port::on_message(int peer, std::span<const std::byte> bytes) {
@@ -76,7 +75,6 @@ void Port::on_message(int peer, std::span<const std::byte> bytes) {
   else if (entry.kind != EntryMessage::kCredit)
     return distrust(peer, fmt::format("it sent a message of the unknown kind {}", static_cast<int>(entry.kind)));
   on_grant(peer, entry.consumed);
-  raise_events();
 }
 
 // A peer is at most one call ahead, and enters a call once.
@@ -107,7 +105,6 @@ void Port::on_grant(int peer, uint64_t consumed) {
 void Port::on_end(uint64_t note) {
   Counter& end = ends[note & UINT32_MAX];
   end.publish(end.value.load(std::memory_order_relaxed) + 1);
-  raise_events();
 }
 
 void Port::on_failure(uint64_t note, const Error& error) {
@@ -127,7 +124,6 @@ void Port::fail_peer(int peer, Error error) {
     failing.error = std::move(error);
     failing.failed.store(true, std::memory_order_release);
   }
-  raise_events();
 }
 
 void Port::break_with(Error error) {
@@ -135,7 +131,6 @@ void Port::break_with(Error error) {
     error_ = std::move(error);
     broken_.store(true, std::memory_order_release);
   }
-  raise_events();
 }
 
 }  // namespace fccl

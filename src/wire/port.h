@@ -91,7 +91,6 @@ class Port {
   std::vector<PostQueue> queues;  // by rail
   std::vector<Counter> ends;
   std::vector<PortPeer> peers;
-  Counter events;                  // raised whenever anything happened
   std::atomic<uint32_t> sequence;  // of the lane's current or last call; by the lane
   std::atomic<uint64_t>& arrived(int peer, uint64_t message) {
     return arrived_[static_cast<size_t>(peer) * shape_.window + (message & (shape_.window - 1))];
@@ -108,7 +107,6 @@ class Port {
   // Also an end: the memory of the operation may be used again.
   void on_failure(uint64_t note, const Error& error);
   void break_with(Error error);
-  void raise_events() { events.publish(events.value.load(std::memory_order_relaxed) + 1); }
 
   // Whether all operations have ended, or never will.
   bool is_settled() const;
