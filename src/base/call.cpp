@@ -12,16 +12,17 @@ struct CollectiveRow {
   const char* name;
   bool reduces;
   bool rooted;
+  bool has_rank_blocks;
 };
 
-constexpr std::array<CollectiveRow, fcclNumColls> kCollectives{{{"AllReduce", true, false},
-                                                                {"Broadcast", false, true},
-                                                                {"Reduce", true, true},
-                                                                {"AllGather", false, false},
-                                                                {"ReduceScatter", true, false},
-                                                                {"Gather", false, true},
-                                                                {"Scatter", false, true},
-                                                                {"Barrier", false, false}}};
+constexpr std::array<CollectiveRow, fcclNumColls> kCollectives{{{"AllReduce", true, false, false},
+                                                                {"Broadcast", false, true, false},
+                                                                {"Reduce", true, true, false},
+                                                                {"AllGather", false, false, true},
+                                                                {"ReduceScatter", true, false, true},
+                                                                {"Gather", false, true, true},
+                                                                {"Scatter", false, true, true},
+                                                                {"Barrier", false, false, false}}};
 
 bool is_known(fcclColl_t collective) { return static_cast<unsigned>(collective) < kCollectives.size(); }
 
@@ -30,6 +31,8 @@ bool is_known(fcclColl_t collective) { return static_cast<unsigned>(collective) 
 bool is_reduction(fcclColl_t collective) { return is_known(collective) && kCollectives[collective].reduces; }
 
 bool is_rooted(fcclColl_t collective) { return is_known(collective) && kCollectives[collective].rooted; }
+
+bool has_rank_blocks(fcclColl_t collective) { return is_known(collective) && kCollectives[collective].has_rank_blocks; }
 
 const char* name_of(fcclColl_t collective) { return is_known(collective) ? kCollectives[collective].name : "?"; }
 

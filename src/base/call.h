@@ -46,6 +46,8 @@ inline uint32_t hash_of(const Signature& s, uint32_t number) {
 
 bool is_reduction(fcclColl_t collective);
 bool is_rooted(fcclColl_t collective);
+// Whether the larger buffer has a block for each rank, and is not one whole.
+bool has_rank_blocks(fcclColl_t collective);
 const char* name_of(fcclColl_t collective);
 // "AllGather of 1024 float32", "Reduce(sum) of 3 int32 with root 2".
 std::string describe(const Signature& signature);

@@ -24,11 +24,6 @@ int first_of(fcclColl_t collective) {
 
 }  // namespace
 
-bool has_rank_blocks(fcclColl_t collective) {
-  return collective == fcclCollAllGather || collective == fcclCollReduceScatter || collective == fcclCollGather ||
-         collective == fcclCollScatter;
-}
-
 Ways::Ways(const Columns& columns, const WireSettings& settings)
     : columns_(columns),
       settings_(settings),

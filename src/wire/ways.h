@@ -70,7 +70,4 @@ class Ways {
   std::map<std::pair<int, int>, Plan> plans_;  // by algorithm and the root's host
 };
 
-// Whether a collective has a block for each rank, and not one buffer.
-bool has_rank_blocks(fcclColl_t collective);
-
 }  // namespace fccl

@@ -191,12 +191,6 @@ Result<Known> costs_for(const Question& question, int nic_megabits) {
   return Known{{*costs}, fmt::format("assumed of {}, not measured", provider)};
 }
 
-// Whether the larger buffer has a block for each rank.
-bool has_rank_blocks(fcclColl_t collective) {
-  return collective == fcclCollAllGather || collective == fcclCollReduceScatter || collective == fcclCollGather ||
-         collective == fcclCollScatter;
-}
-
 // Two hosts with the ranks alone that have a column, counted anew, since those share their NICs.
 Topology columns_of(Host host, Host peer_host, int columns) {
   for (Host* each : {&host, &peer_host}) {
