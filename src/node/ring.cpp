@@ -9,9 +9,6 @@ namespace {
 const std::byte* bytes_of(const void* buffer) { return static_cast<const std::byte*>(buffer); }
 std::byte* bytes_of(void* buffer) { return static_cast<std::byte*>(buffer); }
 
-// Results of an AllGather from this size on are written past the caches.
-constexpr size_t kStreamed = 2 << 20;
-
 }  // namespace
 
 // A slot is free when its turn comes again: whoever has published slice k - 1 has taken slice k - 2 out of every slot before.
@@ -25,7 +22,7 @@ Phase ring_all_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task
   const uint64_t first = lane.slices();
   const std::byte* send = bytes_of(task.call.send);
   std::byte* recv = bytes_of(task.call.recv);
-  const bool streams = lane.ranks() * slices.total >= kStreamed;
+  const bool streams = lane.ranks() * slices.total >= kStreamedBytes;
   const auto take = streams ? stream_bytes : copy_bytes;
   for (uint64_t k = 0; k < slices.count(); ++k) {
     const uint64_t slice = first + k;

@@ -6,12 +6,6 @@
 #include "kernels/copy.h"
 
 namespace fccl {
-namespace {
-
-// Results from this size on are written past the caches.
-constexpr size_t kStreamed = size_t{2} << 20;
-
-}  // namespace
 
 Rounds::Rounds(Lane& lane, Span& span, const Task& task)
     : lane_(lane),
@@ -26,7 +20,7 @@ Rounds::Rounds(Lane& lane, Span& span, const Task& task)
   choose_stages();
   const bool is_block = share_ == Share::of_this_host;
   const bool is_sent_on = signature_.collective == fcclCollAllGather && is_fed_by_up_;
-  if ((is_block ? block_ : way_.pieces.elements * element_) >= kStreamed && !is_sent_on) to_result_ = stream_bytes;
+  if ((is_block ? block_ : way_.pieces.elements * element_) >= kStreamedBytes && !is_sent_on) to_result_ = stream_bytes;
   if (!is_column()) return;
   input_ = input();
   output_ = output();

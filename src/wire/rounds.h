@@ -91,8 +91,8 @@ class Rounds {
   size_t block_;  // bytes of a block
   bool root_is_here_;
   bool has_up_ = false, has_down_ = false;
-  bool is_fed_by_up_ = false;                                   // the wire's input comes by the rounds up
-  void (*to_result_)(void*, const void*, size_t) = copy_bytes;  // into the user's buffer, where nobody reads it in this call
+  bool is_fed_by_up_ = false;         // the wire's input comes by the rounds up
+  CopyBytes to_result_ = copy_bytes;  // into the user's buffer, where nobody reads it in this call
   Share share_ = Share::all;
   // The pieces that this rank keeps for the wire.
   Buffer input_, output_;

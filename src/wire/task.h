@@ -60,7 +60,7 @@ struct WireTask {
   Buffer input;
   Buffer output;
   bool output_is_taken = true;  // out of staging memory, by the node; else it is of use to the plan alone
-  void (*put)(void*, const void*, size_t) = copy_bytes;  // into the output
+  CopyBytes put = copy_bytes;   // into the output
   size_t element_bytes = 1;
   size_t partial_bytes = 1;  // of an element of a partial sum, on the wire
   ReduceKernel total = nullptr;
