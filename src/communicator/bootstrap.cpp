@@ -28,11 +28,6 @@ using namespace std::chrono_literals;
 
 // How often a rank that waits asks whether it still should.
 constexpr auto kLookInterval = 20ms;
-constexpr auto kRetryPause = 20ms;
-// How long one attempt to connect may take. Where the root's backlog is full the kernel drops an attempt without a word, and
-// would repeat it only after 1, 3, 7 seconds.
-constexpr std::chrono::milliseconds kFirstPatience = 250ms;
-constexpr std::chrono::milliseconds kMostPatience = 4s;
 // Room before a rank's door beside the ranks that it waits for, so that a few strangers do not fill it.
 constexpr int kFewestInLine = 128;
 // How long a rank that cannot join may take to tell the others.
@@ -166,10 +161,9 @@ tl::unexpected<Error> Joiner::timed_out(const std::string& observed) const {
 // The listener is older than the id, so a refused connection is final. One that is closed within the handshake is not: in a
 // flood of strangers the root turns out the oldest.
 Result<Channel> Joiner::reach_root() const {
-  auto patience = kFirstPatience;
+  ConnectPatience patience;
   while (true) {
-    Connection connection = connect_tcp(request_.id.root, {std::min(deadline_.at, Deadline::after(patience).at)});
-    patience = std::min(2 * patience, kMostPatience);
+    Connection connection = connect_tcp(request_.id.root, {std::min(deadline_.at, Deadline::after(patience.next()).at)});
     std::string observed = fmt::format("{} cannot be reached: {}", root(), error_text(connection.error));
     if (connection.error == ECONNREFUSED)
       return fail(fcclRemoteError,
@@ -190,8 +184,8 @@ Result<Channel> Joiner::reach_root() const {
                     fmt::format("{} cannot join at {}: {}", name(), to_text(request_.id.root), opened.error().message));
       observed = fmt::format("{} took the connection, then: {}", root(), opened.error().message);
     }
-    if (Deadline::after(kRetryPause).at >= deadline_.at) return timed_out(observed);
-    std::this_thread::sleep_for(kRetryPause);
+    if (Deadline::after(ConnectPatience::kPause).at >= deadline_.at) return timed_out(observed);
+    std::this_thread::sleep_for(ConnectPatience::kPause);
   }
 }
 

@@ -14,10 +14,6 @@ using namespace std::chrono_literals;
 
 // How often a leader that waits asks whether it still should.
 constexpr auto kLookInterval = 20ms;
-constexpr auto kRetryPause = 20ms;
-// How long one attempt to connect may take; as in the bootstrap, the kernel drops attempts at a full door.
-constexpr std::chrono::milliseconds kFirstPatience = 250ms;
-constexpr std::chrono::milliseconds kMostPatience = 4s;
 
 // All hosts but one.
 std::vector<int> all_but(int host, int hosts) {
@@ -56,10 +52,11 @@ Result<void> Meeting::reach_hub() {
   const std::string& text = request_.leaders[HostLinkRequest::kHub].address;
   const std::optional<Address> address = address_from(text);
   if (!address) return fail(fcclInternalError, fmt::format("{} is said to listen at \"{}\", which is no address", hub(), text));
-  for (auto patience = kFirstPatience; spokes_.empty(); patience = std::min(2 * patience, kMostPatience)) {
-    FCCL_TRY(try_to_reach(*address, patience));
+  ConnectPatience patience;
+  while (spokes_.empty()) {
+    FCCL_TRY(try_to_reach(*address, patience.next()));
     if (!spokes_.empty()) return {};
-    std::this_thread::sleep_for(kRetryPause);
+    std::this_thread::sleep_for(ConnectPatience::kPause);
     FCCL_TRY(look());
   }
   return {};

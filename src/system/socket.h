@@ -3,12 +3,15 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/result.h"
 #include "system/clock.h"
@@ -45,6 +48,20 @@ Connection begin_to_connect(const Address& address);
 int await_connected(int socket, Deadline deadline);
 // Both.
 Connection connect_tcp(const Address& address, Deadline deadline);
+
+// How long each attempt to connect may take, twice as long as the one before it: where a door's backlog is full the kernel
+// drops an attempt without a word, and would repeat it only after 1, 3, 7 seconds.
+class ConnectPatience {
+ public:
+  // Between two attempts.
+  static constexpr std::chrono::milliseconds kPause{20};
+
+  std::chrono::milliseconds next() { return std::exchange(next_, std::min(2 * next_, kMost)); }
+
+ private:
+  static constexpr std::chrono::milliseconds kMost{4000};
+  std::chrono::milliseconds next_{250};
+};
 
 // A listener in the abstract unix namespace under a name that the kernel chooses: nothing in the file system, gone with the
 // process, visible in this network namespace only.
