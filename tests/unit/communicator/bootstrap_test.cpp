@@ -160,24 +160,14 @@ TEST(Bootstrap, the_roots_death_is_an_error_at_once) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the thread sanitizer allows no threads in a child that was forked beside threads";
 #endif
-  std::array<int, 2> ends{};
-  ASSERT_EQ(::pipe(ends.data()), 0);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    const fcclUniqueId id = to_c(*open_bootstrap("lo"));
-    if (::write(ends[1], &id, sizeof(id)) != sizeof(id)) ::_exit(1);
-    while (true) ::pause();
-  }
-  ::close(ends[1]);
-  fcclUniqueId bytes;
-  ASSERT_EQ(::read(ends[0], &bytes, sizeof(bytes)), static_cast<ssize_t>(sizeof(bytes)));
-  ::close(ends[0]);
-  const UniqueId id = *from_c(bytes);
+  ServedElsewhere served;
+  ASSERT_NO_FATAL_FAILURE(served.begin());
+  const UniqueId id = *from_c(served.id);
   std::future<Result<Joined>> waiting =
       std::async(std::launch::async, [&] { return join(request_of(id, 0, 2), Deadline::after(10s)); });
   std::this_thread::sleep_for(100ms);
-  ::kill(child, SIGKILL);
-  ::waitpid(child, nullptr, 0);
+  ::kill(served.child, SIGKILL);
+  ::waitpid(served.child, nullptr, 0);
   const auto begin = Clock::now();
   std::vector<Result<Joined>> results;
   results.push_back(waiting.get());

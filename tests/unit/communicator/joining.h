@@ -2,8 +2,11 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <array>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -46,6 +49,28 @@ inline void expect_failures(const std::vector<Result<Joined>>& results, fcclResu
       EXPECT_NE(result.error().message.find(piece), std::string::npos) << piece << "\nis not in\n" << result.error().message;
   }
 }
+
+// A unique id that a child process serves until it is killed.
+struct ServedElsewhere {
+  pid_t child = -1;
+  fcclUniqueId id{};
+
+  // `go_on` is what the child does with its id before it only waits.
+  void begin(const std::function<void(const UniqueId& id)>& go_on = {}) {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::pipe(ends.data()), 0);
+    child = ::fork();
+    if (child == 0) {
+      const fcclUniqueId made = to_c(*open_bootstrap("lo"));
+      if (::write(ends[1], &made, sizeof(made)) != sizeof(made)) ::_exit(1);
+      if (go_on) go_on(*from_c(made));
+      while (true) ::pause();
+    }
+    ::close(ends[1]);
+    ASSERT_EQ(::read(ends[0], &id, sizeof(id)), static_cast<ssize_t>(sizeof(id)));
+    ::close(ends[0]);
+  }
+};
 
 // Fails the test in which it lives if that leaves a descriptor or a thread behind.
 class Census {

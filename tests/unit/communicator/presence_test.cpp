@@ -151,21 +151,15 @@ TEST(Presence, names_the_rank_whose_process_served_the_id_and_died) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the thread sanitizer allows no threads in a child that was forked beside threads";
 #endif
-  std::array<int, 2> ends{};
-  ASSERT_EQ(::pipe(ends.data()), 0);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    const fcclUniqueId id = to_c(*open_bootstrap("lo"));
-    if (::write(ends[1], &id, sizeof(id)) != sizeof(id)) ::_exit(1);
-    const auto joined = join(request_of(*from_c(id), 0, 3), Deadline::after(10s));
+  ServedElsewhere served;
+  ASSERT_NO_FATAL_FAILURE(served.begin([](const UniqueId& id) {
+    const auto joined = join(request_of(id, 0, 3), Deadline::after(10s));
     while (true) ::pause();
-  }
-  fcclUniqueId id;
-  ASSERT_EQ(::read(ends[0], &id, sizeof(id)), static_cast<ssize_t>(sizeof(id)));
-  for (const int end : ends) ::close(end);
-  std::vector<Joined> ranks = joined_all({request_of(*from_c(id), 1, 3), request_of(*from_c(id), 2, 3)});
-  kill_and_wait(child);
-  const std::string name = "rank 0 (pid " + std::to_string(child);
+  }));
+  const UniqueId id = *from_c(served.id);
+  std::vector<Joined> ranks = joined_all({request_of(id, 1, 3), request_of(id, 2, 3)});
+  kill_and_wait(served.child);
+  const std::string name = "rank 0 (pid " + std::to_string(served.child);
   for (Joined& joined : ranks) expect_text(told(joined), fcclRemoteError, {name, "serves the unique id", "ended"});
 }
 
