@@ -24,6 +24,9 @@ constexpr Costs kMost{1, 1e-1, 1 / 1e4, 1 / 1e6, 1 / 1e6};
 constexpr Costs kCommon{3e-5, 2e-6, 1 / 1.25e9, 1 / 8e9, 1 / 5e9};
 constexpr double kPull = 0.002;
 
+// Logarithms below this are near enough: that leaves the search no sharp ridges.
+constexpr double kNear = 0.02;
+
 Logarithms logarithms_of(const Costs& costs) {
   Logarithms logarithms{};
   for (std::size_t i = 0; i < kCount; ++i) logarithms[i] = std::log(costs.*kFields[i]);
@@ -42,7 +45,7 @@ double misfit(const std::vector<Point>& points, const Logarithms& logarithms) {
   const Costs costs = costs_of(logarithms);
   double sum = 0;
   for (std::size_t i = 0; i < kCount; ++i) sum += kPull * std::pow(logarithms[i] - common[i], 2);
-  for (const Point& point : points) sum += std::pow(std::log(predict(point.load, costs) / point.seconds), 2);
+  for (const Point& point : points) sum += std::hypot(std::log(predict(point.load, costs) / point.seconds), kNear);
   return sum;
 }
 
@@ -107,10 +110,10 @@ double predict(const Load& load, const Costs& costs) {
   const double chunk = load.chunk_bytes / load.slices * costs.wire_byte;
   const double copied = load.copied_bytes / load.slices * costs.node_byte;
   const double added = load.added_bytes / load.slices * costs.added_byte;
-  const double sent = load.messages * (costs.message + chunk);
+  const double sent = load.rounds * (costs.message + chunk) + (load.messages - load.rounds) * std::hypot(costs.message, chunk);
   const double share = static_cast<double>(load.rounds) / load.messages;
   const double first = load.rounds * costs.latency + sent + added + share * copied + (1 - share) * std::max(0.0, copied - sent);
-  const double pace = std::max(load.messages_per_port * (costs.message + chunk), copied + added);
+  const double pace = std::hypot(load.messages_per_port * costs.message, load.messages_per_port * chunk, copied + added);
   return first + (load.slices - 1) * pace;
 }
 

@@ -56,8 +56,8 @@ struct Point {
   double seconds;  // measured, above zero
 };
 
-// The costs with the least sum of squared logarithms of predicted over measured times. All are positive and finite. What the
-// points do not show stays near a common value.
+// The costs with the least sum of the sizes of the logarithms of predicted over measured times, so that points which no costs
+// explain do not spoil the others. All are positive and finite. What the points do not show stays near a common value.
 Costs fit(const std::vector<Point>& points);
 
 // Percent by which the prediction is off; below zero where it is too short.

@@ -102,7 +102,7 @@ Result<Costs> parse_costs(std::string_view text) {
     if (seen[*place]) return refuse(fmt::format("{} stands twice in the costs", part.substr(0, equals)));
     seen[*place] = true;
     if (is_error)
-      costs.error_percent = *value;
+      costs.error_percent = value;
     else
       costs.constants.*kConstants[*place].field = seconds(unit, *value);
   }
@@ -135,8 +135,9 @@ std::optional<Constants> default_costs(std::string_view provider, int nic_megabi
   // Orders of magnitude: RDMA through one switch takes 2 us, and a NIC takes millions of messages a second; GPUs as above.
   if (provider == "verbs") return Constants{2e-6, 0.3e-6, wire_byte(0.97 * gigabits(nic_megabits, 100)), kGpuAdded, kGpuNode};
   // Orders of magnitude for ranks whose buffers are in the host's memory: the kernel's TCP, and one core that copies and adds.
-  // 1448 of the 1538 bytes that a frame takes on the wire are payload.
-  if (provider == "tcp") return Constants{30e-6, 2e-6, wire_byte(1448. / 1538 * gigabits(nic_megabits, 10)), 1 / 8e9, 1 / 5e9};
+  // A message was measured at 23 us with a core per rank and 57 us with two ranks per core (docs/benchmarks/hosts.md). 1448 of
+  // the 1538 bytes that a frame takes on the wire are payload.
+  if (provider == "tcp") return Constants{30e-6, 30e-6, wire_byte(1448. / 1538 * gigabits(nic_megabits, 10)), 1 / 8e9, 1 / 5e9};
   return std::nullopt;
 }
 

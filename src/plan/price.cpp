@@ -2,6 +2,7 @@
 #include "plan/price.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 
 namespace fccl::plan {
@@ -36,6 +37,16 @@ double node_bytes(const Request& request, const Shape& shape) {
     default:
       return request.bytes * shape.ranks;
   }
+}
+
+// So many things that follow another through a pipeline, each of whose stages takes so long for one. The slowest sets the pace;
+// stages that take about as long hold each other up.
+void pass(Time& time, int things, double message, double wire, double node) {
+  const double pace = std::hypot(message, wire, node);
+  if (pace == 0) return;
+  time.message += things * message * message / pace;
+  time.wire += things * wire * wire / pace;
+  time.node += things * node * node / pace;
 }
 
 }  // namespace
@@ -81,19 +92,15 @@ Time predict(const Request& request, Cut cut, const Cost& cost, const Shape& sha
   const double wire = chunk / shape.rails * c.wire_byte;
   const double copied = node_bytes(request, shape) / slices * c.node_byte;
   const double added = chunk / shape.columns * shape.hosts * cost.additions * c.added_byte;
-  Time time{cost.rounds * c.latency, cost.path.messages * c.message, cost.path.chunks * wire, added};
-  // A pipeline of messages: the host's ranks copy one while the next is on the wire.
-  const double share = cost.rounds > 0 ? static_cast<double>(cost.rounds) / cost.path.messages : 1;
+  const int rounds = cost.rounds;
+  const int behind = cost.path.messages - rounds;
+  const double sent = cost.path.messages > 0 ? cost.path.chunks * wire / cost.path.messages : 0;
+  Time time{.latency = rounds * c.latency, .message = rounds * c.message, .wire = rounds * sent, .node = added};
+  pass(time, behind, c.message, sent, 0);
+  // The host's ranks copy one message while the next is on the wire.
+  const double share = rounds > 0 ? static_cast<double>(rounds) / cost.path.messages : 1;
   time.node += share * copied + (1 - share) * std::max(0.0, copied - time.message - time.wire);
-  const double message = cost.port.messages * c.message;
-  const bool node_is_slower = copied + added > message + cost.port.chunks * wire;
-  const int others = slices - 1;
-  if (node_is_slower) {
-    time.node += others * (copied + added);
-  } else {
-    time.message += others * message;
-    time.wire += others * cost.port.chunks * wire;
-  }
+  pass(time, slices - 1, cost.port.messages * c.message, cost.port.chunks * wire, copied + added);
   return time;
 }
 

@@ -94,8 +94,8 @@ struct Time {
   double total() const { return latency + message + wire + node; }
 };
 
-// One slice passes through wire and node, with the message in the node while the next is on the wire; the other slices follow
-// at the pace of the slower of the two.
+// One slice passes through wire and node, a message being posted while the one before it is on the wire and that before it in
+// the node; the other slices follow at the pace of the three together, which is near that of the slowest.
 Time predict(const Request& request, Cut cut, const Cost& cost, const Shape& shape, int slices);
 
 // No algorithm moves fewer bytes in one direction through the busiest host's interfaces.

@@ -90,10 +90,10 @@ AllGather of 1 KiB on 3 hosts x 2 ranks, 1 rail per host
 at least 4 KiB through a host's interfaces in one direction, which take 4.1 us
 
     algorithm  rounds slices  predicted us      latency     messages         wire         node
- -> pairwise        1      1          19.2         10.0          2.0          4.1          3.1
-    bruck           2      2          31.2         20.0          4.0          4.1          3.1
+ -> pairwise        1      1          18.8         10.0          1.4          3.9          3.5
+    bruck           2      2          31.3         20.0          3.0          3.0          5.3
 
-pairwise in 1 slice: 19.2 us, 52 percent of it latency; 4.69 of the least time on the wire
+pairwise in 1 slice: 18.8 us, 53 percent of it latency; 4.59 of the least time on the wire
 
 rails between host0 and host1
     column 0, rank 0 to rank 2: nic0-nic0

@@ -73,8 +73,8 @@ TEST(Explanation, lists_the_algorithms_and_marks_the_chosen_one) {
 at least 4 KiB through a host's interfaces in one direction, which take 4.1 us
 
     algorithm  rounds slices  predicted us      latency     messages         wire         node
- -> pairwise        1      1          19.2         10.0          2.0          4.1          3.1
-    bruck           2      2          31.2         20.0          4.0          4.1          3.1
+ -> pairwise        1      1          18.8         10.0          1.4          3.9          3.5
+    bruck           2      2          31.3         20.0          3.0          3.0          5.3
 )");
 }
 

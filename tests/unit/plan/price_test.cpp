@@ -72,13 +72,33 @@ TEST(Price, of_the_root_is_that_of_the_busiest_member) {
 
 constexpr Constants kConstants{.latency = 1e-5, .message = 1e-6, .wire_byte = 1e-8, .added_byte = 1e-10, .node_byte = 1e-10};
 
-TEST(Prediction, of_one_slice_is_latency_and_messages_and_bytes_over_the_rails) {
-  const Shape shape = Shape::of_equal_hosts(4, 2, 2, kConstants);
-  const Time time = predict({fcclCollAllGather, 1000}, Cut::per_member, cost_of(pairwise_all_gather, 4), shape, 1);
+TEST(Prediction, of_one_message_is_latency_and_the_message_and_its_bytes_over_the_rails) {
+  const Shape shape = Shape::of_equal_hosts(2, 2, 2, kConstants);
+  const Time time = predict({fcclCollAllGather, 1000}, Cut::per_member, cost_of(pairwise_all_gather, 2), shape, 1);
   EXPECT_DOUBLE_EQ(time.latency, 1e-5);
-  EXPECT_DOUBLE_EQ(time.message, 3e-6);
-  EXPECT_DOUBLE_EQ(time.wire, 3 * 1000 * 1e-8);  // two ranks, two rails
-  EXPECT_DOUBLE_EQ(time.node, 4 * 2 * 1000 * 1e-10 / 3);
+  EXPECT_DOUBLE_EQ(time.message, 1e-6);
+  EXPECT_DOUBLE_EQ(time.wire, 1000 * 1e-8);  // two ranks, two rails
+  EXPECT_DOUBLE_EQ(time.node, 2 * 2 * 1000 * 1e-10);
+}
+
+// The seconds of four messages behind one another in one round, which take so long each to post and so long on the wire.
+double seconds_of_four(double message, double wire) {
+  const Shape shape = Shape::of_equal_hosts(5, 1, 1, {0, message, wire, 0, 0});
+  return predict({fcclCollAllGather, 1}, Cut::per_member, cost_of(pairwise_all_gather, 5), shape, 1).total();
+}
+
+TEST(Prediction, of_messages_on_a_slow_wire_is_the_first_and_then_the_wires_time) {
+  EXPECT_NEAR(seconds_of_four(1e-6, 1e-3), 1e-6 + 4e-3, 1e-8);
+}
+
+TEST(Prediction, of_messages_that_are_dear_is_theirs_and_then_the_wires_time_of_one) {
+  EXPECT_NEAR(seconds_of_four(1e-3, 1e-6), 4e-3 + 1e-6, 1e-8);
+}
+
+TEST(Prediction, of_messages_that_take_as_long_as_their_bytes_lies_between_the_longer_and_the_sum) {
+  const double alone = seconds_of_four(1e-3, 0), together = seconds_of_four(1e-3, 1e-3);
+  EXPECT_GT(together, 1.2 * alone);
+  EXPECT_LT(together, 1.8 * alone);
 }
 
 TEST(Prediction, of_a_slow_node_is_the_first_message_and_then_the_nodes_time) {
@@ -86,7 +106,19 @@ TEST(Prediction, of_a_slow_node_is_the_first_message_and_then_the_nodes_time) {
   shape.constants.node_byte = 1e-6;
   const Time time = predict({fcclCollAllGather, 1000}, Cut::per_member, cost_of(pairwise_all_gather, 5), shape, 1);
   const double first_message = 1e-6 + 1000 * 1e-8;
-  EXPECT_DOUBLE_EQ(time.total(), 1e-5 + first_message + 5 * 1000 * 1e-6);
+  EXPECT_NEAR(time.total(), 1e-5 + first_message + 5 * 1000 * 1e-6, 1e-6);
+}
+
+// The pace of wire and node together, in the columns' shares of it.
+TEST(Prediction, adds_up_to_the_pace_of_all_stages) {
+  const Shape shape = Shape::of_equal_hosts(2, 1, 1, {0, 3, 4, 0, 0});
+  const Cost cost = cost_of(pairwise_all_gather, 2);
+  const auto seconds = [&](int slices) {
+    return predict({fcclCollAllGather, static_cast<double>(slices)}, Cut::per_member, cost, shape, slices);
+  };
+  EXPECT_DOUBLE_EQ(seconds(2).total() - seconds(1).total(), 5);
+  EXPECT_DOUBLE_EQ(seconds(2).message - seconds(1).message, 9. / 5);
+  EXPECT_DOUBLE_EQ(seconds(2).wire - seconds(1).wire, 16. / 5);
 }
 
 TEST(Prediction, of_many_slices_goes_at_the_pace_of_the_slower_of_wire_and_node) {
@@ -111,7 +143,7 @@ TEST(Prediction, of_a_long_broadcast_down_a_chain_is_one_crossing) {
 TEST(Prediction, of_unequal_hosts_is_that_of_the_busiest_column) {
   const Shape shape{3, 5, 3, 1, 1, kConstants};
   const Time time = predict({fcclCollAllGather, 1000}, Cut::per_member, cost_of(pairwise_all_gather, 3), shape, 1);
-  EXPECT_DOUBLE_EQ(time.wire, 2 * 3 * 1000 * 1e-8);
+  EXPECT_NEAR(time.wire, 2 * 3 * 1000 * 1e-8, 1e-7);
   EXPECT_DOUBLE_EQ(time.node, 5 * 1000 * 1e-10 / 2);
 }
 
