@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "base/check.h"
@@ -91,9 +92,14 @@ Result<void> Communicator::issue(const Call& call, Stream* stream) {
   if (!queue) return fail(std::move(queue).error());
   const Task task{call, number_++, is_reduction(signature.collective) ? reduce_kernel(signature.dtype, signature.op) : nullptr};
   const Surroundings around{*control_, statistics_, crowded_, lanes_};
-  if (here_and_now) return IssuedCall(around, lane, task, timeout_).run();
-  (*queue)->enqueue(std::make_unique<IssuedCall>(around, lane, task, timeout_));
+  if (here_and_now) return IssuedCall(around, lane, task, patience()).run();
+  (*queue)->enqueue(std::make_unique<IssuedCall>(around, lane, task, patience()));
   return stream == nullptr ? blocking_->synchronize() : Result<void>{};
+}
+
+// Creation has one deadline for all that it waits for.
+std::chrono::milliseconds Communicator::patience() const {
+  return creation_ends_ ? std::chrono::milliseconds(std::max(1, creation_ends_->remaining_ms())) : timeout_;
 }
 
 // The user's stream, or the one for blocking calls that find their lane at work.

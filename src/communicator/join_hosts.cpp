@@ -16,7 +16,6 @@
 namespace fccl {
 namespace {
 
-constexpr bool kInternal = true;
 // Messages of one peer that may be on their way, and what all peers' landing takes at most, of a lane.
 constexpr int kWindow = 8;
 constexpr size_t kLandingBytes = size_t{32} << 20;
@@ -215,7 +214,7 @@ Result<void> Communicator::try_to_join_hosts(Joined& joined, Deadline deadline, 
     FCCL_TRY(link_->start(std::move(wake), control_->local_watches(), link_events()));
   }
   // Shows that every host reaches every other.
-  return issue({{fcclCollBarrier, fcclInt8, ReduceOp::sum, -1, 0, kInternal}}, nullptr);
+  return issue({{fcclCollBarrier, fcclInt8, ReduceOp::sum, -1, 0, Issuer::init}}, nullptr);
 }
 
 Result<void> Communicator::span_lanes(const Network& network) {
