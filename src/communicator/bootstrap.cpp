@@ -32,6 +32,8 @@ constexpr auto kLookInterval = 20ms;
 constexpr int kFewestInLine = 128;
 // How long a rank that cannot join may take to tell the others.
 constexpr auto kDecliningTakes = 2s;
+// How long a rank that gives up waits until the root has told the others.
+constexpr auto kTellingTakes = 500ms;
 
 // Detached and owning all it uses, so that neither exit nor fork meets anything of it. It takes no signal that is meant for the
 // application.
@@ -67,6 +69,7 @@ class Joiner {
   Result<void> listen();
   Result<Channel> reach_root() const;
   Result<std::vector<Member>> await_roster(Channel& channel);
+  static void give_up(Channel& channel, const Message& why);
   Deadline next_look() const {
     return request_.still_wanted ? Deadline{std::min(deadline_.at, Deadline::after(kLookInterval).at)} : deadline_;
   }
@@ -189,6 +192,16 @@ Result<Channel> Joiner::reach_root() const {
   }
 }
 
+// A courtesy to the others: this process may end next, which may be the root's.
+void Joiner::give_up(Channel& channel, const Message& why) {
+  channel.say(encode(why));
+  const Deadline told = Deadline::after(kTellingTakes);
+  while (const Result<std::string> bytes = channel.await_message(told)) {
+    const std::optional<Message> message = decode(*bytes);
+    if (!message || std::holds_alternative<Refusal>(*message)) return;
+  }
+}
+
 Result<std::vector<Member>> Joiner::await_roster(Channel& channel) {
   std::vector<Member> members;
   // No communicator is empty: a number of ranks below one is for the root to refuse.
@@ -197,9 +210,7 @@ Result<std::vector<Member>> Joiner::await_roster(Channel& channel) {
     if (!bytes && bytes.error().code == fcclTimeout) {
       const Result<void> wanted = request_.still_wanted ? request_.still_wanted() : Result<void>{};
       if (wanted && !deadline_.passed()) continue;
-      channel.say(encode(wanted ? Message{GivingUp{}} : Message{Failed{wanted.error()}}));
-      // Only a courtesy to the others.
-      (void)channel.await_sent(Deadline::after(0ms));
+      give_up(channel, wanted ? Message{GivingUp{}} : Message{Failed{wanted.error()}});
       if (!wanted) return fail(wanted.error());
       return timed_out(progress_.joined == 0
                            ? root() + " has not said who is missing"
