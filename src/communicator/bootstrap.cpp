@@ -173,6 +173,11 @@ Result<Channel> Joiner::reach_root() const {
                   fmt::format("{} cannot join: nobody listens at {}. The process that called fcclGetUniqueId has "
                               "ended, or the id has made its communicator already (each needs an id of its own)",
                               name(), to_text(request_.id.root)));
+    if (is_short_of_descriptors(connection.error))
+      return fail(fcclSystemError,
+                  fmt::format("{} cannot join: it cannot make a socket to reach {}: {}; raise the limit of open "
+                              "files (ulimit -n)",
+                              name(), root(), error_text(connection.error)));
     if (connection.socket) {
       Channel channel(std::move(connection.socket), Conversation(Role::connects, request_.id.key, {request_.rank}));
       Result<void> opened = channel.await_open(deadline_);

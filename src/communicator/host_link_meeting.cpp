@@ -78,6 +78,10 @@ Result<void> Meeting::try_to_reach(const Address& address, std::chrono::millisec
   if (connection.error == ECONNREFUSED)
     return fail(fcclRemoteError, fmt::format("{} cannot reach {}: nobody listens at {} any more; it has ended, or given up",
                                              self(), hub(), to_text(address)));
+  if (is_short_of_descriptors(connection.error))
+    return fail(fcclSystemError,
+                fmt::format("{} cannot make a socket to reach {}: {}; raise the limit of open files (ulimit -n)", self(), hub(),
+                            error_text(connection.error)));
   observed_ = fmt::format("{} cannot be reached at {}: {}", hub(), to_text(address), error_text(connection.error));
   if (connection.error != 0) return {};
 

@@ -1,4 +1,5 @@
 // What only separate processes can show: hosts and settings that differ.
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -79,6 +80,26 @@ TEST(Init, names_who_never_came_on_every_rank_though_the_root_ends_at_its_deadli
     const std::string text = fcclGetLastError(nullptr);
     EXPECT_NE(text.find("missing: rank 3"), std::string::npos) << text;
     ++out;
+  });
+}
+
+TEST(Init, without_descriptors_for_a_socket_fails_at_once) {
+  run_ranks({RanksAs::processes, 1}, [](const Seat& seat) {
+    fcclUniqueId id = agree_on_id(seat);
+    rlimit limit{};
+    ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    const int next = dup(STDIN_FILENO);
+    // For what a rank listens at.
+    const rlimit few{static_cast<rlim_t>(next + 2), limit.rlim_max};
+    close(next);
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+    fcclConfig_t config = config_of_tests();
+    fcclComm_t comm = nullptr;
+    const int64_t begin = now_ns();
+    EXPECT_EQ(fcclCommInitRankConfig(&comm, seat.ranks, id, seat.rank, &config), fcclSystemError);
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    EXPECT_LT(ms_since(begin), 3000 * kSlowdown);
+    EXPECT_NE(std::string(fcclGetLastError(nullptr)).find("ulimit -n"), std::string::npos) << fcclGetLastError(nullptr);
   });
 }
 
