@@ -15,6 +15,8 @@ namespace {
 
 // How long a rank that leaves waits until other hosts have taken what it sent.
 constexpr std::chrono::milliseconds kTaking{500};
+// Twice as long as leaders give those who wait for a rank of their own host.
+constexpr std::chrono::milliseconds kBehindLeader{600};
 
 // How often this process is a fork of one that used the library.
 std::atomic<unsigned> forks{0};
@@ -97,9 +99,11 @@ Result<void> Communicator::issue(const Call& call, Stream* stream) {
   return stream == nullptr ? blocking_->synchronize() : Result<void>{};
 }
 
-// Creation has one deadline for all that it waits for.
+// Creation has one deadline for all that it waits for. A leader may wait for other hosts: it speaks before its host does.
 std::chrono::milliseconds Communicator::patience() const {
-  return creation_ends_ ? std::chrono::milliseconds(std::max(1, creation_ends_->remaining_ms())) : timeout_;
+  if (!creation_ends_) return timeout_;
+  const std::chrono::milliseconds left(std::max(1, creation_ends_->remaining_ms()));
+  return columns_->hosts() > 1 && columns_->local() > 0 ? left + kBehindLeader : left;
 }
 
 // The user's stream, or the one for blocking calls that find their lane at work.
