@@ -69,7 +69,7 @@ class Joiner {
   Result<void> listen();
   Result<Channel> reach_root() const;
   Result<std::vector<Member>> await_roster(Channel& channel);
-  static void give_up(Channel& channel, const Message& why);
+  static bool give_up(Channel& channel, const Message& why);
   Deadline next_look() const {
     return request_.still_wanted ? Deadline{std::min(deadline_.at, Deadline::after(kLookInterval).at)} : deadline_;
   }
@@ -197,13 +197,15 @@ Result<Channel> Joiner::reach_root() const {
   }
 }
 
-// A courtesy to the others: this process may end next, which may be the root's.
-void Joiner::give_up(Channel& channel, const Message& why) {
+// A courtesy to the others: this process may end next, which may be the root's. False: the root does not answer.
+bool Joiner::give_up(Channel& channel, const Message& why) {
   channel.say(encode(why));
   const Deadline told = Deadline::after(kTellingTakes);
-  while (const Result<std::string> bytes = channel.await_message(told)) {
+  while (true) {
+    const Result<std::string> bytes = channel.await_message(told);
+    if (!bytes) return bytes.error().code != fcclTimeout;
     const std::optional<Message> message = decode(*bytes);
-    if (!message || std::holds_alternative<Refusal>(*message)) return;
+    if (message && std::holds_alternative<Refusal>(*message)) return true;
   }
 }
 
@@ -215,11 +217,12 @@ Result<std::vector<Member>> Joiner::await_roster(Channel& channel) {
     if (!bytes && bytes.error().code == fcclTimeout) {
       const Result<void> wanted = request_.still_wanted ? request_.still_wanted() : Result<void>{};
       if (wanted && !deadline_.passed()) continue;
-      give_up(channel, wanted ? Message{GivingUp{}} : Message{Failed{wanted.error()}});
+      const bool answered = give_up(channel, wanted ? Message{GivingUp{}} : Message{Failed{wanted.error()}});
       if (!wanted) return fail(wanted.error());
-      return timed_out(progress_.joined == 0
-                           ? root() + " has not said who is missing"
-                           : fmt::format("{} of {} joined, missing: {}", progress_.joined, request_.nranks, progress_.missing));
+      const std::string known = progress_.joined == 0 ? root() + " has not said who is missing"
+                                                      : fmt::format("{} of {} joined, missing: {}", progress_.joined,
+                                                                    request_.nranks, progress_.missing);
+      return timed_out(answered ? known : fmt::format("{}; {} does not answer any more, it may be stopped", known, root()));
     }
     if (!bytes)
       return fail(fcclRemoteError,

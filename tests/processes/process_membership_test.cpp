@@ -83,6 +83,30 @@ TEST(Init, names_who_never_came_on_every_rank_though_the_root_ends_at_its_deadli
   });
 }
 
+TEST(Init, whose_root_is_stopped_says_so) {
+  run_ranks({RanksAs::processes, 3}, [](const Seat& seat) {
+    const fcclUniqueId id = agree_on_id(seat);
+    std::atomic<int64_t>& root = seat.board.notes[0];
+    if (seat.rank == 0) root = getpid();
+    seat.meet();
+    if (seat.rank == 1) {
+      std::thread stop([&] {
+        std::this_thread::sleep_for(500ms * kSlowdown);
+        kill(static_cast<pid_t>(root), SIGSTOP);
+      });
+      fcclConfig_t config = config_of_tests();
+      config.initTimeoutMs = 1000 * kSlowdown;
+      fcclComm_t comm = nullptr;
+      EXPECT_EQ(fcclCommInitRankConfig(&comm, seat.ranks, id, seat.rank, &config), fcclTimeout);
+      EXPECT_NE(std::string(fcclGetLastError(nullptr)).find("does not answer any more"), std::string::npos)
+          << fcclGetLastError(nullptr);
+      kill(static_cast<pid_t>(root), SIGCONT);
+      stop.join();
+    }
+    seat.meet();
+  });
+}
+
 TEST(Init, without_descriptors_for_a_socket_fails_at_once) {
   run_ranks({RanksAs::processes, 1}, [](const Seat& seat) {
     fcclUniqueId id = agree_on_id(seat);
