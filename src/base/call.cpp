@@ -37,7 +37,7 @@ bool has_rank_blocks(fcclColl_t collective) { return is_known(collective) && kCo
 const char* name_of(fcclColl_t collective) { return is_known(collective) ? kCollectives[collective].name : "?"; }
 
 std::string describe(const Signature& s) {
-  if (s.internal) return s.collective == fcclCollBarrier ? "fcclCommInitRank" : "fcclCommSplit";
+  if (s.issuer != Issuer::user) return s.issuer == Issuer::init ? "fcclCommInitRank" : "fcclCommSplit";
   std::string text = name_of(s.collective);
   if (s.collective == fcclCollBarrier) return text;
   if (is_reduction(s.collective)) text += fmt::format("({})", name_of(s.op));

@@ -10,6 +10,9 @@
 
 namespace fccl {
 
+// Who issues a call: the user, or fcclCommInitRank or fcclCommSplit as a step of theirs, which must not meet a user's call.
+enum class Issuer : uint8_t { user, init, split };
+
 // What every rank must agree on. `count` is the count argument of the C call, in elements.
 struct Signature {
   fcclColl_t collective = fcclCollBarrier;
@@ -17,7 +20,7 @@ struct Signature {
   ReduceOp op = ReduceOp::sum;  // sum where nothing is reduced
   int root = -1;                // -1 where there is none
   size_t count = 0;
-  bool internal = false;  // a step of fcclCommInitRank or fcclCommSplit, which must not meet a user's call
+  Issuer issuer = Issuer::user;
 
   size_t bytes() const { return count * size_of(dtype); }
 };
@@ -34,7 +37,7 @@ struct Call {
 // even where the next one has equal arguments.
 inline uint32_t hash_of(const Signature& s, uint32_t number) {
   uint64_t h = (uint64_t{number} << 32) | (static_cast<uint64_t>(s.collective) << 24) | (static_cast<uint64_t>(s.dtype) << 16) |
-               (static_cast<uint64_t>(s.op) << 8) | static_cast<uint64_t>(s.internal);
+               (static_cast<uint64_t>(s.op) << 8) | static_cast<uint64_t>(s.issuer);
   h ^= s.count * 0x9e3779b97f4a7c15ULL;
   h ^= h >> 29;
   h *= 0xbf58476d1ce4e5b9ULL;

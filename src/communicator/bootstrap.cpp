@@ -32,6 +32,8 @@ constexpr auto kLookInterval = 20ms;
 constexpr int kFewestInLine = 128;
 // How long a rank that cannot join may take to tell the others.
 constexpr auto kDecliningTakes = 2s;
+// How long a rank that gives up waits until the root has told the others.
+constexpr auto kTellingTakes = 500ms;
 
 // Detached and owning all it uses, so that neither exit nor fork meets anything of it. It takes no signal that is meant for the
 // application.
@@ -67,6 +69,7 @@ class Joiner {
   Result<void> listen();
   Result<Channel> reach_root() const;
   Result<std::vector<Member>> await_roster(Channel& channel);
+  static bool give_up(Channel& channel, const Message& why);
   Deadline next_look() const {
     return request_.still_wanted ? Deadline{std::min(deadline_.at, Deadline::after(kLookInterval).at)} : deadline_;
   }
@@ -170,6 +173,11 @@ Result<Channel> Joiner::reach_root() const {
                   fmt::format("{} cannot join: nobody listens at {}. The process that called fcclGetUniqueId has "
                               "ended, or the id has made its communicator already (each needs an id of its own)",
                               name(), to_text(request_.id.root)));
+    if (is_short_of_descriptors(connection.error))
+      return fail(fcclSystemError,
+                  fmt::format("{} cannot join: it cannot make a socket to reach {}: {}; raise the limit of open "
+                              "files (ulimit -n)",
+                              name(), root(), error_text(connection.error)));
     if (connection.socket) {
       Channel channel(std::move(connection.socket), Conversation(Role::connects, request_.id.key, {request_.rank}));
       Result<void> opened = channel.await_open(deadline_);
@@ -189,6 +197,18 @@ Result<Channel> Joiner::reach_root() const {
   }
 }
 
+// A courtesy to the others: this process may end next, which may be the root's. False: the root does not answer.
+bool Joiner::give_up(Channel& channel, const Message& why) {
+  channel.say(encode(why));
+  const Deadline told = Deadline::after(kTellingTakes);
+  while (true) {
+    const Result<std::string> bytes = channel.await_message(told);
+    if (!bytes) return bytes.error().code != fcclTimeout;
+    const std::optional<Message> message = decode(*bytes);
+    if (message && std::holds_alternative<Refusal>(*message)) return true;
+  }
+}
+
 Result<std::vector<Member>> Joiner::await_roster(Channel& channel) {
   std::vector<Member> members;
   // No communicator is empty: a number of ranks below one is for the root to refuse.
@@ -197,13 +217,12 @@ Result<std::vector<Member>> Joiner::await_roster(Channel& channel) {
     if (!bytes && bytes.error().code == fcclTimeout) {
       const Result<void> wanted = request_.still_wanted ? request_.still_wanted() : Result<void>{};
       if (wanted && !deadline_.passed()) continue;
-      channel.say(encode(wanted ? Message{GivingUp{}} : Message{Failed{wanted.error()}}));
-      // Only a courtesy to the others.
-      (void)channel.await_sent(Deadline::after(0ms));
+      const bool answered = give_up(channel, wanted ? Message{GivingUp{}} : Message{Failed{wanted.error()}});
       if (!wanted) return fail(wanted.error());
-      return timed_out(progress_.joined == 0
-                           ? root() + " has not said who is missing"
-                           : fmt::format("{} of {} joined, missing: {}", progress_.joined, request_.nranks, progress_.missing));
+      const std::string known = progress_.joined == 0 ? root() + " has not said who is missing"
+                                                      : fmt::format("{} of {} joined, missing: {}", progress_.joined,
+                                                                    request_.nranks, progress_.missing);
+      return timed_out(answered ? known : fmt::format("{}; {} does not answer any more, it may be stopped", known, root()));
     }
     if (!bytes)
       return fail(fcclRemoteError,

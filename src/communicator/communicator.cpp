@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "base/check.h"
@@ -14,6 +15,8 @@ namespace {
 
 // How long a rank that leaves waits until other hosts have taken what it sent.
 constexpr std::chrono::milliseconds kTaking{500};
+// Twice as long as leaders give those who wait for a rank of their own host.
+constexpr std::chrono::milliseconds kBehindLeader{600};
 
 // How often this process is a fork of one that used the library.
 std::atomic<unsigned> forks{0};
@@ -91,9 +94,16 @@ Result<void> Communicator::issue(const Call& call, Stream* stream) {
   if (!queue) return fail(std::move(queue).error());
   const Task task{call, number_++, is_reduction(signature.collective) ? reduce_kernel(signature.dtype, signature.op) : nullptr};
   const Surroundings around{*control_, statistics_, crowded_, lanes_};
-  if (here_and_now) return IssuedCall(around, lane, task, timeout_).run();
-  (*queue)->enqueue(std::make_unique<IssuedCall>(around, lane, task, timeout_));
+  if (here_and_now) return IssuedCall(around, lane, task, patience()).run();
+  (*queue)->enqueue(std::make_unique<IssuedCall>(around, lane, task, patience()));
   return stream == nullptr ? blocking_->synchronize() : Result<void>{};
+}
+
+// Creation has one deadline for all that it waits for. A leader may wait for other hosts: it speaks before its host does.
+std::chrono::milliseconds Communicator::patience() const {
+  if (!creation_ends_) return timeout_;
+  const std::chrono::milliseconds left(std::max(1, creation_ends_->remaining_ms()));
+  return columns_->hosts() > 1 && columns_->local() > 0 ? left + kBehindLeader : left;
 }
 
 // The user's stream, or the one for blocking calls that find their lane at work.

@@ -73,6 +73,7 @@ class Communicator {
                const std::shared_ptr<Segment>& segment);
   Result<void> issue(const Call& call, Stream* stream);
   Result<Stream*> queue_for(Stream* stream);
+  std::chrono::milliseconds patience() const;
   static Result<std::unique_ptr<Communicator>> assemble(Joined& joined, const CreateOptions& options, Deadline deadline,
                                                         const StillWanted& still_wanted);
   struct Part;
@@ -101,9 +102,10 @@ class Communicator {
   int rank_;
   int ranks_;
   std::chrono::milliseconds timeout_;
-  bool crowded_ = true;  // more ranks than processors; known once all ranks have joined
-  int rails_ = 0;        // of each host, between hosts
-  unsigned forks_;       // of the process when this was made
+  std::optional<Deadline> creation_ends_;  // while it is created
+  bool crowded_ = true;                    // more ranks than processors; known once all ranks have joined
+  int rails_ = 0;                          // of each host, between hosts
+  unsigned forks_;                         // of the process when this was made
   bool finalized_ = false;
   std::atomic<bool> in_call_{false};
   uint64_t number_ = kFirstNumber;  // of the next call

@@ -28,9 +28,8 @@ std::string describe_record(const CallRecord::Value& record) {
 LaneId other_lane(LaneId lane) { return lane == kGatherLane ? kReduceLane : kGatherLane; }
 
 const char* setting_of_deadline(const Signature& signature) {
-  const bool in_init = signature.internal && signature.collective == fcclCollBarrier;
-  return in_init ? "that of init (FCCL_INIT_TIMEOUT, initTimeoutMs)"
-                 : "the communicator's timeout (FCCL_TIMEOUT, timeoutMs, fcclCommSetTimeout)";
+  return signature.issuer == Issuer::init ? "that of init (FCCL_INIT_TIMEOUT, initTimeoutMs)"
+                                          : "the communicator's timeout (FCCL_TIMEOUT, timeoutMs, fcclCommSetTimeout)";
 }
 
 double seconds(Clock::duration span) { return std::chrono::duration<double>(span).count(); }

@@ -16,7 +16,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr bool kInternal = true;
 constexpr auto kDyingTakes = 100ms;
 // The place of the rank that makes a host's segment and hands it out.
 constexpr int kLeader = 0;
@@ -140,13 +139,13 @@ Result<std::unique_ptr<Communicator>> Communicator::assemble(Joined& joined, con
   auto memory = std::make_unique<PeerMemory>(shared, columns->local(), pids_of(joined.members, here));
   std::unique_ptr<Communicator> made(new Communicator(options, rank, std::move(columns), std::move(*peers), shared));
   // Init is over when every rank has mapped the segment.
-  made->timeout_ = std::chrono::milliseconds(std::max(1, deadline.remaining_ms()));
+  made->creation_ends_ = deadline;
   made->control_->ask([&]() -> Result<void> {
     // Nobody may be gone yet, nor a rank that this one does not wait for: those who do may have given up for that.
     made->control_->look_for_deaths();
     return still_wanted();
   });
-  FCCL_TRY(made->issue({{fcclCollBarrier, fcclInt8, ReduceOp::sum, -1, 0, kInternal}}, nullptr));
+  FCCL_TRY(made->issue({{fcclCollBarrier, fcclInt8, ReduceOp::sum, -1, 0, Issuer::init}}, nullptr));
   made->crowded_ = is_crowded(*shared);
   if (made->columns_->hosts() > 1) FCCL_TRY(made->join_hosts(joined, deadline, still_wanted));
   made->control_->ask({});
@@ -157,13 +156,14 @@ Result<std::unique_ptr<Communicator>> Communicator::assemble(Joined& joined, con
       log(LogLevel::info, reached.error().message + "; AllGather takes the ring instead");
     made->lanes_[kGatherLane].lane.attach(std::move(memory));
   }
-  made->timeout_ = settings.timeout;
+  made->creation_ends_.reset();
   return made;
 }
 
 // Everybody learns everybody's bytes.
 Result<void> Communicator::exchange(const void* mine, void* all, size_t bytes) {
-  return issue({{fcclCollAllGather, fcclUint8, ReduceOp::sum, -1, bytes, kInternal}, mine, all}, nullptr);
+  const Issuer issuer = creation_ends_ ? Issuer::init : Issuer::split;
+  return issue({{fcclCollAllGather, fcclUint8, ReduceOp::sum, -1, bytes, issuer}, mine, all}, nullptr);
 }
 
 // The ranks of one color, and how they will meet.

@@ -92,7 +92,7 @@ void IssuedCall::take(Path path) {
 Result<void> IssuedCall::conclude(Outcome outcome) {
   if (!outcome.agreed()) return fail(around_.control.raise_mismatch(task_, outcome.differing_rank));
   if (outcome.failed) return fail(around_.control.failure().value_or(Error{}));
-  if (!task_.call.signature.internal) {
+  if (task_.call.signature.issuer == Issuer::user) {
     const Signature& s = task_.call.signature;
     const double seconds = timed_ ? std::chrono::duration<double>(Clock::now() - began_).count() : 0;
     around_.statistics.count(s.collective, size_of_call(s, queue_.ranks()), seconds);

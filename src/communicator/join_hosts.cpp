@@ -5,18 +5,21 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
+#include <string_view>
 
 #include "communicator/column_nics.h"
 #include "communicator/communicator.h"
 #include "communicator/process_endpoint.h"
+#include "plan/catalog.h"
 #include "plan/costs.h"
+#include "plan/project.h"
 #include "system/processors.h"
 #include "system/sys_devices.h"
 
 namespace fccl {
 namespace {
 
-constexpr bool kInternal = true;
 // Messages of one peer that may be on their way, and what all peers' landing takes at most, of a lane.
 constexpr int kWindow = 8;
 constexpr size_t kLandingBytes = size_t{32} << 20;
@@ -42,6 +45,14 @@ Result<plan::Constants> costs_of(const Settings& settings, const Network& networ
   const auto assumed = plan::default_costs(network.provider, network.megabits);
   if (!assumed) return fail(fcclInternalError, fmt::format("nothing is known of what the provider {} costs", network.provider));
   return *assumed;
+}
+
+Result<void> check_algorithm(const std::string& name) {
+  std::set<std::string_view> known;
+  for (const auto& algorithm : plan::kCatalog<plan::Project>) known.insert(algorithm.name);
+  if (name.empty() || known.contains(name)) return {};
+  return fail(fcclInvalidUsage,
+              fmt::format("FCCL_ALGORITHM={} is no plan between hosts; there are {}", name, fmt::join(known, ", ")));
 }
 
 }  // namespace
@@ -190,6 +201,7 @@ Result<void> Communicator::try_to_join_hosts(Joined& joined, Deadline deadline, 
     if (auto failed = async_error()) return fail(std::move(*failed));
     return still_wanted ? still_wanted() : Result<void>{};
   };
+  FCCL_TRY(check_algorithm(options_.settings.algorithm));
   FCCL_TRY(share_wake(joined, deadline, wanted));
   if (rank_ == columns_->ranks_of(columns_->host()).front()) {
     HostLinkRequest request{.id = joined.id, .rank = rank_, .leaders = {}, .host_of = {}};
@@ -215,7 +227,7 @@ Result<void> Communicator::try_to_join_hosts(Joined& joined, Deadline deadline, 
     FCCL_TRY(link_->start(std::move(wake), control_->local_watches(), link_events()));
   }
   // Shows that every host reaches every other.
-  return issue({{fcclCollBarrier, fcclInt8, ReduceOp::sum, -1, 0, kInternal}}, nullptr);
+  return issue({{fcclCollBarrier, fcclInt8, ReduceOp::sum, -1, 0, Issuer::init}}, nullptr);
 }
 
 Result<void> Communicator::span_lanes(const Network& network) {

@@ -80,7 +80,7 @@ Result<void> check_available(const SegmentShape& shape) {
 void CallRecord::write(const Value& value) {
   const Signature& s = value.signature;
   const uint64_t packed = (static_cast<uint64_t>(static_cast<uint32_t>(s.root)) << 32) |
-                          (static_cast<uint64_t>(s.internal) << 24) | (static_cast<uint64_t>(s.collective) << 16) |
+                          (static_cast<uint64_t>(s.issuer) << 24) | (static_cast<uint64_t>(s.collective) << 16) |
                           (static_cast<uint64_t>(s.dtype) << 8) | static_cast<uint64_t>(s.op);
   words_[0].store(value.number, std::memory_order_relaxed);
   words_[1].store(packed, std::memory_order_relaxed);
@@ -97,7 +97,7 @@ CallRecord::Value CallRecord::read() const {
   value.signature.collective = static_cast<fcclColl_t>(std::min<uint64_t>((packed >> 16) & 0xff, fcclNumColls));
   value.signature.dtype = static_cast<fcclDataType_t>(std::min<uint64_t>((packed >> 8) & 0xff, fcclNumTypes));
   value.signature.op = static_cast<ReduceOp>(packed & 0xff);
-  value.signature.internal = (packed >> 24 & 0xff) != 0;
+  value.signature.issuer = static_cast<Issuer>(std::min<uint64_t>(packed >> 24 & 0xff, static_cast<uint64_t>(Issuer::split)));
   value.signature.count = words_[2].load(std::memory_order_relaxed);
   value.scalar.bits = words_[3].load(std::memory_order_relaxed);
   return value;

@@ -248,6 +248,8 @@ int poll_until(std::span<pollfd> set, Deadline deadline) {
   }
 }
 
+bool is_short_of_descriptors(int error) { return error == EMFILE || error == ENFILE; }
+
 std::string error_text(int error) { return std::generic_category().message(error); }
 
 }  // namespace fccl

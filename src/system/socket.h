@@ -93,6 +93,9 @@ void shut(int socket);
 // poll(2) until something is ready or the deadline is reached; the number of ready entries.
 int poll_until(std::span<pollfd> set, Deadline deadline);
 
+// Whether this process or this host has as many files open as it may.
+bool is_short_of_descriptors(int error);
+
 // "Connection refused".
 std::string error_text(int error);
 

@@ -33,7 +33,7 @@ struct EntryMessage {
   uint64_t count = 0;
   uint64_t scalar = 0;
   uint64_t consumed = 0;  // how many of the receiver's messages the sender has taken out of their landing
-  uint32_t internal = 0;
+  uint32_t issuer = 0;
   uint32_t unused = 0;
 
   void set_call(const CallInFull& call) {
@@ -43,19 +43,19 @@ struct EntryMessage {
     op = static_cast<uint8_t>(s.op);
     root = s.root;
     count = s.count;
-    internal = s.internal ? 1 : 0;
+    issuer = static_cast<uint32_t>(s.issuer);
     number = call.number;
     scalar = call.scalar.bits;
   }
   // Whether the values name a collective, a type and an operator.
   bool names_a_call() const {
     return collective < fcclNumColls && is_valid(static_cast<fcclDataType_t>(dtype)) &&
-           op <= static_cast<uint8_t>(ReduceOp::premul_sum) && internal <= 1;
+           op <= static_cast<uint8_t>(ReduceOp::premul_sum) && issuer <= static_cast<uint32_t>(Issuer::split);
   }
   CallInFull call() const {
     return {number,
             {static_cast<fcclColl_t>(collective), static_cast<fcclDataType_t>(dtype), static_cast<ReduceOp>(op), root, count,
-             internal != 0},
+             static_cast<Issuer>(issuer)},
             {scalar}};
   }
 };

@@ -296,6 +296,14 @@ TEST(HostCreation, names_a_provider_that_is_not_there_on_every_rank) {
   });
 }
 
+TEST(HostCreation, refuses_the_name_of_no_plan_and_says_which_there_are) {
+  run_ranks(kThreeAndOne.launch(), [](const Seat& seat) {
+    const fcclUniqueId id = agree_on_id(seat);
+    const Setting algorithm("FCCL_ALGORITHM", "pairwsie");
+    expect_no_communicator(seat, id, fcclInvalidUsage, {"FCCL_ALGORITHM=pairwsie", "pairwise", "tree"});
+  });
+}
+
 // The one rank that fails.
 class HostCreationWithout : public ::testing::TestWithParam<int> {};
 

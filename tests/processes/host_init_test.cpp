@@ -1,4 +1,5 @@
-// Deaths between the roster of an init and the meeting of its hosts, where nobody waits for the dead by pid or by connection.
+// Init between hosts: deaths between its roster and the meeting of its hosts, where nobody waits for the dead by pid or by
+// connection, and its one deadline.
 #include <unistd.h>
 
 #include <algorithm>
@@ -122,6 +123,58 @@ INSTANTIATE_TEST_SUITE_P(OfThe, HostInit,
                                            Scene{"leader_whose_fork_lives_on", kTwoAndTwo, 1, {3}, {2, 3}, true},
                                            Scene{"hub_whose_fork_lives_on", kTwoAndTwo, 2, {1}, {0, 1}, true}),
                          name_of_scene);
+
+constexpr int kHub = 0, kMate = 1, kLeader = 2, kDirector = 3;
+constexpr int kInitTakes = 4 * static_cast<int>(kSecond);
+
+// By the director, while it is in init and the leader of its host is stopped. If another one is late, the hub meets that host
+// late, and then waits for a rank of its own.
+void delay(const Seat& seat, int late) {
+  if (late != kLeader) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(kInitTakes) / 2);
+    send(seat, {late}, SIGSTOP);
+    send(seat, {kLeader}, SIGCONT);
+  }
+  wait_for(seat.board.notes[kOut], seat.ranks - 1);
+  send(seat, {late}, SIGCONT);
+}
+
+class HostInitDeadline : public ::testing::TestWithParam<int> {};
+
+TEST_P(HostInitDeadline, is_one_for_all_that_is_waited_for_and_names_who_is_late) {
+  run_ranks(kTwoAndTwo.launch(), [](const Seat& seat) {
+    const int late = GetParam();
+    auto& notes = seat.board.notes;
+    const fcclUniqueId id = agree_on_id(seat);
+    notes[kPids + seat.rank] = getpid();
+    ++notes[kIn];
+    std::thread director;
+    if (seat.rank == kDirector) {
+      wait_for(notes[kIn], seat.ranks);
+      std::this_thread::sleep_for(kSettling);
+      send(seat, {kLeader}, SIGSTOP);
+      director = std::thread([&] { delay(seat, late); });
+    }
+    fcclConfig_t config = config_of_tests();
+    config.initTimeoutMs = kInitTakes;
+    fcclComm_t comm = nullptr;
+    const int64_t begin = now_ns();
+    EXPECT_EQ(fcclCommInitRankConfig(&comm, seat.ranks, id, seat.rank, &config), fcclTimeout);
+    const std::string text = fcclGetLastError(nullptr);
+    if (seat.rank != late) {
+      EXPECT_LT(ms_since(begin), kInitTakes + kSecond) << text;
+      EXPECT_NE(text.find(name_of_rank(late)), std::string::npos) << text;
+      EXPECT_EQ(text.find("for " + name_of_rank(kHub)), std::string::npos) << text;
+      EXPECT_NE(text.find("FCCL_INIT_TIMEOUT"), std::string::npos) << text;
+      ++notes[kOut];
+    }
+    EXPECT_EQ(comm, nullptr);
+    if (director.joinable()) director.join();
+    seat.meet();
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Late, HostInitDeadline, ::testing::Values(kMate, kLeader));
 
 }  // namespace
 }  // namespace fccl::testing

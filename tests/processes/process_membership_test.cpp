@@ -1,8 +1,16 @@
 // What only separate processes can show: hosts and settings that differ.
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <thread>
+
 #include "processes/ranks.h"
 
 namespace fccl::testing {
 namespace {
+
+using namespace std::chrono_literals;
 
 // Every rank sets the variable to its own value and joins.
 void expect_init_fails(const Seat& seat, const char* variable, const std::string& value, fcclResult_t code,
@@ -52,6 +60,70 @@ TEST(Init, of_a_rank_with_a_config_that_cannot_be_fails_at_once_and_names_it) {
       EXPECT_NE(text.find("rank 2 (pid"), std::string::npos) << text;
     }
     seat.meet();
+  });
+}
+
+TEST(Init, names_who_never_came_on_every_rank_though_the_root_ends_at_its_deadline) {
+  Launch launch{RanksAs::processes, 4};
+  launch.killed = {0};
+  run_ranks(launch, [](const Seat& seat) {
+    const fcclUniqueId id = agree_on_id(seat);
+    std::atomic<int64_t>& out = seat.board.notes[0];
+    const bool comes = seat.rank != 3;
+    while (!comes && out < 2) std::this_thread::sleep_for(1ms);
+    if (!comes) return;
+    fcclConfig_t config = config_of_tests();
+    config.initTimeoutMs = (seat.rank == 0 ? 1000 : 10'000) * kSlowdown;
+    fcclComm_t comm = nullptr;
+    EXPECT_EQ(fcclCommInitRankConfig(&comm, seat.ranks, id, seat.rank, &config), fcclTimeout);
+    if (seat.rank == 0) kill(getpid(), SIGKILL);
+    const std::string text = fcclGetLastError(nullptr);
+    EXPECT_NE(text.find("missing: rank 3"), std::string::npos) << text;
+    ++out;
+  });
+}
+
+TEST(Init, whose_root_is_stopped_says_so) {
+  run_ranks({RanksAs::processes, 3}, [](const Seat& seat) {
+    const fcclUniqueId id = agree_on_id(seat);
+    std::atomic<int64_t>& root = seat.board.notes[0];
+    if (seat.rank == 0) root = getpid();
+    seat.meet();
+    if (seat.rank == 1) {
+      std::thread stop([&] {
+        std::this_thread::sleep_for(500ms * kSlowdown);
+        kill(static_cast<pid_t>(root), SIGSTOP);
+      });
+      fcclConfig_t config = config_of_tests();
+      config.initTimeoutMs = 1000 * kSlowdown;
+      fcclComm_t comm = nullptr;
+      EXPECT_EQ(fcclCommInitRankConfig(&comm, seat.ranks, id, seat.rank, &config), fcclTimeout);
+      EXPECT_NE(std::string(fcclGetLastError(nullptr)).find("does not answer any more"), std::string::npos)
+          << fcclGetLastError(nullptr);
+      kill(static_cast<pid_t>(root), SIGCONT);
+      stop.join();
+    }
+    seat.meet();
+  });
+}
+
+TEST(Init, without_descriptors_for_a_socket_fails_at_once) {
+  run_ranks({RanksAs::processes, 1}, [](const Seat& seat) {
+    fcclUniqueId id = agree_on_id(seat);
+    rlimit limit{};
+    ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    const int next = dup(STDIN_FILENO);
+    // For what a rank listens at.
+    const rlimit few{static_cast<rlim_t>(next + 2), limit.rlim_max};
+    close(next);
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+    fcclConfig_t config = config_of_tests();
+    fcclComm_t comm = nullptr;
+    const int64_t begin = now_ns();
+    EXPECT_EQ(fcclCommInitRankConfig(&comm, seat.ranks, id, seat.rank, &config), fcclSystemError);
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    EXPECT_LT(ms_since(begin), 3000 * kSlowdown);
+    EXPECT_NE(std::string(fcclGetLastError(nullptr)).find("ulimit -n"), std::string::npos) << fcclGetLastError(nullptr);
   });
 }
 

@@ -43,6 +43,8 @@ TEST(Signature, reads_as_a_sentence) {
   EXPECT_EQ(describe({.collective = fcclCollReduceScatter, .dtype = fcclBfloat16, .op = ReduceOp::avg, .count = 5}),
             "ReduceScatter(avg) of 5 bfloat16");
   EXPECT_EQ(describe({.collective = fcclCollBarrier}), "Barrier");
+  EXPECT_EQ(describe({.collective = fcclCollAllGather, .count = 8, .issuer = Issuer::init}), "fcclCommInitRank");
+  EXPECT_EQ(describe({.collective = fcclCollAllGather, .count = 8, .issuer = Issuer::split}), "fcclCommSplit");
 }
 
 constexpr Signature kCall{.collective = fcclCollReduce, .dtype = fcclFloat32, .op = ReduceOp::sum, .root = 1, .count = 100};

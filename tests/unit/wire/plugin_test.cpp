@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 namespace fccl {
 
@@ -10,6 +11,8 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+
+void of_application(int) {}
 
 TEST(PluginTest, a_library_that_is_nowhere_is_named_with_where_it_was_looked_for) {
   const auto opened = open_transport_of("libfccl_nowhere.so", {});
@@ -35,6 +38,16 @@ TEST(PluginTest, a_library_that_is_no_transport_is_refused) {
   const auto listed = list_nics_of("libc.so.6", {});
   ASSERT_FALSE(listed);
   EXPECT_THAT(listed.error().message, HasSubstr("libc.so.6 is no transport of FCCL, as it has no fccl_list_nics"));
+}
+
+TEST(PluginTest, what_a_library_does_to_signals_is_undone) {
+  ::signal(SIGTERM, of_application);
+  ::signal(SIGINT, of_application);
+  const auto listed = list_nics_of(FCCL_LIBRARY_THAT_TAKES_SIGNALS, {});
+  EXPECT_EQ(::signal(SIGTERM, SIG_DFL), of_application);
+  EXPECT_EQ(::signal(SIGINT, SIG_DFL), of_application);
+  ASSERT_FALSE(listed);
+  EXPECT_EQ(listed.error().message, "it has no NICs");
 }
 
 }  // namespace
