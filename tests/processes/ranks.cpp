@@ -48,9 +48,9 @@ void run_threads(const Launch& launch, const std::function<void(const Seat&)>& b
       ended.notify_all();
     });
   std::unique_lock lock(mutex);
-  if (!ended.wait_for(lock, launch.limit, [&] { return running == 0; })) {
-    std::printf("%d of %d ranks have not ended after %lld s\n", running, launch.ranks,
-                static_cast<long long>(launch.limit.count()));
+  const std::chrono::seconds limit = launch.limit * kSlowdown;
+  if (!ended.wait_for(lock, limit, [&] { return running == 0; })) {
+    std::printf("%d of %d ranks have not ended after %lld s\n", running, launch.ranks, static_cast<long long>(limit.count()));
     std::fflush(stdout);
     std::_Exit(1);
   }
@@ -74,7 +74,8 @@ void judge(const Launch& launch, int rank, int status) {
 
 // Waits for all children; those that are late are killed.
 void wait_for_children(const Launch& launch, const std::vector<pid_t>& children) {
-  const Clock::time_point end = Clock::now() + launch.limit;
+  const std::chrono::seconds limit = launch.limit * kSlowdown;
+  const Clock::time_point end = Clock::now() + limit;
   std::vector<bool> done(children.size());
   bool late = false;
   for (size_t left = children.size(); left > 0; std::this_thread::sleep_for(1ms)) {
@@ -82,7 +83,7 @@ void wait_for_children(const Launch& launch, const std::vector<pid_t>& children)
       late = true;
       for (size_t rank = 0; rank < children.size(); ++rank)
         if (!done[rank]) {
-          ADD_FAILURE() << "process rank " << rank << " has not ended after " << launch.limit.count() << " s";
+          ADD_FAILURE() << "process rank " << rank << " has not ended after " << limit.count() << " s";
           kill(children[rank], SIGKILL);
         }
     }
