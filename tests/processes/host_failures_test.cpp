@@ -288,6 +288,14 @@ TEST(HostCreation, names_a_setting_that_differs_between_hosts) {
   });
 }
 
+TEST(HostCreation, refuses_a_list_of_nics_that_names_none) {
+  run_ranks(kThreeAndOne.launch(), [](const Seat& seat) {
+    const fcclUniqueId id = agree_on_id(seat);
+    const Setting nics("FCCL_NICS", ",,");
+    expect_no_communicator(seat, id, fcclInvalidUsage, {"FCCL_NICS=,,", "names no NIC"});
+  });
+}
+
 TEST(HostCreation, names_a_provider_that_is_not_there_on_every_rank) {
   run_ranks(kThreeAndOne.launch(), [](const Seat& seat) {
     const fcclUniqueId id = agree_on_id(seat);
