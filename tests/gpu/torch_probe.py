@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""Question 7: the caller's stream, events and allocator of torch, from an adapter that is not linked with libtorch_cuda."""
+
+import argparse
+import ctypes
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from rows import NO_GPU, Rows
+
+SOURCE = Path(__file__).with_name("torch_adapter.cpp")
+SLEEP_CYCLES = 200_000_000  # of the GPU's clock: tenths of a second
+BYTES = 32 << 20
+ERROR_BYTES = 1024
+
+
+class Adapter:
+    """The functions of torch_adapter.cpp, built for the torch of this Python."""
+
+    def __init__(self, library: Path) -> None:
+        self._library = ctypes.CDLL(str(library))
+
+    def call(self, name: str, *arguments: int) -> int:
+        """What the function gives back; RuntimeError with its text if it fails."""
+        given = ctypes.c_size_t()
+        error = ctypes.create_string_buffer(ERROR_BYTES)
+        size = ctypes.c_size_t(ERROR_BYTES)
+        words = [ctypes.c_int(arguments[0]), *map(ctypes.c_size_t, arguments[1:2]), *map(ctypes.c_int, arguments[2:])]
+        if getattr(self._library, name)(*words, ctypes.byref(given), error, size) != 0:
+            raise RuntimeError(f"{name}: {error.value.decode()}")
+        return given.value
+
+
+def build(rows: Rows, torch_folder: Path, folder: Path) -> Path:
+    """Compiles the adapter and says what it is linked with."""
+    library = folder / "libgpu_torch_adapter.so"
+    headers = torch_folder / "include"
+    command = ["g++", "-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", str(SOURCE), "-o", str(library)]
+    command += ["-isystem", str(headers), "-isystem", str(headers / "torch/csrc/api/include")]
+    command += [f"-L{torch_folder / 'lib'}", "-Wl,--no-as-needed", "-lc10"]
+    begin = time.monotonic()
+    subprocess.run(command, check=True)
+    rows.say("building", "compiling the adapter", "measured", time.monotonic() - begin, unit="s")
+    said = subprocess.run(["readelf", "-d", str(library)], check=True, capture_output=True, text=True).stdout
+    needed = [line.split("[")[1].rstrip("]") for line in said.splitlines() if "NEEDED" in line]
+    free = not any("cuda" in name or "torch" in name for name in needed)
+    rows.works("building", "the adapter needs neither libtorch_cuda nor libc10_cuda", free, ", ".join(needed))
+    return library
+
+
+def check_stream(rows: Rows, adapter: Adapter) -> None:
+    """The stream that torch calls current is the one that the adapter finds, also on a side stream and while a graph is captured."""
+    import torch
+
+    def agrees() -> bool:
+        return adapter.call("current_stream", 0) == torch.cuda.current_stream().cuda_stream
+
+    rows.works("stream", "the default stream is found", agrees())
+    with torch.cuda.stream(torch.cuda.Stream()):
+        rows.works("stream", "a side stream is found", agrees() and adapter.call("current_stream", 0) != 0)
+    captured = []
+    x = torch.zeros(1024, device="cuda")
+    torch.cuda.synchronize()
+    with torch.cuda.graph(torch.cuda.CUDAGraph()):
+        captured.append(agrees())
+        x += 1
+    rows.works("stream", "the stream that a graph captures is found", captured == [True])
+    seconds = []
+    for _ in range(1000):
+        begin = time.perf_counter()
+        adapter.call("current_stream", 0)
+        seconds.append(time.perf_counter() - begin)
+    rows.say("stream", "asking for the stream", "measured", statistics.median(seconds) * 1e6, unit="us",
+             note="ctypes included; median of 1000")  # fmt: skip
+
+
+def check_event(rows: Rows, adapter: Adapter) -> None:
+    """Work on another stream begins when what the caller's stream had is done."""
+    import torch
+
+    x = torch.zeros(BYTES // 4, device="cuda")
+    y = torch.full_like(x, -1)
+    torch.cuda.synchronize()
+    torch.cuda._sleep(SLEEP_CYCLES)
+    x.fill_(7)
+    other = torch.cuda.ExternalStream(adapter.call("order_behind_current", 0))
+    with torch.cuda.stream(other):
+        y.copy_(x)
+    early = other.query()
+    torch.cuda.synchronize()
+    arrived = bool((y == 7).all())
+    rows.works("event", "another stream waits for the caller's", not early and arrived,
+               "" if arrived else "it read what was there before")  # fmt: skip
+
+
+def check_allocator(rows: Rows, adapter: Adapter) -> None:
+    """Memory of torch's allocator that another stream still uses is not given out again."""
+    import torch
+
+    torch.cuda.empty_cache()
+    torch.cuda.synchronize()
+    torch.cuda._sleep(SLEEP_CYCLES)
+    first = adapter.call("allocate_and_free", 0, BYTES, 0)
+    again = adapter.call("allocate_and_free", 0, BYTES, 0)
+    recorded = adapter.call("allocate_and_free", 0, BYTES, 1)
+    behind = adapter.call("allocate_and_free", 0, BYTES, 0)
+    sleeping = not torch.cuda.current_stream().query()
+    torch.cuda.synchronize()
+    note = "" if sleeping else "the stream had slept too short for this to mean anything"
+    rows.works("allocator", "memory that no other stream uses is given out again", first == again == recorded, note)
+    rows.works("allocator", "memory that is recorded on a busy stream is not", sleeping and behind != recorded, note)
+
+
+def check(rows: Rows, case: str, part: Callable[[Rows, Adapter], None], adapter: Adapter) -> None:
+    """One part; what it raises is a row and no end of the others."""
+    try:
+        part(rows, adapter)
+    except Exception as error:
+        rows.say(case, "the whole case", "failed", note=f"{type(error).__name__}: {error}")
+
+
+def main() -> int:
+    """Builds, loads, and, where there is a GPU, asks; the exit status is that of all probes."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, help="not used: each part is short")
+    parser.add_argument("--build", type=Path, required=True, help="the folder to build the adapter in")
+    given = parser.parse_args()
+    rows = Rows(7)
+    import torch
+
+    rows.say("building", "torch", "works", note=torch.__version__)
+    adapter = Adapter(build(rows, Path(torch.__file__).parent, given.build))
+    if not torch.cuda.is_available():
+        rows.say("", "nothing was run", "not run", note="torch sees no GPU; the adapter was built and loaded")
+        return NO_GPU
+    for case, part in (("stream", check_stream), ("event", check_event), ("allocator", check_allocator)):
+        check(rows, case, part, adapter)
+    return 0 if rows.well else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
