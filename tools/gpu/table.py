@@ -1,0 +1,22 @@
+"""The one table of all rows: of each probe its cases, and of each case its rows."""
+
+from itertools import groupby
+
+WIDTH_OF_WHAT = 72
+
+
+def text(rows: list[dict]) -> str:
+    """Lines without trailing spaces; the note of a row stands at its end."""
+    lines = []
+    for (probe, question, case), together in groupby(rows, key=lambda row: (row["probe"], row["question"], row["case"])):
+        heading = probe if question is None else f"{probe} (question {question})"
+        lines.append(f"{heading}: {case}" if case else heading)
+        lines += [line_of(row) for row in together]
+    return "\n".join(lines)
+
+
+def line_of(row: dict) -> str:
+    """What was asked, the answer, and the note."""
+    answer = f"{row['value']:.4g} {row['unit']}" if row["value"] is not None else row["verdict"]
+    line = f"  {row['what']:<{WIDTH_OF_WHAT}}  {answer:<20}  {row['note']}"
+    return line.rstrip()
