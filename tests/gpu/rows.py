@@ -13,15 +13,20 @@ class Rows:
         self._question = question
         self.well = True
 
-    def say(
-        self, case: str, what: str, verdict: str, value: float | None = None, *, unit: str = "", note: str = ""
-    ) -> None:
-        """Prints one row at once."""
-        assert verdict in VERDICTS, verdict
-        self.well = self.well and verdict not in ("wrong", "failed")
-        row = {"question": self._question, "case": case, "what": what, "verdict": verdict}
-        print(json.dumps(row | {"value": value, "unit": unit, "note": note}), flush=True)
+    def say(self, case: str, what: str, verdict: str, note: str = "") -> None:
+        """A row without a figure."""
+        self._print({"case": case, "what": what, "verdict": verdict, "value": None, "unit": "", "note": note})
 
     def works(self, case: str, what: str, well: bool, note: str = "") -> None:
         """A feature, tried: it works, or something wrong came of it."""
-        self.say(case, what, "works" if well else "wrong", note=note)
+        self.say(case, what, "works" if well else "wrong", note)
+
+    def measured(self, case: str, what: str, value: float, unit: str, note: str = "") -> None:
+        """A figure."""
+        row = {"case": case, "what": what, "verdict": "measured", "value": value, "unit": unit, "note": note}
+        self._print(row)
+
+    def _print(self, row: dict) -> None:
+        assert row["verdict"] in VERDICTS, row
+        self.well = self.well and row["verdict"] not in ("wrong", "failed")
+        print(json.dumps({"question": self._question} | row), flush=True)

@@ -10,12 +10,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <tuple>
@@ -87,12 +89,9 @@ std::string describe_end(int status) {
 
 }  // namespace
 
-Rank::Rank(int index, int count, Deadline deadline, std::vector<int> peers, int report, std::span<std::byte> shared)
-    : index_(index), count_(count), deadline_(deadline), peers_(std::move(peers)), report_(report), shared_(shared) {}
-
 void Rank::report(const Row& row) {
   const std::string packet = kRow + to_packet(row).substr(0, kMostBytes - 1);
-  if (::send(report_, packet.data(), packet.size(), MSG_NOSIGNAL) < 0) throw last_error("reporting a row");
+  if (::send(connections_.report, packet.data(), packet.size(), MSG_NOSIGNAL) < 0) throw last_error("reporting a row");
 }
 
 void Rank::send(int to, std::string_view bytes, int descriptor) {
@@ -111,14 +110,15 @@ void Rank::send(int to, std::string_view bytes, int descriptor) {
     std::memcpy(CMSG_DATA(header), &descriptor, sizeof(int));
   }
   // Packets are few and small: a peer's queue that is full has not been read for a whole case.
-  if (sendmsg(peers_.at(to), &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+  if (sendmsg(connections_.peers.at(to), &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
     throw last_error("rank " + std::to_string(index_) + " sending to rank " + std::to_string(to));
   }
 }
 
 Packet Rank::receive(int from) {
   const std::string whom = "rank " + std::to_string(index_) + " waited for a message of rank " + std::to_string(from);
-  if (!wait_readable(peers_.at(from), deadline_)) throw std::runtime_error(whom + " until the limit of the case had passed");
+  if (!wait_readable(connections_.peers.at(from), deadline_))
+    throw std::runtime_error(whom + " until the limit of the case had passed");
   Packet packet;
   packet.bytes.resize(kMostBytes);
   iovec part{packet.bytes.data(), packet.bytes.size()};
@@ -128,7 +128,7 @@ Packet Rank::receive(int from) {
   message.msg_iovlen = 1;
   message.msg_control = control.data();
   message.msg_controllen = control.size();
-  const ssize_t got = recvmsg(peers_.at(from), &message, MSG_CMSG_CLOEXEC);
+  const ssize_t got = recvmsg(connections_.peers.at(from), &message, MSG_CMSG_CLOEXEC);
   if (got < 0) throw last_error(whom);
   if (got == 0) throw std::runtime_error(whom + ", which has ended");
   packet.bytes.resize(static_cast<size_t>(got));
@@ -140,7 +140,7 @@ Packet Rank::receive(int from) {
 
 void Rank::meet(const char* what) {
   // Arrivals only grow, so the ranks of one meeting wait for the same multiple of their number.
-  auto& arrivals = meeting_of(shared_).arrivals;
+  auto& arrivals = meeting_of(connections_.shared).arrivals;
   const uint32_t before = arrivals.fetch_add(1, std::memory_order_acq_rel);
   const uint32_t all = before - before % static_cast<uint32_t>(count_) + static_cast<uint32_t>(count_);
   while (arrivals.load(std::memory_order_acquire) < all) {
@@ -174,8 +174,12 @@ class Supervisor {
   };
 
   [[noreturn]] void be_rank(int index, int report, pid_t parent, const std::function<void(Rank&)>& part);
-  // Reads one packet; at the end of the stream, the status of the process. True if that was the last of this rank.
+  // None if there is none now; an empty one at the end of the stream.
+  std::optional<std::string> next_packet(int index);
+  void take(int index, const std::string& packet);
+  // Takes one packet; at the end of the stream, the status of the process. True if that was the last of this rank.
   bool hear_from(int index);
+  void hear_last_words();
   void bury(int index);
   void name_the_dead();
   void fail(std::string why) {
@@ -233,7 +237,7 @@ void Supervisor::be_rank(int index, int report, pid_t parent, const std::functio
   }
   int status = 1;
   try {
-    Rank rank(index, static_cast<int>(members_.size()), deadline_, links_[index], report, pages_.for_cases());
+    Rank rank(index, static_cast<int>(members_.size()), deadline_, {links_[index], report, pages_.for_cases()});
     part(rank);
     status = 0;
   } catch (const Unsupported& missing) {
@@ -265,28 +269,51 @@ TeamEnd Supervisor::attend() {
     }
     running = std::move(left);
   }
+  if (end_.outcome == Outcome::failed) hear_last_words();
   end_all();
   return end_;
 }
 
-bool Supervisor::hear_from(int index) {
+std::optional<std::string> Supervisor::next_packet(int index) {
   std::string packet(kMostBytes, '\0');
   const ssize_t got = recv(members_[index].report, packet.data(), packet.size(), MSG_DONTWAIT);
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
-  if (got <= 0) {
-    bury(index);
-    return true;
-  }
-  packet.resize(static_cast<size_t>(got));
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
+  packet.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
+  return packet;
+}
+
+void Supervisor::take(int index, const std::string& packet) {
   const std::string said = packet.substr(1);
   if (packet[0] == kRow) {
     if (const auto row = from_packet(said)) hear_(*row);
-  } else if (packet[0] == kUnsupported && end_.outcome == Outcome::well) {
+  } else if (packet[0] == kUnsupported) {
+    // It explains the failures of those who waited for this rank.
     end_ = {Outcome::unsupported, said};
   } else {
     fail("rank " + std::to_string(index) + ": " + said);
   }
+}
+
+bool Supervisor::hear_from(int index) {
+  const auto packet = next_packet(index);
+  if (!packet) return false;
+  if (packet->empty()) {
+    bury(index);
+    return true;
+  }
+  take(index, *packet);
   return false;
+}
+
+// Who waited in vain may have been heard before the one who was to blame.
+void Supervisor::hear_last_words() {
+  for (size_t index = 0; index < members_.size(); ++index) {
+    if (members_[index].report < 0) continue;
+    for (auto packet = next_packet(static_cast<int>(index)); packet && !packet->empty();
+         packet = next_packet(static_cast<int>(index))) {
+      take(static_cast<int>(index), *packet);
+    }
+  }
 }
 
 // A process whose end of the report is closed has ended or is about to; one that a driver holds back is left to the system.

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "deadline.h"
@@ -31,11 +32,19 @@ struct Packet {
   int descriptor = -1;
 };
 
+// A rank's descriptors, which it owns as long as its process lives, and the memory that all ranks map.
+struct Connections {
+  std::vector<int> peers;  // by rank; -1: oneself
+  int report = -1;
+  std::span<std::byte> shared;
+};
+
 // One rank's end of the connections to the others and to the process that started it. Used by the one thread of its process. A
 // wait that fails throws std::runtime_error with a text that names whom it waited for; nothing may be awaited after that.
 class Rank {
  public:
-  Rank(int index, int count, Deadline deadline, std::vector<int> peers, int report, std::span<std::byte> shared);
+  Rank(int index, int count, Deadline deadline, Connections connections)
+      : index_(index), count_(count), deadline_(deadline), connections_(std::move(connections)) {}
 
   int index() const { return index_; }
   int count() const { return count_; }
@@ -49,15 +58,13 @@ class Rank {
   void meet(const char* what);
 
   // Zeroed memory that all ranks of the case share, at one address, page-aligned.
-  std::span<std::byte> shared() const { return shared_; }
+  std::span<std::byte> shared() const { return connections_.shared; }
 
  private:
   int index_;
   int count_;
   Deadline deadline_;
-  std::vector<int> peers_;  // by rank; -1: oneself
-  int report_;
-  std::span<std::byte> shared_;
+  Connections connections_;
 };
 
 enum class Outcome { well, unsupported, failed };

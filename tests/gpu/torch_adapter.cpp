@@ -6,22 +6,27 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <cstdint>
-#include <cstdio>
 #include <exception>
+#include <string>
 
-// Called by torch_probe.py through ctypes: 0 and a result, or 1 and a text in `error`.
+// Called by torch_probe.py through ctypes: 0 and a result, or 1 and a text of last_error.
 
 namespace {
 
 constexpr c10::DeviceType kGpu = c10::DeviceType::CUDA;
 
+std::string& error() {
+  static std::string text;
+  return text;
+}
+
 template <class Part>
-int guarded(char* error, size_t error_bytes, const Part& part) {
+int guarded(const Part& part) {
   try {
     part();
     return 0;
   } catch (const std::exception& thrown) {
-    std::snprintf(error, error_bytes, "%s", thrown.what());
+    error() = thrown.what();
   }
   return 1;
 }
@@ -30,9 +35,11 @@ int guarded(char* error, size_t error_bytes, const Part& part) {
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 
+EXPORTED const char* last_error() { return error().c_str(); }
+
 // The cudaStream_t that torch's current stream is.
-EXPORTED int current_stream(int device, uintptr_t* handle, char* error, size_t error_bytes) {
-  return guarded(error, error_bytes, [&] {
+EXPORTED int current_stream(int device, uintptr_t* handle) {
+  return guarded([&] {
     const c10::impl::VirtualGuardImpl guard(kGpu);
     const c10::Stream stream = guard.getStream(c10::Device(kGpu, static_cast<c10::DeviceIndex>(device)));
     *handle = reinterpret_cast<uintptr_t>(stream.native_handle());
@@ -40,8 +47,8 @@ EXPORTED int current_stream(int device, uintptr_t* handle, char* error, size_t e
 }
 
 // Another stream of torch's pool waits for all that the current stream has to do; its cudaStream_t.
-EXPORTED int order_behind_current(int device, uintptr_t* handle, char* error, size_t error_bytes) {
-  return guarded(error, error_bytes, [&] {
+EXPORTED int order_behind_current(int device, uintptr_t* handle) {
+  return guarded([&] {
     const c10::impl::VirtualGuardImpl guard(kGpu);
     const c10::Device at(kGpu, static_cast<c10::DeviceIndex>(device));
     const c10::Stream other = guard.getStreamFromGlobalPool(at);
@@ -54,8 +61,8 @@ EXPORTED int order_behind_current(int device, uintptr_t* handle, char* error, si
 
 // Takes memory of torch's caching allocator and gives it back, after another stream was told to wait for the current one. If
 // that stream is recorded as a user of the memory, the allocator may not hand it out again before that stream is done.
-EXPORTED int allocate_and_free(int device, size_t bytes, int records, uintptr_t* address, char* error, size_t error_bytes) {
-  return guarded(error, error_bytes, [&] {
+EXPORTED int allocate_and_free(int device, size_t bytes, int records, uintptr_t* address) {
+  return guarded([&] {
     const c10::impl::VirtualGuardImpl guard(kGpu);
     const c10::Device at(kGpu, static_cast<c10::DeviceIndex>(device));
     const c10::Stream other = guard.getStreamFromGlobalPool(at);

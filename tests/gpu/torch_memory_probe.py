@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Question 1 for memory of torch's allocator, with expandable segments and without: can another process map it?"""
+"""Question 1 for torch's memory, with expandable segments and without: can another process map it?"""
 
 import argparse
 import array
@@ -18,7 +18,6 @@ from rows import NO_GPU, Rows
 ELEMENTS = 1 << 20  # of four bytes: in one piece of either kind of segment
 SETTINGS = ("expandable_segments:False", "expandable_segments:True")
 HANDLE_BYTES = 64
-ERROR_BYTES = 1024
 LIMIT = 90.0  # seconds for two processes that import torch
 DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 
@@ -28,11 +27,11 @@ class Sharing:
 
     def __init__(self, library: Path) -> None:
         self._library = ctypes.CDLL(str(library))
+        self._library.last_error.restype = ctypes.c_char_p
 
     def _call(self, name: str, *arguments: object) -> None:
-        error = ctypes.create_string_buffer(ERROR_BYTES)
-        if getattr(self._library, name)(*arguments, error, ctypes.c_size_t(ERROR_BYTES)) != 0:
-            raise RuntimeError(error.value.decode())
+        if getattr(self._library, name)(*arguments) != 0:
+            raise RuntimeError(self._library.last_error().decode())
 
     def lend_by_ipc(self, pointer: int) -> tuple[dict, list[int]]:
         """What to tell the borrower, and no descriptors."""
@@ -49,16 +48,12 @@ class Sharing:
 
     def read(self, message: dict, descriptors: list[int], to: int, size: int) -> None:
         """Copies what was lent into memory of this process."""
-        offset, bytes_, target = (
-            ctypes.c_size_t(message["offset"]),
-            ctypes.c_size_t(size),
-            ctypes.c_void_p(to),
-        )
+        place = (ctypes.c_size_t(message["offset"]), ctypes.c_void_p(to), ctypes.c_size_t(size))
         if "handle" in message:
-            self._call("read_by_ipc", bytes.fromhex(message["handle"]), offset, target, bytes_)
+            self._call("read_by_ipc", bytes.fromhex(message["handle"]), *place)
         else:
             piece = ctypes.c_size_t(message["piece"])
-            self._call("read_by_descriptor", ctypes.c_int(descriptors[0]), piece, offset, target, bytes_)
+            self._call("read_by_descriptor", ctypes.c_int(descriptors[0]), piece, *place)
 
 
 def send(channel: socket.socket, message: dict, descriptors: list[int] | None = None) -> None:
@@ -85,7 +80,7 @@ def lend(sharing: Sharing, channel: socket.socket, rows: Rows, setting: str) -> 
         try:
             message, descriptors = lend_by(tensor.data_ptr())
         except RuntimeError as error:
-            rows.say(setting, what, "unsupported", note=f"lending: {error}")
+            rows.say(setting, what, "unsupported", f"lending: {error}")
             continue
         send(channel, message, descriptors)
         for descriptor in descriptors:
@@ -93,7 +88,7 @@ def lend(sharing: Sharing, channel: socket.socket, rows: Rows, setting: str) -> 
         answer, _ = receive(channel)
         note = json.dumps({name: message[name] for name in message if name != "handle"})
         if answer["error"]:
-            rows.say(setting, what, "unsupported", note=f"mapping: {answer['error']}; {note}")
+            rows.say(setting, what, "unsupported", f"mapping: {answer['error']}; {note}")
         else:
             rows.works(setting, what, answer["equal"], note)
 
@@ -143,9 +138,9 @@ def share(rows: Rows, library: Path, setting: str) -> None:
         statuses = [lender.wait(LIMIT), borrower.wait(LIMIT)]
         if any(statuses):
             note = f"the lender ended with status {statuses[0]}, the borrower with {statuses[1]}"
-            rows.say(f"torch, {setting}", "the whole case", "failed", note=note)
+            rows.say(f"torch, {setting}", "the whole case", "failed", note)
     except subprocess.TimeoutExpired:
-        rows.say(f"torch, {setting}", "the whole case", "failed", note=f"not done after {LIMIT:.0f} s")
+        rows.say(f"torch, {setting}", "the whole case", "failed", f"not done after {LIMIT:.0f} s")
     finally:
         for process in processes:
             process.kill()
@@ -168,7 +163,7 @@ def main() -> int:
 
     if not torch.cuda.is_available():
         Sharing(given.library)
-        rows.say("torch", "nothing was run", "not run", note="torch sees no GPU")
+        rows.say("torch", "nothing was run", "not run", "torch sees no GPU")
         return NO_GPU
     for setting in SETTINGS:
         share(rows, given.library, setting)

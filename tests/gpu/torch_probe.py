@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Question 7: the caller's stream, events and allocator of torch, from an adapter that is not linked with libtorch_cuda."""
+"""Question 7: torch's current stream, events and allocator, by an adapter not linked with libtorch_cuda."""
 
 import argparse
 import ctypes
@@ -15,7 +15,7 @@ from rows import NO_GPU, Rows
 SOURCE = Path(__file__).with_name("torch_adapter.cpp")
 SLEEP_CYCLES = 200_000_000  # of the GPU's clock: tenths of a second
 BYTES = 32 << 20
-ERROR_BYTES = 1024
+KINDS = (ctypes.c_int, ctypes.c_size_t, ctypes.c_int)  # of the device, of bytes, of a yes or no
 
 
 class Adapter:
@@ -23,15 +23,14 @@ class Adapter:
 
     def __init__(self, library: Path) -> None:
         self._library = ctypes.CDLL(str(library))
+        self._library.last_error.restype = ctypes.c_char_p
 
     def call(self, name: str, *arguments: int) -> int:
         """What the function gives back; RuntimeError with its text if it fails."""
         given = ctypes.c_size_t()
-        error = ctypes.create_string_buffer(ERROR_BYTES)
-        size = ctypes.c_size_t(ERROR_BYTES)
-        words = [ctypes.c_int(arguments[0]), *map(ctypes.c_size_t, arguments[1:2]), *map(ctypes.c_int, arguments[2:])]
-        if getattr(self._library, name)(*words, ctypes.byref(given), error, size) != 0:
-            raise RuntimeError(f"{name}: {error.value.decode()}")
+        words = [kind(word) for kind, word in zip(KINDS, arguments, strict=False)]
+        if getattr(self._library, name)(*words, ctypes.byref(given)) != 0:
+            raise RuntimeError(f"{name}: {self._library.last_error().decode()}")
         return given.value
 
 
@@ -39,12 +38,13 @@ def build(rows: Rows, torch_folder: Path, folder: Path) -> Path:
     """Compiles the adapter and says what it is linked with."""
     library = folder / "libgpu_torch_adapter.so"
     headers = torch_folder / "include"
-    command = ["g++", "-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", str(SOURCE), "-o", str(library)]
+    command = ["g++", "-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden"]
+    command += [str(SOURCE), "-o", str(library)]
     command += ["-isystem", str(headers), "-isystem", str(headers / "torch/csrc/api/include")]
     command += [f"-L{torch_folder / 'lib'}", "-Wl,--no-as-needed", "-lc10"]
     begin = time.monotonic()
     subprocess.run(command, check=True)
-    rows.say("building", "compiling the adapter", "measured", time.monotonic() - begin, unit="s")
+    rows.measured("building", "compiling the adapter", time.monotonic() - begin, "s")
     said = subprocess.run(["readelf", "-d", str(library)], check=True, capture_output=True, text=True).stdout
     needed = [line.split("[")[1].rstrip("]") for line in said.splitlines() if "NEEDED" in line]
     free = not any("cuda" in name or "torch" in name for name in needed)
@@ -53,7 +53,7 @@ def build(rows: Rows, torch_folder: Path, folder: Path) -> Path:
 
 
 def check_stream(rows: Rows, adapter: Adapter) -> None:
-    """The stream that torch calls current is the one that the adapter finds, also on a side stream and while a graph is captured."""
+    """The adapter finds the stream that torch calls current, also a side stream, and one that is captured."""
     import torch
 
     def agrees() -> bool:
@@ -74,8 +74,8 @@ def check_stream(rows: Rows, adapter: Adapter) -> None:
         begin = time.perf_counter()
         adapter.call("current_stream", 0)
         seconds.append(time.perf_counter() - begin)
-    rows.say("stream", "asking for the stream", "measured", statistics.median(seconds) * 1e6, unit="us",
-             note="ctypes included; median of 1000")  # fmt: skip
+    note = "ctypes included; median of 1000"
+    rows.measured("stream", "asking for the stream", statistics.median(seconds) * 1e6, "us", note)
 
 
 def check_event(rows: Rows, adapter: Adapter) -> None:
@@ -93,8 +93,8 @@ def check_event(rows: Rows, adapter: Adapter) -> None:
     early = other.query()
     torch.cuda.synchronize()
     arrived = bool((y == 7).all())
-    rows.works("event", "another stream waits for the caller's", not early and arrived,
-               "" if arrived else "it read what was there before")  # fmt: skip
+    note = "" if arrived else "it read what was there before"
+    rows.works("event", "another stream waits for the caller's", not early and arrived, note)
 
 
 def check_allocator(rows: Rows, adapter: Adapter) -> None:
@@ -111,8 +111,10 @@ def check_allocator(rows: Rows, adapter: Adapter) -> None:
     sleeping = not torch.cuda.current_stream().query()
     torch.cuda.synchronize()
     note = "" if sleeping else "the stream had slept too short for this to mean anything"
-    rows.works("allocator", "memory that no other stream uses is given out again", first == again == recorded, note)
-    rows.works("allocator", "memory that is recorded on a busy stream is not", sleeping and behind != recorded, note)
+    reused = first == again == recorded
+    rows.works("allocator", "memory that no other stream uses is given out again", reused, note)
+    kept = sleeping and behind != recorded
+    rows.works("allocator", "memory that is recorded on a busy stream is not", kept, note)
 
 
 def check(rows: Rows, case: str, part: Callable[[Rows, Adapter], None], adapter: Adapter) -> None:
@@ -120,7 +122,7 @@ def check(rows: Rows, case: str, part: Callable[[Rows, Adapter], None], adapter:
     try:
         part(rows, adapter)
     except Exception as error:
-        rows.say(case, "the whole case", "failed", note=f"{type(error).__name__}: {error}")
+        rows.say(case, "the whole case", "failed", f"{type(error).__name__}: {error}")
 
 
 def main() -> int:
@@ -132,10 +134,10 @@ def main() -> int:
     rows = Rows(7)
     import torch
 
-    rows.say("building", "torch", "works", note=torch.__version__)
+    rows.say("building", "torch", "works", torch.__version__)
     adapter = Adapter(build(rows, Path(torch.__file__).parent, given.build))
     if not torch.cuda.is_available():
-        rows.say("", "nothing was run", "not run", note="torch sees no GPU; the adapter was built and loaded")
+        rows.say("", "nothing was run", "not run", "torch sees no GPU; the adapter was built and loaded")
         return NO_GPU
     for case, part in (("stream", check_stream), ("event", check_event), ("allocator", check_allocator)):
         check(rows, case, part, adapter)

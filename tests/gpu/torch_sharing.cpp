@@ -1,7 +1,8 @@
-// The exports and imports of sharing.h for programs in Python, which call them through ctypes: 0, or 1 and a text in `error`.
-#include <cstdio>
+// The exports and imports of sharing.h for programs in Python, which call them through ctypes: 0, or 1 and a text of
+// last_error.
 #include <cstring>
 #include <exception>
+#include <string>
 
 #include "sharing.h"
 
@@ -9,14 +10,19 @@ namespace {
 
 using namespace fccl::gpu;
 
+std::string& error() {
+  static std::string text;
+  return text;
+}
+
 template <class Part>
-int guarded(char* error, size_t error_bytes, const Part& part) {
+int guarded(const Part& part) {
   try {
     open_gpu();
     part();
     return 0;
   } catch (const std::exception& thrown) {
-    std::snprintf(error, error_bytes, "%s", thrown.what());
+    error() = thrown.what();
   }
   return 1;
 }
@@ -31,16 +37,18 @@ void read_into(void* to, const void* from, size_t offset, size_t bytes) {
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 
-EXPORTED int lend_by_ipc(const void* pointer, void* handle, size_t* offset, char* error, size_t error_bytes) {
-  return guarded(error, error_bytes, [&] {
+EXPORTED const char* last_error() { return error().c_str(); }
+
+EXPORTED int lend_by_ipc(const void* pointer, void* handle, size_t* offset) {
+  return guarded([&] {
     const IpcExport exported = export_by_ipc(pointer);
     std::memcpy(handle, exported.handle.data(), exported.handle.size());
     *offset = exported.offset;
   });
 }
 
-EXPORTED int read_by_ipc(const void* handle, size_t offset, void* to, size_t bytes, char* error, size_t error_bytes) {
-  return guarded(error, error_bytes, [&] {
+EXPORTED int read_by_ipc(const void* handle, size_t offset, void* to, size_t bytes) {
+  return guarded([&] {
     IpcHandle given{};
     std::memcpy(given.data(), handle, given.size());
     const IpcMapping mapping(given);
@@ -50,9 +58,8 @@ EXPORTED int read_by_ipc(const void* handle, size_t offset, void* to, size_t byt
 
 // The descriptor becomes the caller's, who closes it. `piece` and `offset`: the piece of memory behind it, and where the
 // pointer lies.
-EXPORTED int lend_by_descriptor(const void* pointer, int* descriptor, size_t* piece, size_t* offset, char* error,
-                                size_t error_bytes) {
-  return guarded(error, error_bytes, [&] {
+EXPORTED int lend_by_descriptor(const void* pointer, int* descriptor, size_t* piece, size_t* offset) {
+  return guarded([&] {
     PieceExport exported = export_piece(pointer);
     *piece = exported.bytes;
     *offset = exported.offset;
@@ -61,9 +68,8 @@ EXPORTED int lend_by_descriptor(const void* pointer, int* descriptor, size_t* pi
 }
 
 // The descriptor stays the caller's.
-EXPORTED int read_by_descriptor(int descriptor, size_t piece, size_t offset, void* to, size_t bytes, char* error,
-                                size_t error_bytes) {
-  return guarded(error, error_bytes, [&] {
+EXPORTED int read_by_descriptor(int descriptor, size_t piece, size_t offset, void* to, size_t bytes) {
+  return guarded([&] {
     const PhysicalMemory memory = PhysicalMemory::import(descriptor, piece);
     read_into(to, memory.get(), offset, bytes);
   });

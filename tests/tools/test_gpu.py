@@ -1,4 +1,4 @@
-"""The runner of the GPU's probes: whatever a probe does, its time is bounded and its rows say what became of it."""
+"""The runner of the GPU's probes: whatever one does, its time is bounded and rows say what became of it."""
 
 import json
 import subprocess
@@ -6,17 +6,22 @@ import sys
 import time
 from pathlib import Path
 
-import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools" / "gpu"))
-
 import gpu
+import pytest
 import table
 from probes import Probe
 from run import run
 
-ROW = {"question": 2, "case": "c", "what": "w", "verdict": "measured", "value": 1.5, "unit": "us", "note": "n"}
+ROOT = Path(__file__).resolve().parents[2]
+ROW = {
+    "question": 2,
+    "case": "c",
+    "what": "w",
+    "verdict": "measured",
+    "value": 1.5,
+    "unit": "us",
+    "note": "n",
+}
 SAY_ROW = f"echo '{json.dumps(ROW)}'"
 MOMENT = 20  # seconds in which a probe that was killed is gone, on a busy machine
 
@@ -108,7 +113,8 @@ def test_when_the_time_is_over_the_rest_is_not_run():
 
 
 def test_the_table_has_each_row_below_its_case():
-    rows = [{"probe": "a"} | ROW, {"probe": "a"} | ROW | {"what": "v", "value": None, "verdict": "works", "note": ""}]
+    other = {"what": "v", "value": None, "verdict": "works", "note": ""}
+    rows = [{"probe": "a"} | ROW, {"probe": "a"} | ROW | other]
     lines = table.text(rows).splitlines()
     assert lines[0] == "a (question 2): c"
     assert lines[1].split() == ["w", "1.5", "us", "n"]

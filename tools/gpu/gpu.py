@@ -21,7 +21,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     """The command line; ends the program if it means nothing."""
     parser = argparse.ArgumentParser(prog="./dev gpu", description=__doc__)
     parser.add_argument("probe", nargs="*", help="run only these; their names are those of the table (all)")
-    parser.add_argument("--seconds", type=float, default=SECONDS, metavar="N", help=f"for all of them ({SECONDS})")
+    parser.add_argument("--seconds", type=float, default=SECONDS, metavar="N", help=f"for all ({SECONDS})")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where the rows go (BUILD/gpu.json)")
     parser.add_argument("--build", type=Path, default=Path("build-gpu"), help=argparse.SUPPRESS)
     given = parser.parse_args(words)

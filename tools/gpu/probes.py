@@ -1,4 +1,4 @@
-"""The probes there are: their programs, in which order they run, and the Python and the NCCL that they run with."""
+"""The probes there are: their programs, their order, and the Python and the NCCL that they run with."""
 
 import shutil
 import subprocess
@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "tests" / "gpu"
 # The Python of the system, and those of the environments that ./dev makes.
 PYTHONS = (sys.executable, "python3", *map(str, sorted(ROOT.glob(".venv*/bin/python"))))
-FIND_TORCH = "import importlib.util as u; print(u.find_spec('torch').submodule_search_locations[0])"
+FIND_TORCH = "from importlib.util import find_spec; print(find_spec('torch').submodule_search_locations[0])"
 
 
 @dataclass(frozen=True)

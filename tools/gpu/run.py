@@ -31,8 +31,8 @@ class Ended:
 
     def add(self, what: str, verdict: str, note: str) -> None:
         """A row about the probe itself."""
-        row = {"question": None, "case": "", "what": what, "verdict": verdict, "value": None, "unit": "", "note": note}
-        self.rows.append({"probe": self.probe.name} | row)
+        row = dict.fromkeys(("question", "value")) | {"case": "", "unit": ""}
+        self.rows.append({"probe": self.probe.name} | row | {"what": what, "verdict": verdict, "note": note})
 
 
 def run(probe: Probe, seconds: float, grace: float = GRACE) -> Ended:
@@ -101,11 +101,12 @@ def read_rows(ended: Ended, said: str) -> None:
         elif line.strip():
             strange.append(line)
     if strange:
-        ended.add("its output", "failed", f"{len(strange)} lines are no rows, the first: {strange[0][:LAST_WORDS]}")
+        note = f"{len(strange)} lines are no rows, the first: {strange[0][:LAST_WORDS]}"
+        ended.add("its output", "failed", note)
 
 
 def judge(ended: Ended, status: int | None, complained: str, seconds: float) -> None:
-    """What the status adds to the rows. A probe that says by it that something was wrong has said what in its rows."""
+    """What the status adds to the rows; a probe whose status says that something was wrong has a row of it."""
     words = " ".join(complained.split())[-LAST_WORDS:]
     ended.ran = status != NO_GPU
     told = any(row["verdict"] in ("wrong", "failed", "not run") for row in ended.rows)

@@ -1,6 +1,7 @@
 """The one table of all rows: of each probe its cases, and of each case its rows."""
 
 from itertools import groupby
+from operator import itemgetter
 
 WIDTH_OF_WHAT = 72
 
@@ -8,7 +9,7 @@ WIDTH_OF_WHAT = 72
 def text(rows: list[dict]) -> str:
     """Lines without trailing spaces; the note of a row stands at its end."""
     lines = []
-    for (probe, question, case), together in groupby(rows, key=lambda row: (row["probe"], row["question"], row["case"])):
+    for (probe, question, case), together in groupby(rows, key=itemgetter("probe", "question", "case")):
         heading = probe if question is None else f"{probe} (question {question})"
         lines.append(f"{heading}: {case}" if case else heading)
         lines += [line_of(row) for row in together]
