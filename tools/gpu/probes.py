@@ -15,7 +15,7 @@ FIND_TORCH = "from importlib.util import find_spec; print(find_spec('torch').sub
 
 @dataclass(frozen=True)
 class Probe:
-    """One program: its name in the table, its words, and what its environment adds. Without words it cannot run."""
+    """One program: its name in the table, its words and its environment; without words it cannot run."""
 
     name: str
     words: list[str]
