@@ -16,7 +16,7 @@ using namespace fccl::gpu;
 constexpr uint32_t kSeed = 4;
 constexpr int kRepeats = 10;
 constexpr uint64_t kOccupationNs = 1'000'000'000;
-constexpr size_t kStarted = 0, kStop = 1;
+constexpr size_t kStop = 0, kStarted = 1;  // and the flags behind it, one for each block
 
 std::string size_text(size_t bytes) {
   if (bytes >= 1 << 20) return std::to_string(bytes >> 20) + " MiB";
@@ -109,8 +109,9 @@ void beside_a_full_gpu(Rank& rank, const char* how, Copy way, size_t bytes) {
   drain(copying, rank.deadline(), "a first copy, alone");
   GPU_CHECK(cudaMemset(buffers.to.get(), 0xff, bytes));
   GPU_CHECK(cudaDeviceSynchronize());
-  const int blocks = launch_occupation(computing.get(), {flags.kernel(kStarted), flags.kernel(kStop), kOccupationNs});
-  flags.wait(kStarted, static_cast<uint32_t>(blocks), rank.deadline(), "a block on each SM");
+  const Occupation occupation{flags.kernel(kStarted), Flags::kStrideWords, flags.kernel(kStop), kOccupationNs};
+  const int blocks = launch_occupation(computing.get(), occupation);
+  for (int block = 0; block < blocks; ++block) flags.wait(kStarted + block, 1, rank.deadline(), "a block on each SM");
   GPU_CHECK(cudaEventRecord(begin.get(), copying.get()));
   GPU_CHECK(way(buffers.to.get(), buffers.from.get(), bytes, copying.get()));
   GPU_CHECK(cudaEventRecord(end.get(), copying.get()));

@@ -16,7 +16,7 @@ constexpr int kPeers = 8, kSlices = 8, kSteps = kPeers * kSlices;
 constexpr size_t kSliceBytes = 256 << 10;
 constexpr int kRepeats = 30;
 constexpr uint32_t kSeed = 6;
-constexpr double kPatience = 30;
+constexpr double kPatience = 12;
 
 // What the program works on: for each step a flag that it awaits, one that it writes, and a slice that it copies.
 struct Program {

@@ -35,6 +35,7 @@ class Flags {
   }
   CUdeviceptr device(size_t flag) const { return device_ + flag * kFlagStride; }
   uint32_t* kernel(size_t flag) const { return reinterpret_cast<uint32_t*>(device(flag)); }
+  static constexpr size_t kStrideWords = kFlagStride / sizeof(uint32_t);
 
   void set_all(uint32_t value) const;
   // Until the flag has at least this value; throws at the deadline.

@@ -38,9 +38,10 @@ struct Echo {
 };
 void launch_echo(cudaStream_t stream, const Echo& echo);
 
-// Keeps every SM full until *stop is not 0, at most for limit_ns. Each block counts itself in *started.
+// Keeps every SM full until *stop is not 0, at most for limit_ns. Block b sets the flag that lies b strides behind *started.
 struct Occupation {
   uint32_t* started;
+  size_t stride;  // in words
   const uint32_t* stop;
   uint64_t limit_ns;
 };

@@ -1,5 +1,6 @@
 // Question 2: which stream memory operations are there on host and on device memory, what do they cost, and how fast do they
 // react?
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -68,17 +69,23 @@ void report_attributes(Rank& rank) {
   rank.report(measured("newest CUDA that the driver serves", newest, "", name));
 }
 
-// A value of device memory, read by the host behind the stream's back.
+// By which the host looks at flags and sets them behind the back of those that wait. One for all: more streams could come to
+// share a queue of the GPU with one that waits.
+const Stream& side_stream() {
+  static const Stream made = make_stream();
+  return made;
+}
+
 uint32_t look_at(CUdeviceptr flag) {
   uint32_t value = 0;
-  const Stream other = make_stream();
+  const Stream& other = side_stream();
   GPU_CHECK(cudaMemcpyAsync(&value, reinterpret_cast<void*>(flag), sizeof(value), cudaMemcpyDefault, other.get()));
   GPU_CHECK(cudaStreamSynchronize(other.get()));
   return value;
 }
 
 void put(CUdeviceptr flag, uint32_t value) {
-  const Stream other = make_stream();
+  const Stream& other = side_stream();
   GPU_CHECK(cudaMemcpyAsync(reinterpret_cast<void*>(flag), &value, sizeof(value), cudaMemcpyDefault, other.get()));
   GPU_CHECK(cudaStreamSynchronize(other.get()));
 }
@@ -200,6 +207,33 @@ void release_a_wait(Rank& rank, const Flags& flags) {
     seconds.add(seconds_since(begin) * 1e6);
   }
   rank.report(seconds.row("releasing a stream that waits, resets and waits", "us", "a thread that writes every 100 us"));
+}
+
+// How many streams may wait before a further one, which need not wait, is held up behind them.
+void hold_up_others(Rank& rank) {
+  constexpr int kMostStreams = 64;
+  const Flags flags(rank.shared());
+  const Watchdog watchdog(flags, Deadline::in(kPatience));
+  std::vector<Stream> waiting;
+  bool held_up = false;
+  while (!held_up && static_cast<int>(waiting.size()) < kMostStreams) {
+    waiting.push_back(make_stream());
+    enqueue_wait(waiting.back(), flags.device(0), 1);
+    const Stream other = make_stream();
+    enqueue_write(other, flags.device(1), static_cast<uint32_t>(waiting.size()));
+    held_up = !is_done_by(other, Deadline::in(0.05));
+    if (held_up) flags.set_all(kReleased);
+    drain(other, Deadline::in(2 * kPatience), "a stream that need not wait");
+  }
+  watchdog.require_quiet("streams beside those that wait");
+  flags.set_all(kReleased);
+  for (const Stream& stream : waiting) drain(stream, Deadline::in(kPatience), "a stream that waits");
+  const char* const setting = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+  const std::string note = std::string("CUDA_DEVICE_MAX_CONNECTIONS is ") + (setting == nullptr ? "not set" : setting);
+  const auto count = static_cast<double>(waiting.size());
+  rank.report(
+      measured(held_up ? "streams that wait when another one is held up by them" : "streams that wait and hold up no other",
+               count, "", note));
 }
 
 // The operations of a graph: each flag is awaited, reset, and answered by another one.
@@ -363,6 +397,7 @@ int main(int argc, char** argv) {
                     {"device memory", 1, 20, on_device_memory},
                     {"cudaIpc memory of a peer", 2, 30, on_ipc_memory},
                     {"cuMem memory of a peer", 2, 30, on_descriptor_memory},
+                    {"streams beside those that wait", 1, 20, hold_up_others},
                     {"a captured graph", 1, 20, in_a_captured_graph},
                     {"a graph of batch nodes", 1, 20, in_a_built_graph}},
                    argc, argv);

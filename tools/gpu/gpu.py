@@ -31,8 +31,8 @@ def parse(words: list[str]) -> argparse.Namespace:
     return given
 
 
-def run_all(chosen: list[probes.Probe], seconds: float) -> list[Ended]:
-    """Each probe in turn; the last ones are not run when the time is over."""
+def run_all(chosen: list[probes.Probe], seconds: float, file: Path) -> list[Ended]:
+    """Each probe in turn, the rows so far in the file; the last ones are not run when the time is over."""
     end = time.monotonic() + seconds
     done = []
     for number, probe in enumerate(chosen):
@@ -41,7 +41,13 @@ def run_all(chosen: list[probes.Probe], seconds: float) -> list[Ended]:
         share = min(MOST_SECONDS_OF_A_PROBE, max(left / (len(chosen) - number), left / 2))
         print(f"gpu: {probe.name} (at most {max(share, 0):.0f} s)", file=sys.stderr, flush=True)
         done.append(run(probe, share))
+        file.write_text(json.dumps({"host": os.uname().nodename, "rows": rows_of(done)}, indent=1) + "\n")
     return done
+
+
+def rows_of(done: list[Ended]) -> list[dict]:
+    """All rows, in the order of the probes."""
+    return [row for each in done for row in each.rows]
 
 
 def main(words: list[str]) -> int:
@@ -52,10 +58,10 @@ def main(words: list[str]) -> int:
         names = ", ".join(probe.name for probe in known)
         print(f"gpu: no probe is called {', '.join(sorted(unknown))}; there are {names}", file=sys.stderr)
         return WRONG_USE
-    done = run_all([probe for probe in known if not given.probe or probe.name in given.probe], given.seconds)
-    rows = [row for each in done for row in each.rows]
+    chosen = [probe for probe in known if not given.probe or probe.name in given.probe]
+    done = run_all(chosen, given.seconds, given.json)
+    rows = rows_of(done)
     print(table.text(rows))
-    given.json.write_text(json.dumps({"host": os.uname().nodename, "rows": rows}, indent=1) + "\n")
     print(f"gpu: {len(rows)} rows in {given.json}")
     bad = [row for row in rows if row["verdict"] in ("wrong", "failed")]
     for row in bad:

@@ -18,6 +18,11 @@ def text(rows: list[dict]) -> str:
 
 def line_of(row: dict) -> str:
     """What was asked, the answer, and the note."""
-    answer = f"{row['value']:.4g} {row['unit']}" if row["value"] is not None else row["verdict"]
+    answer = row["verdict"] if row["value"] is None else f"{number(row['value'])} {row['unit']}"
     line = f"  {row['what']:<{WIDTH_OF_WHAT}}  {answer:<20}  {row['note']}"
     return line.rstrip()
+
+
+def number(value: float) -> str:
+    """Four digits, and all of a whole number."""
+    return f"{value:.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:.4g}"
