@@ -117,8 +117,9 @@ void Rank::send(int to, std::string_view bytes, int descriptor) {
 
 Packet Rank::receive(int from) {
   const std::string whom = "rank " + std::to_string(index_) + " waited for a message of rank " + std::to_string(from);
-  if (!wait_readable(connections_.peers.at(from), deadline_))
+  if (!wait_readable(connections_.peers.at(from), deadline_)) {
     throw std::runtime_error(whom + " until the limit of the case had passed");
+  }
   Packet packet;
   packet.bytes.resize(kMostBytes);
   iovec part{packet.bytes.data(), packet.bytes.size()};
@@ -180,7 +181,7 @@ class Supervisor {
   // Takes one packet; at the end of the stream, the status of the process. True if that was the last of this rank.
   bool hear_from(int index);
   void hear_last_words();
-  void bury(int index);
+  void bury(int index, const Deadline& patience);
   void name_the_dead();
   void fail(std::string why) {
     if (end_.outcome == Outcome::well) end_ = {Outcome::failed, std::move(why)};
@@ -258,16 +259,16 @@ TeamEnd Supervisor::attend() {
     for (const int index : running) polled.push_back({members_[index].report, POLLIN, 0});
     const int ready = poll(polled.data(), polled.size(), limit.milliseconds_left());
     if (ready < 0 && errno != EINTR) throw last_error("poll");
-    if (ready == 0 && limit.has_passed()) {
-      std::string whom;
-      for (const int index : running) whom += (whom.empty() ? "" : ", ") + std::to_string(index);
-      fail("passed its limit of " + std::to_string(seconds_) + " s; still running then: rank " + whom);
-    }
     std::vector<int> left;
     for (size_t at = 0; at < polled.size(); ++at) {
       if (ready <= 0 || polled[at].revents == 0 || !hear_from(running[at])) left.push_back(running[at]);
     }
     running = std::move(left);
+    if (!running.empty() && limit.has_passed()) {
+      std::string whom;
+      for (const int index : running) whom += (whom.empty() ? "" : ", ") + std::to_string(index);
+      fail("passed its limit of " + std::to_string(seconds_) + " s; still running then: rank " + whom);
+    }
   }
   if (end_.outcome == Outcome::failed) hear_last_words();
   end_all();
@@ -298,7 +299,7 @@ bool Supervisor::hear_from(int index) {
   const auto packet = next_packet(index);
   if (!packet) return false;
   if (packet->empty()) {
-    bury(index);
+    bury(index, Deadline::in(kBurialSeconds));
     return true;
   }
   take(index, *packet);
@@ -317,17 +318,16 @@ void Supervisor::hear_last_words() {
 }
 
 // A process whose end of the report is closed has ended or is about to; one that a driver holds back is left to the system.
-void Supervisor::bury(int index) {
+void Supervisor::bury(int index, const Deadline& patience) {
   Member& member = members_[index];
   const std::string who = "rank " + std::to_string(index) + " (pid " + std::to_string(member.pid) + ") ";
-  const Deadline patience = Deadline::in(kBurialSeconds);
   int status = 0;
   pid_t found = 0;
   while ((found = waitpid(member.pid, &status, WNOHANG)) == 0 && !patience.has_passed()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   if (found == 0) {
-    fail(who + "does not end, " + std::to_string(kBurialSeconds) + " s after its last word");
+    fail(who + "does not end, seconds after its last word");
   } else if (status != 0) {
     fail(who + describe_end(status));
   }
@@ -356,8 +356,9 @@ void Supervisor::end_all() {
   }
   // These were killed, which is no news.
   const TeamEnd known = end_;
+  const Deadline patience = Deadline::in(kBurialSeconds);
   for (size_t index = 0; index < members_.size(); ++index) {
-    if (members_[index].pid > 0) bury(static_cast<int>(index));
+    if (members_[index].pid > 0) bury(static_cast<int>(index), patience);
   }
   if (known.outcome != Outcome::well) end_ = known;
 }

@@ -108,6 +108,8 @@ def borrow(sharing: Sharing, channel: socket.socket) -> None:
                 send(channel, {"error": "", "equal": bool(torch.equal(got, expected))})
             except RuntimeError as error:
                 send(channel, {"error": str(error)})
+            for descriptor in descriptors:
+                os.close(descriptor)
 
 
 def take_part(role: str, number: int, library: Path, setting: str) -> int:

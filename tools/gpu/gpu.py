@@ -67,7 +67,7 @@ def main(words: list[str]) -> int:
     for row in bad:
         print(f"gpu: {row['probe']}: {row['case']}: {row['what']}: {row['verdict']}: {row['note']}")
     if not any(each.ran for each in done):
-        print("gpu: everything is built, and nothing was run: there is no GPU here")
+        print("gpu: everything is built, and nothing was run: there is no GPU here that CUDA 13 can use")
     elif missed := [each.probe.name for each in done if not each.ran]:
         print(f"gpu: not run: {', '.join(missed)}")
     return 1 if bad else 0

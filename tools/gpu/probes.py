@@ -30,6 +30,7 @@ def all_probes(build: Path) -> list[Probe]:
     return [
         Probe("sharing", [str(build / "sharing_probe")]),
         Probe("memory_operations", [str(build / "memory_operations_probe")]),
+        Probe("graphs", [str(build / "graphs_probe")]),
         Probe("progress", [str(build / "progress_probe")]),
         Probe("copies", [str(build / "copies_probe")]),
         Probe("reduction", [str(build / "reduction_probe")]),
