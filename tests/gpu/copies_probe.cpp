@@ -1,6 +1,5 @@
 // Question 4: at what rates does one GPU copy within its memory, by which engine, and what do batches and several streams
 // change?
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -8,6 +7,7 @@
 #include "kernels.h"
 #include "probe.h"
 #include "samples.h"
+#include "verify.h"
 
 namespace {
 
@@ -32,16 +32,7 @@ struct Buffers {
     GPU_CHECK(cudaStreamSynchronize(stream.get()));
   }
   // The words of the first `bytes` that have not arrived.
-  unsigned long long wrong(size_t bytes) const {
-    const Stream stream = make_stream();
-    const DeviceMemory count(sizeof(unsigned long long));
-    unsigned long long found = 0;
-    GPU_CHECK(cudaMemsetAsync(count.get(), 0, count.size(), stream.get()));
-    launch_compare(stream.get(), to.get(), bytes, kSeed, static_cast<unsigned long long*>(count.get()));
-    GPU_CHECK(cudaMemcpyAsync(&found, count.get(), sizeof(found), cudaMemcpyDeviceToHost, stream.get()));
-    GPU_CHECK(cudaStreamSynchronize(stream.get()));
-    return found;
-  }
+  unsigned long long wrong(size_t bytes) const { return wrong_words(make_stream(), to.get(), bytes, kSeed); }
   DeviceMemory from, to;
 };
 

@@ -4,6 +4,7 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
+#include <bit>
 #include <cstddef>
 #include <exception>
 #include <string>
@@ -54,7 +55,9 @@ const Driver& driver();
 
 int attribute(CUdevice_attribute which);
 
+// The driver's functions take and give numbers, the runtime's pointers, for the same addresses.
 inline CUdeviceptr address_of(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
+inline void* pointer_to(CUdeviceptr address) { return std::bit_cast<void*>(address); }
 
 // Owns one handle, which `destroy` gives back. Moved, not copied. A rank that is leaving by an exception ends, and the driver
 // takes back all it has; to give a handle back before could mean to wait for work that never ends.

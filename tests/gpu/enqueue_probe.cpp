@@ -7,6 +7,7 @@
 #include "kernels.h"
 #include "probe.h"
 #include "samples.h"
+#include "verify.h"
 
 namespace {
 
@@ -94,16 +95,6 @@ void forget_written(const Program& program) {
   for (int step = 0; step < kSteps; ++step) program.flags.host(kSteps + step).store(0, std::memory_order_release);
 }
 
-unsigned long long wrong_words(const Program& program, const Stream& stream) {
-  const DeviceMemory count(sizeof(unsigned long long));
-  unsigned long long wrong = 0;
-  GPU_CHECK(cudaMemsetAsync(count.get(), 0, count.size(), stream.get()));
-  launch_compare(stream.get(), program.to.get(), program.to.size(), kSeed, static_cast<unsigned long long*>(count.get()));
-  GPU_CHECK(cudaMemcpyAsync(&wrong, count.get(), sizeof(wrong), cudaMemcpyDeviceToHost, stream.get()));
-  GPU_CHECK(cudaStreamSynchronize(stream.get()));
-  return wrong;
-}
-
 // The host's time to enqueue the program, and the time from the first flag to the last answer. A stream that waits at its first
 // operation meanwhile is what a collective finds; one that need not wait shows what the driver alone costs.
 template <class Enqueue>
@@ -129,7 +120,7 @@ void measure(Rank& rank, const std::string& how, const Enqueue& enqueue) {
       drain(stream, deadline, "a whole program");
       whole.add(seconds_since(blocked ? released : begin) * 1e6);
       for (int step = 0; step < kSteps; ++step) answered = answered && program.flags.host(kSteps + step).load() == 1;
-      wrong += wrong_words(program, stream);
+      wrong += wrong_words(stream, program.to.get(), program.to.size(), kSeed);
     }
     watchdog.require_quiet(how.c_str());
     const std::string which = how + (blocked ? ", on a stream that waits" : ", on a stream that need not wait");

@@ -34,7 +34,7 @@ class Flags {
     return *reinterpret_cast<std::atomic<uint32_t>*>(memory_.subspan(flag * kFlagStride, kFlagStride).data());
   }
   CUdeviceptr device(size_t flag) const { return device_ + flag * kFlagStride; }
-  uint32_t* kernel(size_t flag) const { return reinterpret_cast<uint32_t*>(device(flag)); }
+  uint32_t* kernel(size_t flag) const { return static_cast<uint32_t*>(pointer_to(device(flag))); }
   static constexpr size_t kStrideWords = kFlagStride / sizeof(uint32_t);
 
   void set_all(uint32_t value) const;

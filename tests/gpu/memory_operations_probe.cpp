@@ -1,22 +1,21 @@
 // Question 2: which stream memory operations are there on host and on device memory, what do they cost, and how fast do they
 // react?
 #include <cstdlib>
-#include <cstring>
-#include <memory>
 #include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "flags.h"
+#include "lending.h"
 #include "probe.h"
 #include "samples.h"
-#include "sharing.h"
 
 namespace {
 
 using namespace fccl::gpu;
 
+constexpr size_t kLentBytes = 2 << 20;
 constexpr int kRounds = 1000;
 constexpr int kEnqueuedRounds = 100;  // of two operations each; a stream's queue holds several times as many
 constexpr double kPatience = 5;       // seconds that the streams of a step have
@@ -77,14 +76,14 @@ const Stream& side_stream() {
 uint32_t look_at(CUdeviceptr flag) {
   uint32_t value = 0;
   const Stream& other = side_stream();
-  GPU_CHECK(cudaMemcpyAsync(&value, reinterpret_cast<void*>(flag), sizeof(value), cudaMemcpyDefault, other.get()));
+  GPU_CHECK(cudaMemcpyAsync(&value, pointer_to(flag), sizeof(value), cudaMemcpyDefault, other.get()));
   GPU_CHECK(cudaStreamSynchronize(other.get()));
   return value;
 }
 
 void put(CUdeviceptr flag, uint32_t value) {
   const Stream& other = side_stream();
-  GPU_CHECK(cudaMemcpyAsync(reinterpret_cast<void*>(flag), &value, sizeof(value), cudaMemcpyDefault, other.get()));
+  GPU_CHECK(cudaMemcpyAsync(pointer_to(flag), &value, sizeof(value), cudaMemcpyDefault, other.get()));
   GPU_CHECK(cudaStreamSynchronize(other.get()));
 }
 
@@ -261,50 +260,24 @@ void on_device_memory(Rank& rank) {
   measure_cost(rank, place);
 }
 
-// Rank 1 works on the flags of rank 0, which keeps them mapped until rank 1 is done.
-template <class Lend, class Borrow>
-void on_lent_memory(Rank& rank, const std::string& name, const Lend& lend, const Borrow& borrow) {
+// Rank 1 works on flags in the memory that rank 0 lends, which stays until that is done.
+template <class Memory, class Borrow>
+void on_lent_memory(Rank& rank, const char* name, const Memory& own, const Borrow& borrow) {
   if (rank.index() == 0) {
-    const auto lent = lend();
-    rank.meet("the peer is done with the memory");
-    return;
-  }
-  {
-    const auto borrowed = borrow(rank.receive(0));
-    const Place place{name, address_of(borrowed->get())};
+    lend(rank, 1, own);
+  } else {
+    const auto borrowed = borrow(rank, 0);
+    const Place place{name, address_of(borrowed.get())};
     try_operations(rank, place);
     measure_cost(rank, place);
   }
   rank.meet("the peer is done with the memory");
 }
 
-void on_ipc_memory(Rank& rank) {
-  const auto lend = [&rank] {
-    auto memory = std::make_unique<DeviceMemory>(2 << 20);
-    const IpcExport exported = export_by_ipc(memory->get());
-    rank.send(1, {reinterpret_cast<const char*>(exported.handle.data()), exported.handle.size()});
-    return memory;
-  };
-  const auto borrow = [](const Packet& packet) {
-    IpcHandle handle{};
-    std::memcpy(handle.data(), packet.bytes.data(), handle.size());
-    return std::make_unique<IpcMapping>(handle);
-  };
-  on_lent_memory(rank, "a peer's cudaIpc memory", lend, borrow);
-}
+void on_ipc_memory(Rank& rank) { on_lent_memory(rank, "a peer's cudaIpc memory", DeviceMemory(kLentBytes), borrow_by_ipc); }
 
 void on_descriptor_memory(Rank& rank) {
-  const auto lend = [&rank] {
-    auto memory = std::make_unique<PhysicalMemory>(PhysicalMemory::make(2 << 20));
-    const Descriptor descriptor = memory->descriptor();
-    rank.send(1, std::to_string(memory->size()), descriptor.get());
-    return memory;
-  };
-  const auto borrow = [](const Packet& packet) {
-    return std::make_unique<PhysicalMemory>(
-        PhysicalMemory::import(Descriptor(packet.descriptor).get(), std::stoull(packet.bytes)));
-  };
-  on_lent_memory(rank, "a peer's cuMem memory", lend, borrow);
+  on_lent_memory(rank, "a peer's cuMem memory", PhysicalMemory::make(kLentBytes), borrow_by_descriptor);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include "device.h"
 #include "kernels.h"
 #include "probe.h"
-#include "samples.h"
+#include "verify.h"
 
 namespace {
 
@@ -122,15 +122,10 @@ void report_rate(Rank& rank, const char* collective, size_t bytes, double second
 
 unsigned long long wrong_blocks(Rank& rank, const Stream& stream, const DeviceMemory& whole) {
   const size_t block = kMostBytes / rank.count();
-  const DeviceMemory count(sizeof(unsigned long long));
   unsigned long long wrong = 0;
-  GPU_CHECK(cudaMemsetAsync(count.get(), 0, count.size(), stream.get()));
   for (int source = 0; source < rank.count(); ++source) {
-    launch_compare(stream.get(), whole.at(source * block), block, static_cast<uint32_t>(source),
-                   static_cast<unsigned long long*>(count.get()));
+    wrong += wrong_words(stream, whole.at(source * block), block, static_cast<uint32_t>(source));
   }
-  GPU_CHECK(cudaMemcpyAsync(&wrong, count.get(), sizeof(wrong), cudaMemcpyDeviceToHost, stream.get()));
-  drain(stream, rank.deadline(), "checking what NCCL gathered");
   return wrong;
 }
 

@@ -1,6 +1,5 @@
 // Question 3: do two processes whose streams wait for each other's flags progress without MPS, and at what round-trip time?
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -8,9 +7,9 @@
 
 #include "flags.h"
 #include "kernels.h"
+#include "lending.h"
 #include "probe.h"
 #include "samples.h"
-#include "sharing.h"
 
 namespace {
 
@@ -87,17 +86,13 @@ void streams_by_device_memory(Rank& rank) {
   const DeviceMemory own(2 << 20);
   GPU_CHECK(cudaMemset(own.get(), 0, kFlagStride));
   GPU_CHECK(cudaDeviceSynchronize());
-  const IpcExport exported = export_by_ipc(own.get());
-  rank.send(other, {reinterpret_cast<const char*>(exported.handle.data()), exported.handle.size()});
-  const Packet packet = rank.receive(other);
-  IpcHandle handle{};
-  std::memcpy(handle.data(), packet.bytes.data(), handle.size());
-  auto theirs = std::make_unique<IpcMapping>(handle);
+  lend(rank, other, own);
+  auto theirs = std::make_unique<IpcMapping>(borrow_by_ipc(rank, other));
   const CUdeviceptr awaited = address_of(own.get());
   const Stream releasing = make_stream();
   const auto release = [awaited, &releasing] {
     const uint32_t value = kReleased;
-    cudaMemcpyAsync(reinterpret_cast<void*>(awaited), &value, sizeof(value), cudaMemcpyHostToDevice, releasing.get());
+    cudaMemcpyAsync(pointer_to(awaited), &value, sizeof(value), cudaMemcpyHostToDevice, releasing.get());
   };
   {
     const Watchdog watchdog(release, Deadline::in(kPatience));
@@ -178,11 +173,7 @@ void outlive_a_partner(Rank& rank) {
   const Stream stream = make_stream();
   enqueue_wait(stream, flags.device(kPing), 1);
   rank.meet("both streams wait");
-  try {
-    rank.receive(1);
-  } catch (const std::exception&) {
-    // It has ended, as it should, with its stream waiting.
-  }
+  rank.wait_for_end_of(1);
   const bool held = !is_done_by(stream, Deadline::in(0.2));
   const auto begin = Clock::now();
   {

@@ -78,7 +78,7 @@ IpcExport export_by_ipc(const void* pointer) {
   size_t size = 0;
   GPU_CHECK(driver().address_range(&base, &size, address_of(pointer)));
   cudaIpcMemHandle_t handle{};
-  GPU_CHECK(cudaIpcGetMemHandle(&handle, reinterpret_cast<void*>(base)));
+  GPU_CHECK(cudaIpcGetMemHandle(&handle, pointer_to(base)));
   IpcExport exported{{}, address_of(pointer) - base};
   std::memcpy(exported.handle.data(), &handle, sizeof(handle));
   return exported;

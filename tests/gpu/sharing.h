@@ -37,7 +37,7 @@ class PhysicalMemory {
   PhysicalMemory& operator=(PhysicalMemory&&) = delete;
   ~PhysicalMemory();
 
-  void* get() const { return reinterpret_cast<void*>(address_); }
+  void* get() const { return pointer_to(address_); }
   size_t size() const { return size_; }
   Descriptor descriptor() const;
 

@@ -1,12 +1,12 @@
 // Question 1: which device memory can several processes on one GPU share, and at what rate do they read each other's?
-#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "kernels.h"
+#include "lending.h"
 #include "probe.h"
-#include "sharing.h"
+#include "verify.h"
 
 namespace {
 
@@ -19,43 +19,16 @@ constexpr int kTimedCopies = 20;
 uint32_t seed_of(int rank) { return 100 + static_cast<uint32_t>(rank); }
 uint32_t mark_of(int writer, int owner) { return 1000 + static_cast<uint32_t>(writer * kMostRanks + owner); }
 
-// What one process lends and the others borrow, by either way.
+// The two ways of sharing: what each process makes, and how it maps what another one has made.
 struct ByIpc {
   DeviceMemory memory{kBytes};
-  void* own() const { return memory.get(); }
-  void lend(Rank& rank, int to) const {
-    const IpcExport exported = export_by_ipc(memory.get());
-    rank.send(to, {reinterpret_cast<const char*>(exported.handle.data()), exported.handle.size()});
-  }
-  static std::unique_ptr<IpcMapping> borrow(const Packet& packet) {
-    IpcHandle handle{};
-    std::memcpy(handle.data(), packet.bytes.data(), handle.size());
-    return std::make_unique<IpcMapping>(handle);
-  }
+  static IpcMapping borrow(Rank& rank, int from) { return borrow_by_ipc(rank, from); }
 };
 
 struct ByDescriptor {
   PhysicalMemory memory = PhysicalMemory::make(kBytes);
-  void* own() const { return memory.get(); }
-  void lend(Rank& rank, int to) const {
-    const Descriptor descriptor = memory.descriptor();
-    rank.send(to, std::to_string(memory.size()), descriptor.get());
-  }
-  static std::unique_ptr<PhysicalMemory> borrow(const Packet& packet) {
-    return std::make_unique<PhysicalMemory>(
-        PhysicalMemory::import(Descriptor(packet.descriptor).get(), std::stoull(packet.bytes)));
-  }
+  static PhysicalMemory borrow(Rank& rank, int from) { return borrow_by_descriptor(rank, from); }
 };
-
-unsigned long long wrong_words(const Stream& stream, const void* at, size_t bytes, uint32_t seed) {
-  const DeviceMemory count(sizeof(unsigned long long));
-  GPU_CHECK(cudaMemsetAsync(count.get(), 0, count.size(), stream.get()));
-  launch_compare(stream.get(), at, bytes, seed, static_cast<unsigned long long*>(count.get()));
-  unsigned long long wrong = 0;
-  GPU_CHECK(cudaMemcpyAsync(&wrong, count.get(), sizeof(wrong), cudaMemcpyDeviceToHost, stream.get()));
-  GPU_CHECK(cudaStreamSynchronize(stream.get()));
-  return wrong;
-}
 
 double copy_rate(const Stream& stream, void* to, const void* from) {
   const Event begin = make_event(), end = make_event();
@@ -74,20 +47,19 @@ template <class Way>
 void share(Rank& rank) {
   const Stream stream = make_stream();
   const Way way;
-  launch_fill(stream.get(), way.own(), kBytes, seed_of(rank.index()));
+  launch_fill(stream.get(), way.memory.get(), kBytes, seed_of(rank.index()));
   drain(stream, rank.deadline(), "filling the own memory");
-  rank.meet("all have filled their memory");
-  using Mapping = decltype(Way::borrow({}));
-  std::vector<Mapping> borrowed(rank.count());
+  for (int peer = 0; peer < rank.count(); ++peer) {
+    if (peer != rank.index()) lend(rank, peer, way.memory);
+  }
+  rank.meet("all have filled and lent their memory");
+  using Mapping = decltype(Way::borrow(rank, 0));
+  std::vector<std::unique_ptr<Mapping>> borrowed(rank.count());
   double seconds = 0;
   for (int peer = 0; peer < rank.count(); ++peer) {
-    if (peer != rank.index()) way.lend(rank, peer);
-  }
-  for (int peer = 0; peer < rank.count(); ++peer) {
     if (peer == rank.index()) continue;
-    const Packet packet = rank.receive(peer);
     const auto begin = Clock::now();
-    borrowed[peer] = Way::borrow(packet);
+    borrowed[peer] = std::make_unique<Mapping>(Way::borrow(rank, peer));
     seconds += seconds_since(begin);
   }
   unsigned long long wrong = 0;
@@ -104,7 +76,7 @@ void share(Rank& rank) {
   rank.meet("all have marked all memory");
   for (int peer = 0; peer < rank.count(); ++peer) {
     if (peer == rank.index()) continue;
-    const auto* const mark = static_cast<const std::byte*>(way.own()) + peer * kMarkBytes;
+    const auto* const mark = static_cast<const std::byte*>(way.memory.get()) + peer * kMarkBytes;
     wrong += wrong_words(stream, mark, kMarkBytes, mark_of(peer, rank.index()));
   }
   if (wrong != 0 || rank.index() == 0) {
@@ -115,7 +87,7 @@ void share(Rank& rank) {
     const DeviceMemory to(kBytes);
     const void* const from = borrowed[1]->get();
     rank.report(measured("mapping one peer's memory", seconds / (rank.count() - 1) * 1e6, "us", "64 MiB, mean"));
-    rank.report(measured("copying own memory", copy_rate(stream, to.get(), way.own()), "GB/s", "64 MiB, bytes copied"));
+    rank.report(measured("copying own memory", copy_rate(stream, to.get(), way.memory.get()), "GB/s", "64 MiB, bytes copied"));
     rank.report(measured("copying a peer's memory", copy_rate(stream, to.get(), from), "GB/s", "64 MiB, the peers idle"));
   }
   borrowed.clear();
@@ -139,18 +111,13 @@ void outlive_the_owner(Rank& rank) {
     const PhysicalMemory memory = PhysicalMemory::make(kBytes);
     launch_fill(stream.get(), memory.get(), kBytes, seed_of(1));
     drain(stream, rank.deadline(), "filling memory to leave behind");
-    const Descriptor descriptor = memory.descriptor();
-    rank.send(0, std::to_string(memory.size()), descriptor.get());
+    lend(rank, 0, memory);
     return;
   }
   const Stream stream = make_stream();
-  const auto borrowed = ByDescriptor::borrow(rank.receive(1));
-  try {
-    rank.receive(1);
-  } catch (const std::exception&) {
-    // It has ended, as it should.
-  }
-  const auto wrong = wrong_words(stream, borrowed->get(), kBytes, seed_of(1));
+  const PhysicalMemory borrowed = borrow_by_descriptor(rank, 1);
+  rank.wait_for_end_of(1);
+  const auto wrong = wrong_words(stream, borrowed.get(), kBytes, seed_of(1));
   rank.report(works("memory by descriptor outlives its maker", wrong == 0, std::to_string(wrong) + " wrong words"));
 }
 

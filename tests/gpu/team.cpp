@@ -139,6 +139,16 @@ Packet Rank::receive(int from) {
   return packet;
 }
 
+void Rank::wait_for_end_of(int peer) {
+  const std::string whom = "rank " + std::to_string(index_) + " waited for the end of rank " + std::to_string(peer);
+  if (!wait_readable(connections_.peers.at(peer), deadline_)) {
+    throw std::runtime_error(whom + " until the limit of the case had passed");
+  }
+  char message = 0;
+  if (recv(connections_.peers.at(peer), &message, sizeof(message), MSG_PEEK) > 0)
+    throw std::runtime_error(whom + ", which sent a message");
+}
+
 void Rank::meet(const char* what) {
   // Arrivals only grow, so the ranks of one meeting wait for the same multiple of their number.
   auto& arrivals = meeting_of(connections_.shared).arrivals;

@@ -54,6 +54,8 @@ class Rank {
 
   void send(int to, std::string_view bytes, int descriptor = -1);
   Packet receive(int from);
+  // Returns when the process of that rank has ended.
+  void wait_for_end_of(int peer);
   // Returns when all ranks have come.
   void meet(const char* what);
 

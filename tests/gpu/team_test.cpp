@@ -101,6 +101,20 @@ TEST(Team, MeetsManyTimes) {
   EXPECT_EQ(told.end.outcome, Outcome::well) << told.end.why;
 }
 
+TEST(Team, TellsARankOfAnotherOnesEnd) {
+  const Told told = tell(2, kLong, [](Rank& rank) {
+    auto& over = *reinterpret_cast<std::atomic<int>*>(rank.shared().data());
+    if (rank.index() == 1) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      over = 1;
+      return;
+    }
+    rank.wait_for_end_of(1);
+    if (over != 1) throw std::runtime_error("it had not ended");
+  });
+  EXPECT_EQ(told.end.outcome, Outcome::well) << told.end.why;
+}
+
 TEST(Team, EndsAtOnceWhenTheAwaitedPartnerIsKilled) {
   const Told told = tell(2, kLong, [](Rank& rank) {
     if (rank.index() == 1) raise(SIGKILL);
