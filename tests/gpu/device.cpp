@@ -83,8 +83,8 @@ void open_gpu() {
 }
 
 const Driver& driver() {
-  static const Driver kFound = find_all();
-  return kFound;
+  static const Driver found = find_all();
+  return found;
 }
 
 int attribute(CUdevice_attribute which) {

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <bit>
 #include <cstring>
 
 #include "team.h"
@@ -47,7 +48,7 @@ PhysicalMemory PhysicalMemory::make(size_t bytes) {
 PhysicalMemory PhysicalMemory::import(int descriptor, size_t bytes) {
   CUmemGenericAllocationHandle handle = 0;
   // The function takes a descriptor in the place of a pointer.
-  void* const given = reinterpret_cast<void*>(static_cast<intptr_t>(descriptor));
+  void* const given = std::bit_cast<void*>(static_cast<intptr_t>(descriptor));
   GPU_CHECK(driver().import_handle(&handle, given, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
   return {handle, bytes};
 }

@@ -193,8 +193,10 @@ class Supervisor {
   void hear_last_words();
   void bury(int index, const Deadline& patience);
   void name_the_dead();
-  void fail(std::string why) {
-    if (end_.outcome == Outcome::well) end_ = {Outcome::failed, std::move(why)};
+  // All that is heard is told: who waited may be heard before the one who was to blame.
+  void fail(const std::string& why) {
+    if (end_.outcome == Outcome::failed) end_.why += "; " + why;
+    if (end_.outcome == Outcome::well) end_ = {Outcome::failed, why};
   }
   void end_all();
 
@@ -316,7 +318,6 @@ bool Supervisor::hear_from(int index) {
   return false;
 }
 
-// Who waited in vain may have been heard before the one who was to blame.
 void Supervisor::hear_last_words() {
   for (size_t index = 0; index < members_.size(); ++index) {
     if (members_[index].report < 0) continue;
@@ -338,21 +339,22 @@ void Supervisor::bury(int index, const Deadline& patience) {
   }
   if (found == 0) {
     fail(who + "does not end, seconds after its last word");
-  } else if (status != 0) {
+  } else if (WIFSIGNALED(status) || (status != 0 && end_.outcome == Outcome::well)) {
     fail(who + describe_end(status));
   }
   close(member.report);
   member = {};
 }
 
-// Who waited for the dead may be heard before their end is seen.
+// Who waited for the dead may be heard before their end is seen: a process that dies closes its connections one by one.
 void Supervisor::name_the_dead() {
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));
   for (size_t index = 0; index < members_.size(); ++index) {
     Member& member = members_[index];
     int status = 0;
     if (member.pid <= 0 || waitpid(member.pid, &status, WNOHANG) <= 0) continue;
     if (WIFSIGNALED(status)) {
-      end_.why += "; rank " + std::to_string(index) + " (pid " + std::to_string(member.pid) + ") " + describe_end(status);
+      fail("rank " + std::to_string(index) + " (pid " + std::to_string(member.pid) + ") " + describe_end(status));
     }
     close(member.report);
     member = {};

@@ -125,6 +125,17 @@ TEST(Team, EndsAtOnceWhenTheAwaitedPartnerIsKilled) {
   EXPECT_LT(told.seconds, kMoment);
 }
 
+TEST(Team, NamesTheDeadAlsoWhenWhoWaitedForThemIsHeardFirst) {
+  for (int time = 0; time < 20; ++time) {
+    const Told told = tell(2, kLong, [](Rank& rank) {
+      if (rank.index() == 1) raise(SIGKILL);
+      rank.wait_for_end_of(1);
+      throw std::runtime_error("rank 0 waited");
+    });
+    EXPECT_THAT(told.end.why, AllOf(HasSubstr("rank 1 (pid "), HasSubstr("was ended by signal Killed")));
+  }
+}
+
 TEST(Team, EndsAtOnceWhenAPartnerIsKilledForWhomNobodyListens) {
   const Told told = tell(3, kLong, [](Rank& rank) {
     if (rank.index() == 2) raise(SIGKILL);
