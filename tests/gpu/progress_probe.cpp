@@ -20,6 +20,7 @@ constexpr int kEnqueuedRounds = 20;
 constexpr double kEnoughSeconds = 8;  // after which no more rounds are begun
 constexpr int kKernelRounds = 100;
 constexpr double kPatience = 15;                // seconds that a step has
+constexpr double kReleaseSeconds = 3;           // within which streams end whose flags are released
 constexpr uint64_t kSpinLimitNs = 200'000'000;  // of one wait of a kernel
 // Flags in the memory that the processes share.
 constexpr size_t kPing = 0, kPong = 1, kReached = 2, kStop = 4, kStarted = 8;  // the last: and those behind it
@@ -29,8 +30,8 @@ constexpr const char* kPortion = "enqueuing included; each the mean of 20 rounds
 
 void report_mps(Rank& rank) {
   const bool runs = std::filesystem::exists("/tmp/nvidia-mps/control") || std::getenv("CUDA_MPS_PIPE_DIRECTORY") != nullptr;
-  rank.report(
-      measured("MPS", runs ? 1 : 0, "", runs ? "its control pipe is there, or is named by the environment" : "not there"));
+  rank.report(runs ? works("MPS", true, "its control pipe is there, or is named by the environment")
+                   : unsupported("MPS", "is not there"));
 }
 
 // Whether the time for rounds is over: the same answer on all ranks, each of which asks after each portion.
@@ -45,7 +46,7 @@ bool is_enough(Rank& rank, Clock::time_point begin) {
 // it awaits.
 Samples exchange(Rank& rank, CUdeviceptr mine, CUdeviceptr theirs) {
   const Stream stream = make_stream();
-  const Deadline deadline = Deadline::in(kPatience);
+  const Deadline deadline = Deadline::in(kPatience + kReleaseSeconds);
   Samples seconds;
   const auto first = Clock::now();
   for (uint32_t round = 1; round <= kRounds; round += kEnqueuedRounds) {
@@ -118,7 +119,7 @@ void kernels_by_host_memory(Rank& rank) {
   const auto begin = Clock::now();
   launch_echo(stream.get(), {flags.kernel(first ? kPong : kPing), flags.kernel(first ? kPing : kPong), kKernelRounds, first,
                              kSpinLimitNs, flags.kernel(reached)});
-  drain(stream, Deadline::in(2 * kPatience), "two kernels that wait for each other");
+  drain(stream, Deadline::in(kPatience + kReleaseSeconds), "two kernels that wait for each other");
   const double seconds = seconds_since(begin);
   watchdog.require_quiet("two kernels that wait for each other");
   rank.meet("both kernels have ended");
@@ -161,7 +162,7 @@ void streams_beside_a_kernel(Rank& rank) {
                        overlapped ? "the kernel was there to their end" : "the kernel had reached its limit of 3 s before"));
 }
 
-// What abort does after a death: a stream that waits for a process that was killed.
+// What abort does after a death: a stream that waits for a process that is gone.
 void outlive_a_partner(Rank& rank) {
   const Flags flags(rank.shared());
   if (rank.index() == 1) {
