@@ -17,7 +17,8 @@ constexpr int kPeers = 8, kSlices = 8, kSteps = kPeers * kSlices;
 constexpr size_t kSliceBytes = 256 << 10;
 constexpr int kRepeats = 30;
 constexpr uint32_t kSeed = 6;
-constexpr double kPatience = 12;
+constexpr double kPatience = 12;       // seconds that a case has
+constexpr double kReleaseSeconds = 3;  // within which streams end whose flags are released
 
 // What the program works on: for each step a flag that it awaits, one that it writes, and a slice that it copies.
 struct Program {
@@ -101,9 +102,10 @@ template <class Enqueue>
 void measure(Rank& rank, const std::string& how, const Enqueue& enqueue) {
   const Program program(rank.shared());
   const Stream stream = make_stream();
-  const Deadline deadline = Deadline::in(kPatience);
-  const Watchdog watchdog(program.flags, deadline);
+  const Deadline deadline = Deadline::in(kPatience + kReleaseSeconds);
+  const Watchdog watchdog(program.flags, Deadline::in(kPatience));
   for (const bool blocked : {false, true}) {
+    const std::string which = how + (blocked ? ", on a stream that waits" : ", on a stream that need not wait");
     Samples host, whole;
     unsigned long long wrong = 0;
     bool answered = true;
@@ -115,6 +117,11 @@ void measure(Rank& rank, const std::string& how, const Enqueue& enqueue) {
       const auto begin = Clock::now();
       enqueue(program, stream);
       host.add(seconds_since(begin) * 1e6);
+      if (watchdog.has_bitten()) {
+        drain(stream, deadline, "a program whose flags were released");
+        return rank.report(
+            unsupported("enqueuing " + which, "a call returned only when the flags were released: the queue was full"));
+      }
       const auto released = Clock::now();
       if (blocked) set_awaited(program, 1);
       drain(stream, deadline, "a whole program");
@@ -122,8 +129,7 @@ void measure(Rank& rank, const std::string& how, const Enqueue& enqueue) {
       for (int step = 0; step < kSteps; ++step) answered = answered && program.flags.host(kSteps + step).load() == 1;
       wrong += wrong_words(stream, program.to.get(), program.to.size(), kSeed);
     }
-    watchdog.require_quiet(how.c_str());
-    const std::string which = how + (blocked ? ", on a stream that waits" : ", on a stream that need not wait");
+    watchdog.require_quiet(which.c_str());
     if (wrong != 0 || !answered) rank.report(works(which, false, std::to_string(wrong) + " words did not arrive"));
     rank.report(host.row("enqueuing " + which, "us", "8 peers x 8 slices of wait, copy 256 KiB, write"));
     rank.report(whole.row("running " + which, "us", blocked ? "from the flags on" : "from the first call on"));
@@ -137,7 +143,7 @@ void batched(Rank& rank) { measure(rank, "batched flags, batched copies", enqueu
 // A program captured once and launched again: what a collective in a CUDA graph costs.
 void as_graph(Rank& rank) {
   GraphRun run;
-  measure(rank, "launching a graph", [&run](const Program& program, const Stream& stream) {
+  measure(rank, "a launched graph", [&run](const Program& program, const Stream& stream) {
     if (run.get() == nullptr) {
       const Stream captured_stream = make_stream();
       cudaGraph_t captured = nullptr;

@@ -30,6 +30,7 @@ void report_attributes(Rank& rank) {
   struct Asked {
     const char* name;
     CUdevice_attribute attribute;
+    const char* unit = "";
   };
   constexpr Asked kFeatures[] = {
       {"64-bit stream memory operations", CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS},
@@ -52,9 +53,9 @@ void report_attributes(Rank& rank) {
   constexpr Asked kNumbers[] = {
       {"SMs", CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT},
       {"copy engines", CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT},
-      {"cache", CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE},
+      {"cache", CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, "bytes"},
   };
-  for (const Asked& asked : kNumbers) rank.report(measured(asked.name, attribute(asked.attribute), ""));
+  for (const Asked& asked : kNumbers) rank.report(measured(asked.name, attribute(asked.attribute), asked.unit));
   cudaDeviceProp properties{};
   int runtime = 0, newest = 0;
   GPU_CHECK(cudaGetDeviceProperties(&properties, 0));
