@@ -63,11 +63,17 @@ std::string text_of(CUresult result) {
 std::string text_of(cudaError_t result) { return std::string(cudaGetErrorName(result)) + ": " + cudaGetErrorString(result); }
 
 void check(CUresult result, const char* called) {
-  if (result != CUDA_SUCCESS) throw std::runtime_error(std::string(called) + " gave " + text_of(result));
+  if (result == CUDA_SUCCESS) return;
+  const std::string said = std::string(called) + " gave " + text_of(result);
+  if (result == CUDA_ERROR_NOT_SUPPORTED || result == CUDA_ERROR_NOT_PERMITTED) throw Unsupported(said);
+  throw std::runtime_error(said);
 }
 
 void check(cudaError_t result, const char* called) {
-  if (result != cudaSuccess) throw std::runtime_error(std::string(called) + " gave " + text_of(result));
+  if (result == cudaSuccess) return;
+  const std::string said = std::string(called) + " gave " + text_of(result);
+  if (result == cudaErrorNotSupported || result == cudaErrorNotPermitted) throw Unsupported(said);
+  throw std::runtime_error(said);
 }
 
 void open_gpu() {

@@ -18,7 +18,7 @@ namespace fccl::gpu {
 std::string text_of(CUresult result);
 std::string text_of(cudaError_t result);
 
-// Throw std::runtime_error with what was called and what came of it.
+// Throw std::runtime_error with what was called and what came of it, or Unsupported if that is that it may not be.
 void check(CUresult result, const char* called);
 void check(cudaError_t result, const char* called);
 #define GPU_CHECK(call) ::fccl::gpu::check((call), #call)

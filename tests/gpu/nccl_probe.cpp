@@ -48,9 +48,8 @@ void find(void* library, const char* name, Function& function) {
 
 // FCCL_GPU_NCCL names the library; ./dev gpu sets it to the one that torch brings.
 Nccl load() {
-  // Its warnings say why it refuses; without this they would stand among the rows.
+  // Its warnings say why it refuses.
   setenv("NCCL_DEBUG", "WARN", 0);
-  setenv("NCCL_DEBUG_FILE", "/dev/stderr", 0);
   const char* const named = std::getenv("FCCL_GPU_NCCL");
   const std::string path = named != nullptr ? named : "libnccl.so.2";
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -239,6 +239,8 @@ void Supervisor::start(const std::function<void(Rank&)>& part) {
 void Supervisor::be_rank(int index, int report, pid_t parent, const std::function<void(Rank&)>& part) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);
+  // Rows go by the report: what a library prints must not stand among them.
+  dup2(STDERR_FILENO, STDOUT_FILENO);
   // A link whose other end only its own rank has tells of that rank's death.
   for (int from = 0; from < static_cast<int>(links_.size()); ++from) {
     for (const int link : links_[from]) {

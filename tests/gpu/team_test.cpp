@@ -9,6 +9,7 @@
 
 #include <array>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <thread>
@@ -44,6 +45,13 @@ TEST(Team, HearsTheRowsOfAllRanks) {
   const Told told = tell(4, kLong, [](Rank& rank) { rank.report(measured("row " + std::to_string(rank.index()), 1, "")); });
   EXPECT_EQ(told.end.outcome, Outcome::well) << told.end.why;
   EXPECT_THAT(told.rows, UnorderedElementsAre("row 0", "row 1", "row 2", "row 3"));
+}
+
+TEST(Team, KeepsWhatItsRanksPrintOffTheOutputOfRows) {
+  testing::internal::CaptureStdout();
+  const Told told = tell(1, kLong, [](Rank&) { std::puts("a library's warning"); });
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+  EXPECT_EQ(told.end.outcome, Outcome::well) << told.end.why;
 }
 
 TEST(Team, CarriesBytesBetweenAllRanks) {
