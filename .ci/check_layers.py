@@ -14,9 +14,10 @@ IMPURE = re.compile(
     r"(thread|mutex|shared_mutex|condition_variable|future|chrono|iostream|fstream|filesystem|pthread\.h|unistd\.h|fcntl\.h"
     r"|sys/.*|poll\.h|netinet/.*|arpa/.*|spdlog/.*)$"
 )
-# libfccl links none of these; CUDA belongs to src/device and to the kernels for it.
+# libfccl links none of these. CUDA belongs to src/device, its kernels, and the probes of what it rests on.
 FOREIGN = re.compile(r"(mpi\.h|torch/.*|ATen/.*|c10/.*|rdma/.*|infiniband/.*)$")
 CUDA = re.compile(r"(cuda.*\.h|cuda/.*)$")
+WITH_CUDA = ("src/device/", "src/kernels/", "tests/gpu/")
 
 
 def faults(tree: Tree) -> Iterator[Fault]:
@@ -30,6 +31,8 @@ def faults(tree: Tree) -> Iterator[Fault]:
 def wrong(tree: Tree, path: str, parts: list[str], quote: str, name: str) -> str | None:
     if ".." in name.split("/"):
         return f'"{name}" climbs out of its folder; includes are relative to src/ or include/'
+    if quote == "<" and CUDA.match(name) and not path.startswith(WITH_CUDA):
+        return f"<{name}> belongs into src/device"
     if parts[0] == "src":
         return wrong_in_library(path, parts[1], quote, name)
     if parts[0] == "include":
@@ -58,8 +61,6 @@ def wrong_in_library(path: str, layer: str, quote: str, name: str) -> str | None
             return f"libfccl may not depend on <{name}>"
         if layer in PURE and IMPURE.match(name):
             return f"{layer} is pure: it may not include <{name}>"
-        if CUDA.match(name) and layer not in ("device", "kernels"):
-            return f"<{name}> belongs into src/device"
         return None
     folder = name.split("/")[0]
     if folder == "fccl":

@@ -36,6 +36,8 @@ NOT_FUNCTIONS = {
     "static_assert",
     "co_return",
 }
+# Of C++, of compilers, and of CUDA's kernels.
+ATTRIBUTE = r"\[\[.*?\]\]|__attribute__\s*\(\(.*?\)\)|__launch_bounds__\s*\(.*?\)"
 CALLABLE = re.compile(r"(?:^|[^\w.])(operator\s*\(\)|operator\s*[^\s\w(]+|~?\w+)\s*\(")
 
 
@@ -90,7 +92,7 @@ def without_template(head: str) -> str:
 
 def signature(head: str) -> tuple[str, int] | None:
     """The name and the number of parameters, if the brace after `head` opens the body of a function."""
-    head = re.sub(r"\[\[.*?\]\]|__attribute__\s*\(\(.*?\)\)", " ", without_template(head), flags=re.DOTALL)
+    head = re.sub(ATTRIBUTE, " ", without_template(head), flags=re.DOTALL)
     found = CALLABLE.search(head)
     if (
         not found

@@ -133,3 +133,19 @@ configure_and_build() {
   fi
   step "build $folder" "build-$preset" cmake --build "$folder" --target "${@:-all}"
 }
+
+# build_probes: the probes of one GPU, in build-gpu: a project of its own, since a machine with a GPU may have little else and no network.
+build_probes() {
+  local generator="Unix Makefiles"
+  PATH=$PATH:${CUDA_PATH:-/usr/local/cuda}/bin
+  command -v nvcc >/dev/null ||
+    die "the probes of the GPU need nvcc, which is neither in PATH nor in ${CUDA_PATH:-/usr/local/cuda}/bin: install CUDA's toolkit,
+  version 13.0 or later (https://developer.nvidia.com/cuda-downloads), or set CUDA_PATH to its folder. No GPU is needed to build them"
+  command -v cmake >/dev/null && command -v "${CXX:-c++}" >/dev/null || need_packages "${packages_build[@]}"
+  use_ccache
+  if command -v ninja >/dev/null; then generator=Ninja; fi
+  if [[ ! -e build-gpu/CMakeCache.txt ]]; then
+    step "configure build-gpu" configure-gpu cmake -S tests/gpu -B build-gpu -G "$generator"
+  fi
+  step "build build-gpu" build-gpu cmake --build build-gpu
+}

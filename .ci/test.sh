@@ -39,6 +39,11 @@ docs_suite() {
   python_suite docs "$torch_version" tests/docs
 }
 
+# tools_suite: programs of tools/ that are written in Python.
+tools_suite() {
+  python_suite tools "$torch_version" tests/tools
+}
+
 # cluster_suite SUITE PYTEST-ARGUMENT...: hosts that are network namespaces.
 cluster_suite() {
   python_suite "$1" "$torch_version" tests/cluster "${@:2}"
@@ -72,6 +77,7 @@ test_every_change() {
   cpp_suite cpp release --label-exclude '^long$'
   torch_suite torch "$torch_version" -m 'not slow'
   docs_suite
+  tools_suite
   cluster_suite cluster -m 'not slow'
   conclude
 }
@@ -91,6 +97,7 @@ test_all() {
   cpp_suite cpp release --label-exclude '^long$'
   torch_suite torch "$pinned_torch" -m 'not slow'
   docs_suite
+  tools_suite
   cluster_suite cluster -m 'not slow'
   for preset in asan tsan; do
     FCCL_TEST_TIMEOUT=900 cpp_suite "$preset" "$preset" --label-regex '^quick$'
@@ -109,6 +116,7 @@ test_all() {
 test_selected() {
   cpp_suite cpp release --tests-regex "$1" --no-tests=ignore
   torch_suite torch "$torch_version" -k "${1//|/ or }"
+  python_suite tools "$torch_version" tests/tools -k "${1//|/ or }"
   cluster_suite cluster -k "${1//|/ or }"
   conclude --any-number
 }

@@ -1,0 +1,30 @@
+// Probe: the cases that answer one question about the GPU, and the main function that runs them.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "team.h"
+
+namespace fccl::gpu {
+
+// Exit statuses of a probe; ./dev gpu reads them.
+inline constexpr int kAllWell = 0;
+inline constexpr int kSomethingWrong = 1;
+inline constexpr int kWrongUse = 2;
+inline constexpr int kNoGpu = 77;
+
+// One case: `part` runs in each of `ranks` new processes, which have the GPU open. A case that fails takes no other with it.
+struct Case {
+  std::string name;
+  int ranks = 1;
+  double seconds = 20;  // within which all ranks return, opening the GPU included
+  std::function<void(Rank&)> part = {};
+};
+
+// Prints one row of JSON per line. The words of the command line: none, or --seconds N, after which no case is begun and the
+// running one is ended.
+int run_probe(int question, const std::vector<Case>& cases, int argc, char** argv);
+
+}  // namespace fccl::gpu

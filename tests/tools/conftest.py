@@ -1,0 +1,6 @@
+"""Where the tests find the tools that are written in Python."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools" / "gpu"))

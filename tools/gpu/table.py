@@ -1,0 +1,28 @@
+"""The one table of all rows: of each probe its cases, and of each case its rows."""
+
+from itertools import groupby
+from operator import itemgetter
+
+WIDTH_OF_WHAT = 72
+
+
+def text(rows: list[dict]) -> str:
+    """Lines without trailing spaces; the note of a row stands at its end."""
+    lines = []
+    for (probe, question, case), together in groupby(rows, key=itemgetter("probe", "question", "case")):
+        heading = probe if question is None else f"{probe} (question {question})"
+        lines.append(f"{heading}: {case}" if case else heading)
+        lines += [line_of(row) for row in together]
+    return "\n".join(lines)
+
+
+def line_of(row: dict) -> str:
+    """What was asked, the answer, and the note."""
+    answer = row["verdict"] if row["value"] is None else f"{number(row['value'])} {row['unit']}"
+    line = f"  {row['what']:<{WIDTH_OF_WHAT}}  {answer:<20}  {row['note']}"
+    return line.rstrip()
+
+
+def number(value: float) -> str:
+    """Four digits, and all of a whole number."""
+    return f"{value:.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:.4g}"
