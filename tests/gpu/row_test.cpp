@@ -27,7 +27,7 @@ TEST(Row, IsRefusedIfItIsNoRow) {
 }
 
 TEST(Row, IsOneLineOfJsonWhateverItSays) {
-  const Row row = failed("a \"quoted\" \\ call", "two\nlines");
+  const Row row = failed(R"(a "quoted" \ call)", "two\nlines");
   EXPECT_EQ(
       to_json(3, "c", row),
       R"({"question":3,"case":"c","what":"a \"quoted\" \\ call","verdict":"failed","value":null,"unit":"","note":"two lines"})");
