@@ -161,6 +161,12 @@ def test_a_probe_that_there_is_not_is_refused(say, capsys):
     assert "no probe is called no_such_probe; there are sharing" in capsys.readouterr().err
 
 
+def test_a_file_that_cannot_be_written_is_refused_before_any_probe_runs(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        gpu.main(["--json", str(tmp_path / "nowhere" / "gpu.json")])
+    assert "a folder that is there" in capsys.readouterr().err
+
+
 def test_a_probe_ends_with_a_runner_that_is_killed(tmp_path):
     pid = tmp_path / "pid"
     begin = "import sys; sys.path.insert(0, sys.argv[1]); from probes import Probe; from run import run; "

@@ -27,6 +27,8 @@ def parse(words: list[str]) -> argparse.Namespace:
     given = parser.parse_args(words)
     if given.seconds <= 0:
         parser.error(f"--seconds wants a number above 0, but got {given.seconds:g}")
+    if given.json and not given.json.parent.is_dir():
+        parser.error(f"--json wants a file in a folder that is there, but got {given.json}")
     given.json = given.json or given.build / "gpu.json"
     return given
 
