@@ -28,7 +28,6 @@ std::string own_folder() {
 bool lacks_libfabric(std::string_view why) { return why.find("libfabric.so") != std::string_view::npos; }
 
 Result<void*> load(const std::string& library) {
-  const SignalHandlers kept;
   // One that a file was found for may still lack what it needs, and that is the error worth showing.
   const std::string beside = own_folder() + "/" + library;
   const std::string first = library.find('/') == std::string::npos && ::access(beside.c_str(), F_OK) == 0 ? beside : library;
@@ -62,18 +61,18 @@ Result<std::unique_ptr<Transport>> open_transport(const TransportRequest& reques
 }
 
 Result<std::unique_ptr<Transport>> open_transport_of(const std::string& library, const TransportRequest& request) {
+  const SignalHandlers kept;
   const auto open = door_of<OpenTransport>(library, kTransportSymbol);
   if (!open) return fail(open.error());
-  const SignalHandlers kept;
   return (*open)(request, kBuild);
 }
 
 Result<OfferedNics> list_nics(const NicsRequest& request) { return list_nics_of(kLibrary, request); }
 
 Result<OfferedNics> list_nics_of(const std::string& library, const NicsRequest& request) {
+  const SignalHandlers kept;
   const auto list = door_of<ListNics>(library, kNicsSymbol);
   if (!list) return fail(list.error());
-  const SignalHandlers kept;
   return (*list)(request, kBuild);
 }
 

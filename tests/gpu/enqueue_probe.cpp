@@ -145,16 +145,7 @@ void as_graph(Rank& rank) {
   GraphRun run;
   measure(rank, "a launched graph", [&run](const Program& program, const Stream& stream) {
     if (run.get() == nullptr) {
-      const Stream captured_stream = make_stream();
-      cudaGraph_t captured = nullptr;
-      GPU_CHECK(cudaStreamBeginCapture(captured_stream.get(), cudaStreamCaptureModeThreadLocal));
-      try {
-        enqueue_half_batched(program, captured_stream);
-      } catch (const std::exception& refused) {
-        throw Unsupported(std::string("stream memory operations while a stream is captured: ") + refused.what());
-      }
-      GPU_CHECK(cudaStreamEndCapture(captured_stream.get(), &captured));
-      const Graph graph(captured);
+      const Graph graph = capture([&](const Stream& captured) { enqueue_half_batched(program, captured); });
       cudaGraphExec_t made = nullptr;
       GPU_CHECK(cudaGraphInstantiate(&made, graph.get(), 0));
       run = GraphRun(made);

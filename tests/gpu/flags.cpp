@@ -93,4 +93,17 @@ void enqueue_batch(const Stream& stream, std::span<CUstreamBatchMemOpParams> ope
   GPU_CHECK(driver().stream_batch(stream.get(), static_cast<unsigned>(operations.size()), operations.data(), 0));
 }
 
+Graph capture(const std::function<void(const Stream& stream)>& enqueue) {
+  const Stream stream = make_stream();
+  cudaGraph_t captured = nullptr;
+  GPU_CHECK(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal));
+  try {
+    enqueue(stream);
+  } catch (const std::exception& refused) {
+    throw Unsupported(std::string("stream memory operations while a stream is captured: ") + refused.what());
+  }
+  GPU_CHECK(cudaStreamEndCapture(stream.get(), &captured));
+  return Graph(captured);
+}
+
 }  // namespace fccl::gpu

@@ -79,4 +79,7 @@ CUstreamBatchMemOpParams wait_operation(CUdeviceptr flag, uint32_t value, unsign
 CUstreamBatchMemOpParams write_operation(CUdeviceptr flag, uint32_t value);
 void enqueue_batch(const Stream& stream, std::span<CUstreamBatchMemOpParams> operations);
 
+// The graph of what `enqueue` puts on a stream. Throws Unsupported where its operations cannot be captured.
+Graph capture(const std::function<void(const Stream& stream)>& enqueue);
+
 }  // namespace fccl::gpu

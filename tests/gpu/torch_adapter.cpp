@@ -6,36 +6,28 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <cstdint>
-#include <exception>
-#include <string>
 
-// Called by torch_probe.py through ctypes: 0 and a result, or 1 and a text of last_error.
+#include "exports.h"
+
+// Called by torch_probe.py.
 
 namespace {
 
+using fccl::gpu::guarded;
+
 constexpr c10::DeviceType kGpu = c10::DeviceType::CUDA;
 
-std::string& error() {
-  static std::string text;
-  return text;
-}
-
-template <class Part>
-int guarded(const Part& part) {
-  try {
-    part();
-    return 0;
-  } catch (const std::exception& thrown) {
-    error() = thrown.what();
-  }
-  return 1;
+// A stream of torch's pool that waits for all that the current stream has to do.
+c10::Stream order_other(const c10::impl::VirtualGuardImpl& guard, int device) {
+  const c10::Device at(kGpu, static_cast<c10::DeviceIndex>(device));
+  const c10::Stream other = guard.getStreamFromGlobalPool(at);
+  c10::Event event(kGpu);
+  event.record(guard.getStream(at));
+  event.block(other);
+  return other;
 }
 
 }  // namespace
-
-#define EXPORTED extern "C" __attribute__((visibility("default")))
-
-EXPORTED const char* last_error() { return error().c_str(); }
 
 // The cudaStream_t that torch's current stream is.
 EXPORTED int current_stream(int device, uintptr_t* handle) {
@@ -48,15 +40,8 @@ EXPORTED int current_stream(int device, uintptr_t* handle) {
 
 // Another stream of torch's pool waits for all that the current stream has to do; its cudaStream_t.
 EXPORTED int order_behind_current(int device, uintptr_t* handle) {
-  return guarded([&] {
-    const c10::impl::VirtualGuardImpl guard(kGpu);
-    const c10::Device at(kGpu, static_cast<c10::DeviceIndex>(device));
-    const c10::Stream other = guard.getStreamFromGlobalPool(at);
-    c10::Event event(kGpu);
-    event.record(guard.getStream(at));
-    event.block(other);
-    *handle = reinterpret_cast<uintptr_t>(other.native_handle());
-  });
+  return guarded(
+      [&] { *handle = reinterpret_cast<uintptr_t>(order_other(c10::impl::VirtualGuardImpl(kGpu), device).native_handle()); });
 }
 
 // Takes memory of torch's caching allocator and gives it back, after another stream was told to wait for the current one. If
@@ -64,11 +49,7 @@ EXPORTED int order_behind_current(int device, uintptr_t* handle) {
 EXPORTED int allocate_and_free(int device, size_t bytes, int records, uintptr_t* address) {
   return guarded([&] {
     const c10::impl::VirtualGuardImpl guard(kGpu);
-    const c10::Device at(kGpu, static_cast<c10::DeviceIndex>(device));
-    const c10::Stream other = guard.getStreamFromGlobalPool(at);
-    c10::Event event(kGpu);
-    event.record(guard.getStream(at));
-    event.block(other);
+    const c10::Stream other = order_other(guard, device);
     const c10::DataPtr memory = c10::GetAllocator(kGpu)->allocate(bytes);
     *address = reinterpret_cast<uintptr_t>(memory.get());
     if (records != 0) guard.recordDataPtrOnStream(memory, other);

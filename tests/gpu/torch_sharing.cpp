@@ -1,30 +1,20 @@
 // The exports and imports of sharing.h for programs in Python, which call them through ctypes: 0, or 1 and a text of
 // last_error.
 #include <cstring>
-#include <exception>
-#include <string>
 
+#include "exports.h"
 #include "sharing.h"
 
 namespace {
 
 using namespace fccl::gpu;
 
-std::string& error() {
-  static std::string text;
-  return text;
-}
-
 template <class Part>
-int guarded(const Part& part) {
-  try {
+int with_gpu(const Part& part) {
+  return guarded([&] {
     open_gpu();
     part();
-    return 0;
-  } catch (const std::exception& thrown) {
-    error() = thrown.what();
-  }
-  return 1;
+  });
 }
 
 void read_into(void* to, const void* from, size_t offset, size_t bytes) {
@@ -35,12 +25,8 @@ void read_into(void* to, const void* from, size_t offset, size_t bytes) {
 
 }  // namespace
 
-#define EXPORTED extern "C" __attribute__((visibility("default")))
-
-EXPORTED const char* last_error() { return error().c_str(); }
-
 EXPORTED int lend_by_ipc(const void* pointer, void* handle, size_t* offset) {
-  return guarded([&] {
+  return with_gpu([&] {
     const IpcExport exported = export_by_ipc(pointer);
     std::memcpy(handle, exported.handle.data(), exported.handle.size());
     *offset = exported.offset;
@@ -48,7 +34,7 @@ EXPORTED int lend_by_ipc(const void* pointer, void* handle, size_t* offset) {
 }
 
 EXPORTED int read_by_ipc(const void* handle, size_t offset, void* to, size_t bytes) {
-  return guarded([&] {
+  return with_gpu([&] {
     IpcHandle given{};
     std::memcpy(given.data(), handle, given.size());
     const IpcMapping mapping(given);
@@ -59,7 +45,7 @@ EXPORTED int read_by_ipc(const void* handle, size_t offset, void* to, size_t byt
 // The descriptor becomes the caller's, who closes it. `piece` and `offset`: the piece of memory behind it, and where the
 // pointer lies.
 EXPORTED int lend_by_descriptor(const void* pointer, int* descriptor, size_t* piece, size_t* offset) {
-  return guarded([&] {
+  return with_gpu([&] {
     PieceExport exported = export_piece(pointer);
     *piece = exported.bytes;
     *offset = exported.offset;
@@ -69,7 +55,7 @@ EXPORTED int lend_by_descriptor(const void* pointer, int* descriptor, size_t* pi
 
 // The descriptor stays the caller's.
 EXPORTED int read_by_descriptor(int descriptor, size_t piece, size_t offset, void* to, size_t bytes) {
-  return guarded([&] {
+  return with_gpu([&] {
     const PhysicalMemory memory = PhysicalMemory::import(descriptor, piece);
     read_into(to, memory.get(), offset, bytes);
   });
