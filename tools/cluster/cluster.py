@@ -7,11 +7,13 @@ import os
 import re
 import signal
 import sys
+from pathlib import Path
 
 import control
 import launch
 import messages
 import namespaces
+import scheduling
 from machine import HOST_SIGNALS, Machine, Order
 from shape import MOST_HOSTS, MOST_RAILS, Shape
 
@@ -68,13 +70,18 @@ def _ranks_of(hosts_by_ranks: str, ranks: str | None) -> tuple[int, ...]:
 
 def run(order: Order) -> int:
     """Makes a cluster that lasts as long as this process at most; gives the status of the command."""
+    with scheduling.group() as group:
+        return _run(order, group)
+
+
+def _run(order: Order, group: Path | None) -> int:
     name = control.name_of(os.getpid())
     owner = os.pidfd_open(os.getpid())
     handled = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
     with messages.listen(name) as listening:
         signal.pthread_sigmask(signal.SIG_BLOCK, handled)
         namespaces.unshare(namespaces.NEW_PID)
-        machine = namespaces.fork(lambda: _be_machine(order, name, listening, owner))
+        machine = namespaces.fork(lambda: _be_machine(order, name, listening, owner, group))
     caught: list[int] = []
 
     def pass_on(number: int, _: object) -> None:
@@ -91,7 +98,9 @@ def run(order: Order) -> int:
     return status if status >= 0 else 128 - status
 
 
-def _be_machine(order: Order, name: str, listening: messages.socket.socket, owner: int) -> int:
+def _be_machine(
+    order: Order, name: str, listening: messages.socket.socket, owner: int, group: Path | None
+) -> int:
     namespaces.die_with_parent(owner)
     # A signal of the terminal is for the owner alone.
     os.setsid()
@@ -101,6 +110,7 @@ def _be_machine(order: Order, name: str, listening: messages.socket.socket, owne
     signal.signal(signal.SIGTERM, lambda *_: os._exit(128 + signal.SIGTERM))
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     try:
+        scheduling.join(group)
         namespaces.unshare(
             namespaces.NEW_NET | namespaces.NEW_MOUNT | namespaces.NEW_UTS | namespaces.NEW_IPC
         )

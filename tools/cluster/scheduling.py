@@ -1,0 +1,63 @@
+"""One group of the kernel's scheduler for all processes of a cluster, where the kernel would make one of each session."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+# A rank that waits yields its processor, but (Linux 6.18) never to a process of another group: ranks of two hosts
+# that meet on a processor then wait for one another for seconds. Sessions are groups where this setting is on and
+# nothing else makes groups, which on most machines systemd does.
+_SESSIONS_ARE_GROUPS = Path("/proc/sys/kernel/sched_autogroup_enabled")
+_PREFIX = "fccl-cluster-"
+
+
+def _root() -> Path | None:
+    """The folder of the group that this process is in, if that is the one which sessions divide."""
+    try:
+        if _SESSIONS_ARE_GROUPS.read_text().strip() != "1":
+            return None
+        mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
+        groups = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
+    except OSError:
+        return None
+    for _, place, kind, options, *_ in mounts:
+        folder = Path(place)
+        with contextlib.suppress(OSError):
+            if kind == "cgroup" and "cpu" in options.split(","):
+                return folder if any("cpu" in g[1].split(",") and g[2] == "/" for g in groups) else None
+            if kind == "cgroup2" and "cpu" in (folder / "cgroup.subtree_control").read_text().split():
+                return folder if any(g[1] == "" and g[2] == "/" for g in groups) else None
+    return None
+
+
+def _remove_those_of_the_dead(root: Path) -> None:
+    for group in root.glob(f"{_PREFIX}*"):
+        if not Path("/proc", group.name.removeprefix(_PREFIX)).exists():
+            with contextlib.suppress(OSError):
+                group.rmdir()
+
+
+@contextlib.contextmanager
+def group() -> Iterator[Path | None]:
+    """Makes the group of this process's cluster, and removes it; nothing where none is needed or permitted."""
+    root = _root()
+    made = root / f"{_PREFIX}{os.getpid()}" if root else None
+    try:
+        if made:
+            _remove_those_of_the_dead(root)
+            made.mkdir()
+    except OSError:
+        made = None
+    try:
+        yield made
+    finally:
+        if made:
+            with contextlib.suppress(OSError):
+                made.rmdir()
+
+
+def join(made: Path | None) -> None:
+    """Moves the calling process into a group, and with it what it will start."""
+    if made:
+        (made / "cgroup.procs").write_text("0")
