@@ -37,6 +37,11 @@ struct Outcome {
   bool agreed() const { return differing_rank < 0; }
 };
 
+// co_await Glance{...} looks once before it suspends: for who has better to do than to look, such as to poll.
+struct Glance {
+  Awaited awaited;
+};
+
 // co_await Turn{...} suspends once, though it waits for what is reached: whatever else the thread runs gets a turn.
 struct Turn {
   Awaited reached;
@@ -56,6 +61,13 @@ class [[nodiscard]] Phase {
   struct Wait {
     Awaited awaited;
     bool await_ready() const { return awaited.reached_within(kTries); }
+    void await_suspend(Handle handle) const { handle.promise().awaited = awaited; }
+    void await_resume() const {}
+  };
+
+  struct GlanceWait {
+    Awaited awaited;
+    bool await_ready() const { return awaited.reached(); }
     void await_suspend(Handle handle) const { handle.promise().awaited = awaited; }
     void await_resume() const {}
   };
@@ -83,6 +95,7 @@ class [[nodiscard]] Phase {
     void return_value(Outcome value) { outcome = value; }
     void unhandled_exception() { std::terminate(); }
     Wait await_transform(Awaited awaited) { return {awaited}; }
+    GlanceWait await_transform(Glance glance) { return {glance.awaited}; }
     TurnWait await_transform(Turn turn) { return {turn.reached}; }
   };
 

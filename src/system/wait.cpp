@@ -17,19 +17,10 @@ using std::chrono::milliseconds;
 
 constexpr int kPauses = 1 << 14;        // about half a millisecond
 constexpr int kPausesCrowded = 1 << 6;  // the price of one context switch
-constexpr int kPolls = 2;               // then it yields between polls: the kernel may need the core to move what is waited for
 constexpr milliseconds kLookEvery{1};
 constexpr microseconds kYieldFor{20000};
 constexpr microseconds kLongestSleep{1000};
 constexpr int kSleepFraction = 64;  // of the time waited so far, which is what a sleep may add to it
-
-bool reached_within_polls(const Awaited& awaited, int polls, const Poll& poll) {
-  for (int i = 0; i < polls; ++i) {
-    poll.poll(poll.context);
-    if (awaited.reached_within(1)) return true;
-  }
-  return false;
-}
 
 Result<void> wait_long(const Awaited& awaited, const SlowPath& slow, const Poll& poll) {
   const Clock::time_point begin = Clock::now();
@@ -58,8 +49,7 @@ Result<Outcome> run_to_end(Phase& phase, const SlowPath& slow, bool crowded, con
   const int pauses = crowded ? kPausesCrowded : kPauses;
   while (!phase.resume()) {
     const Awaited awaited = phase.awaited();
-    const bool reached = poll ? reached_within_polls(awaited, kPolls, poll) : awaited.reached_within(pauses);
-    if (!reached) FCCL_TRY(wait_long(awaited, slow, poll));
+    if (poll || !awaited.reached_within(pauses)) FCCL_TRY(wait_long(awaited, slow, poll));
   }
   return phase.outcome();
 }

@@ -65,7 +65,9 @@ void Endpoint::progress() {
   if (!turn || broken_) return;
   polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   ++first_served_;
+  // What is there to be sent goes first, and then what there is room for.
   for (int rail = 0; rail < limits_.rails; ++rail) {
+    post(rail);
     poll(rail);
     post(rail);
   }

@@ -19,24 +19,24 @@ Phase across_hosts([[maybe_unused]] FrameMemory& frame, Lane& lane, Span& span, 
   bool is_put = goes_on && rounds.begins_up();
   if (is_put) rounds.put();
   for (int i = 1; i < lane.ranks(); ++i) {
-    co_await lane.entered(lane.peer(i));
+    co_await Glance{lane.entered(lane.peer(i))};
     if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.rank_of(lane.peer(i))};
   }
   rounds.begin();
   while (goes_on) {
     if (!is_put) {
-      co_await rounds.may_put();
+      co_await Glance{rounds.may_put()};
       rounds.put();
     }
     is_put = false;
     for (int i = 1; i < lane.ranks(); ++i) {
-      co_await lane.published(lane.peer(i), rounds.number() + 1);
+      co_await Glance{lane.published(lane.peer(i), rounds.number() + 1)};
       rounds.take(lane.peer(i));
     }
     rounds.finish();
     goes_on = rounds.next();
   }
-  if (span.crossing) co_await span.crossing->ended();
+  if (span.crossing) co_await Glance{span.crossing->ended()};
   co_return Outcome{};
 }
 

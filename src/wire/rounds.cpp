@@ -77,7 +77,8 @@ void Rounds::begin() {
     for (int rank = 0; rank < lane_.ranks(); ++rank) lane_.scalars[rank] = lane_.record_of(rank).scalar;
   if (!is_column()) return;
   span_.crossing->begin(wire_task());
-  if (!is_fed_by_up_) span_.crossing->make_ready(way_.pieces.slices);
+  if (is_fed_by_up_) return;
+  span_.crossing->make_ready(way_.pieces.slices);
   span_.crossing->poll();
 }
 
