@@ -63,7 +63,7 @@ Result<void> Control::look(Wait& wait, const Awaited& awaited, const std::option
     FCCL_TRY(look_beyond(wait, awaited, network));
   }
   const Clock::duration waited = now - wait.began;
-  const Clock::duration patience = wait.timeout + (is_here(awaited.rank) ? milliseconds(0) : kWorseInformed);
+  const Clock::duration patience = wait.timeout + ignorance_of(awaited.rank) * kWorseInformed;
   // A rank that was stopped itself may find its deadline passed and what it waited for done.
   if (waited >= patience && !awaited.reached())
     return fail(raise({fcclTimeout, fmt::format("{}. The deadline is {}; look whether that rank is stopped, still computing, "
@@ -74,6 +74,13 @@ Result<void> Control::look(Wait& wait, const Awaited& awaited, const std::option
     log(LogLevel::warn, describe(wait, waited));
   }
   return {};
+}
+
+// How many steps behind those who know best this rank is to speak of another one that is late. What another host's ranks wait
+// for their host says; if it does not, its leader is late itself.
+int Control::ignorance_of(int rank) const {
+  if (is_here(rank)) return 0;
+  return leader_of(rank) == rank ? 1 : 2;
 }
 
 std::string Control::describe(const Wait& wait, Clock::duration waited) const {
@@ -148,9 +155,15 @@ Result<void> Control::look_beyond(Wait& wait, const Awaited& awaited, const std:
 // Who died or left, so that nothing more is heard of a rank of another host: the first rank of its host, or rank 0, over which
 // hosts hear of each other.
 int Control::speaker_of(int rank, Fate of_speaker) const {
+  const int leader = leader_of(rank);
+  return fate_of(leader) == of_speaker ? leader : 0;
+}
+
+// The first rank of its host.
+int Control::leader_of(int rank) const {
   int first = 0;
   while (!share_a_host(first, rank)) ++first;
-  return fate_of(first) == of_speaker ? first : 0;
+  return first;
 }
 
 void Control::hear_of_departure(int rank, Gone how) {

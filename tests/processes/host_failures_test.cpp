@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <ranges>
 #include <thread>
 
 #include "base/call.h"
@@ -173,17 +174,15 @@ TEST_P(HostLeaving, a_call_out_ends_it_at_the_deadline_and_names_the_rank) {
     });
 }
 
-TEST_P(HostLeaving, stopped_processes_end_the_others_at_the_deadline_by_name) {
+// Stops these ranks in the midst of calls; all ranks of other hosts have an error at the deadline that names one of them.
+void expect_end_by_stopping(const OnHosts& on_hosts, const std::vector<int>& stopped) {
   for (const size_t count : {3, 2'000'000})
-    run_ranks(GetParam().launch(), [count](const Seat& seat) {
+    run_ranks(on_hosts.launch(), [&, count](const Seat& seat) {
       const Comm comm(seat);
       EXPECT_TRUE(succeeded(fcclCommSetTimeout(comm, 400)));
       seat.board.notes[seat.rank] = getpid();
       seat.meet();
-      const int host = GetParam().host_of.back();
-      std::vector<int> stopped;
-      for (int rank = 0; rank < seat.ranks; ++rank)
-        if (GetParam().host_of[rank] == host) stopped.push_back(rank);
+      const auto is_elsewhere = [&](int rank) { return on_hosts.host_of[rank] != on_hosts.host_of[stopped[0]]; };
       std::thread stopper;
       if (seat.rank == 0)
         stopper = std::thread([&] {
@@ -194,18 +193,29 @@ TEST_P(HostLeaving, stopped_processes_end_the_others_at_the_deadline_by_name) {
       const fcclResult_t result = reduce_until_failure(comm, count);
       if (stopper.joinable()) stopper.join();
       EXPECT_EQ(result, fcclTimeout);
-      if (GetParam().host_of[seat.rank] != host) {
+      if (is_elsewhere(seat.rank)) {
         EXPECT_LT(ms_since(seat.board.notes[100]), 400 + kSecond);
         expect_failure(comm, result, fcclTimeout, stopped);
         ++seat.board.notes[101];
       }
       if (seat.rank == 0) {
-        while (seat.board.notes[101] < seat.ranks - static_cast<int>(stopped.size())) std::this_thread::sleep_for(1ms);
+        const auto others = std::ranges::count_if(std::views::iota(0, seat.ranks), is_elsewhere);
+        while (seat.board.notes[101] < others) std::this_thread::sleep_for(1ms);
         for (const int rank : stopped) kill(static_cast<pid_t>(seat.board.notes[rank]), SIGCONT);
       }
       seat.meet();
     });
 }
+
+TEST_P(HostLeaving, stopped_processes_end_the_others_at_the_deadline_by_name) {
+  std::vector<int> last_host;
+  for (int rank = 0; rank < GetParam().ranks(); ++rank)
+    if (GetParam().host_of[rank] == GetParam().host_of.back()) last_host.push_back(rank);
+  expect_end_by_stopping(GetParam(), last_host);
+}
+
+// Its host cannot say meanwhile for whom its other ranks wait.
+TEST(StoppedLeader, is_named_and_not_a_rank_of_its_host_that_waits_for_it) { expect_end_by_stopping(kTwoAndTwo, {2}); }
 
 TEST_P(HostLeaving, by_abort_ends_blocked_calls_on_every_host) {
   for (const int aborter : {0, GetParam().ranks() - 1})
