@@ -1,13 +1,13 @@
-"""One group of the kernel's scheduler for all processes of a cluster, where the kernel would make one of each session."""
+"""One group of the scheduler for all processes of a cluster, where the kernel makes one of each session."""
 
 import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
-# A rank that waits yields its processor, but (Linux 6.18) never to a process of another group: ranks of two hosts
-# that meet on a processor then wait for one another for seconds. Sessions are groups where this setting is on and
-# nothing else makes groups, which on most machines systemd does.
+# A rank that waits yields its processor, but (Linux 6.18) never to a process of another group: ranks of two
+# hosts that meet on a processor then wait for one another for seconds. Sessions are groups where this setting
+# is on and nothing else makes groups, which on most machines systemd does.
 _SESSIONS_ARE_GROUPS = Path("/proc/sys/kernel/sched_autogroup_enabled")
 _PREFIX = "fccl-cluster-"
 
@@ -25,9 +25,13 @@ def _root() -> Path | None:
         folder = Path(place)
         with contextlib.suppress(OSError):
             if kind == "cgroup" and "cpu" in options.split(","):
-                return folder if any("cpu" in g[1].split(",") and g[2] == "/" for g in groups) else None
-            if kind == "cgroup2" and "cpu" in (folder / "cgroup.subtree_control").read_text().split():
-                return folder if any(g[1] == "" and g[2] == "/" for g in groups) else None
+                is_root = any("cpu" in of.split(",") and path == "/" for _, of, path in groups)
+                return folder if is_root else None
+            if kind == "cgroup2":
+                offered = (folder / "cgroup.subtree_control").read_text().split()
+                is_root = "cpu" in offered and any(of == "" and path == "/" for _, of, path in groups)
+                if is_root:
+                    return folder
     return None
 
 
@@ -40,7 +44,7 @@ def _remove_those_of_the_dead(root: Path) -> None:
 
 @contextlib.contextmanager
 def group() -> Iterator[Path | None]:
-    """Makes the group of this process's cluster, and removes it; nothing where none is needed or permitted."""
+    """Makes the group of this process's cluster and removes it; None where it is not needed or permitted."""
     root = _root()
     made = root / f"{_PREFIX}{os.getpid()}" if root else None
     try:

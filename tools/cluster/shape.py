@@ -9,8 +9,8 @@ PORT = 29500
 
 @dataclass(frozen=True)
 class Shape:
-    """Ranks of each host, the number of rails, their rate as tc says it (None: not shaped), and whether a stream's
-    packets are all received on one processor.
+    """Ranks of each host, the number of rails, their rate as tc says it (None: not shaped), and whether a
+    stream's packets are all received on one processor.
     """
 
     ranks: tuple[int, ...]
