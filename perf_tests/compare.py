@@ -100,21 +100,31 @@ def rows_of(
             )
 
 
+def run_within(limit: float, command: list[str]) -> tuple[int | None, str]:
+    """How it ended and what it said; None if it took longer, as MPI_Finalize of MPICH may, and was ended."""
+    environment = os.environ | ENVIRONMENT
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+    ) as process:
+        try:
+            said, _ = process.communicate(timeout=limit)
+            return process.returncode, said
+        except subprocess.TimeoutExpired:
+            process.terminate()
+            said, _ = process.communicate()
+            return None, said
+
+
 def run_batch(given: argparse.Namespace, collective: str, library: str, batch: int) -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         command = command_of(given, collective, library, report)
-        ran = subprocess.run(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=os.environ | ENVIRONMENT,
-        )
-        if ran.returncode != 0:
-            raise SystemExit(
-                f"compare: {shlex.join(command)}\nended with {ran.returncode} and said:\n{ran.stdout}"
-            )
+        status, said = run_within(given.limit, command)
+        if status is None and report.exists():
+            print(f"compare: measured, but not ended: {shlex.join(command)}", file=sys.stderr)
+        elif status != 0:
+            how = f"took more than {given.limit} s (--limit)" if status is None else f"ended with {status}"
+            raise SystemExit(f"compare: {shlex.join(command)}\n{how} and said:\n{said}")
         return list(rows_of(json.loads(report.read_text()), given, collective, library, batch))
 
 
@@ -185,6 +195,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("-n", "--iters", type=int, default=100)
     parser.add_argument("-w", "--warmup-iters", type=int, default=5)
     parser.add_argument("-d", "--datatype", default="float", help="one that MPI can reduce (float)")
+    parser.add_argument("--limit", type=float, default=120, help="seconds of a batch, then it is ended (120)")
     parser.add_argument(
         "--tolerance", type=float, default=0.02, help="of the time, that a row may wait (0.02)"
     )
