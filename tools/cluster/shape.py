@@ -9,14 +9,11 @@ PORT = 29500
 
 @dataclass(frozen=True)
 class Shape:
-    """Ranks of each host, the number of rails, their rate as tc says it (None: not shaped), and whether a
-    stream's packets are all received on one processor.
-    """
+    """Ranks of each host, the number of rails, and their rate as tc says it; None: not shaped."""
 
     ranks: tuple[int, ...]
     rails: int = 1
     rate: str | None = None
-    is_steered: bool = True
 
     @property
     def hosts(self) -> range:
