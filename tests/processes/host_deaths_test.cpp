@@ -111,11 +111,13 @@ TEST_P(HostDeath, while_all_are_idle_shows_to_who_asks) {
   });
 }
 
+constexpr int kInitSeconds = 10;
+
 TEST_P(HostDeath, in_init_ends_it_for_those_who_wait_there) {
   run_ranks(GetParam().launch(), [](const Seat& seat) {
     const fcclUniqueId id = agree_on_id(seat);
     fcclConfig_t config = config_of_tests();
-    config.initTimeoutMs = 30'000 * kSlowdown;
+    config.initTimeoutMs = static_cast<int>(kInitSeconds * kSecond);
     fcclComm_t comm = nullptr;
     const bool dies = GetParam().has(seat.rank);
     // Somewhere on the way, another place each time.
@@ -128,10 +130,12 @@ TEST_P(HostDeath, in_init_ends_it_for_those_who_wait_there) {
     if (dies) std::this_thread::sleep_for(30s);
     const Comm made(comm);
     if (result == fcclSuccess) return expect_death_is_known(seat, made, fcclBarrier(made, nullptr), GetParam());
-    EXPECT_EQ(result, fcclRemoteError) << fcclGetLastError(nullptr);
     EXPECT_EQ(comm, nullptr);
-    EXPECT_LT(ms_since(seat.board.notes[0]), 3 * kSecond);
     const std::string text = fcclGetLastError(nullptr);
+    // Who died before it had joined is known to nobody.
+    const bool was_never_there = result == fcclTimeout && text.find("missing: rank") != std::string::npos;
+    EXPECT_TRUE(was_never_there || result == fcclRemoteError) << text;
+    EXPECT_LT(ms_since(seat.board.notes[0]), (was_never_there ? kInitSeconds + 1 : 3) * kSecond);
     EXPECT_NE(text.find("rank "), std::string::npos) << text;
   });
 }
