@@ -40,9 +40,7 @@ void Crossing::poll() {
   if (!lane_->all_posted()) lane_->progress();
   // Who only sends may leave at once, and what TCP has on its way then is lost.
   const bool taken = !exchange_ || !is_rooted(task_.call.signature.collective) || lane_->all_taken();
-  if (!granted || !taken || !lane_->all_posted()) return;
-  if (exchange_) lane_->stop_polling();
-  ended_.store(1, std::memory_order_release);
+  if (granted && taken && lane_->all_posted()) ended_.store(1, std::memory_order_release);
 }
 
 // Tells every peer of the call; with what is for it once the input is there, if it travels so.

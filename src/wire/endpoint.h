@@ -33,7 +33,6 @@ class Endpoint {
   // How often progress has had the turn, and how often it found anything; for the thread that looks whether others poll.
   uint64_t polls() const { return polls_.load(std::memory_order_relaxed); }
   uint64_t finds() const { return finds_.load(std::memory_order_relaxed); }
-  void wake_thread() { thread_.wake(); }
 
   // Until everything that was posted has ended; false if that takes longer. What has ended may still be on its way, and stay
   // there once nobody polls: who needs to know that peers have it must hear so from them before the endpoint goes.

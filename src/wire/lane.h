@@ -68,8 +68,6 @@ class WireLane {
   size_t payload_bytes() const { return payload_bytes_; }
 
   void progress() { endpoint_.progress(); }
-  // Who polled a lot for a call need not go on.
-  void stop_polling() { endpoint_.wake_thread(); }
   // Whether a peer, or the network, has failed; and the reason, by the peer's rank, for whoever waits for it: a wait that asks
   // looks at its counter once more before it fails.
   bool has_failed(int member) const { return port_->has_failed(place(member)); }
