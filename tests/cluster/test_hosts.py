@@ -79,3 +79,9 @@ def test_two_clusters_at_once_do_not_meet(begin):
         said, complained = process.communicate(timeout=60)
         assert process.returncode == 0, complained
         assert len(said.split()) == 2
+
+
+def test_packets_are_steered_unless_it_is_said_that_they_are_not(run):
+    steering = "/sys/class/net/eth0/queues/rx-0/rps_cpus"
+    assert int(run("2x1", "--", "cat", steering).stdout.split()[0], 16) > 0
+    assert run("2x1", "--unsteered", "--", "cat", steering).stdout.split() == ["0", "0"]

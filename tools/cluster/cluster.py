@@ -19,7 +19,8 @@ from shape import MOST_HOSTS, MOST_RAILS, Shape
 
 WRONG_USE = 2
 USAGE = """\
-./dev cluster HxR [--rate RATE] [--rails N] [--ranks N,N...] [--prefix] [--counters [FILE]] -- COMMAND...
+./dev cluster HxR [--rate RATE] [--rails N] [--ranks N,N...] [--unsteered] [--prefix] [--counters [FILE]]
+              -- COMMAND...
 ./dev cluster link HOST RAIL down|up
 ./dev cluster host HOST kill|stop|cont
 ./dev cluster counters
@@ -36,6 +37,11 @@ def parse(words: list[str]) -> Order:
     )
     parser.add_argument("--rails", type=int, default=1, metavar="N", help="links of each host (1)")
     parser.add_argument("--ranks", metavar="N,N...", help="ranks of each host, in place of R")
+    parser.add_argument(
+        "--unsteered",
+        action="store_true",
+        help="receive a packet on the processor that sends it: quicker, sometimes out of order",
+    )
     parser.add_argument("--prefix", action="store_true", help="put [RANK] before every line")
     parser.add_argument(
         "--counters", nargs="?", const="", metavar="FILE", help="show the bytes on each link; as JSON in FILE"
@@ -45,7 +51,7 @@ def parse(words: list[str]) -> Order:
     if not command:
         parser.error("say -- and a COMMAND")
     try:
-        shape = Shape(_ranks_of(given.shape, given.ranks), given.rails, given.rate)
+        shape = Shape(_ranks_of(given.shape, given.ranks), given.rails, given.rate, not given.unsteered)
         if not 1 <= given.rails <= MOST_RAILS:
             raise ValueError(f"--rails wants 1 to {MOST_RAILS}, but got {given.rails}")
         starts = launch.plan(shape, command)

@@ -9,11 +9,14 @@ PORT = 29500
 
 @dataclass(frozen=True)
 class Shape:
-    """Ranks of each host, the number of rails, and their rate as tc says it; None: not shaped."""
+    """Ranks of each host, the number of rails, their rate as tc says it (None: not shaped), and whether a
+    stream's packets are all received on one processor.
+    """
 
     ranks: tuple[int, ...]
     rails: int = 1
     rate: str | None = None
+    is_steered: bool = True
 
     @property
     def hosts(self) -> range:
