@@ -60,21 +60,8 @@ class [[nodiscard]] Phase {
 
   struct Wait {
     Awaited awaited;
-    bool await_ready() const { return awaited.reached_within(kTries); }
-    void await_suspend(Handle handle) const { handle.promise().awaited = awaited; }
-    void await_resume() const {}
-  };
-
-  struct GlanceWait {
-    Awaited awaited;
-    bool await_ready() const { return awaited.reached(); }
-    void await_suspend(Handle handle) const { handle.promise().awaited = awaited; }
-    void await_resume() const {}
-  };
-
-  struct TurnWait {
-    Awaited awaited;
-    bool await_ready() const { return false; }
+    int tries;
+    bool await_ready() const { return awaited.reached_within(tries); }
     void await_suspend(Handle handle) const { handle.promise().awaited = awaited; }
     void await_resume() const {}
   };
@@ -94,9 +81,9 @@ class [[nodiscard]] Phase {
     std::suspend_always final_suspend() noexcept { return {}; }
     void return_value(Outcome value) { outcome = value; }
     void unhandled_exception() { std::terminate(); }
-    Wait await_transform(Awaited awaited) { return {awaited}; }
-    GlanceWait await_transform(Glance glance) { return {glance.awaited}; }
-    TurnWait await_transform(Turn turn) { return {turn.reached}; }
+    Wait await_transform(Awaited awaited) { return {awaited, kTries}; }
+    Wait await_transform(Glance glance) { return {glance.awaited, 1}; }
+    Wait await_transform(Turn turn) { return {turn.reached, 0}; }
   };
 
   Phase() = default;

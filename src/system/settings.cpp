@@ -63,7 +63,8 @@ constexpr Setting kSettings[] = {
     {"FCCL_WIRE_SLOT_BYTES", Bytes{&Settings::wire_slot_bytes, 4096, 4 * 1024 * 1024}, Scope::agreed,
      "the largest message between hosts; with many hosts messages are smaller, so that landing memory has a bound"},
     {"FCCL_COSTS", Text{&Settings::costs}, Scope::agreed,
-     "the constants by which a plan is chosen, as `NAME_perf --calibrate` prints them; unset, those of the transport's kind"},
+     "the constants by which a plan between hosts is chosen, as `NAME_perf --calibrate` prints them; unset, those of the "
+     "transport's kind; not read on one host"},
     {"FCCL_ALGORITHM", Text{&Settings::algorithm}, Scope::agreed,
      "the plan between hosts for every collective that has one of this name, as `fccl-info explain` lists them; unset, the "
      "cheapest"},

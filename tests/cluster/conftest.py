@@ -95,6 +95,13 @@ def left_of(tmp_path: Path, patience: float = 5.0) -> list[str]:
     return [f"{each.name} {(each / 'comm').read_text().strip()}" for each in left]
 
 
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
 def processes() -> list[Path]:
     return [each for each in Path("/proc").iterdir() if each.name.isdigit()]
 

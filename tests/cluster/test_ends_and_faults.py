@@ -5,7 +5,7 @@ import sys
 import time
 
 import pytest
-from conftest import PROGRAM, left_of, listening_names
+from conftest import PROGRAM, left_of, listening_names, wait_until
 
 STEER = " ".join(PROGRAM)
 # Started, with a child of its own that would outlive it.
@@ -86,10 +86,3 @@ def test_a_stopped_host_stands_still_until_it_continues(begin, environment, tmp_
     assert files[1].stat().st_size == sizes[1]
     steer("cont")
     wait_until(lambda: files[1].stat().st_size > sizes[1])
-
-
-def wait_until(holds):
-    deadline = time.monotonic() + 20
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)

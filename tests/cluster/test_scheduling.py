@@ -2,10 +2,9 @@
 
 import signal
 import sys
-import time
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, wait_until
 
 sys.path.insert(0, str(ROOT / "tools/cluster"))
 import scheduling
@@ -42,8 +41,6 @@ def test_the_group_of_a_cluster_that_was_killed_is_removed_by_the_next_one(root,
     assert group.exists()
     process.send_signal(signal.SIGKILL)
     process.wait(10)
-    behind = time.monotonic() + 10
-    while (group / "cgroup.procs").read_text() and time.monotonic() < behind:
-        time.sleep(0.01)
+    wait_until(lambda: not (group / "cgroup.procs").read_text())
     assert run("2x1", "--", "true").returncode == 0
     assert not group.exists()

@@ -166,7 +166,7 @@ TEST(Explain, says_what_is_wrong_with_its_words) {
       {"AllGather 16M --hosts 2x2 --costs latency=3", "--costs: the cost \"latency=3\" is not a number"},
       {"AllGather 16M --hosts 2x2 --provider udp", "nothing is assumed of a provider 'udp'"},
       {"AllGather 16M --hosts 2x2 --provider efa --costs a", "exclude each other"},
-      {"AllGather", "there is no command 'explain AllGather'"},
+      {"AllGather", "'explain AllGather' has too few words"},
   };
   for (const auto& wrong : wrongs) {
     const Ended ended = run_info(std::string("explain ") + wrong.words);
@@ -192,6 +192,8 @@ TEST(FcclInfo, shows_its_usage_to_whoever_asks_for_something_else) {
     EXPECT_NE(ended.text.find("fccl-info topology"), std::string::npos) << ended.text;
     EXPECT_NE(ended.text.find(wrong), std::string::npos) << ended.text;
   }
+  EXPECT_NE(run_info("settings now").text.find("'settings now' has too many words"), std::string::npos);
+  EXPECT_NE(run_info("topologies").text.find("there is no command 'topologies'"), std::string::npos);
 }
 
 }  // namespace

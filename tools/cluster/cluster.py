@@ -18,6 +18,7 @@ from machine import HOST_SIGNALS, Machine, Order
 from shape import MOST_HOSTS, MOST_RAILS, Shape
 
 WRONG_USE = 2
+_RATE = re.compile(r"[0-9]+(\.[0-9]+)?([kmgt]i?)?(bit|bps)", re.IGNORECASE)
 USAGE = """\
 ./dev cluster HxR [--rate RATE] [--rails N] [--ranks N,N...] [--unsteered] [--prefix] [--counters [FILE]]
               -- COMMAND...
@@ -54,6 +55,8 @@ def parse(words: list[str]) -> Order:
         shape = Shape(_ranks_of(given.shape, given.ranks), given.rails, given.rate, not given.unsteered)
         if not 1 <= given.rails <= MOST_RAILS:
             raise ValueError(f"--rails wants 1 to {MOST_RAILS}, but got {given.rails}")
+        if given.rate is not None and not _RATE.fullmatch(given.rate):
+            raise ValueError(f"--rate wants a number and a unit, as in 500mbit, but got {given.rate}")
         starts = launch.plan(shape, command)
     except ValueError as error:
         parser.error(str(error))

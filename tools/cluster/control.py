@@ -27,8 +27,8 @@ def ask(body: dict, descriptors: tuple[int, ...] = ()) -> dict:
     return answer.body
 
 
-def name_of(process: int) -> str:
-    """The name under which the cluster of this process listens."""
+def name_of(process: int | str) -> str:
+    """What the cluster of this process is called: where it listens, and its group of the scheduler."""
     return f"fccl-cluster-{process}"
 
 

@@ -44,7 +44,9 @@ def _shape(devices: list[str], rate: str | None, burst: str) -> None:
         _batch("tc", [f"qdisc add dev {device} root {limit}" for device in devices])
 
 
-def _keep_order(devices: list[str]) -> None:
+def _keep_order(devices: list[str], is_steered: bool) -> None:
+    if not is_steered:
+        return
     # A packet is received by whichever processor sends it, so those of one stream may overtake one another,
     # and TCP takes that for loss. Steering gives each stream one processor, at an interrupt per message.
     everyone = f"{(1 << min(os.cpu_count() or 1, 32)) - 1:x}"
@@ -77,8 +79,7 @@ def connect_hosts(shape: Shape, inits: list[int]) -> None:
         ]
     _batch("ip", lines)
     ports = [port(*link) for link in shape.links]
-    if shape.is_steered:
-        _keep_order(ports)
+    _keep_order(ports, shape.is_steered)
     _shape(ports, shape.rate, _SWITCH_BURST)
 
 
@@ -94,8 +95,7 @@ def configure_host(shape: Shape, host: int) -> None:
         ]
     _batch("ip", lines)
     interfaces = [interface(rail) for rail in range(shape.rails)]
-    if shape.is_steered:
-        _keep_order(interfaces)
+    _keep_order(interfaces, shape.is_steered)
     _shape(interfaces, shape.rate, _HOST_BURST)
 
 

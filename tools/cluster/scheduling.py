@@ -5,11 +5,12 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from control import name_of
+
 # A rank that waits yields its processor, but (Linux 6.18) never to a process of another group: ranks of two
 # hosts that meet on a processor then wait for one another for seconds. Sessions are groups where this setting
 # is on and nothing else makes groups, which on most machines systemd does.
 _SESSIONS_ARE_GROUPS = Path("/proc/sys/kernel/sched_autogroup_enabled")
-_PREFIX = "fccl-cluster-"
 
 
 def _root() -> Path | None:
@@ -21,23 +22,22 @@ def _root() -> Path | None:
         groups = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
     except OSError:
         return None
+    # Version 2 has no name for its groups, version 1 those of its controllers.
+    undivided = {each for _, controllers, path in groups if path == "/" for each in controllers.split(",")}
     for _, place, kind, options, *_ in mounts:
         folder = Path(place)
         with contextlib.suppress(OSError):
-            if kind == "cgroup" and "cpu" in options.split(","):
-                is_root = any("cpu" in of.split(",") and path == "/" for _, of, path in groups)
-                return folder if is_root else None
-            if kind == "cgroup2":
-                offered = (folder / "cgroup.subtree_control").read_text().split()
-                is_root = "cpu" in offered and any(of == "" and path == "/" for _, of, path in groups)
-                if is_root:
-                    return folder
+            if kind == "cgroup" and "cpu" in options.split(",") and "cpu" in undivided:
+                return folder
+            offered = folder / "cgroup.subtree_control"
+            if kind == "cgroup2" and "" in undivided and "cpu" in offered.read_text().split():
+                return folder
     return None
 
 
 def _remove_those_of_the_dead(root: Path) -> None:
-    for group in root.glob(f"{_PREFIX}*"):
-        if not Path("/proc", group.name.removeprefix(_PREFIX)).exists():
+    for group in root.glob(name_of("*")):
+        if not Path("/proc", group.name.removeprefix(name_of(""))).exists():
             with contextlib.suppress(OSError):
                 group.rmdir()
 
@@ -46,7 +46,7 @@ def _remove_those_of_the_dead(root: Path) -> None:
 def group() -> Iterator[Path | None]:
     """Makes the group of this process's cluster and removes it; None where it is not needed or permitted."""
     root = _root()
-    made = root / f"{_PREFIX}{os.getpid()}" if root else None
+    made = root / name_of(os.getpid()) if root else None
     try:
         if made:
             _remove_those_of_the_dead(root)

@@ -82,6 +82,14 @@ constexpr Command kCommands[] = {
 
 constexpr int kWrongWords = 2;
 
+std::string complaint_of(std::span<const std::string> words) {
+  const std::string said = fmt::format("{}", fmt::join(words, " "));
+  for (const Command& command : kCommands)
+    if (words[0] == command.name)
+      return fmt::format("'{}' has too {} words", said, words.size() <= command.fewest_words ? "few" : "many");
+  return fmt::format("there is no command '{}'", said);
+}
+
 int run(std::span<const std::string> words) {
   if (words.size() == 1 && (words[0] == "--help" || words[0] == "-h")) {
     std::cout << kUsage;
@@ -99,7 +107,7 @@ int run(std::span<const std::string> words) {
     std::cout << *text << std::flush;
     return std::cout ? 0 : 1;
   }
-  if (!words.empty()) std::cerr << "fccl-info: there is no command '" << fmt::format("{}", fmt::join(words, " ")) << "'\n";
+  if (!words.empty()) std::cerr << "fccl-info: " << complaint_of(words) << '\n';
   std::cerr << kUsage;
   return kWrongWords;
 }
