@@ -103,12 +103,7 @@ TEST_P(HostDeath, while_all_are_idle_shows_to_who_asks) {
       std::this_thread::sleep_for(20ms);
       die(seat);
     }
-    fcclResult_t state = fcclSuccess;
-    while (state == fcclSuccess && (seat.board.notes[0] == 0 || ms_since(seat.board.notes[0]) < 2 * kSecond)) {
-      EXPECT_TRUE(succeeded(fcclCommGetAsyncError(comm, &state)));
-      std::this_thread::sleep_for(1ms);
-    }
-    expect_death_is_known(seat, comm, state, GetParam());
+    expect_death_is_known(seat, comm, await_failure(comm, seat.board.notes[0], 2 * kSecond), GetParam());
   });
 }
 
@@ -198,15 +193,6 @@ void PrintTo(const Departures& departures, std::ostream* out) { *out << departur
 
 class HostDeathAfterLeaving : public ::testing::TestWithParam<Departures> {};
 
-fcclResult_t await_failure(const Seat& seat, fcclComm_t comm, const std::atomic<int64_t>& since) {
-  fcclResult_t state = fcclSuccess;
-  while (state == fcclSuccess && (since == 0 || ms_since(since) < 6 * kSecond)) {
-    EXPECT_TRUE(succeeded(fcclCommGetAsyncError(comm, &state))) << seat.rank;
-    std::this_thread::sleep_for(1ms);
-  }
-  return state;
-}
-
 TEST_P(HostDeathAfterLeaving, of_who_speaks_for_a_host_reaches_the_others_all_the_same) {
   Launch launch = GetParam().hosts.launch();
   launch.killed = {GetParam().victim};
@@ -227,7 +213,7 @@ TEST_P(HostDeathAfterLeaving, of_who_speaks_for_a_host_reaches_the_others_all_th
       while (notes[1] < seat.ranks - 1 - static_cast<int>(departures.leavers.size())) std::this_thread::sleep_for(1ms);
       return;
     }
-    const fcclResult_t result = await_failure(seat, comm, notes[0]);
+    const fcclResult_t result = await_failure(comm, notes[0], 6 * kSecond);
     EXPECT_LT(ms_since(notes[0]), 3 * kSecond);
     expect_failure(comm, result, fcclRemoteError, {departures.victim});
     ++notes[1];
@@ -255,7 +241,7 @@ TEST(HostAfterLeaving, of_its_leader_hears_of_an_abort_on_another_one) {
       EXPECT_TRUE(succeeded(fcclCommRevoke(comm, 0)));
     }
     if (seat.rank == 3) {
-      EXPECT_EQ(await_failure(seat, comm, seat.board.notes[0]), fcclAborted);
+      EXPECT_EQ(await_failure(comm, seat.board.notes[0], 6 * kSecond), fcclAborted);
       EXPECT_LT(ms_since(seat.board.notes[0]), 3 * kSecond);
     }
     seat.meet();

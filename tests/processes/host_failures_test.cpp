@@ -153,12 +153,6 @@ TEST_P(HostLeaving, late_does_not_stall_who_needs_nothing_more_of_it) {
   });
 }
 
-void await_failure(fcclComm_t comm) {
-  fcclResult_t state = fcclSuccess;
-  for (const int64_t begin = now_ns(); state == fcclSuccess && ms_since(begin) < kSecond; std::this_thread::sleep_for(1ms))
-    EXPECT_TRUE(succeeded(fcclCommGetAsyncError(comm, &state)));
-}
-
 // The one that does not come: the last rank, on a host of its own or not.
 TEST_P(HostLeaving, a_call_out_ends_it_at_the_deadline_and_names_the_rank) {
   for (const size_t count : {3, 1'000'000})
@@ -176,7 +170,7 @@ TEST_P(HostLeaving, a_call_out_ends_it_at_the_deadline_and_names_the_rank) {
       seat.meet();
       // The late rank gets the same failure, which may still be on its way.
       if (seat.rank == missing) {
-        await_failure(comm);
+        await_failure(comm, now_ns(), kSecond);
         expect_failure(comm, reduce(comm, count), fcclTimeout, {missing});
       }
       seat.meet();

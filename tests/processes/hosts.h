@@ -2,8 +2,11 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <ostream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "processes/ranks.h"
@@ -52,6 +55,16 @@ inline void expect_failure(fcclComm_t comm, fcclResult_t result, fcclResult_t co
   EXPECT_TRUE(std::ranges::any_of(named, [&](int rank) { return text.find(name_of_rank(rank)) != std::string::npos; })) << text;
   EXPECT_EQ(fcclBarrier(comm, nullptr), code);
   EXPECT_EQ(fcclGetLastError(comm), text);
+}
+
+// What fcclCommGetAsyncError says once it is no success, or `limit` ms after `since`, which is 0 until that moment comes.
+inline fcclResult_t await_failure(fcclComm_t comm, const std::atomic<int64_t>& since, double limit) {
+  fcclResult_t state = fcclSuccess;
+  while (state == fcclSuccess && (since == 0 || ms_since(since) < limit)) {
+    EXPECT_TRUE(succeeded(fcclCommGetAsyncError(comm, &state)));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return state;
 }
 
 // Ranks whose creation fails, and the words in what each of them says.

@@ -82,23 +82,20 @@ constexpr Command kCommands[] = {
 
 constexpr int kWrongWords = 2;
 
-std::string complaint_of(std::span<const std::string> words) {
-  const std::string said = fmt::format("{}", fmt::join(words, " "));
-  for (const Command& command : kCommands)
-    if (words[0] == command.name)
-      return fmt::format("'{}' has too {} words", said, words.size() <= command.fewest_words ? "few" : "many");
-  return fmt::format("there is no command '{}'", said);
-}
-
 int run(std::span<const std::string> words) {
   if (words.size() == 1 && (words[0] == "--help" || words[0] == "-h")) {
     std::cout << kUsage;
     return 0;
   }
+  const std::string said = fmt::format("{}", fmt::join(words, " "));
+  std::string complaint = fmt::format("there is no command '{}'", said);
   for (const Command& command : kCommands) {
     if (words.empty() || words[0] != command.name) continue;
     const auto rest = words.subspan(1);
-    if (rest.size() < command.fewest_words || rest.size() > command.most_words) break;
+    if (rest.size() < command.fewest_words || rest.size() > command.most_words) {
+      complaint = fmt::format("'{}' has too {} words", said, rest.size() < command.fewest_words ? "few" : "many");
+      break;
+    }
     const Result<std::string> text = command.run(rest);
     if (!text) {
       std::cerr << "fccl-info: " << text.error().message << '\n';
@@ -107,7 +104,7 @@ int run(std::span<const std::string> words) {
     std::cout << *text << std::flush;
     return std::cout ? 0 : 1;
   }
-  if (!words.empty()) std::cerr << "fccl-info: " << complaint_of(words) << '\n';
+  if (!words.empty()) std::cerr << "fccl-info: " << complaint << '\n';
   std::cerr << kUsage;
   return kWrongWords;
 }
