@@ -33,9 +33,9 @@ def _silence() -> None:
 
 
 def _settle_congestion() -> None:
-    # The kernel's own default. One that paces by timers, as a machine may have instead, would take cores that
-    # the ranks need, beside the pacing of the links.
-    Path("/proc/sys/net/ipv4/tcp_congestion_control").write_text("cubic")
+    # In every kernel, and free for every namespace. One that paces by timers, as the machine may have instead,
+    # would take cores that the ranks need, beside the pacing of the links.
+    Path("/proc/sys/net/ipv4/tcp_congestion_control").write_text("reno")
 
 
 def _shape(devices: list[str], rate: str | None, burst: str) -> None:
