@@ -24,7 +24,8 @@ def test_a_command_runs_once_per_rank_with_the_variables_of_torchrun(run):
 def test_a_prefix_names_the_rank_of_every_line(run):
     said = run("2x1", "--prefix", "--", "bash", "-c", "echo a; echo b >&2; printf c")
     assert sorted(said.stdout.splitlines()) == ["[0] a", "[0] c", "[1] a", "[1] c"]
-    assert sorted(said.stderr.splitlines()) == ["[0] b", "[1] b"]
+    first, *labelled = said.stderr.splitlines()
+    assert first.startswith("cluster: ") and sorted(labelled) == ["[0] b", "[1] b"]
 
 
 @pytest.mark.parametrize(

@@ -52,11 +52,11 @@ class Host:
         match body["do"]:
             case "configure":
                 try:
-                    make_world(self._shape, self._number)
+                    congestion_control = make_world(self._shape, self._number)
                 except OSError as error:
                     messages.send(self._channel, {"refused": str(error)})
                 else:
-                    messages.send(self._channel, {"configured": self._number})
+                    messages.send(self._channel, {"congestion_control": congestion_control})
             case "start":
                 self._started[start(body, message.descriptors)] = body["start"]
             case "signal":
@@ -85,8 +85,11 @@ class Host:
                     messages.send(self._channel, ended)
 
 
-def make_world(shape: Shape, number: int) -> None:
-    """Gives the calling process's namespaces a name, memory, names of the other hosts, and addresses."""
+def make_world(shape: Shape, number: int) -> str:
+    """Gives the calling process's namespaces a name, memory, names of the other hosts, and addresses.
+
+    Returns the congestion control of the host's TCP.
+    """
     socket.sethostname(host_name(number))
     namespaces.mount("tmpfs", MEMORY)
     names = Path(MEMORY, "hosts")
@@ -98,7 +101,7 @@ def make_world(shape: Shape, number: int) -> None:
     namespaces.mount("tmpfs", MEMORY)
     for path, text in launch.host_files(shape).items():
         Path(path).write_text(text)
-    network.configure_host(shape, number)
+    return network.configure_host(shape, number)
 
 
 def start(body: dict, descriptors: tuple[int, ...]) -> int:

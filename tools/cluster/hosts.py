@@ -13,7 +13,7 @@ class Hosts:
     """Makes the hosts in the network namespace of the caller; they end with it.
 
     `channels` has the connection to each host's first process, `listening` the cluster's control socket as
-    each host sees it.
+    each host sees it, `congestion_controls` what their TCP has.
     """
 
     def __init__(self, shape: Shape, name: str) -> None:
@@ -28,8 +28,8 @@ class Hosts:
         network.connect_hosts(shape, inits)
         for host in shape.hosts:
             self.tell(host, {"do": "configure"})
-        for host in shape.hosts:
-            self._answer(host)
+        answers = [self._answer(host).body for host in shape.hosts]
+        self.congestion_controls = sorted({answer["congestion_control"] for answer in answers})
 
     def tell(self, host: int, body: dict, descriptors: tuple[int, ...] = ()) -> None:
         """Sends a message to the first process of a host."""

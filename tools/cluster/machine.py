@@ -63,6 +63,7 @@ class Machine:
 
     def run(self) -> int:
         """Runs the commands; gives the status of the first that failed, or 0."""
+        self._introduce()
         before = network.read_counters(self._order.shape)
         for each in self._order.starts:
             self._running[self._start_planned(each)] = each.host
@@ -74,6 +75,12 @@ class Machine:
         if self._order.counters:
             self._report(network.difference(before, network.read_counters(self._order.shape)))
         return self._status
+
+    def _introduce(self) -> None:
+        shape = self._order.shape
+        hosts = f"hosts {len(shape.ranks)}, rails {shape.rails}, rate {shape.rate or 'none'}"
+        tcp = " and ".join(self._hosts.congestion_controls)
+        print(f"cluster: {hosts}, congestion control of TCP {tcp}", file=sys.stderr, flush=True)
 
     def _watch(self, what: socket.socket | int, handle: Callable[[], None]) -> None:
         self._selector.register(what, selectors.EVENT_READ, handle)

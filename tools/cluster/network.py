@@ -4,6 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
+import settings
 from shape import Shape, address, host_name, interface, port
 
 # How late a timer may be before the link loses time: half a millisecond at 1 Gbit/s, on cores that ranks keep
@@ -29,13 +30,7 @@ def _silence() -> None:
     for which in ("all", "default"):
         setting = Path(f"/proc/sys/net/ipv6/conf/{which}/disable_ipv6")
         if setting.exists():
-            setting.write_text("1")
-
-
-def _settle_congestion() -> None:
-    # In every kernel, and free for every namespace. One that paces by timers, as the machine may have instead,
-    # would take cores that the ranks need, beside the pacing of the links.
-    Path("/proc/sys/net/ipv4/tcp_congestion_control").write_text("reno")
+            settings.give(setting, "1", "keep IPv6 off the links")
 
 
 def _shape(devices: list[str], rate: str | None, burst: str) -> None:
@@ -53,7 +48,7 @@ def _keep_order(devices: list[str], is_steered: bool) -> None:
     for device in devices:
         steering = Path(f"/sys/class/net/{device}/queues/rx-0/rps_cpus")
         if steering.exists():
-            steering.write_text(everyone)
+            settings.give(steering, everyone, f"steer the packets of {device}, which --unsteered leaves alone")
 
 
 def make_rails(shape: Shape) -> None:
@@ -83,10 +78,13 @@ def connect_hosts(shape: Shape, inits: list[int]) -> None:
     _shape(ports, shape.rate, _SWITCH_BURST)
 
 
-def configure_host(shape: Shape, host: int) -> None:
-    """Gives the links their addresses, in the network namespace of the host. What it sends is shaped here."""
+def configure_host(shape: Shape, host: int) -> str:
+    """Gives the links their addresses, in the network namespace of the host. What it sends is shaped here.
+
+    Returns the congestion control of its TCP.
+    """
     _silence()
-    _settle_congestion()
+    congestion_control = settings.settle_congestion_control()
     lines = ["link set lo up"]
     for rail in range(shape.rails):
         lines += [
@@ -97,6 +95,7 @@ def configure_host(shape: Shape, host: int) -> None:
     interfaces = [interface(rail) for rail in range(shape.rails)]
     _keep_order(interfaces, shape.is_steered)
     _shape(interfaces, shape.rate, _HOST_BURST)
+    return congestion_control
 
 
 def set_link(host: int, rail: int, state: str) -> None:

@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import settings
 from control import name_of
 
 # A rank that waits yields its processor, but (Linux 6.18) never to a process of another group: ranks of two
@@ -64,4 +65,4 @@ def group() -> Iterator[Path | None]:
 def join(made: Path | None) -> None:
     """Moves the calling process into a group, and with it what it will start."""
     if made:
-        (made / "cgroup.procs").write_text("0")
+        settings.give(made / "cgroup.procs", "0", "join the cluster's group of the scheduler")
