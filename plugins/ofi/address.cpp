@@ -15,6 +15,8 @@ struct Header {
   uint32_t protocol = 0;
   uint32_t version = 0;
   RemoteMemory mailbox;
+  uint32_t notice_token = 0;
+  uint32_t unused = 0;
 };
 
 // A socket's address names its family in its first bytes.
@@ -33,8 +35,9 @@ bool is_of_family(const Endpoint& endpoint, std::span<const std::byte> name) {
 
 }  // namespace
 
-Result<std::vector<std::byte>> address_of(const Endpoint& endpoint, const RemoteMemory& mailbox) {
-  const Header header{endpoint.info->ep_attr->protocol, endpoint.info->ep_attr->protocol_version, mailbox};
+Result<std::vector<std::byte>> address_of(const Endpoint& endpoint, const Secrets& secrets) {
+  const fi_ep_attr& own = *endpoint.info->ep_attr;
+  const Header header{own.protocol, own.protocol_version, secrets.mailbox, secrets.notice_token};
   std::vector<std::byte> address(Transport::kAddressBytes);
   std::memcpy(address.data(), &header, sizeof(header));
   size_t bytes = address.size() - sizeof(header);
@@ -65,7 +68,7 @@ Result<Destination> read_address(const Endpoint& endpoint, std::span<const std::
   const auto name = address.subspan(sizeof(header));
   if (!is_of_family(endpoint, name))
     return fail(fcclInvalidArgument, fmt::format("cannot connect {}: the peer's address is none of a socket", endpoint.text()));
-  return Destination{.mailbox = header.mailbox, .name = {name.begin(), name.end()}};
+  return Destination{{header.mailbox, header.notice_token}, {name.begin(), name.end()}};
 }
 
 }  // namespace fccl::ofi

@@ -27,6 +27,7 @@ constexpr std::array kProviders{
         .refuses_silently = false,
         // A NIC needs no help with a write, but the handshake before it does.
         .always_needs_polling = true,
+        .names_writers = true,
         .forbidden = kForbiddenOnEfa,
         .emulates_writes = kEfaEmulatedWrite,
         .advice = "see that the instance has an EFA, that its security group admits itself, and that the EFA installer has run",
@@ -40,6 +41,8 @@ constexpr std::array kProviders{
         .arrivals = 4096,
         .refuses_silently = false,
         .always_needs_polling = false,
+        // ofi_rxm fills in nobody, or somebody else.
+        .names_writers = false,
         .forbidden = {},
         .emulates_writes = kNeverEmulates,
         .advice = "see that ibv_devinfo shows an active port, and that its interface has an IP address",
@@ -54,6 +57,7 @@ constexpr std::array kProviders{
         .arrivals = 1024,
         .refuses_silently = true,
         .always_needs_polling = false,
+        .names_writers = true,
         .forbidden = {},
         .emulates_writes = kNeverEmulates,
         .advice = "see that an interface is up, and that FI_PROVIDER and FI_TCP_IFACE, if set, do not exclude it",
@@ -81,7 +85,8 @@ uint32_t interface_version(uint32_t installed) { return std::min(installed, kNew
 Info hints_for(const Provider& provider, uint32_t installed) {
   Info hints(fi_allocinfo());
   if (!hints) return hints;
-  hints->caps = FI_MSG | FI_RMA;
+  // FI_SOURCE: who sent is asked of everything that comes.
+  hints->caps = FI_MSG | FI_RMA | FI_SOURCE;
   hints->mode = FI_CONTEXT | FI_CONTEXT2;
   hints->ep_attr->type = FI_EP_RDM;
   // tx_attr->op_flags stay empty: all that a completion must say is that the memory may be used again, and whoever asks for

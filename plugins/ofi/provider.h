@@ -28,6 +28,8 @@ struct Provider {
   bool refuses_silently;
   // Whether peers' operations wait for polls, whatever the provider says of its progress.
   bool always_needs_polling;
+  // Whether a write's completion says who wrote.
+  bool names_writers;
   // Switched off before an endpoint is enabled.
   std::span<const NewerOption> forbidden;
   // Tells whether the NIC cannot write by itself; its name is 0 where writes are never emulated.

@@ -9,6 +9,8 @@
 #include <array>
 #include <cstring>
 
+#include "system/random.h"
+
 namespace fccl::ofi {
 namespace {
 
@@ -45,6 +47,27 @@ std::string_view verb(Operation::Kind kind) {
   return "";
 }
 
+uint64_t access_of(PeersMay peers_may) {
+  constexpr uint64_t kOwn = FI_SEND | FI_WRITE | FI_READ;
+  switch (peers_may) {
+    case PeersMay::nothing:
+      return kOwn;
+    case PeersMay::write:
+      return kOwn | FI_REMOTE_WRITE;
+    case PeersMay::read_and_write:
+      return kOwn | FI_REMOTE_WRITE | FI_REMOTE_READ;
+  }
+  return kOwn;
+}
+
+// Whether more than an immediate travels with a write.
+bool carries_tokens(const Endpoint& endpoint) { return endpoint.info->domain_attr->cq_data_size >= sizeof(uint64_t); }
+
+// What travels with a write: the token of whom it is for, and the immediate.
+uint64_t data_of(const Operation& operation, const Destination& to) {
+  return uint64_t{to.notice_token} << 32 | operation.immediate;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Rail>> Rail::open(const Provider& provider, Info info, size_t message_bytes) {
@@ -52,9 +75,14 @@ Result<std::unique_ptr<Rail>> Rail::open(const Provider& provider, Info info, si
   auto endpoint = open_endpoint(provider, std::move(info), room);
   if (!endpoint) return fail(std::move(endpoint).error());
   auto rail = std::make_unique<Rail>(std::move(*endpoint), message_bytes);
-  auto mailbox = open_region(rail->endpoint_, rail->mailbox_, rail->next_key_++);
+  auto mailbox = open_region(rail->endpoint_, rail->mailbox_, FI_WRITE | FI_REMOTE_WRITE);
   if (!mailbox) return fail(std::move(mailbox).error());
   rail->mailbox_region_ = std::move(*mailbox);
+  if (carries_tokens(rail->endpoint_)) {
+    const auto token = random_bits();
+    if (!token) return fail(token.error());
+    rail->notice_token_ = static_cast<uint32_t>(*token);
+  }
   return rail;
 }
 
@@ -91,8 +119,8 @@ Result<PeerId> Rail::connect(std::span<const std::byte> address) {
   return static_cast<PeerId>(peers_.size() - 1);
 }
 
-Result<void> Rail::register_memory(MemoryId memory, std::span<std::byte> bytes) {
-  auto region = open_region(endpoint_, bytes, next_key_++);
+Result<void> Rail::register_memory(MemoryId memory, std::span<std::byte> bytes, PeersMay peers_may) {
+  auto region = open_region(endpoint_, bytes, access_of(peers_may));
   if (!region) return fail(std::move(region).error());
   const auto index = static_cast<size_t>(memory);
   if (regions_.size() <= index) regions_.resize(index + 1);
@@ -105,7 +133,7 @@ void Rail::release_memory(MemoryId memory) {
   if (index < regions_.size()) regions_[index] = {};
 }
 
-Result<void> Rail::reserve_messages(int more) { return receives_.reserve(endpoint_, more, next_key_++); }
+Result<void> Rail::reserve_messages(int more) { return receives_.reserve(endpoint_, more); }
 
 Result<void> Rail::check(const Operation& operation) const {
   const auto refuse = [&](const std::string& what) {
@@ -161,10 +189,11 @@ ssize_t Rail::issue(Slot& slot) {
   const fi_addr_t to = peer.address;
   if (operation.kind == Operation::Kind::write && operation.bytes == 0) return issue_empty_write(slot, peer);
   void* descriptor = regions_[static_cast<size_t>(operation.memory)].descriptor;
+  const uint64_t data = data_of(operation, peer.destination);
   switch (operation.kind) {
     case Operation::Kind::write:
-      return fi_writedata(endpoint, operation.local, operation.bytes, descriptor, operation.immediate, to,
-                          operation.remote.address, operation.remote.key, &slot.context);
+      return fi_writedata(endpoint, operation.local, operation.bytes, descriptor, data, to, operation.remote.address,
+                          operation.remote.key, &slot.context);
     case Operation::Kind::message:
       return fi_send(endpoint, operation.local, operation.bytes, descriptor, to, &slot.context);
     case Operation::Kind::read:
@@ -177,8 +206,8 @@ ssize_t Rail::issue(Slot& slot) {
 // A byte into the peer's mailbox: not every NIC writes nothing, and the caller may know of no memory.
 ssize_t Rail::issue_empty_write(Slot& slot, const Peer& peer) {
   const RemoteMemory& mailbox = peer.destination.mailbox;
-  return fi_writedata(endpoint_.handle.get(), mailbox_.data(), 1, mailbox_region_.descriptor, slot.operation.immediate,
-                      peer.address, mailbox.address, mailbox.key, &slot.context);
+  return fi_writedata(endpoint_.handle.get(), mailbox_.data(), 1, mailbox_region_.descriptor,
+                      data_of(slot.operation, peer.destination), peer.address, mailbox.address, mailbox.key, &slot.context);
 }
 
 void Rail::retry_waiting() {
@@ -223,10 +252,11 @@ Result<size_t> Rail::poll(std::span<Completion> found) {
 
 Result<size_t> Rail::read_completions(std::span<Completion> found) {
   std::array<fi_cq_data_entry, kBatch> entries;
+  std::array<fi_addr_t, kBatch> senders;
   size_t count = 0;
   while (true) {
     const size_t wanted = std::min(kBatch, found.size() - count);
-    const ssize_t number = fi_cq_read(endpoint_.completions.get(), entries.data(), wanted);
+    const ssize_t number = fi_cq_readfrom(endpoint_.completions.get(), entries.data(), wanted, senders.data());
     if (number == -FI_EAVAIL) {
       FCCL_TRY(read_failures());
       continue;
@@ -236,26 +266,40 @@ Result<size_t> Rail::read_completions(std::span<Completion> found) {
                   fmt::format("cannot ask {} for completions: libfabric says \"{}\"", endpoint_.text(), said(number)));
     if (number <= 0) return count;
     for (size_t i = 0; i < static_cast<size_t>(number); ++i)
-      if (translate(entries[i], found[count])) ++count;
+      if (translate(entries[i], senders[i], found[count])) ++count;
     if (static_cast<size_t>(number) < wanted || count == found.size()) return count;
   }
 }
 
 // Whether there is something to report.
-bool Rail::translate(const fi_cq_data_entry& entry, Completion& completion) {
+bool Rail::translate(const fi_cq_data_entry& entry, fi_addr_t sender, Completion& completion) {
   if (Slot* slot = slots_.of(entry.op_context)) {
     completion = {.kind = Completion::Kind::ended, .immediate = 0, .tag = slot->operation.tag, .bytes = {}};
     slots_.give_back(*slot);
     return true;
   }
-  if ((entry.flags & FI_REMOTE_CQ_DATA) != 0) {
-    completion = {.kind = Completion::Kind::arrived, .immediate = static_cast<uint32_t>(entry.data), .tag = 0, .bytes = {}};
+  if ((entry.flags & FI_RECV) != 0) {
+    completion = message(entry, sender);
     return true;
   }
-  if ((entry.flags & FI_RECV) == 0) return false;
-  completion = {
-      .kind = Completion::Kind::message, .immediate = 0, .tag = 0, .bytes = receives_.take(entry.op_context, entry.len)};
+  if ((entry.flags & FI_REMOTE_CQ_DATA) == 0) return false;
+  completion = arrival(entry, sender);
   return true;
+}
+
+// The buffer goes back in any case. A message with an immediate, which needs no key, is none of a peer's.
+Completion Rail::message(const fi_cq_data_entry& entry, fi_addr_t sender) {
+  const std::span<const std::byte> bytes = receives_.take(entry.op_context, entry.len);
+  if (sender == FI_ADDR_NOTAVAIL || (entry.flags & FI_REMOTE_CQ_DATA) != 0) return {.kind = Completion::Kind::stranger, .bytes = {}};
+  return {.kind = Completion::Kind::message, .bytes = bytes};
+}
+
+// Writes alone tell that their sender knew a key.
+Completion Rail::arrival(const fi_cq_data_entry& entry, fi_addr_t sender) const {
+  const bool is_write = (entry.flags & FI_REMOTE_WRITE) != 0;
+  const bool is_of_peer = sender != FI_ADDR_NOTAVAIL || !endpoint_.provider->names_writers;
+  if (!is_write || !is_of_peer || entry.data >> 32 != notice_token_) return {.kind = Completion::Kind::stranger, .bytes = {}};
+  return {.kind = Completion::Kind::arrived, .immediate = static_cast<uint32_t>(entry.data), .bytes = {}};
 }
 
 Result<void> Rail::read_failures() {

@@ -34,10 +34,10 @@ class Rail {
   TransportLimits limits() const;
   const Endpoint& endpoint() const { return endpoint_; }
 
-  Result<std::vector<std::byte>> address() const { return address_of(endpoint_, mailbox_region_.remote); }
+  Result<std::vector<std::byte>> address() const { return address_of(endpoint_, {mailbox_region_.remote, notice_token_}); }
   Result<PeerId> connect(std::span<const std::byte> address);
   // `memory` is an index that all rails use.
-  Result<void> register_memory(MemoryId memory, std::span<std::byte> bytes);
+  Result<void> register_memory(MemoryId memory, std::span<std::byte> bytes, PeersMay peers_may);
   void release_memory(MemoryId memory);
   RemoteMemory remote(MemoryId memory) const { return regions_[static_cast<size_t>(memory)].remote; }
   Result<void> reserve_messages(int more);
@@ -70,7 +70,9 @@ class Rail {
   int why_unreachable(Peer& peer, Time now);
   Result<size_t> read_completions(std::span<Completion> found);
   Result<void> read_failures();
-  bool translate(const fi_cq_data_entry& entry, Completion& completion);
+  bool translate(const fi_cq_data_entry& entry, fi_addr_t sender, Completion& completion);
+  Completion arrival(const fi_cq_data_entry& entry, fi_addr_t sender) const;
+  Completion message(const fi_cq_data_entry& entry, fi_addr_t sender);
   size_t take_failed(std::span<Completion> found);
   void fail_slot(Slot& slot, std::string_view why);
   Error failure_of(const Operation& operation, std::string_view why) const;
@@ -79,10 +81,11 @@ class Rail {
   TransportLimits limits_;
   // By MemoryId; closed after the endpoint and before the domain.
   std::vector<Region> regions_;
-  uint64_t next_key_ = 0;
   // Source and target of writes of no bytes.
   std::array<std::byte, 8> mailbox_{};
   Region mailbox_region_;
+  // What peers put above the immediate of every write, where the provider carries so much.
+  uint32_t notice_token_ = 0;
   Receives receives_;
   Slots slots_;
   std::vector<Peer> peers_;

@@ -8,12 +8,12 @@
 
 namespace fccl::ofi {
 
-Result<void> Receives::reserve(const Endpoint& endpoint, int more, uint64_t wanted_key) {
+Result<void> Receives::reserve(const Endpoint& endpoint, int more) {
   if (more <= 0) return {};
   const auto count = static_cast<size_t>(more);
   Slab slab{
       .bytes = std::make_unique<std::byte[]>(count * message_bytes_), .buffers = std::vector<Buffer>(count), .region = {}};
-  auto region = open_region(endpoint, std::span(slab.bytes.get(), count * message_bytes_), wanted_key);
+  auto region = open_region(endpoint, std::span(slab.bytes.get(), count * message_bytes_), FI_RECV);
   if (!region) return fail(std::move(region).error());
   slab.region = std::move(*region);
   idle_.reserve(idle_.capacity() + count);

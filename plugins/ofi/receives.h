@@ -18,7 +18,7 @@ class Receives {
  public:
   explicit Receives(size_t message_bytes) : message_bytes_(message_bytes) {}
 
-  Result<void> reserve(const Endpoint& endpoint, int more, uint64_t wanted_key);
+  Result<void> reserve(const Endpoint& endpoint, int more);
   // Gives libfabric all that are with readers or wait.
   Result<void> post(const Endpoint& endpoint);
   // What has come into a buffer that libfabric gave back.

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "system/random.h"
+
 namespace fccl::ofi {
 namespace {
 
@@ -15,11 +17,13 @@ Result<Region> cannot_register(const Endpoint& endpoint, std::span<std::byte> me
 
 }  // namespace
 
-Result<Region> open_region(const Endpoint& endpoint, std::span<std::byte> memory, uint64_t wanted_key) {
-  constexpr uint64_t kAccess = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+Result<Region> open_region(const Endpoint& endpoint, std::span<std::byte> memory, uint64_t access) {
   fid_mr* handle = nullptr;
+  auto key = random_bits();
+  if (!key) return fail(key.error());
+  if (const size_t bytes = endpoint.info->domain_attr->mr_key_size; bytes < sizeof *key) *key &= (uint64_t{1} << bytes * 8) - 1;
   if (const int number =
-          fi_mr_reg(endpoint.domain.get(), memory.data(), memory.size(), kAccess, 0, wanted_key, 0, &handle, nullptr);
+          fi_mr_reg(endpoint.domain.get(), memory.data(), memory.size(), access, 0, *key, 0, &handle, nullptr);
       number != 0)
     return cannot_register(endpoint, memory, number);
   Region region{.handle = MemoryRegion(handle), .descriptor = nullptr, .remote = {}};

@@ -19,7 +19,9 @@ struct Region {
   RemoteMemory remote;
 };
 
-// `wanted_key` is one that no other region of the rail has; a provider may choose another.
-Result<Region> open_region(const Endpoint& endpoint, std::span<std::byte> memory, uint64_t wanted_key);
+// `access` is what libfabric calls the rights of this process and of its peers (FI_SEND, FI_REMOTE_WRITE). The key is random,
+// of as many bits as the provider takes, so that nobody finds it by trying; where the provider chooses keys, it is the
+// provider's (docs/security.md).
+Result<Region> open_region(const Endpoint& endpoint, std::span<std::byte> memory, uint64_t access);
 
 }  // namespace fccl::ofi

@@ -59,11 +59,11 @@ std::vector<std::byte> OfiTransport::address(int rail) const { return addresses_
 
 Result<PeerId> OfiTransport::connect(int rail, std::span<const std::byte> address) { return this->rail(rail).connect(address); }
 
-Result<MemoryId> OfiTransport::register_memory(std::span<std::byte> memory) {
+Result<MemoryId> OfiTransport::register_memory(std::span<std::byte> memory, PeersMay peers_may) {
   MemoryId id{memories_};
   if (!free_memories_.empty()) id = free_memories_.back();
   for (const auto& rail : rails_) {
-    if (auto registered = rail->register_memory(id, memory); !registered) {
+    if (auto registered = rail->register_memory(id, memory, peers_may); !registered) {
       for (const auto& each : rails_) each->release_memory(id);
       return fail(std::move(registered).error());
     }

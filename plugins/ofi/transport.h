@@ -20,7 +20,7 @@ class OfiTransport : public Transport {
   std::string description() const override;
   std::vector<std::byte> address(int rail) const override;
   Result<PeerId> connect(int rail, std::span<const std::byte> address) override;
-  Result<MemoryId> register_memory(std::span<std::byte> memory) override;
+  Result<MemoryId> register_memory(std::span<std::byte> memory, PeersMay peers_may) override;
   void release_memory(MemoryId memory) override;
   RemoteMemory remote(MemoryId memory, int rail) const override;
   Result<void> reserve_messages(int more) override;

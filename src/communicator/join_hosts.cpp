@@ -15,6 +15,7 @@
 #include "plan/costs.h"
 #include "plan/project.h"
 #include "system/processors.h"
+#include "system/random.h"
 #include "system/sys_devices.h"
 
 namespace fccl {
@@ -90,12 +91,15 @@ Result<std::string> Communicator::open_lanes() {
   const auto end = open_endpoint();
   if (!end) return fail(end.error());
   if (!columns_->has_column()) return std::string{};
+  const auto token = random_bits();
+  if (!token) return fail(token.error());
   WireLaneShape shape{.ranks = columns_->members(),
                       .me = columns_->host(),
                       .window = kWindow,
                       .slot_bytes = wire_slot_bytes(options_.settings, *columns_),
                       .payload_bytes = kPayloadBytes,
-                      .first_sequence = kFirstSequence};
+                      .first_sequence = kFirstSequence,
+                      .token = *token};
   std::string told;
   append(told, *end);
   for (std::unique_ptr<Crossing>& crossing : crossings_) {
@@ -221,6 +225,8 @@ Result<void> Communicator::try_to_join_hosts(Joined& joined, Deadline deadline, 
   const auto network = read_network(*by_host, *columns_, [this](int rank) { return control_->describe_rank(rank); });
   if (!network) return fail(network.error());
   FCCL_TRY(connect_lanes(*network));
+  // A rank's endpoint knows its peers when it has connected to them, and drops what comes from anybody else.
+  if (auto connected = exchange_by_leaders("", deadline, wanted); !connected) return fail(std::move(connected).error());
   FCCL_TRY(span_lanes(*network));
   if (link_) {
     Descriptor wake(::fcntl(control_->wake().get(), F_DUPFD_CLOEXEC, 0));

@@ -10,6 +10,8 @@
 #include <new>
 #include <thread>
 
+#include "system/log.h"
+
 namespace fccl {
 namespace {
 
@@ -58,6 +60,8 @@ Endpoint::Endpoint(std::unique_ptr<Transport> transport)
 Endpoint::~Endpoint() {
   thread_.stop();
   transport_.reset();
+  if (strangers_ > 0)
+    log(LogLevel::warn, fmt::format("between hosts: {} messages and writes that no rank sent were dropped", strangers_));
 }
 
 void Endpoint::progress() {
@@ -94,6 +98,8 @@ void Endpoint::route(const Completion& completion) {
     }
     case Completion::Kind::message:
       return on_message(completion.bytes);
+    case Completion::Kind::stranger:
+      return on_stranger();
   }
 }
 
@@ -108,11 +114,19 @@ std::pair<Port*, int> Endpoint::find_channel(uint32_t channel) const {
 }
 
 void Endpoint::on_message(std::span<const std::byte> bytes) {
-  if (bytes.size() < sizeof(EntryMessage)) return;
+  if (bytes.size() < sizeof(EntryMessage)) return on_stranger();
   uint32_t channel;
   std::memcpy(&channel, bytes.data() + offsetof(EntryMessage, channel), sizeof(channel));
   const auto [port, peer] = find_channel(channel);
-  if (port != nullptr) port->on_message(peer, bytes);
+  if (port != nullptr && !port->on_message(peer, bytes)) on_stranger();
+}
+
+// Said once when it begins, and how many there were when the endpoint goes.
+void Endpoint::on_stranger() {
+  if (++strangers_ > 1) return;
+  log(LogLevel::warn,
+      "between hosts: something came to this process over the network that no rank of its communicators sent; it is dropped, "
+      "and whatever follows is dropped and counted. Let nobody but the hosts of the job reach their ports (docs/security.md)");
 }
 
 void Endpoint::land(uint64_t tag, bool well) {
@@ -207,9 +221,15 @@ Result<Port*> Endpoint::open(const PortShape& shape) {
                             "slot takes less",
                             shape.peers(), shape.window, shape.slot_bytes));
   }
-  Result<MemoryId> memory = transport_->register_memory(port->memory());
-  if (!memory) return fail(std::move(memory).error());
-  port->memory_id = *memory;
+  const Result<MemoryId> landing = transport_->register_memory(port->landing_memory(), PeersMay::write);
+  if (!landing) return fail(landing.error());
+  const Result<MemoryId> outgoing = transport_->register_memory(port->outgoing_memory(), PeersMay::nothing);
+  if (!outgoing) {
+    transport_->release_memory(*landing);
+    return fail(outgoing.error());
+  }
+  port->landing_id = *landing;
+  port->outgoing_id = *outgoing;
   next_channel_ += static_cast<uint32_t>(shape.peers());
   if (broken_) port->break_with({fcclSystemError, "the network has failed before this lane was opened"});
   ports_.push_back(std::move(port));
@@ -226,14 +246,15 @@ void Endpoint::close(Port* port) {
 void Endpoint::reap() {
   std::erase_if(ports_, [&](const std::unique_ptr<Port>& port) {
     if (!port->closed || port->in_flight > 0) return false;
-    transport_->release_memory(port->memory_id);
+    transport_->release_memory(port->landing_id);
+    transport_->release_memory(port->outgoing_id);
     return true;
   });
 }
 
 RemoteMemory Endpoint::landing_of(const Port& port, int rail) {
   const Turn turn(*this);
-  return transport_->remote(port.memory_id, rail);
+  return transport_->remote(port.landing_id, rail);
 }
 
 Result<PeerId> Endpoint::connect(int rail, std::span<const std::byte> address) {

@@ -18,7 +18,7 @@
 
 namespace fccl {
 
-// Shared by the lanes of a process, and outlives them. Any thread may call. Inside one thread at a time has the turn: on the
+// Shared by the lanes of a process, and outlives them. What comes from strangers is dropped and counted, and changes nothing. Any thread may call. Inside one thread at a time has the turn: on the
 // hot path whoever finds it taken goes on, since the other one does the work. The failure of an operation is of its lane and
 // peer; the failure of a rail is of all lanes. The destructor waits for no peer; what was posted may be lost, see settle.
 class Endpoint {
@@ -65,6 +65,7 @@ class Endpoint {
   void route(const Completion& completion);
   std::pair<Port*, int> find_channel(uint32_t channel) const;
   void on_message(std::span<const std::byte> bytes);
+  void on_stranger();
   void land(uint64_t tag, bool well);
   void post(int rail);
   // False once the rail is full.
@@ -89,6 +90,7 @@ class Endpoint {
   std::vector<uint32_t> free_flights_;
   std::vector<int> room_;  // by rail
   size_t first_served_ = 0;
+  uint64_t strangers_ = 0;
   bool broken_ = false;
   ProgressThread thread_;
 };

@@ -28,13 +28,13 @@ struct EntryMessage {
   uint32_t sequence = 0;  // of the lane's calls
   uint32_t hash = 0;
   int32_t root = 0;
-  uint32_t payload_bytes = 0;
+  uint32_t issuer = 0;
+  // What the receiver has told its peers alone; a message without it is none of theirs.
+  uint64_t token = 0;
   uint64_t number = 0;
   uint64_t count = 0;
   uint64_t scalar = 0;
   uint64_t consumed = 0;  // how many of the receiver's messages the sender has taken out of their landing
-  uint32_t issuer = 0;
-  uint32_t unused = 0;
 
   void set_call(const CallInFull& call) {
     const Signature& s = call.signature;

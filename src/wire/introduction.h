@@ -31,6 +31,8 @@ struct Introduction {
   int32_t rails = 0;
   // What the member's peers call it by, in immediates and messages: its channels, one for each peer in the order of members.
   uint32_t first_channel = 0;
+  // What each of the member's peers must say in its messages to it.
+  uint64_t token = 0;
   std::array<Rail, kMostRails> rail{};
 };
 static_assert(std::is_trivially_copyable_v<Introduction>);

@@ -18,7 +18,8 @@ PortShape port_shape(const WireLaneShape& shape, const TransportLimits& limits) 
                  .slot_bytes = shape.slot_bytes,
                  .stages = shape.stages,
                  .payload_bytes = std::min(shape.payload_bytes, limits.message_bytes - sizeof(EntryMessage)),
-                 .first_sequence = shape.first_sequence};
+                 .first_sequence = shape.first_sequence,
+                 .token = shape.token};
   for (int member = 0; member < shape.members(); ++member)
     if (member != shape.me) port.ranks.push_back(shape.ranks[member]);
   return port;
@@ -54,6 +55,7 @@ WireLane::WireLane(Endpoint& endpoint, const WireLaneShape& shape, Port* port)
                    .immediate_bits = limits.immediate_bits,
                    .rails = std::min(limits.rails, Introduction::kMostRails),
                    .first_channel = port->first_channel(),
+                   .token = shape.token,
                    .rail = {}};
   for (int i = 0; i < introduction_.rails; ++i) {
     const std::vector<std::byte> address = endpoint.address(i);
@@ -99,6 +101,7 @@ Result<void> WireLane::connect(int member, const Introduction& other) {
                             rank_of(member), peer.rails.write_bytes, shape_.slot_bytes));
   const int my_place = me() < member ? me() : me() - 1;
   peer.channel = other.first_channel + static_cast<uint32_t>(my_place);
+  peer.token = other.token;
   peer.landing_offset = static_cast<size_t>(my_place) * shape_.window * shape_.slot_bytes;
   peer.arrivals.assign(static_cast<size_t>(shape_.window), kFirstMessage);
   for (int i = 0; i < peer.rails.number; ++i) {
@@ -143,7 +146,7 @@ void WireLane::enter(int member, const void* payload, size_t bytes) {
   entry.channel = peer.channel;
   entry.sequence = sequence_;
   entry.hash = static_cast<uint32_t>(word_);
-  entry.payload_bytes = static_cast<uint32_t>(bytes);
+  entry.token = peer.token;
   entry.consumed = peer.told = consumed(member);
   std::byte* message = port_->entry(place(member), parity);
   copy_bytes(message, &entry, sizeof(entry));
@@ -156,7 +159,7 @@ void WireLane::push_message(int member, std::byte* bytes, size_t size, int end) 
   check(port_->queues[0].room() > 0, "a queue has room for all entries and credits that can be on their way");
   port_->queues[0].push({.kind = Operation::Kind::message,
                          .peer = peer_of(member).rail[0].peer,
-                         .memory = port_->memory_id,
+                         .memory = port_->outgoing_id,
                          .local = bytes,
                          .bytes = size,
                          .remote = {},
@@ -211,7 +214,7 @@ void WireLane::send(int member, size_t bytes) {
     ++stages_posted_[stage_];
     port_->queues[rail].push({.kind = Operation::Kind::write,
                               .peer = peer.rail[rail].peer,
-                              .memory = port_->memory_id,
+                              .memory = port_->outgoing_id,
                               .local = port_->stage(stage_) + stripes.offset(i),
                               .bytes = stripes.bytes(i),
                               .remote = remote,
@@ -275,6 +278,7 @@ bool WireLane::send_credit(int member) {
   if (!Awaited{&port_->ends[end].value, peer.credits_posted, -1}.reached()) return false;
   EntryMessage credit;
   credit.channel = peer.channel;
+  credit.token = peer.token;
   credit.consumed = peer.told = consumed(member);
   copy_bytes(port_->credit(place(member)), &credit, sizeof(credit));
   ++peer.credits_posted;

@@ -38,6 +38,8 @@ struct WireLaneShape {
   // The largest payload that goes with an entry.
   size_t payload_bytes = 4096;
   uint32_t first_sequence = 0;
+  // What peers must say in their messages to this member: random, and told to them alone.
+  uint64_t token = 0;
 
   int members() const { return static_cast<int>(ranks.size()); }
 };
@@ -118,6 +120,7 @@ class WireLane {
   struct Peer {
     SharedRails rails;
     uint32_t channel = 0;       // the peer's number for us
+    uint64_t token = 0;         // what it wants to hear from us
     size_t landing_offset = 0;  // of our slots in its landing
     struct Rail {
       PeerId peer{};

@@ -36,7 +36,7 @@ Port::Port(const PortShape& shape, int rails, uint32_t first_channel)
       box.word = uint64_t{shape.first_sequence - 2} << 32;
       box.payload.resize(shape.payload_bytes);
     }
-  stages_at_ = shape.ranks.size() * shape.window * shape.slot_bytes;
+  stages_at_ = rounded_up(shape.ranks.size() * shape.window * shape.slot_bytes, kPage);
   entries_at_ = stages_at_ + shape.stages * shape.slot_bytes;
   credits_at_ = entries_at_ + 2 * shape.ranks.size() * entry_bytes();
   memory_bytes_ = rounded_up(credits_at_ + shape.ranks.size() * sizeof(EntryMessage) + 1, kPage);
@@ -66,15 +66,18 @@ void Port::on_arrival(int peer, uint32_t message_bits) {
   count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_release);
 }
 
-void Port::on_message(int peer, std::span<const std::byte> bytes) {
+bool Port::on_message(int peer, std::span<const std::byte> bytes) {
   EntryMessage entry;
   std::memcpy(&entry, bytes.data(), sizeof(entry));
+  if (entry.token != shape_.token) return false;
   const std::span<const std::byte> payload = bytes.subspan(sizeof(entry));
-  if (entry.kind == EntryMessage::kCall)
-    on_call(peer, entry, payload);
-  else if (entry.kind != EntryMessage::kCredit)
-    return distrust(peer, fmt::format("it sent a message of the unknown kind {}", static_cast<int>(entry.kind)));
+  if (entry.kind != EntryMessage::kCall && entry.kind != EntryMessage::kCredit) {
+    distrust(peer, fmt::format("it sent a message of the unknown kind {}", static_cast<int>(entry.kind)));
+    return true;
+  }
+  if (entry.kind == EntryMessage::kCall) on_call(peer, entry, payload);
   on_grant(peer, entry.consumed);
+  return true;
 }
 
 // A peer is at most one call ahead, and enters a call once.
@@ -82,10 +85,9 @@ void Port::on_call(int peer, const EntryMessage& entry, std::span<const std::byt
   const uint32_t ahead = entry.sequence - sequence.load(std::memory_order_acquire);
   EntryBox& box = peers[peer].boxes[entry.sequence & 1];
   const bool repeated = static_cast<uint32_t>(box.word.load(std::memory_order_relaxed) >> 32) == entry.sequence;
-  if (ahead > 1 || repeated || !entry.names_a_call() || entry.payload_bytes != payload.size() ||
-      payload.size() > shape_.payload_bytes)
+  if (ahead > 1 || repeated || !entry.names_a_call() || payload.size() > shape_.payload_bytes)
     return distrust(peer, fmt::format("it entered call {} of the lane with {} bytes, which cannot be", entry.sequence,
-                                      entry.payload_bytes));
+                                      payload.size()));
   box.call = entry.call();
   box.number.store(entry.number, std::memory_order_release);
   box.payload_bytes = payload.size();

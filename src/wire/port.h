@@ -33,6 +33,7 @@ struct PortShape {
   int stages = 8;            // messages that may be on their way out
   size_t payload_bytes = 0;  // behind an entry
   uint32_t first_sequence = 0;
+  uint64_t token = 0;  // what peers must say in their messages
 
   int peers() const { return static_cast<int>(ranks.size()); }
 };
@@ -69,9 +70,11 @@ class Port {
   const PortShape& shape() const { return shape_; }
   uint32_t first_channel() const { return first_channel_; }
 
-  // The port's memory, registered as a whole: landing, stages, then the messages that it sends.
-  std::span<std::byte> memory() { return {memory_.get(), memory_bytes_}; }
-  MemoryId memory_id{};
+  // The port's memory, registered in two parts: landing, which peers write, then stages and the messages that it sends.
+  std::span<std::byte> landing_memory() { return {memory_.get(), stages_at_}; }
+  std::span<std::byte> outgoing_memory() { return {memory_.get() + stages_at_, memory_bytes_ - stages_at_}; }
+  MemoryId landing_id{};
+  MemoryId outgoing_id{};
   std::byte* landing(int peer, uint64_t message) { return memory_.get() + landing_offset(peer, message); }
   // Also of the landing of the peers, by which the place of this rank among their peers.
   size_t landing_offset(int peer, uint64_t message) const {
@@ -102,7 +105,8 @@ class Port {
 
   // The rest by whoever has the endpoint's turn.
   void on_arrival(int peer, uint32_t message_bits);
-  void on_message(int peer, std::span<const std::byte> bytes);
+  // False for a message of somebody who does not know the token: it says nothing of the peer.
+  bool on_message(int peer, std::span<const std::byte> bytes);
   void on_end(uint64_t note);
   // Also an end: the memory of the operation may be used again.
   void on_failure(uint64_t note, const Error& error);

@@ -30,12 +30,15 @@ struct TransportLimits {
   bool needs_polling = true;
 };
 
-// Memory that NICs may read and write, as a transport knows it. Valid until release_memory.
+// Memory that NICs may use, as a transport knows it. Valid until release_memory.
 enum class MemoryId : uint32_t {};
+// What peers may do to registered memory, beside what this process does with it.
+enum class PeersMay : uint8_t { nothing, write, read_and_write };
 // The far end of one rail, as a transport knows it. Valid for the transport's life.
 enum class PeerId : uint32_t {};
 
-// Where registered memory of another process is, for one of that process's rails. Plain bytes: it travels in messages.
+// Where registered memory of another process is, for one of that process's rails. Plain bytes: it travels in messages. The key
+// is a secret between that process and its peers: who knows it may do what the memory was registered for.
 struct RemoteMemory {
   uint64_t address = 0;
   uint64_t key = 0;
@@ -76,6 +79,8 @@ struct Completion {
     message,
     // An operation of this process ended badly; error_of(tag) says why, once.
     failed,
+    // Something came from a sender that is no peer, or without the key of the memory it was for. Nothing of it is passed on.
+    stranger,
   };
   Kind kind = Kind::ended;
   uint32_t immediate = 0;  // arrived
@@ -85,7 +90,9 @@ struct Completion {
 };
 
 // Created by a plug-in or a test; owned by the wire. One thread at a time, save address() and limits(), and no call waits.
-// Nothing may be believed of the order of anything: writes, the bytes inside a write, messages and completions of one rail pass
+// Processes that use each other connect to each other, before the first operation in either direction: what comes from a sender
+// that is no peer is dropped, and reported as `stranger` where it can be told. An `arrived` is always of a write, and of a
+// writer who knew the key of memory here. Nothing may be believed of the order of anything: writes, the bytes inside a write, messages and completions of one rail pass
 // each other, and only an `arrived` tells that bytes have come. Each `arrived` and each message comes once. After a failure of
 // an operation its peer may be lost; the other peers are not. The destructor waits for no peer, and what was posted may be
 // lost.
@@ -107,10 +114,11 @@ class Transport {
   // one gives fcclInvalidArgument or, if only the network can know, a failed operation later.
   virtual Result<PeerId> connect(int rail, std::span<const std::byte> address) = 0;
 
-  // Lets the NICs of all rails use `memory`, which the caller keeps until release_memory.
-  virtual Result<MemoryId> register_memory(std::span<std::byte> memory) = 0;
+  // Lets the NICs of all rails use `memory`, which the caller keeps until release_memory, and peers who are told its key do
+  // what `peers_may` says.
+  virtual Result<MemoryId> register_memory(std::span<std::byte> memory, PeersMay peers_may) = 0;
   virtual void release_memory(MemoryId memory) = 0;
-  // What a peer that is connected to `rail` needs to write to the begin of `memory`.
+  // What a peer that is connected to `rail` needs to reach the begin of `memory`.
   virtual RemoteMemory remote(MemoryId memory, int rail) const = 0;
 
   // Keeps room for so many more messages to arrive on each rail between two polls. A message for which there is none is delayed

@@ -174,7 +174,7 @@ TEST_P(Conformance, memory_is_released_and_registered_again) {
     expect_memory();
     for (Process& process : processes) {
       process.transport->release_memory(process.memory);
-      const auto memory = process.transport->register_memory(process.bytes);
+      const auto memory = process.transport->register_memory(process.bytes, PeersMay::read_and_write);
       ASSERT_TRUE(memory) << memory.error().message;
       process.memory = *memory;
     }
@@ -184,7 +184,7 @@ TEST_P(Conformance, memory_is_released_and_registered_again) {
 TEST_P(Conformance, several_memories_are_known_apart) {
   ASSERT_TRUE(open(2)) << why_not;
   std::vector<std::byte> other(5000, std::byte{0x11});
-  const auto memory = transport(1).register_memory(other);
+  const auto memory = transport(1).register_memory(other, PeersMay::write);
   ASSERT_TRUE(memory) << memory.error().message;
   Operation operation = write({}, 100, 300, 0, 1);
   operation.remote = transport(1).remote(*memory, 0);

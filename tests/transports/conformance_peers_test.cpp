@@ -47,6 +47,29 @@ TEST_P(Conformance, a_process_may_be_its_own_peer) {
   expect_memory();
 }
 
+// Who has connected to a process without being its peer is heard once it is.
+TEST_P(Conformance, a_message_of_who_is_no_peer_is_not_passed_on) {
+  ASSERT_TRUE(open(2)) << why_not;
+  const Way way{.from = 0, .to = 1};
+  Operation operation = {.kind = Operation::Kind::message,
+                         .peer = connected(way),
+                         .memory = process(0).memory,
+                         .local = process(0).bytes.data(),
+                         .bytes = 64,
+                         .remote = {},
+                         .immediate = 0,
+                         .tag = uint64_t{1} << 40};
+  post(way, operation);
+  ASSERT_TRUE(drive_until([&] { return count(1, Kind::stranger) == 1; }));
+  EXPECT_EQ(process(1).found.size(), 1u);
+  EXPECT_TRUE(process(1).found[0].bytes.empty());
+  connected({.from = 1, .to = 0});
+  ++operation.tag;
+  post(way, operation);
+  ASSERT_TRUE(drive_until([&] { return count(1, Kind::message) == 1; }));
+  EXPECT_EQ(count(1, Kind::stranger), 1u);
+}
+
 TEST_P(Conformance, two_peers_write_into_one_process_at_once) {
   ASSERT_TRUE(open(3)) << why_not;
   const size_t bytes = writable(2001);

@@ -44,9 +44,10 @@ int run() {
   const auto consumer = fabric.open();
   std::vector<std::byte> source(kBytes, std::byte{1});
   std::vector<std::byte> target(kBytes);
-  const MemoryId from = producer->register_memory(source).value();
-  const MemoryId to = consumer->register_memory(target).value();
+  const MemoryId from = producer->register_memory(source, PeersMay::nothing).value();
+  const MemoryId to = consumer->register_memory(target, PeersMay::write).value();
   const PeerId peer = producer->connect(0, consumer->address(0)).value();
+  static_cast<void>(consumer->connect(0, producer->address(0)).value());
   const Operation operation = {
       .peer = peer, .memory = from, .local = source.data(), .bytes = kBytes, .remote = consumer->remote(to, 0)};
   std::atomic<bool> stop{false};

@@ -70,9 +70,9 @@ Result<PeerId> Endpoint::connect(int rail, std::span<const std::byte> bytes) {
   return PeerId{static_cast<uint32_t>(links_.size() - 1)};
 }
 
-Result<MemoryId> Endpoint::register_memory(std::span<std::byte> memory) {
+Result<MemoryId> Endpoint::register_memory(std::span<std::byte> memory, PeersMay peers_may) {
   if (memory.empty()) return fabric_->misuse("memory of no bytes cannot be registered");
-  auto region = fabric_->add_region(number_, memory);
+  auto region = fabric_->add_region(number_, memory, peers_may);
   const MemoryId id{static_cast<uint32_t>(region->number)};
   regions_.emplace(id, std::move(region));
   return id;

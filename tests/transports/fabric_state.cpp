@@ -39,10 +39,11 @@ std::shared_ptr<Inbox> FabricState::inbox(uint64_t endpoint, uint64_t rail) {
   return endpoints_[endpoint][rail];
 }
 
-std::shared_ptr<Region> FabricState::add_region(uint64_t endpoint, std::span<std::byte> bytes) {
+std::shared_ptr<Region> FabricState::add_region(uint64_t endpoint, std::span<std::byte> bytes, PeersMay peers_may) {
   auto region = std::make_shared<Region>();
   region->endpoint = endpoint;
   region->bytes = bytes;
+  region->peers_may = peers_may;
   const std::scoped_lock lock(mutex_);
   regions_.push_back(region);
   region->number = regions_.size();

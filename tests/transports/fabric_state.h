@@ -21,6 +21,7 @@ struct Region {
   std::span<std::byte> bytes;
   uint64_t number = 0;
   uint64_t endpoint = 0;
+  PeersMay peers_may = PeersMay::nothing;
   bool released = false;
   // Operations of the owner that use it; for the owner's thread alone.
   int in_use = 0;
@@ -37,11 +38,15 @@ struct Outcome {
   std::atomic<bool> arrived{false};
 };
 
+class Inbox;
+
 // An `arrived` or a message on its way into a poll of its target.
 struct Notice {
   Completion::Kind kind = Completion::Kind::arrived;
   uint32_t immediate = 0;
   std::vector<std::byte> bytes;
+  // Of the rail that sent it; only to be compared.
+  const Inbox* sender = nullptr;
   // Which link it came by, and its place there.
   uint64_t link = 0;
   uint64_t place = 0;
@@ -74,7 +79,7 @@ class FabricState {
   uint64_t add_endpoint(std::vector<std::shared_ptr<Inbox>> inboxes);
   // Null if there is none.
   std::shared_ptr<Inbox> inbox(uint64_t endpoint, uint64_t rail);
-  std::shared_ptr<Region> add_region(uint64_t endpoint, std::span<std::byte> bytes);
+  std::shared_ptr<Region> add_region(uint64_t endpoint, std::span<std::byte> bytes, PeersMay peers_may);
   static void release(Region& region);
   // Null if it never was.
   std::shared_ptr<Region> region(uint64_t number);

@@ -43,6 +43,19 @@ TEST_F(FabricTest, a_key_that_another_gave_is_refused_with_a_sentence) {
   EXPECT_DEATH(drive(5), "which rail 0 of endpoint 1 never gave");
 }
 
+TEST_F(FabricTest, memory_that_peers_may_not_reach_is_refused_with_a_sentence) {
+  start_over({});
+  Operation operation = write({}, 0, 8, 0);
+  operation.remote = transport(1).remote(*transport(1).register_memory(process(1).bytes, PeersMay::nothing), 0);
+  post({}, operation);
+  EXPECT_DEATH(drive(5), "operation 1 writes memory of endpoint 1 that peers may not write");
+  start_over({});
+  operation = read({}, 0, 8, 0);
+  operation.remote = transport(1).remote(*transport(1).register_memory(process(1).bytes, PeersMay::write), 0);
+  post({}, operation);
+  EXPECT_DEATH(drive(5), "reads memory of endpoint 1 that peers may not read");
+}
+
 TEST_F(FabricTest, a_key_for_another_rail_is_refused_with_a_sentence) {
   simulated::FabricOptions options;
   options.limits.rails = 2;

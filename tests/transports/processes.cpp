@@ -14,7 +14,7 @@ void Processes::start(std::vector<std::unique_ptr<Transport>> transports, int me
     process.transport = std::move(transport);
     process.bytes.assign(memory_bytes, static_cast<std::byte>(0xa0 + processes.size()));
     process.expected = process.bytes;
-    const auto memory = process.transport->register_memory(process.bytes);
+    const auto memory = process.transport->register_memory(process.bytes, PeersMay::read_and_write);
     ASSERT_TRUE(memory) << memory.error().message;
     process.memory = *memory;
     const auto reserved = process.transport->reserve_messages(messages);
@@ -28,6 +28,13 @@ uint32_t Processes::bits_of(uint32_t immediate) {
 }
 
 PeerId Processes::peer(Way way) {
+  const PeerId peer = connected(way);
+  // Else the other would drop what comes.
+  connected({.from = way.to, .to = way.from, .rail = way.rail});
+  return peer;
+}
+
+PeerId Processes::connected(Way way) {
   for (const Known& known : peers_) {
     if (known.from == way.from && known.to == way.to && known.rail == way.rail) return known.peer;
   }

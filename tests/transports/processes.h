@@ -65,7 +65,10 @@ class Processes {
   Operation write(Way way, size_t here, size_t bytes, size_t there, uint32_t immediate = 0);
   Operation read(Way way, size_t here, size_t bytes, size_t there);
   Operation message(Way way, size_t here, size_t bytes);
+  // Both ends connect to each other, if they have not.
   PeerId peer(Way way);
+  // The one end alone.
+  PeerId connected(Way way);
   // Bytes of a process that differ by `salt`, also in what is expected of it.
   void fill(int number, size_t at, size_t bytes, uint32_t salt);
   // Bytes of one process will be those of another.

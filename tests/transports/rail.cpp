@@ -165,6 +165,11 @@ Result<void> Rail::move_bytes(const Fragment& fragment) {
     return fabric_.misuse(fmt::format("operation {} names key {:#x}, which rail {} of endpoint {} never gave", operation.tag,
                                       operation.remote.key, link.target_rail, link.target_endpoint));
   }
+  const bool reads = operation.kind == Operation::Kind::read;
+  if (region->peers_may == PeersMay::nothing || (reads && region->peers_may != PeersMay::read_and_write)) {
+    return fabric_.misuse(fmt::format("operation {} {} memory of endpoint {} that peers may not {}", operation.tag,
+                                      reads ? "reads" : "writes", link.target_endpoint, reads ? "read" : "write"));
+  }
   const std::scoped_lock lock(region->mutex);
   if (region->released) {
     return fail(fcclRemoteError, fmt::format("endpoint {} has released the memory", link.target_endpoint));
@@ -177,7 +182,6 @@ Result<void> Rail::move_bytes(const Fragment& fragment) {
   }
   std::byte* there = region->bytes.data() + offset + fragment.offset;
   std::byte* here = static_cast<std::byte*>(operation.local) + fragment.offset;
-  const bool reads = operation.kind == Operation::Kind::read;
   std::memmove(reads ? here : there, reads ? there : here, fragment.bytes);
   return {};
 }
@@ -202,6 +206,11 @@ bool Rail::end(Flight& flight, Found& found) {
 
 bool Rail::arrive(Notice& notice, Found& found) {
   Completion& completion = found.room[found.completions++];
+  if (!knows(*notice.sender)) {
+    if (notice.kind == Completion::Kind::message) inbox_->make_room(1);
+    completion = {.kind = Completion::Kind::stranger, .bytes = {}};
+    return true;
+  }
   completion = {.kind = notice.kind, .immediate = notice.immediate, .bytes = {}};
   if (notice.kind == Completion::Kind::message) {
     lent_.push_back(std::move(notice.bytes));
@@ -213,12 +222,17 @@ bool Rail::arrive(Notice& notice, Found& found) {
   return true;
 }
 
+bool Rail::knows(const Inbox& sender) const {
+  return std::ranges::any_of(links_, [&](const Link* link) { return link->target.get() == &sender; });
+}
+
 Notice Rail::notice_of(const Flight& flight) const {
   const bool message = flight.operation.kind == Operation::Kind::message;
   const int bits = fabric_.options.limits.immediate_bits;
   return {.kind = message ? Completion::Kind::message : Completion::Kind::arrived,
           .immediate = message ? 0 : flight.operation.immediate & static_cast<uint32_t>((uint64_t{1} << bits) - 1),
           .bytes = {},
+          .sender = inbox_.get(),
           .link = flight.link->number,
           .place = flight.place,
           .outcome = flight.outcome};

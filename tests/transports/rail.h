@@ -84,6 +84,8 @@ class Rail {
   bool move(const Fragment& fragment);
   bool end(Flight& flight, Found& found);
   bool arrive(Notice& notice, Found& found);
+  // Whether that rail is a peer of this one.
+  bool knows(const Inbox& sender) const;
   // Whether the peer has polled since the post, and since our last poll.
   bool lets_move(const Flight& flight) const;
   // Puts a message into the peer's inbox.

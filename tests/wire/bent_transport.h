@@ -18,7 +18,9 @@ class BentTransport final : public Transport {
   std::string description() const override { return "a bent transport"; }
   std::vector<std::byte> address(int rail) const override { return inner_->address(rail); }
   Result<PeerId> connect(int rail, std::span<const std::byte> address) override { return inner_->connect(rail, address); }
-  Result<MemoryId> register_memory(std::span<std::byte> memory) override { return inner_->register_memory(memory); }
+  Result<MemoryId> register_memory(std::span<std::byte> memory, PeersMay peers_may) override {
+    return inner_->register_memory(memory, peers_may);
+  }
   void release_memory(MemoryId memory) override { inner_->release_memory(memory); }
   RemoteMemory remote(MemoryId memory, int rail) const override { return inner_->remote(memory, rail); }
   Result<void> reserve_messages(int more) override { return inner_->reserve_messages(more); }

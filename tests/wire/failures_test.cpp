@@ -152,7 +152,7 @@ TEST(WireFailure, of_an_operation_that_cannot_be_posted_names_the_peer) {
   EXPECT_EQ(outcome.error().message, "sending to rank 1 over the network failed: the peer is not known");
 }
 
-// Somebody who sends to member 0 what no lane would send.
+// Somebody who sends to member 0 what no lane would send, though a peer of its endpoint, and who knows its token.
 class WireIntruder : public ::testing::Test {
  public:
   ~WireIntruder() override { intruder.reset(); }
@@ -161,7 +161,8 @@ class WireIntruder : public ::testing::Test {
   WireIntruder() : group({.members = 2}), intruder(group.fabric().open()) {
     const Introduction& target = group.lane(0).introduction();
     peer = *intruder->connect(0, std::span(target.rail[0].address).first(target.rail[0].address_bytes));
-    memory = *intruder->register_memory(bytes);
+    memory = *intruder->register_memory(bytes, PeersMay::nothing);
+    EXPECT_TRUE(group.endpoint(0).connect(0, intruder->address(0)));
   }
   // As the peer would say it, that is member 1.
   EntryMessage entry_of_peer() {
@@ -170,6 +171,7 @@ class WireIntruder : public ::testing::Test {
     entry.channel = group.lane(0).introduction().first_channel;
     entry.sequence = 0xfffffffe;
     entry.consumed = kFirstMessage;
+    entry.token = group.lane(0).introduction().token;
     return entry;
   }
   void send(const void* what, size_t size) {
@@ -212,6 +214,17 @@ TEST_F(WireIntruder, that_knows_no_channel_is_not_heard) {
   expect_that_calls_go_on();
 }
 
+TEST_F(WireIntruder, that_does_not_know_the_token_is_not_heard) {
+  EntryMessage entry = entry_of_peer();
+  entry.sequence += 1;  // what would be found
+  entry.token ^= uint64_t{1} << 63;
+  send(&entry, sizeof(entry));
+  entry.kind = EntryMessage::kCredit;
+  entry.consumed = kFirstMessage + 1;
+  send(&entry, sizeof(entry));
+  expect_that_calls_go_on();
+}
+
 TEST_F(WireIntruder, whose_message_is_too_short_is_not_heard) {
   const EntryMessage entry = entry_of_peer();
   send(&entry, 63);
@@ -240,16 +253,8 @@ TEST_F(WireIntruder, that_names_no_collective_type_or_operator_is_found) {
   EXPECT_NE(distrust(), "");
 }
 
-TEST_F(WireIntruder, whose_payload_is_not_as_long_as_it_says_is_found) {
-  EntryMessage entry = entry_of_peer();
-  entry.payload_bytes = 1;
-  send(&entry, sizeof(entry));
-  EXPECT_NE(distrust(), "");
-}
-
 TEST_F(WireIntruder, whose_payload_is_longer_than_agreed_is_found) {
-  EntryMessage entry = entry_of_peer();
-  entry.payload_bytes = 1000;
+  const EntryMessage entry = entry_of_peer();
   Bytes message(sizeof(entry) + 1000);
   std::memcpy(message.data(), &entry, sizeof(entry));
   send(message.data(), message.size());

@@ -77,7 +77,8 @@ std::unique_ptr<Group::Member> Group::make_member(int rank, const Bend& bend) {
                                                        .slot_bytes = shape_.slot_bytes,
                                                        .stages = shape_.stages,
                                                        .payload_bytes = shape_.payload_bytes,
-                                                       .first_sequence = kNearTheWrap});
+                                                       .first_sequence = kNearTheWrap,
+                                                       .token = 0x6b5f3e2d1c0b9a80u + static_cast<uint64_t>(rank)});
       if (!opened) ADD_FAILURE() << opened.error().message;
       side->span->crossing = std::make_unique<Crossing>(std::move(*opened));
     }

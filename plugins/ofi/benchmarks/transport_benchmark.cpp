@@ -42,7 +42,7 @@ class Side {
  public:
   Side(const std::string& library, const TransportRequest& request, int socket)
       : transport_(must(open_transport_of(library, request))), memory_(kLarge * kWindow) {
-    own_ = must(transport_->register_memory(memory_));
+    own_ = must(transport_->register_memory(memory_, PeersMay::write));
     Greeting mine;
     const auto address = transport_->address(0);
     std::ranges::copy(address, mine.address.begin());
@@ -53,6 +53,9 @@ class Side {
       std::exit(1);
     peer_ = must(transport_->connect(0, std::span(theirs.address).first(theirs.address_bytes)));
     remote_ = theirs.memory;
+    // Nothing may be sent before the other one knows its peer.
+    char ready = 1;
+    if (::write(socket, &ready, 1) != 1 || ::read(socket, &ready, 1) != 1) std::exit(1);
   }
 
   void write(size_t bytes, int slot) {

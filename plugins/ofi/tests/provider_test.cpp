@@ -36,7 +36,7 @@ TEST(ProviderTest, hints_ask_for_writes_into_registered_memory_that_is_addressed
     ASSERT_TRUE(hints);
     EXPECT_STREQ(hints->fabric_attr->prov_name, libfabric_name(provider, kNew));
     EXPECT_EQ(hints->ep_attr->type, FI_EP_RDM);
-    EXPECT_EQ(hints->caps, FI_MSG | FI_RMA);
+    EXPECT_EQ(hints->caps, FI_MSG | FI_RMA | FI_SOURCE);
     EXPECT_EQ(hints->mode & (FI_CONTEXT | FI_CONTEXT2), FI_CONTEXT | FI_CONTEXT2);
     const int wanted = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
     EXPECT_EQ(hints->domain_attr->mr_mode, wanted);

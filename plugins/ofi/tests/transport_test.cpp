@@ -141,9 +141,9 @@ TEST_F(OfiTransportTest, a_large_write_comes_whole) {
   std::vector<std::byte> target(source.size());
   for (size_t i = 0; i < source.size(); ++i) source[i] = static_cast<std::byte>(i * 2654435761u >> 13);
   Operation operation = write({}, 0, source.size(), 0, 7);
-  operation.memory = transport(0).register_memory(source).value();
+  operation.memory = transport(0).register_memory(source, PeersMay::nothing).value();
   operation.local = source.data();
-  const MemoryId there = transport(1).register_memory(target).value();
+  const MemoryId there = transport(1).register_memory(target, PeersMay::write).value();
   operation.remote = transport(1).remote(there, 0);
   post({}, operation);
   ASSERT_TRUE(drive_until([&] { return count(1, Kind::arrived) == 1 && count(0, Kind::ended) == 1; }));
@@ -243,7 +243,7 @@ Introduction introduction_of(Transport& transport, MemoryId memory) {
   if (!opened || ::read(socket, &victim, sizeof(victim)) != sizeof(victim)) ::_exit(1);
   Transport& transport = *opened->front();
   static std::array<std::byte, 100000> bytes{};
-  const auto memory = transport.register_memory(bytes);
+  const auto memory = transport.register_memory(bytes, PeersMay::nothing);
   const auto peer = transport.connect(0, std::span(victim.address).first(victim.address_bytes));
   if (!memory || !peer) ::_exit(1);
   const Introduction own = introduction_of(transport, *memory);

@@ -1,0 +1,123 @@
+// What somebody with libfabric and without secrets can do to a transport: nothing, attack by attack.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "attack/attacks.h"
+#include "loopback.h"
+#include "ofi/provider.h"
+#include "transports/processes.h"
+
+namespace fccl {
+namespace {
+
+using Kind = Completion::Kind;
+
+class StrangersTest : public testing::TestWithParam<attack::Attack>, protected Processes {
+ protected:
+  StrangersTest() {
+    auto opened = open_loopback(2, 1);
+    if (!opened) ADD_FAILURE() << opened.error().message;
+    if (opened) start(std::move(*opened), 64);
+  }
+  // Where a transport listens: libfabric's name stands at the end of its address.
+  uint16_t port_of(int number) {
+    const auto address = transport(number).address(0);
+    sockaddr_in name{};
+    std::memcpy(&name, address.data() + address.size() - sizeof name, sizeof name);
+    return ntohs(name.sin_port);
+  }
+  // Peers that use each other, so that there is something to disturb.
+  void expect_that_peers_go_on(uint32_t salt) {
+    const size_t arrived = count(1, Kind::arrived);
+    const size_t messages = count(1, Kind::message);
+    fill(0, 100, 5000, salt);
+    expect_copy(0, 100, 5000, 1, 300);
+    post({}, write({}, 100, 5000, 300, salt));
+    post({}, message({}, 100, 64));
+    ASSERT_TRUE(drive_until([&] { return count(1, Kind::arrived) == arrived + 1 && count(1, Kind::message) == messages + 1; }));
+    expect_memory();
+  }
+};
+
+TEST_P(StrangersTest, have_no_effect) {
+  expect_that_peers_go_on(1);
+  attack::FabricEnd end(ofi::libfabric_name(*ofi::find_provider("tcp"), fi_version()));
+  const fi_addr_t victim = end.peer("127.0.0.1", port_of(1));
+  constexpr size_t kAttempts = 300;
+  const auto far_future = std::chrono::steady_clock::now() + kPatience;
+  size_t posted = 0;
+  attack::FabricEnd::Ends ended;
+  while (ended.well + ended.badly < kAttempts && std::chrono::steady_clock::now() < far_future) {
+    // More room than a sender needs that is refused and connects again.
+    if (posted < ended.well + ended.badly + 8 && GetParam().post(end, victim, posted) == 0) ++posted;
+    const auto more = end.poll();
+    ended.well += more.well;
+    ended.badly += more.badly;
+    drive(1);
+  }
+  EXPECT_GE(ended.well + ended.badly, kAttempts);
+  drive(100);
+  EXPECT_EQ(count(1, Kind::arrived), 1u);
+  EXPECT_EQ(count(1, Kind::message), 1u);
+  const bool reads = std::string_view(GetParam().name) == "read";
+  EXPECT_TRUE(!reads || ended.well == 0);
+  expect_that_peers_go_on(2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, StrangersTest, testing::ValuesIn(attack::attacks().begin(), attack::attacks().end()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST(SecretsTest, of_two_transports_differ_and_cannot_be_counted) {
+  auto opened = open_loopback(2, 1);
+  ASSERT_TRUE(opened) << opened.error().message;
+  std::vector<std::byte> bytes(4096);
+  std::vector<uint64_t> keys;
+  for (const auto& transport : *opened)
+    for (int i = 0; i < 8; ++i)
+      keys.push_back(transport->remote(*transport->register_memory(bytes, PeersMay::write), 0).key);
+  std::ranges::sort(keys);
+  // That two of 16 random keys lie so near has a chance of one in 2^25.
+  for (size_t i = 1; i < keys.size(); ++i) EXPECT_GT(keys[i] - keys[i - 1], uint64_t{1} << 32);
+}
+
+TEST(RightsTest, of_memory_that_peers_may_not_read_or_write_are_kept) {
+  auto opened = open_loopback(2, 1);
+  ASSERT_TRUE(opened) << opened.error().message;
+  Transport& own = *opened->at(0);
+  Transport& other = *opened->at(1);
+  std::vector<std::byte> mine(64), closed(64), open_to_writes(64);
+  const MemoryId local = own.register_memory(mine, PeersMay::nothing).value();
+  const PeerId peer = own.connect(0, other.address(0)).value();
+  ASSERT_TRUE(other.connect(0, own.address(0)));
+  uint64_t tag = 0;
+  const auto fails = [&](Operation::Kind kind, std::span<std::byte> target, PeersMay peers_may) {
+    const Operation operation{.kind = kind,
+                              .peer = peer,
+                              .memory = local,
+                              .local = mine.data(),
+                              .bytes = 8,
+                              .remote = other.remote(other.register_memory(target, peers_may).value(), 0),
+                              .tag = ++tag};
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    size_t posted = own.post(0, {&operation, 1}).value();
+    while (std::chrono::steady_clock::now() < deadline) {
+      std::array<Completion, 8> found;
+      (void)other.poll(0, found);
+      if (posted == 0) posted = own.post(0, {&operation, 1}).value();
+      const size_t number = own.poll(0, found).value();
+      for (size_t i = 0; i < number; ++i)
+        if (found[i].tag == tag) return found[i].kind == Kind::failed;
+    }
+    ADD_FAILURE() << "operation " << tag << " did not end";
+    return false;
+  };
+  EXPECT_TRUE(fails(Operation::Kind::read, open_to_writes, PeersMay::write));
+  EXPECT_TRUE(fails(Operation::Kind::read, closed, PeersMay::nothing));
+}
+
+}  // namespace
+}  // namespace fccl
