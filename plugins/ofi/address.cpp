@@ -5,6 +5,7 @@
 #include <rdma/fi_cm.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace fccl::ofi {
@@ -35,15 +36,23 @@ bool is_of_family(const Endpoint& endpoint, std::span<const std::byte> name) {
 
 }  // namespace
 
+Result<std::vector<std::byte>> name_of(const Endpoint& endpoint) {
+  std::vector<std::byte> name(Transport::kAddressBytes - sizeof(Header));
+  size_t bytes = name.size();
+  if (const int number = fi_getname(&endpoint.handle->fid, name.data(), &bytes); number != 0)
+    return cannot(endpoint, "ask for the endpoint's name", number);
+  name.resize(bytes);
+  return name;
+}
+
 Result<std::vector<std::byte>> address_of(const Endpoint& endpoint, const Secrets& secrets) {
   const fi_ep_attr& own = *endpoint.info->ep_attr;
   const Header header{own.protocol, own.protocol_version, secrets.mailbox, secrets.notice_token};
-  std::vector<std::byte> address(Transport::kAddressBytes);
+  const auto name = name_of(endpoint);
+  if (!name) return fail(name.error());
+  std::vector<std::byte> address(sizeof(header) + name->size());
   std::memcpy(address.data(), &header, sizeof(header));
-  size_t bytes = address.size() - sizeof(header);
-  if (const int number = fi_getname(&endpoint.handle->fid, address.data() + sizeof(header), &bytes); number != 0)
-    return cannot(endpoint, "ask for the endpoint's name", number);
-  address.resize(sizeof(header) + bytes);
+  std::ranges::copy(*name, address.begin() + sizeof(header));
   return address;
 }
 

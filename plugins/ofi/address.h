@@ -25,6 +25,8 @@ struct Destination : Secrets {
   std::vector<std::byte> name;
 };
 
+// As libfabric calls this endpoint.
+Result<std::vector<std::byte>> name_of(const Endpoint& endpoint);
 // Of this endpoint. Whoever has it may use the endpoint, so it is told to its peers alone.
 Result<std::vector<std::byte>> address_of(const Endpoint& endpoint, const Secrets& secrets);
 // What another process's address_of gave; an error if `endpoint` cannot reach it.

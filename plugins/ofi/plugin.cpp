@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <string_view>
+#include <vector>
 
+#include "ofi/descriptors.h"
 #include "ofi/nics.h"
 #include "ofi/transport.h"
 #include "wire/build.h"
@@ -18,6 +20,15 @@ Result<void> compare(const char* build) {
       fmt::format(R"(libfccl_ofi.so was built as "{}", but libfccl as "{}"; install both from one build)", kBuild, build));
 }
 
+// What libfabric opened since is closed in programs that this process starts.
+class ClosedOnExec {
+ public:
+  ~ClosedOnExec() { ofi::close_new_on_exec(before_); }
+
+ private:
+  std::vector<int> before_ = ofi::open_descriptors();
+};
+
 }  // namespace
 
 // By the plain names that kTransportSymbol and kNicsSymbol say; extern "C" is for functions that C could call.
@@ -28,11 +39,13 @@ __attribute__((visibility("default"))) Result<OfferedNics> list_here(const NicsR
 
 Result<std::unique_ptr<Transport>> open_here(const TransportRequest& request, const char* build) {
   FCCL_TRY(compare(build));
+  const ClosedOnExec closed_on_exec;
   return ofi::OfiTransport::open(request);
 }
 
 Result<OfferedNics> list_here(const NicsRequest& request, const char* build) {
   FCCL_TRY(compare(build));
+  const ClosedOnExec closed_on_exec;
   return ofi::list_nics(request);
 }
 

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstring>
 
+#include "ofi/descriptors.h"
 #include "system/random.h"
 
 namespace fccl::ofi {
@@ -116,6 +117,7 @@ Result<PeerId> Rail::connect(std::span<const std::byte> address) {
   peer.text = text.data();
   peers_.push_back(std::move(peer));
   held_up_.reserve(peers_.size());
+  has_been_met_.resize(std::max<size_t>(has_been_met_.size(), peers_.back().address + 1));
   return static_cast<PeerId>(peers_.size() - 1);
 }
 
@@ -245,6 +247,7 @@ Result<size_t> Rail::poll(std::span<Completion> found) {
   const size_t failed = take_failed(found);
   auto read = read_completions(found.subspan(failed));
   if (!held_up_.empty()) retry_waiting();
+  if (has_new_connections_) close_connections_on_exec();
   // What has been found is reported first; a rail's error comes again.
   if (!read && failed == 0) return fail(std::move(read).error());
   return failed + read.value_or(0);
@@ -274,10 +277,12 @@ Result<size_t> Rail::read_completions(std::span<Completion> found) {
 // Whether there is something to report.
 bool Rail::translate(const fi_cq_data_entry& entry, fi_addr_t sender, Completion& completion) {
   if (Slot* slot = slots_.of(entry.op_context)) {
+    note_contact(peers_[static_cast<size_t>(slot->operation.peer)].address);
     completion = {.kind = Completion::Kind::ended, .immediate = 0, .tag = slot->operation.tag, .bytes = {}};
     slots_.give_back(*slot);
     return true;
   }
+  note_contact(sender);
   if ((entry.flags & FI_RECV) != 0) {
     completion = message(entry, sender);
     return true;
@@ -320,6 +325,19 @@ Result<void> Rail::read_failures() {
   }
   // Else nothing of this process's: a peer has gone that others do not depend on.
   return {};
+}
+
+void Rail::note_contact(fi_addr_t peer) {
+  if (peer >= has_been_met_.size() || has_been_met_[peer]) return;
+  has_been_met_[peer] = true;
+  has_new_connections_ = endpoint_.provider->of_interfaces;
+}
+
+void Rail::close_connections_on_exec() {
+  has_new_connections_ = false;
+  std::vector<SocketName> names;
+  for (const Peer& peer : peers_) names.push_back(peer.destination.name);
+  if (const auto own = name_of(endpoint_)) ofi::close_connections_on_exec(*own, names);
 }
 
 size_t Rail::take_failed(std::span<Completion> found) {

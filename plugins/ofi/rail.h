@@ -73,6 +73,9 @@ class Rail {
   bool translate(const fi_cq_data_entry& entry, fi_addr_t sender, Completion& completion);
   Completion arrival(const fi_cq_data_entry& entry, fi_addr_t sender) const;
   Completion message(const fi_cq_data_entry& entry, fi_addr_t sender);
+  // The first contact with a peer tells that a connection was made.
+  void note_contact(fi_addr_t peer);
+  void close_connections_on_exec();
   size_t take_failed(std::span<Completion> found);
   void fail_slot(Slot& slot, std::string_view why);
   Error failure_of(const Operation& operation, std::string_view why) const;
@@ -89,6 +92,9 @@ class Rail {
   Receives receives_;
   Slots slots_;
   std::vector<Peer> peers_;
+  // By address, which are small numbers.
+  std::vector<bool> has_been_met_;
+  bool has_new_connections_ = false;
   // Peers with operations that wait, by PeerId.
   std::vector<uint32_t> held_up_;
   // Failed, and not polled yet.

@@ -1,5 +1,6 @@
 // What is particular to a transport over libfabric: what it says, whom it holds up, and peers that are killed.
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -9,6 +10,7 @@
 #include <array>
 #include <csignal>
 #include <filesystem>
+#include <set>
 #include <iterator>
 #include <thread>
 
@@ -218,6 +220,29 @@ TEST_F(OfiTransportTest, transports_leave_no_descriptor_behind) {
     if (round == 0) before = open_descriptors();
     EXPECT_EQ(open_descriptors(), before);
   }
+}
+
+// Whether a program that this process started would inherit what is not among `before`.
+std::vector<std::string> inherited_beside(const std::set<int>& before) {
+  std::vector<std::string> inherited;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int descriptor = std::stoi(entry.path().filename());
+    const int flags = ::fcntl(descriptor, F_GETFD);
+    if (flags >= 0 && (flags & FD_CLOEXEC) == 0 && !before.contains(descriptor))
+      inherited.push_back(std::filesystem::read_symlink(entry.path()).string());
+  }
+  return inherited;
+}
+
+TEST_F(OfiTransportTest, no_program_that_is_started_inherits_a_descriptor_of_libfabric) {
+  std::set<int> before;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) before.insert(std::stoi(entry.path().filename()));
+  open(3);
+  // Connections come with the first use.
+  for (const Way way : {Way{.from = 0, .to = 1}, Way{.from = 0, .to = 2}, Way{.from = 2, .to = 1}}) post(way, message(way, 0, 8));
+  ASSERT_TRUE(drive_until([&] { return count(1, Kind::message) == 2 && count(2, Kind::message) == 1; }));
+  drive(10);
+  EXPECT_THAT(inherited_beside(before), testing::IsEmpty());
 }
 
 // What two processes need of each other.
