@@ -41,6 +41,14 @@ campaign_mutants() {
   python3 tests/mutants/run.py
 }
 
+campaign_attack() {
+  lock
+  configure_and_build release fccl fccl_ofi victim outsider
+  unlock
+  [[ -n $(command -v ip) && -n $(command -v tc) ]] || need_packages "${packages_cluster[@]}"
+  python3 tests/attack/campaign.py "$@"
+}
+
 # bench [fsdp] ARGUMENT...
 bench() {
   lock

@@ -1,0 +1,29 @@
+"""Somebody on the network without the secrets of a job changes nothing in it; tests/attack is the campaign."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "tests/attack"))
+import campaign
+
+BUILD = Path(os.environ.get("FCCL_TEST_LIBRARY", ROOT / "build/libfccl.so")).parent
+
+pytestmark = pytest.mark.skipif(
+    not (BUILD / "tests/attack/outsider").exists(),
+    reason=f"{BUILD} has no outsider; it is built with the tests, where libfabric's headers are",
+)
+
+
+@pytest.mark.parametrize("place", campaign.PLACES)
+def test_an_outsider_changes_nothing_and_is_counted(place: str) -> None:
+    outcome = campaign.run(BUILD, campaign.PLACES[place], "net", seconds=4, elements=50_000)
+    assert outcome.faults() == [], outcome.complaints
+    assert outcome.posted() > 1000
+    assert outcome.dropped > 1000
+    assert all(said["read"]["well"] == 0 for said in outcome.outsiders)
+    # More than one communicator was made and left meanwhile.
+    assert all(victim["rounds"] > 1 for victim in outcome.victims)
