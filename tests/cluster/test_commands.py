@@ -111,10 +111,15 @@ def test_an_order_that_means_nothing_is_refused(run, words, complaint):
     assert complaint in said.stderr
 
 
-def test_a_rate_that_tc_refuses_is_refused_in_its_words(run):
+def test_a_rate_that_tc_refuses_is_refused_in_its_words_with_what_it_was_told(run):
     said = run("2x1", "--rate", "0bit", "--", "true")
     assert said.returncode == 1
-    assert "could not set up the cluster's network" in said.stderr
+    assert (
+        "could not set up the cluster's network: 'tc qdisc add dev host0rail0 root tbf rate 0bit"
+        in said.stderr
+    )
+    assert "Command failed" in said.stderr
+    assert "--rate decides this" in said.stderr
 
 
 def test_who_may_not_make_namespaces_is_told_what_is_missing(run):

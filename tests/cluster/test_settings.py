@@ -33,7 +33,6 @@ def test_every_host_has_a_congestion_control_that_needs_no_permission_and_paces_
     assert said.returncode == 0, said.stderr
     had = said.stdout.split()
     assert had in (["reno"] * 2, ["cubic"] * 2)
-    # Where cubic is free for all the machine may keep reno for itself, but nobody does.
     if "reno" in (FOLDER / "tcp_allowed_congestion_control").read_text().split():
         assert had == ["reno"] * 2
 
@@ -69,6 +68,17 @@ def test_a_kernel_that_keeps_all_of_them_is_told_with_the_setting_that_decides()
     assert "refused reno (Operation not permitted) and cubic (Operation not permitted)" in text
     assert "net.ipv4.tcp_allowed_congestion_control decides, which is: bbr." in text
     assert "Add reno to it" in text
+
+
+def test_a_cluster_whose_hosts_may_have_none_names_the_host_and_what_decides(run):
+    wanting = "import sys; sys.path.insert(0, sys.argv.pop(1)); import settings, cluster; "
+    wanting += "settings.CONGESTION_CONTROLS = ('none-such',); sys.exit(cluster.main(sys.argv[1:]))"
+    said = run("2x1", "--", "true", program=[sys.executable, "-c", wanting, str(ROOT / "tools/cluster")])
+    assert said.returncode == 1
+    assert "cluster: node0 cannot be made: cannot set the congestion control of TCP" in said.stderr
+    allowed = (FOLDER / "tcp_allowed_congestion_control").read_text().strip()
+    assert f"refused none-such (No such file or directory) for {FOLDER}" in said.stderr
+    assert f"tcp_allowed_congestion_control decides, which is: {allowed}." in said.stderr
 
 
 def test_a_setting_that_cannot_be_written_is_told_with_its_purpose_and_what_was_seen(tmp_path):

@@ -1,6 +1,7 @@
 """The rails of a cluster: one bridge each, a shaped link to every host, and the links' counters."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -17,12 +18,17 @@ _LATENCY = "20ms"
 # that would take the cores that the ranks need. What is smaller passes whole and is charged for the headers
 # of all its frames.
 _PACKET_BYTES = 32768
+_LINKS_WANT = "Links want a kernel with bridge and veth, and root with the capability NET_ADMIN"
 
 
-def _batch(program: str, lines: list[str]) -> None:
+def _batch(program: str, lines: list[str], advice: str) -> None:
     said = subprocess.run([program, "-batch", "-"], input="\n".join(lines), capture_output=True, text=True)
-    if said.returncode != 0:
-        raise OSError(f"{program} could not set up the cluster's network: {said.stderr.strip()}")
+    if said.returncode == 0:
+        return
+    observed = " ".join(said.stderr.split())
+    refused = re.search(r"Command failed -:(\d+)", observed)
+    attempted = f"{program} {lines[int(refused[1]) - 1]}" if refused else program
+    raise OSError(f"could not set up the cluster's network: '{attempted}' said: {observed}. {advice}")
 
 
 def _silence() -> None:
@@ -36,7 +42,10 @@ def _silence() -> None:
 def _shape(devices: list[str], rate: str | None, burst: str) -> None:
     if rate is not None:
         limit = f"tbf rate {rate} burst {burst} latency {_LATENCY}"
-        _batch("tc", [f"qdisc add dev {device} root {limit}" for device in devices])
+        lines = [f"qdisc add dev {device} root {limit}" for device in devices]
+        _batch(
+            "tc", lines, "--rate decides this: try another, such as 1gbit, or none, if the kernel has no tbf"
+        )
 
 
 def _keep_order(devices: list[str], is_steered: bool) -> None:
@@ -48,7 +57,7 @@ def _keep_order(devices: list[str], is_steered: bool) -> None:
     for device in devices:
         steering = Path(f"/sys/class/net/{device}/queues/rx-0/rps_cpus")
         if steering.exists():
-            settings.give(steering, everyone, f"steer the packets of {device}, which --unsteered leaves alone")
+            settings.give(steering, everyone, f"steer the packets of {device} (--unsteered does not)")
 
 
 def make_rails(shape: Shape) -> None:
@@ -60,7 +69,7 @@ def make_rails(shape: Shape) -> None:
             f"link add rail{rail} type bridge stp_state 0 forward_delay 0 mcast_snooping 0",
             f"link set rail{rail} up",
         ]
-    _batch("ip", lines)
+    _batch("ip", lines, _LINKS_WANT)
 
 
 def connect_hosts(shape: Shape, inits: list[int]) -> None:
@@ -72,7 +81,7 @@ def connect_hosts(shape: Shape, inits: list[int]) -> None:
             f"link add {name} type veth peer name {interface(rail)} netns {inits[host]}",
             f"link set {name} master rail{rail} up",
         ]
-    _batch("ip", lines)
+    _batch("ip", lines, _LINKS_WANT)
     ports = [port(*link) for link in shape.links]
     _keep_order(ports, shape.is_steered)
     _shape(ports, shape.rate, _SWITCH_BURST)
@@ -91,7 +100,7 @@ def configure_host(shape: Shape, host: int) -> str:
             f"addr add {address(host, rail)}/24 dev {interface(rail)}",
             f"link set {interface(rail)} gso_max_size {_PACKET_BYTES} up",
         ]
-    _batch("ip", lines)
+    _batch("ip", lines, _LINKS_WANT)
     interfaces = [interface(rail) for rail in range(shape.rails)]
     _keep_order(interfaces, shape.is_steered)
     _shape(interfaces, shape.rate, _HOST_BURST)
@@ -100,7 +109,7 @@ def configure_host(shape: Shape, host: int) -> str:
 
 def set_link(host: int, rail: int, state: str) -> None:
     """Takes the link of a host to a rail down or up, as if its cable were pulled or put in."""
-    _batch("ip", [f"link set {port(host, rail)} {state}"])
+    _batch("ip", [f"link set {port(host, rail)} {state}"], _LINKS_WANT)
 
 
 def read_counters(shape: Shape) -> list[dict]:
