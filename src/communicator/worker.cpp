@@ -9,12 +9,11 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
-#include <system_error>
-#include <thread>
 #include <utility>
 
 #include "base/check.h"
 #include "system/clock.h"
+#include "system/thread.h"
 
 namespace fccl {
 namespace {
@@ -68,13 +67,11 @@ bool Worker::is_this_thread() { return serving; }
 
 Result<void> Worker::add(Stream& stream) {
   const std::lock_guard lock(mutex_);
-  if (!running_) try {
-      std::thread([this] { serve(); }).detach();
-    } catch (const std::system_error& error) {
-      return fail(fcclSystemError, fmt::format("the thread that serves this process's streams cannot be started: {}; raise the "
-                                               "limit on threads (ulimit -u, the container's pids limit) or free memory",
-                                               error.what()));
-    }
+  if (!running_) {
+    auto thread = start_thread({"fccl-worker", "serves this process's streams"}, [this] { serve(); });
+    if (!thread) return fail(std::move(thread).error());
+    thread->detach();
+  }
   running_ = true;
   streams_.push_back(&stream);
   return {};
