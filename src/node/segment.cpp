@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "system/memory.h"
+#include "system/signals_held_back.h"
 
 namespace fccl {
 namespace {
@@ -145,6 +146,8 @@ Result<Descriptor> Segment::make(const SegmentShape& shape) {
   Descriptor memory(memfd_create("fccl", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!memory) return system_failure("opening", shape);
   if (ftruncate(memory.get(), bytes) != 0) return system_failure("sizing", shape);
+  // A signal undoes all that has been reserved: a profiler's, one a millisecond, would let this never end.
+  const SignalsHeldBack here;
   int reserved;
   do reserved = fallocate(memory.get(), 0, 0, bytes);
   while (reserved != 0 && errno == EINTR);

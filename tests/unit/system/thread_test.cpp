@@ -27,9 +27,14 @@ TEST(Thread, that_cannot_be_started_is_an_error_that_says_what_for_and_what_to_t
 }
 
 TEST(Thread, has_its_name_and_blocks_every_signal_of_the_application) {
-  std::atomic<bool> over{false};
-  auto thread = start_thread(kRole, [&] { over.wait(false); });
+  std::atomic<bool> begun{false}, over{false};
+  auto thread = start_thread(kRole, [&] {
+    begun = true;
+    over.wait(false);
+  });
   ASSERT_TRUE(thread);
+  // Until then it blocks all.
+  while (!begun) std::this_thread::yield();
   int found = 0;
   for (const auto& other : testing::threads_of_process()) {
     if (other.name != kRole.name) continue;
