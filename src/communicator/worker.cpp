@@ -2,17 +2,15 @@
 #include "communicator/worker.h"
 
 #include <fmt/format.h>
-#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <exception>
 #include <utility>
 
-#include "base/check.h"
 #include "system/clock.h"
+#include "system/per_process.h"
 #include "system/thread.h"
 
 namespace fccl {
@@ -25,13 +23,11 @@ constexpr int kSleepFraction = 64;  // of the time since something moved, which 
 // A wake-up costs about 20 us of a virtual machine's processor, so that waiting takes one part in a hundred of it.
 constexpr microseconds kLongestSleep{2000};
 
-thread_local bool serving = false;
+// A fork that a host function makes has only the thread that was the parent's worker.
+thread_local const Worker* served_here = nullptr;
 
-// A fork has none of its parent's threads, and finds the parent's mutex in whatever state it was.
-std::atomic<Worker*>& current_worker() {
-  static std::atomic<Worker*> current{new Worker};
-  return current;
-}
+// Not joined at the end: that would hang a process that exits with work outstanding.
+constinit PerProcess<Worker> worker;
 
 // No caller is there to catch what a host function throws.
 Result<void> call(const Stream::HostFunction& host) {
@@ -55,15 +51,9 @@ Result<Advance> advance_item(Stream::Item& item) {
 
 }  // namespace
 
-// Never destroyed, since its thread is detached: a thread that is joined by a static destructor would hang a process that exits
-// with work outstanding.
-Worker& Worker::of_process() {
-  static const int registered = pthread_atfork(nullptr, nullptr, [] { current_worker() = new Worker; });
-  check(registered == 0, "a fork handler can be registered");
-  return *current_worker();
-}
+Worker& Worker::of_process() { return worker.get(); }
 
-bool Worker::is_this_thread() { return serving; }
+bool Worker::is_this_thread() { return served_here != nullptr && served_here == &of_process(); }
 
 Result<void> Worker::add(Stream& stream) {
   const std::lock_guard lock(mutex_);
@@ -95,7 +85,7 @@ void Worker::wait_until(const std::function<bool()>& done) {
 }
 
 void Worker::serve() {
-  serving = true;
+  served_here = this;
   std::vector<Stream*> busy;
   bool is_idle = false;
   Clock::time_point idle_since;
