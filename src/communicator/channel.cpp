@@ -47,8 +47,8 @@ class OpenSockets {
 OpenSockets& open_sockets = *new OpenSockets;
 
 [[maybe_unused]] const bool survive_forks = [] {
-  const int registered = pthread_atfork([] { open_sockets.stay(); }, [] { open_sockets.go_on(); },
-                                        [] { open_sockets.leave_to_parent(); });
+  const int registered =
+      pthread_atfork([] { open_sockets.stay(); }, [] { open_sockets.go_on(); }, [] { open_sockets.leave_to_parent(); });
   check(registered == 0, "a fork handler can be registered");
   return true;
 }();

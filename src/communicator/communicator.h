@@ -113,7 +113,7 @@ class Communicator {
   std::atomic<bool> finalized_{false};
   std::atomic<bool> in_call_{false};  // written by the one thread that issues calls
   std::atomic<int> finalizing_{0};    // threads inside finalize
-  uint64_t number_ = kFirstNumber;  // of the next call
+  uint64_t number_ = kFirstNumber;    // of the next call
   std::unique_ptr<Columns> columns_;
   std::shared_ptr<Segment> segment_;
   std::shared_ptr<Endpoint> endpoint_;  // null without a column between hosts

@@ -29,8 +29,8 @@ spdlog::level::level_enum level_of(LogLevel level) {
 
 constinit std::atomic<spdlog::level::level_enum> least{spdlog::level::warn};
 
-// Held while a line is laid out, and while the process forks, since the C library's lock of the time zone would stay taken in the
-// child. Not while it is written, which may take for ever.
+// Held while a line is laid out, and while the process forks, since the C library's lock of the time zone would stay taken in
+// the child. Not while it is written, which may take for ever.
 constinit std::mutex layout;
 // Never destroyed, since a detached thread may log while the process exits.
 spdlog::pattern_formatter& formatter = *new spdlog::pattern_formatter("%Y-%m-%dT%H:%M:%S.%e [%P] fccl %l: %v");

@@ -7,8 +7,8 @@
 
 namespace fccl {
 
-// Declared constinit, outside of functions: a fork finds it made or not made, never half made by a thread that it does not have,
-// as it may find a static variable of a function. T is made at first use, by its default constructor, which has no effect
+// Declared constinit, outside of functions: a fork finds it made or not made, never half made by a thread that it does not
+// have, as it may find a static variable of a function. T is made at first use, by its default constructor, which has no effect
 // elsewhere. In a fork it is made anew, since the parent's may be locked or half changed by a thread that the fork does not
 // have; what was the parent's stays as it was. Never destroyed, since threads may outlive main. Any thread may call.
 template <class T>
@@ -22,7 +22,8 @@ class PerProcess {
     Made* found = made_.load(std::memory_order_acquire);
     while (found == nullptr || found->forks != forks()) {
       auto* fresh = new Made{.parents = found};
-      if (made_.compare_exchange_strong(found, fresh, std::memory_order_acq_rel, std::memory_order_acquire)) return fresh->value;
+      if (made_.compare_exchange_strong(found, fresh, std::memory_order_acq_rel, std::memory_order_acquire))
+        return fresh->value;
       delete fresh;
     }
     return found->value;

@@ -3,6 +3,8 @@
 
 #include <signal.h>
 
+#include <initializer_list>
+
 namespace fccl {
 
 // Lives on the stack. While it does, this thread and those that it starts take no signal that is meant for the application;

@@ -11,7 +11,9 @@ namespace {
 using namespace std::chrono_literals;
 
 // A hang shows soon.
-Launch launch_of(const Size& size) { return {.as = size.as, .ranks = size.ranks, .limit = std::chrono::seconds(20 * kSlowdown)}; }
+Launch launch_of(const Size& size) {
+  return {.as = size.as, .ranks = size.ranks, .limit = std::chrono::seconds(20 * kSlowdown)};
+}
 
 // A thread inside fcclBarrier.
 class Caller {

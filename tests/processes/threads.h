@@ -36,7 +36,8 @@ inline uint64_t bit_of(int signal) { return uint64_t{1} << (signal - 1); }
 // faults and the C library's two.
 inline uint64_t signals_of_application() {
   uint64_t signals = ~uint64_t{0};
-  for (const int other : {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, 32, 33}) signals &= ~bit_of(other);
+  for (const int other : {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, 32, 33})
+    signals &= ~bit_of(other);
   return signals;
 }
 
