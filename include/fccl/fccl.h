@@ -5,8 +5,11 @@
  *   buffers   may have any alignment; NULL is refused unless the buffer's size is zero;
  *   stream    on a communicator of CPU memory is NULL (the call returns when the operation is done) or a host stream made by
  *             fcclStreamCreate (the call returns at once); on one of CUDA memory it is a cudaStream_t;
- *   order     every rank issues the calls of one communicator in the same order; one thread at a time uses a communicator,
- *             except fcclCommRevoke, fcclCommAbort, fcclCommGetAsyncError and fcclGetLastError, for any thread at any time;
+ *   order     every rank issues the calls of one communicator in the same order;
+ *   threads   one thread at a time uses a communicator, except fcclCommRevoke, fcclCommGetAsyncError and fcclGetLastError, for
+ *             any thread at any time, and fcclCommFinalize, fcclCommDestroy and fcclCommAbort, for any thread while another is
+ *             inside a call: they return when that call has. The last two free the handle, for all threads: whoever calls them
+ *             sees to it that none is about to enter a call, and that no other one frees it;
  *   errors    a call that is wrong on its face (NULL, bad type, bad root, not implemented, after finalize) starts nothing and
  *             leaves the communicator as it was. Every other error is the communicator's first failure: it is sticky, has a
  *             cause (fcclGetLastError), reaches every rank, and leaves destroy and abort as the only useful calls;
@@ -159,17 +162,19 @@ FCCL_API fcclResult_t fcclCommSplit(fcclComm_t comm, int color, int key, fcclCom
 FCCL_API fcclResult_t fcclCommShrink(fcclComm_t comm, int* excludeRanksList, int excludeRanksCount, fcclComm_t* newcomm,
                                      fcclConfig_t* config, int shrinkFlags); /* not yet */
 
-/* Ends this rank's part: waits until every operation it has issued is done and tells the peers that it has left. Only destroy
- * may follow; to wait without leaving, use fcclStreamSynchronize. Does not need the peers to call it. */
+/* Ends this rank's part: refuses calls from now on, waits until every operation it has issued is done, also in calls that other
+ * threads are in, and tells the peers that it has left. Only destroy may follow; to wait without leaving, use
+ * fcclStreamSynchronize. Does not need the peers to call it. In a fork fcclInvalidUsage. */
 FCCL_API fcclResult_t fcclCommFinalize(fcclComm_t comm);
 /* Finalizes, tells the peers that this rank has left and frees the handle. Never waits for a peer beyond the outstanding
- * operations; a peer that still expects a call of this rank gets an error that says so. */
+ * operations, those of calls that other threads are in too, each wait of which has its deadline; a peer that still expects a
+ * call of this rank gets an error that says so. In a fork it frees the copy and tells nobody. */
 FCCL_API fcclResult_t fcclCommDestroy(fcclComm_t comm);
 /* Fails every outstanding and every later operation of every rank with fcclAborted as cause, and returns at once. The handle
  * stays good for fcclCommDestroy. Any thread may call it while another is inside a collective of `comm`. `flags` must be 0. */
 FCCL_API fcclResult_t fcclCommRevoke(fcclComm_t comm, int flags);
 /* Revokes, and frees the handle once the calls of this rank that were inside are out: no other thread may be about to enter
- * one. */
+ * one. In a fork it frees the copy and revokes nothing. */
 FCCL_API fcclResult_t fcclCommAbort(fcclComm_t comm);
 /* The first failure of `comm` so far, fcclSuccess if none. Looks for dead peers, so it also serves to ask while idle. */
 FCCL_API fcclResult_t fcclCommGetAsyncError(fcclComm_t comm, fcclResult_t* asyncError);

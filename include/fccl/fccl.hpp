@@ -272,8 +272,8 @@ struct Options {
   }
 };
 
-// One rank of a group of ranks. Owns its C handle and destroys it; move only. One thread at a time may use it, except abort and
-// async_error, which any thread may call while another is inside a collective. After the first failure other than
+// One rank of a group of ranks. Owns its C handle and destroys it; move only. One thread at a time may use it, except abort,
+// finalize and async_error, which any thread may call while another is inside a collective. After the first failure other than
 // fcclInvalidArgument and fcclNotImplemented only abort and destruction are of use.
 class Communicator {
  public:
@@ -349,7 +349,7 @@ class Communicator {
   Result<void> set_timeout(std::chrono::milliseconds timeout) {
     return result_of(fcclCommSetTimeout(handle(), static_cast<int>(timeout.count())));
   }
-  // Waits until everything this rank has issued is done.
+  // Refuses calls from now on, and waits until everything this rank has issued is done.
   Result<void> finalize() { return result_of(fcclCommFinalize(handle())); }
   // Fails what is outstanding on every rank; this object is empty afterwards.
   Result<void> abort() { return result_of(fcclCommAbort(handle_ ? handle_->comm.exchange(nullptr) : nullptr)); }

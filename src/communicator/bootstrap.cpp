@@ -3,15 +3,12 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <pthread.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <memory>
-#include <system_error>
 #include <thread>
 
 #include "communicator/channel.h"
@@ -20,6 +17,7 @@
 #include "system/host_identity.h"
 #include "system/network_interface.h"
 #include "system/socket.h"
+#include "system/thread.h"
 
 namespace fccl {
 namespace {
@@ -35,23 +33,12 @@ constexpr auto kDecliningTakes = 2s;
 // How long a rank that gives up waits until the root has told the others.
 constexpr auto kTellingTakes = 500ms;
 
-// Detached and owning all it uses, so that neither exit nor fork meets anything of it. It takes no signal that is meant for the
-// application.
-Result<void> serve_in_background(std::unique_ptr<Rendezvous> rendezvous) {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  Result<void> started;
-  try {
-    std::thread thread([served = std::move(rendezvous)] { served->serve(); });
-    pthread_setname_np(thread.native_handle(), "fccl-bootstrap");
-    thread.detach();
-  } catch (const std::system_error& error) {
-    started = fail(fcclSystemError, fmt::format("cannot start the thread that serves a unique id: {}", error.what()));
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return started;
+// Detached and owning all it uses, so that neither exit nor fork meets anything of it.
+Result<void> serve_in_background(std::shared_ptr<Rendezvous> rendezvous) {
+  auto thread = start_thread({"fccl-bootstrap", "serves a unique id"}, [served = std::move(rendezvous)] { served->serve(); });
+  if (!thread) return fail(std::move(thread).error());
+  thread->detach();
+  return {};
 }
 
 // One rank on its way into a communicator.
@@ -271,7 +258,7 @@ Result<Descriptor> serve_bootstrap(Bootstrap prepared) {
   Descriptor shutter(::fcntl(prepared.listener.get(), F_DUPFD_CLOEXEC, 0));
   if (!shutter)
     return fail(fcclSystemError, fmt::format("cannot take a second descriptor of a bootstrap: {}", error_text(errno)));
-  FCCL_TRY(serve_in_background(std::make_unique<Rendezvous>(std::move(prepared.listener), prepared.id)));
+  FCCL_TRY(serve_in_background(std::make_shared<Rendezvous>(std::move(prepared.listener), prepared.id)));
   return shutter;
 }
 
@@ -279,7 +266,7 @@ Result<UniqueId> open_bootstrap(const std::string& interface_name) {
   Result<Bootstrap> prepared = prepare_bootstrap(interface_name);
   if (!prepared) return fail(std::move(prepared).error());
   const UniqueId id = prepared->id;
-  FCCL_TRY(serve_in_background(std::make_unique<Rendezvous>(std::move(prepared->listener), id)));
+  FCCL_TRY(serve_in_background(std::make_shared<Rendezvous>(std::move(prepared->listener), id)));
   return id;
 }
 

@@ -176,8 +176,7 @@ fcclResult_t fcclCommDestroy(fcclComm_t comm) {
 fcclResult_t fcclCommRevoke(fcclComm_t comm, int flags) {
   if (comm == nullptr) return refuse(__func__, "comm is NULL");
   if (flags != 0) return refuse(__func__, fmt::format("flags is {}: give 0", flags));
-  comm->communicator->revoke();
-  return fcclSuccess;
+  return report(__func__, comm->communicator->revoke());
 }
 
 fcclResult_t fcclCommAbort(fcclComm_t comm) {
@@ -190,6 +189,7 @@ fcclResult_t fcclCommAbort(fcclComm_t comm) {
 
 fcclResult_t fcclCommGetAsyncError(fcclComm_t comm, fcclResult_t* asyncError) {
   if (comm == nullptr || asyncError == nullptr) return refuse(__func__, "comm or asyncError is NULL");
+  if (const auto own = comm->communicator->check_own(); !own) return report(__func__, own);
   const auto error = comm->communicator->async_error();
   *asyncError = error ? error->code : fcclSuccess;
   return fcclSuccess;

@@ -19,18 +19,6 @@ namespace {
 // The sockets of all channels of this process, which a forked child closes. Any thread may call.
 class OpenSockets {
  public:
-  // Never destroyed, since detached threads have channels, too.
-  static OpenSockets& of_process() {
-    static auto* instance = [] {
-      auto* made = new OpenSockets;
-      const int registered = pthread_atfork([] { of_process().mutex_.lock(); }, [] { of_process().mutex_.unlock(); },
-                                            [] { of_process().leave_to_parent(); });
-      check(registered == 0, "a fork handler can be registered");
-      return made;
-    }();
-    return *instance;
-  }
-
   void add(int socket) {
     const std::lock_guard lock(mutex_);
     sockets_.insert(socket);
@@ -40,28 +28,42 @@ class OpenSockets {
     sockets_.erase(socket);
   }
 
- private:
+  // Around a fork, since a set that another thread is changing would be of no use to the child.
+  void stay() { mutex_.lock(); }
+  void go_on() { mutex_.unlock(); }
   void leave_to_parent() {
     for (const int socket : sockets_) ::close(socket);
     sockets_.clear();
     mutex_.unlock();
   }
 
+ private:
   std::mutex mutex_;
   std::set<int> sockets_;
 };
+
+// Made when the library is loaded: at first use, a fork by another thread could find it half made. Never destroyed, since
+// detached threads have channels, too.
+OpenSockets& open_sockets = *new OpenSockets;
+
+[[maybe_unused]] const bool survive_forks = [] {
+  const int registered =
+      pthread_atfork([] { open_sockets.stay(); }, [] { open_sockets.go_on(); }, [] { open_sockets.leave_to_parent(); });
+  check(registered == 0, "a fork handler can be registered");
+  return true;
+}();
 
 }  // namespace
 
 Channel::Channel(Descriptor socket, Conversation conversation)
     : socket_(std::move(socket)), conversation_(std::move(conversation)) {
-  if (socket_) OpenSockets::of_process().add(socket_.get());
+  if (socket_) open_sockets.add(socket_.get());
 }
 
 Channel::~Channel() {
   if (!socket_) return;
   shut(socket_.get());
-  OpenSockets::of_process().remove(socket_.get());
+  open_sockets.remove(socket_.get());
 }
 
 void Channel::say(std::string_view message, int descriptor) {

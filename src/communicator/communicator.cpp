@@ -2,13 +2,13 @@
 #include "communicator/communicator.h"
 
 #include <fmt/format.h>
-#include <pthread.h>
 
 #include <algorithm>
 #include <thread>
 
 #include "base/check.h"
 #include "communicator/worker.h"
+#include "system/forks.h"
 
 namespace fccl {
 namespace {
@@ -18,16 +18,12 @@ constexpr std::chrono::milliseconds kTaking{500};
 // Twice as long as leaders give those who wait for a rank of their own host.
 constexpr std::chrono::milliseconds kBehindLeader{600};
 
-// How often this process is a fork of one that used the library.
-std::atomic<unsigned> forks{0};
+constexpr std::chrono::microseconds kShortestPause{20};
+constexpr std::chrono::microseconds kLongestPause{1000};
 
-unsigned count_forks() {
-  static const int registered = pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
-  check(registered == 0, "a fork handler can be registered");
-  return forks.load(std::memory_order_relaxed);
-}
+constexpr const char* kForked = "this process is a fork of the one that made the communicator: make a new one after fork()";
 
-// Says while it lives that a thread is inside a call, for abort to wait for.
+// Says while it lives that a thread is inside a call, for whoever ends the communicator to wait for.
 class InCall {
  public:
   explicit InCall(std::atomic<bool>& flag) : flag_(flag) { flag_.store(true, std::memory_order_relaxed); }
@@ -39,6 +35,12 @@ class InCall {
   std::atomic<bool>& flag_;
 };
 
+// Asks now and then: a call that ends on its own thread tells nobody, since that would cost it more than a store.
+template <class Condition>
+void sleep_until(Condition holds) {
+  for (auto pause = kShortestPause; !holds(); pause = std::min(2 * pause, kLongestPause)) std::this_thread::sleep_for(pause);
+}
+
 }  // namespace
 
 Communicator::Communicator(const CreateOptions& options, int rank, std::unique_ptr<Columns> columns, std::vector<Peer> peers,
@@ -47,7 +49,7 @@ Communicator::Communicator(const CreateOptions& options, int rank, std::unique_p
       rank_(rank),
       ranks_(static_cast<int>(peers.size())),
       timeout_(options.settings.timeout),
-      forks_(count_forks()),
+      forks_(forks()),
       columns_(std::move(columns)),
       segment_(segment),
       control_(std::make_shared<Control>(options.name, rank, std::move(peers), segment)),
@@ -60,11 +62,11 @@ std::vector<int> Communicator::ranks_here() const {
 }
 
 Communicator::~Communicator() {
-  if (forks_ != forks.load(std::memory_order_relaxed)) {
+  if (!check_own()) {
     leave_network_alone();
     return;
   }
-  wait_until_idle();
+  sleep_until([this] { return is_idle() && finalizing_.load(std::memory_order_acquire) == 0; });
   // What TCP still has on its way when this process ends may be dropped; while others hold the endpoint it stays.
   if (endpoint_.use_count() == 1 && !control_->has_failed()) endpoint_->await_taken(Deadline::after(kTaking));
   control_->leave();
@@ -81,11 +83,11 @@ void Communicator::leave_network_alone() {
 
 Result<void> Communicator::run(const Call& call, Stream* stream) {
   const InCall inside(in_call_);
+  FCCL_TRY(check_usable());
   return issue(call, stream);
 }
 
 Result<void> Communicator::issue(const Call& call, Stream* stream) {
-  FCCL_TRY(check_usable());
   const Signature& signature = call.signature;
   LaneQueue& lane = lanes_[lane_of(signature.collective)];
   const bool here_and_now = stream == nullptr && lane.is_idle();
@@ -122,40 +124,54 @@ Result<Stream*> Communicator::queue_for(Stream* stream) {
   return blocking_.get();
 }
 
+Result<void> Communicator::check_own() const {
+  if (forks_ != forks()) [[unlikely]]
+    return fail(fcclInvalidUsage, kForked);
+  return {};
+}
+
 Result<void> Communicator::check_usable() const {
-  if (forks_ != forks.load(std::memory_order_relaxed)) [[unlikely]]
-    return fail(fcclInvalidUsage, "this process is a fork of the one that made the communicator: make a new one after fork()");
-  if (finalized_) [[unlikely]]
+  FCCL_TRY(check_own());
+  if (finalized_.load(std::memory_order_relaxed)) [[unlikely]]
     return fail(fcclInvalidUsage, "the communicator has been finalized: no call may follow but fcclCommDestroy");
   if (control_->has_failed()) [[unlikely]]
     if (auto failed = control_->failure()) return fail(std::move(*failed));
   return {};
 }
 
-void Communicator::wait_until_idle() {
-  if (lanes_[kGatherLane].is_idle() && lanes_[kReduceLane].is_idle()) return;
-  Worker::of_process().wait_until([this] { return lanes_[kGatherLane].is_idle() && lanes_[kReduceLane].is_idle(); });
+// The thread that is inside a call first, so that what it has issued is seen.
+bool Communicator::is_idle() const {
+  return !in_call_.load(std::memory_order_acquire) && lanes_[kGatherLane].is_idle() && lanes_[kReduceLane].is_idle();
 }
 
+// Calls are refused at once, so that one after the other does not keep it waiting.
 Result<void> Communicator::finalize() {
-  const InCall inside(in_call_);
-  wait_until_idle();
-  finalized_ = true;
+  FCCL_TRY(check_own());
+  finalizing_.fetch_add(1, std::memory_order_relaxed);
+  finalized_.store(true, std::memory_order_relaxed);
+  sleep_until([this] { return is_idle(); });
   control_->leave();
-  if (auto failed = control_->failure()) return fail(std::move(*failed));
+  const std::optional<Error> failed = control_->failure();
+  finalizing_.fetch_sub(1, std::memory_order_release);
+  if (failed) return fail(*failed);
   return {};
 }
 
-void Communicator::revoke() { (void)control_->raise({fcclAborted, fmt::format("rank {} aborted the communicator", rank_)}); }
+Result<void> Communicator::revoke() {
+  FCCL_TRY(check_own());
+  (void)control_->raise({fcclAborted, fmt::format("rank {} aborted the communicator", rank_)});
+  return {};
+}
 
 void Communicator::abort() {
-  revoke();
-  while (in_call_.load(std::memory_order_acquire)) std::this_thread::sleep_for(std::chrono::microseconds(100));
-  wait_until_idle();
+  if (revoke()) sleep_until([this] { return is_idle() && finalizing_.load(std::memory_order_acquire) == 0; });
 }
+
+const char* Communicator::last_error() { return check_own() ? control_->failure_text() : kForked; }
 
 Result<std::unique_ptr<Communicator>> Communicator::split(int color, int key, const CreateOptions& options) {
   const InCall inside(in_call_);
+  FCCL_TRY(check_usable());
   return make_part(color, key, options);
 }
 

@@ -27,15 +27,17 @@ struct CreateOptions {
   std::string name;
 };
 
-// Made by all ranks together (create, split). One thread at a time issues calls; revoke, abort, async_error and last_error are
-// for any thread. After a failure every call returns the first failure; leaving and destroying still work.
+// Made by all ranks together (create, split). One thread at a time issues calls; revoke, async_error and last_error are for any
+// thread at any time. Finalize, abort and the destructor, too, are for any thread while another one is inside a call: they wait
+// until that is out. After a failure every call returns the first failure; leaving and destroying still work. In a fork of the
+// process that made it every call is refused, and only the destructor is of use.
 class Communicator {
  public:
   static Result<std::unique_ptr<Communicator>> create(const UniqueId& id, int rank, int ranks, const CreateOptions& options,
                                                       const StillWanted& still_wanted = {});
   // Collective: this rank's part of the group of its color, nullptr for a color below zero.
   Result<std::unique_ptr<Communicator>> split(int color, int key, const CreateOptions& options);
-  // Waits for this rank's outstanding operations, and tells the peers that it has left.
+  // Waits for this rank's outstanding operations, and tells the peers that it has left. Nobody may be about to enter a call.
   ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
@@ -45,12 +47,14 @@ class Communicator {
   // Waits until every issued operation is done; no call may follow.
   Result<void> finalize();
   // Fails every rank's outstanding and later operations.
-  void revoke();
+  Result<void> revoke();
   // Revokes, and returns when this rank's operations are out.
   void abort();
+  // Whether this is the process that made it.
+  Result<void> check_own() const;
   // Looks for dead peers, too.
   std::optional<Error> async_error();
-  const char* last_error() { return control_->failure_text(); }
+  const char* last_error();
 
   Result<fcclRedOp_t> create_operator(fcclDataType_t dtype, Scalar scalar);
   Result<void> destroy_operator(fcclRedOp_t op);
@@ -94,7 +98,7 @@ class Communicator {
   LinkEvents link_events();
   Result<void> check_usable() const;
   Result<size_t> find_factor(fcclRedOp_t op) const;
-  void wait_until_idle();
+  bool is_idle() const;
   std::vector<int> ranks_here() const;
   void leave_network_alone();
 
@@ -106,9 +110,10 @@ class Communicator {
   bool crowded_ = true;                    // more ranks than processors; known once all ranks have joined
   int rails_ = 0;                          // of each host, between hosts
   unsigned forks_;                         // of the process when this was made
-  bool finalized_ = false;
-  std::atomic<bool> in_call_{false};
-  uint64_t number_ = kFirstNumber;  // of the next call
+  std::atomic<bool> finalized_{false};
+  std::atomic<bool> in_call_{false};  // written by the one thread that issues calls
+  std::atomic<int> finalizing_{0};    // threads inside finalize
+  uint64_t number_ = kFirstNumber;    // of the next call
   std::unique_ptr<Columns> columns_;
   std::shared_ptr<Segment> segment_;
   std::shared_ptr<Endpoint> endpoint_;  // null without a column between hosts

@@ -215,15 +215,18 @@ std::optional<Error> Control::failure() const {
 }
 
 Error Control::raise(Error error) {
-  const std::lock_guard lock(mutex_);
-  if (auto first = failure()) return *first;
-  Cause& cause = segment_->state(local()).cause;
-  cause.code = error.code;
-  std::memcpy(cause.text.data(), error.message.data(), std::min(error.message.size(), cause.text.size() - 1));
   uint32_t none = 0;
-  if (segment_->failure().first.compare_exchange_strong(none, static_cast<uint32_t>(local()) + 1, std::memory_order_acq_rel))
-    log(LogLevel::info, error.message);
-  tell_leader();
+  {
+    const std::lock_guard lock(mutex_);
+    if (auto first = failure()) return *first;
+    Cause& cause = segment_->state(local()).cause;
+    cause.code = error.code;
+    std::memcpy(cause.text.data(), error.message.data(), std::min(error.message.size(), cause.text.size() - 1));
+    segment_->failure().first.compare_exchange_strong(none, static_cast<uint32_t>(local()) + 1, std::memory_order_acq_rel);
+    tell_leader();
+  }
+  // Last and without the lock, since nobody may be reading the log.
+  if (none == 0) log(LogLevel::info, error.message);
   return failure().value_or(std::move(error));
 }
 

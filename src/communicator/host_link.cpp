@@ -2,16 +2,14 @@
 #include "communicator/host_link.h"
 
 #include <fmt/format.h>
-#include <pthread.h>
 #include <sys/eventfd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
-#include <system_error>
 #include <utility>
 
 #include "base/check.h"
+#include "system/thread.h"
 
 namespace fccl {
 namespace {
@@ -24,27 +22,11 @@ constexpr Deadline kNever{Clock::time_point::max()};
 // What is polled before the processes.
 constexpr size_t kBell = 0;
 constexpr size_t kWake = 1;
+constexpr ThreadRole kRole{"fccl-host-link", "tells other hosts what became of the ranks of this one"};
 
 void drain(int eventfd) {
   eventfd_t count = 0;
   (void)::eventfd_read(eventfd, &count);
-}
-
-// It takes no signal that is meant for the application.
-Result<std::thread> start_thread(std::function<void()> work) {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  Result<std::thread> started;
-  try {
-    started = std::thread(std::move(work));
-    pthread_setname_np(started->native_handle(), "fccl-host-link");
-  } catch (const std::system_error& error) {
-    started = fail(fcclSystemError, fmt::format("cannot start the thread of the link between hosts: {}", error.what()));
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return started;
 }
 
 }  // namespace
@@ -78,7 +60,7 @@ Result<void> HostLink::start(Descriptor wake, std::vector<std::shared_ptr<Proces
   wake_ = std::move(wake);
   processes_ = std::move(processes);
   events_ = std::move(events);
-  auto thread = start_thread([this] { serve(); });
+  auto thread = start_thread(kRole, [this] { serve(); });
   if (!thread) return fail(std::move(thread).error());
   thread_ = std::move(*thread);
   return {};
@@ -122,7 +104,7 @@ void HostLink::retire(std::unique_ptr<HostLink> link, std::chrono::milliseconds 
   link->hand_over();
   // If it cannot start, the link ends here.
   const std::shared_ptr<HostLink> shared = std::move(link);
-  if (auto thread = start_thread([shared] { shared->serve(); })) thread->detach();
+  if (auto thread = start_thread(kRole, [shared] { shared->serve(); })) thread->detach();
 }
 
 HostLink::~HostLink() {

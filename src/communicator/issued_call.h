@@ -17,13 +17,19 @@ namespace fccl {
 struct LaneQueue {
   Lane lane;
   std::unique_ptr<Span> span;  // null where all ranks share a host, and until the hosts have met
-  uint64_t issued = 0;
+  std::atomic<uint64_t> issued{0};
   std::atomic<uint64_t> finished{0};
 
   LaneQueue(std::shared_ptr<Segment> segment, LaneId id, int local, std::vector<int> ranks)
       : lane(std::move(segment), id, local, std::move(ranks), static_cast<uint32_t>(kFirstNumber)) {}
   int ranks() const { return span ? span->columns.ranks() : lane.ranks(); }
-  bool is_idle() const { return finished.load(std::memory_order_acquire) == issued; }
+  bool is_idle() const { return finished.load(std::memory_order_acquire) == issued.load(std::memory_order_relaxed); }
+  // Only one thread issues, so no read-modify-write is needed.
+  uint64_t take_ticket() {
+    const uint64_t ticket = issued.load(std::memory_order_relaxed);
+    issued.store(ticket + 1, std::memory_order_relaxed);
+    return ticket;
+  }
 };
 
 // What the operations of one communicator share.
@@ -41,7 +47,7 @@ enum class Advance { none, some, done };
 class IssuedCall {
  public:
   IssuedCall(const Surroundings& around, LaneQueue& queue, const Task& task, std::chrono::milliseconds timeout)
-      : around_(around), queue_(queue), task_(task), wait_{task_, timeout}, ticket_(queue.issued++) {}
+      : around_(around), queue_(queue), task_(task), wait_{task_, timeout}, ticket_(queue.take_ticket()) {}
   IssuedCall(const IssuedCall&) = delete;
   IssuedCall& operator=(const IssuedCall&) = delete;
 

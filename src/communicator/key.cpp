@@ -8,10 +8,10 @@
 namespace fccl {
 namespace {
 
-void need_sodium() {
-  static const bool ready = sodium_init() >= 0;
-  check(ready, "libsodium starts");
-}
+// When the library is loaded: libsodium has a lock meanwhile, which a fork would find taken for ever.
+const bool ready = sodium_init() >= 0;
+
+void need_sodium() { check(ready, "libsodium starts"); }
 
 const unsigned char* data_of(std::string_view bytes) { return reinterpret_cast<const unsigned char*>(bytes.data()); }
 

@@ -1,38 +1,34 @@
 // The endpoints of this process, by what was asked for.
 #include "communicator/process_endpoint.h"
 
-#include <unistd.h>
-
 #include <map>
 #include <mutex>
 #include <string>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "system/log.h"
+#include "system/per_process.h"
 #include "wire/plugin.h"
 
 namespace fccl {
 namespace {
 
-using Key = std::tuple<pid_t, std::string, std::vector<std::string>>;
+using Key = std::pair<std::string, std::vector<std::string>>;
 
-// Never destroyed: threads may outlive main.
 struct Endpoints {
   std::mutex mutex;
   std::map<Key, std::weak_ptr<Endpoint>> of;
 };
 
-Endpoints& endpoints() {
-  static auto* const instance = new Endpoints;
-  return *instance;
-}
+constinit PerProcess<Endpoints> endpoints;
 
 }  // namespace
 
 Result<std::shared_ptr<Endpoint>> endpoint_of_process(const TransportRequest& request) {
-  const std::lock_guard lock(endpoints().mutex);
-  std::weak_ptr<Endpoint>& known = endpoints().of[{::getpid(), request.provider, request.nics}];
+  Endpoints& all = endpoints.get();
+  const std::lock_guard lock(all.mutex);
+  std::weak_ptr<Endpoint>& known = all.of[{request.provider, request.nics}];
   if (auto endpoint = known.lock()) return endpoint;
   auto transport = open_transport(request);
   if (!transport) return fail(std::move(transport).error());

@@ -4,20 +4,18 @@
 #include <mutex>
 #include <set>
 
+#include "system/per_process.h"
+
 namespace fccl {
 namespace {
 
-// Never destroyed: a communicator may outlive main.
 struct Process {
   std::mutex mutex;
   std::set<const Statistics*> alive;
   std::array<fcclCounter_t, fcclNumColls> ended{};
 };
 
-Process& process() {
-  static auto* instance = new Process;
-  return *instance;
-}
+constinit PerProcess<Process> process;
 
 void add(fcclCounter_t& sum, const fcclCounter_t& counter) {
   sum.calls += counter.calls;
@@ -34,14 +32,17 @@ void raise(std::atomic<T>& value, T by) {
 }  // namespace
 
 Statistics::Statistics() {
-  const std::lock_guard lock(process().mutex);
-  process().alive.insert(this);
+  Process& all = process.get();
+  const std::lock_guard lock(all.mutex);
+  all.alive.insert(this);
 }
 
+// In a fork, the parent's are not its own.
 Statistics::~Statistics() {
-  const std::lock_guard lock(process().mutex);
-  process().alive.erase(this);
-  for (size_t i = 0; i < entries_.size(); ++i) add(process().ended[i], of(static_cast<fcclColl_t>(i)));
+  Process& all = process.get();
+  const std::lock_guard lock(all.mutex);
+  if (all.alive.erase(this) == 0) return;
+  for (size_t i = 0; i < entries_.size(); ++i) add(all.ended[i], of(static_cast<fcclColl_t>(i)));
 }
 
 void Statistics::count(fcclColl_t collective, uint64_t bytes, double seconds) {
@@ -58,9 +59,10 @@ fcclCounter_t Statistics::of(fcclColl_t collective) const {
 }
 
 fcclCounter_t Statistics::of_process(fcclColl_t collective) {
-  const std::lock_guard lock(process().mutex);
-  fcclCounter_t sum = process().ended[collective];
-  for (const Statistics* statistics : process().alive) add(sum, statistics->of(collective));
+  Process& all = process.get();
+  const std::lock_guard lock(all.mutex);
+  fcclCounter_t sum = all.ended[collective];
+  for (const Statistics* statistics : all.alive) add(sum, statistics->of(collective));
   return sum;
 }
 

@@ -2,19 +2,16 @@
 #include "communicator/worker.h"
 
 #include <fmt/format.h>
-#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <exception>
-#include <system_error>
-#include <thread>
 #include <utility>
 
-#include "base/check.h"
 #include "system/clock.h"
+#include "system/per_process.h"
+#include "system/thread.h"
 
 namespace fccl {
 namespace {
@@ -26,13 +23,11 @@ constexpr int kSleepFraction = 64;  // of the time since something moved, which 
 // A wake-up costs about 20 us of a virtual machine's processor, so that waiting takes one part in a hundred of it.
 constexpr microseconds kLongestSleep{2000};
 
-thread_local bool serving = false;
+// A fork that a host function makes has only the thread that was the parent's worker.
+thread_local const Worker* served_here = nullptr;
 
-// A fork has none of its parent's threads, and finds the parent's mutex in whatever state it was.
-std::atomic<Worker*>& current_worker() {
-  static std::atomic<Worker*> current{new Worker};
-  return current;
-}
+// Not joined at the end: that would hang a process that exits with work outstanding.
+constinit PerProcess<Worker> worker;
 
 // No caller is there to catch what a host function throws.
 Result<void> call(const Stream::HostFunction& host) {
@@ -56,25 +51,17 @@ Result<Advance> advance_item(Stream::Item& item) {
 
 }  // namespace
 
-// Never destroyed, since its thread is detached: a thread that is joined by a static destructor would hang a process that exits
-// with work outstanding.
-Worker& Worker::of_process() {
-  static const int registered = pthread_atfork(nullptr, nullptr, [] { current_worker() = new Worker; });
-  check(registered == 0, "a fork handler can be registered");
-  return *current_worker();
-}
+Worker& Worker::of_process() { return worker.get(); }
 
-bool Worker::is_this_thread() { return serving; }
+bool Worker::is_this_thread() { return served_here != nullptr && served_here == &of_process(); }
 
 Result<void> Worker::add(Stream& stream) {
   const std::lock_guard lock(mutex_);
-  if (!running_) try {
-      std::thread([this] { serve(); }).detach();
-    } catch (const std::system_error& error) {
-      return fail(fcclSystemError, fmt::format("the thread that serves this process's streams cannot be started: {}; raise the "
-                                               "limit on threads (ulimit -u, the container's pids limit) or free memory",
-                                               error.what()));
-    }
+  if (!running_) {
+    auto thread = start_thread({"fccl-worker", "serves this process's streams"}, [this] { serve(); });
+    if (!thread) return fail(std::move(thread).error());
+    thread->detach();
+  }
   running_ = true;
   streams_.push_back(&stream);
   return {};
@@ -98,7 +85,7 @@ void Worker::wait_until(const std::function<bool()>& done) {
 }
 
 void Worker::serve() {
-  serving = true;
+  served_here = this;
   std::vector<Stream*> busy;
   bool is_idle = false;
   Clock::time_point idle_since;

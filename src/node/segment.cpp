@@ -15,6 +15,8 @@
 #include <utility>
 
 #include "system/memory.h"
+#include "system/per_process.h"
+#include "system/signals_held_back.h"
 
 namespace fccl {
 namespace {
@@ -44,16 +46,13 @@ struct Layout {
   }
 };
 
-// The mappings of this process, by the identity of the memory behind them. Never destroyed: threads may outlive main.
+// The mappings of this process, by the identity of the memory behind them.
 struct Mappings {
   std::mutex mutex;
   std::map<std::pair<dev_t, ino_t>, std::weak_ptr<Segment>> of;
 };
 
-Mappings& mappings() {
-  static auto* instance = new Mappings;
-  return *instance;
-}
+constinit PerProcess<Mappings> mappings;
 
 tl::unexpected<Error> memory_failure(const char* attempt, const SegmentShape& shape, const std::string& observed) {
   return fail(fcclSystemError,
@@ -145,6 +144,8 @@ Result<Descriptor> Segment::make(const SegmentShape& shape) {
   Descriptor memory(memfd_create("fccl", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!memory) return system_failure("opening", shape);
   if (ftruncate(memory.get(), bytes) != 0) return system_failure("sizing", shape);
+  // A signal undoes all that has been reserved: a profiler's, one a millisecond, would let this never end.
+  const SignalsHeldBack here;
   int reserved;
   do reserved = fallocate(memory.get(), 0, 0, bytes);
   while (reserved != 0 && errno == EINTR);
@@ -160,14 +161,15 @@ Result<std::shared_ptr<Segment>> Segment::map(const Descriptor& memory, const Se
   if (static_cast<size_t>(identity.st_size) != bytes)
     return fail(fcclInternalError,
                 fmt::format("the shared memory of this host has {} bytes, this rank expected {}", identity.st_size, bytes));
-  const std::lock_guard lock(mappings().mutex);
-  std::weak_ptr<Segment>& known = mappings().of[{identity.st_dev, identity.st_ino}];
+  Mappings& all = mappings.get();
+  const std::lock_guard lock(all.mutex);
+  std::weak_ptr<Segment>& known = all.of[{identity.st_dev, identity.st_ino}];
   if (auto mapped = known.lock()) return mapped;
   void* address = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
   if (address == MAP_FAILED) return system_failure("mapping", shape);
   std::shared_ptr<Segment> mapped(new Segment(static_cast<std::byte*>(address), shape));
   known = mapped;
-  std::erase_if(mappings().of, [](const auto& entry) { return entry.second.expired(); });
+  std::erase_if(all.of, [](const auto& entry) { return entry.second.expired(); });
   return mapped;
 }
 

@@ -10,6 +10,7 @@
 #include <map>
 #include <mutex>
 
+#include "system/per_process.h"
 #include "system/socket.h"
 
 namespace fccl {
@@ -20,17 +21,13 @@ struct Registry {
   std::map<int, std::weak_ptr<ProcessWatch>> watches;
 };
 
-// Never destroyed: threads may still look while the process ends.
-Registry& registry() {
-  static auto* const instance = new Registry;
-  return *instance;
-}
+constinit PerProcess<Registry> registry;
 
 }  // namespace
 
 Result<std::shared_ptr<ProcessWatch>> ProcessWatch::of(int pid) {
   if (pid == ::getpid()) return std::shared_ptr<ProcessWatch>(new ProcessWatch(Descriptor{}));
-  Registry& all = registry();
+  Registry& all = registry.get();
   const std::lock_guard lock(all.mutex);
   std::erase_if(all.watches, [](const auto& entry) { return entry.second.expired(); });
   // A watch of the dead stays with its holders; the pid may name another process by now.

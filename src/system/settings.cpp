@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
-#include <mutex>
 #include <numeric>
 #include <utility>
 
@@ -135,12 +135,11 @@ bool looks_like_a_setting(std::string_view name) {
 }
 
 void warn_once() {
-  static std::once_flag warned;
-  std::call_once(warned, [] {
-    std::vector<std::string_view> environment;
-    for (char** entry = ::environ; entry != nullptr && *entry != nullptr; ++entry) environment.emplace_back(*entry);
-    for (const std::string& warning : warnings_of(environment)) log(LogLevel::warn, warning);
-  });
+  static constinit std::atomic<bool> warned{false};
+  if (warned.exchange(true)) return;
+  std::vector<std::string_view> environment;
+  for (char** entry = ::environ; entry != nullptr && *entry != nullptr; ++entry) environment.emplace_back(*entry);
+  for (const std::string& warning : warnings_of(environment)) log(LogLevel::warn, warning);
 }
 
 }  // namespace

@@ -210,6 +210,7 @@ std::vector<std::byte> Endpoint::address(int rail) {
 Result<Port*> Endpoint::open(const PortShape& shape) {
   const Turn turn(*this);
   reap();
+  FCCL_TRY(thread_.start(*this));
   // On each rail: two entries, a credit and a late credit of each peer.
   FCCL_TRY(transport_->reserve_messages(4 * shape.peers()));
   std::unique_ptr<Port> port;
@@ -233,7 +234,6 @@ Result<Port*> Endpoint::open(const PortShape& shape) {
   next_channel_ += static_cast<uint32_t>(shape.peers());
   if (broken_) port->break_with({fcclSystemError, "the network has failed before this lane was opened"});
   ports_.push_back(std::move(port));
-  thread_.start(*this);
   return ports_.back().get();
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "system/thread.h"
 #include "wire/endpoint.h"
 
 namespace fccl {
@@ -18,8 +19,12 @@ constexpr microseconds kLongestSleepBeside{4000};
 
 }  // namespace
 
-void ProgressThread::start(Endpoint& endpoint) {
-  if (!thread_.joinable()) thread_ = std::thread(&ProgressThread::run, this, std::ref(endpoint));
+Result<void> ProgressThread::start(Endpoint& endpoint) {
+  if (thread_.joinable()) return {};
+  auto thread = start_thread({"fccl-progress", "polls the network when nobody else does"}, [&] { run(endpoint); });
+  if (!thread) return fail(std::move(thread).error());
+  thread_ = std::move(*thread);
+  return {};
 }
 
 void ProgressThread::stop() {

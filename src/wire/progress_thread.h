@@ -4,6 +4,8 @@
 #include <atomic>
 #include <thread>
 
+#include "base/result.h"
+
 namespace fccl {
 
 class Endpoint;
@@ -13,7 +15,8 @@ class ProgressThread {
  public:
   ~ProgressThread() { stop(); }
 
-  void start(Endpoint& endpoint);
+  // Once; later calls find it running. Errors: fcclSystemError.
+  Result<void> start(Endpoint& endpoint);
   // Waits for the thread, at most one of its sleeps.
   void stop();
 

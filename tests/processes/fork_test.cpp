@@ -46,6 +46,41 @@ TEST(Fork, of_a_rank_may_not_use_its_communicator_and_does_not_harm_it) {
   });
 }
 
+TEST(Fork, of_a_rank_may_not_end_its_communicator_for_the_parent) {
+  run_ranks({.as = RanksAs::processes, .ranks = 2, .limit = 20s}, [](const Seat& seat) {
+    const Comm comm(seat);
+    EXPECT_TRUE(runs_well_in_a_fork([&] {
+      alarm(5);
+      fcclResult_t state = fcclSuccess;
+      const std::string text = fcclGetLastError(comm);
+      return fcclCommFinalize(comm) == fcclInvalidUsage && fcclCommRevoke(comm, 0) == fcclInvalidUsage &&
+             fcclCommGetAsyncError(comm, &state) == fcclInvalidUsage && text.find("fork") != std::string::npos &&
+             fcclCommAbort(comm) == fcclSuccess;
+    }));
+    seat.meet();
+    EXPECT_TRUE(succeeded(fcclBarrier(comm, nullptr)));
+  });
+}
+
+TEST(Fork, while_another_thread_is_inside_lets_the_child_free_its_copy) {
+  run_ranks({.as = RanksAs::processes, .ranks = 2, .limit = 20s}, [](const Seat& seat) {
+    const Comm comm(seat);
+    seat.meet();
+    // Rank 0 is late.
+    std::thread caller([&] {
+      if (seat.rank == 0) std::this_thread::sleep_for(500ms);
+      EXPECT_TRUE(succeeded(fcclBarrier(comm, nullptr)));
+    });
+    std::this_thread::sleep_for(100ms);
+    for (const bool aborts : {false, true})
+      EXPECT_TRUE(runs_well_in_a_fork([&] {
+        alarm(5);
+        return (aborts ? fcclCommAbort(comm) : fcclCommDestroy(comm)) == fcclSuccess;
+      }));
+    caller.join();
+  });
+}
+
 TEST(Fork, of_a_process_that_had_a_communicator_can_make_its_own) {
   run_ranks({RanksAs::processes, 1}, [](const Seat& seat) {
     const Comm comm(seat);
@@ -54,6 +89,18 @@ TEST(Fork, of_a_process_that_had_a_communicator_can_make_its_own) {
       fcclComm_t own = nullptr;
       if (fcclGetUniqueId(&id) != fcclSuccess || fcclCommInitRank(&own, 1, id, 0) != fcclSuccess) return false;
       return fcclBarrier(own, nullptr) == fcclSuccess && fcclCommDestroy(own) == fcclSuccess;
+    }));
+  });
+}
+
+TEST(Fork, counts_calls_of_its_own_alone) {
+  run_ranks({.as = RanksAs::processes, .ranks = 1, .limit = 20s}, [](const Seat& seat) {
+    const Comm comm(seat);
+    EXPECT_TRUE(succeeded(fcclBarrier(comm, nullptr)));
+    EXPECT_TRUE(runs_well_in_a_fork([&] {
+      fcclCounter_t counter;
+      return fcclCommDestroy(comm) == fcclSuccess && fcclGetProcessCounter(fcclCollBarrier, &counter) == fcclSuccess &&
+             counter.calls == 0;
     }));
   });
 }
@@ -72,6 +119,25 @@ TEST(Fork, of_a_process_that_used_a_stream_can_use_its_own) {
              fcclStreamDestroy(own) == fcclSuccess && ran;
     }));
     EXPECT_TRUE(succeeded(fcclStreamDestroy(stream)));
+  });
+}
+
+// It is the thread that was the worker of its parent.
+TEST(Fork, inside_a_host_function_can_wait_for_its_own_stream) {
+  run_ranks({.as = RanksAs::processes, .ranks = 1, .limit = 20s}, [](const Seat&) {
+    fcclStream_t stream;
+    ASSERT_TRUE(succeeded(fcclStreamCreate(&stream)));
+    bool well = false;
+    const auto fork_here = [](void* data) {
+      *static_cast<bool*>(data) = runs_well_in_a_fork([] {
+        alarm(5);
+        fcclStream_t own;
+        return fcclStreamCreate(&own) == fcclSuccess && fcclStreamSynchronize(own) == fcclSuccess;
+      });
+    };
+    EXPECT_TRUE(succeeded(fcclLaunchHostFunc(stream, fork_here, &well)));
+    EXPECT_TRUE(succeeded(fcclStreamDestroy(stream)));
+    EXPECT_TRUE(well);
   });
 }
 

@@ -1,10 +1,9 @@
 // The worker in trouble: host functions that throw or wait, and threads that cannot be had.
-#include <pthread.h>
-
 #include <atomic>
 #include <stdexcept>
 #include <thread>
 
+#include "processes/no_threads.h"
 #include "processes/size.h"
 #include "processes/test_stream.h"
 #include "processes/trial.h"
@@ -72,28 +71,6 @@ TEST_P(HostFunctions, may_not_wait_for_a_collective_behind_one_that_the_worker_s
 }
 
 INSTANTIATE_TEST_SUITE_P(As, HostFunctions, ::testing::ValuesIn(sizes(2, 2)), name_of_size);
-
-// No thread can be had while the default stack is larger than the address space.
-class NoThreads {
- public:
-  NoThreads() {
-    pthread_getattr_default_np(&before_);
-    pthread_attr_t huge;
-    pthread_attr_init(&huge);
-    pthread_attr_setstacksize(&huge, size_t{1} << 48);
-    EXPECT_EQ(pthread_setattr_default_np(&huge), 0);
-    pthread_attr_destroy(&huge);
-  }
-  ~NoThreads() {
-    pthread_setattr_default_np(&before_);
-    pthread_attr_destroy(&before_);
-  }
-  NoThreads(const NoThreads&) = delete;
-  NoThreads& operator=(const NoThreads&) = delete;
-
- private:
-  pthread_attr_t before_;
-};
 
 TEST(Worker, that_cannot_be_started_is_an_error_of_the_first_stream) {
   fcclStream_t stream = nullptr;

@@ -1,14 +1,29 @@
 // Threads that tell torch about finished work, so that the library's worker never runs code of torch or Python.
 #include "completions.h"
 
+#include <pthread.h>
+
+#include <atomic>
+#include <system_error>
 #include <thread>
 #include <utility>
 
 namespace fccl {
 
-Completions& Completions::of_process() {
-  static auto* const completions = new Completions;
-  return *completions;
+namespace {
+
+// Made when the library is loaded: at first use, a fork by another thread could find it half made.
+std::atomic<Completions*> current{new Completions};
+
+[[maybe_unused]] const int renewed_in_forks = pthread_atfork(nullptr, nullptr, [] { current = new Completions; });
+
+}  // namespace
+
+Completions& Completions::of_process() { return *current; }
+
+void Completions::start() {
+  const std::lock_guard lock(mutex_);
+  if (threads_ == 0) add_thread();
 }
 
 void Completions::post(std::function<void()> task) {
@@ -26,7 +41,17 @@ void Completions::close(std::chrono::milliseconds limit) {
 
 void Completions::add_thread_if_all_are_busy() {
   if (closed_ || tasks_.empty() || ready_ > 0) return;
+  try {
+    add_thread();
+  } catch (const std::system_error&) {
+    // Those that there are come to it.
+    if (threads_ == 0) throw;
+  }
+}
+
+void Completions::add_thread() {
   std::thread([this] { serve(); }).detach();
+  ++threads_;
   ++ready_;
 }
 

@@ -12,16 +12,20 @@ namespace fccl {
 
 // Runs tasks on threads of its own: a future's callbacks, and the release of tensors, which may need Python's lock. A task may
 // wait for another one (a callback that waits for a second collective), so no task is left behind a busy thread.
-// One per process, made at first use and never destroyed. Any thread may post.
+// One per process, and one of its own in a fork, which has none of the threads; never destroyed. Any thread may call.
 class Completions {
  public:
   static Completions& of_process();
+  // Sees to it that there is a thread. Throws std::system_error if there can be none.
+  void start();
+  // After start. At the limit of threads a task may wait until another one is done.
   void post(std::function<void()> task);
   // Waits until all tasks are done, but not longer than `limit`, and starts none from then on: a callback of a Python that is
   // ending would end the process.
   void close(std::chrono::milliseconds limit);
 
  private:
+  void add_thread();
   void add_thread_if_all_are_busy();
   void serve();
 
@@ -29,6 +33,7 @@ class Completions {
   std::condition_variable posted_;
   std::condition_variable done_;
   std::deque<std::function<void()>> tasks_;
+  size_t threads_ = 0;
   size_t ready_ = 0;    // threads that wait for a task, or are about to
   size_t running_ = 0;  // tasks
   bool closed_ = false;

@@ -20,6 +20,7 @@ using Group = c10::intrusive_ptr<c10d::ProcessGroup>;
 
 // A process group whose backend is fccl, with the rank, size and store of `blank`.
 Group make_process_group(const Group& blank, std::string name, int64_t timeout_ms) {
+  Completions::of_process().start();
   const Membership membership{blank->getRank(), blank->getSize(), std::chrono::milliseconds(timeout_ms), std::move(name)};
   auto group = c10::make_intrusive<c10d::ProcessGroup>(membership.rank, membership.size);
   const fcclComm_t comm = join(*blank->getStore(), membership);

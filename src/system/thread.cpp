@@ -1,0 +1,27 @@
+// start_thread: the one way in which the library starts a thread.
+#include "system/thread.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+
+#include <exception>
+#include <utility>
+
+#include "system/signals_held_back.h"
+
+namespace fccl {
+Result<std::thread> start_thread(const ThreadRole& role, std::function<void()> work) {
+  const SignalsHeldBack here;
+  // Out of threads is an exception of its own, out of memory is another.
+  try {
+    std::thread started(std::move(work));
+    pthread_setname_np(started.native_handle(), role.name);
+    return started;
+  } catch (const std::exception& error) {
+    return fail(fcclSystemError, fmt::format("cannot start {}, the thread that {}: {}; raise the limit on threads (ulimit -u, "
+                                             "the container's pids limit) or free memory",
+                                             role.name, role.purpose, error.what()));
+  }
+}
+
+}  // namespace fccl
