@@ -14,7 +14,8 @@ _LITERAL = re.compile(r'R"\((.*?)\)"|"((?:[^"\\\n]|\\.)*)"', re.S)
 _FIELD = re.compile(r"\{[^{}]*\}|%[sud]")
 _FENCED = re.compile(r"^ *```.*?^ *```", re.M | re.S)
 _LOGGED = re.compile(r"^ {4}\S+ \[\d+\] fccl \w+: (.+)$", re.M)
-# What a field may hold that is no message: a number, a name of code, an address, a host, a shortened part. No common word.
+# What a field may hold that is no message: a number, a name of code, an address, a host, a shortened part.
+# No common word.
 _ATOM = re.compile(r"\.\.\.|\S*[\d_A-Z]\S*|(?:\"[^\"]*\")|box|dp|lo")
 _SYSTEM = {os.strerror(number) for number in range(1, 134)}
 _COMMON = re.compile(r"[a-z]{2,}[,;:.?]?")
@@ -51,7 +52,7 @@ def _strings(source: str) -> Iterator[str]:
 
 
 class Sources:
-    """Tells whether the sources have the words of a message: formats nested in each other's fields, and plain values."""
+    """Tells whether the sources have the words of a message: formats in each other's fields, and values."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         """`texts`: strings of the sources, formats among them."""
