@@ -5,15 +5,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
 #include <string_view>
 
 #include "communicator/column_nics.h"
 #include "communicator/communicator.h"
 #include "communicator/process_endpoint.h"
-#include "plan/catalog.h"
 #include "plan/costs.h"
-#include "plan/project.h"
 #include "system/processors.h"
 #include "system/sys_devices.h"
 
@@ -39,20 +36,12 @@ size_t wire_slot_bytes(const Settings& settings, const Columns& columns) {
 Result<plan::Constants> costs_of(const Settings& settings, const Network& network) {
   if (!settings.costs.empty()) {
     auto parsed = plan::parse_costs(settings.costs);
-    if (!parsed) return fail(parsed.error().code, "FCCL_COSTS: " + parsed.error().message);
+    if (!parsed) return fail(parsed.error());
     return parsed->constants;
   }
   const auto assumed = plan::default_costs(network.provider, network.megabits);
   if (!assumed) return fail(fcclInternalError, fmt::format("nothing is known of what the provider {} costs", network.provider));
   return *assumed;
-}
-
-Result<void> check_algorithm(const std::string& name) {
-  std::set<std::string_view> known;
-  for (const auto& algorithm : plan::kCatalog<plan::Project>) known.insert(algorithm.name);
-  if (name.empty() || known.contains(name)) return {};
-  return fail(fcclInvalidUsage,
-              fmt::format("FCCL_ALGORITHM={} is no plan between hosts; there are {}", name, fmt::join(known, ", ")));
 }
 
 }  // namespace
@@ -201,7 +190,6 @@ Result<void> Communicator::try_to_join_hosts(Joined& joined, Deadline deadline, 
     if (auto failed = async_error()) return fail(std::move(*failed));
     return still_wanted ? still_wanted() : Result<void>{};
   };
-  FCCL_TRY(check_algorithm(options_.settings.algorithm));
   FCCL_TRY(share_wake(joined, deadline, wanted));
   if (rank_ == columns_->ranks_of(columns_->host()).front()) {
     HostLinkRequest request{.id = joined.id, .rank = rank_, .leaders = {}, .host_of = {}};
