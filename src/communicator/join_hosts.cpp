@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <string_view>
 
@@ -12,6 +13,8 @@
 #include "communicator/process_endpoint.h"
 #include "plan/costs.h"
 #include "system/processors.h"
+#include "system/socket.h"
+#include "system/spare_descriptor.h"
 #include "system/sys_devices.h"
 
 namespace fccl {
@@ -22,6 +25,8 @@ constexpr int kWindow = 8;
 constexpr size_t kLandingBytes = size_t{32} << 20;
 constexpr size_t kLeastSlot = 4096;
 constexpr size_t kPayloadBytes = 4096;
+// What a provider opens for itself at most, beside a connection to each peer; of libfabric's tcp about half was seen.
+constexpr int kNetworkDescriptors = 40;
 // Near the wrap, so that every run comes past it.
 constexpr uint32_t kFirstSequence = 0xfffffff0;
 
@@ -44,6 +49,16 @@ Result<plan::Constants> costs_of(const Settings& settings, const Network& networ
   return *assumed;
 }
 
+
+// Libraries of networks do not always say that they are short of descriptors, and a peer that is not let in waits.
+Result<void> check_descriptors(const Columns& columns) {
+  const int wanted = kNetworkDescriptors + columns.hosts();
+  const int error = lack_of_descriptors(wanted);
+  if (error == 0) return {};
+  return fail(fcclSystemError,
+              fmt::format("cannot open the {} descriptors that the network between hosts may take: {}", wanted, error_text(error)));
+}
+
 }  // namespace
 
 // Which NICs this rank uses, and what all ranks must know of them. All ranks of a host take part, those without a column too.
@@ -51,6 +66,7 @@ Result<NetworkEnd> Communicator::open_endpoint() {
   OfferedNics offered;
   std::string mine;
   if (columns_->has_column()) {
+    FCCL_TRY(check_descriptors(*columns_));
     auto allowed = allowed_nics(options_.settings);
     if (!allowed) return fail(std::move(allowed).error());
     offered = std::move(*allowed);
@@ -168,7 +184,7 @@ Result<void> Communicator::share_wake(const Joined& joined, Deadline deadline, c
   Result<Descriptor> wake = [&]() -> Result<Descriptor> {
     if (rank_ != here.front()) return receive(joined, here.front(), deadline, still_wanted);
     Descriptor made(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (!made) return fail(fcclSystemError, fmt::format("cannot make an eventfd: {}", std::strerror(errno)));
+    if (!made) return fail(fcclSystemError, fmt::format("cannot make an eventfd: {}", error_text(errno)));
     FCCL_TRY(hand_out(joined, made.get(), {here.begin() + 1, here.end()}, deadline, still_wanted));
     return made;
   }();
@@ -200,6 +216,9 @@ Result<void> Communicator::try_to_join_hosts(Joined& joined, Deadline deadline, 
     if (!met) return fail(std::move(met).error());
     link_ = std::move(*met);
   }
+  Descriptor wake(::fcntl(control_->wake().get(), F_DUPFD_CLOEXEC, 0));
+  if (!wake) return fail(fcclSystemError, fmt::format("{} cannot take a second descriptor of an eventfd: {}",
+                                                      control_->describe_rank(rank_), error_text(errno)));
   auto opened = open_lanes();
   if (!opened) return fail(opened.error().code, control_->describe_rank(rank_) + ": " + opened.error().message);
   auto by_host = exchange_by_leaders(*opened, deadline, wanted);
@@ -210,10 +229,7 @@ Result<void> Communicator::try_to_join_hosts(Joined& joined, Deadline deadline, 
   if (!network) return fail(network.error());
   FCCL_TRY(connect_lanes(*network));
   FCCL_TRY(span_lanes(*network));
-  if (link_) {
-    Descriptor wake(::fcntl(control_->wake().get(), F_DUPFD_CLOEXEC, 0));
-    FCCL_TRY(link_->start(std::move(wake), control_->local_watches(), link_events()));
-  }
+  if (link_) FCCL_TRY(link_->start(std::move(wake), control_->local_watches(), link_events()));
   // Shows that every host reaches every other.
   return issue({{fcclCollBarrier, fcclInt8, ReduceOp::sum, -1, 0, Issuer::init}}, nullptr);
 }
