@@ -178,9 +178,9 @@ Result<void> Meeting::turn(Lobby* lobby) {
   if (lobby != nullptr)
     for (Channel& channel : lobby->admit(std::span(polled).first(in_lobby))) admit(std::move(channel));
   if (const int error = lobby != nullptr ? lobby->shortage() : 0; error != 0)
-    return pass_on({fcclSystemError, fmt::format("{} cannot take the connection of another host's leader: {}", self(),
-                                                 error_text(error))},
-                   nullptr);
+    return pass_on(
+        {fcclSystemError, fmt::format("{} cannot take the connection of another host's leader: {}", self(), error_text(error))},
+        nullptr);
   return look();
 }
 

@@ -25,7 +25,7 @@ constexpr int kWindow = 8;
 constexpr size_t kLandingBytes = size_t{32} << 20;
 constexpr size_t kLeastSlot = 4096;
 constexpr size_t kPayloadBytes = 4096;
-// What a provider opens for itself at most, beside a connection to each peer; of libfabric's tcp about half was seen.
+// More than a provider opens for itself, beside a connection to each peer.
 constexpr int kNetworkDescriptors = 40;
 // Near the wrap, so that every run comes past it.
 constexpr uint32_t kFirstSequence = 0xfffffff0;
@@ -49,14 +49,13 @@ Result<plan::Constants> costs_of(const Settings& settings, const Network& networ
   return *assumed;
 }
 
-
 // Libraries of networks do not always say that they are short of descriptors, and a peer that is not let in waits.
 Result<void> check_descriptors(const Columns& columns) {
   const int wanted = kNetworkDescriptors + columns.hosts();
   const int error = lack_of_descriptors(wanted);
   if (error == 0) return {};
-  return fail(fcclSystemError,
-              fmt::format("cannot open the {} descriptors that the network between hosts may take: {}", wanted, error_text(error)));
+  return fail(fcclSystemError, fmt::format("cannot open the {} descriptors that the network between hosts may take: {}", wanted,
+                                           error_text(error)));
 }
 
 }  // namespace
@@ -207,6 +206,7 @@ Result<void> Communicator::try_to_join_hosts(Joined& joined, Deadline deadline, 
     return still_wanted ? still_wanted() : Result<void>{};
   };
   FCCL_TRY(share_wake(joined, deadline, wanted));
+  Descriptor wake;  // of the link, as long as the others can be told that there is none
   if (rank_ == columns_->ranks_of(columns_->host()).front()) {
     HostLinkRequest request{.id = joined.id, .rank = rank_, .leaders = {}, .host_of = {}};
     for (int host = 0; host < columns_->hosts(); ++host)
@@ -215,10 +215,10 @@ Result<void> Communicator::try_to_join_hosts(Joined& joined, Deadline deadline, 
     auto met = HostLink::meet(std::move(request), std::move(joined.tcp_listener), deadline, wanted);
     if (!met) return fail(std::move(met).error());
     link_ = std::move(*met);
+    wake = Descriptor(::fcntl(control_->wake().get(), F_DUPFD_CLOEXEC, 0));
+    if (!wake)
+      return fail(fcclSystemError, fmt::format("cannot take a second descriptor of an eventfd: {}", error_text(errno)));
   }
-  Descriptor wake(::fcntl(control_->wake().get(), F_DUPFD_CLOEXEC, 0));
-  if (!wake) return fail(fcclSystemError, fmt::format("{} cannot take a second descriptor of an eventfd: {}",
-                                                      control_->describe_rank(rank_), error_text(errno)));
   auto opened = open_lanes();
   if (!opened) return fail(opened.error().code, control_->describe_rank(rank_) + ": " + opened.error().message);
   auto by_host = exchange_by_leaders(*opened, deadline, wanted);

@@ -92,7 +92,8 @@ TEST_P(Scarce, descriptors_of_one_rank_end_init_at_once_on_every_rank_with_the_c
 const OnHosts kThreeOfOne{"3_ranks", {0, 0, 0}};
 
 INSTANTIATE_TEST_SUITE_P(OnOneHost, Scarce,
-                         ::testing::Values(Scarcity{"of_the_root", kThreeOfOne, 0}, Scarcity{"of_another_rank", kThreeOfOne, 1}),
+                         ::testing::Values(Scarcity{"of_the_root", kThreeOfOne, 0},
+                                           Scarcity{"of_another_rank", kThreeOfOne, 1}),
                          [](const auto& scarcity) { return scarcity.param.name; });
 INSTANTIATE_TEST_SUITE_P(OnTwoHosts, Scarce,
                          ::testing::Values(Scarcity{"of_the_root", kTwoAndTwo, 0}, Scarcity{"of_its_mate", kTwoAndTwo, 1},
