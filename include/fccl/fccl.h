@@ -12,7 +12,8 @@
  *             sees to it that none is about to enter a call, and that no other one frees it;
  *   errors    a call that is wrong on its face (NULL, bad type, bad root, not implemented, after finalize) starts nothing and
  *             leaves the communicator as it was. Every other error is the communicator's first failure: it is sticky, has a
- *             cause (fcclGetLastError), reaches every rank, and leaves destroy and abort as the only useful calls;
+ *             cause (fcclGetLastError), reaches every rank, in this call or, where the rank's part of this call was done, in
+ *             the next, and leaves destroy and abort as the only useful calls;
  *   deadline  no call blocks for ever: each wait ends by fcclTimeout after the communicator's timeout (fcclCommSetTimeout). */
 #ifndef FCCL_FCCL_H
 #define FCCL_FCCL_H
@@ -124,7 +125,7 @@ typedef struct {
   unsigned int magic;
   unsigned int version;
   int blocking;         /* 1 (default): init and split return when done; 0 is for later */
-  int memoryKind;       /* fcclMemoryKind_t; fcclMemoryAuto: CUDA when the process has a current CUDA context, else CPU */
+  int memoryKind;       /* fcclMemoryKind_t; fcclMemoryAuto is fcclMemoryCpu; fcclMemoryCuda is for later */
   int timeoutMs;        /* deadline of every wait of an operation, milliseconds; default FCCL_TIMEOUT */
   int initTimeoutMs;    /* deadline of init and split, milliseconds; default FCCL_INIT_TIMEOUT */
   const char* commName; /* appears in messages; copied, at most 31 bytes are kept */

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "communicator/channel.h"
@@ -17,6 +18,7 @@
 #include "system/host_identity.h"
 #include "system/network_interface.h"
 #include "system/socket.h"
+#include "system/spare_descriptor.h"
 #include "system/thread.h"
 
 namespace fccl {
@@ -47,14 +49,15 @@ class Joiner {
   Joiner(const JoinRequest& request, Deadline deadline) : request_(request), deadline_(deadline) {}
 
   Result<Joined> join();
-  void decline(const Error& why) const;
+  void decline(const Error& why);
 
  private:
   Result<Hello> get_ready();
   Result<Hello> make_hello() const;
   std::string name_of_root(const std::vector<Member>& members) const;
   Result<void> listen();
-  Result<Channel> reach_root() const;
+  Result<Channel> reach_root();
+  void tell(Channel& channel, const Error& why, Deadline deadline) const;
   Result<std::vector<Member>> await_roster(Channel& channel);
   static bool give_up(Channel& channel, const Message& why);
   Deadline next_look() const {
@@ -70,16 +73,19 @@ class Joiner {
   Descriptor tcp_listener_;
   Clock::time_point begin_ = Clock::now();
   Progress progress_;
+  SpareDescriptor spare_;          // what the root may still be told by
+  std::optional<Error> shortage_;  // of descriptors, for which it was spent
 };
 
 Result<Joined> Joiner::join() {
-  const Result<Hello> hello = get_ready();
-  if (!hello) {
-    fccl::decline(request_, hello.error());
-    return fail(hello.error());
-  }
+  // First, so that the others can be told whatever goes wrong then.
   Result<Channel> channel = reach_root();
   if (!channel) return fail(std::move(channel).error());
+  const Result<Hello> hello = get_ready();
+  if (!hello) {
+    tell(*channel, hello.error(), Deadline::after(kDecliningTakes));
+    return fail(hello.error());
+  }
   channel->say(encode(*hello));
   Result<std::vector<Member>> members = await_roster(*channel);
   if (!members) return fail(std::move(members).error());
@@ -88,12 +94,14 @@ Result<Joined> Joiner::join() {
                 request_.rank,       std::move(tcp_listener_), std::move(presence)};
 }
 
+void Joiner::decline(const Error& why) {
+  if (Result<Channel> channel = reach_root()) tell(*channel, why, deadline_);
+}
+
 // Waits for the answer, so that the root has told the others before this process ends, which may be the root's.
-void Joiner::decline(const Error& why) const {
-  Result<Channel> channel = reach_root();
-  if (!channel) return;
-  channel->say(encode(Hello{{request_.rank, ::getpid(), {}, host_name(), {}}, request_.nranks, {}, why}));
-  (void)channel->await_message(deadline_);
+void Joiner::tell(Channel& channel, const Error& why, Deadline deadline) const {
+  channel.say(encode(Hello{{request_.rank, ::getpid(), {}, host_name(), {}}, request_.nranks, {}, why}));
+  (void)channel.await_message(deadline);
 }
 
 std::string Joiner::name_of_root(const std::vector<Member>& members) const {
@@ -103,6 +111,7 @@ std::string Joiner::name_of_root(const std::vector<Member>& members) const {
 }
 
 Result<Hello> Joiner::get_ready() {
+  if (shortage_) return fail(*shortage_);
   FCCL_TRY(listen());
   return make_hello();
 }
@@ -122,6 +131,9 @@ Result<void> Joiner::listen() {
 }
 
 Result<Hello> Joiner::make_hello() const {
+  // The identity of the host is read from files, and without them it is another one.
+  if (const int error = lack_of_descriptors(1); error != 0)
+    return fail(fcclSystemError, fmt::format("{} cannot read which host this is: {}", name(), error_text(error)));
   Hello hello{
       {request_.rank, ::getpid(), host_identity(request_.host_override), host_name(), {}}, request_.nranks, request_.agreement};
   if (hello.agreement.size() > kAgreementLimit)
@@ -150,7 +162,7 @@ tl::unexpected<Error> Joiner::timed_out(const std::string& observed) const {
 
 // The listener is older than the id, so a refused connection is final. One that is closed within the handshake is not: in a
 // flood of strangers the root turns out the oldest.
-Result<Channel> Joiner::reach_root() const {
+Result<Channel> Joiner::reach_root() {
   ConnectPatience patience;
   while (true) {
     Connection connection = connect_tcp(request_.id.root, {std::min(deadline_.at, Deadline::after(patience.next()).at)});
@@ -160,11 +172,12 @@ Result<Channel> Joiner::reach_root() const {
                   fmt::format("{} cannot join: nobody listens at {}. The process that called fcclGetUniqueId has "
                               "ended, or the id has made its communicator already (each needs an id of its own)",
                               name(), to_text(request_.id.root)));
-    if (is_short_of_descriptors(connection.error))
-      return fail(fcclSystemError,
-                  fmt::format("{} cannot join: it cannot make a socket to reach {}: {}; raise the limit of open "
-                              "files (ulimit -n)",
-                              name(), root(), error_text(connection.error)));
+    if (is_short_of_descriptors(connection.error)) {
+      shortage_ = {fcclSystemError, fmt::format("{} cannot join: it cannot make a socket to reach {}: {}", name(), root(),
+                                                error_text(connection.error))};
+      if (spare_.spend()) continue;
+      return fail(*shortage_);
+    }
     if (connection.socket) {
       Channel channel(std::move(connection.socket), Conversation(Role::connects, request_.id.key, {request_.rank}));
       Result<void> opened = channel.await_open(deadline_);

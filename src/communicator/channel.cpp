@@ -89,6 +89,7 @@ Result<void> Channel::pump() {
   // Bounded, so that a peer that never stops talking cannot keep the owner from its other channels.
   for (int reads = 0; reads < 4; ++reads) {
     const Transfer got = read_some(socket_.get(), buffer, conversation_.role() == Role::connects ? &passed_ : nullptr);
+    lost_ = lost_ || got.lost;
     if (got.error == EAGAIN) break;
     if (got.error != 0) return fail(fcclRemoteError, fmt::format("the connection broke: {}", error_text(got.error)));
     if (got.closed) return fail(fcclRemoteError, "the other end closed the connection");

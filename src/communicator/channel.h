@@ -31,6 +31,8 @@ class Channel {
   std::optional<std::string> hear() { return conversation_.hear(); }
   // The descriptor that came with what was heard, if any. The end that listens takes none.
   Descriptor take_descriptor() { return std::move(passed_); }
+  // One came along for which this process had no room.
+  bool has_lost_descriptor() const { return lost_; }
   // Bytes said and not yet given to the kernel.
   size_t pending() const { return conversation_.outgoing().size(); }
 
@@ -54,6 +56,7 @@ class Channel {
   Descriptor socket_;
   Conversation conversation_;
   Descriptor passed_;
+  bool lost_ = false;
   int to_pass_ = -1;
 };
 

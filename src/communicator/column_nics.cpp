@@ -39,9 +39,6 @@ Result<std::vector<Host>> hosts_in(const std::vector<std::string>& columns) {
 
 Result<OfferedNics> allowed_nics(const Settings& settings) {
   const NicsRequest request{settings.transport == "auto" ? "" : settings.transport, split_at_commas(settings.nics)};
-  if (!settings.nics.empty() && request.names.empty())
-    return fail(fcclInvalidUsage,
-                "FCCL_NICS=" + settings.nics + " names no NIC; `fccl-info topology` lists those of this host");
   auto offered = list_nics(request);
   if (offered && request.names.empty()) std::ranges::sort(offered->nics, comes_before);
   return offered;

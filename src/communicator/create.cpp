@@ -130,7 +130,7 @@ Result<std::unique_ptr<Communicator>> Communicator::assemble(Joined& joined, con
   auto peers = peers_of(joined.members, *columns);
   if (!peers) return fail(std::move(peers).error());
   // From here on the ranks of one host watch each other.
-  if (columns->hosts() == 1) joined.presence.leave();
+  if (columns->hosts() == 1) joined.presence.let_root_end();
   const SegmentShape shape{static_cast<int>(here.size()), settings.mailbox_bytes, settings.slot_bytes, ranks};
   auto segment = share_segment(joined, shape, here, {deadline, still_wanted});
   if (!segment) return fail(name_the_dead(std::move(segment).error(), *peers));
@@ -147,6 +147,8 @@ Result<std::unique_ptr<Communicator>> Communicator::assemble(Joined& joined, con
   });
   FCCL_TRY(made->issue({{fcclCollBarrier, fcclInt8, ReduceOp::sum, -1, 0, Issuer::init}}, nullptr));
   made->crowded_ = is_crowded(*shared);
+  // All have mapped the segment, in which they tell each other of failures.
+  if (made->columns_->hosts() == 1) joined.presence.leave();
   if (made->columns_->hosts() > 1) FCCL_TRY(made->join_hosts(joined, deadline, still_wanted));
   made->control_->ask({});
   // Where ranks take turns on processors, to wait for the readers costs more than a copy. Calls between hosts go in rounds.

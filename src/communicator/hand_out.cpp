@@ -62,6 +62,9 @@ class HandOut {
       if (!look.passed()) continue;
       look = next_look(deadline);
       FCCL_TRY(ask(still_wanted));
+      if (const int error = lobby_.shortage(); error != 0)
+        return fail(fcclSystemError, fmt::format("the leader of this host cannot take a connection of {}: {}",
+                                                 list_ranks(awaited()), error_text(error)));
       for (const auto& [rank, awaited] : waiting_) FCCL_TRY(awaited.still_alive());
     }
     return {};
@@ -95,12 +98,16 @@ class HandOut {
     served_.erase(channel);
   }
 
-  std::string missing() const {
+  std::vector<int> awaited() const {
     std::vector<int> ranks;
     ranks.reserve(waiting_.size());
     for (const auto& [rank, awaited] : waiting_) ranks.push_back(rank);
+    return ranks;
+  }
+
+  std::string missing() const {
     return fmt::format("{} of this host did not come for the shared segment before the deadline (FCCL_INIT_TIMEOUT)",
-                       list_ranks(ranks));
+                       list_ranks(awaited()));
   }
 
   int fd_;
@@ -119,6 +126,9 @@ class Receiver {
   Result<Descriptor> receive() const {
     while (true) {
       Connection connection = connect_local(leader_.member.listener, kLookInterval);
+      if (is_short_of_descriptors(connection.error))
+        return fail(fcclSystemError, fmt::format("rank {} cannot make a socket to reach {}, which leads this host: {}",
+                                                 joined_.rank, describe(leader_.member), error_text(connection.error)));
       if (connection.error == ECONNREFUSED)
         return fail(fcclRemoteError, fmt::format("{}, which leads this host, left before it handed out the shared segment",
                                                  describe(leader_.member)));
@@ -140,6 +150,9 @@ class Receiver {
       Result<std::string> message = channel.await_message(next_look(deadline_));
       if (message && channel.peer().rank == leader_.member.rank) {
         if (Descriptor descriptor = channel.take_descriptor()) return descriptor;
+        if (channel.has_lost_descriptor())
+          return fail(fcclSystemError, fmt::format("rank {} cannot take the descriptor that {} hands out: {}", joined_.rank,
+                                                   describe(leader_.member), error_text(EMFILE)));
       }
       if (message || message.error().code == fcclInvalidUsage)
         return fail(fcclInternalError,

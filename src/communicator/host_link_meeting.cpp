@@ -80,8 +80,7 @@ Result<void> Meeting::try_to_reach(const Address& address, std::chrono::millisec
                                              self(), hub(), to_text(address)));
   if (is_short_of_descriptors(connection.error))
     return fail(fcclSystemError,
-                fmt::format("{} cannot make a socket to reach {}: {}; raise the limit of open files (ulimit -n)", self(), hub(),
-                            error_text(connection.error)));
+                fmt::format("{} cannot make a socket to reach {}: {}", self(), hub(), error_text(connection.error)));
   observed_ = fmt::format("{} cannot be reached at {}: {}", hub(), to_text(address), error_text(connection.error));
   if (connection.error != 0) return {};
 
@@ -178,6 +177,10 @@ Result<void> Meeting::turn(Lobby* lobby) {
   }
   if (lobby != nullptr)
     for (Channel& channel : lobby->admit(std::span(polled).first(in_lobby))) admit(std::move(channel));
+  if (const int error = lobby != nullptr ? lobby->shortage() : 0; error != 0)
+    return pass_on(
+        {fcclSystemError, fmt::format("{} cannot take the connection of another host's leader: {}", self(), error_text(error))},
+        nullptr);
   return look();
 }
 

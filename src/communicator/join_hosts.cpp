@@ -4,18 +4,18 @@
 #include <sys/eventfd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
-#include <set>
 #include <string_view>
 
 #include "communicator/column_nics.h"
 #include "communicator/communicator.h"
 #include "communicator/process_endpoint.h"
-#include "plan/catalog.h"
 #include "plan/costs.h"
-#include "plan/project.h"
 #include "system/processors.h"
 #include "system/random.h"
+#include "system/socket.h"
+#include "system/spare_descriptor.h"
 #include "system/sys_devices.h"
 
 namespace fccl {
@@ -26,6 +26,8 @@ constexpr int kWindow = 8;
 constexpr size_t kLandingBytes = size_t{32} << 20;
 constexpr size_t kLeastSlot = 4096;
 constexpr size_t kPayloadBytes = 4096;
+// More than a provider opens for itself, beside a connection to each peer.
+constexpr int kNetworkDescriptors = 40;
 // Near the wrap, so that every run comes past it.
 constexpr uint32_t kFirstSequence = 0xfffffff0;
 
@@ -40,7 +42,7 @@ size_t wire_slot_bytes(const Settings& settings, const Columns& columns) {
 Result<plan::Constants> costs_of(const Settings& settings, const Network& network) {
   if (!settings.costs.empty()) {
     auto parsed = plan::parse_costs(settings.costs);
-    if (!parsed) return fail(parsed.error().code, "FCCL_COSTS: " + parsed.error().message);
+    if (!parsed) return fail(parsed.error());
     return parsed->constants;
   }
   const auto assumed = plan::default_costs(network.provider, network.megabits);
@@ -48,12 +50,13 @@ Result<plan::Constants> costs_of(const Settings& settings, const Network& networ
   return *assumed;
 }
 
-Result<void> check_algorithm(const std::string& name) {
-  std::set<std::string_view> known;
-  for (const auto& algorithm : plan::kCatalog<plan::Project>) known.insert(algorithm.name);
-  if (name.empty() || known.contains(name)) return {};
-  return fail(fcclInvalidUsage,
-              fmt::format("FCCL_ALGORITHM={} is no plan between hosts; there are {}", name, fmt::join(known, ", ")));
+// Libraries of networks do not always say that they are short of descriptors, and a peer that is not let in waits.
+Result<void> check_descriptors(const Columns& columns) {
+  const int wanted = kNetworkDescriptors + columns.hosts();
+  const int error = lack_of_descriptors(wanted);
+  if (error == 0) return {};
+  return fail(fcclSystemError, fmt::format("cannot open the {} descriptors that the network between hosts may take: {}", wanted,
+                                           error_text(error)));
 }
 
 }  // namespace
@@ -63,6 +66,7 @@ Result<NetworkEnd> Communicator::open_endpoint() {
   OfferedNics offered;
   std::string mine;
   if (columns_->has_column()) {
+    FCCL_TRY(check_descriptors(*columns_));
     auto allowed = allowed_nics(options_.settings);
     if (!allowed) return fail(std::move(allowed).error());
     offered = std::move(*allowed);
@@ -183,7 +187,7 @@ Result<void> Communicator::share_wake(const Joined& joined, Deadline deadline, c
   Result<Descriptor> wake = [&]() -> Result<Descriptor> {
     if (rank_ != here.front()) return receive(joined, here.front(), deadline, still_wanted);
     Descriptor made(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (!made) return fail(fcclSystemError, fmt::format("cannot make an eventfd: {}", std::strerror(errno)));
+    if (!made) return fail(fcclSystemError, fmt::format("cannot make an eventfd: {}", error_text(errno)));
     FCCL_TRY(hand_out(joined, made.get(), {here.begin() + 1, here.end()}, deadline, still_wanted));
     return made;
   }();
@@ -205,8 +209,8 @@ Result<void> Communicator::try_to_join_hosts(Joined& joined, Deadline deadline, 
     if (auto failed = async_error()) return fail(std::move(*failed));
     return still_wanted ? still_wanted() : Result<void>{};
   };
-  FCCL_TRY(check_algorithm(options_.settings.algorithm));
   FCCL_TRY(share_wake(joined, deadline, wanted));
+  Descriptor wake;  // of the link, as long as the others can be told that there is none
   if (rank_ == columns_->ranks_of(columns_->host()).front()) {
     HostLinkRequest request{.id = joined.id, .rank = rank_, .leaders = {}, .host_of = {}};
     for (int host = 0; host < columns_->hosts(); ++host)
@@ -215,6 +219,9 @@ Result<void> Communicator::try_to_join_hosts(Joined& joined, Deadline deadline, 
     auto met = HostLink::meet(std::move(request), std::move(joined.tcp_listener), deadline, wanted);
     if (!met) return fail(std::move(met).error());
     link_ = std::move(*met);
+    wake = Descriptor(::fcntl(control_->wake().get(), F_DUPFD_CLOEXEC, 0));
+    if (!wake)
+      return fail(fcclSystemError, fmt::format("cannot take a second descriptor of an eventfd: {}", error_text(errno)));
   }
   auto opened = open_lanes();
   if (!opened) return fail(opened.error().code, control_->describe_rank(rank_) + ": " + opened.error().message);
@@ -228,10 +235,7 @@ Result<void> Communicator::try_to_join_hosts(Joined& joined, Deadline deadline, 
   // A rank's endpoint knows its peers when it has connected to them, and drops what comes from anybody else.
   if (auto connected = exchange_by_leaders("", deadline, wanted); !connected) return fail(std::move(connected).error());
   FCCL_TRY(span_lanes(*network));
-  if (link_) {
-    Descriptor wake(::fcntl(control_->wake().get(), F_DUPFD_CLOEXEC, 0));
-    FCCL_TRY(link_->start(std::move(wake), control_->local_watches(), link_events()));
-  }
+  if (link_) FCCL_TRY(link_->start(std::move(wake), control_->local_watches(), link_events()));
   // Shows that every host reaches every other.
   return issue({{fcclCollBarrier, fcclInt8, ReduceOp::sum, -1, 0, Issuer::init}}, nullptr);
 }

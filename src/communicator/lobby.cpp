@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <tuple>
+#include <utility>
 
 #include "system/socket.h"
 
@@ -16,9 +18,13 @@ using namespace std::chrono_literals;
 constexpr size_t kMostVisitors = 256;
 constexpr size_t kFewestVisitors = 16;
 constexpr auto kHandshakeTime = 5s;
+// What a visitor has even where there are no descriptors for others, since who is turned out comes again.
+constexpr auto kLeastTime = 250ms;
 // Few enough that those who are already here get their turn in a flood.
 constexpr int kAcceptsPerTurn = 64;
 constexpr auto kRestWithoutDescriptors = 20ms;
+// What is short for that long stays so.
+constexpr auto kLongShortage = 500ms;
 
 // An eighth of the descriptors that this process may have, so that strangers leave it enough for its own.
 size_t most_visitors() {
@@ -55,13 +61,19 @@ std::list<Channel> Lobby::admit(std::span<const pollfd> polled) {
     else
       ++visitor;
   }
-  if (polled.front().revents != 0) accept_waiting();
+  if (polled.front().revents != 0)
+    accept_waiting();
+  else if (polled.front().events != 0)
+    short_of_ = 0;
   return admitted;
 }
+
+int Lobby::shortage() const { return short_of_ != 0 && Clock::now() - short_since_ > kLongShortage ? short_of_ : 0; }
 
 void Lobby::accept_waiting() {
   for (int i = 0; i < kAcceptsPerTurn; ++i) {
     Connection connection = accept_one(listener_);
+    if (!is_short_of_descriptors(connection.error)) short_of_ = 0;
     if (connection.socket) {
       if (visitors_.size() == most_visitors_) visitors_.pop_front();
       visitors_.push_back(
@@ -69,8 +81,12 @@ void Lobby::accept_waiting() {
       continue;
     }
     if (connection.error == EAGAIN) return;
-    // Out of descriptors or memory: a stranger's is the first to give back.
-    if (!visitors_.empty()) visitors_.pop_front();
+    if (spends_spares_ && visitors_.empty() && spares_.spend()) continue;
+    // Out of descriptors or memory, which accept(2) says though nobody waits: a stranger's is the first to give back.
+    if (!visitors_.empty() && visitors_.front().deadline.at < Clock::now() + kHandshakeTime - kLeastTime)
+      visitors_.pop_front();
+    else if (short_of_ == 0 && is_short_of_descriptors(connection.error))
+      std::tie(short_of_, short_since_) = std::pair(connection.error, Clock::now());
     rest_ = Deadline::after(kRestWithoutDescriptors);
     return;
   }

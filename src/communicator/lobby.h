@@ -9,6 +9,7 @@
 
 #include "communicator/channel.h"
 #include "system/clock.h"
+#include "system/spare_descriptor.h"
 
 namespace fccl {
 
@@ -26,6 +27,10 @@ class Lobby {
   Deadline patience() const;
   // Moves everybody on whom the poll found ready; `polled` is what `watch` appended. Returns those who are in now.
   std::list<Channel> admit(std::span<const pollfd> polled);
+  // The errno for which nobody has been let in for half a second though somebody waits, for want of descriptors; 0: none.
+  int shortage() const;
+  // From now on what the process holds back is for those who wait.
+  void spend_spares() { spends_spares_ = true; }
   // Turns everybody out.
   void clear() { visitors_.clear(); }
 
@@ -43,6 +48,10 @@ class Lobby {
   size_t most_visitors_;
   std::list<Visitor> visitors_;  // the longest here first
   Deadline rest_{};              // the listener is left alone until then
+  bool spends_spares_ = false;
+  SpareDescriptor spares_;
+  int short_of_ = 0;  // the errno of a shortage that began then
+  Clock::time_point short_since_;
 };
 
 }  // namespace fccl

@@ -26,7 +26,7 @@ Error Presence::give_up(Error why) {
   if (!channel_) return why;
   if (why.code == fcclRemoteError) listen(Deadline::after(kOthersWord));
   if (!told_) {
-    channel_->say(encode(Failed{why}));
+    if (channel_) channel_->say(encode(Failed{why}));
     listen(Deadline::after(kAnswer));
   }
   channel_.reset();
@@ -49,6 +49,8 @@ void Presence::listen(Deadline deadline) {
   const std::optional<Message> message = bytes ? decode(*bytes) : std::nullopt;
   if (message && std::holds_alternative<Refusal>(*message))
     told_ = std::get<Refusal>(*message).error;
+  else if (!bytes && root_may_end_)
+    channel_.reset();
   else
     told_ = Error{fcclRemoteError, fmt::format("{} ended before the communicator was ready: {}", root_,
                                                bytes ? "it sent a message that makes no sense" : bytes.error().message)};

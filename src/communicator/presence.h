@@ -28,6 +28,8 @@ class Presence {
   // Tells all ranks why this one cannot go on. Returns why none of them can: what the first one gave as its reason. A root that
   // does not answer is waited for half a second.
   Error give_up(Error why);
+  // From now on only what the root says counts, and not its end: those who could miss it watch each other.
+  void let_root_end() { root_may_end_ = true; }
   // Others tell from now on; as does the end of its life.
   void leave();
 
@@ -36,6 +38,7 @@ class Presence {
 
   std::unique_ptr<Channel> channel_;  // null: it has left
   std::string root_;
+  bool root_may_end_ = false;
   std::optional<Error> told_;
 };
 

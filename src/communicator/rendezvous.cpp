@@ -63,6 +63,9 @@ void Rendezvous::serve() {
       if (entry.revents != 0) attend(guest);
     }
     if (in_lobby > 0) welcome(lobby_.admit(std::span(polled).first(in_lobby)));
+    if (const int error = lobby_.shortage(); error != 0 && in_lobby > 0)
+      fail_all(fcclSystemError, fmt::format("the root (process {} on {}) cannot take another connection: {}, {}", ::getpid(),
+                                            host_name(), error_text(error), so_far()));
   }
 }
 
@@ -214,6 +217,8 @@ std::string Rendezvous::objection(const Hello& hello) const {
 void Rendezvous::fail_all(fcclResult_t code, std::string message) {
   if (failure_) return;
   failure_ = Error{code, std::move(message)};
+  // For those who are still to come and be told.
+  lobby_.spend_spares();
   end_ = Deadline::after(kFarewellTime);
   progress_due_.reset();
 }

@@ -11,8 +11,12 @@
 #include <cstdlib>
 #include <iterator>
 #include <numeric>
+#include <set>
 #include <utility>
 
+#include "plan/catalog.h"
+#include "plan/costs.h"
+#include "plan/project.h"
 #include "system/log.h"
 
 namespace fccl {
@@ -28,6 +32,38 @@ constexpr std::string_view kTransports[] = {"auto", "efa", "verbs", "tcp"};
 constexpr std::string_view kWireTypes[] = {"call", "float32"};
 
 constexpr std::string_view kAutoOnOff[] = {"auto", "on", "off"};
+
+// So that what all ranks must agree on fits into one message, whatever is set.
+constexpr size_t kLongestCosts = 512;
+constexpr size_t kLongestNic = 255;
+// Of a value, in a message.
+constexpr size_t kShown = 100;
+
+std::string fault_of_nics(std::string_view text) {
+  const auto is_visible = [](char c) { return c > ' ' && c <= '~'; };
+  bool has_name = false;
+  while (!text.empty()) {
+    const std::string_view name = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(text.size(), name.size() + 1));
+    if (name.size() > kLongestNic || !std::ranges::all_of(name, is_visible))
+      return fmt::format("has the name \"{}\", which no NIC has: give names without spaces, with commas between",
+                         name.substr(0, kShown));
+    has_name = has_name || !name.empty();
+  }
+  return has_name ? "" : "names no NIC; `fccl-info topology` lists those of this host";
+}
+
+std::string fault_of_costs(std::string_view text) {
+  if (text.size() > kLongestCosts) return fmt::format("has {} bytes, more than the {} it may have", text.size(), kLongestCosts);
+  const auto parsed = plan::parse_costs(text);
+  return parsed ? "" : "are no costs: " + parsed.error().message;
+}
+
+std::string fault_of_algorithm(std::string_view text) {
+  std::set<std::string_view> known;
+  for (const auto& algorithm : plan::kCatalog<plan::Project>) known.insert(algorithm.name);
+  return known.contains(text) ? "" : fmt::format("is no plan between hosts; there are {}", fmt::join(known, ", "));
+}
 
 constexpr Setting kSettings[] = {
     {"FCCL_TIMEOUT", Seconds{&Settings::timeout, 1ms, 1'000'000s}, Scope::local,
@@ -52,7 +88,7 @@ constexpr Setting kSettings[] = {
      "unless there are more ranks than processors"},
     {"FCCL_TRANSPORT", Choice{&Settings::transport, kTransports}, Scope::agreed,
      "what carries bytes between hosts: a provider of libfabric, by the plug-in libfccl_ofi.so; auto: the best that is there"},
-    {"FCCL_NICS", Text{&Settings::nics}, Scope::local,
+    {"FCCL_NICS", Text{&Settings::nics, "names", fault_of_nics}, Scope::local,
      "the NICs of this host that may be used, as `fccl-info topology` or libfabric names them, with commas between; "
      "unset, "
      "all that the transport can use, but loopback and bridges of containers"},
@@ -62,10 +98,10 @@ constexpr Setting kSettings[] = {
      "bits, rounded once"},
     {"FCCL_WIRE_SLOT_BYTES", Bytes{&Settings::wire_slot_bytes, 4096, 4 * 1024 * 1024}, Scope::agreed,
      "the largest message between hosts; with many hosts messages are smaller, so that landing memory has a bound"},
-    {"FCCL_COSTS", Text{&Settings::costs}, Scope::agreed,
+    {"FCCL_COSTS", Text{&Settings::costs, "costs, to 512 bytes", fault_of_costs}, Scope::agreed,
      "the constants by which a plan between hosts is chosen, as `NAME_perf --calibrate` prints them; unset, those of the "
-     "transport's kind; not read on one host"},
-    {"FCCL_ALGORITHM", Text{&Settings::algorithm}, Scope::agreed,
+     "transport's kind; without effect on one host"},
+    {"FCCL_ALGORITHM", Text{&Settings::algorithm, "names of plans", fault_of_algorithm}, Scope::agreed,
      "the plan between hosts for every collective that has one of this name, as `fccl-info explain` lists them; unset, the "
      "cheapest"},
 };
@@ -104,6 +140,8 @@ std::string set(Settings& settings, const Bytes& kind, std::string_view text) {
 }
 
 std::string set(Settings& settings, const Text& kind, std::string_view text) {
+  if (kind.fault_of != nullptr)
+    if (std::string fault = kind.fault_of(text); !fault.empty()) return fault;
   settings.*kind.field = text;
   return {};
 }
@@ -166,7 +204,9 @@ Result<Settings> parse_settings(const std::function<std::string_view(const char*
     const std::string_view text = text_of_variable(setting.variable);
     if (text.empty()) continue;
     const std::string fault = std::visit([&](const auto& kind) { return set(settings, kind, text); }, setting.kind);
-    if (!fault.empty()) return fail(fcclInvalidUsage, fmt::format("{}={} {}", setting.variable, text, fault));
+    if (!fault.empty())
+      return fail(fcclInvalidUsage, fmt::format("{}={}{} {}", setting.variable, text.substr(0, kShown),
+                                                text.size() > kShown ? "..." : "", fault));
   }
   return settings;
 }

@@ -47,6 +47,8 @@ struct Bytes {
 };
 struct Text {
   std::string Settings::* field;
+  const char* allowed = "any";
+  std::string (*fault_of)(std::string_view text) = nullptr;  // what is wrong with a text, "" if nothing is
 };
 struct Choice {
   std::string Settings::* field;

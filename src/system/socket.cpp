@@ -207,8 +207,10 @@ Transfer read_some(int socket, std::span<char> into, Descriptor* passed) {
     int number = -1;
     std::memcpy(&number, CMSG_DATA(entry), sizeof(number));
     *passed = Descriptor(number);
+    return {static_cast<size_t>(got), 0, got == 0};
   }
-  return {static_cast<size_t>(got), 0, got == 0};
+  const bool lost = passed != nullptr && (message.msg_flags & MSG_CTRUNC) != 0;
+  return {static_cast<size_t>(got), 0, got == 0, lost};
 }
 
 Transfer write_some(int socket, std::string_view from, int pass) {
@@ -250,6 +252,9 @@ int poll_until(std::span<pollfd> set, Deadline deadline) {
 
 bool is_short_of_descriptors(int error) { return error == EMFILE || error == ENFILE; }
 
-std::string error_text(int error) { return std::generic_category().message(error); }
+std::string error_text(int error) {
+  const std::string text = std::generic_category().message(error);
+  return is_short_of_descriptors(error) ? text + "; raise the limit of open files (ulimit -n)" : text;
+}
 
 }  // namespace fccl

@@ -79,6 +79,7 @@ struct Transfer {
   size_t bytes = 0;
   int error = 0;
   bool closed = false;  // the peer will send no more
+  bool lost = false;    // a descriptor came along for which this process has no room
 };
 
 // A descriptor that came along replaces `*passed`. No second one, and without `passed` none, enters this process, since even to
@@ -96,7 +97,7 @@ int poll_until(std::span<pollfd> set, Deadline deadline);
 // Whether this process or this host has as many files open as it may.
 bool is_short_of_descriptors(int error);
 
-// "Connection refused".
+// "Connection refused"; for want of descriptors also what to do.
 std::string error_text(int error);
 
 }  // namespace fccl

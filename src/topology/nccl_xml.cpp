@@ -7,6 +7,7 @@
 #include <charconv>
 #include <pugixml.hpp>
 #include <string>
+#include <unordered_map>
 
 namespace fccl {
 namespace {
@@ -56,8 +57,9 @@ class HostReader {
 
   void open_host(const std::string& hash) {
     const std::string name = hash.empty() ? "host" : hash;
-    for (host_ = 0; host_ < hosts_.size() && hosts_[host_].name != name;) ++host_;
-    if (host_ == hosts_.size()) hosts_.emplace_back().name = name;
+    const auto [known, is_new] = numbers_.try_emplace(name, hosts_.size());
+    host_ = known->second;
+    if (is_new) hosts_.emplace_back().name = name;
   }
 
   // A place has few bridges above it, which bounds the recursion.
@@ -118,7 +120,8 @@ class HostReader {
   }
 
   std::vector<Host> hosts_;
-  size_t host_ = 0;  // the one being read
+  std::unordered_map<std::string, size_t> numbers_;  // of the hosts, by name
+  size_t host_ = 0;                                  // the one being read
   std::string fault_;
 };
 

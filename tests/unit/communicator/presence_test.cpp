@@ -163,6 +163,23 @@ TEST(Presence, names_the_rank_whose_process_served_the_id_and_died) {
   for (Joined& joined : ranks) expect_text(told(joined), fcclRemoteError, {name, "serves the unique id", "ended"});
 }
 
+TEST(Presence, of_ranks_that_let_their_root_end_goes_on_without_it) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the thread sanitizer allows no threads in a child that was forked beside threads";
+#endif
+  ServedElsewhere served;
+  ASSERT_NO_FATAL_FAILURE(served.begin([](const UniqueId& id) {
+    const auto joined = join(request_of(id, 0, 2), Deadline::after(10s));
+    while (true) ::pause();
+  }));
+  std::vector<Joined> ranks = joined_all({request_of(*from_c(served.id), 1, 2)});
+  ranks[0].presence.let_root_end();
+  kill_and_wait(served.child);
+  std::this_thread::sleep_for(100ms);
+  EXPECT_TRUE(ranks[0].presence.look());
+  EXPECT_EQ(ranks[0].presence.give_up({fcclSystemError, "no memory"}).message, "no memory");
+}
+
 TEST(Presence, keeps_the_door_closed_for_one_too_many) {
   const UniqueId id = *open_bootstrap("lo");
   const std::vector<Joined> ranks = joined_all(requests_of(id, 2));

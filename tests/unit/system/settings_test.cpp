@@ -63,6 +63,40 @@ TEST(Settings, switch_cross_memory_attach_on_and_off) {
 
 TEST(Settings, refuse_a_level_that_the_log_does_not_have) { expect_refused("FCCL_LOG", "loud"); }
 
+TEST(Settings, refuse_a_list_that_names_no_nic) {
+  for (const char* value : {",", ",,", "eth0, eth1", "eth\t0"}) expect_refused("FCCL_NICS", value);
+  EXPECT_EQ(read_with("FCCL_NICS", "eth0,eth1")->nics, "eth0,eth1");
+}
+
+TEST(Settings, refuse_what_are_no_costs) {
+  for (const char* value : {"cheap", "latency=20us", "latency=20us,"}) expect_refused("FCCL_COSTS", value);
+  const char* costs = "latency=20us,message=1us,wire=100Gbit/s,add=10GB/s,node=10GB/s";
+  EXPECT_EQ(read_with("FCCL_COSTS", costs)->costs, costs);
+}
+
+TEST(Settings, refuse_the_name_of_no_plan) {
+  for (const char* value : {"pairwsie", "tree,chain", " tree"}) expect_refused("FCCL_ALGORITHM", value);
+  EXPECT_EQ(read_with("FCCL_ALGORITHM", "tree")->algorithm, "tree");
+}
+
+TEST(Settings, that_are_too_long_are_refused_by_their_name_and_shown_in_part) {
+  const std::string costs = "latency=20us,message=1us,wire=100Gbit/s,add=10GB/s,node=10." + std::string(3000, '0') + "GB/s";
+  const auto settings = read_with("FCCL_COSTS", costs.c_str());
+  ASSERT_FALSE(settings);
+  EXPECT_EQ(settings.error().code, fcclInvalidUsage);
+  EXPECT_NE(settings.error().message.find("FCCL_COSTS=latency=20us"), std::string::npos) << settings.error().message;
+  EXPECT_NE(settings.error().message.find("3063 bytes"), std::string::npos) << settings.error().message;
+  EXPECT_LT(settings.error().message.size(), 300U);
+}
+
+// The bootstrap compares them in one message.
+TEST(Settings, of_the_longest_values_can_be_agreed_on) {
+  const std::string costs = "latency=20us,message=1us,wire=100Gbit/s,add=10GB/s,node=10." + std::string(449, '0') + "GB/s";
+  const auto settings = read_with("FCCL_COSTS", costs.c_str());
+  ASSERT_TRUE(settings) << settings.error().message;
+  EXPECT_LT(settings->agreement().size(), 1024U);
+}
+
 TEST(Settings, of_the_table_have_defaults_that_they_allow) {
   for (const Setting& setting : every_setting()) {
     const std::string text = text_of(setting, Settings{});

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -136,6 +137,22 @@ TEST(Socket, a_descriptor_travels_with_the_bytes_and_is_closed_on_exec) {
   EXPECT_NE(::fcntl(passed.get(), F_GETFD) & FD_CLOEXEC, 0);
   EXPECT_EQ(::write(passed.get(), "hi", 2), 2);
   EXPECT_EQ(::read(read_end.get(), buffer.data(), buffer.size()), 2);
+}
+
+TEST(Socket, a_descriptor_for_which_the_process_has_no_room_is_told_to_be_lost) {
+  const Pair pair = local_pair();
+  EXPECT_EQ(write_some(pair.accepted.get(), "x", STDIN_FILENO).bytes, 1U);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  std::array<char, 8> buffer{};
+  Descriptor passed;
+  const Transfer got = read_some(pair.connected.get(), buffer, &passed);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(got.bytes, 1U);
+  EXPECT_TRUE(got.lost);
+  EXPECT_FALSE(passed);
 }
 
 ptrdiff_t count_descriptors() {

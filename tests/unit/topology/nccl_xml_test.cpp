@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <string>
 
 #include "topology/rails.h"
@@ -124,6 +125,18 @@ TEST(NcclXml, is_refused_where_bridges_stand_inside_each_other_without_end) {
     close += "</pci>";
   }
   expect_refused("<system><cpu>" + open + close + "</cpu></system>", "expected at most 16 <pci> inside each other");
+}
+
+// To look for each host among all before it took 10 s and more of the processor.
+TEST(NcclXml, of_a_hundred_thousand_hosts_is_read_in_a_moment) {
+  constexpr int kHosts = 100'000;
+  std::string xml = "<system>";
+  for (int i = 0; i < kHosts; ++i) xml += "<cpu host_hash=\"0x" + std::to_string(i) + "\"/>";
+  const std::clock_t begin = std::clock();
+  const auto topology = parse_nccl_xml(xml + "</system>");
+  EXPECT_LT(std::clock() - begin, 3 * CLOCKS_PER_SEC);
+  ASSERT_TRUE(topology) << topology.error().message;
+  EXPECT_EQ(topology->hosts().size(), kHosts);
 }
 
 }  // namespace
