@@ -252,26 +252,26 @@ Backend::WorkPtr Backend::barrier(const c10d::BarrierOptions& options) {
 }
 
 Backend::WorkPtr Backend::allreduce_sparse(Tensors& /*tensors*/, const c10d::AllreduceOptions& /*options*/) {
-  throw_not_yet("all_reduce of sparse tensors");
+  throw_not_yet("fccl:all_reduce of sparse tensors");
 }
 
 Backend::WorkPtr Backend::alltoall(Tensors& /*outputs*/, Tensors& /*inputs*/, const c10d::AllToAllOptions& /*options*/) {
-  throw_not_yet("all_to_all");
+  throw_not_yet("fccl:all_to_all");
 }
 
 Backend::WorkPtr Backend::alltoall_base(at::Tensor& /*output*/, at::Tensor& /*input*/, std::vector<int64_t>& /*output_sizes*/,
                                         std::vector<int64_t>& /*input_sizes*/, const c10d::AllToAllOptions& /*options*/) {
-  throw_not_yet("all_to_all_single");
+  throw_not_yet("fccl:all_to_all_single");
 }
 
-Backend::WorkPtr Backend::send(Tensors& /*tensors*/, int /*destination*/, int /*tag*/) { throw_not_yet("send"); }
+Backend::WorkPtr Backend::send(Tensors& /*tensors*/, int /*destination*/, int /*tag*/) { throw_not_yet("fccl:send"); }
 
-Backend::WorkPtr Backend::recv(Tensors& /*tensors*/, int /*source*/, int /*tag*/) { throw_not_yet("recv"); }
+Backend::WorkPtr Backend::recv(Tensors& /*tensors*/, int /*source*/, int /*tag*/) { throw_not_yet("fccl:recv"); }
 
-Backend::WorkPtr Backend::recvAnysource(Tensors& /*tensors*/, int /*tag*/) { throw_not_yet("recv from any rank"); }
+Backend::WorkPtr Backend::recvAnysource(Tensors& /*tensors*/, int /*tag*/) { throw_not_yet("fccl:recv from any rank"); }
 
 void Backend::monitoredBarrier(const c10d::BarrierOptions& /*options*/, bool /*wait_all_ranks*/) {
-  throw_not_yet("monitored_barrier");
+  throw_not_yet("fccl:monitored_barrier");
 }
 
 }  // namespace fccl

@@ -98,7 +98,7 @@ void store_scalar(double factor, fcclDataType_t type, void* scalar) {
     case fcclNumTypes:
       break;
   }
-  throw_not_yet("a pre-multiplied sum of this type");
+  throw_not_yet("fccl: a pre-multiplied sum of this type");
 }
 
 double factor_of(const c10d::ReduceOp& op, const char* operation) {
