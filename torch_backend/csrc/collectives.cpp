@@ -114,7 +114,7 @@ void check_root(int64_t root, int size, const char* title) {
 
 void Backend::add_allreduce(Operation& operation, const at::Tensor& tensor, const c10d::ReduceOp& op) const {
   check_tensor(tensor, operation.title);
-  const Elements elements = summands_of(tensor, operation.title);
+  const Elements elements = operands_of(tensor, op, operation.title);
   const Reduction reduction = reduction_of(op, elements.type, operation.title);
   const Block block = readable_block(operation, {tensor});
   add_call(operation, writable_in_place(tensor, block), [=, data = block.data](fcclComm_t comm, fcclStream_t stream) {
@@ -135,7 +135,7 @@ void Backend::add_allgather(Operation& operation, const Tensors& outputs, const 
 
 void Backend::add_reduce_scatter(Operation& operation, const at::Tensor& output, const Tensors& inputs,
                                  const c10d::ReduceOp& op) const {
-  const Elements part = summands_of(output, operation.title);
+  const Elements part = operands_of(output, op, operation.title);
   const Reduction reduction = reduction_of(op, part.type, operation.title);
   const Block send = readable_block(operation, inputs);
   const Target target = writable_part(operation, output, send, getRank());
@@ -177,7 +177,7 @@ Backend::WorkPtr Backend::reduce(Tensors& tensors, const c10d::ReduceOptions& op
   Operation operation{"fccl:reduce", OpType::REDUCE, options.asyncOp, options.timeout, tensors, tensors};
   const at::Tensor& tensor = only(tensors, operation.title);
   check_root(options.rootRank, getSize(), operation.title);
-  const Elements elements = summands_of(tensor, operation.title);
+  const Elements elements = operands_of(tensor, options.reduceOp, operation.title);
   const Reduction reduction = reduction_of(options.reduceOp, elements.type, operation.title);
   const int root = static_cast<int>(options.rootRank);
   const Block block = readable_block(operation, tensors);

@@ -149,9 +149,12 @@ Elements elements_of(const at::Tensor& tensor) {
   return {fcclUint8, tensor.nbytes()};
 }
 
-Elements summands_of(const at::Tensor& tensor, const char* operation) {
-  if (!type_of(tensor.scalar_type())) throw_not_yet(c10::str(operation, " with a reduction of ", tensor.scalar_type()));
-  return elements_of(tensor);
+Elements operands_of(const at::Tensor& tensor, const c10d::ReduceOp& op, const char* operation) {
+  if (type_of(tensor.scalar_type())) return elements_of(tensor);
+  if (!tensor.is_complex()) throw_not_yet(c10::str(operation, " with a reduction of ", tensor.scalar_type()));
+  if (op.op_ != c10d::ReduceOp::SUM && op.op_ != c10d::ReduceOp::AVG && op.op_ != c10d::ReduceOp::PREMUL_SUM)
+    throw_not_yet(c10::str(operation, " with a reduction other than a sum of ", tensor.scalar_type()));
+  return {*type_of(c10::toRealValueType(tensor.scalar_type())), 2 * static_cast<size_t>(tensor.numel())};
 }
 
 Reduction reduction_of(const c10d::ReduceOp& op, fcclDataType_t type, const char* operation) {

@@ -37,8 +37,8 @@ const std::vector<at::Tensor>& only_list(const std::vector<std::vector<at::Tenso
 void check_whole(const at::Tensor& whole, const at::Tensor& part, int size, const char* operation);
 
 Elements elements_of(const at::Tensor& tensor);
-// Like elements_of, but refuses types that the library cannot add.
-Elements summands_of(const at::Tensor& tensor, const char* operation);
+// Like elements_of, but refuses types that the library cannot reduce by `op`. Sums of complex numbers are those of their parts.
+Elements operands_of(const at::Tensor& tensor, const c10d::ReduceOp& op, const char* operation);
 // For elements of `type`: of bool, bitwise and and or are minimum and maximum.
 Reduction reduction_of(const c10d::ReduceOp& op, fcclDataType_t type, const char* operation);
 // Calls `issue` with the library's operator for `reduction`.

@@ -44,6 +44,11 @@ def reduce_what_cannot_be_reduced():
     refuse(NotImplementedError, "BXOR", lambda: dist.all_reduce(ones.bool(), op=dist.ReduceOp.BXOR))
     refuse(NotImplementedError, "all_reduce", lambda: dist.all_reduce(ones.to(torch.float8_e4m3fnuz)))
     refuse(NotImplementedError, "[Ss]parse", lambda: dist.all_reduce(torch.eye(3).to_sparse()))
+    refuse(
+        NotImplementedError,
+        "reduce with a reduction other than a sum of ComplexFloat",
+        lambda: dist.reduce(ones.to(torch.complex64), dst=0, op=dist.ReduceOp.PRODUCT),
+    )
 
 
 def test_reductions_that_come_later_are_named_and_the_backend_once():
