@@ -7,6 +7,7 @@
 
 #include <string_view>
 
+#include "system/code_folder.h"
 #include "system/signal_handlers.h"
 #include "wire/build.h"
 
@@ -15,23 +16,28 @@ namespace {
 
 constexpr const char* kLibrary = "libfccl_ofi.so";
 
-// The folder of the library or program that this code is in; empty if the loader does not know.
-std::string own_folder() {
-  Dl_info found{};
-  if (::dladdr(reinterpret_cast<const void*>(&own_folder), &found) == 0 || found.dli_fname == nullptr) return "";
-  const std::string_view path = found.dli_fname;
-  const size_t slash = path.rfind('/');
-  return slash == std::string_view::npos ? "" : std::string(path.substr(0, slash));
-}
+std::string own_folder() { return folder_of_code(reinterpret_cast<const void*>(&own_folder)); }
 
 // What dlerror says where libfabric itself is what is missing.
 bool lacks_libfabric(std::string_view why) { return why.find("libfabric.so") != std::string_view::npos; }
 
+// The loader would look for a mere name in the current directory, too, where LD_LIBRARY_PATH has an empty element.
+Result<std::string> path_of(const std::string& library) {
+  if (library.find('/') != std::string::npos) return library;
+  const std::string folder = own_folder();
+  std::string beside = folder + "/" + library;
+  if (!folder.empty() && ::access(beside.c_str(), F_OK) == 0) return beside;
+  return fail(
+      fcclSystemError,
+      fmt::format("cannot reach other hosts: there is no {} in {}, where this libfccl is and the only place where it is "
+                  "looked for; install the one that was built with this libfccl, beside it",
+                  library, folder.empty() ? "the folder, which cannot be found," : folder));
+}
+
 Result<void*> load(const std::string& library) {
-  // One that a file was found for may still lack what it needs, and that is the error worth showing.
-  const std::string beside = own_folder() + "/" + library;
-  const std::string first = library.find('/') == std::string::npos && ::access(beside.c_str(), F_OK) == 0 ? beside : library;
-  if (void* loaded = ::dlopen(first.c_str(), RTLD_NOW | RTLD_LOCAL)) return loaded;
+  const Result<std::string> path = path_of(library);
+  if (!path) return fail(path.error());
+  if (void* loaded = ::dlopen(path->c_str(), RTLD_NOW | RTLD_LOCAL)) return loaded;
   const std::string why = ::dlerror();
   if (lacks_libfabric(why))
     return fail(
@@ -39,10 +45,10 @@ Result<void*> load(const std::string& library) {
         fmt::format("cannot reach other hosts: libfabric is not installed ({}); install it: apt-get install libfabric1, "
                     "dnf install libfabric, or on AWS the EFA installer",
                     why));
-  return fail(fcclSystemError,
-              fmt::format("cannot reach other hosts: there is no {} in {} nor where the loader looks ({}); install "
-                          "the one that was built with this libfccl, beside it",
-                          library, own_folder(), why));
+  return fail(
+      fcclSystemError,
+      fmt::format("cannot reach other hosts: {} cannot be loaded ({}); install the one that was built with this libfccl", *path,
+                  why));
 }
 
 template <class Door>

@@ -9,16 +9,16 @@
 
 namespace fccl {
 
-// A transport of libfccl_ofi.so, which is looked for beside the library or program that this code is in, and then where the
-// loader looks. It stays loaded for the process's life, as the transports' code and libfabric's threads are in it. The error
-// says what is missing and how to install it. Any thread may call. What the process does on signals stays as it was: libraries
-// under libfabric take SIGTERM and others for themselves when they are loaded.
+// A transport of libfccl_ofi.so, which is looked for beside the library or program that this code is in, and nowhere else. It
+// stays loaded for the process's life, as the transports' code and libfabric's threads are in it. The error says what is
+// missing and how to install it. Any thread may call. What the process does on signals stays as it was: libraries under
+// libfabric take SIGTERM and others for themselves when they are loaded.
 Result<std::unique_ptr<Transport>> open_transport(const TransportRequest& request);
 
 // The NICs that it would open transports on.
 Result<OfferedNics> list_nics(const NicsRequest& request);
 
-// The same of a library of another name or place.
+// The same of a library of another name there, or of another place if it is a path.
 Result<std::unique_ptr<Transport>> open_transport_of(const std::string& library, const TransportRequest& request);
 Result<OfferedNics> list_nics_of(const std::string& library, const NicsRequest& request);
 

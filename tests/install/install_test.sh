@@ -30,6 +30,7 @@ library=$(find "$prefix" -name libfccl.so)
 [ -n "$library" ] || fail "no libfccl.so under the prefix"
 readelf -d "$library" | grep -q 'SONAME.*\[libfccl\.so\.0\]' || fail "the SONAME is not libfccl.so.0"
 libdir=$(dirname "$library")
+"$source_dir/tests/install/search_paths.py" "$prefix" || fail "a file of the prefix searches the current directory"
 
 echo "== find_package"
 cmake -S "$source_dir/examples/sum" -B "$scratch/sum" -D CMAKE_PREFIX_PATH="$prefix" >/dev/null

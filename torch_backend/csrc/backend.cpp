@@ -138,10 +138,11 @@ Backend::WorkPtr Backend::run(Operation operation) {
 }
 
 void Backend::run_now(fcclComm_t comm, const Operation& operation, Work& work) {
-  for (const auto& call : operation.calls) {
-    if (const fcclResult_t result = call(comm, nullptr); result != fcclSuccess) check(result, work.attempt());
+  // The library reads a tensor in its call's turn; a copy is to see what earlier calls have left there, too.
+  if (operation.packs && stream_ != nullptr) check(fcclStreamSynchronize(stream_), work.attempt());
+  for (const Step& step : operation.steps) {
+    if (const fcclResult_t result = step(comm, nullptr); result != fcclSuccess) check(result, work.attempt());
   }
-  perform(operation.copies_back);
   work.complete(nullptr);
   work.complete_future();
 }
@@ -151,13 +152,13 @@ void Backend::enqueue(fcclComm_t comm, Operation operation, const c10::intrusive
   auto pending = std::make_unique<Pending>(Pending{stream_, work, std::move(operation)});
   fcclResult_t issued = fcclSuccess;
   std::string cause;
-  for (const auto& call : pending->operation.calls) {
-    issued = call(comm, stream_);
+  for (const Step& step : pending->operation.steps) {
+    issued = step(comm, stream_);
     if (issued == fcclSuccess) continue;
     cause = fcclGetLastError(nullptr);
     break;
   }
-  // Calls before the one that failed are on the stream and use the tensors.
+  // Steps before the one that failed are on the stream and use the tensors.
   const fcclResult_t launched = fcclLaunchHostFunc(stream_, on_done, pending.get());
   if (launched == fcclSuccess) {
     (void)pending.release();
@@ -171,7 +172,6 @@ void Backend::enqueue(fcclComm_t comm, Operation operation, const c10::intrusive
 void Backend::on_done(void* user_data) {
   std::shared_ptr<Pending> pending(static_cast<Pending*>(user_data));
   const std::exception_ptr failure = failure_on(pending->stream, *pending->work);
-  if (!failure) perform(pending->operation.copies_back);
   pending->work->complete(failure);
   // Given away, since the last holder releases the tensors, which may take Python's lock.
   Completions::of_process().post([pending = std::move(pending)] { pending->work->complete_future(); });

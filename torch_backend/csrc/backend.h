@@ -21,7 +21,10 @@ namespace fccl {
 
 constexpr const char* kBackendName = "fccl";
 
-// One call of torch as the library runs it: the calls in order, then the copies out of staging buffers.
+// One part of an operation: at once where there is no stream, else on it.
+using Step = std::function<fcclResult_t(fcclComm_t, fcclStream_t)>;
+
+// One call of torch as the library runs it: calls of the library, and copies into and out of staging buffers, in order.
 struct Operation {
   const char* title;
   c10d::OpType type;
@@ -30,8 +33,8 @@ struct Operation {
   std::vector<at::Tensor> inputs = {};
   std::vector<at::Tensor> outputs = {};
   std::vector<at::Tensor> staging = {};
-  std::vector<std::function<fcclResult_t(fcclComm_t, fcclStream_t)>> calls = {};
-  std::vector<Copy> copies_back = {};
+  std::vector<Step> steps = {};
+  bool packs = false;  // reads tensors into staging buffers
 };
 
 // One rank's end of a process group of CPU memory. Owns the communicator and the stream of its asynchronous calls. Any thread
@@ -99,7 +102,7 @@ class Backend final : public c10d::Backend {
   void report(fcclResult_t result, const char* title) const;
 
   // Each adds one call of the library, and the staging it needs, to the operation. The tensors of a list hold the ranks' parts
-  // one behind the other: one tensor per rank, or one in all.
+  // one behind the other: one tensor per rank, or one in all. Tensors may have any strides.
   void add_allreduce(Operation& operation, const at::Tensor& tensor, const c10d::ReduceOp& op) const;
   void add_allgather(Operation& operation, const Tensors& outputs, const at::Tensor& input) const;
   void add_reduce_scatter(Operation& operation, const at::Tensor& output, const Tensors& inputs,

@@ -1,4 +1,7 @@
 // Each collective of torch as an operation of the backend: its checks, its library calls, its staging.
+#include <memory>
+#include <utility>
+
 #include "backend.h"
 #include "errors.h"
 
@@ -7,42 +10,94 @@ namespace {
 
 using c10d::OpType;
 
-// Adds a staging buffer for `tensors`, kept alive by the operation.
-void* add_staging(Operation& operation, const Backend::Tensors& tensors) {
-  return operation.staging.emplace_back(staging_for(tensors)).data_ptr();
-}
+// Copies in their turn: at once, or by the worker when a stream comes to them. Owned by the step that makes them, which
+// outlives them on the stream. After a failure on the stream nothing is copied: what a call that failed has left is nobody's
+// result.
+struct Copies {
+  std::vector<Packing> packings;
+  void (Packing::*copy)() const;
+  fcclStream_t stream = nullptr;
 
-// Adds a staging buffer that is copied to `tensors` at the end.
-void* add_result_staging(Operation& operation, const Backend::Tensors& tensors) {
-  void* const staging = add_staging(operation, tensors);
-  const std::vector<Copy> copies = copies_from(staging, tensors);
-  operation.copies_back.insert(operation.copies_back.end(), copies.begin(), copies.end());
-  return staging;
-}
-
-// `tensors` as one block to read: where they lie, or a staging buffer filled from them.
-const void* readable_block(Operation& operation, const Backend::Tensors& tensors) {
-  if (const auto block = as_one_block(tensors)) return *block;
-  void* const staging = add_staging(operation, tensors);
-  perform(copies_into(staging, tensors));
-  return staging;
-}
-
-// `tensors` as one block to write while `input` is read, which may overlap it only as the library's in-place form does: at this
-// rank's place. Otherwise a staging buffer.
-void* writable_block(Operation& operation, const Backend::Tensors& tensors, const at::Tensor& input, int rank) {
-  if (const auto block = as_one_block(tensors)) {
-    const void* const own_place = static_cast<char*>(*block) + static_cast<size_t>(rank) * input.nbytes();
-    if (input.data_ptr() == own_place || !overlap(input, *block, total_bytes(tensors))) return *block;
+  void perform() const {
+    for (const Packing& packing : packings) (packing.*copy)();
   }
-  return add_result_staging(operation, tensors);
+  static void perform_in_turn(void* user_data) {
+    const auto& copies = *static_cast<Copies*>(user_data);
+    const fcclResult_t before = fcclStreamQuery(copies.stream);
+    if (before == fcclSuccess || before == fcclInProgress) copies.perform();
+  }
+};
+
+void add_copies(Operation& operation, std::vector<Packing> packings, void (Packing::*copy)() const) {
+  const auto copies = std::make_shared<Copies>(Copies{std::move(packings), copy});
+  operation.steps.emplace_back([copies](fcclComm_t /*comm*/, fcclStream_t stream) {
+    copies->stream = stream;
+    if (stream != nullptr) return fcclLaunchHostFunc(stream, Copies::perform_in_turn, copies.get());
+    copies->perform();
+    return fcclSuccess;
+  });
+}
+
+// Where a call writes, and what is to be copied from there when it is done.
+struct Target {
+  char* data;
+  std::vector<Packing> packings = {};
+};
+
+// Adds a call, and the copies that follow it.
+void add_call(Operation& operation, Target target, Step call) {
+  operation.steps.push_back(std::move(call));
+  if (!target.packings.empty()) add_copies(operation, std::move(target.packings), &Packing::unpack);
+}
+
+// A staging buffer for `tensors`, kept alive by the operation.
+Block add_staging(Operation& operation, const Backend::Tensors& tensors) {
+  const at::Tensor& staging = operation.staging.emplace_back(staging_for(tensors));
+  return {static_cast<char*>(staging.data_ptr()), staging.nbytes()};
+}
+
+Target staged_target(Operation& operation, const Backend::Tensors& tensors) {
+  char* const staging = add_staging(operation, tensors).data;
+  return {staging, packings_of(tensors, staging)};
+}
+
+// `tensors` as one block to read: where they lie, or a staging buffer that is filled from them.
+Block readable_block(Operation& operation, const Backend::Tensors& tensors) {
+  if (const auto block = as_one_block(tensors)) return *block;
+  const Block staging = add_staging(operation, tensors);
+  add_copies(operation, packings_of(tensors, staging.data), &Packing::pack);
+  operation.packs = true;
+  return staging;
+}
+
+// `tensors` as one block to write.
+Target writable_block(Operation& operation, const Backend::Tensors& tensors) {
+  if (const auto block = as_one_block(tensors)) return {block->data};
+  return staged_target(operation, tensors);
+}
+
+// The same while `input` is read, which may overlap it only as the library's in-place form does: at this rank's place.
+Target writable_whole(Operation& operation, const Backend::Tensors& tensors, const Block& input, int rank) {
+  if (const auto block = as_one_block(tensors)) {
+    const bool in_place = input.data == block->data + static_cast<size_t>(rank) * input.bytes;
+    if (in_place || !overlap(input, *block)) return {block->data};
+  }
+  return staged_target(operation, tensors);
 }
 
 // `output` to write while the block of all ranks' parts is read, with the same exception.
-void* writable_part(Operation& operation, const at::Tensor& output, const void* block, size_t block_bytes, int rank) {
-  const void* const own_place = static_cast<const char*>(block) + static_cast<size_t>(rank) * output.nbytes();
-  if (output.data_ptr() == own_place || !overlap(output, block, block_bytes)) return output.data_ptr();
-  return add_result_staging(operation, {output});
+Target writable_part(Operation& operation, const at::Tensor& output, const Block& whole, int rank) {
+  if (const auto part = as_one_block({output})) {
+    const bool in_place = part->data == whole.data + static_cast<size_t>(rank) * part->bytes;
+    if (in_place || !overlap(*part, whole)) return {part->data};
+  }
+  return staged_target(operation, {output});
+}
+
+// `tensor`, which was read as `block`, to write in place.
+Target writable_in_place(const at::Tensor& tensor, const Block& block) {
+  if (tensor.is_contiguous()) return {block.data};
+  return {block.data, packings_of({tensor}, block.data)};
 }
 
 void check_pairs(const Backend::Tensors& outputs, const Backend::Tensors& inputs, const char* title) {
@@ -59,10 +114,10 @@ void check_root(int64_t root, int size, const char* title) {
 
 void Backend::add_allreduce(Operation& operation, const at::Tensor& tensor, const c10d::ReduceOp& op) const {
   check_tensor(tensor, operation.title);
-  const Elements elements = summands_of(tensor, operation.title);
+  const Elements elements = operands_of(tensor, op, operation.title);
   const Reduction reduction = reduction_of(op, elements.type, operation.title);
-  void* const data = tensor.data_ptr();
-  operation.calls.emplace_back([=](fcclComm_t comm, fcclStream_t stream) {
+  const Block block = readable_block(operation, {tensor});
+  add_call(operation, writable_in_place(tensor, block), [=, data = block.data](fcclComm_t comm, fcclStream_t stream) {
     return with_operator(reduction, elements.type, comm, [&](fcclRedOp_t red_op) {
       return fcclAllReduce(data, data, elements.count, elements.type, red_op, comm, stream);
     });
@@ -71,19 +126,20 @@ void Backend::add_allreduce(Operation& operation, const at::Tensor& tensor, cons
 
 void Backend::add_allgather(Operation& operation, const Tensors& outputs, const at::Tensor& input) const {
   const Elements part = elements_of(input);
-  const void* const send = input.data_ptr();
-  void* const receive = writable_block(operation, outputs, input, getRank());
-  operation.calls.emplace_back(
-      [=](fcclComm_t comm, fcclStream_t stream) { return fcclAllGather(send, receive, part.count, part.type, comm, stream); });
+  const Block send = readable_block(operation, {input});
+  const Target target = writable_whole(operation, outputs, send, getRank());
+  add_call(operation, target, [=, send = send.data, receive = target.data](fcclComm_t comm, fcclStream_t stream) {
+    return fcclAllGather(send, receive, part.count, part.type, comm, stream);
+  });
 }
 
 void Backend::add_reduce_scatter(Operation& operation, const at::Tensor& output, const Tensors& inputs,
                                  const c10d::ReduceOp& op) const {
-  const Elements part = summands_of(output, operation.title);
+  const Elements part = operands_of(output, op, operation.title);
   const Reduction reduction = reduction_of(op, part.type, operation.title);
-  const void* const send = readable_block(operation, inputs);
-  void* const receive = writable_part(operation, output, send, total_bytes(inputs), getRank());
-  operation.calls.emplace_back([=](fcclComm_t comm, fcclStream_t stream) {
+  const Block send = readable_block(operation, inputs);
+  const Target target = writable_part(operation, output, send, getRank());
+  add_call(operation, target, [=, send = send.data, receive = target.data](fcclComm_t comm, fcclStream_t stream) {
     return with_operator(reduction, part.type, comm, [&](fcclRedOp_t red_op) {
       return fcclReduceScatter(send, receive, part.count, part.type, red_op, comm, stream);
     });
@@ -95,9 +151,10 @@ Backend::WorkPtr Backend::broadcast(Tensors& tensors, const c10d::BroadcastOptio
   const at::Tensor& tensor = only(tensors, operation.title);
   check_root(options.rootRank, getSize(), operation.title);
   const Elements elements = elements_of(tensor);
-  void* const data = tensor.data_ptr();
   const int root = static_cast<int>(options.rootRank);
-  operation.calls.emplace_back([=](fcclComm_t comm, fcclStream_t stream) {
+  const Target target =
+      getRank() == root ? Target{readable_block(operation, tensors).data} : writable_block(operation, tensors);
+  add_call(operation, target, [=, data = target.data](fcclComm_t comm, fcclStream_t stream) {
     return fcclBroadcast(data, data, elements.count, elements.type, root, comm, stream);
   });
   return run(std::move(operation));
@@ -120,11 +177,12 @@ Backend::WorkPtr Backend::reduce(Tensors& tensors, const c10d::ReduceOptions& op
   Operation operation{"fccl:reduce", OpType::REDUCE, options.asyncOp, options.timeout, tensors, tensors};
   const at::Tensor& tensor = only(tensors, operation.title);
   check_root(options.rootRank, getSize(), operation.title);
-  const Elements elements = summands_of(tensor, operation.title);
+  const Elements elements = operands_of(tensor, options.reduceOp, operation.title);
   const Reduction reduction = reduction_of(options.reduceOp, elements.type, operation.title);
-  void* const data = tensor.data_ptr();
   const int root = static_cast<int>(options.rootRank);
-  operation.calls.emplace_back([=](fcclComm_t comm, fcclStream_t stream) {
+  const Block block = readable_block(operation, tensors);
+  const Target target = getRank() == root ? writable_in_place(tensor, block) : Target{block.data};
+  add_call(operation, target, [=, data = block.data](fcclComm_t comm, fcclStream_t stream) {
     return with_operator(reduction, elements.type, comm, [&](fcclRedOp_t red_op) {
       return fcclReduce(data, data, elements.count, elements.type, red_op, root, comm, stream);
     });
@@ -208,14 +266,14 @@ Backend::WorkPtr Backend::gather(TensorLists& outputs, Tensors& inputs, const c1
   const at::Tensor& input = only(inputs, operation.title);
   check_root(options.rootRank, getSize(), operation.title);
   const Elements part = elements_of(input);
-  const void* const send = input.data_ptr();
   const int root = static_cast<int>(options.rootRank);
-  void* receive = nullptr;
+  const Block send = readable_block(operation, inputs);
+  Target target{nullptr};
   if (getRank() == root) {
     operation.outputs = only_list(outputs, input, getSize(), operation.title);
-    receive = writable_block(operation, operation.outputs, input, root);
+    target = writable_whole(operation, operation.outputs, send, root);
   }
-  operation.calls.emplace_back([=](fcclComm_t comm, fcclStream_t stream) {
+  add_call(operation, target, [=, send = send.data, receive = target.data](fcclComm_t comm, fcclStream_t stream) {
     return fcclGather(send, receive, part.count, part.type, root, comm, stream);
   });
   return run(std::move(operation));
@@ -227,14 +285,13 @@ Backend::WorkPtr Backend::scatter(Tensors& outputs, TensorLists& inputs, const c
   check_root(options.rootRank, getSize(), operation.title);
   const Elements part = elements_of(output);
   const int root = static_cast<int>(options.rootRank);
-  const void* send = nullptr;
-  void* receive = output.data_ptr();
+  Block send{nullptr, 0};
   if (getRank() == root) {
     operation.inputs = only_list(inputs, output, getSize(), operation.title);
     send = readable_block(operation, operation.inputs);
-    receive = writable_part(operation, output, send, total_bytes(operation.inputs), root);
   }
-  operation.calls.emplace_back([=](fcclComm_t comm, fcclStream_t stream) {
+  const Target target = getRank() == root ? writable_part(operation, output, send, root) : writable_block(operation, outputs);
+  add_call(operation, target, [=, send = send.data, receive = target.data](fcclComm_t comm, fcclStream_t stream) {
     return fcclScatter(send, receive, part.count, part.type, root, comm, stream);
   });
   return run(std::move(operation));
@@ -242,7 +299,7 @@ Backend::WorkPtr Backend::scatter(Tensors& outputs, TensorLists& inputs, const c
 
 Backend::WorkPtr Backend::barrier(const c10d::BarrierOptions& options) {
   Operation operation{"fccl:barrier", OpType::BARRIER, options.asyncOp, options.timeout};
-  operation.calls.emplace_back([this](fcclComm_t comm, fcclStream_t stream) {
+  operation.steps.emplace_back([this](fcclComm_t comm, fcclStream_t stream) {
     // Who has passed a barrier expects what it issued before to be done.
     const bool blocking = stream == nullptr && stream_ != nullptr;
     const fcclResult_t earlier = blocking ? fcclStreamSynchronize(stream_) : fcclSuccess;
@@ -252,26 +309,26 @@ Backend::WorkPtr Backend::barrier(const c10d::BarrierOptions& options) {
 }
 
 Backend::WorkPtr Backend::allreduce_sparse(Tensors& /*tensors*/, const c10d::AllreduceOptions& /*options*/) {
-  throw_not_yet("all_reduce of sparse tensors");
+  throw_not_yet("fccl:all_reduce of sparse tensors");
 }
 
 Backend::WorkPtr Backend::alltoall(Tensors& /*outputs*/, Tensors& /*inputs*/, const c10d::AllToAllOptions& /*options*/) {
-  throw_not_yet("all_to_all");
+  throw_not_yet("fccl:all_to_all");
 }
 
 Backend::WorkPtr Backend::alltoall_base(at::Tensor& /*output*/, at::Tensor& /*input*/, std::vector<int64_t>& /*output_sizes*/,
                                         std::vector<int64_t>& /*input_sizes*/, const c10d::AllToAllOptions& /*options*/) {
-  throw_not_yet("all_to_all_single");
+  throw_not_yet("fccl:all_to_all_single");
 }
 
-Backend::WorkPtr Backend::send(Tensors& /*tensors*/, int /*destination*/, int /*tag*/) { throw_not_yet("send"); }
+Backend::WorkPtr Backend::send(Tensors& /*tensors*/, int /*destination*/, int /*tag*/) { throw_not_yet("fccl:send"); }
 
-Backend::WorkPtr Backend::recv(Tensors& /*tensors*/, int /*source*/, int /*tag*/) { throw_not_yet("recv"); }
+Backend::WorkPtr Backend::recv(Tensors& /*tensors*/, int /*source*/, int /*tag*/) { throw_not_yet("fccl:recv"); }
 
-Backend::WorkPtr Backend::recvAnysource(Tensors& /*tensors*/, int /*tag*/) { throw_not_yet("recv from any rank"); }
+Backend::WorkPtr Backend::recvAnysource(Tensors& /*tensors*/, int /*tag*/) { throw_not_yet("fccl:recv from any rank"); }
 
 void Backend::monitoredBarrier(const c10d::BarrierOptions& /*options*/, bool /*wait_all_ranks*/) {
-  throw_not_yet("monitored_barrier");
+  throw_not_yet("fccl:monitored_barrier");
 }
 
 }  // namespace fccl

@@ -27,7 +27,7 @@ std::exception_ptr failure_of(fcclResult_t result, const std::string& attempt, c
 }
 
 void throw_not_yet(const std::string& what) {
-  C10_THROW_ERROR(NotImplementedError, "fccl: " + what + " is not implemented yet; use another backend for it");
+  C10_THROW_ERROR(NotImplementedError, what + " is not implemented yet; use another backend for it");
 }
 
 }  // namespace fccl

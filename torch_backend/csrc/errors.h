@@ -18,7 +18,7 @@ void check(fcclResult_t result, const std::string& attempt);
 // The exception that check would throw.
 std::exception_ptr failure_of(fcclResult_t result, const std::string& attempt, const char* cause);
 
-// Throws NotImplementedError that names what is missing.
+// Throws NotImplementedError that names what is missing: `what` begins with the backend's name, as the titles of operations do.
 [[noreturn]] void throw_not_yet(const std::string& what);
 
 }  // namespace fccl

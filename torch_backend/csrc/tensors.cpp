@@ -1,4 +1,4 @@
-// How torch's tensors and operators look to the library: checks, data types, blocks, staging copies, reductions.
+// How torch's tensors and operators look to the library: checks, data types, blocks, reductions.
 #include "tensors.h"
 
 #include <cmath>
@@ -98,7 +98,7 @@ void store_scalar(double factor, fcclDataType_t type, void* scalar) {
     case fcclNumTypes:
       break;
   }
-  throw_not_yet("a pre-multiplied sum of this type");
+  throw_not_yet("fccl: a pre-multiplied sum of this type");
 }
 
 double factor_of(const c10d::ReduceOp& op, const char* operation) {
@@ -113,9 +113,6 @@ void check_tensor(const at::Tensor& tensor, const char* operation) {
   TORCH_CHECK_VALUE(tensor.defined(), operation, ": the tensor is undefined");
   if (!tensor.device().is_cpu()) throw_not_yet(c10::str(operation, " of a tensor on ", tensor.device()));
   if (tensor.layout() != at::kStrided) throw_not_yet(c10::str(operation, " of a tensor of layout ", tensor.layout()));
-  TORCH_CHECK_VALUE(tensor.is_contiguous(tensor.suggest_memory_format()), operation,
-                    ": tensors must be contiguous, but one of sizes ", tensor.sizes(), " has strides ", tensor.strides(),
-                    "; call .contiguous() first");
 }
 
 const at::Tensor& only(const std::vector<at::Tensor>& tensors, const char* operation) {
@@ -123,18 +120,6 @@ const at::Tensor& only(const std::vector<at::Tensor>& tensors, const char* opera
   check_tensor(tensors[0], operation);
   return tensors[0];
 }
-
-namespace {
-
-// Refuses two tensors whose elements lie in different orders: the library moves bytes as they lie.
-void check_same_order(const at::Tensor& one, const at::Tensor& other, const char* operation) {
-  const bool both_plain = one.is_contiguous() && other.is_contiguous();
-  TORCH_CHECK_VALUE(both_plain || one.strides() == other.strides(), operation,
-                    ": inputs and outputs must have one memory format, got strides ", one.strides(), " and ", other.strides(),
-                    "; call contiguous() first");
-}
-
-}  // namespace
 
 const std::vector<at::Tensor>& only_list(const std::vector<std::vector<at::Tensor>>& lists, const at::Tensor& like, int size,
                                          const char* operation) {
@@ -146,7 +131,6 @@ const std::vector<at::Tensor>& only_list(const std::vector<std::vector<at::Tenso
     TORCH_CHECK_VALUE(tensor.scalar_type() == like.scalar_type() && tensor.numel() == like.numel(), operation,
                       ": every tensor of the list must be like this rank's (", like.scalar_type(), like.sizes(),
                       "), but one is ", tensor.scalar_type(), tensor.sizes());
-    check_same_order(tensor, like, operation);
   }
   return lists[0];
 }
@@ -158,7 +142,6 @@ void check_whole(const at::Tensor& whole, const at::Tensor& part, int size, cons
                     whole.scalar_type(), " and ", part.scalar_type());
   TORCH_CHECK_VALUE(whole.numel() == part.numel() * size, operation, ": the gathered tensor must have ", size,
                     " times (the number of ranks) the elements of one rank's, got ", whole.numel(), " and ", part.numel());
-  check_same_order(whole, part, operation);
 }
 
 Elements elements_of(const at::Tensor& tensor) {
@@ -166,9 +149,12 @@ Elements elements_of(const at::Tensor& tensor) {
   return {fcclUint8, tensor.nbytes()};
 }
 
-Elements summands_of(const at::Tensor& tensor, const char* operation) {
-  if (!type_of(tensor.scalar_type())) throw_not_yet(c10::str(operation, " with a reduction of ", tensor.scalar_type()));
-  return elements_of(tensor);
+Elements operands_of(const at::Tensor& tensor, const c10d::ReduceOp& op, const char* operation) {
+  if (type_of(tensor.scalar_type())) return elements_of(tensor);
+  if (!tensor.is_complex()) throw_not_yet(c10::str(operation, " with a reduction of ", tensor.scalar_type()));
+  if (op.op_ != c10d::ReduceOp::SUM && op.op_ != c10d::ReduceOp::AVG && op.op_ != c10d::ReduceOp::PREMUL_SUM)
+    throw_not_yet(c10::str(operation, " with a reduction other than a sum of ", tensor.scalar_type()));
+  return {*type_of(c10::toRealValueType(tensor.scalar_type())), 2 * static_cast<size_t>(tensor.numel())};
 }
 
 Reduction reduction_of(const c10d::ReduceOp& op, fcclDataType_t type, const char* operation) {
@@ -212,56 +198,32 @@ fcclResult_t with_operator(const Reduction& reduction, fcclDataType_t type, fccl
   return issued != fcclSuccess ? issued : destroyed;
 }
 
-std::optional<void*> as_one_block(const std::vector<at::Tensor>& tensors) {
-  auto* const start = static_cast<char*>(tensors[0].data_ptr());
-  const char* expected = start;
+std::optional<Block> as_one_block(const std::vector<at::Tensor>& tensors) {
+  Block block{static_cast<char*>(tensors[0].data_ptr()), 0};
   for (const at::Tensor& tensor : tensors) {
-    if (tensor.data_ptr() != expected) return std::nullopt;
-    expected += tensor.nbytes();
+    if (!tensor.is_contiguous() || tensor.data_ptr() != block.data + block.bytes) return std::nullopt;
+    block.bytes += tensor.nbytes();
   }
-  return start;
-}
-
-size_t total_bytes(const std::vector<at::Tensor>& tensors) {
-  size_t bytes = 0;
-  for (const at::Tensor& tensor : tensors) bytes += tensor.nbytes();
-  return bytes;
+  return block;
 }
 
 at::Tensor staging_for(const std::vector<at::Tensor>& tensors) {
-  return at::empty({static_cast<int64_t>(total_bytes(tensors))}, at::kByte);
+  size_t bytes = 0;
+  for (const at::Tensor& tensor : tensors) bytes += tensor.nbytes();
+  return at::empty({static_cast<int64_t>(bytes)}, at::kByte);
 }
 
-std::vector<Copy> copies_into(void* staging, const std::vector<at::Tensor>& tensors) {
-  std::vector<Copy> copies;
-  auto* place = static_cast<char*>(staging);
+std::vector<Packing> packings_of(const std::vector<at::Tensor>& tensors, char* staging) {
+  std::vector<Packing> packings;
   for (const at::Tensor& tensor : tensors) {
-    copies.push_back({place, tensor.data_ptr(), tensor.nbytes()});
-    place += tensor.nbytes();
+    packings.emplace_back(tensor, staging);
+    staging += tensor.nbytes();
   }
-  return copies;
+  return packings;
 }
 
-std::vector<Copy> copies_from(const void* staging, const std::vector<at::Tensor>& tensors) {
-  std::vector<Copy> copies;
-  const auto* place = static_cast<const char*>(staging);
-  for (const at::Tensor& tensor : tensors) {
-    copies.push_back({tensor.data_ptr(), place, tensor.nbytes()});
-    place += tensor.nbytes();
-  }
-  return copies;
-}
-
-void perform(const std::vector<Copy>& copies) {
-  for (const Copy& copy : copies) {
-    if (copy.bytes > 0) std::memcpy(copy.to, copy.from, copy.bytes);
-  }
-}
-
-bool overlap(const at::Tensor& tensor, const void* block, size_t block_bytes) {
-  const auto* const first = static_cast<const char*>(tensor.data_ptr());
-  const auto* const other = static_cast<const char*>(block);
-  return first < other + block_bytes && other < first + tensor.nbytes();
+bool overlap(const Block& one, const Block& other) {
+  return one.data < other.data + other.bytes && other.data < one.data + one.bytes;
 }
 
 }  // namespace fccl

@@ -1,4 +1,4 @@
-// How torch's tensors and operators look to the library: checks, data types, blocks, staging copies, reductions.
+// How torch's tensors and operators look to the library: checks, data types, blocks, reductions.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fccl/fccl.h"
+#include "packing.h"
 
 namespace fccl {
 
@@ -19,21 +20,13 @@ struct Elements {
   size_t count;
 };
 
-// A copy between a tensor and a staging buffer.
-struct Copy {
-  void* to;
-  const void* from;
-  size_t bytes;
-};
-
 // An operator of torch as the library takes it; `factor` is set for a pre-multiplied sum, whose operator is made per call.
 struct Reduction {
   fcclRedOp_t op;
   std::optional<double> factor;
 };
 
-// Refuses, with `operation` in the text, what the library cannot read or write: memory other than the CPU's, sparse tensors,
-// tensors with gaps.
+// Refuses, with `operation` in the text, what the library cannot read or write: memory other than the CPU's, sparse tensors.
 void check_tensor(const at::Tensor& tensor, const char* operation);
 // The one tensor of a list; torch's lists have one entry per device, and a rank has one device.
 const at::Tensor& only(const std::vector<at::Tensor>& tensors, const char* operation);
@@ -44,22 +37,25 @@ const std::vector<at::Tensor>& only_list(const std::vector<std::vector<at::Tenso
 void check_whole(const at::Tensor& whole, const at::Tensor& part, int size, const char* operation);
 
 Elements elements_of(const at::Tensor& tensor);
-// Like elements_of, but refuses types that the library cannot add.
-Elements summands_of(const at::Tensor& tensor, const char* operation);
+// Like elements_of, but refuses types that the library cannot reduce by `op`. Sums of complex numbers are those of their parts.
+Elements operands_of(const at::Tensor& tensor, const c10d::ReduceOp& op, const char* operation);
 // For elements of `type`: of bool, bitwise and and or are minimum and maximum.
 Reduction reduction_of(const c10d::ReduceOp& op, fcclDataType_t type, const char* operation);
 // Calls `issue` with the library's operator for `reduction`.
 fcclResult_t with_operator(const Reduction& reduction, fcclDataType_t type, fcclComm_t comm,
                            const std::function<fcclResult_t(fcclRedOp_t)>& issue);
 
-// Where the tensors start if they lie one behind the other without gaps, else nothing.
-std::optional<void*> as_one_block(const std::vector<at::Tensor>& tensors);
-size_t total_bytes(const std::vector<at::Tensor>& tensors);
-// A buffer for `tensors` one behind the other, and the copies between the two.
+// Memory that holds tensors one behind the other, and their elements so in the order of their indices.
+struct Block {
+  char* data;
+  size_t bytes;
+};
+
+// Where the tensors are, if they lie so; else nothing.
+std::optional<Block> as_one_block(const std::vector<at::Tensor>& tensors);
+// A buffer for `tensors` one behind the other, and the ways between the two.
 at::Tensor staging_for(const std::vector<at::Tensor>& tensors);
-std::vector<Copy> copies_into(void* staging, const std::vector<at::Tensor>& tensors);
-std::vector<Copy> copies_from(const void* staging, const std::vector<at::Tensor>& tensors);
-void perform(const std::vector<Copy>& copies);
-bool overlap(const at::Tensor& tensor, const void* block, size_t block_bytes);
+std::vector<Packing> packings_of(const std::vector<at::Tensor>& tensors, char* staging);
+bool overlap(const Block& one, const Block& other);
 
 }  // namespace fccl

@@ -126,5 +126,8 @@ def assert_same(actual: torch.Tensor, expected: torch.Tensor, what: object = "")
     assert actual.dtype == expected.dtype and actual.shape == expected.shape, (
         f"{what}: {actual} is not like {expected}"
     )
-    same = torch.equal(actual.contiguous().view(torch.uint8), expected.contiguous().view(torch.uint8))
-    assert same, f"{what}: got {actual}, expected {expected}"
+    # Not contiguous(), which may leave a stride behind a dimension of one element.
+    bits = [
+        tensor.clone(memory_format=torch.contiguous_format).view(torch.uint8) for tensor in (actual, expected)
+    ]
+    assert torch.equal(*bits), f"{what}: got {actual}, expected {expected}"

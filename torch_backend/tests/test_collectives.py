@@ -170,6 +170,34 @@ def test_a_pre_multiplied_sum_scales_each_input_first():
     run_ranks(3, multiply_before_sum)
 
 
+def add_complex_numbers():
+    rank, size = dist.get_rank(), dist.get_world_size()
+    halves = {torch.complex32: torch.float16, torch.complex64: torch.float32, torch.complex128: torch.float64}
+    for op, (dtype, real) in itertools.product((dist.ReduceOp.SUM, dist.ReduceOp.AVG), halves.items()):
+        parts = [numbers(peer, 2 * 9 * size, real) for peer in range(size)]
+        expected = reduced(parts, op).view(dtype)
+        tensor = parts[rank].clone().view(dtype)
+        dist.all_reduce(tensor, op=op)
+        assert_same(tensor, expected, ("all_reduce", op, dtype))
+        tensor = parts[rank].clone().view(dtype)
+        dist.reduce(tensor, dst=1, op=op)
+        assert_same(tensor, expected if rank == 1 else parts[rank].view(dtype), ("reduce", op, dtype))
+        output = poisoned(9, dtype)
+        dist.reduce_scatter_tensor(output, parts[rank].view(dtype), op=op)
+        assert_same(output, expected.chunk(size)[rank], ("reduce_scatter_tensor", op, dtype))
+        output = poisoned(9, dtype)
+        dist.reduce_scatter(output, list(parts[rank].view(dtype).chunk(size)), op=op)
+        assert_same(output, expected.chunk(size)[rank], ("reduce_scatter", op, dtype))
+    tensor = numbers(rank, 20, torch.float32).view(torch.complex64)
+    dist.all_reduce(tensor, op=dist._make_nccl_premul_sum(2.0))
+    doubled = [2 * numbers(peer, 20, torch.float32) for peer in range(size)]
+    assert_same(tensor, sum(doubled).view(torch.complex64), "PREMUL_SUM")
+
+
+def test_complex_numbers_are_added_by_their_parts():
+    run_ranks(3, add_complex_numbers)
+
+
 def broadcast_from_each_root():
     for root, (dtype, count) in itertools.product(range(3), cases(MOVABLE)):
         mine = dist.get_rank() == root

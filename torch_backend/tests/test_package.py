@@ -107,6 +107,12 @@ def test_the_package_holds_the_library_and_the_adapter():
     assert [path.name for path in folder.glob("libfccl.so.*")] == ["libfccl.so.0"]
 
 
+def test_no_library_of_the_package_searches_the_current_directory():
+    check = Path(__file__).parents[2] / "tests" / "install" / "search_paths.py"
+    ran = subprocess.run([sys.executable, check, Path(fccl.__file__).parent], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
 def find_the_plug_in():
     dist.all_reduce(torch.ones(3))
     loaded = set(re.findall(r"\S*/libfccl_ofi\S*", Path("/proc/self/maps").read_text()))

@@ -148,6 +148,22 @@ def test_fsdp2_trains_in_bfloat16():
     run_ranks(2, train_in_bfloat16)
 
 
+def clipper_of_shards(model, sharded):
+    """Clips as the older class's own clip_grad_norm_ does, which refuses float64."""
+
+    def clip(limit):
+        gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
+        squares = sum(
+            (gradient.square().sum() for gradient in gradients), torch.zeros((), dtype=torch.float64)
+        )
+        if sharded:
+            dist.all_reduce(squares, group=model.process_group)
+        for gradient in gradients:
+            gradient.mul_((limit / (squares.sqrt() + 1e-6)).clamp(max=1))
+
+    return clip
+
+
 def train_fsdp1(strategy):
     options = {}
     if strategy.startswith("HYBRID"):
@@ -160,7 +176,7 @@ def train_fsdp1(strategy):
         use_orig_params=True,
         **options,
     )
-    train(model, make_optimizer(model), model.clip_grad_norm_)
+    train(model, make_optimizer(model), clipper_of_shards(model, strategy != "NO_SHARD"))
     with FullyShardedDataParallel.summon_full_params(model):
         state = {
             name.replace("_fsdp_wrapped_module.", ""): parameter.detach().clone()

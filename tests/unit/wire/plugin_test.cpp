@@ -18,8 +18,22 @@ TEST(PluginTest, a_library_that_is_nowhere_is_named_with_where_it_was_looked_for
   const auto opened = open_transport_of("libfccl_nowhere.so", {});
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, fcclSystemError);
-  EXPECT_THAT(opened.error().message, AllOf(HasSubstr("there is no libfccl_nowhere.so in /"),
-                                            HasSubstr("where the loader looks"), HasSubstr("install")));
+  EXPECT_THAT(opened.error().message,
+              AllOf(HasSubstr("there is no libfccl_nowhere.so in /"), HasSubstr("the only place"), HasSubstr("install")));
+}
+
+// libc is where the loader looks, and loaded as well.
+TEST(PluginTest, a_library_that_the_loader_would_find_elsewhere_is_not_looked_for) {
+  const auto opened = open_transport_of("libc.so.6", {});
+  ASSERT_FALSE(opened);
+  EXPECT_THAT(opened.error().message, HasSubstr("there is no libc.so.6 in /"));
+}
+
+TEST(PluginTest, a_file_that_is_no_library_is_named_with_why_it_cannot_be_loaded) {
+  const auto opened = open_transport_of("/proc/self/status", {});
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, fcclSystemError);
+  EXPECT_THAT(opened.error().message, AllOf(HasSubstr("/proc/self/status cannot be loaded ("), HasSubstr("install")));
 }
 
 TEST(PluginTest, a_missing_libfabric_is_told_with_how_to_install_it) {
@@ -31,13 +45,14 @@ TEST(PluginTest, a_missing_libfabric_is_told_with_how_to_install_it) {
 }
 
 TEST(PluginTest, a_library_that_is_no_transport_is_refused) {
-  const auto opened = open_transport_of("libc.so.6", {});
+  const std::string library = FCCL_LIBRARY_OF_ANOTHER_KIND;
+  const auto opened = open_transport_of(library, {});
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, fcclSystemError);
-  EXPECT_THAT(opened.error().message, HasSubstr("libc.so.6 is no transport of FCCL, as it has no fccl_open_transport"));
-  const auto listed = list_nics_of("libc.so.6", {});
+  EXPECT_THAT(opened.error().message, HasSubstr(library + " is no transport of FCCL, as it has no fccl_open_transport"));
+  const auto listed = list_nics_of(library, {});
   ASSERT_FALSE(listed);
-  EXPECT_THAT(listed.error().message, HasSubstr("libc.so.6 is no transport of FCCL, as it has no fccl_list_nics"));
+  EXPECT_THAT(listed.error().message, HasSubstr(library + " is no transport of FCCL, as it has no fccl_list_nics"));
 }
 
 TEST(PluginTest, what_a_library_does_to_signals_is_undone) {
