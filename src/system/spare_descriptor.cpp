@@ -33,7 +33,7 @@ bool refill() {
   return true;
 }
 
-const bool filled = refill();
+const bool kFilled = refill();
 
 }  // namespace
 
