@@ -9,9 +9,9 @@ namespace fccl {
 namespace {
 
 // When the library is loaded: libsodium has a lock meanwhile, which a fork would find taken for ever.
-const bool ready = sodium_init() >= 0;
+const bool kReady = sodium_init() >= 0;
 
-void need_sodium() { check(ready, "libsodium starts"); }
+void need_sodium() { check(kReady, "libsodium starts"); }
 
 const unsigned char* data_of(std::string_view bytes) { return reinterpret_cast<const unsigned char*>(bytes.data()); }
 

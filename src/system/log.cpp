@@ -35,7 +35,7 @@ constinit std::mutex layout;
 // Never destroyed, since a detached thread may log while the process exits.
 spdlog::pattern_formatter& formatter = *new spdlog::pattern_formatter("%Y-%m-%dT%H:%M:%S.%e [%P] fccl %l: %v");
 
-[[maybe_unused]] const bool survives_forks = [] {
+[[maybe_unused]] const bool kSurvivesForks = [] {
   const int registered = pthread_atfork([] { layout.lock(); }, [] { layout.unlock(); }, [] { layout.unlock(); });
   check(registered == 0, "a fork handler can be registered");
   return true;

@@ -18,6 +18,7 @@ namespace fccl::testing {
 namespace {
 
 constexpr int kPatience = 10 * kSlowdown;
+constexpr const char* kWithoutSanitizers = "a fork may find the allocator of a sanitizer locked by the other threads";
 
 bool use_the_library() {
   fcclUniqueId id;
@@ -68,6 +69,7 @@ class Busy {
 
 // Forks many times in a process of its own, one after the other, beside threads that repeat `work`.
 void fork_beside(const std::function<void()>& work) {
+  if (kSlowdown > 1) GTEST_SKIP() << kWithoutSanitizers;
   const Setting log("FCCL_LOG", "debug");
   run_ranks({.as = RanksAs::processes, .ranks = 1}, [&](const Seat&) {
     silence();
@@ -96,6 +98,7 @@ TEST(ForkBesideThreads, that_make_communicators_leaves_the_child_free_to_make_it
 
 // The thread behind the first unique id of a process is at work for the first time.
 TEST(ForkBesideThreads, behind_a_unique_id_leaves_the_child_free_to_join) {
+  if (kSlowdown > 1) GTEST_SKIP() << kWithoutSanitizers;
   constexpr int kRanks = 12;
   for (int round = 0; round < 40; ++round)
     run_ranks({.as = RanksAs::processes, .ranks = 1, .limit = std::chrono::seconds(3 * kPatience)}, [](const Seat&) {

@@ -15,7 +15,7 @@ namespace {
 // Made when the library is loaded: at first use, a fork by another thread could find it half made.
 std::atomic<Completions*> current{new Completions};
 
-[[maybe_unused]] const int renewed_in_forks = pthread_atfork(nullptr, nullptr, [] { current = new Completions; });
+[[maybe_unused]] const int kRenewedInForks = pthread_atfork(nullptr, nullptr, [] { current = new Completions; });
 
 }  // namespace
 
