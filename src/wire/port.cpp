@@ -36,7 +36,8 @@ Port::Port(const PortShape& shape, int rails, uint32_t first_channel)
       box.word = uint64_t{shape.first_sequence - 2} << 32;
       box.payload.resize(shape.payload_bytes);
     }
-  stages_at_ = rounded_up(shape.ranks.size() * shape.window * shape.slot_bytes, kPage);
+  // A lane of one member has no landing, but no memory of no bytes can be registered.
+  stages_at_ = rounded_up(std::max<size_t>(shape.ranks.size() * shape.window * shape.slot_bytes, 1), kPage);
   entries_at_ = stages_at_ + shape.stages * shape.slot_bytes;
   credits_at_ = entries_at_ + 2 * shape.ranks.size() * entry_bytes();
   memory_bytes_ = rounded_up(credits_at_ + shape.ranks.size() * sizeof(EntryMessage) + 1, kPage);
