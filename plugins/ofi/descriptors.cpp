@@ -24,7 +24,8 @@ bool is_socket(int descriptor) {
 bool is_epoll(int descriptor) {
   std::array<char, 64> what{};
   const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
-  return ::readlink(link.c_str(), what.data(), what.size() - 1) > 0 && std::string_view(what.data()) == "anon_inode:[eventpoll]";
+  return ::readlink(link.c_str(), what.data(), what.size() - 1) > 0 &&
+         std::string_view(what.data()) == "anon_inode:[eventpoll]";
 }
 
 void close_on_exec(int descriptor) {

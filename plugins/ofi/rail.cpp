@@ -295,7 +295,8 @@ bool Rail::translate(const fi_cq_data_entry& entry, fi_addr_t sender, Completion
 // The buffer goes back in any case. A message with an immediate, which needs no key, is none of a peer's.
 Completion Rail::message(const fi_cq_data_entry& entry, fi_addr_t sender) {
   const std::span<const std::byte> bytes = receives_.take(entry.op_context, entry.len);
-  if (sender == FI_ADDR_NOTAVAIL || (entry.flags & FI_REMOTE_CQ_DATA) != 0) return {.kind = Completion::Kind::stranger, .bytes = {}};
+  if (sender == FI_ADDR_NOTAVAIL || (entry.flags & FI_REMOTE_CQ_DATA) != 0)
+    return {.kind = Completion::Kind::stranger, .bytes = {}};
   return {.kind = Completion::Kind::message, .bytes = bytes};
 }
 

@@ -12,7 +12,8 @@ namespace fccl {
 Result<uint64_t> random_bits() {
   uint64_t bits = 0;
   if (::getentropy(&bits, sizeof bits) == 0) return bits;
-  return fail(fcclSystemError, fmt::format("cannot make a secret for the network: getentropy says \"{}\"", std::strerror(errno)));
+  return fail(fcclSystemError,
+              fmt::format("cannot make a secret for the network: getentropy says \"{}\"", std::strerror(errno)));
 }
 
 }  // namespace fccl

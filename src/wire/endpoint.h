@@ -18,9 +18,10 @@
 
 namespace fccl {
 
-// Shared by the lanes of a process, and outlives them. What comes from strangers is dropped and counted, and changes nothing. Any thread may call. Inside one thread at a time has the turn: on the
-// hot path whoever finds it taken goes on, since the other one does the work. The failure of an operation is of its lane and
-// peer; the failure of a rail is of all lanes. The destructor waits for no peer; what was posted may be lost, see settle.
+// Shared by the lanes of a process, and outlives them. What comes from strangers is dropped and counted, and changes nothing.
+// Any thread may call. Inside one thread at a time has the turn: on the hot path whoever finds it taken goes on, since the
+// other one does the work. The failure of an operation is of its lane and peer; the failure of a rail is of all lanes. The
+// destructor waits for no peer; what was posted may be lost, see settle.
 class Endpoint {
  public:
   explicit Endpoint(std::unique_ptr<Transport> transport);

@@ -87,8 +87,8 @@ void Port::on_call(int peer, const EntryMessage& entry, std::span<const std::byt
   EntryBox& box = peers[peer].boxes[entry.sequence & 1];
   const bool repeated = static_cast<uint32_t>(box.word.load(std::memory_order_relaxed) >> 32) == entry.sequence;
   if (ahead > 1 || repeated || !entry.names_a_call() || payload.size() > shape_.payload_bytes)
-    return distrust(peer, fmt::format("it entered call {} of the lane with {} bytes, which cannot be", entry.sequence,
-                                      payload.size()));
+    return distrust(
+        peer, fmt::format("it entered call {} of the lane with {} bytes, which cannot be", entry.sequence, payload.size()));
   box.call = entry.call();
   box.number.store(entry.number, std::memory_order_release);
   box.payload_bytes = payload.size();

@@ -92,10 +92,10 @@ struct Completion {
 // Created by a plug-in or a test; owned by the wire. One thread at a time, save address() and limits(), and no call waits.
 // Processes that use each other connect to each other, before the first operation in either direction: what comes from a sender
 // that is no peer is dropped, and reported as `stranger` where it can be told. An `arrived` is always of a write, and of a
-// writer who knew the key of memory here. Nothing may be believed of the order of anything: writes, the bytes inside a write, messages and completions of one rail pass
-// each other, and only an `arrived` tells that bytes have come. Each `arrived` and each message comes once. After a failure of
-// an operation its peer may be lost; the other peers are not. The destructor waits for no peer, and what was posted may be
-// lost.
+// writer who knew the key of memory here. Nothing may be believed of the order of anything: writes, the bytes inside a write,
+// messages and completions of one rail pass each other, and only an `arrived` tells that bytes have come. Each `arrived` and
+// each message comes once. After a failure of an operation its peer may be lost; the other peers are not. The destructor waits
+// for no peer, and what was posted may be lost.
 class Transport {
  public:
   Transport() = default;

@@ -1,4 +1,4 @@
-"""The campaign of strangers: a job between hosts goes on, right and undisturbed, while somebody without its secrets attacks it."""
+"""The campaign of strangers: a job between hosts goes on while somebody without its secrets attacks it."""
 
 import argparse
 import json
@@ -40,7 +40,8 @@ class Outcome:
         return found
 
     def posted(self) -> int:
-        return sum(each["posted"] for said in self.outsiders for each in said.values() if isinstance(each, dict))
+        attacks = [each for said in self.outsiders for each in said.values() if isinstance(each, dict)]
+        return sum(each["posted"] for each in attacks)
 
     def calls(self) -> int:
         return min(each["calls"] for each in self.victims)
@@ -69,7 +70,8 @@ def run(build: Path, where: tuple[str, str], provider: str, seconds: float, elem
             "LD_LIBRARY_PATH": f"{build}:{os.environ.get('LD_LIBRARY_PATH', '')}".rstrip(":"),
         }
         words = [shape, "--", sys.executable, RANK, str(shared), str(seconds), str(elements), provider, roles]
-        ended = subprocess.run([*CLUSTER, *words], env=own, capture_output=True, text=True, timeout=seconds + 90)
+        command = [*CLUSTER, *words]
+        ended = subprocess.run(command, env=own, capture_output=True, text=True, timeout=seconds + 90)
     said = [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("{")]
     victims = [each for each in said if "rank" in each]
     outsiders = [each for each in said if "places" in each]
@@ -89,8 +91,8 @@ def attack(build: Path, providers: list[str], seconds: float) -> bool:
             if outcome.posted() == 0 or outcome.dropped == 0:
                 faults.append("the attack did not reach the job")
             print(
-                f"from {name} by {provider}: {outcome.posted()} attempts, {outcome.dropped} dropped and counted, "
-                f"{outcome.calls()} calls checked, {len(faults)} faults",
+                f"from {name} by {provider}: {outcome.posted()} attempts, {outcome.dropped} dropped and "
+                f"counted, {outcome.calls()} calls checked, {len(faults)} faults",
                 flush=True,
             )
             for fault in faults:
@@ -102,7 +104,7 @@ def attack(build: Path, providers: list[str], seconds: float) -> bool:
 
 
 def measure(build: Path, provider: str, seconds: float, pairs: int) -> bool:
-    """Calls beside a third host that attacks against one that is as busy with itself; whether they are nearly as many."""
+    """Whether about as many calls pass beside a host that attacks as beside one as busy with itself."""
     ratios = []
     for _ in range(pairs):
         busy = run(build, ("3x1", "vvb"), provider, seconds, 50_000).calls()
@@ -110,14 +112,14 @@ def measure(build: Path, provider: str, seconds: float, pairs: int) -> bool:
         ratios.append(busy / attacked)
         print(f"calls beside a busy host {busy}, beside an outsider {attacked}: {ratios[-1]:.3f}", flush=True)
     median = statistics.median(ratios)
-    print(f"time of a call under attack: {median:.3f} of that beside a busy host, median of {pairs}; at most {SLOWDOWN}")
+    print(f"time of a call under attack over that beside a busy host: {median:.3f}, at most {SLOWDOWN}")
     return median <= SLOWDOWN
 
 
 def main() -> int:
     """Status 0 if nothing that an outsider did had an effect."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=60, help="of attack, over all places and providers (60)")
+    parser.add_argument("--seconds", type=float, default=60, help="of attack, in all places and ways (60)")
     parser.add_argument("--pairs", type=int, default=5, help="of runs for the slowdown (5); 0 for none")
     parser.add_argument("--build", type=Path, default=ROOT / "build")
     parser.add_argument(

@@ -57,7 +57,8 @@ FabricEnd::FabricEnd(const std::string& provider) : bytes_(kBytes) {
   must("enable the endpoint", fi_enable(endpoint_.get()));
   if ((found->domain_attr->mr_mode & FI_MR_LOCAL) == 0) return;
   region_ = open<fid_mr>("register memory", [&](auto** to) {
-    return fi_mr_reg(domain_.get(), bytes_.data(), bytes_.size(), FI_SEND | FI_RECV | FI_READ | FI_WRITE, 0, kOwnKey, 0, to, nullptr);
+    return fi_mr_reg(domain_.get(), bytes_.data(), bytes_.size(), FI_SEND | FI_RECV | FI_READ | FI_WRITE, 0, kOwnKey, 0, to,
+                     nullptr);
   });
   descriptor_ = fi_mr_desc(region_.get());
 }
@@ -91,7 +92,8 @@ FabricEnd::Ends FabricEnd::poll() {
       if (fi_cq_readerr(completions_.get(), &error, 0) > 0) ++ends.badly;
       continue;
     }
-    for (ssize_t i = 0; i < number; ++i) ++((entries[static_cast<size_t>(i)].flags & (FI_RECV | FI_REMOTE_WRITE)) != 0 ? ends.came : ends.well);
+    for (ssize_t i = 0; i < number; ++i)
+      ++((entries[static_cast<size_t>(i)].flags & (FI_RECV | FI_REMOTE_WRITE)) != 0 ? ends.came : ends.well);
     if (number < static_cast<ssize_t>(entries.size())) return ends;
   }
 }

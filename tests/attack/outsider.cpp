@@ -1,4 +1,4 @@
-// outsider: attacks whatever listens in the places that it is told of, with libfabric and nothing else, and counts its attempts.
+// outsider: attacks what listens in the places that it is told of, with libfabric and nothing else, and counts its attempts.
 //
 //   outsider PROVIDER SECONDS FOLDER [ATTACK...]
 //

@@ -1,4 +1,4 @@
-"""One rank of the campaign of strangers: a victim with somebody who tells where it listens, or an outsider."""
+"""One rank of the campaign of strangers: a victim, of whom is told where it listens, or an outsider."""
 
 import os
 import resource
@@ -14,9 +14,9 @@ NOBODY = 65534
 
 
 def main() -> None:
-    """Arguments: a folder that the hosts share, seconds, elements, the outsider's provider, and a letter of a role per rank.
+    """Arguments: a folder that the hosts share, seconds, elements, the outsider's provider, roles.
 
-    v: victim; o: outsider; u: outsider who is another user; b: one as busy with itself as an outsider."""
+    A letter per rank. v: victim; o: outsider; u: as another user; b: one as busy with itself."""
     folder, seconds, elements, provider, roles = Path(sys.argv[1]), *sys.argv[2:]
     rank = int(os.environ["RANK"])
     role = roles[rank]

@@ -92,8 +92,7 @@ fccl::Result<void> run(const Job& job, Tally& tally) {
     for (int32_t stop = 0; stop == 0;) {
       const auto now = Clock::now();
       const int32_t mine = now > job.end ? 2 : now > round_ends ? 1 : 0;
-      if (auto done = communicator->all_reduce(std::span(&mine, 1), std::span(&stop, 1), fccl::max); !done)
-        return done.error();
+      if (auto done = communicator->all_reduce(std::span(&mine, 1), std::span(&stop, 1), fccl::max); !done) return done.error();
       const auto wrong = check_calls(job, *communicator, tally.calls);
       if (!wrong) return wrong.error();
       tally.wrong += *wrong;

@@ -1,4 +1,4 @@
-"""Somebody on the network without the secrets of a job changes nothing in it; tests/attack is the campaign."""
+"""Somebody on the network without the secrets of a job changes nothing in it; see tests/attack."""
 
 import os
 import sys

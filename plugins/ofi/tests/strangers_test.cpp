@@ -77,8 +77,7 @@ TEST(SecretsTest, of_two_transports_differ_and_cannot_be_counted) {
   std::vector<std::byte> bytes(4096);
   std::vector<uint64_t> keys;
   for (const auto& transport : *opened)
-    for (int i = 0; i < 8; ++i)
-      keys.push_back(transport->remote(*transport->register_memory(bytes, PeersMay::write), 0).key);
+    for (int i = 0; i < 8; ++i) keys.push_back(transport->remote(*transport->register_memory(bytes, PeersMay::write), 0).key);
   std::ranges::sort(keys);
   // That two of 16 random keys lie so near has a chance of one in 2^25.
   for (size_t i = 1; i < keys.size(); ++i) EXPECT_GT(keys[i] - keys[i - 1], uint64_t{1} << 32);

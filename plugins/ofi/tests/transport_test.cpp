@@ -10,8 +10,8 @@
 #include <array>
 #include <csignal>
 #include <filesystem>
-#include <set>
 #include <iterator>
+#include <set>
 #include <thread>
 
 #include "loopback.h"
@@ -236,10 +236,12 @@ std::vector<std::string> inherited_beside(const std::set<int>& before) {
 
 TEST_F(OfiTransportTest, no_program_that_is_started_inherits_a_descriptor_of_libfabric) {
   std::set<int> before;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) before.insert(std::stoi(entry.path().filename()));
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd"))
+    before.insert(std::stoi(entry.path().filename()));
   open(3);
   // Connections come with the first use.
-  for (const Way way : {Way{.from = 0, .to = 1}, Way{.from = 0, .to = 2}, Way{.from = 2, .to = 1}}) post(way, message(way, 0, 8));
+  for (const Way way : {Way{.from = 0, .to = 1}, Way{.from = 0, .to = 2}, Way{.from = 2, .to = 1}})
+    post(way, message(way, 0, 8));
   ASSERT_TRUE(drive_until([&] { return count(1, Kind::message) == 2 && count(2, Kind::message) == 1; }));
   drive(10);
   EXPECT_THAT(inherited_beside(before), testing::IsEmpty());
