@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/collective.h"
 #include "base/dtype.h"
 #include "fccl/fccl.h"
 
@@ -22,6 +23,8 @@ struct Signature {
   size_t count = 0;
   Issuer issuer = Issuer::user;
 
+  const Collective& row() const { return row_of(collective); }
+  // Of a block.
   size_t bytes() const { return count * size_of(dtype); }
 };
 

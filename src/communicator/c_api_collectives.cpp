@@ -16,25 +16,6 @@ struct UserCall {
   int root = -1;
 };
 
-// Which of its buffers a rank uses.
-struct BuffersUsed {
-  bool send, recv;
-};
-
-BuffersUsed buffers_used(const UserCall& call, int rank) {
-  const bool is_root = call.root == rank;
-  switch (call.collective) {
-    case fcclCollBroadcast:
-    case fcclCollScatter:
-      return {is_root, true};
-    case fcclCollReduce:
-    case fcclCollGather:
-      return {true, is_root};
-    default:
-      return {true, true};
-  }
-}
-
 Result<void> check_shape(const UserCall& call, int rank, int ranks) {
   if (!is_valid(call.dtype)) return fail(fcclInvalidArgument, fmt::format("datatype {} is no fcclDataType_t", int{call.dtype}));
   if (is_rooted(call.collective) && (call.root < 0 || call.root >= ranks))
@@ -43,10 +24,10 @@ Result<void> check_shape(const UserCall& call, int rank, int ranks) {
     return fail(fcclInvalidArgument, fmt::format("count {} of {} over {} ranks is more than memory can hold", call.count,
                                                  name_of(call.dtype), ranks));
   if (call.count == 0) return {};
-  const BuffersUsed used = buffers_used(call, rank);
-  if (used.send && call.send == nullptr)
+  const Collective& row = row_of(call.collective);
+  if (row.gives(rank, call.root) && call.send == nullptr)
     return fail(fcclInvalidArgument, fmt::format("sendbuff is NULL with count {}", call.count));
-  if (used.recv && call.recv == nullptr)
+  if (row.takes(rank, call.root) && call.recv == nullptr)
     return fail(fcclInvalidArgument, fmt::format("recvbuff is NULL with count {}", call.count));
   return {};
 }

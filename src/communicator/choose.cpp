@@ -1,6 +1,8 @@
 // The choice of a path, and the table of phases behind it.
 #include "communicator/choose.h"
 
+#include <array>
+
 #include "base/check.h"
 
 namespace fccl {
@@ -9,28 +11,11 @@ namespace {
 // The smallest block of an AllGather that is worth a call of the kernel.
 constexpr size_t kAttached = 8 << 10;
 
-Phase start_ring(Lane& lane, const Task& task) {
-  switch (task.call.signature.collective) {
-    case fcclCollAllGather:
-      return ring_all_gather(lane.frame, lane, task);
-    case fcclCollBroadcast:
-      return ring_broadcast(lane.frame, lane, task);
-    case fcclCollGather:
-      return ring_gather(lane.frame, lane, task);
-    case fcclCollScatter:
-      return ring_scatter(lane.frame, lane, task);
-    case fcclCollReduceScatter:
-      return ring_reduce_scatter(lane.frame, lane, task);
-    case fcclCollAllReduce:
-    case fcclCollReduce:
-      return ring_all_reduce(lane.frame, lane, task);
-    case fcclCollBarrier:
-    case fcclNumColls:
-      break;
-  }
-  check(false, "every collective that carries data has a ring");
-  return {};
-}
+using Ring = Phase (*)(FrameMemory& frame, Lane& lane, Task task);
+
+// By collective; the barrier carries no data.
+constexpr std::array<Ring, fcclNumColls> kRings{ring_all_reduce,     ring_broadcast, ring_all_reduce, ring_all_gather,
+                                                ring_reduce_scatter, ring_gather,    ring_scatter,    nullptr};
 
 }  // namespace
 
@@ -49,8 +34,11 @@ Phase start(Path path, Lane& lane, const Task& task) {
       return mailbox(lane.frame, lane, task);
     case Path::attach:
       return attach_all_gather(lane.frame, lane, task);
-    case Path::ring:
-      return start_ring(lane, task);
+    case Path::ring: {
+      const Ring ring = kRings[task.call.signature.collective];
+      check(ring != nullptr, "every collective that carries data has a ring");
+      return ring(lane.frame, lane, task);
+    }
     case Path::across:
       break;
   }

@@ -9,11 +9,7 @@ namespace {
 constexpr std::chrono::milliseconds kLookEvery{1};
 
 // nccl-tests' size: the larger of the two buffers.
-size_t size_of_call(const Signature& s, int ranks) {
-  const bool many_blocks = s.collective == fcclCollAllGather || s.collective == fcclCollReduceScatter ||
-                           s.collective == fcclCollGather || s.collective == fcclCollScatter;
-  return s.bytes() * (many_blocks ? ranks : 1);
-}
+size_t size_of_call(const Signature& s, int ranks) { return s.bytes() * s.row().most_blocks(ranks); }
 
 CallRecord::Value record_of(const CallInFull& call) { return {call.number, call.signature, call.scalar}; }
 

@@ -7,89 +7,31 @@
 namespace fccl {
 namespace {
 
-// What this rank puts beside its word, and which rank's payload each rank reads.
-struct Parcel {
-  const void* data;
-  size_t bytes;
-};
-
-Parcel parcel_of(const Call& call, int rank, int ranks) {
-  const Signature& s = call.signature;
-  const size_t bytes = mailbox_bytes(s, ranks);
-  const bool silent = (s.collective == fcclCollBroadcast || s.collective == fcclCollScatter) && s.root != rank;
-  return silent ? Parcel{nullptr, 0} : Parcel{call.send, bytes};
-}
-
-std::byte* block(void* buffer, int index, size_t bytes) { return static_cast<std::byte*>(buffer) + index * bytes; }
-const std::byte* block(const void* buffer, int index, size_t bytes) {
-  return static_cast<const std::byte*>(buffer) + index * bytes;
-}
-
-void collect_blocks(Lane& lane, const Call& call) {
-  const size_t bytes = call.signature.bytes();
-  copy_bytes(block(call.recv, lane.rank(), bytes), call.send, bytes);
-  for (int i = 1; i < lane.ranks(); ++i) {
-    const int peer = lane.peer(i);
-    copy_bytes(block(call.recv, peer, bytes), lane.payload_of(peer, bytes), bytes);
-  }
-}
-
-// Reduces block `index` of every rank's payload into recv.
-void reduce_blocks(Lane& lane, const Task& task, int index) {
-  const Signature& s = task.call.signature;
-  const size_t bytes = mailbox_bytes(s, lane.ranks());
-  for (int rank = 0; rank < lane.ranks(); ++rank) {
-    const void* payload = rank == lane.rank() ? task.call.send : lane.payload_of(rank, bytes);
-    lane.sources[rank] = block(payload, index, s.bytes());
-    if (s.op == ReduceOp::premul_sum) lane.scalars[rank] = rank == lane.rank() ? task.call.scalar : lane.record_of(rank).scalar;
-  }
-  task.reduce(task.call.recv, lane.sources.data(), lane.ranks(), s.count, lane.scalars.data());
-}
-
-void take_from_root(Lane& lane, const Call& call, int index) {
-  const Signature& s = call.signature;
-  const void* payload = s.root == lane.rank() ? call.send : lane.payload_of(s.root, mailbox_bytes(s, lane.ranks()));
-  copy_bytes(call.recv, block(payload, index, s.bytes()), s.bytes());
-}
-
-// Every rank has entered the same call: takes this rank's part of it out of the boxes.
+// Every rank has entered the same call: takes this rank's part of it out of the boxes, its own first.
 void deliver(Lane& lane, const Task& task) {
   const Signature& s = task.call.signature;
-  if (s.bytes() == 0) return;
-  switch (s.collective) {
-    case fcclCollAllGather:
-      return collect_blocks(lane, task.call);
-    case fcclCollGather:
-      return s.root == lane.rank() ? collect_blocks(lane, task.call) : void();
-    case fcclCollBroadcast:
-      return take_from_root(lane, task.call, 0);
-    case fcclCollScatter:
-      return take_from_root(lane, task.call, lane.rank());
-    case fcclCollAllReduce:
-      return reduce_blocks(lane, task, 0);
-    case fcclCollReduce:
-      return s.root == lane.rank() ? reduce_blocks(lane, task, 0) : void();
-    case fcclCollReduceScatter:
-      return reduce_blocks(lane, task, lane.rank());
-    case fcclCollBarrier:
-    case fcclNumColls:
-      return;
+  const Collective& row = s.row();
+  if (s.bytes() == 0 || !row.takes(lane.rank(), s.root)) return;
+  const size_t given = mailbox_bytes(s, lane.ranks());
+  for (int i = 0; i < lane.ranks(); ++i) {
+    const int from = i == 0 ? lane.rank() : lane.peer(i);
+    if (!row.gives(from, s.root)) continue;
+    const auto* payload = i == 0 ? static_cast<const std::byte*>(task.call.send) : lane.payload_of(from, given);
+    const std::byte* block = payload + static_cast<size_t>(row.given_block(lane.rank())) * s.bytes();
+    if (!row.reduces) {
+      copy_bytes(static_cast<std::byte*>(task.call.recv) + static_cast<size_t>(row.taken_block(from)) * s.bytes(), block,
+                 s.bytes());
+      continue;
+    }
+    lane.sources[from] = block;
+    if (s.op == ReduceOp::premul_sum) lane.scalars[from] = i == 0 ? task.call.scalar : lane.record_of(from).scalar;
   }
+  if (row.reduces) task.reduce(task.call.recv, lane.sources.data(), lane.ranks(), s.count, lane.scalars.data());
 }
 
 }  // namespace
 
-size_t mailbox_bytes(const Signature& signature, int ranks) {
-  switch (signature.collective) {
-    case fcclCollBarrier:
-      return 0;
-    case fcclCollReduceScatter:
-    case fcclCollScatter:
-      return signature.bytes() * ranks;
-    default:
-      return signature.bytes();
-  }
-}
+size_t mailbox_bytes(const Signature& signature, int ranks) { return signature.bytes() * signature.row().input_blocks(ranks); }
 
 Phase alone([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
   deliver(lane, task);
@@ -97,8 +39,9 @@ Phase alone([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
 }
 
 Phase mailbox([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
-  const Parcel parcel = parcel_of(task.call, lane.rank(), lane.ranks());
-  lane.enter(task.call, task.number, parcel.data, parcel.bytes);
+  const Signature& s = task.call.signature;
+  const size_t bytes = s.row().gives(lane.rank(), s.root) ? mailbox_bytes(s, lane.ranks()) : 0;
+  lane.enter(task.call, task.number, task.call.send, bytes);
   for (int i = 1; i < lane.ranks(); ++i) {
     const int peer = lane.peer(i);
     co_await lane.entered(peer);

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstddef>
 
+#include "base/collective.h"
+
 namespace fccl::plan {
 namespace {
 
@@ -12,31 +14,17 @@ Load larger(const Load& a, const Load& b) { return {std::max(a.messages, b.messa
 
 // The bytes of a host's chunk, as if each of its columns carried as much as the busiest.
 double chunk_bytes(const Request& request, Cut cut, const Shape& shape) {
-  switch (request.collective) {
-    case fcclCollAllReduce:
-    case fcclCollReduce:
-    case fcclCollBroadcast:
-      return cut == Cut::whole ? request.bytes : request.bytes / shape.hosts;
-    case fcclCollBarrier:
-      return 0;
-    default:
-      return request.bytes * shape.carried_blocks() * shape.columns;
-  }
+  const Collective& row = row_of(request.collective);
+  if (row.givers == Who::nobody) return 0;
+  if (row.has_rank_blocks()) return request.bytes * shape.carried_blocks() * shape.columns;
+  return cut == Cut::whole ? request.bytes : request.bytes / shape.hosts;
 }
 
 // The bytes that a rank copies within its host, or adds there.
 double node_bytes(const Request& request, const Shape& shape) {
-  switch (request.collective) {
-    case fcclCollAllReduce:
-      return 2 * request.bytes;
-    case fcclCollReduce:
-    case fcclCollBroadcast:
-      return request.bytes;
-    case fcclCollBarrier:
-      return 0;
-    default:
-      return request.bytes * shape.ranks;
-  }
+  const Collective& row = row_of(request.collective);
+  if (row.has_rank_blocks()) return request.bytes * shape.ranks;
+  return request.bytes * ((row.givers == Who::all ? 1 : 0) + (row.takers == Who::all ? 1 : 0));
 }
 
 // So many things that follow another through a pipeline, each of whose stages takes so long for one. The slowest sets the pace;
@@ -106,20 +94,11 @@ Time predict(const Request& request, Cut cut, const Cost& cost, const Shape& sha
 
 double wire_minimum(const Request& request, const Shape& shape) {
   if (shape.hosts == 1) return 0;
-  switch (request.collective) {
-    case fcclCollAllReduce:
-      return 2 * request.bytes * (shape.hosts - 1) / shape.hosts;
-    case fcclCollReduce:
-    case fcclCollBroadcast:
-      return request.bytes;
-    case fcclCollBarrier:
-      return 0;
-    case fcclCollGather:
-    case fcclCollScatter:
-      return request.bytes * (shape.ranks - shape.most_ranks);  // the root may be where the most ranks are
-    default:
-      return request.bytes * (shape.ranks - shape.columns);  // the host with the fewest ranks
-  }
+  const Collective& row = row_of(request.collective);
+  if (row.givers == Who::nobody) return 0;
+  if (!row.has_rank_blocks()) return row.is_rooted() ? request.bytes : 2 * request.bytes * (shape.hosts - 1) / shape.hosts;
+  // The root may be where the most ranks are; else it is the host with the fewest ranks.
+  return request.bytes * (shape.ranks - (row.is_rooted() ? shape.most_ranks : shape.columns));
 }
 
 }  // namespace fccl::plan

@@ -39,7 +39,7 @@ void Crossing::poll() {
   const bool granted = lane_->grant_rest();
   if (!lane_->all_posted()) lane_->progress();
   // Who only sends may leave at once, and what TCP has on its way then is lost.
-  const bool taken = !exchange_ || !is_rooted(task_.call.signature.collective) || lane_->all_taken();
+  const bool taken = !exchange_ || !row().is_rooted() || lane_->all_taken();
   if (granted && taken && lane_->all_posted()) ended_.store(1, std::memory_order_release);
 }
 
@@ -55,8 +55,9 @@ bool Crossing::enter(int member) {
     awaited_ = member;
     return false;
   }
-  const size_t bytes =
-      !exchange_ && task_.pieces.slices > 0 && sends_to(member) ? gather(sent_chunk(member), payload_.data()) : 0;
+  const size_t bytes = !exchange_ && task_.pieces.slices > 0 && row().moves(lane_->me(), member, task_.root)
+                           ? gather(chunk_between(lane_->me(), member), payload_.data())
+                           : 0;
   lane_->enter(member, payload_.data(), bytes);
   return true;
 }
@@ -88,9 +89,8 @@ void Crossing::exchange() {
 
 // Every member has entered the same call, with its payload.
 void Crossing::deliver() {
-  const fcclColl_t collective = task_.call.signature.collective;
-  if (is_reduction(collective)) {
-    if (collective != fcclCollReduce || lane_->me() == task_.root) reduce();
+  if (row().reduces) {
+    if (row().takes(lane_->me(), task_.root)) reduce();
   } else {
     for (int i = 1; i < lane_->members(); ++i) take(lane_->peer(i));
   }
@@ -98,41 +98,14 @@ void Crossing::deliver() {
   done_.store(task_.pieces.slices, std::memory_order_release);
 }
 
-// Whether a member's payload holds something for the other one.
-bool Crossing::sends_to(int member) const {
-  switch (task_.call.signature.collective) {
-    case fcclCollGather:
-    case fcclCollReduce:
-      return member == task_.root;
-    case fcclCollScatter:
-    case fcclCollBroadcast:
-      return lane_->me() == task_.root;
-    default:
-      return true;
-  }
-}
-
-bool Crossing::delivers_at(int member) const {
-  switch (task_.call.signature.collective) {
-    case fcclCollGather:
-      return lane_->me() == task_.root;
-    case fcclCollScatter:
-    case fcclCollBroadcast:
-      return member == task_.root;
-    default:
-      return true;
-  }
-}
-
-// The chunk that goes to a member: of what is gathered the own one, of what is scattered the member's.
-int Crossing::sent_chunk(int member) const {
+// What one member has for another: of what has a block per rank the taker's, else the giver's.
+int Crossing::chunk_between(int from, int to) const {
   if (task_.blocks->chunks() == 1) return 0;
-  const fcclColl_t collective = task_.call.signature.collective;
-  return collective == fcclCollScatter || collective == fcclCollReduceScatter ? member : lane_->me();
+  return row().input == Extent::block_per_rank ? to : from;
 }
 
 size_t Crossing::gather(int chunk, std::byte* into) const {
-  const size_t element = is_reduction(task_.call.signature.collective) ? task_.partial_bytes : task_.element_bytes;
+  const size_t element = row().reduces ? task_.partial_bytes : task_.element_bytes;
   std::byte* end = into;
   int place = task_.blocks->begin[chunk];
   for (const int block : task_.blocks->of(chunk)) {
@@ -145,9 +118,8 @@ size_t Crossing::gather(int chunk, std::byte* into) const {
 
 // Puts a peer's payload where it belongs.
 void Crossing::take(int member) {
-  if (!delivers_at(member)) return;
-  const fcclColl_t collective = task_.call.signature.collective;
-  const int chunk = task_.blocks->chunks() == 1 ? 0 : collective == fcclCollScatter ? lane_->me() : member;
+  if (!row().moves(member, lane_->me(), task_.root)) return;
+  const int chunk = chunk_between(member, lane_->me());
   const std::byte* from = lane_->payload_of(member).data();
   int place = task_.blocks->begin[chunk];
   for (const int block : task_.blocks->of(chunk)) {

@@ -57,12 +57,11 @@ class Crossing {
   bool read_entries();
   void exchange();
   void deliver();
-  bool sends_to(int member) const;
-  int sent_chunk(int member) const;
+  const Collective& row() const { return task_.call.signature.row(); }
+  int chunk_between(int from, int to) const;
   size_t gather(int chunk, std::byte* into) const;
   void take(int member);
   void reduce();
-  bool delivers_at(int member) const;
 
   std::unique_ptr<WireLane> lane_;
   WireTask task_;

@@ -12,6 +12,7 @@ Rounds::Rounds(Lane& lane, Span& span, const Task& task)
       span_(span),
       task_(task),
       signature_(task.call.signature),
+      row_(signature_.row()),
       way_(span.ways.way_of(signature_)),
       element_(size_of(signature_.dtype)),
       block_(way_.pieces.block_elements * element_),
@@ -19,7 +20,7 @@ Rounds::Rounds(Lane& lane, Span& span, const Task& task)
       round_(lane.slices()) {
   choose_stages();
   const bool is_block = share_ == Share::of_this_host;
-  const bool is_sent_on = signature_.collective == fcclCollAllGather && is_fed_by_up_;
+  const bool is_sent_on = row_.spreads() && is_fed_by_up_;
   if ((is_block ? block_ : way_.pieces.elements * element_) >= kStreamedBytes && !is_sent_on) to_result_ = stream_bytes;
   if (!is_column()) return;
   input_ = input();
@@ -29,47 +30,15 @@ Rounds::Rounds(Lane& lane, Span& span, const Task& task)
 void Rounds::choose_stages() {
   const bool has_peers = lane_.ranks() > 1;
   const bool is_even = span_.columns.is_even();
-  switch (signature_.collective) {
-    case fcclCollAllGather:
-      has_up_ = true;
-      has_down_ = has_peers;
-      share_ = Share::of_other_hosts;
-      is_fed_by_up_ = !is_even || way_.hands_on;
-      break;
-    case fcclCollReduceScatter:
-      has_up_ = is_fed_by_up_ = true;
-      has_down_ = !is_even;
-      share_ = Share::of_this_host;
-      break;
-    case fcclCollAllReduce:
-      has_up_ = is_fed_by_up_ = true;
-      has_down_ = has_peers;
-      break;
-    case fcclCollReduce:
-      has_up_ = is_fed_by_up_ = true;
-      has_down_ = root_is_here_ && has_peers;
-      break;
-    case fcclCollBroadcast:
-      has_up_ = root_is_here_;
-      has_down_ = !root_is_here_ && has_peers;
-      is_fed_by_up_ = root_is_here_ && !is_root();
-      break;
-    case fcclCollGather:
-      has_up_ = root_is_here_ || !is_even;
-      has_down_ = root_is_here_ && has_peers;
-      share_ = Share::of_other_hosts;
-      is_fed_by_up_ = !root_is_here_ && !is_even;
-      break;
-    case fcclCollScatter:
-      has_up_ = root_is_here_;
-      has_down_ = !root_is_here_ && !is_even;
-      share_ = Share::of_this_host;
-      is_fed_by_up_ = root_is_here_ && !is_root();
-      break;
-    case fcclCollBarrier:
-    case fcclNumColls:
-      break;
-  }
+  const auto some_here = [&](Who who) { return who == Who::all || (who == Who::root && root_is_here_); };
+  const bool gives = some_here(row_.givers), takes = some_here(row_.takers);
+  const bool leaves = gives && (row_.takers == Who::all || !root_is_here_);
+  const bool comes = takes && (row_.givers == Who::all || !root_is_here_);
+  const bool scatters = row_.input == Extent::block_per_rank;
+  share_ = row_.output == Extent::block_per_rank ? Share::of_other_hosts : scatters ? Share::of_this_host : Share::all;
+  has_up_ = gives && (row_.reduces || takes || !is_even);
+  has_down_ = comes && (scatters ? !is_even : has_peers);
+  is_fed_by_up_ = row_.reduces || (leaves && (row_.givers == Who::root ? !is_root() : !is_even || way_.hands_on));
 }
 
 void Rounds::begin() {
@@ -84,7 +53,6 @@ void Rounds::begin() {
 
 WireTask Rounds::wire_task() {
   const Columns& columns = span_.columns;
-  const bool reduces = is_reduction(signature_.collective);
   WireTask task{.call = {task_.number, signature_, task_.call.scalar},
                 .blocks = &span_.ways.blocks_of(signature_, way_, columns.local()),
                 .pieces = way_.pieces,
@@ -97,7 +65,7 @@ WireTask Rounds::wire_task() {
                 .element_bytes = element_,
                 .partial_bytes = size_of(span_.ways.partial_type(signature_)),
                 .divisor = {static_cast<uint64_t>(columns.ranks())}};
-  if (reduces) task.total = total_kernel(signature_.dtype, signature_.op, span_.ways.wire_type());
+  if (row_.reduces) task.total = total_kernel(signature_.dtype, signature_.op, span_.ways.wire_type());
   return task;
 }
 
@@ -118,18 +86,11 @@ Buffer Rounds::input() {
   const auto staged = [&] {
     return staging(span_.crossing->input_memory(slices * static_cast<size_t>(blocks) * partial), partial);
   };
-  switch (signature_.collective) {
-    case fcclCollAllGather:
-      return is_fed_by_up_ ? of_user(task_.call.recv, 0) : of_user(task_.call.send, me);
-    case fcclCollGather:
-      return is_fed_by_up_ ? staged() : of_user(task_.call.send, me);
-    case fcclCollBroadcast:
-      return is_root() ? of_user(task_.call.send, 0) : of_user(task_.call.recv, 0);
-    case fcclCollScatter:
-      return is_fed_by_up_ ? staged() : of_user(task_.call.send, 0);
-    default:
-      return is_fed_by_up_ ? staged() : Buffer{};
-  }
+  if (row_.reduces) return staged();
+  // What everybody gets is sent out of the result.
+  if (row_.spreads() && (is_fed_by_up_ || !row_.gives(me, signature_.root))) return of_user(task_.call.recv, 0);
+  if (is_fed_by_up_) return staged();
+  return of_user(task_.call.send, row_.output == Extent::block_per_rank ? me : 0);
 }
 
 Buffer Rounds::output() {
@@ -140,19 +101,13 @@ Buffer Rounds::output() {
   const auto staged = [&] {
     return staging(span_.crossing->output_memory(slices * static_cast<size_t>(blocks) * piece), piece);
   };
-  const bool is_even = span_.columns.is_even();
-  switch (signature_.collective) {
-    case fcclCollReduceScatter:
-      return is_even ? of_user(task_.call.recv, me) : staged();
-    case fcclCollScatter:
-      return root_is_here_ ? Buffer{} : is_even ? of_user(task_.call.recv, me) : staged();
-    case fcclCollGather:
-      return is_root() ? of_user(task_.call.recv, 0) : root_is_here_ ? staged() : Buffer{};
-    case fcclCollReduce:
-      return is_root() ? of_user(task_.call.recv, 0) : staged();
-    default:
-      return of_user(task_.call.recv, 0);
+  if (row_.takers == Who::root) {
+    if (is_root()) return of_user(task_.call.recv, 0);
+    return row_.reduces || root_is_here_ ? staged() : Buffer{};
   }
+  if (row_.input != Extent::block_per_rank) return of_user(task_.call.recv, 0);
+  if (row_.givers == Who::root && root_is_here_) return {};
+  return span_.columns.is_even() ? of_user(task_.call.recv, me) : staged();
 }
 
 // A step is the rounds up of one slice and the rounds down of one that the wire has had some time for.
@@ -183,7 +138,7 @@ bool Rounds::next() {
 
 int Rounds::per_slot(Stage stage) const {
   const size_t piece = way_.pieces.piece_elements * element_;
-  const bool is_pair = stage == Stage::up && is_reduction(signature_.collective);
+  const bool is_pair = stage == Stage::up && row_.reduces;
   return static_cast<int>(std::max<size_t>(1, (is_pair ? lane_.shape().pair_slot_bytes() : lane_.shape().slot_bytes) / piece));
 }
 
@@ -192,13 +147,17 @@ int Rounds::rounds_of(Stage stage) const {
   int most = 1;
   if (stage == Stage::down)
     most = items(0);
-  else if (is_reduction(signature_.collective))
+  else if (row_.reduces)
     most = span_.ways.blocks_of(signature_, way_, 0).size();
-  else if (signature_.collective == fcclCollScatter)
-    most = span_.columns.ranks();
-  else if (signature_.collective == fcclCollBroadcast)
-    most = span_.columns.columns() * span_.ways.blocks_of(signature_, way_, 0).size();
+  else if (row_.givers == Who::root)
+    most = blocks_of_root();
   return (most + per_slot(stage) - 1) / per_slot(stage);
+}
+
+// Of the buffer that the root gives.
+int Rounds::blocks_of_root() const {
+  if (row_.input == Extent::block_per_rank) return span_.columns.ranks();
+  return span_.columns.columns() * span_.ways.blocks_of(signature_, way_, 0).size();
 }
 
 // How many blocks of a column go down on this host, and which they are, by their places in the column.
@@ -283,7 +242,7 @@ void Rounds::finish() {
   if (!is_column()) return;
   Crossing& crossing = *span_.crossing;
   if (stage_ == Stage::up) {
-    if (is_reduction(signature_.collective)) add_partials();
+    if (row_.reduces) add_partials();
     if (is_fed_by_up_ && turn_ + 1 == rounds_of(Stage::up)) crossing.make_ready(slice_ + 1);
   }
   if (stage_ == Stage::down && turn_ + 1 == rounds_of(Stage::down)) {

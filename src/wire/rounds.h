@@ -59,6 +59,7 @@ class Rounds {
   int place_of_rank(int rank) const;
   int rounds_of(Stage stage) const;
   int per_slot(Stage stage) const;
+  int blocks_of_root() const;
 
   void choose_stages();
   WireTask wire_task();
@@ -76,6 +77,7 @@ class Rounds {
   void take_down(int peer);
   void add_partials();
   void take_own_up();
+  void take_own_of_root();
   void take_own_down();
 
   std::byte* send_at(int block) const { return bytes(task_.call.send) + static_cast<size_t>(block) * block_ + offset_; }
@@ -86,6 +88,7 @@ class Rounds {
   Span& span_;
   const Task& task_;
   const Signature& signature_;
+  const Collective& row_;
   Way way_;
   size_t element_;
   size_t block_;  // bytes of a block

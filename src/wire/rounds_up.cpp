@@ -9,9 +9,9 @@ namespace fccl {
 void Rounds::put_up() {
   if (lane_.ranks() == 1) return;
   const int me = lane_.rank_of(lane_.rank());
-  if (is_reduction(signature_.collective)) {
+  if (row_.reduces) {
     put_partials();
-  } else if (signature_.root < 0 || signature_.collective == fcclCollGather) {
+  } else if (row_.givers == Who::all) {
     copy_bytes(lane_.gather_slot(lane_.rank(), round_), bytes(task_.call.send) + offset_, piece_bytes(me, slice_));
   } else if (is_root()) {
     put_from_root();
@@ -35,9 +35,7 @@ void Rounds::put_partials() {
 }
 
 void Rounds::put_from_root() {
-  const int all = signature_.collective == fcclCollScatter
-                      ? span_.columns.ranks()
-                      : span_.columns.columns() * span_.ways.blocks_of(signature_, way_, 0).size();
+  const int all = blocks_of_root();
   const int first = turn_ * per_slot(Stage::up);
   std::byte* slot = lane_.gather_slot(lane_.rank(), round_);
   for (int block = first; block < std::min(all, first + per_slot(Stage::up)); ++block) {
@@ -49,27 +47,18 @@ void Rounds::put_from_root() {
 void Rounds::take_up(int peer) {
   const int rank = lane_.rank_of(peer);
   const std::byte* slot = lane_.gather_slot(peer, round_);
-  switch (signature_.collective) {
-    case fcclCollAllGather:
-      return to_result_(recv_at(rank), slot, piece_bytes(rank, slice_));
-    case fcclCollGather:
-      if (is_root()) to_result_(recv_at(rank), slot, piece_bytes(rank, slice_));
-      if (!root_is_here_ && is_column() && span_.columns.carrier_of(rank) == lane_.rank())
-        copy_bytes(input_.at(rank, place_of_rank(rank), slice_), slot, piece_bytes(rank, slice_));
-      return;
-    case fcclCollBroadcast:
-    case fcclCollScatter:
-      return rank == signature_.root ? take_from_root(slot) : void();
-    default:
-      return;
-  }
+  if (row_.reduces) return;
+  if (row_.givers == Who::root) return rank == signature_.root ? take_from_root(slot) : void();
+  if (row_.takes(lane_.rank_of(lane_.rank()), signature_.root)) to_result_(recv_at(rank), slot, piece_bytes(rank, slice_));
+  if (is_fed_by_up_ && input_.is_staging() && span_.columns.carrier_of(rank) == lane_.rank())
+    copy_bytes(input_.at(rank, place_of_rank(rank), slice_), slot, piece_bytes(rank, slice_));
 }
 
 void Rounds::take_from_root(const std::byte* slot) {
   const Columns& columns = span_.columns;
   const int me = lane_.rank_of(lane_.rank());
-  const bool scatters = signature_.collective == fcclCollScatter;
-  const int all = scatters ? columns.ranks() : columns.columns() * span_.ways.blocks_of(signature_, way_, 0).size();
+  const bool scatters = row_.input == Extent::block_per_rank;
+  const int all = blocks_of_root();
   const int first = turn_ * per_slot(Stage::up);
   for (int block = first; block < std::min(all, first + per_slot(Stage::up)); ++block) {
     const size_t length = piece_bytes(block, slice_);
@@ -103,24 +92,17 @@ void Rounds::add_partials() {
 void Rounds::take_own_up() {
   const int me = lane_.rank_of(lane_.rank());
   const std::byte* own = bytes(task_.call.send) + offset_;
-  switch (signature_.collective) {
-    case fcclCollAllGather:
-      return to_result_(recv_at(me), own, piece_bytes(me, slice_));
-    case fcclCollGather:
-      if (is_root()) to_result_(recv_at(me), own, piece_bytes(me, slice_));
-      if (is_fed_by_up_ && is_column()) copy_bytes(input_.at(me, place_of_rank(me), slice_), own, piece_bytes(me, slice_));
-      return;
-    case fcclCollScatter:
-      return is_root() ? copy_bytes(bytes(task_.call.recv) + offset_, send_at(me), piece_bytes(me, slice_)) : void();
-    case fcclCollBroadcast: {
-      if (!is_root()) return;
-      const int all = span_.columns.columns() * span_.ways.blocks_of(signature_, way_, 0).size();
-      for (int block = 0; block < all; ++block) copy_bytes(recv_at(block), send_at(block), piece_bytes(block, slice_));
-      return;
-    }
-    default:
-      return;
-  }
+  if (row_.reduces) return;
+  if (row_.givers == Who::root) return is_root() ? take_own_of_root() : void();
+  if (row_.takes(me, signature_.root)) to_result_(recv_at(me), own, piece_bytes(me, slice_));
+  if (is_fed_by_up_ && input_.is_staging()) copy_bytes(input_.at(me, place_of_rank(me), slice_), own, piece_bytes(me, slice_));
+}
+
+void Rounds::take_own_of_root() {
+  const int me = lane_.rank_of(lane_.rank());
+  if (row_.input == Extent::block_per_rank)
+    return copy_bytes(bytes(task_.call.recv) + offset_, send_at(me), piece_bytes(me, slice_));
+  for (int block = 0; block < blocks_of_root(); ++block) copy_bytes(recv_at(block), send_at(block), piece_bytes(block, slice_));
 }
 
 }  // namespace fccl

@@ -128,8 +128,8 @@ MUTANTS = [
     Mutant(
         "Scatter by mailbox takes the first block on every rank",
         MAILBOX,
-        "return take_from_root(lane, task.call, lane.rank());",
-        "return take_from_root(lane, task.call, 0);",
+        "payload + static_cast<size_t>(row.given_block(lane.rank())) * s.bytes();",
+        "payload;",
     ),
     Mutant(
         "the slots of two ranks overlap by one line",
@@ -172,9 +172,8 @@ MUTANTS = [
     Mutant(
         "the sources of a reduction begin with this rank's",
         MAILBOX,
-        "    lane.sources[rank] = block(payload, index, s.bytes());\n",
-        "    lane.sources[(rank - lane.rank() + lane.ranks()) % lane.ranks()] = "
-        "block(payload, index, s.bytes());\n",
+        "    lane.sources[from] = block;\n",
+        "    lane.sources[(from - lane.rank() + lane.ranks()) % lane.ranks()] = block;\n",
     ),
     # Failure.
     Mutant(

@@ -1,0 +1,60 @@
+// Collective: what each collective does, as a table. Every room derives its part from these rows, and from nothing else.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "fccl/fccl.h"
+
+namespace fccl {
+
+enum class Who : uint8_t { nobody, all, root };
+// What a buffer is made of: one block of `count` elements, or one per rank. Block i of an input is for rank i, block i of an
+// output is from rank i.
+enum class Extent : uint8_t { one_block, block_per_rank };
+
+// One row. Ranks may be those of a communicator or, where a whole host gives or takes, hosts.
+struct Collective {
+  const char* name;
+  Who givers;
+  Extent input;
+  Who takers;
+  Extent output;
+  bool reduces;  // what is given is added, else laid side by side
+
+  static constexpr bool includes(Who who, int rank, int root) { return who == Who::all || (who == Who::root && rank == root); }
+  constexpr bool gives(int rank, int root) const { return includes(givers, rank, root); }
+  constexpr bool takes(int rank, int root) const { return includes(takers, rank, root); }
+  constexpr bool moves(int from, int to, int root) const { return gives(from, root) && takes(to, root); }
+
+  constexpr bool is_rooted() const { return givers == Who::root || takers == Who::root; }
+  constexpr bool has_rank_blocks() const { return input == Extent::block_per_rank || output == Extent::block_per_rank; }
+  // Every rank gets all that is given, as it was given.
+  constexpr bool spreads() const { return !reduces && takers == Who::all && input == Extent::one_block; }
+
+  constexpr size_t input_blocks(int ranks) const { return input == Extent::block_per_rank ? static_cast<size_t>(ranks) : 1; }
+  constexpr size_t output_blocks(int ranks) const { return output == Extent::block_per_rank ? static_cast<size_t>(ranks) : 1; }
+  constexpr size_t most_blocks(int ranks) const { return std::max(input_blocks(ranks), output_blocks(ranks)); }
+  // Of the giver's input, the block that is for `to`; of the taker's output, the block that is from `from`.
+  constexpr int given_block(int to) const { return input == Extent::block_per_rank ? to : 0; }
+  constexpr int taken_block(int from) const { return output == Extent::block_per_rank ? from : 0; }
+};
+
+inline constexpr std::array<Collective, fcclNumColls> kCollectives{{
+    {"AllReduce", Who::all, Extent::one_block, Who::all, Extent::one_block, true},
+    {"Broadcast", Who::root, Extent::one_block, Who::all, Extent::one_block, false},
+    {"Reduce", Who::all, Extent::one_block, Who::root, Extent::one_block, true},
+    {"AllGather", Who::all, Extent::one_block, Who::all, Extent::block_per_rank, false},
+    {"ReduceScatter", Who::all, Extent::block_per_rank, Who::all, Extent::one_block, true},
+    {"Gather", Who::all, Extent::one_block, Who::root, Extent::block_per_rank, false},
+    {"Scatter", Who::root, Extent::block_per_rank, Who::all, Extent::one_block, false},
+    {"Barrier", Who::nobody, Extent::one_block, Who::nobody, Extent::one_block, false},
+}};
+
+inline bool is_known(fcclColl_t collective) { return static_cast<unsigned>(collective) < kCollectives.size(); }
+// Of a collective that is known.
+inline constexpr const Collective& row_of(fcclColl_t collective) { return kCollectives[static_cast<size_t>(collective)]; }
+
+}  // namespace fccl
