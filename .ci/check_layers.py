@@ -1,11 +1,14 @@
-"""Layers: a folder of src includes only itself and those below it; what stands outside uses include/fccl."""
+"""Layers: a folder of src includes only itself and those below it, as drawn; the rest uses include/fccl."""
 
 import re
 from collections.abc import Iterator
 
 from tree import Fault, Tree
 
-LAYERS = ["base", "topology", "plan", "system", "kernels", "node", "wire", "device", "communicator"]
+LAYERS = [
+    *("base", "topology", "plan", "system", "kernels", "node", "wire", "device", "hierarchical"),
+    *("bootstrap", "host_link", "communicator", "c_api"),
+]
 # Rooms that use the library as anybody else would.
 CUSTOMERS = ("torch_backend", "perf_tests", "trainer")
 # These know no threads, clock, environment, input or output.
@@ -16,6 +19,9 @@ IMPURE = re.compile(
 )
 # libfccl links none of these. CUDA belongs to src/device, its kernels, and the probes of what it rests on.
 FOREIGN = re.compile(r"(mpi\.h|torch/.*|ATen/.*|c10/.*|rdma/.*|infiniband/.*)$")
+# The rooms as people see them, and an arrow of the drawing.
+MAP = "src/README.md"
+ARROW = re.compile(r"^ *(\w+) --> (\w+)$")
 CUDA = re.compile(r"(cuda.*\.h|cuda/.*)$")
 WITH_CUDA = ("src/device/", "src/kernels/", "tests/gpu/")
 
@@ -26,6 +32,8 @@ def faults(tree: Tree) -> Iterator[Fault]:
         for line, quote, name in tree.includes(path):
             if what := wrong(tree, path, parts, quote, name):
                 yield Fault(path, line, f"{what} (layers)")
+    if MAP in tree.files:
+        yield from wrong_in_drawing(tree)
 
 
 def wrong(tree: Tree, path: str, parts: list[str], quote: str, name: str) -> str | None:
@@ -42,6 +50,36 @@ def wrong(tree: Tree, path: str, parts: list[str], quote: str, name: str) -> str
     if parts[0] in CUSTOMERS and reaches_in:
         return f'{parts[0]} uses the library through include/fccl, not through "{name}"'
     return None
+
+
+def wrong_in_drawing(tree: Tree) -> Iterator[Fault]:
+    """Each arrow is an include, and each include between rooms goes along arrows."""
+    drawn = {}
+    for line, text in enumerate(tree.text(MAP).splitlines(), 1):
+        if arrow := ARROW.match(text):
+            drawn[arrow[1], arrow[2]] = line
+    used: dict[tuple[str, str], tuple[str, int]] = {}
+    for path in tree.cpp:
+        parts = path.split("/")
+        for line, quote, name in tree.includes(path):
+            pair = parts[1], name.split("/")[0]
+            if parts[0] == "src" and quote == '"' and pair[0] != pair[1] and pair[1] in LAYERS:
+                used.setdefault(pair, (path, line))
+    for (room, below), line in drawn.items():
+        if (room, below) not in used:
+            what = f"is drawn, but no file of src/{room} includes one of src/{below}"
+            yield Fault(MAP, line, f"{room} --> {below} {what} (layers)")
+    for (room, below), (path, line) in used.items():
+        if not is_reached(room, below, set(drawn)):
+            yield Fault(path, line, f"{room} uses {below}, but no arrows of {MAP} lead there (layers)")
+
+
+def is_reached(room: str, target: str, arrows: set[tuple[str, str]]) -> bool:
+    return any(
+        below == target or is_reached(below, target, arrows - {(above, below)})
+        for above, below in arrows
+        if above == room
+    )
 
 
 def neighbours(tree: Tree, path: str) -> set[str]:

@@ -7,16 +7,16 @@
 #include <string>
 #include <vector>
 
-#include "communicator/bootstrap.h"
+#include "bootstrap/bootstrap.h"
+#include "bootstrap/unique_id.h"
 #include "communicator/control.h"
-#include "communicator/host_link.h"
 #include "communicator/issued_call.h"
-#include "communicator/network.h"
 #include "communicator/statistics.h"
 #include "communicator/stream.h"
-#include "communicator/unique_id.h"
+#include "hierarchical/columns.h"
+#include "hierarchical/network.h"
+#include "host_link/host_link.h"
 #include "system/settings.h"
-#include "wire/columns.h"
 #include "wire/endpoint.h"
 
 namespace fccl {

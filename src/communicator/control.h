@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "communicator/bootstrap.h"
-#include "communicator/host_link_messages.h"
+#include "bootstrap/bootstrap.h"
+#include "host_link/link_messages.h"
 #include "node/phases.h"
 #include "node/segment.h"
 #include "system/clock.h"

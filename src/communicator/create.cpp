@@ -6,7 +6,7 @@
 #include <span>
 #include <thread>
 
-#include "communicator/bootstrap.h"
+#include "bootstrap/bootstrap.h"
 #include "communicator/communicator.h"
 #include "system/log.h"
 #include "system/socket.h"

@@ -5,10 +5,10 @@
 #include <memory>
 #include <span>
 
-#include "communicator/choose.h"
 #include "communicator/control.h"
 #include "communicator/statistics.h"
-#include "wire/phases.h"
+#include "hierarchical/phases.h"
+#include "node/path.h"
 
 namespace fccl {
 

@@ -8,15 +8,15 @@
 #include <cstring>
 #include <string_view>
 
-#include "communicator/column_nics.h"
 #include "communicator/communicator.h"
-#include "communicator/process_endpoint.h"
+#include "hierarchical/column_nics.h"
 #include "plan/costs.h"
 #include "system/processors.h"
 #include "system/random.h"
 #include "system/socket.h"
 #include "system/spare_descriptor.h"
 #include "system/sys_devices.h"
+#include "wire/process_endpoint.h"
 
 namespace fccl {
 namespace {

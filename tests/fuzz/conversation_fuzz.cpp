@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "communicator/handshake.h"
+#include "bootstrap/handshake.h"
 #include "fuzz/fuzz.h"
 
 namespace fccl::fuzz {

@@ -1,8 +1,8 @@
 // Fuzzes the messages of the bootstrap and of the link between hosts, as one who holds the key could send them.
-#include "communicator/handshake.h"
-#include "communicator/host_link_messages.h"
-#include "communicator/messages.h"
+#include "bootstrap/handshake.h"
+#include "bootstrap/messages.h"
 #include "fuzz/fuzz.h"
+#include "host_link/link_messages.h"
 
 namespace fccl::fuzz {
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "communicator/column_nics.h"
-#include "communicator/network.h"
 #include "fuzz/fuzz.h"
+#include "hierarchical/column_nics.h"
+#include "hierarchical/network.h"
 
 namespace fccl::fuzz {
 namespace {

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "communicator/bytes.h"
-#include "communicator/unique_id.h"
+#include "bootstrap/bytes.h"
+#include "bootstrap/unique_id.h"
 #include "fuzz/fuzz.h"
 
 namespace fccl::fuzz {

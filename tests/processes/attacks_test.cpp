@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <thread>
 
-#include "communicator/channel.h"
-#include "communicator/messages.h"
+#include "bootstrap/channel.h"
+#include "bootstrap/messages.h"
 #include "processes/ranks.h"
 #include "processes/strangers.h"
 #include "system/settings.h"

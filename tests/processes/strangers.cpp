@@ -9,8 +9,8 @@
 #include <sstream>
 #include <thread>
 
-#include "communicator/channel.h"
-#include "communicator/messages.h"
+#include "bootstrap/channel.h"
+#include "bootstrap/messages.h"
 #include "system/socket.h"
 
 namespace fccl::testing {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "communicator/unique_id.h"
+#include "bootstrap/unique_id.h"
 
 namespace fccl::testing {
 

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "hierarchical/phases.h"
 #include "system/wait.h"
 #include "transports/fabric.h"
-#include "wire/phases.h"
 
 namespace fccl::testing {
 

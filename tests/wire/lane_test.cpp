@@ -8,9 +8,9 @@
 #include <ctime>
 #include <thread>
 
+#include "hierarchical/exchange.h"
 #include "plan/catalog.h"
 #include "wire/calls.h"
-#include "wire/exchange.h"
 
 namespace fccl::testing {
 namespace {

@@ -1,0 +1,286 @@
+// Bootstrap: how the ranks of a communicator find each other, from a unique id to a roster and one shared descriptor.
+#include "bootstrap/bootstrap.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "bootstrap/channel.h"
+#include "bootstrap/messages.h"
+#include "bootstrap/rendezvous.h"
+#include "system/host_identity.h"
+#include "system/network_interface.h"
+#include "system/socket.h"
+#include "system/spare_descriptor.h"
+#include "system/thread.h"
+
+namespace fccl {
+namespace {
+
+using namespace std::chrono_literals;
+
+// How often a rank that waits asks whether it still should.
+constexpr auto kLookInterval = 20ms;
+// Room before a rank's door beside the ranks that it waits for, so that a few strangers do not fill it.
+constexpr int kFewestInLine = 128;
+// How long a rank that cannot join may take to tell the others.
+constexpr auto kDecliningTakes = 2s;
+// How long a rank that gives up waits until the root has told the others.
+constexpr auto kTellingTakes = 500ms;
+
+// Detached and owning all it uses, so that neither exit nor fork meets anything of it.
+Result<void> serve_in_background(std::shared_ptr<Rendezvous> rendezvous) {
+  auto thread = start_thread({"fccl-bootstrap", "serves a unique id"}, [served = std::move(rendezvous)] { served->serve(); });
+  if (!thread) return fail(std::move(thread).error());
+  thread->detach();
+  return {};
+}
+
+// One rank on its way into a communicator.
+class Joiner {
+ public:
+  Joiner(const JoinRequest& request, Deadline deadline) : request_(request), deadline_(deadline) {}
+
+  Result<Joined> join();
+  void decline(const Error& why);
+
+ private:
+  Result<Hello> get_ready();
+  Result<Hello> make_hello() const;
+  std::string name_of_root(const std::vector<Member>& members) const;
+  Result<void> listen();
+  Result<Channel> reach_root();
+  void tell(Channel& channel, const Error& why, Deadline deadline) const;
+  Result<std::vector<Member>> await_roster(Channel& channel);
+  static bool give_up(Channel& channel, const Message& why);
+  Deadline next_look() const {
+    return request_.still_wanted ? Deadline{std::min(deadline_.at, Deadline::after(kLookInterval).at)} : deadline_;
+  }
+  std::string name() const { return fmt::format("rank {}", request_.rank); }
+  std::string root() const { return fmt::format("the root at {}", to_text(request_.id.root)); }
+  tl::unexpected<Error> timed_out(const std::string& observed) const;
+
+  const JoinRequest& request_;
+  Deadline deadline_;
+  Descriptor listener_;
+  Descriptor tcp_listener_;
+  Clock::time_point begin_ = Clock::now();
+  Progress progress_;
+  SpareDescriptor spare_;          // what the root may still be told by
+  std::optional<Error> shortage_;  // of descriptors, for which it was spent
+};
+
+Result<Joined> Joiner::join() {
+  // First, so that the others can be told whatever goes wrong then.
+  Result<Channel> channel = reach_root();
+  if (!channel) return fail(std::move(channel).error());
+  const Result<Hello> hello = get_ready();
+  if (!hello) {
+    tell(*channel, hello.error(), Deadline::after(kDecliningTakes));
+    return fail(hello.error());
+  }
+  channel->say(encode(*hello));
+  Result<std::vector<Member>> members = await_roster(*channel);
+  if (!members) return fail(std::move(members).error());
+  Presence presence(std::move(*channel), name_of_root(*members));
+  return Joined{std::move(*members), std::move(listener_),     request_.id,
+                request_.rank,       std::move(tcp_listener_), std::move(presence)};
+}
+
+void Joiner::decline(const Error& why) {
+  if (Result<Channel> channel = reach_root()) tell(*channel, why, deadline_);
+}
+
+// Waits for the answer, so that the root has told the others before this process ends, which may be the root's.
+void Joiner::tell(Channel& channel, const Error& why, Deadline deadline) const {
+  channel.say(encode(Hello{{request_.rank, ::getpid(), {}, host_name(), {}}, request_.nranks, {}, why}));
+  (void)channel.await_message(deadline);
+}
+
+std::string Joiner::name_of_root(const std::vector<Member>& members) const {
+  const auto server = std::ranges::find_if(members, &Member::serves);
+  return server == members.end() ? fmt::format("the process that called fcclGetUniqueId, at {},", to_text(request_.id.root))
+                                 : fmt::format("{}, which serves the unique id,", describe(*server));
+}
+
+Result<Hello> Joiner::get_ready() {
+  if (shortage_) return fail(*shortage_);
+  FCCL_TRY(listen());
+  return make_hello();
+}
+
+// Before anybody can learn where, so that whoever connects finds a listener there or finds this rank dead.
+Result<void> Joiner::listen() {
+  Result<Descriptor> local = listen_local(std::clamp(request_.nranks, kFewestInLine, SOMAXCONN));
+  if (!local) return fail(std::move(local).error());
+  listener_ = std::move(*local);
+  if (request_.rank != 0) return {};
+  Result<Address> address = choose_address(request_.interface_name);
+  if (!address) return fail(std::move(address).error());
+  Result<Descriptor> tcp = listen_tcp(*address);
+  if (!tcp) return fail(std::move(tcp).error());
+  tcp_listener_ = std::move(*tcp);
+  return {};
+}
+
+Result<Hello> Joiner::make_hello() const {
+  // The identity of the host is read from files, and without them it is another one.
+  if (const int error = lack_of_descriptors(1); error != 0)
+    return fail(fcclSystemError, fmt::format("{} cannot read which host this is: {}", name(), error_text(error)));
+  Hello hello{
+      {request_.rank, ::getpid(), host_identity(request_.host_override), host_name(), {}}, request_.nranks, request_.agreement};
+  if (hello.agreement.size() > kAgreementLimit)
+    return fail(fcclInternalError,
+                fmt::format("the settings to compare take {} bytes, more than {}", hello.agreement.size(), kAgreementLimit));
+  if (hello.member.host.size() > kTextLimit)
+    return fail(fcclInvalidUsage, fmt::format("the identity of this host takes {} bytes, more than {}; shorten FCCL_HOST_ID",
+                                              hello.member.host.size(), kTextLimit));
+  Result<std::string> name = local_name(listener_.get());
+  if (!name) return fail(std::move(name).error());
+  hello.member.listener = std::move(*name);
+  if (!tcp_listener_) return hello;
+  Result<Address> address = address_of(tcp_listener_.get());
+  if (!address) return fail(std::move(address).error());
+  hello.member.address = to_text(*address);
+  return hello;
+}
+
+tl::unexpected<Error> Joiner::timed_out(const std::string& observed) const {
+  const auto waited = std::chrono::duration<double>(Clock::now() - begin_).count();
+  return fail(fcclTimeout,
+              fmt::format("{} waited {:.1f} s for all {} ranks of its communicator: {}. Was every rank started, with "
+                          "this unique id? FCCL_INIT_TIMEOUT decides how long to wait",
+                          name(), waited, request_.nranks, observed));
+}
+
+// The listener is older than the id, so a refused connection is final. One that is closed within the handshake is not: in a
+// flood of strangers the root turns out the oldest.
+Result<Channel> Joiner::reach_root() {
+  ConnectPatience patience;
+  while (true) {
+    Connection connection = connect_tcp(request_.id.root, {std::min(deadline_.at, Deadline::after(patience.next()).at)});
+    std::string observed = fmt::format("{} cannot be reached: {}", root(), error_text(connection.error));
+    if (connection.error == ECONNREFUSED)
+      return fail(fcclRemoteError,
+                  fmt::format("{} cannot join: nobody listens at {}. The process that called fcclGetUniqueId has "
+                              "ended, or the id has made its communicator already (each needs an id of its own)",
+                              name(), to_text(request_.id.root)));
+    if (is_short_of_descriptors(connection.error)) {
+      shortage_ = {fcclSystemError, fmt::format("{} cannot join: it cannot make a socket to reach {}: {}", name(), root(),
+                                                error_text(connection.error))};
+      if (spare_.spend()) continue;
+      return fail(*shortage_);
+    }
+    if (connection.socket) {
+      Channel channel(std::move(connection.socket), Conversation(Role::connects, request_.id.key, {request_.rank}));
+      Result<void> opened = channel.await_open(deadline_);
+      if (opened && channel.peer().rank != kRootRank)
+        return fail(fcclInvalidUsage,
+                    fmt::format("{} cannot join: at {} listens a rank, not the root", name(), to_text(request_.id.root)));
+      if (opened && channel.peer().version != kOwnVersion)
+        return fail(fcclInvalidUsage, version_difference({request_.rank}, channel.peer()));
+      if (opened) return channel;
+      if (opened.error().code == fcclInvalidUsage)
+        return fail(fcclInvalidUsage,
+                    fmt::format("{} cannot join at {}: {}", name(), to_text(request_.id.root), opened.error().message));
+      observed = fmt::format("{} took the connection, then: {}", root(), opened.error().message);
+    }
+    if (Deadline::after(ConnectPatience::kPause).at >= deadline_.at) return timed_out(observed);
+    std::this_thread::sleep_for(ConnectPatience::kPause);
+  }
+}
+
+// A courtesy to the others: this process may end next, which may be the root's. False: the root does not answer.
+bool Joiner::give_up(Channel& channel, const Message& why) {
+  channel.say(encode(why));
+  const Deadline told = Deadline::after(kTellingTakes);
+  while (true) {
+    const Result<std::string> bytes = channel.await_message(told);
+    if (!bytes) return bytes.error().code != fcclTimeout;
+    const std::optional<Message> message = decode(*bytes);
+    if (message && std::holds_alternative<Refusal>(*message)) return true;
+  }
+}
+
+Result<std::vector<Member>> Joiner::await_roster(Channel& channel) {
+  std::vector<Member> members;
+  // No communicator is empty: a number of ranks below one is for the root to refuse.
+  while (std::cmp_less(members.size(), std::max(request_.nranks, 1))) {
+    Result<std::string> bytes = channel.await_message(next_look());
+    if (!bytes && bytes.error().code == fcclTimeout) {
+      const Result<void> wanted = request_.still_wanted ? request_.still_wanted() : Result<void>{};
+      if (wanted && !deadline_.passed()) continue;
+      const bool answered = give_up(channel, wanted ? Message{GivingUp{}} : Message{Failed{wanted.error()}});
+      if (!wanted) return fail(wanted.error());
+      const std::string known = progress_.joined == 0 ? root() + " has not said who is missing"
+                                                      : fmt::format("{} of {} joined, missing: {}", progress_.joined,
+                                                                    request_.nranks, progress_.missing);
+      return timed_out(answered ? known : fmt::format("{}; {} does not answer any more, it may be stopped", known, root()));
+    }
+    if (!bytes)
+      return fail(fcclRemoteError,
+                  fmt::format("{} joined, but {} did not stay until all {} ranks had: {}. The process that called "
+                              "fcclGetUniqueId must live until then",
+                              name(), root(), request_.nranks, bytes.error().message));
+    std::optional<Message> message = decode(*bytes);
+    if (message && std::holds_alternative<Refusal>(*message)) {
+      const Error& error = std::get<Refusal>(*message).error;
+      return fail(error.code, fmt::format("{} cannot join: {}", name(), error.message));
+    }
+    if (message && std::holds_alternative<Progress>(*message)) {
+      progress_ = std::get<Progress>(std::move(*message));
+    } else if (message && std::holds_alternative<Member>(*message) &&
+               std::cmp_equal(std::get<Member>(*message).rank, members.size())) {
+      members.push_back(std::get<Member>(std::move(*message)));
+    } else {
+      return fail(fcclInternalError, fmt::format("{} sent {} a message that makes no sense", root(), name()));
+    }
+  }
+  return members;
+}
+
+}  // namespace
+
+Result<Bootstrap> prepare_bootstrap(const std::string& interface_name) {
+  Result<Address> address = choose_address(interface_name);
+  if (!address) return fail(std::move(address).error());
+  Result<Descriptor> listener = listen_tcp(*address);
+  if (!listener) return fail(std::move(listener).error());
+  Result<Address> bound = address_of(listener->get());
+  if (!bound) return fail(std::move(bound).error());
+  UniqueId id{*bound, 0, {}};
+  std::array<unsigned char, sizeof(id.generation)> generation{};
+  fill_random(generation);
+  for (const unsigned char byte : generation) id.generation = id.generation << 8 | byte;
+  fill_random(id.key);
+  return Bootstrap{id, std::move(*listener)};
+}
+
+Result<Descriptor> serve_bootstrap(Bootstrap prepared) {
+  Descriptor shutter(::fcntl(prepared.listener.get(), F_DUPFD_CLOEXEC, 0));
+  if (!shutter)
+    return fail(fcclSystemError, fmt::format("cannot take a second descriptor of a bootstrap: {}", error_text(errno)));
+  FCCL_TRY(serve_in_background(std::make_shared<Rendezvous>(std::move(prepared.listener), prepared.id)));
+  return shutter;
+}
+
+Result<UniqueId> open_bootstrap(const std::string& interface_name) {
+  Result<Bootstrap> prepared = prepare_bootstrap(interface_name);
+  if (!prepared) return fail(std::move(prepared).error());
+  const UniqueId id = prepared->id;
+  FCCL_TRY(serve_in_background(std::make_shared<Rendezvous>(std::move(prepared->listener), id)));
+  return id;
+}
+
+Result<Joined> join(const JoinRequest& request, Deadline deadline) { return Joiner(request, deadline).join(); }
+
+void decline(const JoinRequest& request, const Error& why) { Joiner(request, Deadline::after(kDecliningTakes)).decline(why); }
+
+}  // namespace fccl

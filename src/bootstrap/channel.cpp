@@ -1,0 +1,137 @@
+// Channel: a Conversation over a connected socket.
+#include "bootstrap/channel.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <mutex>
+#include <set>
+
+#include "base/check.h"
+#include "system/socket.h"
+
+namespace fccl {
+namespace {
+
+// The sockets of all channels of this process, which a forked child closes. Any thread may call.
+class OpenSockets {
+ public:
+  void add(int socket) {
+    const std::lock_guard lock(mutex_);
+    sockets_.insert(socket);
+  }
+  void remove(int socket) {
+    const std::lock_guard lock(mutex_);
+    sockets_.erase(socket);
+  }
+
+  // Around a fork, since a set that another thread is changing would be of no use to the child.
+  void stay() { mutex_.lock(); }
+  void go_on() { mutex_.unlock(); }
+  void leave_to_parent() {
+    for (const int socket : sockets_) ::close(socket);
+    sockets_.clear();
+    mutex_.unlock();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<int> sockets_;
+};
+
+// Made when the library is loaded: at first use, a fork by another thread could find it half made. Never destroyed, since
+// detached threads have channels, too.
+OpenSockets& open_sockets = *new OpenSockets;
+
+[[maybe_unused]] const bool kSurviveForks = [] {
+  const int registered =
+      pthread_atfork([] { open_sockets.stay(); }, [] { open_sockets.go_on(); }, [] { open_sockets.leave_to_parent(); });
+  check(registered == 0, "a fork handler can be registered");
+  return true;
+}();
+
+}  // namespace
+
+Channel::Channel(Descriptor socket, Conversation conversation)
+    : socket_(std::move(socket)), conversation_(std::move(conversation)) {
+  if (socket_) open_sockets.add(socket_.get());
+}
+
+Channel::~Channel() {
+  if (!socket_) return;
+  shut(socket_.get());
+  open_sockets.remove(socket_.get());
+}
+
+void Channel::say(std::string_view message, int descriptor) {
+  conversation_.say(message);
+  to_pass_ = descriptor;
+}
+
+short Channel::events() const { return static_cast<short>(pending() > 0 ? POLLIN | POLLOUT : POLLIN); }
+
+Result<void> Channel::flush() {
+  while (pending() > 0) {
+    const Transfer put = write_some(socket_.get(), conversation_.outgoing(), to_pass_);
+    if (put.error == EAGAIN) return {};
+    if (put.error != 0) return fail(fcclRemoteError, fmt::format("the connection broke: {}", error_text(put.error)));
+    to_pass_ = -1;
+    conversation_.sent(put.bytes);
+  }
+  return {};
+}
+
+Result<void> Channel::pump() {
+  std::array<char, 4096> buffer;
+  // Bounded, so that a peer that never stops talking cannot keep the owner from its other channels.
+  for (int reads = 0; reads < 4; ++reads) {
+    const Transfer got = read_some(socket_.get(), buffer, conversation_.role() == Role::connects ? &passed_ : nullptr);
+    lost_ = lost_ || got.lost;
+    if (got.error == EAGAIN) break;
+    if (got.error != 0) return fail(fcclRemoteError, fmt::format("the connection broke: {}", error_text(got.error)));
+    if (got.closed) return fail(fcclRemoteError, "the other end closed the connection");
+    if (Result<void> taken = conversation_.take({buffer.data(), got.bytes}); !taken) {
+      // It may be waiting for the answer to its wrong proof; whether it can still be told makes no difference here.
+      (void)flush();
+      return taken;
+    }
+    FCCL_TRY(flush());
+    if (got.bytes < buffer.size()) break;
+  }
+  return flush();
+}
+
+Result<void> Channel::pump_until(Deadline deadline) {
+  // The last words of an end that takes no more may be here.
+  if (!flush()) return pump();
+  pollfd ready{socket_.get(), events(), 0};
+  if (poll_until({&ready, 1}, deadline) == 0) return fail(fcclTimeout, "the other end said nothing until the deadline");
+  return pump();
+}
+
+Result<void> Channel::await_open(Deadline deadline) {
+  while (!open()) FCCL_TRY(pump_until(deadline));
+  return {};
+}
+
+Result<std::string> Channel::await_message(Deadline deadline) {
+  while (true) {
+    if (std::optional<std::string> message = hear()) return std::move(*message);
+    const Result<void> pumped = pump_until(deadline);
+    if (pumped) continue;
+    // The last words may have come with the end.
+    if (std::optional<std::string> message = hear()) return std::move(*message);
+    return fail(pumped.error());
+  }
+}
+
+Result<void> Channel::await_sent(Deadline deadline) {
+  FCCL_TRY(flush());
+  while (pending() > 0) FCCL_TRY(pump_until(deadline));
+  return {};
+}
+
+}  // namespace fccl

@@ -1,0 +1,63 @@
+// Channel: a Conversation over a connected socket.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "bootstrap/handshake.h"
+#include "system/clock.h"
+#include "system/descriptor.h"
+
+namespace fccl {
+
+// Owns its socket, and ends the connection for every holder of it when destroyed. A forked child holds none, so that the other
+// end sees at once when this process dies; it must leave the channels alone that it was copied with. One thread at a time.
+// After an error: drop it.
+class Channel {
+ public:
+  Channel(Descriptor socket, Conversation conversation);
+  Channel(Channel&&) noexcept = default;
+  ~Channel();
+
+  bool open() const { return conversation_.open(); }
+  const Party& peer() const { return conversation_.peer(); }
+
+  void say(std::string_view message) { conversation_.say(message); }
+  // `descriptor` travels with what is said; the caller keeps it open until nothing is pending.
+  void say(std::string_view message, int descriptor);
+  std::optional<std::string> hear() { return conversation_.hear(); }
+  // The descriptor that came with what was heard, if any. The end that listens takes none.
+  Descriptor take_descriptor() { return std::move(passed_); }
+  // One came along for which this process had no room.
+  bool has_lost_descriptor() const { return lost_; }
+  // Bytes said and not yet given to the kernel.
+  size_t pending() const { return conversation_.outgoing().size(); }
+
+  // For an owner with many channels: poll `socket` for `events`, then let `pump` move what can be moved without waiting.
+  // fcclRemoteError: the peer closed the connection. fcclInvalidUsage: it is a stranger. What came before can still be heard.
+  int socket() const { return socket_.get(); }
+  short events() const;
+  Result<void> pump();
+  // Only gives the kernel what it takes now of what was said.
+  Result<void> flush();
+
+  // For an owner with one: pump until the conversation is open, a message is there, or nothing is pending. fcclTimeout leaves
+  // the channel good.
+  Result<void> await_open(Deadline deadline);
+  Result<std::string> await_message(Deadline deadline);
+  Result<void> await_sent(Deadline deadline);
+
+ private:
+  Result<void> pump_until(Deadline deadline);
+
+  Descriptor socket_;
+  Conversation conversation_;
+  Descriptor passed_;
+  bool lost_ = false;
+  int to_pass_ = -1;
+};
+
+}  // namespace fccl

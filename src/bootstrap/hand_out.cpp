@@ -1,0 +1,196 @@
+// Handing a descriptor from the leader of a host to its other ranks.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <list>
+#include <map>
+#include <memory>
+#include <thread>
+
+#include "bootstrap/bootstrap.h"
+#include "bootstrap/lobby.h"
+#include "bootstrap/messages.h"
+#include "system/process_watch.h"
+#include "system/socket.h"
+
+namespace fccl {
+namespace {
+
+using namespace std::chrono_literals;
+
+// How often a rank that waits for another one looks whether that still lives.
+constexpr auto kLookInterval = 20ms;
+constexpr auto kRetryPause = 1ms;
+
+Deadline next_look(Deadline deadline) { return {std::min(deadline.at, Deadline::after(kLookInterval).at)}; }
+
+Result<void> ask(const StillWanted& still_wanted) { return still_wanted ? still_wanted() : Result<void>{}; }
+
+// One who waits for a member of the same host, and learns if it dies.
+struct Awaited {
+  Member member;
+  std::shared_ptr<ProcessWatch> watch;
+
+  Result<void> still_alive() const {
+    if (watch->alive()) return {};
+    return fail(fcclRemoteError, fmt::format("{} died before the communicator was ready", describe(member)));
+  }
+};
+
+Result<Awaited> await_member(const Member& member) {
+  Result<std::shared_ptr<ProcessWatch>> watch = ProcessWatch::of(member.pid);
+  if (watch) return Awaited{member, std::move(*watch)};
+  return fail(watch.error().code, fmt::format("{} cannot be waited for: {}", describe(member), watch.error().message));
+}
+
+// The leader's side: who still has to come, and who is being served.
+class HandOut {
+ public:
+  HandOut(const Joined& joined, int fd) : fd_(fd), lobby_(joined.listener.get(), joined.id.key, {joined.rank}) {}
+
+  Result<void> expect(const Member& member) {
+    Result<Awaited> awaited = await_member(member);
+    if (!awaited) return fail(std::move(awaited).error());
+    waiting_.emplace(member.rank, std::move(*awaited));
+    return {};
+  }
+
+  Result<void> serve(Deadline deadline, const StillWanted& still_wanted) {
+    for (Deadline look{}; !waiting_.empty(); turn(look)) {
+      if (deadline.passed()) return fail(fcclTimeout, missing());
+      if (!look.passed()) continue;
+      look = next_look(deadline);
+      FCCL_TRY(ask(still_wanted));
+      if (const int error = lobby_.shortage(); error != 0)
+        return fail(fcclSystemError, fmt::format("the leader of this host cannot take a connection of {}: {}",
+                                                 list_ranks(awaited()), error_text(error)));
+      for (const auto& [rank, awaited] : waiting_) FCCL_TRY(awaited.still_alive());
+    }
+    return {};
+  }
+
+ private:
+  void turn(Deadline until) {
+    polled_.clear();
+    lobby_.watch(polled_);
+    const size_t in_lobby = polled_.size();
+    for (const Channel& channel : served_) polled_.push_back({channel.socket(), channel.events(), 0});
+    poll_until(polled_, {std::min(until.at, lobby_.patience().at)});
+    auto next = served_.begin();
+    for (const pollfd& entry : std::span(polled_).subspan(in_lobby)) {
+      const auto channel = next++;
+      if (entry.revents != 0) finish(channel);
+    }
+    for (Channel& channel : lobby_.admit(std::span(polled_).first(in_lobby))) {
+      if (!waiting_.contains(channel.peer().rank)) continue;
+      channel.say({}, fd_);
+      served_.push_back(std::move(channel));
+      finish(std::prev(served_.end()));
+    }
+  }
+
+  // A rank whose connection breaks is still awaited: it comes again, or it is found dead.
+  void finish(std::list<Channel>::iterator channel) {
+    const Result<void> pumped = channel->pump();
+    if (pumped && channel->pending() > 0) return;
+    if (pumped) waiting_.erase(channel->peer().rank);
+    served_.erase(channel);
+  }
+
+  std::vector<int> awaited() const {
+    std::vector<int> ranks;
+    ranks.reserve(waiting_.size());
+    for (const auto& [rank, awaited] : waiting_) ranks.push_back(rank);
+    return ranks;
+  }
+
+  std::string missing() const {
+    return fmt::format("{} of this host did not come for the shared segment before the deadline (FCCL_INIT_TIMEOUT)",
+                       list_ranks(awaited()));
+  }
+
+  int fd_;
+  Lobby lobby_;
+  std::map<int, Awaited> waiting_;
+  std::list<Channel> served_;
+  std::vector<pollfd> polled_;
+};
+
+// The other ranks' side: one who comes to the leader until it has the descriptor.
+class Receiver {
+ public:
+  Receiver(const Joined& joined, Awaited leader, Deadline deadline, const StillWanted& still_wanted)
+      : joined_(joined), leader_(std::move(leader)), deadline_(deadline), still_wanted_(still_wanted) {}
+
+  Result<Descriptor> receive() const {
+    while (true) {
+      Connection connection = connect_local(leader_.member.listener, kLookInterval);
+      if (is_short_of_descriptors(connection.error))
+        return fail(fcclSystemError, fmt::format("rank {} cannot make a socket to reach {}, which leads this host: {}",
+                                                 joined_.rank, describe(leader_.member), error_text(connection.error)));
+      if (connection.error == ECONNREFUSED)
+        return fail(fcclRemoteError, fmt::format("{}, which leads this host, left before it handed out the shared segment",
+                                                 describe(leader_.member)));
+      if (connection.socket) {
+        Result<Descriptor> received = receive_by(std::move(connection.socket));
+        if (!received || *received) return received;
+      }
+      FCCL_TRY(still_waiting());
+      // In line was waited already.
+      if (connection.error != EAGAIN) std::this_thread::sleep_for(kRetryPause);
+    }
+  }
+
+ private:
+  // Over one connection; nothing if it broke.
+  Result<Descriptor> receive_by(Descriptor socket) const {
+    Channel channel(std::move(socket), Conversation(Role::connects, joined_.id.key, {joined_.rank}));
+    while (true) {
+      Result<std::string> message = channel.await_message(next_look(deadline_));
+      if (message && channel.peer().rank == leader_.member.rank) {
+        if (Descriptor descriptor = channel.take_descriptor()) return descriptor;
+        if (channel.has_lost_descriptor())
+          return fail(fcclSystemError, fmt::format("rank {} cannot take the descriptor that {} hands out: {}", joined_.rank,
+                                                   describe(leader_.member), error_text(EMFILE)));
+      }
+      if (message || message.error().code == fcclInvalidUsage)
+        return fail(fcclInternalError,
+                    fmt::format("rank {} got no descriptor from {}: {}", joined_.rank, describe(leader_.member),
+                                message ? "its message had none" : message.error().message));
+      FCCL_TRY(still_waiting());
+      if (message.error().code != fcclTimeout) return Descriptor{};
+    }
+  }
+
+  Result<void> still_waiting() const {
+    FCCL_TRY(ask(still_wanted_));
+    FCCL_TRY(leader_.still_alive());
+    if (!deadline_.passed()) return {};
+    return fail(fcclTimeout, fmt::format("{}, which leads this host, did not hand out the shared segment before the deadline "
+                                         "(FCCL_INIT_TIMEOUT)",
+                                         describe(leader_.member)));
+  }
+
+  const Joined& joined_;
+  Awaited leader_;
+  Deadline deadline_;
+  const StillWanted& still_wanted_;
+};
+
+}  // namespace
+
+Result<void> hand_out(const Joined& joined, int fd, const std::vector<int>& ranks, Deadline deadline,
+                      const StillWanted& still_wanted) {
+  HandOut handing(joined, fd);
+  for (const int rank : ranks) FCCL_TRY(handing.expect(joined.members[rank]));
+  return handing.serve(deadline, still_wanted);
+}
+
+Result<Descriptor> receive(const Joined& joined, int leader_rank, Deadline deadline, const StillWanted& still_wanted) {
+  Result<Awaited> leader = await_member(joined.members[leader_rank]);
+  if (!leader) return fail(std::move(leader).error());
+  return Receiver(joined, std::move(*leader), deadline, still_wanted).receive();
+}
+
+}  // namespace fccl

@@ -1,0 +1,95 @@
+// Lobby: lets in from a listener those who hold the key, and keeps strangers cheap.
+#include "bootstrap/lobby.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <tuple>
+#include <utility>
+
+#include "system/socket.h"
+
+namespace fccl {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr size_t kMostVisitors = 256;
+constexpr size_t kFewestVisitors = 16;
+constexpr auto kHandshakeTime = 5s;
+// What a visitor has even where there are no descriptors for others, since who is turned out comes again.
+constexpr auto kLeastTime = 250ms;
+// Few enough that those who are already here get their turn in a flood.
+constexpr int kAcceptsPerTurn = 64;
+constexpr auto kRestWithoutDescriptors = 20ms;
+// What is short for that long stays so.
+constexpr auto kLongShortage = 500ms;
+
+// An eighth of the descriptors that this process may have, so that strangers leave it enough for its own.
+size_t most_visitors() {
+  rlimit descriptors{};
+  if (::getrlimit(RLIMIT_NOFILE, &descriptors) != 0) return kFewestVisitors;
+  return std::clamp<size_t>(descriptors.rlim_cur / 8, kFewestVisitors, kMostVisitors);
+}
+
+}  // namespace
+
+Lobby::Lobby(int listener, const Key& key, const Party& self)
+    : listener_(listener), key_(key), self_(self), most_visitors_(most_visitors()) {}
+
+void Lobby::watch(std::vector<pollfd>& set) const {
+  set.push_back({listener_, static_cast<short>(rest_.passed() ? POLLIN : 0), 0});
+  for (const Visitor& visitor : visitors_) set.push_back({visitor.channel.socket(), visitor.channel.events(), 0});
+}
+
+Deadline Lobby::patience() const {
+  Deadline first = Deadline::after(1h);
+  if (!visitors_.empty()) first.at = std::min(first.at, visitors_.front().deadline.at);
+  if (!rest_.passed()) first.at = std::min(first.at, rest_.at);
+  return first;
+}
+
+std::list<Channel> Lobby::admit(std::span<const pollfd> polled) {
+  std::list<Channel> admitted;
+  auto visitor = visitors_.begin();
+  for (const pollfd& entry : polled.subspan(1)) {
+    const bool good = entry.revents == 0 || visitor->channel.pump();
+    if (good && visitor->channel.open()) admitted.push_back(std::move(visitor->channel));
+    if (!good || visitor->channel.socket() < 0 || visitor->deadline.passed())
+      visitor = visitors_.erase(visitor);
+    else
+      ++visitor;
+  }
+  if (polled.front().revents != 0)
+    accept_waiting();
+  else if (polled.front().events != 0)
+    short_of_ = 0;
+  return admitted;
+}
+
+int Lobby::shortage() const { return short_of_ != 0 && Clock::now() - short_since_ > kLongShortage ? short_of_ : 0; }
+
+void Lobby::accept_waiting() {
+  for (int i = 0; i < kAcceptsPerTurn; ++i) {
+    Connection connection = accept_one(listener_);
+    if (!is_short_of_descriptors(connection.error)) short_of_ = 0;
+    if (connection.socket) {
+      if (visitors_.size() == most_visitors_) visitors_.pop_front();
+      visitors_.push_back(
+          {Channel(std::move(connection.socket), Conversation(Role::listens, key_, self_)), Deadline::after(kHandshakeTime)});
+      continue;
+    }
+    if (connection.error == EAGAIN) return;
+    if (spends_spares_ && visitors_.empty() && spares_.spend()) continue;
+    // Out of descriptors or memory, which accept(2) says though nobody waits: a stranger's is the first to give back.
+    if (!visitors_.empty() && visitors_.front().deadline.at < Clock::now() + kHandshakeTime - kLeastTime)
+      visitors_.pop_front();
+    else if (short_of_ == 0 && is_short_of_descriptors(connection.error))
+      std::tie(short_of_, short_since_) = std::pair(connection.error, Clock::now());
+    rest_ = Deadline::after(kRestWithoutDescriptors);
+    return;
+  }
+}
+
+}  // namespace fccl

@@ -1,0 +1,12 @@
+// Member: one rank as every rank knows it.
+#include "bootstrap/member.h"
+
+#include <fmt/format.h>
+
+namespace fccl {
+
+std::string describe(const Member& member) {
+  return fmt::format("rank {} (pid {} on {})", member.rank, member.pid, member.host_name);
+}
+
+}  // namespace fccl

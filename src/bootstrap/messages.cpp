@@ -1,0 +1,155 @@
+// Messages: what ranks and the root of a bootstrap say to each other, as values and as bytes.
+#include "bootstrap/messages.h"
+
+#include <fmt/format.h>
+
+#include "bootstrap/bytes.h"
+#include "bootstrap/handshake.h"
+#include "system/socket.h"
+
+namespace fccl {
+namespace {
+
+constexpr size_t kErrorLimit = kMessageLimit - 16;
+// Of a hello, which has a member beside it, but no agreement.
+constexpr size_t kFailureLimit = kAgreementLimit;
+
+template <class... Cases>
+struct Overloaded : Cases... {
+  using Cases::operator()...;
+};
+
+void write(Writer& writer, const Member& member) {
+  writer.number(int32_t{member.pid});
+  writer.text(member.host);
+  writer.text(member.host_name);
+  writer.text(member.listener);
+  writer.text(member.address);
+  writer.number(uint8_t{member.serves});
+}
+
+void write(Writer& writer, const Error& error, size_t limit) {
+  writer.number(static_cast<uint8_t>(error.code));
+  writer.text(std::string_view(error.message).substr(0, limit));
+}
+
+Member read_member(Reader& reader) {
+  Member member;
+  member.pid = reader.number<int32_t>();
+  member.host = reader.text();
+  member.host_name = reader.text();
+  member.listener = reader.text();
+  member.address = reader.text();
+  member.serves = reader.number<uint8_t>() != 0;
+  return member;
+}
+
+// A code that there is not comes as fcclSuccess.
+Error read_error(Reader& reader) {
+  const auto code = reader.number<uint8_t>();
+  return {code < fcclNumResults ? static_cast<fcclResult_t>(code) : fcclSuccess, reader.text()};
+}
+
+bool sensible(const Member& member) {
+  return member.pid > 0 && member.host.size() <= kTextLimit && member.host_name.size() <= kTextLimit &&
+         member.listener.size() <= kTextLimit && (member.address.empty() || address_from(member.address));
+}
+
+bool sensible(const Error& error) { return error.code != fcclSuccess; }
+
+bool sensible(const Hello& hello) {
+  if (!sensible(hello.member) || hello.agreement.size() > kAgreementLimit) return false;
+  return !hello.failure ||
+         (sensible(*hello.failure) && hello.failure->message.size() <= kFailureLimit && hello.agreement.empty());
+}
+bool sensible(const GivingUp&) { return true; }
+bool sensible(const Progress& progress) { return progress.joined >= 0 && progress.missing.size() <= kTextLimit; }
+bool sensible(const Refusal& refusal) { return sensible(refusal.error); }
+bool sensible(const Failed& failed) { return sensible(failed.error); }
+bool sensible(const Farewell&) { return true; }
+
+Message read(Reader& reader, uint8_t kind) {
+  switch (kind) {
+    case 0: {
+      Hello hello;
+      hello.member = read_member(reader);
+      hello.nranks = reader.number<int32_t>();
+      hello.agreement = reader.text();
+      if (reader.number<uint8_t>() != 0) hello.failure = read_error(reader);
+      return hello;
+    }
+    case 1:
+      return GivingUp{};
+    case 2: {
+      Progress progress;
+      progress.joined = reader.number<int32_t>();
+      progress.missing = reader.text();
+      return progress;
+    }
+    case 3:
+      return Refusal{read_error(reader)};
+    case 5:
+      return Failed{read_error(reader)};
+    case 6:
+      return Farewell{};
+    default: {
+      const int rank = reader.number<int32_t>();
+      Member member = read_member(reader);
+      member.rank = rank;
+      return member;
+    }
+  }
+}
+
+}  // namespace
+
+std::string encode(const Message& message) {
+  Writer writer;
+  writer.number(static_cast<uint8_t>(message.index()));
+  std::visit(Overloaded{[&](const Hello& hello) {
+                          write(writer, hello.member);
+                          writer.number(int32_t{hello.nranks});
+                          writer.text(hello.agreement);
+                          writer.number(uint8_t{hello.failure.has_value()});
+                          if (hello.failure) write(writer, *hello.failure, kFailureLimit);
+                        },
+                        [](const GivingUp&) {},
+                        [&](const Progress& progress) {
+                          writer.number(int32_t{progress.joined});
+                          writer.text(progress.missing);
+                        },
+                        [&](const Refusal& refusal) { write(writer, refusal.error, kErrorLimit); },
+                        [&](const Member& member) {
+                          writer.number(int32_t{member.rank});
+                          write(writer, member);
+                        },
+                        [&](const Failed& failed) { write(writer, failed.error, kErrorLimit); }, [](const Farewell&) {}},
+             message);
+  return writer.bytes();
+}
+
+std::optional<Message> decode(std::string_view bytes) {
+  Reader reader(bytes);
+  const auto kind = reader.number<uint8_t>();
+  if (kind >= std::variant_size_v<Message>) return std::nullopt;
+  Message message = read(reader, kind);
+  if (!reader.complete() || !std::visit([](const auto& value) { return sensible(value); }, message)) return std::nullopt;
+  return message;
+}
+
+std::string list_ranks(const std::vector<int>& ascending) {
+  constexpr int kMostRanges = 8;
+  std::string text;
+  size_t i = 0;
+  for (int ranges = 0; i < ascending.size() && ranges < kMostRanges; ++ranges) {
+    size_t last = i;
+    while (last + 1 < ascending.size() && ascending[last + 1] == ascending[last] + 1) ++last;
+    text += i == 0 ? "" : ", ";
+    text += last == i ? fmt::format("{}", ascending[i]) : fmt::format("{}-{}", ascending[i], ascending[last]);
+    i = last + 1;
+  }
+  if (i < ascending.size()) text += fmt::format(" and {} more", ascending.size() - i);
+  return (ascending.size() == 1 ? "rank " : "ranks ") + text;
+}
+
+}  // namespace fccl

@@ -1,0 +1,59 @@
+// Presence: a rank's tie to the root after the roster, by which all ranks hear of one that dies or cannot go on.
+#include "bootstrap/presence.h"
+
+#include <fmt/format.h>
+
+#include "bootstrap/messages.h"
+
+namespace fccl {
+namespace {
+
+using namespace std::chrono_literals;
+
+// What a rank sees of another one's end it may see a moment before the root does.
+constexpr auto kOthersWord = 100ms;
+constexpr auto kAnswer = 500ms;
+
+}  // namespace
+
+Result<void> Presence::look() {
+  listen(Deadline::after(0ms));
+  if (told_) return fail(*told_);
+  return {};
+}
+
+Error Presence::give_up(Error why) {
+  if (!channel_) return why;
+  if (why.code == fcclRemoteError) listen(Deadline::after(kOthersWord));
+  if (!told_) {
+    if (channel_) channel_->say(encode(Failed{why}));
+    listen(Deadline::after(kAnswer));
+  }
+  channel_.reset();
+  return told_.value_or(std::move(why));
+}
+
+void Presence::leave() {
+  if (!channel_) return;
+  channel_->say(encode(Farewell{}));
+  // Only a courtesy where the root is gone.
+  (void)channel_->await_sent(Deadline::after(0ms));
+  channel_.reset();
+}
+
+// The end of the root is a word, too.
+void Presence::listen(Deadline deadline) {
+  if (!channel_ || told_) return;
+  const Result<std::string> bytes = channel_->await_message(deadline);
+  if (!bytes && bytes.error().code == fcclTimeout) return;
+  const std::optional<Message> message = bytes ? decode(*bytes) : std::nullopt;
+  if (message && std::holds_alternative<Refusal>(*message))
+    told_ = std::get<Refusal>(*message).error;
+  else if (!bytes && root_may_end_)
+    channel_.reset();
+  else
+    told_ = Error{fcclRemoteError, fmt::format("{} ended before the communicator was ready: {}", root_,
+                                               bytes ? "it sent a message that makes no sense" : bytes.error().message)};
+}
+
+}  // namespace fccl

@@ -1,0 +1,247 @@
+// Rendezvous: the root's side of a bootstrap, where all ranks of one communicator meet.
+#include "bootstrap/rendezvous.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "system/host_identity.h"
+#include "system/socket.h"
+
+namespace fccl {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Far above any real job; keeps the search for missing ranks bounded whatever a rank claims.
+constexpr int kRankLimit = 65536;
+constexpr auto kFarewellTime = 60s;
+constexpr auto kProgressInterval = 100ms;
+// A long roster is made piecewise, so that slow readers do not pile it up n times.
+constexpr size_t kPendingLimit = 65536;
+
+bool is_this_process(const Member& member) { return member.pid == ::getpid() && member.host_name == host_name(); }
+
+bool possible(int nranks) { return nranks >= 1 && nranks <= kRankLimit; }
+
+// The first lines in which two agreements differ.
+std::pair<std::string_view, std::string_view> first_difference(std::string_view a, std::string_view b) {
+  while (true) {
+    const std::string_view line_a = a.substr(0, a.find('\n'));
+    const std::string_view line_b = b.substr(0, b.find('\n'));
+    if (line_a != line_b || (a.empty() && b.empty())) return {line_a, line_b};
+    a.remove_prefix(std::min(a.size(), line_a.size() + 1));
+    b.remove_prefix(std::min(b.size(), line_b.size() + 1));
+  }
+}
+
+}  // namespace
+
+std::string Rendezvous::Guest::name() const { return member ? describe(*member) : fmt::format("rank {}", rank()); }
+
+Rendezvous::Rendezvous(Descriptor listener, const UniqueId& id)
+    : listener_(std::move(listener)), lobby_(listener_.get(), id.key, {kRootRank}) {}
+
+Rendezvous::~Rendezvous() { shut(listener_.get()); }
+
+void Rendezvous::serve() {
+  std::vector<pollfd> polled;
+  while (!finished()) {
+    move_on();
+    polled.clear();
+    if (!complete()) lobby_.watch(polled);
+    const size_t in_lobby = polled.size();
+    for (const Guest& guest : guests_) polled.push_back({guest.channel.socket(), guest.channel.events(), 0});
+    poll_until(polled, patience());
+    if (in_lobby > 0 && (polled.front().revents & POLLHUP) != 0) return withdraw();
+    auto next = guests_.begin();
+    for (const pollfd& entry : std::span(polled).subspan(in_lobby)) {
+      const auto guest = next++;
+      if (entry.revents != 0) attend(guest);
+    }
+    if (in_lobby > 0) welcome(lobby_.admit(std::span(polled).first(in_lobby)));
+    if (const int error = lobby_.shortage(); error != 0 && in_lobby > 0)
+      fail_all(fcclSystemError, fmt::format("the root (process {} on {}) cannot take another connection: {}, {}", ::getpid(),
+                                            host_name(), error_text(error), so_far()));
+  }
+}
+
+// The listener was shut: the rank that opened this will not join.
+void Rendezvous::withdraw() {
+  fail_all(fcclRemoteError, "the rank that opened the bootstrap could not join");
+  refuse_all();
+}
+
+bool Rendezvous::finished() const {
+  if (end_ && end_->passed()) return true;
+  if (!guests_.empty()) return false;
+  if (complete()) return true;
+  if (!failure_ || !terms_) return false;
+  const auto aware = std::distance(aware_.lower_bound(0), aware_.lower_bound(terms_->nranks));
+  return std::cmp_equal(aware, terms_->nranks);
+}
+
+Deadline Rendezvous::patience() const {
+  Deadline first = lobby_.patience();
+  if (end_) first.at = std::min(first.at, end_->at);
+  if (progress_due_) first.at = std::min(first.at, progress_due_->at);
+  return first;
+}
+
+void Rendezvous::move_on() {
+  if (terms_ && !failure_ && !complete() && std::cmp_equal(members_.size(), terms_->nranks)) {
+    for (auto& [rank, member] : members_) {
+      member.serves = is_this_process(member);
+      roster_.push_back(encode(member));
+    }
+    close_door();
+  }
+  if (progress_due_ && progress_due_->passed()) report_progress();
+  if (failure_) return refuse_all();
+  for (Guest& guest : guests_) pay(guest);
+}
+
+// All are here: whoever still knocks is one too many.
+void Rendezvous::close_door() {
+  shut(listener_.get());
+  lobby_.clear();
+  guests_.remove_if([](const Guest& guest) { return !guest.member; });
+}
+
+void Rendezvous::welcome(std::list<Channel> admitted) {
+  for (Channel& channel : admitted) {
+    const Party peer = channel.peer();
+    guests_.push_back({std::move(channel), {}});
+    if (peer.version != kOwnVersion) fail_all(fcclInvalidUsage, version_difference(peer, {kRootRank}));
+  }
+}
+
+// This process may end as soon as a rank of its own has heard, so those are the last.
+void Rendezvous::refuse_all() {
+  for (const bool own : {false, true})
+    for (Guest& guest : guests_) {
+      if (guest.refused || guest.channel.peer().version != kOwnVersion) continue;
+      if ((guest.member && is_this_process(*guest.member)) != own) continue;
+      guest.channel.say(encode(Refusal{*failure_}));
+      guest.refused = true;
+      // What the kernel does not take now leaves with the next poll; so does a guest that is gone.
+      (void)guest.channel.flush();
+    }
+}
+
+// The lines that a guest is owed by now; they leave with the next poll.
+void Rendezvous::pay(Guest& guest) {
+  while (guest.lines_sent < roster_.size() && guest.channel.pending() < kPendingLimit)
+    guest.channel.say(roster_[guest.lines_sent++]);
+}
+
+void Rendezvous::attend(std::list<Guest>::iterator guest) {
+  Result<void> pumped = guest->channel.pump();
+  while (std::optional<std::string> bytes = guest->channel.hear())
+    if (Result<void> heard = hear(*guest, *bytes); !heard) pumped = std::move(heard);
+  if (pumped) return;
+  if (!complete())
+    fail_all(fcclRemoteError, fmt::format("{} left while joining ({}), {}", guest->name(), pumped.error().message, so_far()));
+  else if (!guest->is_leaving)
+    fail_all(fcclRemoteError,
+             fmt::format("{} ended before the communicator was ready: {}", guest->name(), pumped.error().message));
+  if (failure_) aware_.insert(guest->rank());
+  guests_.erase(guest);
+}
+
+Result<void> Rendezvous::hear(Guest& guest, const std::string& bytes) {
+  std::optional<Message> message = decode(bytes);
+  if (message && std::holds_alternative<Hello>(*message) && !guest.member && !complete()) {
+    judge(guest, std::get<Hello>(std::move(*message)));
+    return {};
+  }
+  if (message && std::holds_alternative<GivingUp>(*message)) {
+    if (!complete())
+      fail_all(fcclTimeout, fmt::format("{} gave up waiting after its FCCL_INIT_TIMEOUT, {}", guest.name(), so_far()));
+    return {};
+  }
+  if (message && std::holds_alternative<Failed>(*message) && guest.member) {
+    const Error& error = std::get<Failed>(*message).error;
+    fail_all(error.code, fmt::format("{} (told by {})", error.message, guest.name()));
+    return {};
+  }
+  if (message && std::holds_alternative<Farewell>(*message) && complete()) {
+    guest.is_leaving = true;
+    if (!end_) end_ = Deadline::after(kFarewellTime);
+    return {};
+  }
+  return fail(fcclInvalidUsage, "it sent a message that makes no sense here");
+}
+
+void Rendezvous::judge(Guest& guest, Hello hello) {
+  hello.member.rank = guest.rank();
+  if (!terms_ && possible(hello.nranks)) terms_ = Terms{hello.member, hello.nranks, hello.agreement};
+  guest.member = hello.member;
+  if (hello.failure) {
+    fail_all(hello.failure->code, fmt::format("{} could not join: {}", guest.name(), hello.failure->message));
+    return;
+  }
+  if (std::string text = objection(hello); !text.empty()) {
+    fail_all(fcclInvalidUsage, std::move(text));
+    return;
+  }
+  members_.emplace(hello.member.rank, std::move(hello.member));
+  if (!progress_due_) progress_due_ = Deadline::after(kProgressInterval);
+}
+
+std::string Rendezvous::objection(const Hello& hello) const {
+  const Member& member = hello.member;
+  if (!possible(hello.nranks))
+    return fmt::format("{} wants a communicator of {} ranks; there can be 1 to {}", describe(member), hello.nranks, kRankLimit);
+  if (hello.nranks != terms_->nranks)
+    return fmt::format("{} joins a communicator of {} ranks, but {} joins one of {}: every rank must give the same number",
+                       describe(member), hello.nranks, describe(terms_->by), terms_->nranks);
+  if (member.rank < 0 || member.rank >= hello.nranks)
+    return fmt::format("{} is out of range: a communicator of {} has ranks 0 to {}", describe(member), hello.nranks,
+                       hello.nranks - 1);
+  if (const auto twin = members_.find(member.rank); twin != members_.end())
+    return fmt::format("rank {} joined twice, from {} and from {}: every process or thread needs a rank of its own",
+                       member.rank, describe(twin->second), describe(member));
+  if (hello.agreement != terms_->agreement) {
+    const auto [theirs, first] = first_difference(hello.agreement, terms_->agreement);
+    return fmt::format(R"({} has "{}" where {} has "{}": this must be equal on all ranks)", describe(member), theirs,
+                       describe(terms_->by), first);
+  }
+  return {};
+}
+
+// The first reason stands.
+void Rendezvous::fail_all(fcclResult_t code, std::string message) {
+  if (failure_) return;
+  failure_ = Error{code, std::move(message)};
+  // For those who are still to come and be told.
+  lobby_.spend_spares();
+  end_ = Deadline::after(kFarewellTime);
+  progress_due_.reset();
+}
+
+void Rendezvous::report_progress() {
+  progress_due_.reset();
+  if (failure_ || complete()) return;
+  const std::string progress = encode(Progress{static_cast<int>(members_.size()), missing()});
+  for (Guest& guest : guests_)
+    if (guest.member) guest.channel.say(progress);
+}
+
+std::string Rendezvous::so_far() const {
+  if (!terms_) return "before any rank had joined";
+  if (std::cmp_equal(members_.size(), terms_->nranks)) return fmt::format("after all {} had joined", terms_->nranks);
+  return fmt::format("when {} of {} had joined (missing: {})", members_.size(), terms_->nranks, missing());
+}
+
+std::string Rendezvous::missing() const {
+  std::vector<int> ranks;
+  for (int rank = 0; rank < terms_->nranks; ++rank)
+    if (!members_.contains(rank)) ranks.push_back(rank);
+  return list_ranks(ranks);
+}
+
+}  // namespace fccl

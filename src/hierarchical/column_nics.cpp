@@ -1,0 +1,77 @@
+// The NICs of a host, given out to its columns as a topology says.
+#include "hierarchical/column_nics.h"
+
+#include <algorithm>
+#include <set>
+
+#include "topology/rails.h"
+#include "topology/text.h"
+#include "wire/introduction.h"
+#include "wire/plugin.h"
+
+namespace fccl {
+namespace {
+
+std::vector<std::string> split_at_commas(const std::string& text) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    if (end > begin) parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+// Each column's rank alone on its host, as it sees that.
+Result<std::vector<Host>> hosts_in(const std::vector<std::string>& columns) {
+  std::vector<Host> hosts;
+  for (const std::string& text : columns) {
+    const auto topology = parse_topology(text);
+    const bool is_column = topology && topology->hosts().size() == 1 && topology->ranks() == 1;
+    if (!is_column || topology->hosts().front().nics.empty())
+      return fail(fcclInternalError, "what a rank of this host told of its NICs makes no sense");
+    hosts.push_back(topology->hosts().front());
+  }
+  return hosts;
+}
+
+}  // namespace
+
+Result<OfferedNics> allowed_nics(const Settings& settings) {
+  const NicsRequest request{settings.transport == "auto" ? "" : settings.transport, split_at_commas(settings.nics)};
+  auto offered = list_nics(request);
+  if (offered && request.names.empty()) std::ranges::sort(offered->nics, comes_before);
+  return offered;
+}
+
+Result<std::string> describe_column(std::vector<Nic> nics, std::optional<int> numa) {
+  const auto topology = Topology::of({Host{"here", std::move(nics), {}, {Rank{.number = 0, .numa = numa}}}});
+  if (!topology) return fail(topology.error());
+  return to_text(*topology);
+}
+
+Result<ColumnNics> nics_of_columns(const std::vector<std::string>& columns) {
+  auto seen = hosts_in(columns);
+  if (!seen) return fail(std::move(seen).error());
+  ColumnNics chosen{.names = std::vector<std::vector<std::string>>(seen->size()), .megabits = Topology::kMostMegabits};
+  std::set<std::string> different;
+  for (size_t first = 0; first < seen->size(); ++first) {
+    if (!chosen.names[first].empty()) continue;
+    Host host{"here", (*seen)[first].nics, {}, {}};
+    for (size_t column = first; column < seen->size(); ++column)
+      if ((*seen)[column].nics == host.nics)
+        host.ranks.push_back({.number = static_cast<int>(column), .numa = (*seen)[column].ranks.front().numa});
+    const auto nics = nics_of_ranks(host);
+    for (size_t i = 0; i < host.ranks.size(); ++i)
+      for (size_t n = 0; n < nics[i].size() && n < Introduction::kMostRails; ++n) {
+        const Nic& nic = host.nics[static_cast<size_t>(nics[i][n])];
+        chosen.names[static_cast<size_t>(host.ranks[i].number)].push_back(nic.name);
+        chosen.megabits = std::min(chosen.megabits, nic.megabits);
+        different.insert(nic.name);
+      }
+  }
+  chosen.different = static_cast<int>(different.size());
+  return chosen;
+}
+
+}  // namespace fccl

@@ -1,0 +1,154 @@
+// Entries, with what is small beside them, and the exchange behind them.
+#include "hierarchical/crossing.h"
+
+#include "base/check.h"
+#include "kernels/copy.h"
+
+namespace fccl {
+
+std::byte* Crossing::memory(std::vector<std::byte>& kept, size_t bytes) {
+  if (kept.size() < bytes) kept.resize(bytes);
+  return kept.data();
+}
+
+void Crossing::begin(const WireTask& task) {
+  exchange_.reset();
+  task_ = task;
+  ready_ = released_ = 0;
+  received_.store(0, std::memory_order_relaxed);
+  done_.store(0, std::memory_order_relaxed);
+  ended_.store(0, std::memory_order_relaxed);
+  entered_ = read_ = 1;
+  awaited_ = lane_->members() > 1 ? lane_->peer(1) : lane_->me();
+  differing_ = -1;
+  if (payload_.empty()) payload_.resize(lane_->payload_bytes());
+  lane_->begin(task_.call);
+  if (task_.steps != nullptr) exchange_.emplace(*lane_, task_);
+}
+
+void Crossing::poll() {
+  if (ended_.load(std::memory_order_relaxed) != 0 || differing_ >= 0) return;
+  const bool told = enter();
+  lane_->progress();
+  if (exchange_) exchange();
+  const bool heard = read_entries();
+  if (differing_ >= 0) return;
+  if (!exchange_ && heard && received_.load(std::memory_order_relaxed) < task_.pieces.slices && ready_ >= task_.pieces.slices)
+    deliver();
+  if (!told || !heard || done_.load(std::memory_order_relaxed) != task_.pieces.slices) return;
+  const bool granted = lane_->grant_rest();
+  if (!lane_->all_posted()) lane_->progress();
+  // Who only sends may leave at once, and what TCP has on its way then is lost.
+  const bool taken = !exchange_ || !row().is_rooted() || lane_->all_taken();
+  if (granted && taken && lane_->all_posted()) ended_.store(1, std::memory_order_release);
+}
+
+// Tells every peer of the call; with what is for it once the input is there, if it travels so.
+bool Crossing::enter() {
+  if (!exchange_ && ready_ < task_.pieces.slices) return false;
+  while (entered_ < lane_->members() && enter(lane_->peer(entered_))) ++entered_;
+  return entered_ == lane_->members();
+}
+
+bool Crossing::enter(int member) {
+  if (!lane_->may_enter(member).reached()) {
+    awaited_ = member;
+    return false;
+  }
+  const size_t bytes = !exchange_ && task_.pieces.slices > 0 && row().moves(lane_->me(), member, task_.root)
+                           ? gather(chunk_between(lane_->me(), member), payload_.data())
+                           : 0;
+  lane_->enter(member, payload_.data(), bytes);
+  return true;
+}
+
+bool Crossing::read_entries() {
+  for (; read_ < lane_->members(); ++read_) {
+    const int member = lane_->peer(read_);
+    if (!lane_->has_entered(member)) {
+      if (!exchange_ || done_.load(std::memory_order_relaxed) == task_.pieces.slices) awaited_ = member;
+      return false;
+    }
+    if (!lane_->agrees(member)) {
+      differing_ = member;
+      return false;
+    }
+  }
+  return true;
+}
+
+void Crossing::exchange() {
+  const uint64_t room = task_.output.is_staging()
+                            ? (task_.output_is_taken ? released_ : exchange_->done()) + task_.output.slices
+                            : task_.pieces.slices;
+  if (!exchange_->advance(ready_, room)) differing_ = exchange_->differing_member();
+  awaited_ = exchange_->awaited_member();
+  received_.store(exchange_->received(), std::memory_order_release);
+  done_.store(exchange_->done(), std::memory_order_release);
+}
+
+// Every member has entered the same call, with its payload.
+void Crossing::deliver() {
+  if (row().reduces) {
+    if (row().takes(lane_->me(), task_.root)) reduce();
+  } else {
+    for (int i = 1; i < lane_->members(); ++i) take(lane_->peer(i));
+  }
+  received_.store(task_.pieces.slices, std::memory_order_release);
+  done_.store(task_.pieces.slices, std::memory_order_release);
+}
+
+// What one member has for another: of what has a block per rank the taker's, else the giver's.
+int Crossing::chunk_between(int from, int to) const {
+  if (task_.blocks->chunks() == 1) return 0;
+  return row().input == Extent::block_per_rank ? to : from;
+}
+
+size_t Crossing::gather(int chunk, std::byte* into) const {
+  const size_t element = row().reduces ? task_.partial_bytes : task_.element_bytes;
+  std::byte* end = into;
+  int place = task_.blocks->begin[chunk];
+  for (const int block : task_.blocks->of(chunk)) {
+    const size_t bytes = task_.pieces.elements_of(block, 0) * element;
+    copy_bytes(end, task_.input.at(block, place++, 0), bytes);
+    end += bytes;
+  }
+  return static_cast<size_t>(end - into);
+}
+
+// Puts a peer's payload where it belongs.
+void Crossing::take(int member) {
+  if (!row().moves(member, lane_->me(), task_.root)) return;
+  const int chunk = chunk_between(member, lane_->me());
+  const std::byte* from = lane_->payload_of(member).data();
+  int place = task_.blocks->begin[chunk];
+  for (const int block : task_.blocks->of(chunk)) {
+    const size_t bytes = task_.pieces.elements_of(block, 0) * task_.element_bytes;
+    copy_bytes(task_.output.at(block, place++, 0), from, bytes);
+    from += bytes;
+  }
+}
+
+void Crossing::reduce() {
+  const int chunk = task_.blocks->chunks() == 1 ? 0 : lane_->me();
+  int place = task_.blocks->begin[chunk];
+  size_t offset = 0;
+  for (const int block : task_.blocks->of(chunk)) {
+    const size_t elements = task_.pieces.elements_of(block, 0);
+    for (int member = 0; member < lane_->members(); ++member)
+      lane_->sources[member] = member == lane_->me() ? static_cast<const void*>(task_.input.at(block, place, 0))
+                                                     : lane_->payload_of(member).data() + offset;
+    if (elements > 0)
+      task_.total(task_.output.at(block, place, 0), lane_->sources.data(), lane_->members(), elements, &task_.divisor);
+    offset += elements * task_.partial_bytes;
+    ++place;
+  }
+}
+
+CallInFull Crossing::call_of(int rank) const {
+  for (int i = 1; i < lane_->members(); ++i)
+    if (lane_->rank_of(lane_->peer(i)) == rank) return lane_->call_of(lane_->peer(i));
+  return {};
+}
+
+}  // namespace fccl

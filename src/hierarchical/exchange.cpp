@@ -1,0 +1,185 @@
+// The two cursors of an exchange.
+#include "hierarchical/exchange.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "kernels/copy.h"
+
+namespace fccl {
+
+using plan::Kind;
+using plan::Space;
+using plan::Step;
+
+Exchange::Exchange(WireLane& lane, const WireTask& task)
+    : lane_(lane), task_(task), steps_(*task.steps), awaited_(lane.members() > 1 ? lane.peer(1) : lane.me()) {
+  std::fill(lane.holds.begin(), lane.holds.end(), nullptr);
+  find(sending_, true);
+  find(receiving_, false);
+}
+
+bool Exchange::advance(uint64_t ready, uint64_t room) {
+  const uint64_t slices = task_.pieces.slices;
+  bool moved = true;
+  while (moved && differing_ < 0) {
+    moved = false;
+    if (sending_.slice < std::min(slices, ready)) moved |= send_one();
+    if (receiving_.slice < std::min(slices, room)) moved |= receive_one(ready);
+    lane_.grant();
+    lane_.progress();
+  }
+  if (sending_.slice < slices && sending_.step < steps_.size() && lane_.has_failed(steps_[sending_.step].peer))
+    awaited_ = steps_[sending_.step].peer;
+  return differing_ < 0;
+}
+
+bool Exchange::send_one() {
+  if (sending_.step == steps_.size()) {
+    sending_ = {sending_.slice + 1, 0};
+  } else {
+    const Step& step = steps_[sending_.step];
+    const size_t bytes = message_bytes(step, sending_.slice);
+    if (bytes > 0) {
+      if (!is_done(step.after)) return false;
+      awaited_ = step.peer;
+      if (!lane_.can_send(step.peer, bytes) || !stage(step)) return false;
+      lane_.send(step.peer, bytes);
+    }
+    ++sending_.step;
+  }
+  find(sending_, true);
+  return true;
+}
+
+bool Exchange::receive_one(uint64_t ready) {
+  if (receiving_.step == steps_.size()) {
+    receiving_ = {receiving_.slice + 1, 0};
+  } else {
+    const Step& step = steps_[receiving_.step];
+    const bool done = step.kind == Kind::add ? add(step, ready) : receive(step);
+    if (!done) return false;
+    ++receiving_.step;
+  }
+  find(receiving_, false);
+  return true;
+}
+
+// Nothing of a peer is used before it is known to have made the same call.
+bool Exchange::receive(const Step& step) {
+  const uint64_t slice = receiving_.slice;
+  const size_t bytes = message_bytes(step, slice);
+  if (bytes == 0) return true;
+  awaited_ = step.peer;
+  if (!lane_.has_entered(step.peer)) return false;
+  if (!lane_.agrees(step.peer)) {
+    differing_ = step.peer;
+    return false;
+  }
+  if (!lane_.has_arrived(step.peer, bytes)) return false;
+  const std::byte* landing = lane_.landing(step.peer);
+  if (step.here.space == Space::parts) {
+    check(step.here.index == step.peer, "parts come from the member whose they are");
+    lane_.holds[step.peer] = landing;
+    lane_.receive(step.peer, bytes);
+    return true;
+  }
+  move_pieces(step, task_.output, slice, [&](std::byte* place, size_t length) {
+    task_.put(place, landing, length);
+    landing += length;
+  });
+  lane_.receive(step.peer, bytes);
+  lane_.consume(step.peer);
+  return true;
+}
+
+// Also waits for the sends told before it, since the sum may be written over what they read.
+bool Exchange::add(const Step& step, uint64_t ready) {
+  const uint64_t slice = receiving_.slice;
+  if (slice >= ready || (sending_.slice == slice && sending_.step < receiving_.step)) return false;
+  const int chunk = step.here.index;
+  const std::span<const int> blocks = task_.blocks->of(chunk);
+  size_t offset = 0;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const int place = task_.blocks->begin[chunk] + static_cast<int>(i);
+    const size_t elements = task_.pieces.elements_of(blocks[i], slice);
+    if (elements == 0) continue;
+    for (int member = 0; member < lane_.members(); ++member)
+      lane_.sources[member] = member == lane_.me() ? task_.input.at(blocks[i], place, slice) : lane_.holds[member] + offset;
+    task_.total(task_.output.at(blocks[i], place, slice), lane_.sources.data(), lane_.members(), elements, &task_.divisor);
+    offset += elements * task_.partial_bytes;
+  }
+  for (int member = 0; member < lane_.members(); ++member)
+    if (lane_.holds[member] != nullptr) {
+      lane_.holds[member] = nullptr;
+      lane_.consume(member);
+    }
+  return true;
+}
+
+// A message that goes to several peers is staged once.
+bool Exchange::stage(const Step& step) {
+  const uint64_t slice = sending_.slice;
+  if (staged_ != nullptr && staged_slice_ == slice && staged_->here == step.here && staged_->count == step.count &&
+      staged_->after == step.after)
+    return true;
+  std::byte* to = lane_.take_stage();
+  if (to == nullptr) return false;
+  check(step.here.space == Space::data || step.after == 0, "parts are sent by the member whose they are");
+  move_pieces(step, step.after == 0 ? task_.input : task_.output, slice, [&](const std::byte* place, size_t length) {
+    copy_bytes(to, place, length);
+    to += length;
+  });
+  staged_ = &step;
+  staged_slice_ = slice;
+  return true;
+}
+
+template <class Move>
+void Exchange::move_pieces(const Step& step, const Buffer& buffer, uint64_t slice, Move move) const {
+  const size_t element = carries_partials(step) ? task_.partial_bytes : task_.element_bytes;
+  for (int i = 0; i < step.count; ++i) {
+    const int chunk = chunk_of(step, i);
+    int place = task_.blocks->begin[chunk];
+    for (const int block : task_.blocks->of(chunk)) {
+      const size_t elements = task_.pieces.elements_of(block, slice);
+      if (elements > 0) move(buffer.at(block, place, slice), elements * element);
+      ++place;
+    }
+  }
+}
+
+void Exchange::find(Cursor& cursor, bool sends) const {
+  while (cursor.step < steps_.size() && (steps_[cursor.step].kind == Kind::send) != sends) ++cursor.step;
+}
+
+// What waits for nothing is sent however far behind the receiving is.
+bool Exchange::is_done(int steps) const {
+  return steps == 0 || receiving_.slice > sending_.slice ||
+         (receiving_.slice == sending_.slice && receiving_.step >= static_cast<size_t>(steps));
+}
+
+// What will be added, which lies in parts where it arrives.
+bool Exchange::carries_partials(const Step& step) {
+  return (step.kind == Kind::send ? step.there : step.here).space == Space::parts;
+}
+
+// Both ends know it: what is sent from parts or put there is of the chunk that is added.
+int Exchange::chunk_of(const Step& step, int i) const {
+  const plan::Slot& slot = step.here.space == Space::data ? step.here : step.there;
+  return slot.space == Space::data ? (slot.index + i) % task_.blocks->chunks() : 0;
+}
+
+size_t Exchange::elements_of(int chunk, uint64_t slice) const {
+  size_t elements = 0;
+  for (const int block : task_.blocks->of(chunk)) elements += task_.pieces.elements_of(block, slice);
+  return elements;
+}
+
+size_t Exchange::message_bytes(const Step& step, uint64_t slice) const {
+  size_t elements = 0;
+  for (int i = 0; i < step.count; ++i) elements += elements_of(chunk_of(step, i), slice);
+  return elements * (carries_partials(step) ? task_.partial_bytes : task_.element_bytes);
+}
+
+}  // namespace fccl

@@ -1,0 +1,101 @@
+// The bytes that leaders pass on, written and read.
+#include "hierarchical/network.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <string_view>
+
+#include "topology/topology.h"
+
+namespace fccl {
+namespace {
+
+struct EndBytes {
+  std::array<char, 16> provider{};  // zeros behind it
+  int32_t rails = 0;
+  int32_t megabits = 0;
+};
+
+bool is_provider(std::string_view name) {
+  return !name.empty() && std::ranges::all_of(name, [](char c) { return c >= 'a' && c <= 'z'; });
+}
+
+// The next end; nothing for what append does not make.
+std::optional<NetworkEnd> take_end(std::string_view& bytes) {
+  EndBytes end;
+  if (bytes.size() < sizeof end) return std::nullopt;
+  std::memcpy(&end, bytes.data(), sizeof end);
+  bytes.remove_prefix(sizeof end);
+  const std::string_view provider(end.provider.data(), ::strnlen(end.provider.data(), end.provider.size()));
+  if (!is_provider(provider) || end.rails < 1 || end.megabits < 0 || end.megabits > Topology::kMostMegabits)
+    return std::nullopt;
+  return NetworkEnd{std::string(provider), end.rails, end.megabits};
+}
+
+// The next introduction; nothing for what append does not make.
+std::optional<Introduction> take_introduction(std::string_view& bytes) {
+  Introduction introduction;
+  if (bytes.size() < offsetof(Introduction, rail)) return std::nullopt;
+  std::memcpy(static_cast<void*>(&introduction), bytes.data(), offsetof(Introduction, rail));
+  if (introduction.rails < 0 || introduction.rails > Introduction::kMostRails) return std::nullopt;
+  const size_t size = offsetof(Introduction, rail) + static_cast<size_t>(introduction.rails) * sizeof(Introduction::Rail);
+  if (bytes.size() < size) return std::nullopt;
+  std::memcpy(static_cast<void*>(&introduction), bytes.data(), size);
+  bytes.remove_prefix(size);
+  return introduction;
+}
+
+tl::unexpected<Error> refuse_bytes() { return fail(fcclInternalError, "what a host told of its lanes makes no sense"); }
+
+}  // namespace
+
+void append(std::string& bytes, const NetworkEnd& end) {
+  EndBytes own{.rails = end.rails, .megabits = end.megabits};
+  end.provider.copy(own.provider.data(), own.provider.size());
+  bytes.append(reinterpret_cast<const char*>(&own), sizeof own);
+}
+
+// Without the rails that it does not have.
+void append(std::string& bytes, const Introduction& introduction) {
+  const size_t size = offsetof(Introduction, rail) + static_cast<size_t>(introduction.rails) * sizeof(Introduction::Rail);
+  bytes.append(reinterpret_cast<const char*>(&introduction), size);
+}
+
+Result<Network> read_network(const std::vector<std::string>& by_host, const Columns& columns,
+                             const std::function<std::string(int rank)>& describe) {
+  if (by_host.size() != static_cast<size_t>(columns.hosts()))
+    return fail(fcclInternalError, "not every host told of its lanes");
+  Network network{
+      .provider = {}, .rails = std::numeric_limits<int>::max(), .megabits = Topology::kMostMegabits, .introductions = {}};
+  for (int host = 0; host < columns.hosts(); ++host) {
+    std::string_view rest = by_host[static_cast<size_t>(host)];
+    for (int column = 0; column < columns.columns(); ++column) {
+      const auto end = take_end(rest);
+      if (!end) return refuse_bytes();
+      if (network.provider.empty()) network.provider = end->provider;
+      if (end->provider != network.provider)
+        return fail(
+            fcclInvalidUsage,
+            fmt::format("{} takes {} between hosts, but {} takes {}, and all ranks must take the same: set FCCL_TRANSPORT "
+                        "to a provider that all hosts have, or see to it that they have the better one",
+                        describe(columns.ranks_of(0).front()), network.provider, describe(columns.ranks_of(host)[column]),
+                        end->provider));
+      network.rails = std::min(network.rails, end->rails);
+      network.megabits = std::min(network.megabits, end->megabits);
+      for (std::vector<Introduction>& of_lane : network.introductions) {
+        const auto introduction = take_introduction(rest);
+        if (!introduction) return refuse_bytes();
+        if (column == columns.local()) of_lane.push_back(*introduction);
+      }
+    }
+    if (!rest.empty()) return refuse_bytes();
+  }
+  return network;
+}
+
+}  // namespace fccl

@@ -1,0 +1,110 @@
+// Rounds: the node's half of a call between hosts, as a sequence of rounds through the slots of the host's segment.
+//
+// In a round every rank puts something into its slots, or nothing, says so, and takes out of its peers' slots what is for it.
+// Rounds are numbered through all calls of the lane and the slots of a rank alternate: whoever has published round r has taken
+// everything out of round r - 2, so no slot is written too early. Every rank of a host goes through the same rounds.
+//
+//   up      of a slice: what its ranks contribute, to those of its ranks that bring it to other hosts; and to each other, where
+//           it is for them
+//   down    of a slice: what has come from other hosts, from those of its ranks to whom it came, to all for whom it is
+//   closing where ranks are left over from the columns: after it they know, too, that all ranks of all hosts made the call
+#pragma once
+
+#include <cstdint>
+
+#include "hierarchical/columns.h"
+#include "hierarchical/crossing.h"
+#include "hierarchical/ways.h"
+#include "kernels/copy.h"
+#include "node/phases.h"
+
+namespace fccl {
+
+// What a lane has beside the node's where the communicator spans hosts. Owned by the communicator.
+struct Span {
+  const Columns& columns;
+  Ways ways;
+  std::unique_ptr<Crossing> crossing;  // null if this rank has no column
+};
+
+// Lives in the frame of the phase of a call.
+class Rounds {
+ public:
+  Rounds(Lane& lane, Span& span, const Task& task);
+
+  // Begins the wire's half; when all ranks of the host are known to have made the call.
+  void begin();
+  // Goes on to the next round; false behind the last one.
+  bool next();
+  // Of the current round, among all of the lane.
+  uint64_t number() const { return round_; }
+  bool begins_up() const { return stage_ == Stage::up; }
+  // What this rank must wait for before it puts.
+  Awaited may_put() const;
+  void put();
+  void take(int peer);
+  // When every peer's part has been taken.
+  void finish();
+
+ private:
+  enum class Stage : uint8_t { up, down, closing };
+  // Which of a column's blocks go down on this host.
+  enum class Share : uint8_t { all, of_other_hosts, of_this_host };
+
+  bool is_column() const { return span_.crossing != nullptr; }
+  bool is_root() const { return lane_.rank_of(lane_.rank()) == signature_.root; }
+  size_t piece_bytes(int block, uint64_t slice) const { return way_.pieces.elements_of(block, slice) * element_; }
+  int items(int column) const;
+  int place_of(int column, int item) const;
+  int place_of_rank(int rank) const;
+  int rounds_of(Stage stage) const;
+  int per_slot(Stage stage) const;
+  int blocks_of_root() const;
+
+  void choose_stages();
+  WireTask wire_task();
+  Buffer of_user(const void* base, int first_block) const;
+  Buffer staging(std::byte* memory, size_t piece_bytes) const;
+  Buffer input();
+  Buffer output();
+
+  void put_up();
+  void put_partials();
+  void put_from_root();
+  void put_down();
+  void take_up(int peer);
+  void take_from_root(const std::byte* slot);
+  void take_down(int peer);
+  void add_partials();
+  void take_own_up();
+  void take_own_of_root();
+  void take_own_down();
+
+  std::byte* send_at(int block) const { return bytes(task_.call.send) + static_cast<size_t>(block) * block_ + offset_; }
+  std::byte* recv_at(int block) const { return bytes(task_.call.recv) + static_cast<size_t>(block) * block_ + offset_; }
+  static std::byte* bytes(const void* buffer) { return static_cast<std::byte*>(const_cast<void*>(buffer)); }
+
+  Lane& lane_;
+  Span& span_;
+  const Task& task_;
+  const Signature& signature_;
+  const Collective& row_;
+  Way way_;
+  size_t element_;
+  size_t block_;  // bytes of a block
+  bool root_is_here_;
+  bool has_up_ = false, has_down_ = false;
+  bool is_fed_by_up_ = false;         // the wire's input comes by the rounds up
+  CopyBytes to_result_ = copy_bytes;  // into the user's buffer, where nobody reads it in this call
+  Share share_ = Share::all;
+  // The pieces that this rank keeps for the wire.
+  Buffer input_, output_;
+  // Of the current round.
+  Stage stage_ = Stage::up;
+  uint64_t step_ = 0, slice_ = 0, round_ = 0;
+  int turn_ = -1;      // among those of a stage and slice
+  size_t offset_ = 0;  // of the slice in a block of the user's buffers
+  bool closed_ = false;
+};
+
+}  // namespace fccl

@@ -1,0 +1,111 @@
+// The choice of a way, and the sizes that follow from it.
+#include "hierarchical/ways.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "plan/catalog.h"
+
+namespace fccl {
+namespace {
+
+constexpr size_t kUnit = 64;  // pieces are multiples of it, so of every element
+// Of pieces that lie in no buffer of the user, for a slice.
+constexpr size_t kStagedBytes = size_t{2} << 20;
+
+size_t divided_up(size_t a, size_t b) { return (a + b - 1) / b; }
+
+// The algorithm of a collective that stands first in the catalog.
+int first_of(fcclColl_t collective) {
+  const auto& catalog = plan::kCatalog<plan::Project>;
+  return static_cast<int>(std::ranges::find(catalog, collective, &plan::Algorithm<plan::Project>::collective) -
+                          catalog.begin());
+}
+
+}  // namespace
+
+Ways::Ways(const Columns& columns, const WireSettings& settings)
+    : columns_(columns),
+      settings_(settings),
+      chooser_({columns.hosts(), columns.ranks(), columns.most_ranks(), columns.columns(), settings.rails, settings.costs}) {}
+
+fcclDataType_t Ways::partial_type(const Signature& signature) const {
+  return is_reduction(signature.collective) ? fccl::partial_type(signature.dtype, settings_.wire_type) : signature.dtype;
+}
+
+const Blocks& Ways::blocks_of(const Signature& signature, const Way& way, int column) const {
+  if (has_rank_blocks(signature.collective)) return columns_.by_rank(column);
+  return way.is_whole ? columns_.whole(column) : columns_.by_host(column);
+}
+
+Way Ways::way_of(const Signature& signature) {
+  Way way{.beside_entries = true, .is_whole = true, .pieces = {}};
+  cut(way, signature, 1, 1);
+  const size_t element = std::max(size_of(signature.dtype), size_of(partial_type(signature)));
+  const size_t blocks = has_rank_blocks(signature.collective) ? static_cast<size_t>(columns_.by_rank(0).most()) : 1;
+  const int preferred = preferred_algorithm(signature.collective);
+  const bool fits = blocks * way.pieces.block_elements * element <= settings_.payload_bytes && way.pieces.slices <= 1;
+  if (fits && preferred < 0) return way;
+  way.beside_entries = false;
+  const plan::Choice choice = chooser_.choose({signature.collective, static_cast<double>(signature.bytes())});
+  const int root_host = signature.root < 0 ? 0 : columns_.host_of(signature.root);
+  const Plan* plan = &plan_of(preferred < 0 ? choice.algorithm : preferred, root_host);
+  // Messages of many chunks are for short calls between many hosts, and slots may be too small for that.
+  if (settings_.slot_bytes / static_cast<size_t>(plan->most_chunks) < kUnit * blocks)
+    plan = &plan_of(first_of(signature.collective), root_host);
+  way.is_whole = plan->is_whole;
+  way.hands_on = plan->most_chunks > 1;
+  if (columns_.has_column()) way.steps = &plan->steps;
+  cut(way, signature, choice.slices, plan->most_chunks);
+  return way;
+}
+
+// Its place in the catalog, or -1.
+int Ways::preferred_algorithm(fcclColl_t collective) const {
+  const auto& catalog = plan::kCatalog<plan::Project>;
+  for (size_t i = 0; i < catalog.size() && !preferred_.empty(); ++i)
+    if (catalog[i].collective == collective && catalog[i].name == preferred_) return static_cast<int>(i);
+  return -1;
+}
+
+const Ways::Plan& Ways::plan_of(int algorithm, int root_host) {
+  const auto [found, is_new] = plans_.try_emplace({algorithm, root_host});
+  Plan& plan = found->second;
+  if (is_new) {
+    plan.is_whole = plan::kCatalog<plan::Project>[static_cast<size_t>(algorithm)].cut == plan::Cut::whole;
+    plan.steps = plan::steps_of(algorithm, {columns_.hosts(), root_host}, columns_.host());
+    for (const plan::Step& step : plan.steps) plan.most_chunks = std::max(plan.most_chunks, step.count);
+  }
+  return plan;
+}
+
+// The largest piece, in bytes of the wider of the two types: a message fits into a slot of the wire, a piece into one of the
+// node, and what is staged for a slice into memory for that.
+size_t Ways::limit(const Signature& signature, const Way& way, int most_chunks) const {
+  const Blocks& blocks = blocks_of(signature, way, 0);
+  const size_t in_message = static_cast<size_t>(blocks.most()) * static_cast<size_t>(most_chunks);
+  const size_t limit = std::min({settings_.slot_bytes / in_message, settings_.node_slot_bytes,
+                                 std::max(kUnit, kStagedBytes / static_cast<size_t>(blocks.size()))});
+  check(limit >= kUnit, "a slot of the wire holds a unit of every block of a message");
+  return limit / kUnit * kUnit;
+}
+
+void Ways::cut(Way& way, const Signature& signature, int slices, int most_chunks) const {
+  Pieces& pieces = way.pieces;
+  if (has_rank_blocks(signature.collective)) {
+    pieces.block_elements = signature.count;
+    pieces.elements = signature.count * static_cast<size_t>(columns_.ranks());
+  } else {
+    const int blocks = columns_.columns() * (way.is_whole ? 1 : columns_.hosts());
+    pieces.block_elements = divided_up(signature.count, static_cast<size_t>(blocks));
+    pieces.elements = signature.count;
+  }
+  const size_t element = std::max(size_of(signature.dtype), size_of(partial_type(signature)));
+  const size_t most = limit(signature, way, most_chunks) / element;
+  const size_t unit = kUnit / std::min<size_t>(element, kUnit);
+  const size_t wanted = divided_up(divided_up(pieces.block_elements, static_cast<size_t>(slices)), unit) * unit;
+  pieces.piece_elements = std::clamp<size_t>(wanted, 1, most);
+  pieces.slices = divided_up(pieces.block_elements, pieces.piece_elements);
+}
+
+}  // namespace fccl

@@ -1,0 +1,73 @@
+// Ways: how a call goes between hosts: beside the entries, or by which plan, and into what pieces its buffer is cut.
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/call.h"
+#include "hierarchical/columns.h"
+#include "hierarchical/task.h"
+#include "kernels/reduce.h"
+#include "plan/choose.h"
+#include "plan/project.h"
+
+namespace fccl {
+
+// What decides, beside the call; equal on all ranks.
+struct WireSettings {
+  plan::Constants costs{};
+  int rails = 1;                // of each host
+  size_t payload_bytes = 4096;  // beside an entry
+  size_t slot_bytes = 0;        // of the wire
+  size_t node_slot_bytes = 0;   // the least of what goes through a slot within any host
+  WireType wire_type = WireType::call;
+};
+
+// The steps are those of the rank that asks, null if it has no column or the call goes beside the entries. They live as long as
+// the ways.
+struct Way {
+  const plan::Steps* steps = nullptr;
+  bool beside_entries = false;
+  bool is_whole = false;  // one chunk for all hosts, of a call with one buffer
+  bool hands_on = false;  // messages of several chunks, so what a host contributes is sent out of the output, too
+  Pieces pieces;
+};
+
+// One lane's, used by the thread that runs its current call. Asking twice for the same plan allocates nothing.
+class Ways {
+ public:
+  Ways(const Columns& columns, const WireSettings& settings);
+
+  Way way_of(const Signature& signature);
+  // The algorithm of this name is taken from now on by collectives that have one; "": whatever is cheapest.
+  void prefer(std::string algorithm) { preferred_ = std::move(algorithm); }
+  fcclDataType_t partial_type(const Signature& signature) const;
+  WireType wire_type() const { return settings_.wire_type; }
+  // The blocks that a column carries of such a call.
+  const Blocks& blocks_of(const Signature& signature, const Way& way, int column) const;
+  // Slices for which a rank keeps pieces that lie in no buffer of the user.
+  static constexpr uint64_t kStaged = 4;
+
+ private:
+  struct Plan {
+    plan::Steps steps;
+    int most_chunks = 1;  // of a message
+    bool is_whole = false;
+  };
+
+  size_t limit(const Signature& signature, const Way& way, int most_chunks) const;
+  const Plan& plan_of(int algorithm, int root_host);
+  int preferred_algorithm(fcclColl_t collective) const;
+  void cut(Way& way, const Signature& signature, int slices, int most_chunks) const;
+
+  const Columns& columns_;
+  WireSettings settings_;
+  std::string preferred_;
+  plan::Chooser chooser_;
+  std::map<std::pair<int, int>, Plan> plans_;  // by algorithm and the root's host
+};
+
+}  // namespace fccl

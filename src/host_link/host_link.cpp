@@ -1,0 +1,247 @@
+// HostLink: how the hosts of a communicator tell each other what became of it and of their ranks.
+#include "host_link/host_link.h"
+
+#include <fmt/format.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "base/check.h"
+#include "system/thread.h"
+
+namespace fccl {
+namespace {
+
+using namespace std::chrono_literals;
+
+// How long the system may take to accept the last words.
+constexpr auto kFarewellTime = 5ms;
+constexpr Deadline kNever{Clock::time_point::max()};
+// What is polled before the processes.
+constexpr size_t kBell = 0;
+constexpr size_t kWake = 1;
+constexpr ThreadRole kRole{"fccl-host-link", "tells other hosts what became of the ranks of this one"};
+
+void drain(int eventfd) {
+  eventfd_t count = 0;
+  (void)::eventfd_read(eventfd, &count);
+}
+
+}  // namespace
+
+HostLink::HostLink(HostLinkRequest request, Descriptor bell)
+    : request_(std::move(request)),
+      bell_(std::move(bell)),
+      is_cut_(request_.leaders.size()),
+      gone_(request_.host_of.size(), Gone::no) {}
+
+Result<std::unique_ptr<HostLink>> HostLink::meet(HostLinkRequest request, Descriptor listener, Deadline deadline,
+                                                 const StillWanted& still_wanted) {
+  Descriptor bell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!bell)
+    return fail(fcclSystemError, fmt::format("cannot make an eventfd for the link between hosts: {}", error_text(errno)));
+  std::unique_ptr<HostLink> link(new HostLink(std::move(request), std::move(bell)));
+  Meeting meeting(link->request_, link->spokes_, deadline, still_wanted);
+  const Result<void> met = link->request_.is_hub() ? meeting.let_in(listener) : meeting.reach_hub();
+  // For a copy in a forked child, too, so that whoever comes now is refused.
+  if (listener) shut(listener.get());
+  if (!met) return fail(met.error());
+  return link;
+}
+
+Result<std::vector<std::string>> HostLink::exchange(const std::string& mine, Deadline deadline,
+                                                    const StillWanted& still_wanted) {
+  return Meeting(request_, spokes_, deadline, still_wanted).exchange(mine);
+}
+
+Result<void> HostLink::start(Descriptor wake, std::vector<std::shared_ptr<ProcessWatch>> processes, LinkEvents events) {
+  wake_ = std::move(wake);
+  processes_ = std::move(processes);
+  events_ = std::move(events);
+  auto thread = start_thread(kRole, [this] { serve(); });
+  if (!thread) return fail(std::move(thread).error());
+  thread_ = std::move(*thread);
+  return {};
+}
+
+void HostLink::tell_failure(const Error& error) {
+  const std::lock_guard lock(mutex_);
+  if (!std::exchange(failed_, true)) tell(encode_link(Failure{error}));
+}
+
+void HostLink::tell_gone(int rank, Gone how) {
+  check(how != Gone::no && request_.host_of[rank] == request_.host(), "a leader tells of ranks of its own host that are gone");
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(gone_[rank], how) == Gone::no) tell(encode_link(Departure{rank, how}));
+}
+
+// Under the lock.
+void HostLink::tell(std::string message) {
+  to_tell_.push_back(std::move(message));
+  ::eventfd_write(bell_.get(), 1);
+}
+
+void HostLink::stop() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    leaving_ = true;
+    ::eventfd_write(bell_.get(), 1);
+  }
+  thread_.join();
+  leaving_ = false;
+}
+
+void HostLink::retire(std::unique_ptr<HostLink> link, std::chrono::milliseconds most) {
+  if (!link->thread_.joinable()) return;
+  link->stop();
+  link->until_ = Deadline::after(most);
+  link->events_.look();
+  (void)link->say_what_was_told();
+  if (!link->is_needed()) return;
+  link->hand_over();
+  // If it cannot start, the link ends here.
+  const std::shared_ptr<HostLink> shared = std::move(link);
+  if (auto thread = start_thread(kRole, [shared] { shared->serve(); })) thread->detach();
+}
+
+HostLink::~HostLink() {
+  stop();
+  (void)say_what_was_told();
+  relay(encode_link(Goodbye{}), nullptr);
+  hand_over();
+}
+
+void HostLink::serve() {
+  polled_ = {{bell_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
+  for (const auto& process : processes_) polled_.push_back({process->descriptor(), POLLIN, 0});
+  const size_t own = polled_.size();
+  for (Spoke& spoke : spokes_) attend(spoke);
+  while (say_what_was_told() && is_needed()) {
+    polled_.resize(own);
+    for (const Spoke& spoke : spokes_) polled_.push_back(spoke.watch());
+    poll_until(polled_, until_.value_or(kNever));
+    if (polled_[kBell].revents != 0) drain(bell_.get());
+    look(std::span(polled_).first(own).subspan(kWake));
+    auto next = spokes_.begin();
+    for (const pollfd& entry : std::span(polled_).subspan(own)) {
+      Spoke& spoke = *next++;
+      if (entry.revents != 0) attend(spoke);
+    }
+  }
+}
+
+// A retired link is needed between parties: this host while a rank of it is there, and each host that still listens.
+bool HostLink::is_needed() {
+  if (!until_) return true;
+  auto parties = std::ranges::count_if(spokes_, [](const Spoke& spoke) { return !spoke.end(); });
+  const std::lock_guard lock(mutex_);
+  for (int rank = 0; std::cmp_less(rank, gone_.size()); ++rank)
+    if (request_.host_of[rank] == request_.host() && gone_[rank] == Gone::no) {
+      ++parties;
+      break;
+    }
+  return parties >= 2 && !failed_ && !until_->passed();
+}
+
+// Only `wake` can be written to again; what else is ready stays so.
+void HostLink::look(std::span<pollfd> watched) {
+  bool ready = false;
+  for (pollfd& entry : watched) {
+    if (entry.revents == 0) continue;
+    ready = true;
+    if (entry.fd == wake_.get() && (entry.revents & POLLIN) != 0)
+      drain(wake_.get());
+    else
+      entry.fd = -1;
+  }
+  if (ready) events_.look();
+}
+
+// Whether the link goes on.
+bool HostLink::say_what_was_told() {
+  std::vector<std::string> telling;
+  bool leaving = false;
+  {
+    const std::lock_guard lock(mutex_);
+    telling.swap(to_tell_);
+    leaving = leaving_;
+  }
+  for (const std::string& message : telling) relay(message, nullptr);
+  return !leaving;
+}
+
+void HostLink::attend(Spoke& spoke) {
+  spoke.pump();
+  while (const std::optional<LinkMessage> message = spoke.hear())
+    if (!take(spoke, *message)) return lose(spoke);
+  if (spoke.end()) lose(spoke);
+}
+
+// Whether that spoke may say so.
+bool HostLink::take(const Spoke& from, const LinkMessage& message) {
+  if (const auto* failure = std::get_if<Failure>(&message)) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (std::exchange(failed_, true)) return true;
+    }
+    relay(encode_link(message), &from);
+    events_.failed(failure->error);
+  } else if (const auto* departure = std::get_if<Departure>(&message)) {
+    if (std::cmp_greater_equal(departure->rank, gone_.size()) || !speaks_of(from, request_.host_of[departure->rank]))
+      return false;
+    // Only this thread writes of ranks of other hosts.
+    if (std::exchange(gone_[departure->rank], departure->how) != Gone::no) return true;
+    relay(encode_link(message), &from);
+    events_.gone(departure->rank, departure->how);
+  } else if (const auto* told = std::get_if<Cut>(&message)) {
+    if (told->host >= request_.hosts() || request_.is_hub() || told->host == HostLinkRequest::kHub ||
+        !speaks_of(from, told->host))
+      return false;
+    cut(told->host, told->how);
+  }
+  return true;
+}
+
+// The hub may speak of every host but this one, another leader of its own.
+bool HostLink::speaks_of(const Spoke& spoke, int host) const {
+  return request_.is_hub() ? host == spoke.host() : host != request_.host();
+}
+
+void HostLink::lose(Spoke& spoke) {
+  spoke.break_off("it sent a message that makes no sense");
+  const LinkEnd how = *spoke.end();
+  relay(encode_link(Cut{spoke.host(), how}), &spoke);
+  cut(spoke.host(), how);
+  if (request_.is_hub()) return;
+  for (int host = 0; host < request_.hosts(); ++host)
+    if (host != request_.host()) cut(host, LinkEnd::unheard);
+}
+
+void HostLink::cut(int host, LinkEnd how) {
+  if (is_cut_[host]) return;
+  is_cut_[host] = true;
+  events_.cut(request_.leaders[host].rank, how);
+}
+
+void HostLink::relay(std::string_view message, const Spoke* from) {
+  for (Spoke& spoke : spokes_)
+    if (&spoke != from) spoke.tell(message);
+}
+
+// Gives the system what is pending.
+void HostLink::hand_over() {
+  const Deadline deadline = Deadline::after(kFarewellTime);
+  while (true) {
+    std::vector<pollfd> pending;
+    for (Spoke& spoke : spokes_) {
+      spoke.pump();
+      if (spoke.pending() > 0) pending.push_back({spoke.watch().fd, POLLOUT, 0});
+    }
+    if (pending.empty() || poll_until(pending, deadline) == 0) return;
+  }
+}
+
+}  // namespace fccl

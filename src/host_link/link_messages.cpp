@@ -1,0 +1,96 @@
+// What the leaders of a communicator's hosts say to each other, as values and as bytes.
+#include "host_link/link_messages.h"
+
+#include <utility>
+
+#include "bootstrap/bytes.h"
+#include "bootstrap/handshake.h"
+
+namespace fccl {
+namespace {
+
+// Kind, host, bytes left, length.
+static_assert(1 + 4 + 4 + 2 + kPieceLimit <= kMessageLimit);
+
+std::string_view bounded(const std::string& text) { return std::string_view(text).substr(0, kLinkTextLimit); }
+
+void write(Writer& writer, const Piece& piece) {
+  writer.number(int32_t{piece.host});
+  writer.number(piece.left);
+  writer.text(piece.bytes);
+}
+void write(Writer& writer, const Awaiting& awaiting) { writer.text(bounded(awaiting.whom)); }
+void write(Writer& writer, const Failure& failure) {
+  writer.number(static_cast<uint8_t>(failure.error.code));
+  writer.text(bounded(failure.error.message));
+}
+void write(Writer& writer, const Departure& departure) {
+  writer.number(int32_t{departure.rank});
+  writer.number(static_cast<uint8_t>(departure.how));
+}
+void write(Writer& writer, const Cut& cut) {
+  writer.number(int32_t{cut.host});
+  writer.number(static_cast<uint8_t>(cut.how));
+}
+void write(Writer&, const Goodbye&) {}
+
+bool read(Reader& reader, Piece& piece) {
+  piece.host = reader.number<int32_t>();
+  piece.left = reader.number<uint32_t>();
+  piece.bytes = reader.text();
+  // Only the one piece of a blob without bytes has none.
+  return piece.host >= 0 && piece.left <= kBlobLimit && piece.bytes.size() <= kPieceLimit && piece.bytes.size() <= piece.left &&
+         piece.bytes.empty() == (piece.left == 0);
+}
+bool read(Reader& reader, Awaiting& awaiting) {
+  awaiting.whom = reader.text();
+  return awaiting.whom.size() <= kLinkTextLimit;
+}
+bool read(Reader& reader, Failure& failure) {
+  const auto code = reader.number<uint8_t>();
+  failure.error.code = static_cast<fcclResult_t>(code);
+  failure.error.message = reader.text();
+  return code != fcclSuccess && code < fcclNumResults && failure.error.message.size() <= kLinkTextLimit;
+}
+bool read(Reader& reader, Departure& departure) {
+  departure.rank = reader.number<int32_t>();
+  departure.how = static_cast<Gone>(reader.number<uint8_t>());
+  return departure.rank >= 0 && (departure.how == Gone::left || departure.how == Gone::died);
+}
+bool read(Reader& reader, Cut& cut) {
+  cut.host = reader.number<int32_t>();
+  cut.how = static_cast<LinkEnd>(reader.number<uint8_t>());
+  return cut.host >= 0 && (cut.how == LinkEnd::goodbye || cut.how == LinkEnd::broken);
+}
+bool read(Reader&, Goodbye&) { return true; }
+
+template <size_t Kind>
+std::optional<LinkMessage> decode_as(Reader& reader) {
+  std::variant_alternative_t<Kind, LinkMessage> message;
+  if (!read(reader, message) || !reader.complete()) return std::nullopt;
+  return LinkMessage(std::move(message));
+}
+
+template <size_t... Kinds>
+std::optional<LinkMessage> decode_kind(size_t kind, Reader& reader, std::index_sequence<Kinds...>) {
+  std::optional<LinkMessage> message;
+  (void)((kind == Kinds && (message = decode_as<Kinds>(reader), true)) || ...);
+  return message;
+}
+
+}  // namespace
+
+std::string encode_link(const LinkMessage& message) {
+  Writer writer;
+  writer.number(static_cast<uint8_t>(message.index()));
+  std::visit([&](const auto& value) { write(writer, value); }, message);
+  return writer.bytes();
+}
+
+std::optional<LinkMessage> decode_link(std::string_view bytes) {
+  Reader reader(bytes);
+  const auto kind = reader.number<uint8_t>();
+  return decode_kind(kind, reader, std::make_index_sequence<std::variant_size_v<LinkMessage>>());
+}
+
+}  // namespace fccl

@@ -1,0 +1,250 @@
+// How the leaders of a communicator's hosts meet, and give each other bytes while it is created.
+#include "host_link/meeting.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <numeric>
+#include <thread>
+
+namespace fccl {
+namespace {
+
+using namespace std::chrono_literals;
+
+// How often a leader that waits asks whether it still should.
+constexpr auto kLookInterval = 20ms;
+// Who waits for a rank of its own host at the deadline knows better who is late, and speaks first.
+constexpr auto kWorseInformed = 300ms;
+
+// All hosts but one.
+std::vector<int> all_but(int host, int hosts) {
+  std::vector<int> others(hosts);
+  std::iota(others.begin(), others.end(), 0);
+  others.erase(others.begin() + host);
+  return others;
+}
+
+}  // namespace
+
+Meeting::Meeting(const HostLinkRequest& request, std::list<Spoke>& spokes, Deadline deadline, const StillWanted& still_wanted)
+    : request_(request),
+      spokes_(spokes),
+      deadline_{deadline.at + kWorseInformed},
+      still_wanted_(still_wanted),
+      next_look_(Deadline::after(kLookInterval)),
+      blobs_(request.leaders.size()) {}
+
+Result<void> Meeting::let_in(const Descriptor& listener) {
+  Lobby lobby(listener.get(), request_.id.key, {request_.rank});
+  while (std::cmp_less(settled_.size(), request_.hosts() - 1)) FCCL_TRY(turn(&lobby));
+  return {};
+}
+
+// The others of this communicator hold the key, too, but only leaders are expected, each once.
+void Meeting::admit(Channel channel) {
+  const int rank = channel.peer().rank;
+  if (rank < 0 || std::cmp_greater_equal(rank, request_.host_of.size())) return;
+  const int host = request_.host_of[rank];
+  if (host == request_.host() || request_.leaders[host].rank != rank || !settled_.insert(host).second) return;
+  spokes_.emplace_back(host, std::move(channel), std::vector{host});
+}
+
+Result<void> Meeting::reach_hub() {
+  const std::string& text = request_.leaders[HostLinkRequest::kHub].address;
+  const std::optional<Address> address = address_from(text);
+  if (!address) return fail(fcclInternalError, fmt::format("{} is said to listen at \"{}\", which is no address", hub(), text));
+  ConnectPatience patience;
+  while (spokes_.empty()) {
+    FCCL_TRY(try_to_reach(*address, patience.next()));
+    if (!spokes_.empty()) return {};
+    std::this_thread::sleep_for(ConnectPatience::kPause);
+    FCCL_TRY(look());
+  }
+  return {};
+}
+
+// An error is final. The hub listens since before anybody learned its address, so a refused connection is; one that is closed
+// within the handshake is not: in a flood of strangers the hub turns out the oldest.
+Result<void> Meeting::try_to_reach(const Address& address, std::chrono::milliseconds patience) {
+  Connection connection = begin_to_connect(address);
+  const Deadline until = Deadline::after(patience);
+  if (connection.socket) {
+    do {
+      connection.error = await_connected(connection.socket.get(), next_look());
+      FCCL_TRY(look());
+    } while (connection.error == ETIMEDOUT && !until.passed());
+  }
+  if (connection.error == ECONNREFUSED)
+    return fail(fcclRemoteError, fmt::format("{} cannot reach {}: nobody listens at {} any more; it has ended, or given up",
+                                             self(), hub(), to_text(address)));
+  if (is_short_of_descriptors(connection.error))
+    return fail(fcclSystemError,
+                fmt::format("{} cannot make a socket to reach {}: {}", self(), hub(), error_text(connection.error)));
+  observed_ = fmt::format("{} cannot be reached at {}: {}", hub(), to_text(address), error_text(connection.error));
+  if (connection.error != 0) return {};
+
+  Channel channel(std::move(connection.socket), Conversation(Role::connects, request_.id.key, {request_.rank}));
+  observed_ = fmt::format("{} took the connection at {}, but does not answer", hub(), to_text(address));
+  while (!channel.open()) {
+    const Result<void> opened = channel.await_open(next_look());
+    if (!opened && opened.error().code == fcclInvalidUsage)
+      return fail(fcclInvalidUsage,
+                  fmt::format("{} cannot reach {} at {}: {}", self(), hub(), to_text(address), opened.error().message));
+    if (!opened && opened.error().code != fcclTimeout) {
+      observed_ = fmt::format("{} took the connection at {}, then: {}", hub(), to_text(address), opened.error().message);
+      return {};
+    }
+    FCCL_TRY(look());
+  }
+  if (channel.peer().rank != request_.leaders[HostLinkRequest::kHub].rank)
+    return fail(fcclInvalidUsage,
+                fmt::format("{} cannot reach {}: another rank listens at {}", self(), hub(), to_text(address)));
+  spokes_.emplace_back(HostLinkRequest::kHub, std::move(channel), all_but(request_.host(), request_.hosts()));
+  return {};
+}
+
+Result<std::vector<std::string>> Meeting::exchange(const std::string& mine) {
+  if (mine.size() > kBlobLimit)
+    return fail(fcclInternalError,
+                fmt::format("{} has {} bytes for the other hosts, more than {}", self(), mine.size(), kBlobLimit));
+  blobs_[request_.host()] = mine;
+  // Nobody is told anything before the hub has everything, so that nobody hears of the next exchange before he begins it.
+  if (request_.is_hub()) FCCL_TRY(gather_blobs());
+  FCCL_TRY(tell_blobs());
+  if (!request_.is_hub()) FCCL_TRY(gather_blobs());
+  return std::move(blobs_);
+}
+
+Result<void> Meeting::gather_blobs() {
+  settled_.clear();
+  for (Spoke& spoke : spokes_) FCCL_TRY(attend(spoke));
+  const auto all_here = [&] {
+    for (const Spoke& spoke : spokes_)
+      if (spoke.has_blobs()) settled_.insert(spoke.host());
+    return settled_.size() == spokes_.size();
+  };
+  while (!all_here()) FCCL_TRY(turn(nullptr));
+  for (Spoke& spoke : spokes_) {
+    const std::vector<int> sources = request_.is_hub() ? std::vector{spoke.host()} : all_but(request_.host(), request_.hosts());
+    std::vector<std::string> taken = spoke.take_blobs();
+    for (size_t i = 0; i < sources.size(); ++i) blobs_[sources[i]] = std::move(taken[i]);
+  }
+  return {};
+}
+
+Result<void> Meeting::tell_blobs() {
+  for (Spoke& spoke : spokes_) {
+    FCCL_TRY(attend(spoke));
+    std::vector<BlobTeller::Blob> blobs;
+    for (const int host : request_.is_hub() ? all_but(spoke.host(), request_.hosts()) : std::vector{request_.host()})
+      blobs.push_back({host, blobs_[host]});
+    tellers_.emplace(spoke.host(), std::move(blobs));
+  }
+  settled_.clear();
+  while (true) {
+    for (Spoke& spoke : spokes_) {
+      BlobTeller& teller = tellers_.at(spoke.host());
+      teller.tell(spoke);
+      if (teller.done() && spoke.pending() == 0) settled_.insert(spoke.host());
+    }
+    if (settled_.size() == spokes_.size()) return {};
+    FCCL_TRY(turn(nullptr));
+  }
+}
+
+// Whether it has got everything, so that it may leave.
+bool Meeting::is_served(const Spoke& spoke) const {
+  if (!request_.is_hub()) return spoke.has_blobs();
+  const auto teller = tellers_.find(spoke.host());
+  return teller != tellers_.end() && teller->second.done();
+}
+
+Result<void> Meeting::turn(Lobby* lobby) {
+  std::vector<pollfd> polled;
+  Deadline until = next_look();
+  if (lobby != nullptr) {
+    lobby->watch(polled);
+    until.at = std::min(until.at, lobby->patience().at);
+  }
+  const size_t in_lobby = polled.size();
+  for (const Spoke& spoke : spokes_) polled.push_back(spoke.watch());
+  poll_until(polled, until);
+  auto next = spokes_.begin();
+  for (const pollfd& entry : std::span(polled).subspan(in_lobby)) {
+    Spoke& spoke = *next++;
+    if (entry.revents != 0) FCCL_TRY(attend(spoke));
+  }
+  if (lobby != nullptr)
+    for (Channel& channel : lobby->admit(std::span(polled).first(in_lobby))) admit(std::move(channel));
+  if (const int error = lobby != nullptr ? lobby->shortage() : 0; error != 0)
+    return pass_on(
+        {fcclSystemError, fmt::format("{} cannot take the connection of another host's leader: {}", self(), error_text(error))},
+        nullptr);
+  return look();
+}
+
+Result<void> Meeting::attend(Spoke& spoke) {
+  spoke.pump();
+  if (const Error* failure = spoke.failure()) return pass_on(*failure, &spoke);
+  const std::string leader = describe(request_.leaders[spoke.host()]);
+  if (spoke.end() == LinkEnd::broken)
+    return pass_on({fcclRemoteError, fmt::format("{} ended before the communicator was ready: {}", leader, spoke.why())},
+                   &spoke);
+  if (spoke.end() == LinkEnd::goodbye && !is_served(spoke))
+    return pass_on({fcclRemoteError, fmt::format("{} left before the communicator was ready", leader)}, &spoke);
+  return {};
+}
+
+Result<void> Meeting::look() {
+  if (!next_look().passed()) return {};
+  if (deadline_.passed()) return pass_on(timed_out(), nullptr);
+  next_look_ = Deadline::after(kLookInterval);
+  if (still_wanted_) {
+    if (const Result<void> wanted = still_wanted_(); !wanted) {
+      (void)pass_on({fcclRemoteError, fmt::format("{} gave up waiting for other hosts: {}", self(), wanted.error().message)},
+                    nullptr);
+      return fail(wanted.error());
+    }
+  }
+  if (std::string whom = awaited(); request_.is_hub() && whom != told_awaited_) {
+    told_awaited_ = std::move(whom);
+    for (Spoke& spoke : spokes_) spoke.tell(encode_link(Awaiting{told_awaited_}));
+  }
+  return {};
+}
+
+// Whether it can still be told makes no difference here.
+tl::unexpected<Error> Meeting::pass_on(const Error& error, const Spoke* from) {
+  for (Spoke& spoke : spokes_) {
+    if (&spoke == from) continue;
+    spoke.tell(encode_link(Failure{error}));
+    spoke.pump();
+  }
+  return fail(error);
+}
+
+Error Meeting::timed_out() const {
+  const auto waited = std::chrono::duration<double>(Clock::now() - begin_).count();
+  return {fcclTimeout,
+          fmt::format("{} waited {:.1f} s for the leaders of all {} hosts of its communicator: {}. Can every host reach {}? "
+                      "FCCL_INIT_TIMEOUT decides how long to wait",
+                      self(), waited, request_.hosts(), awaited(), request_.leaders[HostLinkRequest::kHub].address)};
+}
+
+std::string Meeting::awaited() const {
+  if (!request_.is_hub()) {
+    if (spokes_.empty()) return observed_;
+    const std::string& whom = spokes_.front().awaiting();
+    return whom.empty() ? hub() + " has not said who is missing" : whom;
+  }
+  std::string text;
+  int missing = 0;
+  for (const int host : all_but(request_.host(), request_.hosts())) {
+    if (settled_.contains(host) || missing++ > 0) continue;
+    text = "missing: " + describe(request_.leaders[host]);
+  }
+  return missing > 1 ? fmt::format("{} and {} more", text, missing - 1) : text;
+}
+
+}  // namespace fccl

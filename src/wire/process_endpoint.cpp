@@ -1,0 +1,41 @@
+// The endpoints of this process, by what was asked for.
+#include "wire/process_endpoint.h"
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "system/log.h"
+#include "system/per_process.h"
+#include "wire/plugin.h"
+
+namespace fccl {
+namespace {
+
+using Key = std::pair<std::string, std::vector<std::string>>;
+
+struct Endpoints {
+  std::mutex mutex;
+  std::map<Key, std::weak_ptr<Endpoint>> of;
+};
+
+constinit PerProcess<Endpoints> endpoints;
+
+}  // namespace
+
+Result<std::shared_ptr<Endpoint>> endpoint_of_process(const TransportRequest& request) {
+  Endpoints& all = endpoints.get();
+  const std::lock_guard lock(all.mutex);
+  std::weak_ptr<Endpoint>& known = all.of[{request.provider, request.nics}];
+  if (auto endpoint = known.lock()) return endpoint;
+  auto transport = open_transport(request);
+  if (!transport) return fail(std::move(transport).error());
+  log(LogLevel::info, "between hosts: " + (*transport)->description());
+  auto endpoint = std::make_shared<Endpoint>(std::move(*transport));
+  known = endpoint;
+  return endpoint;
+}
+
+}  // namespace fccl

@@ -1,0 +1,101 @@
+// Tests of the bootstrap's messages as bytes.
+#include "bootstrap/messages.h"
+
+#include <gtest/gtest.h>
+
+#include "bootstrap/handshake.h"
+
+namespace fccl {
+namespace {
+
+const Member kNodeA{3, 4711, "boot-1 node-a", "node-a", "0001f", "10.0.0.1:4242"};
+
+std::vector<Message> samples() {
+  return {Hello{kNodeA, 8, "world=8\nlanes=2"},
+          GivingUp{},
+          Progress{2, "ranks 1, 3-7"},
+          Refusal{{fcclTimeout, "late"}},
+          kNodeA,
+          Failed{{fcclSystemError, "no memory"}},
+          Farewell{},
+          Hello{kNodeA, 8, {}, Error{fcclInvalidUsage, "no such NIC"}}};
+}
+
+TEST(Messages, come_back_from_their_bytes) {
+  const std::optional<Message> hello = decode(encode(samples()[0]));
+  ASSERT_TRUE(hello && std::holds_alternative<Hello>(*hello));
+  EXPECT_EQ(std::get<Hello>(*hello).member.listener, kNodeA.listener);
+  EXPECT_EQ(std::get<Hello>(*hello).member.address, "10.0.0.1:4242");
+  EXPECT_EQ(std::get<Hello>(*hello).nranks, 8);
+  EXPECT_EQ(std::get<Hello>(*hello).agreement, "world=8\nlanes=2");
+  EXPECT_EQ(std::get<Progress>(*decode(encode(samples()[2]))).missing, "ranks 1, 3-7");
+  EXPECT_EQ(std::get<Refusal>(*decode(encode(samples()[3]))).error.code, fcclTimeout);
+  EXPECT_EQ(std::get<Member>(*decode(encode(samples()[4]))), kNodeA);
+  Member server = kNodeA;
+  server.serves = true;
+  EXPECT_EQ(std::get<Member>(*decode(encode(server))), server);
+  EXPECT_EQ(std::get<Failed>(*decode(encode(samples()[5]))).error.message, "no memory");
+  EXPECT_EQ(std::get<Failed>(*decode(encode(samples()[5]))).error.code, fcclSystemError);
+  EXPECT_TRUE(std::holds_alternative<Farewell>(*decode(encode(samples()[6]))));
+  EXPECT_FALSE(std::get<Hello>(*hello).failure);
+  const Message failing = *decode(encode(samples()[7]));
+  ASSERT_TRUE(std::get<Hello>(failing).failure);
+  EXPECT_EQ(std::get<Hello>(failing).failure->code, fcclInvalidUsage);
+  EXPECT_EQ(std::get<Hello>(failing).failure->message, "no such NIC");
+}
+
+TEST(Messages, bytes_that_are_cut_or_too_many_are_refused) {
+  for (const Message& message : samples()) {
+    const std::string bytes = encode(message);
+    for (size_t length = 0; length < bytes.size(); ++length)
+      EXPECT_FALSE(decode(bytes.substr(0, length))) << message.index() << " " << length;
+    EXPECT_FALSE(decode(bytes + '\0'));
+  }
+}
+
+TEST(Messages, every_flipped_bit_gives_a_sensible_message_or_none) {
+  for (const Message& message : samples()) {
+    const std::string bytes = encode(message);
+    for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+      std::string damaged = bytes;
+      damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
+      const std::optional<Message> decoded = decode(damaged);
+      EXPECT_TRUE(!decoded || encode(*decoded).size() <= kMessageLimit);
+    }
+  }
+}
+
+TEST(Messages, the_largest_hello_and_refusal_fit_a_message) {
+  const Error long_error{fcclTimeout, std::string(100000, 'z')};
+  const std::string longest(kTextLimit, 'x');
+  const std::string address = "[1111:2222:3333:4444:5555:6666:7777:8888]:65535";
+  EXPECT_LE(encode(Hello{{0, 1, longest, longest, longest, address}, 2, std::string(kAgreementLimit, 'y')}).size(),
+            kMessageLimit);
+  for (const Message& longest_error : {Message{Refusal{long_error}}, Message{Failed{long_error}},
+                                       Message{Hello{{0, 1, longest, longest, longest, address}, 2, {}, long_error}}}) {
+    const std::string bytes = encode(longest_error);
+    EXPECT_LE(bytes.size(), kMessageLimit);
+    EXPECT_TRUE(decode(bytes));
+  }
+}
+
+TEST(Messages, a_member_whose_address_is_none_is_refused) {
+  Member member = kNodeA;
+  member.address = "";
+  EXPECT_TRUE(decode(encode(member)));
+  for (const char* address : {"10.0.0.1", "node-a:4242", "10.0.0.1:", "10.0.0.1:65536", " 10.0.0.1:1"}) {
+    member.address = address;
+    EXPECT_FALSE(decode(encode(member))) << address;
+  }
+}
+
+TEST(Messages, ranks_are_listed_in_ranges_and_long_lists_are_cut) {
+  EXPECT_EQ(list_ranks({4}), "rank 4");
+  EXPECT_EQ(list_ranks({0, 1, 2, 5, 7, 8}), "ranks 0-2, 5, 7-8");
+  std::vector<int> even;
+  for (int rank = 0; rank < 100; rank += 2) even.push_back(rank);
+  EXPECT_EQ(list_ranks(even), "ranks 0, 2, 4, 6, 8, 10, 12, 14 and 42 more");
+}
+
+}  // namespace
+}  // namespace fccl

@@ -1,0 +1,122 @@
+// What the hosts tell each other of the network: what holds for all, who differs, and bytes that make no sense.
+#include "hierarchical/network.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstring>
+
+namespace fccl {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Hosts of 2 and 3 ranks: ranks 0 and 2 are column 0, 1 and 3 are column 1, and 4 has none.
+Columns columns_of(int rank) { return Columns({{0, 1}, {2, 3, 4}}, rank); }
+
+// Which of a rank's lanes it is stands in its window.
+Introduction introduction(int rank, int lane) {
+  return {.members = 2, .window = 10 * rank + lane, .slot_bytes = 64, .rails = rank % 2 + 1, .rail = {}};
+}
+
+std::string end_of(int rank, const NetworkEnd& end) {
+  std::string bytes;
+  append(bytes, end);
+  for (int lane = 0; lane < kLanes; ++lane) append(bytes, introduction(rank, lane));
+  return bytes;
+}
+
+const NetworkEnd kEfa{"efa", 4, 100'000};
+const NetworkEnd kTcp{"tcp", 2, 10'000};
+
+Result<Network> read_as(int rank, const std::vector<std::string>& by_host) {
+  return read_network(by_host, columns_of(rank), [](int each) { return "rank " + std::to_string(each) + " (pid 7)"; });
+}
+
+std::vector<std::string> both_hosts(const NetworkEnd& first, const NetworkEnd& second) {
+  return {end_of(0, first) + end_of(1, first), end_of(2, second) + end_of(3, second)};
+}
+
+TEST(Network, has_the_rails_and_the_speed_of_the_host_with_the_least) {
+  const NetworkEnd many_slow{"efa", 4, 100'000}, few_fast{"efa", 2, 200'000};
+  for (const int rank : {0, 3, 4})
+    for (const auto& by_host : {both_hosts(many_slow, few_fast), both_hosts(few_fast, many_slow)}) {
+      const auto network = read_as(rank, by_host);
+      ASSERT_TRUE(network) << network.error().message;
+      EXPECT_EQ(network->provider, "efa");
+      EXPECT_EQ(network->rails, 2);
+      EXPECT_EQ(network->megabits, 100'000);
+    }
+}
+
+TEST(Network, has_no_speed_unless_all_tell_one) {
+  EXPECT_EQ(read_as(0, both_hosts({"efa", 4, 100'000}, {"efa", 4, 0}))->megabits, 0);
+}
+
+TEST(Network, introduces_the_members_of_the_column_of_the_rank_that_reads) {
+  const auto network = read_as(3, both_hosts(kEfa, kEfa));
+  ASSERT_TRUE(network) << network.error().message;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    const std::vector<Introduction>& introductions = network->introductions[static_cast<size_t>(lane)];
+    ASSERT_EQ(introductions.size(), 2u);
+    EXPECT_EQ(introductions[0].window, 10 + lane);
+    EXPECT_EQ(introductions[1].window, 30 + lane);
+    EXPECT_EQ(introductions[1].rails, 2);
+  }
+}
+
+TEST(Network, introduces_nobody_to_a_rank_without_a_column) {
+  const auto network = read_as(4, both_hosts(kEfa, kEfa));
+  ASSERT_TRUE(network) << network.error().message;
+  for (const auto& introductions : network->introductions) EXPECT_TRUE(introductions.empty());
+}
+
+TEST(Network, of_two_providers_is_refused_with_a_rank_of_each_and_the_setting) {
+  for (const int rank : {0, 4}) {
+    const auto network = read_as(rank, both_hosts(kEfa, kTcp));
+    ASSERT_FALSE(network);
+    EXPECT_EQ(network.error().code, fcclInvalidUsage);
+    for (const char* said : {"rank 0 (pid 7) takes efa", "rank 2 (pid 7) takes tcp", "FCCL_TRANSPORT"})
+      EXPECT_THAT(network.error().message, HasSubstr(said));
+  }
+}
+
+void expect_refused(const std::vector<std::string>& by_host) {
+  const auto network = read_as(0, by_host);
+  ASSERT_FALSE(network);
+  EXPECT_EQ(network.error().code, fcclInternalError);
+}
+
+TEST(Network, of_fewer_hosts_than_there_are_is_refused) { expect_refused({end_of(0, kEfa) + end_of(1, kEfa)}); }
+
+TEST(Network, of_bytes_cut_anywhere_is_refused) {
+  const std::vector<std::string> whole = both_hosts(kEfa, kEfa);
+  for (size_t size = 0; size < whole[1].size(); ++size) expect_refused({whole[0], whole[1].substr(0, size)});
+}
+
+TEST(Network, of_bytes_that_nobody_asked_for_is_refused) {
+  std::vector<std::string> more = both_hosts(kEfa, kEfa);
+  more[0] += '\0';
+  expect_refused(more);
+}
+
+TEST(Network, of_numbers_that_mean_nothing_is_refused) {
+  for (const NetworkEnd& wrong :
+       {NetworkEnd{"efa", 0, 0}, NetworkEnd{"efa", -1, 0}, NetworkEnd{"efa", 1, -1}, NetworkEnd{"efa", 1, 100'000'001},
+        NetworkEnd{"", 1, 0}, NetworkEnd{"tc\np", 1, 0}, NetworkEnd{std::string("tcp\xff"), 1, 0}})
+    expect_refused(both_hosts(wrong, wrong));
+}
+
+TEST(Network, of_more_rails_than_an_introduction_has_is_refused) {
+  for (const int32_t rails : {-1, 33, 1 << 30}) {
+    std::vector<std::string> by_host = both_hosts(kEfa, kEfa);
+    std::string end;
+    append(end, kEfa);
+    std::memcpy(by_host[0].data() + end.size() + offsetof(Introduction, rails), &rails, sizeof rails);
+    expect_refused(by_host);
+  }
+}
+
+}  // namespace
+}  // namespace fccl

@@ -1,0 +1,132 @@
+// Tests of a link between hosts that goes on when its leader has left.
+#include <fstream>
+#include <set>
+
+#include "host_link/host_link.h"
+#include "joining.h"
+#include "linking.h"
+
+namespace fccl {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+std::set<std::string> names_of_threads() {
+  std::set<std::string> names;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task"))
+    if (std::string name; std::getline(std::ifstream(thread.path() / "comm"), name)) names.insert(name);
+  return names;
+}
+
+// Links of three hosts; each tells of a rank of its host when the test says that it is gone.
+class Retirement : public testing::Test {
+ protected:
+  static constexpr int kHosts = 3;
+
+  Retirement() {
+    on_all(kHosts, [&](int host) {
+      auto met = hosts.meet(host);
+      ASSERT_TRUE(met) << met.error().message;
+      links[host] = std::move(*met);
+      LinkEvents events = heard[host].events();
+      events.look = [this, host, link = links[host].get()] {
+        const std::lock_guard lock(mutex);
+        for (const auto& [rank, how] : gone)
+          if (hosts.host_of[rank] == host) link->tell_gone(rank, how);
+      };
+      Descriptor wake = make_wake();
+      wakes[host] = Descriptor(::dup(wake.get()));
+      ASSERT_TRUE(links[host]->start(std::move(wake), {}, std::move(events)));
+    });
+  }
+  // What is still there ends before what it tells to.
+  void TearDown() override {
+    for (int rank = 0; rank < kHosts * kRanksPerHost; ++rank) go(rank, Gone::left);
+    for (auto& link : links) link.reset();
+    // The handlers of a link that has retired live as long as its thread.
+    for (const Deadline patience = Deadline::after(10s); names_of_threads().contains("fccl-host-link");
+         std::this_thread::sleep_for(1ms))
+      ASSERT_FALSE(patience.passed()) << "a retired link goes on";
+  }
+
+  void go(int rank, Gone how) {
+    const std::lock_guard lock(mutex);
+    gone.emplace_back(rank, how);
+    ::eventfd_write(wakes[hosts.host_of[rank]].get(), 1);
+  }
+  void retire_leader(int host, std::chrono::milliseconds most = 1h) {
+    go(leader_of(host), Gone::left);
+    HostLink::retire(std::move(links[host]), most);
+  }
+
+  Hosts hosts{kHosts};
+  std::vector<Heard> heard{kHosts};
+  std::mutex mutex;
+  std::vector<std::pair<int, Gone>> gone;
+  std::vector<Descriptor> wakes{kHosts};
+  std::vector<std::unique_ptr<HostLink>> links{kHosts};
+};
+
+TEST_F(Retirement, tells_of_the_other_ranks_of_its_host_and_says_goodbye_after_the_last) {
+  retire_leader(2);
+  for (const int host : {0, 1}) EXPECT_EQ(heard[host].first(1), Lines{"gone: 4 left"}) << host;
+  std::this_thread::sleep_for(50ms);
+  for (const int host : {0, 1}) EXPECT_EQ(heard[host].all(), Lines{"gone: 4 left"}) << host;
+  go(5, Gone::died);
+  for (const int host : {0, 1}) EXPECT_EQ(heard[host].first(3), (Lines{"gone: 4 left", "gone: 5 died", "cut: 4 goodbye"}));
+}
+
+TEST_F(Retirement, goes_on_hearing_for_the_other_ranks_of_its_host) {
+  retire_leader(2);
+  links[1]->tell_gone(3, Gone::died);
+  EXPECT_EQ(heard[2].first(1), Lines{"gone: 3 died"});
+}
+
+TEST_F(Retirement, of_the_hub_passes_on_what_others_tell_until_only_one_of_them_is_left) {
+  go(1, Gone::left);
+  retire_leader(0);
+  EXPECT_EQ(heard[1].first(2), (Lines{"gone: 1 left", "gone: 0 left"}));
+  links[2]->tell_gone(5, Gone::died);
+  EXPECT_EQ(heard[1].first(3).back(), "gone: 5 died");
+  links[2].reset();
+  EXPECT_EQ(heard[1].first(5), (Lines{"gone: 1 left", "gone: 0 left", "gone: 5 died", "cut: 4 goodbye", "cut: 0 goodbye"}));
+}
+
+TEST_F(Retirement, has_an_end) {
+  retire_leader(2, 100ms);
+  for (const int host : {0, 1}) EXPECT_EQ(heard[host].first(2), (Lines{"gone: 4 left", "cut: 4 goodbye"})) << host;
+}
+
+TEST_F(Retirement, ends_with_a_failure_of_the_communicator) {
+  retire_leader(2);
+  links[1]->tell_failure({fcclTimeout, "too late"});
+  EXPECT_EQ(heard[2].first(1), Lines{"failed: too late"});
+  EXPECT_EQ(heard[0].first(3), (Lines{"gone: 4 left", "failed: too late", "cut: 4 goodbye"}));
+}
+
+TEST_F(Retirement, of_the_last_rank_of_a_host_is_its_goodbye) {
+  go(5, Gone::left);
+  retire_leader(2);
+  for (const int host : {0, 1}) EXPECT_EQ(heard[host].first(3), (Lines{"gone: 5 left", "gone: 4 left", "cut: 4 goodbye"}));
+}
+
+TEST_F(Retirement, of_all_at_once_takes_nobody_for_dead) {
+  on_all(kHosts, [&](int host) { retire_leader(host); });
+  for (const int rank : {1, 3, 5}) go(rank, Gone::left);
+  std::this_thread::sleep_for(50ms);
+  for (const Heard& each : heard)
+    for (const std::string& line : each.all()) EXPECT_EQ(line.find("broken"), std::string::npos) << line;
+}
+
+TEST(RetirementOfALink, that_never_started_is_its_end) {
+  const Census census;
+  Hosts hosts(2);
+  on_all(2, [&](int host) {
+    auto link = hosts.meet(host);
+    ASSERT_TRUE(link) << link.error().message;
+    HostLink::retire(std::move(*link), 1h);
+  });
+}
+
+}  // namespace
+}  // namespace fccl

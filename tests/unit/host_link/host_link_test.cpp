@@ -1,0 +1,299 @@
+// Tests of what a started link between hosts tells: failures, departures, ends of hosts, and calls to look.
+#include "host_link/host_link.h"
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "joining.h"
+#include "linking.h"
+
+namespace fccl {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+Lines sorted(Lines lines) {
+  std::sort(lines.begin(), lines.end());
+  return lines;
+}
+
+TEST(HostLink, a_failure_told_by_any_host_reaches_every_other_once) {
+  for (const int teller : {0, 2}) {
+    const Census census;
+    Star star(5);
+    star.links[teller]->tell_failure({fcclRemoteError, "rank 5 is lost"});
+    star.links[teller]->tell_failure({fcclRemoteError, "and again"});
+    star.links[teller]->tell_gone(leader_of(teller) + 1, Gone::died);
+    const std::string gone = "gone: " + std::to_string(leader_of(teller) + 1) + " died";
+    for (int host = 0; host < 5; ++host) {
+      if (host == teller) continue;
+      EXPECT_EQ(star.heard[host].first(2), (Lines{"failed: rank 5 is lost", gone})) << host;
+      // It has failed already.
+      star.links[host]->tell_failure({fcclRemoteError, "rank 5 is lost there, too"});
+    }
+    // Whatever else were told would have come before this.
+    const int last = teller == 0 ? 1 : 0;
+    star.links[last]->tell_gone(leader_of(last), Gone::left);
+    EXPECT_EQ(star.heard[teller].first(1), Lines{"gone: " + std::to_string(leader_of(last)) + " left"});
+  }
+}
+
+TEST(HostLink, a_rank_that_is_gone_is_told_to_all_other_hosts_once_and_first_how_it_went_first) {
+  Star star(4);
+  star.links[3]->tell_gone(7, Gone::left);
+  star.links[3]->tell_gone(7, Gone::died);
+  star.links[3]->tell_gone(6, Gone::died);
+  for (const int host : {0, 1, 2}) EXPECT_EQ(star.heard[host].first(2), (Lines{"gone: 7 left", "gone: 6 died"})) << host;
+  star.links[0]->tell_gone(1, Gone::left);
+  for (const int host : {1, 2, 3}) EXPECT_EQ(star.heard[host].first(host == 3 ? 1 : 3).back(), "gone: 1 left") << host;
+}
+
+TEST(HostLink, the_goodbye_of_a_host_is_told_to_all_others_after_its_last_words) {
+  const Census census;
+  Star star(4);
+  star.links[2]->tell_gone(5, Gone::left);
+  star.links[2].reset();
+  for (const int host : {0, 1, 3}) EXPECT_EQ(star.heard[host].first(2), (Lines{"gone: 5 left", "cut: 4 goodbye"})) << host;
+}
+
+TEST(HostLink, after_the_hubs_goodbye_nothing_more_is_heard_of_anybody) {
+  Star star(4);
+  star.links[0]->tell_gone(0, Gone::left);
+  star.links[0].reset();
+  for (const int host : {1, 2, 3}) {
+    Lines expected{"gone: 0 left", "cut: 0 goodbye"};
+    for (const int other : {1, 2, 3})
+      if (other != host) expected.push_back("cut: " + std::to_string(leader_of(other)) + " unheard");
+    EXPECT_EQ(star.heard[host].first(4), expected) << host;
+  }
+}
+
+TEST(HostLink, when_all_leave_at_once_nobody_is_taken_for_dead) {
+  for (int round = 0; round < 20; ++round) {
+    Star star(5);
+    on_all(5, [&](int host) { star.links[host].reset(); });
+    for (const Heard& heard : star.heard)
+      for (const std::string& line : heard.all()) EXPECT_EQ(line.find("broken"), std::string::npos) << line;
+  }
+}
+
+// Links of three hosts, of which one is a process of its own.
+struct Foreign {
+  explicit Foreign(int foreign) : hosts(3), heard(3), links(3) {
+    child = ::fork();
+    if (child == 0) {
+      if (foreign != 0) hosts.listener.close();
+      Heard own;
+      auto link = hosts.meet(foreign);
+      if (!link || !(*link)->start(make_wake(), {}, own.events())) ::_exit(1);
+      while (true) ::pause();
+    }
+    if (foreign == 0) hosts.listener.close();
+    on_all(3, [&](int host) {
+      if (host == foreign) return;
+      auto met = hosts.meet(host);
+      ASSERT_TRUE(met) << met.error().message;
+      links[host] = std::move(*met);
+      ASSERT_TRUE(links[host]->start(make_wake(), {}, heard[host].events()));
+    });
+  }
+  ~Foreign() { kill(); }
+  void kill() {
+    if (child == 0) return;
+    ::kill(child, SIGKILL);
+    ::waitpid(std::exchange(child, 0), nullptr, 0);
+  }
+
+  Hosts hosts;
+  std::vector<Heard> heard;
+  std::vector<std::unique_ptr<HostLink>> links;
+  pid_t child = 0;
+};
+
+#if defined(__SANITIZE_THREAD__)
+#define NOT_UNDER_THREAD_SANITIZER() \
+  GTEST_SKIP() << "the thread sanitizer allows no threads in a child that was forked beside threads"
+#else
+#define NOT_UNDER_THREAD_SANITIZER() (void)0
+#endif
+
+TEST(HostLink, a_leader_that_is_killed_is_told_to_all_others_as_broken_off) {
+  NOT_UNDER_THREAD_SANITIZER();
+  Foreign star(2);
+  star.kill();
+  EXPECT_EQ(star.heard[0].first(1), Lines{"cut: 4 broken"});
+  EXPECT_EQ(star.heard[1].first(1), Lines{"cut: 4 broken"});
+}
+
+TEST(HostLink, a_hub_that_is_killed_leaves_the_others_unheard) {
+  NOT_UNDER_THREAD_SANITIZER();
+  Foreign star(0);
+  star.kill();
+  EXPECT_EQ(star.heard[1].first(2), (Lines{"cut: 0 broken", "cut: 4 unheard"}));
+  EXPECT_EQ(star.heard[2].first(2), (Lines{"cut: 0 broken", "cut: 2 unheard"}));
+}
+
+// The faster one of two is held to a bound, since another program may keep one from its processor.
+Clock::duration time_to_leave(std::unique_ptr<HostLink>& link) {
+  const auto begin = Clock::now();
+  link.reset();
+  return Clock::now() - begin;
+}
+
+TEST(HostLink, a_stopped_leader_keeps_nobody_from_hearing_the_others_nor_from_leaving) {
+  NOT_UNDER_THREAD_SANITIZER();
+  Foreign star(2);
+  ::kill(star.child, SIGSTOP);
+  star.links[1]->tell_gone(3, Gone::left);
+  star.links[1]->tell_failure({fcclTimeout, "too late"});
+  EXPECT_EQ(star.heard[0].first(2), (Lines{"gone: 3 left", "failed: too late"}));
+  star.links[0]->tell_gone(1, Gone::died);
+  EXPECT_EQ(star.heard[1].first(1), Lines{"gone: 1 died"});
+  EXPECT_LT(std::min(time_to_leave(star.links[1]), time_to_leave(star.links[0])), 100ms);
+}
+
+TEST(HostLink, a_stopped_hub_keeps_nobody_from_leaving) {
+  NOT_UNDER_THREAD_SANITIZER();
+  Foreign star(0);
+  ::kill(star.child, SIGSTOP);
+  star.links[1]->tell_failure({fcclTimeout, "too late"});
+  EXPECT_LT(std::min(time_to_leave(star.links[1]), time_to_leave(star.links[2])), 100ms);
+}
+
+TEST(HostLink, looks_when_its_host_asks_and_each_time_anew) {
+  Hosts hosts(1);
+  Heard heard;
+  auto link = *hosts.meet(0);
+  Descriptor wake = make_wake();
+  const int written = wake.get();
+  ASSERT_TRUE(link->start(std::move(wake), {}, heard.events()));
+  Clock::duration fastest = 1h;
+  for (size_t times = 1; times <= 3; ++times) {
+    const auto begin = Clock::now();
+    ASSERT_EQ(::eventfd_write(written, 1), 0);
+    EXPECT_EQ(heard.first(times), Lines(times, "look"));
+    fastest = std::min(fastest, Clock::now() - begin);
+  }
+  EXPECT_LT(fastest, 50ms);
+}
+
+TEST(HostLink, looks_once_when_a_watched_process_ends) {
+  const pid_t child = ::fork();
+  if (child == 0)
+    while (true) ::pause();
+  Hosts hosts(1);
+  Heard heard;
+  auto link = *hosts.meet(0);
+  ASSERT_TRUE(link->start(make_wake(), {*ProcessWatch::of(::getpid()), *ProcessWatch::of(child)}, heard.events()));
+  EXPECT_EQ(heard.all(), Lines{});
+  const auto begin = Clock::now();
+  ::kill(child, SIGKILL);
+  EXPECT_EQ(heard.first(1), Lines{"look"});
+  EXPECT_LT(Clock::now() - begin, 500ms);
+  ::waitpid(child, nullptr, 0);
+  std::this_thread::sleep_for(50ms);
+  EXPECT_EQ(heard.all(), Lines{"look"});
+}
+
+// What this process has cost so far.
+struct Cost {
+  static Cost now() {
+    rusage used{};
+    ::getrusage(RUSAGE_SELF, &used);
+    return {std::chrono::seconds(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+                std::chrono::microseconds(used.ru_utime.tv_usec + used.ru_stime.tv_usec),
+            used.ru_nvcsw};
+  }
+
+  std::chrono::microseconds processor;
+  long waits;
+};
+
+TEST(HostLink, sleeps_while_nothing_happens_also_after_an_end) {
+  const pid_t child = ::fork();
+  if (child == 0)
+    while (true) ::pause();
+  Star star(5);
+  Hosts alone(1);
+  Heard heard;
+  auto link = *alone.meet(0);
+  ASSERT_TRUE(link->start(make_wake(), {*ProcessWatch::of(child)}, heard.events()));
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  heard.first(1);
+  star.links[4].reset();
+  star.heard[1].first(1);
+  std::this_thread::sleep_for(20ms);
+  const Cost before = Cost::now();
+  std::this_thread::sleep_for(300ms);
+  const Cost after = Cost::now();
+  EXPECT_LT(after.processor - before.processor, 30ms);
+  // This thread's one, and a few of a sanitizer's own.
+  EXPECT_LT(after.waits - before.waits, 10);
+}
+
+TEST(HostLink, handlers_may_tell) {
+  Hosts hosts(2);
+  std::vector<Heard> heard(2);
+  std::vector<std::unique_ptr<HostLink>> links(2);
+  on_all(2, [&](int host) { links[host] = *hosts.meet(host); });
+  LinkEvents events = heard[1].events();
+  events.gone = [&](int rank, Gone) { links[1]->tell_failure({fcclRemoteError, "rank " + std::to_string(rank) + " is gone"}); };
+  ASSERT_TRUE(links[1]->start(make_wake(), {}, std::move(events)));
+  ASSERT_TRUE(links[0]->start(make_wake(), {}, heard[0].events()));
+  links[0]->tell_gone(1, Gone::died);
+  EXPECT_EQ(heard[0].first(1), Lines{"failed: rank 1 is gone"});
+}
+
+TEST(HostLink, what_was_told_between_meeting_and_start_is_heard_after_it) {
+  Hosts hosts(2);
+  std::vector<Heard> heard(2);
+  std::vector<std::unique_ptr<HostLink>> links(2);
+  on_all(2, [&](int host) { links[host] = *hosts.meet(host); });
+  links[1]->tell_gone(3, Gone::left);
+  ASSERT_TRUE(links[1]->start(make_wake(), {}, heard[1].events()));
+  links[1].reset();
+  ASSERT_TRUE(links[0]->start(make_wake(), {}, heard[0].events()));
+  EXPECT_EQ(heard[0].first(2), (Lines{"gone: 3 left", "cut: 2 goodbye"}));
+}
+
+TEST(HostLink, many_threads_tell_at_once) {
+  Star star(3);
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 8; ++i)
+    threads.emplace_back([&star, i] {
+      star.links[i % 3]->tell_gone(leader_of(i % 3) + i / 3 % 2, Gone::left);
+      star.links[i % 3]->tell_failure({fcclRemoteError, "failure " + std::to_string(i)});
+    });
+  threads.clear();
+  for (int host = 0; host < 3; ++host) {
+    Lines gone;
+    for (int rank = 0; rank < 6; ++rank)
+      if (rank / 2 != host) gone.push_back("gone: " + std::to_string(rank) + " left");
+    Lines heard;
+    for (const Deadline deadline = Deadline::after(10s); heard.size() < gone.size() && !deadline.passed();) {
+      heard = sorted(star.heard[host].all());
+      std::erase_if(heard, [](const std::string& line) { return line.starts_with("failed"); });
+    }
+    EXPECT_EQ(heard, gone) << host;
+  }
+}
+
+TEST(HostLink, a_fork_does_not_keep_a_connection_open) {
+  Star star(3);
+  const pid_t child = ::fork();
+  if (child == 0)
+    while (true) ::pause();
+  star.links[1].reset();
+  EXPECT_EQ(star.heard[0].first(1), Lines{"cut: 2 goodbye"});
+  star.links[0].reset();
+  EXPECT_EQ(star.heard[2].first(2), (Lines{"cut: 2 goodbye", "cut: 0 goodbye"}));
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+}
+
+}  // namespace
+}  // namespace fccl

@@ -1,0 +1,119 @@
+// What the tests of the link between hosts share: leaders as threads of one process, and what their links tell them.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "host_link/host_link.h"
+#include "system/network_interface.h"
+#include "system/socket.h"
+
+namespace fccl {
+
+using namespace std::chrono_literals;
+
+inline constexpr int kRanksPerHost = 2;
+
+inline int leader_of(int host) { return host * kRanksPerHost; }
+
+// Hosts of two ranks each, whose leaders are their first ones, and the hub's listener.
+struct Hosts {
+  explicit Hosts(int hosts) {
+    fill_random(id.key);
+    listener = std::move(*listen_tcp({false, {127, 0, 0, 1}, 0}));
+    for (int host = 0; host < hosts; ++host) {
+      leaders.push_back({leader_of(host), ::getpid(), "boot-" + std::to_string(host), "node-" + std::to_string(host), ""});
+      for (int rank = 0; rank < kRanksPerHost; ++rank) host_of.push_back(host);
+    }
+    leaders[0].address = to_text(*address_of(listener.get()));
+  }
+
+  HostLinkRequest request(int host) const { return {id, leader_of(host), leaders, host_of}; }
+  int size() const { return static_cast<int>(leaders.size()); }
+  Address hub() const { return *address_from(leaders[0].address); }
+
+  Result<std::unique_ptr<HostLink>> meet(int host, std::chrono::milliseconds patience = 20s,
+                                         const StillWanted& still_wanted = {}) {
+    return HostLink::meet(request(host), host == 0 ? std::move(listener) : Descriptor{}, Deadline::after(patience),
+                          still_wanted);
+  }
+
+  UniqueId id;
+  Descriptor listener;
+  std::vector<Member> leaders;
+  std::vector<int> host_of;
+};
+
+// Does something for each host on a thread of its own.
+inline void on_all(int hosts, const std::function<void(int)>& act) {
+  std::vector<std::jthread> threads;
+  for (int host = 0; host < hosts; ++host) threads.emplace_back(act, host);
+}
+
+// What one link told; outlives it. As "failed: text", "gone: 3 died", "cut: 2 broken", "look".
+class Heard {
+ public:
+  LinkEvents events() {
+    return {[this](const Error& error) { add("failed: " + error.message); },
+            [this](int rank, Gone how) { add("gone: " + std::to_string(rank) + (how == Gone::left ? " left" : " died")); },
+            [this](int leader, LinkEnd how) { add("cut: " + std::to_string(leader) + " " + text_of(how)); },
+            [this] { add("look"); }};
+  }
+
+  std::vector<std::string> all() const {
+    const std::lock_guard lock(mutex_);
+    return lines_;
+  }
+  // Once there are that many, or after long enough.
+  std::vector<std::string> first(size_t count) const {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, 10s, [&] { return lines_.size() >= count; });
+    return lines_;
+  }
+
+ private:
+  static std::string text_of(LinkEnd how) {
+    if (how == LinkEnd::goodbye) return "goodbye";
+    return how == LinkEnd::broken ? "broken" : "unheard";
+  }
+  void add(std::string line) {
+    const std::lock_guard lock(mutex_);
+    lines_.push_back(std::move(line));
+    changed_.notify_all();
+  }
+
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  std::vector<std::string> lines_;
+};
+
+inline Descriptor make_wake() { return Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
+
+// Links of all hosts that have met and started.
+struct Star {
+  explicit Star(int count) : hosts(count), heard(count), links(count) {
+    on_all(count, [&](int host) {
+      auto met = hosts.meet(host);
+      ASSERT_TRUE(met) << met.error().message;
+      links[host] = std::move(*met);
+      const auto started = links[host]->start(make_wake(), {}, heard[host].events());
+      ASSERT_TRUE(started) << started.error().message;
+    });
+  }
+
+  Hosts hosts;
+  std::vector<Heard> heard;
+  std::vector<std::unique_ptr<HostLink>> links;
+};
+
+}  // namespace fccl

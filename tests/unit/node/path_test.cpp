@@ -1,0 +1,60 @@
+// The choice of a path: by size, collective, and what the lane's ranks can do.
+#include "node/path.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace fccl {
+namespace {
+
+constexpr size_t kMailbox = 4096;
+constexpr size_t kAttached = 8192;
+
+Signature bytes_of(fcclColl_t collective, size_t bytes) { return {collective, fcclInt8, ReduceOp::sum, -1, bytes}; }
+
+class Choice : public ::testing::Test {
+ protected:
+  static std::shared_ptr<Segment> segment_of(int ranks) {
+    const SegmentShape shape{ranks, kMailbox, 64};
+    return *Segment::map(*Segment::make(shape), shape);
+  }
+  static Path choose_alone(size_t bytes) {
+    return choose(bytes_of(fcclCollAllGather, bytes), Lane(segment_of(1), kGatherLane, 0, {0}, 1));
+  }
+  Path choose_for(fcclColl_t collective, size_t bytes) const { return choose(bytes_of(collective, bytes), lane); }
+  void attach() { lane.attach(std::make_unique<PeerMemory>(segment, 0, std::vector<int>(2, getpid()))); }
+
+  std::shared_ptr<Segment> segment = segment_of(2);
+  Lane lane{segment, kGatherLane, 0, {0, 1}, 1};
+};
+
+TEST_F(Choice, of_one_rank_is_to_go_alone) { EXPECT_EQ(choose_alone(1 << 20), Path::alone); }
+
+TEST_F(Choice, is_the_mailbox_for_what_fits_and_the_ring_for_more) {
+  EXPECT_EQ(choose_for(fcclCollAllGather, kMailbox), Path::mailbox);
+  EXPECT_EQ(choose_for(fcclCollAllGather, kMailbox + 1), Path::ring);
+  EXPECT_EQ(choose_for(fcclCollAllGather, size_t{1} << 30), Path::ring);
+}
+
+TEST_F(Choice, is_to_attach_for_an_all_gather_from_8_KiB_per_rank_on) {
+  attach();
+  EXPECT_EQ(choose_for(fcclCollAllGather, kMailbox), Path::mailbox);
+  EXPECT_EQ(choose_for(fcclCollAllGather, kAttached - 1), Path::ring);
+  EXPECT_EQ(choose_for(fcclCollAllGather, kAttached), Path::attach);
+  EXPECT_EQ(choose_for(fcclCollAllGather, size_t{1} << 30), Path::attach);
+}
+
+TEST_F(Choice, is_the_ring_for_every_other_collective) {
+  attach();
+  for (const fcclColl_t collective : {fcclCollBroadcast, fcclCollGather, fcclCollScatter})
+    EXPECT_EQ(choose_for(collective, kAttached), Path::ring) << name_of(collective);
+}
+
+TEST_F(Choice, is_the_ring_again_once_a_rank_was_found_that_cannot_attach) {
+  attach();
+  lane.stop_attaching();
+  EXPECT_EQ(choose_for(fcclCollAllGather, kAttached), Path::ring);
+}
+
+}  // namespace
+}  // namespace fccl
