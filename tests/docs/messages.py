@@ -8,7 +8,10 @@ from functools import lru_cache
 from pages import ROOT
 
 # Where errors are worded.
-_SOURCES = ("src/**/*.cpp", "src/**/*.h", "include/fccl/*", "plugins/ofi/*.cpp", "torch_backend/csrc/*.cpp")
+_SOURCES = (
+    *("src/**/*.cpp", "src/**/*.h", "include/fccl/*", "plugins/ofi/*.cpp", "torch_backend/csrc/*.cpp"),
+    "tools/cluster/*.py",
+)
 _LITERALS = re.compile(r'(?:(?:R"\((?:.*?)\)"|"(?:[^"\\\n]|\\.)*")\s*)+', re.S)
 _LITERAL = re.compile(r'R"\((.*?)\)"|"((?:[^"\\\n]|\\.)*)"', re.S)
 _FIELD = re.compile(r"\{[^{}]*\}|%[sud]")
