@@ -8,8 +8,9 @@
  *   order     every rank issues the calls of one communicator in the same order;
  *   threads   one thread at a time uses a communicator, except fcclCommRevoke, fcclCommGetAsyncError and fcclGetLastError, for
  *             any thread at any time, and fcclCommFinalize, fcclCommDestroy and fcclCommAbort, for any thread while another is
- *             inside a call: they return when that call has. The last two free the handle, for all threads: whoever calls them
- *             sees to it that none is about to enter a call, and that no other one frees it;
+ *             inside a collective, a split or a finalize: they return when that call has. The last two free the handle, for all
+ *             threads: whoever calls them sees to it that none is inside or about to enter another call, and that no other one
+ *             frees it;
  *   errors    a call that is wrong on its face (NULL, bad type, bad root, not implemented, after finalize) starts nothing and
  *             leaves the communicator as it was. Every other error is the communicator's first failure: it is sticky, has a
  *             cause (fcclGetLastError), reaches every rank, in this call or, where the rank's part of this call was done, in

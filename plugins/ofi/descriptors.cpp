@@ -47,8 +47,9 @@ SocketName name_of(int socket, Ask ask) {
 std::vector<int> open_descriptors() {
   std::vector<int> found;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", error))
-    found.push_back(std::atoi(entry.path().filename().c_str()));
+  for (std::filesystem::directory_iterator entry("/proc/self/fd", error); !error && entry != end(entry); entry.increment(error))
+    found.push_back(std::atoi(entry->path().filename().c_str()));
+  if (error) return {};
   // That of the listing itself is not open any more.
   std::erase_if(found, [](int descriptor) { return ::fcntl(descriptor, F_GETFD) < 0; });
   std::ranges::sort(found);
@@ -56,17 +57,34 @@ std::vector<int> open_descriptors() {
 }
 
 void close_new_on_exec(std::span<const int> before) {
+  // Nothing could be listed, so nothing is known to be new.
+  if (before.empty()) return;
   for (const int descriptor : open_descriptors())
     if (!std::ranges::binary_search(before, descriptor) && (is_socket(descriptor) || is_epoll(descriptor)))
       close_on_exec(descriptor);
 }
 
-void close_connections_on_exec(const SocketName& own, std::span<const SocketName> peers) {
+int listening_socket(const SocketName& own) {
+  for (const int descriptor : open_descriptors()) {
+    int listens = 0;
+    socklen_t bytes = sizeof listens;
+    if (is_socket(descriptor) && ::getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &bytes) == 0 && listens != 0 &&
+        name_of(descriptor, ::getsockname) == own)
+      return descriptor;
+  }
+  return -1;
+}
+
+std::vector<int> close_connections_on_exec(const SocketName& own, std::span<const SocketName> peers) {
+  std::vector<int> accepted;
   for (const int descriptor : open_descriptors()) {
     if (!is_socket(descriptor)) continue;
-    const bool came = name_of(descriptor, ::getsockname) == own;
-    if (came || std::ranges::find(peers, name_of(descriptor, ::getpeername)) != peers.end()) close_on_exec(descriptor);
+    const SocketName peer = name_of(descriptor, ::getpeername);
+    const bool came = !peer.empty() && name_of(descriptor, ::getsockname) == own;
+    if (came || std::ranges::binary_search(peers, peer)) close_on_exec(descriptor);
+    if (came) accepted.push_back(descriptor);
   }
+  return accepted;
 }
 
 }  // namespace fccl::ofi

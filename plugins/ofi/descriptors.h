@@ -1,4 +1,4 @@
-// Descriptors: what libfabric opens without FD_CLOEXEC, and what a program that this process starts would inherit.
+// Descriptors: those that libfabric opens without FD_CLOEXEC, which a program that this process starts would inherit.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,11 @@ void close_new_on_exec(std::span<const int> before);
 // A socket's address, as libfabric gives it.
 using SocketName = std::vector<std::byte>;
 
-// The same for the sockets of connections that came to `own`, or go to one of `peers`.
-void close_connections_on_exec(const SocketName& own, std::span<const SocketName> peers);
+// The one of this process that listens at `own`, or -1.
+int listening_socket(const SocketName& own);
+
+// FD_CLOEXEC for the sockets of connections that came to `own`, or go to one of `peers`, which are sorted; the former are
+// returned.
+std::vector<int> close_connections_on_exec(const SocketName& own, std::span<const SocketName> peers);
 
 }  // namespace fccl::ofi

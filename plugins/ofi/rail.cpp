@@ -21,6 +21,8 @@ constexpr size_t kMostOperations = 1024;
 constexpr size_t kMessagesInQueue = 1024;
 // Completions taken from libfabric at a time.
 constexpr size_t kBatch = 32;
+// Between two searches for new connections, which many peers make at once.
+constexpr std::chrono::milliseconds kBetweenLooks{20};
 // A peer that has taken nothing for so long may be gone.
 constexpr std::chrono::milliseconds kBeforeSuspicion{100};
 
@@ -49,16 +51,16 @@ std::string_view verb(Operation::Kind kind) {
 }
 
 uint64_t access_of(PeersMay peers_may) {
-  constexpr uint64_t kOwn = FI_SEND | FI_WRITE | FI_READ;
+  constexpr uint64_t kSource = FI_SEND | FI_WRITE | FI_READ;
   switch (peers_may) {
     case PeersMay::nothing:
-      return kOwn;
+      return kSource;
     case PeersMay::write:
-      return kOwn | FI_REMOTE_WRITE;
+      return FI_REMOTE_WRITE;
     case PeersMay::read_and_write:
-      return kOwn | FI_REMOTE_WRITE | FI_REMOTE_READ;
+      return kSource | FI_REMOTE_WRITE | FI_REMOTE_READ;
   }
-  return kOwn;
+  return kSource;
 }
 
 // Whether more than an immediate travels with a write.
@@ -84,6 +86,11 @@ Result<std::unique_ptr<Rail>> Rail::open(const Provider& provider, Info info, si
     if (!token) return fail(token.error());
     rail->notice_token_ = static_cast<uint32_t>(*token);
   }
+  if (provider.of_interfaces) {
+    const auto own = name_of(rail->endpoint_);
+    if (!own) return fail(own.error());
+    rail->gate_.emplace(*own);
+  }
   return rail;
 }
 
@@ -105,6 +112,7 @@ Result<PeerId> Rail::connect(std::span<const std::byte> address) {
   if (!destination) return fail(std::move(destination).error());
   Peer peer;
   peer.destination = std::move(*destination);
+  if (gate_) gate_->admit(peer.destination.name);
   const void* name = peer.destination.name.data();
   const int inserted = fi_av_insert(endpoint_.addresses.get(), name, 1, &peer.address, 0, nullptr);
   if (inserted != 1)
@@ -117,7 +125,8 @@ Result<PeerId> Rail::connect(std::span<const std::byte> address) {
   peer.text = text.data();
   peers_.push_back(std::move(peer));
   held_up_.reserve(peers_.size());
-  has_been_met_.resize(std::max<size_t>(has_been_met_.size(), peers_.back().address + 1));
+  if (contacts_.size() <= peers_.back().address) contacts_.resize(peers_.back().address + 1, Contact::stranger);
+  if (Contact& contact = contacts_[peers_.back().address]; contact == Contact::stranger) contact = Contact::connected;
   return static_cast<PeerId>(peers_.size() - 1);
 }
 
@@ -295,15 +304,14 @@ bool Rail::translate(const fi_cq_data_entry& entry, fi_addr_t sender, Completion
 // The buffer goes back in any case. A message with an immediate, which needs no key, is none of a peer's.
 Completion Rail::message(const fi_cq_data_entry& entry, fi_addr_t sender) {
   const std::span<const std::byte> bytes = receives_.take(entry.op_context, entry.len);
-  if (sender == FI_ADDR_NOTAVAIL || (entry.flags & FI_REMOTE_CQ_DATA) != 0)
-    return {.kind = Completion::Kind::stranger, .bytes = {}};
+  if (!is_peer(sender) || (entry.flags & FI_REMOTE_CQ_DATA) != 0) return {.kind = Completion::Kind::stranger, .bytes = {}};
   return {.kind = Completion::Kind::message, .bytes = bytes};
 }
 
 // Writes alone tell that their sender knew a key.
 Completion Rail::arrival(const fi_cq_data_entry& entry, fi_addr_t sender) const {
   const bool is_write = (entry.flags & FI_REMOTE_WRITE) != 0;
-  const bool is_of_peer = sender != FI_ADDR_NOTAVAIL || !endpoint_.provider->names_writers;
+  const bool is_of_peer = is_peer(sender) || !endpoint_.provider->names_writers;
   if (!is_write || !is_of_peer || entry.data >> 32 != notice_token_) return {.kind = Completion::Kind::stranger, .bytes = {}};
   return {.kind = Completion::Kind::arrived, .immediate = static_cast<uint32_t>(entry.data), .bytes = {}};
 }
@@ -329,16 +337,22 @@ Result<void> Rail::read_failures() {
 }
 
 void Rail::note_contact(fi_addr_t peer) {
-  if (peer >= has_been_met_.size() || has_been_met_[peer]) return;
-  has_been_met_[peer] = true;
+  if (peer >= contacts_.size() || contacts_[peer] != Contact::connected) return;
+  contacts_[peer] = Contact::met;
   has_new_connections_ = endpoint_.provider->of_interfaces;
 }
 
 void Rail::close_connections_on_exec() {
+  const Time now = std::chrono::steady_clock::now();
+  if (now - looked_for_connections_ < kBetweenLooks) return;
+  looked_for_connections_ = now;
   has_new_connections_ = false;
   std::vector<SocketName> names;
   for (const Peer& peer : peers_) names.push_back(peer.destination.name);
-  if (const auto own = name_of(endpoint_)) ofi::close_connections_on_exec(*own, names);
+  std::ranges::sort(names);
+  const auto own = name_of(endpoint_);
+  if (!own) return;
+  for (const int accepted : ofi::close_connections_on_exec(*own, names)) Gate::open_connection(accepted);
 }
 
 size_t Rail::take_failed(std::span<Completion> found) {

@@ -11,6 +11,7 @@
 
 #include "ofi/address.h"
 #include "ofi/endpoint.h"
+#include "ofi/gate.h"
 #include "ofi/reachability.h"
 #include "ofi/receives.h"
 #include "ofi/regions.h"
@@ -44,11 +45,14 @@ class Rail {
 
   Result<size_t> post(std::span<const Operation> operations);
   Result<size_t> poll(std::span<Completion> found);
+  uint64_t turned_away() const { return gate_ ? gate_->turned_away() : 0; }
   // Why the operation failed, if it is one of this rail's.
   std::optional<Error> take_error(uint64_t tag);
 
  private:
   using Time = std::chrono::steady_clock::time_point;
+
+  enum class Contact : uint8_t { stranger, connected, met };
 
   struct Peer {
     fi_addr_t address = FI_ADDR_UNSPEC;
@@ -73,6 +77,7 @@ class Rail {
   bool translate(const fi_cq_data_entry& entry, fi_addr_t sender, Completion& completion);
   Completion arrival(const fi_cq_data_entry& entry, fi_addr_t sender) const;
   Completion message(const fi_cq_data_entry& entry, fi_addr_t sender);
+  bool is_peer(fi_addr_t sender) const { return sender < contacts_.size() && contacts_[sender] != Contact::stranger; }
   // The first contact with a peer tells that a connection was made.
   void note_contact(fi_addr_t peer);
   void close_connections_on_exec();
@@ -87,14 +92,17 @@ class Rail {
   // Source and target of writes of no bytes.
   std::array<std::byte, 8> mailbox_{};
   Region mailbox_region_;
+  // Of a rail over TCP.
+  std::optional<Gate> gate_;
   // What peers put above the immediate of every write, where the provider carries so much.
   uint32_t notice_token_ = 0;
   Receives receives_;
   Slots slots_;
   std::vector<Peer> peers_;
-  // By address, which are small numbers.
-  std::vector<bool> has_been_met_;
+  // By address, which are small numbers. A provider may give a stranger one, too.
+  std::vector<Contact> contacts_;
   bool has_new_connections_ = false;
+  Time looked_for_connections_;
   // Peers with operations that wait, by PeerId.
   std::vector<uint32_t> held_up_;
   // Failed, and not polled yet.

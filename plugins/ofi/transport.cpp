@@ -98,4 +98,10 @@ Error OfiTransport::error_of(uint64_t tag) {
   return {fcclInternalError, fmt::format("no operation with the tag {} has failed", tag)};
 }
 
+uint64_t OfiTransport::turned_away() const {
+  uint64_t all = 0;
+  for (const auto& rail : rails_) all += rail->turned_away();
+  return all;
+}
+
 }  // namespace fccl::ofi

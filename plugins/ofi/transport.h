@@ -27,6 +27,7 @@ class OfiTransport : public Transport {
   Result<size_t> post(int rail, std::span<const Operation> operations) override;
   Result<size_t> poll(int rail, std::span<Completion> found) override;
   Error error_of(uint64_t tag) override;
+  uint64_t turned_away() const override;
 
  private:
   Rail& rail(int number) const { return *rails_[static_cast<size_t>(number)]; }

@@ -149,6 +149,8 @@ Result<void> Communicator::finalize() {
   FCCL_TRY(check_own());
   finalizing_.fetch_add(1, std::memory_order_relaxed);
   finalized_.store(true, std::memory_order_relaxed);
+  // A call that has not seen it has shown by then that it is inside.
+  std::this_thread::sleep_for(kShortestPause);
   sleep_until([this] { return is_idle(); });
   control_->leave();
   const std::optional<Error> failed = control_->failure();

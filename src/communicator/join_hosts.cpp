@@ -66,7 +66,8 @@ Result<NetworkEnd> Communicator::open_endpoint() {
   OfferedNics offered;
   std::string mine;
   if (columns_->has_column()) {
-    FCCL_TRY(check_descriptors(*columns_));
+    // A split finds the network open.
+    if (!has_process_endpoint()) FCCL_TRY(check_descriptors(*columns_));
     auto allowed = allowed_nics(options_.settings);
     if (!allowed) return fail(std::move(allowed).error());
     offered = std::move(*allowed);

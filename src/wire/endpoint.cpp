@@ -59,14 +59,29 @@ Endpoint::Endpoint(std::unique_ptr<Transport> transport)
 // The transport goes before the memory that it may still use.
 Endpoint::~Endpoint() {
   thread_.stop();
+  const uint64_t turned_away = transport_->turned_away();
   transport_.reset();
-  if (strangers_ > 0)
-    log(LogLevel::warn, fmt::format("between hosts: {} messages and writes that no rank sent were dropped", strangers_));
+  if (strangers_ + turned_away > 0)
+    log(LogLevel::warn,
+        fmt::format("between hosts: {} messages and writes that no rank sent were dropped, {} attempts to connect from "
+                    "machines without a rank were turned away",
+                    strangers_, turned_away));
 }
 
 void Endpoint::progress() {
+  if (!progress_in_turn()) return;
+  // Without the turn, since whoever reads the log may be slow.
+  log(LogLevel::warn,
+      "between hosts: something came to this process over the network that no rank of its communicators sent; it is dropped, "
+      "and "
+      "whatever follows is dropped and counted. Let nobody but the hosts of the job reach their ports, and let no address be "
+      "translated between them (docs/security.md)");
+}
+
+// Whether strangers have been heard of for the first time.
+bool Endpoint::progress_in_turn() {
   const Turn turn(*this, std::try_to_lock);
-  if (!turn || broken_) return;
+  if (!turn || broken_) return false;
   polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   ++first_served_;
   // What is there to be sent goes first, and then what there is room for.
@@ -75,6 +90,7 @@ void Endpoint::progress() {
     poll(rail);
     post(rail);
   }
+  return strangers_ > 0 && !std::exchange(strangers_are_told_, true);
 }
 
 void Endpoint::poll(int rail) {
@@ -99,7 +115,8 @@ void Endpoint::route(const Completion& completion) {
     case Completion::Kind::message:
       return on_message(completion.bytes);
     case Completion::Kind::stranger:
-      return on_stranger();
+      ++strangers_;
+      return;
   }
 }
 
@@ -114,19 +131,14 @@ std::pair<Port*, int> Endpoint::find_channel(uint32_t channel) const {
 }
 
 void Endpoint::on_message(std::span<const std::byte> bytes) {
-  if (bytes.size() < sizeof(EntryMessage)) return on_stranger();
+  if (bytes.size() < sizeof(EntryMessage)) {
+    ++strangers_;
+    return;
+  }
   uint32_t channel;
   std::memcpy(&channel, bytes.data() + offsetof(EntryMessage, channel), sizeof(channel));
   const auto [port, peer] = find_channel(channel);
-  if (port != nullptr && !port->on_message(peer, bytes)) on_stranger();
-}
-
-// Said once when it begins, and how many there were when the endpoint goes.
-void Endpoint::on_stranger() {
-  if (++strangers_ > 1) return;
-  log(LogLevel::warn,
-      "between hosts: something came to this process over the network that no rank of its communicators sent; it is dropped, "
-      "and whatever follows is dropped and counted. Let nobody but the hosts of the job reach their ports (docs/security.md)");
+  if (port != nullptr && !port->on_message(peer, bytes)) ++strangers_;
 }
 
 void Endpoint::land(uint64_t tag, bool well) {

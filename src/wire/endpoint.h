@@ -62,11 +62,11 @@ class Endpoint {
   };
   class Turn;
 
+  bool progress_in_turn();
   void poll(int rail);
   void route(const Completion& completion);
   std::pair<Port*, int> find_channel(uint32_t channel) const;
   void on_message(std::span<const std::byte> bytes);
-  void on_stranger();
   void land(uint64_t tag, bool well);
   void post(int rail);
   // False once the rail is full.
@@ -92,6 +92,7 @@ class Endpoint {
   std::vector<int> room_;  // by rail
   size_t first_served_ = 0;
   uint64_t strangers_ = 0;
+  bool strangers_are_told_ = false;
   bool broken_ = false;
   ProgressThread thread_;
 };

@@ -1,6 +1,7 @@
 // The endpoints of this process, by what was asked for.
 #include "wire/process_endpoint.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <string>
@@ -36,6 +37,12 @@ Result<std::shared_ptr<Endpoint>> endpoint_of_process(const TransportRequest& re
   auto endpoint = std::make_shared<Endpoint>(std::move(*transport));
   known = endpoint;
   return endpoint;
+}
+
+bool has_process_endpoint() {
+  Endpoints& all = endpoints.get();
+  const std::lock_guard lock(all.mutex);
+  return std::ranges::any_of(all.of, [](const auto& each) { return !each.second.expired(); });
 }
 
 }  // namespace fccl

@@ -12,4 +12,7 @@ namespace fccl {
 // Any thread may call.
 Result<std::shared_ptr<Endpoint>> endpoint_of_process(const TransportRequest& request);
 
+// Whether there is one, of any request.
+bool has_process_endpoint();
+
 }  // namespace fccl

@@ -32,7 +32,7 @@ struct TransportLimits {
 
 // Memory that NICs may use, as a transport knows it. Valid until release_memory.
 enum class MemoryId : uint32_t {};
-// What peers may do to registered memory, beside what this process does with it.
+// What peers may do to registered memory. What they may only write is no source of this process's own operations.
 enum class PeersMay : uint8_t { nothing, write, read_and_write };
 // The far end of one rail, as a transport knows it. Valid for the transport's life.
 enum class PeerId : uint32_t {};
@@ -133,6 +133,9 @@ class Transport {
   // a whole.
   virtual Result<size_t> poll(int rail, std::span<Completion> found) = 0;
   virtual Error error_of(uint64_t tag) = 0;
+
+  // How often somebody tried to connect from where no peer is, and was kept off before anything was sent.
+  virtual uint64_t turned_away() const { return 0; }
 };
 
 // What a transport is made from.

@@ -17,7 +17,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 CLUSTER = [sys.executable, str(ROOT / "tools/cluster/cluster.py")]
 RANK = str(Path(__file__).parent / "rank.py")
-DROPPED = re.compile(r"between hosts: (\d+) messages and writes that no rank sent were dropped")
+DROPPED = re.compile(
+    r"between hosts: (\d+) messages and writes that no rank sent were dropped, (\d+) attempts to connect"
+)
 SLOWDOWN = 1.15
 
 # A shape of a cluster, and what its ranks are: see rank.py.
@@ -77,7 +79,7 @@ def run(build: Path, where: tuple[str, str], provider: str, seconds: float, elem
     outsiders = [each for each in said if "places" in each]
     if len(victims) != roles.count("v") or len(outsiders) != roles.count("o") + roles.count("u"):
         raise RuntimeError(f"not every rank spoke: {ended.stdout}\n{ended.stderr}")
-    dropped = sum(int(number) for number in DROPPED.findall(ended.stderr))
+    dropped = sum(int(one) + int(other) for one, other in DROPPED.findall(ended.stderr))
     return Outcome(victims, outsiders, dropped, ended.stderr)
 
 

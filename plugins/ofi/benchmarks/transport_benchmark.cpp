@@ -42,7 +42,7 @@ class Side {
  public:
   Side(const std::string& library, const TransportRequest& request, int socket)
       : transport_(must(open_transport_of(library, request))), memory_(kLarge * kWindow) {
-    own_ = must(transport_->register_memory(memory_, PeersMay::write));
+    own_ = must(transport_->register_memory(memory_, PeersMay::read_and_write));
     Greeting mine;
     const auto address = transport_->address(0);
     std::ranges::copy(address, mine.address.begin());

@@ -4,7 +4,7 @@
 #include <csignal>
 #include <future>
 
-#include "joining.h"
+#include "unit/bootstrap/joining.h"
 #include "linking.h"
 
 namespace fccl {

@@ -7,7 +7,7 @@
 #include <list>
 
 #include "bootstrap/channel.h"
-#include "joining.h"
+#include "unit/bootstrap/joining.h"
 #include "linking.h"
 
 namespace fccl {

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "host_link/host_link.h"
-#include "joining.h"
+#include "unit/bootstrap/joining.h"
 #include "linking.h"
 
 namespace fccl {

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <csignal>
 
-#include "joining.h"
+#include "unit/bootstrap/joining.h"
 #include "linking.h"
 
 namespace fccl {

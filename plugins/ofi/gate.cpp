@@ -1,0 +1,94 @@
+// Gate: a filter of the kernel's before a listening socket.
+#include "ofi/gate.h"
+
+#include <linux/filter.h>
+#include <linux/sock_diag.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cstring>
+#include <vector>
+
+namespace fccl::ofi {
+namespace {
+
+// The kernel's limit on a filter.
+constexpr size_t kMostInstructions = BPF_MAXINSNS;
+// Where a packet has the sender's address: from the begin of its IP header.
+constexpr uint32_t kSenderInV4 = static_cast<uint32_t>(SKF_NET_OFF) + 12;
+constexpr uint32_t kSenderInV6 = static_cast<uint32_t>(SKF_NET_OFF) + 8;
+constexpr uint32_t kAdmit = UINT32_MAX;
+constexpr uint32_t kDrop = 0;
+
+// The words of an address in the order of the network; none for another family.
+std::vector<uint32_t> words_of(const SocketName& name) {
+  sockaddr_storage address{};
+  std::memcpy(&address, name.data(), std::min(name.size(), sizeof address));
+  std::vector<uint32_t> words;
+  if (address.ss_family == AF_INET) words.push_back(reinterpret_cast<const sockaddr_in&>(address).sin_addr.s_addr);
+  if (address.ss_family == AF_INET6) {
+    words.resize(4);
+    std::memcpy(words.data(), &reinterpret_cast<const sockaddr_in6&>(address).sin6_addr, sizeof(in6_addr));
+  }
+  for (uint32_t& word : words) word = ntohl(word);
+  return words;
+}
+
+// What it is on the wire, whatever the port.
+SocketName without_port(SocketName name) {
+  if (name.size() >= 4) name[2] = name[3] = std::byte{0};
+  return name;
+}
+
+// For each address: if all of its words are the sender's, admit. Behind the last one: drop.
+std::vector<sock_filter> filter_of(const std::set<SocketName>& admitted) {
+  std::vector<sock_filter> program;
+  for (const SocketName& name : admitted) {
+    const std::vector<uint32_t> words = words_of(name);
+    if (words.empty()) return {};
+    const uint32_t first = words.size() == 1 ? kSenderInV4 : kSenderInV6;
+    for (size_t i = 0; i < words.size(); ++i) {
+      // To the next address: over the two instructions of each word that follows, and the one that admits.
+      const auto otherwise = static_cast<uint8_t>(2 * (words.size() - 1 - i) + 1);
+      program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, first + static_cast<uint32_t>(4 * i)));
+      program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, words[i], 0, otherwise));
+    }
+    program.push_back(BPF_STMT(BPF_RET | BPF_K, kAdmit));
+  }
+  program.push_back(BPF_STMT(BPF_RET | BPF_K, kDrop));
+  return program;
+}
+
+}  // namespace
+
+Gate::Gate(const SocketName& own) : socket_(listening_socket(own)) { admit(own); }
+
+void Gate::admit(const SocketName& peer) {
+  if (socket_ >= 0 && admitted_.insert(without_port(peer)).second) close_to_others();
+}
+
+void Gate::close_to_others() const {
+  std::vector<sock_filter> program = filter_of(admitted_);
+  if (program.empty() || program.size() > kMostInstructions) {
+    const int none = 0;
+    ::setsockopt(socket_, SOL_SOCKET, SO_DETACH_FILTER, &none, sizeof none);
+    return;
+  }
+  const sock_fprog filter{static_cast<unsigned short>(program.size()), program.data()};
+  (void)::setsockopt(socket_, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter);
+}
+
+uint64_t Gate::turned_away() const {
+  std::array<uint32_t, SK_MEMINFO_VARS> counts{};
+  socklen_t bytes = sizeof counts;
+  if (socket_ < 0 || ::getsockopt(socket_, SOL_SOCKET, SO_MEMINFO, counts.data(), &bytes) != 0) return 0;
+  return counts[SK_MEMINFO_DROPS];
+}
+
+void Gate::open_connection(int accepted) {
+  const int none = 0;
+  (void)::setsockopt(accepted, SOL_SOCKET, SO_DETACH_FILTER, &none, sizeof none);
+}
+
+}  // namespace fccl::ofi
