@@ -9,6 +9,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -34,16 +35,25 @@ class Outcome:
     outsiders: list[dict]
     dropped: int
     complaints: str
+    status: int
 
     def faults(self) -> list[str]:
         """What should not be."""
         found = [f"rank {each['rank']}: {each['error']}" for each in self.victims if each["error"]]
         found += [f"rank {each['rank']}: {each['wrong']} wrong" for each in self.victims if each["wrong"]]
+        if self.status != 0:
+            found.append(f"the cluster's command ended with status {self.status}")
         return found
 
     def posted(self) -> int:
-        attacks = [each for said in self.outsiders for each in said.values() if isinstance(each, dict)]
-        return sum(each["posted"] for each in attacks)
+        return sum(self.posted_by_attack().values())
+
+    def posted_by_attack(self) -> dict[str, int]:
+        """How often all outsiders together have tried each kind of attack."""
+        counts: Counter[str] = Counter()
+        for said in self.outsiders:
+            counts.update({name: each["posted"] for name, each in said.items() if isinstance(each, dict)})
+        return dict(counts)
 
     def calls(self) -> int:
         return min(each["calls"] for each in self.victims)
@@ -80,7 +90,7 @@ def run(build: Path, where: tuple[str, str], provider: str, seconds: float, elem
     if len(victims) != roles.count("v") or len(outsiders) != roles.count("o") + roles.count("u"):
         raise RuntimeError(f"not every rank spoke: {ended.stdout}\n{ended.stderr}")
     dropped = sum(int(one) + int(other) for one, other in DROPPED.findall(ended.stderr))
-    return Outcome(victims, outsiders, dropped, ended.stderr)
+    return Outcome(victims, outsiders, dropped, ended.stderr, ended.returncode)
 
 
 def attack(build: Path, providers: list[str], seconds: float) -> bool:
@@ -90,7 +100,7 @@ def attack(build: Path, providers: list[str], seconds: float) -> bool:
         for provider in providers:
             outcome = run(build, where, provider, seconds / (len(PLACES) * len(providers)), 50_000)
             faults = outcome.faults()
-            if outcome.posted() == 0 or outcome.dropped == 0:
+            if outcome.dropped == 0:
                 faults.append("the attack did not reach the job")
             print(
                 f"from {name} by {provider}: {outcome.posted()} attempts, {outcome.dropped} dropped and "

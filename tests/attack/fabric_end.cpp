@@ -32,16 +32,19 @@ Owned<Handle> open(const char* what, Call call) {
 
 }  // namespace
 
-FabricEnd::FabricEnd(const std::string& provider) : bytes_(kBytes) {
+FabricEnd::FabricEnd(const std::string& provider, const std::string& nic) : bytes_(kBytes) {
   std::unique_ptr<fi_info, InfoCloser> hints(fi_allocinfo());
   hints->caps = FI_MSG | FI_RMA;
   hints->ep_attr->type = FI_EP_RDM;
   hints->mode = ~uint64_t{0};
   hints->fabric_attr->prov_name = ::strdup(provider.c_str());
   hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
+  hints->addr_format = FI_SOCKADDR_IN;
   fi_info* found = nullptr;
   must("find the provider", fi_getinfo(FI_VERSION(1, 17), nullptr, nullptr, 0, hints.get(), &found));
   info_.reset(found);
+  while (found != nullptr && !nic.empty() && nic != found->domain_attr->name) found = found->next;
+  must("find the NIC", found != nullptr ? 0 : -FI_ENODATA);
   fabric_ = open<fid_fabric>("open the fabric", [&](auto** to) { return fi_fabric(found->fabric_attr, to, nullptr); });
   domain_ = open<fid_domain>("open the domain", [&](auto** to) { return fi_domain(fabric_.get(), found, to, nullptr); });
   fi_av_attr table{};

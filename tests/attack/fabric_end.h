@@ -27,7 +27,8 @@ using Owned = std::unique_ptr<Handle, Closer>;
 // Owned by an attack; one thread. Whatever fails to open ends the program with a sentence.
 class FabricEnd {
  public:
-  explicit FabricEnd(const std::string& provider);
+  // Of any NIC, or of the one of that name.
+  explicit FabricEnd(const std::string& provider, const std::string& nic = "");
 
   // The peer behind an IPv4 address and port.
   fi_addr_t peer(const std::string& address, uint16_t port);

@@ -1,7 +1,10 @@
 // What somebody with libfabric and without secrets can do to a transport: nothing, attack by attack.
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <cstring>
@@ -9,6 +12,7 @@
 #include "attack/attacks.h"
 #include "loopback.h"
 #include "ofi/provider.h"
+#include "system/descriptor.h"
 #include "transports/processes.h"
 
 namespace fccl {
@@ -45,7 +49,8 @@ class StrangersTest : public testing::TestWithParam<attack::Attack>, protected P
 
 TEST_P(StrangersTest, have_no_effect) {
   expect_that_peers_go_on(1);
-  attack::FabricEnd end(ofi::libfabric_name(*ofi::find_provider("tcp"), fi_version()));
+  // From the address of the peers, as another user of a peer's host.
+  attack::FabricEnd end(ofi::libfabric_name(*ofi::find_provider("tcp"), fi_version()), "lo");
   const fi_addr_t victim = end.peer("127.0.0.1", port_of(1));
   constexpr size_t kAttempts = 300;
   const auto far_future = std::chrono::steady_clock::now() + kPatience;
@@ -70,6 +75,39 @@ TEST_P(StrangersTest, have_no_effect) {
 
 INSTANTIATE_TEST_SUITE_P(Each, StrangersTest, testing::ValuesIn(attack::attacks().begin(), attack::attacks().end()),
                          [](const auto& info) { return std::string(info.param.name); });
+
+// Whether a connection from an address of this machine comes about.
+bool connects(const char* from, uint16_t to) {
+  const Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in own{};
+  own.sin_family = AF_INET;
+  ::inet_pton(AF_INET, from, &own.sin_addr);
+  sockaddr_in other{};
+  other.sin_family = AF_INET;
+  other.sin_port = htons(to);
+  ::inet_pton(AF_INET, "127.0.0.1", &other.sin_addr);
+  // How often the kernel asks again, and so how long it waits: a second each time.
+  const int once = 1;
+  ::setsockopt(socket.get(), IPPROTO_TCP, TCP_SYNCNT, &once, sizeof once);
+  const timeval limit{.tv_sec = 0, .tv_usec = 300000};
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+  if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&own), sizeof own) != 0) return false;
+  return ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&other), sizeof other) == 0;
+}
+
+TEST(GateTest, turns_away_and_counts_who_has_no_peers_address) {
+  auto opened = open_loopback(1, 1);
+  ASSERT_TRUE(opened) << opened.error().message;
+  Transport& transport = *opened->front();
+  const auto address = transport.address(0);
+  sockaddr_in name{};
+  std::memcpy(&name, address.data() + address.size() - sizeof name, sizeof name);
+  EXPECT_TRUE(connects("127.0.0.1", ntohs(name.sin_port)));
+  EXPECT_EQ(transport.turned_away(), 0u);
+  EXPECT_FALSE(connects("127.0.0.2", ntohs(name.sin_port)));
+  EXPECT_GE(transport.turned_away(), 1u);
+  EXPECT_TRUE(connects("127.0.0.1", ntohs(name.sin_port)));
+}
 
 TEST(SecretsTest, of_two_transports_differ_and_cannot_be_counted) {
   auto opened = open_loopback(2, 1);

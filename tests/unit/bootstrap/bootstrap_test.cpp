@@ -9,7 +9,7 @@
 
 #include "bootstrap/channel.h"
 #include "bootstrap/messages.h"
-#include "joining.h"
+#include "unit/bootstrap/joining.h"
 #include "system/host_identity.h"
 #include "system/socket.h"
 

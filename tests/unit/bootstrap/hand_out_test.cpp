@@ -8,7 +8,7 @@
 #include <list>
 #include <numeric>
 
-#include "joining.h"
+#include "unit/bootstrap/joining.h"
 #include "system/socket.h"
 
 namespace fccl {

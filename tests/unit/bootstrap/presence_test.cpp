@@ -7,7 +7,7 @@
 #include <csignal>
 #include <functional>
 
-#include "joining.h"
+#include "unit/bootstrap/joining.h"
 #include "system/host_identity.h"
 #include "system/socket.h"
 

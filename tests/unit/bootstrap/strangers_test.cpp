@@ -12,7 +12,7 @@
 #include "bootstrap/channel.h"
 #include "bootstrap/messages.h"
 #include "bootstrap/rendezvous.h"
-#include "joining.h"
+#include "unit/bootstrap/joining.h"
 #include "system/socket.h"
 
 namespace fccl {

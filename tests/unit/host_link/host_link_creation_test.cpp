@@ -4,8 +4,8 @@
 #include <csignal>
 #include <future>
 
-#include "unit/bootstrap/joining.h"
 #include "linking.h"
+#include "unit/bootstrap/joining.h"
 
 namespace fccl {
 namespace {

@@ -7,8 +7,8 @@
 #include <list>
 
 #include "bootstrap/channel.h"
-#include "unit/bootstrap/joining.h"
 #include "linking.h"
+#include "unit/bootstrap/joining.h"
 
 namespace fccl {
 namespace {

@@ -3,8 +3,8 @@
 #include <set>
 
 #include "host_link/host_link.h"
-#include "unit/bootstrap/joining.h"
 #include "linking.h"
+#include "unit/bootstrap/joining.h"
 
 namespace fccl {
 namespace {

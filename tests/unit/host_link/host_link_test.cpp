@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <csignal>
 
-#include "unit/bootstrap/joining.h"
 #include "linking.h"
+#include "unit/bootstrap/joining.h"
 
 namespace fccl {
 namespace {
