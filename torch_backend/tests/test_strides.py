@@ -229,7 +229,7 @@ def move_every_size_of_element():
         for count in (0, 1, 7):
             expected = numbers(0, 3 * count, dtype).view(3, count)
             ours = torch.stack([expected, expected], -1)[..., 0]
-            tensor = ours if dist.get_rank() == 0 else torch.empty_like(expected).t().contiguous().t()
+            tensor = ours if dist.get_rank() == 0 else poisoned(3 * count, dtype).view(count, 3).t()
             dist.broadcast(tensor, src=0)
             assert_same(tensor, expected, (dtype, count))
 
