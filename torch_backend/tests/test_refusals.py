@@ -9,7 +9,7 @@ from ranks import assert_same, numbers, run_ranks
 def refuse(error, words, call):
     with pytest.raises(error, match=words) as refusal:
         call()
-    assert str(refusal.value).count("fccl:") <= 1, f"the backend is named twice: {refusal.value}"
+    assert str(refusal.value).count("fccl:") == 1, f"the backend is not named once: {refusal.value}"
     tensor = numbers(dist.get_rank(), 4, torch.float32)
     dist.all_reduce(tensor)
     assert_same(tensor, numbers(0, 4, torch.float32) + numbers(1, 4, torch.float32), "after the refusal")
@@ -66,6 +66,41 @@ def reduce_without_meaning():
 
 def test_reductions_without_meaning_say_why():
     run_ranks(2, reduce_without_meaning)
+
+
+def reduce_strided_by_a_factor_out_of_range():
+    many = dist._make_nccl_premul_sum(300.0)
+    for _ in range(5):
+        tensor = torch.ones(2000, 3000, dtype=torch.uint8).t()
+        refuse(ValueError, "factor 300", lambda t=tensor: dist.all_reduce(t, op=many, async_op=True))
+
+
+def test_a_factor_out_of_range_is_refused_before_a_strided_tensor_is_copied():
+    run_ranks(2, reduce_strided_by_a_factor_out_of_range)
+
+
+def coalesce_what_only_one_type_allows(asynchronous):
+    def coalesce(first, second, op):
+        options = dist.AllreduceCoalescedOptions()
+        options.reduceOp, options.asyncOp = op, asynchronous
+        before = first.clone()
+        refuse(
+            ValueError,
+            "factor 300|of bool has no meaning",
+            lambda: dist.group.WORLD.allreduce_coalesced([first, second], options),
+        )
+        assert_same(first, before, "what was refused")
+
+    ones = torch.ones(1000)
+    many = dist._make_nccl_premul_sum(300.0)
+    coalesce(numbers(dist.get_rank(), 1000, torch.float32), ones.to(torch.uint8), many)
+    coalesce(numbers(dist.get_rank(), 1000, torch.float32), ones.bool(), many)
+    coalesce(numbers(dist.get_rank(), 1000, torch.float32), ones.bool(), dist.ReduceOp(dist.ReduceOp.AVG))
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_coalesced_call_is_refused_before_its_first_part_is_sent(asynchronous):
+    run_ranks(2, coalesce_what_only_one_type_allows, asynchronous)
 
 
 def pass_wrong_tensors():
