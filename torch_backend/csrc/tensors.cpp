@@ -120,6 +120,10 @@ void check_tensor(const at::Tensor& tensor, const char* operation) {
   TORCH_CHECK_VALUE(tensor.defined(), operation, ": the tensor is undefined");
   if (!tensor.device().is_cpu()) throw_not_yet(c10::str(operation, " of a tensor on ", tensor.device()));
   if (tensor.layout() != at::kStrided) throw_not_yet(c10::str(operation, " of a tensor of layout ", tensor.layout()));
+  TORCH_CHECK_VALUE(!tensor.is_conj(), operation, ": the memory of a tensor for which is_conj() is true holds the conjugates",
+                    " of its numbers; pass a tensor made by .resolve_conj()");
+  TORCH_CHECK_VALUE(!tensor.is_neg(), operation, ": the memory of a tensor for which is_neg() is true holds the negatives",
+                    " of its numbers; pass a tensor made by .resolve_neg()");
 }
 
 const at::Tensor& only(const std::vector<at::Tensor>& tensors, const char* operation) {

@@ -32,7 +32,8 @@ struct Reduction {
   std::optional<Factor> factor = std::nullopt;
 };
 
-// Refuses, with `operation` in the text, what the library cannot read or write: memory other than the CPU's, sparse tensors.
+// Refuses, with `operation` in the text, what the library cannot read or write: memory other than the CPU's, sparse tensors,
+// and views whose numbers are not those in memory.
 void check_tensor(const at::Tensor& tensor, const char* operation);
 // The one tensor of a list; torch's lists have one entry per device, and a rank has one device.
 const at::Tensor& only(const std::vector<at::Tensor>& tensors, const char* operation);

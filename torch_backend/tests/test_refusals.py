@@ -3,6 +3,7 @@
 import pytest
 import torch
 import torch.distributed as dist
+import torch.distributed.distributed_c10d as c10d
 from ranks import assert_same, numbers, run_ranks
 
 
@@ -101,6 +102,61 @@ def coalesce_what_only_one_type_allows(asynchronous):
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_a_coalesced_call_is_refused_before_its_first_part_is_sent(asynchronous):
     run_ranks(2, coalesce_what_only_one_type_allows, asynchronous)
+
+
+def lazy_views():
+    """Each as the text of its refusal and a tensor whose numbers are not those in its memory."""
+    conjugate = torch.view_as_complex(torch.ones(4, 2)).conj()
+    negative = conjugate.imag
+    assert conjugate.is_conj() and negative.is_neg()
+    return (r"\.resolve_conj\(\)", conjugate), (r"\.resolve_neg\(\)", negative)
+
+
+def pass_lazy_inputs():
+    # Straight to the backend, since torch resolves single tensors, but no lists of a list, on the way.
+    backend = dist.group.WORLD._get_backend(torch.device("cpu"))
+    is_root = dist.get_rank() == 0
+    for words, lazy in lazy_views():
+        pair = [torch.empty(4, dtype=lazy.dtype) for _ in range(2)]
+        whole, part, outputs = torch.cat(pair), pair[0][:2], [pair] if is_root else []
+        for call in (
+            lambda t=lazy: backend.reduce([t], dist.ReduceOptions()),
+            lambda t=lazy, to=outputs: backend.gather(to, [t], dist.GatherOptions()),
+            lambda t=lazy, to=pair: backend.allgather([to], [t], c10d.AllgatherOptions()),
+            lambda t=lazy, to=whole: backend._allgather_base(to, t, c10d.AllgatherOptions()),
+            lambda t=lazy, to=part: backend._reduce_scatter_base(to, t, c10d.ReduceScatterOptions()),
+        ):
+            refuse(ValueError, words, call)
+    # Here lazy is the last of them, the negative.
+    refuse(ValueError, words, lambda: dist.reduce_scatter(torch.empty(4), [torch.ones(4), lazy]))
+
+
+def test_an_input_whose_memory_holds_other_numbers_is_refused():
+    run_ranks(2, pass_lazy_inputs)
+
+
+def pass_lazy_outputs():
+    backend = dist.group.WORLD._get_backend(torch.device("cpu"))
+    options = dist.GatherOptions()
+    # On both ranks, since what the root alone refuses leaves the others to send.
+    options.rootRank = dist.get_rank()
+    for words, lazy in lazy_views():
+        ours = torch.ones(4, dtype=lazy.dtype)
+        for call in (
+            lambda to=lazy: backend.reduce([to], dist.ReduceOptions()),
+            lambda t=ours, to=lazy: backend.gather([[t.clone(), to]], [t], options),
+            lambda t=ours, to=lazy: backend.allgather([[t.clone(), to]], [t], c10d.AllgatherOptions()),
+            lambda t=ours[:2], to=lazy: backend._allgather_base(to, t, c10d.AllgatherOptions()),
+            lambda t=ours, to=lazy: backend.reduce_scatter([to], [[t, t]], c10d.ReduceScatterOptions()),
+            lambda t=ours, to=lazy[:2]: backend._reduce_scatter_base(to, t, c10d.ReduceScatterOptions()),
+        ):
+            refuse(ValueError, words, call)
+    # Here lazy is the last of them, the negative.
+    refuse(ValueError, words, lambda: dist.all_gather([torch.empty(4), lazy], torch.ones(4)))
+
+
+def test_an_output_whose_memory_holds_other_numbers_is_refused():
+    run_ranks(2, pass_lazy_outputs)
 
 
 def pass_wrong_tensors():
