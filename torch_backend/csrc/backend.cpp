@@ -146,8 +146,12 @@ Backend::WorkPtr Backend::run(Operation operation) {
 }
 
 void Backend::run_now(fcclComm_t comm, const Operation& operation, Work& work) {
-  // The library reads a tensor in its call's turn; a copy is to see what earlier calls have left there, too.
-  if (operation.packs && stream_ != nullptr) check(fcclStreamSynchronize(stream_), work.attempt());
+  // The library serves its calls in turn, but knows of no copies: those of earlier calls come first, and one is to see what
+  // earlier calls have left.
+  if (copies_on_stream_ || (operation.packs && stream_ != nullptr)) {
+    check(fcclStreamSynchronize(stream_), work.attempt());
+    copies_on_stream_ = false;
+  }
   for (const Step& step : operation.steps) {
     if (const fcclResult_t result = step(comm, nullptr); result != fcclSuccess) check(result, work.attempt());
   }
@@ -157,6 +161,7 @@ void Backend::run_now(fcclComm_t comm, const Operation& operation, Work& work) {
 
 void Backend::enqueue(fcclComm_t comm, Operation operation, const c10::intrusive_ptr<Work>& work) {
   if (stream_ == nullptr) check(fcclStreamCreate(&stream_), work->attempt());
+  copies_on_stream_ = copies_on_stream_ || operation.copies;
   std::unique_ptr<Pending, Pending::EndAfterStream> pending(new Pending{stream_, work, std::move(operation)});
   fcclResult_t issued = fcclSuccess;
   std::string cause;
