@@ -14,6 +14,14 @@ namespace fccl {
 
 // An operation on the stream; it keeps the tensors alive until the worker is done with them.
 struct Backend::Pending {
+  // For whoever may leave, by an exception too, while steps are on the stream and use the tensors.
+  struct EndAfterStream {
+    void operator()(Pending* pending) const {
+      (void)fcclStreamSynchronize(pending->stream);
+      delete pending;
+    }
+  };
+
   fcclStream_t stream;
   c10::intrusive_ptr<Work> work;
   Operation operation;
@@ -138,8 +146,12 @@ Backend::WorkPtr Backend::run(Operation operation) {
 }
 
 void Backend::run_now(fcclComm_t comm, const Operation& operation, Work& work) {
-  // The library reads a tensor in its call's turn; a copy is to see what earlier calls have left there, too.
-  if (operation.packs && stream_ != nullptr) check(fcclStreamSynchronize(stream_), work.attempt());
+  // The library serves its calls in turn, but knows of no copies: those of earlier calls come first, and one is to see what
+  // earlier calls have left.
+  if (copies_on_stream_ || (operation.packs && stream_ != nullptr)) {
+    check(fcclStreamSynchronize(stream_), work.attempt());
+    copies_on_stream_ = false;
+  }
   for (const Step& step : operation.steps) {
     if (const fcclResult_t result = step(comm, nullptr); result != fcclSuccess) check(result, work.attempt());
   }
@@ -149,7 +161,8 @@ void Backend::run_now(fcclComm_t comm, const Operation& operation, Work& work) {
 
 void Backend::enqueue(fcclComm_t comm, Operation operation, const c10::intrusive_ptr<Work>& work) {
   if (stream_ == nullptr) check(fcclStreamCreate(&stream_), work->attempt());
-  auto pending = std::make_unique<Pending>(Pending{stream_, work, std::move(operation)});
+  copies_on_stream_ = copies_on_stream_ || operation.copies;
+  std::unique_ptr<Pending, Pending::EndAfterStream> pending(new Pending{stream_, work, std::move(operation)});
   fcclResult_t issued = fcclSuccess;
   std::string cause;
   for (const Step& step : pending->operation.steps) {
@@ -158,13 +171,8 @@ void Backend::enqueue(fcclComm_t comm, Operation operation, const c10::intrusive
     cause = fcclGetLastError(nullptr);
     break;
   }
-  // Steps before the one that failed are on the stream and use the tensors.
   const fcclResult_t launched = fcclLaunchHostFunc(stream_, on_done, pending.get());
-  if (launched == fcclSuccess) {
-    (void)pending.release();
-  } else {
-    (void)fcclStreamSynchronize(stream_);
-  }
+  if (launched == fcclSuccess) (void)pending.release();
   if (issued != fcclSuccess) check(issued, work->attempt(), cause.c_str());
   if (launched != fcclSuccess) check(launched, work->attempt());
 }

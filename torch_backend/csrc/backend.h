@@ -34,7 +34,8 @@ struct Operation {
   std::vector<at::Tensor> outputs = {};
   std::vector<at::Tensor> staging = {};
   std::vector<Step> steps = {};
-  bool packs = false;  // reads tensors into staging buffers
+  bool copies = false;  // between tensors and staging buffers
+  bool packs = false;   // reads tensors into staging buffers
 };
 
 // One rank's end of a process group of CPU memory. Owns the communicator and the stream of its asynchronous calls. Any thread
@@ -111,8 +112,9 @@ class Backend final : public c10d::Backend {
   const std::string name_;
   const std::string group_text_;  // for messages
   std::atomic<uint64_t> sequence_ = 0;
-  std::mutex calls_;  // held while a call of the communicator is issued or runs; guards the next three
+  std::mutex calls_;  // held while a call of the communicator is issued or runs; guards the next four
   fcclStream_t stream_ = nullptr;
+  bool copies_on_stream_ = false;       // which a blocking call waits for
   std::chrono::milliseconds timeout_;   // of calls that bring none
   std::chrono::milliseconds deadline_;  // the communicator's, as set last
   std::mutex life_;                     // held while the handle is looked at outside a call; guards the next two

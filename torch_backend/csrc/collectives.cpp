@@ -30,6 +30,7 @@ struct Copies {
 
 void add_copies(Operation& operation, std::vector<Packing> packings, void (Packing::*copy)() const) {
   const auto copies = std::make_shared<Copies>(Copies{std::move(packings), copy});
+  operation.copies = true;
   operation.steps.emplace_back([copies](fcclComm_t /*comm*/, fcclStream_t stream) {
     copies->stream = stream;
     if (stream != nullptr) return fcclLaunchHostFunc(stream, Copies::perform_in_turn, copies.get());

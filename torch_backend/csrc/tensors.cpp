@@ -49,56 +49,58 @@ std::optional<fcclDataType_t> type_of(at::ScalarType type) {
 }
 
 template <class Scalar>
-void store(double factor, void* scalar) {
+Factor stored(double factor, const char* operation) {
+  Factor result{};
   if constexpr (std::is_integral_v<Scalar>) {
     // Beyond its range the conversion has no value. Both bounds are powers of two, so exact in double.
     using Limits = std::numeric_limits<Scalar>;
-    TORCH_CHECK_VALUE(factor >= static_cast<double>(Limits::min()) && factor < std::ldexp(1.0, Limits::digits),
-                      "PREMUL_SUM: the factor ", factor, " is no value of the tensors' type");
+    TORCH_CHECK_VALUE(factor >= static_cast<double>(Limits::min()) && factor < std::ldexp(1.0, Limits::digits), operation,
+                      ": the factor ", factor, " of PREMUL_SUM is no value of the tensors' type");
     const auto value = static_cast<Scalar>(factor);
-    std::memcpy(scalar, &value, sizeof value);
+    std::memcpy(result.bytes.data(), &value, sizeof value);
   } else {
     const auto value = static_cast<Scalar>(static_cast<std::conditional_t<sizeof(Scalar) == 8, double, float>>(factor));
-    std::memcpy(scalar, &value, sizeof value);
+    std::memcpy(result.bytes.data(), &value, sizeof value);
   }
+  return result;
 }
 
 // The factor in the type that the library will multiply in.
-void store_scalar(double factor, fcclDataType_t type, void* scalar) {
+Factor stored_as(fcclDataType_t type, double factor, const char* operation) {
   switch (type) {
     case fcclInt8:
-      return store<int8_t>(factor, scalar);
+      return stored<int8_t>(factor, operation);
     case fcclUint8:
-    case fcclBool:
-      return store<uint8_t>(factor, scalar);
+      return stored<uint8_t>(factor, operation);
     case fcclInt16:
-      return store<int16_t>(factor, scalar);
+      return stored<int16_t>(factor, operation);
     case fcclUint16:
-      return store<uint16_t>(factor, scalar);
+      return stored<uint16_t>(factor, operation);
     case fcclInt32:
-      return store<int32_t>(factor, scalar);
+      return stored<int32_t>(factor, operation);
     case fcclUint32:
-      return store<uint32_t>(factor, scalar);
+      return stored<uint32_t>(factor, operation);
     case fcclInt64:
-      return store<int64_t>(factor, scalar);
+      return stored<int64_t>(factor, operation);
     case fcclUint64:
-      return store<uint64_t>(factor, scalar);
+      return stored<uint64_t>(factor, operation);
     case fcclFloat16:
-      return store<at::Half>(factor, scalar);
+      return stored<at::Half>(factor, operation);
     case fcclBfloat16:
-      return store<at::BFloat16>(factor, scalar);
+      return stored<at::BFloat16>(factor, operation);
     case fcclFloat8e4m3:
-      return store<at::Float8_e4m3fn>(factor, scalar);
+      return stored<at::Float8_e4m3fn>(factor, operation);
     case fcclFloat8e5m2:
-      return store<at::Float8_e5m2>(factor, scalar);
+      return stored<at::Float8_e5m2>(factor, operation);
     case fcclFloat32:
-      return store<float>(factor, scalar);
+      return stored<float>(factor, operation);
     case fcclFloat64:
-      return store<double>(factor, scalar);
+      return stored<double>(factor, operation);
+    case fcclBool:
     case fcclNumTypes:
       break;
   }
-  throw_not_yet("fccl: a pre-multiplied sum of this type");
+  throw_not_yet(c10::str(operation, " with a pre-multiplied sum of this type"));
 }
 
 double factor_of(const c10d::ReduceOp& op, const char* operation) {
@@ -107,12 +109,21 @@ double factor_of(const c10d::ReduceOp& op, const char* operation) {
   return supplement->tensor_factor.defined() ? supplement->tensor_factor.item<double>() : supplement->double_factor;
 }
 
+void refuse_for_bool(fcclDataType_t type, const char* op, const char* operation) {
+  TORCH_CHECK_VALUE(type != fcclBool, operation, ": ", op, " of bool has no meaning: truth values have SUM, MAX and BOR, which",
+                    " are or, and PRODUCT, MIN and BAND, which are and");
+}
+
 }  // namespace
 
 void check_tensor(const at::Tensor& tensor, const char* operation) {
   TORCH_CHECK_VALUE(tensor.defined(), operation, ": the tensor is undefined");
   if (!tensor.device().is_cpu()) throw_not_yet(c10::str(operation, " of a tensor on ", tensor.device()));
   if (tensor.layout() != at::kStrided) throw_not_yet(c10::str(operation, " of a tensor of layout ", tensor.layout()));
+  TORCH_CHECK_VALUE(!tensor.is_conj(), operation, ": the memory of a tensor for which is_conj() is true holds the conjugates",
+                    " of its numbers; pass a tensor made by .resolve_conj()");
+  TORCH_CHECK_VALUE(!tensor.is_neg(), operation, ": the memory of a tensor for which is_neg() is true holds the negatives",
+                    " of its numbers; pass a tensor made by .resolve_neg()");
 }
 
 const at::Tensor& only(const std::vector<at::Tensor>& tensors, const char* operation) {
@@ -160,22 +171,24 @@ Elements operands_of(const at::Tensor& tensor, const c10d::ReduceOp& op, const c
 Reduction reduction_of(const c10d::ReduceOp& op, fcclDataType_t type, const char* operation) {
   switch (op.op_) {
     case c10d::ReduceOp::SUM:
-      return {fcclSum, std::nullopt};
+      return {fcclSum};
     case c10d::ReduceOp::AVG:
-      return {fcclAvg, std::nullopt};
+      refuse_for_bool(type, "avg", operation);
+      return {fcclAvg};
     case c10d::ReduceOp::PRODUCT:
-      return {fcclProd, std::nullopt};
+      return {fcclProd};
     case c10d::ReduceOp::MIN:
-      return {fcclMin, std::nullopt};
+      return {fcclMin};
     case c10d::ReduceOp::MAX:
-      return {fcclMax, std::nullopt};
+      return {fcclMax};
     case c10d::ReduceOp::PREMUL_SUM:
-      return {fcclSum, factor_of(op, operation)};
+      refuse_for_bool(type, "premul_sum", operation);
+      return {fcclSum, stored_as(type, factor_of(op, operation), operation)};
     case c10d::ReduceOp::BAND:
-      if (type == fcclBool) return {fcclMin, std::nullopt};
+      if (type == fcclBool) return {fcclMin};
       throw_not_yet(c10::str(operation, " with ReduceOp.BAND of other types than bool"));
     case c10d::ReduceOp::BOR:
-      if (type == fcclBool) return {fcclMax, std::nullopt};
+      if (type == fcclBool) return {fcclMax};
       throw_not_yet(c10::str(operation, " with ReduceOp.BOR of other types than bool"));
     case c10d::ReduceOp::BXOR:
       throw_not_yet(c10::str(operation, " with ReduceOp.BXOR"));
@@ -188,10 +201,9 @@ Reduction reduction_of(const c10d::ReduceOp& op, fcclDataType_t type, const char
 fcclResult_t with_operator(const Reduction& reduction, fcclDataType_t type, fcclComm_t comm,
                            const std::function<fcclResult_t(fcclRedOp_t)>& issue) {
   if (!reduction.factor) return issue(reduction.op);
-  alignas(double) unsigned char scalar[sizeof(double)];
-  store_scalar(*reduction.factor, type, scalar);
+  Factor factor = *reduction.factor;
   fcclRedOp_t op = fcclSum;
-  const fcclResult_t created = fcclRedOpCreatePreMulSum(&op, scalar, type, fcclScalarHostImmediate, comm);
+  const fcclResult_t created = fcclRedOpCreatePreMulSum(&op, factor.bytes.data(), type, fcclScalarHostImmediate, comm);
   if (created != fcclSuccess) return created;
   const fcclResult_t issued = issue(op);
   const fcclResult_t destroyed = fcclRedOpDestroy(op, comm);

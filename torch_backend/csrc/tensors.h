@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 
+#include <array>
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -20,13 +21,19 @@ struct Elements {
   size_t count;
 };
 
+// A number in the type of the elements it multiplies.
+struct Factor {
+  alignas(double) std::array<unsigned char, sizeof(double)> bytes;
+};
+
 // An operator of torch as the library takes it; `factor` is set for a pre-multiplied sum, whose operator is made per call.
 struct Reduction {
   fcclRedOp_t op;
-  std::optional<double> factor;
+  std::optional<Factor> factor = std::nullopt;
 };
 
-// Refuses, with `operation` in the text, what the library cannot read or write: memory other than the CPU's, sparse tensors.
+// Refuses, with `operation` in the text, what the library cannot read or write: memory other than the CPU's, sparse tensors,
+// and views whose numbers are not those in memory.
 void check_tensor(const at::Tensor& tensor, const char* operation);
 // The one tensor of a list; torch's lists have one entry per device, and a rank has one device.
 const at::Tensor& only(const std::vector<at::Tensor>& tensors, const char* operation);
@@ -39,9 +46,9 @@ void check_whole(const at::Tensor& whole, const at::Tensor& part, int size, cons
 Elements elements_of(const at::Tensor& tensor);
 // Like elements_of, but refuses types that the library cannot reduce by `op`. Sums of complex numbers are those of their parts.
 Elements operands_of(const at::Tensor& tensor, const c10d::ReduceOp& op, const char* operation);
-// For elements of `type`: of bool, bitwise and and or are minimum and maximum.
+// For elements of `type`, which it refuses where the library would: of bool, bitwise and and or are minimum and maximum.
 Reduction reduction_of(const c10d::ReduceOp& op, fcclDataType_t type, const char* operation);
-// Calls `issue` with the library's operator for `reduction`.
+// Calls `issue` with the library's operator for `reduction`. Does not throw.
 fcclResult_t with_operator(const Reduction& reduction, fcclDataType_t type, fcclComm_t comm,
                            const std::function<fcclResult_t(fcclRedOp_t)>& issue);
 

@@ -3,13 +3,14 @@
 import pytest
 import torch
 import torch.distributed as dist
+import torch.distributed.distributed_c10d as c10d
 from ranks import assert_same, numbers, run_ranks
 
 
 def refuse(error, words, call):
     with pytest.raises(error, match=words) as refusal:
         call()
-    assert str(refusal.value).count("fccl:") <= 1, f"the backend is named twice: {refusal.value}"
+    assert str(refusal.value).count("fccl:") == 1, f"the backend is not named once: {refusal.value}"
     tensor = numbers(dist.get_rank(), 4, torch.float32)
     dist.all_reduce(tensor)
     assert_same(tensor, numbers(0, 4, torch.float32) + numbers(1, 4, torch.float32), "after the refusal")
@@ -66,6 +67,96 @@ def reduce_without_meaning():
 
 def test_reductions_without_meaning_say_why():
     run_ranks(2, reduce_without_meaning)
+
+
+def reduce_strided_by_a_factor_out_of_range():
+    many = dist._make_nccl_premul_sum(300.0)
+    for _ in range(5):
+        tensor = torch.ones(2000, 3000, dtype=torch.uint8).t()
+        refuse(ValueError, "factor 300", lambda t=tensor: dist.all_reduce(t, op=many, async_op=True))
+
+
+def test_a_factor_out_of_range_is_refused_before_a_strided_tensor_is_copied():
+    run_ranks(2, reduce_strided_by_a_factor_out_of_range)
+
+
+def coalesce_what_only_one_type_allows(asynchronous):
+    def coalesce(first, second, op):
+        options = dist.AllreduceCoalescedOptions()
+        options.reduceOp, options.asyncOp = op, asynchronous
+        before = first.clone()
+        refuse(
+            ValueError,
+            "factor 300|of bool has no meaning",
+            lambda: dist.group.WORLD.allreduce_coalesced([first, second], options),
+        )
+        assert_same(first, before, "what was refused")
+
+    ones = torch.ones(1000)
+    many = dist._make_nccl_premul_sum(300.0)
+    coalesce(numbers(dist.get_rank(), 1000, torch.float32), ones.to(torch.uint8), many)
+    coalesce(numbers(dist.get_rank(), 1000, torch.float32), ones.bool(), many)
+    coalesce(numbers(dist.get_rank(), 1000, torch.float32), ones.bool(), dist.ReduceOp(dist.ReduceOp.AVG))
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_coalesced_call_is_refused_before_its_first_part_is_sent(asynchronous):
+    run_ranks(2, coalesce_what_only_one_type_allows, asynchronous)
+
+
+def lazy_views():
+    """Each as the text of its refusal and a tensor whose numbers are not those in its memory."""
+    conjugate = torch.view_as_complex(torch.ones(4, 2)).conj()
+    negative = conjugate.imag
+    assert conjugate.is_conj() and negative.is_neg()
+    return (r"\.resolve_conj\(\)", conjugate), (r"\.resolve_neg\(\)", negative)
+
+
+def pass_lazy_inputs():
+    # Straight to the backend, since torch resolves single tensors, but no lists of a list, on the way.
+    backend = dist.group.WORLD._get_backend(torch.device("cpu"))
+    is_root = dist.get_rank() == 0
+    for words, lazy in lazy_views():
+        pair = [torch.empty(4, dtype=lazy.dtype) for _ in range(2)]
+        whole, part, outputs = torch.cat(pair), pair[0][:2], [pair] if is_root else []
+        for call in (
+            lambda t=lazy: backend.reduce([t], dist.ReduceOptions()),
+            lambda t=lazy, to=outputs: backend.gather(to, [t], dist.GatherOptions()),
+            lambda t=lazy, to=pair: backend.allgather([to], [t], c10d.AllgatherOptions()),
+            lambda t=lazy, to=whole: backend._allgather_base(to, t, c10d.AllgatherOptions()),
+            lambda t=lazy, to=part: backend._reduce_scatter_base(to, t, c10d.ReduceScatterOptions()),
+        ):
+            refuse(ValueError, words, call)
+    # Here lazy is the last of them, the negative.
+    refuse(ValueError, words, lambda: dist.reduce_scatter(torch.empty(4), [torch.ones(4), lazy]))
+
+
+def test_an_input_whose_memory_holds_other_numbers_is_refused():
+    run_ranks(2, pass_lazy_inputs)
+
+
+def pass_lazy_outputs():
+    backend = dist.group.WORLD._get_backend(torch.device("cpu"))
+    options = dist.GatherOptions()
+    # On both ranks, since what the root alone refuses leaves the others to send.
+    options.rootRank = dist.get_rank()
+    for words, lazy in lazy_views():
+        ours = torch.ones(4, dtype=lazy.dtype)
+        for call in (
+            lambda to=lazy: backend.reduce([to], dist.ReduceOptions()),
+            lambda t=ours, to=lazy: backend.gather([[t.clone(), to]], [t], options),
+            lambda t=ours, to=lazy: backend.allgather([[t.clone(), to]], [t], c10d.AllgatherOptions()),
+            lambda t=ours[:2], to=lazy: backend._allgather_base(to, t, c10d.AllgatherOptions()),
+            lambda t=ours, to=lazy: backend.reduce_scatter([to], [[t, t]], c10d.ReduceScatterOptions()),
+            lambda t=ours, to=lazy[:2]: backend._reduce_scatter_base(to, t, c10d.ReduceScatterOptions()),
+        ):
+            refuse(ValueError, words, call)
+    # Here lazy is the last of them, the negative.
+    refuse(ValueError, words, lambda: dist.all_gather([torch.empty(4), lazy], torch.ones(4)))
+
+
+def test_an_output_whose_memory_holds_other_numbers_is_refused():
+    run_ranks(2, pass_lazy_outputs)
 
 
 def pass_wrong_tensors():

@@ -197,6 +197,24 @@ def test_a_strided_tensor_is_read_in_the_turn_of_its_call(then_blocking):
     run_ranks(3, reduce_twice_without_waiting, then_blocking)
 
 
+def reduce_a_part_and_then_the_whole():
+    rank, size = dist.get_rank(), dist.get_world_size()
+    for iteration in range(5):
+        inputs = [numbers(peer, 4_000_000, torch.float32, iteration).view(1000, 4000) for peer in range(size)]
+        expected = sum(inputs)
+        expected[:, ::2] *= size
+        tensor = inputs[rank].clone()
+        work = dist.all_reduce(tensor[:, ::2], async_op=True)
+        dist.all_reduce(tensor)
+        assert_same(tensor, expected, iteration)
+        work.wait()
+        assert_same(tensor, expected, (iteration, "after the wait"))
+
+
+def test_a_blocking_call_runs_after_the_copies_of_the_async_calls_before_it():
+    run_ranks(2, reduce_a_part_and_then_the_whole)
+
+
 def drop_strided_inputs():
     size = dist.get_world_size()
     outputs = [[empty("gaps") for _ in range(size)] for _ in range(5)]
@@ -229,7 +247,7 @@ def move_every_size_of_element():
         for count in (0, 1, 7):
             expected = numbers(0, 3 * count, dtype).view(3, count)
             ours = torch.stack([expected, expected], -1)[..., 0]
-            tensor = ours if dist.get_rank() == 0 else torch.empty_like(expected).t().contiguous().t()
+            tensor = ours if dist.get_rank() == 0 else poisoned(3 * count, dtype).view(count, 3).t()
             dist.broadcast(tensor, src=0)
             assert_same(tensor, expected, (dtype, count))
 
