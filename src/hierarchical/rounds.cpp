@@ -38,7 +38,8 @@ void Rounds::choose_stages() {
   share_ = row_.output == Extent::block_per_rank ? Share::of_other_hosts : scatters ? Share::of_this_host : Share::all;
   has_up_ = gives && (row_.reduces || takes || !is_even);
   has_down_ = comes && (scatters ? !is_even : has_peers);
-  is_fed_by_up_ = row_.reduces || (leaves && (row_.givers == Who::root ? !is_root() : !is_even || (way_.hands_on && row_.takers == Who::all)));
+  is_fed_by_up_ = row_.reduces ||
+                  (leaves && (row_.givers == Who::root ? !is_root() : !is_even || (way_.hands_on && row_.takers == Who::all)));
 }
 
 void Rounds::begin() {

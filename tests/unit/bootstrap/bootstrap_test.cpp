@@ -9,9 +9,9 @@
 
 #include "bootstrap/channel.h"
 #include "bootstrap/messages.h"
-#include "unit/bootstrap/joining.h"
 #include "system/host_identity.h"
 #include "system/socket.h"
+#include "unit/bootstrap/joining.h"
 
 namespace fccl {
 namespace {

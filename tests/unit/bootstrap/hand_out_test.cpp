@@ -8,8 +8,8 @@
 #include <list>
 #include <numeric>
 
-#include "unit/bootstrap/joining.h"
 #include "system/socket.h"
+#include "unit/bootstrap/joining.h"
 
 namespace fccl {
 namespace {

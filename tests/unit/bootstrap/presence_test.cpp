@@ -7,9 +7,9 @@
 #include <csignal>
 #include <functional>
 
-#include "unit/bootstrap/joining.h"
 #include "system/host_identity.h"
 #include "system/socket.h"
+#include "unit/bootstrap/joining.h"
 
 namespace fccl {
 namespace {

@@ -12,8 +12,8 @@
 #include "bootstrap/channel.h"
 #include "bootstrap/messages.h"
 #include "bootstrap/rendezvous.h"
-#include "unit/bootstrap/joining.h"
 #include "system/socket.h"
+#include "unit/bootstrap/joining.h"
 
 namespace fccl {
 namespace {
