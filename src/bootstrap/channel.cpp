@@ -46,7 +46,7 @@ class OpenSockets {
 // detached threads have channels, too.
 OpenSockets& open_sockets = *new OpenSockets;
 
-[[maybe_unused]] const bool kSurviveForks = [] {
+[[maybe_unused]] const bool kSurvivesForks = [] {
   const int registered =
       pthread_atfork([] { open_sockets.stay(); }, [] { open_sockets.go_on(); }, [] { open_sockets.leave_to_parent(); });
   check(registered == 0, "a fork handler can be registered");

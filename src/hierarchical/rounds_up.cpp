@@ -102,7 +102,8 @@ void Rounds::take_own_of_root() {
   const int me = lane_.rank_of(lane_.rank());
   if (row_.input == Extent::block_per_rank)
     return copy_bytes(bytes(task_.call.recv) + offset_, send_at(me), piece_bytes(me, slice_));
-  for (int block = 0; block < blocks_of_root(); ++block) copy_bytes(recv_at(block), send_at(block), piece_bytes(block, slice_));
+  const int all = blocks_of_root();
+  for (int block = 0; block < all; ++block) copy_bytes(recv_at(block), send_at(block), piece_bytes(block, slice_));
 }
 
 }  // namespace fccl
