@@ -10,18 +10,19 @@ from pathlib import Path
 from tree import Fault, Tree, Verdicts
 
 CLANG_TIDY = "clang-tidy-19"
+DATABASE = "build/lint"  # the folder with compile_commands.json
 DIAGNOSTIC = re.compile(r"^(\S+?):(\d+):\d+: (?:error|warning): (.*?)(?: \[([\w.,-]+)\])?$", re.MULTILINE)
 
 
 def faults(tree: Tree, every_file: bool = False) -> Iterator[Fault]:
-    databases = databases_of(tree)
-    chosen = sorted(databases) if every_file else affected(tree, sorted(databases))
+    sources = sources_of(tree)
+    chosen = sources if every_file else affected(tree, sources)
     verdicts = Verdicts(tree, "tidy", tree.text(".clang-tidy"))
     pending = [path for path in chosen if not verdicts.is_clean(path)]
     found: set[Fault] = set()
     with ThreadPoolExecutor(2) as pool:
         for path, ours in zip(
-            pending, pool.map(lambda path: faults_of(tree, path, databases[path]), pending), strict=True
+            pending, pool.map(lambda path: faults_of(tree, path), pending), strict=True
         ):
             if not ours:
                 verdicts.remember_clean(path)
@@ -29,20 +30,15 @@ def faults(tree: Tree, every_file: bool = False) -> Iterator[Fault]:
     yield from sorted(found)
 
 
-def databases_of(tree: Tree) -> dict[str, str]:
-    """The folder with the compile commands of each source: build, or build/torch-VERSION for the adapter."""
-    found = {}
-    build = tree.root / "build"
-    for database in [*sorted(build.glob("torch-*/compile_commands.json")), build / "compile_commands.json"]:
-        for entry in json.loads(database.read_text()):
-            path = entry["file"].removeprefix(f"{tree.root}/")
-            if path in tree.known:
-                found[path] = str(database.parent)
-    return found
+def sources_of(tree: Tree) -> list[str]:
+    """The sources that have a compile command of their own."""
+    entries = json.loads((tree.root / DATABASE / "compile_commands.json").read_text())
+    found = {entry["file"].removeprefix(f"{tree.root}/") for entry in entries}
+    return sorted(found & set(tree.known))
 
 
-def faults_of(tree: Tree, path: str, database: str) -> set[Fault]:
-    command = [CLANG_TIDY, "--quiet", "-p", database, path]
+def faults_of(tree: Tree, path: str) -> set[Fault]:
+    command = [CLANG_TIDY, "--quiet", "-p", DATABASE, path]
     said = subprocess.run(command, cwd=tree.root, capture_output=True, text=True)
     found = set()
     for file, line, what, rule in DIAGNOSTIC.findall(said.stdout):

@@ -16,14 +16,16 @@ cpp_suite() {
   [[ $preset == release ]] || folder=build-$preset
   begin_suite "$suite"
   lock
-  configure_and_build "$preset"
+  configure_and_build "$preset" all tests
   unlock
+  rm -rf "build/reports/$suite"
   # The thread sanitizer of g++ 12 needs its shadow's addresses free, which a kernel that randomizes widely may take.
   [[ $preset != tsan ]] || ! setarch -R true 2>/dev/null || run=(setarch -R)
   try_step "test $suite" "test-$suite" env \
     ASAN_OPTIONS="${ASAN_OPTIONS:-detect_leaks=1}" \
     UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1}" \
     TSAN_OPTIONS="${TSAN_OPTIONS:-second_deadlock_stack=1}" \
+    GTEST_OUTPUT="xml:$PWD/build/reports/$suite/" \
     "${run[@]}" ctest --test-dir "$folder" --output-junit "$PWD/build/reports/$suite.xml" --output-on-failure \
     --test-output-size-passed 16384 --test-output-size-failed 65536 \
     --parallel "$(nproc)" --timeout "${FCCL_TEST_TIMEOUT:-300}" "$@" || true
@@ -47,6 +49,19 @@ tools_suite() {
 # cluster_suite SUITE PYTEST-ARGUMENT...: hosts that are network namespaces.
 cluster_suite() {
   python_suite "$1" "$torch_version" tests/cluster "${@:2}"
+}
+
+# emulator_suite: the hosts themselves, unless they are as they were when they last passed.
+emulator_suite() {
+  local passed=build/reports/emulator.passed sources
+  sources=$(find tools/cluster tests/cluster -name '*.py' -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum)
+  if [[ -e $passed && $(<"$passed") == "$sources" ]]; then
+    say "  ✓ test emulator: unchanged since it passed"
+    return
+  fi
+  rm -f "$passed"
+  cluster_suite emulator -m emulator
+  ! python3 .ci/report.py "${reports[-1]}" >/dev/null || echo "$sources" >"$passed"
 }
 
 # python_suite SUITE VERSION PYTEST-ARGUMENT...
@@ -74,11 +89,12 @@ run_pytest() {
 conclude() { python3 .ci/report.py "$@" "${reports[@]}"; }
 
 test_every_change() {
-  cpp_suite cpp release --label-exclude '^long$'
+  cpp_suite cpp release --label-exclude '^(slow|long)$'
   torch_suite torch "$torch_version" -m 'not slow'
   docs_suite
   tools_suite
-  cluster_suite cluster -m 'not slow'
+  cluster_suite cluster -m 'not slow and not emulator'
+  emulator_suite
   conclude
 }
 
@@ -92,31 +108,20 @@ test_torch() {
   conclude
 }
 
-test_all() {
-  local preset version
-  cpp_suite cpp release --label-exclude '^long$'
-  torch_suite torch "$pinned_torch" -m 'not slow'
-  docs_suite
-  tools_suite
-  cluster_suite cluster -m 'not slow'
-  for preset in asan tsan; do
-    FCCL_TEST_TIMEOUT=900 cpp_suite "$preset" "$preset" --label-regex '^quick$'
-  done
-  for version in "${other_torch_versions[@]}"; do
-    torch_suite "torch-$version" "$version" -m 'not slow'
-  done
-  FCCL_TEST_TIMEOUT=3600 cpp_suite long release --label-regex '^long$' --parallel 1
-  FCCL_TEST_TIMEOUT=3600 torch_suite slow "$pinned_torch" -m slow
-  FCCL_TEST_TIMEOUT=3600 cluster_suite cluster-slow -m slow
-  conclude
-}
-
 # test_selected SELECTOR: the C++ tests whose names match the regular expression and the Python tests whose names contain it,
 # long ones too.
 test_selected() {
   cpp_suite cpp release --tests-regex "$1" --no-tests=ignore
+  GTEST_FILTER=$(gtest_filter_of "$1") cpp_suite programs release --label-regex '^program$'
   torch_suite torch "$torch_version" -k "${1//|/ or }"
   python_suite tools "$torch_version" tests/tools -k "${1//|/ or }"
   cluster_suite cluster -k "${1//|/ or }"
   conclude --any-number
+}
+
+# gtest_filter_of SELECTOR: a regular expression of plain words, ".*" and "|" as GoogleTest writes it.
+gtest_filter_of() {
+  local filter=${1//.\*/*}
+  filter=${filter//[\^\$]/}
+  echo "*${filter//|/*:*}*"
 }

@@ -13,7 +13,7 @@
 namespace fccl::perf {
 namespace {
 
-constexpr int kMost = std::numeric_limits<int>::max();
+constexpr int kAnyNumber = std::numeric_limits<int>::max();
 
 // An integer of [minimum, maximum], whole text.
 std::optional<int> read_integer(std::string_view text, int minimum, int maximum) {
@@ -37,7 +37,7 @@ std::optional<std::size_t> read_size(const char* text) {
   return bytes < 0x1p62 ? std::optional(static_cast<std::size_t>(bytes)) : std::nullopt;
 }
 
-template <auto field, int minimum, int maximum = kMost>
+template <auto field, int minimum, int maximum = kAnyNumber>
 Taken integer(Arguments& arguments, const char* text) {
   const auto value = read_integer(text, minimum, maximum);
   if (!value) return Taken::bad_value;
@@ -90,7 +90,7 @@ using A = Arguments;
 
 constexpr Flag kFlags[] = {
     {'t', "nthreads", "n", "ranks per process, as threads (1)", integer<&A::threads, 1, 1024>},
-    {'g', "ngpus", "1", "a thread is one rank", only<1, 1, kMost>},
+    {'g', "ngpus", "1", "a thread is one rank", only<1, 1, kAnyNumber>},
     {'b', "minbytes", "size K|M|G", "first size of the sweep (32M)", size<&A::min_bytes>},
     {'e', "maxbytes", "size K|M|G", "last size of the sweep (32M)", size<&A::max_bytes>},
     {'i', "stepbytes", "size K|M|G", "increment between sizes (1M)", size<&A::step_bytes>},
@@ -115,7 +115,7 @@ constexpr Flag kFlags[] = {
      integer<&A::null_stream, 0, 1>},
     {'T', "timeout", "seconds", "deadline of every call; 0 leaves it to FCCL_TIMEOUT (0)",
      integer<&A::timeout_seconds, 0, 1'000'000>},
-    {'G', "cudagraph", "0", "CPU memory has no CUDA graphs", only<0, 0, kMost>},
+    {'G', "cudagraph", "0", "CPU memory has no CUDA graphs", only<0, 0, kAnyNumber>},
     {'C', "report_cputime", "0|1", "show the time until the calls are issued (0)", integer<&A::cpu_time, 0, 1>},
     {'S', "report_timestamps", "0|1", "show when a row was finished (0)", integer<&A::timestamps, 0, 1>},
     {'J', "output_file", "path.json", "also write a JSON file; .0, .1 ... is appended if it exists", json},
@@ -123,7 +123,7 @@ constexpr Flag kFlags[] = {
      integer<&A::average, 0, 3>},
     {'R', "local_register", "0", "there is no registered memory yet", only<0, 0, 2>},
     {'x', "cta_policy", "0", "CPU memory has no thread blocks", only<0, 0, 2>},
-    {'D', "device_implementation", "0", "CPU memory has no device kernels", only<0, 0, kMost>},
+    {'D', "device_implementation", "0", "CPU memory has no device kernels", only<0, 0, kAnyNumber>},
     {'V', "device_cta_count", "16", "CPU memory has no device kernels", only<16, 1, 128>},
     {'M', "memory", "0|1", "show how much memory rank 0's process took (0)", integer<&A::memory, 0, 1>},
     {'u', "unalign", "n", "shift buffers by n elements (0)", integer<&A::unaligned_elements, 0, 1 << 20>},

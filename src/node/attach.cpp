@@ -2,12 +2,10 @@
 #include "kernels/copy.h"
 #include "node/phases.h"
 #include "node/slices.h"
+#include "system/memory.h"
 
 namespace fccl {
 namespace {
-
-// No page is smaller.
-constexpr size_t kPage = 4096;
 
 // How much is read at once: between two pieces others get a turn, and every piece has the whole deadline.
 constexpr size_t kPiece = 1 << 20;
@@ -49,7 +47,7 @@ bool everybody_offers(Lane& lane) {
 // then, it would read zeros.
 void bring_in(const std::byte* begin, size_t bytes) {
   const volatile std::byte* pages = begin;
-  for (size_t i = 0; i < bytes; i += kPage) (void)pages[i];
+  for (size_t i = 0; i < bytes; i += kPageBytes) (void)pages[i];
   (void)pages[bytes - 1];
 }
 

@@ -22,7 +22,6 @@ namespace fccl {
 namespace {
 
 constexpr size_t kPairSlotsPerRank = 4ULL << 20;
-constexpr size_t kPage = 4096;
 
 // The part of a rank with fixed size: its state and its boards.
 struct RankBoards {
@@ -42,7 +41,7 @@ struct Layout {
     gather_slots = payloads + ranks * kLanes * 2 * shape.mailbox_bytes;
     pair_slots = gather_slots + ranks * kLanes * 2 * shape.slot_bytes;
     end = pair_slots + ranks * (ranks - 1) * 2 * shape.pair_slot_bytes();
-    end = (end + kPage - 1) / kPage * kPage;
+    end = (end + kPageBytes - 1) / kPageBytes * kPageBytes;
   }
 };
 

@@ -14,6 +14,8 @@ inline uint64_t to_ms(Clock::time_point time) {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count());
 }
 
+inline double in_seconds(std::chrono::milliseconds span) { return std::chrono::duration<double>(span).count(); }
+
 // A point in time that a wait may not pass.
 struct Deadline {
   Clock::time_point at;

@@ -1,10 +1,14 @@
-// Memory: how much of it this process may still take.
+// Memory: its pages, and how much of it this process may still take.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
 namespace fccl {
+
+// No page is smaller.
+inline constexpr size_t kPageBytes = 4096;
 
 struct AvailableMemory {
   uint64_t bytes = UINT64_MAX;

@@ -17,6 +17,7 @@
 #include "plan/catalog.h"
 #include "plan/costs.h"
 #include "plan/project.h"
+#include "system/clock.h"
 #include "system/log.h"
 
 namespace fccl {
@@ -120,7 +121,6 @@ bool parse_number(std::string_view text, Number& number) {
   return error == std::errc{} && end == text.data() + text.size();
 }
 
-double in_seconds(std::chrono::milliseconds span) { return std::chrono::duration<double>(span).count(); }
 
 // What is wrong with the text; "" once the field has its value.
 std::string set(Settings& settings, const Seconds& kind, std::string_view text) {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "system/clock.h"
 #include "system/settings.h"
 
 namespace fccl {
@@ -27,7 +28,6 @@ struct Range {
   std::string type, allowed;
 };
 
-double in_seconds(std::chrono::milliseconds span) { return std::chrono::duration<double>(span).count(); }
 
 Range range_of(const Seconds& kind) {
   return {"seconds", fmt::format("{} to {:.0f}", in_seconds(kind.least), in_seconds(kind.most))};

@@ -9,11 +9,10 @@
 
 #include "base/check.h"
 #include "kernels/copy.h"
+#include "system/memory.h"
 
 namespace fccl {
 namespace {
-
-constexpr size_t kPage = 4096;
 
 size_t rounded_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -37,11 +36,11 @@ Port::Port(const PortShape& shape, int rails, uint32_t first_channel)
       box.payload.resize(shape.payload_bytes);
     }
   // A lane of one member has no landing, but no memory of no bytes can be registered.
-  stages_at_ = rounded_up(std::max<size_t>(shape.ranks.size() * shape.window * shape.slot_bytes, 1), kPage);
+  stages_at_ = rounded_up(std::max<size_t>(shape.ranks.size() * shape.window * shape.slot_bytes, 1), kPageBytes);
   entries_at_ = stages_at_ + shape.stages * shape.slot_bytes;
   credits_at_ = entries_at_ + 2 * shape.ranks.size() * entry_bytes();
-  memory_bytes_ = rounded_up(credits_at_ + shape.ranks.size() * sizeof(EntryMessage) + 1, kPage);
-  memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kPage, memory_bytes_)));
+  memory_bytes_ = rounded_up(credits_at_ + shape.ranks.size() * sizeof(EntryMessage) + 1, kPageBytes);
+  memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kPageBytes, memory_bytes_)));
   if (memory_ == nullptr) throw std::bad_alloc();
 }
 

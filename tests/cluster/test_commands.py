@@ -7,6 +7,8 @@ import sys
 import pytest
 from conftest import PROGRAM
 
+pytestmark = pytest.mark.emulator
+
 SHOW = "echo $RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE $MASTER_ADDR $MASTER_PORT $(hostname)"
 
 

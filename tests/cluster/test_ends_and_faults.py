@@ -7,6 +7,8 @@ import time
 import pytest
 from conftest import PROGRAM, left_of, listening_names, wait_until
 
+pytestmark = pytest.mark.emulator
+
 STEER = " ".join(PROGRAM)
 # Started, with a child of its own that would outlive it.
 LINGER = "echo started; setsid sleep 600 & sleep 600"

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.emulator
+
 EXCHANGE = [sys.executable, str(Path(__file__).with_name("exchange.py"))]
 NAMESPACES = "for kind in ipc net pid uts mnt; do readlink /proc/self/ns/$kind; done | xargs"
 

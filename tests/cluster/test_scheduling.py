@@ -9,6 +9,8 @@ from conftest import ROOT, wait_until
 sys.path.insert(0, str(ROOT / "tools/cluster"))
 import scheduling
 
+pytestmark = pytest.mark.emulator
+
 GROUPS = "/proc/self/cgroup"
 
 

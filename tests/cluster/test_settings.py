@@ -9,6 +9,8 @@ from conftest import ROOT
 sys.path.insert(0, str(ROOT / "tools/cluster"))
 import settings
 
+pytestmark = pytest.mark.emulator
+
 FOLDER = Path("/proc/sys/net/ipv4")
 
 

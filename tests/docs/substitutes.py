@@ -61,8 +61,7 @@ SUBSTITUTES = [
     ),
     _clustered(
         "2x2 --rate 1gbit --counters -- torchrun -m trainer.fsdp --strategy hybrid_shard --shard-degree 2",
-        "2x1 --rate 1gbit --counters -- torchrun -m trainer.fsdp --strategy hybrid_shard --shard-degree 1 "
-        f"{ONE_STEP}",
+        "2x1 --rate 1gbit -- torchrun -m trainer.fsdp --strategy hybrid_shard --shard-degree 1 --dry-run",
     ),
     _clustered("2x1 -- bash -c '((RANK)) || ./dev cluster link node1 0 down'"),
     _clustered(

@@ -23,7 +23,7 @@ constexpr int kRounds = 5;
 constexpr double kNoiseMs = 100;
 
 // Notes of the whiteboard.
-enum Note : int { kInPlace, kDone, kPidOfLeader, kBegun, kFirstEnd };
+enum AttackNote : int { kInPlace, kDone, kPidOfLeader, kBegun, kFirstEnd };
 
 enum class Where { tcp, local };
 

@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kVictim = 1;
+constexpr int kVictimInCall = 1;
 
 enum class Ending { kill, segv, exit, exit_after_destroy };
 constexpr const char* kEndings[] = {"kill", "segv", "exit", "exit_after_destroy"};
@@ -44,13 +44,13 @@ struct Case {
 // All ranks repeat the call until the victim is gone, in a call or, if it destroys first, between two.
 fcclResult_t call_until_death(const Seat& seat, Comm& comm, const Case& way) {
   std::thread killer;
-  if (seat.rank == kVictim && way.ending != Ending::exit_after_destroy)
+  if (seat.rank == kVictimInCall && way.ending != Ending::exit_after_destroy)
     killer = std::thread([&] {
       std::this_thread::sleep_for(20ms);
       end(seat, way);
     });
   for (int i = 0;; ++i) {
-    if (seat.rank == kVictim && way.ending == Ending::exit_after_destroy && i == 3) {
+    if (seat.rank == kVictimInCall && way.ending == Ending::exit_after_destroy && i == 3) {
       seat.board.notes[0] = now_ns();
       fcclCommDestroy(comm.release());
       end(seat, way);
@@ -70,7 +70,7 @@ class DeathInside : public ::testing::TestWithParam<Case> {
 
 TEST_P(DeathInside, reaches_every_survivor_with_one_text) {
   const Case& way = GetParam();
-  run_ranks({.as = RanksAs::processes, .ranks = 3, .killed = {kVictim}, .by_signal = way.signal()}, [&](const Seat& seat) {
+  run_ranks({.as = RanksAs::processes, .ranks = 3, .killed = {kVictimInCall}, .by_signal = way.signal()}, [&](const Seat& seat) {
     Comm comm(seat);
     EXPECT_EQ(call_until_death(seat, comm, way), fcclRemoteError);
     EXPECT_LT(ms_since(seat.board.notes[0]), 1000 * kSlowdown);

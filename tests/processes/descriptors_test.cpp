@@ -12,7 +12,7 @@ namespace fccl::testing {
 namespace {
 
 // Notes of the whiteboard: what init said to each rank, from kResult on; whether one of them was told too little or too late.
-enum Note : int { kIsWrong, kResult };
+enum DescriptorNote : int { kIsWrong, kResult };
 
 // Lets this process open so many descriptors more, and no more than before once it is destroyed.
 class Limited {

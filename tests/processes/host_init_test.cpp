@@ -34,7 +34,7 @@ struct Scene {
 void PrintTo(const Scene& scene, std::ostream* out) { *out << scene.name; }
 
 // Notes of the whiteboard: when the killed were, and the stopped went on; how many have entered init, and how many are out.
-enum Note : int { kKilledAt, kWentOnAt, kIn, kOut, kPids };
+enum InitNote : int { kKilledAt, kWentOnAt, kIn, kOut, kPids };
 
 // Enough for what comes next to have come, also on a busy machine.
 constexpr auto kSettling = 500ms;

@@ -12,11 +12,6 @@
 namespace fccl::testing {
 namespace {
 
-std::unique_ptr<Trial> trial_of(fcclColl_t collective, size_t count, const Seat& seat, int iteration = 0) {
-  return std::make_unique<Trial>(Recipe{.collective = collective, .dtype = fcclFloat32, .count = count, .iteration = iteration},
-                                 seat.rank, seat.ranks);
-}
-
 // Keeps the worker in a host function until it is opened.
 class Gate {
  public:

@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kVictim = 1;
+constexpr int kVictimOfSplit = 1;
 constexpr int kPids = 64;  // notes from here on: the ranks' processes
 
 // Splits again and again by `color`, in halves by -1, until a split fails; the text is the cause.
@@ -27,10 +27,10 @@ fcclResult_t split_until_failure(const Seat& seat, fcclComm_t comm, int color, s
 class SplitFailure : public ::testing::TestWithParam<int> {};
 
 TEST_P(SplitFailure, by_death_reaches_every_survivor) {
-  run_ranks({.as = RanksAs::processes, .ranks = 4, .killed = {kVictim}}, [](const Seat& seat) {
+  run_ranks({.as = RanksAs::processes, .ranks = 4, .killed = {kVictimOfSplit}}, [](const Seat& seat) {
     const Comm comm(seat);
     std::thread killer;
-    if (seat.rank == kVictim)
+    if (seat.rank == kVictimOfSplit)
       killer = std::thread([&] {
         std::this_thread::sleep_for(std::chrono::microseconds(20'000 + 700 * GetParam()));
         seat.board.notes[0] = now_ns();
@@ -60,7 +60,7 @@ TEST_P(SplitFailure, by_revoking_the_parent_ends_a_split_that_waits_for_a_stoppe
     std::thread revoker;
     if (seat.rank == 0)
       revoker = std::thread([&] {
-        const auto victim = static_cast<pid_t>(seat.board.notes[kPids + kVictim]);
+        const auto victim = static_cast<pid_t>(seat.board.notes[kPids + kVictimOfSplit]);
         std::this_thread::sleep_for(std::chrono::microseconds(10'000 + 700 * GetParam()));
         kill(victim, SIGSTOP);
         std::this_thread::sleep_for(50ms);
@@ -72,7 +72,7 @@ TEST_P(SplitFailure, by_revoking_the_parent_ends_a_split_that_waits_for_a_stoppe
     std::string text;
     EXPECT_EQ(split_until_failure(seat, comm, 0, text), fcclAborted) << text;
     EXPECT_NE(text.find("rank 0 aborted"), std::string::npos) << text;
-    if (seat.rank != kVictim) {
+    if (seat.rank != kVictimOfSplit) {
       EXPECT_LT(ms_since(seat.board.notes[0]), 1000 * kSlowdown);
     }
     // Rank 0 lets the victim go on when rank 2 is out.

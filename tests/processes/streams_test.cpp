@@ -12,11 +12,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::unique_ptr<Trial> trial_of(fcclColl_t collective, size_t count, const Seat& seat, int iteration = 0) {
-  return std::make_unique<Trial>(Recipe{.collective = collective, .dtype = fcclFloat32, .count = count, .iteration = iteration},
-                                 seat.rank, seat.ranks);
-}
-
 class Streams : public ::testing::TestWithParam<Size> {};
 
 TEST_P(Streams, run_calls_in_the_order_of_issue) {

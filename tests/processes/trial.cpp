@@ -343,6 +343,11 @@ std::string Trial::fault_of_input() const {
   return "";
 }
 
+std::unique_ptr<Trial> trial_of(fcclColl_t collective, size_t count, const Seat& seat, int iteration) {
+  return std::make_unique<Trial>(Recipe{.collective = collective, .dtype = fcclFloat32, .count = count, .iteration = iteration},
+                                 seat.rank, seat.ranks);
+}
+
 std::string try_collective(const Recipe& recipe, int rank, int ranks, fcclComm_t comm, fcclStream_t stream) {
   Trial trial(recipe, rank, ranks);
   fcclResult_t result = trial.issue(comm, stream);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <random>
 #include <span>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "base/dtype.h"
 #include "fccl/fccl.h"
+#include "processes/ranks.h"
 
 namespace fccl::testing {
 
@@ -119,6 +121,9 @@ class Trial {
   std::byte* recv_ = nullptr;
   Pattern mine_;
 };
+
+// Of float32.
+std::unique_ptr<Trial> trial_of(fcclColl_t collective, size_t count, const Seat& seat, int iteration = 0);
 
 // Issues a trial, waits for its end and returns what went wrong, "" if nothing.
 std::string try_collective(const Recipe& recipe, int rank, int ranks, fcclComm_t comm, fcclStream_t stream = nullptr);

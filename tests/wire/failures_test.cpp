@@ -12,11 +12,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-struct Buffer {
+struct CallBuffer {
   Bytes send, recv;
   Call call;
 
-  Buffer(fcclColl_t collective, size_t count)
+  CallBuffer(fcclColl_t collective, size_t count)
       : send(count * 8),
         recv(count * 8),
         call{{collective, fcclInt8, ReduceOp::sum, -1, count}, send.data(), recv.data(), {}} {}
@@ -27,7 +27,7 @@ void expect_difference(fcclColl_t collective, size_t count, uint64_t number, con
   Group group({.members = 3});
   group.run([&](int member) {
     const bool differs = member == 1;
-    Buffer buffer(differs ? collective : fcclCollAllGather, differs ? count : 9000);
+    CallBuffer buffer(differs ? collective : fcclCollAllGather, differs ? count : 9000);
     const auto outcome = group.call(member, buffer.call, differs ? number : 7, differs ? algorithm : "pairwise");
     ASSERT_TRUE(outcome) << outcome.error().message;
     ASSERT_FALSE(outcome->agreed());
@@ -57,7 +57,7 @@ TEST(WireFailure, of_a_link_that_reports_its_loss_names_the_peer) {
   for (const char* algorithm : {"pairwise", "entries"}) {
     Group group({.members = 2});
     group.fabric().lose(1, 0, simulated::Loss::reported);
-    Buffer buffer(fcclCollAllGather, 100);
+    CallBuffer buffer(fcclCollAllGather, 100);
     const auto outcome = group.call(0, buffer.call, 1, algorithm);
     ASSERT_FALSE(outcome);
     EXPECT_NE(outcome.error().message.find("sending to rank 1 over the network failed: endpoint 1 is gone"), std::string::npos)
@@ -69,7 +69,7 @@ TEST(WireFailure, of_a_silent_peer_ends_with_the_deadline_and_names_it) {
   Group group({.members = 2});
   group.deadline = 100ms;
   group.fabric().lose(1, 0, simulated::Loss::silent);
-  Buffer buffer(fcclCollReduceScatter, 5000);
+  CallBuffer buffer(fcclCollReduceScatter, 5000);
   const auto outcome = group.call(0, buffer.call, 1, "pairwise");
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().message, "waited too long for rank 1");
@@ -98,7 +98,7 @@ TEST(WireFailure, of_a_peer_is_not_that_of_another) {
 TEST(WireFailure, of_a_peer_that_is_destroyed_in_a_call_ends_the_call_of_the_other) {
   Group group({.members = 2}, {.faults = simulated::worse_than_efa()});
   group.deadline = 300ms;
-  Buffer buffer(fcclCollAllGather, 9000);
+  CallBuffer buffer(fcclCollAllGather, 9000);
   std::thread leaves([&] {
     std::this_thread::sleep_for(5ms);
     group.destroy(1);
@@ -113,7 +113,7 @@ TEST(WireFailure, leaves_no_destruction_that_waits_for_the_lost) {
   Group group({.members = 2});
   group.deadline = 20ms;
   group.fabric().lose(1, 0, simulated::Loss::silent);
-  Buffer buffer(fcclCollAllGather, 9000);
+  CallBuffer buffer(fcclCollAllGather, 9000);
   EXPECT_FALSE(group.call(0, buffer.call, 1, "pairwise"));
   EXPECT_FALSE(group.endpoint(0).settle(Deadline::after(1ms)));
   group.destroy(0);
@@ -130,7 +130,7 @@ TEST(WireFailure, of_a_rail_ends_the_calls_of_every_lane) {
   ASSERT_TRUE(run_calls(group, {.way = {fcclCollAllGather, "pairwise"}, .count = 3000}));
   breaks = true;
   for (int lane = 0; lane < 2; ++lane) {
-    Buffer buffer(fcclCollAllGather, 100);
+    CallBuffer buffer(fcclCollAllGather, 100);
     const auto outcome = group.call(0, buffer.call, 1, "entries", lane);
     ASSERT_FALSE(outcome);
     EXPECT_EQ(outcome.error().message, "rail 0 of the network: the card is gone");
@@ -146,7 +146,7 @@ TEST(WireFailure, of_an_operation_that_cannot_be_posted_names_the_peer) {
   });
   ASSERT_TRUE(run_calls(group, {.way = {fcclCollAllGather, "pairwise"}, .count = 3000}));
   breaks = true;
-  Buffer buffer(fcclCollAllGather, 3000);
+  CallBuffer buffer(fcclCollAllGather, 3000);
   const auto outcome = group.call(0, buffer.call, 1, "pairwise");
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().message, "sending to rank 1 over the network failed: the peer is not known");

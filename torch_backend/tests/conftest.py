@@ -7,8 +7,10 @@ torch.set_num_threads(1)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if metafunc.definition.get_closest_marker("two_hosts"):
-        metafunc.parametrize("spread", [1, 2], indirect=True, ids=["one_host", "two_hosts"])
+    if marker := metafunc.definition.get_closest_marker("two_hosts"):
+        marks = [] if marker.kwargs.get("every_change") else [pytest.mark.slow]
+        spreads = [pytest.param(1, id="one_host"), pytest.param(2, id="two_hosts", marks=marks)]
+        metafunc.parametrize("spread", spreads, indirect=True)
 
 
 @pytest.fixture(autouse=True)

@@ -415,7 +415,7 @@ def call_functional():
     assert_same(functional.broadcast(mine, 1, group).wait(), numbers(1, 6, torch.float32))
 
 
-@pytest.mark.two_hosts
+@pytest.mark.two_hosts(every_change=True)
 def test_functional_collectives_work():
     run_ranks(3, call_functional)
 

@@ -93,7 +93,7 @@ def train_fsdp2(reshard, one_scale):
     assert_matches(full_state(model), size)
 
 
-@pytest.mark.two_hosts
+@pytest.mark.two_hosts(every_change=True)
 @pytest.mark.parametrize("reshard", [True, False])
 def test_fsdp2_matches_one_process(reshard):
     run_ranks(3, train_fsdp2, reshard, False)
@@ -130,7 +130,7 @@ def train_hsdp():
     assert_matches(full_state(model), dist.get_world_size())
 
 
-@pytest.mark.two_hosts
+@pytest.mark.two_hosts(every_change=True)
 def test_hybrid_fsdp2_matches_one_process():
     run_ranks(4, train_hsdp)
 

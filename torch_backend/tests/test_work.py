@@ -188,7 +188,7 @@ def lose_a_rank():
         work.get_future().wait()
 
 
-@pytest.mark.two_hosts
+@pytest.mark.two_hosts(every_change=True)
 def test_the_death_of_a_rank_fails_the_works_of_the_others_and_names_it():
     run_ranks(2, lose_a_rank, timeout=40)
 

@@ -7,8 +7,8 @@ namespace fccl::ofi {
 
 namespace {
 
-constexpr uint32_t kOld = FI_VERSION(1, 17);
-constexpr uint32_t kNew = FI_VERSION(2, 4);
+constexpr uint32_t kOldLibfabric = FI_VERSION(1, 17);
+constexpr uint32_t kNewLibfabric = FI_VERSION(2, 4);
 
 TEST(ProviderTest, the_best_comes_first_and_nothing_that_is_not_meant_for_hosts_apart) {
   std::vector<std::string_view> names;
@@ -19,22 +19,22 @@ TEST(ProviderTest, the_best_comes_first_and_nothing_that_is_not_meant_for_hosts_
 
 TEST(ProviderTest, tcp_has_another_name_in_old_libfabric) {
   const Provider& tcp = *find_provider("tcp");
-  EXPECT_STREQ(libfabric_name(tcp, kOld), "net");
+  EXPECT_STREQ(libfabric_name(tcp, kOldLibfabric), "net");
   EXPECT_STREQ(libfabric_name(tcp, FI_VERSION(1, 18)), "tcp");
-  EXPECT_STREQ(libfabric_name(tcp, kNew), "tcp");
+  EXPECT_STREQ(libfabric_name(tcp, kNewLibfabric), "tcp");
 }
 
 TEST(ProviderTest, the_interface_asked_for_is_one_that_both_know) {
-  EXPECT_EQ(interface_version(kOld), kOld);
+  EXPECT_EQ(interface_version(kOldLibfabric), kOldLibfabric);
   EXPECT_EQ(interface_version(FI_VERSION(1, 18)), FI_VERSION(1, 18));
-  EXPECT_EQ(interface_version(kNew), FI_VERSION(1, 18));
+  EXPECT_EQ(interface_version(kNewLibfabric), FI_VERSION(1, 18));
 }
 
 TEST(ProviderTest, hints_ask_for_writes_into_registered_memory_that_is_addressed_as_the_provider_likes) {
   for (const Provider& provider : providers()) {
-    const Info hints = hints_for(provider, kNew);
+    const Info hints = hints_for(provider, kNewLibfabric);
     ASSERT_TRUE(hints);
-    EXPECT_STREQ(hints->fabric_attr->prov_name, libfabric_name(provider, kNew));
+    EXPECT_STREQ(hints->fabric_attr->prov_name, libfabric_name(provider, kNewLibfabric));
     EXPECT_EQ(hints->ep_attr->type, FI_EP_RDM);
     EXPECT_EQ(hints->caps, FI_MSG | FI_RMA | FI_SOURCE);
     EXPECT_EQ(hints->mode & (FI_CONTEXT | FI_CONTEXT2), FI_CONTEXT | FI_CONTEXT2);

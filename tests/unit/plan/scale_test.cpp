@@ -16,12 +16,12 @@ double processor_seconds() {
   return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
 }
 
-constexpr Constants kConstants{.latency = 1e-5, .message = 1e-6, .wire_byte = 1e-8, .added_byte = 1e-10, .node_byte = 1e-10};
+constexpr Constants kConstantsAtScale{.latency = 1e-5, .message = 1e-6, .wire_byte = 1e-8, .added_byte = 1e-10, .node_byte = 1e-10};
 
 TEST(Scale, of_4096_ranks_is_under_50_ms_and_10_MB_for_the_choice_and_every_plan) {
   constexpr int kHosts = 512;
   const double began = processor_seconds();
-  const Chooser chooser(Shape::of_equal_hosts(kHosts, 8, 32, kConstants));
+  const Chooser chooser(Shape::of_equal_hosts(kHosts, 8, 32, kConstantsAtScale));
   EXPECT_GT(chooser.choose({fcclCollAllGather, 1e6}).slices, 0);
   size_t bytes = 0;
   for (size_t i = 0; i < kCatalog<Project>.size(); ++i)

@@ -8,12 +8,12 @@
 namespace fccl::plan {
 namespace {
 
-constexpr Constants kConstants{.latency = 1e-5, .message = 1e-6, .wire_byte = 1e-8, .added_byte = 1e-10, .node_byte = 1e-10};
+constexpr Constants kConstantsOfHosts{.latency = 1e-5, .message = 1e-6, .wire_byte = 1e-8, .added_byte = 1e-10, .node_byte = 1e-10};
 
 Shape shape_of_text(const std::string& hosts) {
   const auto topology = parse_topology("fccl topology 1\n" + hosts);
   EXPECT_TRUE(topology) << topology.error().message;
-  return shape_of(*topology, kConstants);
+  return shape_of(*topology, kConstantsOfHosts);
 }
 
 TEST(ShapeOf, equal_hosts_has_a_column_for_each_rank) {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr ThreadRole kRole{"fccl-test", "waits for this test"};
 
-std::atomic<int> taken{0};
+std::atomic<int> signals_taken{0};
 
 TEST(Thread, that_cannot_be_started_is_an_error_that_says_what_for_and_what_to_try) {
   const testing::NoThreads here;
@@ -49,12 +49,12 @@ TEST(Thread, has_its_name_and_blocks_every_signal_of_the_application) {
 }
 
 TEST(Thread, leaves_whoever_starts_it_the_signals_that_it_had) {
-  ::signal(SIGUSR1, [](int) { ++taken; });
+  ::signal(SIGUSR1, [](int) { ++signals_taken; });
   auto thread = start_thread(kRole, [] {});
   ASSERT_TRUE(thread);
   thread->join();
   ::raise(SIGUSR1);
-  EXPECT_EQ(taken, 1);
+  EXPECT_EQ(signals_taken, 1);
 }
 
 }  // namespace

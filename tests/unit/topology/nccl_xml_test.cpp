@@ -17,7 +17,7 @@ std::string text_of(const std::string& xml) {
   return topology ? to_text(*topology) : topology.error().message;
 }
 
-void expect_refused(const std::string& xml, const std::string& said) {
+void expect_refused_xml(const std::string& xml, const std::string& said) {
   const auto topology = parse_nccl_xml(xml);
   ASSERT_FALSE(topology) << xml;
   EXPECT_EQ(topology.error().code, fcclInvalidUsage);
@@ -108,14 +108,14 @@ TEST(NcclXml, tells_the_ports_of_one_device_apart) {
 }
 
 TEST(NcclXml, is_refused_with_its_place_where_it_is_none) {
-  expect_refused("fccl topology 1\n", "expected XML");
-  expect_refused("", "expected XML");
-  expect_refused("<system><cpu></system>", "expected XML, but found at byte");
-  expect_refused("<graphs/>", "expected <system>");
-  expect_refused("<system/>", "expected <cpu> in <system>");
-  expect_refused(R"(<system><cpu><pci busid="10:1b"/></cpu></system>)",
+  expect_refused_xml("fccl topology 1\n", "expected XML");
+  expect_refused_xml("", "expected XML");
+  expect_refused_xml("<system><cpu></system>", "expected XML, but found at byte");
+  expect_refused_xml("<graphs/>", "expected <system>");
+  expect_refused_xml("<system/>", "expected <cpu> in <system>");
+  expect_refused_xml(R"(<system><cpu><pci busid="10:1b"/></cpu></system>)",
                  "expected <pci> with a busid such as 0000:10:1b.0, at byte");
-  expect_refused(R"(<system><cpu><nic><net speed="1"/></nic></cpu></system>)", "has a NIC whose name is empty");
+  expect_refused_xml(R"(<system><cpu><nic><net speed="1"/></nic></cpu></system>)", "has a NIC whose name is empty");
 }
 
 TEST(NcclXml, is_refused_where_bridges_stand_inside_each_other_without_end) {
@@ -124,7 +124,7 @@ TEST(NcclXml, is_refused_where_bridges_stand_inside_each_other_without_end) {
     open += "<pci busid=\"0000:00:00.0\">";
     close += "</pci>";
   }
-  expect_refused("<system><cpu>" + open + close + "</cpu></system>", "expected at most 16 <pci> inside each other");
+  expect_refused_xml("<system><cpu>" + open + close + "</cpu></system>", "expected at most 16 <pci> inside each other");
 }
 
 // To look for each host among all before it took 10 s and more of the processor.

@@ -1,0 +1,55 @@
+# Runs every suite for ./dev test all, or a part of them.
+
+# Each suite and the minutes that it takes on two cores, the longest first.
+all_suites=(
+  long-alone:55 long-hosts:35 long:30 asan:25 tsan:20 torch-slow:10 torch-2.11.0:10 torch-2.15.0:10
+  cpp:5 cluster-slow:5 slow:4 torch:4 cluster:3 docs:2 tools:1
+)
+
+run_suite() {
+  case $1 in
+    asan | tsan) FCCL_TEST_TIMEOUT=900 cpp_suite "$1" "$1" --label-regex '^quick$' ;;
+    cpp) cpp_suite cpp release --label-exclude '^(slow|long)$' ;;
+    slow) FCCL_TEST_TIMEOUT=900 cpp_suite slow release --label-regex '^slow$' ;;
+    # Ten minutes each.
+    long-alone) long_suite "$1" --tests-regex "$random_calls"'_[0-9]_for_long' ;;
+    long-hosts) long_suite "$1" --tests-regex "$random_calls"'_on_hosts' ;;
+    long) long_suite "$1" --exclude-regex "$random_calls" ;;
+    torch) torch_suite torch "$pinned_torch" -m 'not slow' ;;
+    torch-slow) FCCL_TEST_TIMEOUT=3600 torch_suite torch-slow "$pinned_torch" -m slow ;;
+    torch-*) torch_suite "$1" "${1#torch-}" -m 'not slow' ;;
+    docs | tools) "$1_suite" ;;
+    cluster) cluster_suite cluster -m 'not slow' ;;
+    cluster-slow) FCCL_TEST_TIMEOUT=3600 cluster_suite cluster-slow -m slow ;;
+  esac
+}
+
+random_calls='random_calls_agree_with_mpi.*'
+
+long_suite() { FCCL_TEST_TIMEOUT=3600 cpp_suite "$1" release --label-regex '^long$' --parallel 1 "${@:2}"; }
+
+# part_of_all I N: the suites of part I of N, one "NAME:MINUTES" a line. Each suite goes to the part that has the least to do yet.
+part_of_all() {
+  local wanted=$1 count=$2 suite part least minutes=()
+  for suite in "${all_suites[@]}"; do
+    least=0
+    for ((part = 1; part < count; ++part)); do
+      ((${minutes[part]:-0} >= ${minutes[least]:-0})) || least=$part
+    done
+    minutes[least]=$((${minutes[least]:-0} + ${suite#*:}))
+    ((least != wanted - 1)) || echo "$suite"
+  done
+}
+
+# test_all [--part I/N]
+test_all() {
+  local part=${2:-1/1} suites suite minutes=0
+  [[ $# == 0 || ($# == 2 && $1 == --part && $part =~ ^[1-9][0-9]*/[1-9][0-9]*$ && ${part%/*} -le ${part#*/}) ]] ||
+    die "test all takes --part I/N with I from 1 to N, or nothing, but got '$*'"
+  suites=$(part_of_all "${part%/*}" "${part#*/}")
+  [[ -n $suites ]] || die "there are only ${#all_suites[@]} suites: part $part would have none"
+  for suite in $suites; do minutes=$((minutes + ${suite#*:})); done
+  say "part $part of everything: $(printf '%s ' $suites | sed 's/:[0-9]*//g')- about $minutes minutes on two cores"
+  for suite in $suites; do run_suite "${suite%:*}"; done
+  conclude
+}
