@@ -34,7 +34,7 @@ struct CreateOptions {
 class Communicator {
  public:
   static Result<std::unique_ptr<Communicator>> create(const UniqueId& id, int rank, int ranks, const CreateOptions& options,
-                                                      const StillWanted& still_wanted = {});
+                                                      const CancelCheck& cancel_check = {});
   // Collective: this rank's part of the group of its color, nullptr for a color below zero.
   Result<std::unique_ptr<Communicator>> split(int color, int key, const CreateOptions& options);
   // Waits for this rank's outstanding operations, and tells the peers that it has left. Nobody may be about to enter a call.
@@ -78,21 +78,19 @@ class Communicator {
   Result<void> issue(const Call& call, Stream* stream);
   Result<Stream*> queue_for(Stream* stream);
   std::chrono::milliseconds patience() const;
-  static Result<std::unique_ptr<Communicator>> assemble(Joined& joined, const CreateOptions& options, Deadline deadline,
-                                                        const StillWanted& still_wanted);
+  static Result<std::unique_ptr<Communicator>> assemble(Joined& joined, const CreateOptions& options, const WaitLimit& limit);
   struct Part;
   Result<std::unique_ptr<Communicator>> make_part(int color, int key, const CreateOptions& options);
   Result<std::unique_ptr<Communicator>> meet(Part& part, const CreateOptions& options);
   Error fail_split(const Part& part, Error error);
   Result<void> exchange(const void* mine, void* all, size_t bytes);
-  Result<void> join_hosts(Joined& joined, Deadline deadline, const StillWanted& still_wanted);
-  Result<void> try_to_join_hosts(Joined& joined, Deadline deadline, const StillWanted& still_wanted);
-  Result<void> share_wake(const Joined& joined, Deadline deadline, const StillWanted& still_wanted);
+  Result<void> join_hosts(Joined& joined, const WaitLimit& limit);
+  Result<void> try_to_join_hosts(Joined& joined, const WaitLimit& limit);
+  Result<void> share_wake(const Joined& joined, const WaitLimit& limit);
   Result<NetworkEnd> open_endpoint();
   Result<std::string> open_lanes();
   Result<std::vector<std::string>> exchange_here(const std::string& mine);
-  Result<std::vector<std::string>> exchange_by_leaders(const std::string& mine, Deadline deadline,
-                                                       const StillWanted& still_wanted);
+  Result<std::vector<std::string>> exchange_by_leaders(const std::string& mine, const WaitLimit& limit);
   Result<void> connect_lanes(const Network& network);
   Result<void> span_lanes(const Network& network);
   LinkEvents link_events();

@@ -15,7 +15,6 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kReportAfter{5000};
-constexpr milliseconds kAskEvery{20};
 // A rank of another host that is gone may have done its part, and that may be on its way.
 constexpr milliseconds kOnItsWay{300};
 // Of two hosts whose ranks reach their deadline at the same time, the one that has the culprit speaks first.
@@ -52,9 +51,9 @@ Result<void> Control::look(Wait& wait, const Awaited& awaited, const std::option
   }
   wait.awaited = awaited;
   segment_->state(local()).set_waiting(lane_of(wait.task.call.signature.collective), {to_ms(now), awaited.rank});
-  if (still_wanted_ && now >= next_ask_) {
-    next_ask_ = now + kAskEvery;
-    if (auto wanted = still_wanted_(); !wanted) return fail(raise(std::move(wanted).error()));
+  if (cancel_check_ && now >= next_ask_) {
+    next_ask_ = now + WaitLimit::kLookInterval;
+    if (auto wanted = cancel_check_(); !wanted) return fail(raise(std::move(wanted).error()));
   }
   if (is_here(awaited.rank)) {
     FCCL_TRY(look_for_departure(wait, awaited));

@@ -17,6 +17,7 @@
 #include "system/descriptor.h"
 #include "system/process_watch.h"
 #include "system/wait.h"
+#include "system/wait_limit.h"
 
 namespace fccl {
 
@@ -74,8 +75,8 @@ class Control {
   // What is heard of ranks of other hosts, and that nothing more will be heard of a host; `leader` is its first rank.
   void hear_of_departure(int rank, Gone how);
   void hear_of_end(int leader, LinkEnd how);
-  // What waits ask from now on, beside their own questions and less often: whether they are still wanted. By one thread.
-  void ask(StillWanted still_wanted) { still_wanted_ = std::move(still_wanted); }
+  // What waits ask from now on, beside their own questions and less often: whether they are cancelled. By one thread.
+  void ask(CancelCheck cancel_check) { cancel_check_ = std::move(cancel_check); }
 
   // The text of failure() for fcclGetLastError: "" without one; lives as long as this.
   const char* failure_text();
@@ -109,7 +110,7 @@ class Control {
   std::vector<int> locals_;  // the ranks of this host
   std::shared_ptr<Segment> segment_;
   Descriptor wake_;
-  StillWanted still_wanted_;
+  CancelCheck cancel_check_;
   Clock::time_point next_ask_{};
   std::mutex mutex_;
   std::optional<std::string> text_;

@@ -39,17 +39,11 @@ void tell_whom_the_leader_awaits(const Segment& segment, std::span<const int> ra
       return segment.state(kLeader).set_waiting(kGatherLane, {to_ms(Clock::now()), ranks[place]});
 }
 
-// How long a rank of this host may keep the others.
-struct Patience {
-  Deadline deadline;
-  const StillWanted& still_wanted;
-};
-
 // `ranks`: those of this host.
 Result<std::shared_ptr<Segment>> share_segment(const Joined& joined, const SegmentShape& shape, std::span<const int> ranks,
-                                               const Patience& patience) {
+                                               const WaitLimit& limit) {
   if (joined.rank != ranks[kLeader]) {
-    auto memory = receive(joined, ranks[kLeader], patience.deadline, patience.still_wanted);
+    auto memory = receive(joined, ranks[kLeader], limit);
     if (!memory) return fail(std::move(memory).error());
     return Segment::map(*memory, shape);
   }
@@ -59,11 +53,11 @@ Result<std::shared_ptr<Segment>> share_segment(const Joined& joined, const Segme
   if (!segment) return segment;
   (*segment)->initialise(static_cast<uint32_t>(kFirstNumber));
   const std::vector<int> others(ranks.begin() + 1, ranks.end());
-  const auto still_wanted = [&]() -> Result<void> {
+  const auto tell_and_check = [&]() -> Result<void> {
     tell_whom_the_leader_awaits(**segment, ranks);
-    return patience.still_wanted ? patience.still_wanted() : Result<void>{};
+    return limit.check_cancelled();
   };
-  FCCL_TRY(hand_out(joined, memory->get(), others, patience.deadline, still_wanted));
+  FCCL_TRY(hand_out(joined, memory->get(), others, {limit.deadline, tell_and_check}));
   return segment;
 }
 
@@ -106,22 +100,23 @@ bool is_crowded(const Segment& segment) {
 }  // namespace
 
 Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, int rank, int ranks,
-                                                           const CreateOptions& options, const StillWanted& still_wanted) {
+                                                           const CreateOptions& options, const CancelCheck& cancel_check) {
   const Settings& settings = options.settings;
   const Deadline deadline = Deadline::after(settings.init_timeout);
   auto joined =
-      join({id, rank, ranks, settings.agreement(), settings.host_id, still_wanted, settings.interface_name}, deadline);
+      join({id, rank, ranks, settings.agreement(), settings.host_id, settings.interface_name}, {deadline, cancel_check});
   if (!joined) return fail(std::move(joined).error());
-  auto made = assemble(*joined, options, deadline, [&]() -> Result<void> {
-    if (still_wanted) FCCL_TRY(still_wanted());
+  const auto check = [&]() -> Result<void> {
+    if (cancel_check) FCCL_TRY(cancel_check());
     return joined->presence.look();
-  });
+  };
+  auto made = assemble(*joined, options, {deadline, check});
   if (made) return made;
   return fail(joined->presence.give_up(std::move(made).error()));
 }
 
-Result<std::unique_ptr<Communicator>> Communicator::assemble(Joined& joined, const CreateOptions& options, Deadline deadline,
-                                                             const StillWanted& still_wanted) {
+Result<std::unique_ptr<Communicator>> Communicator::assemble(Joined& joined, const CreateOptions& options,
+                                                             const WaitLimit& limit) {
   const Settings& settings = options.settings;
   const int rank = joined.rank;
   const int ranks = static_cast<int>(joined.members.size());
@@ -132,24 +127,24 @@ Result<std::unique_ptr<Communicator>> Communicator::assemble(Joined& joined, con
   // From here on the ranks of one host watch each other.
   if (columns->hosts() == 1) joined.presence.let_root_end();
   const SegmentShape shape{static_cast<int>(here.size()), settings.mailbox_bytes, settings.slot_bytes, ranks};
-  auto segment = share_segment(joined, shape, here, {deadline, still_wanted});
+  auto segment = share_segment(joined, shape, here, limit);
   if (!segment) return fail(name_the_dead(std::move(segment).error(), *peers));
   const std::shared_ptr<Segment> shared = std::move(*segment);
   shared->state(columns->local()).set_processors(allowed_processors());
   auto memory = std::make_unique<PeerMemory>(shared, columns->local(), pids_of(joined.members, here));
   std::unique_ptr<Communicator> made(new Communicator(options, rank, std::move(columns), std::move(*peers), shared));
   // Init is over when every rank has mapped the segment.
-  made->creation_ends_ = deadline;
+  made->creation_ends_ = limit.deadline;
   made->control_->ask([&]() -> Result<void> {
     // Nobody may be gone yet, nor a rank that this one does not wait for: those who do may have given up for that.
     made->control_->look_for_deaths();
-    return still_wanted();
+    return limit.check_cancelled();
   });
   FCCL_TRY(made->issue({{fcclCollBarrier, fcclInt8, ReduceOp::sum, -1, 0, Issuer::init}}, nullptr));
   made->crowded_ = is_crowded(*shared);
   // All have mapped the segment, in which they tell each other of failures.
   if (made->columns_->hosts() == 1) joined.presence.leave();
-  if (made->columns_->hosts() > 1) FCCL_TRY(made->join_hosts(joined, deadline, still_wanted));
+  if (made->columns_->hosts() > 1) FCCL_TRY(made->join_hosts(joined, limit));
   made->control_->ask({});
   // Where ranks take turns on processors, to wait for the readers costs more than a copy. Calls between hosts go in rounds.
   const bool attaches = settings.cross_memory_attach == "on" || (settings.cross_memory_attach == "auto" && !made->crowded_);
@@ -210,11 +205,11 @@ Result<std::unique_ptr<Communicator>> Communicator::meet(Part& part, const Creat
   auto id = from_c(part.id);
   if (!id) return fail(fcclRemoteError, fmt::format("{} could not open a bootstrap", control_->describe_rank(part.root())));
   const auto place = std::find(part.ranks.begin(), part.ranks.end(), rank_) - part.ranks.begin();
-  const auto still_wanted = [this]() -> Result<void> {
+  const auto cancel_check = [this]() -> Result<void> {
     if (auto failed = async_error()) return fail(std::move(*failed));
     return {};
   };
-  auto made = create(*id, static_cast<int>(place), static_cast<int>(part.ranks.size()), options, still_wanted);
+  auto made = create(*id, static_cast<int>(place), static_cast<int>(part.ranks.size()), options, cancel_check);
   if (!made && is_root) shut(served->get());
   return made;
 }

@@ -133,15 +133,14 @@ Result<std::vector<std::string>> Communicator::exchange_here(const std::string& 
 }
 
 // The same across hosts: the leader of each tells the others what those of its host have to say.
-Result<std::vector<std::string>> Communicator::exchange_by_leaders(const std::string& mine, Deadline deadline,
-                                                                   const StillWanted& still_wanted) {
+Result<std::vector<std::string>> Communicator::exchange_by_leaders(const std::string& mine, const WaitLimit& limit) {
   auto here = exchange_here(mine);
   if (!here) return fail(std::move(here).error());
   std::string everything;
   if (link_) {
     std::string of_host;
     for (const std::string& text : *here) of_host += text;
-    auto all = link_->exchange(of_host, deadline, still_wanted);
+    auto all = link_->exchange(of_host, limit);
     if (!all) return fail(std::move(all).error());
     for (const std::string& text : *all) {
       const uint64_t size = text.size();
@@ -183,13 +182,13 @@ LinkEvents Communicator::link_events() {
 }
 
 // An event that every rank of this host can raise and its leader hears.
-Result<void> Communicator::share_wake(const Joined& joined, Deadline deadline, const StillWanted& still_wanted) {
+Result<void> Communicator::share_wake(const Joined& joined, const WaitLimit& limit) {
   const auto here = columns_->ranks_of(columns_->host());
   Result<Descriptor> wake = [&]() -> Result<Descriptor> {
-    if (rank_ != here.front()) return receive(joined, here.front(), deadline, still_wanted);
+    if (rank_ != here.front()) return receive(joined, here.front(), limit);
     Descriptor made(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!made) return fail(fcclSystemError, fmt::format("cannot make an eventfd: {}", error_text(errno)));
-    FCCL_TRY(hand_out(joined, made.get(), {here.begin() + 1, here.end()}, deadline, still_wanted));
+    FCCL_TRY(hand_out(joined, made.get(), {here.begin() + 1, here.end()}, limit));
     return made;
   }();
   if (!wake) return fail(std::move(wake).error());
@@ -197,27 +196,28 @@ Result<void> Communicator::share_wake(const Joined& joined, Deadline deadline, c
   return {};
 }
 
-Result<void> Communicator::join_hosts(Joined& joined, Deadline deadline, const StillWanted& still_wanted) {
-  auto joined_hosts = try_to_join_hosts(joined, deadline, still_wanted);
+Result<void> Communicator::join_hosts(Joined& joined, const WaitLimit& limit) {
+  auto joined_hosts = try_to_join_hosts(joined, limit);
   if (joined_hosts) return {};
   const Error error = control_->raise(std::move(joined_hosts).error());
   if (link_) link_->tell_failure(error);
   return fail(error);
 }
 
-Result<void> Communicator::try_to_join_hosts(Joined& joined, Deadline deadline, const StillWanted& still_wanted) {
-  const auto wanted = [&]() -> Result<void> {
+Result<void> Communicator::try_to_join_hosts(Joined& joined, const WaitLimit& limit) {
+  const auto check = [&]() -> Result<void> {
     if (auto failed = async_error()) return fail(std::move(*failed));
-    return still_wanted ? still_wanted() : Result<void>{};
+    return limit.check_cancelled();
   };
-  FCCL_TRY(share_wake(joined, deadline, wanted));
+  const WaitLimit with_failures{limit.deadline, check};
+  FCCL_TRY(share_wake(joined, with_failures));
   Descriptor wake;  // of the link, as long as the others can be told that there is none
   if (rank_ == columns_->ranks_of(columns_->host()).front()) {
     HostLinkRequest request{.id = joined.id, .rank = rank_, .leaders = {}, .host_of = {}};
     for (int host = 0; host < columns_->hosts(); ++host)
       request.leaders.push_back(joined.members[columns_->ranks_of(host).front()]);
     for (int rank = 0; rank < ranks_; ++rank) request.host_of.push_back(columns_->host_of(rank));
-    auto met = HostLink::meet(std::move(request), std::move(joined.tcp_listener), deadline, wanted);
+    auto met = HostLink::meet(std::move(request), std::move(joined.tcp_listener), with_failures);
     if (!met) return fail(std::move(met).error());
     link_ = std::move(*met);
     wake = Descriptor(::fcntl(control_->wake().get(), F_DUPFD_CLOEXEC, 0));
@@ -226,7 +226,7 @@ Result<void> Communicator::try_to_join_hosts(Joined& joined, Deadline deadline, 
   }
   auto opened = open_lanes();
   if (!opened) return fail(opened.error().code, control_->describe_rank(rank_) + ": " + opened.error().message);
-  auto by_host = exchange_by_leaders(*opened, deadline, wanted);
+  auto by_host = exchange_by_leaders(*opened, with_failures);
   if (!by_host) return fail(std::move(by_host).error());
   // All leaders have met, and hear of each other.
   joined.presence.leave();
@@ -234,7 +234,7 @@ Result<void> Communicator::try_to_join_hosts(Joined& joined, Deadline deadline, 
   if (!network) return fail(network.error());
   FCCL_TRY(connect_lanes(*network));
   // A rank's endpoint knows its peers when it has connected to them, and drops what comes from anybody else.
-  if (auto connected = exchange_by_leaders("", deadline, wanted); !connected) return fail(std::move(connected).error());
+  if (auto connected = exchange_by_leaders("", with_failures); !connected) return fail(std::move(connected).error());
   FCCL_TRY(span_lanes(*network));
   if (link_) FCCL_TRY(link_->start(std::move(wake), control_->local_watches(), link_events()));
   // Shows that every host reaches every other.

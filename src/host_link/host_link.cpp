@@ -37,13 +37,12 @@ HostLink::HostLink(HostLinkRequest request, Descriptor bell)
       is_cut_(request_.leaders.size()),
       gone_(request_.host_of.size(), Gone::no) {}
 
-Result<std::unique_ptr<HostLink>> HostLink::meet(HostLinkRequest request, Descriptor listener, Deadline deadline,
-                                                 const StillWanted& still_wanted) {
+Result<std::unique_ptr<HostLink>> HostLink::meet(HostLinkRequest request, Descriptor listener, const WaitLimit& limit) {
   Descriptor bell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!bell)
     return fail(fcclSystemError, fmt::format("cannot make an eventfd for the link between hosts: {}", error_text(errno)));
   std::unique_ptr<HostLink> link(new HostLink(std::move(request), std::move(bell)));
-  Meeting meeting(link->request_, link->spokes_, deadline, still_wanted);
+  Meeting meeting(link->request_, link->spokes_, limit);
   const Result<void> met = link->request_.is_hub() ? meeting.let_in(listener) : meeting.reach_hub();
   // For a copy in a forked child, too, so that whoever comes now is refused.
   if (listener) shut(listener.get());
@@ -51,9 +50,8 @@ Result<std::unique_ptr<HostLink>> HostLink::meet(HostLinkRequest request, Descri
   return link;
 }
 
-Result<std::vector<std::string>> HostLink::exchange(const std::string& mine, Deadline deadline,
-                                                    const StillWanted& still_wanted) {
-  return Meeting(request_, spokes_, deadline, still_wanted).exchange(mine);
+Result<std::vector<std::string>> HostLink::exchange(const std::string& mine, const WaitLimit& limit) {
+  return Meeting(request_, spokes_, limit).exchange(mine);
 }
 
 Result<void> HostLink::start(Descriptor wake, std::vector<std::shared_ptr<ProcessWatch>> processes, LinkEvents events) {

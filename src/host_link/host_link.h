@@ -43,10 +43,9 @@ class HostLink {
  public:
   // The hub, which alone has a listener, waits until all leaders have come, and closes it; another leader waits until the hub
   // has let it in. From then on a leader that dies, leaves or gives up is an error on all others at once, by its name.
-  static Result<std::unique_ptr<HostLink>> meet(HostLinkRequest request, Descriptor listener, Deadline deadline,
-                                                const StillWanted& still_wanted = {});
+  static Result<std::unique_ptr<HostLink>> meet(HostLinkRequest request, Descriptor listener, const WaitLimit& limit);
   // All leaders' bytes, by host. Every leader does it equally often, with at most kBlobLimit bytes.
-  Result<std::vector<std::string>> exchange(const std::string& mine, Deadline deadline, const StillWanted& still_wanted = {});
+  Result<std::vector<std::string>> exchange(const std::string& mine, const WaitLimit& limit);
   // Begins to call `events`, also for what came since meet. `wake` is an eventfd; the ranks of this host write to it.
   Result<void> start(Descriptor wake, std::vector<std::shared_ptr<ProcessWatch>> processes, LinkEvents events);
 

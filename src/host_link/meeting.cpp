@@ -12,8 +12,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// How often a leader that waits asks whether it still should.
-constexpr auto kLookInterval = 20ms;
 // Who waits for a rank of its own host at the deadline knows better who is late, and speaks first.
 constexpr auto kWorseInformed = 300ms;
 
@@ -27,12 +25,11 @@ std::vector<int> all_but(int host, int hosts) {
 
 }  // namespace
 
-Meeting::Meeting(const HostLinkRequest& request, std::list<Spoke>& spokes, Deadline deadline, const StillWanted& still_wanted)
+Meeting::Meeting(const HostLinkRequest& request, std::list<Spoke>& spokes, const WaitLimit& limit)
     : request_(request),
       spokes_(spokes),
-      deadline_{deadline.at + kWorseInformed},
-      still_wanted_(still_wanted),
-      next_look_(Deadline::after(kLookInterval)),
+      limit_({limit.deadline.at + kWorseInformed}, limit.cancel_check),
+      next_look_(Deadline::after(WaitLimit::kLookInterval)),
       blobs_(request.leaders.size()) {}
 
 Result<void> Meeting::let_in(const Descriptor& listener) {
@@ -198,14 +195,12 @@ Result<void> Meeting::attend(Spoke& spoke) {
 
 Result<void> Meeting::look() {
   if (!next_look().passed()) return {};
-  if (deadline_.passed()) return pass_on(timed_out(), nullptr);
-  next_look_ = Deadline::after(kLookInterval);
-  if (still_wanted_) {
-    if (const Result<void> wanted = still_wanted_(); !wanted) {
-      (void)pass_on({fcclRemoteError, fmt::format("{} gave up waiting for other hosts: {}", self(), wanted.error().message)},
-                    nullptr);
-      return fail(wanted.error());
-    }
+  if (limit_.deadline.passed()) return pass_on(timed_out(), nullptr);
+  next_look_ = Deadline::after(WaitLimit::kLookInterval);
+  if (const Result<void> wanted = limit_.check_cancelled(); !wanted) {
+    (void)pass_on({fcclRemoteError, fmt::format("{} gave up waiting for other hosts: {}", self(), wanted.error().message)},
+                  nullptr);
+    return fail(wanted.error());
   }
   if (std::string whom = awaited(); request_.is_hub() && whom != told_awaited_) {
     told_awaited_ = std::move(whom);

@@ -43,9 +43,9 @@ struct Hosts {
   Address hub() const { return *address_from(leaders[0].address); }
 
   Result<std::unique_ptr<HostLink>> meet(int host, std::chrono::milliseconds patience = 20s,
-                                         const StillWanted& still_wanted = {}) {
-    return HostLink::meet(request(host), host == 0 ? std::move(listener) : Descriptor{}, Deadline::after(patience),
-                          still_wanted);
+                                         const CancelCheck& cancel_check = {}) {
+    return HostLink::meet(request(host), host == 0 ? std::move(listener) : Descriptor{},
+                          {Deadline::after(patience), cancel_check});
   }
 
   UniqueId id;
