@@ -15,6 +15,7 @@
 #include "bootstrap/channel.h"
 #include "bootstrap/messages.h"
 #include "bootstrap/rendezvous.h"
+#include "system/failure_timing.h"
 #include "system/host_identity.h"
 #include "system/network_interface.h"
 #include "system/socket.h"
@@ -30,8 +31,6 @@ using namespace std::chrono_literals;
 constexpr int kFewestInLine = 128;
 // How long a rank that cannot join may take to tell the others.
 constexpr auto kDecliningTakes = 2s;
-// How long a rank that gives up waits until the root has told the others.
-constexpr auto kTellingTakes = 500ms;
 
 // Detached and owning all it uses, so that neither exit nor fork meets anything of it.
 Result<void> serve_in_background(std::shared_ptr<Rendezvous> rendezvous) {
@@ -197,7 +196,7 @@ Result<Channel> Joiner::reach_root() {
 // A courtesy to the others: this process may end next, which may be the root's. False: the root does not answer.
 bool Joiner::give_up(Channel& channel, const Message& why) {
   channel.say(encode(why));
-  const Deadline told = Deadline::after(kTellingTakes);
+  const Deadline told = Deadline::after(kAnswerTakes);
   while (true) {
     const Result<std::string> bytes = channel.await_message(told);
     if (!bytes) return bytes.error().code != fcclTimeout;

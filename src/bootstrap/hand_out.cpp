@@ -119,7 +119,7 @@ class Receiver {
 
   Result<Descriptor> receive() const {
     while (true) {
-      Connection connection = connect_local(leader_.member.listener, WaitLimit::kLookInterval);
+      Connection connection = connect_local(leader_.member.listener, kLookInterval);
       if (is_short_of_descriptors(connection.error))
         return fail(fcclSystemError, fmt::format("rank {} cannot make a socket to reach {}, which leads this host: {}",
                                                  joined_.rank, describe(leader_.member), error_text(connection.error)));

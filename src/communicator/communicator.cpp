@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "communicator/worker.h"
+#include "system/failure_timing.h"
 #include "system/forks.h"
 
 namespace fccl {
@@ -15,8 +16,6 @@ namespace {
 
 // How long a rank that leaves waits until other hosts have taken what it sent.
 constexpr std::chrono::milliseconds kTaking{500};
-// Twice as long as leaders give those who wait for a rank of their own host.
-constexpr std::chrono::milliseconds kBehindLeader{600};
 
 constexpr std::chrono::microseconds kShortestPause{20};
 constexpr std::chrono::microseconds kLongestPause{1000};

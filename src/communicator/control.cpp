@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "system/failure_timing.h"
 #include "system/log.h"
 
 namespace fccl {
@@ -15,10 +16,6 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kReportAfter{5000};
-// A rank of another host that is gone may have done its part, and that may be on its way.
-constexpr milliseconds kOnItsWay{300};
-// Of two hosts whose ranks reach their deadline at the same time, the one that has the culprit speaks first.
-constexpr milliseconds kWorseInformed{300};
 
 std::string describe_record(const CallRecord::Value& record) {
   return fmt::format("{} (call {})", describe(record.signature), static_cast<int64_t>(record.number - kFirstNumber));
@@ -52,7 +49,7 @@ Result<void> Control::look(Wait& wait, const Awaited& awaited, const std::option
   wait.awaited = awaited;
   segment_->state(local()).set_waiting(lane_of(wait.task.call.signature.collective), {to_ms(now), awaited.rank});
   if (cancel_check_ && now >= next_ask_) {
-    next_ask_ = now + WaitLimit::kLookInterval;
+    next_ask_ = now + kLookInterval;
     if (auto wanted = cancel_check_(); !wanted) return fail(raise(std::move(wanted).error()));
   }
   if (is_here(awaited.rank)) {
@@ -62,7 +59,7 @@ Result<void> Control::look(Wait& wait, const Awaited& awaited, const std::option
     FCCL_TRY(look_beyond(wait, awaited, network));
   }
   const Clock::duration waited = now - wait.began;
-  const Clock::duration patience = wait.timeout + ignorance_of(awaited.rank) * kWorseInformed;
+  const Clock::duration patience = wait.timeout + report_steps(awaited.rank) * kReportStep;
   // A rank that was stopped itself may find its deadline passed and what it waited for done.
   if (waited >= patience && !awaited.reached())
     return fail(raise({fcclTimeout, fmt::format("{}. The deadline is {}; look whether that rank is stopped, still computing, "
@@ -75,9 +72,9 @@ Result<void> Control::look(Wait& wait, const Awaited& awaited, const std::option
   return {};
 }
 
-// How many steps behind those who know best this rank is to speak of another one that is late. What another host's ranks wait
+// How many steps of the ladder this rank leaves to those who know better that `rank` is late. What another host's ranks wait
 // for their host says; if it does not, its leader is late itself.
-int Control::ignorance_of(int rank) const {
+int Control::report_steps(int rank) const {
   if (is_here(rank)) return 0;
   return leader_of(rank) == rank ? 1 : 2;
 }

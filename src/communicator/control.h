@@ -101,7 +101,7 @@ class Control {
   bool share_a_host(int rank, int other) const { return peers_[rank].member.host == peers_[other].member.host; }
   int speaker_of(int rank, Fate of_speaker) const;
   int leader_of(int rank) const;
-  int ignorance_of(int rank) const;
+  int report_steps(int rank) const;
   Result<void> look_at_other_lane(const Wait& wait, int rank);
 
   std::string name_;

@@ -8,6 +8,7 @@
 
 #include "bootstrap/bootstrap.h"
 #include "communicator/communicator.h"
+#include "system/failure_timing.h"
 #include "system/log.h"
 #include "system/socket.h"
 
@@ -16,7 +17,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kDyingTakes = 100ms;
 // The place of the rank that makes a host's segment and hands it out.
 constexpr int kLeader = 0;
 

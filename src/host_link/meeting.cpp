@@ -7,13 +7,10 @@
 #include <numeric>
 #include <thread>
 
+#include "system/failure_timing.h"
+
 namespace fccl {
 namespace {
-
-using namespace std::chrono_literals;
-
-// Who waits for a rank of its own host at the deadline knows better who is late, and speaks first.
-constexpr auto kWorseInformed = 300ms;
 
 // All hosts but one.
 std::vector<int> all_but(int host, int hosts) {
@@ -28,8 +25,8 @@ std::vector<int> all_but(int host, int hosts) {
 Meeting::Meeting(const HostLinkRequest& request, std::list<Spoke>& spokes, const WaitLimit& limit)
     : request_(request),
       spokes_(spokes),
-      limit_({limit.deadline.at + kWorseInformed}, limit.cancel_check),
-      next_look_(Deadline::after(WaitLimit::kLookInterval)),
+      limit_({limit.deadline.at + kReportStep}, limit.cancel_check),
+      next_look_(Deadline::after(kLookInterval)),
       blobs_(request.leaders.size()) {}
 
 Result<void> Meeting::let_in(const Descriptor& listener) {
@@ -196,7 +193,7 @@ Result<void> Meeting::attend(Spoke& spoke) {
 Result<void> Meeting::look() {
   if (!next_look().passed()) return {};
   if (limit_.deadline.passed()) return pass_on(timed_out(), nullptr);
-  next_look_ = Deadline::after(WaitLimit::kLookInterval);
+  next_look_ = Deadline::after(kLookInterval);
   if (const Result<void> wanted = limit_.check_cancelled(); !wanted) {
     (void)pass_on({fcclRemoteError, fmt::format("{} gave up waiting for other hosts: {}", self(), wanted.error().message)},
                   nullptr);

@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "system/clock.h"
+#include "system/failure_timing.h"
 
 namespace fccl {
 
@@ -16,9 +17,6 @@ using CancelCheck = std::function<Result<void>()>;
 // A value of whoever waits. A deadline alone is one, too.
 struct WaitLimit {
   WaitLimit(Deadline until, CancelCheck check = {}) : deadline(until), cancel_check(std::move(check)) {}
-
-  // How often a wait asks whether it is cancelled.
-  static constexpr std::chrono::milliseconds kLookInterval{20};
 
   // Why the wait is cancelled, if it is.
   Result<void> check_cancelled() const { return cancel_check ? cancel_check() : Result<void>{}; }
