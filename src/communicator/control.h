@@ -80,6 +80,7 @@ class Control {
 
   // The text of failure() for fcclGetLastError: "" without one; lives as long as this.
   const char* failure_text();
+  int rank() const { return rank_; }
   std::string describe_rank(int rank) const { return fccl::describe(peers_[rank].member); }
 
  private:
