@@ -211,19 +211,28 @@ std::optional<Error> Control::failure() const {
 }
 
 Error Control::raise(Error error) {
-  uint32_t none = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    if (auto first = failure()) return *first;
-    Cause& cause = segment_->state(local()).cause;
-    cause.code = error.code;
-    std::memcpy(cause.text.data(), error.message.data(), std::min(error.message.size(), cause.text.size() - 1));
-    segment_->failure().first.compare_exchange_strong(none, static_cast<uint32_t>(local()) + 1, std::memory_order_acq_rel);
+  if (offer(error)) {
     tell_leader();
+    // Last, since nobody may be reading the log.
+    log(LogLevel::info, error.message);
   }
-  // Last and without the lock, since nobody may be reading the log.
-  if (none == 0) log(LogLevel::info, error.message);
   return failure().value_or(std::move(error));
+}
+
+// The leader, who hears it, need not be told.
+void Control::hear_of_failure(const Error& error) {
+  if (offer(error)) log(LogLevel::info, error.message);
+}
+
+// Whether it has become the first failure.
+bool Control::offer(const Error& error) {
+  const std::lock_guard lock(mutex_);
+  if (failure()) return false;
+  Cause& cause = segment_->state(local()).cause;
+  cause.code = error.code;
+  std::memcpy(cause.text.data(), error.message.data(), std::min(error.message.size(), cause.text.size() - 1));
+  uint32_t none = 0;
+  return segment_->failure().first.compare_exchange_strong(none, static_cast<uint32_t>(local()) + 1, std::memory_order_acq_rel);
 }
 
 void Control::tell_leader() const {
@@ -236,17 +245,17 @@ void Control::leave() {
   tell_leader();
 }
 
-std::vector<std::pair<int, Fate>> Control::local_fates() const {
-  std::vector<std::pair<int, Fate>> fates;
+std::vector<Departure> Control::local_departures() const {
+  std::vector<Departure> departures;
   for (const int rank : locals_) {
     // In this order: it may leave and exit in between.
     const bool alive = peers_[rank].watch->alive();
     if (has_left(rank))
-      fates.emplace_back(rank, Fate::left);
+      departures.push_back({rank, Gone::left});
     else if (!alive)
-      fates.emplace_back(rank, Fate::died);
+      departures.push_back({rank, Gone::died});
   }
-  return fates;
+  return departures;
 }
 
 std::vector<std::shared_ptr<ProcessWatch>> Control::local_watches() const {

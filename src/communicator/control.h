@@ -70,9 +70,11 @@ class Control {
   void wake_by(Descriptor wake) { wake_ = std::move(wake); }
   const Descriptor& wake() const { return wake_; }
   // Of the ranks of this host, for its leader to tell: who has left or died.
-  std::vector<std::pair<int, Fate>> local_fates() const;
+  std::vector<Departure> local_departures() const;
   std::vector<std::shared_ptr<ProcessWatch>> local_watches() const;
-  // What is heard of ranks of other hosts, and that nothing more will be heard of a host; `leader` is its first rank.
+  // What is heard of a failure on another host, of ranks of other hosts, and that nothing more will be heard of a host;
+  // `leader` is its first rank.
+  void hear_of_failure(const Error& error);
   void hear_of_departure(int rank, Gone how);
   void hear_of_end(int leader, LinkEnd how);
   // What waits ask from now on, beside their own questions and less often: whether they are cancelled. By one thread.
@@ -90,6 +92,7 @@ class Control {
   const RankState& state_of(int rank) const { return segment_->state(peers_[rank].local); }
   const LaneBoard& board_of(int rank, LaneId lane) const { return segment_->board(peers_[rank].local, lane); }
   bool has_left(int rank) const { return state_of(rank).left.load(std::memory_order_acquire) != 0; }
+  bool offer(const Error& error);
   void tell_leader() const;
   CallRecord::Value last_call_of(int rank) const;
   std::string describe_last_call_of(int rank) const;

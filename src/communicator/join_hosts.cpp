@@ -10,7 +10,10 @@
 #include <cstring>
 #include <string_view>
 
+#include "communicator/init_calls.h"
+#include "communicator/parts.h"
 #include "hierarchical/column_nics.h"
+#include "hierarchical/phases.h"
 #include "plan/costs.h"
 #include "system/processors.h"
 #include "system/random.h"
@@ -183,15 +186,10 @@ Result<void> HostJoiner::connect_lanes(const Network& network) {
 
 // The link may outlive the communicator.
 LinkEvents HostJoiner::link_events() {
-  return {.failed = [control = parts_.control](const Error& error) { (void)control->raise(error); },
+  return {.failed = [control = parts_.control](const Error& error) { control->hear_of_failure(error); },
           .gone = [control = parts_.control](int rank, Gone how) { control->hear_of_departure(rank, how); },
           .cut = [control = parts_.control](int leader, LinkEnd how) { control->hear_of_end(leader, how); },
-          .look =
-              [control = parts_.control, link = parts_.link.get()] {
-                if (auto failed = control->failure()) link->tell_failure(*failed);
-                for (const auto& [rank, fate] : control->local_fates())
-                  link->tell_gone(rank, fate == Fate::left ? Gone::left : Gone::died);
-              }};
+          .look = [control = parts_.control] { return LinkNews{control->failure(), control->local_departures()}; }};
 }
 
 bool HostJoiner::is_leader() const { return joined_.rank == columns_.ranks_of(columns_.host()).front(); }
@@ -233,7 +231,7 @@ Result<void> HostJoiner::join() {
   auto joined = try_to_join();
   if (joined) return {};
   const Error error = parts_.control->raise(std::move(joined).error());
-  if (parts_.link) parts_.link->tell_failure(error);
+  if (parts_.link) parts_.link->tell({.failure = error});
   return fail(error);
 }
 

@@ -64,21 +64,20 @@ Result<void> HostLink::start(Descriptor wake, std::vector<std::shared_ptr<Proces
   return {};
 }
 
-void HostLink::tell_failure(const Error& error) {
-  const std::lock_guard lock(mutex_);
-  if (!std::exchange(failed_, true)) tell(encode_link(Failure{error}));
-}
-
-void HostLink::tell_gone(int rank, Gone how) {
-  check(how != Gone::no && request_.host_of[rank] == request_.host(), "a leader tells of ranks of its own host that are gone");
-  const std::lock_guard lock(mutex_);
-  if (std::exchange(gone_[rank], how) == Gone::no) tell(encode_link(Departure{rank, how}));
-}
-
-// Under the lock.
-void HostLink::tell(std::string message) {
-  to_tell_.push_back(std::move(message));
+void HostLink::tell(const LinkNews& news) {
+  keep(news);
   ::eventfd_write(bell_.get(), 1);
+}
+
+// For the thread to say, as far as it is new.
+void HostLink::keep(const LinkNews& news) {
+  const std::lock_guard lock(mutex_);
+  if (news.failure && !std::exchange(failed_, true)) to_tell_.push_back(encode_link(Failure{*news.failure}));
+  for (const Departure& departure : news.departures) {
+    check(departure.how != Gone::no && request_.host_of[departure.rank] == request_.host(),
+          "a leader tells of ranks of its own host that are gone");
+    if (std::exchange(gone_[departure.rank], departure.how) == Gone::no) to_tell_.push_back(encode_link(departure));
+  }
 }
 
 void HostLink::stop() {
@@ -96,7 +95,7 @@ void HostLink::retire(std::unique_ptr<HostLink> link, std::chrono::milliseconds 
   if (!link->thread_.joinable()) return;
   link->stop();
   link->until_ = Deadline::after(most);
-  link->events_.look();
+  link->keep(link->events_.look());
   (void)link->say_what_was_told();
   if (!link->is_needed()) return;
   link->hand_over();
@@ -144,7 +143,7 @@ bool HostLink::is_needed() {
   return parties >= 2 && !failed_ && !until_->passed();
 }
 
-// Only `wake` can be written to again; what else is ready stays so.
+// Only `wake` can be written to again; what else is ready stays so. What is new is said before the thread sleeps again.
 void HostLink::look(std::span<pollfd> watched) {
   bool ready = false;
   for (pollfd& entry : watched) {
@@ -155,7 +154,7 @@ void HostLink::look(std::span<pollfd> watched) {
     else
       entry.fd = -1;
   }
-  if (ready) events_.look();
+  if (ready) keep(events_.look());
 }
 
 // Whether the link goes on.

@@ -209,7 +209,7 @@ TEST(HostLinkCreation, a_failure_told_before_the_start_ends_the_others_waits) {
   on_all(3, [&](int host) {
     auto link = *hosts.meet(host);
     auto all = link->exchange("all are in", Deadline::after(20s));
-    if (host == 1) return link->tell_failure({fcclSystemError, "no memory on node-1"});
+    if (host == 1) return tell_failure(*link, {fcclSystemError, "no memory on node-1"});
     // The news may come while this host still reads.
     if (all) all = link->exchange("", Deadline::after(20s));
     ASSERT_FALSE(all);
