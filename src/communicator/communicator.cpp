@@ -7,8 +7,11 @@
 #include <thread>
 
 #include "communicator/creation.h"
+#include "communicator/parts.h"
 #include "communicator/split.h"
+#include "communicator/stream.h"
 #include "communicator/worker.h"
+#include "hierarchical/columns.h"
 
 namespace fccl {
 namespace {
@@ -148,6 +151,10 @@ void Communicator::abort() {
 }
 
 const char* Communicator::last_error() { return check_own() ? parts_->control->failure_text() : kForked; }
+
+void Communicator::set_timeout(std::chrono::milliseconds timeout) { parts_->timeout = timeout; }
+
+const Statistics& Communicator::statistics() const { return parts_->statistics; }
 
 fcclHosts_t Communicator::hosts() const {
   const Columns& columns = *parts_->columns;

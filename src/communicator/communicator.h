@@ -9,12 +9,14 @@
 
 #include "base/call.h"
 #include "base/result.h"
-#include "bootstrap/unique_id.h"
 #include "communicator/create_options.h"
-#include "communicator/parts.h"
-#include "communicator/stream.h"
 
 namespace fccl {
+
+class Statistics;
+class Stream;
+struct Parts;
+struct UniqueId;
 
 // Made by all ranks together (create, split). One thread at a time issues calls; revoke, async_error and last_error are for any
 // thread at any time. Finalize, abort and the destructor, too, are for any thread while another one is inside a call: they wait
@@ -52,9 +54,9 @@ class Communicator {
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
   fcclHosts_t hosts() const;
-  void set_timeout(std::chrono::milliseconds timeout) { parts_->timeout = timeout; }
+  void set_timeout(std::chrono::milliseconds timeout);
   const CreateOptions& options() const { return options_; }
-  const Statistics& statistics() const { return parts_->statistics; }
+  const Statistics& statistics() const;
 
  private:
   struct Factor {

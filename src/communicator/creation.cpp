@@ -8,7 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "communicator/init_calls.h"
 #include "communicator/join_hosts.h"
+#include "communicator/parts.h"
+#include "hierarchical/columns.h"
+#include "node/peer_memory.h"
 #include "system/log.h"
 #include "system/processors.h"
 
@@ -112,6 +116,11 @@ Result<std::unique_ptr<Parts>> create_parts(const UniqueId& id, int rank, int ra
   if (made) return made;
   return fail(joined->presence.give_up(std::move(made).error()));
 }
+
+Creation::Creation(Joined& joined, const CreateOptions& options, const WaitLimit& limit)
+    : joined_(joined), options_(options), limit_(limit) {}
+
+Creation::~Creation() = default;
 
 Result<std::unique_ptr<Parts>> Creation::make() {
   FCCL_TRY(share_memory());

@@ -5,19 +5,22 @@
 
 #include "bootstrap/bootstrap.h"
 #include "communicator/create_options.h"
-#include "communicator/init_calls.h"
-#include "communicator/parts.h"
-#include "node/peer_memory.h"
 #include "system/wait_limit.h"
 
 namespace fccl {
+
+class PeerMemory;
+class Segment;
+struct Parts;
 
 // One rank's way from the roster to its parts. Lives while they are made, on one thread; all its waits have one limit. An error
 // is final: destroy it, by which the rank leaves.
 class Creation {
  public:
-  Creation(Joined& joined, const CreateOptions& options, const WaitLimit& limit)
-      : joined_(joined), options_(options), limit_(limit) {}
+  Creation(Joined& joined, const CreateOptions& options, const WaitLimit& limit);
+  ~Creation();
+  Creation(const Creation&) = delete;
+  Creation& operator=(const Creation&) = delete;
 
   // Returns when every rank has its parts, or with the first failure.
   Result<std::unique_ptr<Parts>> make();

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "communicator/parts.h"
+#include "hierarchical/columns.h"
 #include "system/failure_timing.h"
 
 namespace fccl {

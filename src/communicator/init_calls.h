@@ -6,10 +6,11 @@
 
 #include "base/call.h"
 #include "base/result.h"
-#include "communicator/parts.h"
 #include "system/clock.h"
 
 namespace fccl {
+
+struct Parts;
 
 // Owned by a Creation and used by its thread; reads and counts on in parts that it does not own. All calls have one deadline,
 // that of the creation. A failure is the communicator's first one: no call may follow.

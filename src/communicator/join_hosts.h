@@ -8,13 +8,16 @@
 #include <vector>
 
 #include "bootstrap/bootstrap.h"
-#include "communicator/init_calls.h"
-#include "communicator/parts.h"
+#include "hierarchical/crossing.h"
 #include "hierarchical/network.h"
+#include "host_link/host_link.h"
 #include "system/settings.h"
 #include "system/wait_limit.h"
 
 namespace fccl {
+
+class InitCalls;
+struct Parts;
 
 // Lives during a creation, whose parts it goes on with, on its thread. Owns the lanes to be until they span the hosts. A
 // failure is the communicator's first one, and is told to the other hosts.

@@ -3,6 +3,11 @@
 
 #include <vector>
 
+#include "hierarchical/columns.h"
+#include "hierarchical/phases.h"
+#include "host_link/host_link.h"
+#include "wire/endpoint.h"
+
 namespace fccl {
 namespace {
 

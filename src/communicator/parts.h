@@ -8,12 +8,13 @@
 #include "communicator/control.h"
 #include "communicator/issued_call.h"
 #include "communicator/statistics.h"
-#include "hierarchical/columns.h"
-#include "host_link/host_link.h"
 #include "system/forks.h"
-#include "wire/endpoint.h"
 
 namespace fccl {
+
+class Columns;
+class Endpoint;
+class HostLink;
 
 // Filled by a Creation, then owned by a Communicator; one thread at a time. Destroyed, also where the creation has failed, they
 // tell the peers that this rank has left; no call may be under way then. In a fork of the process that made them they touch

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "communicator/creation.h"
+#include "communicator/parts.h"
 #include "system/failure_timing.h"
 #include "system/socket.h"
 

@@ -7,9 +7,10 @@
 #include "base/call.h"
 #include "communicator/control.h"
 #include "communicator/create_options.h"
-#include "communicator/parts.h"
 
 namespace fccl {
+
+struct Parts;
 
 // Lives during one call of split, on the thread that issues the parent's calls, of which it makes two. A failure is the
 // parent's, too.
