@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import check_chains
 import check_format
 import check_headers
 import check_layers
@@ -43,6 +44,7 @@ def main(arguments: list[str]) -> int:
         run(name, check)
         for name, check in {
             "layers": lambda: check_layers.faults(tree),
+            "chains": lambda: check_chains.faults(tree),
             "limits": lambda: check_limits.faults(tree),
             "names": lambda: check_names.faults(tree),
             "format": lambda: check_format.faults(tree),

@@ -15,6 +15,7 @@
 #include "bootstrap/channel.h"
 #include "bootstrap/messages.h"
 #include "bootstrap/rendezvous.h"
+#include "system/failure_timing.h"
 #include "system/host_identity.h"
 #include "system/network_interface.h"
 #include "system/socket.h"
@@ -26,14 +27,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// How often a rank that waits asks whether it still should.
-constexpr auto kLookInterval = 20ms;
 // Room before a rank's door beside the ranks that it waits for, so that a few strangers do not fill it.
 constexpr int kFewestInLine = 128;
 // How long a rank that cannot join may take to tell the others.
 constexpr auto kDecliningTakes = 2s;
-// How long a rank that gives up waits until the root has told the others.
-constexpr auto kTellingTakes = 500ms;
 
 // Detached and owning all it uses, so that neither exit nor fork meets anything of it.
 Result<void> serve_in_background(std::shared_ptr<Rendezvous> rendezvous) {
@@ -46,7 +43,7 @@ Result<void> serve_in_background(std::shared_ptr<Rendezvous> rendezvous) {
 // One rank on its way into a communicator.
 class Joiner {
  public:
-  Joiner(const JoinRequest& request, Deadline deadline) : request_(request), deadline_(deadline) {}
+  Joiner(const JoinRequest& request, WaitLimit limit) : request_(request), limit_(std::move(limit)) {}
 
   Result<Joined> join();
   void decline(const Error& why);
@@ -60,15 +57,14 @@ class Joiner {
   void tell(Channel& channel, const Error& why, Deadline deadline) const;
   Result<std::vector<Member>> await_roster(Channel& channel);
   static bool give_up(Channel& channel, const Message& why);
-  Deadline next_look() const {
-    return request_.still_wanted ? Deadline{std::min(deadline_.at, Deadline::after(kLookInterval).at)} : deadline_;
-  }
+  // Who has nothing to ask need not wake up.
+  Deadline next_look() const { return limit_.cancel_check ? limit_.next_look() : limit_.deadline; }
   std::string name() const { return fmt::format("rank {}", request_.rank); }
   std::string root() const { return fmt::format("the root at {}", to_text(request_.id.root)); }
   tl::unexpected<Error> timed_out(const std::string& observed) const;
 
   const JoinRequest& request_;
-  Deadline deadline_;
+  WaitLimit limit_;
   Descriptor listener_;
   Descriptor tcp_listener_;
   Clock::time_point begin_ = Clock::now();
@@ -95,7 +91,7 @@ Result<Joined> Joiner::join() {
 }
 
 void Joiner::decline(const Error& why) {
-  if (Result<Channel> channel = reach_root()) tell(*channel, why, deadline_);
+  if (Result<Channel> channel = reach_root()) tell(*channel, why, limit_.deadline);
 }
 
 // Waits for the answer, so that the root has told the others before this process ends, which may be the root's.
@@ -165,7 +161,7 @@ tl::unexpected<Error> Joiner::timed_out(const std::string& observed) const {
 Result<Channel> Joiner::reach_root() {
   ConnectPatience patience;
   while (true) {
-    Connection connection = connect_tcp(request_.id.root, {std::min(deadline_.at, Deadline::after(patience.next()).at)});
+    Connection connection = connect_tcp(request_.id.root, {std::min(limit_.deadline.at, Deadline::after(patience.next()).at)});
     std::string observed = fmt::format("{} cannot be reached: {}", root(), error_text(connection.error));
     if (connection.error == ECONNREFUSED)
       return fail(fcclRemoteError,
@@ -180,7 +176,7 @@ Result<Channel> Joiner::reach_root() {
     }
     if (connection.socket) {
       Channel channel(std::move(connection.socket), Conversation(Role::connects, request_.id.key, {request_.rank}));
-      Result<void> opened = channel.await_open(deadline_);
+      Result<void> opened = channel.await_open(limit_.deadline);
       if (opened && channel.peer().rank != kRootRank)
         return fail(fcclInvalidUsage,
                     fmt::format("{} cannot join: at {} listens a rank, not the root", name(), to_text(request_.id.root)));
@@ -192,7 +188,7 @@ Result<Channel> Joiner::reach_root() {
                     fmt::format("{} cannot join at {}: {}", name(), to_text(request_.id.root), opened.error().message));
       observed = fmt::format("{} took the connection, then: {}", root(), opened.error().message);
     }
-    if (Deadline::after(ConnectPatience::kPause).at >= deadline_.at) return timed_out(observed);
+    if (Deadline::after(ConnectPatience::kPause).at >= limit_.deadline.at) return timed_out(observed);
     std::this_thread::sleep_for(ConnectPatience::kPause);
   }
 }
@@ -200,7 +196,7 @@ Result<Channel> Joiner::reach_root() {
 // A courtesy to the others: this process may end next, which may be the root's. False: the root does not answer.
 bool Joiner::give_up(Channel& channel, const Message& why) {
   channel.say(encode(why));
-  const Deadline told = Deadline::after(kTellingTakes);
+  const Deadline told = Deadline::after(kAnswerTakes);
   while (true) {
     const Result<std::string> bytes = channel.await_message(told);
     if (!bytes) return bytes.error().code != fcclTimeout;
@@ -215,8 +211,8 @@ Result<std::vector<Member>> Joiner::await_roster(Channel& channel) {
   while (std::cmp_less(members.size(), std::max(request_.nranks, 1))) {
     Result<std::string> bytes = channel.await_message(next_look());
     if (!bytes && bytes.error().code == fcclTimeout) {
-      const Result<void> wanted = request_.still_wanted ? request_.still_wanted() : Result<void>{};
-      if (wanted && !deadline_.passed()) continue;
+      const Result<void> wanted = limit_.check_cancelled();
+      if (wanted && !limit_.deadline.passed()) continue;
       const bool answered = give_up(channel, wanted ? Message{GivingUp{}} : Message{Failed{wanted.error()}});
       if (!wanted) return fail(wanted.error());
       const std::string known = progress_.joined == 0 ? root() + " has not said who is missing"
@@ -279,7 +275,7 @@ Result<UniqueId> open_bootstrap(const std::string& interface_name) {
   return id;
 }
 
-Result<Joined> join(const JoinRequest& request, Deadline deadline) { return Joiner(request, deadline).join(); }
+Result<Joined> join(const JoinRequest& request, WaitLimit limit) { return Joiner(request, std::move(limit)).join(); }
 
 void decline(const JoinRequest& request, const Error& why) { Joiner(request, Deadline::after(kDecliningTakes)).decline(why); }
 

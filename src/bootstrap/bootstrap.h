@@ -8,8 +8,8 @@
 #include "bootstrap/member.h"
 #include "bootstrap/presence.h"
 #include "bootstrap/unique_id.h"
-#include "system/clock.h"
 #include "system/descriptor.h"
+#include "system/wait_limit.h"
 
 namespace fccl {
 
@@ -17,9 +17,8 @@ struct JoinRequest {
   UniqueId id;
   int rank = 0;
   int nranks = 0;
-  std::string agreement;      // lines "name=value" that must be equal on all ranks; at most 2 KiB
-  std::string host_override;  // FCCL_HOST_ID; "" = none
-  StillWanted still_wanted = {};
+  std::string agreement;            // lines "name=value" that must be equal on all ranks; at most 2 KiB
+  std::string host_override;        // FCCL_HOST_ID; "" = none
   std::string interface_name = {};  // of the TCP listener; "" = choose
 };
 
@@ -52,14 +51,13 @@ Result<UniqueId> open_bootstrap(const std::string& interface_name);
 // Joins; returns when all ranks have. A rank that is there twice or out of range, numbers of ranks, agreements or versions that
 // differ, and a rank that cannot join or leaves before the last has come are errors on every rank, and the id is spent. Any
 // thread; the ranks of one process may join at the same time.
-Result<Joined> join(const JoinRequest& request, Deadline deadline);
+Result<Joined> join(const JoinRequest& request, WaitLimit limit);
 // Tells the others why this rank cannot join, as far as that goes in a short time. Of the request it reads the first three.
 void decline(const JoinRequest& request, const Error& why);
 
 // Gives `fd` to each of `ranks`, which call `receive` with this rank as leader. All are ranks of this host. Strangers who
 // connect meanwhile are served a closed door. The same ranks must meet between two hand-outs of one Joined.
-Result<void> hand_out(const Joined& joined, int fd, const std::vector<int>& ranks, Deadline deadline,
-                      const StillWanted& still_wanted = {});
-Result<Descriptor> receive(const Joined& joined, int leader, Deadline deadline, const StillWanted& still_wanted = {});
+Result<void> hand_out(const Joined& joined, int fd, const std::vector<int>& ranks, const WaitLimit& limit);
+Result<Descriptor> receive(const Joined& joined, int leader, const WaitLimit& limit);
 
 }  // namespace fccl

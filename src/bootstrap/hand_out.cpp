@@ -19,13 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// How often a rank that waits for another one looks whether that still lives.
-constexpr auto kLookInterval = 20ms;
 constexpr auto kRetryPause = 1ms;
-
-Deadline next_look(Deadline deadline) { return {std::min(deadline.at, Deadline::after(kLookInterval).at)}; }
-
-Result<void> ask(const StillWanted& still_wanted) { return still_wanted ? still_wanted() : Result<void>{}; }
 
 // One who waits for a member of the same host, and learns if it dies.
 struct Awaited {
@@ -56,12 +50,12 @@ class HandOut {
     return {};
   }
 
-  Result<void> serve(Deadline deadline, const StillWanted& still_wanted) {
+  Result<void> serve(const WaitLimit& limit) {
     for (Deadline look{}; !waiting_.empty(); turn(look)) {
-      if (deadline.passed()) return fail(fcclTimeout, missing());
+      if (limit.deadline.passed()) return fail(fcclTimeout, missing());
       if (!look.passed()) continue;
-      look = next_look(deadline);
-      FCCL_TRY(ask(still_wanted));
+      look = limit.next_look();
+      FCCL_TRY(limit.check_cancelled());
       if (const int error = lobby_.shortage(); error != 0)
         return fail(fcclSystemError, fmt::format("the leader of this host cannot take a connection of {}: {}",
                                                  list_ranks(awaited()), error_text(error)));
@@ -120,8 +114,8 @@ class HandOut {
 // The other ranks' side: one who comes to the leader until it has the descriptor.
 class Receiver {
  public:
-  Receiver(const Joined& joined, Awaited leader, Deadline deadline, const StillWanted& still_wanted)
-      : joined_(joined), leader_(std::move(leader)), deadline_(deadline), still_wanted_(still_wanted) {}
+  Receiver(const Joined& joined, Awaited leader, const WaitLimit& limit)
+      : joined_(joined), leader_(std::move(leader)), limit_(limit) {}
 
   Result<Descriptor> receive() const {
     while (true) {
@@ -147,7 +141,7 @@ class Receiver {
   Result<Descriptor> receive_by(Descriptor socket) const {
     Channel channel(std::move(socket), Conversation(Role::connects, joined_.id.key, {joined_.rank}));
     while (true) {
-      Result<std::string> message = channel.await_message(next_look(deadline_));
+      Result<std::string> message = channel.await_message(limit_.next_look());
       if (message && channel.peer().rank == leader_.member.rank) {
         if (Descriptor descriptor = channel.take_descriptor()) return descriptor;
         if (channel.has_lost_descriptor())
@@ -164,9 +158,9 @@ class Receiver {
   }
 
   Result<void> still_waiting() const {
-    FCCL_TRY(ask(still_wanted_));
+    FCCL_TRY(limit_.check_cancelled());
     FCCL_TRY(leader_.still_alive());
-    if (!deadline_.passed()) return {};
+    if (!limit_.deadline.passed()) return {};
     return fail(fcclTimeout, fmt::format("{}, which leads this host, did not hand out the shared segment before the deadline "
                                          "(FCCL_INIT_TIMEOUT)",
                                          describe(leader_.member)));
@@ -174,23 +168,21 @@ class Receiver {
 
   const Joined& joined_;
   Awaited leader_;
-  Deadline deadline_;
-  const StillWanted& still_wanted_;
+  const WaitLimit& limit_;
 };
 
 }  // namespace
 
-Result<void> hand_out(const Joined& joined, int fd, const std::vector<int>& ranks, Deadline deadline,
-                      const StillWanted& still_wanted) {
+Result<void> hand_out(const Joined& joined, int fd, const std::vector<int>& ranks, const WaitLimit& limit) {
   HandOut handing(joined, fd);
   for (const int rank : ranks) FCCL_TRY(handing.expect(joined.members[rank]));
-  return handing.serve(deadline, still_wanted);
+  return handing.serve(limit);
 }
 
-Result<Descriptor> receive(const Joined& joined, int leader_rank, Deadline deadline, const StillWanted& still_wanted) {
+Result<Descriptor> receive(const Joined& joined, int leader_rank, const WaitLimit& limit) {
   Result<Awaited> leader = await_member(joined.members[leader_rank]);
   if (!leader) return fail(std::move(leader).error());
-  return Receiver(joined, std::move(*leader), deadline, still_wanted).receive();
+  return Receiver(joined, std::move(*leader), limit).receive();
 }
 
 }  // namespace fccl

@@ -1,10 +1,7 @@
-// Member: one rank as every rank knows it, and how a rank that waits for others is told to stop.
+// Member: one rank as every rank knows it.
 #pragma once
 
-#include <functional>
 #include <string>
-
-#include "base/result.h"
 
 namespace fccl {
 
@@ -25,8 +22,5 @@ struct Member {
 
 // "rank 3 (pid 4711 on node-a)".
 std::string describe(const Member& member);
-
-// Asked now and then while a rank waits for the others; an error ends the wait. Empty: nothing to ask.
-using StillWanted = std::function<Result<void>()>;
 
 }  // namespace fccl

@@ -4,17 +4,11 @@
 #include <fmt/format.h>
 
 #include "bootstrap/messages.h"
+#include "system/failure_timing.h"
 
 namespace fccl {
-namespace {
 
 using namespace std::chrono_literals;
-
-// What a rank sees of another one's end it may see a moment before the root does.
-constexpr auto kOthersWord = 100ms;
-constexpr auto kAnswer = 500ms;
-
-}  // namespace
 
 Result<void> Presence::look() {
   listen(Deadline::after(0ms));
@@ -24,10 +18,11 @@ Result<void> Presence::look() {
 
 Error Presence::give_up(Error why) {
   if (!channel_) return why;
-  if (why.code == fcclRemoteError) listen(Deadline::after(kOthersWord));
+  // What a rank sees of another one's end it may see a moment before the root does.
+  if (why.code == fcclRemoteError) listen(Deadline::after(kDyingTakes));
   if (!told_) {
     if (channel_) channel_->say(encode(Failed{why}));
-    listen(Deadline::after(kAnswer));
+    listen(Deadline::after(kAnswerTakes));
   }
   channel_.reset();
   return told_.value_or(std::move(why));

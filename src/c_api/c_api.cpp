@@ -4,6 +4,9 @@
 #include <cstring>
 
 #include "bootstrap/bootstrap.h"
+#include "communicator/statistics.h"
+#include "communicator/worker.h"
+#include "kernels/reduce.h"
 #include "system/log.h"
 
 namespace fccl {

@@ -8,7 +8,6 @@
 
 #include "base/result.h"
 #include "communicator/communicator.h"
-#include "communicator/worker.h"
 
 struct fcclComm {
   std::unique_ptr<fccl::Communicator> communicator;

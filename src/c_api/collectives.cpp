@@ -1,5 +1,6 @@
 // The C interface: collectives. Checks what is wrong on its face, before anything is announced to the peers.
 #include "c_api/c_api.h"
+#include "kernels/reduce.h"
 
 namespace fccl {
 namespace {

@@ -1,6 +1,8 @@
 // The C interface: host streams.
 #include "c_api/c_api.h"
+#include "communicator/issued_call.h"
 #include "communicator/stream.h"
+#include "communicator/worker.h"
 
 using fccl::refuse;
 using fccl::Stream;

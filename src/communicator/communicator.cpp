@@ -1,4 +1,4 @@
-// The way of a collective: issue, path, end; and the end of a communicator.
+// The way of a collective into its lane, and the end of a communicator.
 #include "communicator/communicator.h"
 
 #include <fmt/format.h>
@@ -6,33 +6,38 @@
 #include <algorithm>
 #include <thread>
 
-#include "base/check.h"
+#include "communicator/creation.h"
+#include "communicator/parts.h"
+#include "communicator/split.h"
+#include "communicator/stream.h"
 #include "communicator/worker.h"
-#include "system/forks.h"
+#include "hierarchical/columns.h"
 
 namespace fccl {
 namespace {
-
-// How long a rank that leaves waits until other hosts have taken what it sent.
-constexpr std::chrono::milliseconds kTaking{500};
-// Twice as long as leaders give those who wait for a rank of their own host.
-constexpr std::chrono::milliseconds kBehindLeader{600};
 
 constexpr std::chrono::microseconds kShortestPause{20};
 constexpr std::chrono::microseconds kLongestPause{1000};
 
 constexpr const char* kForked = "this process is a fork of the one that made the communicator: make a new one after fork()";
 
-// Says while it lives that a thread is inside a call, for whoever ends the communicator to wait for.
+// Says while it lives that a thread is inside a call, for whoever ends the communicator to wait for. The calls of a split are
+// within one.
 class InCall {
  public:
-  explicit InCall(std::atomic<bool>& flag) : flag_(flag) { flag_.store(true, std::memory_order_relaxed); }
+  explicit InCall(std::atomic<bool>& flag) : flag_(flag), is_outermost_(!flag.load(std::memory_order_relaxed)) {
+    flag_.store(true, std::memory_order_relaxed);
+  }
   InCall(const InCall&) = delete;
   InCall& operator=(const InCall&) = delete;
-  ~InCall() { flag_.store(false, std::memory_order_release); }
+  ~InCall() {
+    if (is_outermost_) flag_.store(false, std::memory_order_release);
+  }
+  bool is_outermost() const { return is_outermost_; }
 
  private:
   std::atomic<bool>& flag_;
+  bool is_outermost_;
 };
 
 // Asks now and then: a call that ends on its own thread tells nobody, since that would cost it more than a store.
@@ -43,69 +48,44 @@ void sleep_until(Condition holds) {
 
 }  // namespace
 
-Communicator::Communicator(const CreateOptions& options, int rank, std::unique_ptr<Columns> columns, std::vector<Peer> peers,
-                           const std::shared_ptr<Segment>& segment)
-    : options_(options),
-      rank_(rank),
-      ranks_(static_cast<int>(peers.size())),
-      timeout_(options.settings.timeout),
-      forks_(forks()),
-      columns_(std::move(columns)),
-      segment_(segment),
-      control_(std::make_shared<Control>(options.name, rank, std::move(peers), segment)),
-      lanes_{LaneQueue(segment, kGatherLane, columns_->local(), ranks_here()),
-             LaneQueue(segment, kReduceLane, columns_->local(), ranks_here())} {}
+Communicator::Communicator(const CreateOptions& options, std::unique_ptr<Parts> parts)
+    : options_(options), parts_(std::move(parts)), rank_(parts_->control->rank()), ranks_(parts_->columns->ranks()) {}
 
-std::vector<int> Communicator::ranks_here() const {
-  const std::span<const int> here = columns_->ranks_of(columns_->host());
-  return {here.begin(), here.end()};
+Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, int rank, int ranks,
+                                                           const CreateOptions& options) {
+  auto parts = create_parts(id, rank, ranks, options);
+  if (!parts) return fail(std::move(parts).error());
+  return std::unique_ptr<Communicator>(new Communicator(options, std::move(*parts)));
+}
+
+Result<std::unique_ptr<Communicator>> Communicator::split(int color, int key, const CreateOptions& options) {
+  const InCall inside(in_call_);
+  FCCL_TRY(check_usable());
+  auto parts =
+      Split(*parts_->control, rank_, ranks_, [this](const Call& call) { return run(call, nullptr); }).make(color, key, options);
+  if (!parts) return fail(std::move(parts).error());
+  return *parts ? std::unique_ptr<Communicator>(new Communicator(options, std::move(*parts))) : nullptr;
 }
 
 Communicator::~Communicator() {
-  if (!check_own()) {
-    leave_network_alone();
-    return;
-  }
-  sleep_until([this] { return is_idle() && finalizing_.load(std::memory_order_acquire) == 0; });
-  // What TCP still has on its way when this process ends may be dropped; while others hold the endpoint it stays.
-  if (endpoint_.use_count() == 1 && !control_->has_failed()) endpoint_->await_taken(Deadline::after(kTaking));
-  control_->leave();
-  if (link_) HostLink::retire(std::move(link_), timeout_);
-}
-
-// In a fork, what goes between hosts is the parent's: to close it here would close it there.
-void Communicator::leave_network_alone() {
-  (void)link_.release();
-  for (LaneQueue& lane : lanes_)
-    if (lane.span) (void)lane.span->crossing.release();
-  if (endpoint_) new std::shared_ptr<Endpoint>(std::move(endpoint_));
+  if (check_own()) sleep_until([this] { return is_idle() && finalizing_.load(std::memory_order_acquire) == 0; });
 }
 
 Result<void> Communicator::run(const Call& call, Stream* stream) {
   const InCall inside(in_call_);
-  FCCL_TRY(check_usable());
-  return issue(call, stream);
-}
-
-Result<void> Communicator::issue(const Call& call, Stream* stream) {
+  // A fork may find its parent inside a call.
+  FCCL_TRY(inside.is_outermost() ? check_usable() : check_own());
   const Signature& signature = call.signature;
-  LaneQueue& lane = lanes_[lane_of(signature.collective)];
-  const bool here_and_now = stream == nullptr && lane.is_idle();
+  LaneQueue& lane = parts_->lanes[lane_of(signature.collective)];
+  const ReduceKernel kernel = is_reduction(signature.collective) ? reduce_kernel(signature.dtype, signature.op) : nullptr;
+  if (stream == nullptr && lane.is_idle())
+    return IssuedCall(parts_->around(), lane, {call, parts_->number++, kernel}, parts_->timeout).run();
   // A number and a turn on the lane cannot be given back.
-  Result<Stream*> queue = here_and_now ? nullptr : queue_for(stream);
-  if (!queue) return fail(std::move(queue).error());
-  const Task task{call, number_++, is_reduction(signature.collective) ? reduce_kernel(signature.dtype, signature.op) : nullptr};
-  const Surroundings around{*control_, statistics_, crowded_, lanes_};
-  if (here_and_now) return IssuedCall(around, lane, task, patience()).run();
-  (*queue)->enqueue(std::make_unique<IssuedCall>(around, lane, task, patience()));
+  const Result<Stream*> queue = queue_for(stream);
+  if (!queue) return fail(queue.error());
+  const Task task{call, parts_->number++, kernel};
+  (*queue)->enqueue(std::make_unique<IssuedCall>(parts_->around(), lane, task, parts_->timeout));
   return stream == nullptr ? blocking_->synchronize() : Result<void>{};
-}
-
-// Creation has one deadline for all that it waits for. A leader may wait for other hosts: it speaks before its host does.
-std::chrono::milliseconds Communicator::patience() const {
-  if (!creation_ends_) return timeout_;
-  const std::chrono::milliseconds left(std::max(1, creation_ends_->remaining_ms()));
-  return columns_->hosts() > 1 && columns_->local() > 0 ? left + kBehindLeader : left;
 }
 
 // The user's stream, or the one for blocking calls that find their lane at work.
@@ -125,7 +105,7 @@ Result<Stream*> Communicator::queue_for(Stream* stream) {
 }
 
 Result<void> Communicator::check_own() const {
-  if (forks_ != forks()) [[unlikely]]
+  if (!parts_->is_own()) [[unlikely]]
     return fail(fcclInvalidUsage, kForked);
   return {};
 }
@@ -134,14 +114,15 @@ Result<void> Communicator::check_usable() const {
   FCCL_TRY(check_own());
   if (finalized_.load(std::memory_order_relaxed)) [[unlikely]]
     return fail(fcclInvalidUsage, "the communicator has been finalized: no call may follow but fcclCommDestroy");
-  if (control_->has_failed()) [[unlikely]]
-    if (auto failed = control_->failure()) return fail(std::move(*failed));
+  if (parts_->control->has_failed()) [[unlikely]]
+    if (auto failed = parts_->control->failure()) return fail(std::move(*failed));
   return {};
 }
 
 // The thread that is inside a call first, so that what it has issued is seen.
 bool Communicator::is_idle() const {
-  return !in_call_.load(std::memory_order_acquire) && lanes_[kGatherLane].is_idle() && lanes_[kReduceLane].is_idle();
+  return !in_call_.load(std::memory_order_acquire) && parts_->lanes[kGatherLane].is_idle() &&
+         parts_->lanes[kReduceLane].is_idle();
 }
 
 // Calls are refused at once, so that one after the other does not keep it waiting.
@@ -152,8 +133,8 @@ Result<void> Communicator::finalize() {
   // A call that has not seen it has shown by then that it is inside.
   std::this_thread::sleep_for(kShortestPause);
   sleep_until([this] { return is_idle(); });
-  control_->leave();
-  const std::optional<Error> failed = control_->failure();
+  parts_->control->leave();
+  const std::optional<Error> failed = parts_->control->failure();
   finalizing_.fetch_sub(1, std::memory_order_release);
   if (failed) return fail(*failed);
   return {};
@@ -161,7 +142,7 @@ Result<void> Communicator::finalize() {
 
 Result<void> Communicator::revoke() {
   FCCL_TRY(check_own());
-  (void)control_->raise({fcclAborted, fmt::format("rank {} aborted the communicator", rank_)});
+  (void)parts_->control->raise({fcclAborted, fmt::format("rank {} aborted the communicator", rank_)});
   return {};
 }
 
@@ -169,17 +150,20 @@ void Communicator::abort() {
   if (revoke()) sleep_until([this] { return is_idle() && finalizing_.load(std::memory_order_acquire) == 0; });
 }
 
-const char* Communicator::last_error() { return check_own() ? control_->failure_text() : kForked; }
+const char* Communicator::last_error() { return check_own() ? parts_->control->failure_text() : kForked; }
 
-Result<std::unique_ptr<Communicator>> Communicator::split(int color, int key, const CreateOptions& options) {
-  const InCall inside(in_call_);
-  FCCL_TRY(check_usable());
-  return make_part(color, key, options);
+void Communicator::set_timeout(std::chrono::milliseconds timeout) { parts_->timeout = timeout; }
+
+const Statistics& Communicator::statistics() const { return parts_->statistics; }
+
+fcclHosts_t Communicator::hosts() const {
+  const Columns& columns = *parts_->columns;
+  return {columns.hosts(), columns.most_ranks(), columns.columns(), parts_->rails};
 }
 
 std::optional<Error> Communicator::async_error() {
-  control_->look_for_deaths();
-  return control_->failure();
+  parts_->control->look_for_deaths();
+  return parts_->control->failure();
 }
 
 Result<fcclRedOp_t> Communicator::create_operator(fcclDataType_t dtype, Scalar scalar) {

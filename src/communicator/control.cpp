@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "system/failure_timing.h"
 #include "system/log.h"
 
 namespace fccl {
@@ -15,11 +16,6 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kReportAfter{5000};
-constexpr milliseconds kAskEvery{20};
-// A rank of another host that is gone may have done its part, and that may be on its way.
-constexpr milliseconds kOnItsWay{300};
-// Of two hosts whose ranks reach their deadline at the same time, the one that has the culprit speaks first.
-constexpr milliseconds kWorseInformed{300};
 
 std::string describe_record(const CallRecord::Value& record) {
   return fmt::format("{} (call {})", describe(record.signature), static_cast<int64_t>(record.number - kFirstNumber));
@@ -52,9 +48,9 @@ Result<void> Control::look(Wait& wait, const Awaited& awaited, const std::option
   }
   wait.awaited = awaited;
   segment_->state(local()).set_waiting(lane_of(wait.task.call.signature.collective), {to_ms(now), awaited.rank});
-  if (still_wanted_ && now >= next_ask_) {
-    next_ask_ = now + kAskEvery;
-    if (auto wanted = still_wanted_(); !wanted) return fail(raise(std::move(wanted).error()));
+  if (cancel_check_ && now >= next_ask_) {
+    next_ask_ = now + kLookInterval;
+    if (auto wanted = cancel_check_(); !wanted) return fail(raise(std::move(wanted).error()));
   }
   if (is_here(awaited.rank)) {
     FCCL_TRY(look_for_departure(wait, awaited));
@@ -63,7 +59,7 @@ Result<void> Control::look(Wait& wait, const Awaited& awaited, const std::option
     FCCL_TRY(look_beyond(wait, awaited, network));
   }
   const Clock::duration waited = now - wait.began;
-  const Clock::duration patience = wait.timeout + ignorance_of(awaited.rank) * kWorseInformed;
+  const Clock::duration patience = wait.timeout + report_steps(awaited.rank) * kReportStep;
   // A rank that was stopped itself may find its deadline passed and what it waited for done.
   if (waited >= patience && !awaited.reached())
     return fail(raise({fcclTimeout, fmt::format("{}. The deadline is {}; look whether that rank is stopped, still computing, "
@@ -76,9 +72,9 @@ Result<void> Control::look(Wait& wait, const Awaited& awaited, const std::option
   return {};
 }
 
-// How many steps behind those who know best this rank is to speak of another one that is late. What another host's ranks wait
+// How many steps of the ladder this rank leaves to those who know better that `rank` is late. What another host's ranks wait
 // for their host says; if it does not, its leader is late itself.
-int Control::ignorance_of(int rank) const {
+int Control::report_steps(int rank) const {
   if (is_here(rank)) return 0;
   return leader_of(rank) == rank ? 1 : 2;
 }
@@ -215,19 +211,28 @@ std::optional<Error> Control::failure() const {
 }
 
 Error Control::raise(Error error) {
-  uint32_t none = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    if (auto first = failure()) return *first;
-    Cause& cause = segment_->state(local()).cause;
-    cause.code = error.code;
-    std::memcpy(cause.text.data(), error.message.data(), std::min(error.message.size(), cause.text.size() - 1));
-    segment_->failure().first.compare_exchange_strong(none, static_cast<uint32_t>(local()) + 1, std::memory_order_acq_rel);
+  if (offer(error)) {
     tell_leader();
+    // Last, since nobody may be reading the log.
+    log(LogLevel::info, error.message);
   }
-  // Last and without the lock, since nobody may be reading the log.
-  if (none == 0) log(LogLevel::info, error.message);
   return failure().value_or(std::move(error));
+}
+
+// The leader, who hears it, need not be told.
+void Control::hear_of_failure(const Error& error) {
+  if (offer(error)) log(LogLevel::info, error.message);
+}
+
+// Whether it has become the first failure.
+bool Control::offer(const Error& error) {
+  const std::lock_guard lock(mutex_);
+  if (failure()) return false;
+  Cause& cause = segment_->state(local()).cause;
+  cause.code = error.code;
+  std::memcpy(cause.text.data(), error.message.data(), std::min(error.message.size(), cause.text.size() - 1));
+  uint32_t none = 0;
+  return segment_->failure().first.compare_exchange_strong(none, static_cast<uint32_t>(local()) + 1, std::memory_order_acq_rel);
 }
 
 void Control::tell_leader() const {
@@ -240,17 +245,17 @@ void Control::leave() {
   tell_leader();
 }
 
-std::vector<std::pair<int, Fate>> Control::local_fates() const {
-  std::vector<std::pair<int, Fate>> fates;
+std::vector<Departure> Control::local_departures() const {
+  std::vector<Departure> departures;
   for (const int rank : locals_) {
     // In this order: it may leave and exit in between.
     const bool alive = peers_[rank].watch->alive();
     if (has_left(rank))
-      fates.emplace_back(rank, Fate::left);
+      departures.push_back({rank, Gone::left});
     else if (!alive)
-      fates.emplace_back(rank, Fate::died);
+      departures.push_back({rank, Gone::died});
   }
-  return fates;
+  return departures;
 }
 
 std::vector<std::shared_ptr<ProcessWatch>> Control::local_watches() const {

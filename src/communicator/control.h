@@ -17,6 +17,7 @@
 #include "system/descriptor.h"
 #include "system/process_watch.h"
 #include "system/wait.h"
+#include "system/wait_limit.h"
 
 namespace fccl {
 
@@ -69,16 +70,19 @@ class Control {
   void wake_by(Descriptor wake) { wake_ = std::move(wake); }
   const Descriptor& wake() const { return wake_; }
   // Of the ranks of this host, for its leader to tell: who has left or died.
-  std::vector<std::pair<int, Fate>> local_fates() const;
+  std::vector<Departure> local_departures() const;
   std::vector<std::shared_ptr<ProcessWatch>> local_watches() const;
-  // What is heard of ranks of other hosts, and that nothing more will be heard of a host; `leader` is its first rank.
+  // What is heard of a failure on another host, of ranks of other hosts, and that nothing more will be heard of a host;
+  // `leader` is its first rank.
+  void hear_of_failure(const Error& error);
   void hear_of_departure(int rank, Gone how);
   void hear_of_end(int leader, LinkEnd how);
-  // What waits ask from now on, beside their own questions and less often: whether they are still wanted. By one thread.
-  void ask(StillWanted still_wanted) { still_wanted_ = std::move(still_wanted); }
+  // What waits ask from now on, beside their own questions and less often: whether they are cancelled. By one thread.
+  void ask(CancelCheck cancel_check) { cancel_check_ = std::move(cancel_check); }
 
   // The text of failure() for fcclGetLastError: "" without one; lives as long as this.
   const char* failure_text();
+  int rank() const { return rank_; }
   std::string describe_rank(int rank) const { return fccl::describe(peers_[rank].member); }
 
  private:
@@ -88,6 +92,7 @@ class Control {
   const RankState& state_of(int rank) const { return segment_->state(peers_[rank].local); }
   const LaneBoard& board_of(int rank, LaneId lane) const { return segment_->board(peers_[rank].local, lane); }
   bool has_left(int rank) const { return state_of(rank).left.load(std::memory_order_acquire) != 0; }
+  bool offer(const Error& error);
   void tell_leader() const;
   CallRecord::Value last_call_of(int rank) const;
   std::string describe_last_call_of(int rank) const;
@@ -100,7 +105,7 @@ class Control {
   bool share_a_host(int rank, int other) const { return peers_[rank].member.host == peers_[other].member.host; }
   int speaker_of(int rank, Fate of_speaker) const;
   int leader_of(int rank) const;
-  int ignorance_of(int rank) const;
+  int report_steps(int rank) const;
   Result<void> look_at_other_lane(const Wait& wait, int rank);
 
   std::string name_;
@@ -109,7 +114,7 @@ class Control {
   std::vector<int> locals_;  // the ranks of this host
   std::shared_ptr<Segment> segment_;
   Descriptor wake_;
-  StillWanted still_wanted_;
+  CancelCheck cancel_check_;
   Clock::time_point next_ask_{};
   std::mutex mutex_;
   std::optional<std::string> text_;

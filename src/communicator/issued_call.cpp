@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "hierarchical/phases.h"
+
 namespace fccl {
 namespace {
 
@@ -14,6 +16,15 @@ size_t size_of_call(const Signature& s, int ranks) { return s.bytes() * s.row().
 CallRecord::Value record_of(const CallInFull& call) { return {call.number, call.signature, call.scalar}; }
 
 }  // namespace
+
+LaneQueue::LaneQueue(std::shared_ptr<Segment> segment, LaneId id, int local, std::vector<int> ranks)
+    : lane(std::move(segment), id, local, std::move(ranks), static_cast<uint32_t>(kFirstNumber)) {}
+
+LaneQueue::~LaneQueue() = default;
+
+int LaneQueue::ranks() const { return span ? span->columns.ranks() : lane.ranks(); }
+
+Poll IssuedCall::poll() const { return queue_.span ? poll_of(*queue_.span, task_.call.signature.bytes()) : Poll{}; }
 
 Result<void> IssuedCall::run() {
   Result<void> result = run_in_turn();

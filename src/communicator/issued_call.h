@@ -7,10 +7,12 @@
 
 #include "communicator/control.h"
 #include "communicator/statistics.h"
-#include "hierarchical/phases.h"
+#include "node/lane.h"
 #include "node/path.h"
 
 namespace fccl {
+
+struct Span;
 
 // A lane with the order of its operations: tickets are given at issue, by the one thread that issues, and run in that order, by
 // whichever thread has the turn.
@@ -20,9 +22,12 @@ struct LaneQueue {
   std::atomic<uint64_t> issued{0};
   std::atomic<uint64_t> finished{0};
 
-  LaneQueue(std::shared_ptr<Segment> segment, LaneId id, int local, std::vector<int> ranks)
-      : lane(std::move(segment), id, local, std::move(ranks), static_cast<uint32_t>(kFirstNumber)) {}
-  int ranks() const { return span ? span->columns.ranks() : lane.ranks(); }
+  LaneQueue(std::shared_ptr<Segment> segment, LaneId id, int local, std::vector<int> ranks);
+  ~LaneQueue();
+  LaneQueue(const LaneQueue&) = delete;
+  LaneQueue& operator=(const LaneQueue&) = delete;
+  // Of all hosts.
+  int ranks() const;
   bool is_idle() const { return finished.load(std::memory_order_acquire) == issued.load(std::memory_order_relaxed); }
   // Only one thread issues, so no read-modify-write is needed.
   uint64_t take_ticket() {
@@ -65,7 +70,7 @@ class IssuedCall {
   void take(Path path);
   Result<void> conclude(Outcome outcome);
   void pass_turn();
-  Poll poll() const { return queue_.span ? poll_of(*queue_.span, task_.call.signature.bytes()) : Poll{}; }
+  Poll poll() const;
   static Result<void> look(void* operation, const Awaited& awaited);
   Result<void> look_at_wire(const Awaited& awaited);
   Result<void> look_at_other_lanes() const;

@@ -1,4 +1,6 @@
 // How a communicator comes to span hosts: the leaders of the hosts meet, every column gets its lanes, and all is told to all.
+#include "communicator/join_hosts.h"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/eventfd.h>
@@ -8,8 +10,10 @@
 #include <cstring>
 #include <string_view>
 
-#include "communicator/communicator.h"
+#include "communicator/init_calls.h"
+#include "communicator/parts.h"
 #include "hierarchical/column_nics.h"
+#include "hierarchical/phases.h"
 #include "plan/costs.h"
 #include "system/processors.h"
 #include "system/random.h"
@@ -61,14 +65,26 @@ Result<void> check_descriptors(const Columns& columns) {
 
 }  // namespace
 
+HostJoiner::HostJoiner(Joined& joined, const Settings& settings, Parts& parts, InitCalls& calls, const WaitLimit& limit)
+    : joined_(joined),
+      settings_(settings),
+      parts_(parts),
+      columns_(*parts.columns),
+      calls_(calls),
+      limit_(limit.deadline, [&parts, &limit]() -> Result<void> {
+        parts.control->look_for_deaths();
+        if (auto failed = parts.control->failure()) return fail(std::move(*failed));
+        return limit.check_cancelled();
+      }) {}
+
 // Which NICs this rank uses, and what all ranks must know of them. All ranks of a host take part, those without a column too.
-Result<NetworkEnd> Communicator::open_endpoint() {
+Result<NetworkEnd> HostJoiner::open_endpoint() {
   OfferedNics offered;
   std::string mine;
-  if (columns_->has_column()) {
+  if (columns_.has_column()) {
     // A split finds the network open.
-    if (!has_process_endpoint()) FCCL_TRY(check_descriptors(*columns_));
-    auto allowed = allowed_nics(options_.settings);
+    if (!has_process_endpoint()) FCCL_TRY(check_descriptors(columns_));
+    auto allowed = allowed_nics(settings_);
     if (!allowed) return fail(std::move(allowed).error());
     offered = std::move(*allowed);
     // Where there is one NIC, it does not matter where the ranks are.
@@ -79,36 +95,36 @@ Result<NetworkEnd> Communicator::open_endpoint() {
   }
   auto here = exchange_here(mine);
   if (!here) return fail(std::move(here).error());
-  if (!columns_->has_column()) return NetworkEnd{};
-  here->resize(static_cast<size_t>(columns_->columns()));
+  if (!columns_.has_column()) return NetworkEnd{};
+  here->resize(static_cast<size_t>(columns_.columns()));
   auto nics = nics_of_columns(*here);
   if (!nics) return fail(std::move(nics).error());
   auto endpoint = endpoint_of_process({.provider = offered.provider,
-                                       .nics = std::move(nics->names[static_cast<size_t>(columns_->local())]),
+                                       .nics = std::move(nics->names[static_cast<size_t>(columns_.local())]),
                                        .message_bytes = kPayloadBytes + sizeof(EntryMessage)});
   if (!endpoint) return fail(std::move(endpoint).error());
-  endpoint_ = std::move(*endpoint);
+  parts_.endpoint = std::move(*endpoint);
   return NetworkEnd{std::move(offered.provider), nics->different, nics->megabits};
 }
 
 // What this rank opens towards the other hosts, as all ranks must know it; "" without a column.
-Result<std::string> Communicator::open_lanes() {
+Result<std::string> HostJoiner::open_lanes() {
   const auto end = open_endpoint();
   if (!end) return fail(end.error());
-  if (!columns_->has_column()) return std::string{};
+  if (!columns_.has_column()) return std::string{};
   const auto token = random_bits();
   if (!token) return fail(token.error());
-  WireLaneShape shape{.ranks = columns_->members(),
-                      .me = columns_->host(),
+  WireLaneShape shape{.ranks = columns_.members(),
+                      .me = columns_.host(),
                       .window = kWindow,
-                      .slot_bytes = wire_slot_bytes(options_.settings, *columns_),
+                      .slot_bytes = wire_slot_bytes(settings_, columns_),
                       .payload_bytes = kPayloadBytes,
                       .first_sequence = kFirstSequence,
                       .token = *token};
   std::string told;
   append(told, *end);
   for (std::unique_ptr<Crossing>& crossing : crossings_) {
-    auto lane = WireLane::open(*endpoint_, shape);
+    auto lane = WireLane::open(*parts_.endpoint, shape);
     if (!lane) return fail(std::move(lane).error());
     crossing = std::make_unique<Crossing>(std::move(*lane));
     append(told, crossing->lane().introduction());
@@ -117,15 +133,15 @@ Result<std::string> Communicator::open_lanes() {
 }
 
 // Every rank of this host gets every one's bytes, by their places.
-Result<std::vector<std::string>> Communicator::exchange_here(const std::string& mine) {
-  const int ranks = lanes_[kGatherLane].lane.ranks();
+Result<std::vector<std::string>> HostJoiner::exchange_here(const std::string& mine) {
+  const int ranks = parts_.lanes[kGatherLane].lane.ranks();
   const uint64_t size = mine.size();
   std::vector<uint64_t> sizes(static_cast<size_t>(ranks));
-  FCCL_TRY(exchange(&size, sizes.data(), sizeof size));
+  FCCL_TRY(calls_.exchange(&size, sizes.data(), sizeof size));
   const size_t most = std::ranges::max(sizes);
   std::string padded = mine, all(most * static_cast<size_t>(ranks), '\0');
   padded.resize(most);
-  FCCL_TRY(exchange(padded.data(), all.data(), most));
+  FCCL_TRY(calls_.exchange(padded.data(), all.data(), most));
   std::vector<std::string> texts;
   texts.reserve(sizes.size());
   for (size_t rank = 0; rank < sizes.size(); ++rank) texts.push_back(all.substr(rank * most, sizes[rank]));
@@ -133,15 +149,14 @@ Result<std::vector<std::string>> Communicator::exchange_here(const std::string& 
 }
 
 // The same across hosts: the leader of each tells the others what those of its host have to say.
-Result<std::vector<std::string>> Communicator::exchange_by_leaders(const std::string& mine, Deadline deadline,
-                                                                   const StillWanted& still_wanted) {
+Result<std::vector<std::string>> HostJoiner::exchange_by_leaders(const std::string& mine) {
   auto here = exchange_here(mine);
   if (!here) return fail(std::move(here).error());
   std::string everything;
-  if (link_) {
+  if (parts_.link) {
     std::string of_host;
     for (const std::string& text : *here) of_host += text;
-    auto all = link_->exchange(of_host, deadline, still_wanted);
+    auto all = parts_.link->exchange(of_host, limit_);
     if (!all) return fail(std::move(all).error());
     for (const std::string& text : *all) {
       const uint64_t size = text.size();
@@ -163,98 +178,97 @@ Result<std::vector<std::string>> Communicator::exchange_by_leaders(const std::st
   return by_host;
 }
 
-Result<void> Communicator::connect_lanes(const Network& network) {
+Result<void> HostJoiner::connect_lanes(const Network& network) {
   for (size_t lane = 0; lane < crossings_.size(); ++lane)
     if (crossings_[lane]) FCCL_TRY(crossings_[lane]->lane().connect(network.introductions[lane]));
   return {};
 }
 
-// The link may outlive this communicator.
-LinkEvents Communicator::link_events() {
-  return {.failed = [control = control_](const Error& error) { (void)control->raise(error); },
-          .gone = [control = control_](int rank, Gone how) { control->hear_of_departure(rank, how); },
-          .cut = [control = control_](int leader, LinkEnd how) { control->hear_of_end(leader, how); },
-          .look =
-              [control = control_, link = link_.get()] {
-                if (auto failed = control->failure()) link->tell_failure(*failed);
-                for (const auto& [rank, fate] : control->local_fates())
-                  link->tell_gone(rank, fate == Fate::left ? Gone::left : Gone::died);
-              }};
+// The link may outlive the communicator.
+LinkEvents HostJoiner::link_events() {
+  return {.failed = [control = parts_.control](const Error& error) { control->hear_of_failure(error); },
+          .gone = [control = parts_.control](int rank, Gone how) { control->hear_of_departure(rank, how); },
+          .cut = [control = parts_.control](int leader, LinkEnd how) { control->hear_of_end(leader, how); },
+          .look = [control = parts_.control] { return LinkNews{control->failure(), control->local_departures()}; }};
 }
 
+bool HostJoiner::is_leader() const { return joined_.rank == columns_.ranks_of(columns_.host()).front(); }
+
 // An event that every rank of this host can raise and its leader hears.
-Result<void> Communicator::share_wake(const Joined& joined, Deadline deadline, const StillWanted& still_wanted) {
-  const auto here = columns_->ranks_of(columns_->host());
+Result<void> HostJoiner::share_wake() {
+  const auto here = columns_.ranks_of(columns_.host());
   Result<Descriptor> wake = [&]() -> Result<Descriptor> {
-    if (rank_ != here.front()) return receive(joined, here.front(), deadline, still_wanted);
+    if (!is_leader()) return receive(joined_, here.front(), limit_);
     Descriptor made(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!made) return fail(fcclSystemError, fmt::format("cannot make an eventfd: {}", error_text(errno)));
-    FCCL_TRY(hand_out(joined, made.get(), {here.begin() + 1, here.end()}, deadline, still_wanted));
+    FCCL_TRY(hand_out(joined_, made.get(), {here.begin() + 1, here.end()}, limit_));
     return made;
   }();
   if (!wake) return fail(std::move(wake).error());
-  control_->wake_by(std::move(*wake));
+  parts_.control->wake_by(std::move(*wake));
   return {};
 }
 
-Result<void> Communicator::join_hosts(Joined& joined, Deadline deadline, const StillWanted& still_wanted) {
-  auto joined_hosts = try_to_join_hosts(joined, deadline, still_wanted);
-  if (joined_hosts) return {};
-  const Error error = control_->raise(std::move(joined_hosts).error());
-  if (link_) link_->tell_failure(error);
+Result<void> HostJoiner::meet_leaders() {
+  HostLinkRequest request{.id = joined_.id, .rank = joined_.rank, .leaders = {}, .host_of = {}};
+  for (int host = 0; host < columns_.hosts(); ++host)
+    request.leaders.push_back(joined_.members[columns_.ranks_of(host).front()]);
+  for (int rank = 0; rank < columns_.ranks(); ++rank) request.host_of.push_back(columns_.host_of(rank));
+  auto met = HostLink::meet(std::move(request), std::move(joined_.tcp_listener), limit_);
+  if (!met) return fail(std::move(met).error());
+  parts_.link = std::move(*met);
+  wake_ = Descriptor(::fcntl(parts_.control->wake().get(), F_DUPFD_CLOEXEC, 0));
+  if (!wake_) return fail(fcclSystemError, fmt::format("cannot take a second descriptor of an eventfd: {}", error_text(errno)));
+  return {};
+}
+
+Result<void> HostJoiner::start_link() {
+  if (!parts_.link) return {};
+  return parts_.link->start(std::move(wake_), parts_.control->local_watches(), link_events());
+}
+
+Result<void> HostJoiner::join() {
+  auto joined = try_to_join();
+  if (joined) return {};
+  const Error error = parts_.control->raise(std::move(joined).error());
+  if (parts_.link) parts_.link->tell({.failure = error});
   return fail(error);
 }
 
-Result<void> Communicator::try_to_join_hosts(Joined& joined, Deadline deadline, const StillWanted& still_wanted) {
-  const auto wanted = [&]() -> Result<void> {
-    if (auto failed = async_error()) return fail(std::move(*failed));
-    return still_wanted ? still_wanted() : Result<void>{};
-  };
-  FCCL_TRY(share_wake(joined, deadline, wanted));
-  Descriptor wake;  // of the link, as long as the others can be told that there is none
-  if (rank_ == columns_->ranks_of(columns_->host()).front()) {
-    HostLinkRequest request{.id = joined.id, .rank = rank_, .leaders = {}, .host_of = {}};
-    for (int host = 0; host < columns_->hosts(); ++host)
-      request.leaders.push_back(joined.members[columns_->ranks_of(host).front()]);
-    for (int rank = 0; rank < ranks_; ++rank) request.host_of.push_back(columns_->host_of(rank));
-    auto met = HostLink::meet(std::move(request), std::move(joined.tcp_listener), deadline, wanted);
-    if (!met) return fail(std::move(met).error());
-    link_ = std::move(*met);
-    wake = Descriptor(::fcntl(control_->wake().get(), F_DUPFD_CLOEXEC, 0));
-    if (!wake)
-      return fail(fcclSystemError, fmt::format("cannot take a second descriptor of an eventfd: {}", error_text(errno)));
-  }
+Result<void> HostJoiner::try_to_join() {
+  const auto name_of = [this](int rank) { return parts_.control->describe_rank(rank); };
+  FCCL_TRY(share_wake());
+  if (is_leader()) FCCL_TRY(meet_leaders());
   auto opened = open_lanes();
-  if (!opened) return fail(opened.error().code, control_->describe_rank(rank_) + ": " + opened.error().message);
-  auto by_host = exchange_by_leaders(*opened, deadline, wanted);
+  if (!opened) return fail(opened.error().code, name_of(joined_.rank) + ": " + opened.error().message);
+  auto by_host = exchange_by_leaders(*opened);
   if (!by_host) return fail(std::move(by_host).error());
   // All leaders have met, and hear of each other.
-  joined.presence.leave();
-  const auto network = read_network(*by_host, *columns_, [this](int rank) { return control_->describe_rank(rank); });
+  joined_.presence.leave();
+  const auto network = read_network(*by_host, columns_, name_of);
   if (!network) return fail(network.error());
   FCCL_TRY(connect_lanes(*network));
   // A rank's endpoint knows its peers when it has connected to them, and drops what comes from anybody else.
-  if (auto connected = exchange_by_leaders("", deadline, wanted); !connected) return fail(std::move(connected).error());
+  if (auto connected = exchange_by_leaders(""); !connected) return fail(std::move(connected).error());
   FCCL_TRY(span_lanes(*network));
-  if (link_) FCCL_TRY(link_->start(std::move(wake), control_->local_watches(), link_events()));
+  FCCL_TRY(start_link());
   // Shows that every host reaches every other.
-  return issue({{fcclCollBarrier, fcclInt8, ReduceOp::sum, -1, 0, Issuer::init}}, nullptr);
+  return calls_.barrier();
 }
 
-Result<void> Communicator::span_lanes(const Network& network) {
-  const Settings& settings = options_.settings;
-  rails_ = network.rails;
+Result<void> HostJoiner::span_lanes(const Network& network) {
+  parts_.rails = network.rails;
   WireSettings wire{.rails = network.rails,
                     .payload_bytes = kPayloadBytes,
-                    .slot_bytes = wire_slot_bytes(settings, *columns_),
-                    .node_slot_bytes = SegmentShape{columns_->most_ranks(), 0, settings.slot_bytes}.pair_slot_bytes(),
-                    .wire_type = settings.wire_dtype == "float32" ? WireType::float32 : WireType::call};
-  const auto costs = costs_of(settings, network);
+                    .slot_bytes = wire_slot_bytes(settings_, columns_),
+                    .node_slot_bytes = SegmentShape{columns_.most_ranks(), 0, settings_.slot_bytes}.pair_slot_bytes(),
+                    .wire_type = settings_.wire_dtype == "float32" ? WireType::float32 : WireType::call};
+  const auto costs = costs_of(settings_, network);
   if (!costs) return fail(costs.error());
   wire.costs = *costs;
   for (int lane = 0; lane < kLanes; ++lane) {
-    lanes_[lane].span = std::make_unique<Span>(*columns_, Ways(*columns_, wire), std::move(crossings_[lane]));
-    lanes_[lane].span->ways.prefer(settings.algorithm);
+    parts_.lanes[lane].span = std::make_unique<Span>(columns_, Ways(columns_, wire), std::move(crossings_[lane]));
+    parts_.lanes[lane].span->ways.prefer(settings_.algorithm);
   }
   return {};
 }

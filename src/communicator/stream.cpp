@@ -1,6 +1,7 @@
 // A stream's end of the worker.
 #include "communicator/stream.h"
 
+#include "communicator/issued_call.h"
 #include "communicator/worker.h"
 
 namespace fccl {

@@ -5,10 +5,11 @@
 #include <memory>
 #include <variant>
 
-#include "communicator/issued_call.h"
+#include "base/result.h"
 
 namespace fccl {
 
+class IssuedCall;
 class Worker;
 
 // Items run in order, one after the other; items of different streams run side by side. Owned by whoever created it, the user

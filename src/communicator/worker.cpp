@@ -9,6 +9,7 @@
 #include <exception>
 #include <utility>
 
+#include "communicator/issued_call.h"
 #include "system/clock.h"
 #include "system/per_process.h"
 #include "system/thread.h"

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "kernels/copy.h"
+#include "wire/lane.h"
 
 namespace fccl {
 

@@ -6,9 +6,10 @@
 
 #include "hierarchical/task.h"
 #include "plan/steps.h"
-#include "wire/lane.h"
 
 namespace fccl {
+
+class WireLane;
 
 // Lives beside the lane, which has begun the call. Sends, and receives with additions, go on side by side, each in the order of
 // slices and steps: slice k + 1 is sent while slice k is on the wire, and landing is freed however full the way out is, so that

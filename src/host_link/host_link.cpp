@@ -37,13 +37,12 @@ HostLink::HostLink(HostLinkRequest request, Descriptor bell)
       is_cut_(request_.leaders.size()),
       gone_(request_.host_of.size(), Gone::no) {}
 
-Result<std::unique_ptr<HostLink>> HostLink::meet(HostLinkRequest request, Descriptor listener, Deadline deadline,
-                                                 const StillWanted& still_wanted) {
+Result<std::unique_ptr<HostLink>> HostLink::meet(HostLinkRequest request, Descriptor listener, const WaitLimit& limit) {
   Descriptor bell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!bell)
     return fail(fcclSystemError, fmt::format("cannot make an eventfd for the link between hosts: {}", error_text(errno)));
   std::unique_ptr<HostLink> link(new HostLink(std::move(request), std::move(bell)));
-  Meeting meeting(link->request_, link->spokes_, deadline, still_wanted);
+  Meeting meeting(link->request_, link->spokes_, limit);
   const Result<void> met = link->request_.is_hub() ? meeting.let_in(listener) : meeting.reach_hub();
   // For a copy in a forked child, too, so that whoever comes now is refused.
   if (listener) shut(listener.get());
@@ -51,9 +50,8 @@ Result<std::unique_ptr<HostLink>> HostLink::meet(HostLinkRequest request, Descri
   return link;
 }
 
-Result<std::vector<std::string>> HostLink::exchange(const std::string& mine, Deadline deadline,
-                                                    const StillWanted& still_wanted) {
-  return Meeting(request_, spokes_, deadline, still_wanted).exchange(mine);
+Result<std::vector<std::string>> HostLink::exchange(const std::string& mine, const WaitLimit& limit) {
+  return Meeting(request_, spokes_, limit).exchange(mine);
 }
 
 Result<void> HostLink::start(Descriptor wake, std::vector<std::shared_ptr<ProcessWatch>> processes, LinkEvents events) {
@@ -66,21 +64,20 @@ Result<void> HostLink::start(Descriptor wake, std::vector<std::shared_ptr<Proces
   return {};
 }
 
-void HostLink::tell_failure(const Error& error) {
-  const std::lock_guard lock(mutex_);
-  if (!std::exchange(failed_, true)) tell(encode_link(Failure{error}));
-}
-
-void HostLink::tell_gone(int rank, Gone how) {
-  check(how != Gone::no && request_.host_of[rank] == request_.host(), "a leader tells of ranks of its own host that are gone");
-  const std::lock_guard lock(mutex_);
-  if (std::exchange(gone_[rank], how) == Gone::no) tell(encode_link(Departure{rank, how}));
-}
-
-// Under the lock.
-void HostLink::tell(std::string message) {
-  to_tell_.push_back(std::move(message));
+void HostLink::tell(const LinkNews& news) {
+  keep(news);
   ::eventfd_write(bell_.get(), 1);
+}
+
+// For the thread to say, as far as it is new.
+void HostLink::keep(const LinkNews& news) {
+  const std::lock_guard lock(mutex_);
+  if (news.failure && !std::exchange(failed_, true)) to_tell_.push_back(encode_link(Failure{*news.failure}));
+  for (const Departure& departure : news.departures) {
+    check(departure.how != Gone::no && request_.host_of[departure.rank] == request_.host(),
+          "a leader tells of ranks of its own host that are gone");
+    if (std::exchange(gone_[departure.rank], departure.how) == Gone::no) to_tell_.push_back(encode_link(departure));
+  }
 }
 
 void HostLink::stop() {
@@ -98,7 +95,7 @@ void HostLink::retire(std::unique_ptr<HostLink> link, std::chrono::milliseconds 
   if (!link->thread_.joinable()) return;
   link->stop();
   link->until_ = Deadline::after(most);
-  link->events_.look();
+  link->keep(link->events_.look());
   (void)link->say_what_was_told();
   if (!link->is_needed()) return;
   link->hand_over();
@@ -146,7 +143,7 @@ bool HostLink::is_needed() {
   return parties >= 2 && !failed_ && !until_->passed();
 }
 
-// Only `wake` can be written to again; what else is ready stays so.
+// Only `wake` can be written to again; what else is ready stays so. What is new is said before the thread sleeps again.
 void HostLink::look(std::span<pollfd> watched) {
   bool ready = false;
   for (pollfd& entry : watched) {
@@ -157,7 +154,7 @@ void HostLink::look(std::span<pollfd> watched) {
     else
       entry.fd = -1;
   }
-  if (ready) events_.look();
+  if (ready) keep(events_.look());
 }
 
 // Whether the link goes on.

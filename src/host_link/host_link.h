@@ -23,13 +23,20 @@
 
 namespace fccl {
 
+// What a host has to tell the others: that the communicator has failed there, and which of its ranks are gone.
+struct LinkNews {
+  std::optional<Error> failure = {};
+  std::vector<Departure> departures = {};
+};
+
 // All are set. Called on the link's thread, one at a time; a handler neither waits nor destroys the link, but may tell. Who is
 // named is never of this host, and is named once.
 struct LinkEvents {
-  std::function<void(const Error&)> failed;          // the communicator has failed on another host; never after tell_failure
+  std::function<void(const Error&)> failed;          // the communicator has failed on another host; not once it has here
   std::function<void(int rank, Gone how)> gone;      // a rank is gone
   std::function<void(int leader, LinkEnd how)> cut;  // nothing more will be heard of the host of that leader
-  std::function<void()> look;                        // `wake` was written to, or a watched process has ended
+  // `wake` was written to, or a watched process has ended. Returns all that there is to tell, also what is told already.
+  std::function<LinkNews()> look;
 };
 
 // One leader per host speaks for the ranks of its host. The leaders form a star: each has one authenticated connection to the
@@ -43,17 +50,15 @@ class HostLink {
  public:
   // The hub, which alone has a listener, waits until all leaders have come, and closes it; another leader waits until the hub
   // has let it in. From then on a leader that dies, leaves or gives up is an error on all others at once, by its name.
-  static Result<std::unique_ptr<HostLink>> meet(HostLinkRequest request, Descriptor listener, Deadline deadline,
-                                                const StillWanted& still_wanted = {});
+  static Result<std::unique_ptr<HostLink>> meet(HostLinkRequest request, Descriptor listener, const WaitLimit& limit);
   // All leaders' bytes, by host. Every leader does it equally often, with at most kBlobLimit bytes.
-  Result<std::vector<std::string>> exchange(const std::string& mine, Deadline deadline, const StillWanted& still_wanted = {});
+  Result<std::vector<std::string>> exchange(const std::string& mine, const WaitLimit& limit);
   // Begins to call `events`, also for what came since meet. `wake` is an eventfd; the ranks of this host write to it.
   Result<void> start(Descriptor wake, std::vector<std::shared_ptr<ProcessWatch>> processes, LinkEvents events);
 
-  // To all other hosts; these never wait. Only the first failure that a link is told or hears of counts, and of each rank of
-  // its own host only what it is told first.
-  void tell_failure(const Error& error);
-  void tell_gone(int rank, Gone how);
+  // To all other hosts, without waiting. Only the first failure that a link is told or hears of counts, and of each rank of its
+  // own host only what it is told first.
+  void tell(const LinkNews& news);
 
   // For a leader that leaves before others do: tells that, and goes on without it for the ranks of its host that are still
   // there, the hub also for other hosts, until nobody needs it, the communicator has failed, or `most` has passed. Waits like
@@ -65,7 +70,7 @@ class HostLink {
  private:
   HostLink(HostLinkRequest request, Descriptor bell);
 
-  void tell(std::string message);
+  void keep(const LinkNews& news);
   void stop();
   void serve();
   bool is_needed();

@@ -7,15 +7,10 @@
 #include <numeric>
 #include <thread>
 
+#include "system/failure_timing.h"
+
 namespace fccl {
 namespace {
-
-using namespace std::chrono_literals;
-
-// How often a leader that waits asks whether it still should.
-constexpr auto kLookInterval = 20ms;
-// Who waits for a rank of its own host at the deadline knows better who is late, and speaks first.
-constexpr auto kWorseInformed = 300ms;
 
 // All hosts but one.
 std::vector<int> all_but(int host, int hosts) {
@@ -27,11 +22,10 @@ std::vector<int> all_but(int host, int hosts) {
 
 }  // namespace
 
-Meeting::Meeting(const HostLinkRequest& request, std::list<Spoke>& spokes, Deadline deadline, const StillWanted& still_wanted)
+Meeting::Meeting(const HostLinkRequest& request, std::list<Spoke>& spokes, const WaitLimit& limit)
     : request_(request),
       spokes_(spokes),
-      deadline_{deadline.at + kWorseInformed},
-      still_wanted_(still_wanted),
+      limit_({limit.deadline.at + kReportStep}, limit.cancel_check),
       next_look_(Deadline::after(kLookInterval)),
       blobs_(request.leaders.size()) {}
 
@@ -198,14 +192,12 @@ Result<void> Meeting::attend(Spoke& spoke) {
 
 Result<void> Meeting::look() {
   if (!next_look().passed()) return {};
-  if (deadline_.passed()) return pass_on(timed_out(), nullptr);
+  if (limit_.deadline.passed()) return pass_on(timed_out(), nullptr);
   next_look_ = Deadline::after(kLookInterval);
-  if (still_wanted_) {
-    if (const Result<void> wanted = still_wanted_(); !wanted) {
-      (void)pass_on({fcclRemoteError, fmt::format("{} gave up waiting for other hosts: {}", self(), wanted.error().message)},
-                    nullptr);
-      return fail(wanted.error());
-    }
+  if (const Result<void> wanted = limit_.check_cancelled(); !wanted) {
+    (void)pass_on({fcclRemoteError, fmt::format("{} gave up waiting for other hosts: {}", self(), wanted.error().message)},
+                  nullptr);
+    return fail(wanted.error());
   }
   if (std::string whom = awaited(); request_.is_hub() && whom != told_awaited_) {
     told_awaited_ = std::move(whom);

@@ -16,6 +16,7 @@
 #include "system/clock.h"
 #include "system/descriptor.h"
 #include "system/socket.h"
+#include "system/wait_limit.h"
 
 namespace fccl {
 
@@ -33,10 +34,10 @@ struct HostLinkRequest {
 };
 
 // One wait of a leader for the others; uses what a HostLink owns, in the thread that creates it. A leader that ends, fails or
-// gives up fails it, with its name, and the hub passes that on; so does the end of this leader's own patience.
+// gives up fails it, with its name, and the hub passes that on; so does the end of its own limit.
 class Meeting {
  public:
-  Meeting(const HostLinkRequest& request, std::list<Spoke>& spokes, Deadline deadline, const StillWanted& still_wanted);
+  Meeting(const HostLinkRequest& request, std::list<Spoke>& spokes, const WaitLimit& limit);
 
   // The hub's way to have a spoke to every other leader, and another leader's to have one to the hub.
   Result<void> let_in(const Descriptor& listener);
@@ -58,12 +59,11 @@ class Meeting {
   std::string awaited() const;
   std::string hub() const { return describe(request_.leaders[HostLinkRequest::kHub]); }
   std::string self() const { return describe(request_.leaders[request_.host()]); }
-  Deadline next_look() const { return {std::min(next_look_.at, deadline_.at)}; }
+  Deadline next_look() const { return {std::min(next_look_.at, limit_.deadline.at)}; }
 
   const HostLinkRequest& request_;
   std::list<Spoke>& spokes_;
-  Deadline deadline_;
-  const StillWanted& still_wanted_;
+  WaitLimit limit_;
   Clock::time_point begin_ = Clock::now();
   Deadline next_look_;
   std::string observed_;               // of the hub, by one who is on the way to it

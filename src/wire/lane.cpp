@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "kernels/copy.h"
+#include "wire/endpoint.h"
 
 namespace fccl {
 namespace {
@@ -68,6 +69,8 @@ WireLane::WireLane(Endpoint& endpoint, const WireLaneShape& shape, Port* port)
 }
 
 WireLane::~WireLane() { endpoint_.close(port_); }
+
+void WireLane::progress() { endpoint_.progress(); }
 
 Result<void> WireLane::connect(std::span<const Introduction> all) {
   check(all.size() == shape_.ranks.size(), "every member introduces itself");

@@ -20,11 +20,13 @@
 
 #include "base/call.h"
 #include "system/counter.h"
-#include "wire/endpoint.h"
 #include "wire/introduction.h"
+#include "wire/port.h"
 #include "wire/stripes.h"
 
 namespace fccl {
+
+class Endpoint;
 
 struct WireLaneShape {
   std::vector<int> ranks;  // of all members, in the communicator
@@ -69,7 +71,7 @@ class WireLane {
   // The largest payload that every member takes with an entry.
   size_t payload_bytes() const { return payload_bytes_; }
 
-  void progress() { endpoint_.progress(); }
+  void progress();
   // Whether a peer, or the network, has failed; and the reason, by the peer's rank, for whoever waits for it: a wait that asks
   // looks at its counter once more before it fails.
   bool has_failed(int member) const { return port_->has_failed(place(member)); }

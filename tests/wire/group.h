@@ -15,6 +15,7 @@
 #include "hierarchical/phases.h"
 #include "system/wait.h"
 #include "transports/fabric.h"
+#include "wire/endpoint.h"
 
 namespace fccl::testing {
 

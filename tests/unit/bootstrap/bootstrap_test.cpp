@@ -214,12 +214,11 @@ TEST(Join, ends_with_the_reason_why_it_is_no_longer_wanted_and_tells_the_others)
   ASSERT_TRUE(id);
   auto other = std::async(std::launch::async, [&] { return join(request_of(*id, 1, 3), Deadline::after(10s)); });
   const Deadline wanted_until = Deadline::after(100ms);
-  JoinRequest request = request_of(*id, 0, 3);
-  request.still_wanted = [&]() -> Result<void> {
+  const auto check = [&]() -> Result<void> {
     if (wanted_until.passed()) return fail(fcclRemoteError, "rank 2 died");
     return {};
   };
-  const Result<Joined> ended = join(request, Deadline::after(10s));
+  const Result<Joined> ended = join(request_of(*id, 0, 3), {Deadline::after(10s), check});
   ASSERT_FALSE(ended);
   EXPECT_EQ(ended.error().code, fcclRemoteError);
   EXPECT_EQ(ended.error().message, "rank 2 died");

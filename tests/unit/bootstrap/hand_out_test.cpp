@@ -92,7 +92,7 @@ TEST(HandOut, a_leader_that_left_is_an_error_at_once) {
 }
 
 // Says that the hand-out is no longer wanted, once some time has passed.
-StillWanted wanted_for(std::chrono::milliseconds span) {
+CancelCheck wanted_for(std::chrono::milliseconds span) {
   return [until = Deadline::after(span)]() -> Result<void> {
     if (until.passed()) return fail(fcclRemoteError, "rank 7 of the parent died");
     return {};
@@ -102,7 +102,7 @@ StillWanted wanted_for(std::chrono::milliseconds span) {
 TEST(HandOut, a_leader_stops_waiting_with_the_reason_why_it_is_no_longer_wanted) {
   const std::vector<Joined> ranks = joined_ranks(2);
   const auto begin = Clock::now();
-  const Result<void> handed = hand_out(ranks[0], 0, {1}, Deadline::after(10s), wanted_for(50ms));
+  const Result<void> handed = hand_out(ranks[0], 0, {1}, {Deadline::after(10s), wanted_for(50ms)});
   ASSERT_FALSE(handed);
   EXPECT_EQ(handed.error().message, "rank 7 of the parent died");
   EXPECT_LT(Clock::now() - begin, 2s);
@@ -111,7 +111,7 @@ TEST(HandOut, a_leader_stops_waiting_with_the_reason_why_it_is_no_longer_wanted)
 TEST(HandOut, a_rank_stops_waiting_for_its_leader_with_the_reason_why_it_is_no_longer_wanted) {
   const std::vector<Joined> ranks = joined_ranks(2);
   const auto begin = Clock::now();
-  const Result<Descriptor> received = receive(ranks[1], 0, Deadline::after(10s), wanted_for(50ms));
+  const Result<Descriptor> received = receive(ranks[1], 0, {Deadline::after(10s), wanted_for(50ms)});
   ASSERT_FALSE(received);
   EXPECT_EQ(received.error().message, "rank 7 of the parent died");
   EXPECT_LT(Clock::now() - begin, 2s);
@@ -121,7 +121,7 @@ TEST(HandOut, a_rank_before_a_full_door_stops_waiting_too) {
   const std::vector<Joined> ranks = joined_ranks(2);
   std::list<Descriptor> line;
   while (Descriptor next = std::move(connect_local(ranks[0].members[0].listener, 1ms).socket)) line.push_back(std::move(next));
-  const Result<Descriptor> received = receive(ranks[1], 0, Deadline::after(10s), wanted_for(50ms));
+  const Result<Descriptor> received = receive(ranks[1], 0, {Deadline::after(10s), wanted_for(50ms)});
   ASSERT_FALSE(received);
   EXPECT_EQ(received.error().message, "rank 7 of the parent died");
 }

@@ -2,6 +2,7 @@
 #include "communicator/control.h"
 
 #include <gtest/gtest.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <thread>
@@ -206,6 +207,26 @@ TEST_F(BeyondTest, a_rank_of_which_the_hub_told_is_unheard_of_when_that_has_left
 TEST_F(SlowPathTest, has_one_text_of_a_failure_that_is_too_long_to_share) {
   const Error raised = control->raise({fcclTimeout, std::string(3000, 'x')});
   EXPECT_EQ(raised.message, controls[1]->failure()->message);
+}
+
+TEST_F(SlowPathTest, a_failure_that_was_heard_is_this_hosts_first_one_and_wakes_no_leader) {
+  Descriptor wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  const int woken = wake.get();
+  control->wake_by(std::move(wake));
+  control->hear_of_failure({fcclTimeout, "rank 7 is late"});
+  eventfd_t count = 0;
+  EXPECT_EQ(::eventfd_read(woken, &count), -1);
+  ASSERT_TRUE(controls[1]->failure());
+  EXPECT_EQ(controls[1]->failure()->message, "rank 7 is late");
+}
+
+TEST_F(SlowPathTest, a_failure_that_is_raised_wakes_the_leader) {
+  Descriptor wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  const int woken = wake.get();
+  control->wake_by(std::move(wake));
+  (void)control->raise({fcclTimeout, "rank 1 is late"});
+  eventfd_t count = 0;
+  EXPECT_EQ(::eventfd_read(woken, &count), 0);
 }
 
 }  // namespace

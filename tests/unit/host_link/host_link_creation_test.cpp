@@ -80,10 +80,10 @@ void expect_text(const Error& error, const std::vector<std::string>& pieces) {
 }
 
 // What meet or the exchange after it ended with.
-Error meet_and_exchange(Hosts& hosts, int host, std::chrono::milliseconds patience, const StillWanted& still_wanted = {}) {
-  auto link = hosts.meet(host, patience, still_wanted);
+Error meet_and_exchange(Hosts& hosts, int host, std::chrono::milliseconds patience, const CancelCheck& cancel_check = {}) {
+  auto link = hosts.meet(host, patience, cancel_check);
   if (!link) return link.error();
-  const auto all = (*link)->exchange("bytes", Deadline::after(patience), still_wanted);
+  const auto all = (*link)->exchange("bytes", {Deadline::after(patience), cancel_check});
   return all ? Error{fcclSuccess, "it succeeded"} : all.error();
 }
 
@@ -182,15 +182,15 @@ TEST(HostLinkCreation, a_leader_whose_host_no_longer_wants_it_tells_the_others_w
   Hosts hosts(3);
   const auto begin = Clock::now();
   on_all(3, [&](int host) {
-    StillWanted still_wanted;
+    CancelCheck cancel_check;
     if (host == 1)
-      still_wanted = [until = Deadline::after(100ms)]() -> Result<void> {
+      cancel_check = [until = Deadline::after(100ms)]() -> Result<void> {
         if (until.passed()) return fail(fcclInvalidUsage, "the user is tired");
         return {};
       };
     // Host 2 comes too late for what host 1 and 0 wait for.
     if (host == 2) std::this_thread::sleep_for(300ms);
-    const Error error = meet_and_exchange(hosts, host, 20s, still_wanted);
+    const Error error = meet_and_exchange(hosts, host, 20s, cancel_check);
     if (host == 1) {
       EXPECT_EQ(error.code, fcclInvalidUsage);
       EXPECT_EQ(error.message, "the user is tired");
@@ -209,7 +209,7 @@ TEST(HostLinkCreation, a_failure_told_before_the_start_ends_the_others_waits) {
   on_all(3, [&](int host) {
     auto link = *hosts.meet(host);
     auto all = link->exchange("all are in", Deadline::after(20s));
-    if (host == 1) return link->tell_failure({fcclSystemError, "no memory on node-1"});
+    if (host == 1) return tell_failure(*link, {fcclSystemError, "no memory on node-1"});
     // The news may come while this host still reads.
     if (all) all = link->exchange("", Deadline::after(20s));
     ASSERT_FALSE(all);

@@ -29,10 +29,12 @@ class Retirement : public testing::Test {
       ASSERT_TRUE(met) << met.error().message;
       links[host] = std::move(*met);
       LinkEvents events = heard[host].events();
-      events.look = [this, host, link = links[host].get()] {
+      events.look = [this, host] {
         const std::lock_guard lock(mutex);
-        for (const auto& [rank, how] : gone)
-          if (hosts.host_of[rank] == host) link->tell_gone(rank, how);
+        LinkNews news;
+        for (const Departure& departure : gone)
+          if (hosts.host_of[departure.rank] == host) news.departures.push_back(departure);
+        return news;
       };
       Descriptor wake = make_wake();
       wakes[host] = Descriptor(::dup(wake.get()));
@@ -51,7 +53,7 @@ class Retirement : public testing::Test {
 
   void go(int rank, Gone how) {
     const std::lock_guard lock(mutex);
-    gone.emplace_back(rank, how);
+    gone.push_back({rank, how});
     ::eventfd_write(wakes[hosts.host_of[rank]].get(), 1);
   }
   void retire_leader(int host, std::chrono::milliseconds most = 1h) {
@@ -62,7 +64,7 @@ class Retirement : public testing::Test {
   Hosts hosts{kHosts};
   std::vector<Heard> heard{kHosts};
   std::mutex mutex;
-  std::vector<std::pair<int, Gone>> gone;
+  std::vector<Departure> gone;
   std::vector<Descriptor> wakes{kHosts};
   std::vector<std::unique_ptr<HostLink>> links{kHosts};
 };
@@ -78,7 +80,7 @@ TEST_F(Retirement, tells_of_the_other_ranks_of_its_host_and_says_goodbye_after_t
 
 TEST_F(Retirement, goes_on_hearing_for_the_other_ranks_of_its_host) {
   retire_leader(2);
-  links[1]->tell_gone(3, Gone::died);
+  tell_gone(*links[1], 3, Gone::died);
   EXPECT_EQ(heard[2].first(1), Lines{"gone: 3 died"});
 }
 
@@ -86,7 +88,7 @@ TEST_F(Retirement, of_the_hub_passes_on_what_others_tell_until_only_one_of_them_
   go(1, Gone::left);
   retire_leader(0);
   EXPECT_EQ(heard[1].first(2), (Lines{"gone: 1 left", "gone: 0 left"}));
-  links[2]->tell_gone(5, Gone::died);
+  tell_gone(*links[2], 5, Gone::died);
   EXPECT_EQ(heard[1].first(3).back(), "gone: 5 died");
   links[2].reset();
   EXPECT_EQ(heard[1].first(5), (Lines{"gone: 1 left", "gone: 0 left", "gone: 5 died", "cut: 4 goodbye", "cut: 0 goodbye"}));
@@ -99,7 +101,7 @@ TEST_F(Retirement, has_an_end) {
 
 TEST_F(Retirement, ends_with_a_failure_of_the_communicator) {
   retire_leader(2);
-  links[1]->tell_failure({fcclTimeout, "too late"});
+  tell_failure(*links[1], {fcclTimeout, "too late"});
   EXPECT_EQ(heard[2].first(1), Lines{"failed: too late"});
   EXPECT_EQ(heard[0].first(3), (Lines{"gone: 4 left", "failed: too late", "cut: 4 goodbye"}));
 }

@@ -43,9 +43,9 @@ struct Hosts {
   Address hub() const { return *address_from(leaders[0].address); }
 
   Result<std::unique_ptr<HostLink>> meet(int host, std::chrono::milliseconds patience = 20s,
-                                         const StillWanted& still_wanted = {}) {
-    return HostLink::meet(request(host), host == 0 ? std::move(listener) : Descriptor{}, Deadline::after(patience),
-                          still_wanted);
+                                         const CancelCheck& cancel_check = {}) {
+    return HostLink::meet(request(host), host == 0 ? std::move(listener) : Descriptor{},
+                          {Deadline::after(patience), cancel_check});
   }
 
   UniqueId id;
@@ -67,7 +67,10 @@ class Heard {
     return {[this](const Error& error) { add("failed: " + error.message); },
             [this](int rank, Gone how) { add("gone: " + std::to_string(rank) + (how == Gone::left ? " left" : " died")); },
             [this](int leader, LinkEnd how) { add("cut: " + std::to_string(leader) + " " + text_of(how)); },
-            [this] { add("look"); }};
+            [this] {
+              add("look");
+              return LinkNews{};
+            }};
   }
 
   std::vector<std::string> all() const {
@@ -96,6 +99,9 @@ class Heard {
   mutable std::condition_variable changed_;
   std::vector<std::string> lines_;
 };
+
+inline void tell_failure(HostLink& link, const Error& error) { link.tell({.failure = error}); }
+inline void tell_gone(HostLink& link, int rank, Gone how) { link.tell({.departures = {{rank, how}}}); }
 
 inline Descriptor make_wake() { return Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
 
