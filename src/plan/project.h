@@ -15,18 +15,12 @@ enum class Kind : uint8_t { send, receive, add };
 
 // What the member does; `peer` and what follows it are of sends and receives only, and of an addition `here` is its result.
 //
-// A send writes straight into the peer's memory or landing: both ends know `here` and `there`. It may begin when
-//  - every receive and addition among the first `after` steps of the array is done, in this slice. It may be overtaken by any
-//    other send but a later one to the same peer;
-//  - `opens` is not set, or the peer is done with the slice that used the same landing before (slice - window).
-// An addition begins likewise. A receive begins by itself; it is done when the bytes of message number `message` from `peer`
-// are all there. Messages are told apart by that number, not by the order of their arrival, which the network does not keep.
+// Whoever runs the steps of a slice does the sends in the order of the array, and beside them the receives and additions in
+// that order. A send waits until every receive and addition among the first `after` steps is done. The k-th send to a peer is
+// the k-th receive there, and both ends know `here` and `there`.
 struct Step {
   Kind kind;
-  bool opens = false;  // the first message of a slice to this peer
-  int round = 0;
   int peer = -1;
-  int message = 0;  // how many messages of the slice from the sender to the receiver come before
   Slot here;
   Slot there;
   int count = 1;
@@ -40,11 +34,7 @@ using Steps = std::vector<Step>;
 class Project {
  public:
   Project(Group group, int member)
-      : group_(group),
-        member_(member),
-        written_{Written(group.members, 0), Written(group.members, 0)},
-        sent_(group.members, 0),
-        received_(group.members, 0) {}
+      : group_(group), member_(member), written_{Written(group.members, 0), Written(group.members, 0)} {}
 
   int member() const { return member_; }
 
@@ -55,8 +45,7 @@ class Project {
 
   void add(const Addition& addition) {
     if (addition.member != member_) return;
-    const int after = written({Space::parts, 0}, group_.members);
-    steps_.push_back({.kind = Kind::add, .here = {Space::data, addition.chunk}, .there = {}, .after = after});
+    steps_.push_back({.kind = Kind::add, .here = {Space::data, addition.chunk}, .there = {}});
     write(steps_.back().here, 1);
   }
 
@@ -67,14 +56,11 @@ class Project {
   using Written = std::vector<int>;
 
   void send(const Transfer& t) {
-    const int message = sent_[t.to]++;
-    steps_.push_back(
-        {Kind::send, message == 0, t.round, t.to, message, t.source, t.target, t.count, written(t.source, t.count)});
+    steps_.push_back({Kind::send, t.to, t.source, t.target, t.count, written(t.source, t.count)});
   }
 
   void receive(const Transfer& t) {
-    const int message = received_[t.from]++;
-    steps_.push_back({Kind::receive, message == 0, t.round, t.from, message, t.target, t.source, t.count});
+    steps_.push_back({Kind::receive, t.from, t.target, t.source, t.count});
     write(t.target, t.count);
   }
 
@@ -94,8 +80,6 @@ class Project {
   Group group_;
   int member_;
   std::array<Written, 2> written_;
-  std::vector<int> sent_;
-  std::vector<int> received_;
   Steps steps_;
 };
 

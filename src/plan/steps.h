@@ -4,9 +4,8 @@
 // knows no sizes, no pointers and no time. Each member has two arrays of slots:
 //
 //   data[c]   chunk c of the buffer. What the member contributes lies there when a slice begins, and the result when it ends.
-//   parts[q]  member q's partial of the one chunk that this member adds. The own one, parts[me], is there from the beginning
-//             and is memory of its own, since a sum may be written over data[c] while a peer still receives parts[me]. Where no
-//             step sends from parts it may be data[me].
+//   parts[q]  member q's partial of the one chunk that this member adds. The own one, parts[me], is there from the beginning:
+//             what the member contributes to that chunk, in memory that no sum is written to.
 //
 // Rounds order an algorithm: what is sent in a round depends on nothing that arrives in the same round or later. A sink never
 // waits for a round; it derives from the slots what each step must wait for.

@@ -1,4 +1,4 @@
-// check: proves the steps of all members of a group right, for one number of members and slices; used by tests.
+// check: proves the steps of all members of a group right for the executor that runs them; used by tests.
 #pragma once
 
 #include <string>
@@ -9,23 +9,28 @@
 
 namespace fccl::plan {
 
-// What the members run: every slice of a collective, in memory that slice s shares with slice s + window.
+// What the members run: every slice of a collective, as hierarchical/exchange.h does.
 struct Trial {
   fcclColl_t collective;
   Cut cut;
   Group group;
-  int slices = 3;
-  int window = 2;
+  int window = 8;   // messages of one peer that landing holds, as communicators open their lanes
+  int slices = 10;  // more than landing or staging memory holds
 };
 
-// Looks at the steps that will run, not at the algorithm that told them. Empty if all of this holds, else the first fault:
-//  - every message has one sender and one receiver, who agree on it, and no two of a pair share a round;
-//  - steps wait for one another without a circle, so that none waits for ever, and a round waits only for earlier ones;
-//  - nobody sends or adds what it does not have, or receives what it has;
+// Slices for which there is memory where pieces lie in no buffer of the user, as in hierarchical/ways.h.
+inline constexpr int kStagedSlices = 4;
+
+// Looks at the steps that will run, not at the algorithm that told them. The executor of a member is two cursors over the
+// slices: one does the sends, in the order of the array, the other the receives and additions. docs/algorithms.md says what
+// each waits for. Empty if all of this holds, else the first fault:
+//  - the k-th send from one member to another meets the k-th receive there, and both ends agree on it;
+//  - landing is freed in the order of arrival, since a peer is told how many messages are done with and not which;
+//  - no wait closes a circle, with the credits as late as they may be, so that none waits for ever;
+//  - nobody sends or adds what it does not have, or receives what it has; of a message that is staged once for several peers
+//    the first counts;
 //  - at the end each member has its result, and a sum is the tree over the members that docs/decisions/0002 prescribes;
-//  - any two accesses to the same slot of the same memory, of which one writes, are ordered by what happens before what. A
-//    transfer reads and writes from the moment it is posted until it has arrived, as one-sided writes do, and the network
-//    orders no two of them.
+//  - any two accesses of a member to the same memory, of which one writes, are ordered by what it always waits for.
 std::string fault_of(const Trial& trial, const std::vector<Steps>& members);
 
 }  // namespace fccl::plan

@@ -1,6 +1,7 @@
 // The check refuses every plan that lost a step, a wait, or sends the wrong thing to the wrong member.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "base/call.h"
@@ -48,10 +49,17 @@ class Mutants : public testing::TestWithParam<Algorithm<Project>> {
   }
 };
 
+// How many of a member's steps before this one are of its kind and with its peer.
+int place_of(const Steps& steps, size_t i) {
+  const auto is_like_it = [&](const Step& step) { return step.kind == steps[i].kind && step.peer == steps[i].peer; };
+  return static_cast<int>(std::count_if(steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(i), is_like_it));
+}
+
 // The other end of a send.
-size_t receive_of(const Members& members, int from, const Step& send) {
-  const Steps& steps = members[send.peer];
-  const auto is_it = [&](const Step& s) { return s.kind == Kind::receive && s.peer == from && s.message == send.message; };
+size_t receive_of(const Members& members, int from, size_t i) {
+  int before = place_of(members[from], i);
+  const Steps& steps = members[members[from][i].peer];
+  const auto is_it = [&](const Step& s) { return s.kind == Kind::receive && s.peer == from && before-- == 0; };
   return std::find_if(steps.begin(), steps.end(), is_it) - steps.begin();
 }
 
@@ -74,7 +82,7 @@ TEST_P(Mutants, that_lost_a_message_are_refused) {
   expect_all_refused([](Members& members, int member, size_t i) {
     const Step send = members[member][i];
     if (send.kind != Kind::send) return false;
-    erase(members[send.peer], receive_of(members, member, send));
+    erase(members[send.peer], receive_of(members, member, i));
     erase(members[member], i);
     return true;
   });
@@ -88,11 +96,13 @@ TEST_P(Mutants, that_lost_an_addition_are_refused) {
   });
 }
 
-TEST_P(Mutants, that_lost_the_last_arrival_a_step_waits_for_are_refused) {
+// A send that waits like the one before it is held back by that one, too.
+TEST_P(Mutants, in_which_sends_lost_the_last_arrival_they_wait_for_are_refused) {
   expect_all_refused([](Members& members, int member, size_t i) {
-    if (members[member][i].after == 0) return false;
-    --members[member][i].after;
-    return true;
+    const int after = members[member][i].after;
+    for (Step& step : members[member])
+      if (after > 0 && step.after == after) --step.after;
+    return after > 0;
   });
 }
 
@@ -104,31 +114,11 @@ TEST_P(Mutants, that_do_not_wait_at_all_are_refused) {
   });
 }
 
-// A member that ends a slice with a sum made of the receiver's own sum knows that the receiver is done with what it was sent.
-bool knows_without_waiting(const Algorithm<Project>& algorithm, Group group, int sender) {
-  if (algorithm.cut == Cut::whole) return false;
-  return algorithm.collective == fcclCollAllReduce || (algorithm.collective == fcclCollReduce && sender == group.root);
-}
-
-TEST_P(Mutants, that_do_not_wait_for_the_window_are_refused_unless_the_sender_knows) {
-  for (const bool knows : {false, true}) {
-    const Count mutants = count([&](Members& members, int member, size_t i) {
-      Step& step = members[member][i];
-      const int size = static_cast<int>(members.size());
-      if (knows_without_waiting(GetParam(), {size, size / 2}, member) != knows) return false;
-      return step.kind == Kind::send && std::exchange(step.opens, false);
-    });
-    EXPECT_EQ(mutants.passed, knows ? mutants.all : 0);
-  }
-}
-
 TEST_P(Mutants, that_send_a_message_twice_are_refused) {
   expect_all_refused([](Members& members, int member, size_t i) {
-    Step send = members[member][i];
+    const Step send = members[member][i];
     if (send.kind != Kind::send) return false;
-    Step receive = members[send.peer][receive_of(members, member, send)];
-    send.message = receive.message = 1000;
-    send.round = receive.round = 1000;
+    const Step receive = members[send.peer][receive_of(members, member, i)];
     members[member].push_back(send);
     members[send.peer].push_back(receive);
     return true;
@@ -157,13 +147,12 @@ TEST_P(Mutants, in_which_another_member_receives_the_message_are_refused) {
   expect_all_refused([](Members& members, int member, size_t i) {
     Step& send = members[member][i];
     if (send.kind != Kind::send) return false;
-    const size_t place = receive_of(members, member, send);
-    Step receive = members[send.peer][place];
+    const size_t place = receive_of(members, member, i);
+    const Step receive = members[send.peer][place];
     const int other = (send.peer + 1) % static_cast<int>(members.size());
     if (other == member) return false;
     erase(members[send.peer], place);
     send.peer = other;
-    send.message = receive.message = 1000;
     members[other].push_back(receive);
     return true;
   });
@@ -173,7 +162,7 @@ TEST_P(Mutants, that_send_another_slot_are_refused) {
   expect_all_refused([](Members& members, int member, size_t i) {
     Step& send = members[member][i];
     if (send.kind != Kind::send) return false;
-    Step& receive = members[send.peer][receive_of(members, member, send)];
+    Step& receive = members[send.peer][receive_of(members, member, i)];
     send.here.index = receive.there.index = (send.here.index + 1) % static_cast<int>(members.size());
     return true;
   });
@@ -183,19 +172,59 @@ TEST_P(Mutants, that_write_another_slot_are_refused) {
   expect_all_refused([](Members& members, int member, size_t i) {
     Step& send = members[member][i];
     if (send.kind != Kind::send) return false;
-    Step& receive = members[send.peer][receive_of(members, member, send)];
+    Step& receive = members[send.peer][receive_of(members, member, i)];
     send.there.index = receive.here.index = (send.there.index + 1) % static_cast<int>(members.size());
     return true;
   });
 }
 
-TEST_P(Mutants, that_wait_in_a_circle_are_refused) {
+TEST_P(Mutants, that_wait_for_a_later_step_are_refused) {
   expect_all_refused([](Members& members, int member, size_t i) {
     Step& send = members[member][i];
-    const int last = static_cast<int>(members[member].size());
-    if (send.kind != Kind::send || i + 1 == members[member].size()) return false;
-    if (members[member].back().kind == Kind::send || send.after == last) return false;
-    send.after = last;
+    if (send.kind != Kind::send) return false;
+    send.after = static_cast<int>(i) + 1;
+    return true;
+  });
+}
+
+// To the end of the array, there to wait for everything before it.
+void postpone(Steps& steps, size_t i) {
+  Step step = steps[i];
+  erase(steps, i);
+  step.after = static_cast<int>(steps.size());
+  steps.push_back(step);
+}
+
+TEST_P(Mutants, in_which_two_members_send_only_when_the_other_has_are_refused) {
+  expect_all_refused([](Members& members, int member, size_t i) {
+    const Step send = members[member][i];
+    if (send.kind != Kind::send) return false;
+    Steps& peer = members[send.peer];
+    const auto back = std::ranges::find_if(peer, [&](const Step& s) { return s.kind == Kind::send && s.peer == member; });
+    if (back == peer.end()) return false;
+    postpone(peer, static_cast<size_t>(back - peer.begin()));
+    postpone(members[member], i);
+    return true;
+  });
+}
+
+TEST_P(Mutants, that_take_the_messages_of_a_peer_in_another_order_are_refused) {
+  expect_all_refused([](Members& members, int member, size_t i) {
+    Steps& steps = members[member];
+    const auto is_next = [&](const Step& s) { return s.kind == Kind::receive && s.peer == steps[i].peer; };
+    const auto next = std::find_if(steps.begin() + static_cast<std::ptrdiff_t>(i) + 1, steps.end(), is_next);
+    if (steps[i].kind != Kind::receive || next == steps.end()) return false;
+    std::swap(steps[i], *next);
+    return true;
+  });
+}
+
+TEST_P(Mutants, that_add_when_all_has_been_sent_and_received_are_refused_where_the_sum_goes_on) {
+  expect_all_refused([](Members& members, int member, size_t i) {
+    const auto sends_it = [&](const Step& step) { return step.after > static_cast<int>(i); };
+    if (members[member][i].kind != Kind::add || !std::ranges::any_of(members[member], sends_it)) return false;
+    postpone(members[member], i);
+    members[member].back().after = 0;
     return true;
   });
 }
