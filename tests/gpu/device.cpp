@@ -44,8 +44,6 @@ Driver find_all() {
   find("cuMemGetAllocationGranularity", found.granularity);
   find("cuMemExportToShareableHandle", found.export_handle);
   find("cuMemImportFromShareableHandle", found.import_handle);
-  find("cuMemRetainAllocationHandle", found.retain_handle);
-  find("cuMemGetAddressRange", found.address_range);
   return found;
 }
 

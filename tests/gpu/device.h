@@ -46,8 +46,6 @@ struct Driver {
   decltype(&cuMemGetAllocationGranularity) granularity;
   decltype(&cuMemExportToShareableHandle) export_handle;
   decltype(&cuMemImportFromShareableHandle) import_handle;
-  decltype(&cuMemRetainAllocationHandle) retain_handle;
-  decltype(&cuMemGetAddressRange) address_range;
 };
 
 // Of this process, after open_gpu. Throws Unsupported for a function that the driver lacks.

@@ -1,5 +1,4 @@
-// The kernels of the probes: patterns, bounded waits, an occupation of all SMs, and sums in tree order.
-#include <cuda_bf16.h>
+// The kernels of the probes: patterns, bounded waits and an occupation of all SMs.
 #include <cuda_runtime.h>
 
 #include <stdexcept>
@@ -12,7 +11,6 @@ namespace fccl::gpu {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kReduceThreads = 512;
 
 void check_launch(const char* name) {
   const cudaError_t launched = cudaGetLastError();
@@ -85,89 +83,6 @@ __global__ void occupy(Occupation occupation) {
   __syncthreads();
 }
 
-__device__ float tree_sum(const float (&parts)[1]) { return parts[0]; }
-__device__ float tree_sum(const float (&parts)[2]) { return parts[0] + parts[1]; }
-__device__ float tree_sum(const float (&parts)[4]) { return (parts[0] + parts[1]) + (parts[2] + parts[3]); }
-__device__ float tree_sum(const float (&parts)[8]) {
-  return ((parts[0] + parts[1]) + (parts[2] + parts[3])) + ((parts[4] + parts[5]) + (parts[6] + parts[7]));
-}
-
-__device__ float widen(float element) { return element; }
-__device__ float widen(__nv_bfloat16 element) { return __bfloat162float(element); }
-__device__ void narrow(float sum, float& out) { out = sum; }
-__device__ void narrow(float sum, __nv_bfloat16& out) { out = __float2bfloat16_rn(sum); }
-
-template <class T>
-struct alignas(16) Vector {
-  static constexpr int kSize = 16 / sizeof(T);
-  T at[kSize];
-};
-
-template <class T, int sources>
-__device__ void add_vector(const Reduction& reduction, size_t index, const Vector<T> (&in)[sources]) {
-  Vector<T> out;
-#pragma unroll
-  for (int lane = 0; lane < Vector<T>::kSize; ++lane) {
-    float parts[sources];
-#pragma unroll
-    for (int source = 0; source < sources; ++source) parts[source] = widen(in[source].at[lane]);
-    narrow(tree_sum(parts), out.at[lane]);
-  }
-  static_cast<Vector<T>*>(reduction.out)[index] = out;
-}
-
-// Each thread has 8 loads of 16 bytes under way, for any number of sources.
-template <class T, int sources>
-__global__ void __launch_bounds__(kReduceThreads, 1) reduce(Reduction reduction) {
-  constexpr int kTogether = kMostSources / sources;
-  const size_t vectors = reduction.elements / Vector<T>::kSize;
-  const size_t step = static_cast<size_t>(gridDim.x) * blockDim.x;
-  const size_t first = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  size_t index = first;
-  for (; index + (kTogether - 1) * step < vectors; index += kTogether * step) {
-    Vector<T> in[kTogether][sources];
-#pragma unroll
-    for (int each = 0; each < kTogether; ++each) {
-#pragma unroll
-      for (int source = 0; source < sources; ++source) {
-        in[each][source] = static_cast<const Vector<T>*>(reduction.sources[source])[index + each * step];
-      }
-    }
-#pragma unroll
-    for (int each = 0; each < kTogether; ++each) add_vector<T, sources>(reduction, index + each * step, in[each]);
-  }
-  for (; index < vectors; index += step) {
-    Vector<T> in[sources];
-#pragma unroll
-    for (int source = 0; source < sources; ++source)
-      in[source] = static_cast<const Vector<T>*>(reduction.sources[source])[index];
-    add_vector<T, sources>(reduction, index, in);
-  }
-  for (size_t element = vectors * Vector<T>::kSize + first; element < reduction.elements; element += step) {
-    float parts[sources];
-#pragma unroll
-    for (int source = 0; source < sources; ++source)
-      parts[source] = widen(static_cast<const T*>(reduction.sources[source])[element]);
-    narrow(tree_sum(parts), static_cast<T*>(reduction.out)[element]);
-  }
-}
-
-template <class T>
-void launch_reduction_of(cudaStream_t stream, const Reduction& reduction, int blocks) {
-  switch (reduction.count) {
-    case 1:
-      return reduce<T, 1><<<blocks, kReduceThreads, 0, stream>>>(reduction);
-    case 2:
-      return reduce<T, 2><<<blocks, kReduceThreads, 0, stream>>>(reduction);
-    case 4:
-      return reduce<T, 4><<<blocks, kReduceThreads, 0, stream>>>(reduction);
-    case 8:
-      return reduce<T, 8><<<blocks, kReduceThreads, 0, stream>>>(reduction);
-    default:
-      throw std::invalid_argument("a reduction has 1, 2, 4 or 8 sources");
-  }
-}
-
 }  // namespace
 
 void launch_fill(cudaStream_t stream, void* to, size_t bytes, uint32_t seed) {
@@ -197,15 +112,6 @@ int launch_occupation(cudaStream_t stream, const Occupation& occupation) {
   occupy<<<processors, most_threads, room, stream>>>(occupation);
   check_launch("occupy");
   return processors;
-}
-
-void launch_reduction(cudaStream_t stream, const Reduction& reduction, int blocks) {
-  if (reduction.element == Element::bf16) {
-    launch_reduction_of<__nv_bfloat16>(stream, reduction, blocks);
-  } else {
-    launch_reduction_of<float>(stream, reduction, blocks);
-  }
-  check_launch("reduce");
 }
 
 }  // namespace fccl::gpu

@@ -48,17 +48,4 @@ struct Occupation {
 // The number of blocks that are launched, each of which takes all the room that an SM gives to one block.
 int launch_occupation(cudaStream_t stream, const Occupation& occupation);
 
-// Sums as the library defines them: elements in fp32, sources as a binary tree, rounded once.
-inline constexpr int kMostSources = 8;
-enum class Element { bf16, fp32 };
-struct Reduction {
-  const void* sources[kMostSources];
-  int count;  // of sources: 1 (a copy), 2, 4 or 8
-  Element element;
-  void* out;
-  size_t elements;
-};
-// Buffers are aligned to 16 bytes.
-void launch_reduction(cudaStream_t stream, const Reduction& reduction, int blocks);
-
 }  // namespace fccl::gpu

@@ -8,8 +8,8 @@
 namespace fccl::gpu {
 
 void lend(Rank& rank, int to, const DeviceMemory& memory) {
-  const IpcExport exported = export_by_ipc(memory.get());
-  rank.send(to, {reinterpret_cast<const char*>(exported.handle.data()), exported.handle.size()});
+  const IpcHandle handle = export_by_ipc(memory);
+  rank.send(to, {reinterpret_cast<const char*>(handle.data()), handle.size()});
 }
 
 IpcMapping borrow_by_ipc(Rank& rank, int from) {

@@ -20,12 +20,6 @@ CUmemAllocationProp exportable() {
   return properties;
 }
 
-Descriptor descriptor_of(CUmemGenericAllocationHandle handle) {
-  int number = -1;
-  GPU_CHECK(driver().export_handle(&number, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
-  return Descriptor(number);
-}
-
 }  // namespace
 
 Descriptor::~Descriptor() {
@@ -72,16 +66,17 @@ PhysicalMemory::~PhysicalMemory() {
   driver().mem_release(handle_);
 }
 
-Descriptor PhysicalMemory::descriptor() const { return descriptor_of(handle_); }
+Descriptor PhysicalMemory::descriptor() const {
+  int number = -1;
+  GPU_CHECK(driver().export_handle(&number, handle_, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+  return Descriptor(number);
+}
 
-IpcExport export_by_ipc(const void* pointer) {
-  CUdeviceptr base = 0;
-  size_t size = 0;
-  GPU_CHECK(driver().address_range(&base, &size, address_of(pointer)));
+IpcHandle export_by_ipc(const DeviceMemory& memory) {
   cudaIpcMemHandle_t handle{};
-  GPU_CHECK(cudaIpcGetMemHandle(&handle, pointer_to(base)));
-  IpcExport exported{{}, address_of(pointer) - base};
-  std::memcpy(exported.handle.data(), &handle, sizeof(handle));
+  GPU_CHECK(cudaIpcGetMemHandle(&handle, memory.get()));
+  IpcHandle exported{};
+  std::memcpy(exported.data(), &handle, sizeof(handle));
   return exported;
 }
 
@@ -91,17 +86,6 @@ IpcMapping::IpcMapping(const IpcHandle& handle) {
   void* mapped = nullptr;
   GPU_CHECK(cudaIpcOpenMemHandle(&mapped, given, cudaIpcMemLazyEnablePeerAccess));
   mapped_ = Owned<void*, cudaIpcCloseMemHandle>(mapped);
-}
-
-PieceExport export_piece(const void* pointer) {
-  CUmemGenericAllocationHandle handle = 0;
-  GPU_CHECK(driver().retain_handle(&handle, const_cast<void*>(pointer)));
-  CUdeviceptr base = 0;
-  size_t size = 0;
-  GPU_CHECK(driver().address_range(&base, &size, address_of(pointer)));
-  Descriptor descriptor = descriptor_of(handle);
-  GPU_CHECK(driver().mem_release(handle));
-  return {std::move(descriptor), size, address_of(pointer) - base};
 }
 
 }  // namespace fccl::gpu

@@ -20,7 +20,6 @@ class Descriptor {
   }
   ~Descriptor();
   int get() const { return number_; }
-  int release() { return std::exchange(number_, -1); }
 
  private:
   int number_;
@@ -51,12 +50,8 @@ class PhysicalMemory {
 
 using IpcHandle = std::array<std::byte, sizeof(cudaIpcMemHandle_t)>;
 
-// The handle of the whole allocation that the pointer lies in, and how far in.
-struct IpcExport {
-  IpcHandle handle;
-  size_t offset;
-};
-IpcExport export_by_ipc(const void* pointer);
+// Of memory of cudaMalloc.
+IpcHandle export_by_ipc(const DeviceMemory& memory);
 
 // Another process's allocation of cudaMalloc.
 class IpcMapping {
@@ -67,13 +62,5 @@ class IpcMapping {
  private:
   Owned<void*, cudaIpcCloseMemHandle> mapped_;
 };
-
-// A descriptor of the piece of cuMem memory, made by whomever, that the pointer lies in, where its maker has asked for one.
-struct PieceExport {
-  Descriptor descriptor;
-  size_t bytes;   // of the piece, as far as the driver says
-  size_t offset;  // of the pointer in it
-};
-PieceExport export_piece(const void* pointer);
 
 }  // namespace fccl::gpu

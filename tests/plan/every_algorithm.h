@@ -17,8 +17,8 @@ inline void PrintTo(const Algorithm<Project>& algorithm, std::ostream* out) {
   *out << name_of(algorithm.collective) << "_" << algorithm.name;
 }
 
-inline std::string name_of_case(const testing::TestParamInfo<Algorithm<Project>>& info) {
-  return testing::PrintToString(info.param);
+inline std::string name_of_case(const ::testing::TestParamInfo<Algorithm<Project>>& info) {
+  return ::testing::PrintToString(info.param);
 }
 
 inline std::vector<Steps> steps_of_all(void (*tell)(Group, Project&), Group group) {

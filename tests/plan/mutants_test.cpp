@@ -16,7 +16,7 @@ using Members = std::vector<Steps>;
 constexpr int kSizes[] = {2, 3, 4, 5, 8};
 
 // Every mutant of one kind of an algorithm's steps: `mutate` changes step i of a member, or says that it cannot.
-class Mutants : public testing::TestWithParam<Algorithm<Project>> {
+class Mutants : public ::testing::TestWithParam<Algorithm<Project>> {
  protected:
   using Mutate = std::function<bool(Members&, int member, size_t i)>;
 
@@ -229,7 +229,7 @@ TEST_P(Mutants, that_add_when_all_has_been_sent_and_received_are_refused_where_t
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Plan, Mutants, testing::ValuesIn(kCatalog<Project>), name_of_case);
+INSTANTIATE_TEST_SUITE_P(Plan, Mutants, ::testing::ValuesIn(kCatalog<Project>), name_of_case);
 
 }  // namespace
 }  // namespace fccl::plan

@@ -9,7 +9,7 @@
 namespace fccl::plan {
 namespace {
 
-class EveryAlgorithm : public testing::TestWithParam<Algorithm<Project>> {};
+class EveryAlgorithm : public ::testing::TestWithParam<Algorithm<Project>> {};
 
 // Of every number of members; and every root that is another case.
 void expect_to_hold(const Algorithm<Project>& algorithm, int window) {
@@ -33,7 +33,7 @@ TEST(Ring, holds_for_1_to_33_members) {
     EXPECT_EQ(fault_of({fcclCollAllGather, Cut::per_member, {members}}, steps_of_all(ring_all_gather<Project>, {members})), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Plan, EveryAlgorithm, testing::ValuesIn(kCatalog<Project>), name_of_case);
+INSTANTIATE_TEST_SUITE_P(Plan, EveryAlgorithm, ::testing::ValuesIn(kCatalog<Project>), name_of_case);
 
 }  // namespace
 }  // namespace fccl::plan

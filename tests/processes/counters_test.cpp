@@ -1,4 +1,6 @@
 // Counters: calls and bytes that a rank has completed, per collective.
+#include <algorithm>
+
 #include "processes/size.h"
 #include "processes/trial.h"
 
@@ -36,17 +38,15 @@ TEST_P(Counters, are_zero_after_init_and_split) {
 TEST_P(Counters, count_calls_and_the_larger_buffer_of_each) {
   run_ranks(GetParam().launch(), [](const Seat& seat) {
     const Comm comm(seat);
-    const size_t n = seat.ranks;
     for (int c = 0; c < fcclNumColls; ++c) {
       const auto collective = static_cast<fcclColl_t>(c);
       const bool barrier = collective == fcclCollBarrier;
-      const bool blocks = collective == fcclCollAllGather || collective == fcclCollReduceScatter ||
-                          collective == fcclCollGather || collective == fcclCollScatter;
+      const size_t blocks = std::max(input_blocks(collective, seat.ranks), output_blocks(collective, seat.ranks));
       size_t bytes = 0;
       for (const size_t count : {0, 5, 50'000}) {
         const Recipe recipe{.collective = collective, .dtype = fcclFloat32, .count = barrier ? 0 : count};
         EXPECT_EQ(try_collective(recipe, seat.rank, seat.ranks, comm), "");
-        bytes += recipe.count * sizeof(float) * (blocks ? n : 1);
+        bytes += recipe.count * sizeof(float) * blocks;
       }
       EXPECT_EQ(counter_of(comm, collective).calls, 3U) << fcclCollName(collective);
       EXPECT_EQ(counter_of(comm, collective).bytes, bytes) << fcclCollName(collective);

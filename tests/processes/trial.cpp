@@ -113,9 +113,6 @@ const std::vector<Reduction>& every_reduction() {
   return all;
 }
 
-bool reduces(fcclColl_t collective) { return is_reduction(collective); }
-bool has_root(fcclColl_t collective) { return is_rooted(collective); }
-
 std::string describe(const Recipe& recipe) {
   const int root = has_root(recipe.collective) ? recipe.root : -1;
   return fccl::describe(Signature{recipe.collective, recipe.dtype, recipe.op, root, recipe.count}) +
@@ -169,25 +166,10 @@ Trial::Trial(const Recipe& recipe, int rank, int ranks, Placement placement)
   if (!filled.empty()) std::memcpy(send_, filled.data(), filled.size());
 }
 
-bool Trial::sends() const {
-  const bool root_only = recipe_.collective == fcclCollBroadcast || recipe_.collective == fcclCollScatter;
-  return recipe_.collective != fcclCollBarrier && (!root_only || recipe_.root == rank_);
-}
-
-bool Trial::receives() const {
-  const bool root_only = recipe_.collective == fcclCollReduce || recipe_.collective == fcclCollGather;
-  return recipe_.collective != fcclCollBarrier && (!root_only || recipe_.root == rank_);
-}
-
-size_t Trial::send_count() const {
-  const bool blocks = recipe_.collective == fcclCollReduceScatter || recipe_.collective == fcclCollScatter;
-  return recipe_.count * (blocks ? ranks_ : 1);
-}
-
-size_t Trial::recv_count() const {
-  const bool blocks = recipe_.collective == fcclCollAllGather || recipe_.collective == fcclCollGather;
-  return recipe_.count * (blocks ? ranks_ : 1);
-}
+bool Trial::sends() const { return gives(recipe_.collective, rank_, recipe_.root); }
+bool Trial::receives() const { return takes(recipe_.collective, rank_, recipe_.root); }
+size_t Trial::send_count() const { return recipe_.count * static_cast<size_t>(input_blocks(recipe_.collective, ranks_)); }
+size_t Trial::recv_count() const { return recipe_.count * static_cast<size_t>(output_blocks(recipe_.collective, ranks_)); }
 
 std::byte* Trial::block(std::byte* buffer, int index) const {
   return buffer + static_cast<size_t>(index) * recipe_.count * size_of(recipe_.dtype);
@@ -319,13 +301,14 @@ std::string Trial::fault_of(const Expected& expected) const {
 std::string Trial::fault_of_result() const {
   if (!receives() || recipe_.count == 0) return "";
   const size_t count = recipe_.count;
-  const bool takes_own_block = recipe_.collective == fcclCollReduceScatter || recipe_.collective == fcclCollScatter;
-  const size_t first = takes_own_block ? rank_ * count : 0;
-  if (reduces(recipe_.collective)) return fault_of({recv_, count, reduced_pattern(), first, "reduced"});
-  if (recv_count() == count) return fault_of({recv_, count, pattern_of(recipe_.root), first, "received"});
-  for (int rank = 0; rank < ranks_; ++rank)
-    if (auto fault = fault_of({block(recv_, rank), count, pattern_of(rank), 0, "received"}); !fault.empty())
-      return "block " + std::to_string(rank) + ": " + fault;
+  for (int i = 0; i < output_blocks(recipe_.collective, ranks_); ++i) {
+    const Source source = sources_of(recipe_.collective, rank_, i, ranks_, recipe_.root).front();
+    const size_t first = static_cast<size_t>(source.block) * count;
+    const std::string fault = reduces(recipe_.collective)
+                                  ? fault_of({block(recv_, i), count, reduced_pattern(), first, "reduced"})
+                                  : fault_of({block(recv_, i), count, pattern_of(source.rank), first, "received"});
+    if (!fault.empty()) return recv_count() == count ? fault : "block " + std::to_string(i) + ": " + fault;
+  }
   return "";
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/dtype.h"
 #include "fccl/fccl.h"
+#include "oracle.h"
 #include "processes/ranks.h"
 
 namespace fccl::testing {
@@ -33,8 +34,6 @@ inline constexpr fcclColl_t kMovers[] = {fcclCollAllGather, fcclCollBroadcast, f
 inline constexpr fcclColl_t kReducers[] = {fcclCollAllReduce, fcclCollReduce, fcclCollReduceScatter};
 
 std::string describe(const Recipe& recipe);
-bool reduces(fcclColl_t collective);
-bool has_root(fcclColl_t collective);
 
 // An operator on a type that it has a meaning for, and all of them.
 struct Reduction {

@@ -99,13 +99,6 @@ def test_a_program_that_is_not_there_is_a_row():
     assert "could not be started" in row["note"]
 
 
-def test_a_probe_that_cannot_be_run_says_why():
-    ended = run(Probe("sample", [], missing="no torch"), 30)
-    assert not ended.ran
-    assert ended.rows[0]["verdict"] == "not run"
-    assert ended.rows[0]["note"] == "no torch"
-
-
 def test_when_the_time_is_over_the_rest_is_not_run():
     ended = run(probe_of("exit 1"), 0.5)
     assert not ended.ran
@@ -158,7 +151,7 @@ def test_probes_that_were_not_run_beside_others_are_named(say):
 
 def test_a_probe_that_there_is_not_is_refused(say, capsys):
     assert gpu.main(["no_such_probe"]) == 2
-    assert "no probe is called no_such_probe; there are sharing" in capsys.readouterr().err
+    assert "no probe is called no_such_probe; there are memory_operations" in capsys.readouterr().err
 
 
 def test_a_file_that_cannot_be_written_is_refused_before_any_probe_runs(tmp_path, capsys):

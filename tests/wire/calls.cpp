@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "oracle.h"
 #include "plan/catalog.h"
 #include "plan/price.h"
 #include "unit/kernels/reference.h"
@@ -19,12 +20,9 @@ Signature signature_of(const Calls& calls) {
           collective == fcclCollBarrier ? 0 : calls.count};
 }
 
-bool sends_many(fcclColl_t c) { return c == fcclCollReduceScatter || c == fcclCollScatter; }
-bool receives_many(fcclColl_t c) { return c == fcclCollAllGather || c == fcclCollGather; }
-
 Bytes input_of_rank(const Calls& calls, int ranks, int rank, int iteration) {
   const size_t block = calls.count * size_of(calls.dtype);
-  return input_of(rank, block * (sends_many(calls.way.collective) ? ranks : 1), iteration);
+  return input_of(rank, block * static_cast<size_t>(input_blocks(calls.way.collective, ranks)), iteration);
 }
 
 Scalar scalar_of(int rank, fcclDataType_t dtype) {
@@ -37,28 +35,22 @@ Scalar scalar_of(int rank, fcclDataType_t dtype) {
 // The output of a rank; empty if it has none.
 Bytes expected_of(const Calls& calls, Group& group, int rank, int iteration) {
   const Signature s = signature_of(calls);
-  const size_t block = s.bytes();
-  const auto part = [&](const Bytes& all) {
-    const auto begin = all.begin() + static_cast<ptrdiff_t>(static_cast<size_t>(rank) * block);
-    return Bytes(begin, begin + static_cast<ptrdiff_t>(block));
-  };
   const int ranks = group.shape().size();
-  std::vector<Bytes> inputs;
-  std::vector<Scalar> scalars;
-  for (int other = 0; other < ranks; ++other) {
-    inputs.push_back(input_of_rank(calls, ranks, other, iteration));
-    scalars.push_back(scalar_of(other, s.dtype));
-    if (s.collective == fcclCollReduceScatter) inputs.back() = part(inputs.back());
-  }
-  const bool has_none = (s.collective == fcclCollGather || s.collective == fcclCollReduce) && rank != calls.root;
-  if (has_none || s.collective == fcclCollBarrier) return {};
-  if (is_reduction(s.collective))
-    return reference_reduce(s.dtype, s.op, inputs, scalars,
-                            {group.shape().ranks, group.shape().wire_type == WireType::float32});
-  if (s.collective == fcclCollBroadcast) return inputs[calls.root];
-  if (s.collective == fcclCollScatter) return part(inputs[calls.root]);
   Bytes all;
-  for (const Bytes& input : inputs) all.insert(all.end(), input.begin(), input.end());
+  for (int block = 0; block < output_blocks(s.collective, ranks); ++block) {
+    std::vector<Bytes> given;
+    std::vector<Scalar> scalars;
+    for (const Source& source : sources_of(s.collective, rank, block, ranks, calls.root)) {
+      const Bytes input = input_of_rank(calls, ranks, source.rank, iteration);
+      const auto begin = input.begin() + static_cast<ptrdiff_t>(static_cast<size_t>(source.block) * s.bytes());
+      given.emplace_back(begin, begin + static_cast<ptrdiff_t>(s.bytes()));
+      scalars.push_back(scalar_of(source.rank, s.dtype));
+    }
+    if (given.empty()) return {};
+    const Hosts hosts{group.shape().ranks, group.shape().wire_type == WireType::float32};
+    const Bytes made = reduces(s.collective) ? reference_reduce(s.dtype, s.op, given, scalars, hosts) : given[0];
+    all.insert(all.end(), made.begin(), made.end());
+  }
   return all;
 }
 
@@ -70,16 +62,16 @@ struct Buffers {
 
   Buffers(const Calls& calls, int ranks, int rank, int iteration) : input(input_of_rank(calls, ranks, rank, iteration)) {
     const size_t block = calls.count * size_of(calls.dtype);
-    const size_t bytes = block * (receives_many(calls.way.collective) ? ranks : 1);
+    const size_t bytes = block * static_cast<size_t>(output_blocks(calls.way.collective, ranks));
     output.assign(kBeside + bytes + kBeside, kPoison);
     send = input.data();
     recv = output.data() + kBeside;
     if (!calls.in_place) return;
-    if (sends_many(calls.way.collective)) {
+    if (gives_blocks(calls.way.collective)) {
       recv = input.data() + rank * block;
       return;
     }
-    std::byte* own = recv + (receives_many(calls.way.collective) ? rank * block : 0);
+    std::byte* own = recv + (takes_blocks(calls.way.collective) ? rank * block : 0);
     std::copy(input.begin(), input.end(), own);
     send = own;
   }

@@ -38,9 +38,6 @@ class Ended:
 def run(probe: Probe, seconds: float, grace: float = GRACE) -> Ended:
     """Ends with the probe, or at its limit, when it and all that it has started are killed."""
     ended = Ended(probe)
-    if not probe.words:
-        ended.add("the whole probe", "not run", probe.missing)
-        return ended
     if seconds < 1:
         ended.add("the whole probe", "not run", "the time of all probes was over")
         return ended
@@ -60,7 +57,6 @@ def start(probe: Probe, seconds: float, said: IO[bytes], complained: IO[bytes]) 
     """The probe in a session of its own, which ends with this process."""
     return subprocess.Popen(
         [*probe.words, "--seconds", f"{seconds:.0f}"],
-        env=os.environ | probe.environment,
         stdin=subprocess.DEVNULL,
         stdout=said,
         stderr=complained,
