@@ -99,6 +99,7 @@ test_all() {
   docs_suite
   tools_suite
   cluster_suite cluster -m 'not slow'
+  cpp_suite frames debug --label-regex '^frames$'
   for preset in asan tsan; do
     FCCL_TEST_TIMEOUT=900 cpp_suite "$preset" "$preset" --label-regex '^quick$'
   done
