@@ -3,13 +3,14 @@
 # Each suite and the minutes that it takes on two cores, the longest first.
 all_suites=(
   long-alone:55 long-hosts:35 long:30 asan:25 tsan:20 torch-slow:10 torch-2.11.0:10 torch-2.15.0:10
-  cpp:5 cluster-slow:5 slow:4 torch:4 cluster:3 docs:2 tools:1
+  cpp:5 cluster-slow:5 slow:4 torch:4 cluster:3 frames:3 docs:2 tools:1
 )
 
 run_suite() {
   case $1 in
     asan | tsan) FCCL_TEST_TIMEOUT=900 cpp_suite "$1" "$1" --label-regex '^quick$' ;;
     cpp) cpp_suite cpp release --label-exclude '^(slow|long)$' ;;
+    frames) cpp_suite frames debug --label-regex '^frames$' ;;
     slow) FCCL_TEST_TIMEOUT=900 cpp_suite slow release --label-regex '^slow$' ;;
     # Ten minutes each.
     long-alone) long_suite "$1" --tests-regex "$random_calls"'_[0-9]_for_long' ;;

@@ -27,21 +27,20 @@ int LaneQueue::ranks() const { return span ? span->columns.ranks() : lane.ranks(
 Poll IssuedCall::poll() const { return queue_.span ? poll_of(*queue_.span, task_.call.signature.bytes()) : Poll{}; }
 
 Result<void> IssuedCall::run() {
-  Result<void> result = run_in_turn();
+  const Poll network = poll();
+  Result<void> result = begin();
+  while (result) {
+    if (!phase_.resume()) {
+      result = await(phase_.awaited(), {&IssuedCall::look, this}, around_.crowded, network);
+    } else if (phase_.outcome().closed) {
+      start(Path::ring);
+    } else {
+      result = conclude(phase_.outcome());
+      break;
+    }
+  }
   pass_turn();
   return result;
-}
-
-Result<void> IssuedCall::run_in_turn() {
-  FCCL_TRY(begin());
-  const auto run_phase = [this] { return run_to_end(phase_, {&IssuedCall::look, this}, around_.crowded, poll()); };
-  Result<Outcome> outcome = run_phase();
-  if (outcome && outcome->closed) {
-    take(Path::ring);
-    outcome = run_phase();
-  }
-  if (!outcome) return fail(std::move(outcome).error());
-  return conclude(*outcome);
 }
 
 Result<Advance> IssuedCall::advance() {
@@ -64,7 +63,7 @@ Result<Advance> IssuedCall::advance_in_turn() {
   }
   bool ended = phase_.resume();
   if (ended && phase_.outcome().closed) {
-    take(Path::ring);
+    start(Path::ring);
     ended = phase_.resume();
   }
   if (!ended) return Advance::some;
@@ -86,14 +85,15 @@ Result<void> IssuedCall::begin() {
   const Path path = queue_.span ? Path::across : choose(task_.call.signature, queue_.lane);
   timed_ = path == Path::attach || path == Path::ring || path == Path::across;
   if (timed_) began_ = Clock::now();
-  take(path);
+  start(path);
   return {};
 }
 
-void IssuedCall::take(Path path) {
+void IssuedCall::start(Path path) {
+  Lane& lane = queue_.lane;
   phase_.end();
-  phase_ = path == Path::across ? across_hosts(queue_.lane.frame, queue_.lane, *queue_.span, task_)
-                                : start(path, queue_.lane, task_);
+  phase_ = path == Path::across ? across_hosts(lane.frame, lane, *queue_.span, task_)
+                                : phase_of(path, task_.call.signature.collective)(lane.frame, lane, task_);
 }
 
 Result<void> IssuedCall::conclude(Outcome outcome) {

@@ -63,11 +63,10 @@ class IssuedCall {
   std::chrono::microseconds yielding() const { return poll().yield_for; }
 
  private:
-  Result<void> run_in_turn();
   Result<Advance> advance_in_turn();
   Result<void> begin();
   bool is_reached() const;
-  void take(Path path);
+  void start(Path path);
   Result<void> conclude(Outcome outcome);
   void pass_turn();
   Poll poll() const;

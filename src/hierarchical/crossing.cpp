@@ -30,7 +30,12 @@ void Crossing::poll() {
   if (ended_.load(std::memory_order_relaxed) != 0 || differing_ >= 0) return;
   const bool told = enter();
   lane_->progress();
-  if (exchange_) exchange();
+  if (exchange_) {
+    if (!exchange_->advance(ready_, room())) differing_ = exchange_->differing_member();
+    awaited_ = exchange_->awaited_member();
+    received_.store(exchange_->received(), std::memory_order_release);
+    done_.store(exchange_->done(), std::memory_order_release);
+  }
   const bool heard = read_entries();
   if (differing_ >= 0) return;
   if (!exchange_ && heard && received_.load(std::memory_order_relaxed) < task_.pieces.slices && ready_ >= task_.pieces.slices)
@@ -77,14 +82,10 @@ bool Crossing::read_entries() {
   return true;
 }
 
-void Crossing::exchange() {
-  const uint64_t room = task_.output.is_staging()
-                            ? (task_.output_is_taken ? released_ : exchange_->done()) + task_.output.slices
-                            : task_.pieces.slices;
-  if (!exchange_->advance(ready_, room)) differing_ = exchange_->differing_member();
-  awaited_ = exchange_->awaited_member();
-  received_.store(exchange_->received(), std::memory_order_release);
-  done_.store(exchange_->done(), std::memory_order_release);
+// Slices whose output has memory.
+uint64_t Crossing::room() const {
+  if (!task_.output.is_staging()) return task_.pieces.slices;
+  return (task_.output_is_taken ? released_ : exchange_->done()) + task_.output.slices;
 }
 
 // Every member has entered the same call, with its payload.

@@ -36,6 +36,7 @@ class Crossing {
   void release(uint64_t slices) { released_ = slices; }
   // Does what can be done now.
   void poll();
+  static void poll_of(void* crossing) { static_cast<Crossing*>(crossing)->poll(); }
 
   // The node waits until the output of so many slices is there, or their input is no longer needed, or all is done: everything
   // has come, what leaves has been handed to the transport, and every member has made the same call.
@@ -55,7 +56,7 @@ class Crossing {
   bool enter();
   bool enter(int member);
   bool read_entries();
-  void exchange();
+  uint64_t room() const;
   void deliver();
   const Collective& row() const { return task_.call.signature.row(); }
   int chunk_between(int from, int to) const;

@@ -13,6 +13,43 @@ using plan::Kind;
 using plan::Space;
 using plan::Step;
 
+// Goes through the pieces of a step's message in a slice, in their order there, and says where they lie in a buffer.
+class Exchange::Walk {
+ public:
+  Walk(const Exchange& exchange, const Step& step, const Buffer& buffer, uint64_t slice)
+      : exchange_(exchange), step_(step), buffer_(buffer), slice_(slice) {}
+
+  // To the next piece; false behind the last one.
+  bool next() {
+    const WireTask& task = exchange_.task_;
+    for (; chunk_ < step_.count; ++chunk_, block_ = 0) {
+      const int chunk = exchange_.chunk_of(step_, chunk_);
+      const std::span<const int> blocks = task.blocks->of(chunk);
+      while (block_ < blocks.size()) {
+        const int place = task.blocks->begin[chunk] + static_cast<int>(block_);
+        const int block = blocks[block_++];
+        const size_t elements = task.pieces.elements_of(block, slice_);
+        if (elements == 0) continue;
+        at = buffer_.at(block, place, slice_);
+        bytes = elements * (carries_partials(step_) ? task.partial_bytes : task.element_bytes);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  std::byte* at = nullptr;
+  size_t bytes = 0;
+
+ private:
+  const Exchange& exchange_;
+  const Step& step_;
+  const Buffer& buffer_;
+  uint64_t slice_;
+  int chunk_ = 0;     // of the step
+  size_t block_ = 0;  // of the chunk
+};
+
 Exchange::Exchange(WireLane& lane, const WireTask& task)
     : lane_(lane), task_(task), steps_(*task.steps), awaited_(lane.members() > 1 ? lane.peer(1) : lane.me()) {
   std::fill(lane.holds.begin(), lane.holds.end(), nullptr);
@@ -85,10 +122,8 @@ bool Exchange::receive(const Step& step) {
     lane_.receive(step.peer, bytes);
     return true;
   }
-  move_pieces(step, task_.output, slice, [&](std::byte* place, size_t length) {
-    task_.put(place, landing, length);
-    landing += length;
-  });
+  for (Walk piece(*this, step, task_.output, slice); piece.next(); landing += piece.bytes)
+    task_.put(piece.at, landing, piece.bytes);
   lane_.receive(step.peer, bytes);
   lane_.consume(step.peer);
   return true;
@@ -127,27 +162,11 @@ bool Exchange::stage(const Step& step) {
   std::byte* to = lane_.take_stage();
   if (to == nullptr) return false;
   check(step.here.space == Space::data || step.after == 0, "parts are sent by the member whose they are");
-  move_pieces(step, step.after == 0 ? task_.input : task_.output, slice, [&](const std::byte* place, size_t length) {
-    copy_bytes(to, place, length);
-    to += length;
-  });
+  for (Walk piece(*this, step, step.after == 0 ? task_.input : task_.output, slice); piece.next(); to += piece.bytes)
+    copy_bytes(to, piece.at, piece.bytes);
   staged_ = &step;
   staged_slice_ = slice;
   return true;
-}
-
-template <class Move>
-void Exchange::move_pieces(const Step& step, const Buffer& buffer, uint64_t slice, Move move) const {
-  const size_t element = carries_partials(step) ? task_.partial_bytes : task_.element_bytes;
-  for (int i = 0; i < step.count; ++i) {
-    const int chunk = chunk_of(step, i);
-    int place = task_.blocks->begin[chunk];
-    for (const int block : task_.blocks->of(chunk)) {
-      const size_t elements = task_.pieces.elements_of(block, slice);
-      if (elements > 0) move(buffer.at(block, place, slice), elements * element);
-      ++place;
-    }
-  }
 }
 
 void Exchange::find(Cursor& cursor, bool sends) const {

@@ -34,6 +34,7 @@ class Exchange {
     uint64_t slice = 0;
     size_t step = 0;
   };
+  class Walk;
 
   // Each does the next step of its cursor, unless that must wait.
   bool send_one();
@@ -48,9 +49,6 @@ class Exchange {
   int chunk_of(const plan::Step& step, int i) const;
   size_t elements_of(int chunk, uint64_t slice) const;
   size_t message_bytes(const plan::Step& step, uint64_t slice) const;
-  // Between a message, whose pieces lie one behind the other, and a buffer.
-  template <class Move>
-  void move_pieces(const plan::Step& step, const Buffer& buffer, uint64_t slice, Move move) const;
 
   WireLane& lane_;
   const WireTask& task_;

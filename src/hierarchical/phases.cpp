@@ -42,8 +42,7 @@ Phase across_hosts([[maybe_unused]] FrameMemory& frame, Lane& lane, Span& span, 
 
 Poll poll_of(Span& span, size_t bytes) {
   if (!span.crossing) return {};
-  return {[](void* crossing) { static_cast<Crossing*>(crossing)->poll(); }, span.crossing.get(),
-          bytes > kLong ? kYieldsForLong : kYieldsForShort};
+  return {&Crossing::poll_of, span.crossing.get(), bytes > kLong ? kYieldsForLong : kYieldsForShort};
 }
 
 }  // namespace fccl

@@ -11,11 +11,9 @@ namespace {
 // The smallest block of an AllGather that is worth a call of the kernel.
 constexpr size_t kAttached = 8 << 10;
 
-using Ring = Phase (*)(FrameMemory& frame, Lane& lane, Task task);
-
 // By collective; the barrier carries no data.
-constexpr std::array<Ring, fcclNumColls> kRings{ring_all_reduce,     ring_broadcast, ring_all_reduce, ring_all_gather,
-                                                ring_reduce_scatter, ring_gather,    ring_scatter,    nullptr};
+constexpr std::array<NodePhase, fcclNumColls> kRings{ring_all_reduce,     ring_broadcast, ring_all_reduce, ring_all_gather,
+                                                     ring_reduce_scatter, ring_gather,    ring_scatter,    nullptr};
 
 }  // namespace
 
@@ -26,24 +24,22 @@ Path choose(const Signature& signature, const Lane& lane) {
   return attaches ? Path::attach : Path::ring;
 }
 
-Phase start(Path path, Lane& lane, const Task& task) {
+NodePhase phase_of(Path path, fcclColl_t collective) {
   switch (path) {
     case Path::alone:
-      return alone(lane.frame, lane, task);
+      return alone;
     case Path::mailbox:
-      return mailbox(lane.frame, lane, task);
+      return mailbox;
     case Path::attach:
-      return attach_all_gather(lane.frame, lane, task);
-    case Path::ring: {
-      const Ring ring = kRings[task.call.signature.collective];
-      check(ring != nullptr, "every collective that carries data has a ring");
-      return ring(lane.frame, lane, task);
-    }
+      return attach_all_gather;
+    case Path::ring:
+      check(kRings[collective] != nullptr, "every collective that carries data has a ring");
+      return kRings[collective];
     case Path::across:
       break;
   }
   check(false, "a path within a host is one of four");
-  return {};
+  return nullptr;
 }
 
 }  // namespace fccl

@@ -10,7 +10,8 @@ enum class Path { alone, mailbox, attach, ring, across };
 // Of the ranks of one host.
 Path choose(const Signature& signature, const Lane& lane);
 
-// The phase that runs `task` on a path within a host, its frame in the lane's memory.
-Phase start(Path path, Lane& lane, const Task& task);
+// What runs a call on a path within a host.
+using NodePhase = Phase (*)(FrameMemory& frame, Lane& lane, Task task);
+NodePhase phase_of(Path path, fcclColl_t collective);
 
 }  // namespace fccl

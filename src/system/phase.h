@@ -97,9 +97,10 @@ class [[nodiscard]] Phase {
   }
   ~Phase() { end(); }
 
-  // Runs on to the next wait that is not yet reached; true at the end.
+  // Runs on to the next wait that is not yet reached; true at the end. What the handle's resume does, but without a frame of
+  // its own on the way of every call.
   bool resume() {
-    handle_.resume();
+    __builtin_coro_resume(handle_.address());
     return handle_.done();
   }
   const Awaited& awaited() const { return handle_.promise().awaited; }

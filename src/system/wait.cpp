@@ -22,7 +22,10 @@ constexpr microseconds kYieldFor{20000};
 constexpr microseconds kLongestSleep{1000};
 constexpr int kSleepFraction = 64;  // of the time waited so far, which is what a sleep may add to it
 
-Result<void> wait_long(const Awaited& awaited, const SlowPath& slow, const Poll& poll) {
+}  // namespace
+
+Result<void> await(const Awaited& awaited, const SlowPath& slow, bool crowded, const Poll& poll) {
+  if (!poll && awaited.reached_within(crowded ? kPausesCrowded : kPauses)) return {};
   const Clock::time_point begin = Clock::now();
   Clock::time_point next_look = begin + kLookEvery;
   while (!awaited.reached()) {
@@ -41,17 +44,6 @@ Result<void> wait_long(const Awaited& awaited, const SlowPath& slow, const Poll&
       std::this_thread::sleep_for(std::min<Clock::duration>((now - begin) / kSleepFraction, kLongestSleep));
   }
   return {};
-}
-
-}  // namespace
-
-Result<Outcome> run_to_end(Phase& phase, const SlowPath& slow, bool crowded, const Poll& poll) {
-  const int pauses = crowded ? kPausesCrowded : kPauses;
-  while (!phase.resume()) {
-    const Awaited awaited = phase.awaited();
-    if (poll || !awaited.reached_within(pauses)) FCCL_TRY(wait_long(awaited, slow, poll));
-  }
-  return phase.outcome();
 }
 
 }  // namespace fccl

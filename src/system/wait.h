@@ -5,7 +5,6 @@
 
 #include "base/result.h"
 #include "system/counter.h"
-#include "system/phase.h"
 
 namespace fccl {
 
@@ -28,8 +27,8 @@ struct Poll {
   explicit operator bool() const { return poll != nullptr; }
 };
 
-// Runs a phase to its end on this thread. `crowded`: more ranks than cores, so spinning would keep the awaited rank from
-// running.
-Result<Outcome> run_to_end(Phase& phase, const SlowPath& slow, bool crowded, const Poll& poll = {});
+// Waits on this thread, for a phase that has stopped. `crowded`: more ranks than cores, so spinning would keep the awaited rank
+// from running.
+Result<void> await(const Awaited& awaited, const SlowPath& slow, bool crowded, const Poll& poll = {});
 
 }  // namespace fccl

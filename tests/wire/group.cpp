@@ -115,10 +115,14 @@ Result<Outcome> Group::call(int rank, const Call& call, uint64_t number, const s
   side.span->ways.prefer(algorithm);
   Slow slow{side.span->crossing.get(), Deadline::after(deadline)};
   Phase phase = across_hosts(side.lane.frame, side.lane, *side.span, {call, number, nullptr});
-  auto outcome = run_to_end(phase, {&Slow::look, &slow}, true, poll_of(*side.span, call.signature.bytes()));
-  if (!outcome && slow.crossing != nullptr && slow.crossing->differing_rank() >= 0)
-    return Outcome{slow.crossing->differing_rank()};
-  return outcome;
+  const Poll network = poll_of(*side.span, call.signature.bytes());
+  while (!phase.resume()) {
+    const auto reached = await(phase.awaited(), {&Slow::look, &slow}, true, network);
+    if (reached) continue;
+    if (slow.crossing != nullptr && slow.crossing->differing_rank() >= 0) return Outcome{slow.crossing->differing_rank()};
+    return fail(reached.error());
+  }
+  return phase.outcome();
 }
 
 Bytes input_of(int rank, size_t bytes, int iteration) {

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "system/clock.h"
+#include "system/phase.h"
 
 namespace fccl {
 namespace {
@@ -16,6 +17,11 @@ using namespace std::chrono_literals;
 Phase wait_for([[maybe_unused]] FrameMemory& frame, const Counter* counter, uint64_t last) {
   for (uint64_t target = 1; target <= last; ++target) co_await Awaited{&counter->value, target, 2};
   co_return Outcome{};
+}
+
+Result<Outcome> run_to_end(Phase& phase, const SlowPath& slow, bool crowded, const Poll& poll = {}) {
+  while (!phase.resume()) FCCL_TRY(await(phase.awaited(), slow, crowded, poll));
+  return phase.outcome();
 }
 
 // Counts how often it is asked, and ends the wait at the time `ends` of them.
