@@ -77,29 +77,17 @@ Result<void> check_available(const SegmentShape& shape) {
 }  // namespace
 
 void CallRecord::write(const Value& value) {
-  const Signature& s = value.signature;
-  const uint64_t packed = (static_cast<uint64_t>(static_cast<uint32_t>(s.root)) << 32) |
-                          (static_cast<uint64_t>(s.issuer) << 24) | (static_cast<uint64_t>(s.collective) << 16) |
-                          (static_cast<uint64_t>(s.dtype) << 8) | static_cast<uint64_t>(s.op);
+  const SignatureWords words = words_of(value.signature);
   words_[0].store(value.number, std::memory_order_relaxed);
-  words_[1].store(packed, std::memory_order_relaxed);
-  words_[2].store(s.count, std::memory_order_relaxed);
+  words_[1].store(words.kind, std::memory_order_relaxed);
+  words_[2].store(words.count, std::memory_order_relaxed);
   words_[3].store(value.scalar.bits, std::memory_order_relaxed);
 }
 
 CallRecord::Value CallRecord::read() const {
-  const uint64_t packed = words_[1].load(std::memory_order_relaxed);
-  Value value;
-  value.number = words_[0].load(std::memory_order_relaxed);
-  value.signature.root = static_cast<int32_t>(packed >> 32);
-  // A peer may have written anything.
-  value.signature.collective = static_cast<fcclColl_t>(std::min<uint64_t>((packed >> 16) & 0xff, fcclNumColls));
-  value.signature.dtype = static_cast<fcclDataType_t>(std::min<uint64_t>((packed >> 8) & 0xff, fcclNumTypes));
-  value.signature.op = static_cast<ReduceOp>(packed & 0xff);
-  value.signature.issuer = static_cast<Issuer>(std::min<uint64_t>(packed >> 24 & 0xff, static_cast<uint64_t>(Issuer::split)));
-  value.signature.count = words_[2].load(std::memory_order_relaxed);
-  value.scalar.bits = words_[3].load(std::memory_order_relaxed);
-  return value;
+  return {words_[0].load(std::memory_order_relaxed),
+          signature_of({words_[1].load(std::memory_order_relaxed), words_[2].load(std::memory_order_relaxed)}),
+          {words_[3].load(std::memory_order_relaxed)}};
 }
 
 void RankState::set_waiting(LaneId lane, const Waiting& value) {

@@ -45,6 +45,7 @@ class CallRecord {
 // Where a rank announces a call: the word that peers wait for, a small payload in the same line, the call in full behind it.
 // word = sequence of the lane (32 bits) | hash of the call.
 struct alignas(64) Box {
+  // The signature is what its words name: a peer may have written anything.
   std::atomic<uint64_t> word{0};
   std::array<std::byte, 56> line{};
   alignas(64) CallRecord record;

@@ -147,7 +147,7 @@ MUTANTS = [
     Mutant(
         "ranks do not compare their counts",
         "src/base/call.h",
-        "  h ^= s.count * 0x9e3779b97f4a7c15ULL;\n",
+        "  h ^= words.count * 0x9e3779b97f4a7c15ULL;\n",
         "",
     ),
     Mutant(
