@@ -31,6 +31,8 @@ struct Collective {
 
   constexpr bool is_rooted() const { return givers == Who::root || takers == Who::root; }
   constexpr bool has_rank_blocks() const { return input == Extent::block_per_rank || output == Extent::block_per_rank; }
+  // Every rank has something else for every other one, or what it has is added by who it is for.
+  constexpr bool needs_pair_slots() const { return reduces || (givers == Who::all && input == Extent::block_per_rank); }
   // Every rank gets all that is given, as it was given.
   constexpr bool spreads() const { return !reduces && takers == Who::all && input == Extent::one_block; }
 

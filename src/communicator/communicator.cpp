@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 #include "base/check.h"
 #include "communicator/worker.h"
@@ -41,6 +42,12 @@ void sleep_until(Condition holds) {
   for (auto pause = kShortestPause; !holds(); pause = std::min(2 * pause, kLongestPause)) std::this_thread::sleep_for(pause);
 }
 
+template <size_t... lane>
+std::array<LaneQueue, kLanes> queues_of(const std::shared_ptr<Segment>& segment, int local, const std::vector<int>& ranks_here,
+                                        std::index_sequence<lane...>) {
+  return {LaneQueue(segment, static_cast<LaneId>(lane), local, ranks_here)...};
+}
+
 }  // namespace
 
 Communicator::Communicator(const CreateOptions& options, int rank, std::unique_ptr<Columns> columns, std::vector<Peer> peers,
@@ -53,8 +60,7 @@ Communicator::Communicator(const CreateOptions& options, int rank, std::unique_p
       columns_(std::move(columns)),
       segment_(segment),
       control_(std::make_shared<Control>(options.name, rank, std::move(peers), segment)),
-      lanes_{LaneQueue(segment, kGatherLane, columns_->local(), ranks_here()),
-             LaneQueue(segment, kReduceLane, columns_->local(), ranks_here())} {}
+      lanes_(queues_of(segment, columns_->local(), ranks_here(), std::make_index_sequence<kLanes>())) {}
 
 std::vector<int> Communicator::ranks_here() const {
   const std::span<const int> here = columns_->ranks_of(columns_->host());
@@ -141,7 +147,7 @@ Result<void> Communicator::check_usable() const {
 
 // The thread that is inside a call first, so that what it has issued is seen.
 bool Communicator::is_idle() const {
-  return !in_call_.load(std::memory_order_acquire) && lanes_[kGatherLane].is_idle() && lanes_[kReduceLane].is_idle();
+  return !in_call_.load(std::memory_order_acquire) && std::ranges::all_of(lanes_, &LaneQueue::is_idle);
 }
 
 // Calls are refused at once, so that one after the other does not keep it waiting.
