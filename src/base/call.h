@@ -8,6 +8,7 @@
 
 #include "base/collective.h"
 #include "base/dtype.h"
+#include "base/layout.h"
 #include "fccl/fccl.h"
 
 namespace fccl {
@@ -31,7 +32,6 @@ struct Signature {
   size_t bytes() const { return count * size_of(dtype); }
 };
 
-// One rank's call: the signature, and what is this rank's own.
 // A signature as ranks show it to each other and as they hash it; a field that is in no word is not compared.
 struct SignatureWords {
   uint64_t kind = 0;  // root (32 bits) | collective | type | operator | issuer (8 bits each)
@@ -64,11 +64,22 @@ inline bool name_a_call(const SignatureWords& words) {
   return is_known(s.collective) && is_valid(s.dtype) && s.op <= ReduceOp::premul_sum && words_of(s) == words;
 }
 
+// One rank's call: the signature, and what is this rank's own.
 struct Call {
   Signature signature;
   const void* send = nullptr;
   void* recv = nullptr;
   Scalar scalar = {};  // this rank's factor of a pre-multiplied sum
+
+  // Where the blocks of its buffers lie, among so many ranks.
+  Layout input(int ranks) const { return layout(signature.row().input, ranks); }
+  Layout output(int ranks) const { return layout(signature.row().output, ranks); }
+
+ private:
+  Layout layout(Extent extent, int ranks) const {
+    const size_t block = signature.bytes();
+    return extent == Extent::one_block ? Layout::of_one(block) : Layout::of_many(block, block * static_cast<size_t>(ranks));
+  }
 };
 
 // Two ranks' calls match if they have equal hashes: `number` is the communicator's count of calls, so that a skipped call shows

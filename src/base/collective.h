@@ -39,9 +39,6 @@ struct Collective {
   constexpr size_t input_blocks(int ranks) const { return input == Extent::block_per_rank ? static_cast<size_t>(ranks) : 1; }
   constexpr size_t output_blocks(int ranks) const { return output == Extent::block_per_rank ? static_cast<size_t>(ranks) : 1; }
   constexpr size_t most_blocks(int ranks) const { return std::max(input_blocks(ranks), output_blocks(ranks)); }
-  // Of the giver's input, the block that is for `to`; of the taker's output, the block that is from `from`.
-  constexpr int given_block(int to) const { return input == Extent::block_per_rank ? to : 0; }
-  constexpr int taken_block(int from) const { return output == Extent::block_per_rank ? from : 0; }
 };
 
 inline constexpr std::array<Collective, fcclNumColls> kCollectives{{

@@ -31,10 +31,10 @@ struct RankBoards {
 };
 
 // Byte offsets of the parts of a segment.
-struct Layout {
+struct Parts {
   size_t fates, boards, payloads, gather_slots, pair_slots, end;
 
-  explicit Layout(const SegmentShape& shape) {
+  explicit Parts(const SegmentShape& shape) {
     const size_t ranks = shape.ranks;
     fates = sizeof(FailureBoard);
     boards = fates + (static_cast<size_t>(shape.everybody) * sizeof(std::atomic<Fate>) + 63) / 64 * 64;
@@ -124,7 +124,7 @@ size_t SegmentShape::pair_slot_bytes() const {
   return std::clamp<size_t>(share / 64 * 64, 64, slot_bytes);
 }
 
-size_t SegmentShape::total_bytes() const { return Layout(*this).end; }
+size_t SegmentShape::total_bytes() const { return Parts(*this).end; }
 
 Result<Descriptor> Segment::make(const SegmentShape& shape) {
   FCCL_TRY(check_available(shape));
@@ -164,38 +164,38 @@ Result<std::shared_ptr<Segment>> Segment::map(const Descriptor& memory, const Se
 Segment::~Segment() { munmap(memory_, shape_.total_bytes()); }
 
 void Segment::initialise(uint32_t first_sequence) {
-  const Layout layout(shape_);
+  const Parts parts(shape_);
   new (memory_) FailureBoard;
   for (int rank = 0; rank < shape_.everybody; ++rank) new (&fate(rank)) std::atomic<Fate>{Fate::present};
   for (int rank = 0; rank < shape_.ranks; ++rank) {
-    auto* boards = new (memory_ + layout.boards + rank * sizeof(RankBoards)) RankBoards;
+    auto* boards = new (memory_ + parts.boards + rank * sizeof(RankBoards)) RankBoards;
     for (LaneBoard& board : boards->lanes)
       for (Box& box : board.boxes) box.word.store(uint64_t{first_sequence - 1} << 32, std::memory_order_relaxed);
   }
 }
 
 std::atomic<Fate>& Segment::fate(int rank) const {
-  return *at<std::atomic<Fate>>(Layout(shape_).fates + static_cast<size_t>(rank) * sizeof(std::atomic<Fate>));
+  return *at<std::atomic<Fate>>(Parts(shape_).fates + static_cast<size_t>(rank) * sizeof(std::atomic<Fate>));
 }
 
-RankState& Segment::state(int rank) const { return at<RankBoards>(Layout(shape_).boards + rank * sizeof(RankBoards))->state; }
+RankState& Segment::state(int rank) const { return at<RankBoards>(Parts(shape_).boards + rank * sizeof(RankBoards))->state; }
 
 LaneBoard& Segment::board(int rank, LaneId lane) const {
-  return at<RankBoards>(Layout(shape_).boards + rank * sizeof(RankBoards))->lanes[lane];
+  return at<RankBoards>(Parts(shape_).boards + rank * sizeof(RankBoards))->lanes[lane];
 }
 
 std::byte* Segment::payload(int rank, LaneId lane, int parity) const {
-  return memory_ + Layout(shape_).payloads + ((rank * kLanes + lane) * 2 + parity) * shape_.mailbox_bytes;
+  return memory_ + Parts(shape_).payloads + ((rank * kLanes + lane) * 2 + parity) * shape_.mailbox_bytes;
 }
 
 std::byte* Segment::gather_slot(int rank, LaneId lane, int parity) const {
-  return memory_ + Layout(shape_).gather_slots + ((rank * kLanes + lane) * 2 + parity) * shape_.slot_bytes;
+  return memory_ + Parts(shape_).gather_slots + ((rank * kLanes + lane) * 2 + parity) * shape_.slot_bytes;
 }
 
 std::byte* Segment::pair_slot(int source, int destination, int parity) const {
   const int ranks = shape_.ranks;
   const int distance = (destination - source - 1 + ranks) % ranks;  // 0 .. ranks - 2
-  return memory_ + Layout(shape_).pair_slots +
+  return memory_ + Parts(shape_).pair_slots +
          ((static_cast<size_t>(source) * (ranks - 1) + distance) * 2 + parity) * shape_.pair_slot_bytes();
 }
 
