@@ -31,6 +31,8 @@ struct Collective {
 
   constexpr bool is_rooted() const { return givers == Who::root || takers == Who::root; }
   constexpr bool has_rank_blocks() const { return input == Extent::block_per_rank || output == Extent::block_per_rank; }
+  // Every pair of ranks has a block of its own, so a rank's block is not one of as many as there are ranks.
+  constexpr bool has_pairs() const { return input == Extent::block_per_rank && output == Extent::block_per_rank; }
   // Every rank has something else for every other one, or what it has is added by who it is for.
   constexpr bool needs_pair_slots() const { return reduces || (givers == Who::all && input == Extent::block_per_rank); }
   // Every rank gets all that is given, as it was given.
@@ -50,6 +52,7 @@ inline constexpr std::array<Collective, fcclNumColls> kCollectives{{
     {"Gather", Who::all, Extent::one_block, Who::root, Extent::block_per_rank, false},
     {"Scatter", Who::root, Extent::block_per_rank, Who::all, Extent::one_block, false},
     {"Barrier", Who::nobody, Extent::one_block, Who::nobody, Extent::one_block, false},
+    {"AlltoAll", Who::all, Extent::block_per_rank, Who::all, Extent::block_per_rank, false},
 }};
 
 inline bool is_known(fcclColl_t collective) { return static_cast<unsigned>(collective) < kCollectives.size(); }

@@ -15,7 +15,8 @@ using Ring = Phase (*)(FrameMemory& frame, Lane& lane, Task task);
 
 // By collective; the barrier carries no data.
 constexpr std::array<Ring, fcclNumColls> kRings{ring_all_reduce,     ring_broadcast, ring_all_reduce, ring_all_gather,
-                                                ring_reduce_scatter, ring_gather,    ring_scatter,    nullptr};
+                                                ring_reduce_scatter, ring_gather,    ring_scatter,    nullptr,
+                                                ring_all_to_all};
 
 }  // namespace
 

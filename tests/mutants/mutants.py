@@ -76,6 +76,12 @@ MUTANTS = [
         "co_await lane.published(lane.peer(i), slice);\n    const int me =",
     ),
     Mutant(
+        "AlltoAll reads a slot before its slice is there",
+        "src/node/ring_all_to_all.cpp",
+        "      co_await lane.published(peer, slice + 1);\n",
+        "      co_await lane.published(peer, slice);\n",
+    ),
+    Mutant(
         "the root of Broadcast overwrites a slot that is still being read",
         RING,
         "for (int i = 1; k >= 2 && i < lane.ranks(); ++i) co_await lane.drained(lane.peer(i), slice - 1);",

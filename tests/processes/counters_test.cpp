@@ -41,7 +41,7 @@ TEST_P(Counters, count_calls_and_the_larger_buffer_of_each) {
       const auto collective = static_cast<fcclColl_t>(c);
       const bool barrier = collective == fcclCollBarrier;
       const bool blocks = collective == fcclCollAllGather || collective == fcclCollReduceScatter ||
-                          collective == fcclCollGather || collective == fcclCollScatter;
+                          collective == fcclCollGather || collective == fcclCollScatter || collective == fcclCollAlltoAll;
       size_t bytes = 0;
       for (const size_t count : {0, 5, 50'000}) {
         const Recipe recipe{.collective = collective, .dtype = fcclFloat32, .count = barrier ? 0 : count};

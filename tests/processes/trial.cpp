@@ -123,6 +123,11 @@ std::string describe(const Recipe& recipe) {
          std::to_string(recipe.iteration);
 }
 
+Recipe for_hosts(Recipe recipe) {
+  if (recipe.collective == fcclCollAlltoAll) recipe.collective = fcclCollAllGather;
+  return recipe;
+}
+
 Recipe random_recipe(std::mt19937_64& generator, int ranks, size_t most_bytes, int iteration) {
   const auto below = [&](size_t bound) { return static_cast<size_t>(generator() % bound); };
   Recipe recipe;
@@ -132,7 +137,7 @@ Recipe random_recipe(std::mt19937_64& generator, int ranks, size_t most_bytes, i
   recipe.dtype = reduction.dtype;
   if (reduces(recipe.collective)) recipe.op = reduction.op;
   recipe.root = static_cast<int>(below(ranks));
-  recipe.in_place = below(3) == 0;
+  recipe.in_place = below(3) == 0 && recipe.collective != fcclCollAlltoAll;
   recipe.misalignment = below(3) == 0 ? 1 + below(15) : 0;
   const size_t size = size_of(recipe.dtype);
   // A line, the mailbox, slots: where the way changes, also for a block of n.
@@ -180,12 +185,14 @@ bool Trial::receives() const {
 }
 
 size_t Trial::send_count() const {
-  const bool blocks = recipe_.collective == fcclCollReduceScatter || recipe_.collective == fcclCollScatter;
+  const bool blocks = recipe_.collective == fcclCollReduceScatter || recipe_.collective == fcclCollScatter ||
+                      recipe_.collective == fcclCollAlltoAll;
   return recipe_.count * (blocks ? ranks_ : 1);
 }
 
 size_t Trial::recv_count() const {
-  const bool blocks = recipe_.collective == fcclCollAllGather || recipe_.collective == fcclCollGather;
+  const bool blocks =
+      recipe_.collective == fcclCollAllGather || recipe_.collective == fcclCollGather || recipe_.collective == fcclCollAlltoAll;
   return recipe_.count * (blocks ? ranks_ : 1);
 }
 
@@ -197,7 +204,7 @@ void Trial::place_buffers() {
   const size_t size = size_of(recipe_.dtype);
   const bool of_root = recipe_.collective == fcclCollGather || recipe_.collective == fcclCollScatter;
   if (recipe_.collective == fcclCollBarrier) return;
-  if (!recipe_.in_place || (of_root && recipe_.root != rank_)) {
+  if (!recipe_.in_place || (of_root && recipe_.root != rank_) || recipe_.collective == fcclCollAlltoAll) {
     recipe_.in_place = false;
     // A buffer that the rank does not use stays NULL.
     if (sends()) first_ = GuardedBuffer(send_count() * size, recipe_.misalignment);
@@ -291,6 +298,8 @@ fcclResult_t Trial::call(fcclRedOp_t op, fcclComm_t comm, fcclStream_t stream) {
       return fcclScatter(send_, recv_, r.count, r.dtype, r.root, comm, stream);
     case fcclCollBarrier:
       return fcclBarrier(comm, stream);
+    case fcclCollAlltoAll:
+      return fcclAlltoAll(send_, recv_, r.count, r.dtype, comm, stream);
     case fcclNumColls:
       break;
   }
@@ -319,12 +328,13 @@ std::string Trial::fault_of(const Expected& expected) const {
 std::string Trial::fault_of_result() const {
   if (!receives() || recipe_.count == 0) return "";
   const size_t count = recipe_.count;
-  const bool takes_own_block = recipe_.collective == fcclCollReduceScatter || recipe_.collective == fcclCollScatter;
+  const bool takes_own_block = recipe_.collective == fcclCollReduceScatter || recipe_.collective == fcclCollScatter ||
+                               recipe_.collective == fcclCollAlltoAll;
   const size_t first = takes_own_block ? rank_ * count : 0;
   if (reduces(recipe_.collective)) return fault_of({recv_, count, reduced_pattern(), first, "reduced"});
   if (recv_count() == count) return fault_of({recv_, count, pattern_of(recipe_.root), first, "received"});
   for (int rank = 0; rank < ranks_; ++rank)
-    if (auto fault = fault_of({block(recv_, rank), count, pattern_of(rank), 0, "received"}); !fault.empty())
+    if (auto fault = fault_of({block(recv_, rank), count, pattern_of(rank), first, "received"}); !fault.empty())
       return "block " + std::to_string(rank) + ": " + fault;
   return "";
 }

@@ -30,7 +30,13 @@ struct Recipe {
 inline constexpr fcclColl_t kMovers[] = {fcclCollAllGather, fcclCollBroadcast, fcclCollGather, fcclCollScatter};
 inline constexpr fcclColl_t kReducers[] = {fcclCollAllReduce, fcclCollReduce, fcclCollReduceScatter};
 
+// Those within a host.
+inline constexpr fcclColl_t kMoversOfAHost[] = {fcclCollAllGather, fcclCollBroadcast, fcclCollGather, fcclCollScatter,
+                                                fcclCollAlltoAll};
+
 std::string describe(const Recipe& recipe);
+// The recipe, or an AllGather in the place of an AlltoAll, which is refused between hosts.
+Recipe for_hosts(Recipe recipe);
 bool reduces(fcclColl_t collective);
 bool has_root(fcclColl_t collective);
 

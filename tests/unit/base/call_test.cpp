@@ -28,6 +28,7 @@ TEST(Collective, has_the_name_of_its_call) {
   EXPECT_STREQ(name_of(fcclCollGather), "Gather");
   EXPECT_STREQ(name_of(fcclCollScatter), "Scatter");
   EXPECT_STREQ(name_of(fcclCollBarrier), "Barrier");
+  EXPECT_STREQ(name_of(fcclCollAlltoAll), "AlltoAll");
   EXPECT_STREQ(name_of(fcclNumColls), "?");
 }
 
@@ -42,6 +43,7 @@ TEST(Signature, reads_as_a_sentence) {
             "Reduce(sum) of 3 int32 with root 2");
   EXPECT_EQ(describe({.collective = fcclCollReduceScatter, .dtype = fcclBfloat16, .op = ReduceOp::avg, .count = 5}),
             "ReduceScatter(avg) of 5 bfloat16");
+  EXPECT_EQ(describe({.collective = fcclCollAlltoAll, .dtype = fcclInt8, .count = 9}), "AlltoAll of 9 int8");
   EXPECT_EQ(describe({.collective = fcclCollBarrier}), "Barrier");
   EXPECT_EQ(describe({.collective = fcclCollAllGather, .count = 8, .issuer = Issuer::init}), "fcclCommInitRank");
   EXPECT_EQ(describe({.collective = fcclCollAllGather, .count = 8, .issuer = Issuer::split}), "fcclCommSplit");

@@ -114,6 +114,7 @@ TEST(Lanes, of_calls_that_need_pair_slots_are_those_that_have_them) {
     EXPECT_EQ(lane_of(collective), row_of(collective).needs_pair_slots() ? kPairLane : kGatherLane) << name_of(collective);
   }
   EXPECT_EQ(lane_of(fcclCollReduceScatter), kPairLane);
+  EXPECT_EQ(lane_of(fcclCollAlltoAll), kPairLane);
   EXPECT_EQ(lane_of(fcclCollScatter), kGatherLane);
 }
 
