@@ -32,6 +32,7 @@ struct Origin {
 
 // One call as it is issued.
 struct Operation {
+  std::size_t count;  // what the call is told
   Source send;
   Target recv;
   Op op;
@@ -45,6 +46,8 @@ struct Collective {
   bool rooted;
   // The larger buffer holds one block of `count` elements per rank, not just one of `count`.
   bool has_blocks;
+  // Whether a call may be told to leave its result in the buffer that it reads.
+  bool works_in_place = true;
   Layout (*layout)(std::size_t count, Place place);
   Result<void> (*start)(Communicator& communicator, const Operation& operation);
   // Of each block of layout.count elements of the result.

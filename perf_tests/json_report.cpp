@@ -124,7 +124,10 @@ void JsonReport::row(const Row& row, std::string_view program) {
     if (shows_iterations_ && measurement.iterations) json[key + "_per_iter"] = iterations_of(*measurement.iterations);
   };
   add("out_of_place", row.out_of_place);
-  add("in_place", row.in_place);
+  if (row.in_place)
+    add("in_place", *row.in_place);
+  else
+    json["in_place"] = Json();
   json["actual_iterations"] = iterations_;
   json["experiment_name"] = program;
   document_["results"].push_back(std::move(json));

@@ -59,7 +59,8 @@ Trial Meter::trial(const Subject& subject, std::uint64_t number) const {
 }
 
 void Meter::start(const Subject& subject, const Buffers& buffers) {
-  const Operation operation{.send = Source(buffers.send, subject.layout.send_count, subject.type.datatype),
+  const Operation operation{.count = subject.layout.count,
+                            .send = Source(buffers.send, subject.layout.send_count, subject.type.datatype),
                             .recv = Target(buffers.recv, subject.layout.recv_count, subject.type.datatype),
                             .op = subject.op.op,
                             .root = subject.place.root,

@@ -115,7 +115,10 @@ void Table::row(const Row& row) {
   std::fprintf(out_, "%12li  %12li  %8.*s  %6.*s  %6i", static_cast<long>(row.bytes), static_cast<long>(row.count),
                static_cast<int>(row.type.size()), row.type.data(), static_cast<int>(row.op.size()), row.op.data(), row.root);
   measurement(row.out_of_place);
-  measurement(row.in_place);
+  if (row.in_place)
+    measurement(*row.in_place);
+  else
+    no_measurement();
   if (arguments_.timestamps) std::fprintf(out_, "%21s", time_now().c_str());
   std::fprintf(out_, "\n");
   std::fflush(out_);
@@ -147,6 +150,18 @@ void Table::measurement(const Measurement& measurement) {
   } else {
     std::fprintf(out_, "     N/A");
   }
+}
+
+// As many columns, each as wide as its title.
+void Table::no_measurement() {
+  const auto print = [&](int width, int columns) {
+    for (int i = 0; i < columns; ++i) std::fprintf(out_, "  %*s", width, "N/A");
+  };
+  print(7, 1);
+  print(6, 3);
+  if (arguments_.per_iteration) print(7, 4);
+  if (arguments_.percentiles) print(7, 2);
+  if (arguments_.ulp) print(6, 1);
 }
 
 void Table::end(const Ending& ending) {

@@ -42,7 +42,7 @@ struct Row {
   std::string_view op;
   int root;
   Measurement out_of_place;
-  Measurement in_place;
+  std::optional<Measurement> in_place = {};  // none of a collective that does not work in place
 };
 
 // What the head of a report tells.
@@ -64,13 +64,18 @@ struct Ending {
 class BandwidthMean {
  public:
   void add(const Row& row) {
-    sum_ += row.out_of_place.bus_bandwidth / 1e9 + row.in_place.bus_bandwidth / 1e9;
-    cells_ += 2;
+    add(row.out_of_place);
+    if (row.in_place) add(*row.in_place);
   }
   double value() const { return cells_ == 0 ? 0 : sum_ / cells_; }
   bool reaches(std::optional<double> minimum) const { return !minimum || value() >= *minimum * 0.9; }
 
  private:
+  void add(const Measurement& measurement) {
+    sum_ += measurement.bus_bandwidth / 1e9;
+    ++cells_;
+  }
+
   double sum_ = 0;
   int cells_ = 0;
 };
@@ -92,6 +97,7 @@ class Table {
  private:
   void titles(bool units);
   void measurement(const Measurement& measurement);
+  void no_measurement();
 
   std::FILE* out_;
   std::string program_;

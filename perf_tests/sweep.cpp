@@ -50,7 +50,8 @@ void Sweep::run_sizes(const Case& chosen, int root) {
   for (std::size_t bytes = arguments.min_bytes; bytes <= arguments.max_bytes; bytes = next_size(arguments, bytes)) {
     const Subject row = subject(chosen, root, bytes);
     const Measurement out_of_place = meter_->measure(row, false);
-    const Measurement in_place = meter_->measure(row, true);
+    std::optional<Measurement> in_place;
+    if (run_.collective.works_in_place) in_place = meter_->measure(row, true);
     report({.bytes = row.bytes,
             .count = row.layout.count,
             .type = chosen.type->name,

@@ -12,8 +12,8 @@ namespace fccl::testing {
 inline bool reduces(fcclColl_t c) { return c == fcclCollAllReduce || c == fcclCollReduce || c == fcclCollReduceScatter; }
 inline bool only_root_gives(fcclColl_t c) { return c == fcclCollBroadcast || c == fcclCollScatter; }
 inline bool only_root_takes(fcclColl_t c) { return c == fcclCollReduce || c == fcclCollGather; }
-inline bool gives_blocks(fcclColl_t c) { return c == fcclCollReduceScatter || c == fcclCollScatter; }
-inline bool takes_blocks(fcclColl_t c) { return c == fcclCollAllGather || c == fcclCollGather; }
+inline bool gives_blocks(fcclColl_t c) { return c == fcclCollReduceScatter || c == fcclCollScatter || c == fcclCollAlltoAll; }
+inline bool takes_blocks(fcclColl_t c) { return c == fcclCollAllGather || c == fcclCollGather || c == fcclCollAlltoAll; }
 
 inline bool has_root(fcclColl_t c) { return only_root_gives(c) || only_root_takes(c); }
 inline bool gives(fcclColl_t c, int rank, int root) { return c != fcclCollBarrier && (!only_root_gives(c) || rank == root); }

@@ -241,13 +241,15 @@ FCCL_API fcclResult_t fcclGather(const void* sendbuff, void* recvbuff, size_t co
  * recvbuff == sendbuff + root * count. */
 FCCL_API fcclResult_t fcclScatter(const void* sendbuff, void* recvbuff, size_t count, fcclDataType_t datatype, int root,
                                   fcclComm_t comm, fcclStream_t stream);
+/* recvbuff[n * count] on rank r: block i = block r of rank i's sendbuff[n * count]. Not in place: recvbuff != sendbuff. Between
+ * hosts fcclNotImplemented on every rank, and the communicator stays good. */
+FCCL_API fcclResult_t fcclAlltoAll(const void* sendbuff, void* recvbuff, size_t count, fcclDataType_t datatype, fcclComm_t comm,
+                                   fcclStream_t stream);
 /* Returns, or lets the stream go on, when every rank has called it. */
 FCCL_API fcclResult_t fcclBarrier(fcclComm_t comm, fcclStream_t stream);
 
 /* ---- Declared for later: each returns fcclNotImplemented and leaves the communicator good  */
 
-FCCL_API fcclResult_t fcclAlltoAll(const void* sendbuff, void* recvbuff, size_t count, fcclDataType_t datatype, fcclComm_t comm,
-                                   fcclStream_t stream);
 FCCL_API fcclResult_t fcclAlltoAllV(const void* sendbuff, const size_t* sendcounts, const size_t* sdispls, void* recvbuff,
                                     const size_t* recvcounts, const size_t* rdispls, fcclDataType_t datatype, fcclComm_t comm,
                                     fcclStream_t stream);
@@ -292,7 +294,8 @@ typedef enum {
   fcclCollGather = 5,
   fcclCollScatter = 6,
   fcclCollBarrier = 7,
-  fcclNumColls = 8
+  fcclCollAlltoAll = 8,
+  fcclNumColls = 9
 } fcclColl_t;
 
 /* What this rank has completed. bytes: the larger of sendbuff and recvbuff of each call, as nccl-tests' size column. seconds:

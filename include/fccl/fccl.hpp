@@ -335,6 +335,15 @@ class Communicator {
     if (auto fit = rank_ == root ? check("scatter", send, recv, ranks_) : Result<void>(); !fit) return fit;
     return result_of(fcclScatter(send.data, recv.data, recv.count, recv.datatype, root, handle(), stream.handle()));
   }
+  Result<void> all_to_all(Source send, Target recv, StreamRef stream = {}) {
+    if (auto fit = check("all_to_all", recv, send, 1); !fit) return fit;
+    const auto blocks = static_cast<std::size_t>(ranks_);
+    if (send.count % blocks != 0)
+      return Error{fcclInvalidArgument, "all_to_all: send has " + std::to_string(send.count) + " x " +
+                                            datatype_name(send.datatype) + ", which are no " + std::to_string(ranks_) +
+                                            " equal blocks, one per rank"};
+    return result_of(fcclAlltoAll(send.data, recv.data, send.count / blocks, send.datatype, handle(), stream.handle()));
+  }
   Result<void> barrier(StreamRef stream = {}) { return result_of(fcclBarrier(handle(), stream.handle())); }
 
   template <class T>

@@ -73,7 +73,7 @@ bool in_place(const FcclPeerCall& call, MPI_Datatype type) {
 }  // namespace
 
 bool mpi_supports(int collective, int datatype, int op) {
-  if (collective == fcclCollAllGather) return true;
+  if (collective == fcclCollAllGather || collective == fcclCollAlltoAll) return true;
   if (collective != fcclCollReduceScatter && collective != fcclCollAllReduce) return false;
   return number_of(datatype) != MPI_DATATYPE_NULL && op_of(op) != MPI_OP_NULL;
 }
@@ -86,6 +86,8 @@ int mpi_call(const FcclPeerCall* call) {
   switch (call->collective) {
     case fcclCollAllGather:
       return MPI_Allgather(send, count, type, call->recv, count, type, MPI_COMM_WORLD);
+    case fcclCollAlltoAll:
+      return MPI_Alltoall(send, count, type, call->recv, count, type, MPI_COMM_WORLD);
     case fcclCollReduceScatter:
       return MPI_Reduce_scatter_block(send, call->recv, count, type, op_of(call->op), MPI_COMM_WORLD);
     case fcclCollAllReduce:

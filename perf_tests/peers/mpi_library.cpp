@@ -23,13 +23,12 @@ class MpiLibrary : public Library {
   }
 
   Result<void> start(const Collective& collective, const Operation& operation) override {
-    const FcclPeerCall call{
-        .collective = collective.collective,
-        .datatype = operation.send.datatype,
-        .op = static_cast<int>(op_),
-        .count = collective.collective == fcclCollReduceScatter ? operation.recv.count : operation.send.count,
-        .send = operation.send.data,
-        .recv = operation.recv.data};
+    const FcclPeerCall call{.collective = collective.collective,
+                            .datatype = operation.send.datatype,
+                            .op = static_cast<int>(op_),
+                            .count = operation.count,
+                            .send = operation.send.data,
+                            .recv = operation.recv.data};
     if (const int error = launcher_.call(&call))
       return Error{fcclInternalError, std::string(launcher_.version()) + " failed with error " + std::to_string(error)};
     return {};

@@ -44,7 +44,7 @@ class JsonReportTest : public testing::Test {
           .op = "none",
           .root = -1,
           .out_of_place = {.seconds = 2e-6, .algorithm_bandwidth = 1e9, .bus_bandwidth = 5e8, .wrong = 0},
-          .in_place = {.seconds = 3e-6, .algorithm_bandwidth = 2e9, .bus_bandwidth = 1e9, .wrong = {}}};
+          .in_place = Measurement{.seconds = 3e-6, .algorithm_bandwidth = 2e9, .bus_bandwidth = 1e9, .wrong = {}}};
 };
 
 std::vector<std::string> keys_of(const nlohmann::ordered_json& object) {
@@ -81,13 +81,20 @@ TEST_F(JsonReportTest, ValuesHaveNcclTestsTypes) {
   EXPECT_DOUBLE_EQ(document["average_bus_bandwidth"]["bandwidth"], 0.75);
 }
 
+TEST_F(JsonReportTest, WhatDoesNotWorkInPlaceIsNull) {
+  row.in_place.reset();
+  const auto document = run({}, row);
+  EXPECT_TRUE(document["results"][0]["in_place"].is_null());
+  EXPECT_DOUBLE_EQ(document["average_bus_bandwidth"]["bandwidth"], 0.5);
+}
+
 TEST_F(JsonReportTest, IterationsHaveTheKeysOfTheAnalyzer) {
   Arguments arguments;
   arguments.per_iteration = arguments.cpu_time = true;
-  row.in_place.iterations = Iterations{.statistics = statistics_of({1e-6, 3e-6}),
-                                       .skipped = 0,
-                                       .times = {1e-6, 3e-6},
-                                       .process_times = {{1e-6, 2e-6}, {1e-6, 3e-6}}};
+  row.in_place->iterations = Iterations{.statistics = statistics_of({1e-6, 3e-6}),
+                                        .skipped = 0,
+                                        .times = {1e-6, 3e-6},
+                                        .process_times = {{1e-6, 2e-6}, {1e-6, 3e-6}}};
   const auto result = run(arguments, row)["results"][0];
   EXPECT_TRUE(result["in_place"].contains("cpu_time"));
   EXPECT_EQ(keys_of(result["in_place_per_iter"]),

@@ -22,13 +22,14 @@ std::string printed(const Arguments& arguments, const std::function<void(Table&)
   return result;
 }
 
-const Row kExample{.bytes = 1048576,
-                   .count = 131072,
-                   .type = "float",
-                   .op = "none",
-                   .root = -1,
-                   .out_of_place = {.seconds = 21.34e-6, .algorithm_bandwidth = 49.13e9, .bus_bandwidth = 24.57e9, .wrong = 0},
-                   .in_place = {.seconds = 20.9e-6, .algorithm_bandwidth = 50.17e9, .bus_bandwidth = 25.09e9, .wrong = 3}};
+const Row kExample{
+    .bytes = 1048576,
+    .count = 131072,
+    .type = "float",
+    .op = "none",
+    .root = -1,
+    .out_of_place = {.seconds = 21.34e-6, .algorithm_bandwidth = 49.13e9, .bus_bandwidth = 24.57e9, .wrong = 0},
+    .in_place = Measurement{.seconds = 20.9e-6, .algorithm_bandwidth = 50.17e9, .bus_bandwidth = 25.09e9, .wrong = 3}};
 
 TEST(Report, NumbersKeepAsManyDecimalsAsTheirColumnHolds) {
   EXPECT_EQ(fixed_width(0, 7), "   0.00");
@@ -59,7 +60,7 @@ TEST(Report, ARowIsTheOneOfNcclTests) {
 
 TEST(Report, AnUncheckedCellSaysSo) {
   Row row = kExample;
-  row.in_place.wrong.reset();
+  row.in_place->wrong.reset();
   EXPECT_EQ(printed({}, [&](Table& table) { table.row(row); }),
             "     1048576        131072     float    none      -1    21.34   49.13   24.57       0    20.90   50.17   25.09    "
             "N/A\n");
@@ -138,6 +139,30 @@ TEST(Report, OwnColumnsFollowEachSide) {
   const std::string text = printed(arguments, [&](Table& table) { table.row(row); });
   EXPECT_NE(text.find("   24.57       0     2.00     3.00    0.50    20.90"), std::string::npos) << text;
   EXPECT_TRUE(text.ends_with("     N/A\n")) << text;
+}
+
+TEST(Report, ARowOfACollectiveThatDoesNotWorkInPlaceHasAsManyColumns) {
+  Arguments arguments;
+  arguments.per_iteration = arguments.percentiles = arguments.ulp = true;
+  Row row = kExample;
+  for (const bool plain : {true, false}) {
+    row.in_place = kExample.in_place;
+    const std::string with = printed(plain ? Arguments{} : arguments, [&](Table& table) { table.row(row); });
+    row.in_place.reset();
+    const std::string without = printed(plain ? Arguments{} : arguments, [&](Table& table) { table.row(row); });
+    EXPECT_EQ(without.size(), with.size()) << without;
+    EXPECT_TRUE(without.ends_with("      N/A     N/A     N/A     N/A\n") == plain) << without;
+  }
+}
+
+TEST(Report, TheMeanIsThatOfTheCellsThereAre) {
+  Row row = kExample;
+  row.in_place.reset();
+  const std::string text = printed({}, [&](Table& table) {
+    table.row(row);
+    table.end({});
+  });
+  EXPECT_NE(text.find("# Avg bus bandwidth    : 24.57"), std::string::npos) << text;
 }
 
 TEST(Report, AMissedBandwidthFailsTheEnd) {

@@ -67,7 +67,9 @@ def read_table(text: str) -> list[tuple[int, float, float]]:
     rows = [line.split() for line in text.splitlines() if re.match(r"\s*\d", line)]
     for tokens in rows:
         require(len(tokens) == 13, f"a row has {len(tokens)} words, not 13: {tokens}")
-        require(tokens[-1] == "0" and tokens[-5] == "0", f"a row has wrong elements: {tokens}")
+        in_place = tokens[-4:]
+        require(in_place == ["N/A"] * 4 or in_place[-1] == "0", f"a row is wrong in place: {tokens}")
+        require(tokens[-5] == "0", f"a row has wrong elements: {tokens}")
     return [(int(tokens[0]), float(tokens[-8]), float(tokens[-6])) for tokens in rows]
 
 

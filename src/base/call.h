@@ -1,12 +1,14 @@
 // Call: one collective as the user asked for it, and the hash by which ranks compare their calls.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
 #include "base/collective.h"
 #include "base/dtype.h"
+#include "base/layout.h"
 #include "fccl/fccl.h"
 
 namespace fccl {
@@ -14,7 +16,9 @@ namespace fccl {
 // Who issues a call: the user, or fcclCommInitRank or fcclCommSplit as a step of theirs, which must not meet a user's call.
 enum class Issuer : uint8_t { user, init, split };
 
-// What every rank must agree on. `count` is the count argument of the C call, in elements.
+// What all ranks must have in common in a call, and all that they must: the hash in a word covers it, and a box's record and an
+// entry on the wire show it, each by words_of. What may differ from rank to rank, so counts that do, belongs to Call. `count`
+// is the count argument of the C call, in elements.
 struct Signature {
   fcclColl_t collective = fcclCollBarrier;
   fcclDataType_t dtype = fcclInt8;
@@ -28,23 +32,65 @@ struct Signature {
   size_t bytes() const { return count * size_of(dtype); }
 };
 
+// A signature as ranks show it to each other and as they hash it; a field that is in no word is not compared.
+struct SignatureWords {
+  uint64_t kind = 0;  // root (32 bits) | collective | type | operator | issuer (8 bits each)
+  uint64_t count = 0;
+
+  bool operator==(const SignatureWords&) const = default;
+};
+
+inline SignatureWords words_of(const Signature& s) {
+  return {static_cast<uint64_t>(static_cast<uint32_t>(s.root)) << 32 | static_cast<uint64_t>(s.collective) << 24 |
+              static_cast<uint64_t>(s.dtype) << 16 | static_cast<uint64_t>(s.op) << 8 | static_cast<uint64_t>(s.issuer),
+          s.count};
+}
+
+// Of words that a peer has written, which may be any: what they name and what there is not becomes fcclNumColls, fcclNumTypes
+// or the last issuer.
+inline Signature signature_of(const SignatureWords& words) {
+  const auto field = [&](int shift) { return static_cast<int>(words.kind >> shift & 0xff); };
+  return {.collective = static_cast<fcclColl_t>(std::min<int>(field(24), fcclNumColls)),
+          .dtype = static_cast<fcclDataType_t>(std::min<int>(field(16), fcclNumTypes)),
+          .op = static_cast<ReduceOp>(field(8)),
+          .root = static_cast<int32_t>(words.kind >> 32),
+          .count = words.count,
+          .issuer = static_cast<Issuer>(std::min<int>(field(0), static_cast<int>(Issuer::split)))};
+}
+
+// Whether they name a collective, a type, an operator and an issuer.
+inline bool name_a_call(const SignatureWords& words) {
+  const Signature s = signature_of(words);
+  return is_known(s.collective) && is_valid(s.dtype) && s.op <= ReduceOp::premul_sum && words_of(s) == words;
+}
+
 // One rank's call: the signature, and what is this rank's own.
 struct Call {
   Signature signature;
   const void* send = nullptr;
   void* recv = nullptr;
   Scalar scalar = {};  // this rank's factor of a pre-multiplied sum
+
+  // Where the blocks of its buffers lie, among so many ranks.
+  Layout input(int ranks) const { return layout(signature.row().input, ranks); }
+  Layout output(int ranks) const { return layout(signature.row().output, ranks); }
+
+ private:
+  Layout layout(Extent extent, int ranks) const {
+    const size_t block = signature.bytes();
+    return extent == Extent::one_block ? Layout::of_one(block) : Layout::of_many(block, block * static_cast<size_t>(ranks));
+  }
 };
 
 // Two ranks' calls match if they have equal hashes: `number` is the communicator's count of calls, so that a skipped call shows
 // even where the next one has equal arguments.
 inline uint32_t hash_of(const Signature& s, uint32_t number) {
-  uint64_t h = (uint64_t{number} << 32) | (static_cast<uint64_t>(s.collective) << 24) | (static_cast<uint64_t>(s.dtype) << 16) |
-               (static_cast<uint64_t>(s.op) << 8) | static_cast<uint64_t>(s.issuer);
-  h ^= s.count * 0x9e3779b97f4a7c15ULL;
+  const SignatureWords words = words_of(s);
+  uint64_t h = (uint64_t{number} << 32) | (words.kind & UINT32_MAX);
+  h ^= words.count * 0x9e3779b97f4a7c15ULL;
   h ^= h >> 29;
   h *= 0xbf58476d1ce4e5b9ULL;
-  h += static_cast<uint64_t>(static_cast<uint32_t>(s.root)) * 0x94d049bb133111ebULL;
+  h += (words.kind >> 32) * 0x94d049bb133111ebULL;
   h ^= h >> 32;
   h *= 0xd6e8feb86659fd93ULL;
   return static_cast<uint32_t>(h >> 32);

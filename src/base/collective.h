@@ -31,15 +31,16 @@ struct Collective {
 
   constexpr bool is_rooted() const { return givers == Who::root || takers == Who::root; }
   constexpr bool has_rank_blocks() const { return input == Extent::block_per_rank || output == Extent::block_per_rank; }
+  // Every pair of ranks has a block of its own, so a rank's block is not one of as many as there are ranks.
+  constexpr bool has_pairs() const { return input == Extent::block_per_rank && output == Extent::block_per_rank; }
+  // Every rank has something else for every other one, or what it has is added by who it is for.
+  constexpr bool needs_pair_slots() const { return reduces || (givers == Who::all && input == Extent::block_per_rank); }
   // Every rank gets all that is given, as it was given.
   constexpr bool spreads() const { return !reduces && takers == Who::all && input == Extent::one_block; }
 
   constexpr size_t input_blocks(int ranks) const { return input == Extent::block_per_rank ? static_cast<size_t>(ranks) : 1; }
   constexpr size_t output_blocks(int ranks) const { return output == Extent::block_per_rank ? static_cast<size_t>(ranks) : 1; }
   constexpr size_t most_blocks(int ranks) const { return std::max(input_blocks(ranks), output_blocks(ranks)); }
-  // Of the giver's input, the block that is for `to`; of the taker's output, the block that is from `from`.
-  constexpr int given_block(int to) const { return input == Extent::block_per_rank ? to : 0; }
-  constexpr int taken_block(int from) const { return output == Extent::block_per_rank ? from : 0; }
 };
 
 inline constexpr std::array<Collective, fcclNumColls> kCollectives{{
@@ -51,6 +52,7 @@ inline constexpr std::array<Collective, fcclNumColls> kCollectives{{
     {"Gather", Who::all, Extent::one_block, Who::root, Extent::block_per_rank, false},
     {"Scatter", Who::root, Extent::block_per_rank, Who::all, Extent::one_block, false},
     {"Barrier", Who::nobody, Extent::one_block, Who::nobody, Extent::one_block, false},
+    {"AlltoAll", Who::all, Extent::block_per_rank, Who::all, Extent::block_per_rank, false},
 }};
 
 inline bool is_known(fcclColl_t collective) { return static_cast<unsigned>(collective) < kCollectives.size(); }

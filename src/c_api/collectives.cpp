@@ -33,6 +33,24 @@ Result<void> check_shape(const UserCall& call, int rank, int ranks) {
   return {};
 }
 
+// What a call with a block for each pair of ranks needs beyond that. Between hosts it is refused first, and alike on all ranks,
+// since what is wrong with its arguments may be so on one.
+Result<void> check_pairs(const UserCall& call, const Communicator& communicator) {
+  if (!row_of(call.collective).has_pairs()) return {};
+  if (const int hosts = communicator.hosts().hosts; hosts > 1)
+    return fail(
+        fcclNotImplemented,
+        fmt::format("{} between the ranks of {} hosts is not implemented yet in this version of FCCL, only between those "
+                    "of one; call it on a communicator of one host (fcclCommSplit), or take the blocks of an AllGather",
+                    name_of(call.collective), hosts));
+  if (call.count > 0 && call.send != nullptr && call.send == call.recv)
+    return fail(fcclInvalidArgument,
+                fmt::format("sendbuff and recvbuff are the same with count {}: {} does not work in place, "
+                            "since what arrives would replace what has yet to be sent; give it a recvbuff of its own",
+                            call.count, name_of(call.collective)));
+  return {};
+}
+
 struct Operator {
   ReduceOp op;
   Scalar scalar;
@@ -55,6 +73,7 @@ Result<Operator> operator_of(const UserCall& call, const Communicator& communica
 fcclResult_t run(const UserCall& user, fcclComm_t comm, fcclStream_t stream) {
   if (comm == nullptr) return refuse(user.function, "comm is NULL");
   Communicator& communicator = *comm->communicator;
+  if (auto checked = check_pairs(user, communicator); !checked) return report(user.function, checked);
   if (auto checked = check_shape(user, communicator.rank(), communicator.ranks()); !checked)
     return report(user.function, checked);
   auto found = operator_of(user, communicator);
@@ -105,6 +124,11 @@ fcclResult_t fcclGather(const void* sendbuff, void* recvbuff, size_t count, fccl
 fcclResult_t fcclScatter(const void* sendbuff, void* recvbuff, size_t count, fcclDataType_t datatype, int root, fcclComm_t comm,
                          fcclStream_t stream) {
   return fccl::run({__func__, fcclCollScatter, sendbuff, recvbuff, count, datatype, fcclSum, root}, comm, stream);
+}
+
+fcclResult_t fcclAlltoAll(const void* sendbuff, void* recvbuff, size_t count, fcclDataType_t datatype, fcclComm_t comm,
+                          fcclStream_t stream) {
+  return fccl::run({__func__, fcclCollAlltoAll, sendbuff, recvbuff, count, datatype}, comm, stream);
 }
 
 fcclResult_t fcclBarrier(fcclComm_t comm, fcclStream_t stream) {

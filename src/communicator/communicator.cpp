@@ -121,8 +121,7 @@ Result<void> Communicator::check_usable() const {
 
 // The thread that is inside a call first, so that what it has issued is seen.
 bool Communicator::is_idle() const {
-  return !in_call_.load(std::memory_order_acquire) && parts_->lanes[kGatherLane].is_idle() &&
-         parts_->lanes[kReduceLane].is_idle();
+  return !in_call_.load(std::memory_order_acquire) && std::ranges::all_of(parts_->lanes, &LaneQueue::is_idle);
 }
 
 // Calls are refused at once, so that one after the other does not keep it waiting.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ranges>
 
 #include "system/failure_timing.h"
 #include "system/log.h"
@@ -20,8 +21,6 @@ constexpr milliseconds kReportAfter{5000};
 std::string describe_record(const CallRecord::Value& record) {
   return fmt::format("{} (call {})", describe(record.signature), static_cast<int64_t>(record.number - kFirstNumber));
 }
-
-LaneId other_lane(LaneId lane) { return lane == kGatherLane ? kReduceLane : kGatherLane; }
 
 const char* setting_of_deadline(const Signature& signature) {
   return signature.issuer == Issuer::init ? "that of init (FCCL_INIT_TIMEOUT, initTimeoutMs)"
@@ -54,7 +53,7 @@ Result<void> Control::look(Wait& wait, const Awaited& awaited, const std::option
   }
   if (is_here(awaited.rank)) {
     FCCL_TRY(look_for_departure(wait, awaited));
-    FCCL_TRY(look_at_other_lane(wait, awaited.rank));
+    FCCL_TRY(look_at_other_lanes(wait, awaited.rank));
   } else {
     FCCL_TRY(look_beyond(wait, awaited, network));
   }
@@ -99,9 +98,9 @@ int Control::last_in_line(const Wait& wait, int rank) const {
   int last = rank;
   for (size_t steps = 0; steps < locals_.size(); ++steps) {
     if (!is_here(last)) return last;
-    const RankState& state = state_of(last);
-    Waiting waiting = state.get_waiting(lane);
-    if (waiting.at_ms < fresh) waiting = state.get_waiting(other_lane(lane));
+    Waiting waiting;
+    for (const LaneId id : lanes_from(lane))
+      if (waiting.at_ms < fresh) waiting = state_of(last).get_waiting(id);
     if (waiting.at_ms < fresh || std::cmp_greater_equal(waiting.rank, peers_.size())) return last;
     last = waiting.rank;
   }
@@ -178,17 +177,18 @@ void Control::hear_of_end(int leader, LinkEnd how) {
     if (share_a_host(rank, leader)) set_fate(rank, has_left ? Fate::unheard : Fate::out_of_reach);
 }
 
-Result<void> Control::look_at_other_lane(const Wait& wait, int rank) {
-  const LaneId other = other_lane(lane_of(wait.task.call.signature.collective));
-  for (const Box& box : board_of(rank, other).boxes)
-    if (box.record.read().number == wait.task.number) return fail(raise_mismatch(wait.task, rank));
+Result<void> Control::look_at_other_lanes(const Wait& wait, int rank) {
+  const auto lanes = lanes_from(lane_of(wait.task.call.signature.collective));
+  for (const LaneId other : lanes | std::views::drop(1))
+    for (const Box& box : board_of(rank, other).boxes)
+      if (box.record.read().number == wait.task.number) return fail(raise_mismatch(wait.task, rank));
   return {};
 }
 
 Error Control::raise_mismatch(const Task& mine, int other, const CallRecord::Value& told) {
   const LaneId lane = lane_of(mine.call.signature.collective);
   CallRecord::Value theirs = is_here(other) ? last_call_of(other) : told;
-  for (const LaneId id : {lane, other_lane(lane)})
+  for (const LaneId id : lanes_from(lane))
     if (is_here(other))
       for (const Box& box : board_of(other, id).boxes)
         if (box.record.read().number == mine.number) theirs = box.record.read();
@@ -278,7 +278,7 @@ void Control::look_for_deaths() {
 
 CallRecord::Value Control::last_call_of(int rank) const {
   CallRecord::Value last;
-  for (const LaneId lane : {kGatherLane, kReduceLane})
+  for (const LaneId lane : lanes_from(kGatherLane))
     for (const Box& box : board_of(rank, lane).boxes)
       if (const auto value = box.record.read(); value.number > last.number) last = value;
   return last;

@@ -106,7 +106,7 @@ class Control {
   int speaker_of(int rank, Fate of_speaker) const;
   int leader_of(int rank) const;
   int report_steps(int rank) const;
-  Result<void> look_at_other_lane(const Wait& wait, int rank);
+  Result<void> look_at_other_lanes(const Wait& wait, int rank);
 
   std::string name_;
   int rank_;

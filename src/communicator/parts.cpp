@@ -1,6 +1,7 @@
 // How a rank leaves a communicator.
 #include "communicator/parts.h"
 
+#include <utility>
 #include <vector>
 
 #include "hierarchical/columns.h"
@@ -19,14 +20,19 @@ std::vector<int> ranks_here(const Columns& columns) {
   return {here.begin(), here.end()};
 }
 
+template <size_t... lane>
+std::array<LaneQueue, kLanes> queues_of(const std::shared_ptr<Segment>& segment, int local, const std::vector<int>& ranks_here,
+                                        std::index_sequence<lane...>) {
+  return {LaneQueue(segment, static_cast<LaneId>(lane), local, ranks_here)...};
+}
+
 }  // namespace
 
 Parts::Parts(std::unique_ptr<Columns> all_columns, std::shared_ptr<Control> of_rank, const std::shared_ptr<Segment>& segment,
              std::chrono::milliseconds wait_at_most)
     : columns(std::move(all_columns)),
       control(std::move(of_rank)),
-      lanes{LaneQueue(segment, kGatherLane, columns->local(), ranks_here(*columns)),
-            LaneQueue(segment, kReduceLane, columns->local(), ranks_here(*columns))},
+      lanes(queues_of(segment, columns->local(), ranks_here(*columns), std::make_index_sequence<kLanes>())),
       timeout(wait_at_most),
       forks_(forks()) {}
 

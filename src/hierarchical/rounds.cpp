@@ -15,13 +15,13 @@ Rounds::Rounds(Lane& lane, Span& span, const Task& task)
       row_(signature_.row()),
       way_(span.ways.way_of(signature_)),
       element_(size_of(signature_.dtype)),
-      block_(way_.pieces.block_elements * element_),
+      blocks_(way_.pieces.layout(element_)),
       root_is_here_(signature_.root >= 0 && span.columns.host_of(signature_.root) == span.columns.host()),
       round_(lane.slices()) {
   choose_stages();
   const bool is_block = share_ == Share::of_this_host;
   const bool is_sent_on = row_.spreads() && is_fed_by_up_;
-  if ((is_block ? block_ : way_.pieces.elements * element_) >= kStreamedBytes && !is_sent_on) to_result_ = stream_bytes;
+  if ((is_block ? blocks_.most() : blocks_.total()) >= kStreamedBytes && !is_sent_on) to_result_ = stream_bytes;
   if (!is_column()) return;
   input_ = input();
   output_ = output();
@@ -71,12 +71,12 @@ WireTask Rounds::wire_task() {
 }
 
 Buffer Rounds::of_user(const void* base, int first_block) const {
-  return {bytes(base) - static_cast<size_t>(first_block) * block_, block_, way_.pieces.piece_elements * element_};
+  return {bytes(base) - blocks_.offset(first_block), blocks_, way_.pieces.piece_elements * element_};
 }
 
 Buffer Rounds::staging(std::byte* memory, size_t piece_bytes) const {
   const int blocks = span_.ways.blocks_of(signature_, way_, span_.columns.local()).size();
-  return {memory, 0, piece_bytes, Ways::kStaged, static_cast<size_t>(blocks) * piece_bytes};
+  return {memory, {}, piece_bytes, Ways::kStaged, static_cast<size_t>(blocks) * piece_bytes};
 }
 
 Buffer Rounds::input() {

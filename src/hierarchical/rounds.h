@@ -80,8 +80,8 @@ class Rounds {
   void take_own_of_root();
   void take_own_down();
 
-  std::byte* send_at(int block) const { return bytes(task_.call.send) + static_cast<size_t>(block) * block_ + offset_; }
-  std::byte* recv_at(int block) const { return bytes(task_.call.recv) + static_cast<size_t>(block) * block_ + offset_; }
+  std::byte* send_at(int block) const { return bytes(task_.call.send) + blocks_.offset(block) + offset_; }
+  std::byte* recv_at(int block) const { return bytes(task_.call.recv) + blocks_.offset(block) + offset_; }
   static std::byte* bytes(const void* buffer) { return static_cast<std::byte*>(const_cast<void*>(buffer)); }
 
   Lane& lane_;
@@ -91,7 +91,7 @@ class Rounds {
   const Collective& row_;
   Way way_;
   size_t element_;
-  size_t block_;  // bytes of a block
+  Layout blocks_;  // of the user's buffers
   bool root_is_here_;
   bool has_up_ = false, has_down_ = false;
   bool is_fed_by_up_ = false;         // the wire's input comes by the rounds up

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/layout.h"
 #include "hierarchical/columns.h"
 #include "kernels/copy.h"
 #include "kernels/reduce.h"
@@ -22,6 +23,10 @@ struct Pieces {
   size_t piece_elements = 1;  // of every piece but the last of a block
   uint64_t slices = 0;
 
+  // Where the blocks lie in the buffer.
+  Layout layout(size_t element_bytes) const {
+    return Layout::of_many(block_elements * element_bytes, elements * element_bytes);
+  }
   // Of a block in a slice.
   size_t elements_of(int block, uint64_t slice) const {
     const size_t before = static_cast<size_t>(block) * block_elements;
@@ -31,11 +36,11 @@ struct Pieces {
   }
 };
 
-// Where pieces lie: in a buffer of the user, block beside block; or in memory for a few slices, in which the pieces of a slice
+// Where pieces lie: in a buffer of the user, in its blocks; or in memory for a few slices, in which the pieces of a slice
 // lie side by side in the order of the column's blocks.
 struct Buffer {
   std::byte* base = nullptr;
-  size_t block_bytes = 0;
+  Layout blocks;
   size_t piece_bytes = 0;
   uint64_t slices = 0;  // for which there is memory; 0: for all
   size_t slice_bytes = 0;
@@ -43,7 +48,7 @@ struct Buffer {
   bool is_staging() const { return slices > 0; }
   std::byte* at(int block, int place, uint64_t slice) const {
     if (is_staging()) return base + (slice % slices) * slice_bytes + static_cast<size_t>(place) * piece_bytes;
-    return base + static_cast<size_t>(block) * block_bytes + slice * piece_bytes;
+    return base + blocks.offset(block) + slice * piece_bytes;
   }
 };
 

@@ -23,9 +23,9 @@ struct Offer {
 
 Offer offer_of(const Lane& lane, const Call& call) {
   if (!lane.peer_memory().reaches_all()) return {};
-  const size_t bytes = call.signature.bytes();
-  const bool in_place = call.send == static_cast<std::byte*>(call.recv) + lane.rank() * bytes;
-  return {call.send, in_place || lane.ranks() * bytes < kStreamed ? Offer::kYes : Offer::kNotNow};
+  const Layout output = call.output(lane.ranks());
+  const bool in_place = call.send == static_cast<std::byte*>(call.recv) + output.offset(lane.rank());
+  return {call.send, in_place || output.total() < kStreamed ? Offer::kYes : Offer::kNotNow};
 }
 
 Offer offer_of(const Lane& lane, int peer) {
@@ -51,11 +51,10 @@ void bring_in(const std::byte* begin, size_t bytes) {
   (void)pages[bytes - 1];
 }
 
-// One piece of a peer's block; false if it cannot be read.
-bool take(const Lane& lane, int peer, const Call& call, size_t offset, size_t length) {
-  const auto* source = static_cast<const std::byte*>(offer_of(lane, peer).source) + offset;
-  std::byte* target = static_cast<std::byte*>(call.recv) + peer * call.signature.bytes() + offset;
-  return lane.peer_memory().read(peer, target, source, length);
+// Piece k of a peer's block; false if it cannot be read.
+bool take(const Lane& lane, int peer, const SlicedOutput& output, uint64_t k) {
+  const auto* source = static_cast<const std::byte*>(offer_of(lane, peer).source) + k * output.piece;
+  return lane.peer_memory().read(peer, output.at(peer, k), source, output.length(peer, k));
 }
 
 }  // namespace
@@ -70,25 +69,26 @@ Phase attach_all_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Task ta
     if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.rank_of(lane.peer(i))};
   }
   if (!everybody_offers(lane)) co_return Outcome{.closed = true};
-  const Slices pieces{task.call.signature.bytes(), kPiece};
+  const SlicedInput input = input_of(task.call, lane.ranks(), kPiece);
+  const SlicedOutput output = output_of(task.call, lane.ranks(), kPiece);
   const uint64_t first = lane.slices();
   bool all_read = true;
-  copy_bytes(static_cast<std::byte*>(task.call.recv) + lane.rank() * pieces.total, task.call.send, pieces.total);
-  for (uint64_t k = 0; k < pieces.count(); ++k) {
+  copy_bytes(output.at(lane.rank(), 0), task.call.send, output.layout.bytes(lane.rank()));
+  for (uint64_t k = 0; k < output.count(); ++k) {
     if (lane.has_failed()) co_return Outcome{.failed = true};
-    bring_in(static_cast<const std::byte*>(task.call.send) + pieces.offset(k), pieces.length(k));
+    bring_in(input.at(lane.rank(), k), input.length(lane.rank(), k));
     lane.my_board().published.publish(first + k + 1);
     for (int i = 1; i < lane.ranks(); ++i) {
       co_await lane.published(lane.peer(i), first + k + 1);
-      all_read = all_read && take(lane, lane.peer(i), task.call, pieces.offset(k), pieces.length(k));
+      all_read = all_read && take(lane, lane.peer(i), output, k);
     }
     if (!all_read) lane.my_board().unread.publish(first + 1);
     lane.my_board().drained.publish(first + k + 1);
-    if (k + 1 < pieces.count()) co_await Turn{lane.drained(lane.rank(), first + k + 1)};
+    if (k + 1 < output.count()) co_await Turn{lane.drained(lane.rank(), first + k + 1)};
   }
-  for (uint64_t k = 0; k < pieces.count(); ++k)
+  for (uint64_t k = 0; k < output.count(); ++k)
     for (int i = 1; i < lane.ranks(); ++i) co_await lane.drained(lane.peer(i), first + k + 1);
-  lane.count_slices(pieces.count());
+  lane.count_slices(output.count());
   if (lane.has_failed()) co_return Outcome{.failed = true};
   for (int i = 1; i < lane.ranks(); ++i) all_read = all_read && !lane.unread(lane.peer(i), first + 1).reached();
   co_return Outcome{.closed = !all_read};

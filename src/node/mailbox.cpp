@@ -13,14 +13,14 @@ void deliver(Lane& lane, const Task& task) {
   const Collective& row = s.row();
   if (s.bytes() == 0 || !row.takes(lane.rank(), s.root)) return;
   const size_t given = mailbox_bytes(s, lane.ranks());
+  const Layout input = task.call.input(lane.ranks()), output = task.call.output(lane.ranks());
   for (int i = 0; i < lane.ranks(); ++i) {
     const int from = i == 0 ? lane.rank() : lane.peer(i);
     if (!row.gives(from, s.root)) continue;
     const auto* payload = i == 0 ? static_cast<const std::byte*>(task.call.send) : lane.payload_of(from, given);
-    const std::byte* block = payload + static_cast<size_t>(row.given_block(lane.rank())) * s.bytes();
+    const std::byte* block = payload + input.offset(lane.rank());
     if (!row.reduces) {
-      copy_bytes(static_cast<std::byte*>(task.call.recv) + static_cast<size_t>(row.taken_block(from)) * s.bytes(), block,
-                 s.bytes());
+      copy_bytes(static_cast<std::byte*>(task.call.recv) + output.offset(from), block, output.bytes(from));
       continue;
     }
     lane.sources[from] = block;

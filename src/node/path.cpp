@@ -13,7 +13,8 @@ constexpr size_t kAttached = 8 << 10;
 
 // By collective; the barrier carries no data.
 constexpr std::array<NodePhase, fcclNumColls> kRings{ring_all_reduce,     ring_broadcast, ring_all_reduce, ring_all_gather,
-                                                     ring_reduce_scatter, ring_gather,    ring_scatter,    nullptr};
+                                                     ring_reduce_scatter, ring_gather,    ring_scatter,    nullptr,
+                                                     ring_all_to_all};
 
 }  // namespace
 

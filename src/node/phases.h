@@ -34,6 +34,7 @@ Phase ring_broadcast(FrameMemory& frame, Lane& lane, Task task);
 Phase ring_gather(FrameMemory& frame, Lane& lane, Task task);
 Phase ring_scatter(FrameMemory& frame, Lane& lane, Task task);
 Phase ring_reduce_scatter(FrameMemory& frame, Lane& lane, Task task);
+Phase ring_all_to_all(FrameMemory& frame, Lane& lane, Task task);
 // AllReduce, and Reduce, where only the root takes the result.
 Phase ring_all_reduce(FrameMemory& frame, Lane& lane, Task task);
 

@@ -1,22 +1,17 @@
 // The ring for collectives that reduce: a rank puts its part of each peer's block into a slot of that pair, and each rank
 // reduces its own block straight out of the slots.
 #include "kernels/copy.h"
+#include "node/pair_slots.h"
 #include "node/phases.h"
-#include "node/slices.h"
 
 namespace fccl {
 namespace {
 
-// Who owns which block of a vector of `count` elements that `ranks` ranks reduce together: equal blocks, the last ones shorter.
-struct Shards {
-  size_t count;
-  size_t element;
-  int ranks;
-
-  size_t bytes_each() const { return (count + ranks - 1) / ranks * element; }
-  size_t offset(int rank) const { return std::min(rank * bytes_each(), count * element); }
-  size_t bytes(int rank) const { return std::min(bytes_each(), count * element - offset(rank)); }
-};
+// Which part of a vector that all ranks reduce together each of them reduces: equal ones, the last ones shorter.
+Layout shards_of(const Signature& s, int ranks) {
+  const size_t elements = (s.count + ranks - 1) / ranks;
+  return Layout::of_many(elements * size_of(s.dtype), s.bytes());
+}
 
 void read_scalars(Lane& lane, const Signature& signature) {
   if (signature.op != ReduceOp::premul_sum) return;
@@ -40,7 +35,6 @@ void reduce_slice(Lane& lane, const Task& task, uint64_t slice, const OwnSlice& 
 
 }  // namespace
 
-// A slot is free when its turn comes again: whoever has published slice k - 1 has reduced slice k - 2 out of every slot before.
 Phase ring_reduce_scatter([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
   lane.enter(task.call, task.number, nullptr, 0);
   for (int i = 1; i < lane.ranks(); ++i) {
@@ -48,22 +42,18 @@ Phase ring_reduce_scatter([[maybe_unused]] FrameMemory& frame, Lane& lane, Task 
     if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.rank_of(lane.peer(i))};
   }
   read_scalars(lane, task.call.signature);
-  const Slices slices{task.call.signature.bytes(), lane.shape().pair_slot_bytes()};
+  const SlicedInput input = input_of(task.call, lane.ranks(), lane.shape().pair_slot_bytes());
+  const SlicedOutput output = output_of(task.call, lane.ranks(), lane.shape().pair_slot_bytes());
   const uint64_t first = lane.slices();
-  for (uint64_t k = 0; k < slices.count(); ++k) {
+  for (uint64_t k = 0; k < input.count(); ++k) {
     const uint64_t slice = first + k;
-    const size_t length = slices.length(k);
-    const std::byte* send = static_cast<const std::byte*>(task.call.send) + slices.offset(k);
-    for (int i = 1; i < lane.ranks(); ++i) {
-      const int peer = lane.peer(i);
-      copy_bytes(lane.pair_slot(lane.rank(), peer, slice), send + peer * slices.total, length);
-    }
+    put_for_peers(lane, input, slice, k);
     lane.my_board().published.publish(slice + 1);
     for (int i = 1; i < lane.ranks(); ++i) co_await lane.published(lane.peer(i), slice + 1);
-    std::byte* recv = static_cast<std::byte*>(task.call.recv) + slices.offset(k);
-    reduce_slice(lane, task, slice, {send + lane.rank() * slices.total, recv, length});
+    const int me = lane.rank();
+    reduce_slice(lane, task, slice, {input.at(me, k), output.at(me, k), input.length(me, k)});
   }
-  lane.count_slices(slices.count());
+  lane.count_slices(input.count());
   co_return Outcome{};
 }
 
@@ -76,35 +66,30 @@ Phase ring_all_reduce([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task
   }
   const Signature& signature = task.call.signature;
   read_scalars(lane, signature);
-  const Shards shards{signature.count, size_of(signature.dtype), lane.ranks()};
+  const Layout shards = shards_of(signature, lane.ranks());
   const size_t piece = lane.shape().pair_slot_bytes();
+  const SlicedInput input{static_cast<const std::byte*>(task.call.send), shards, piece};
+  const SlicedOutput output{static_cast<std::byte*>(task.call.recv), shards, piece};
   const uint64_t first = lane.slices();
-  const uint64_t total = Slices{shards.bytes_each(), piece}.count();
   const bool takes_result = signature.root < 0 || signature.root == lane.rank();
-  const auto slices_of = [&](int rank) { return Slices{shards.bytes(rank), piece}; };
-  for (uint64_t k = 0; k < total; ++k) {
+  for (uint64_t k = 0; k < input.count(); ++k) {
     const uint64_t slice = first + k;
-    const std::byte* send = static_cast<const std::byte*>(task.call.send) + k * piece;
-    for (int i = 1; i < lane.ranks(); ++i) {
-      const int peer = lane.peer(i);
-      copy_bytes(lane.pair_slot(lane.rank(), peer, slice), send + shards.offset(peer), slices_of(peer).length(k));
-    }
+    put_for_peers(lane, input, slice, k);
     lane.my_board().published.publish(slice + 1);
     for (int i = 1; i < lane.ranks(); ++i) co_await lane.published(lane.peer(i), slice + 1);
     std::byte* result = lane.gather_slot(lane.rank(), slice);
-    const size_t length = slices_of(lane.rank()).length(k);
-    reduce_slice(lane, task, slice, {send + shards.offset(lane.rank()), result, length});
+    const size_t length = input.length(lane.rank(), k);
+    reduce_slice(lane, task, slice, {input.at(lane.rank(), k), result, length});
     lane.my_board().results_published.publish(slice + 1);
     if (!takes_result) continue;
-    std::byte* recv = static_cast<std::byte*>(task.call.recv) + k * piece;
-    copy_bytes(recv + shards.offset(lane.rank()), result, length);
+    copy_bytes(output.at(lane.rank(), k), result, length);
     for (int i = 1; i < lane.ranks(); ++i) {
       const int peer = lane.peer(i);
       co_await lane.results_published(peer, slice + 1);
-      copy_bytes(recv + shards.offset(peer), lane.gather_slot(peer, slice), slices_of(peer).length(k));
+      copy_bytes(output.at(peer, k), lane.gather_slot(peer, slice), output.length(peer, k));
     }
   }
-  lane.count_slices(total);
+  lane.count_slices(input.count());
   co_return Outcome{};
 }
 

@@ -30,10 +30,10 @@ struct RankBoards {
 };
 
 // Byte offsets of the parts of a segment.
-struct Layout {
+struct Parts {
   size_t fates, boards, payloads, gather_slots, pair_slots, end;
 
-  explicit Layout(const SegmentShape& shape) {
+  explicit Parts(const SegmentShape& shape) {
     const size_t ranks = shape.ranks;
     fates = sizeof(FailureBoard);
     boards = fates + (static_cast<size_t>(shape.everybody) * sizeof(std::atomic<Fate>) + 63) / 64 * 64;
@@ -76,29 +76,17 @@ Result<void> check_available(const SegmentShape& shape) {
 }  // namespace
 
 void CallRecord::write(const Value& value) {
-  const Signature& s = value.signature;
-  const uint64_t packed = (static_cast<uint64_t>(static_cast<uint32_t>(s.root)) << 32) |
-                          (static_cast<uint64_t>(s.issuer) << 24) | (static_cast<uint64_t>(s.collective) << 16) |
-                          (static_cast<uint64_t>(s.dtype) << 8) | static_cast<uint64_t>(s.op);
+  const SignatureWords words = words_of(value.signature);
   words_[0].store(value.number, std::memory_order_relaxed);
-  words_[1].store(packed, std::memory_order_relaxed);
-  words_[2].store(s.count, std::memory_order_relaxed);
+  words_[1].store(words.kind, std::memory_order_relaxed);
+  words_[2].store(words.count, std::memory_order_relaxed);
   words_[3].store(value.scalar.bits, std::memory_order_relaxed);
 }
 
 CallRecord::Value CallRecord::read() const {
-  const uint64_t packed = words_[1].load(std::memory_order_relaxed);
-  Value value;
-  value.number = words_[0].load(std::memory_order_relaxed);
-  value.signature.root = static_cast<int32_t>(packed >> 32);
-  // A peer may have written anything.
-  value.signature.collective = static_cast<fcclColl_t>(std::min<uint64_t>((packed >> 16) & 0xff, fcclNumColls));
-  value.signature.dtype = static_cast<fcclDataType_t>(std::min<uint64_t>((packed >> 8) & 0xff, fcclNumTypes));
-  value.signature.op = static_cast<ReduceOp>(packed & 0xff);
-  value.signature.issuer = static_cast<Issuer>(std::min<uint64_t>(packed >> 24 & 0xff, static_cast<uint64_t>(Issuer::split)));
-  value.signature.count = words_[2].load(std::memory_order_relaxed);
-  value.scalar.bits = words_[3].load(std::memory_order_relaxed);
-  return value;
+  return {words_[0].load(std::memory_order_relaxed),
+          signature_of({words_[1].load(std::memory_order_relaxed), words_[2].load(std::memory_order_relaxed)}),
+          {words_[3].load(std::memory_order_relaxed)}};
 }
 
 void RankState::set_waiting(LaneId lane, const Waiting& value) {
@@ -135,7 +123,7 @@ size_t SegmentShape::pair_slot_bytes() const {
   return std::clamp<size_t>(share / 64 * 64, 64, slot_bytes);
 }
 
-size_t SegmentShape::total_bytes() const { return Layout(*this).end; }
+size_t SegmentShape::total_bytes() const { return Parts(*this).end; }
 
 Result<Descriptor> Segment::make(const SegmentShape& shape) {
   FCCL_TRY(check_available(shape));
@@ -175,38 +163,38 @@ Result<std::shared_ptr<Segment>> Segment::map(const Descriptor& memory, const Se
 Segment::~Segment() { munmap(memory_, shape_.total_bytes()); }
 
 void Segment::initialise(uint32_t first_sequence) {
-  const Layout layout(shape_);
+  const Parts parts(shape_);
   new (memory_) FailureBoard;
   for (int rank = 0; rank < shape_.everybody; ++rank) new (&fate(rank)) std::atomic<Fate>{Fate::present};
   for (int rank = 0; rank < shape_.ranks; ++rank) {
-    auto* boards = new (memory_ + layout.boards + rank * sizeof(RankBoards)) RankBoards;
+    auto* boards = new (memory_ + parts.boards + rank * sizeof(RankBoards)) RankBoards;
     for (LaneBoard& board : boards->lanes)
       for (Box& box : board.boxes) box.word.store(uint64_t{first_sequence - 1} << 32, std::memory_order_relaxed);
   }
 }
 
 std::atomic<Fate>& Segment::fate(int rank) const {
-  return *at<std::atomic<Fate>>(Layout(shape_).fates + static_cast<size_t>(rank) * sizeof(std::atomic<Fate>));
+  return *at<std::atomic<Fate>>(Parts(shape_).fates + static_cast<size_t>(rank) * sizeof(std::atomic<Fate>));
 }
 
-RankState& Segment::state(int rank) const { return at<RankBoards>(Layout(shape_).boards + rank * sizeof(RankBoards))->state; }
+RankState& Segment::state(int rank) const { return at<RankBoards>(Parts(shape_).boards + rank * sizeof(RankBoards))->state; }
 
 LaneBoard& Segment::board(int rank, LaneId lane) const {
-  return at<RankBoards>(Layout(shape_).boards + rank * sizeof(RankBoards))->lanes[lane];
+  return at<RankBoards>(Parts(shape_).boards + rank * sizeof(RankBoards))->lanes[lane];
 }
 
 std::byte* Segment::payload(int rank, LaneId lane, int parity) const {
-  return memory_ + Layout(shape_).payloads + ((rank * kLanes + lane) * 2 + parity) * shape_.mailbox_bytes;
+  return memory_ + Parts(shape_).payloads + ((rank * kLanes + lane) * 2 + parity) * shape_.mailbox_bytes;
 }
 
 std::byte* Segment::gather_slot(int rank, LaneId lane, int parity) const {
-  return memory_ + Layout(shape_).gather_slots + ((rank * kLanes + lane) * 2 + parity) * shape_.slot_bytes;
+  return memory_ + Parts(shape_).gather_slots + ((rank * kLanes + lane) * 2 + parity) * shape_.slot_bytes;
 }
 
 std::byte* Segment::pair_slot(int source, int destination, int parity) const {
   const int ranks = shape_.ranks;
   const int distance = (destination - source - 1 + ranks) % ranks;  // 0 .. ranks - 2
-  return memory_ + Layout(shape_).pair_slots +
+  return memory_ + Parts(shape_).pair_slots +
          ((static_cast<size_t>(source) * (ranks - 1) + distance) * 2 + parity) * shape_.pair_slot_bytes();
 }
 

@@ -1,7 +1,7 @@
 // The segment: the memory that the ranks of one host share, and how it is laid out.
 //
 //   header | fates of the ranks of all hosts | per rank: state, one board per lane | per rank and lane: 2 mailbox payloads,
-//   2 gather slots | pair slots of the reduce lane: for each ordered pair (source, destination) 2 slots
+//   2 gather slots | pair slots of the pair lane: for each ordered pair (source, destination) 2 slots
 //
 // Whoever writes a line owns it: a rank writes its own state, boards, payloads and slots, and reads everybody's.
 #pragma once
@@ -20,11 +20,20 @@
 
 namespace fccl {
 
-// A communicator has two collective lanes, each with its own sequence, boxes and slots, so that a gather and a reduction of one
-// communicator run at the same time. The collective decides the lane.
-enum LaneId : int { kGatherLane = 0, kReduceLane = 1, kLanes = 2 };
+// A communicator has several lanes, each with its own sequence, boxes and gather slots, so that a gather and a reduction of one
+// communicator run at the same time. The collective decides the lane: what needs pair slots takes the lane that has them.
+enum LaneId : int { kGatherLane = 0, kPairLane = 1, kLanes = 2 };
 
-inline LaneId lane_of(fcclColl_t collective) { return is_reduction(collective) ? kReduceLane : kGatherLane; }
+inline LaneId lane_of(fcclColl_t collective) {
+  return is_known(collective) && row_of(collective).needs_pair_slots() ? kPairLane : kGatherLane;
+}
+
+// All lanes, `first` before the others.
+inline std::array<LaneId, kLanes> lanes_from(LaneId first) {
+  std::array<LaneId, kLanes> lanes{};
+  for (int i = 0; i < kLanes; ++i) lanes[i] = static_cast<LaneId>((first + i) % kLanes);
+  return lanes;
+}
 
 // The call in full, for messages and for the factors of a pre-multiplied sum. Relaxed atomics, because a rank that waits may
 // look at a record while its owner is already writing the next one.
@@ -36,6 +45,7 @@ class CallRecord {
     Scalar scalar;
   };
   void write(const Value& value);
+  // The signature is what its words name: a peer may have written anything.
   Value read() const;
 
  private:

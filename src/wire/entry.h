@@ -22,42 +22,21 @@ struct EntryMessage {
 
   uint32_t channel = 0;  // the receiver's number for this lane and sender
   Kind kind = kCredit;
-  uint8_t collective = 0;
-  uint8_t dtype = 0;
-  uint8_t op = 0;
   uint32_t sequence = 0;  // of the lane's calls
   uint32_t hash = 0;
-  int32_t root = 0;
-  uint32_t issuer = 0;
+  SignatureWords signature;
   // What the receiver has told its peers alone; a message without it is none of theirs.
   uint64_t token = 0;
   uint64_t number = 0;
-  uint64_t count = 0;
   uint64_t scalar = 0;
   uint64_t consumed = 0;  // how many of the receiver's messages the sender has taken out of their landing
 
   void set_call(const CallInFull& call) {
-    const Signature& s = call.signature;
-    collective = static_cast<uint8_t>(s.collective);
-    dtype = static_cast<uint8_t>(s.dtype);
-    op = static_cast<uint8_t>(s.op);
-    root = s.root;
-    count = s.count;
-    issuer = static_cast<uint32_t>(s.issuer);
+    signature = words_of(call.signature);
     number = call.number;
     scalar = call.scalar.bits;
   }
-  // Whether the values name a collective, a type and an operator.
-  bool names_a_call() const {
-    return collective < fcclNumColls && is_valid(static_cast<fcclDataType_t>(dtype)) &&
-           op <= static_cast<uint8_t>(ReduceOp::premul_sum) && issuer <= static_cast<uint32_t>(Issuer::split);
-  }
-  CallInFull call() const {
-    return {number,
-            {static_cast<fcclColl_t>(collective), static_cast<fcclDataType_t>(dtype), static_cast<ReduceOp>(op), root, count,
-             static_cast<Issuer>(issuer)},
-            {scalar}};
-  }
+  CallInFull call() const { return {number, signature_of(signature), {scalar}}; }
 };
 static_assert(sizeof(EntryMessage) == 64 && std::is_trivially_copyable_v<EntryMessage>);
 

@@ -85,7 +85,7 @@ void Port::on_call(int peer, const EntryMessage& entry, std::span<const std::byt
   const uint32_t ahead = entry.sequence - sequence.load(std::memory_order_acquire);
   EntryBox& box = peers[peer].boxes[entry.sequence & 1];
   const bool repeated = static_cast<uint32_t>(box.word.load(std::memory_order_relaxed) >> 32) == entry.sequence;
-  if (ahead > 1 || repeated || !entry.names_a_call() || payload.size() > shape_.payload_bytes)
+  if (ahead > 1 || repeated || !name_a_call(entry.signature) || payload.size() > shape_.payload_bytes)
     return distrust(
         peer, fmt::format("it entered call {} of the lane with {} bytes, which cannot be", entry.sequence, payload.size()));
   box.call = entry.call();

@@ -84,7 +84,7 @@ ssize_t entry(FabricEnd& end, fi_addr_t peer, uint64_t number) {
   entry.sequence = kFirstSequence + static_cast<uint32_t>(number / 8 % 4096);
   entry.token = number % 3 == 0 ? 0 : mixed(number);
   entry.number = number / 8 % 4096;
-  entry.count = 1;
+  entry.signature.count = 1;
   entry.consumed = kFirstMessage;
   return send_entry(end, peer, number, entry);
 }

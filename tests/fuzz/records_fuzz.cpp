@@ -51,7 +51,7 @@ void look() {
   Control& control = rank().control;
   const Segment& segment = *rank().segment;
   (void)segment.state(1).get_processors();
-  for (const LaneId lane : {kGatherLane, kReduceLane})
+  for (const LaneId lane : lanes_from(kGatherLane))
     for (const Box& box : segment.board(1, lane).boxes) {
       const CallRecord::Value value = box.record.read();
       check(describe(value.signature).size() < 200, "a call is described in a line");
@@ -75,7 +75,7 @@ std::vector<std::string> seeds() {
   Rank& own = rank();
   std::memcpy(own.begin(), own.good.data(), own.size());
   CallRecord::Value value{kFirstNumber, {fcclCollReduce, fcclFloat32, ReduceOp::avg, 1, 1000}, {}};
-  own.segment->board(1, kReduceLane).boxes[0].record.write(value);
+  own.segment->board(1, kPairLane).boxes[0].record.write(value);
   const std::string called(own.begin(), own.size());
   std::memcpy(own.begin(), own.good.data(), own.size());
   Cause& cause = own.segment->state(1).cause;

@@ -31,9 +31,9 @@ MUTANTS = [
     Mutant(
         "a reader of Scatter never says that it is done with a slot",
         RING,
-        "bytes_of(task.call.recv) + slices.offset(k), lane.gather_slot(root, slice), slices.length(k));\n"
+        "output.at(root, k), lane.gather_slot(root, slice), output.length(root, k));\n"
         "      lane.my_board().drained.publish(slice + 1);\n",
-        "bytes_of(task.call.recv) + slices.offset(k), lane.gather_slot(root, slice), slices.length(k));\n",
+        "output.at(root, k), lane.gather_slot(root, slice), output.length(root, k));\n",
     ),
     Mutant(
         "a word is announced before its payload is there",
@@ -72,8 +72,14 @@ MUTANTS = [
     Mutant(
         "ReduceScatter reads a slot before its slice is there",
         RING_REDUCE,
-        "co_await lane.published(lane.peer(i), slice + 1);\n    std::byte* recv =",
-        "co_await lane.published(lane.peer(i), slice);\n    std::byte* recv =",
+        "co_await lane.published(lane.peer(i), slice + 1);\n    const int me =",
+        "co_await lane.published(lane.peer(i), slice);\n    const int me =",
+    ),
+    Mutant(
+        "AlltoAll reads a slot before its slice is there",
+        "src/node/ring_all_to_all.cpp",
+        "      co_await lane.published(peer, slice + 1);\n",
+        "      co_await lane.published(peer, slice);\n",
     ),
     Mutant(
         "the root of Broadcast overwrites a slot that is still being read",
@@ -115,20 +121,19 @@ MUTANTS = [
     Mutant(
         "AllReduce of a count that the ranks do not divide loses the rest",
         RING_REDUCE,
-        "size_t bytes_each() const { return (count + ranks - 1) / ranks * element; }",
-        "size_t bytes_each() const { return count / ranks * element; }",
+        "const size_t elements = (s.count + ranks - 1) / ranks;",
+        "const size_t elements = s.count / ranks;",
     ),
     Mutant(
         "ReduceScatter gives each peer the block of its neighbour",
-        RING_REDUCE,
-        "copy_bytes(lane.pair_slot(lane.rank(), peer, slice), send + peer * slices.total, length);",
-        "copy_bytes(lane.pair_slot(lane.rank(), peer, slice), "
-        "send + (peer + 1) % lane.ranks() * slices.total, length);",
+        "src/node/pair_slots.h",
+        "copy_bytes(lane.pair_slot(lane.rank(), peer, slice), input.at(peer, k), ",
+        "copy_bytes(lane.pair_slot(lane.rank(), peer, slice), input.at((peer + 1) % lane.ranks(), k), ",
     ),
     Mutant(
         "Scatter by mailbox takes the first block on every rank",
         MAILBOX,
-        "payload + static_cast<size_t>(row.given_block(lane.rank())) * s.bytes();",
+        "payload + input.offset(lane.rank());",
         "payload;",
     ),
     Mutant(
@@ -140,14 +145,14 @@ MUTANTS = [
     Mutant(
         "every piece of an AllGather by attach is read from the beginning of the block",
         ATTACH,
-        "(offer_of(lane, peer).source) + offset;",
+        "(offer_of(lane, peer).source) + k * output.piece;",
         "(offer_of(lane, peer).source);",
     ),
     # Calls that differ.
     Mutant(
         "ranks do not compare their counts",
         "src/base/call.h",
-        "  h ^= s.count * 0x9e3779b97f4a7c15ULL;\n",
+        "  h ^= words.count * 0x9e3779b97f4a7c15ULL;\n",
         "",
     ),
     Mutant(
@@ -179,8 +184,8 @@ MUTANTS = [
     Mutant(
         "what was read from a rank that has failed is believed",
         ATTACH,
-        "  lane.count_slices(pieces.count());\n  if (lane.has_failed()) co_return Outcome{.failed = true};\n",
-        "  lane.count_slices(pieces.count());\n",
+        "  lane.count_slices(output.count());\n  if (lane.has_failed()) co_return Outcome{.failed = true};\n",
+        "  lane.count_slices(output.count());\n",
     ),
     Mutant(
         "what was read from another process with a dead one's id is believed",

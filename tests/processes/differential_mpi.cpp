@@ -59,6 +59,11 @@ bool is_float(fcclDataType_t dtype) {
   return dtype == fcclFloat16 || dtype == fcclBfloat16 || dtype == fcclFloat32 || dtype == fcclFloat64;
 }
 
+bool is_on_one_host(const World& world) {
+  const std::vector<int>& hosts = world.placement.host_of;
+  return std::ranges::count(hosts, hosts.front()) == world.ranks;
+}
+
 // What MPI has too: no 8-bit floats, no bytes that mean true or false, and no products that leave the range of a float. Eight
 // bytes of each element must find room.
 Recipe known_to_mpi(Recipe recipe) {
@@ -166,6 +171,9 @@ std::string compare_moved(const Recipe& recipe, const World& world, const Trial&
     case fcclCollScatter:
       MPI_Scatter(send.data(), bytes, MPI_BYTE, wanted.data(), bytes, MPI_BYTE, recipe.root, MPI_COMM_WORLD);
       break;
+    case fcclCollAlltoAll:
+      MPI_Alltoall(send.data(), bytes, MPI_BYTE, wanted.data(), bytes, MPI_BYTE, MPI_COMM_WORLD);
+      break;
     case fcclCollBroadcast:
       if (world.rank == recipe.root) wanted = send;
       MPI_Bcast(wanted.data(), bytes, MPI_BYTE, recipe.root, MPI_COMM_WORLD);
@@ -236,6 +244,7 @@ int run(const Options& options, const World& world) {
   int step = 0;
   for (int go_on = 1; go_on != 0; ++step) {
     Recipe recipe = known_to_mpi(random_recipe(generator, world.ranks, kMostBytes, step));
+    if (!is_on_one_host(world)) recipe = for_hosts(recipe);
     recipe.finite = true;
     if (auto fault = run_step(recipe, world, comm); !fault.empty()) give_up(world, options.seed, step, fault);
     go_on = options.steps < 0 ? Clock::now() < end : step + 1 < options.steps;

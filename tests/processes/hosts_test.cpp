@@ -30,7 +30,7 @@ TEST_P(AcrossHosts, collectives_are_right_with_every_root_and_count_and_in_place
     for (int collective = 0; collective < fcclNumColls; ++collective)
       for (const fcclDataType_t dtype : {fcclFloat32, fcclInt8})
         for (const size_t count : {0, 1, 7, 1001, 70'001}) {
-          Recipe recipe{.collective = static_cast<fcclColl_t>(collective), .dtype = dtype, .count = count};
+          Recipe recipe = for_hosts({.collective = static_cast<fcclColl_t>(collective), .dtype = dtype, .count = count});
           if (collective == fcclCollBarrier) recipe.count = 0;
           for (recipe.root = 0; recipe.root < (has_root(recipe.collective) ? seat.ranks : 1); ++recipe.root) {
             recipe.iteration = ++iteration;
@@ -65,7 +65,7 @@ TEST_P(AcrossHosts, random_calls_are_right) {
     const Comm comm(seat);
     std::mt19937_64 generator(seat.ranks);
     for (int iteration = 0; iteration < 60; ++iteration)
-      EXPECT_EQ(fault_of(random_recipe(generator, seat.ranks, 300'000, iteration), seat, comm, placement()), "");
+      EXPECT_EQ(fault_of(for_hosts(random_recipe(generator, seat.ranks, 300'000, iteration)), seat, comm, placement()), "");
   });
 }
 
@@ -76,7 +76,7 @@ TEST_P(AcrossHosts, random_calls_through_small_slots_are_right) {
     const Comm comm(seat);
     std::mt19937_64 generator(seat.ranks + 100);
     for (int iteration = 0; iteration < 40; ++iteration)
-      EXPECT_EQ(fault_of(random_recipe(generator, seat.ranks, 60'000, iteration), seat, comm, placement()), "");
+      EXPECT_EQ(fault_of(for_hosts(random_recipe(generator, seat.ranks, 60'000, iteration)), seat, comm, placement()), "");
   });
 }
 
@@ -87,8 +87,8 @@ TEST_P(AcrossHosts, calls_back_to_back_give_every_call_its_own_result) {
     std::mt19937_64 generator(7);
     std::vector<std::unique_ptr<Trial>> trials;
     for (int i = 0; i < 60; ++i)
-      trials.push_back(
-          std::make_unique<Trial>(random_recipe(generator, seat.ranks, 20'000, i), seat.rank, seat.ranks, placement()));
+      trials.push_back(std::make_unique<Trial>(for_hosts(random_recipe(generator, seat.ranks, 20'000, i)), seat.rank,
+                                               seat.ranks, placement()));
     for (const auto& trial : trials) EXPECT_TRUE(succeeded(trial->issue(comm)));
     for (const auto& trial : trials) EXPECT_EQ(trial->fault(), "");
   });
@@ -115,6 +115,20 @@ TEST_P(AcrossHosts, both_lanes_run_at_once_on_two_streams) {
   });
 }
 
+TEST_P(AcrossHosts, an_all_to_all_is_refused_alike_on_every_rank_and_leaves_the_communicator_good) {
+  run([](const Seat& seat) {
+    const Comm comm(seat);
+    std::vector<int32_t> send(seat.ranks, seat.rank), recv(seat.ranks, -1);
+    // Alike though rank 0 is wrong in another way, too.
+    int32_t* const to = seat.rank == 0 ? nullptr : recv.data();
+    EXPECT_EQ(fcclAlltoAll(send.data(), to, 1, fcclInt32, comm, nullptr), fcclNotImplemented);
+    const std::string text = fcclGetLastError(nullptr);
+    EXPECT_NE(text.find("AlltoAll between the ranks of"), std::string::npos) << text;
+    EXPECT_EQ(recv, std::vector<int32_t>(seat.ranks, -1));
+    EXPECT_EQ(fault_of({.collective = fcclCollAllGather, .dtype = fcclInt32, .count = 3}, seat, comm, placement()), "");
+  });
+}
+
 // The ranks of a part, where they are, and which of them this is.
 void try_part(const Seat& seat, fcclComm_t comm, int color) {
   fcclComm_t made = nullptr;
@@ -134,7 +148,7 @@ void try_part(const Seat& seat, fcclComm_t comm, int color) {
   const Seat place{rank, static_cast<int>(placement.host_of.size()), seat.board};
   std::mt19937_64 generator(color);
   for (int iteration = 0; iteration < 15; ++iteration)
-    EXPECT_EQ(fault_of(random_recipe(generator, place.ranks, 30'000, iteration), place, part, placement), "");
+    EXPECT_EQ(fault_of(for_hosts(random_recipe(generator, place.ranks, 30'000, iteration)), place, part, placement), "");
 }
 
 TEST_P(AcrossHosts, parts_inside_and_across_hosts_work_beside_the_whole) {

@@ -60,6 +60,10 @@ TEST_P(Lanes, end_a_gather_while_a_reduction_issued_before_it_is_held_back_on_on
             [](const Seat& seat) { expect_second_ends_first(seat, fcclCollReduceScatter, fcclCollAllGather); });
 }
 
+TEST_P(Lanes, end_an_all_to_all_while_a_gather_issued_before_it_is_held_back_on_one_rank) {
+  run_ranks(GetParam().launch(), [](const Seat& seat) { expect_second_ends_first(seat, fcclCollAllGather, fcclCollAlltoAll); });
+}
+
 TEST_P(Lanes, end_a_blocking_reduction_while_a_host_function_holds_the_gather_before_it) {
   run_ranks(GetParam().launch(), [](const Seat& seat) {
     const Comm comm(seat);

@@ -50,6 +50,7 @@ std::vector<Difference> differences() {
   const Recipe reduce_large{.collective = fcclCollAllReduce, .dtype = fcclFloat32, .count = large};
   const Recipe broadcast{.collective = fcclCollBroadcast, .dtype = fcclInt32, .count = small};
   const Recipe gather{.collective = fcclCollAllGather, .dtype = fcclInt32, .count = small};
+  const Recipe exchange{.collective = fcclCollAlltoAll, .dtype = fcclInt32, .count = small};
   const auto with = [](Recipe recipe, auto change) {
     change(recipe);
     return recipe;
@@ -73,6 +74,12 @@ std::vector<Difference> differences() {
        with(broadcast, [](Recipe& r) { r.count = 300'000; })},
       {"collective_of_the_other_lane", gather, reduce},
       {"large_collective_of_the_other_lane", with(gather, [](Recipe& r) { r.count = 300'000; }), reduce_large},
+      {"count_of_an_all_to_all", exchange, with(exchange, [](Recipe& r) { r.count = 11; })},
+      {"count_of_a_large_all_to_all", with(exchange, [](Recipe& r) { r.count = 300'000; }),
+       with(exchange, [](Recipe& r) { r.count = 300'001; })},
+      {"all_to_all_and_a_reduction_of_its_lane", exchange, reduce},
+      {"large_all_to_all_and_a_gather", with(exchange, [](Recipe& r) { r.count = 300'000; }),
+       with(gather, [](Recipe& r) { r.count = 300'000; })},
       {"barrier", {.collective = fcclCollBarrier, .dtype = fcclInt8}, gather},
   };
 }

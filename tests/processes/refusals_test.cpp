@@ -98,8 +98,18 @@ TEST_P(Refusals, of_a_factor_for_truth_values) {
 }
 
 TEST_P(Refusals, of_a_collective_that_is_for_later) {
-  expect_refused(fcclNotImplemented, "fcclAlltoAll",
+  expect_refused(fcclNotImplemented, "fcclSend",
+                 [](fcclComm_t comm) { return fcclSend(values, 1, fcclFloat32, 0, comm, nullptr); });
+}
+
+TEST_P(Refusals, of_an_all_to_all_in_place) {
+  expect_refused(fcclInvalidArgument, "AlltoAll does not work in place",
                  [](fcclComm_t comm) { return fcclAlltoAll(values, values, 1, fcclFloat32, comm, nullptr); });
+}
+
+TEST_P(Refusals, of_an_all_to_all_without_output) {
+  expect_refused(fcclInvalidArgument, "recvbuff",
+                 [](fcclComm_t comm) { return fcclAlltoAll(values, nullptr, 1, fcclFloat32, comm, nullptr); });
 }
 
 TEST_P(Refusals, of_a_deadline_that_is_not_positive) {
@@ -113,6 +123,7 @@ TEST(Refusal, of_null_buffers_is_not_for_a_count_of_zero) {
     const Comm comm(seat);
     EXPECT_TRUE(succeeded(fcclAllGather(nullptr, nullptr, 0, fcclFloat32, comm, nullptr)));
     EXPECT_TRUE(succeeded(fcclAllReduce(nullptr, nullptr, 0, fcclFloat32, fcclSum, comm, nullptr)));
+    EXPECT_TRUE(succeeded(fcclAlltoAll(nullptr, nullptr, 0, fcclFloat32, comm, nullptr)));
   });
 }
 

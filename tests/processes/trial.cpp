@@ -120,6 +120,11 @@ std::string describe(const Recipe& recipe) {
          std::to_string(recipe.iteration);
 }
 
+Recipe for_hosts(Recipe recipe) {
+  if (recipe.collective == fcclCollAlltoAll) recipe.collective = fcclCollAllGather;
+  return recipe;
+}
+
 Recipe random_recipe(std::mt19937_64& generator, int ranks, size_t most_bytes, int iteration) {
   const auto below = [&](size_t bound) { return static_cast<size_t>(generator() % bound); };
   Recipe recipe;
@@ -129,7 +134,7 @@ Recipe random_recipe(std::mt19937_64& generator, int ranks, size_t most_bytes, i
   recipe.dtype = reduction.dtype;
   if (reduces(recipe.collective)) recipe.op = reduction.op;
   recipe.root = static_cast<int>(below(ranks));
-  recipe.in_place = below(3) == 0;
+  recipe.in_place = below(3) == 0 && recipe.collective != fcclCollAlltoAll;
   recipe.misalignment = below(3) == 0 ? 1 + below(15) : 0;
   const size_t size = size_of(recipe.dtype);
   // A line, the mailbox, slots: where the way changes, also for a block of n.
@@ -179,7 +184,7 @@ void Trial::place_buffers() {
   const size_t size = size_of(recipe_.dtype);
   const bool of_root = recipe_.collective == fcclCollGather || recipe_.collective == fcclCollScatter;
   if (recipe_.collective == fcclCollBarrier) return;
-  if (!recipe_.in_place || (of_root && recipe_.root != rank_)) {
+  if (!recipe_.in_place || (of_root && recipe_.root != rank_) || recipe_.collective == fcclCollAlltoAll) {
     recipe_.in_place = false;
     // A buffer that the rank does not use stays NULL.
     if (sends()) first_ = GuardedBuffer(send_count() * size, recipe_.misalignment);
@@ -273,6 +278,8 @@ fcclResult_t Trial::call(fcclRedOp_t op, fcclComm_t comm, fcclStream_t stream) {
       return fcclScatter(send_, recv_, r.count, r.dtype, r.root, comm, stream);
     case fcclCollBarrier:
       return fcclBarrier(comm, stream);
+    case fcclCollAlltoAll:
+      return fcclAlltoAll(send_, recv_, r.count, r.dtype, comm, stream);
     case fcclNumColls:
       break;
   }

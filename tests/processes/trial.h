@@ -33,7 +33,13 @@ struct Recipe {
 inline constexpr fcclColl_t kMovers[] = {fcclCollAllGather, fcclCollBroadcast, fcclCollGather, fcclCollScatter};
 inline constexpr fcclColl_t kReducers[] = {fcclCollAllReduce, fcclCollReduce, fcclCollReduceScatter};
 
+// Those within a host.
+inline constexpr fcclColl_t kMoversOfAHost[] = {fcclCollAllGather, fcclCollBroadcast, fcclCollGather, fcclCollScatter,
+                                                fcclCollAlltoAll};
+
 std::string describe(const Recipe& recipe);
+// The recipe, or an AllGather in the place of an AlltoAll, which is refused between hosts.
+Recipe for_hosts(Recipe recipe);
 
 // An operator on a type that it has a meaning for, and all of them.
 struct Reduction {

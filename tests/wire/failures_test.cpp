@@ -248,7 +248,7 @@ TEST_F(WireIntruder, that_enters_a_call_twice_is_found) {
 
 TEST_F(WireIntruder, that_names_no_collective_type_or_operator_is_found) {
   EntryMessage entry = entry_of_peer();
-  entry.collective = fcclNumColls;
+  entry.signature = words_of({.collective = fcclNumColls});
   send(&entry, sizeof(entry));
   EXPECT_NE(distrust(), "");
 }

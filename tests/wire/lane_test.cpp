@@ -100,7 +100,7 @@ int algorithm_of(fcclColl_t collective, std::string_view name) {
 // A call between hosts of one rank each.
 WireTask task_of(const Call& call, const Blocks& blocks, const Pieces& pieces, const plan::Steps& steps) {
   const auto at = [&](const void* base) {
-    return Buffer{static_cast<std::byte*>(const_cast<void*>(base)), pieces.block_elements * size_of(call.signature.dtype),
+    return Buffer{static_cast<std::byte*>(const_cast<void*>(base)), pieces.layout(size_of(call.signature.dtype)),
                   pieces.piece_elements * size_of(call.signature.dtype)};
   };
   return {.call = {1, call.signature, {}},

@@ -77,12 +77,12 @@ class Backend final : public c10d::Backend {
                                           const c10d::ReduceScatterOptions& options) override;
   WorkPtr gather(TensorLists& outputs, Tensors& inputs, const c10d::GatherOptions& options) override;
   WorkPtr scatter(Tensors& outputs, TensorLists& inputs, const c10d::ScatterOptions& options) override;
-  WorkPtr barrier(const c10d::BarrierOptions& options) override;
-
-  WorkPtr allreduce_sparse(Tensors& tensors, const c10d::AllreduceOptions& options) override;
   WorkPtr alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& options) override;
   WorkPtr alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<int64_t>& output_sizes,
                         std::vector<int64_t>& input_sizes, const c10d::AllToAllOptions& options) override;
+  WorkPtr barrier(const c10d::BarrierOptions& options) override;
+
+  WorkPtr allreduce_sparse(Tensors& tensors, const c10d::AllreduceOptions& options) override;
   WorkPtr send(Tensors& tensors, int destination, int tag) override;
   WorkPtr recv(Tensors& tensors, int source, int tag) override;
   WorkPtr recvAnysource(Tensors& tensors, int tag) override;
@@ -108,6 +108,8 @@ class Backend final : public c10d::Backend {
   void add_allgather(Operation& operation, const Tensors& outputs, const at::Tensor& input) const;
   void add_reduce_scatter(Operation& operation, const at::Tensor& output, const Tensors& inputs,
                           const c10d::ReduceOp& op) const;
+  // Of the operation's inputs and outputs.
+  void add_alltoall(Operation& operation) const;
 
   const std::string name_;
   const std::string group_text_;  // for messages

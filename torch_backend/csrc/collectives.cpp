@@ -95,6 +95,13 @@ Target writable_part(Operation& operation, const at::Tensor& output, const Block
   return staged_target(operation, {output});
 }
 
+// The same while `input` is read, which may not overlap it.
+Target writable_apart(Operation& operation, const Backend::Tensors& tensors, const Block& input) {
+  if (const auto block = as_one_block(tensors))
+    if (!overlap(input, *block)) return {block->data};
+  return staged_target(operation, tensors);
+}
+
 // `tensor`, which was read as `block`, to write in place.
 Target writable_in_place(const at::Tensor& tensor, const Block& block) {
   if (tensor.is_contiguous()) return {block.data};
@@ -144,6 +151,16 @@ void Backend::add_reduce_scatter(Operation& operation, const at::Tensor& output,
     return with_operator(reduction, part.type, comm, [&](fcclRedOp_t red_op) {
       return fcclReduceScatter(send, receive, part.count, part.type, red_op, comm, stream);
     });
+  });
+}
+
+void Backend::add_alltoall(Operation& operation) const {
+  const auto size = static_cast<size_t>(getSize());
+  const Block send = readable_block(operation, operation.inputs);
+  const Target target = writable_apart(operation, operation.outputs, send);
+  const Elements whole = elements_of_all(operation.inputs);
+  add_call(operation, target, [=, send = send.data, receive = target.data](fcclComm_t comm, fcclStream_t stream) {
+    return fcclAlltoAll(send, receive, whole.count / size, whole.type, comm, stream);
   });
 }
 
@@ -298,6 +315,24 @@ Backend::WorkPtr Backend::scatter(Tensors& outputs, TensorLists& inputs, const c
   return run(std::move(operation));
 }
 
+Backend::WorkPtr Backend::alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& options) {
+  Operation operation{"fccl:all_to_all", OpType::ALLTOALL, options.asyncOp, options.timeout, inputs, outputs};
+  check_equal_parts(inputs, inputs, getSize(), operation.title);
+  check_equal_parts(outputs, inputs, getSize(), operation.title);
+  add_alltoall(operation);
+  return run(std::move(operation));
+}
+
+Backend::WorkPtr Backend::alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<int64_t>& output_sizes,
+                                        std::vector<int64_t>& input_sizes, const c10d::AllToAllOptions& options) {
+  Operation operation{"fccl:all_to_all_single", OpType::ALLTOALL_BASE, options.asyncOp, options.timeout, {input}, {output}};
+  check_equal_splits(input, input_sizes, getSize(), operation.title);
+  check_equal_splits(output, output_sizes, getSize(), operation.title);
+  check_equal_parts(operation.outputs, operation.inputs, 1, operation.title);
+  add_alltoall(operation);
+  return run(std::move(operation));
+}
+
 Backend::WorkPtr Backend::barrier(const c10d::BarrierOptions& options) {
   Operation operation{"fccl:barrier", OpType::BARRIER, options.asyncOp, options.timeout};
   operation.steps.emplace_back([this](fcclComm_t comm, fcclStream_t stream) {
@@ -311,15 +346,6 @@ Backend::WorkPtr Backend::barrier(const c10d::BarrierOptions& options) {
 
 Backend::WorkPtr Backend::allreduce_sparse(Tensors& /*tensors*/, const c10d::AllreduceOptions& /*options*/) {
   throw_not_yet("fccl:all_reduce of sparse tensors");
-}
-
-Backend::WorkPtr Backend::alltoall(Tensors& /*outputs*/, Tensors& /*inputs*/, const c10d::AllToAllOptions& /*options*/) {
-  throw_not_yet("fccl:all_to_all");
-}
-
-Backend::WorkPtr Backend::alltoall_base(at::Tensor& /*output*/, at::Tensor& /*input*/, std::vector<int64_t>& /*output_sizes*/,
-                                        std::vector<int64_t>& /*input_sizes*/, const c10d::AllToAllOptions& /*options*/) {
-  throw_not_yet("fccl:all_to_all_single");
 }
 
 Backend::WorkPtr Backend::send(Tensors& /*tensors*/, int /*destination*/, int /*tag*/) { throw_not_yet("fccl:send"); }

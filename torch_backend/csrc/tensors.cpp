@@ -1,9 +1,12 @@
 // How torch's tensors and operators look to the library: checks, data types, blocks, reductions.
 #include "tensors.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
+#include <numeric>
 #include <type_traits>
 
 #include "errors.h"
@@ -153,6 +156,41 @@ void check_whole(const at::Tensor& whole, const at::Tensor& part, int size, cons
                     whole.scalar_type(), " and ", part.scalar_type());
   TORCH_CHECK_VALUE(whole.numel() == part.numel() * size, operation, ": the gathered tensor must have ", size,
                     " times (the number of ranks) the elements of one rank's, got ", whole.numel(), " and ", part.numel());
+}
+
+void check_equal_parts(const std::vector<at::Tensor>& tensors, const std::vector<at::Tensor>& like, int size,
+                       const char* operation) {
+  TORCH_CHECK_VALUE(tensors.size() == static_cast<size_t>(size), operation, ": expected one tensor per rank (", size, "), got ",
+                    tensors.size());
+  for (const at::Tensor& tensor : tensors) {
+    check_tensor(tensor, operation);
+    TORCH_CHECK_VALUE(tensor.scalar_type() == like[0].scalar_type(), operation, ": all tensors must have one type, got ",
+                      tensor.scalar_type(), " and ", like[0].scalar_type());
+    if (tensor.numel() != like[0].numel())
+      throw_not_yet(c10::str(operation, " of parts of unequal sizes (", tensor.numel(), " and ", like[0].numel(), ")"));
+  }
+}
+
+void check_equal_splits(const at::Tensor& tensor, const std::vector<int64_t>& splits, int size, const char* operation) {
+  check_tensor(tensor, operation);
+  const int64_t rows = tensor.dim() == 0 ? 1 : tensor.size(0);
+  if (splits.empty()) {
+    TORCH_CHECK_VALUE(rows % size == 0, operation, ": without split sizes the first dimension (", rows,
+                      ") must be a multiple of the number of ranks (", size, ")");
+    return;
+  }
+  const int64_t sum = std::accumulate(splits.begin(), splits.end(), int64_t{0});
+  TORCH_CHECK_VALUE(splits.size() == static_cast<size_t>(size) && sum == rows, operation,
+                    ": expected one split size per rank (", size, ") that add up to the first dimension (", rows, "), got ",
+                    splits.size(), " that add up to ", sum);
+  if (std::adjacent_find(splits.begin(), splits.end(), std::not_equal_to<>()) != splits.end())
+    throw_not_yet(c10::str(operation, " of parts of unequal sizes (", splits, " rows)"));
+}
+
+Elements elements_of_all(const std::vector<at::Tensor>& tensors) {
+  Elements all = elements_of(tensors[0]);
+  all.count *= tensors.size();
+  return all;
 }
 
 Elements elements_of(const at::Tensor& tensor) {

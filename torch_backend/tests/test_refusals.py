@@ -22,20 +22,52 @@ def call_what_comes_later():
     refuse(NotImplementedError, "send is not implemented yet", lambda: dist.send(tensor, peer))
     refuse(NotImplementedError, "recv is not implemented yet", lambda: dist.recv(tensor, peer))
     refuse(NotImplementedError, "recv from any rank is not implemented yet", lambda: dist.recv(tensor))
-    refuse(
-        NotImplementedError,
-        "all_to_all_single is not implemented yet",
-        lambda: dist.all_to_all_single(torch.empty(4), tensor),
-    )
-    refuse(
-        NotImplementedError,
-        "all_to_all is not implemented yet",
-        lambda: dist.all_to_all([torch.empty(2)] * 2, [tensor[:2], tensor[2:]]),
-    )
 
 
-def test_point_to_point_and_all_to_all_say_that_they_come_later():
+def test_point_to_point_says_that_it_comes_later():
     run_ranks(2, call_what_comes_later)
+
+
+def exchange_unequal_parts():
+    tensor, splits = torch.ones(4), [1, 3]
+    refuse(
+        NotImplementedError,
+        r"all_to_all_single of parts of unequal sizes \(1 3 rows\) is not implemented yet",
+        lambda: dist.all_to_all_single(torch.empty(4), tensor, splits, splits),
+    )
+    refuse(
+        NotImplementedError,
+        r"all_to_all_single of parts of unequal sizes \(6 and 4\) is not implemented yet",
+        lambda: dist.all_to_all_single(torch.empty(6), tensor),
+    )
+    refuse(
+        NotImplementedError,
+        r"all_to_all of parts of unequal sizes \(3 and 1\) is not implemented yet",
+        lambda: dist.all_to_all([torch.empty(1), torch.empty(3)], [tensor[:1], tensor[1:]]),
+    )
+
+
+def test_an_all_to_all_of_unequal_parts_says_that_it_comes_later():
+    run_ranks(2, exchange_unequal_parts)
+
+
+def exchange_what_does_not_fit():
+    # Straight to the backend, since torch checks some of it on the way.
+    backend = dist.group.WORLD._get_backend(torch.device("cpu"))
+    tensor, options = torch.ones(4), c10d.AllToAllOptions()
+
+    def exchange(output, splits, source=tensor):
+        return lambda: backend.alltoall_base(output, source, splits, [], options)
+
+    refuse(ValueError, "add up to the first dimension", exchange(torch.empty(4), [1, 1]))
+    refuse(ValueError, "one split size per rank", exchange(torch.empty(4), [4]))
+    refuse(ValueError, "a multiple of the number of ranks", exchange(torch.empty(4), [], torch.ones(3)))
+    refuse(ValueError, "one type", exchange(torch.empty(4, dtype=torch.float64), []))
+    refuse(ValueError, "one tensor per rank", lambda: backend.alltoall([tensor], [tensor], options))
+
+
+def test_an_all_to_all_whose_tensors_do_not_fit_says_why():
+    run_ranks(2, exchange_what_does_not_fit)
 
 
 def reduce_what_cannot_be_reduced():

@@ -28,6 +28,7 @@ TEST(Collective, has_the_name_of_its_call) {
   EXPECT_STREQ(name_of(fcclCollGather), "Gather");
   EXPECT_STREQ(name_of(fcclCollScatter), "Scatter");
   EXPECT_STREQ(name_of(fcclCollBarrier), "Barrier");
+  EXPECT_STREQ(name_of(fcclCollAlltoAll), "AlltoAll");
   EXPECT_STREQ(name_of(fcclNumColls), "?");
 }
 
@@ -42,9 +43,27 @@ TEST(Signature, reads_as_a_sentence) {
             "Reduce(sum) of 3 int32 with root 2");
   EXPECT_EQ(describe({.collective = fcclCollReduceScatter, .dtype = fcclBfloat16, .op = ReduceOp::avg, .count = 5}),
             "ReduceScatter(avg) of 5 bfloat16");
+  EXPECT_EQ(describe({.collective = fcclCollAlltoAll, .dtype = fcclInt8, .count = 9}), "AlltoAll of 9 int8");
   EXPECT_EQ(describe({.collective = fcclCollBarrier}), "Barrier");
   EXPECT_EQ(describe({.collective = fcclCollAllGather, .count = 8, .issuer = Issuer::init}), "fcclCommInitRank");
   EXPECT_EQ(describe({.collective = fcclCollAllGather, .count = 8, .issuer = Issuer::split}), "fcclCommSplit");
+}
+
+TEST(Signature, comes_back_from_its_words) {
+  const Signature s{.collective = fcclCollReduce, .dtype = fcclBool, .op = ReduceOp::max, .root = 3, .count = 1UL << 40};
+  const SignatureWords words = words_of(s);
+  const Signature back = signature_of(words);
+  EXPECT_TRUE(name_a_call(words));
+  EXPECT_EQ(words_of(back), words);
+  EXPECT_EQ(describe(back), describe(s));
+}
+
+TEST(Signature, of_words_that_name_nothing_names_nothing) {
+  const SignatureWords any{~uint64_t{0}, 1};
+  EXPECT_FALSE(name_a_call(any));
+  EXPECT_EQ(signature_of(any).collective, fcclNumColls);
+  EXPECT_EQ(signature_of(any).dtype, fcclNumTypes);
+  for (const int bits : {0xff, 0xff00, 0xff0000}) EXPECT_FALSE(name_a_call({static_cast<uint64_t>(bits), 1})) << bits;
 }
 
 constexpr Signature kCall{.collective = fcclCollReduce, .dtype = fcclFloat32, .op = ReduceOp::sum, .root = 1, .count = 100};

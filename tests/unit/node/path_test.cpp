@@ -36,6 +36,11 @@ TEST_F(Choice, is_the_mailbox_for_what_fits_and_the_ring_for_more) {
   EXPECT_EQ(choose_for(fcclCollAllGather, size_t{1} << 30), Path::ring);
 }
 
+TEST_F(Choice, is_the_mailbox_for_an_all_to_all_if_all_blocks_of_a_rank_fit) {
+  EXPECT_EQ(choose_for(fcclCollAlltoAll, kMailbox / 2), Path::mailbox);
+  EXPECT_EQ(choose_for(fcclCollAlltoAll, kMailbox / 2 + 1), Path::ring);
+}
+
 TEST_F(Choice, is_to_attach_for_an_all_gather_from_8_KiB_per_rank_on) {
   attach();
   EXPECT_EQ(choose_for(fcclCollAllGather, kMailbox), Path::mailbox);
@@ -46,7 +51,7 @@ TEST_F(Choice, is_to_attach_for_an_all_gather_from_8_KiB_per_rank_on) {
 
 TEST_F(Choice, is_the_ring_for_every_other_collective) {
   attach();
-  for (const fcclColl_t collective : {fcclCollBroadcast, fcclCollGather, fcclCollScatter})
+  for (const fcclColl_t collective : {fcclCollBroadcast, fcclCollGather, fcclCollScatter, fcclCollAlltoAll})
     EXPECT_EQ(choose_for(collective, kAttached), Path::ring) << name_of(collective);
 }
 

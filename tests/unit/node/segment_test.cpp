@@ -56,7 +56,7 @@ std::vector<Region> regions_of(const Segment& segment) {
   std::vector<Region> regions{region_of(&segment.failure(), sizeof(FailureBoard))};
   for (int rank = 0; rank < shape.ranks; ++rank) {
     regions.push_back(region_of(&segment.state(rank), sizeof(RankState)));
-    for (const LaneId lane : {kGatherLane, kReduceLane}) {
+    for (const LaneId lane : lanes_from(kGatherLane)) {
       regions.push_back(region_of(&segment.board(rank, lane), sizeof(LaneBoard)));
       for (const int parity : {0, 1}) {
         regions.push_back({segment.payload(rank, lane, parity), shape.mailbox_bytes});
@@ -107,6 +107,25 @@ TEST_P(SegmentLayout, has_pair_slots_of_whole_lines_that_fit_a_gather_slot) {
 
 INSTANTIATE_TEST_SUITE_P(Of, SegmentLayout, ::testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 33, 64),
                          [](const auto& info) { return std::to_string(info.param) + "_ranks"; });
+
+TEST(Lanes, of_calls_that_need_pair_slots_are_those_that_have_them) {
+  for (int c = 0; c < fcclNumColls; ++c) {
+    const auto collective = static_cast<fcclColl_t>(c);
+    EXPECT_EQ(lane_of(collective), row_of(collective).needs_pair_slots() ? kPairLane : kGatherLane) << name_of(collective);
+  }
+  EXPECT_EQ(lane_of(fcclCollReduceScatter), kPairLane);
+  EXPECT_EQ(lane_of(fcclCollAlltoAll), kPairLane);
+  EXPECT_EQ(lane_of(fcclCollScatter), kGatherLane);
+}
+
+TEST(Lanes, from_one_of_them_are_all_and_it_is_the_first) {
+  for (const LaneId first : {kGatherLane, kPairLane}) {
+    auto lanes = lanes_from(first);
+    EXPECT_EQ(lanes.front(), first);
+    std::sort(lanes.begin(), lanes.end());
+    EXPECT_EQ(lanes, lanes_from(kGatherLane));
+  }
+}
 
 TEST(Segment, mapped_twice_in_a_process_is_one_mapping) {
   const SegmentShape shape{2, 64, 64};
@@ -167,7 +186,7 @@ TEST(Segment, begins_with_no_failure_and_words_below_the_first_sequence) {
   segment->initialise(10);
   EXPECT_EQ(segment->failure().first.load(), 0);
   for (int rank = 0; rank < 3; ++rank)
-    for (const Box& box : segment->board(rank, kReduceLane).boxes) EXPECT_EQ(box.word.load(), uint64_t{9} << 32);
+    for (const Box& box : segment->board(rank, kPairLane).boxes) EXPECT_EQ(box.word.load(), uint64_t{9} << 32);
 }
 
 TEST(CallRecord, gives_back_what_was_written) {

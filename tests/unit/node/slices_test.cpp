@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 namespace fccl {
 namespace {
 
@@ -27,6 +29,16 @@ TEST(Slices, are_empty_past_the_end) {
   EXPECT_EQ(slices.length(2), 2U);
   EXPECT_EQ(slices.length(3), 0U);
   EXPECT_EQ(slices.length(1000), 0U);
+}
+
+TEST(SlicedBlocks, end_earlier_where_the_block_is_shorter) {
+  const std::array<std::byte, 230> buffer{};
+  const SlicedInput blocks{buffer.data(), Layout::of_many(100, 230), 64};
+  EXPECT_EQ(blocks.count(), 2U);
+  EXPECT_EQ(blocks.at(1, 1) - buffer.data(), 164);
+  EXPECT_EQ(blocks.length(1, 1), 36U);
+  EXPECT_EQ(blocks.length(2, 0), 30U);
+  EXPECT_EQ(blocks.length(2, 1), 0U);
 }
 
 }  // namespace
