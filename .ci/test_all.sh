@@ -13,8 +13,8 @@ run_suite() {
     frames) cpp_suite frames debug --label-regex '^frames$' ;;
     slow) FCCL_TEST_TIMEOUT=900 cpp_suite slow release --label-regex '^slow$' ;;
     # Ten minutes each.
-    long-alone) long_suite "$1" --tests-regex "$random_calls"'_[0-9]_for_long' ;;
-    long-hosts) long_suite "$1" --tests-regex "$random_calls"'_on_hosts' ;;
+    long-alone) long_suite "$1" --tests-regex "${random_calls}_[0-9]_for_long" ;;
+    long-hosts) long_suite "$1" --tests-regex "${random_calls}_hosts" ;;
     long) long_suite "$1" --exclude-regex "$random_calls" ;;
     torch) torch_suite torch "$pinned_torch" -m 'not slow' ;;
     torch-slow) FCCL_TEST_TIMEOUT=3600 torch_suite torch-slow "$pinned_torch" -m slow ;;
@@ -25,7 +25,7 @@ run_suite() {
   esac
 }
 
-random_calls='random_calls_agree_with_mpi.*'
+random_calls=random_calls_agree_with_mpi_on
 
 long_suite() { FCCL_TEST_TIMEOUT=3600 cpp_suite "$1" release --label-regex '^long$' --parallel 1 "${@:2}"; }
 

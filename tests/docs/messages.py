@@ -59,7 +59,11 @@ class Sources:
 
     def __init__(self, texts: Iterable[str]) -> None:
         """`texts`: strings of the sources, formats among them."""
-        self._formats = {tuple(_FIELD.split(text)) for text in texts if re.search(r"[a-z]{2}|: |\(", text)}
+        formats = {tuple(_FIELD.split(text)) for text in texts if re.search(r"[a-z]{2}|: |\(", text)}
+        # The longest piece, which few messages have, and the pieces; what says most is tried first.
+        self._formats = sorted(
+            ((max(pieces, key=len), pieces) for pieces in formats), key=lambda found: -len(found[0])
+        )
         self.have = lru_cache(maxsize=None)(self._have)
 
     def _have(self, message: str) -> bool:
@@ -67,7 +71,11 @@ class Sources:
             return True
         if ", " in message and all(self.have(part) for part in message.split(", ")):
             return True
-        return any(self._is_made_by(pieces, message) for pieces in self._formats if _occur(pieces, message))
+        return any(
+            self._is_made_by(pieces, message)
+            for longest, pieces in self._formats
+            if longest in message and _occur(pieces, message)
+        )
 
     # What stands before a text or behind it is another one's: texts are joined by +, too.
     def _is_made_by(self, pieces: tuple[str, ...], message: str) -> bool:

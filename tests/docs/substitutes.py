@@ -37,8 +37,6 @@ def _clustered(arguments: str, instead: str = "") -> Substitute:
 
 SWEEP = "a sweep up to this size takes long; its flags are run on smaller ones"
 
-ONE_STEP = "--steps 1 --layers 1 --hidden 64 --sample-tokens 1 --runs $PWD/trained"
-
 SUBSTITUTES = [
     Substitute(
         "mpirun -np 2 build/perf_tests/all_gather_perf -b 8 -e 64M -f 2",
@@ -57,7 +55,7 @@ SUBSTITUTES = [
     ),
     _clustered(
         "2x2 --rate 1gbit --counters -- torchrun -m trainer.fsdp",
-        f"2x1 --rate 1gbit --counters -- torchrun -m trainer.fsdp {ONE_STEP}",
+        "2x1 --rate 1gbit --counters -- torchrun -m trainer.fsdp --dry-run",
     ),
     _clustered(
         "2x2 --rate 1gbit --counters -- torchrun -m trainer.fsdp --strategy hybrid_shard --shard-degree 2",
