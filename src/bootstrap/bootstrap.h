@@ -55,9 +55,9 @@ Result<Joined> join(const JoinRequest& request, WaitLimit limit);
 // Tells the others why this rank cannot join, as far as that goes in a short time. Of the request it reads the first three.
 void decline(const JoinRequest& request, const Error& why);
 
-// Gives `fd` to each of `ranks`, which call `receive` with this rank as leader. All are ranks of this host. Strangers who
-// connect meanwhile are served a closed door. The same ranks must meet between two hand-outs of one Joined.
-Result<void> hand_out(const Joined& joined, int fd, const std::vector<int>& ranks, const WaitLimit& limit);
-Result<Descriptor> receive(const Joined& joined, int leader, const WaitLimit& limit);
+// Gives `fd` to each of `ranks`, which call `receive_descriptor` with this rank as leader. All are ranks of this host.
+// Strangers who connect meanwhile are served a closed door. The same ranks must meet between two hand-outs of one Joined.
+Result<void> send_descriptor(const Joined& joined, int fd, const std::vector<int>& ranks, const WaitLimit& limit);
+Result<Descriptor> receive_descriptor(const Joined& joined, int leader, const WaitLimit& limit);
 
 }  // namespace fccl

@@ -84,7 +84,7 @@ std::string Control::describe(const Wait& wait, Clock::duration waited) const {
   std::string known = fmt::format("the last call of rank {} is {}", last, describe_last_call_of(last));
   if (!is_here(last) && fate_of(last) == Fate::unheard)
     known = fmt::format("nothing has been heard of rank {} since {}, through whom it was heard of, has left", last,
-                        describe_rank(speaker_of(last, Fate::left)));
+                        describe_rank(reporter_of(last, Fate::left)));
   return fmt::format("rank {} has waited {:.3g} s for {}{} in {}; {}", rank_, seconds(waited), describe_rank(wait.awaited.rank),
                      via, describe(wait.task), known);
 }
@@ -139,7 +139,7 @@ Result<void> Control::look_beyond(Wait& wait, const Awaited& awaited, const std:
       return fail(raise({fcclRemoteError, fmt::format("{} died {}", who, where)}));
     case Fate::out_of_reach:
       return fail(raise({fcclRemoteError, fmt::format("{} died, through whom {} was heard of, {}",
-                                                      describe_rank(speaker_of(awaited.rank, Fate::died)), who, where)}));
+                                                      describe_rank(reporter_of(awaited.rank, Fate::died)), who, where)}));
     case Fate::present:
     case Fate::unheard:
       break;
@@ -149,7 +149,7 @@ Result<void> Control::look_beyond(Wait& wait, const Awaited& awaited, const std:
 
 // Who died or left, so that nothing more is heard of a rank of another host: the first rank of its host, or rank 0, over which
 // hosts hear of each other.
-int Control::speaker_of(int rank, Fate of_speaker) const {
+int Control::reporter_of(int rank, Fate of_speaker) const {
   const int leader = leader_of(rank);
   return fate_of(leader) == of_speaker ? leader : 0;
 }

@@ -103,7 +103,7 @@ class Control {
   Result<void> look_beyond(Wait& wait, const Awaited& awaited, const std::optional<Error>& network);
   Fate fate_of(int rank) const { return segment_->fate(rank).load(std::memory_order_acquire); }
   bool share_a_host(int rank, int other) const { return peers_[rank].member.host == peers_[other].member.host; }
-  int speaker_of(int rank, Fate of_speaker) const;
+  int reporter_of(int rank, Fate of_speaker) const;
   int leader_of(int rank) const;
   int report_steps(int rank) const;
   Result<void> look_at_other_lanes(const Wait& wait, int rank);

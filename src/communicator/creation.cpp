@@ -45,7 +45,7 @@ void tell_whom_the_leader_awaits(const Segment& segment, std::span<const int> ra
 Result<std::shared_ptr<Segment>> share_segment(const Joined& joined, const SegmentShape& shape, std::span<const int> ranks,
                                                const WaitLimit& limit) {
   if (joined.rank != ranks[kLeader]) {
-    auto memory = receive(joined, ranks[kLeader], limit);
+    auto memory = receive_descriptor(joined, ranks[kLeader], limit);
     if (!memory) return fail(std::move(memory).error());
     return Segment::map(*memory, shape);
   }
@@ -59,7 +59,7 @@ Result<std::shared_ptr<Segment>> share_segment(const Joined& joined, const Segme
     tell_whom_the_leader_awaits(**segment, ranks);
     return limit.check_cancelled();
   };
-  FCCL_TRY(hand_out(joined, memory->get(), others, {limit.deadline, tell_and_check}));
+  FCCL_TRY(send_descriptor(joined, memory->get(), others, {limit.deadline, tell_and_check}));
   return segment;
 }
 
@@ -160,7 +160,7 @@ Result<void> Creation::share_memory() {
 Result<void> Creation::await_ranks() {
   InitCalls calls(*parts_, limit_.deadline);
   FCCL_TRY(calls.barrier());
-  parts_->crowded = is_crowded(*segment_);
+  parts_->oversubscribed = is_crowded(*segment_);
   if (parts_->columns->hosts() > 1) return HostJoiner(joined_, options_.settings, *parts_, calls, limit_).join();
   joined_.presence.leave();
   return {};
@@ -169,7 +169,7 @@ Result<void> Creation::await_ranks() {
 // Where ranks take turns on processors, to wait for the readers costs more than a copy. Calls between hosts go in rounds.
 void Creation::attach() {
   const std::string& wanted = options_.settings.cross_memory_attach;
-  const bool attaches = wanted == "on" || (wanted == "auto" && !parts_->crowded);
+  const bool attaches = wanted == "on" || (wanted == "auto" && !parts_->oversubscribed);
   if (!attaches || parts_->columns->hosts() > 1) return;
   if (const auto reached = memory_->reach_all(); !reached)
     log(LogLevel::info, reached.error().message + "; AllGather takes the ring instead");

@@ -22,16 +22,18 @@ LaneQueue::LaneQueue(std::shared_ptr<Segment> segment, LaneId id, int local, std
 
 LaneQueue::~LaneQueue() = default;
 
-int LaneQueue::ranks() const { return span ? span->columns.ranks() : lane.ranks(); }
+int LaneQueue::ranks() const { return hierarchical ? hierarchical->columns.ranks() : lane.ranks(); }
 
-Poll IssuedCall::poll() const { return queue_.span ? poll_of(*queue_.span, task_.call.signature.bytes()) : Poll{}; }
+Poll IssuedCall::poll() const {
+  return queue_.hierarchical ? poll_of(*queue_.hierarchical, task_.call.signature.bytes()) : Poll{};
+}
 
 Result<void> IssuedCall::run() {
   const Poll network = poll();
   Result<void> result = begin();
   while (result) {
     if (!phase_.resume()) {
-      result = await(phase_.awaited(), {&IssuedCall::look, this}, around_.crowded, network);
+      result = await(phase_.awaited(), {&IssuedCall::look, this}, around_.oversubscribed, network);
     } else if (phase_.outcome().closed) {
       start(Path::ring);
     } else {
@@ -82,7 +84,7 @@ bool IssuedCall::is_reached() const {
 Result<void> IssuedCall::begin() {
   if (around_.control.has_failed())
     if (auto failed = around_.control.failure()) return fail(std::move(*failed));
-  const Path path = queue_.span ? Path::across : choose(task_.call.signature, queue_.lane);
+  const Path path = queue_.hierarchical ? Path::across : choose(task_.call.signature, queue_.lane);
   timed_ = path == Path::attach || path == Path::ring || path == Path::across;
   if (timed_) began_ = Clock::now();
   start(path);
@@ -92,7 +94,7 @@ Result<void> IssuedCall::begin() {
 void IssuedCall::start(Path path) {
   Lane& lane = queue_.lane;
   phase_.end();
-  phase_ = path == Path::across ? across_hosts(lane.frame, lane, *queue_.span, task_)
+  phase_ = path == Path::across ? across_hosts(lane.frame, lane, *queue_.hierarchical, task_)
                                 : phase_of(path, task_.call.signature.collective)(lane.frame, lane, task_);
 }
 
@@ -115,26 +117,26 @@ void IssuedCall::pass_turn() {
 
 Result<void> IssuedCall::look(void* operation, const Awaited& awaited) {
   auto* self = static_cast<IssuedCall*>(operation);
-  if (self->queue_.span && self->queue_.span->crossing) return self->look_at_wire(awaited);
+  if (self->queue_.hierarchical && self->queue_.hierarchical->inter_host_call) return self->look_at_wire(awaited);
   return self->around_.control.look(self->wait_, awaited);
 }
 
 // Also while the node is waited for: the wire goes on meanwhile, and may have found out something.
 Result<void> IssuedCall::look_at_wire(const Awaited& awaited) {
-  const Crossing& crossing = *queue_.span->crossing;
-  if (const int differs = crossing.differing_rank(); differs >= 0)
-    return fail(around_.control.raise_mismatch(task_, differs, record_of(crossing.call_of(differs))));
+  const InterHostCall& inter_host_call = *queue_.hierarchical->inter_host_call;
+  if (const int differs = inter_host_call.differing_rank(); differs >= 0)
+    return fail(around_.control.raise_mismatch(task_, differs, record_of(inter_host_call.call_of(differs))));
   FCCL_TRY(look_at_other_lanes());
-  if (awaited.rank != Crossing::kWire) return around_.control.look(wait_, awaited);
-  const int rank = crossing.awaited_rank();
-  return around_.control.look(wait_, {awaited.where, awaited.target, rank}, crossing.lane().failure_of(rank));
+  if (awaited.rank != InterHostCall::kWire) return around_.control.look(wait_, awaited);
+  const int rank = inter_host_call.awaited_rank();
+  return around_.control.look(wait_, {awaited.where, awaited.target, rank}, inter_host_call.lane().failure_of(rank));
 }
 
 // For a call of another host's rank that should have been this one.
 Result<void> IssuedCall::look_at_other_lanes() const {
   for (const LaneQueue& other : around_.lanes) {
     if (&other == &queue_) continue;
-    const WireLane& lane = other.span->crossing->lane();
+    const WireLane& lane = other.hierarchical->inter_host_call->lane();
     for (int i = 1; i < lane.members(); ++i)
       if (const auto theirs = lane.call_numbered(task_.number, lane.peer(i)))
         return fail(around_.control.raise_mismatch(task_, lane.rank_of(lane.peer(i)), record_of(*theirs)));

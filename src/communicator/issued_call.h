@@ -12,13 +12,13 @@
 
 namespace fccl {
 
-struct Span;
+struct HierarchicalLane;
 
 // A lane with the order of its operations: tickets are given at issue, by the one thread that issues, and run in that order, by
 // whichever thread has the turn.
 struct LaneQueue {
   Lane lane;
-  std::unique_ptr<Span> span;  // null where all ranks share a host, and until the hosts have met
+  std::unique_ptr<HierarchicalLane> hierarchical;  // null where all ranks share a host, and until the hosts have met
   std::atomic<uint64_t> issued{0};
   std::atomic<uint64_t> finished{0};
 
@@ -38,10 +38,10 @@ struct LaneQueue {
 };
 
 // What the operations of one communicator share.
-struct Surroundings {
+struct CallContext {
   Control& control;
   Statistics& statistics;
-  bool crowded;  // more ranks than cores on this host
+  bool oversubscribed;  // more ranks than cores on this host
   std::span<const LaneQueue> lanes;
 };
 
@@ -51,7 +51,7 @@ enum class Advance { none, some, done };
 // Made when the call is issued. Either run() at once, by the caller, or advance() until it is done or fails, by the worker.
 class IssuedCall {
  public:
-  IssuedCall(const Surroundings& around, LaneQueue& queue, const Task& task, std::chrono::milliseconds timeout)
+  IssuedCall(const CallContext& around, LaneQueue& queue, const Task& task, std::chrono::milliseconds timeout)
       : around_(around), queue_(queue), task_(task), wait_{task_, timeout}, ticket_(queue.take_ticket()) {}
   IssuedCall(const IssuedCall&) = delete;
   IssuedCall& operator=(const IssuedCall&) = delete;
@@ -74,7 +74,7 @@ class IssuedCall {
   Result<void> look_at_wire(const Awaited& awaited);
   Result<void> look_at_other_lanes() const;
 
-  Surroundings around_;
+  CallContext around_;
   LaneQueue& queue_;
   Task task_;
   Wait wait_;

@@ -123,11 +123,11 @@ Result<std::string> HostJoiner::open_lanes() {
                       .token = *token};
   std::string told;
   append(told, *end);
-  for (std::unique_ptr<Crossing>& crossing : crossings_) {
+  for (std::unique_ptr<InterHostCall>& inter_host_call : inter_host_calls_) {
     auto lane = WireLane::open(*parts_.endpoint, shape);
     if (!lane) return fail(std::move(lane).error());
-    crossing = std::make_unique<Crossing>(std::move(*lane));
-    append(told, crossing->lane().introduction());
+    inter_host_call = std::make_unique<InterHostCall>(std::move(*lane));
+    append(told, inter_host_call->lane().introduction());
   }
   return told;
 }
@@ -179,8 +179,8 @@ Result<std::vector<std::string>> HostJoiner::exchange_by_leaders(const std::stri
 }
 
 Result<void> HostJoiner::connect_lanes(const Network& network) {
-  for (size_t lane = 0; lane < crossings_.size(); ++lane)
-    if (crossings_[lane]) FCCL_TRY(crossings_[lane]->lane().connect(network.introductions[lane]));
+  for (size_t lane = 0; lane < inter_host_calls_.size(); ++lane)
+    if (inter_host_calls_[lane]) FCCL_TRY(inter_host_calls_[lane]->lane().connect(network.introductions[lane]));
   return {};
 }
 
@@ -198,10 +198,10 @@ bool HostJoiner::is_leader() const { return joined_.rank == columns_.ranks_of(co
 Result<void> HostJoiner::share_wake() {
   const auto here = columns_.ranks_of(columns_.host());
   Result<Descriptor> wake = [&]() -> Result<Descriptor> {
-    if (!is_leader()) return receive(joined_, here.front(), limit_);
+    if (!is_leader()) return receive_descriptor(joined_, here.front(), limit_);
     Descriptor made(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!made) return fail(fcclSystemError, fmt::format("cannot make an eventfd: {}", error_text(errno)));
-    FCCL_TRY(hand_out(joined_, made.get(), {here.begin() + 1, here.end()}, limit_));
+    FCCL_TRY(send_descriptor(joined_, made.get(), {here.begin() + 1, here.end()}, limit_));
     return made;
   }();
   if (!wake) return fail(std::move(wake).error());
@@ -267,8 +267,9 @@ Result<void> HostJoiner::span_lanes(const Network& network) {
   if (!costs) return fail(costs.error());
   wire.costs = *costs;
   for (int lane = 0; lane < kLanes; ++lane) {
-    parts_.lanes[lane].span = std::make_unique<Span>(columns_, Ways(columns_, wire), std::move(crossings_[lane]));
-    parts_.lanes[lane].span->ways.prefer(settings_.algorithm);
+    parts_.lanes[lane].hierarchical =
+        std::make_unique<HierarchicalLane>(columns_, WirePlanner(columns_, wire), std::move(inter_host_calls_[lane]));
+    parts_.lanes[lane].hierarchical->planner.prefer(settings_.algorithm);
   }
   return {};
 }

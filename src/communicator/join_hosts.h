@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bootstrap/bootstrap.h"
-#include "hierarchical/crossing.h"
+#include "hierarchical/inter_host_call.h"
 #include "hierarchical/network.h"
 #include "host_link/host_link.h"
 #include "system/settings.h"
@@ -47,7 +47,7 @@ class HostJoiner {
   const Columns& columns_;
   InitCalls& calls_;
   WaitLimit limit_;
-  std::array<std::unique_ptr<Crossing>, kLanes> crossings_;
+  std::array<std::unique_ptr<InterHostCall>, kLanes> inter_host_calls_;
   Descriptor wake_;  // of the link, as long as the others can be told that there is none
 };
 

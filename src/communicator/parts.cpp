@@ -13,7 +13,7 @@ namespace fccl {
 namespace {
 
 // How long a rank that leaves waits until other hosts have taken what it sent.
-constexpr std::chrono::milliseconds kTaking{500};
+constexpr std::chrono::milliseconds kDrainTimeout{500};
 
 std::vector<int> ranks_here(const Columns& columns) {
   const std::span<const int> here = columns.ranks_of(columns.host());
@@ -42,7 +42,7 @@ Parts::~Parts() {
     return;
   }
   // What TCP still has on its way when this process ends may be dropped; while others hold the endpoint it stays.
-  if (endpoint.use_count() == 1 && !control->has_failed()) endpoint->await_taken(Deadline::after(kTaking));
+  if (endpoint.use_count() == 1 && !control->has_failed()) endpoint->await_taken(Deadline::after(kDrainTimeout));
   control->leave();
   if (link) HostLink::retire(std::move(link), timeout);
 }
@@ -51,7 +51,7 @@ Parts::~Parts() {
 void Parts::leave_network_alone() {
   (void)link.release();
   for (LaneQueue& lane : lanes)
-    if (lane.span) (void)lane.span->crossing.release();
+    if (lane.hierarchical) (void)lane.hierarchical->inter_host_call.release();
   if (endpoint) new std::shared_ptr<Endpoint>(std::move(endpoint));
 }
 

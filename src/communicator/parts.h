@@ -26,7 +26,7 @@ struct Parts {
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;
 
-  Surroundings around() { return {*control, statistics, crowded, lanes}; }
+  CallContext around() { return {*control, statistics, oversubscribed, lanes}; }
   // Whether this is the process that made them.
   bool is_own() const { return forks_ == forks(); }
 
@@ -39,7 +39,7 @@ struct Parts {
   std::chrono::milliseconds timeout;
   uint64_t number = kFirstNumber;  // of the next call
   int rails = 0;                   // of each host, between hosts
-  bool crowded = true;             // more ranks than processors; known once all ranks have joined
+  bool oversubscribed = true;      // more ranks than processors; known once all ranks have joined
 
  private:
   void leave_network_alone();

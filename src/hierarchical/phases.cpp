@@ -1,4 +1,4 @@
-// The loop of rounds.
+// The loop of relay.
 #include "hierarchical/phases.h"
 
 namespace fccl {
@@ -11,38 +11,38 @@ constexpr std::chrono::microseconds kYieldsForShort{1000};
 
 }  // namespace
 
-Phase across_hosts([[maybe_unused]] FrameMemory& frame, Lane& lane, Span& span, Task task) {
+Phase across_hosts([[maybe_unused]] FrameMemory& frame, Lane& lane, HierarchicalLane& hierarchical, Task task) {
   lane.enter(task.call, task.number, nullptr, 0);
-  Rounds rounds(lane, span, task);
-  bool goes_on = rounds.next();
+  IntraHostRelay relay(lane, hierarchical, task);
+  bool goes_on = relay.next();
   // What goes up first need not wait for the others' entries: nobody takes it before it has seen that the calls agree.
-  bool is_put = goes_on && rounds.begins_up();
-  if (is_put) rounds.put();
+  bool is_put = goes_on && relay.begins_up();
+  if (is_put) relay.put();
   for (int i = 1; i < lane.ranks(); ++i) {
     co_await Glance{lane.entered(lane.peer(i))};
     if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.rank_of(lane.peer(i))};
   }
-  rounds.begin();
+  relay.begin();
   while (goes_on) {
     if (!is_put) {
-      co_await Glance{rounds.may_put()};
-      rounds.put();
+      co_await Glance{relay.may_put()};
+      relay.put();
     }
     is_put = false;
     for (int i = 1; i < lane.ranks(); ++i) {
-      co_await Glance{lane.published(lane.peer(i), rounds.number() + 1)};
-      rounds.take(lane.peer(i));
+      co_await Glance{lane.published(lane.peer(i), relay.number() + 1)};
+      relay.take(lane.peer(i));
     }
-    rounds.finish();
-    goes_on = rounds.next();
+    relay.finish();
+    goes_on = relay.next();
   }
-  if (span.crossing) co_await Glance{span.crossing->ended()};
+  if (hierarchical.inter_host_call) co_await Glance{hierarchical.inter_host_call->ended()};
   co_return Outcome{};
 }
 
-Poll poll_of(Span& span, size_t bytes) {
-  if (!span.crossing) return {};
-  return {&Crossing::poll_of, span.crossing.get(), bytes > kLong ? kYieldsForLong : kYieldsForShort};
+Poll poll_of(HierarchicalLane& hierarchical, size_t bytes) {
+  if (!hierarchical.inter_host_call) return {};
+  return {&InterHostCall::poll_of, hierarchical.inter_host_call.get(), bytes > kLong ? kYieldsForLong : kYieldsForShort};
 }
 
 }  // namespace fccl

@@ -4,13 +4,13 @@
 // column of a call when all ranks of its host have told it, so that who has heard of its column has heard of all hosts.
 #pragma once
 
-#include "hierarchical/rounds.h"
+#include "hierarchical/relay.h"
 
 namespace fccl {
 
-Phase across_hosts(FrameMemory& frame, Lane& lane, Span& span, Task task);
+Phase across_hosts(FrameMemory& frame, Lane& lane, HierarchicalLane& hierarchical, Task task);
 
 // Lets the wire's half of the lane's current call get on; for whoever waits. `bytes`: of the call's buffer.
-Poll poll_of(Span& span, size_t bytes);
+Poll poll_of(HierarchicalLane& hierarchical, size_t bytes);
 
 }  // namespace fccl

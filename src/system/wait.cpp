@@ -24,8 +24,8 @@ constexpr int kSleepFraction = 64;  // of the time waited so far, which is what 
 
 }  // namespace
 
-Result<void> await(const Awaited& awaited, const SlowPath& slow, bool crowded, const Poll& poll) {
-  if (!poll && awaited.reached_within(crowded ? kPausesCrowded : kPauses)) return {};
+Result<void> await(const Awaited& awaited, const SlowPath& slow, bool oversubscribed, const Poll& poll) {
+  if (!poll && awaited.reached_within(oversubscribed ? kPausesCrowded : kPauses)) return {};
   const Clock::time_point begin = Clock::now();
   Clock::time_point next_look = begin + kLookEvery;
   while (!awaited.reached()) {

@@ -27,8 +27,8 @@ struct Poll {
   explicit operator bool() const { return poll != nullptr; }
 };
 
-// Waits on this thread, for a phase that has stopped. `crowded`: more ranks than cores, so spinning would keep the awaited rank
-// from running.
-Result<void> await(const Awaited& awaited, const SlowPath& slow, bool crowded, const Poll& poll = {});
+// Waits on this thread, for a phase that has stopped. `oversubscribed`: more ranks than cores, so spinning would keep the
+// awaited rank from running.
+Result<void> await(const Awaited& awaited, const SlowPath& slow, bool oversubscribed, const Poll& poll = {});
 
 }  // namespace fccl

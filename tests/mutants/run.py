@@ -18,7 +18,7 @@ COPIED = [
 # since what they find says little about what is wrong.
 SUITES = (
     "^(As/|Of/)?(Attach|PeerMemory|ByteCollectives|Reductions|Sequences|ManyRanks|Streams|Lanes|Mismatch|Skipped|"
-    "Leaving|Deadlines|Exit|Death|Split|Counters|SlowPath|Across|Exchange|WirePhase|WireValue|HostMismatch|HostDeath|"
+    "Leaving|Deadlines|Exit|Death|Split|Counters|SlowPath|Across|PlanExecutor|WirePhase|WireValue|HostMismatch|HostDeath|"
     "HostLeaving)"
 )
 # Tests of a mutant may wait for something that never comes.

@@ -9,7 +9,7 @@
 
 namespace fccl::plan {
 
-// What the members run: every slice of a collective, as hierarchical/exchange.h does.
+// What the members run: every slice of a collective, as hierarchical/plan_executor.h does.
 struct Trial {
   fcclColl_t collective;
   Cut cut;
@@ -18,7 +18,7 @@ struct Trial {
   int slices = 10;  // more than landing or staging memory holds
 };
 
-// Slices for which there is memory where pieces lie in no buffer of the user, as in hierarchical/ways.h.
+// Slices for which there is memory where pieces lie in no buffer of the user, as in hierarchical/wire_planner.h.
 inline constexpr int kStagedSlices = 4;
 
 // Looks at the steps that will run, not at the algorithm that told them. The executor of a member is two cursors over the

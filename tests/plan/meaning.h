@@ -32,7 +32,7 @@ inline std::vector<int> wanted(const Trial& trial, int m, int chunk) {
   return members;
 }
 
-// Where hierarchical/rounds.cpp lets a member's pieces lie. What it may put into its output: a buffer with a block for each
+// Where hierarchical/relay.cpp lets a member's pieces lie. What it may put into its output: a buffer with a block for each
 // rank is there to be given, not to be passed on, and who takes nothing has no output but partials of sums.
 inline bool has_room(const Trial& trial, int m, int chunk) {
   const fcclColl_t c = trial.collective;

@@ -14,16 +14,16 @@ constexpr uint32_t kNearTheWrap = 0xfffffffe;
 
 // The slow path of a test: a call that differs, the failure of the awaited rank, then the deadline.
 struct Slow {
-  Crossing* crossing;
+  InterHostCall* inter_host_call;
   Deadline deadline;
 
   static Result<void> look(void* context, const Awaited& awaited) {
     const auto& slow = *static_cast<Slow*>(context);
     int rank = awaited.rank;
-    if (slow.crossing != nullptr) {
-      if (slow.crossing->differing_rank() >= 0) return fail(fcclInvalidUsage, "a call differs");
-      if (rank == Crossing::kWire) rank = slow.crossing->awaited_rank();
-      if (auto failure = slow.crossing->lane().failure_of(rank); failure && !awaited.reached())
+    if (slow.inter_host_call != nullptr) {
+      if (slow.inter_host_call->differing_rank() >= 0) return fail(fcclInvalidUsage, "a call differs");
+      if (rank == InterHostCall::kWire) rank = slow.inter_host_call->awaited_rank();
+      if (auto failure = slow.inter_host_call->lane().failure_of(rank); failure && !awaited.reached())
         return fail(std::move(*failure));
     }
     if (slow.deadline.passed()) return fail(fcclSystemError, fmt::format("waited too long for rank {}", rank));
@@ -67,9 +67,9 @@ std::unique_ptr<Group::Member> Group::make_member(int rank, const Bend& bend) {
       .wire_type = shape_.wire_type};
   for (int i = 0; i < shape_.lanes; ++i) {
     const auto id = static_cast<LaneId>(i);
-    auto side =
-        std::make_unique<Side>(Side{Lane(segments_[columns.host()], id, columns.local(), hosts_[columns.host()], kNearTheWrap),
-                                    std::make_unique<Span>(Span{columns, Ways(columns, settings), nullptr})});
+    auto side = std::make_unique<Side>(
+        Side{Lane(segments_[columns.host()], id, columns.local(), hosts_[columns.host()], kNearTheWrap),
+             std::make_unique<HierarchicalLane>(HierarchicalLane{columns, WirePlanner(columns, settings), nullptr})});
     if (columns.has_column()) {
       auto opened = WireLane::open(*member->endpoint, {.ranks = columns.members(),
                                                        .me = columns.host(),
@@ -80,7 +80,7 @@ std::unique_ptr<Group::Member> Group::make_member(int rank, const Bend& bend) {
                                                        .first_sequence = kNearTheWrap,
                                                        .token = 0x6b5f3e2d1c0b9a80u + static_cast<uint64_t>(rank)});
       if (!opened) ADD_FAILURE() << opened.error().message;
-      side->span->crossing = std::make_unique<Crossing>(std::move(*opened));
+      side->hierarchical->inter_host_call = std::make_unique<InterHostCall>(std::move(*opened));
     }
     member->sides.push_back(std::move(side));
   }
@@ -112,14 +112,15 @@ void Group::run(const std::function<void(int rank)>& part) {
 
 Result<Outcome> Group::call(int rank, const Call& call, uint64_t number, const std::string& algorithm, int lane) {
   Side& side = *members_[rank]->sides[lane];
-  side.span->ways.prefer(algorithm);
-  Slow slow{side.span->crossing.get(), Deadline::after(deadline)};
-  Phase phase = across_hosts(side.lane.frame, side.lane, *side.span, {call, number, nullptr});
-  const Poll network = poll_of(*side.span, call.signature.bytes());
+  side.hierarchical->planner.prefer(algorithm);
+  Slow slow{side.hierarchical->inter_host_call.get(), Deadline::after(deadline)};
+  Phase phase = across_hosts(side.lane.frame, side.lane, *side.hierarchical, {call, number, nullptr});
+  const Poll network = poll_of(*side.hierarchical, call.signature.bytes());
   while (!phase.resume()) {
     const auto reached = await(phase.awaited(), {&Slow::look, &slow}, true, network);
     if (reached) continue;
-    if (slow.crossing != nullptr && slow.crossing->differing_rank() >= 0) return Outcome{slow.crossing->differing_rank()};
+    if (slow.inter_host_call != nullptr && slow.inter_host_call->differing_rank() >= 0)
+      return Outcome{slow.inter_host_call->differing_rank()};
     return fail(reached.error());
   }
   return phase.outcome();

@@ -49,7 +49,7 @@ class Group {
   simulated::Fabric& fabric() { return fabric_; }
   const Columns& columns(int rank) { return *members_[rank]->columns; }
   // Of ranks that have a column.
-  WireLane& lane(int rank, int lane = 0) { return members_[rank]->sides[lane]->span->crossing->lane(); }
+  WireLane& lane(int rank, int lane = 0) { return members_[rank]->sides[lane]->hierarchical->inter_host_call->lane(); }
   Endpoint& endpoint(int rank) { return *members_[rank]->endpoint; }
   // Ends a rank at once, whatever is under way.
   void destroy(int rank) { members_[rank].reset(); }
@@ -65,7 +65,7 @@ class Group {
   // A rank's side of a lane.
   struct Side {
     Lane lane;
-    std::unique_ptr<Span> span;
+    std::unique_ptr<HierarchicalLane> hierarchical;
   };
   struct Member {
     std::unique_ptr<Columns> columns;

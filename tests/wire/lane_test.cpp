@@ -8,7 +8,7 @@
 #include <ctime>
 #include <thread>
 
-#include "hierarchical/exchange.h"
+#include "hierarchical/plan_executor.h"
 #include "plan/catalog.h"
 #include "wire/calls.h"
 
@@ -115,7 +115,7 @@ WireTask task_of(const Call& call, const Blocks& blocks, const Pieces& pieces, c
 }
 
 // Input that the node has still to make: only slices that are ready leave, and those received are counted.
-TEST(Exchange, goes_as_far_as_its_input_is_ready) {
+TEST(PlanExecutor, goes_as_far_as_its_input_is_ready) {
   Group group({.members = 2, .slot_bytes = 64});
   const int algorithm = algorithm_of(fcclCollAllGather, "pairwise");
   const std::vector<plan::Steps> steps{plan::steps_of(algorithm, {2, 0}, 0), plan::steps_of(algorithm, {2, 0}, 1)};
@@ -131,7 +131,7 @@ TEST(Exchange, goes_as_far_as_its_input_is_ready) {
     group.lane(m).begin(tasks.back().call);
     group.lane(m).enter(1 - m, nullptr, 0);
   }
-  Exchange first(group.lane(0), tasks[0]), second(group.lane(1), tasks[1]);
+  PlanExecutor first(group.lane(0), tasks[0]), second(group.lane(1), tasks[1]);
   const Deadline deadline = Deadline::after(20s);
   for (uint64_t ready = 1; ready <= 3; ++ready) {
     const auto offset = static_cast<ptrdiff_t>((ready - 1) * kSlice);
@@ -150,7 +150,7 @@ TEST(Exchange, goes_as_far_as_its_input_is_ready) {
 }
 
 // Output memory of a few slices that the node has still to empty.
-TEST(Exchange, receives_only_what_there_is_room_for) {
+TEST(PlanExecutor, receives_only_what_there_is_room_for) {
   Group group({.members = 2, .slot_bytes = 64});
   const int algorithm = algorithm_of(fcclCollAllGather, "pairwise");
   const std::vector<plan::Steps> steps{plan::steps_of(algorithm, {2, 0}, 0), plan::steps_of(algorithm, {2, 0}, 1)};
@@ -162,7 +162,7 @@ TEST(Exchange, receives_only_what_there_is_room_for) {
     group.lane(m).begin(tasks.back().call);
     group.lane(m).enter(1 - m, nullptr, 0);
   }
-  Exchange first(group.lane(0), tasks[0]), second(group.lane(1), tasks[1]);
+  PlanExecutor first(group.lane(0), tasks[0]), second(group.lane(1), tasks[1]);
   const Deadline deadline = Deadline::after(20s);
   while ((first.received() < 1 || second.received() < 3) && !deadline.passed()) {
     ASSERT_TRUE(first.advance(3, 1));
@@ -175,7 +175,7 @@ TEST(Exchange, receives_only_what_there_is_room_for) {
 
 // In place, with the way to the peer closed while the peer's part is there: the sum would be written over what is still to be
 // sent.
-TEST(Exchange, keeps_its_input_until_all_of_it_is_staged) {
+TEST(PlanExecutor, keeps_its_input_until_all_of_it_is_staged) {
   Group group({.members = 2, .window = 1});
   WireLane& first = group.lane(0);
   WireLane& second = group.lane(1);
@@ -198,7 +198,7 @@ TEST(Exchange, keeps_its_input_until_all_of_it_is_staged) {
   std::memcpy(second.take_stage(), &part, sizeof(part));
   second.send(0, sizeof(part));
   wait_for_message(first, sizeof(part));
-  Exchange exchange(first, task);
+  PlanExecutor exchange(first, task);
   EXPECT_TRUE(exchange.advance(1, 1));
   EXPECT_EQ(exchange.done(), 0u);
   EXPECT_EQ(value, 5);

@@ -173,13 +173,13 @@ class Receiver {
 
 }  // namespace
 
-Result<void> hand_out(const Joined& joined, int fd, const std::vector<int>& ranks, const WaitLimit& limit) {
+Result<void> send_descriptor(const Joined& joined, int fd, const std::vector<int>& ranks, const WaitLimit& limit) {
   HandOut handing(joined, fd);
   for (const int rank : ranks) FCCL_TRY(handing.expect(joined.members[rank]));
   return handing.serve(limit);
 }
 
-Result<Descriptor> receive(const Joined& joined, int leader_rank, const WaitLimit& limit) {
+Result<Descriptor> receive_descriptor(const Joined& joined, int leader_rank, const WaitLimit& limit) {
   Result<Awaited> leader = await_member(joined.members[leader_rank]);
   if (!leader) return fail(std::move(leader).error());
   return Receiver(joined, std::move(*leader), limit).receive();

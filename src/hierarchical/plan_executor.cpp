@@ -1,5 +1,5 @@
 // The two cursors of an exchange.
-#include "hierarchical/exchange.h"
+#include "hierarchical/plan_executor.h"
 
 #include <algorithm>
 
@@ -14,9 +14,9 @@ using plan::Space;
 using plan::Step;
 
 // Goes through the pieces of a step's message in a slice, in their order there, and says where they lie in a buffer.
-class Exchange::Walk {
+class PlanExecutor::Walk {
  public:
-  Walk(const Exchange& exchange, const Step& step, const Buffer& buffer, uint64_t slice)
+  Walk(const PlanExecutor& exchange, const Step& step, const Buffer& buffer, uint64_t slice)
       : exchange_(exchange), step_(step), buffer_(buffer), slice_(slice) {}
 
   // To the next piece; false behind the last one.
@@ -42,7 +42,7 @@ class Exchange::Walk {
   size_t bytes = 0;
 
  private:
-  const Exchange& exchange_;
+  const PlanExecutor& exchange_;
   const Step& step_;
   const Buffer& buffer_;
   uint64_t slice_;
@@ -50,14 +50,14 @@ class Exchange::Walk {
   size_t block_ = 0;  // of the chunk
 };
 
-Exchange::Exchange(WireLane& lane, const WireTask& task)
+PlanExecutor::PlanExecutor(WireLane& lane, const WireTask& task)
     : lane_(lane), task_(task), steps_(*task.steps), awaited_(lane.members() > 1 ? lane.peer(1) : lane.me()) {
   std::fill(lane.holds.begin(), lane.holds.end(), nullptr);
   find(sending_, true);
   find(receiving_, false);
 }
 
-bool Exchange::advance(uint64_t ready, uint64_t room) {
+bool PlanExecutor::advance(uint64_t ready, uint64_t room) {
   const uint64_t slices = task_.pieces.slices;
   bool moved = true;
   while (moved && differing_ < 0) {
@@ -72,7 +72,7 @@ bool Exchange::advance(uint64_t ready, uint64_t room) {
   return differing_ < 0;
 }
 
-bool Exchange::send_one() {
+bool PlanExecutor::send_one() {
   if (sending_.step == steps_.size()) {
     sending_ = {sending_.slice + 1, 0};
   } else {
@@ -90,7 +90,7 @@ bool Exchange::send_one() {
   return true;
 }
 
-bool Exchange::receive_one(uint64_t ready) {
+bool PlanExecutor::receive_one(uint64_t ready) {
   if (receiving_.step == steps_.size()) {
     receiving_ = {receiving_.slice + 1, 0};
   } else {
@@ -104,7 +104,7 @@ bool Exchange::receive_one(uint64_t ready) {
 }
 
 // Nothing of a peer is used before it is known to have made the same call.
-bool Exchange::receive(const Step& step) {
+bool PlanExecutor::receive(const Step& step) {
   const uint64_t slice = receiving_.slice;
   const size_t bytes = message_bytes(step, slice);
   if (bytes == 0) return true;
@@ -130,7 +130,7 @@ bool Exchange::receive(const Step& step) {
 }
 
 // Also waits for the sends told before it, since the sum may be written over what they read.
-bool Exchange::add(const Step& step, uint64_t ready) {
+bool PlanExecutor::add(const Step& step, uint64_t ready) {
   const uint64_t slice = receiving_.slice;
   if (slice >= ready || (sending_.slice == slice && sending_.step < receiving_.step)) return false;
   const int chunk = step.here.index;
@@ -154,7 +154,7 @@ bool Exchange::add(const Step& step, uint64_t ready) {
 }
 
 // A message that goes to several peers is staged once.
-bool Exchange::stage(const Step& step) {
+bool PlanExecutor::stage(const Step& step) {
   const uint64_t slice = sending_.slice;
   if (staged_ != nullptr && staged_slice_ == slice && staged_->here == step.here && staged_->count == step.count &&
       staged_->after == step.after)
@@ -169,34 +169,34 @@ bool Exchange::stage(const Step& step) {
   return true;
 }
 
-void Exchange::find(Cursor& cursor, bool sends) const {
+void PlanExecutor::find(Cursor& cursor, bool sends) const {
   while (cursor.step < steps_.size() && (steps_[cursor.step].kind == Kind::send) != sends) ++cursor.step;
 }
 
 // What waits for nothing is sent however far behind the receiving is.
-bool Exchange::is_done(int steps) const {
+bool PlanExecutor::is_done(int steps) const {
   return steps == 0 || receiving_.slice > sending_.slice ||
          (receiving_.slice == sending_.slice && receiving_.step >= static_cast<size_t>(steps));
 }
 
 // What will be added, which lies in parts where it arrives.
-bool Exchange::carries_partials(const Step& step) {
+bool PlanExecutor::carries_partials(const Step& step) {
   return (step.kind == Kind::send ? step.there : step.here).space == Space::parts;
 }
 
 // Both ends know it: what is sent from parts or put there is of the chunk that is added.
-int Exchange::chunk_of(const Step& step, int i) const {
+int PlanExecutor::chunk_of(const Step& step, int i) const {
   const plan::Slot& slot = step.here.space == Space::data ? step.here : step.there;
   return slot.space == Space::data ? (slot.index + i) % task_.blocks->chunks() : 0;
 }
 
-size_t Exchange::elements_of(int chunk, uint64_t slice) const {
+size_t PlanExecutor::elements_of(int chunk, uint64_t slice) const {
   size_t elements = 0;
   for (const int block : task_.blocks->of(chunk)) elements += task_.pieces.elements_of(block, slice);
   return elements;
 }
 
-size_t Exchange::message_bytes(const Step& step, uint64_t slice) const {
+size_t PlanExecutor::message_bytes(const Step& step, uint64_t slice) const {
   size_t elements = 0;
   for (int i = 0; i < step.count; ++i) elements += elements_of(chunk_of(step, i), slice);
   return elements * (carries_partials(step) ? task_.partial_bytes : task_.element_bytes);

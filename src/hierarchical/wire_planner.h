@@ -1,4 +1,4 @@
-// Ways: how a call goes between hosts: beside the entries, or by which plan, and into what pieces its buffer is cut.
+// WirePlanner: how a call goes between hosts: beside the entries, or by which plan, and into what pieces its buffer is cut.
 #pragma once
 
 #include <array>
@@ -27,8 +27,8 @@ struct WireSettings {
 };
 
 // The steps are those of the rank that asks, null if it has no column or the call goes beside the entries. They live as long as
-// the ways.
-struct Way {
+// the planner.
+struct WirePlan {
   const plan::Steps* steps = nullptr;
   bool beside_entries = false;
   bool is_whole = false;  // one chunk for all hosts, of a call with one buffer
@@ -37,17 +37,17 @@ struct Way {
 };
 
 // One lane's, used by the thread that runs its current call. Asking twice for the same plan allocates nothing.
-class Ways {
+class WirePlanner {
  public:
-  Ways(const Columns& columns, const WireSettings& settings);
+  WirePlanner(const Columns& columns, const WireSettings& settings);
 
-  Way way_of(const Signature& signature);
+  WirePlan wire_plan_of(const Signature& signature);
   // The algorithm of this name is taken from now on by collectives that have one; "": whatever is cheapest.
   void prefer(std::string algorithm) { preferred_ = std::move(algorithm); }
   fcclDataType_t partial_type(const Signature& signature) const;
   WireType wire_type() const { return settings_.wire_type; }
   // The blocks that a column carries of such a call.
-  const Blocks& blocks_of(const Signature& signature, const Way& way, int column) const;
+  const Blocks& blocks_of(const Signature& signature, const WirePlan& wire_plan, int column) const;
   // Slices for which a rank keeps pieces that lie in no buffer of the user.
   static constexpr uint64_t kStaged = 4;
 
@@ -58,10 +58,10 @@ class Ways {
     bool is_whole = false;
   };
 
-  size_t limit(const Signature& signature, const Way& way, int most_chunks) const;
+  size_t limit(const Signature& signature, const WirePlan& wire_plan, int most_chunks) const;
   const Plan& plan_of(int algorithm, int root_host);
   int preferred_algorithm(fcclColl_t collective) const;
-  void cut(Way& way, const Signature& signature, int slices, int most_chunks) const;
+  void cut(WirePlan& wire_plan, const Signature& signature, int slices, int most_chunks) const;
 
   const Columns& columns_;
   WireSettings settings_;

@@ -1,12 +1,12 @@
 // What goes up in a round of each collective: from the ranks of a host to its columns.
 #include <algorithm>
 
-#include "hierarchical/rounds.h"
+#include "hierarchical/relay.h"
 #include "kernels/copy.h"
 
 namespace fccl {
 
-void Rounds::put_up() {
+void IntraHostRelay::put_up() {
   if (lane_.ranks() == 1) return;
   const int me = lane_.rank_of(lane_.rank());
   if (row_.reduces) {
@@ -19,43 +19,43 @@ void Rounds::put_up() {
 }
 
 // To each peer the pieces that its column brings to their owners.
-void Rounds::put_partials() {
+void IntraHostRelay::put_partials() {
   const int first = turn_ * per_slot(Stage::up);
   for (int i = 1; i < lane_.ranks(); ++i) {
     const int peer = lane_.peer(i);
-    if (peer >= span_.columns.columns()) continue;
-    const Blocks& blocks = span_.ways.blocks_of(signature_, way_, peer);
+    if (peer >= hierarchical_.columns.columns()) continue;
+    const Blocks& blocks = hierarchical_.planner.blocks_of(signature_, wire_plan_, peer);
     std::byte* slot = lane_.pair_slot(lane_.rank(), peer, round_);
     for (int n = first; n < std::min(blocks.size(), first + per_slot(Stage::up)); ++n) {
       const int block = blocks.numbers[n];
       copy_bytes(slot, send_at(block), piece_bytes(block, slice_));
-      slot += way_.pieces.piece_elements * element_;
+      slot += wire_plan_.pieces.piece_elements * element_;
     }
   }
 }
 
-void Rounds::put_from_root() {
+void IntraHostRelay::put_from_root() {
   const int all = blocks_of_root();
   const int first = turn_ * per_slot(Stage::up);
   std::byte* slot = lane_.gather_slot(lane_.rank(), round_);
   for (int block = first; block < std::min(all, first + per_slot(Stage::up)); ++block) {
     copy_bytes(slot, send_at(block), piece_bytes(block, slice_));
-    slot += way_.pieces.piece_elements * element_;
+    slot += wire_plan_.pieces.piece_elements * element_;
   }
 }
 
-void Rounds::take_up(int peer) {
+void IntraHostRelay::take_up(int peer) {
   const int rank = lane_.rank_of(peer);
   const std::byte* slot = lane_.gather_slot(peer, round_);
   if (row_.reduces) return;
   if (row_.givers == Who::root) return rank == signature_.root ? take_from_root(slot) : void();
   if (row_.takes(lane_.rank_of(lane_.rank()), signature_.root)) to_result_(recv_at(rank), slot, piece_bytes(rank, slice_));
-  if (is_fed_by_up_ && input_.is_staging() && span_.columns.carrier_of(rank) == lane_.rank())
+  if (is_fed_by_up_ && input_.is_staging() && hierarchical_.columns.carrier_of(rank) == lane_.rank())
     copy_bytes(input_.at(rank, place_of_rank(rank), slice_), slot, piece_bytes(rank, slice_));
 }
 
-void Rounds::take_from_root(const std::byte* slot) {
-  const Columns& columns = span_.columns;
+void IntraHostRelay::take_from_root(const std::byte* slot) {
+  const Columns& columns = hierarchical_.columns;
   const int me = lane_.rank_of(lane_.rank());
   const bool scatters = row_.input == Extent::block_per_rank;
   const int all = blocks_of_root();
@@ -68,28 +68,28 @@ void Rounds::take_from_root(const std::byte* slot) {
       copy_bytes(bytes(task_.call.recv) + offset_, slot, length);
     else if (is_column() && columns.carrier_of(block) == lane_.rank() && columns.host_of(block) != columns.host())
       copy_bytes(input_.at(block, place_of_rank(block), slice_), slot, length);
-    slot += way_.pieces.piece_elements * element_;
+    slot += wire_plan_.pieces.piece_elements * element_;
   }
 }
 
 // This host's partial of the pieces that this column brings to their owners.
-void Rounds::add_partials() {
-  const Blocks& blocks = span_.ways.blocks_of(signature_, way_, lane_.rank());
-  const ReduceKernel partial = partial_kernel(signature_.dtype, signature_.op, span_.ways.wire_type());
+void IntraHostRelay::add_partials() {
+  const Blocks& blocks = hierarchical_.planner.blocks_of(signature_, wire_plan_, lane_.rank());
+  const ReduceKernel partial = partial_kernel(signature_.dtype, signature_.op, hierarchical_.planner.wire_type());
   const int first = turn_ * per_slot(Stage::up);
   size_t offset = 0;
   for (int n = first; n < std::min(blocks.size(), first + per_slot(Stage::up)); ++n) {
     const int block = blocks.numbers[n];
     for (int rank = 0; rank < lane_.ranks(); ++rank)
       lane_.sources[rank] = rank == lane_.rank() ? send_at(block) : lane_.pair_slot(rank, lane_.rank(), round_) + offset;
-    if (const size_t elements = way_.pieces.elements_of(block, slice_); elements > 0)
+    if (const size_t elements = wire_plan_.pieces.elements_of(block, slice_); elements > 0)
       partial(input_.at(block, n, slice_), lane_.sources.data(), lane_.ranks(), elements, lane_.scalars.data());
-    offset += way_.pieces.piece_elements * element_;
+    offset += wire_plan_.pieces.piece_elements * element_;
   }
 }
 
 // What does not leave this rank.
-void Rounds::take_own_up() {
+void IntraHostRelay::take_own_up() {
   const int me = lane_.rank_of(lane_.rank());
   const std::byte* own = bytes(task_.call.send) + offset_;
   if (row_.reduces) return;
@@ -98,7 +98,7 @@ void Rounds::take_own_up() {
   if (is_fed_by_up_ && input_.is_staging()) copy_bytes(input_.at(me, place_of_rank(me), slice_), own, piece_bytes(me, slice_));
 }
 
-void Rounds::take_own_of_root() {
+void IntraHostRelay::take_own_of_root() {
   const int me = lane_.rank_of(lane_.rank());
   if (row_.input == Extent::block_per_rank)
     return copy_bytes(bytes(task_.call.recv) + offset_, send_at(me), piece_bytes(me, slice_));

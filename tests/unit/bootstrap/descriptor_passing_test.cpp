@@ -33,10 +33,10 @@ std::vector<Result<Descriptor>> receive_all(const std::vector<Joined>& ranks, co
   std::vector<Result<Descriptor>> received(ranks.size());
   std::vector<std::jthread> threads;
   for (size_t rank = 1; rank < ranks.size(); ++rank)
-    threads.emplace_back([&, rank] { received[rank] = receive(ranks[rank], 0, Deadline::after(5s)); });
+    threads.emplace_back([&, rank] { received[rank] = receive_descriptor(ranks[rank], 0, Deadline::after(5s)); });
   std::vector<int> others(ranks.size() - 1);
   std::iota(others.begin(), others.end(), 1);
-  const Result<void> handed = hand_out(ranks[0], memory.get(), others, Deadline::after(5s));
+  const Result<void> handed = send_descriptor(ranks[0], memory.get(), others, Deadline::after(5s));
   EXPECT_TRUE(handed) << handed.error().message;
   threads.clear();
   return received;
@@ -68,7 +68,7 @@ TEST(HandOut, strangers_at_the_door_are_ignored) {
 
 TEST(HandOut, a_rank_that_never_comes_is_named_at_the_deadline) {
   const std::vector<Joined> ranks = joined_ranks(3);
-  const Result<void> handed = hand_out(ranks[0], 0, {1, 2}, Deadline::after(50ms));
+  const Result<void> handed = send_descriptor(ranks[0], 0, {1, 2}, Deadline::after(50ms));
   ASSERT_FALSE(handed);
   EXPECT_EQ(handed.error().code, fcclTimeout);
   EXPECT_EQ(handed.error().message.find("ranks 1-2 of this host"), 0U) << handed.error().message;
@@ -76,7 +76,7 @@ TEST(HandOut, a_rank_that_never_comes_is_named_at_the_deadline) {
 
 TEST(HandOut, a_leader_that_does_not_hand_out_is_named_at_the_deadline) {
   const std::vector<Joined> ranks = joined_ranks(2);
-  const Result<Descriptor> received = receive(ranks[1], 0, Deadline::after(50ms));
+  const Result<Descriptor> received = receive_descriptor(ranks[1], 0, Deadline::after(50ms));
   ASSERT_FALSE(received);
   EXPECT_EQ(received.error().code, fcclTimeout);
   EXPECT_EQ(received.error().message.find("rank 0 (pid"), 0U) << received.error().message;
@@ -85,7 +85,7 @@ TEST(HandOut, a_leader_that_does_not_hand_out_is_named_at_the_deadline) {
 TEST(HandOut, a_leader_that_left_is_an_error_at_once) {
   std::vector<Joined> ranks = joined_ranks(2);
   ranks[0].listener.close();
-  const Result<Descriptor> received = receive(ranks[1], 0, Deadline::after(5s));
+  const Result<Descriptor> received = receive_descriptor(ranks[1], 0, Deadline::after(5s));
   ASSERT_FALSE(received);
   EXPECT_EQ(received.error().code, fcclRemoteError);
   EXPECT_EQ(received.error().message.find("rank 0 (pid"), 0U);
@@ -102,7 +102,7 @@ CancelCheck wanted_for(std::chrono::milliseconds span) {
 TEST(HandOut, a_leader_stops_waiting_with_the_reason_why_it_is_no_longer_wanted) {
   const std::vector<Joined> ranks = joined_ranks(2);
   const auto begin = Clock::now();
-  const Result<void> handed = hand_out(ranks[0], 0, {1}, {Deadline::after(10s), wanted_for(50ms)});
+  const Result<void> handed = send_descriptor(ranks[0], 0, {1}, {Deadline::after(10s), wanted_for(50ms)});
   ASSERT_FALSE(handed);
   EXPECT_EQ(handed.error().message, "rank 7 of the parent died");
   EXPECT_LT(Clock::now() - begin, 2s);
@@ -111,7 +111,7 @@ TEST(HandOut, a_leader_stops_waiting_with_the_reason_why_it_is_no_longer_wanted)
 TEST(HandOut, a_rank_stops_waiting_for_its_leader_with_the_reason_why_it_is_no_longer_wanted) {
   const std::vector<Joined> ranks = joined_ranks(2);
   const auto begin = Clock::now();
-  const Result<Descriptor> received = receive(ranks[1], 0, {Deadline::after(10s), wanted_for(50ms)});
+  const Result<Descriptor> received = receive_descriptor(ranks[1], 0, {Deadline::after(10s), wanted_for(50ms)});
   ASSERT_FALSE(received);
   EXPECT_EQ(received.error().message, "rank 7 of the parent died");
   EXPECT_LT(Clock::now() - begin, 2s);
@@ -121,7 +121,7 @@ TEST(HandOut, a_rank_before_a_full_door_stops_waiting_too) {
   const std::vector<Joined> ranks = joined_ranks(2);
   std::list<Descriptor> line;
   while (Descriptor next = std::move(connect_local(ranks[0].members[0].listener, 1ms).socket)) line.push_back(std::move(next));
-  const Result<Descriptor> received = receive(ranks[1], 0, {Deadline::after(10s), wanted_for(50ms)});
+  const Result<Descriptor> received = receive_descriptor(ranks[1], 0, {Deadline::after(10s), wanted_for(50ms)});
   ASSERT_FALSE(received);
   EXPECT_EQ(received.error().message, "rank 7 of the parent died");
 }
@@ -146,7 +146,7 @@ struct Bereaved {
 
 TEST(HandOut, a_rank_that_died_before_it_came_is_named_to_the_leader) {
   const Bereaved bereaved(1);
-  const Result<void> handed = hand_out(bereaved.survivor, 0, {1}, Deadline::after(5s));
+  const Result<void> handed = send_descriptor(bereaved.survivor, 0, {1}, Deadline::after(5s));
   ASSERT_FALSE(handed);
   EXPECT_EQ(handed.error().code, fcclRemoteError);
   EXPECT_EQ(handed.error().message.find("rank 1 (pid " + std::to_string(bereaved.child)), 0U) << handed.error().message;
@@ -154,7 +154,7 @@ TEST(HandOut, a_rank_that_died_before_it_came_is_named_to_the_leader) {
 
 TEST(HandOut, a_leader_that_died_is_named_to_who_waits_for_it) {
   const Bereaved bereaved(0);
-  const Result<Descriptor> received = receive(bereaved.survivor, 0, Deadline::after(5s));
+  const Result<Descriptor> received = receive_descriptor(bereaved.survivor, 0, Deadline::after(5s));
   ASSERT_FALSE(received);
   EXPECT_EQ(received.error().code, fcclRemoteError);
   EXPECT_EQ(received.error().message.find("rank 0 (pid " + std::to_string(bereaved.child)), 0U) << received.error().message;

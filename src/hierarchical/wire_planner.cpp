@@ -1,5 +1,5 @@
-// The choice of a way, and the sizes that follow from it.
-#include "hierarchical/ways.h"
+// The choice of a wire plan, and the sizes that follow from it.
+#include "hierarchical/wire_planner.h"
 
 #include <algorithm>
 
@@ -24,51 +24,52 @@ int first_of(fcclColl_t collective) {
 
 }  // namespace
 
-Ways::Ways(const Columns& columns, const WireSettings& settings)
+WirePlanner::WirePlanner(const Columns& columns, const WireSettings& settings)
     : columns_(columns),
       settings_(settings),
       chooser_({columns.hosts(), columns.ranks(), columns.most_ranks(), columns.columns(), settings.rails, settings.costs}) {}
 
-fcclDataType_t Ways::partial_type(const Signature& signature) const {
+fcclDataType_t WirePlanner::partial_type(const Signature& signature) const {
   return is_reduction(signature.collective) ? fccl::partial_type(signature.dtype, settings_.wire_type) : signature.dtype;
 }
 
-const Blocks& Ways::blocks_of(const Signature& signature, const Way& way, int column) const {
+const Blocks& WirePlanner::blocks_of(const Signature& signature, const WirePlan& wire_plan, int column) const {
   if (has_rank_blocks(signature.collective)) return columns_.by_rank(column);
-  return way.is_whole ? columns_.whole(column) : columns_.by_host(column);
+  return wire_plan.is_whole ? columns_.whole(column) : columns_.by_host(column);
 }
 
-Way Ways::way_of(const Signature& signature) {
-  Way way{.beside_entries = true, .is_whole = true, .pieces = {}};
-  cut(way, signature, 1, 1);
+WirePlan WirePlanner::wire_plan_of(const Signature& signature) {
+  WirePlan wire_plan{.beside_entries = true, .is_whole = true, .pieces = {}};
+  cut(wire_plan, signature, 1, 1);
   const size_t element = std::max(size_of(signature.dtype), size_of(partial_type(signature)));
   const size_t blocks = has_rank_blocks(signature.collective) ? static_cast<size_t>(columns_.by_rank(0).most()) : 1;
   const int preferred = preferred_algorithm(signature.collective);
-  const bool fits = blocks * way.pieces.block_elements * element <= settings_.payload_bytes && way.pieces.slices <= 1;
-  if (fits && preferred < 0) return way;
-  way.beside_entries = false;
+  const bool fits =
+      blocks * wire_plan.pieces.block_elements * element <= settings_.payload_bytes && wire_plan.pieces.slices <= 1;
+  if (fits && preferred < 0) return wire_plan;
+  wire_plan.beside_entries = false;
   const plan::Choice choice = chooser_.choose({signature.collective, static_cast<double>(signature.bytes())});
   const int root_host = signature.root < 0 ? 0 : columns_.host_of(signature.root);
   const Plan* plan = &plan_of(preferred < 0 ? choice.algorithm : preferred, root_host);
   // Messages of many chunks are for short calls between many hosts, and slots may be too small for that.
   if (settings_.slot_bytes / static_cast<size_t>(plan->most_chunks) < kUnit * blocks)
     plan = &plan_of(first_of(signature.collective), root_host);
-  way.is_whole = plan->is_whole;
-  way.hands_on = plan->most_chunks > 1;
-  if (columns_.has_column()) way.steps = &plan->steps;
-  cut(way, signature, choice.slices, plan->most_chunks);
-  return way;
+  wire_plan.is_whole = plan->is_whole;
+  wire_plan.hands_on = plan->most_chunks > 1;
+  if (columns_.has_column()) wire_plan.steps = &plan->steps;
+  cut(wire_plan, signature, choice.slices, plan->most_chunks);
+  return wire_plan;
 }
 
 // Its place in the catalog, or -1.
-int Ways::preferred_algorithm(fcclColl_t collective) const {
+int WirePlanner::preferred_algorithm(fcclColl_t collective) const {
   const auto& catalog = plan::kCatalog<plan::Project>;
   for (size_t i = 0; i < catalog.size() && !preferred_.empty(); ++i)
     if (catalog[i].collective == collective && catalog[i].name == preferred_) return static_cast<int>(i);
   return -1;
 }
 
-const Ways::Plan& Ways::plan_of(int algorithm, int root_host) {
+const WirePlanner::Plan& WirePlanner::plan_of(int algorithm, int root_host) {
   const auto [found, is_new] = plans_.try_emplace({algorithm, root_host});
   Plan& plan = found->second;
   if (is_new) {
@@ -81,8 +82,8 @@ const Ways::Plan& Ways::plan_of(int algorithm, int root_host) {
 
 // The largest piece, in bytes of the wider of the two types: a message fits into a slot of the wire, a piece into one of the
 // node, and what is staged for a slice into memory for that.
-size_t Ways::limit(const Signature& signature, const Way& way, int most_chunks) const {
-  const Blocks& blocks = blocks_of(signature, way, 0);
+size_t WirePlanner::limit(const Signature& signature, const WirePlan& wire_plan, int most_chunks) const {
+  const Blocks& blocks = blocks_of(signature, wire_plan, 0);
   const size_t in_message = static_cast<size_t>(blocks.most()) * static_cast<size_t>(most_chunks);
   const size_t limit = std::min({settings_.slot_bytes / in_message, settings_.node_slot_bytes,
                                  std::max(kUnit, kStagedBytes / static_cast<size_t>(blocks.size()))});
@@ -90,18 +91,18 @@ size_t Ways::limit(const Signature& signature, const Way& way, int most_chunks) 
   return limit / kUnit * kUnit;
 }
 
-void Ways::cut(Way& way, const Signature& signature, int slices, int most_chunks) const {
-  Pieces& pieces = way.pieces;
+void WirePlanner::cut(WirePlan& wire_plan, const Signature& signature, int slices, int most_chunks) const {
+  Pieces& pieces = wire_plan.pieces;
   if (has_rank_blocks(signature.collective)) {
     pieces.block_elements = signature.count;
     pieces.elements = signature.count * static_cast<size_t>(columns_.ranks());
   } else {
-    const int blocks = columns_.columns() * (way.is_whole ? 1 : columns_.hosts());
+    const int blocks = columns_.columns() * (wire_plan.is_whole ? 1 : columns_.hosts());
     pieces.block_elements = divided_up(signature.count, static_cast<size_t>(blocks));
     pieces.elements = signature.count;
   }
   const size_t element = std::max(size_of(signature.dtype), size_of(partial_type(signature)));
-  const size_t most = limit(signature, way, most_chunks) / element;
+  const size_t most = limit(signature, wire_plan, most_chunks) / element;
   const size_t unit = kUnit / std::min<size_t>(element, kUnit);
   const size_t wanted = divided_up(divided_up(pieces.block_elements, static_cast<size_t>(slices)), unit) * unit;
   pieces.piece_elements = std::clamp<size_t>(wanted, 1, most);

@@ -1,17 +1,17 @@
 // Entries, with what is small beside them, and the exchange behind them.
-#include "hierarchical/crossing.h"
+#include "hierarchical/inter_host_call.h"
 
 #include "base/check.h"
 #include "kernels/copy.h"
 
 namespace fccl {
 
-std::byte* Crossing::memory(std::vector<std::byte>& kept, size_t bytes) {
+std::byte* InterHostCall::memory(std::vector<std::byte>& kept, size_t bytes) {
   if (kept.size() < bytes) kept.resize(bytes);
   return kept.data();
 }
 
-void Crossing::begin(const WireTask& task) {
+void InterHostCall::begin(const WireTask& task) {
   exchange_.reset();
   task_ = task;
   ready_ = released_ = 0;
@@ -26,7 +26,7 @@ void Crossing::begin(const WireTask& task) {
   if (task_.steps != nullptr) exchange_.emplace(*lane_, task_);
 }
 
-void Crossing::poll() {
+void InterHostCall::poll() {
   if (ended_.load(std::memory_order_relaxed) != 0 || differing_ >= 0) return;
   const bool told = enter();
   lane_->progress();
@@ -49,13 +49,13 @@ void Crossing::poll() {
 }
 
 // Tells every peer of the call; with what is for it once the input is there, if it travels so.
-bool Crossing::enter() {
+bool InterHostCall::enter() {
   if (!exchange_ && ready_ < task_.pieces.slices) return false;
   while (entered_ < lane_->members() && enter(lane_->peer(entered_))) ++entered_;
   return entered_ == lane_->members();
 }
 
-bool Crossing::enter(int member) {
+bool InterHostCall::enter(int member) {
   if (!lane_->may_enter(member).reached()) {
     awaited_ = member;
     return false;
@@ -67,7 +67,7 @@ bool Crossing::enter(int member) {
   return true;
 }
 
-bool Crossing::read_entries() {
+bool InterHostCall::read_entries() {
   for (; read_ < lane_->members(); ++read_) {
     const int member = lane_->peer(read_);
     if (!lane_->has_entered(member)) {
@@ -83,13 +83,13 @@ bool Crossing::read_entries() {
 }
 
 // Slices whose output has memory.
-uint64_t Crossing::room() const {
+uint64_t InterHostCall::room() const {
   if (!task_.output.is_staging()) return task_.pieces.slices;
   return (task_.output_is_taken ? released_ : exchange_->done()) + task_.output.slices;
 }
 
 // Every member has entered the same call, with its payload.
-void Crossing::deliver() {
+void InterHostCall::deliver() {
   if (row().reduces) {
     if (row().takes(lane_->me(), task_.root)) reduce();
   } else {
@@ -100,12 +100,12 @@ void Crossing::deliver() {
 }
 
 // What one member has for another: of what has a block per rank the taker's, else the giver's.
-int Crossing::chunk_between(int from, int to) const {
+int InterHostCall::chunk_between(int from, int to) const {
   if (task_.blocks->chunks() == 1) return 0;
   return row().input == Extent::block_per_rank ? to : from;
 }
 
-size_t Crossing::gather(int chunk, std::byte* into) const {
+size_t InterHostCall::gather(int chunk, std::byte* into) const {
   const size_t element = row().reduces ? task_.partial_bytes : task_.element_bytes;
   std::byte* end = into;
   int place = task_.blocks->begin[chunk];
@@ -118,7 +118,7 @@ size_t Crossing::gather(int chunk, std::byte* into) const {
 }
 
 // Puts a peer's payload where it belongs.
-void Crossing::take(int member) {
+void InterHostCall::take(int member) {
   if (!row().moves(member, lane_->me(), task_.root)) return;
   const int chunk = chunk_between(member, lane_->me());
   const std::byte* from = lane_->payload_of(member).data();
@@ -130,7 +130,7 @@ void Crossing::take(int member) {
   }
 }
 
-void Crossing::reduce() {
+void InterHostCall::reduce() {
   const int chunk = task_.blocks->chunks() == 1 ? 0 : lane_->me();
   int place = task_.blocks->begin[chunk];
   size_t offset = 0;
@@ -146,7 +146,7 @@ void Crossing::reduce() {
   }
 }
 
-CallInFull Crossing::call_of(int rank) const {
+CallInFull InterHostCall::call_of(int rank) const {
   for (int i = 1; i < lane_->members(); ++i)
     if (lane_->rank_of(lane_->peer(i)) == rank) return lane_->call_of(lane_->peer(i));
   return {};

@@ -1,4 +1,4 @@
-// Exchange: one member's steps of a plan over the slices of a call, as far as they go without waiting.
+// PlanExecutor: one member's steps of a plan over the slices of a call, as far as they go without waiting.
 #pragma once
 
 #include <cstddef>
@@ -14,9 +14,9 @@ class WireLane;
 // Lives beside the lane, which has begun the call. Sends, and receives with additions, go on side by side, each in the order of
 // slices and steps: slice k + 1 is sent while slice k is on the wire, and landing is freed however full the way out is, so that
 // members who all send cannot stop each other.
-class Exchange {
+class PlanExecutor {
  public:
-  Exchange(WireLane& lane, const WireTask& task);
+  PlanExecutor(WireLane& lane, const WireTask& task);
 
   // Does all that can be done now, sends and adds of the first `ready` slices, and receives the first `room` slices. False once
   // a member was found whose call differs.

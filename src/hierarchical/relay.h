@@ -1,4 +1,4 @@
-// Rounds: the node's half of a call between hosts, as a sequence of rounds through the slots of the host's segment.
+// IntraHostRelay: the node's half of a call between hosts, as a sequence of rounds through the slots of the host's segment.
 //
 // In a round every rank puts something into its slots, or nothing, says so, and takes out of its peers' slots what is for it.
 // Rounds are numbered through all calls of the lane and the slots of a rank alternate: whoever has published round r has taken
@@ -13,24 +13,24 @@
 #include <cstdint>
 
 #include "hierarchical/columns.h"
-#include "hierarchical/crossing.h"
-#include "hierarchical/ways.h"
+#include "hierarchical/inter_host_call.h"
+#include "hierarchical/wire_planner.h"
 #include "kernels/copy.h"
 #include "node/phases.h"
 
 namespace fccl {
 
 // What a lane has beside the node's where the communicator spans hosts. Owned by the communicator.
-struct Span {
+struct HierarchicalLane {
   const Columns& columns;
-  Ways ways;
-  std::unique_ptr<Crossing> crossing;  // null if this rank has no column
+  WirePlanner planner;
+  std::unique_ptr<InterHostCall> inter_host_call;  // null if this rank has no column
 };
 
 // Lives in the frame of the phase of a call.
-class Rounds {
+class IntraHostRelay {
  public:
-  Rounds(Lane& lane, Span& span, const Task& task);
+  IntraHostRelay(Lane& lane, HierarchicalLane& hierarchical, const Task& task);
 
   // Begins the wire's half; when all ranks of the host are known to have made the call.
   void begin();
@@ -51,9 +51,9 @@ class Rounds {
   // Which of a column's blocks go down on this host.
   enum class Share : uint8_t { all, of_other_hosts, of_this_host };
 
-  bool is_column() const { return span_.crossing != nullptr; }
+  bool is_column() const { return hierarchical_.inter_host_call != nullptr; }
   bool is_root() const { return lane_.rank_of(lane_.rank()) == signature_.root; }
-  size_t piece_bytes(int block, uint64_t slice) const { return way_.pieces.elements_of(block, slice) * element_; }
+  size_t piece_bytes(int block, uint64_t slice) const { return wire_plan_.pieces.elements_of(block, slice) * element_; }
   int items(int column) const;
   int place_of(int column, int item) const;
   int place_of_rank(int rank) const;
@@ -85,11 +85,11 @@ class Rounds {
   static std::byte* bytes(const void* buffer) { return static_cast<std::byte*>(const_cast<void*>(buffer)); }
 
   Lane& lane_;
-  Span& span_;
+  HierarchicalLane& hierarchical_;
   const Task& task_;
   const Signature& signature_;
   const Collective& row_;
-  Way way_;
+  WirePlan wire_plan_;
   size_t element_;
   Layout blocks_;  // of the user's buffers
   bool root_is_here_;

@@ -1,5 +1,5 @@
-// Crossing: the wire's half of a call between hosts, which goes on whenever somebody polls, and the counters that join it to
-// the node's half.
+// InterHostCall: the wire's half of a call between hosts, which goes on whenever somebody polls, and the counters that join it
+// to the node's half.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "hierarchical/exchange.h"
+#include "hierarchical/plan_executor.h"
 #include "hierarchical/task.h"
 #include "system/counter.h"
 #include "system/wait.h"
@@ -18,9 +18,9 @@ namespace fccl {
 
 // One lane's; used by the one thread that runs the lane's current call. It never waits and knows no errors: a call that cannot
 // go on is given up by whoever waits for it, and then the lane runs no other.
-class Crossing {
+class InterHostCall {
  public:
-  explicit Crossing(std::unique_ptr<WireLane> lane) : lane_(std::move(lane)) {}
+  explicit InterHostCall(std::unique_ptr<WireLane> lane) : lane_(std::move(lane)) {}
 
   WireLane& lane() { return *lane_; }
   const WireLane& lane() const { return *lane_; }
@@ -36,7 +36,7 @@ class Crossing {
   void release(uint64_t slices) { released_ = slices; }
   // Does what can be done now.
   void poll();
-  static void poll_of(void* crossing) { static_cast<Crossing*>(crossing)->poll(); }
+  static void poll_of(void* inter_host_call) { static_cast<InterHostCall*>(inter_host_call)->poll(); }
 
   // The node waits until the output of so many slices is there, or their input is no longer needed, or all is done: everything
   // has come, what leaves has been handed to the transport, and every member has made the same call.
@@ -66,7 +66,7 @@ class Crossing {
 
   std::unique_ptr<WireLane> lane_;
   WireTask task_;
-  std::optional<Exchange> exchange_;
+  std::optional<PlanExecutor> exchange_;
   std::vector<std::byte> input_, output_, payload_;
   uint64_t ready_ = 0, released_ = 0;
   std::atomic<uint64_t> received_{0}, done_{0}, ended_{1};
