@@ -8,8 +8,8 @@
 #include <memory>
 #include <thread>
 
+#include "bootstrap/acceptor.h"
 #include "bootstrap/bootstrap.h"
-#include "bootstrap/lobby.h"
 #include "bootstrap/messages.h"
 #include "system/process_watch.h"
 #include "system/socket.h"
@@ -41,7 +41,7 @@ Result<Awaited> await_member(const Member& member) {
 // The leader's side: who still has to come, and who is being served.
 class HandOut {
  public:
-  HandOut(const Joined& joined, int fd) : fd_(fd), lobby_(joined.listener.get(), joined.id.key, {joined.rank}) {}
+  HandOut(const Joined& joined, int fd) : fd_(fd), acceptor_(joined.listener.get(), joined.id.key, {joined.rank}) {}
 
   Result<void> expect(const Member& member) {
     Result<Awaited> awaited = await_member(member);
@@ -56,7 +56,7 @@ class HandOut {
       if (!look.passed()) continue;
       look = limit.next_look();
       FCCL_TRY(limit.check_cancelled());
-      if (const int error = lobby_.shortage(); error != 0)
+      if (const int error = acceptor_.shortage(); error != 0)
         return fail(fcclSystemError, fmt::format("the leader of this host cannot take a connection of {}: {}",
                                                  list_ranks(awaited()), error_text(error)));
       for (const auto& [rank, awaited] : waiting_) FCCL_TRY(awaited.still_alive());
@@ -67,16 +67,16 @@ class HandOut {
  private:
   void turn(Deadline until) {
     polled_.clear();
-    lobby_.watch(polled_);
-    const size_t in_lobby = polled_.size();
+    acceptor_.watch(polled_);
+    const size_t of_acceptor = polled_.size();
     for (const Channel& channel : served_) polled_.push_back({channel.socket(), channel.events(), 0});
-    poll_until(polled_, {std::min(until.at, lobby_.patience().at)});
+    poll_until(polled_, {std::min(until.at, acceptor_.patience().at)});
     auto next = served_.begin();
-    for (const pollfd& entry : std::span(polled_).subspan(in_lobby)) {
+    for (const pollfd& entry : std::span(polled_).subspan(of_acceptor)) {
       const auto channel = next++;
       if (entry.revents != 0) finish(channel);
     }
-    for (Channel& channel : lobby_.admit(std::span(polled_).first(in_lobby))) {
+    for (Channel& channel : acceptor_.admit(std::span(polled_).first(of_acceptor))) {
       if (!waiting_.contains(channel.peer().rank)) continue;
       channel.say({}, fd_);
       served_.push_back(std::move(channel));
@@ -105,7 +105,7 @@ class HandOut {
   }
 
   int fd_;
-  Lobby lobby_;
+  Acceptor acceptor_;
   std::map<int, Awaited> waiting_;
   std::list<Channel> served_;
   std::vector<pollfd> polled_;

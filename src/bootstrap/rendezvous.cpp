@@ -40,10 +40,10 @@ std::pair<std::string_view, std::string_view> first_difference(std::string_view 
 
 }  // namespace
 
-std::string Rendezvous::Guest::name() const { return member ? describe(*member) : fmt::format("rank {}", rank()); }
+std::string Rendezvous::PendingClient::name() const { return member ? describe(*member) : fmt::format("rank {}", rank()); }
 
 Rendezvous::Rendezvous(Descriptor listener, const UniqueId& id)
-    : listener_(std::move(listener)), lobby_(listener_.get(), id.key, {kRootRank}) {}
+    : listener_(std::move(listener)), acceptor_(listener_.get(), id.key, {kRootRank}) {}
 
 Rendezvous::~Rendezvous() { shut(listener_.get()); }
 
@@ -52,18 +52,18 @@ void Rendezvous::serve() {
   while (!finished()) {
     move_on();
     polled.clear();
-    if (!complete()) lobby_.watch(polled);
-    const size_t in_lobby = polled.size();
-    for (const Guest& guest : guests_) polled.push_back({guest.channel.socket(), guest.channel.events(), 0});
+    if (!complete()) acceptor_.watch(polled);
+    const size_t of_acceptor = polled.size();
+    for (const PendingClient& client : clients_) polled.push_back({client.channel.socket(), client.channel.events(), 0});
     poll_until(polled, patience());
-    if (in_lobby > 0 && (polled.front().revents & POLLHUP) != 0) return withdraw();
-    auto next = guests_.begin();
-    for (const pollfd& entry : std::span(polled).subspan(in_lobby)) {
-      const auto guest = next++;
-      if (entry.revents != 0) attend(guest);
+    if (of_acceptor > 0 && (polled.front().revents & POLLHUP) != 0) return withdraw();
+    auto next = clients_.begin();
+    for (const pollfd& entry : std::span(polled).subspan(of_acceptor)) {
+      const auto client = next++;
+      if (entry.revents != 0) attend(client);
     }
-    if (in_lobby > 0) welcome(lobby_.admit(std::span(polled).first(in_lobby)));
-    if (const int error = lobby_.shortage(); error != 0 && in_lobby > 0)
+    if (of_acceptor > 0) welcome(acceptor_.admit(std::span(polled).first(of_acceptor)));
+    if (const int error = acceptor_.shortage(); error != 0 && of_acceptor > 0)
       fail_all(fcclSystemError, fmt::format("the root (process {} on {}) cannot take another connection: {}, {}", ::getpid(),
                                             host_name(), error_text(error), so_far()));
   }
@@ -77,7 +77,7 @@ void Rendezvous::withdraw() {
 
 bool Rendezvous::finished() const {
   if (end_ && end_->passed()) return true;
-  if (!guests_.empty()) return false;
+  if (!clients_.empty()) return false;
   if (complete()) return true;
   if (!failure_ || !terms_) return false;
   const auto aware = std::distance(aware_.lower_bound(0), aware_.lower_bound(terms_->nranks));
@@ -85,7 +85,7 @@ bool Rendezvous::finished() const {
 }
 
 Deadline Rendezvous::patience() const {
-  Deadline first = lobby_.patience();
+  Deadline first = acceptor_.patience();
   if (end_) first.at = std::min(first.at, end_->at);
   if (progress_due_) first.at = std::min(first.at, progress_due_->at);
   return first;
@@ -101,20 +101,20 @@ void Rendezvous::move_on() {
   }
   if (progress_due_ && progress_due_->passed()) report_progress();
   if (failure_) return refuse_all();
-  for (Guest& guest : guests_) pay(guest);
+  for (PendingClient& client : clients_) pay(client);
 }
 
 // All are here: whoever still knocks is one too many.
 void Rendezvous::close_door() {
   shut(listener_.get());
-  lobby_.clear();
-  guests_.remove_if([](const Guest& guest) { return !guest.member; });
+  acceptor_.clear();
+  clients_.remove_if([](const PendingClient& client) { return !client.member; });
 }
 
 void Rendezvous::welcome(std::list<Channel> admitted) {
   for (Channel& channel : admitted) {
     const Party peer = channel.peer();
-    guests_.push_back({std::move(channel), {}});
+    clients_.push_back({std::move(channel), {}});
     if (peer.version != kOwnVersion) fail_all(fcclInvalidUsage, version_difference(peer, {kRootRank}));
   }
 }
@@ -122,66 +122,66 @@ void Rendezvous::welcome(std::list<Channel> admitted) {
 // This process may end as soon as a rank of its own has heard, so those are the last.
 void Rendezvous::refuse_all() {
   for (const bool own : {false, true})
-    for (Guest& guest : guests_) {
-      if (guest.refused || guest.channel.peer().version != kOwnVersion) continue;
-      if ((guest.member && is_this_process(*guest.member)) != own) continue;
-      guest.channel.say(encode(Refusal{*failure_}));
-      guest.refused = true;
-      // What the kernel does not take now leaves with the next poll; so does a guest that is gone.
-      (void)guest.channel.flush();
+    for (PendingClient& client : clients_) {
+      if (client.refused || client.channel.peer().version != kOwnVersion) continue;
+      if ((client.member && is_this_process(*client.member)) != own) continue;
+      client.channel.say(encode(Refusal{*failure_}));
+      client.refused = true;
+      // What the kernel does not take now leaves with the next poll; so does a client that is gone.
+      (void)client.channel.flush();
     }
 }
 
-// The lines that a guest is owed by now; they leave with the next poll.
-void Rendezvous::pay(Guest& guest) {
-  while (guest.lines_sent < roster_.size() && guest.channel.pending() < kPendingLimit)
-    guest.channel.say(roster_[guest.lines_sent++]);
+// The lines that a client is owed by now; they leave with the next poll.
+void Rendezvous::pay(PendingClient& client) {
+  while (client.lines_sent < roster_.size() && client.channel.pending() < kPendingLimit)
+    client.channel.say(roster_[client.lines_sent++]);
 }
 
-void Rendezvous::attend(std::list<Guest>::iterator guest) {
-  Result<void> pumped = guest->channel.pump();
-  while (std::optional<std::string> bytes = guest->channel.hear())
-    if (Result<void> heard = hear(*guest, *bytes); !heard) pumped = std::move(heard);
+void Rendezvous::attend(std::list<PendingClient>::iterator client) {
+  Result<void> pumped = client->channel.pump();
+  while (std::optional<std::string> bytes = client->channel.hear())
+    if (Result<void> heard = hear(*client, *bytes); !heard) pumped = std::move(heard);
   if (pumped) return;
   if (!complete())
-    fail_all(fcclRemoteError, fmt::format("{} left while joining ({}), {}", guest->name(), pumped.error().message, so_far()));
-  else if (!guest->is_leaving)
+    fail_all(fcclRemoteError, fmt::format("{} left while joining ({}), {}", client->name(), pumped.error().message, so_far()));
+  else if (!client->is_leaving)
     fail_all(fcclRemoteError,
-             fmt::format("{} ended before the communicator was ready: {}", guest->name(), pumped.error().message));
-  if (failure_) aware_.insert(guest->rank());
-  guests_.erase(guest);
+             fmt::format("{} ended before the communicator was ready: {}", client->name(), pumped.error().message));
+  if (failure_) aware_.insert(client->rank());
+  clients_.erase(client);
 }
 
-Result<void> Rendezvous::hear(Guest& guest, const std::string& bytes) {
+Result<void> Rendezvous::hear(PendingClient& client, const std::string& bytes) {
   std::optional<Message> message = decode(bytes);
-  if (message && std::holds_alternative<Hello>(*message) && !guest.member && !complete()) {
-    judge(guest, std::get<Hello>(std::move(*message)));
+  if (message && std::holds_alternative<Hello>(*message) && !client.member && !complete()) {
+    judge(client, std::get<Hello>(std::move(*message)));
     return {};
   }
   if (message && std::holds_alternative<GivingUp>(*message)) {
     if (!complete())
-      fail_all(fcclTimeout, fmt::format("{} gave up waiting after its FCCL_INIT_TIMEOUT, {}", guest.name(), so_far()));
+      fail_all(fcclTimeout, fmt::format("{} gave up waiting after its FCCL_INIT_TIMEOUT, {}", client.name(), so_far()));
     return {};
   }
-  if (message && std::holds_alternative<Failed>(*message) && guest.member) {
+  if (message && std::holds_alternative<Failed>(*message) && client.member) {
     const Error& error = std::get<Failed>(*message).error;
-    fail_all(error.code, fmt::format("{} (told by {})", error.message, guest.name()));
+    fail_all(error.code, fmt::format("{} (told by {})", error.message, client.name()));
     return {};
   }
   if (message && std::holds_alternative<Farewell>(*message) && complete()) {
-    guest.is_leaving = true;
+    client.is_leaving = true;
     if (!end_) end_ = Deadline::after(kFarewellTime);
     return {};
   }
   return fail(fcclInvalidUsage, "it sent a message that makes no sense here");
 }
 
-void Rendezvous::judge(Guest& guest, Hello hello) {
-  hello.member.rank = guest.rank();
+void Rendezvous::judge(PendingClient& client, Hello hello) {
+  hello.member.rank = client.rank();
   if (!terms_ && possible(hello.nranks)) terms_ = Terms{hello.member, hello.nranks, hello.agreement};
-  guest.member = hello.member;
+  client.member = hello.member;
   if (hello.failure) {
-    fail_all(hello.failure->code, fmt::format("{} could not join: {}", guest.name(), hello.failure->message));
+    fail_all(hello.failure->code, fmt::format("{} could not join: {}", client.name(), hello.failure->message));
     return;
   }
   if (std::string text = objection(hello); !text.empty()) {
@@ -218,7 +218,7 @@ void Rendezvous::fail_all(fcclResult_t code, std::string message) {
   if (failure_) return;
   failure_ = Error{code, std::move(message)};
   // For those who are still to come and be told.
-  lobby_.spend_spares();
+  acceptor_.spend_spares();
   end_ = Deadline::after(kFarewellTime);
   progress_due_.reset();
 }
@@ -227,8 +227,8 @@ void Rendezvous::report_progress() {
   progress_due_.reset();
   if (failure_ || complete()) return;
   const std::string progress = encode(Progress{static_cast<int>(members_.size()), missing()});
-  for (Guest& guest : guests_)
-    if (guest.member) guest.channel.say(progress);
+  for (PendingClient& client : clients_)
+    if (client.member) client.channel.say(progress);
 }
 
 std::string Rendezvous::so_far() const {

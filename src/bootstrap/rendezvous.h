@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "bootstrap/lobby.h"
+#include "bootstrap/acceptor.h"
 #include "bootstrap/messages.h"
 #include "bootstrap/unique_id.h"
 #include "system/clock.h"
@@ -30,7 +30,7 @@ class Rendezvous {
 
  private:
   // A connection that holds the key.
-  struct Guest {
+  struct PendingClient {
     Channel channel;
     std::optional<Member> member;  // once its hello was accepted
     size_t lines_sent = 0;         // of the roster
@@ -55,10 +55,10 @@ class Rendezvous {
   void close_door();
   void welcome(std::list<Channel> admitted);
   void refuse_all();
-  void pay(Guest& guest);
-  void attend(std::list<Guest>::iterator guest);
-  Result<void> hear(Guest& guest, const std::string& bytes);
-  void judge(Guest& guest, Hello hello);
+  void pay(PendingClient& client);
+  void attend(std::list<PendingClient>::iterator client);
+  Result<void> hear(PendingClient& client, const std::string& bytes);
+  void judge(PendingClient& client, Hello hello);
   std::string objection(const Hello& hello) const;
   void fail_all(fcclResult_t code, std::string message);
   void report_progress();
@@ -67,8 +67,8 @@ class Rendezvous {
   bool complete() const { return !roster_.empty(); }
 
   Descriptor listener_;
-  Lobby lobby_;
-  std::list<Guest> guests_;
+  Acceptor acceptor_;
+  std::list<PendingClient> clients_;
   std::optional<Terms> terms_;
   std::map<int, Member> members_;    // by rank, those who have joined
   std::vector<std::string> roster_;  // its encoded lines, once all have joined

@@ -42,8 +42,8 @@ Result<std::unique_ptr<HostLink>> HostLink::meet(HostLinkRequest request, Descri
   if (!bell)
     return fail(fcclSystemError, fmt::format("cannot make an eventfd for the link between hosts: {}", error_text(errno)));
   std::unique_ptr<HostLink> link(new HostLink(std::move(request), std::move(bell)));
-  Meeting meeting(link->request_, link->spokes_, limit);
-  const Result<void> met = link->request_.is_hub() ? meeting.let_in(listener) : meeting.reach_hub();
+  LeaderHandshake handshake(link->request_, link->connections_, limit);
+  const Result<void> met = link->request_.is_hub() ? handshake.let_in(listener) : handshake.reach_hub();
   // For a copy in a forked child, too, so that whoever comes now is refused.
   if (listener) shut(listener.get());
   if (!met) return fail(met.error());
@@ -51,7 +51,7 @@ Result<std::unique_ptr<HostLink>> HostLink::meet(HostLinkRequest request, Descri
 }
 
 Result<std::vector<std::string>> HostLink::exchange(const std::string& mine, const WaitLimit& limit) {
-  return Meeting(request_, spokes_, limit).exchange(mine);
+  return LeaderHandshake(request_, connections_, limit).exchange(mine);
 }
 
 Result<void> HostLink::start(Descriptor wake, std::vector<std::shared_ptr<ProcessWatch>> processes, LinkEvents events) {
@@ -115,17 +115,17 @@ void HostLink::serve() {
   polled_ = {{bell_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
   for (const auto& process : processes_) polled_.push_back({process->descriptor(), POLLIN, 0});
   const size_t own = polled_.size();
-  for (Spoke& spoke : spokes_) attend(spoke);
+  for (LeaderConnection& connection : connections_) attend(connection);
   while (say_what_was_told() && is_needed()) {
     polled_.resize(own);
-    for (const Spoke& spoke : spokes_) polled_.push_back(spoke.watch());
+    for (const LeaderConnection& connection : connections_) polled_.push_back(connection.watch());
     poll_until(polled_, until_.value_or(kNever));
     if (polled_[kBell].revents != 0) drain(bell_.get());
     look(std::span(polled_).first(own).subspan(kWake));
-    auto next = spokes_.begin();
+    auto next = connections_.begin();
     for (const pollfd& entry : std::span(polled_).subspan(own)) {
-      Spoke& spoke = *next++;
-      if (entry.revents != 0) attend(spoke);
+      LeaderConnection& connection = *next++;
+      if (entry.revents != 0) attend(connection);
     }
   }
 }
@@ -133,7 +133,7 @@ void HostLink::serve() {
 // A retired link is needed between parties: this host while a rank of it is there, and each host that still listens.
 bool HostLink::is_needed() {
   if (!until_) return true;
-  auto parties = std::ranges::count_if(spokes_, [](const Spoke& spoke) { return !spoke.end(); });
+  auto parties = std::ranges::count_if(connections_, [](const LeaderConnection& connection) { return !connection.end(); });
   const std::lock_guard lock(mutex_);
   for (int rank = 0; std::cmp_less(rank, gone_.size()); ++rank)
     if (request_.host_of[rank] == request_.host() && gone_[rank] == Gone::no) {
@@ -170,15 +170,15 @@ bool HostLink::say_what_was_told() {
   return !leaving;
 }
 
-void HostLink::attend(Spoke& spoke) {
-  spoke.pump();
-  while (const std::optional<LinkMessage> message = spoke.hear())
-    if (!take(spoke, *message)) return lose(spoke);
-  if (spoke.end()) lose(spoke);
+void HostLink::attend(LeaderConnection& connection) {
+  connection.pump();
+  while (const std::optional<LinkMessage> message = connection.hear())
+    if (!take(connection, *message)) return lose(connection);
+  if (connection.end()) lose(connection);
 }
 
-// Whether that spoke may say so.
-bool HostLink::take(const Spoke& from, const LinkMessage& message) {
+// Whether that connection may say so.
+bool HostLink::take(const LeaderConnection& from, const LinkMessage& message) {
   if (const auto* failure = std::get_if<Failure>(&message)) {
     {
       const std::lock_guard lock(mutex_);
@@ -203,15 +203,15 @@ bool HostLink::take(const Spoke& from, const LinkMessage& message) {
 }
 
 // The hub may speak of every host but this one, another leader of its own.
-bool HostLink::speaks_of(const Spoke& spoke, int host) const {
-  return request_.is_hub() ? host == spoke.host() : host != request_.host();
+bool HostLink::speaks_of(const LeaderConnection& connection, int host) const {
+  return request_.is_hub() ? host == connection.host() : host != request_.host();
 }
 
-void HostLink::lose(Spoke& spoke) {
-  spoke.break_off("it sent a message that makes no sense");
-  const LinkEnd how = *spoke.end();
-  relay(encode_link(Cut{spoke.host(), how}), &spoke);
-  cut(spoke.host(), how);
+void HostLink::lose(LeaderConnection& connection) {
+  connection.break_off("it sent a message that makes no sense");
+  const LinkEnd how = *connection.end();
+  relay(encode_link(Cut{connection.host(), how}), &connection);
+  cut(connection.host(), how);
   if (request_.is_hub()) return;
   for (int host = 0; host < request_.hosts(); ++host)
     if (host != request_.host()) cut(host, LinkEnd::unheard);
@@ -223,9 +223,9 @@ void HostLink::cut(int host, LinkEnd how) {
   events_.cut(request_.leaders[host].rank, how);
 }
 
-void HostLink::relay(std::string_view message, const Spoke* from) {
-  for (Spoke& spoke : spokes_)
-    if (&spoke != from) spoke.tell(message);
+void HostLink::relay(std::string_view message, const LeaderConnection* from) {
+  for (LeaderConnection& connection : connections_)
+    if (&connection != from) connection.tell(message);
 }
 
 // Gives the system what is pending.
@@ -233,9 +233,9 @@ void HostLink::hand_over() {
   const Deadline deadline = Deadline::after(kFarewellTime);
   while (true) {
     std::vector<pollfd> pending;
-    for (Spoke& spoke : spokes_) {
-      spoke.pump();
-      if (spoke.pending() > 0) pending.push_back({spoke.watch().fd, POLLOUT, 0});
+    for (LeaderConnection& connection : connections_) {
+      connection.pump();
+      if (connection.pending() > 0) pending.push_back({connection.watch().fd, POLLOUT, 0});
     }
     if (pending.empty() || poll_until(pending, deadline) == 0) return;
   }

@@ -14,9 +14,9 @@
 
 #include "base/result.h"
 #include "bootstrap/bootstrap.h"
+#include "host_link/leader_connection.h"
+#include "host_link/leader_handshake.h"
 #include "host_link/link_messages.h"
-#include "host_link/meeting.h"
-#include "host_link/spoke.h"
 #include "system/clock.h"
 #include "system/descriptor.h"
 #include "system/process_watch.h"
@@ -76,18 +76,18 @@ class HostLink {
   bool is_needed();
   void look(std::span<pollfd> watched);
   bool say_what_was_told();
-  void attend(Spoke& spoke);
-  bool take(const Spoke& from, const LinkMessage& message);
-  bool speaks_of(const Spoke& spoke, int host) const;
-  void lose(Spoke& spoke);
+  void attend(LeaderConnection& connection);
+  bool take(const LeaderConnection& from, const LinkMessage& message);
+  bool speaks_of(const LeaderConnection& connection, int host) const;
+  void lose(LeaderConnection& connection);
   void cut(int host, LinkEnd how);
-  void relay(std::string_view message, const Spoke* from);
+  void relay(std::string_view message, const LeaderConnection* from);
   void hand_over();
 
   // Of the thread, once it runs.
   HostLinkRequest request_;
-  std::list<Spoke> spokes_;  // the hub's to all others; another leader's only one, to the hub
-  Descriptor bell_;          // an eventfd: there is something to tell, or to end
+  std::list<LeaderConnection> connections_;  // the hub's to all others; another leader's only one, to the hub
+  Descriptor bell_;                          // an eventfd: there is something to tell, or to end
   Descriptor wake_;
   std::vector<std::shared_ptr<ProcessWatch>> processes_;
   LinkEvents events_;

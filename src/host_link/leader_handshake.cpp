@@ -1,5 +1,5 @@
 // How the leaders of a communicator's hosts meet, and give each other bytes while it is created.
-#include "host_link/meeting.h"
+#include "host_link/leader_handshake.h"
 
 #include <fmt/format.h>
 
@@ -22,36 +22,37 @@ std::vector<int> all_but(int host, int hosts) {
 
 }  // namespace
 
-Meeting::Meeting(const HostLinkRequest& request, std::list<Spoke>& spokes, const WaitLimit& limit)
+LeaderHandshake::LeaderHandshake(const HostLinkRequest& request, std::list<LeaderConnection>& connections,
+                                 const WaitLimit& limit)
     : request_(request),
-      spokes_(spokes),
+      connections_(connections),
       limit_({limit.deadline.at + kReportStep}, limit.cancel_check),
       next_look_(Deadline::after(kLookInterval)),
       blobs_(request.leaders.size()) {}
 
-Result<void> Meeting::let_in(const Descriptor& listener) {
-  Lobby lobby(listener.get(), request_.id.key, {request_.rank});
-  while (std::cmp_less(settled_.size(), request_.hosts() - 1)) FCCL_TRY(turn(&lobby));
+Result<void> LeaderHandshake::let_in(const Descriptor& listener) {
+  Acceptor acceptor(listener.get(), request_.id.key, {request_.rank});
+  while (std::cmp_less(settled_.size(), request_.hosts() - 1)) FCCL_TRY(turn(&acceptor));
   return {};
 }
 
 // The others of this communicator hold the key, too, but only leaders are expected, each once.
-void Meeting::admit(Channel channel) {
+void LeaderHandshake::admit(Channel channel) {
   const int rank = channel.peer().rank;
   if (rank < 0 || std::cmp_greater_equal(rank, request_.host_of.size())) return;
   const int host = request_.host_of[rank];
   if (host == request_.host() || request_.leaders[host].rank != rank || !settled_.insert(host).second) return;
-  spokes_.emplace_back(host, std::move(channel), std::vector{host});
+  connections_.emplace_back(host, std::move(channel), std::vector{host});
 }
 
-Result<void> Meeting::reach_hub() {
+Result<void> LeaderHandshake::reach_hub() {
   const std::string& text = request_.leaders[HostLinkRequest::kHub].address;
   const std::optional<Address> address = address_from(text);
   if (!address) return fail(fcclInternalError, fmt::format("{} is said to listen at \"{}\", which is no address", hub(), text));
   ConnectPatience patience;
-  while (spokes_.empty()) {
+  while (connections_.empty()) {
     FCCL_TRY(try_to_reach(*address, patience.next()));
-    if (!spokes_.empty()) return {};
+    if (!connections_.empty()) return {};
     std::this_thread::sleep_for(ConnectPatience::kPause);
     FCCL_TRY(look());
   }
@@ -60,7 +61,7 @@ Result<void> Meeting::reach_hub() {
 
 // An error is final. The hub listens since before anybody learned its address, so a refused connection is; one that is closed
 // within the handshake is not: in a flood of strangers the hub turns out the oldest.
-Result<void> Meeting::try_to_reach(const Address& address, std::chrono::milliseconds patience) {
+Result<void> LeaderHandshake::try_to_reach(const Address& address, std::chrono::milliseconds patience) {
   Connection connection = begin_to_connect(address);
   const Deadline until = Deadline::after(patience);
   if (connection.socket) {
@@ -94,11 +95,11 @@ Result<void> Meeting::try_to_reach(const Address& address, std::chrono::millisec
   if (channel.peer().rank != request_.leaders[HostLinkRequest::kHub].rank)
     return fail(fcclInvalidUsage,
                 fmt::format("{} cannot reach {}: another rank listens at {}", self(), hub(), to_text(address)));
-  spokes_.emplace_back(HostLinkRequest::kHub, std::move(channel), all_but(request_.host(), request_.hosts()));
+  connections_.emplace_back(HostLinkRequest::kHub, std::move(channel), all_but(request_.host(), request_.hosts()));
   return {};
 }
 
-Result<std::vector<std::string>> Meeting::exchange(const std::string& mine) {
+Result<std::vector<std::string>> LeaderHandshake::exchange(const std::string& mine) {
   if (mine.size() > kBlobLimit)
     return fail(fcclInternalError,
                 fmt::format("{} has {} bytes for the other hosts, more than {}", self(), mine.size(), kBlobLimit));
@@ -110,87 +111,88 @@ Result<std::vector<std::string>> Meeting::exchange(const std::string& mine) {
   return std::move(blobs_);
 }
 
-Result<void> Meeting::gather_blobs() {
+Result<void> LeaderHandshake::gather_blobs() {
   settled_.clear();
-  for (Spoke& spoke : spokes_) FCCL_TRY(attend(spoke));
+  for (LeaderConnection& connection : connections_) FCCL_TRY(attend(connection));
   const auto all_here = [&] {
-    for (const Spoke& spoke : spokes_)
-      if (spoke.has_blobs()) settled_.insert(spoke.host());
-    return settled_.size() == spokes_.size();
+    for (const LeaderConnection& connection : connections_)
+      if (connection.has_blobs()) settled_.insert(connection.host());
+    return settled_.size() == connections_.size();
   };
   while (!all_here()) FCCL_TRY(turn(nullptr));
-  for (Spoke& spoke : spokes_) {
-    const std::vector<int> sources = request_.is_hub() ? std::vector{spoke.host()} : all_but(request_.host(), request_.hosts());
-    std::vector<std::string> taken = spoke.take_blobs();
+  for (LeaderConnection& connection : connections_) {
+    const std::vector<int> sources =
+        request_.is_hub() ? std::vector{connection.host()} : all_but(request_.host(), request_.hosts());
+    std::vector<std::string> taken = connection.take_blobs();
     for (size_t i = 0; i < sources.size(); ++i) blobs_[sources[i]] = std::move(taken[i]);
   }
   return {};
 }
 
-Result<void> Meeting::tell_blobs() {
-  for (Spoke& spoke : spokes_) {
-    FCCL_TRY(attend(spoke));
+Result<void> LeaderHandshake::tell_blobs() {
+  for (LeaderConnection& connection : connections_) {
+    FCCL_TRY(attend(connection));
     std::vector<BlobTeller::Blob> blobs;
-    for (const int host : request_.is_hub() ? all_but(spoke.host(), request_.hosts()) : std::vector{request_.host()})
+    for (const int host : request_.is_hub() ? all_but(connection.host(), request_.hosts()) : std::vector{request_.host()})
       blobs.push_back({host, blobs_[host]});
-    tellers_.emplace(spoke.host(), std::move(blobs));
+    tellers_.emplace(connection.host(), std::move(blobs));
   }
   settled_.clear();
   while (true) {
-    for (Spoke& spoke : spokes_) {
-      BlobTeller& teller = tellers_.at(spoke.host());
-      teller.tell(spoke);
-      if (teller.done() && spoke.pending() == 0) settled_.insert(spoke.host());
+    for (LeaderConnection& connection : connections_) {
+      BlobTeller& teller = tellers_.at(connection.host());
+      teller.tell(connection);
+      if (teller.done() && connection.pending() == 0) settled_.insert(connection.host());
     }
-    if (settled_.size() == spokes_.size()) return {};
+    if (settled_.size() == connections_.size()) return {};
     FCCL_TRY(turn(nullptr));
   }
 }
 
 // Whether it has got everything, so that it may leave.
-bool Meeting::is_served(const Spoke& spoke) const {
-  if (!request_.is_hub()) return spoke.has_blobs();
-  const auto teller = tellers_.find(spoke.host());
+bool LeaderHandshake::is_served(const LeaderConnection& connection) const {
+  if (!request_.is_hub()) return connection.has_blobs();
+  const auto teller = tellers_.find(connection.host());
   return teller != tellers_.end() && teller->second.done();
 }
 
-Result<void> Meeting::turn(Lobby* lobby) {
+Result<void> LeaderHandshake::turn(Acceptor* acceptor) {
   std::vector<pollfd> polled;
   Deadline until = next_look();
-  if (lobby != nullptr) {
-    lobby->watch(polled);
-    until.at = std::min(until.at, lobby->patience().at);
+  if (acceptor != nullptr) {
+    acceptor->watch(polled);
+    until.at = std::min(until.at, acceptor->patience().at);
   }
-  const size_t in_lobby = polled.size();
-  for (const Spoke& spoke : spokes_) polled.push_back(spoke.watch());
+  const size_t of_acceptor = polled.size();
+  for (const LeaderConnection& connection : connections_) polled.push_back(connection.watch());
   poll_until(polled, until);
-  auto next = spokes_.begin();
-  for (const pollfd& entry : std::span(polled).subspan(in_lobby)) {
-    Spoke& spoke = *next++;
-    if (entry.revents != 0) FCCL_TRY(attend(spoke));
+  auto next = connections_.begin();
+  for (const pollfd& entry : std::span(polled).subspan(of_acceptor)) {
+    LeaderConnection& connection = *next++;
+    if (entry.revents != 0) FCCL_TRY(attend(connection));
   }
-  if (lobby != nullptr)
-    for (Channel& channel : lobby->admit(std::span(polled).first(in_lobby))) admit(std::move(channel));
-  if (const int error = lobby != nullptr ? lobby->shortage() : 0; error != 0)
+  if (acceptor != nullptr)
+    for (Channel& channel : acceptor->admit(std::span(polled).first(of_acceptor))) admit(std::move(channel));
+  if (const int error = acceptor != nullptr ? acceptor->shortage() : 0; error != 0)
     return pass_on(
         {fcclSystemError, fmt::format("{} cannot take the connection of another host's leader: {}", self(), error_text(error))},
         nullptr);
   return look();
 }
 
-Result<void> Meeting::attend(Spoke& spoke) {
-  spoke.pump();
-  if (const Error* failure = spoke.failure()) return pass_on(*failure, &spoke);
-  const std::string leader = describe(request_.leaders[spoke.host()]);
-  if (spoke.end() == LinkEnd::broken)
-    return pass_on({fcclRemoteError, fmt::format("{} ended before the communicator was ready: {}", leader, spoke.why())},
-                   &spoke);
-  if (spoke.end() == LinkEnd::goodbye && !is_served(spoke))
-    return pass_on({fcclRemoteError, fmt::format("{} left before the communicator was ready", leader)}, &spoke);
+Result<void> LeaderHandshake::attend(LeaderConnection& connection) {
+  connection.pump();
+  if (const Error* failure = connection.failure()) return pass_on(*failure, &connection);
+  const std::string leader = describe(request_.leaders[connection.host()]);
+  if (connection.end() == LinkEnd::broken)
+    return pass_on({fcclRemoteError, fmt::format("{} ended before the communicator was ready: {}", leader, connection.why())},
+                   &connection);
+  if (connection.end() == LinkEnd::goodbye && !is_served(connection))
+    return pass_on({fcclRemoteError, fmt::format("{} left before the communicator was ready", leader)}, &connection);
   return {};
 }
 
-Result<void> Meeting::look() {
+Result<void> LeaderHandshake::look() {
   if (!next_look().passed()) return {};
   if (limit_.deadline.passed()) return pass_on(timed_out(), nullptr);
   next_look_ = Deadline::after(kLookInterval);
@@ -201,22 +203,22 @@ Result<void> Meeting::look() {
   }
   if (std::string whom = awaited(); request_.is_hub() && whom != told_awaited_) {
     told_awaited_ = std::move(whom);
-    for (Spoke& spoke : spokes_) spoke.tell(encode_link(Awaiting{told_awaited_}));
+    for (LeaderConnection& connection : connections_) connection.tell(encode_link(Awaiting{told_awaited_}));
   }
   return {};
 }
 
 // Whether it can still be told makes no difference here.
-tl::unexpected<Error> Meeting::pass_on(const Error& error, const Spoke* from) {
-  for (Spoke& spoke : spokes_) {
-    if (&spoke == from) continue;
-    spoke.tell(encode_link(Failure{error}));
-    spoke.pump();
+tl::unexpected<Error> LeaderHandshake::pass_on(const Error& error, const LeaderConnection* from) {
+  for (LeaderConnection& connection : connections_) {
+    if (&connection == from) continue;
+    connection.tell(encode_link(Failure{error}));
+    connection.pump();
   }
   return fail(error);
 }
 
-Error Meeting::timed_out() const {
+Error LeaderHandshake::timed_out() const {
   const auto waited = std::chrono::duration<double>(Clock::now() - begin_).count();
   return {fcclTimeout,
           fmt::format("{} waited {:.1f} s for the leaders of all {} hosts of its communicator: {}. Can every host reach {}? "
@@ -224,10 +226,10 @@ Error Meeting::timed_out() const {
                       self(), waited, request_.hosts(), awaited(), request_.leaders[HostLinkRequest::kHub].address)};
 }
 
-std::string Meeting::awaited() const {
+std::string LeaderHandshake::awaited() const {
   if (!request_.is_hub()) {
-    if (spokes_.empty()) return observed_;
-    const std::string& whom = spokes_.front().awaiting();
+    if (connections_.empty()) return observed_;
+    const std::string& whom = connections_.front().awaiting();
     return whom.empty() ? hub() + " has not said who is missing" : whom;
   }
   std::string text;

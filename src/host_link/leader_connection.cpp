@@ -1,5 +1,5 @@
-// Spoke: the connection between the hub and another leader, as either end holds it.
-#include "host_link/spoke.h"
+// LeaderConnection: the connection between the hub and another leader, as either end holds it.
+#include "host_link/leader_connection.h"
 
 #include <algorithm>
 #include <utility>
@@ -11,10 +11,10 @@ constexpr size_t kPendingLimit = 65536;
 
 }  // namespace
 
-Spoke::Spoke(int host, Channel channel, std::vector<int> sources)
+LeaderConnection::LeaderConnection(int host, Channel channel, std::vector<int> sources)
     : host_(host), channel_(std::move(channel)), sources_(std::move(sources)) {}
 
-void Spoke::pump() {
+void LeaderConnection::pump() {
   if (!channel_) return;
   const Result<void> pumped = channel_->pump();
   while (channel_) {
@@ -26,27 +26,27 @@ void Spoke::pump() {
   if (!pumped) break_off(pumped.error().message);
 }
 
-std::optional<LinkMessage> Spoke::hear() {
+std::optional<LinkMessage> LeaderConnection::hear() {
   if (heard_.empty()) return std::nullopt;
   std::optional<LinkMessage> message(std::move(heard_.front()));
   heard_.pop_front();
   return message;
 }
 
-const Error* Spoke::failure() const {
+const Error* LeaderConnection::failure() const {
   const auto found = std::find_if(heard_.begin(), heard_.end(),
                                   [](const LinkMessage& message) { return std::holds_alternative<Failure>(message); });
   return found == heard_.end() ? nullptr : &std::get<Failure>(*found).error;
 }
 
-void Spoke::break_off(std::string why) {
+void LeaderConnection::break_off(std::string why) {
   if (!channel_) return;
   channel_.reset();
   end_ = LinkEnd::broken;
   why_ = std::move(why);
 }
 
-bool Spoke::take(LinkMessage message) {
+bool LeaderConnection::take(LinkMessage message) {
   if (std::holds_alternative<Piece>(message)) return take(std::get<Piece>(std::move(message)));
   if (std::holds_alternative<Goodbye>(message)) {
     break_off("it said goodbye");
@@ -61,7 +61,7 @@ bool Spoke::take(LinkMessage message) {
 }
 
 // The other end may be one exchange ahead of this one, no more.
-bool Spoke::take(Piece piece) {
+bool LeaderConnection::take(Piece piece) {
   if (blobs_.size() >= 2 * sources_.size() || piece.host != sources_[blobs_.size() % sources_.size()]) return false;
   if (!blob_.empty() && piece.left != left_) return false;
   left_ = piece.left - piece.bytes.size();
@@ -70,19 +70,19 @@ bool Spoke::take(Piece piece) {
   return true;
 }
 
-std::vector<std::string> Spoke::take_blobs() {
+std::vector<std::string> LeaderConnection::take_blobs() {
   const auto end = blobs_.begin() + static_cast<ptrdiff_t>(sources_.size());
   std::vector<std::string> taken(std::make_move_iterator(blobs_.begin()), std::make_move_iterator(end));
   blobs_.erase(blobs_.begin(), end);
   return taken;
 }
 
-void BlobTeller::tell(Spoke& spoke) {
-  while (!done() && !spoke.end() && spoke.pending() < kPendingLimit) {
+void BlobTeller::tell(LeaderConnection& connection) {
+  while (!done() && !connection.end() && connection.pending() < kPendingLimit) {
     const Blob& blob = blobs_[next_];
     const std::string_view rest = blob.bytes.substr(told_);
     const std::string_view piece = rest.substr(0, kPieceLimit);
-    spoke.tell(encode_link(Piece{blob.host, static_cast<uint32_t>(rest.size()), std::string(piece)}));
+    connection.tell(encode_link(Piece{blob.host, static_cast<uint32_t>(rest.size()), std::string(piece)}));
     told_ += piece.size();
     if (told_ < blob.bytes.size()) continue;
     ++next_;

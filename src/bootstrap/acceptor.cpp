@@ -1,5 +1,5 @@
-// Lobby: lets in from a listener those who hold the key, and keeps strangers cheap.
-#include "bootstrap/lobby.h"
+// Acceptor: lets in from a listener those who hold the key, and keeps strangers cheap.
+#include "bootstrap/acceptor.h"
 
 #include <sys/resource.h>
 
@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 constexpr size_t kMostVisitors = 256;
 constexpr size_t kFewestVisitors = 16;
 constexpr auto kHandshakeTime = 5s;
-// What a visitor has even where there are no descriptors for others, since who is turned out comes again.
+// What a client has even where there are no descriptors for others, since who is turned out comes again.
 constexpr auto kLeastTime = 250ms;
 // Few enough that those who are already here get their turn in a flood.
 constexpr int kAcceptsPerTurn = 64;
@@ -35,31 +35,31 @@ size_t most_visitors() {
 
 }  // namespace
 
-Lobby::Lobby(int listener, const Key& key, const Party& self)
+Acceptor::Acceptor(int listener, const Key& key, const Party& self)
     : listener_(listener), key_(key), self_(self), most_visitors_(most_visitors()) {}
 
-void Lobby::watch(std::vector<pollfd>& set) const {
+void Acceptor::watch(std::vector<pollfd>& set) const {
   set.push_back({listener_, static_cast<short>(rest_.passed() ? POLLIN : 0), 0});
-  for (const Visitor& visitor : visitors_) set.push_back({visitor.channel.socket(), visitor.channel.events(), 0});
+  for (const Client& client : visitors_) set.push_back({client.channel.socket(), client.channel.events(), 0});
 }
 
-Deadline Lobby::patience() const {
+Deadline Acceptor::patience() const {
   Deadline first = Deadline::after(1h);
   if (!visitors_.empty()) first.at = std::min(first.at, visitors_.front().deadline.at);
   if (!rest_.passed()) first.at = std::min(first.at, rest_.at);
   return first;
 }
 
-std::list<Channel> Lobby::admit(std::span<const pollfd> polled) {
+std::list<Channel> Acceptor::admit(std::span<const pollfd> polled) {
   std::list<Channel> admitted;
-  auto visitor = visitors_.begin();
+  auto client = visitors_.begin();
   for (const pollfd& entry : polled.subspan(1)) {
-    const bool good = entry.revents == 0 || visitor->channel.pump();
-    if (good && visitor->channel.open()) admitted.push_back(std::move(visitor->channel));
-    if (!good || visitor->channel.socket() < 0 || visitor->deadline.passed())
-      visitor = visitors_.erase(visitor);
+    const bool good = entry.revents == 0 || client->channel.pump();
+    if (good && client->channel.open()) admitted.push_back(std::move(client->channel));
+    if (!good || client->channel.socket() < 0 || client->deadline.passed())
+      client = visitors_.erase(client);
     else
-      ++visitor;
+      ++client;
   }
   if (polled.front().revents != 0)
     accept_waiting();
@@ -68,9 +68,9 @@ std::list<Channel> Lobby::admit(std::span<const pollfd> polled) {
   return admitted;
 }
 
-int Lobby::shortage() const { return short_of_ != 0 && Clock::now() - short_since_ > kLongShortage ? short_of_ : 0; }
+int Acceptor::shortage() const { return short_of_ != 0 && Clock::now() - short_since_ > kLongShortage ? short_of_ : 0; }
 
-void Lobby::accept_waiting() {
+void Acceptor::accept_waiting() {
   for (int i = 0; i < kAcceptsPerTurn; ++i) {
     Connection connection = accept_one(listener_);
     if (!is_short_of_descriptors(connection.error)) short_of_ = 0;

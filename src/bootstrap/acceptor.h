@@ -1,4 +1,4 @@
-// Lobby: lets in from a listener those who hold the key, and keeps strangers cheap.
+// Acceptor: lets in from a listener those who hold the key, and keeps strangers cheap.
 #pragma once
 
 #include <poll.h>
@@ -17,9 +17,9 @@ namespace fccl {
 // most 256 are kept, fewer where the process may have few descriptors: one more turns out the one that has been here longest,
 // so that neither many nor silent ones keep a rank out (a rank that is turned out in a flood tries again). Uses a listener that
 // it does not own; one thread at a time.
-class Lobby {
+class Acceptor {
  public:
-  Lobby(int listener, const Key& key, const Party& self);
+  Acceptor(int listener, const Key& key, const Party& self);
 
   // Appends what to poll for.
   void watch(std::vector<pollfd>& set) const;
@@ -35,7 +35,7 @@ class Lobby {
   void clear() { visitors_.clear(); }
 
  private:
-  struct Visitor {
+  struct Client {
     Channel channel;
     Deadline deadline;
   };
@@ -46,8 +46,8 @@ class Lobby {
   Key key_;
   Party self_;
   size_t most_visitors_;
-  std::list<Visitor> visitors_;  // the longest here first
-  Deadline rest_{};              // the listener is left alone until then
+  std::list<Client> visitors_;  // the longest here first
+  Deadline rest_{};             // the listener is left alone until then
   bool spends_spares_ = false;
   SpareDescriptor spares_;
   int short_of_ = 0;  // the errno of a shortage that began then

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "bootstrap/acceptor.h"
 #include "bootstrap/bootstrap.h"
-#include "bootstrap/lobby.h"
-#include "host_link/spoke.h"
+#include "host_link/leader_connection.h"
 #include "system/clock.h"
 #include "system/descriptor.h"
 #include "system/socket.h"
@@ -35,11 +35,11 @@ struct HostLinkRequest {
 
 // One wait of a leader for the others; uses what a HostLink owns, in the thread that creates it. A leader that ends, fails or
 // gives up fails it, with its name, and the hub passes that on; so does the end of its own limit.
-class Meeting {
+class LeaderHandshake {
  public:
-  Meeting(const HostLinkRequest& request, std::list<Spoke>& spokes, const WaitLimit& limit);
+  LeaderHandshake(const HostLinkRequest& request, std::list<LeaderConnection>& connections, const WaitLimit& limit);
 
-  // The hub's way to have a spoke to every other leader, and another leader's to have one to the hub.
+  // The hub's way to have a connection to every other leader, and another leader's to have one to the hub.
   Result<void> let_in(const Descriptor& listener);
   Result<void> reach_hub();
   // All leaders' bytes, by host.
@@ -48,13 +48,13 @@ class Meeting {
  private:
   Result<void> gather_blobs();
   Result<void> tell_blobs();
-  bool is_served(const Spoke& spoke) const;
+  bool is_served(const LeaderConnection& connection) const;
   Result<void> try_to_reach(const Address& address, std::chrono::milliseconds patience);
   void admit(Channel channel);
-  Result<void> turn(Lobby* lobby);
-  Result<void> attend(Spoke& spoke);
+  Result<void> turn(Acceptor* acceptor);
+  Result<void> attend(LeaderConnection& connection);
   Result<void> look();
-  tl::unexpected<Error> pass_on(const Error& error, const Spoke* from);
+  tl::unexpected<Error> pass_on(const Error& error, const LeaderConnection* from);
   Error timed_out() const;
   std::string awaited() const;
   std::string hub() const { return describe(request_.leaders[HostLinkRequest::kHub]); }
@@ -62,7 +62,7 @@ class Meeting {
   Deadline next_look() const { return {std::min(next_look_.at, limit_.deadline.at)}; }
 
   const HostLinkRequest& request_;
-  std::list<Spoke>& spokes_;
+  std::list<LeaderConnection>& connections_;
   WaitLimit limit_;
   Clock::time_point begin_ = Clock::now();
   Deadline next_look_;

@@ -1,4 +1,4 @@
-// Spoke: the connection between the hub and another leader, as either end holds it.
+// LeaderConnection: the connection between the hub and another leader, as either end holds it.
 #pragma once
 
 #include <poll.h>
@@ -15,10 +15,10 @@
 namespace fccl {
 
 // Owned by a HostLink. One thread at a time. Once it has ended it holds no connection, and what is told is dropped.
-class Spoke {
+class LeaderConnection {
  public:
   // `sources` are the hosts whose blobs come over it, in the order in which they come.
-  Spoke(int host, Channel channel, std::vector<int> sources);
+  LeaderConnection(int host, Channel channel, std::vector<int> sources);
 
   // Of the other end.
   int host() const { return host_; }
@@ -73,7 +73,7 @@ class BlobTeller {
   };
   explicit BlobTeller(std::vector<Blob> blobs) : blobs_(std::move(blobs)) {}
 
-  void tell(Spoke& spoke);
+  void tell(LeaderConnection& connection);
   bool done() const { return next_ == blobs_.size(); }
 
  private:
