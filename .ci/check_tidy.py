@@ -21,9 +21,7 @@ def faults(tree: Tree, every_file: bool = False) -> Iterator[Fault]:
     pending = [path for path in chosen if not verdicts.is_clean(path)]
     found: set[Fault] = set()
     with ThreadPoolExecutor(2) as pool:
-        for path, ours in zip(
-            pending, pool.map(lambda path: faults_of(tree, path), pending), strict=True
-        ):
+        for path, ours in zip(pending, pool.map(lambda path: faults_of(tree, path), pending), strict=True):
             if not ours:
                 verdicts.remember_clean(path)
             found |= ours

@@ -1,7 +1,8 @@
 """Counts the tests that ran, by the suites' JUnit files, and holds the numbers against .ci/expected_tests.
 
-A test of CTest that is a program of GoogleTest left a report of its own in a folder beside the suite's, SUITE/PROGRAM.xml, and
-counts as the tests in it."""
+A test of CTest that is a program of GoogleTest left a report of its own in a folder beside the suite's,
+SUITE/PROGRAM.xml, and counts as the tests in it.
+"""
 
 import re
 import sys

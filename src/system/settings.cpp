@@ -121,7 +121,6 @@ bool parse_number(std::string_view text, Number& number) {
   return error == std::errc{} && end == text.data() + text.size();
 }
 
-
 // What is wrong with the text; "" once the field has its value.
 std::string set(Settings& settings, const Seconds& kind, std::string_view text) {
   double seconds = 0;

@@ -28,7 +28,6 @@ struct Range {
   std::string type, allowed;
 };
 
-
 Range range_of(const Seconds& kind) {
   return {"seconds", fmt::format("{} to {:.0f}", in_seconds(kind.least), in_seconds(kind.most))};
 }

@@ -70,18 +70,19 @@ class DeathInside : public ::testing::TestWithParam<Case> {
 
 TEST_P(DeathInside, reaches_every_survivor_with_one_text) {
   const Case& way = GetParam();
-  run_ranks({.as = RanksAs::processes, .ranks = 3, .killed = {kVictimInCall}, .by_signal = way.signal()}, [&](const Seat& seat) {
-    Comm comm(seat);
-    EXPECT_EQ(call_until_death(seat, comm, way), fcclRemoteError);
-    EXPECT_LT(ms_since(seat.board.notes[0]), 1000 * kSlowdown);
-    const std::string text = fcclGetLastError(comm);
-    EXPECT_NE(text.find("rank 1 (pid"), std::string::npos) << text;
-    EXPECT_NE(text.find(way.ending == Ending::exit_after_destroy ? "destroyed" : "died"), std::string::npos) << text;
-    // The survivors, ranks 0 and 2, compare.
-    seat.board.notes[1 + seat.rank] = static_cast<int64_t>(std::hash<std::string>{}(text) | 1);
-    while (seat.board.notes[3 - seat.rank] == 0) std::this_thread::sleep_for(1ms);
-    EXPECT_EQ(seat.board.notes[1], seat.board.notes[3]) << text;
-  });
+  run_ranks({.as = RanksAs::processes, .ranks = 3, .killed = {kVictimInCall}, .by_signal = way.signal()},
+            [&](const Seat& seat) {
+              Comm comm(seat);
+              EXPECT_EQ(call_until_death(seat, comm, way), fcclRemoteError);
+              EXPECT_LT(ms_since(seat.board.notes[0]), 1000 * kSlowdown);
+              const std::string text = fcclGetLastError(comm);
+              EXPECT_NE(text.find("rank 1 (pid"), std::string::npos) << text;
+              EXPECT_NE(text.find(way.ending == Ending::exit_after_destroy ? "destroyed" : "died"), std::string::npos) << text;
+              // The survivors, ranks 0 and 2, compare.
+              seat.board.notes[1 + seat.rank] = static_cast<int64_t>(std::hash<std::string>{}(text) | 1);
+              while (seat.board.notes[3 - seat.rank] == 0) std::this_thread::sleep_for(1ms);
+              EXPECT_EQ(seat.board.notes[1], seat.board.notes[3]) << text;
+            });
 }
 
 std::vector<Case> cases() {

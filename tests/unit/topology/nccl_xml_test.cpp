@@ -114,7 +114,7 @@ TEST(NcclXml, is_refused_with_its_place_where_it_is_none) {
   expect_refused_xml("<graphs/>", "expected <system>");
   expect_refused_xml("<system/>", "expected <cpu> in <system>");
   expect_refused_xml(R"(<system><cpu><pci busid="10:1b"/></cpu></system>)",
-                 "expected <pci> with a busid such as 0000:10:1b.0, at byte");
+                     "expected <pci> with a busid such as 0000:10:1b.0, at byte");
   expect_refused_xml(R"(<system><cpu><nic><net speed="1"/></nic></cpu></system>)", "has a NIC whose name is empty");
 }
 
