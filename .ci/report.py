@@ -62,32 +62,27 @@ def add_case(suite: Suite, case: ElementTree.Element) -> None:
         suite.passed.append(name_of(case))
 
 
-def cases_of_program(path: Path) -> list[ElementTree.Element]:
-    """The tests in a program's own report, none if it did not live to write one."""
+def cases_of(path: Path) -> list[ElementTree.Element] | None:
+    """The tests in a report, of which a selector may have left none; None if there is no whole report."""
     try:
         return list(ElementTree.parse(path).iter("testcase"))
     except (OSError, ElementTree.ParseError):
-        return []
+        return None
 
 
 def read_suite(name: str, path: Path) -> Suite:
     suite = Suite(name)
-    try:
-        cases = list(ElementTree.parse(path).iter("testcase"))
-    except (OSError, ElementTree.ParseError) as error:
-        suite.failed.append(
-            (
-                name,
-                f"The suite left no readable report ({error}); its output is in build/log/test-{name}.log.",
-            )
-        )
+    cases = cases_of(path)
+    if cases is None:
+        log = f"build/log/test-{name}.log"
+        suite.failed.append((name, f"The suite left no readable report, {path}; its output is in {log}."))
         return suite
     for case in cases:
-        within = cases_of_program(path.with_suffix("") / f"{case.get('name')}.xml")
-        for test in within:
+        within = cases_of(path.with_suffix("") / f"{case.get('name')}.xml")
+        for test in within or []:
             add_case(suite, test)
         # What a program does wrong beside its tests, such as a leak, is a failure of its own.
-        if not within or (has_failed(case) and not any(has_failed(test) for test in within)):
+        if within is None or (has_failed(case) and not any(map(has_failed, within))):
             add_case(suite, case)
     return suite
 

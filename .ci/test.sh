@@ -9,14 +9,15 @@ begin_suite() {
   reports+=("$1=build/reports/$1.xml")
 }
 
-# cpp_suite SUITE PRESET CTEST-ARGUMENT...
+# cpp_suite SUITE PRESET CTEST-ARGUMENT...: over `targets`, or over all that there are.
 cpp_suite() {
   local suite=$1 preset=$2 folder=build run=()
   shift 2
   [[ $preset == release ]] || folder=build-$preset
   begin_suite "$suite"
   lock
-  configure_and_build "$preset" all tests
+  # shellcheck disable=SC2086  # a list of words
+  configure_and_build "$preset" ${targets:-all tests}
   unlock
   rm -rf "build/reports/$suite"
   # The thread sanitizer of g++ 12 needs its shadow's addresses free, which a kernel that randomizes widely may take.

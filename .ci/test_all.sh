@@ -10,7 +10,7 @@ run_suite() {
   case $1 in
     asan | tsan) FCCL_TEST_TIMEOUT=900 cpp_suite "$1" "$1" --label-regex '^quick$' ;;
     cpp) cpp_suite cpp release --label-exclude '^(slow|long)$' ;;
-    frames) cpp_suite frames debug --label-regex '^frames$' ;;
+    frames) targets=frames_test cpp_suite frames debug --label-regex '^frames$' ;;
     slow) FCCL_TEST_TIMEOUT=900 cpp_suite slow release --label-regex '^slow$' ;;
     # Ten minutes each.
     long-alone) long_suite "$1" --tests-regex "${random_calls}_[0-9]_for_long" ;;
