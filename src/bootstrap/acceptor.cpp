@@ -15,8 +15,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr size_t kMostVisitors = 256;
-constexpr size_t kFewestVisitors = 16;
+constexpr size_t kMostClients = 256;
+constexpr size_t kFewestClients = 16;
 constexpr auto kHandshakeTime = 5s;
 // What a client has even where there are no descriptors for others, since who is turned out comes again.
 constexpr auto kLeastTime = 250ms;
@@ -27,37 +27,37 @@ constexpr auto kRestWithoutDescriptors = 20ms;
 constexpr auto kLongShortage = 500ms;
 
 // An eighth of the descriptors that this process may have, so that strangers leave it enough for its own.
-size_t most_visitors() {
+size_t most_clients() {
   rlimit descriptors{};
-  if (::getrlimit(RLIMIT_NOFILE, &descriptors) != 0) return kFewestVisitors;
-  return std::clamp<size_t>(descriptors.rlim_cur / 8, kFewestVisitors, kMostVisitors);
+  if (::getrlimit(RLIMIT_NOFILE, &descriptors) != 0) return kFewestClients;
+  return std::clamp<size_t>(descriptors.rlim_cur / 8, kFewestClients, kMostClients);
 }
 
 }  // namespace
 
 Acceptor::Acceptor(int listener, const Key& key, const Party& self)
-    : listener_(listener), key_(key), self_(self), most_visitors_(most_visitors()) {}
+    : listener_(listener), key_(key), self_(self), most_clients_(most_clients()) {}
 
 void Acceptor::watch(std::vector<pollfd>& set) const {
   set.push_back({listener_, static_cast<short>(rest_.passed() ? POLLIN : 0), 0});
-  for (const Client& client : visitors_) set.push_back({client.channel.socket(), client.channel.events(), 0});
+  for (const Client& client : clients_) set.push_back({client.channel.socket(), client.channel.events(), 0});
 }
 
 Deadline Acceptor::patience() const {
   Deadline first = Deadline::after(1h);
-  if (!visitors_.empty()) first.at = std::min(first.at, visitors_.front().deadline.at);
+  if (!clients_.empty()) first.at = std::min(first.at, clients_.front().deadline.at);
   if (!rest_.passed()) first.at = std::min(first.at, rest_.at);
   return first;
 }
 
 std::list<Channel> Acceptor::admit(std::span<const pollfd> polled) {
   std::list<Channel> admitted;
-  auto client = visitors_.begin();
+  auto client = clients_.begin();
   for (const pollfd& entry : polled.subspan(1)) {
     const bool good = entry.revents == 0 || client->channel.pump();
     if (good && client->channel.open()) admitted.push_back(std::move(client->channel));
     if (!good || client->channel.socket() < 0 || client->deadline.passed())
-      client = visitors_.erase(client);
+      client = clients_.erase(client);
     else
       ++client;
   }
@@ -75,16 +75,16 @@ void Acceptor::accept_waiting() {
     Connection connection = accept_one(listener_);
     if (!is_short_of_descriptors(connection.error)) short_of_ = 0;
     if (connection.socket) {
-      if (visitors_.size() == most_visitors_) visitors_.pop_front();
-      visitors_.push_back(
+      if (clients_.size() == most_clients_) clients_.pop_front();
+      clients_.push_back(
           {Channel(std::move(connection.socket), Conversation(Role::listens, key_, self_)), Deadline::after(kHandshakeTime)});
       continue;
     }
     if (connection.error == EAGAIN) return;
-    if (spends_spares_ && visitors_.empty() && spares_.spend()) continue;
+    if (spends_spares_ && clients_.empty() && spares_.spend()) continue;
     // Out of descriptors or memory, which accept(2) says though nobody waits: a stranger's is the first to give back.
-    if (!visitors_.empty() && visitors_.front().deadline.at < Clock::now() + kHandshakeTime - kLeastTime)
-      visitors_.pop_front();
+    if (!clients_.empty() && clients_.front().deadline.at < Clock::now() + kHandshakeTime - kLeastTime)
+      clients_.pop_front();
     else if (short_of_ == 0 && is_short_of_descriptors(connection.error))
       std::tie(short_of_, short_since_) = std::pair(connection.error, Clock::now());
     rest_ = Deadline::after(kRestWithoutDescriptors);

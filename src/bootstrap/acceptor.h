@@ -32,7 +32,7 @@ class Acceptor {
   // From now on what the process holds back is for those who wait.
   void spend_spares() { spends_spares_ = true; }
   // Turns everybody out.
-  void clear() { visitors_.clear(); }
+  void clear() { clients_.clear(); }
 
  private:
   struct Client {
@@ -45,9 +45,9 @@ class Acceptor {
   int listener_;
   Key key_;
   Party self_;
-  size_t most_visitors_;
-  std::list<Client> visitors_;  // the longest here first
-  Deadline rest_{};             // the listener is left alone until then
+  size_t most_clients_;
+  std::list<Client> clients_;  // the longest here first
+  Deadline rest_{};            // the listener is left alone until then
   bool spends_spares_ = false;
   SpareDescriptor spares_;
   int short_of_ = 0;  // the errno of a shortage that began then

@@ -93,7 +93,7 @@ Error name_the_dead(Error error, const std::vector<Peer>& peers) {
 }
 
 // Whether two ranks have to take turns on a processor. A launcher may have bound each rank to one of its own.
-bool is_crowded(const Segment& segment) {
+bool is_oversubscribed(const Segment& segment) {
   Processors all;
   for (int rank = 0; rank < segment.shape().ranks; ++rank) all |= segment.state(rank).get_processors();
   return static_cast<size_t>(segment.shape().ranks) > all.count();
@@ -160,7 +160,7 @@ Result<void> Creation::share_memory() {
 Result<void> Creation::await_ranks() {
   InitCalls calls(*parts_, limit_.deadline);
   FCCL_TRY(calls.barrier());
-  parts_->oversubscribed = is_crowded(*segment_);
+  parts_->oversubscribed = is_oversubscribed(*segment_);
   if (parts_->columns->hosts() > 1) return HostJoiner(joined_, options_.settings, *parts_, calls, limit_).join();
   joined_.presence.leave();
   return {};

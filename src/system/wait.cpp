@@ -15,8 +15,8 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-constexpr int kPauses = 1 << 14;        // about half a millisecond
-constexpr int kPausesCrowded = 1 << 6;  // the price of one context switch
+constexpr int kPauses = 1 << 14;               // about half a millisecond
+constexpr int kPausesOversubscribed = 1 << 6;  // the price of one context switch
 constexpr milliseconds kLookEvery{1};
 constexpr microseconds kYieldFor{20000};
 constexpr microseconds kLongestSleep{1000};
@@ -25,7 +25,7 @@ constexpr int kSleepFraction = 64;  // of the time waited so far, which is what 
 }  // namespace
 
 Result<void> await(const Awaited& awaited, const SlowPath& slow, bool oversubscribed, const Poll& poll) {
-  if (!poll && awaited.reached_within(oversubscribed ? kPausesCrowded : kPauses)) return {};
+  if (!poll && awaited.reached_within(oversubscribed ? kPausesOversubscribed : kPauses)) return {};
   const Clock::time_point begin = Clock::now();
   Clock::time_point next_look = begin + kLookEvery;
   while (!awaited.reached()) {

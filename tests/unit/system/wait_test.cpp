@@ -19,8 +19,8 @@ Phase wait_for([[maybe_unused]] FrameMemory& frame, const Counter* counter, uint
   co_return Outcome{};
 }
 
-Result<Outcome> run_to_end(Phase& phase, const SlowPath& slow, bool crowded, const Poll& poll = {}) {
-  while (!phase.resume()) FCCL_TRY(await(phase.awaited(), slow, crowded, poll));
+Result<Outcome> run_to_end(Phase& phase, const SlowPath& slow, bool oversubscribed, const Poll& poll = {}) {
+  while (!phase.resume()) FCCL_TRY(await(phase.awaited(), slow, oversubscribed, poll));
   return phase.outcome();
 }
 
