@@ -48,12 +48,15 @@ WirePlan WirePlanner::wire_plan_of(const Signature& signature) {
       blocks * wire_plan.pieces.block_elements * element <= settings_.payload_bytes && wire_plan.pieces.slices <= 1;
   if (fits && preferred < 0) return wire_plan;
   wire_plan.beside_entries = false;
-  const plan::Choice choice = chooser_.choose({signature.collective, static_cast<double>(signature.bytes())});
+  const plan::Request request{signature.collective, static_cast<double>(signature.bytes())};
+  plan::Choice choice = preferred < 0 ? chooser_.choose(request) : chooser_.best_slices(preferred, request);
   const int root_host = signature.root < 0 ? 0 : columns_.host_of(signature.root);
-  const Plan* plan = &plan_of(preferred < 0 ? choice.algorithm : preferred, root_host);
+  const Plan* plan = &plan_of(choice.algorithm, root_host);
   // Messages of many chunks are for short calls between many hosts, and slots may be too small for that.
-  if (settings_.slot_bytes / static_cast<size_t>(plan->most_chunks) < kUnit * blocks)
-    plan = &plan_of(first_of(signature.collective), root_host);
+  if (settings_.slot_bytes / static_cast<size_t>(plan->most_chunks) < kUnit * blocks) {
+    choice = chooser_.best_slices(first_of(signature.collective), request);
+    plan = &plan_of(choice.algorithm, root_host);
+  }
   wire_plan.is_whole = plan->is_whole;
   wire_plan.hands_on = plan->most_chunks > 1;
   if (columns_.has_column()) wire_plan.steps = &plan->steps;

@@ -35,29 +35,29 @@ std::string in_words(const Shape& shape) {
 
 }  // namespace
 
-Choice Chooser::best_slices(int algorithm, const Request& request, int least_slices) const {
+Choice Chooser::best_slices(int algorithm, const Request& request) const {
   Choice best{};
   for (int doublings = 0; doublings <= kMostDoublings; ++doublings) {
-    const int slices = least_slices << doublings;
+    const int slices = 1 << doublings;
     const Time time = predict(request, algorithm_at(algorithm).cut, costs_[algorithm], shape_, slices);
     if (doublings == 0 || time.total() < best.time.total()) best = {algorithm, slices, time};
   }
   return best;
 }
 
-Choice Chooser::choose(const Request& request, int least_slices) const {
+Choice Chooser::choose(const Request& request) const {
   Choice best{-1, 0, {}};
   for (int i = 0; i < static_cast<int>(costs_.size()); ++i) {
     if (algorithm_at(i).collective != request.collective) continue;
-    const Choice choice = best_slices(i, request, least_slices);
+    const Choice choice = best_slices(i, request);
     if (best.algorithm < 0 || choice.time.total() < best.time.total()) best = choice;
   }
   check(best.algorithm >= 0, "every collective has a wire algorithm");
   return best;
 }
 
-std::string Chooser::explain(const Request& request, int least_slices) const {
-  const int chosen = choose(request, least_slices).algorithm;
+std::string Chooser::explain(const Request& request) const {
+  const int chosen = choose(request).algorithm;
   const double minimum = wire_minimum(request, shape_);
   std::string text = fmt::format(
       "{} of {} on {}, {} per host\n"
@@ -68,7 +68,7 @@ std::string Chooser::explain(const Request& request, int least_slices) const {
       "predicted us", "latency", "messages", "wire", "node");
   for (int i = 0; i < static_cast<int>(costs_.size()); ++i) {
     if (algorithm_at(i).collective != request.collective) continue;
-    const Choice choice = best_slices(i, request, least_slices);
+    const Choice choice = best_slices(i, request);
     const Time& t = choice.time;
     text += fmt::format("{:>3} {:<10} {:>6} {:>6} {:>13.1f} {:>12.1f} {:>12.1f} {:>12.1f} {:>12.1f}\n", i == chosen ? "->" : "",
                         algorithm_at(i).name, costs_[i].rounds, choice.slices, t.total() * 1e6, t.latency * 1e6,

@@ -20,16 +20,15 @@ class Chooser {
  public:
   explicit Chooser(const Shape& shape) : shape_(shape), costs_(price_catalog(shape.hosts)) {}
 
-  // The cheapest algorithm, the earlier in the catalog where two cost the same, with at least so many slices (landing memory
-  // may ask for more than one).
-  Choice choose(const Request& request, int least_slices = 1) const;
+  // The cheapest algorithm, the earlier in the catalog where two cost the same, with the number of slices that suits it.
+  Choice choose(const Request& request) const;
+  // The number of slices that suits an algorithm, chosen or not; by its place in the catalog.
+  Choice best_slices(int algorithm, const Request& request) const;
 
   // A table of the algorithms that could be taken, each with the number of slices that suits it, the chosen one marked.
-  std::string explain(const Request& request, int least_slices = 1) const;
+  std::string explain(const Request& request) const;
 
  private:
-  Choice best_slices(int algorithm, const Request& request, int least_slices) const;
-
   Shape shape_;
   std::vector<Cost> costs_;
 };

@@ -1,0 +1,43 @@
+// Into how many slices the planner cuts a call between hosts.
+#include "hierarchical/wire_planner.h"
+
+#include <gtest/gtest.h>
+
+#include "plan/choose.h"
+
+namespace fccl {
+namespace {
+
+constexpr plan::Constants kCosts{
+    .latency = 1.5e-5, .message = 1.25e-6, .wire_byte = 8e-11, .added_byte = 5e-12, .node_byte = 2.5e-12};
+
+// One rank on each of four hosts, with slots that never ask for more slices than suit.
+const Columns kColumns({{0}, {1}, {2}, {3}}, 0);
+
+WireSettings settings_with_slots_of(size_t bytes) {
+  return {.costs = kCosts, .slot_bytes = bytes, .node_slot_bytes = size_t{1} << 30};
+}
+
+plan::Chooser chooser() { return plan::Chooser(plan::Shape::of_equal_hosts(4, 1, 1, kCosts)); }
+
+int place_of(fcclColl_t collective, const std::string& name) {
+  const auto& catalog = plan::kCatalog<plan::Project>;
+  for (size_t i = 0; i < catalog.size(); ++i)
+    if (catalog[i].collective == collective && catalog[i].name == name) return static_cast<int>(i);
+  return -1;
+}
+
+TEST(WirePlanner, cuts_a_call_into_the_slices_that_suit_the_algorithm_it_was_told_to_take) {
+  WirePlanner planner(kColumns, settings_with_slots_of(size_t{1} << 30));
+  planner.prefer("tree");
+  // Of 1 MiB, so that no slice is larger than what is staged for one.
+  const Signature broadcast{fcclCollBroadcast, fcclInt8, ReduceOp::sum, 0, size_t{1} << 20};
+  const plan::Request request{broadcast.collective, static_cast<double>(broadcast.bytes())};
+  const plan::Choice suits = chooser().best_slices(place_of(broadcast.collective, "tree"), request);
+  const plan::Choice cheapest = chooser().choose(request);
+  ASSERT_NE(cheapest.slices, suits.slices) << "the cheapest algorithm would be cut alike";
+  EXPECT_EQ(planner.wire_plan_of(broadcast).pieces.slices, static_cast<uint64_t>(suits.slices));
+}
+
+}  // namespace
+}  // namespace fccl
