@@ -1,6 +1,7 @@
 // The C interface: collectives. Checks what is wrong on its face, before anything is announced to the peers.
 #include "c_api/c_api.h"
 #include "kernels/reduce.h"
+#include "plan/choose.h"
 
 namespace fccl {
 namespace {
@@ -33,16 +34,20 @@ Result<void> check_shape(const UserCall& call, int rank, int ranks) {
   return {};
 }
 
-// What a call with a block for each pair of ranks needs beyond that. Between hosts it is refused first, and alike on all ranks,
-// since what is wrong with its arguments may be so on one.
-Result<void> check_pairs(const UserCall& call, const Communicator& communicator) {
+// Between hosts what has no algorithm is refused first, and alike on all ranks, since what is wrong with its arguments may be
+// so on one.
+Result<void> check_hosts(const UserCall& call, const Communicator& communicator) {
+  const int hosts = communicator.hosts().hosts;
+  if (hosts == 1 || plan::has_algorithm(call.collective)) return {};
+  return fail(fcclNotImplemented,
+              fmt::format("{} between the ranks of {} hosts is not implemented yet in this version of FCCL, only between those "
+                          "of one; call it on a communicator of one host (fcclCommSplit), or take the blocks of an AllGather",
+                          name_of(call.collective), hosts));
+}
+
+// What a call with a block for each pair of ranks needs beyond its shape.
+Result<void> check_pairs(const UserCall& call) {
   if (!row_of(call.collective).has_pairs()) return {};
-  if (const int hosts = communicator.hosts().hosts; hosts > 1)
-    return fail(
-        fcclNotImplemented,
-        fmt::format("{} between the ranks of {} hosts is not implemented yet in this version of FCCL, only between those "
-                    "of one; call it on a communicator of one host (fcclCommSplit), or take the blocks of an AllGather",
-                    name_of(call.collective), hosts));
   if (call.count > 0 && call.send != nullptr && call.send == call.recv)
     return fail(fcclInvalidArgument,
                 fmt::format("sendbuff and recvbuff are the same with count {}: {} does not work in place, "
@@ -73,7 +78,8 @@ Result<Operator> operator_of(const UserCall& call, const Communicator& communica
 fcclResult_t run(const UserCall& user, fcclComm_t comm, fcclStream_t stream) {
   if (comm == nullptr) return refuse(user.function, "comm is NULL");
   Communicator& communicator = *comm->communicator;
-  if (auto checked = check_pairs(user, communicator); !checked) return report(user.function, checked);
+  if (auto checked = check_hosts(user, communicator); !checked) return report(user.function, checked);
+  if (auto checked = check_pairs(user); !checked) return report(user.function, checked);
   if (auto checked = check_shape(user, communicator.rank(), communicator.ranks()); !checked)
     return report(user.function, checked);
   auto found = operator_of(user, communicator);

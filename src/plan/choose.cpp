@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 
 #include "base/call.h"
@@ -34,6 +35,11 @@ std::string in_words(const Shape& shape) {
 }
 
 }  // namespace
+
+bool has_algorithm(fcclColl_t collective) {
+  return std::ranges::any_of(kCatalog<Price>,
+                             [collective](const auto& algorithm) { return algorithm.collective == collective; });
+}
 
 Choice Chooser::best_slices(int algorithm, const Request& request) const {
   Choice best{};

@@ -8,6 +8,9 @@
 
 namespace fccl::plan {
 
+// Whether the catalog has an algorithm for a collective; without one it does not go between hosts.
+bool has_algorithm(fcclColl_t collective);
+
 struct Choice {
   int algorithm;  // its place in the catalog
   int slices;

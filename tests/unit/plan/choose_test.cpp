@@ -30,6 +30,18 @@ TEST(Choice, of_a_broadcast_is_a_tree_for_small_and_a_chain_or_a_scatter_for_lar
   EXPECT_EQ(chosen(Chooser(Shape::of_equal_hosts(64, 8, 32, kFast)), fcclCollBroadcast, 64 << 20), "scattered");
 }
 
+TEST(Choice, can_be_made_for_the_collectives_that_are_said_to_have_an_algorithm_and_for_no_other) {
+  const Chooser chooser(Shape::of_equal_hosts(2, 2, 1, kFast));
+  EXPECT_FALSE(has_algorithm(fcclCollAlltoAll));
+  for (int i = 0; i < fcclNumColls; ++i) {
+    const auto collective = static_cast<fcclColl_t>(i);
+    if (has_algorithm(collective))
+      EXPECT_EQ(kCatalog<Price>[chooser.choose({collective, 8}).algorithm].collective, collective);
+    else
+      EXPECT_DEATH(chooser.choose({collective, 8}), "has a wire algorithm");
+  }
+}
+
 TEST(Choice, gives_every_algorithm_of_the_catalog_its_place) {
   std::set<int> taken;
   for (int hosts : {2, 4, 16, 64, 256, 1024})
