@@ -49,6 +49,7 @@ Columns::Columns(std::vector<std::vector<int>> ranks_of_hosts, int rank) : ranks
 
 std::vector<int> Columns::members() const {
   std::vector<int> members;
+  members.reserve(ranks_.size());
   for (const std::vector<int>& ranks : ranks_) members.push_back(ranks[local_]);
   return members;
 }

@@ -4,7 +4,8 @@
 //   host 1    ranks 3 4
 //
 // The i-th ranks of all hosts are column i, which exchange with each other. A host's ranks that are left over (2 and 5) take no
-// part in that: their blocks travel with the ranks of the same host whose numbers they are equal to, modulo the columns.
+// part in that: their blocks travel in turn with the columns of their host, so 2, the third rank there, with column 0, and 5,
+// the fourth, with column 1.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// Entries, with what is small beside them, and the exchange behind them.
+// Entries, with what is small beside them, and the plan executor behind them.
 #include "hierarchical/inter_host_call.h"
 
 #include "base/check.h"
@@ -12,7 +12,7 @@ std::byte* InterHostCall::memory(std::vector<std::byte>& kept, size_t bytes) {
 }
 
 void InterHostCall::begin(const WireTask& task) {
-  exchange_.reset();
+  executor_.reset();
   task_ = task;
   ready_ = released_ = 0;
   received_.store(0, std::memory_order_relaxed);
@@ -23,34 +23,34 @@ void InterHostCall::begin(const WireTask& task) {
   differing_ = -1;
   if (payload_.empty()) payload_.resize(lane_->payload_bytes());
   lane_->begin(task_.call);
-  if (task_.steps != nullptr) exchange_.emplace(*lane_, task_);
+  if (task_.steps != nullptr) executor_.emplace(*lane_, task_);
 }
 
 void InterHostCall::poll() {
   if (ended_.load(std::memory_order_relaxed) != 0 || differing_ >= 0) return;
   const bool told = enter();
   lane_->progress();
-  if (exchange_) {
-    if (!exchange_->advance(ready_, room())) differing_ = exchange_->differing_member();
-    awaited_ = exchange_->awaited_member();
-    received_.store(exchange_->received(), std::memory_order_release);
-    done_.store(exchange_->done(), std::memory_order_release);
+  if (executor_) {
+    if (!executor_->advance(ready_, room())) differing_ = executor_->differing_member();
+    awaited_ = executor_->awaited_member();
+    received_.store(executor_->received(), std::memory_order_release);
+    done_.store(executor_->done(), std::memory_order_release);
   }
   const bool heard = read_entries();
   if (differing_ >= 0) return;
-  if (!exchange_ && heard && received_.load(std::memory_order_relaxed) < task_.pieces.slices && ready_ >= task_.pieces.slices)
+  if (!executor_ && heard && received_.load(std::memory_order_relaxed) < task_.pieces.slices && ready_ >= task_.pieces.slices)
     deliver();
   if (!told || !heard || done_.load(std::memory_order_relaxed) != task_.pieces.slices) return;
   const bool granted = lane_->grant_rest();
   if (!lane_->all_posted()) lane_->progress();
-  // Who only sends may leave at once, and what TCP has on its way then is lost.
-  const bool taken = !exchange_ || !row().is_rooted() || lane_->all_taken();
+  // A rank that only sends could exit before TCP has delivered: with a root, it stays until its peers have taken everything.
+  const bool taken = !executor_ || !row().is_rooted() || lane_->all_taken();
   if (granted && taken && lane_->all_posted()) ended_.store(1, std::memory_order_release);
 }
 
 // Tells every peer of the call; with what is for it once the input is there, if it travels so.
 bool InterHostCall::enter() {
-  if (!exchange_ && ready_ < task_.pieces.slices) return false;
+  if (!executor_ && ready_ < task_.pieces.slices) return false;
   while (entered_ < lane_->members() && enter(lane_->peer(entered_))) ++entered_;
   return entered_ == lane_->members();
 }
@@ -60,7 +60,7 @@ bool InterHostCall::enter(int member) {
     awaited_ = member;
     return false;
   }
-  const size_t bytes = !exchange_ && task_.pieces.slices > 0 && row().moves(lane_->me(), member, task_.root)
+  const size_t bytes = !executor_ && task_.pieces.slices > 0 && row().moves(lane_->me(), member, task_.root)
                            ? gather(chunk_between(lane_->me(), member), payload_.data())
                            : 0;
   lane_->enter(member, payload_.data(), bytes);
@@ -71,7 +71,7 @@ bool InterHostCall::read_entries() {
   for (; read_ < lane_->members(); ++read_) {
     const int member = lane_->peer(read_);
     if (!lane_->has_entered(member)) {
-      if (!exchange_ || done_.load(std::memory_order_relaxed) == task_.pieces.slices) awaited_ = member;
+      if (!executor_ || done_.load(std::memory_order_relaxed) == task_.pieces.slices) awaited_ = member;
       return false;
     }
     if (!lane_->agrees(member)) {
@@ -85,7 +85,7 @@ bool InterHostCall::read_entries() {
 // Slices whose output has memory.
 uint64_t InterHostCall::room() const {
   if (!task_.output.is_staging()) return task_.pieces.slices;
-  return (task_.output_is_taken ? released_ : exchange_->done()) + task_.output.slices;
+  return (task_.output_is_taken ? released_ : executor_->done()) + task_.output.slices;
 }
 
 // Every member has entered the same call, with its payload.

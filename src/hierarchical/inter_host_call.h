@@ -1,5 +1,5 @@
-// InterHostCall: the wire's half of a call between hosts, which goes on whenever somebody polls, and the counters that join it
-// to the node's half.
+// InterHostCall: the network's half of a call between hosts, which goes on whenever somebody polls, and the numbers of slices
+// that join it to the host's half.
 #pragma once
 
 #include <atomic>
@@ -31,14 +31,14 @@ class InterHostCall {
 
   // Begins a call when all ranks of this host are known to have made it. Nothing is sent yet.
   void begin(const WireTask& task);
-  // The node says: the input of so many slices is there; the output of so many has been taken out of its memory.
+  // The relay says: the input of so many slices is there; the output of so many has been taken out of its memory.
   void make_ready(uint64_t slices) { ready_ = slices; }
   void release(uint64_t slices) { released_ = slices; }
   // Does what can be done now.
   void poll();
   static void poll_of(void* inter_host_call) { static_cast<InterHostCall*>(inter_host_call)->poll(); }
 
-  // The node waits until the output of so many slices is there, or their input is no longer needed, or all is done: everything
+  // The relay waits until the output of so many slices is there, or their input is no longer needed, or all is done: everything
   // has come, what leaves has been handed to the transport, and every member has made the same call.
   Awaited received(uint64_t slices) const { return {&received_, slices, kWire}; }
   Awaited done(uint64_t slices) const { return {&done_, slices, kWire}; }
@@ -66,7 +66,7 @@ class InterHostCall {
 
   std::unique_ptr<WireLane> lane_;
   WireTask task_;
-  std::optional<PlanExecutor> exchange_;
+  std::optional<PlanExecutor> executor_;
   std::vector<std::byte> input_, output_, payload_;
   uint64_t ready_ = 0, released_ = 0;
   std::atomic<uint64_t> received_{0}, done_{0}, ended_{1};

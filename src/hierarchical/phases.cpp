@@ -1,5 +1,7 @@
-// The loop of relay.
+// The loop of a call between hosts: rounds within the host, beside what goes between hosts.
 #include "hierarchical/phases.h"
+
+#include "hierarchical/relay.h"
 
 namespace fccl {
 namespace {

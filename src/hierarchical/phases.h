@@ -4,13 +4,14 @@
 // column of a call when all ranks of its host have told it, so that who has heard of its column has heard of all hosts.
 #pragma once
 
-#include "hierarchical/relay.h"
+#include "hierarchical/hierarchical_lane.h"
+#include "node/phases.h"
 
 namespace fccl {
 
 Phase across_hosts(FrameMemory& frame, Lane& lane, HierarchicalLane& hierarchical, Task task);
 
-// Lets the wire's half of the lane's current call get on; for whoever waits. `bytes`: of the call's buffer.
+// Lets the inter-host call of the lane's current call get on; for whoever waits. `bytes`: of one block of the call.
 Poll poll_of(HierarchicalLane& hierarchical, size_t bytes);
 
 }  // namespace fccl

@@ -1,4 +1,4 @@
-// The two cursors of an exchange.
+// The two cursors of a plan executor.
 #include "hierarchical/plan_executor.h"
 
 #include <algorithm>
@@ -16,14 +16,14 @@ using plan::Step;
 // Goes through the pieces of a step's message in a slice, in their order there, and says where they lie in a buffer.
 class PlanExecutor::Walk {
  public:
-  Walk(const PlanExecutor& exchange, const Step& step, const Buffer& buffer, uint64_t slice)
-      : exchange_(exchange), step_(step), buffer_(buffer), slice_(slice) {}
+  Walk(const PlanExecutor& executor, const Step& step, const Buffer& buffer, uint64_t slice)
+      : executor_(executor), step_(step), buffer_(buffer), slice_(slice) {}
 
   // To the next piece; false behind the last one.
   bool next() {
-    const WireTask& task = exchange_.task_;
+    const WireTask& task = executor_.task_;
     for (; chunk_ < step_.count; ++chunk_, block_ = 0) {
-      const int chunk = exchange_.chunk_of(step_, chunk_);
+      const int chunk = executor_.chunk_of(step_, chunk_);
       const std::span<const int> blocks = task.blocks->of(chunk);
       while (block_ < blocks.size()) {
         const int place = task.blocks->begin[chunk] + static_cast<int>(block_);
@@ -42,7 +42,7 @@ class PlanExecutor::Walk {
   size_t bytes = 0;
 
  private:
-  const PlanExecutor& exchange_;
+  const PlanExecutor& executor_;
   const Step& step_;
   const Buffer& buffer_;
   uint64_t slice_;
@@ -81,7 +81,7 @@ bool PlanExecutor::send_one() {
     if (bytes > 0) {
       if (!is_done(step.after)) return false;
       awaited_ = step.peer;
-      if (!lane_.can_send(step.peer, bytes) || !stage(step)) return false;
+      if (!lane_.can_send(step.peer, bytes) || !fill_stage(step)) return false;
       lane_.send(step.peer, bytes);
     }
     ++sending_.step;
@@ -154,7 +154,7 @@ bool PlanExecutor::add(const Step& step, uint64_t ready) {
 }
 
 // A message that goes to several peers is staged once.
-bool PlanExecutor::stage(const Step& step) {
+bool PlanExecutor::fill_stage(const Step& step) {
   const uint64_t slice = sending_.slice;
   if (staged_ != nullptr && staged_slice_ == slice && staged_->here == step.here && staged_->count == step.count &&
       staged_->after == step.after)

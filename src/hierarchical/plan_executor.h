@@ -41,7 +41,7 @@ class PlanExecutor {
   bool receive_one(uint64_t ready);
   bool receive(const plan::Step& step);
   bool add(const plan::Step& step, uint64_t ready);
-  bool stage(const plan::Step& step);
+  bool fill_stage(const plan::Step& step);
   // To the first step of the kind in the slice from the cursor's on, or to the end of the steps.
   void find(Cursor& cursor, bool sends) const;
   bool is_done(int steps) const;

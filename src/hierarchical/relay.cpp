@@ -18,7 +18,7 @@ IntraHostRelay::IntraHostRelay(Lane& lane, HierarchicalLane& hierarchical, const
       blocks_(wire_plan_.pieces.layout(element_)),
       root_is_here_(signature_.root >= 0 && hierarchical.columns.host_of(signature_.root) == hierarchical.columns.host()),
       round_(lane.slices()) {
-  choose_stages();
+  choose_rounds();
   const bool is_block = share_ == Share::of_this_host;
   const bool is_sent_on = row_.spreads() && is_fed_by_up_;
   if ((is_block ? blocks_.most() : blocks_.total()) >= kStreamedBytes && !is_sent_on) to_result_ = stream_bytes;
@@ -27,7 +27,7 @@ IntraHostRelay::IntraHostRelay(Lane& lane, HierarchicalLane& hierarchical, const
   output_ = output();
 }
 
-void IntraHostRelay::choose_stages() {
+void IntraHostRelay::choose_rounds() {
   const bool has_peers = lane_.ranks() > 1;
   const bool is_even = hierarchical_.columns.is_even();
   const auto some_here = [&](Who who) { return who == Who::all || (who == Who::root && root_is_here_); };
@@ -118,42 +118,42 @@ bool IntraHostRelay::next() {
   ++turn_;
   const uint64_t slices = wire_plan_.pieces.slices;
   for (; step_ < slices + WirePlanner::kStaged; ++step_) {
-    if (stage_ == Stage::up) {
+    if (kind_ == RoundKind::up) {
       slice_ = step_;
-      if (has_up_ && slice_ < slices && turn_ < rounds_of(Stage::up)) break;
-      stage_ = Stage::down;
+      if (has_up_ && slice_ < slices && turn_ < rounds_of(RoundKind::up)) break;
+      kind_ = RoundKind::down;
       turn_ = 0;
     }
     slice_ = step_ - WirePlanner::kStaged;
-    if (has_down_ && step_ >= WirePlanner::kStaged && turn_ < rounds_of(Stage::down)) break;
-    stage_ = Stage::up;
+    if (has_down_ && step_ >= WirePlanner::kStaged && turn_ < rounds_of(RoundKind::down)) break;
+    kind_ = RoundKind::up;
     turn_ = 0;
   }
   offset_ = slice_ * wire_plan_.pieces.piece_elements * element_;
   if (step_ < slices + WirePlanner::kStaged) return true;
   const bool closes = !closed_ && lane_.ranks() > hierarchical_.columns.columns();
-  stage_ = Stage::closing;
+  kind_ = RoundKind::closing;
   closed_ = true;
   if (!closes) lane_.count_slices(round_ - lane_.slices());
   return closes;
 }
 
-int IntraHostRelay::per_slot(Stage stage) const {
+int IntraHostRelay::per_slot(RoundKind kind) const {
   const size_t piece = wire_plan_.pieces.piece_elements * element_;
-  const bool is_pair = stage == Stage::up && row_.reduces;
+  const bool is_pair = kind == RoundKind::up && row_.reduces;
   return static_cast<int>(std::max<size_t>(1, (is_pair ? lane_.shape().pair_slot_bytes() : lane_.shape().slot_bytes) / piece));
 }
 
 // As many as the column with the most blocks needs; the others put nothing in the last one.
-int IntraHostRelay::rounds_of(Stage stage) const {
+int IntraHostRelay::rounds_of(RoundKind kind) const {
   int most = 1;
-  if (stage == Stage::down)
+  if (kind == RoundKind::down)
     most = items(0);
   else if (row_.reduces)
     most = hierarchical_.planner.blocks_of(signature_, wire_plan_, 0).size();
   else if (row_.givers == Who::root)
     most = blocks_of_root();
-  return (most + per_slot(stage) - 1) / per_slot(stage);
+  return (most + per_slot(kind) - 1) / per_slot(kind);
 }
 
 // Of the buffer that the root gives.
@@ -187,8 +187,8 @@ int IntraHostRelay::place_of_rank(int rank) const {
 Awaited IntraHostRelay::may_put() const {
   if (is_column()) {
     const InterHostCall& inter_host_call = *hierarchical_.inter_host_call;
-    if (stage_ == Stage::closing) return inter_host_call.ended();
-    if (stage_ == Stage::down) return inter_host_call.received(slice_ + 1);
+    if (kind_ == RoundKind::closing) return inter_host_call.ended();
+    if (kind_ == RoundKind::down) return inter_host_call.received(slice_ + 1);
     if (is_fed_by_up_ && input_.is_staging() && slice_ >= input_.slices)
       return inter_host_call.done(slice_ + 1 - input_.slices);
   }
@@ -197,10 +197,10 @@ Awaited IntraHostRelay::may_put() const {
 }
 
 void IntraHostRelay::put() {
-  if (stage_ == Stage::up) put_up();
-  if (stage_ == Stage::down && is_column()) put_down();
+  if (kind_ == RoundKind::up) put_up();
+  if (kind_ == RoundKind::down && is_column()) put_down();
   lane_.my_board().published.publish(round_ + 1);
-  if (stage_ == Stage::up && turn_ == 0) take_own_up();
+  if (kind_ == RoundKind::up && turn_ == 0) take_own_up();
 }
 
 // The root's own column has what it brings in the user's buffer.
@@ -208,9 +208,9 @@ void IntraHostRelay::put_down() {
   if (is_root() || lane_.ranks() == 1) return;
   const int column = lane_.rank();
   const Blocks& blocks = hierarchical_.planner.blocks_of(signature_, wire_plan_, column);
-  const int first = turn_ * per_slot(Stage::down);
+  const int first = turn_ * per_slot(RoundKind::down);
   std::byte* slot = lane_.gather_slot(lane_.rank(), round_);
-  for (int n = first; n < std::min(items(column), first + per_slot(Stage::down)); ++n) {
+  for (int n = first; n < std::min(items(column), first + per_slot(RoundKind::down)); ++n) {
     const int place = place_of(column, n);
     const int block = blocks.numbers[place];
     copy_bytes(slot, output_.at(block, place, slice_), piece_bytes(block, slice_));
@@ -219,8 +219,8 @@ void IntraHostRelay::put_down() {
 }
 
 void IntraHostRelay::take(int peer) {
-  if (stage_ == Stage::up) take_up(peer);
-  if (stage_ == Stage::down && peer < hierarchical_.columns.columns()) take_down(peer);
+  if (kind_ == RoundKind::up) take_up(peer);
+  if (kind_ == RoundKind::down && peer < hierarchical_.columns.columns()) take_down(peer);
 }
 
 void IntraHostRelay::take_down(int peer) {
@@ -228,9 +228,9 @@ void IntraHostRelay::take_down(int peer) {
   const int me = lane_.rank_of(lane_.rank());
   const bool takes_own = share_ == Share::of_this_host;
   if (signature_.root >= 0 && root_is_here_ && !is_root()) return;
-  const int first = turn_ * per_slot(Stage::down);
+  const int first = turn_ * per_slot(RoundKind::down);
   const std::byte* slot = lane_.gather_slot(peer, round_);
-  for (int n = first; n < std::min(items(peer), first + per_slot(Stage::down)); ++n) {
+  for (int n = first; n < std::min(items(peer), first + per_slot(RoundKind::down)); ++n) {
     const int block = blocks.numbers[place_of(peer, n)];
     const size_t length = piece_bytes(block, slice_);
     if (!takes_own)
@@ -244,11 +244,11 @@ void IntraHostRelay::take_down(int peer) {
 void IntraHostRelay::finish() {
   if (!is_column()) return;
   InterHostCall& inter_host_call = *hierarchical_.inter_host_call;
-  if (stage_ == Stage::up) {
+  if (kind_ == RoundKind::up) {
     if (row_.reduces) add_partials();
-    if (is_fed_by_up_ && turn_ + 1 == rounds_of(Stage::up)) inter_host_call.make_ready(slice_ + 1);
+    if (is_fed_by_up_ && turn_ + 1 == rounds_of(RoundKind::up)) inter_host_call.make_ready(slice_ + 1);
   }
-  if (stage_ == Stage::down && turn_ + 1 == rounds_of(Stage::down)) {
+  if (kind_ == RoundKind::down && turn_ + 1 == rounds_of(RoundKind::down)) {
     take_own_down();
     inter_host_call.release(slice_ + 1);
   }

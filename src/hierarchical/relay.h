@@ -1,4 +1,4 @@
-// IntraHostRelay: the node's half of a call between hosts, as a sequence of rounds through the slots of the host's segment.
+// IntraHostRelay: the host's half of a call between hosts, as a sequence of rounds through the slots of the host's segment.
 //
 // In a round every rank puts something into its slots, or nothing, says so, and takes out of its peers' slots what is for it.
 // Rounds are numbered through all calls of the lane and the slots of a rank alternate: whoever has published round r has taken
@@ -8,37 +8,42 @@
 //           it is for them
 //   down    of a slice: what has come from other hosts, from those of its ranks to whom it came, to all for whom it is
 //   closing where ranks are left over from the columns: after it they know, too, that all ranks of all hosts made the call
+//
+// Which rounds there are, where hosts have several ranks. Hosts are unequal if ranks are left over from the columns on any. The
+// last two columns say which blocks of a column go down, and on which ranks the input of the wire comes by the rounds up.
+//
+//                  up                          down                       share          fed by up
+//   AllGather      all hosts                   all hosts                  other hosts'   all, if unequal or the plan hands on
+//   ReduceScatter  all hosts                   all hosts, if unequal      this host's    all
+//   AllReduce      all hosts                   all hosts                  all            all
+//   Reduce         all hosts                   the root's host            all            all
+//   Broadcast      the root's host             other hosts                all            the root's host, not the root
+//   Gather         the root's host; others     the root's host            other hosts'   those of other hosts, if unequal
+//                  if unequal
+//   Scatter        the root's host             other hosts, if unequal    this host's    the root's host, not the root
+//   Barrier        none                        none                       none           none
 #pragma once
 
 #include <cstdint>
 
-#include "hierarchical/columns.h"
-#include "hierarchical/inter_host_call.h"
-#include "hierarchical/wire_planner.h"
+#include "hierarchical/hierarchical_lane.h"
 #include "kernels/copy.h"
 #include "node/phases.h"
 
 namespace fccl {
-
-// What a lane has beside the node's where the communicator spans hosts. Owned by the communicator.
-struct HierarchicalLane {
-  const Columns& columns;
-  WirePlanner planner;
-  std::unique_ptr<InterHostCall> inter_host_call;  // null if this rank has no column
-};
 
 // Lives in the frame of the phase of a call.
 class IntraHostRelay {
  public:
   IntraHostRelay(Lane& lane, HierarchicalLane& hierarchical, const Task& task);
 
-  // Begins the wire's half; when all ranks of the host are known to have made the call.
+  // Begins the inter-host call; when all ranks of the host are known to have made the call.
   void begin();
   // Goes on to the next round; false behind the last one.
   bool next();
   // Of the current round, among all of the lane.
   uint64_t number() const { return round_; }
-  bool begins_up() const { return stage_ == Stage::up; }
+  bool begins_up() const { return kind_ == RoundKind::up; }
   // What this rank must wait for before it puts.
   Awaited may_put() const;
   void put();
@@ -47,8 +52,8 @@ class IntraHostRelay {
   void finish();
 
  private:
-  enum class Stage : uint8_t { up, down, closing };
-  // Which of a column's blocks go down on this host.
+  enum class RoundKind : uint8_t { up, down, closing };
+  // Which of a column's blocks go down on this host, by the hosts of their ranks.
   enum class Share : uint8_t { all, of_other_hosts, of_this_host };
 
   bool is_column() const { return hierarchical_.inter_host_call != nullptr; }
@@ -57,11 +62,11 @@ class IntraHostRelay {
   int items(int column) const;
   int place_of(int column, int item) const;
   int place_of_rank(int rank) const;
-  int rounds_of(Stage stage) const;
-  int per_slot(Stage stage) const;
+  int rounds_of(RoundKind kind) const;
+  int per_slot(RoundKind kind) const;
   int blocks_of_root() const;
 
-  void choose_stages();
+  void choose_rounds();
   WireTask wire_task();
   Buffer of_user(const void* base, int first_block) const;
   Buffer staging(std::byte* memory, size_t piece_bytes) const;
@@ -100,9 +105,9 @@ class IntraHostRelay {
   // The pieces that this rank keeps for the wire.
   Buffer input_, output_;
   // Of the current round.
-  Stage stage_ = Stage::up;
+  RoundKind kind_ = RoundKind::up;
   uint64_t step_ = 0, slice_ = 0, round_ = 0;
-  int turn_ = -1;      // among those of a stage and slice
+  int turn_ = -1;      // among those of a kind and slice
   size_t offset_ = 0;  // of the slice in a block of the user's buffers
   bool closed_ = false;
 };

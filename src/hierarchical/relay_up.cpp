@@ -20,13 +20,13 @@ void IntraHostRelay::put_up() {
 
 // To each peer the pieces that its column brings to their owners.
 void IntraHostRelay::put_partials() {
-  const int first = turn_ * per_slot(Stage::up);
+  const int first = turn_ * per_slot(RoundKind::up);
   for (int i = 1; i < lane_.ranks(); ++i) {
     const int peer = lane_.peer(i);
     if (peer >= hierarchical_.columns.columns()) continue;
     const Blocks& blocks = hierarchical_.planner.blocks_of(signature_, wire_plan_, peer);
     std::byte* slot = lane_.pair_slot(lane_.rank(), peer, round_);
-    for (int n = first; n < std::min(blocks.size(), first + per_slot(Stage::up)); ++n) {
+    for (int n = first; n < std::min(blocks.size(), first + per_slot(RoundKind::up)); ++n) {
       const int block = blocks.numbers[n];
       copy_bytes(slot, send_at(block), piece_bytes(block, slice_));
       slot += wire_plan_.pieces.piece_elements * element_;
@@ -36,9 +36,9 @@ void IntraHostRelay::put_partials() {
 
 void IntraHostRelay::put_from_root() {
   const int all = blocks_of_root();
-  const int first = turn_ * per_slot(Stage::up);
+  const int first = turn_ * per_slot(RoundKind::up);
   std::byte* slot = lane_.gather_slot(lane_.rank(), round_);
-  for (int block = first; block < std::min(all, first + per_slot(Stage::up)); ++block) {
+  for (int block = first; block < std::min(all, first + per_slot(RoundKind::up)); ++block) {
     copy_bytes(slot, send_at(block), piece_bytes(block, slice_));
     slot += wire_plan_.pieces.piece_elements * element_;
   }
@@ -46,8 +46,8 @@ void IntraHostRelay::put_from_root() {
 
 void IntraHostRelay::take_up(int peer) {
   const int rank = lane_.rank_of(peer);
-  const std::byte* slot = lane_.gather_slot(peer, round_);
   if (row_.reduces) return;
+  const std::byte* slot = lane_.gather_slot(peer, round_);
   if (row_.givers == Who::root) return rank == signature_.root ? take_from_root(slot) : void();
   if (row_.takes(lane_.rank_of(lane_.rank()), signature_.root)) to_result_(recv_at(rank), slot, piece_bytes(rank, slice_));
   if (is_fed_by_up_ && input_.is_staging() && hierarchical_.columns.carrier_of(rank) == lane_.rank())
@@ -59,8 +59,8 @@ void IntraHostRelay::take_from_root(const std::byte* slot) {
   const int me = lane_.rank_of(lane_.rank());
   const bool scatters = row_.input == Extent::block_per_rank;
   const int all = blocks_of_root();
-  const int first = turn_ * per_slot(Stage::up);
-  for (int block = first; block < std::min(all, first + per_slot(Stage::up)); ++block) {
+  const int first = turn_ * per_slot(RoundKind::up);
+  for (int block = first; block < std::min(all, first + per_slot(RoundKind::up)); ++block) {
     const size_t length = piece_bytes(block, slice_);
     if (!scatters)
       copy_bytes(recv_at(block), slot, length);
@@ -76,9 +76,9 @@ void IntraHostRelay::take_from_root(const std::byte* slot) {
 void IntraHostRelay::add_partials() {
   const Blocks& blocks = hierarchical_.planner.blocks_of(signature_, wire_plan_, lane_.rank());
   const ReduceKernel partial = partial_kernel(signature_.dtype, signature_.op, hierarchical_.planner.wire_type());
-  const int first = turn_ * per_slot(Stage::up);
+  const int first = turn_ * per_slot(RoundKind::up);
   size_t offset = 0;
-  for (int n = first; n < std::min(blocks.size(), first + per_slot(Stage::up)); ++n) {
+  for (int n = first; n < std::min(blocks.size(), first + per_slot(RoundKind::up)); ++n) {
     const int block = blocks.numbers[n];
     for (int rank = 0; rank < lane_.ranks(); ++rank)
       lane_.sources[rank] = rank == lane_.rank() ? send_at(block) : lane_.pair_slot(rank, lane_.rank(), round_) + offset;
@@ -91,8 +91,8 @@ void IntraHostRelay::add_partials() {
 // What does not leave this rank.
 void IntraHostRelay::take_own_up() {
   const int me = lane_.rank_of(lane_.rank());
-  const std::byte* own = bytes(task_.call.send) + offset_;
   if (row_.reduces) return;
+  const std::byte* own = bytes(task_.call.send) + offset_;
   if (row_.givers == Who::root) return is_root() ? take_own_of_root() : void();
   if (row_.takes(me, signature_.root)) to_result_(recv_at(me), own, piece_bytes(me, slice_));
   if (is_fed_by_up_ && input_.is_staging()) copy_bytes(input_.at(me, place_of_rank(me), slice_), own, piece_bytes(me, slice_));

@@ -1,4 +1,5 @@
-// WireTask: one member's part of a call between hosts: which bytes it has to bring to the others, and where theirs go.
+// WireTask: one member's part of a call between hosts: which bytes it has to bring to the others, and where theirs go; and what
+// says where they lie, Pieces and Buffer.
 #pragma once
 
 #include <algorithm>
@@ -36,8 +37,8 @@ struct Pieces {
   }
 };
 
-// Where pieces lie: in a buffer of the user, in its blocks; or in memory for a few slices, in which the pieces of a slice
-// lie side by side in the order of the column's blocks.
+// Where pieces lie: in a buffer of the user, in its blocks; or in staging memory, which has room for a few slices, and in which
+// the pieces of a slice lie side by side in the order of the column's blocks.
 struct Buffer {
   std::byte* base = nullptr;
   Layout blocks;
@@ -64,7 +65,7 @@ struct WireTask {
   // user's they may be the same memory.
   Buffer input;
   Buffer output;
-  bool output_is_taken = true;  // out of staging memory, by the node; else it is of use to the plan alone
+  bool output_is_taken = true;  // by the relay, out of staging memory, for the ranks; else only the plan reads it
   CopyBytes put = copy_bytes;   // into the output
   size_t element_bytes = 1;
   size_t partial_bytes = 1;  // of an element of a partial sum, on the wire

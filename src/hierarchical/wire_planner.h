@@ -32,7 +32,7 @@ struct WirePlan {
   const plan::Steps* steps = nullptr;
   bool beside_entries = false;
   bool is_whole = false;  // one chunk for all hosts, of a call with one buffer
-  bool hands_on = false;  // messages of several chunks, so what a host contributes is sent out of the output, too
+  bool hands_on = false;  // the plan sends on chunks that came, so what a host contributes must be in the output, too
   Pieces pieces;
 };
 

@@ -1,4 +1,4 @@
-// project: one member's part of an algorithm as a flat array of steps, which a wire phase runs for every slice.
+// project: one member's part of an algorithm as a flat array of steps, which a plan executor runs for every slice.
 #pragma once
 
 #include <algorithm>

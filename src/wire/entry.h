@@ -1,4 +1,4 @@
-// Entry: what one member of a wire group tells another in a message: its call, or only how much landing is free again.
+// Entry: what one member of a column tells another in a message: its call, or only how much landing is free again.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Introduction: what the members of a wire group tell each other of a lane before its first call.
+// Introduction: what the members of a column tell each other of a lane before its first call.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace fccl {
 
-// Plain bytes that the bootstrap carries from every member to every other; the same for all of them.
+// Plain bytes that the leaders of the hosts carry from every member to every other; the same for all of them.
 struct Introduction {
   static constexpr int kMostRails = 32;
 

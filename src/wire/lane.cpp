@@ -81,12 +81,11 @@ Result<void> WireLane::connect(std::span<const Introduction> all) {
 Result<void> WireLane::connect(int member, const Introduction& other) {
   const Introduction& mine = introduction_;
   if (other.members != mine.members || other.window != mine.window || other.slot_bytes != mine.slot_bytes)
-    return fail(
-        fcclInvalidUsage,
-        fmt::format("rank {} has a wire group of {} members with {} slots of {} bytes, this rank one of {} with {} of {}; "
-                    "the settings must be equal on all ranks",
-                    rank_of(member), other.members, other.window, other.slot_bytes, mine.members, mine.window,
-                    mine.slot_bytes));
+    return fail(fcclInvalidUsage,
+                fmt::format("rank {} has a column of {} members with {} slots of {} bytes, this rank one of {} with {} of {}; "
+                            "the settings must be equal on all ranks",
+                            rank_of(member), other.members, other.window, other.slot_bytes, mine.members, mine.window,
+                            mine.slot_bytes));
   const int bits = std::min(mine.immediate_bits, other.immediate_bits) - kMessageBits;
   const uint64_t channels = uint64_t{other.first_channel} + static_cast<uint64_t>(other.members - 1);
   if (other.rails < 1 || other.rails > Introduction::kMostRails || other.write_bytes == 0 || bits < 0 ||

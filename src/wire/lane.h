@@ -35,7 +35,7 @@ struct WireLaneShape {
   // all members. All landing takes (members - 1) x window x slot_bytes.
   int window = 8;
   size_t slot_bytes = size_t{256} << 10;
-  // Messages on their way out, each with staging memory of slot_bytes.
+  // Stages: memory for so many messages on their way out, of slot_bytes each.
   int stages = 8;
   // The largest payload that goes with an entry.
   size_t payload_bytes = 4096;
@@ -46,7 +46,7 @@ struct WireLaneShape {
   int members() const { return static_cast<int>(ranks.size()); }
 };
 
-// Owned by a communicator; used by the one thread that runs the lane's current phase. Members are numbered in the wire group; a
+// Owned by a communicator; used by the one thread that runs the lane's current phase. Members are numbered in the column; a
 // peer is any other member. No function waits: each says what can be done now. A lane whose phase did not end well runs no
 // other. It is destroyed at any time and waits for nobody.
 class WireLane {
@@ -67,7 +67,6 @@ class WireLane {
   int rank_of(int member) const { return shape_.ranks[member]; }
   // The i-th peer after this member, 1 <= i < members(): each member begins with another one.
   int peer(int i) const { return (shape_.me + i) % members(); }
-  size_t slot_bytes() const { return shape_.slot_bytes; }
   // The largest payload that every member takes with an entry.
   size_t payload_bytes() const { return payload_bytes_; }
 
@@ -91,7 +90,7 @@ class WireLane {
   // since this lane does not come past it.
   std::optional<CallInFull> call_numbered(uint64_t number, int member) const;
 
-  // Takes a staging slot for the next message; null if all are on their way out.
+  // Takes a stage for the next message; null if all are on their way out.
   std::byte* take_stage();
   // Whether the peer has landing for one more message, and the queues room for it.
   bool can_send(int member, size_t bytes) const;

@@ -79,7 +79,7 @@ TEST(Frames, of_a_reduce_scatter_between_hosts_into_a_stage_are_those_of_the_pag
     std::vector<float> sum(mine.size() / 2, -1);
     Recording recording;
     ASSERT_TRUE(succeeded(fcclReduceScatter(mine.data(), sum.data(), sum.size(), fcclFloat32, fcclSum, comm, nullptr)));
-    if (seat.rank == 0) expect_listed(recording.below("fcclReduceScatter"), {"PlanExecutor::stage", "copy_bytes"}, 12);
+    if (seat.rank == 0) expect_listed(recording.below("fcclReduceScatter"), {"PlanExecutor::fill_stage", "copy_bytes"}, 12);
     EXPECT_EQ(sum.back(), 3);
   });
 }

@@ -221,7 +221,7 @@ MUTANTS = [
     Mutant(
         "memory of a slice is used again before the node has emptied it",
         "src/hierarchical/inter_host_call.cpp",
-        "(task_.output_is_taken ? released_ : exchange_->done()) + task_.output.slices",
+        "(task_.output_is_taken ? released_ : executor_->done()) + task_.output.slices",
         "task_.pieces.slices",
     ),
     Mutant(
@@ -233,7 +233,7 @@ MUTANTS = [
     Mutant(
         "a host's result goes down before it is there",
         "src/hierarchical/relay.cpp",
-        "if (stage_ == Stage::down) return inter_host_call.received(slice_ + 1);",
+        "if (kind_ == RoundKind::down) return inter_host_call.received(slice_ + 1);",
         "",
     ),
     Mutant(

@@ -233,10 +233,10 @@ TEST(WireLane, does_not_connect_to_a_member_with_other_settings) {
   second.me = 1;
   EXPECT_EQ(refusal(first, second), "");
   second.slot_bytes = 2048;
-  EXPECT_NE(refusal(first, second).find("rank 11 has a wire group of 2 members with 8 slots of 2048 bytes"), std::string::npos);
+  EXPECT_NE(refusal(first, second).find("rank 11 has a column of 2 members with 8 slots of 2048 bytes"), std::string::npos);
   second.slot_bytes = 1024;
   second.window = 4;
-  EXPECT_NE(refusal(first, second).find("rank 11 has a wire group of 2 members with 4 slots"), std::string::npos);
+  EXPECT_NE(refusal(first, second).find("rank 11 has a column of 2 members with 4 slots"), std::string::npos);
 }
 
 TEST(WireLane, does_not_connect_where_immediates_cannot_name_its_channel) {
