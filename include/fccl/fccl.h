@@ -299,7 +299,8 @@ typedef enum {
 } fcclColl_t;
 
 /* What this rank has completed. bytes: the larger of sendbuff and recvbuff of each call, as nccl-tests' size column. seconds:
- * time between start and end of the calls too large for the mailbox; those small enough for it are counted but not timed. */
+ * time between start and end of the calls between hosts, and of those on one host that are too large for the mailbox; those
+ * small enough for it, and those of a communicator of one rank, are counted but not timed. */
 typedef struct {
   unsigned long long calls;
   unsigned long long bytes;

@@ -46,8 +46,8 @@ inline SignatureWords words_of(const Signature& s) {
           s.count};
 }
 
-// Of words that a peer has written, which may be any: what they name and what there is not becomes fcclNumColls, fcclNumTypes
-// or the last issuer.
+// Of words that a peer has written, which may be any: a collective, type or issuer that there is not becomes fcclNumColls,
+// fcclNumTypes or Issuer::split.
 inline Signature signature_of(const SignatureWords& words) {
   const auto field = [&](int shift) { return static_cast<int>(words.kind >> shift & 0xff); };
   return {.collective = static_cast<fcclColl_t>(std::min<int>(field(24), fcclNumColls)),

@@ -1,4 +1,5 @@
-// Collective: what each collective does, as a table. Every room derives its part from these rows, and from nothing else.
+// Collective: what each collective does, as a table. Rooms derive their part from it; only where paths and plans are told
+// apart do they go by a collective's name.
 #pragma once
 
 #include <algorithm>
@@ -31,9 +32,9 @@ struct Collective {
 
   constexpr bool is_rooted() const { return givers == Who::root || takers == Who::root; }
   constexpr bool has_rank_blocks() const { return input == Extent::block_per_rank || output == Extent::block_per_rank; }
-  // Every pair of ranks has a block of its own, so a rank's block is not one of as many as there are ranks.
+  // Every pair of ranks has a block of its own, so there are ranks x ranks blocks, not ranks.
   constexpr bool has_pairs() const { return input == Extent::block_per_rank && output == Extent::block_per_rank; }
-  // Every rank has something else for every other one, or what it has is added by who it is for.
+  // Every rank has something else for every other one, or its data is added by its receiver.
   constexpr bool needs_pair_slots() const { return reduces || (givers == Who::all && input == Extent::block_per_rank); }
   // Every rank gets all that is given, as it was given.
   constexpr bool spreads() const { return !reduces && takers == Who::all && input == Extent::one_block; }

@@ -11,7 +11,7 @@ namespace fccl {
 class Layout {
  public:
   Layout() = default;
-  // One block, which every rank's is.
+  // A buffer of one block: every index gives the whole buffer.
   static constexpr Layout of_one(size_t bytes) { return {0, bytes, bytes}; }
   // One behind the other, `each` bytes long until `total` is used up: the last ones are shorter, or empty.
   static constexpr Layout of_many(size_t each, size_t total) { return {each, each, total}; }

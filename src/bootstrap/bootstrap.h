@@ -22,7 +22,7 @@ struct JoinRequest {
   std::string interface_name = {};  // of the TCP listener; "" = choose
 };
 
-// What a rank holds once all have joined. Owned by the rank's communicator; one thread at a time.
+// What a rank holds once all have joined, until its communicator is made. Owned by who makes that; one thread at a time.
 struct Joined {
   std::vector<Member> members;  // by rank
   Descriptor listener;          // this rank's abstract unix listener

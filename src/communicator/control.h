@@ -21,7 +21,7 @@
 
 namespace fccl {
 
-// A rank of the communicator, and whether its process still lives; of another host only what that tells.
+// A rank of the communicator, and whether its process still lives; for a rank of another host, only what its leader reports.
 struct Peer {
   Member member;
   std::shared_ptr<ProcessWatch> watch;  // null: of another host

@@ -1,7 +1,8 @@
 // The node phases: how each collective moves its bytes between the ranks of one host.
 //
 // Every phase announces the call, reads every rank's word before it returns, and ends early when a rank's call differs. So no
-// rank is ever two calls ahead of another on a lane, and whoever has entered a call is done with all earlier ones.
+// rank is ever two calls ahead of another on a lane, and whoever has entered a call is done with all earlier ones. The lines
+// that do so stand in each phase: a nested coroutine would need a frame of its own (docs/decisions/0003).
 #pragma once
 
 #include "kernels/reduce.h"

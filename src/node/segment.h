@@ -63,8 +63,8 @@ struct alignas(64) Box {
 // What one rank publishes on one lane. Boxes alternate; counters count slices and never go back.
 struct LaneBoard {
   std::array<Box, 2> boxes;
-  Counter published;          // slices this rank has put into its slots, or brought in to be read by attach
-  Counter drained;            // slices taken out of the root's slots, as the root out of its peers', or read by attach
+  Counter published;  // slices this rank has put into its slots, or brought in to be read by attach
+  Counter drained;    // slices that this rank has read: from the root's slots, as the root from its peers', or by attach
   Counter results_published;  // reduced slices this rank has put into its gather slots, for AllReduce and Reduce
   Counter unread;             // 1 + the first slice of the last call in which this rank could not read a peer's memory
 };

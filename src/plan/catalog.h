@@ -1,4 +1,4 @@
-// The catalog of wire algorithms: a new one is its file and one line here.
+// The catalog of wire algorithms: a new one is its function and one line here.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// shape: what the price model takes from a topology.
+// shape_of: the Shape (plan/price.h) of a topology, which is what the price model takes from it.
 #pragma once
 
 #include "plan/price.h"

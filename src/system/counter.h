@@ -31,7 +31,6 @@ struct Awaited {
   uint64_t target = 0;
   int rank = -1;
 
-  bool operator==(const Awaited&) const = default;
   bool reached() const { return static_cast<int64_t>(where->load(std::memory_order_acquire) - target) >= 0; }
   // Looks `times` times, with a pause between.
   bool reached_within(int times) const {

@@ -73,8 +73,8 @@ void Endpoint::progress() {
   // Without the turn, since whoever reads the log may be slow.
   log(LogLevel::warn,
       "between hosts: something came to this process over the network that no rank of its communicators sent; it is dropped, "
-      "and "
-      "whatever follows is dropped and counted. Let nobody but the hosts of the job reach their ports, and let no address be "
+      "and whatever follows is dropped and counted. Let nobody but the hosts of the job reach their ports, and let no address "
+      "be "
       "translated between them (docs/security.md)");
 }
 

@@ -38,7 +38,7 @@ void ProgressThread::run(Endpoint& endpoint) {
   while (!stops_.load(std::memory_order_relaxed)) {
     std::this_thread::sleep_for(sleep);
     const uint64_t finds = endpoint.finds();
-    // What others find, they are there for.
+    // What another thread has found needs no quick poll of ours: that thread is awake.
     const bool alone = endpoint.polls() == polls;
     if (alone) endpoint.progress();
     polls = endpoint.polls();
