@@ -42,9 +42,9 @@ docs_suite() {
   python_suite docs "$torch_version" tests/docs
 }
 
-# tools_suite: programs of tools/ that are written in Python.
+# tools_suite: programs of tools/ and perf_tests/ that are written in Python.
 tools_suite() {
-  python_suite tools "$torch_version" tests/tools
+  python_suite tools "$torch_version" tests/tools perf_tests/tests "$@"
 }
 
 # cluster_suite SUITE PYTEST-ARGUMENT...: hosts that are network namespaces.
@@ -115,7 +115,7 @@ test_selected() {
   cpp_suite cpp release --tests-regex "$1" --no-tests=ignore
   GTEST_FILTER=$(gtest_filter_of "$1") cpp_suite programs release --label-regex '^program$'
   torch_suite torch "$torch_version" -k "${1//|/ or }"
-  python_suite tools "$torch_version" tests/tools -k "${1//|/ or }"
+  tools_suite -k "${1//|/ or }"
   cluster_suite cluster -k "${1//|/ or }"
   conclude --any-number
 }
