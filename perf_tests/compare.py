@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Compares FCCL with Open MPI and MPICH, or with an older build of itself: in turn on the same cores, and medians.
+"""Compares FCCL with Open MPI and MPICH, or with an older build of itself: in turn, and by medians.
 
-A batch is one run of one binary, which measures all sizes. Batches of FCCL and of each peer follow one another
-(A B C A B C ...), so that what the machine does meanwhile meets all of them. A row counts if its ranks waited
-for a processor for less than --tolerance of the time that was measured. The printed ratio is the median time
-of the peer over that of FCCL: above 1, FCCL is faster. All rows, also those that do not count, are kept in a
-CSV file with the commands that made them.
+A batch is one run of one binary, which measures all sizes. Batches of FCCL and of each peer follow one
+another (A B C A B C ...), so that what the machine does meanwhile meets all of them. A row counts if its
+ranks waited for a processor for less than --tolerance of the time that was measured. The printed ratio is the
+median time of the peer over that of FCCL: above 1, FCCL is faster. The last lines say for each peer and
+collective the median of all ratios, and where the least one was. All rows, also those that do not count, are
+kept in a CSV file with the commands that made them.
 
-With --old the peer is FCCL itself, called old, as that build folder has it with its own perf binaries. The last
-lines say for each peer and collective the median of all ratios, and at which size and place the least one was.
+With --old the peer is FCCL itself, called old, as that build folder has it with its own perf binaries.
 
 With --cluster the ranks are on hosts that ./dev cluster makes. They share this machine's processors, so every
 row counts.
@@ -210,8 +210,9 @@ def print_summary(rows: list[Row], collectives: list[str], libraries: list[str])
             if peer == "fccl" or not (ratios := ratios_to(rows, peer, collective)):
                 continue
             size, placement = min(ratios, key=ratios.__getitem__)
+            middle = statistics.median(ratios.values())
             print(
-                f"{peer} / fccl, {collective}: {statistics.median(ratios.values()):.3f} in the median of {len(ratios)}; "
+                f"{peer} / fccl, {collective}: {middle:.3f} in the median of {len(ratios)}; "
                 f"worst {ratios[size, placement]:.3f} at {size} bytes {placement.replace('_', ' ')}"
             )
 

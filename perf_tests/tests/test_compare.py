@@ -1,4 +1,4 @@
-"""The comparison of two builds, over binaries that say what they are told: its turns, its ratios, and what it leaves out."""
+"""The comparison of two builds, over binaries that say what they are told: turns, ratios, what is missing."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-# Takes its time for 64 bytes from a file beside it; 4096 bytes take ten times as long, and in place twice. Every call counts.
+# Takes its time for 64 bytes from a file beside it; 4096 bytes take ten times as long, and in place twice.
 BINARY = """#!{python}
 import json, sys
 from pathlib import Path
@@ -21,8 +21,9 @@ if time < 0:
     time, queued = -time, 1e6
 def side(factor):
     return dict(time=time * factor, p50=0, p99=0, queued=queued, nwrong=0)
+in_place = me.name != "alltoall_perf"
 results = [
-    dict(size=size, out_of_place=side(factor), in_place=None if me.name == "alltoall_perf" else side(2 * factor))
+    dict(size=size, out_of_place=side(factor), in_place=side(2 * factor) if in_place else None)
     for size, factor in ((64, 1), (4096, 10))
 ]
 report = Path(sys.argv[sys.argv.index("-J") + 1])
@@ -44,7 +45,7 @@ def make_program(path, text):
 
 @pytest.fixture
 def builds(tmp_path):
-    """Adds the binaries of a build with the times of their batches, one after the other; negative if disturbed."""
+    """Adds the binaries of a build with the times of their batches in order; negative if disturbed."""
     make_program(tmp_path / "bin" / "mpirun.openmpi", MPIRUN)
 
     def add(build, **times):
@@ -156,7 +157,11 @@ def test_an_old_build_and_an_mpi_may_be_compared_at_once(builds, compare, tmp_pa
     builds("older", all_gather=[1])
     arguments = ["--old", tmp_path / "older", "--collectives", "all_gather", "--batches", "1"]
     assert compare(*arguments, "--libraries", "fccl", "old", "openmpi").returncode == 0
-    assert turns(tmp_path) == ["new all_gather_perf", "older all_gather_perf", "new all_gather_perf as a peer"]
+    assert turns(tmp_path) == [
+        "new all_gather_perf",
+        "older all_gather_perf",
+        "new all_gather_perf as a peer",
+    ]
 
 
 @pytest.mark.parametrize("arguments", [["--libraries", "fccl", "old"], ["--old", "x", "--libraries", "fccl"]])
