@@ -1,7 +1,7 @@
 """Counts the tests that ran, by the suites' JUnit files, and holds the numbers against .ci/expected_tests.
 
-A test of CTest that is a program of GoogleTest left a report of its own in a folder beside the suite's,
-SUITE/PROGRAM.xml, and counts as the tests in it.
+The files of one suite count together. A test of CTest that is a program of GoogleTest left a report of its
+own in a folder beside the suite's, SUITE/PROGRAM.xml, and counts as the tests in it.
 """
 
 import re
@@ -70,21 +70,18 @@ def cases_of(path: Path) -> list[ElementTree.Element] | None:
         return None
 
 
-def read_suite(name: str, path: Path) -> Suite:
-    suite = Suite(name)
+def read_file(suite: Suite, path: Path) -> None:
     cases = cases_of(path)
     if cases is None:
-        log = f"build/log/test-{name}.log"
-        suite.failed.append((name, f"The suite left no readable report, {path}; its output is in {log}."))
-        return suite
-    for case in cases:
+        why = f"It left no readable report, {path}; its output is in build/log/test-*.log."
+        suite.failed.append((suite.name, why))
+    for case in cases or []:
         within = cases_of(path.with_suffix("") / f"{case.get('name')}.xml")
         for test in within or []:
             add_case(suite, test)
         # What a program does wrong beside its tests, such as a leak, is a failure of its own.
         if within is None or (has_failed(case) and not any(map(has_failed, within))):
             add_case(suite, case)
-    return suite
 
 
 def expected_minimum() -> dict[str, int]:
@@ -130,8 +127,10 @@ def report(suites: list[Suite], any_number: bool) -> bool:
 
 def main(arguments: list[str]) -> int:
     any_number = "--any-number" in arguments
-    named = (argument.split("=", 1) for argument in arguments if argument != "--any-number")
-    return 0 if report([read_suite(name, Path(path)) for name, path in named], any_number) else 1
+    suites: dict[str, Suite] = {}
+    for name, path in (argument.split("=", 1) for argument in arguments if argument != "--any-number"):
+        read_file(suites.setdefault(name, Suite(name)), Path(path))
+    return 0 if report(list(suites.values()), any_number) else 1
 
 
 if __name__ == "__main__":

@@ -1,19 +1,22 @@
-# Runs suites of tests and leaves each one's result in build/reports/SUITE.xml for .ci/report.py, which counts them.
+# Runs suites of tests and leaves each one's results in build/reports/SUITE*.xml for .ci/report.py, which counts them.
 
 reports=()
 
-# Every suite is made to leave a new report: one that dies before it could is counted as a failure.
+# begin_suite SUITE [FILE]: every suite is made to leave a new report; one that dies before it could is counted as a failure.
 begin_suite() {
+  local file=build/reports/${2:-$1}.xml
   mkdir -p build/reports
-  rm -f "build/reports/$1.xml"
-  reports+=("$1=build/reports/$1.xml")
+  rm -f "$file"
+  reports+=("$1=$file")
 }
 
 # cpp_suite SUITE PRESET CTEST-ARGUMENT...: over `targets`, or over all that there are.
 cpp_suite() {
-  local suite=$1 preset=$2 folder=build run=()
+  local suite=$1 preset=$2 folder=build run=() at_once
   shift 2
-  [[ $preset == release ]] || folder=build-$preset
+  # Ranks wait more than they compute, unless a sanitizer makes them slow.
+  at_once=$(($(nproc) + 1))
+  [[ $preset == release ]] || { folder=build-$preset && at_once=$(nproc); }
   begin_suite "$suite"
   lock
   # shellcheck disable=SC2086  # a list of words
@@ -29,27 +32,27 @@ cpp_suite() {
     GTEST_OUTPUT="xml:$PWD/build/reports/$suite/" \
     "${run[@]}" ctest --test-dir "$folder" --output-junit "$PWD/build/reports/$suite.xml" --output-on-failure \
     --test-output-size-passed 16384 --test-output-size-failed 65536 \
-    --parallel "$(nproc)" --timeout "${FCCL_TEST_TIMEOUT:-300}" "$@" || true
+    --parallel "$at_once" --timeout "${FCCL_TEST_TIMEOUT:-300}" "$@" || true
 }
 
 # torch_suite SUITE VERSION PYTEST-ARGUMENT...
 torch_suite() {
-  python_suite "$1" "$2" torch_backend/tests trainer/fsdp/tests "${@:3}"
+  python_suites "$2" "$1=torch_backend/tests" "$1=trainer/fsdp/tests" -- "${@:3}"
 }
 
 # docs_suite: every command and program of the pages; needs what cpp_suite has built.
 docs_suite() {
-  python_suite docs "$torch_version" tests/docs
+  python_suites "$torch_version" docs=tests/docs --
 }
 
-# tools_suite: programs of tools/ that are written in Python.
+# tools_suite: programs of tools/ and perf_tests/ that are written in Python.
 tools_suite() {
-  python_suite tools "$torch_version" tests/tools
+  python_suites "$torch_version" tools=tests/tools tools=perf_tests/tests -- "$@"
 }
 
 # cluster_suite SUITE PYTEST-ARGUMENT...: hosts that are network namespaces.
 cluster_suite() {
-  python_suite "$1" "$torch_version" tests/cluster "${@:2}"
+  python_suites "$torch_version" "$1=tests/cluster" -- "${@:2}"
 }
 
 # emulator_suite: the hosts themselves, unless they are as they were when they last passed.
@@ -65,24 +68,49 @@ emulator_suite() {
   ! python3 .ci/report.py "${reports[-1]}" >/dev/null || echo "$sources" >"$passed"
 }
 
-# python_suite SUITE VERSION PYTEST-ARGUMENT...
-python_suite() {
-  local suite=$1 version=$2
-  shift 2
-  begin_suite "$suite"
+# python_suites VERSION SUITE=FOLDER... -- PYTEST-ARGUMENT...: the tests of each folder, in all folders at once, since ranks wait
+# more than they compute. Folders of one suite count together.
+python_suites() {
+  local version=$1 folders=() names=()
+  shift
+  while [[ $1 != -- ]]; do
+    folders+=("$1")
+    [[ " ${names[*]} " == *" ${1%%=*} "* ]] || names+=("${1%%=*}")
+    begin_suite "${1%%=*}" "$(report_of "$1")"
+    shift
+  done
   lock
   use_torch "$version"
   need_environment
   need_package
   unlock
-  try_step "test $suite" "test-$suite" run_pytest --junitxml="build/reports/$suite.xml" "$@" || true
+  try_step "test ${names[*]}" "test-${names[0]}" run_at_once "${folders[@]}" "$@" || true
 }
 
-# A selector may choose none of the tests, pytest's status 5; the report knows whether there should have been some.
+# report_of SUITE=FOLDER: the name of the report of these tests.
+report_of() { echo "${1//[=\/]/-}"; }
+
+# run_at_once SUITE=FOLDER... -- PYTEST-ARGUMENT...
+run_at_once() {
+  local folders=() running=() status=0 each
+  while [[ $1 != -- ]]; do
+    folders+=("$1")
+    shift
+  done
+  for each in "${folders[@]}"; do
+    run_pytest "${each#*=}" --junitxml="build/reports/$(report_of "$each").xml" "${@:2}" &
+    running+=($!)
+  done
+  for each in "${running[@]}"; do wait "$each" || status=$?; done
+  return "$status"
+}
+
+# Ctrl-C must reach it, which a command that a script starts beside itself would not hear. A selector may choose none of the tests,
+# pytest's status 5; the report knows whether there should have been some.
 run_pytest() {
   local status=0
-  OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} "$venv/bin/python" -m pytest --timeout "${FCCL_TEST_TIMEOUT:-300}" \
-    -p no:cacheprovider "$@" || status=$?
+  env --default-signal=INT OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}" "$venv/bin/python" -m pytest \
+    --timeout "${FCCL_TEST_TIMEOUT:-300}" -p no:cacheprovider "$@" || status=$?
   return $((status == 5 ? 0 : status))
 }
 
@@ -91,8 +119,7 @@ conclude() { python3 .ci/report.py "$@" "${reports[@]}"; }
 
 test_every_change() {
   cpp_suite cpp release --label-exclude '^(slow|long)$'
-  torch_suite torch "$torch_version" -m 'not slow'
-  docs_suite
+  python_suites "$torch_version" torch=torch_backend/tests torch=trainer/fsdp/tests docs=tests/docs -- -m 'not slow'
   tools_suite
   cluster_suite cluster -m 'not slow and not emulator'
   emulator_suite
@@ -115,7 +142,7 @@ test_selected() {
   cpp_suite cpp release --tests-regex "$1" --no-tests=ignore
   GTEST_FILTER=$(gtest_filter_of "$1") cpp_suite programs release --label-regex '^program$'
   torch_suite torch "$torch_version" -k "${1//|/ or }"
-  python_suite tools "$torch_version" tests/tools -k "${1//|/ or }"
+  tools_suite -k "${1//|/ or }"
   cluster_suite cluster -k "${1//|/ or }"
   conclude --any-number
 }

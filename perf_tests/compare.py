@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Compares FCCL with Open MPI and MPICH: the same binaries, buffers and cores, in turn, and medians.
+"""Compares FCCL with Open MPI and MPICH, or with an older build of itself: in turn, and by medians.
 
-A batch is one run of one binary, which measures all sizes. Batches of FCCL and of each MPI follow one another
-(A B C A B C ...), so that what the machine does meanwhile meets all of them. A row counts if its ranks waited
-for a processor for less than --tolerance of the time that was measured. The printed ratio is the median time
-of the peer over that of FCCL: above 1, FCCL is faster. All rows, also those that do not count, are kept in a
-CSV file with the commands that made them.
+A batch is one run of one binary, which measures all sizes. Batches of FCCL and of each peer follow one
+another (A B C A B C ...), so that what the machine does meanwhile meets all of them. A row counts if its
+ranks waited for a processor for less than --tolerance of the time that was measured. The printed ratio is the
+median time of the peer over that of FCCL: above 1, FCCL is faster. The last lines say for each peer and
+collective the median of all ratios, and where the least one was. All rows, also those that do not count, are
+kept in a CSV file with the commands that made them.
+
+With --old the peer is FCCL itself, called old, as that build folder has it with its own perf binaries.
 
 With --cluster the ranks are on hosts that ./dev cluster makes. They share this machine's processors, so every
 row counts.
@@ -26,6 +29,9 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 COLLECTIVES = ["all_gather", "reduce_scatter", "all_reduce"]
+# Not on hosts that a cluster makes, where FCCL has no plan for it.
+ON_ONE_HOST = ["alltoall"]
+PLACEMENTS = ["out_of_place", "in_place"]
 MPIRUNS = {"openmpi": ["mpirun.openmpi", "mpirun"], "mpich": ["mpirun.mpich", "mpiexec.hydra"]}
 # Both put rank r on core r, so that no library owes its time to another binding.
 BINDING = {
@@ -62,8 +68,12 @@ def find_mpirun(mpi: str) -> str | None:
     return next((found for name in MPIRUNS[mpi] if (found := shutil.which(name))), None)
 
 
+def binary_of(build: Path, collective: str) -> Path:
+    return build / "perf_tests" / f"{collective}_perf"
+
+
 def command_of(given: argparse.Namespace, collective: str, library: str, report: Path) -> list[str]:
-    """The command line of one batch; FCCL's ranks are started by the first MPI that there is."""
+    """The command line of one batch; FCCL's ranks, old or new, are started by the first MPI that there is."""
     mpi, settings = TUNED.get(library, (library, []))
     if mpi not in MPIRUNS:
         mpi = next(each for each in MPIRUNS if find_mpirun(each))
@@ -72,9 +82,9 @@ def command_of(given: argparse.Namespace, collective: str, library: str, report:
         raise SystemExit(
             f"compare: there is none of {', '.join(MPIRUNS[mpi])}; install it or choose other --libraries"
         )
-    binary = str(given.build / "perf_tests" / f"{collective}_perf")
+    binary = str(binary_of(given.old if library == "old" else given.build, collective))
     sizes = ["-b", given.minbytes, "-e", given.maxbytes, "-f", str(given.stepfactor), "-n", str(given.iters)]
-    peer = [] if library == "fccl" else ["--peer", "mpi"]
+    peer = [] if library in ("fccl", "old") else ["--peer", "mpi"]
     if given.cluster:
         launch = ["./dev", "cluster", given.cluster, *shlex.split(given.links), "--", mpirun]
     else:
@@ -90,8 +100,10 @@ def rows_of(
 ) -> Iterator[Row]:
     calls = document["config"]["iterations"]
     for result in document["results"]:
-        for placement in ("out_of_place", "in_place"):
+        for placement in PLACEMENTS:
             side = result[placement]
+            if side is None:  # AlltoAll does not work in place
+                continue
             measured = side["time"] * calls * given.ranks
             yield Row(
                 *(collective, library, batch, result["size"], placement),
@@ -148,7 +160,14 @@ def median(rows: list[Row], **wanted: object) -> tuple[float | None, int]:
     return (statistics.median(times) if times else None), len(times)
 
 
+def sizes_of(rows: list[Row], collective: str, placement: str) -> list[int]:
+    return sorted({row.size for row in rows if (row.collective, row.placement) == (collective, placement)})
+
+
 def print_table(rows: list[Row], collective: str, placement: str, libraries: list[str]) -> None:
+    sizes = sizes_of(rows, collective, placement)
+    if not sizes:
+        return
     peers = [library for library in libraries if library != "fccl"]
     print(
         f"\n{collective}, {placement.replace('_', ' ')}: median us of (undisturbed batches), and peer / fccl"
@@ -158,7 +177,7 @@ def print_table(rows: list[Row], collective: str, placement: str, libraries: lis
         + "".join(f"{library:>18}" for library in libraries)
         + "".join(f"{peer:>10}" for peer in peers)
     )
-    for size in sorted({row.size for row in rows if row.collective == collective}):
+    for size in sizes:
         found = {
             library: median(rows, collective=collective, library=library, size=size, placement=placement)
             for library in libraries
@@ -173,14 +192,70 @@ def print_table(rows: list[Row], collective: str, placement: str, libraries: lis
         print(line)
 
 
+def ratios_to(rows: list[Row], peer: str, collective: str) -> dict[tuple[int, str], float]:
+    """The time of the peer over that of FCCL, by size and placement, where both have a median."""
+    ratios = {}
+    for placement in PLACEMENTS:
+        for size in sizes_of(rows, collective, placement):
+            wanted = {"collective": collective, "size": size, "placement": placement}
+            own, theirs = (median(rows, library=library, **wanted)[0] for library in ("fccl", peer))
+            if own and theirs:
+                ratios[size, placement] = theirs / own
+    return ratios
+
+
+def print_summary(rows: list[Row], collectives: list[str], libraries: list[str]) -> None:
+    for peer in libraries:
+        for collective in collectives:
+            if peer == "fccl" or not (ratios := ratios_to(rows, peer, collective)):
+                continue
+            size, placement = min(ratios, key=ratios.__getitem__)
+            middle = statistics.median(ratios.values())
+            print(
+                f"{peer} / fccl, {collective}: {middle:.3f} in the median of {len(ratios)}; "
+                f"worst {ratios[size, placement]:.3f} at {size} bytes {placement.replace('_', ' ')}"
+            )
+
+
+def choose_what_to_compare(given: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    if given.libraries is None:
+        peers = ["old"] if given.old else [mpi for mpi in MPIRUNS if find_mpirun(mpi)]
+        given.libraries = ["fccl", *peers]
+    if "fccl" not in given.libraries:
+        parser.error("--libraries must name fccl: the ratios are to it")
+    if ("old" in given.libraries) != (given.old is not None):
+        parser.error("the library old is the build that --old names: give both or neither")
+    if given.collectives is None:
+        given.collectives = [*COLLECTIVES, *(ON_ONE_HOST if given.old and not given.cluster else [])]
+    for collective in list(given.collectives):
+        if given.old and not binary_of(given.old, collective).exists():
+            print(f"compare: {collective} is left out: {given.old} has no {collective}_perf", file=sys.stderr)
+            given.collectives.remove(collective)
+    if not given.collectives:
+        parser.error(f"{given.old} has no perf binary to compare with; is it a build folder?")
+    if not given.cluster and given.ranks > len(os.sched_getaffinity(0)):
+        parser.error(f"{given.ranks} ranks need as many cores; here are {len(os.sched_getaffinity(0))}")
+
+
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--build", type=Path, default=Path("build"), help="the build folder (build)")
-    parser.add_argument("--collectives", nargs="+", choices=COLLECTIVES, default=COLLECTIVES)
     parser.add_argument(
-        "--libraries", nargs="+", choices=["fccl", *MPIRUNS, *TUNED], help="fccl and every MPI that is there"
+        "--old", type=Path, metavar="BUILD", help="an older build folder of FCCL, to compare this one with"
+    )
+    parser.add_argument(
+        "--collectives",
+        nargs="+",
+        choices=[*COLLECTIVES, *ON_ONE_HOST],
+        help=f"{', '.join(COLLECTIVES)}; with --old also alltoall",
+    )
+    parser.add_argument(
+        "--libraries",
+        nargs="+",
+        choices=["fccl", "old", *MPIRUNS, *TUNED],
+        help="fccl and every MPI that is there; with --old fccl and old",
     )
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument(
@@ -204,12 +279,7 @@ def parse_arguments() -> argparse.Namespace:
         "--rows", type=Path, default=Path("build/compare.csv"), help="where all rows go (build/compare.csv)"
     )
     given = parser.parse_args()
-    if given.libraries is None:
-        given.libraries = ["fccl", *(mpi for mpi in MPIRUNS if find_mpirun(mpi))]
-    if "fccl" not in given.libraries:
-        parser.error("--libraries must name fccl: the ratios are to it")
-    if not given.cluster and given.ranks > len(os.sched_getaffinity(0)):
-        parser.error(f"{given.ranks} ranks need as many cores; here are {len(os.sched_getaffinity(0))}")
+    choose_what_to_compare(given, parser)
     return given
 
 
@@ -220,7 +290,7 @@ def main() -> None:
         for batch in range(given.batches):
             for library in given.libraries:
                 rows += run_batch(given, collective, library, batch)
-        for placement in ("out_of_place", "in_place"):
+        for placement in PLACEMENTS:
             print_table(rows, collective, placement, given.libraries)
         sys.stdout.flush()
     commands = [
@@ -231,7 +301,9 @@ def main() -> None:
     write_rows(given.rows, rows, commands)
     disturbed = sum(not row.undisturbed for row in rows)
     wrong = sum(row.wrong for row in rows)
-    print(f"\n{len(rows)} rows in {given.rows}, {disturbed} of them disturbed; {wrong:g} wrong elements")
+    print()
+    print_summary(rows, given.collectives, given.libraries)
+    print(f"{len(rows)} rows in {given.rows}, {disturbed} of them disturbed; {wrong:g} wrong elements")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ fail() {
 
 run_sum() { # PROGRAM: two ranks must refuse the null pointer, then sum rightly
   local output
-  output=$(mpirun --allow-run-as-root --oversubscribe -np 2 "$1") || fail "$1 ended with status $?"
+  output=$(mpirun --allow-run-as-root --oversubscribe -np 2 "$1") || fail "$1 ended with status $? and said: $output"
   echo "$output"
   for rank in 0 1; do
     grep -q "^rank $rank: refused: ." <<<"$output" || fail "rank $rank did not say why the null pointer was refused"

@@ -1,0 +1,171 @@
+"""The comparison of two builds, over binaries that say what they are told: turns, ratios, what is missing."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+# Takes its time for 64 bytes from a file beside it; 4096 bytes take ten times as long, and in place twice.
+BINARY = """#!{python}
+import json, sys
+from pathlib import Path
+me, times = Path(sys.argv[0]), iter(Path(sys.argv[0] + ".times").read_text().split())
+with (me.parents[2] / "turns").open("a") as turns:
+    print(me.parents[1].name, me.name, *(["as a peer"] if "--peer" in sys.argv else []), file=turns)
+time, queued = float(next(times)), 0.0
+Path(sys.argv[0] + ".times").write_text(" ".join([*times, str(time)]))
+if time < 0:
+    time, queued = -time, 1e6
+def side(factor):
+    return dict(time=time * factor, p50=0, p99=0, queued=queued, nwrong=0)
+in_place = me.name != "alltoall_perf"
+results = [
+    dict(size=size, out_of_place=side(factor), in_place=side(2 * factor) if in_place else None)
+    for size, factor in ((64, 1), (4096, 10))
+]
+report = Path(sys.argv[sys.argv.index("-J") + 1])
+report.write_text(json.dumps(dict(config=dict(iterations=100), results=results)))
+"""
+MPIRUN = f"""#!{sys.executable}
+import os, sys
+words = sys.argv[1:]
+program = next(i for i, word in enumerate(words) if word.endswith("_perf"))
+os.execv(words[program], words[program:])
+"""
+
+
+def make_program(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+@pytest.fixture
+def builds(tmp_path):
+    """Adds the binaries of a build with the times of their batches in order; negative if disturbed."""
+    make_program(tmp_path / "bin" / "mpirun.openmpi", MPIRUN)
+
+    def add(build, **times):
+        for collective, of_batches in times.items():
+            binary = tmp_path / build / "perf_tests" / f"{collective}_perf"
+            make_program(binary, BINARY.format(python=sys.executable))
+            Path(f"{binary}.times").write_text(" ".join(map(str, of_batches)))
+
+    return add
+
+
+@pytest.fixture
+def compare(tmp_path):
+    def run(*arguments):
+        return subprocess.run(
+            [
+                *(sys.executable, ROOT / "perf_tests" / "compare.py", "--build", tmp_path / "new"),
+                *("--ranks", "1", "--batches", "3", "--rows", tmp_path / "rows.csv", *arguments),
+            ],
+            env=os.environ | {"PATH": f"{tmp_path / 'bin'}:/nowhere"},
+            text=True,
+            capture_output=True,
+        )
+
+    return run
+
+
+def turns(tmp_path):
+    return (tmp_path / "turns").read_text().splitlines()
+
+
+def test_two_builds_take_turns(builds, compare, tmp_path):
+    for build in ("new", "older"):
+        builds(build, all_gather=[1], reduce_scatter=[1], all_reduce=[1])
+    ended = compare("--old", tmp_path / "older", "--collectives", "all_gather", "all_reduce")
+    assert ended.returncode == 0, ended.stderr
+    assert turns(tmp_path) == 3 * ["new all_gather_perf", "older all_gather_perf"] + 3 * [
+        "new all_reduce_perf",
+        "older all_reduce_perf",
+    ]
+
+
+def test_a_ratio_is_of_medians_and_above_one_where_the_new_build_is_faster(builds, compare, tmp_path):
+    builds("new", all_gather=[10, 90, 20])
+    builds("older", all_gather=[30, 1, 50])
+    said = compare("--old", tmp_path / "older", "--collectives", "all_gather").stdout
+    assert "64       20.00 (  3)       30.00 (  3)      1.50" in said
+    assert "4096      200.00 (  3)      300.00 (  3)      1.50" in said
+
+
+def test_a_batch_that_was_disturbed_does_not_count(builds, compare, tmp_path):
+    builds("new", all_gather=[10, -90, -90])
+    builds("older", all_gather=[10])
+    said = compare("--old", tmp_path / "older", "--collectives", "all_gather").stdout
+    assert "64       10.00 (  1)       10.00 (  3)      1.00" in said
+    assert "8 of them disturbed" in said
+
+
+def test_the_last_lines_are_the_median_of_each_collective_and_its_worst_size(builds, compare, tmp_path):
+    builds("new", all_gather=[10], reduce_scatter=[10], all_reduce=[10], alltoall=[20])
+    builds("older", all_gather=[10], reduce_scatter=[9], all_reduce=[20], alltoall=[30])
+    ended = compare("--old", tmp_path / "older")
+    assert ended.returncode == 0, ended.stderr
+    summary = [line for line in ended.stdout.splitlines() if line.startswith("old / fccl, ")]
+    assert summary == [
+        "old / fccl, all_gather: 1.000 in the median of 4; worst 1.000 at 64 bytes out of place",
+        "old / fccl, reduce_scatter: 0.900 in the median of 4; worst 0.900 at 64 bytes out of place",
+        "old / fccl, all_reduce: 2.000 in the median of 4; worst 2.000 at 64 bytes out of place",
+        "old / fccl, alltoall: 1.500 in the median of 2; worst 1.500 at 64 bytes out of place",
+    ]
+
+
+def test_the_worst_size_is_where_the_new_build_lost_most(builds, compare, tmp_path):
+    builds("new", all_gather=[10])
+    builds("older", all_gather=[10])
+    slower = tmp_path / "new" / "perf_tests" / "all_gather_perf"
+    slower.write_text(slower.read_text().replace("(4096, 10)", "(4096, 12)"))
+    said = compare("--old", tmp_path / "older", "--collectives", "all_gather").stdout
+    assert "0.917 in the median of 4; worst 0.833 at 4096 bytes out of place" in said
+
+
+def test_a_collective_that_the_old_build_lacks_is_left_out_aloud(builds, compare, tmp_path):
+    builds("new", all_gather=[1], reduce_scatter=[1], all_reduce=[1], alltoall=[1])
+    builds("older", all_gather=[1], reduce_scatter=[1], all_reduce=[1])
+    ended = compare("--old", tmp_path / "older")
+    assert ended.returncode == 0, ended.stderr
+    assert f"compare: alltoall is left out: {tmp_path / 'older'} has no alltoall_perf" in ended.stderr
+    assert not [turn for turn in turns(tmp_path) if "alltoall" in turn]
+
+
+def test_an_old_build_without_any_perf_binary_is_refused(builds, compare, tmp_path):
+    builds("new", all_gather=[1])
+    ended = compare("--old", tmp_path / "empty")
+    assert ended.returncode == 2
+    assert f"{tmp_path / 'empty'} has no perf binary to compare with; is it a build folder?" in ended.stderr
+
+
+def test_peers_are_compared_without_alltoall_unless_it_is_chosen(builds, compare, tmp_path):
+    builds("new", all_gather=[1], reduce_scatter=[1], all_reduce=[1], alltoall=[1])
+    assert compare("--batches", "1").returncode == 0
+    collectives = ["all_gather_perf", "reduce_scatter_perf", "all_reduce_perf"]
+    assert turns(tmp_path) == [f"new {each}{peer}" for each in collectives for peer in ("", " as a peer")]
+    assert compare("--batches", "1", "--collectives", "alltoall").returncode == 0
+    assert turns(tmp_path)[6:] == ["new alltoall_perf", "new alltoall_perf as a peer"]
+
+
+def test_an_old_build_and_an_mpi_may_be_compared_at_once(builds, compare, tmp_path):
+    builds("new", all_gather=[1])
+    builds("older", all_gather=[1])
+    arguments = ["--old", tmp_path / "older", "--collectives", "all_gather", "--batches", "1"]
+    assert compare(*arguments, "--libraries", "fccl", "old", "openmpi").returncode == 0
+    assert turns(tmp_path) == [
+        "new all_gather_perf",
+        "older all_gather_perf",
+        "new all_gather_perf as a peer",
+    ]
+
+
+@pytest.mark.parametrize("arguments", [["--libraries", "fccl", "old"], ["--old", "x", "--libraries", "fccl"]])
+def test_the_library_old_and_its_build_are_named_together_or_not_at_all(compare, arguments):
+    ended = compare(*arguments)
+    assert ended.returncode == 2
+    assert "the library old is the build that --old names: give both or neither" in ended.stderr
