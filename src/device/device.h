@@ -1,7 +1,8 @@
 // Device: one GPU as the rooms above see it, and the laws by which they use it.
 //
 // Three kinds of functions, and a law for each:
-//   set up    pin, create, drop: may wait for whatever the GPU has been given, so never while a lock is held that another thread
+//   set up    pin, create, drop: may wait for whatever the GPU has been given, so never while a lock is held that another
+//   thread
 //             needs to release the GPU.
 //   look      say what is known now, and never wait.
 //   enqueue   put an operation on a queue, behind what is there, and return. Called on the thread that issues the collective,
@@ -22,14 +23,14 @@ namespace fccl {
 
 // The same for the device's whole life.
 struct DeviceLimits {
-  std::string name;             // "NVIDIA H100 80GB HBM3, compute capability 9.0, driver 13.0"
-  std::string bus_id;           // "0000:53:00.0"
-  std::string identity;         // equal for two processes that use the same GPU, or the same part of one
-  int ordinal = 0;              // among the process's GPUs
+  std::string name;              // "NVIDIA H100 80GB HBM3, compute capability 9.0, driver 13.0"
+  std::string bus_id;            // "0000:53:00.0"
+  std::string identity;          // equal for two processes that use the same GPU, or the same part of one
+  int ordinal = 0;               // among the process's GPUs
   bool waits_for_words = false;  // has 64-bit stream memory operations; without them only the blocking path runs
-  size_t words_per_call = 255;  // the most operations of one words()
-  size_t queue_entries = 256;   // the most that may be outstanding on one queue, by the library's own count
-  size_t most_pitch = 0;        // bytes; a copy of rows with a larger pitch is refused
+  size_t words_per_call = 255;   // the most operations of one words()
+  size_t queue_entries = 256;    // the most that its users may have on one queue; a copy, word, record or await is one
+  size_t most_pitch = 0;         // bytes; a copy of rows with a larger pitch is refused
 };
 
 // A stream, the library's or the user's; an event. Values: whoever made one drops it.
@@ -40,7 +41,7 @@ struct Mark {
   void* native = nullptr;
 };
 
-// Host memory that the GPU may use, until destroyed, which is a set-up function.
+// Host memory that the GPU may use, until destroyed, which is a set-up function, but needs no Use.
 class PinnedMemory {
  public:
   PinnedMemory() = default;
