@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <chrono>
+#include <utility>
 #include <vector>
 
 #include "devices/landing.h"
@@ -161,7 +164,10 @@ Answer<void> Gpu::record(GpuQueue* queue, GpuMark* mark) {
   if (auto checked = check_mark("record", mark); !checked) return checked;
   auto* const fresh = new Record;
   fresh->older = static_cast<Record*>(mark->latest.exchange(fresh));
-  put(queue, 1, [fresh](Dice&) { fresh->done.store(true, std::memory_order_release); });
+  put(queue, 1, [fresh](Dice&) {
+    fresh->at_ns.store(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1), relaxed);
+    fresh->done.store(true, std::memory_order_release);
+  });
   return {};
 }
 

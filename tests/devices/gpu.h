@@ -23,6 +23,7 @@ namespace fccl::simulated {
 // One record of a mark: what is awaited.
 struct Record {
   std::atomic<bool> done{false};
+  std::atomic<int64_t> at_ns{0};  // once done
   Record* older = nullptr;
 };
 
@@ -67,8 +68,12 @@ class Gpu {
   Answer<bool> is_capturing(GpuQueue* queue);
   Answer<bool> is_idle(GpuQueue* queue);
   Answer<bool> is_done(GpuMark* mark);
-  // Waits, keeping nobody else from calling.
+  // These wait, and keep nobody else from calling.
   Answer<void> synchronize(GpuQueue* queue);
+  Answer<void> synchronize(GpuMark* mark);
+  Answer<void> synchronize_all();
+  // Between two marks that are done.
+  Answer<double> seconds_between(GpuMark* from, GpuMark* to);
 
   // ---- Enqueue: where the queue is full it waits, and keeps every other thread waiting that calls this GPU.
   Answer<void> copy(GpuQueue* queue, const Copy& copy);

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <array>
 #include <utility>
 #include <vector>
 
@@ -230,6 +231,36 @@ Answer<void> Gpu::synchronize(GpuQueue* queue) {
   const uint64_t enqueued = queue->enqueued.load(relaxed);
   progress_.wait_until([&] { return queue->finished.load(std::memory_order_acquire) >= enqueued; });
   return {};
+}
+
+Answer<void> Gpu::synchronize(GpuMark* mark) {
+  if (auto begun = begin_call("synchronize"); !begun) return begun;
+  if (auto checked = check_mark("synchronize", mark); !checked) return checked;
+  const auto* const latest = static_cast<Record*>(mark->latest.get());
+  progress_.wait_until([&] { return latest == nullptr || latest->done.load(std::memory_order_acquire); });
+  return {};
+}
+
+Answer<void> Gpu::synchronize_all() {
+  if (auto begun = begin_call("synchronize_all"); !begun) return begun;
+  for (auto* queue = static_cast<GpuQueue*>(queues_.get()); queue != nullptr; queue = queue->older) {
+    progress_.wait_until([&] { return queue->finished.load(std::memory_order_acquire) == queue->enqueued.load(relaxed); });
+  }
+  return {};
+}
+
+Answer<double> Gpu::seconds_between(GpuMark* from, GpuMark* to) {
+  if (auto begun = begin_call("seconds_between"); !begun) return tl::make_unexpected(begun.error());
+  std::array<int64_t, 2> at_ns{};
+  for (size_t i = 0; i < 2; ++i) {
+    GpuMark* const mark = i == 0 ? from : to;
+    if (auto checked = check_mark("seconds_between", mark); !checked) return tl::make_unexpected(checked.error());
+    const auto* const latest = static_cast<Record*>(mark->latest.get());
+    if (latest == nullptr || !latest->done.load(std::memory_order_acquire))
+      return refuse(Why::invalid, fmt::format("{} was asked for the time between marks that are not done", name()));
+    at_ns[i] = latest->at_ns.load(relaxed);
+  }
+  return static_cast<double>(at_ns[1] - at_ns[0]) * 1e-9;
 }
 
 Answer<void> Gpu::set_capturing(GpuQueue* queue, bool capturing) {
