@@ -178,8 +178,8 @@ void CudaDevice::drop(Mark mark) {
   if (!is_of_parent()) (void)driver_.event_destroy(event_of(mark));
 }
 
-Place CudaDevice::place_of(const void* pointer) const {
-  if (is_of_parent()) return Place::pageable_host;
+MemoryPlace CudaDevice::place_of(const void* pointer) const {
+  if (is_of_parent()) return MemoryPlace::pageable_host;
   std::array<CUpointer_attribute, 3> which{CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
                                            CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
   unsigned type = 0;
@@ -188,11 +188,11 @@ Place CudaDevice::place_of(const void* pointer) const {
   std::array<void*, 3> answers{&type, &managed, &ordinal};
   if (driver_.pointer_get_attributes(static_cast<unsigned>(which.size()), which.data(), answers.data(), address_of(pointer)) !=
       CUDA_SUCCESS)
-    return Place::pageable_host;
-  if (managed != 0) return Place::managed;
-  if (type == CU_MEMORYTYPE_HOST) return Place::pinned_host;
-  if (type != CU_MEMORYTYPE_DEVICE) return Place::pageable_host;
-  return ordinal == limits_.ordinal ? Place::this_device : Place::other_device;
+    return MemoryPlace::pageable_host;
+  if (managed != 0) return MemoryPlace::managed;
+  if (type == CU_MEMORYTYPE_HOST) return MemoryPlace::pinned_host;
+  if (type != CU_MEMORYTYPE_DEVICE) return MemoryPlace::pageable_host;
+  return ordinal == limits_.ordinal ? MemoryPlace::this_device : MemoryPlace::other_device;
 }
 
 Result<bool> CudaDevice::owns(Queue queue) const {

@@ -25,7 +25,7 @@ class CudaDevice : public Device, public std::enable_shared_from_this<CudaDevice
   Result<Mark> make_mark() override;
   void drop(Queue queue) override;
   void drop(Mark mark) override;
-  Place place_of(const void* pointer) const override;
+  MemoryPlace place_of(const void* pointer) const override;
   Result<bool> owns(Queue queue) const override;
   Result<bool> is_capturing(Queue queue) const override;
   Result<bool> is_idle(Queue queue) const override;

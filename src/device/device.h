@@ -1,9 +1,8 @@
 // Device: one GPU as the rooms above see it, and the laws by which they use it.
 //
 // Three kinds of functions, and a law for each:
-//   set up    pin, create, drop: may wait for whatever the GPU has been given, so never while a lock is held that another
-//   thread
-//             needs to release the GPU.
+//   set up    pin, create, drop: may wait for whatever the GPU has been given, so never while a lock is held that
+//             another thread needs to release the GPU.
 //   look      say what is known now, and never wait.
 //   enqueue   put an operation on a queue, behind what is there, and return. Called on the thread that issues the collective,
 //             before the call returns, and by no other thread: nobody else of the library ever calls the GPU. A queue that is
@@ -53,7 +52,7 @@ class PinnedMemory {
 };
 
 // Whose memory a pointer of the user points to, by its first byte.
-enum class Place : uint8_t { this_device, other_device, managed, pinned_host, pageable_host };
+enum class MemoryPlace : uint8_t { this_device, other_device, managed, pinned_host, pageable_host };
 
 // `rows` runs of `bytes`, one every pitch; one row needs no pitch. Addresses are those of the GPU.
 struct Copy {
@@ -115,7 +114,7 @@ class Device {
   virtual void drop(Mark mark) = 0;
 
   // ---- Look
-  virtual Place place_of(const void* pointer) const = 0;
+  virtual MemoryPlace place_of(const void* pointer) const = 0;
   // Whether a stream of the user's belongs to this device: null, the default stream, does.
   virtual Result<bool> owns(Queue queue) const = 0;
   // Whether the queue records a graph, in which case nothing may be enqueued.

@@ -51,7 +51,7 @@ std::vector<std::byte> DeviceConformance::values(size_t bytes, int iteration) {
   return all;
 }
 
-std::byte* DeviceConformance::allocate(Place place, size_t bytes) {
+std::byte* DeviceConformance::allocate(MemoryPlace place, size_t bytes) {
   std::byte* const made = user_->allocate(place, bytes);
   allocations_.push_back({made, place});
   user_->write(made, std::vector<std::byte>(bytes, kPoison));

@@ -44,7 +44,7 @@ class DeviceConformance : public testing::TestWithParam<GpuFactory> {
   // Bytes that depend on their place and on `iteration`, and are never kPoison.
   static std::vector<std::byte> values(size_t bytes, int iteration);
   // Memory with kPoison in it, until the end of the test.
-  std::byte* allocate(Place place, size_t bytes);
+  std::byte* allocate(MemoryPlace place, size_t bytes);
   std::vector<std::byte> read(const std::byte* from, size_t bytes);
   Queue make_queue();
   Mark make_mark();
@@ -71,7 +71,7 @@ class DeviceConformance : public testing::TestWithParam<GpuFactory> {
  private:
   struct Allocation {
     std::byte* memory;
-    Place place;
+    MemoryPlace place;
   };
   std::unique_ptr<GpuUser> user_;
   std::unique_ptr<Device::Use> use_;

@@ -14,8 +14,8 @@ constexpr size_t kOdd = 4099;
 
 TEST_P(DeviceConformance, a_copy_brings_every_byte_and_no_other) {
   const Queue queue = make_queue();
-  std::byte* const input = allocate(Place::this_device, kOdd);
-  std::byte* const output = allocate(Place::this_device, kOdd + 2);
+  std::byte* const input = allocate(MemoryPlace::this_device, kOdd);
+  std::byte* const output = allocate(MemoryPlace::this_device, kOdd + 2);
   for (int iteration = 0; iteration < 4; ++iteration) {
     user().write(input, values(kOdd, iteration));
     enqueue(queue, {output + 1, input, kOdd});
@@ -31,8 +31,8 @@ TEST_P(DeviceConformance, a_copy_goes_between_all_places_that_are_served) {
   const Queue queue = make_queue();
   PinnedPages pages(gpu(), 1);
   int iteration = 0;
-  for (const Place from : {Place::this_device, Place::managed, Place::pinned_host}) {
-    for (const Place to : {Place::this_device, Place::managed, Place::pinned_host}) {
+  for (const MemoryPlace from : {MemoryPlace::this_device, MemoryPlace::managed, MemoryPlace::pinned_host}) {
+    for (const MemoryPlace to : {MemoryPlace::this_device, MemoryPlace::managed, MemoryPlace::pinned_host}) {
       std::byte* const input = allocate(from, 1000);
       std::byte* const output = allocate(to, 1000);
       user().write(input, values(1000, ++iteration));
@@ -48,8 +48,8 @@ TEST_P(DeviceConformance, a_copy_goes_between_all_places_that_are_served) {
 TEST_P(DeviceConformance, rows_go_by_their_pitches_and_touch_nothing_between) {
   constexpr size_t kRows = 7, kBytes = 101, kWide = 160, kNarrow = 101;
   const Queue queue = make_queue();
-  std::byte* const input = allocate(Place::this_device, kRows * kWide);
-  std::byte* const output = allocate(Place::this_device, kRows * kWide);
+  std::byte* const input = allocate(MemoryPlace::this_device, kRows * kWide);
+  std::byte* const output = allocate(MemoryPlace::this_device, kRows * kWide);
   PinnedPages pages(gpu(), 1);
   const std::vector<std::byte> sent = values(kRows * kWide, 3);
   user().write(input, sent);
@@ -64,7 +64,7 @@ TEST_P(DeviceConformance, rows_go_by_their_pitches_and_touch_nothing_between) {
 
 TEST_P(DeviceConformance, a_copy_of_nothing_is_done_at_once) {
   const Queue queue = make_queue();
-  std::byte* const memory = allocate(Place::this_device, 64);
+  std::byte* const memory = allocate(MemoryPlace::this_device, 64);
   enqueue(queue, {memory, memory + 32, 0});
   enqueue(queue, {memory, memory + 32, 8, 0, 8, 8});
   ASSERT_TRUE(becomes_idle(queue));
@@ -73,14 +73,14 @@ TEST_P(DeviceConformance, a_copy_of_nothing_is_done_at_once) {
 
 TEST_P(DeviceConformance, a_copy_beyond_its_memory_is_refused) {
   const Queue queue = make_queue();
-  std::byte* const memory = allocate(Place::this_device, size_t{1} << 22);
-  std::byte* const small = allocate(Place::this_device, size_t{1} << 21);
+  std::byte* const memory = allocate(MemoryPlace::this_device, size_t{1} << 22);
+  std::byte* const small = allocate(MemoryPlace::this_device, size_t{1} << 21);
   expect_refused(gpu().copy(queue, {small, memory, size_t{1} << 22}));
 }
 
 TEST_P(DeviceConformance, rows_with_a_larger_pitch_than_the_limit_are_refused) {
   const Queue queue = make_queue();
-  std::byte* const memory = allocate(Place::this_device, 64);
+  std::byte* const memory = allocate(MemoryPlace::this_device, 64);
   const size_t pitch = gpu().limits().most_pitch + 1;
   expect_refused(gpu().copy(queue, {memory, memory + 32, 8, 2, pitch, 8}));
 }
@@ -88,13 +88,13 @@ TEST_P(DeviceConformance, rows_with_a_larger_pitch_than_the_limit_are_refused) {
 TEST_P(DeviceConformance, a_place_is_told_by_any_byte_of_it) {
   PinnedPages pages(gpu(), 1);
   const std::vector<std::byte> pageable(100);
-  for (const Place place : {Place::this_device, Place::managed, Place::pinned_host}) {
+  for (const MemoryPlace place : {MemoryPlace::this_device, MemoryPlace::managed, MemoryPlace::pinned_host}) {
     const std::byte* const memory = allocate(place, 100);
     EXPECT_EQ(gpu().place_of(memory), place);
     EXPECT_EQ(gpu().place_of(memory + 99), place);
   }
-  EXPECT_EQ(gpu().place_of(pages.host(100)), Place::pinned_host);
-  EXPECT_EQ(gpu().place_of(pageable.data()), Place::pageable_host);
+  EXPECT_EQ(gpu().place_of(pages.host(100)), MemoryPlace::pinned_host);
+  EXPECT_EQ(gpu().place_of(pageable.data()), MemoryPlace::pageable_host);
 }
 
 TEST_P(DeviceConformance, pinned_memory_is_one_run_for_the_gpu_too) {
@@ -117,7 +117,7 @@ TEST_P(DeviceConformance, a_mapping_cannot_be_pinned_twice_but_again_later) {
 TEST_P(DeviceConformance, a_peer_can_read_pinned_memory_by_cross_memory_attach) {
   PinnedPages pages(gpu(), 1);
   const Queue queue = make_queue();
-  std::byte* const input = allocate(Place::this_device, 500);
+  std::byte* const input = allocate(MemoryPlace::this_device, 500);
   user().write(input, values(500, 9));
   enqueue(queue, {pages.device(), input, 500});
   ASSERT_TRUE(becomes_idle(queue));

@@ -55,7 +55,7 @@ TEST_P(DeviceConformance, who_sees_the_word_sees_what_came_before_it_on_the_queu
   constexpr size_t kBytes = 20000;
   const Queue queue = make_queue();
   PinnedPages pages(gpu(), kBytes / PinnedPages::page() + 1);
-  std::byte* const input = allocate(Place::this_device, kBytes);
+  std::byte* const input = allocate(MemoryPlace::this_device, kBytes);
   for (int iteration = 1; iteration <= 20; ++iteration) {
     const std::vector<std::byte> sent = values(kBytes, iteration);
     user().write(input, sent);
@@ -73,7 +73,7 @@ TEST_P(DeviceConformance, the_queue_sees_what_the_host_wrote_before_it_released_
   constexpr size_t kBytes = 20000;
   const Queue queue = make_queue();
   PinnedPages pages(gpu(), kBytes / PinnedPages::page() + 1);
-  std::byte* const output = allocate(Place::this_device, kBytes);
+  std::byte* const output = allocate(MemoryPlace::this_device, kBytes);
   for (int iteration = 1; iteration <= 20; ++iteration) {
     const std::vector<std::byte> sent = values(kBytes, iteration);
     enqueue(queue, {wait_for(0, static_cast<uint64_t>(iteration))});
@@ -120,8 +120,8 @@ TEST_P(DeviceConformance, a_word_outside_of_pinned_memory_is_refused) {
 
 TEST_P(DeviceConformance, a_queue_takes_as_many_entries_as_its_limit_while_it_waits) {
   const Queue queue = make_queue();
-  std::byte* const input = allocate(Place::this_device, 64);
-  std::byte* const output = allocate(Place::this_device, 64);
+  std::byte* const input = allocate(MemoryPlace::this_device, 64);
+  std::byte* const output = allocate(MemoryPlace::this_device, 64);
   std::atomic<bool> enqueued{false}, too_late{false};
   std::thread guard([&] {
     for (int ms = 0; ms < 10000 && !enqueued.load(); ++ms) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -139,9 +139,9 @@ TEST_P(DeviceConformance, a_queue_takes_as_many_entries_as_its_limit_while_it_wa
 TEST_P(DeviceConformance, an_awaited_mark_holds_a_queue_until_what_was_recorded_is_done) {
   const Queue first = make_queue(), second = make_queue();
   const Mark mark = make_mark();
-  std::byte* const input = allocate(Place::this_device, 5000);
-  std::byte* const middle = allocate(Place::this_device, 5000);
-  std::byte* const output = allocate(Place::this_device, 5000);
+  std::byte* const input = allocate(MemoryPlace::this_device, 5000);
+  std::byte* const middle = allocate(MemoryPlace::this_device, 5000);
+  std::byte* const output = allocate(MemoryPlace::this_device, 5000);
   user().write(input, values(5000, 1));
   enqueue(first, {wait_for(0, 1)});
   enqueue(first, {middle, input, 5000});
@@ -196,8 +196,8 @@ TEST_P(DeviceConformance, a_program_whose_every_wait_is_satisfied_by_what_was_en
 
 TEST_P(DeviceConformance, a_queue_that_is_dropped_does_what_was_on_it) {
   const Queue queue = gpu().make_queue().value();
-  std::byte* const input = allocate(Place::this_device, 5000);
-  std::byte* const output = allocate(Place::this_device, 5000);
+  std::byte* const input = allocate(MemoryPlace::this_device, 5000);
+  std::byte* const output = allocate(MemoryPlace::this_device, 5000);
   user().write(input, values(5000, 2));
   enqueue(queue, {output, input, 5000});
   enqueue(queue, {write(0, 1)});
@@ -231,7 +231,7 @@ TEST_P(DeviceConformance, a_stream_that_records_a_graph_says_so) {
 
 TEST_P(DeviceConformance, a_thread_without_a_use_is_refused) {
   const Queue queue = make_queue();
-  std::byte* const memory = allocate(Place::this_device, 64);
+  std::byte* const memory = allocate(MemoryPlace::this_device, 64);
   Result<void> result;
   std::thread([&] { result = gpu().copy(queue, {memory, memory + 32, 32}); }).join();
   expect_refused(result);

@@ -37,16 +37,16 @@ class CudaUser : public GpuUser {
 
   Device& device() override { return *device_; }
 
-  std::byte* allocate(Place place, size_t bytes) override {
+  std::byte* allocate(MemoryPlace place, size_t bytes) override {
     const Device::Use use(*device_);
     CUdeviceptr made = 0;
     void* pinned = nullptr;
     switch (place) {
-      case Place::managed:
+      case MemoryPlace::managed:
         check(function<decltype(cuMemAllocManaged)>("cuMemAllocManaged")(&made, bytes, CU_MEM_ATTACH_GLOBAL),
               "cuMemAllocManaged");
         return reinterpret_cast<std::byte*>(made);
-      case Place::pinned_host:
+      case MemoryPlace::pinned_host:
         check(function<decltype(cuMemHostAlloc)>("cuMemHostAlloc")(&pinned, bytes, CU_MEMHOSTALLOC_PORTABLE), "cuMemHostAlloc");
         return static_cast<std::byte*>(pinned);
       default:
@@ -54,9 +54,9 @@ class CudaUser : public GpuUser {
         return reinterpret_cast<std::byte*>(made);
     }
   }
-  void free(std::byte* memory, Place place) override {
+  void free(std::byte* memory, MemoryPlace place) override {
     const Device::Use use(*device_);
-    if (place == Place::pinned_host) {
+    if (place == MemoryPlace::pinned_host) {
       check(function<decltype(cuMemFreeHost)>("cuMemFreeHost")(memory), "cuMemFreeHost");
     } else {
       check(function<decltype(cuMemFree_v2)>("cuMemFree_v2")(address_of(memory)), "cuMemFree");

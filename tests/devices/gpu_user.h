@@ -19,9 +19,9 @@ class GpuUser {
 
   virtual Device& device() = 0;
   // this_device, managed or pinned_host.
-  virtual std::byte* allocate(Place place, size_t bytes) = 0;
+  virtual std::byte* allocate(MemoryPlace place, size_t bytes) = 0;
   // Not while anything of this GPU waits for the caller.
-  virtual void free(std::byte* memory, Place place) = 0;
+  virtual void free(std::byte* memory, MemoryPlace place) = 0;
   // While no queue uses the memory, and done on return.
   virtual void write(std::byte* to, std::span<const std::byte> from) = 0;
   virtual void read(const std::byte* from, std::span<std::byte> to) = 0;

@@ -11,7 +11,7 @@
 using fccl::Copy;
 using fccl::Device;
 using fccl::Mark;
-using fccl::Place;
+using fccl::MemoryPlace;
 using fccl::Queue;
 using fccl::simulated::SimulatedGpu;
 
@@ -26,9 +26,9 @@ bool enqueue(SimulatedGpu& gpu, Queue queue, const Copy& copy) { return gpu.copy
 int main(int count, char**) {
   SimulatedGpu gpu;
   const Device::Use use(gpu);
-  std::byte* const input = gpu.allocate(Place::this_device, 64);
-  std::byte* const data = gpu.allocate(Place::this_device, 64);
-  std::byte* const output = gpu.allocate(Place::this_device, 64);
+  std::byte* const input = gpu.allocate(MemoryPlace::this_device, 64);
+  std::byte* const data = gpu.allocate(MemoryPlace::this_device, 64);
+  std::byte* const output = gpu.allocate(MemoryPlace::this_device, 64);
   const Queue a = *gpu.make_queue(), b = *gpu.make_queue();
   const Mark mark = *gpu.make_mark();
   bool ok = enqueue(gpu, a, {data, input, 64});

@@ -45,11 +45,11 @@ class SimulatedPinnedMemory : public PinnedMemory {
   std::byte* address_;
 };
 
-Region::Kind kind_of(Place place) {
+Region::Kind kind_of(MemoryPlace place) {
   switch (place) {
-    case Place::managed:
+    case MemoryPlace::managed:
       return Region::Kind::managed;
-    case Place::pinned_host:
+    case MemoryPlace::pinned_host:
       return Region::Kind::pinned;
     default:
       return Region::Kind::device;
@@ -130,21 +130,21 @@ void SimulatedGpu::drop(Mark mark) {
   if (const auto dropped = gpu_.drop(static_cast<GpuMark*>(mark.native)); !dropped) (void)error_of(dropped.error());
 }
 
-Place SimulatedGpu::place_of(const void* pointer) const {
+MemoryPlace SimulatedGpu::place_of(const void* pointer) const {
   Region region;
-  if (!find_region(pointer, region)) return Place::pageable_host;
+  if (!find_region(pointer, region)) return MemoryPlace::pageable_host;
   using enum Region::Kind;
   switch (region.kind) {
     case device:
-      return region.gpu == &gpu_ ? Place::this_device : Place::other_device;
+      return region.gpu == &gpu_ ? MemoryPlace::this_device : MemoryPlace::other_device;
     case managed:
-      return Place::managed;
+      return MemoryPlace::managed;
     case pinned:
     case registered:
     case device_address:
-      return Place::pinned_host;
+      return MemoryPlace::pinned_host;
     default:
-      return Place::pageable_host;
+      return MemoryPlace::pageable_host;
   }
 }
 
@@ -177,7 +177,7 @@ Result<void> SimulatedGpu::await(Queue queue, Mark mark) {
   return on_queue(queue, [&](GpuQueue* found) { return gpu_.await(found, static_cast<GpuMark*>(mark.native)); });
 }
 
-std::byte* SimulatedGpu::allocate(Place place, size_t bytes) {
+std::byte* SimulatedGpu::allocate(MemoryPlace place, size_t bytes) {
   const Current current(gpu_);
   return expect(gpu_.allocate(kind_of(place), bytes));
 }

@@ -1,7 +1,7 @@
 // SimulatedGpu: a GPU for tests, worse than any; the Device over a simulated GPU, with what a test does as its user.
 //
 //   auto gpu = std::make_shared<simulated::SimulatedGpu>(simulated::GpuOptions{.seed = 7});
-//   std::byte* input = gpu->allocate(Place::this_device, bytes);   // a touch by the host is SIGSEGV
+//   std::byte* input = gpu->allocate(MemoryPlace::this_device, bytes);   // a touch by the host is SIGSEGV
 //   gpu->write(input, data);                                       // at once, ordered after nothing
 //   Queue stream = gpu->make_user_queue();
 //   gpu->launch(stream, [=] { ... simulated::real(input) ... });   // a kernel
@@ -35,7 +35,7 @@ class SimulatedGpu : public Device {
   Result<Mark> make_mark() override;
   void drop(Queue queue) override;
   void drop(Mark mark) override;
-  Place place_of(const void* pointer) const override;
+  MemoryPlace place_of(const void* pointer) const override;
   Result<bool> owns(Queue queue) const override;
   Result<bool> is_capturing(Queue queue) const override;
   Result<bool> is_idle(Queue queue) const override;
@@ -46,7 +46,7 @@ class SimulatedGpu : public Device {
 
   // ---- What a user of CUDA has beside; any thread may call, without a Use. Never refused by a fault, but by misuse.
   // this_device, managed or pinned_host.
-  std::byte* allocate(Place place, size_t bytes);
+  std::byte* allocate(MemoryPlace place, size_t bytes);
   // Waits for all that is outstanding, and keeps all others waiting that call this GPU.
   void free(std::byte* memory);
   // Not by a queue: whoever calls must know that no queue is using the memory.

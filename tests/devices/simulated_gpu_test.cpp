@@ -36,7 +36,7 @@ class SimulatedGpuTest : public testing::Test {
     pages_ = std::make_unique<PinnedPages>(*gpu_, 2);
     queue_ = gpu_->make_queue().value();
     other_ = gpu_->make_queue().value();
-    memory_ = gpu_->allocate(Place::this_device, 1000);
+    memory_ = gpu_->allocate(MemoryPlace::this_device, 1000);
   }
   ~SimulatedGpuTest() override {
     if (gpu_ == nullptr) return;
@@ -116,7 +116,7 @@ TEST_F(SimulatedGpuTest, a_full_queue_blocks_every_call_of_every_thread) {
 TEST_F(SimulatedGpuTest, set_up_and_free_wait_for_what_is_outstanding) {
   open({});
   PinnedPages more(gpu(), 1);
-  std::byte* const freed = gpu().allocate(Place::this_device, 10);
+  std::byte* const freed = gpu().allocate(MemoryPlace::this_device, 10);
   const std::vector<std::function<void()>> calls = {[&] { (void)gpu().make_queue(); }, [&] { (void)gpu().make_mark(); },
                                                     [&] { gpu().drop(*gpu().make_queue()); },
                                                     [&] { const PinnedPages pinned(gpu(), 1); }, [&] { gpu().free(freed); }};
@@ -162,9 +162,7 @@ TEST_F(SimulatedGpuTest, each_call_fails_once_where_a_test_asks_for_it) {
                                                     [&] { return write(queue_, 2).has_value(); },
                                                     [&] { return gpu().record(queue_, mark).has_value(); },
                                                     [&] { return gpu().await(queue_, mark).has_value(); },
-                                                    [&] {
-                                                      return gpu().pin({pages_->host(), 0}).has_value();
-                                                    }};
+                                                    [&] { return gpu().pin({pages_->host(), 0}).has_value(); }};
   for (size_t i = 0; i < calls.size(); ++i) {
     gpu().fail_call_after(1);
     EXPECT_FALSE(calls[i]()) << "call " << i;
@@ -243,7 +241,7 @@ TEST_F(SimulatedGpuTest, copies_land_in_any_order) {
   std::byte* const target = map();
   std::byte* const window = map();
   const auto pinned = gpu().pin({target, kBytes}).value();
-  std::byte* const input = gpu().allocate(Place::this_device, kBytes);
+  std::byte* const input = gpu().allocate(MemoryPlace::this_device, kBytes);
   gpu().write(input, std::vector<std::byte>(kBytes, std::byte{1}));
   const auto byte = [&](size_t at) { return __atomic_load_n(reinterpret_cast<unsigned char*>(window + at), __ATOMIC_RELAXED); };
   bool last_was_first = false;
@@ -278,7 +276,7 @@ TEST_F(SimulatedGpuTest, a_users_kernel_runs_on_its_stream) {
 TEST_F(SimulatedGpuTest, another_gpus_memory_is_told_apart) {
   open({});
   SimulatedGpu second({.ordinal = 1});
-  EXPECT_EQ(gpu().place_of(second.allocate(Place::this_device, 8)), Place::other_device);
+  EXPECT_EQ(gpu().place_of(second.allocate(MemoryPlace::this_device, 8)), MemoryPlace::other_device);
   EXPECT_FALSE(gpu().owns(second.make_user_queue()).value());
 }
 

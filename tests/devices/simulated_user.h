@@ -11,8 +11,8 @@ class SimulatedUser : public GpuUser {
   explicit SimulatedUser(const GpuOptions& options) : gpu_(options) {}
 
   Device& device() override { return gpu_; }
-  std::byte* allocate(Place place, size_t bytes) override { return gpu_.allocate(place, bytes); }
-  void free(std::byte* memory, Place /*place*/) override { gpu_.free(memory); }
+  std::byte* allocate(MemoryPlace place, size_t bytes) override { return gpu_.allocate(place, bytes); }
+  void free(std::byte* memory, MemoryPlace /*place*/) override { gpu_.free(memory); }
   void write(std::byte* to, std::span<const std::byte> from) override { gpu_.write(to, from); }
   void read(const std::byte* from, std::span<std::byte> to) override { gpu_.read(from, to); }
   Queue make_stream() override { return gpu_.make_user_queue(); }
