@@ -15,6 +15,7 @@ import check_names
 import check_python
 import check_symbols
 import check_tidy
+import check_words
 from tree import Fault, Tree
 
 
@@ -46,6 +47,7 @@ def main(arguments: list[str]) -> int:
             "layers": lambda: check_layers.faults(tree),
             "chains": lambda: check_chains.faults(tree),
             "limits": lambda: check_limits.faults(tree),
+            "words": lambda: check_words.faults(tree),
             "names": lambda: check_names.faults(tree),
             "format": lambda: check_format.faults(tree),
             "python": lambda: check_python.faults(tree),

@@ -4,7 +4,9 @@
  *   counts    are in elements of `datatype`, never in bytes;
  *   buffers   may have any alignment; NULL is refused unless the buffer's size is zero;
  *   stream    on a communicator of CPU memory is NULL (the call returns when the operation is done) or a host stream made by
- *             fcclStreamCreate (the call returns at once); on one of CUDA memory it is a cudaStream_t;
+ *             fcclStreamCreate (the call returns at once); on one of CUDA memory it is a cudaStream_t of its GPU, NULL and
+ *             cudaStreamLegacy for the default stream, cudaStreamPerThread for the calling thread's. A stream of the other kind
+ *             is refused, and so is one that records a CUDA graph;
  *   order     every rank issues the calls of one communicator in the same order;
  *   threads   one thread at a time uses a communicator, except fcclCommRevoke, fcclCommGetAsyncError and fcclGetLastError, for
  *             any thread at any time, and fcclCommFinalize, fcclCommDestroy and fcclCommAbort, for any thread while another is
@@ -114,6 +116,10 @@ typedef enum {
   fcclScalarHostImmediate = 1 /* the scalar lies in host memory and is read before the call returns */
 } fcclScalarResidence_t;
 
+/* Where the buffers of a communicator lie. Cuda: on the GPU that is current in the thread that makes the communicator, the
+ * first if none is; device, managed and pinned memory are served, pageable memory and that of another GPU are refused. Auto,
+ * the default: that of the parent in a split, else Cuda if the thread has a current GPU, which is asked without loading or
+ * initialising CUDA, else Cpu. Ranks that differ in the kind get an error on all of them. */
 typedef enum { fcclMemoryAuto = 0, fcclMemoryCpu = 1, fcclMemoryCuda = 2 } fcclMemoryKind_t;
 
 #define FCCL_CONFIG_MAGIC 0xfcc1beefu
@@ -126,7 +132,7 @@ typedef struct {
   unsigned int magic;
   unsigned int version;
   int blocking;         /* 1 (default): init and split return when done; 0 is for later */
-  int memoryKind;       /* fcclMemoryKind_t; fcclMemoryAuto is fcclMemoryCpu; fcclMemoryCuda is for later */
+  int memoryKind;       /* fcclMemoryKind_t, the same on all ranks; see there */
   int timeoutMs;        /* deadline of every wait of an operation, milliseconds; default FCCL_TIMEOUT */
   int initTimeoutMs;    /* deadline of init and split, milliseconds; default FCCL_INIT_TIMEOUT */
   const char* commName; /* appears in messages; copied, at most 31 bytes are kept */
@@ -170,7 +176,9 @@ FCCL_API fcclResult_t fcclCommShrink(fcclComm_t comm, int* excludeRanksList, int
 FCCL_API fcclResult_t fcclCommFinalize(fcclComm_t comm);
 /* Finalizes, tells the peers that this rank has left and frees the handle. Never waits for a peer beyond the outstanding
  * operations, those of calls that other threads are in too, each wait of which has its deadline; a peer that still expects a
- * call of this rank gets an error that says so. In a fork it frees the copy and tells nobody. */
+ * call of this rank gets an error that says so. On CUDA memory it does not wait for calls that the GPU has not come to, nor
+ * longer than 2 s for others: what is left fails on every rank with fcclAborted, so synchronize the streams, or finalize,
+ * before. In a fork it frees the copy and tells nobody. */
 FCCL_API fcclResult_t fcclCommDestroy(fcclComm_t comm);
 /* Fails every outstanding and every later operation of every rank with fcclAborted as cause, and returns at once. The handle
  * stays good for fcclCommDestroy. Any thread may call it while another is inside a collective of `comm`. `flags` must be 0. */
@@ -194,7 +202,8 @@ typedef struct {
 } fcclHosts_t;
 
 FCCL_API fcclResult_t fcclCommGetHosts(const fcclComm_t comm, fcclHosts_t* hosts);
-FCCL_API fcclResult_t fcclCommCuDevice(const fcclComm_t comm, int* device); /* fcclInvalidUsage on CPU communicators */
+/* The number of its GPU in this process; fcclInvalidUsage on CPU communicators. */
+FCCL_API fcclResult_t fcclCommCuDevice(const fcclComm_t comm, int* device);
 
 /* ---- Memory: declared for later (memory that peers can map) ------------------------------------------------------------- */
 
@@ -206,7 +215,8 @@ FCCL_API fcclResult_t fcclCommDeregister(const fcclComm_t comm, void* handle);
 /* ---- Operators ---------------------------------------------------------------------------------------------------------- */
 
 /* Makes an operator that multiplies this rank's input by *scalar (of `datatype`) and then sums. Ranks may use different scalars
- * and must create and destroy operators in the same order. Use it with `comm` and `datatype` only. */
+ * and must create and destroy operators in the same order. Use it with `comm` and `datatype` only. fcclScalarDevice is for
+ * communicators of CUDA memory: the scalar lies where their buffers may, and must stay there until the operations have run. */
 FCCL_API fcclResult_t fcclRedOpCreatePreMulSum(fcclRedOp_t* op, void* scalar, fcclDataType_t datatype,
                                                fcclScalarResidence_t residence, fcclComm_t comm);
 FCCL_API fcclResult_t fcclRedOpDestroy(fcclRedOp_t op, fcclComm_t comm);
@@ -279,8 +289,9 @@ FCCL_API fcclResult_t fcclStreamDestroy(fcclStream_t stream);
 FCCL_API fcclResult_t fcclStreamQuery(fcclStream_t stream);
 FCCL_API fcclResult_t fcclStreamSynchronize(fcclStream_t stream);
 /* Runs fn(userData) on the worker once everything issued on `stream` before it is done, whether that succeeded or failed (ask
- * fcclStreamQuery inside). It must not wait for a stream, issue a collective or end a communicator; fcclCommRevoke it may. What
- * it throws becomes the stream's failure, fcclInvalidUsage. */
+ * fcclStreamQuery inside). It must not wait for a stream, issue a collective or end a communicator; fcclCommRevoke it may. It
+ * must not call CUDA: the worker may be what the GPU waits for. What it throws becomes the stream's failure, fcclInvalidUsage.
+ */
 FCCL_API fcclResult_t fcclLaunchHostFunc(fcclStream_t stream, fcclHostFunc_t fn, void* userData);
 
 /* ---- Counters ----------------------------------------------------------------------------------------------------------- */

@@ -17,7 +17,7 @@ std::string describe(const Signature& s) {
   std::string text = name_of(s.collective);
   if (is_known(s.collective) && s.row().givers == Who::nobody) return text;
   if (is_reduction(s.collective)) text += fmt::format("({})", name_of(s.op));
-  text += fmt::format(" of {} {}", s.count, name_of(s.dtype));
+  text += fmt::format(" of {} {}", s.count + s.elsewhere, name_of(s.dtype));
   if (is_rooted(s.collective)) text += fmt::format(" with root {}", s.root);
   return text;
 }

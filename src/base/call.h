@@ -26,24 +26,31 @@ struct Signature {
   int root = -1;                // -1 where there is none
   size_t count = 0;
   Issuer issuer = Issuer::user;
+  // Of a call that runs as several sub-calls: the elements of the others, and which one it is.
+  size_t elsewhere = 0;
+  uint32_t part = 0;
 
   const Collective& row() const { return row_of(collective); }
   // Of a block.
   size_t bytes() const { return count * size_of(dtype); }
 };
 
-// A signature as ranks show it to each other and as they hash it; a field that is in no word is not compared.
+// A signature as ranks show it to each other and as they hash it; a field that is in no word is not compared. A sub-call shows
+// the count of its call, so that calls which differ do so from their first sub-call on.
 struct SignatureWords {
-  uint64_t kind = 0;  // root (32 bits) | collective | type | operator | issuer (8 bits each)
+  uint64_t kind = 0;  // root (20 bits) | part (12 bits) | collective | type | operator | issuer (8 bits each)
   uint64_t count = 0;
 
   bool operator==(const SignatureWords&) const = default;
 };
 
+inline constexpr int kPartBits = 12;
+
 inline SignatureWords words_of(const Signature& s) {
-  return {static_cast<uint64_t>(static_cast<uint32_t>(s.root)) << 32 | static_cast<uint64_t>(s.collective) << 24 |
+  const uint32_t root_and_part = static_cast<uint32_t>(s.root) << kPartBits | (s.part & ((1U << kPartBits) - 1));
+  return {static_cast<uint64_t>(root_and_part) << 32 | static_cast<uint64_t>(s.collective) << 24 |
               static_cast<uint64_t>(s.dtype) << 16 | static_cast<uint64_t>(s.op) << 8 | static_cast<uint64_t>(s.issuer),
-          s.count};
+          s.count + s.elsewhere};
 }
 
 // Of words that a peer has written, which may be any: a collective, type or issuer that there is not becomes fcclNumColls,
@@ -53,9 +60,10 @@ inline Signature signature_of(const SignatureWords& words) {
   return {.collective = static_cast<fcclColl_t>(std::min<int>(field(24), fcclNumColls)),
           .dtype = static_cast<fcclDataType_t>(std::min<int>(field(16), fcclNumTypes)),
           .op = static_cast<ReduceOp>(field(8)),
-          .root = static_cast<int32_t>(words.kind >> 32),
+          .root = static_cast<int32_t>(words.kind >> 32) >> kPartBits,
           .count = words.count,
-          .issuer = static_cast<Issuer>(std::min<int>(field(0), static_cast<int>(Issuer::split)))};
+          .issuer = static_cast<Issuer>(std::min<int>(field(0), static_cast<int>(Issuer::split))),
+          .part = static_cast<uint32_t>(words.kind >> 32) & ((1U << kPartBits) - 1)};
 }
 
 // Whether they name a collective, a type, an operator and an issuer.

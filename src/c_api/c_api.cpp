@@ -1,11 +1,13 @@
 // The C interface: communicators, operators, counters, errors.
 #include "c_api/c_api.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "bootstrap/bootstrap.h"
 #include "communicator/statistics.h"
 #include "communicator/worker.h"
+#include "device/device.h"
 #include "kernels/reduce.h"
 #include "system/log.h"
 
@@ -26,6 +28,19 @@ Result<void> read_timeout(const char* field, int value, std::chrono::millisecond
   return {};
 }
 
+// Undefined is the parent's kind, and without one Auto: CUDA if the calling thread has a GPU.
+Result<CreateOptions> with_memory(int kind, const CreateOptions* parent, CreateOptions options) {
+  if (parent != nullptr && kind != fcclMemoryCpu && (parent->device || kind != fcclMemoryCuda)) return options;
+  const int current = kind == fcclMemoryCpu ? -1 : current_device();
+  options.device = nullptr;
+  if (current < 0 && kind != fcclMemoryCuda) return options;
+  // As in the runtime, a thread that has chosen no GPU has chosen the first.
+  auto device = open_device(std::max(current, 0));
+  if (!device) return fail(std::move(device).error());
+  options.device = std::move(*device);
+  return options;
+}
+
 }  // namespace
 
 fcclResult_t report(const char* function, const Error& error) {
@@ -43,17 +58,16 @@ Result<CreateOptions> options_of(const fcclConfig_t* config, const CreateOptions
     if (!settings) return fail(std::move(settings).error());
     options.settings = std::move(*settings);
   }
-  if (config == nullptr) return options;
+  if (config == nullptr) return with_memory(FCCL_CONFIG_UNDEF_INT, parent, std::move(options));
   if (config->magic != FCCL_CONFIG_MAGIC || config->size < sizeof(fcclConfig_t))
     return fail(fcclInvalidArgument, "config was not initialised: start from FCCL_CONFIG_INITIALIZER");
   if (config->blocking == 0) return fail(fcclNotImplemented, "config.blocking = 0 is not implemented yet");
-  if (config->memoryKind == fcclMemoryCuda) return fail(fcclNotImplemented, "CUDA memory is not implemented yet");
   if (config->memoryKind != FCCL_CONFIG_UNDEF_INT && (config->memoryKind < 0 || config->memoryKind > fcclMemoryCuda))
     return fail(fcclInvalidArgument, fmt::format("config.memoryKind is {}: give a fcclMemoryKind_t", config->memoryKind));
   FCCL_TRY(read_timeout("timeoutMs", config->timeoutMs, options.settings.timeout));
   FCCL_TRY(read_timeout("initTimeoutMs", config->initTimeoutMs, options.settings.init_timeout));
   if (config->commName != nullptr) options.name = std::string(config->commName).substr(0, 31);
-  return options;
+  return with_memory(config->memoryKind, parent, std::move(options));
 }
 
 }  // namespace fccl
@@ -225,20 +239,30 @@ fcclResult_t fcclCommGetHosts(const fcclComm_t comm, fcclHosts_t* hosts) {
 
 fcclResult_t fcclCommCuDevice(const fcclComm_t comm, int* device) {
   if (comm == nullptr || device == nullptr) return refuse(__func__, "comm or device is NULL");
-  return report(__func__, {fcclInvalidUsage, "this is a communicator of CPU memory: it has no CUDA device"});
+  if (comm->communicator->device() == nullptr)
+    return report(__func__, {fcclInvalidUsage, "this is a communicator of CPU memory: it has no CUDA device"});
+  *device = comm->communicator->device()->limits().ordinal;
+  return fcclSuccess;
 }
 
 fcclResult_t fcclRedOpCreatePreMulSum(fcclRedOp_t* op, void* scalar, fcclDataType_t datatype, fcclScalarResidence_t residence,
                                       fcclComm_t comm) {
   if (op == nullptr || scalar == nullptr || comm == nullptr) return refuse(__func__, "op, scalar or comm is NULL");
-  if (residence != fcclScalarHostImmediate)
+  const bool is_on_device = residence == fcclScalarDevice;
+  if (!is_on_device && residence != fcclScalarHostImmediate)
+    return refuse(__func__, fmt::format("residence {} is no fcclScalarResidence_t", static_cast<int>(residence)));
+  if (is_on_device && comm->communicator->device() == nullptr)
     return refuse(__func__, "a communicator of CPU memory takes scalars of host memory: give fcclScalarHostImmediate");
   if (!fccl::is_valid(datatype)) return refuse(__func__, fmt::format("datatype {} is no fcclDataType_t", int{datatype}));
   if (fccl::reduce_kernel(datatype, fccl::ReduceOp::premul_sum) == nullptr)
     return refuse(__func__, fccl::no_kernel(datatype, fccl::ReduceOp::premul_sum));
-  fccl::Scalar bits;
-  std::memcpy(&bits.bits, scalar, fccl::size_of(datatype));
-  auto made = comm->communicator->create_operator(datatype, bits);
+  fccl::Communicator::Factor factor{datatype, {}, is_on_device ? scalar : nullptr};
+  if (is_on_device) {
+    if (auto known = comm->communicator->check_place("scalar", scalar); !known) return report(__func__, known);
+  } else {
+    std::memcpy(&factor.scalar.bits, scalar, fccl::size_of(datatype));
+  }
+  auto made = comm->communicator->create_operator(factor);
   if (made) *op = *made;
   return report(__func__, made);
 }

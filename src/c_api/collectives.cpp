@@ -1,5 +1,6 @@
 // The C interface: collectives. Checks what is wrong on its face, before anything is announced to the peers.
 #include "c_api/c_api.h"
+#include "communicator/stream.h"
 #include "kernels/reduce.h"
 #include "plan/choose.h"
 
@@ -59,6 +60,7 @@ Result<void> check_pairs(const UserCall& call) {
 struct Operator {
   ReduceOp op;
   Scalar scalar;
+  const void* scalar_on_device = nullptr;
 };
 
 Result<Operator> operator_of(const UserCall& call, const Communicator& communicator) {
@@ -69,7 +71,8 @@ Result<Operator> operator_of(const UserCall& call, const Communicator& communica
   } else {
     auto factor = communicator.factor_of(static_cast<fcclRedOp_t>(call.op), call.dtype);
     if (!factor) return fail(std::move(factor).error());
-    found.scalar = *factor;
+    found.scalar = factor->scalar;
+    found.scalar_on_device = factor->on_device;
   }
   if (reduce_kernel(call.dtype, found.op) == nullptr) return fail(fcclInvalidArgument, no_kernel(call.dtype, found.op));
   return found;
@@ -85,7 +88,17 @@ fcclResult_t run(const UserCall& user, fcclComm_t comm, fcclStream_t stream) {
   auto found = operator_of(user, communicator);
   if (!found) return report(user.function, found);
   const Call call{{user.collective, user.dtype, found->op, user.root, user.count}, user.send, user.recv, found->scalar};
-  return report(user.function, communicator.run(call, static_cast<Stream*>(stream)));
+  if (communicator.device() != nullptr)
+    return report(user.function, communicator.run_on_device(call, found->scalar_on_device, stream));
+  Stream* const host_stream = stream == nullptr ? nullptr : Stream::find(stream);
+  if (host_stream == nullptr && stream != nullptr) [[unlikely]]
+    return refuse(
+        user.function,
+        fmt::format("stream {} is no host stream of this process, but the communicator is of CPU memory: give NULL or "
+                    "one that fcclStreamCreate made. For buffers in CUDA memory and a cudaStream_t make a "
+                    "communicator with memoryKind = fcclMemoryCuda",
+                    stream));
+  return report(user.function, communicator.run(call, host_stream));
 }
 
 }  // namespace

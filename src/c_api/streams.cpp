@@ -1,5 +1,6 @@
 // The C interface: host streams.
 #include "c_api/c_api.h"
+#include "communicator/bounced_call.h"
 #include "communicator/issued_call.h"
 #include "communicator/stream.h"
 #include "communicator/worker.h"
@@ -11,6 +12,12 @@ namespace {
 
 // What failed is an operation that was issued earlier, and its message says which.
 fcclResult_t outcome_of(const fccl::Result<void>& result) { return result ? fcclSuccess : fccl::report("", result.error()); }
+
+// What is none is not read.
+fcclResult_t refuse_stream(const char* function, fcclStream_t stream) {
+  return refuse(function,
+                fmt::format("stream {} is no host stream of this process: give one that fcclStreamCreate made", stream));
+}
 
 }  // namespace
 
@@ -27,13 +34,16 @@ fcclResult_t fcclStreamCreate(fcclStream_t* stream) {
 fcclResult_t fcclStreamDestroy(fcclStream_t stream) {
   if (stream == nullptr) return fcclSuccess;
   if (fccl::Worker::is_this_thread()) return fccl::refuse_in_host_function(__func__);
-  const std::unique_ptr<Stream> owned(static_cast<Stream*>(stream));
+  const std::unique_ptr<Stream> owned(Stream::find(stream));
+  if (!owned) return refuse_stream(__func__, stream);
   return outcome_of(owned->synchronize());
 }
 
 fcclResult_t fcclStreamQuery(fcclStream_t stream) {
   if (stream == nullptr) return fcclSuccess;
-  const auto empty = static_cast<const Stream*>(stream)->query();
+  const Stream* const found = Stream::find(stream);
+  if (found == nullptr) return refuse_stream(__func__, stream);
+  const auto empty = found->query();
   if (!empty) return fccl::report("", empty.error());
   return *empty ? fcclSuccess : fcclInProgress;
 }
@@ -41,7 +51,8 @@ fcclResult_t fcclStreamQuery(fcclStream_t stream) {
 fcclResult_t fcclStreamSynchronize(fcclStream_t stream) {
   if (stream == nullptr) return fcclSuccess;
   if (fccl::Worker::is_this_thread()) return fccl::refuse_in_host_function(__func__);
-  return outcome_of(static_cast<Stream*>(stream)->synchronize());
+  Stream* const found = Stream::find(stream);
+  return found == nullptr ? refuse_stream(__func__, stream) : outcome_of(found->synchronize());
 }
 
 fcclResult_t fcclLaunchHostFunc(fcclStream_t stream, fcclHostFunc_t fn, void* userData) {
@@ -50,7 +61,8 @@ fcclResult_t fcclLaunchHostFunc(fcclStream_t stream, fcclHostFunc_t fn, void* us
     fn(userData);
     return fcclSuccess;
   }
-  auto* queue = static_cast<Stream*>(stream);
+  Stream* const queue = Stream::find(stream);
+  if (queue == nullptr) return refuse_stream(__func__, stream);
   if (const auto usable = queue->check_usable(); !usable) return fccl::report(__func__, usable.error());
   queue->enqueue(Stream::HostFunction{fn, userData});
   return fcclSuccess;

@@ -6,8 +6,12 @@
 #include <algorithm>
 #include <thread>
 
+#include "bootstrap/bootstrap.h"
+#include "communicator/bounced_call.h"
 #include "communicator/creation.h"
+#include "communicator/device_calls.h"
 #include "communicator/parts.h"
+#include "communicator/retired_lanes.h"
 #include "communicator/split.h"
 #include "communicator/stream.h"
 #include "communicator/worker.h"
@@ -49,10 +53,21 @@ void sleep_until(Condition holds) {
 }  // namespace
 
 Communicator::Communicator(const CreateOptions& options, std::unique_ptr<Parts> parts)
-    : options_(options), parts_(std::move(parts)), rank_(parts_->control->rank()), ranks_(parts_->columns->ranks()) {}
+    : options_(options),
+      parts_(std::move(parts)),
+      device_calls_(options.device ? std::make_unique<DeviceCalls>(options.device, options.settings, *parts_) : nullptr),
+      rank_(parts_->control->rank()),
+      ranks_(parts_->columns->ranks()) {}
 
 Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, int rank, int ranks,
                                                            const CreateOptions& options) {
+  if (options.device) {
+    retired_lanes().free_idle();
+    if (auto possible = DeviceCalls::check(*options.device, options.settings, ranks); !possible) {
+      decline({id, rank, ranks, {}, {}}, possible.error());
+      return fail(std::move(possible).error());
+    }
+  }
   auto parts = create_parts(id, rank, ranks, options);
   if (!parts) return fail(std::move(parts).error());
   return std::unique_ptr<Communicator>(new Communicator(options, std::move(*parts)));
@@ -61,6 +76,8 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, i
 Result<std::unique_ptr<Communicator>> Communicator::split(int color, int key, const CreateOptions& options) {
   const InCall inside(in_call_);
   FCCL_TRY(check_usable());
+  if (options.device) FCCL_TRY(DeviceCalls::check(*options.device, options.settings, ranks_));
+  if (device_calls_) FCCL_TRY(device_calls_->await_lane(kGatherLane));
   auto parts =
       Split(*parts_->control, rank_, ranks_, [this](const Call& call) { return run(call, nullptr); }).make(color, key, options);
   if (!parts) return fail(std::move(parts).error());
@@ -68,7 +85,13 @@ Result<std::unique_ptr<Communicator>> Communicator::split(int color, int key, co
 }
 
 Communicator::~Communicator() {
-  if (check_own()) sleep_until([this] { return is_idle() && finalizing_.load(std::memory_order_acquire) == 0; });
+  if (!check_own()) {
+    (void)device_calls_.release();
+    return;
+  }
+  sleep_until([this] { return !in_call_.load(std::memory_order_acquire); });
+  if (device_calls_) device_calls_->leave();
+  sleep_until([this] { return is_idle() && finalizing_.load(std::memory_order_acquire) == 0; });
 }
 
 Result<void> Communicator::run(const Call& call, Stream* stream) {
@@ -86,6 +109,16 @@ Result<void> Communicator::run(const Call& call, Stream* stream) {
   const Task task{call, parts_->number++, kernel};
   (*queue)->enqueue(std::make_unique<IssuedCall>(parts_->around(), lane, task, parts_->timeout));
   return stream == nullptr ? blocking_->synchronize() : Result<void>{};
+}
+
+Result<void> Communicator::run_on_device(const Call& call, const void* scalar, void* stream) {
+  const InCall inside(in_call_);
+  FCCL_TRY(check_usable());
+  return device_calls_->run(call, scalar, stream);
+}
+
+Result<void> Communicator::check_place(const char* name, const void* pointer) const {
+  return device_calls_->check_place(name, pointer);
 }
 
 // The user's stream, or the one for blocking calls that find their lane at work.
@@ -131,6 +164,10 @@ Result<void> Communicator::finalize() {
   finalized_.store(true, std::memory_order_relaxed);
   // A call that has not seen it has shown by then that it is inside.
   std::this_thread::sleep_for(kShortestPause);
+  if (device_calls_) {
+    sleep_until([this] { return !in_call_.load(std::memory_order_acquire); });
+    (void)device_calls_->await_all();
+  }
   sleep_until([this] { return is_idle(); });
   parts_->control->leave();
   const std::optional<Error> failed = parts_->control->failure();
@@ -165,11 +202,11 @@ std::optional<Error> Communicator::async_error() {
   return parts_->control->failure();
 }
 
-Result<fcclRedOp_t> Communicator::create_operator(fcclDataType_t dtype, Scalar scalar) {
+Result<fcclRedOp_t> Communicator::create_operator(const Factor& factor) {
   size_t index = 0;
   while (index < factors_.size() && factors_[index]) ++index;
   if (index == factors_.size()) factors_.emplace_back();
-  factors_[index] = Factor{dtype, scalar};
+  factors_[index] = factor;
   return static_cast<fcclRedOp_t>(fcclNumOps + index);
 }
 
@@ -188,11 +225,11 @@ Result<void> Communicator::destroy_operator(fcclRedOp_t op) {
   return {};
 }
 
-Result<Scalar> Communicator::factor_of(fcclRedOp_t op, fcclDataType_t dtype) const {
+Result<Communicator::Factor> Communicator::factor_of(fcclRedOp_t op, fcclDataType_t dtype) const {
   const Result<size_t> index = find_factor(op);
   if (!index) return fail(index.error());
   const Factor& factor = *factors_[*index];
-  if (factor.dtype == dtype) return factor.scalar;
+  if (factor.dtype == dtype) return factor;
   return fail(fcclInvalidArgument,
               fmt::format("the operator was made for {}, the call is of {}", name_of(factor.dtype), name_of(dtype)));
 }

@@ -13,6 +13,8 @@
 
 namespace fccl {
 
+class Device;
+class DeviceCalls;
 class Statistics;
 class Stream;
 struct Parts;
@@ -32,8 +34,11 @@ class Communicator {
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
-  // Runs a call whose arguments have been checked: on a stream, or here and now.
+  // Runs a call on host memory whose arguments have been checked: on a stream, or here and now.
   Result<void> run(const Call& call, Stream* stream);
+  // Runs a call on the memory of device(), which there must be, behind what is on a stream of it. `scalar`: this rank's factor,
+  // if it lies there, else null.
+  Result<void> run_on_device(const Call& call, const void* scalar, void* stream);
   // Waits until every issued operation is done; no call may follow.
   Result<void> finalize();
   // Fails every rank's outstanding and later operations.
@@ -46,23 +51,29 @@ class Communicator {
   std::optional<Error> async_error();
   const char* last_error();
 
-  Result<fcclRedOp_t> create_operator(fcclDataType_t dtype, Scalar scalar);
+  // The factor of a pre-multiplied sum: itself, or where it lies on the device.
+  struct Factor {
+    fcclDataType_t dtype;
+    Scalar scalar;
+    const void* on_device = nullptr;
+  };
+  Result<fcclRedOp_t> create_operator(const Factor& factor);
   Result<void> destroy_operator(fcclRedOp_t op);
   // The factor behind an operator handle made for `dtype`.
-  Result<Scalar> factor_of(fcclRedOp_t op, fcclDataType_t dtype) const;
+  Result<Factor> factor_of(fcclRedOp_t op, fcclDataType_t dtype) const;
 
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
   fcclHosts_t hosts() const;
   void set_timeout(std::chrono::milliseconds timeout);
   const CreateOptions& options() const { return options_; }
+  // Null for one of CPU memory.
+  Device* device() const { return options_.device.get(); }
+  // Whether calls can use what a pointer points to, on a communicator of CUDA memory.
+  Result<void> check_place(const char* name, const void* pointer) const;
   const Statistics& statistics() const;
 
  private:
-  struct Factor {
-    fcclDataType_t dtype;
-    Scalar scalar;
-  };
   Communicator(const CreateOptions& options, std::unique_ptr<Parts> parts);
   Result<Stream*> queue_for(Stream* stream);
   Result<void> check_usable() const;
@@ -71,6 +82,7 @@ class Communicator {
 
   CreateOptions options_;
   std::unique_ptr<Parts> parts_;
+  std::unique_ptr<DeviceCalls> device_calls_;  // null for one of CPU memory
   int rank_;
   int ranks_;
   std::atomic<bool> finalized_{false};

@@ -81,12 +81,24 @@ int Control::report_steps(int rank) const {
 std::string Control::describe(const Wait& wait, Clock::duration waited) const {
   const int last = last_in_line(wait, wait.awaited.rank);
   const std::string via = last == wait.awaited.rank ? "" : ", which waits for " + describe_rank(last);
-  std::string known = fmt::format("the last call of rank {} is {}", last, describe_last_call_of(last));
+  std::string known =
+      fmt::format("the last call of rank {} is {}{}", last, describe_last_call_of(last), describe_way_to(wait.task, last));
   if (!is_here(last) && fate_of(last) == Fate::unheard)
     known = fmt::format("nothing has been heard of rank {} since {}, through whom it was heard of, has left", last,
                         describe_rank(reporter_of(last, Fate::left)));
   return fmt::format("rank {} has waited {:.3g} s for {}{} in {}; {}", rank_, seconds(waited), describe_rank(wait.awaited.rank),
                      via, describe(wait.task), known);
+}
+
+// How far a rank of this host is with a call on GPU memory, which it may have issued long before its GPU comes to it.
+std::string Control::describe_way_to(const Task& task, int rank) const {
+  const uint64_t issued = is_here(rank) ? state_of(rank).issued.load(std::memory_order_relaxed) : 0;
+  if (issued == 0) return "";
+  if (issued < task.number) return ", and it has not issued this one";
+  const LaneId lane = lane_of(task.call.signature.collective);
+  if (state_of(rank).begun[lane].load(std::memory_order_relaxed) < task.number)
+    return ", and it has issued this one, but its CUDA stream has not come to it";
+  return ", and it is at work on this one";
 }
 
 // The rank at the end of the line: this rank waits for `rank`, which may wait for another one in turn, which may be stopped.

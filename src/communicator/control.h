@@ -63,6 +63,11 @@ class Control {
   Error raise(Error error);
   // The ranks' calls differ: raises the error that shows both. `theirs`: as the network brought it from another host.
   Error raise_mismatch(const Task& mine, int other, const CallRecord::Value& theirs = {});
+  // Tells the peers how far this rank is with its calls on GPU memory.
+  void say_issued(uint64_t number) { segment_->state(local()).issued.store(number, std::memory_order_relaxed); }
+  void say_begun(LaneId lane, uint64_t number) {
+    segment_->state(local()).begun[lane].store(number, std::memory_order_relaxed);
+  }
   // Looks for peers that died without leaving, and raises their death.
   void look_for_deaths();
   void leave();
@@ -84,6 +89,8 @@ class Control {
   const char* failure_text();
   int rank() const { return rank_; }
   std::string describe_rank(int rank) const { return fccl::describe(peers_[rank].member); }
+  // "AllGather of 4 int8 (call 7) of communicator name".
+  std::string describe(const Task& task) const;
 
  private:
   int local() const { return peers_[rank_].local; }
@@ -96,8 +103,8 @@ class Control {
   void tell_leader() const;
   CallRecord::Value last_call_of(int rank) const;
   std::string describe_last_call_of(int rank) const;
-  std::string describe(const Task& task) const;
   int last_in_line(const Wait& wait, int rank) const;
+  std::string describe_way_to(const Task& task, int rank) const;
   std::string describe(const Wait& wait, Clock::duration waited) const;
   Result<void> look_for_departure(const Wait& wait, const Awaited& awaited);
   Result<void> look_beyond(Wait& wait, const Awaited& awaited, const std::optional<Error>& network);

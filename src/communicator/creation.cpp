@@ -106,7 +106,7 @@ Result<std::unique_ptr<Parts>> create_parts(const UniqueId& id, int rank, int ra
   const Settings& settings = options.settings;
   const Deadline deadline = Deadline::after(settings.init_timeout);
   auto joined =
-      join({id, rank, ranks, settings.agreement(), settings.host_id, settings.interface_name}, {deadline, cancel_check});
+      join({id, rank, ranks, options.agreement(), settings.host_id, settings.interface_name}, {deadline, cancel_check});
   if (!joined) return fail(std::move(joined).error());
   const auto check = [&]() -> Result<void> {
     if (cancel_check) FCCL_TRY(cancel_check());

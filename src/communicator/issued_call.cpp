@@ -46,7 +46,7 @@ Result<void> IssuedCall::run() {
 }
 
 Result<Advance> IssuedCall::advance() {
-  if (!running_ && queue_.finished.load(std::memory_order_acquire) != ticket_) return Advance::none;
+  if (!running_ && queue_.finished.load(std::memory_order_acquire) != ticket_.number) return Advance::none;
   Result<Advance> progress = advance_in_turn();
   if (!progress || *progress == Advance::done) pass_turn();
   return progress;
@@ -104,7 +104,7 @@ Result<void> IssuedCall::conclude(Outcome outcome) {
   if (task_.call.signature.issuer == Issuer::user) {
     const Signature& s = task_.call.signature;
     const double seconds = timed_ ? std::chrono::duration<double>(Clock::now() - began_).count() : 0;
-    around_.statistics.count(s.collective, size_of_call(s, queue_.ranks()), seconds);
+    around_.statistics.count(s.collective, size_of_call(s, queue_.ranks()), seconds, ticket_.calls);
   }
   return {};
 }
@@ -112,7 +112,7 @@ Result<void> IssuedCall::conclude(Outcome outcome) {
 // Also after a failure; from here on the lane's memory belongs to the next operation.
 void IssuedCall::pass_turn() {
   phase_.end();
-  queue_.finished.store(ticket_ + 1, std::memory_order_release);
+  queue_.finished.store(ticket_.number + 1, std::memory_order_release);
 }
 
 Result<void> IssuedCall::look(void* operation, const Awaited& awaited) {

@@ -30,9 +30,9 @@ struct LaneQueue {
   int ranks() const;
   bool is_idle() const { return finished.load(std::memory_order_acquire) == issued.load(std::memory_order_relaxed); }
   // Only one thread issues, so no read-modify-write is needed.
-  uint64_t take_ticket() {
+  uint64_t take_tickets(uint64_t count) {
     const uint64_t ticket = issued.load(std::memory_order_relaxed);
-    issued.store(ticket + 1, std::memory_order_relaxed);
+    issued.store(ticket + count, std::memory_order_relaxed);
     return ticket;
   }
 };
@@ -51,8 +51,17 @@ enum class Advance { none, some, done };
 // Made when the call is issued. Either run() at once, by the caller, or advance() until it is done or fails, by the worker.
 class IssuedCall {
  public:
+  // When it runs, in the order of its lane.
+  struct Ticket {
+    uint64_t number;
+    uint64_t calls = 1;  // that end with it, for the statistics: 0 of a sub-call that is not the last one
+  };
+
   IssuedCall(const CallContext& around, LaneQueue& queue, const Task& task, std::chrono::milliseconds timeout)
-      : around_(around), queue_(queue), task_(task), wait_{task_, timeout}, ticket_(queue.take_ticket()) {}
+      : IssuedCall(around, queue, task, timeout, {queue.take_tickets(1)}) {}
+  // With a ticket that was taken before.
+  IssuedCall(const CallContext& around, LaneQueue& queue, const Task& task, std::chrono::milliseconds timeout, Ticket ticket)
+      : around_(around), queue_(queue), task_(task), wait_{task_, timeout}, ticket_(ticket) {}
   IssuedCall(const IssuedCall&) = delete;
   IssuedCall& operator=(const IssuedCall&) = delete;
 
@@ -78,7 +87,7 @@ class IssuedCall {
   LaneQueue& queue_;
   Task task_;
   Wait wait_;
-  uint64_t ticket_;
+  Ticket ticket_;
   bool timed_ = false;
   Phase phase_;
   Clock::time_point began_{};

@@ -45,9 +45,9 @@ Statistics::~Statistics() {
   for (size_t i = 0; i < entries_.size(); ++i) add(all.ended[i], of(static_cast<fcclColl_t>(i)));
 }
 
-void Statistics::count(fcclColl_t collective, uint64_t bytes, double seconds) {
+void Statistics::count(fcclColl_t collective, uint64_t bytes, double seconds, uint64_t calls) {
   Entry& entry = entries_[collective];
-  raise<uint64_t>(entry.calls, 1);
+  raise(entry.calls, calls);
   raise(entry.bytes, bytes);
   if (seconds > 0) raise(entry.seconds, seconds);
 }

@@ -18,7 +18,8 @@ class Statistics {
   Statistics(const Statistics&) = delete;
   Statistics& operator=(const Statistics&) = delete;
 
-  void count(fcclColl_t collective, uint64_t bytes, double seconds);
+  // `calls`: 0 for a sub-call that is not the last of its call.
+  void count(fcclColl_t collective, uint64_t bytes, double seconds, uint64_t calls = 1);
   fcclCounter_t of(fcclColl_t collective) const;
   // Over all communicators that this process has or had.
   static fcclCounter_t of_process(fcclColl_t collective);

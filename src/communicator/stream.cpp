@@ -1,12 +1,58 @@
 // A stream's end of the worker.
 #include "communicator/stream.h"
 
+#include <array>
+#include <atomic>
+
+#include "communicator/bounced_call.h"
 #include "communicator/issued_call.h"
 #include "communicator/worker.h"
 
 namespace fccl {
+namespace {
 
-Stream::Stream() : worker_(&Worker::of_process()) {}
+// The addresses of all streams, without a lock that a fork might find taken. It grows and is never freed.
+class Addresses {
+ public:
+  void add(Stream* stream) {
+    for (Addresses* part = this;; part = part->next()) {
+      for (std::atomic<Stream*>& slot : part->slots_) {
+        Stream* none = nullptr;
+        if (slot.compare_exchange_strong(none, stream, std::memory_order_acq_rel)) return;
+      }
+    }
+  }
+  void remove(const Stream* stream) {
+    for (Addresses* part = this; part != nullptr; part = part->next_.load(std::memory_order_acquire))
+      for (std::atomic<Stream*>& slot : part->slots_)
+        if (slot.load(std::memory_order_relaxed) == stream) slot.store(nullptr, std::memory_order_release);
+  }
+  Stream* find(const void* address) const {
+    for (const Addresses* part = this; part != nullptr; part = part->next_.load(std::memory_order_acquire))
+      for (const std::atomic<Stream*>& slot : part->slots_)
+        if (Stream* stream = slot.load(std::memory_order_acquire); stream == address && stream != nullptr) return stream;
+    return nullptr;
+  }
+
+ private:
+  Addresses* next() {
+    Addresses* found = next_.load(std::memory_order_acquire);
+    if (found != nullptr) return found;
+    auto* fresh = new Addresses;
+    if (next_.compare_exchange_strong(found, fresh, std::memory_order_acq_rel)) return fresh;
+    delete fresh;
+    return found;
+  }
+
+  std::array<std::atomic<Stream*>, 64> slots_{};
+  std::atomic<Addresses*> next_{nullptr};
+};
+
+constinit Addresses addresses;
+
+}  // namespace
+
+Stream::Stream() : worker_(&Worker::of_process()) { addresses.add(this); }
 
 Result<std::unique_ptr<Stream>> Stream::make() {
   std::unique_ptr<Stream> made(new Stream);
@@ -14,7 +60,10 @@ Result<std::unique_ptr<Stream>> Stream::make() {
   return made;
 }
 
+Stream* Stream::find(const void* address) { return addresses.find(address); }
+
 Stream::~Stream() {
+  addresses.remove(this);
   if (!check_usable()) return;
   (void)synchronize();
   worker_->remove(*this);

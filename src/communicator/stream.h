@@ -9,6 +9,7 @@
 
 namespace fccl {
 
+class BouncedCall;
 class IssuedCall;
 class Worker;
 
@@ -21,10 +22,13 @@ class Stream {
     fcclHostFunc_t function;
     void* user_data;
   };
-  using Item = std::variant<std::unique_ptr<IssuedCall>, HostFunction>;
+  using Item = std::variant<std::unique_ptr<IssuedCall>, std::unique_ptr<BouncedCall>, HostFunction>;
 
   // Error: fcclSystemError, if the worker cannot be started.
   static Result<std::unique_ptr<Stream>> make();
+  // The stream at this address, of this process or of the one that it is a fork of; null if there is none. What lies there is
+  // not read: it may be a stream of CUDA, or nothing.
+  static Stream* find(const void* address);
   // Waits until the stream is empty.
   ~Stream();
   Stream(const Stream&) = delete;

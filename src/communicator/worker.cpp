@@ -9,6 +9,7 @@
 #include <exception>
 #include <utility>
 
+#include "communicator/bounced_call.h"
 #include "communicator/issued_call.h"
 #include "system/clock.h"
 #include "system/per_process.h"
@@ -46,6 +47,7 @@ Result<void> call(const Stream::HostFunction& host) {
 
 Result<Advance> advance_item(Stream::Item& item) {
   if (auto* operation = std::get_if<std::unique_ptr<IssuedCall>>(&item)) return (*operation)->advance();
+  if (auto* operation = std::get_if<std::unique_ptr<BouncedCall>>(&item)) return (*operation)->advance();
   FCCL_TRY(call(std::get<Stream::HostFunction>(item)));
   return Advance::done;
 }
@@ -126,9 +128,13 @@ bool Worker::advance(Stream& stream, Lock& lock) {
 // Of all that is outstanding the shortest: what takes long on the network needs the core for itself.
 microseconds Worker::yielding_of(std::span<Stream* const> idle) {
   microseconds shortest = kLongestYielding;
-  for (const Stream* stream : idle)
-    if (const auto* operation = std::get_if<std::unique_ptr<IssuedCall>>(&stream->items_.front()))
+  for (const Stream* stream : idle) {
+    const Stream::Item& item = stream->items_.front();
+    if (const auto* operation = std::get_if<std::unique_ptr<IssuedCall>>(&item))
       shortest = std::min(shortest, (*operation)->yielding());
+    if (const auto* operation = std::get_if<std::unique_ptr<BouncedCall>>(&item))
+      shortest = std::min(shortest, (*operation)->yielding());
+  }
   return shortest;
 }
 

@@ -34,7 +34,7 @@ Result<void> PeerMemory::reach_all() {
 }
 
 bool PeerMemory::read(int peer, void* target, const void* source, size_t bytes) const {
-  const Mark& mark = marks_[peer];
+  const MemoryMark& mark = marks_[peer];
   uint64_t seen = 0;
   const iovec local[] = {{target, bytes}, {&seen, sizeof seen}};
   const iovec remote[] = {{const_cast<void*>(source), bytes}, {reinterpret_cast<void*>(mark.address), sizeof seen}};

@@ -31,8 +31,8 @@ class PeerMemory {
   std::shared_ptr<Segment> segment_;
   int rank_;
   std::vector<int> pids_;
-  uint64_t mark_;            // this rank's, which lies here
-  std::vector<Mark> marks_;  // by rank; read with the bytes, so that they are not those of a process with a dead one's id
+  uint64_t mark_;                  // this rank's, which lies here
+  std::vector<MemoryMark> marks_;  // by rank; read with the bytes, so that they are not those of a process with a dead one's id
   bool reaches_all_ = false;
 };
 

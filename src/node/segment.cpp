@@ -110,12 +110,14 @@ Processors RankState::get_processors() const {
   return allowed;
 }
 
-void RankState::set_mark(const Mark& value) {
+void RankState::set_mark(const MemoryMark& value) {
   mark[0].store(value.address, std::memory_order_relaxed);
   mark[1].store(value.value, std::memory_order_relaxed);
 }
 
-Mark RankState::get_mark() const { return {mark[0].load(std::memory_order_relaxed), mark[1].load(std::memory_order_relaxed)}; }
+MemoryMark RankState::get_mark() const {
+  return {mark[0].load(std::memory_order_relaxed), mark[1].load(std::memory_order_relaxed)};
+}
 
 size_t SegmentShape::pair_slot_bytes() const {
   if (ranks < 2) return slot_bytes;

@@ -76,7 +76,7 @@ struct Waiting {
 };
 
 // A word of a rank's own memory, by which peers that read that memory know that it is the rank's.
-struct Mark {
+struct MemoryMark {
   uint64_t address = 0;
   uint64_t value = 0;
 };
@@ -90,8 +90,12 @@ struct Cause {
 struct alignas(64) RankState {
   std::atomic<uint32_t> left{0};                        // 1 once the rank has finalized or destroyed its communicator
   std::array<std::atomic<uint64_t>, kLanes> waiting{};  // written while a wait lasts long; read by peers that wait in turn
-  Cause cause;                                          // written once, before it is offered to the failure board
-  std::array<std::atomic<uint64_t>, 2> mark{};          // written before the rank is ready
+  // Numbers of calls on GPU memory, 0 before the first: the last one issued, and on each lane the last one that the rank's GPU
+  // has come to.
+  std::atomic<uint64_t> issued{0};
+  std::array<std::atomic<uint64_t>, kLanes> begun{};
+  Cause cause;                                  // written once, before it is offered to the failure board
+  std::array<std::atomic<uint64_t>, 2> mark{};  // written before the rank is ready
   std::array<std::atomic<uint64_t>, 16>
       processors{};  // a bit for each one that the rank may run on; written before it is ready
 
@@ -99,8 +103,8 @@ struct alignas(64) RankState {
   Waiting get_waiting(LaneId lane) const;
   void set_processors(const Processors& allowed);
   Processors get_processors() const;
-  void set_mark(const Mark& value);
-  Mark get_mark() const;
+  void set_mark(const MemoryMark& value);
+  MemoryMark get_mark() const;
 };
 
 // What became of a rank of another host, as far as this host has heard. Written by the host's leader. Of one that is unheard or

@@ -32,6 +32,8 @@ constexpr std::string_view kTransports[] = {"auto", "efa", "verbs", "tcp"};
 
 constexpr std::string_view kWireTypes[] = {"call", "float32"};
 
+constexpr std::string_view kCudaPaths[] = {"auto", "blocking", "bounce"};
+
 constexpr std::string_view kAutoOnOff[] = {"auto", "on", "off"};
 
 // So that what all ranks must agree on fits into one message, whatever is set.
@@ -105,6 +107,19 @@ constexpr Setting kSettings[] = {
     {"FCCL_ALGORITHM", Text{&Settings::algorithm, "names of plans", fault_of_algorithm}, Scope::agreed,
      "the plan between hosts for every collective that has one of this name, as `fccl-info explain` lists them; unset, the "
      "cheapest"},
+    {"FCCL_CUDA_PATH", Choice{&Settings::cuda_path, kCudaPaths}, Scope::local,
+     "how calls on CUDA memory run. blocking: on the caller's thread, which waits for the GPU; bounce: the call returns at "
+     "once, "
+     "and "
+     "the GPU and the worker thread wait for each other; auto: bounce where the GPU waits for words in memory"},
+    {"FCCL_CUDA_BUFFER", Bytes{&Settings::cuda_buffer_bytes, 4096, size_t{1} << 30}, Scope::agreed,
+     "the most that a call on CUDA memory has in host memory at a time, input and output together; what is longer is cut. Each "
+     "lane of a "
+     "communicator takes two such buffers for bounce, one for blocking, at its first call"},
+    {"FCCL_CUDA_QUEUE", Number{&Settings::cuda_queue_entries, 32, 1000}, Scope::local,
+     "the most operations of a communicator's lane that may be outstanding on its GPU; a call that finds no room waits until "
+     "earlier "
+     "ones are done"},
 };
 
 // Read by the tests, the perf binaries and ./dev.
@@ -115,8 +130,8 @@ struct Overloaded : Cases... {
   using Cases::operator()...;
 };
 
-template <class Number>
-bool parse_number(std::string_view text, Number& number) {
+template <class Value>
+bool parse_number(std::string_view text, Value& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc{} && end == text.data() + text.size();
 }
@@ -135,6 +150,14 @@ std::string set(Settings& settings, const Bytes& kind, std::string_view text) {
   if (!parse_number(text, bytes) || bytes < kind.multiple || bytes > kind.most || bytes % kind.multiple != 0)
     return fmt::format("is no size: give a multiple of {} between {} and {}", kind.multiple, kind.multiple, kind.most);
   settings.*kind.field = bytes;
+  return {};
+}
+
+std::string set(Settings& settings, const Number& kind, std::string_view text) {
+  size_t number = 0;
+  if (!parse_number(text, number) || number < kind.least || number > kind.most)
+    return fmt::format("is no number: give one between {} and {}", kind.least, kind.most);
+  settings.*kind.field = number;
   return {};
 }
 
@@ -186,6 +209,7 @@ std::span<const Setting> every_setting() { return kSettings; }
 std::string text_of(const Setting& setting, const Settings& settings) {
   return std::visit(Overloaded{[&](const Seconds& kind) { return fmt::format("{}", in_seconds(settings.*kind.field)); },
                                [&](const Bytes& kind) { return fmt::format("{}", settings.*kind.field); },
+                               [&](const Number& kind) { return fmt::format("{}", settings.*kind.field); },
                                [&](const auto& kind) { return settings.*kind.field; }},
                     setting.kind);
 }

@@ -30,6 +30,9 @@ struct Settings {
   size_t wire_slot_bytes = 256 * 1024;
   std::string costs;
   std::string algorithm;
+  std::string cuda_path = "auto";
+  size_t cuda_buffer_bytes = 32 * 1024 * 1024;
+  size_t cuda_queue_entries = 256;
   std::string log_level = "warn";
 
   // The lines that must be equal on all ranks, since they decide which path a message takes.
@@ -44,6 +47,10 @@ struct Seconds {
 struct Bytes {
   size_t Settings::* field;
   size_t multiple, most;
+};
+struct Number {
+  size_t Settings::* field;
+  size_t least, most;
 };
 struct Text {
   std::string Settings::* field;
@@ -60,7 +67,7 @@ struct Setting {
   enum class Scope { local, agreed };
 
   const char* variable;
-  std::variant<Seconds, Bytes, Text, Choice> kind;
+  std::variant<Seconds, Bytes, Number, Text, Choice> kind;
   Scope scope;  // agreed: must be equal on all ranks, which the bootstrap checks
   const char* meaning;
 };

@@ -32,6 +32,7 @@ Range range_of(const Seconds& kind) {
   return {"seconds", fmt::format("{} to {:.0f}", in_seconds(kind.least), in_seconds(kind.most))};
 }
 Range range_of(const Bytes& kind) { return {"bytes", fmt::format("multiples of {} to {}", kind.multiple, kind.most)}; }
+Range range_of(const Number& kind) { return {"number", fmt::format("{} to {}", kind.least, kind.most)}; }
 Range range_of(const Text& kind) { return {"text", kind.allowed}; }
 Range range_of(const Choice& kind) { return {"choice", fmt::format("{}", fmt::join(kind.choices, ", "))}; }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <tuple>
+#include <utility>
 
 #include "base/call.h"
 #include "unit/kernels/reference.h"
@@ -251,12 +253,30 @@ fcclResult_t Trial::issue(fcclComm_t comm, fcclStream_t stream) {
     return call(static_cast<fcclRedOp_t>(recipe_.op), comm, stream);
   Scalar scalar = factor_of(rank_);
   fcclRedOp_t op;
-  if (auto made = fcclRedOpCreatePreMulSum(&op, &scalar.bits, recipe_.dtype, fcclScalarHostImmediate, comm);
+  const auto residence = scalar_ == nullptr ? fcclScalarHostImmediate : fcclScalarDevice;
+  if (auto made = fcclRedOpCreatePreMulSum(&op, scalar_ == nullptr ? &scalar.bits : scalar_, recipe_.dtype, residence, comm);
       made != fcclSuccess)
     return made;
   const fcclResult_t called = call(op, comm, stream);
   const fcclResult_t destroyed = fcclRedOpDestroy(op, comm);
   return called != fcclSuccess ? called : destroyed;
+}
+
+// The buffers are there for the time of the call only: what is asked for their faults is this side's.
+fcclResult_t Trial::issue_elsewhere(const Elsewhere& elsewhere, fcclComm_t comm, fcclStream_t stream) {
+  const auto there = [&](std::byte* here) -> std::byte* {
+    for (size_t i = 0; i < 2; ++i)
+      if (const auto all = memory()[i]; here >= all.data() && here < all.data() + all.size())
+        return elsewhere.buffers[i] + (here - all.data());
+    return nullptr;
+  };
+  const std::pair<std::byte*, std::byte*> here{send_, recv_};
+  send_ = there(send_);
+  recv_ = there(recv_);
+  scalar_ = elsewhere.scalar;
+  const fcclResult_t result = issue(comm, stream);
+  std::tie(send_, recv_) = here;
+  return result;
 }
 
 fcclResult_t Trial::call(fcclRedOp_t op, fcclComm_t comm, fcclStream_t stream) {

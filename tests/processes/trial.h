@@ -1,6 +1,7 @@
 // Trial: one rank's part of one collective with buffers that betray every wrong byte.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -61,6 +62,8 @@ class GuardedBuffer {
   const std::byte* data() const { return data_; }
   size_t size() const { return size_; }
   bool guards_are_intact() const;
+  // With the guards.
+  std::span<std::byte> memory() { return memory_; }
 
  private:
   std::vector<std::byte> memory_;
@@ -78,6 +81,13 @@ struct Placement {
   bool wire_is_float32 = false;  // between hosts, also of narrower types
 };
 
+// Where the library finds a trial's memory, guards and all, if not where it is: copies of the two buffers, which the test makes
+// before the call and brings back after it. `scalar`: where the factor lies on the GPU, null if it is given at once.
+struct Elsewhere {
+  std::array<std::byte*, 2> buffers{};
+  void* scalar = nullptr;
+};
+
 // Made, issued once, and asked for its fault when the operation is done. Must live until then.
 class Trial {
  public:
@@ -86,6 +96,8 @@ class Trial {
   Trial& operator=(const Trial&) = delete;
 
   fcclResult_t issue(fcclComm_t comm, fcclStream_t stream = nullptr);
+  fcclResult_t issue_elsewhere(const Elsewhere& elsewhere, fcclComm_t comm, fcclStream_t stream);
+  std::array<std::span<std::byte>, 2> memory() { return {first_.memory(), second_.memory()}; }
   // What is wrong with the buffers after the call; "" if nothing.
   std::string fault() const;
 
@@ -125,6 +137,7 @@ class Trial {
   std::byte* send_ = nullptr;
   std::byte* recv_ = nullptr;
   Pattern mine_;
+  void* scalar_ = nullptr;  // on the GPU
 };
 
 // Of float32.

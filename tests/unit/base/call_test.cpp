@@ -58,6 +58,15 @@ TEST(Signature, comes_back_from_its_words) {
   EXPECT_EQ(describe(back), describe(s));
 }
 
+TEST(Signature, of_a_sub_call_shows_the_whole_call) {
+  const Signature part{.collective = fcclCollGather, .dtype = fcclInt8, .root = 65535, .count = 10, .elsewhere = 90, .part = 3};
+  const Signature back = signature_of(words_of(part));
+  EXPECT_EQ(describe(part), "Gather of 100 int8 with root 65535");
+  EXPECT_EQ(describe(back), describe(part));
+  EXPECT_EQ(back.part, 3U);
+  EXPECT_EQ(signature_of(words_of({.collective = fcclCollBarrier})).root, -1);
+}
+
 TEST(Signature, of_words_that_name_nothing_names_nothing) {
   const SignatureWords any{~uint64_t{0}, 1};
   EXPECT_FALSE(name_a_call(any));
@@ -74,15 +83,17 @@ TEST(Hash, is_equal_for_equal_calls) {
 }
 
 TEST(Hash, differs_where_one_argument_differs) {
-  Signature collective = kCall, dtype = kCall, op = kCall, root = kCall, count = kCall;
+  Signature collective = kCall, dtype = kCall, op = kCall, root = kCall, count = kCall, part = kCall, elsewhere = kCall;
   collective.collective = fcclCollAllReduce;
   dtype.dtype = fcclInt32;
   op.op = ReduceOp::max;
   root.root = 0;
   count.count = 101;
+  part.part = 1;
+  elsewhere.elsewhere = 50;
   std::set<uint32_t> hashes{hash_of(kCall, 7), hash_of(kCall, 8)};
-  for (const Signature& changed : {collective, dtype, op, root, count}) hashes.insert(hash_of(changed, 7));
-  EXPECT_EQ(hashes.size(), 7u);
+  for (const Signature& changed : {collective, dtype, op, root, count, part, elsewhere}) hashes.insert(hash_of(changed, 7));
+  EXPECT_EQ(hashes.size(), 9u);
 }
 
 TEST(Hash, differs_between_nearby_calls_and_numbers) {

@@ -45,6 +45,7 @@ class SlowPathTest : public ::testing::Test {
   std::vector<std::unique_ptr<Control>> controls;
   Control* control = nullptr;
   const Task task{{{fcclCollAllGather, fcclInt8, ReduceOp::sum, -1, 4096}}, kFirstNumber};
+  const Task later{task.call, kFirstNumber + 5};
 };
 
 TEST_F(SlowPathTest, fails_a_wait_that_lasts_longer_than_the_timeout) {
@@ -119,6 +120,25 @@ TEST_F(SlowPathTest, says_after_five_seconds_who_is_waited_for_in_which_call_and
   ASSERT_NE(at, std::string::npos) << log;
   EXPECT_NE(log.find("AllGather of 4096 int8 (call 0)", at), std::string::npos) << log;
   EXPECT_EQ(log.find(line, at + 1), std::string::npos) << log;
+}
+
+TEST_F(SlowPathTest, says_how_far_a_late_rank_is_with_a_call_on_cuda_memory) {
+  const auto text_of_late_wait = [&] {
+    Wait wait{later, 50ms, slice(1), Clock::now() - 1s};
+    const Awaited awaited = slice(1);
+    const std::string text = control->look(wait, awaited).error().message;
+    segment->failure().first = 0;
+    return text;
+  };
+  EXPECT_EQ(text_of_late_wait().find(", and it "), std::string::npos) << "of CPU memory";
+  controls[1]->say_issued(kFirstNumber);
+  EXPECT_NE(text_of_late_wait().find(", and it has not issued this one"), std::string::npos);
+  controls[1]->say_issued(kFirstNumber + 9);
+  controls[1]->say_begun(kGatherLane, kFirstNumber);
+  controls[1]->say_begun(kPairLane, kFirstNumber + 9);
+  EXPECT_NE(text_of_late_wait().find("but its CUDA stream has not come to it"), std::string::npos);
+  controls[1]->say_begun(kGatherLane, kFirstNumber + 5);
+  EXPECT_NE(text_of_late_wait().find(", and it is at work on this one"), std::string::npos);
 }
 
 TEST_F(SlowPathTest, ends_a_wait_that_is_no_longer_wanted_for_every_rank) {

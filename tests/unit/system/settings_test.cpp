@@ -61,6 +61,19 @@ TEST(Settings, switch_cross_memory_attach_on_and_off) {
   expect_refused("FCCL_CROSS_MEMORY_ATTACH", "maybe");
 }
 
+TEST(Settings, choose_how_calls_on_cuda_memory_run) {
+  EXPECT_EQ(read_settings()->cuda_path, "auto");
+  EXPECT_EQ(read_with("FCCL_CUDA_PATH", "blocking")->cuda_path, "blocking");
+  expect_refused("FCCL_CUDA_PATH", "ring");
+  EXPECT_EQ(read_with("FCCL_CUDA_BUFFER", "8192")->cuda_buffer_bytes, 8192U);
+  expect_refused("FCCL_CUDA_BUFFER", "5000");
+}
+
+TEST(Settings, refuse_what_is_no_number_of_entries) {
+  EXPECT_EQ(read_with("FCCL_CUDA_QUEUE", "32")->cuda_queue_entries, 32U);
+  for (const char* value : {"31", "1001", "-64", "many"}) expect_refused("FCCL_CUDA_QUEUE", value);
+}
+
 TEST(Settings, refuse_a_level_that_the_log_does_not_have) { expect_refused("FCCL_LOG", "loud"); }
 
 TEST(Settings, refuse_a_list_that_names_no_nic) {

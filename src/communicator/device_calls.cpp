@@ -1,0 +1,228 @@
+// The way of a call on GPU memory: what refuses it, and the two paths.
+#include "communicator/device_calls.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "communicator/bounced_call.h"
+#include "communicator/parts.h"
+#include "communicator/stream.h"
+#include "device/program.h"
+#include "hierarchical/columns.h"
+#include "kernels/reduce.h"
+#include "system/settings.h"
+
+namespace fccl {
+namespace {
+
+// Of the calls by which the ranks meet before and behind the set-up of a lane: what no sub-call is.
+constexpr uint32_t kBeforeSetUp = UINT32_MAX - 1, kBehindSetUp = UINT32_MAX;
+
+std::string name_of(const Device& device) { return fmt::format("cuda:{} ({})", device.limits().ordinal, device.limits().name); }
+
+bool may_bounce(const Device& device, const Settings& settings) {
+  return settings.cuda_path != "blocking" && device.limits().waits_for_words;
+}
+
+// The words of a place that no call is served in, "" for one that is.
+const char* fault_of(MemoryPlace place) {
+  switch (place) {
+    case MemoryPlace::this_device:
+    case MemoryPlace::managed:
+    case MemoryPlace::pinned_host:
+      return "";
+    case MemoryPlace::other_device:
+      return "memory of another GPU";
+    case MemoryPlace::pageable_host:
+      return "pageable host memory";
+  }
+  return "no memory that is known";
+}
+
+}  // namespace
+
+Result<void> DeviceCalls::check(const Device& device, const Settings& settings, int ranks) {
+  if (settings.cuda_path == "bounce" && !device.limits().waits_for_words)
+    return fail(fcclInvalidUsage, fmt::format("FCCL_CUDA_PATH=bounce, but {} cannot wait for 64-bit words in memory: take "
+                                              "blocking, or auto",
+                                              name_of(device)));
+  if (settings.cuda_buffer_bytes < SubCalls::least_buffer(ranks))
+    return fail(fcclInvalidUsage, fmt::format("FCCL_CUDA_BUFFER={} has no room for {} ranks: give {} bytes or more",
+                                              settings.cuda_buffer_bytes, ranks, SubCalls::least_buffer(ranks)));
+  return {};
+}
+
+DeviceCalls::DeviceCalls(std::shared_ptr<Device> device, const Settings& settings, Parts& parts)
+    : device_(std::move(device)),
+      parts_(parts),
+      bounces_(may_bounce(*device_, settings)),
+      shape_{.buffer_bytes = settings.cuda_buffer_bytes,
+             .buffers = bounces_ ? 2 : 1,
+             .queue_entries = std::min(settings.cuda_queue_entries, device_->limits().queue_entries)} {}
+
+// Never looks behind the pointer: it may be of either kind, or of none.
+Result<void> DeviceCalls::check_stream(const Signature& call, void* stream) {
+  if (Stream::find(stream) != nullptr)
+    return fail(fcclInvalidArgument,
+                fmt::format("stream is a host stream (fcclStreamCreate), but the communicator is of CUDA "
+                            "memory, on {}: give a cudaStream_t of that GPU, or NULL for its default stream",
+                            name_of(*device_)));
+  const Result<bool> owned = device_->owns({stream});
+  if (!owned) return fail(raise(call, owned.error()));
+  if (!*owned)
+    return fail(fcclInvalidArgument, fmt::format("stream belongs to another GPU than the communicator, which is on {}: give a "
+                                                 "cudaStream_t of that GPU",
+                                                 name_of(*device_)));
+  const Result<bool> capturing = device_->is_capturing({stream});
+  if (!capturing) return fail(raise(call, capturing.error()));
+  if (*capturing)
+    return fail(fcclInvalidUsage,
+                "stream records a CUDA graph, and calls of FCCL cannot be captured yet: issue the call outside "
+                "of the capture; the capture goes on");
+  return {};
+}
+
+Result<void> DeviceCalls::check_place(const char* name, const void* pointer) const {
+  const std::string fault = fault_of(device_->place_of(pointer));
+  if (fault.empty()) return {};
+  return fail(fcclInvalidArgument,
+              fmt::format("{} ({}) is {}, but the communicator is of CUDA memory, on {}: give memory of that "
+                          "GPU, managed or pinned memory. For host memory make a communicator with "
+                          "memoryKind = fcclMemoryCpu",
+                          name, pointer, fault, name_of(*device_)));
+}
+
+Result<void> DeviceCalls::check_buffers(const Call& call) const {
+  const Signature& s = call.signature;
+  if (s.count == 0) return {};
+  const int rank = parts_.control->rank();
+  if (s.row().gives(rank, s.root)) FCCL_TRY(check_place("sendbuff", call.send));
+  if (s.row().takes(rank, s.root)) FCCL_TRY(check_place("recvbuff", call.recv));
+  return {};
+}
+
+// All that may refuse comes before the call has a number.
+Result<void> DeviceCalls::run(const Call& call, const void* scalar, void* stream) {
+  const Signature& s = call.signature;
+  const Device::Use use(*device_);
+  if (!use.entered()) return fail(raise(s, use.entered().error()));
+  FCCL_TRY(check_stream(s, stream));
+  FCCL_TRY(check_buffers(call));
+  const LaneId id = lane_of(s.collective);
+  const ReduceKernel kernel = is_reduction(s.collective) ? reduce_kernel(s.dtype, s.op) : nullptr;
+  const SubCalls calls(call, parts_.control->rank(), parts_.columns->ranks(), shape_.buffer_bytes,
+                       device_->limits().most_pitch);
+  Issue issue{lanes_[id], parts_.lanes[id], calls, {call, parts_.number++, kernel}, scalar, {stream}};
+  parts_.control->say_issued(issue.task.number);
+  if (!issue.lane.device) FCCL_TRY(prepare(issue));
+  return bounces_ ? bounce(issue) : block(issue);
+}
+
+// Set-up may wait for all that this process has given the GPU, and keep other threads from giving it more meanwhile. So it
+// comes when all ranks have issued what they have to before, and nobody issues this call before all are through with it.
+Result<void> DeviceCalls::prepare(Issue& issue) {
+  FCCL_TRY(meet(issue, kBeforeSetUp));
+  auto made = DeviceLane::make(device_, shape_);
+  if (!made) return fail(raise(issue.task.call.signature, made.error()));
+  if (bounces_) {
+    auto stream = Stream::make();
+    if (!stream) return fail(raise(issue.task.call.signature, stream.error()));
+    issue.lane.stream = std::move(*stream);
+  }
+  issue.lane.device = std::move(*made);
+  return meet(issue, kBehindSetUp);
+}
+
+// A call that moves nothing and looks like the one to come. The lane is idle, since this is its first.
+Result<void> DeviceCalls::meet(const Issue& issue, uint32_t part) {
+  Task meeting = issue.task;
+  Signature& s = meeting.call.signature;
+  s.elsewhere = std::exchange(s.count, 0);
+  s.part = part;
+  return IssuedCall(parts_.around(), issue.queue, meeting, parts_.timeout, {issue.queue.take_tickets(1), 0}).run();
+}
+
+Result<void> DeviceCalls::bounce(Issue& issue) {
+  DeviceLane& lane = *issue.lane.device;
+  Program program(lane, issue.calls, issue.scalar);
+  const Program::AwaitRoom await_room = [this, &issue](size_t entries) -> Result<void> {
+    const DeviceLane& own = *issue.lane.device;
+    if (own.has_room(entries)) return {};
+    return await(
+        {[&] { return own.has_room(entries); }, [&] { return own.outstanding(); },
+         [&] { return "to finish earlier calls, so that its queue has room for " + parts_.control->describe(issue.task); }});
+  };
+  FCCL_TRY(await_room(program.entries_to_begin()));
+  const BouncedCall::Program expected{lane, program.first_number(), issue.scalar != nullptr};
+  issue.lane.stream->enqueue(std::make_unique<BouncedCall>(
+      parts_.around(), issue.queue, BouncedCall::Issued{issue.calls, issue.task, parts_.timeout}, expected));
+  Result<void> result = program.fork(issue.user);
+  if (result) result = program.enqueue(await_room);
+  return conclude(issue, std::move(result), program.join(issue.user));
+}
+
+Result<void> DeviceCalls::block(Issue& issue) {
+  issue.lane.gpu_has_come = false;
+  Result<void> result = issue.lane.device->fork(issue.user);
+  for (uint64_t part = 0; result && part < issue.calls.count(); ++part) result = run_sub_call(issue, part);
+  return conclude(issue, std::move(result), issue.lane.device->join(issue.user));
+}
+
+Result<void> DeviceCalls::run_sub_call(Issue& issue, uint64_t part) {
+  DeviceLane& lane = *issue.lane.device;
+  std::byte* const buffer = lane.buffer(0);
+  const bool brings_scalar = issue.scalar != nullptr && part == 0;
+  if (brings_scalar) FCCL_TRY(lane.copy_scalar(issue.scalar, issue.task.call.signature.dtype));
+  FCCL_TRY(copy(issue, issue.calls.in(part, lane.device_address(buffer))));
+  FCCL_TRY(await_own_gpu(issue));
+  issue.lane.gpu_has_come = true;
+  if (part == 0) parts_.control->say_begun(lane_of(issue.task.call.signature.collective), issue.task.number);
+  if (brings_scalar) issue.task.call.scalar = lane.scalar(issue.task.call.signature.dtype);
+  Task task = issue.task;
+  task.call = issue.calls.sub_call(part, buffer);
+  task.call.scalar = issue.task.call.scalar;
+  const uint64_t ended = part + 1 == issue.calls.count() ? 1 : 0;
+  FCCL_TRY(IssuedCall(parts_.around(), issue.queue, task, parts_.timeout, {issue.queue.take_tickets(1), ended}).run());
+  return copy(issue, issue.calls.out(part, lane.device_address(buffer)));
+}
+
+Result<void> DeviceCalls::copy(const Issue& issue, const Copies& copies) {
+  DeviceLane& lane = *issue.lane.device;
+  for (size_t i = 0; i < copies.count; ++i) {
+    // One entry is kept for the join.
+    if (!lane.has_room(2)) FCCL_TRY(await_own_gpu(issue));
+    FCCL_TRY(lane.copy(copies[i]));
+  }
+  return {};
+}
+
+Result<void> DeviceCalls::await_own_gpu(const Issue& issue) {
+  DeviceLane& lane = *issue.lane.device;
+  FCCL_TRY(await({[&] { return device_->is_idle(lane.queue()); }, [] { return 0; },
+                  [&] { return "to come to " + parts_.control->describe(issue.task); }}));
+  lane.see_idle();
+  return {};
+}
+
+// Behind the first entry of a call, whatever happened: without the join the user's stream runs on beside what the queue still
+// copies from and to the user's memory.
+Result<void> DeviceCalls::conclude(const Issue& issue, Result<void> result, Result<void> joined) {
+  if (result && joined) return {};
+  const Error first = raise(issue.task.call.signature, result ? joined.error() : result.error());
+  if (joined) return fail(first);
+  return fail(fcclUnhandledCudaError,
+              fmt::format("{}. The user's stream could not be made to wait for what the call has put on {} ({}): its buffers "
+                          "may still be read and written. The GPU is lost to this process: end it",
+                          first.message, name_of(*device_), joined.error().message));
+}
+
+// What the GPU says may be the end of anybody's earlier work on it, so it is final.
+Error DeviceCalls::raise(const Signature& call, const Error& error) {
+  Control& control = *parts_.control;
+  if (auto failed = control.failure()) return *failed;
+  return control.raise({error.code, fmt::format("rank {} could not run {} on {}: {}", control.rank(), describe(call),
+                                                name_of(*device_), error.message)});
+}
+
+}  // namespace fccl

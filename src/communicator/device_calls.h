@@ -1,0 +1,93 @@
+// DeviceCalls: a communicator's calls on GPU memory, from their arguments to the user's stream that goes on behind them.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/call.h"
+#include "communicator/issued_call.h"
+#include "device/device.h"
+#include "device/lane.h"
+#include "device/sub_calls.h"
+
+namespace fccl {
+
+class Stream;
+struct Parts;
+struct Settings;
+
+// Owned by a communicator of GPU memory, over parts that it does not own. The thread that issues calls uses it; whoever ends
+// the communicator does when no thread is inside a call. After a failure nothing starts, and programs that are out are released
+// by the worker. Destroyed when the lanes are idle; what the GPU has not done by then is retired.
+class DeviceCalls {
+ public:
+  // Before the ranks meet. Error: fcclInvalidUsage, for settings that this GPU or so many ranks cannot have.
+  static Result<void> check(const Device& device, const Settings& settings, int ranks);
+  DeviceCalls(std::shared_ptr<Device> device, const Settings& settings, Parts& parts);
+  ~DeviceCalls();
+  DeviceCalls(const DeviceCalls&) = delete;
+  DeviceCalls& operator=(const DeviceCalls&) = delete;
+
+  Device& device() const { return *device_; }
+  // Whether what a pointer points to may be used by calls; `name` is that of the argument.
+  Result<void> check_place(const char* name, const void* pointer) const;
+  // Of a call whose arguments have been checked. `scalar`: this rank's factor, if it lies on the GPU, else null.
+  Result<void> run(const Call& call, const void* scalar, void* stream);
+  // Before a call on host memory of the lane: waits until those on GPU memory are through.
+  Result<void> await_lane(LaneId lane);
+  // Until the GPU has done all that was issued. A GPU that does not come to it fails the communicator at the deadline.
+  Result<void> await_all();
+  // The same, but no longer than 2 s, and not for calls that the GPU has not come to: if any are left, they fail the
+  // communicator.
+  void leave();
+
+ private:
+  struct OwnLane {
+    std::unique_ptr<DeviceLane> device;  // null before its first call
+    std::unique_ptr<Stream> stream;      // the worker's half, for bounce
+    bool gpu_has_come = false;           // by the blocking path, to its last call
+  };
+  // One call on its way.
+  struct Issue {
+    OwnLane& lane;
+    LaneQueue& queue;
+    const SubCalls& calls;
+    Task task;
+    const void* scalar;
+    Queue user;
+  };
+
+  // What is waited for on this thread that no other rank does.
+  struct OwnWait {
+    std::function<Result<bool>()> done;
+    std::function<uint64_t()> progress;  // the deadline begins anew when it changes
+    std::function<std::string()> what;   // "to come to AllGather of 4 int8 (call 7)"
+  };
+
+  Result<void> check_stream(const Signature& call, void* stream);
+  Result<void> check_buffers(const Call& call) const;
+  Result<void> prepare(Issue& issue);
+  Result<void> meet(const Issue& issue, uint32_t part);
+  Result<void> bounce(Issue& issue);
+  Result<void> block(Issue& issue);
+  Result<void> run_sub_call(Issue& issue, uint64_t part);
+  Result<void> copy(const Issue& issue, const Copies& copies);
+  Result<void> await_own_gpu(const Issue& issue);
+  Result<void> conclude(const Issue& issue, Result<void> result, Result<void> joined);
+  Error raise(const Signature& call, const Error& error);
+  Result<void> await(const OwnWait& wait);
+  bool lanes_are_idle() const;
+  Result<bool> is_drained() const;
+  bool has_begun() const;
+
+  std::shared_ptr<Device> device_;
+  Parts& parts_;
+  bool bounces_;
+  DeviceLaneShape shape_;
+  std::array<OwnLane, kLanes> lanes_;
+};
+
+}  // namespace fccl

@@ -1,0 +1,136 @@
+// What a communicator of GPU memory waits for on its own thread, and how it is left.
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "communicator/device_calls.h"
+#include "communicator/parts.h"
+#include "communicator/retired_lanes.h"
+#include "communicator/stream.h"
+
+namespace fccl {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kYieldFor = 200us;
+constexpr auto kShortestSleep = 20us;
+constexpr auto kLongestSleep = 1000us;
+constexpr int kSleepFraction = 64;  // of the time waited so far, which is what a sleep may add to it
+constexpr auto kLookForDeathsEvery = 100ms;
+// How long a communicator that is destroyed lets calls go on that the GPU has come to.
+constexpr auto kEndWithin = 2s;
+
+}  // namespace
+
+// Not in the driver: no lock is held, and a failure, wherever it was found, ends it.
+Result<void> DeviceCalls::await(const OwnWait& wait) {
+  Control& control = *parts_.control;
+  const Clock::time_point began = Clock::now();
+  Clock::time_point moved = began, next_look = began + kLookForDeathsEvery;
+  for (uint64_t progress = wait.progress();;) {
+    const Result<bool> done = wait.done();
+    if (!done) return fail(done.error());
+    if (*done) return {};
+    if (auto failed = control.failure()) return fail(std::move(*failed));
+    const Clock::time_point now = Clock::now();
+    if (const uint64_t here = wait.progress(); here != progress) {
+      progress = here;
+      moved = now;
+    }
+    if (now >= next_look) {
+      next_look = now + kLookForDeathsEvery;
+      control.look_for_deaths();
+    }
+    if (now - moved >= parts_.timeout)
+      return fail(control.raise(
+          {fcclTimeout,
+           fmt::format("rank {} has waited {:.3g} s for its own GPU, cuda:{} ({}), {}. The deadline is the "
+                       "communicator's timeout (FCCL_TIMEOUT, timeoutMs, fcclCommSetTimeout); look whether the CUDA "
+                       "stream is held by an event, by another library, or still computes",
+                       control.rank(), std::chrono::duration<double>(now - moved).count(), device_->limits().ordinal,
+                       device_->limits().name, wait.what())}));
+    if (now - began < kYieldFor)
+      sched_yield();
+    else
+      std::this_thread::sleep_for(std::clamp<Clock::duration>((now - began) / kSleepFraction, kShortestSleep, kLongestSleep));
+  }
+}
+
+Result<void> DeviceCalls::await_lane(LaneId lane) {
+  const LaneQueue& queue = parts_.lanes[lane];
+  if (queue.is_idle()) return {};
+  return await({[&] { return queue.is_idle(); }, [&] { return queue.finished.load(std::memory_order_relaxed); },
+                [] { return "to come to the calls that were issued before fcclCommSplit"; }});
+}
+
+bool DeviceCalls::lanes_are_idle() const { return std::ranges::all_of(parts_.lanes, &LaneQueue::is_idle); }
+
+Result<bool> DeviceCalls::is_drained() const {
+  for (const OwnLane& lane : lanes_) {
+    if (!lane.device) continue;
+    if (bounces_) {
+      if (!lane.device->is_drained()) return false;
+      continue;
+    }
+    const Result<bool> idle = device_->is_idle(lane.device->queue());
+    if (!idle || !*idle) return idle;
+  }
+  return true;
+}
+
+// By the blocking path all that is left then is the copy of a result.
+bool DeviceCalls::has_begun() const {
+  return std::ranges::any_of(lanes_, [this](const OwnLane& lane) {
+    if (!lane.device) return false;
+    if (bounces_) return lane.device->has_begun();
+    return lane.gpu_has_come && !device_->is_idle(lane.device->queue()).value_or(true);
+  });
+}
+
+Result<void> DeviceCalls::await_all() {
+  const Device::Use use(*device_);
+  FCCL_TRY(use.entered());
+  const auto done = [this]() -> Result<bool> {
+    if (!lanes_are_idle()) return false;
+    return is_drained();
+  };
+  const auto progress = [this] {
+    uint64_t sum = 0;
+    for (const LaneQueue& queue : parts_.lanes) sum += queue.finished.load(std::memory_order_relaxed);
+    return sum;
+  };
+  return await({done, progress, [] { return "to come to all calls that were issued before fcclCommFinalize"; }});
+}
+
+void DeviceCalls::leave() {
+  const Device::Use use(*device_);
+  const Deadline limit = Deadline::after(kEndWithin);
+  const auto is_over = [this] {
+    const Result<bool> drained = is_drained();
+    return !drained || *drained;
+  };
+  auto pause = std::chrono::duration_cast<Clock::duration>(kShortestSleep);
+  for (; use.entered() && !is_over() && has_begun() && !limit.passed();
+       pause = std::min<Clock::duration>(2 * pause, kLongestSleep))
+    std::this_thread::sleep_for(pause);
+  if (parts_.control->has_failed() || (lanes_are_idle() && is_over())) return;
+  (void)parts_.control->raise(
+      {fcclAborted,
+       fmt::format("rank {} destroyed its communicator before its GPU, cuda:{} ({}), was through with the calls that "
+                   "were issued: synchronize their streams, or call fcclCommFinalize, before",
+                   parts_.control->rank(), device_->limits().ordinal, device_->limits().name)});
+}
+
+DeviceCalls::~DeviceCalls() {
+  for (OwnLane& lane : lanes_) {
+    lane.stream.reset();
+    if (lane.device) retired_lanes().add(std::move(lane.device));
+  }
+  // To free waits for all that the GPU has been given, so not where this may be out of order.
+  if (!parts_.control->has_failed()) retired_lanes().free_idle();
+}
+
+}  // namespace fccl

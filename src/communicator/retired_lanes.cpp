@@ -1,0 +1,53 @@
+// Keeping and freeing.
+#include "communicator/retired_lanes.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "system/per_process.h"
+
+namespace fccl {
+namespace {
+
+constinit PerProcess<RetiredLanes> retired;
+
+// Whether it was.
+bool free_if_idle(std::unique_ptr<DeviceLane>& lane) {
+  // The lane may be the last to hold it.
+  const std::shared_ptr<Device> device = lane->device();
+  const Device::Use use(*device);
+  if (!use.entered()) return false;
+  const Result<bool> idle = device->is_idle(lane->queue());
+  if (!idle || !*idle) return false;
+  lane.reset();
+  return true;
+}
+
+}  // namespace
+
+RetiredLanes& retired_lanes() { return retired.get(); }
+
+void RetiredLanes::add(std::unique_ptr<DeviceLane> lane) {
+  lane->release_for_good();
+  const std::lock_guard lock(mutex_);
+  lanes_.push_back(std::move(lane));
+}
+
+void RetiredLanes::free_idle() {
+  std::vector<std::unique_ptr<DeviceLane>> mine;
+  {
+    const std::lock_guard lock(mutex_);
+    mine.swap(lanes_);
+  }
+  std::erase_if(mine, free_if_idle);
+  const std::lock_guard lock(mutex_);
+  std::ranges::move(mine, std::back_inserter(lanes_));
+}
+
+size_t RetiredLanes::count() {
+  const std::lock_guard lock(mutex_);
+  return lanes_.size();
+}
+
+}  // namespace fccl

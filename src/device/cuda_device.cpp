@@ -1,0 +1,286 @@
+// CudaDevice: each function of the contract is one or two of the driver's.
+#include "device/cuda_device.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "system/per_process.h"
+
+namespace fccl {
+namespace {
+
+constexpr size_t kWordsPerCall = 255;  // cuStreamBatchMemOp takes fewer than 256
+
+struct OpenDevices {
+  std::mutex mutex;
+  std::map<int, std::shared_ptr<CudaDevice>> devices;
+};
+constinit PerProcess<OpenDevices> open_devices;
+
+class CudaPinnedMemory : public PinnedMemory {
+ public:
+  CudaPinnedMemory(std::shared_ptr<CudaDevice> device, std::byte* host, CUdeviceptr address)
+      : device_(std::move(device)), host_(host), address_(address) {}
+  ~CudaPinnedMemory() override { device_->unpin(host_); }
+  std::byte* device_address(const void* host) const override {
+    return reinterpret_cast<std::byte*>(address_) + (static_cast<const std::byte*>(host) - host_);
+  }
+
+ private:
+  std::shared_ptr<CudaDevice> device_;
+  std::byte* host_;
+  CUdeviceptr address_;
+};
+
+CUstream stream_of(Queue queue) { return static_cast<CUstream>(queue.native); }
+CUevent event_of(Mark mark) { return static_cast<CUevent>(mark.native); }
+CUdeviceptr address_of(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
+
+CUstreamBatchMemOpParams driver_operation(const WordOperation& operation) {
+  CUstreamBatchMemOpParams made{};
+  if (operation.kind == WordOperation::Kind::write) {
+    made.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64;
+    made.writeValue.address = address_of(operation.word);
+    made.writeValue.value64 = operation.value;
+    made.writeValue.flags = CU_STREAM_WRITE_VALUE_DEFAULT;  // with the fence that the contract wants
+  } else {
+    made.waitValue.operation = CU_STREAM_MEM_OP_WAIT_VALUE_64;
+    made.waitValue.address = address_of(operation.word);
+    made.waitValue.value64 = operation.value;
+    made.waitValue.flags = CU_STREAM_WAIT_VALUE_GEQ;  // of numbers that wrap
+  }
+  return made;
+}
+
+CUDA_MEMCPY2D driver_copy(const Copy& copy) {
+  CUDA_MEMCPY2D made{};
+  made.srcMemoryType = made.dstMemoryType = CU_MEMORYTYPE_UNIFIED;
+  made.srcDevice = address_of(copy.from);
+  made.srcPitch = copy.from_pitch;
+  made.dstDevice = address_of(copy.to);
+  made.dstPitch = copy.to_pitch;
+  made.WidthInBytes = copy.bytes;
+  made.Height = copy.rows;
+  return made;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<CudaDevice>> CudaDevice::open(const CudaDriver& driver, int ordinal) {
+  int count = 0;
+  if (const CUresult result = driver.device_get_count(&count); result != CUDA_SUCCESS || count == 0)
+    return fail(fcclSystemError, fmt::format("cannot use a GPU: no GPU (cuDeviceGetCount said {} and counted {})",
+                                             driver.text_of(result), count));
+  if (ordinal < 0 || ordinal >= count)
+    return fail(fcclInvalidArgument, fmt::format("cannot use GPU {}: this process has GPUs 0 to {}, as CUDA_VISIBLE_DEVICES "
+                                                 "leaves them to it",
+                                                 ordinal, count - 1));
+  CUdevice device = 0;
+  if (const CUresult result = driver.device_get(&device, ordinal); result != CUDA_SUCCESS)
+    return fail(fcclUnhandledCudaError, fmt::format("cannot use GPU {}: cuDeviceGet said {}", ordinal, driver.text_of(result)));
+  std::shared_ptr<CudaDevice> opened(new CudaDevice(driver, device));
+  FCCL_TRY(opened->find_limits(ordinal));
+  FCCL_TRY(
+      opened->check(driver.primary_context_retain(&opened->context_, device), "make a context", "cuDevicePrimaryCtxRetain"));
+  return opened;
+}
+
+Result<void> CudaDevice::find_limits(int ordinal) {
+  limits_.ordinal = ordinal;
+  limits_.name = fmt::format("device {}", ordinal);
+  std::array<char, 256> name{};
+  FCCL_TRY(check(driver_.device_get_name(name.data(), name.size(), device_), "ask for the name", "cuDeviceGetName"));
+  std::array<char, 32> bus_id{};
+  FCCL_TRY(check(driver_.device_get_bus_id(bus_id.data(), bus_id.size(), device_), "ask for the bus", "cuDeviceGetPCIBusId"));
+  limits_.bus_id = bus_id.data();
+  CUuuid uuid{};
+  FCCL_TRY(check(driver_.device_get_uuid(&uuid, device_), "ask for the identity", "cuDeviceGetUuid"));
+  for (const char byte : uuid.bytes) limits_.identity += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  const auto attribute = [this](CUdevice_attribute which) {
+    int value = 0;
+    return driver_.device_get_attribute(&value, which, device_) == CUDA_SUCCESS ? value : 0;  // older drivers do not know all
+  };
+  int version = 0;
+  FCCL_TRY(check(driver_.driver_get_version(&version), "ask for the driver's version", "cuDriverGetVersion"));
+  limits_.name = fmt::format("{}, compute capability {}.{}, driver {}.{}", name.data(),
+                             attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+                             attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR), version / 1000, version % 1000 / 10);
+  limits_.waits_for_words =
+      driver_.stream_batch != nullptr && attribute(CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS) != 0;
+  limits_.words_per_call = kWordsPerCall;
+  limits_.most_pitch = static_cast<size_t>(attribute(CU_DEVICE_ATTRIBUTE_MAX_PITCH));
+  return {};
+}
+
+Result<void> CudaDevice::check(CUresult result, const char* attempt, const char* called) const {
+  if (is_of_parent())
+    return fail(fcclInvalidUsage,
+                fmt::format("cannot {} on GPU {}: this process was forked from the one that opened it, and CUDA allows no such "
+                            "use; start the process anew",
+                            attempt, limits_.ordinal));
+  if (result == CUDA_SUCCESS) return {};
+  return fail(fcclUnhandledCudaError,
+              fmt::format("cannot {} on GPU {} ({}, {}): {} said {}. Earlier work of anybody on this GPU may be the cause; "
+                          "CUDA_LAUNCH_BLOCKING=1 and compute-sanitizer find it",
+                          attempt, limits_.ordinal, limits_.name, limits_.bus_id, called, driver_.text_of(result)));
+}
+
+Result<void> CudaDevice::enter() {
+  return check(is_of_parent() ? CUDA_SUCCESS : driver_.context_push(context_), "make the context current", "cuCtxPushCurrent");
+}
+
+void CudaDevice::leave() {
+  CUcontext left = nullptr;
+  if (!is_of_parent()) (void)driver_.context_pop(&left);
+}
+
+Result<std::unique_ptr<PinnedMemory>> CudaDevice::pin(std::span<std::byte> memory) {
+  constexpr unsigned kFlags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
+  if (is_of_parent()) return fail(check(CUDA_SUCCESS, "pin memory", "").error());
+  FCCL_TRY(check(driver_.host_register(memory.data(), memory.size(), kFlags),
+                 fmt::format("pin {} bytes at {}", memory.size(), fmt::ptr(memory.data())).c_str(), "cuMemHostRegister"));
+  CUdeviceptr address = 0;
+  auto found =
+      check(driver_.host_get_device_pointer(&address, memory.data(), 0), "find pinned memory", "cuMemHostGetDevicePointer");
+  if (found) return std::make_unique<CudaPinnedMemory>(shared_from_this(), memory.data(), address);
+  (void)driver_.host_unregister(memory.data());
+  return fail(std::move(found).error());
+}
+
+void CudaDevice::unpin(void* memory) {
+  const Use use(*this);
+  if (!is_of_parent() && use.entered()) (void)driver_.host_unregister(memory);
+}
+
+Result<Queue> CudaDevice::make_queue() {
+  CUstream made = nullptr;
+  FCCL_TRY(check(is_of_parent() ? CUDA_SUCCESS : driver_.stream_create(&made, CU_STREAM_NON_BLOCKING), "make a stream",
+                 "cuStreamCreate"));
+  return Queue{made};
+}
+
+Result<Mark> CudaDevice::make_mark() {
+  CUevent made = nullptr;
+  FCCL_TRY(check(is_of_parent() ? CUDA_SUCCESS : driver_.event_create(&made, CU_EVENT_DISABLE_TIMING), "make an event",
+                 "cuEventCreate"));
+  return Mark{made};
+}
+
+void CudaDevice::drop(Queue queue) {
+  if (!is_of_parent()) (void)driver_.stream_destroy(stream_of(queue));
+}
+
+void CudaDevice::drop(Mark mark) {
+  if (!is_of_parent()) (void)driver_.event_destroy(event_of(mark));
+}
+
+MemoryPlace CudaDevice::place_of(const void* pointer) const {
+  if (is_of_parent()) return MemoryPlace::pageable_host;
+  std::array<CUpointer_attribute, 3> which{CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
+                                           CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+  unsigned type = 0;
+  unsigned managed = 0;  // the driver writes a whole bool or int
+  int ordinal = -1;
+  std::array<void*, 3> answers{&type, &managed, &ordinal};
+  if (driver_.pointer_get_attributes(static_cast<unsigned>(which.size()), which.data(), answers.data(), address_of(pointer)) !=
+      CUDA_SUCCESS)
+    return MemoryPlace::pageable_host;
+  if (managed != 0) return MemoryPlace::managed;
+  if (type == CU_MEMORYTYPE_HOST) return MemoryPlace::pinned_host;
+  if (type != CU_MEMORYTYPE_DEVICE) return MemoryPlace::pageable_host;
+  return ordinal == limits_.ordinal ? MemoryPlace::this_device : MemoryPlace::other_device;
+}
+
+Result<bool> CudaDevice::owns(Queue queue) const {
+  if (queue.native == nullptr) return true;
+  CUcontext context = nullptr;
+  FCCL_TRY(check(is_of_parent() ? CUDA_SUCCESS : driver_.stream_get_context(stream_of(queue), &context),
+                 "ask whose a stream is", "cuStreamGetCtx"));
+  return context == context_;
+}
+
+Result<bool> CudaDevice::is_capturing(Queue queue) const {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  const CUresult result = is_of_parent() ? CUDA_SUCCESS : driver_.stream_is_capturing(stream_of(queue), &status);
+  // The default stream, while a stream that waits for it records.
+  if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) return true;
+  FCCL_TRY(check(result, "ask whether a stream records a graph", "cuStreamIsCapturing"));
+  return status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+Result<bool> CudaDevice::is_idle(Queue queue) const {
+  const CUresult result = is_of_parent() ? CUDA_SUCCESS : driver_.stream_query(stream_of(queue));
+  if (result == CUDA_ERROR_NOT_READY) return false;
+  FCCL_TRY(check(result, "ask whether a stream is idle", "cuStreamQuery"));
+  return true;
+}
+
+Result<void> CudaDevice::copy(Queue queue, const Copy& copy) {
+  if (is_of_parent()) return check(CUDA_SUCCESS, "copy", "");
+  if (copy.bytes == 0 || copy.rows == 0) return {};
+  const bool is_one_run = copy.rows == 1 || (copy.to_pitch == copy.bytes && copy.from_pitch == copy.bytes);
+  if (is_one_run)
+    return check(driver_.copy(address_of(copy.to), address_of(copy.from), copy.bytes * copy.rows, stream_of(queue)), "copy",
+                 "cuMemcpyAsync");
+  if (copy.to_pitch > limits_.most_pitch || copy.from_pitch > limits_.most_pitch)
+    return fail(fcclInvalidArgument,
+                fmt::format("cannot copy {} rows on GPU {}: their pitches are {} and {} bytes, and it takes at most {}",
+                            copy.rows, limits_.ordinal, copy.to_pitch, copy.from_pitch, limits_.most_pitch));
+  const CUDA_MEMCPY2D rows = driver_copy(copy);
+  return check(driver_.copy_rows(&rows, stream_of(queue)), "copy rows", "cuMemcpy2DAsync");
+}
+
+Result<void> CudaDevice::words(Queue queue, std::span<const WordOperation> operations) {
+  if (is_of_parent()) return check(CUDA_SUCCESS, "enqueue words", "");
+  if (operations.empty()) return {};
+  if (!limits_.waits_for_words || operations.size() > kWordsPerCall)
+    return fail(fcclInvalidArgument,
+                fmt::format("cannot enqueue {} words on GPU {}: it takes at most {} at a time", operations.size(),
+                            limits_.ordinal, limits_.waits_for_words ? kWordsPerCall : 0));
+  std::array<CUstreamBatchMemOpParams, kWordsPerCall> batch;
+  for (size_t i = 0; i < operations.size(); ++i) {
+    if (address_of(operations[i].word) % sizeof(uint64_t) != 0)
+      return fail(fcclInvalidArgument, fmt::format("cannot enqueue a word at {} on GPU {}: that is no multiple of 8",
+                                                   fmt::ptr(operations[i].word), limits_.ordinal));
+    batch[i] = driver_operation(operations[i]);
+  }
+  return check(driver_.stream_batch(stream_of(queue), static_cast<unsigned>(operations.size()), batch.data(), 0),
+               "enqueue words", "cuStreamBatchMemOp");
+}
+
+Result<void> CudaDevice::record(Queue queue, Mark mark) {
+  if (is_of_parent()) return check(CUDA_SUCCESS, "record an event", "");
+  return check(driver_.event_record(event_of(mark), stream_of(queue)), "record an event", "cuEventRecord");
+}
+
+Result<void> CudaDevice::await(Queue queue, Mark mark) {
+  if (is_of_parent()) return check(CUDA_SUCCESS, "await an event", "");
+  return check(driver_.stream_wait_event(stream_of(queue), event_of(mark), 0), "await an event", "cuStreamWaitEvent");
+}
+
+Result<std::shared_ptr<Device>> open_device(int ordinal) {
+  OpenDevices& open = open_devices.get();
+  const std::scoped_lock lock(open.mutex);
+  if (const auto found = open.devices.find(ordinal); found != open.devices.end()) return std::shared_ptr<Device>(found->second);
+  const auto driver = cuda_driver();
+  if (!driver) return fail(driver.error());
+  auto opened = CudaDevice::open(**driver, ordinal);
+  if (!opened) return fail(std::move(opened).error());
+  open.devices.emplace(ordinal, *opened);
+  return std::shared_ptr<Device>(*std::move(opened));
+}
+
+int current_device() {
+  const auto get_device = reinterpret_cast<decltype(&::cuCtxGetDevice)>(function_of_loaded_driver("cuCtxGetDevice"));
+  const auto get_context = reinterpret_cast<decltype(&::cuCtxGetCurrent)>(function_of_loaded_driver("cuCtxGetCurrent"));
+  CUcontext context = nullptr;
+  if (get_device == nullptr || get_context == nullptr || get_context(&context) != CUDA_SUCCESS || context == nullptr) return -1;
+  CUdevice device = -1;
+  return get_device(&device) == CUDA_SUCCESS ? device : -1;
+}
+
+}  // namespace fccl

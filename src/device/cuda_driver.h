@@ -1,0 +1,53 @@
+// CudaDriver: the functions of CUDA's driver that the library calls, found while it runs, so that libfccl needs no library of
+// CUDA.
+#pragma once
+
+#include <cuda.h>
+
+#include "base/result.h"
+
+namespace fccl {
+
+// Each is named as the driver exports it, since that is its version.
+struct CudaDriver {
+  decltype(&::cuInit) init;
+  decltype(&::cuDriverGetVersion) driver_get_version;
+  decltype(&::cuGetErrorName) get_error_name;
+  decltype(&::cuGetErrorString) get_error_string;
+  decltype(&::cuDeviceGetCount) device_get_count;
+  decltype(&::cuDeviceGet) device_get;
+  decltype(&::cuDeviceGetName) device_get_name;
+  decltype(&::cuDeviceGetAttribute) device_get_attribute;
+  decltype(&::cuDeviceGetPCIBusId) device_get_bus_id;
+  decltype(&::cuDeviceGetUuid_v2) device_get_uuid;
+  decltype(&::cuDevicePrimaryCtxRetain) primary_context_retain;
+  decltype(&::cuCtxPushCurrent_v2) context_push;
+  decltype(&::cuCtxPopCurrent_v2) context_pop;
+  decltype(&::cuMemHostRegister_v2) host_register;
+  decltype(&::cuMemHostUnregister) host_unregister;
+  decltype(&::cuMemHostGetDevicePointer_v2) host_get_device_pointer;
+  decltype(&::cuPointerGetAttributes) pointer_get_attributes;
+  decltype(&::cuStreamCreate) stream_create;
+  decltype(&::cuStreamDestroy_v2) stream_destroy;
+  decltype(&::cuStreamGetCtx) stream_get_context;
+  decltype(&::cuStreamIsCapturing) stream_is_capturing;
+  decltype(&::cuStreamQuery) stream_query;
+  decltype(&::cuStreamWaitEvent) stream_wait_event;
+  decltype(&::cuEventCreate) event_create;
+  decltype(&::cuEventDestroy_v2) event_destroy;
+  decltype(&::cuEventRecord) event_record;
+  decltype(&::cuMemcpyAsync) copy;
+  decltype(&::cuMemcpy2DAsync_v2) copy_rows;
+  decltype(&::cuStreamBatchMemOp_v2) stream_batch;  // null where the driver is older than CUDA 11.7
+
+  // "CUDA_ERROR_INVALID_VALUE (invalid argument)".
+  std::string text_of(CUresult result) const;
+};
+
+// Loads the driver at the first call of a process and initialises it. Any thread. The error says "no driver" or "no GPU".
+Result<const CudaDriver*> cuda_driver();
+
+// A function of the driver, if the process has loaded one, by whomever; never loads it.
+void* function_of_loaded_driver(const char* name);
+
+}  // namespace fccl

@@ -1,0 +1,76 @@
+// The entries of a program, one after the other.
+#include "device/program.h"
+
+#include <algorithm>
+
+namespace fccl {
+namespace {
+
+// Of a sub-call beside its copies: ready, finished.
+constexpr size_t kWords = 2;
+// Of a program: it awaits the user's stream, says that it is drained, records its end; the factor.
+constexpr size_t kEnds = 4;
+
+}  // namespace
+
+Program::Program(DeviceLane& lane, const SubCalls& calls, const void* scalar)
+    : lane_(lane),
+      calls_(calls),
+      scalar_(scalar),
+      first_number_(lane.take_numbers(calls.count())),
+      fits_(entries() < lane.queue_entries()) {}
+
+// Copies of the first sub-call are as many as of any other, or more.
+size_t Program::entries() const {
+  return kEnds + calls_.count() * (kWords + calls_.in(0, device_buffer(0)).count + calls_.out(0, device_buffer(0)).count);
+}
+
+size_t Program::entries_to_begin() const { return fits_ ? entries() : lane_.queue_entries() / 2; }
+
+// A write of `drained` now and then, so that whoever waits for room sees it.
+Result<void> Program::make_room(size_t entries) {
+  if (fits_) return {};
+  if (lane_.unmarked() >= lane_.queue_entries() / 4) FCCL_TRY(lane_.write_drained());
+  return (*await_room_)(entries + 1);
+}
+
+Result<void> Program::copy(const Copies& copies) {
+  for (size_t i = 0; i < copies.count; ++i) {
+    FCCL_TRY(make_room(1));
+    FCCL_TRY(lane_.copy(copies[i]));
+  }
+  return {};
+}
+
+Result<void> Program::bring_in(uint64_t part) { return copy(calls_.in(part, device_buffer(part))); }
+
+Result<void> Program::take_out(uint64_t part) { return copy(calls_.out(part, device_buffer(part))); }
+
+Result<void> Program::enqueue(const AwaitRoom& await_room) {
+  await_room_ = &await_room;
+  if (scalar_ != nullptr) FCCL_TRY(lane_.copy_scalar(scalar_, calls_.whole().signature.dtype));
+  FCCL_TRY(bring_in(0));
+  FCCL_TRY(make_room(1));
+  FCCL_TRY(lane_.write_ready(first_number_));
+  for (uint64_t part = 0; part < calls_.count(); ++part) {
+    const uint64_t number = first_number_ + part;
+    if (part + 1 < calls_.count()) {
+      FCCL_TRY(bring_in(part + 1));
+      FCCL_TRY(make_room(2));
+      FCCL_TRY(lane_.write_ready_and_await(number + 1, number));
+    } else {
+      FCCL_TRY(make_room(1));
+      FCCL_TRY(lane_.await_finished(number));
+    }
+    FCCL_TRY(take_out(part));
+  }
+  FCCL_TRY(make_room(1));
+  return lane_.write_drained();
+}
+
+Result<void> Program::join(Queue user) {
+  lane_.end_program(first_number_);
+  return lane_.join(user);
+}
+
+}  // namespace fccl

@@ -1,0 +1,92 @@
+// How a program is altered.
+#include "cuda/altered_gpu.h"
+
+#include <thread>
+#include <utility>
+
+namespace fccl::testing {
+
+std::string name_of(Entry::Kind kind) {
+  constexpr const char* kNames[] = {"record",       "await", "copy in", "copy out", "write ready", "wait for finished",
+                                    "write drained"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+Result<void> AlteredGpu::copy(Queue queue, const Copy& copy) {
+  if (!collects()) return SimulatedGpu::copy(queue, copy);
+  const bool is_in = place_of(copy.from) == MemoryPlace::this_device;
+  collected_.push_back({is_in ? Entry::Kind::copy_in : Entry::Kind::copy_out, queue, {}, copy, {}});
+  return {};
+}
+
+// Of the words that are written, `drained` comes alone behind a copy out.
+Result<void> AlteredGpu::words(Queue queue, std::span<const WordOperation> operations) {
+  if (!collects()) return SimulatedGpu::words(queue, operations);
+  for (const WordOperation& operation : operations) {
+    Entry::Kind kind = Entry::Kind::finished;
+    if (operation.kind == WordOperation::Kind::write)
+      kind = collected_.back().kind == Entry::Kind::copy_out ? Entry::Kind::drained : Entry::Kind::ready;
+    collected_.push_back({kind, queue, {}, {}, operation});
+  }
+  return {};
+}
+
+Result<void> AlteredGpu::record(Queue queue, Mark mark) {
+  if (!collects()) return SimulatedGpu::record(queue, mark);
+  collected_.push_back({Entry::Kind::record, queue, mark, {}, {}});
+  return {};
+}
+
+Result<void> AlteredGpu::await(Queue queue, Mark mark) {
+  if (!collects()) return SimulatedGpu::await(queue, mark);
+  collected_.push_back({Entry::Kind::await, queue, mark, {}, {}});
+  return queue.native == user_.native ? enqueue_altered() : Result<void>{};
+}
+
+Result<void> AlteredGpu::enqueue_altered() {
+  program_ = collected_;
+  const size_t at = alteration_.entry;
+  switch (alteration_.how) {
+    case Alteration::How::none:
+      break;
+    case Alteration::How::drop:
+      collected_.erase(collected_.begin() + static_cast<ptrdiff_t>(at));
+      break;
+    case Alteration::How::swap_with_next:
+      std::swap(collected_[at], collected_[at + 1]);
+      break;
+    case Alteration::How::miscount:
+      // What is written too early says too much, what is waited for is too little.
+      if (collected_[at].kind == Entry::Kind::ready) ++collected_[at].word.value;
+      if (collected_[at].kind == Entry::Kind::finished || collected_[at].kind == Entry::Kind::drained)
+        --collected_[at].word.value;
+      collected_[at].copy.bytes -= collected_[at].copy.bytes > 0 ? 4 : 0;
+      break;
+  }
+  Result<void> all;
+  for (const Entry& entry : collected_)
+    if (all) all = enqueue(entry);
+  collected_.clear();
+  return all;
+}
+
+Result<void> AlteredGpu::enqueue(const Entry& entry) {
+  switch (entry.kind) {
+    case Entry::Kind::record:
+      return SimulatedGpu::record(entry.queue, entry.mark);
+    case Entry::Kind::await:
+      return SimulatedGpu::await(entry.queue, entry.mark);
+    case Entry::Kind::copy_in:
+    case Entry::Kind::copy_out:
+      if (const auto late = entry.kind == Entry::Kind::copy_in ? late_.in : late_.out; late.count() > 0)
+        launch(entry.queue, [late] { std::this_thread::sleep_for(late); });
+      return SimulatedGpu::copy(entry.queue, entry.copy);
+    case Entry::Kind::ready:
+    case Entry::Kind::finished:
+    case Entry::Kind::drained:
+      break;
+  }
+  return SimulatedGpu::words(entry.queue, std::span(&entry.word, 1));
+}
+
+}  // namespace fccl::testing

@@ -1,0 +1,70 @@
+// AlteredGpu: a simulated GPU that puts one rank's programs on their queues other than they were meant.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "devices/simulated_gpu.h"
+
+namespace fccl::testing {
+
+// One entry of a program, as the library meant it.
+struct Entry {
+  enum class Kind : uint8_t { record, await, copy_in, copy_out, ready, finished, drained };
+  Kind kind;
+  Queue queue;
+  Mark mark;
+  Copy copy;
+  WordOperation word;
+};
+
+std::string name_of(Entry::Kind kind);
+
+// How late copies are, of inputs and of outputs.
+struct Lateness {
+  std::chrono::milliseconds in{0};
+  std::chrono::milliseconds out{0};
+};
+
+struct Alteration {
+  enum class How : uint8_t { none, drop, swap_with_next, miscount };
+  How how = How::none;
+  size_t entry = 0;
+};
+
+// Collects what the library enqueues, from the record of the user's stream to the await of it, and enqueues it then, altered,
+// one entry at a time, with copies that are late. Of one rank; owned by a test.
+class AlteredGpu : public simulated::SimulatedGpu {
+ public:
+  AlteredGpu(const simulated::GpuOptions& options, const Lateness& late) : SimulatedGpu(options), late_(late) {}
+
+  // Of the programs from now on; of this stream of the user's.
+  void alter(const Alteration& alteration, Queue user) {
+    alteration_ = alteration;
+    user_ = user;
+  }
+  // The last program as it was meant.
+  const std::vector<Entry>& program() const { return program_; }
+
+  Result<void> copy(Queue queue, const Copy& copy) override;
+  Result<void> words(Queue queue, std::span<const WordOperation> operations) override;
+  Result<void> record(Queue queue, Mark mark) override;
+  Result<void> await(Queue queue, Mark mark) override;
+
+ private:
+  bool collects() const { return user_.native != nullptr; }
+  Result<void> enqueue_altered();
+  Result<void> enqueue(const Entry& entry);
+
+  Lateness late_;
+  Alteration alteration_;
+  Queue user_;
+  std::vector<Entry> collected_, program_;
+};
+
+}  // namespace fccl::testing

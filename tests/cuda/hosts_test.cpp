@@ -1,0 +1,103 @@
+// Collectives in CUDA memory between hosts: ranks as processes, each with a GPU of its own.
+#include "processes/hosts.h"
+
+#include <csignal>
+#include <thread>
+
+#include "cuda/cuda_ranks.h"
+
+namespace fccl::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct ByPath {
+  const char* path;
+  OnHosts hosts;
+};
+
+class CudaHosts : public ::testing::TestWithParam<ByPath> {
+ protected:
+  OnGpus on(std::vector<int> killed = {}) const {
+    return {.ranks = GetParam().hosts.ranks(), .host_of = GetParam().hosts.host_of, .killed = std::move(killed)};
+  }
+  const Setting path{"FCCL_CUDA_PATH", GetParam().path};
+  const Setting buffer{"FCCL_CUDA_BUFFER", "16384"};
+};
+
+std::string fault_of(const Recipe& recipe, CudaSeat& seat, fcclComm_t comm, const Placement& placement) {
+  seat.reset();
+  CudaTrial trial(recipe, seat, false, placement);
+  const fcclResult_t result = trial.issue(comm);
+  seat.gpu().synchronize(seat.stream());
+  if (result != fcclSuccess) return describe(recipe) + ": " + fcclGetLastError(comm);
+  return trial.fault();
+}
+
+TEST_P(CudaHosts, have_the_values_of_cpu_memory) {
+  const Placement placement{GetParam().hosts.host_of};
+  run_on_gpus(on(), [&](CudaSeat& seat) {
+    const Comm comm(seat.seat(), config_of_cuda_tests());
+    int iteration = 0;
+    for (int collective = 0; collective < fcclNumColls; ++collective)
+      for (const fcclDataType_t dtype : {fcclFloat32, fcclBfloat16})
+        for (const size_t count : {0, 1, 1001, 20'001}) {
+          Recipe recipe = for_hosts({.collective = static_cast<fcclColl_t>(collective), .dtype = dtype, .count = count});
+          if (collective == fcclCollBarrier) recipe.count = 0;
+          recipe.iteration = ++iteration;
+          recipe.root = iteration % seat.ranks();
+          recipe.in_place = iteration % 2 == 0;
+          EXPECT_EQ(fault_of(recipe, seat, comm, placement), "");
+        }
+  });
+}
+
+TEST_P(CudaHosts, tell_every_rank_of_calls_that_differ_and_release_their_streams) {
+  run_on_gpus(on(), [](CudaSeat& seat) {
+    const Comm comm(seat.seat(), config_of_cuda_tests());
+    CudaTrial before({.collective = fcclCollAllReduce, .dtype = fcclFloat32, .count = 10}, seat);
+    EXPECT_TRUE(succeeded(before.issue(comm)));
+    seat.gpu().synchronize(seat.stream());
+    seat.meet();
+    const int64_t begin = now_ns();
+    CudaTrial trial({.collective = fcclCollAllReduce, .dtype = fcclFloat32, .count = seat.rank() == 0 ? 40'000U : 41'000U},
+                    seat);
+    (void)trial.issue(comm);
+    EXPECT_EQ(await_failure(comm, begin, kSecond), fcclInvalidUsage);
+    const std::string text = fcclGetLastError(comm);
+    EXPECT_NE(text.find("of 40000 float32"), std::string::npos) << text;
+    EXPECT_NE(text.find("of 41000 float32"), std::string::npos) << text;
+    seat.gpu().synchronize(seat.stream());
+    EXPECT_LT(ms_since(begin), 2 * kSecond);
+    seat.meet();
+  });
+}
+
+TEST_P(CudaHosts, release_their_streams_when_a_rank_of_another_host_is_killed) {
+  const int victim = GetParam().hosts.ranks() - 1;
+  run_on_gpus(on({victim}), [&](CudaSeat& seat) {
+    Comm comm(seat.seat(), config_of_cuda_tests());
+    CudaTrial before({.collective = fcclCollAllReduce, .dtype = fcclFloat32, .count = 10}, seat);
+    EXPECT_TRUE(succeeded(before.issue(comm)));
+    seat.gpu().synchronize(seat.stream());
+    seat.meet();
+    if (seat.rank() == victim) {
+      std::this_thread::sleep_for(50ms);
+      raise(SIGKILL);
+    }
+    CudaTrial trial({.collective = fcclCollAllReduce, .dtype = fcclFloat32, .count = 20'000}, seat);
+    (void)trial.issue(comm);
+    EXPECT_EQ(await_failure(comm, now_ns(), 3 * kSecond), fcclRemoteError);
+    const std::string text = fcclGetLastError(comm);
+    EXPECT_NE(text.find("rank " + std::to_string(victim) + " (pid"), std::string::npos) << text;
+    seat.gpu().synchronize(seat.stream());
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(On, CudaHosts,
+                         ::testing::Values(ByPath{"blocking", kTwoAndTwo}, ByPath{"bounce", kTwoAndTwo},
+                                           ByPath{"bounce", kOneAndTwoAndOne}),
+                         [](const auto& info) { return std::string(info.param.path) + "_" + info.param.hosts.name; });
+
+}  // namespace
+}  // namespace fccl::testing

@@ -1,0 +1,185 @@
+// Mutants of the program of a call: each of its entries dropped, moved by one, and miscounted. What does harm must be found: by
+// wrong bytes, by a deadline, or by an error.
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "cuda/altered_gpu.h"
+#include "cuda/cuda_ranks.h"
+
+namespace fccl::testing {
+namespace {
+
+using How = Alteration::How;
+using Kind = Entry::Kind;
+using namespace std::chrono_literals;
+
+constexpr int kCalls = 3;
+constexpr size_t kCount = 3 * 1024 - 7;  // of float32: three sub-calls
+constexpr int kTimeout = 250 * kSlowdown;
+
+// What one rank sees of its calls: each input is made by a kernel right before, and each output is taken by one right behind.
+class Run {
+ public:
+  Run(CudaSeat& seat, int iteration) : seat_(seat), bytes_(kCount * sizeof(float)) {
+    send_ = seat.take(bytes_);
+    recv_ = seat.take(bytes_);
+    taken_ = std::make_shared<std::vector<float>>(kCount, -1.0F);
+    iteration_ = iteration;
+  }
+  void issue(fcclComm_t comm) {
+    seat_.gpu().launch(seat_.stream(), [send = send_, iteration = iteration_, rank = seat_.rank()] {
+      std::this_thread::sleep_for(3ms);
+      auto* values = reinterpret_cast<float*>(simulated::real(send));
+      for (size_t i = 0; i < kCount; ++i) values[i] = value_of(rank, i, iteration);
+    });
+    issued_ = fcclAllReduce(send_, recv_, kCount, fcclFloat32, fcclSum, comm, seat_.stream().native);
+    seat_.gpu().launch(seat_.stream(), [recv = recv_, taken = taken_, bytes = bytes_] {
+      std::memcpy(taken->data(), simulated::real(recv), bytes);
+    });
+  }
+  std::string fault() const {
+    if (issued_ != fcclSuccess) return "the call returned an error";
+    for (size_t i = 0; i < kCount; ++i)
+      if ((*taken_)[i] != value_of(0, i, iteration_) + value_of(1, i, iteration_)) return "wrong bytes";
+    return "";
+  }
+  std::string fault_after_finalize() const {
+    std::vector<float> now(kCount);
+    seat_.gpu().read(recv_, std::as_writable_bytes(std::span(now)));
+    for (size_t i = 0; i < kCount; ++i)
+      if (now[i] != value_of(0, i, iteration_) + value_of(1, i, iteration_)) return "finalize did not wait";
+    return "";
+  }
+
+ private:
+  static float value_of(int rank, size_t index, int iteration) {
+    return static_cast<float>((index * 3 + static_cast<size_t>(rank) * 17 + static_cast<size_t>(iteration) * 101) % 4093);
+  }
+
+  CudaSeat& seat_;
+  size_t bytes_;
+  std::byte* send_;
+  std::byte* recv_;
+  std::shared_ptr<std::vector<float>> taken_;
+  int iteration_;
+  fcclResult_t issued_ = fcclSuccess;
+};
+
+// Who is late: what a mutant does harm to may be there in time by chance.
+struct Weather {
+  Lateness own;
+  Lateness peer;
+};
+constexpr Weather kWeathers[] = {{{6ms, 0ms}, {}}, {{}, {10ms, 0ms}}, {{0ms, 6ms}, {}}};
+
+struct Outcome {
+  std::string fault;             // the first that is seen, "" if none
+  std::vector<Entry> program{};  // as it was meant
+};
+
+std::string run_rank(CudaSeat& seat, AlteredGpu& gpu, const Alteration& alteration) {
+  fcclConfig_t config = config_of_cuda_tests();
+  config.timeoutMs = kTimeout;
+  Comm comm(seat.seat(), config);
+  std::vector<std::unique_ptr<Run>> runs;
+  for (int i = 0; i < kCalls; ++i) runs.push_back(std::make_unique<Run>(seat, i));
+  runs[0]->issue(comm);
+  seat.gpu().synchronize(seat.stream());
+  gpu.alter(alteration, seat.stream());
+  for (int i = 1; i < kCalls; ++i) runs[static_cast<size_t>(i)]->issue(comm);
+  const fcclResult_t ended = fcclCommFinalize(comm);
+  const std::string behind = ended == fcclSuccess ? runs.back()->fault_after_finalize() : "";
+  fcclCommDestroy(comm.release());
+  seat.gpu().synchronize(seat.stream());
+  std::string fault = ended == fcclTimeout ? "found by a deadline" : ended != fcclSuccess ? "an error" : "";
+  for (const auto& run : runs)
+    if (fault.empty()) fault = run->fault();
+  if (fault.empty()) fault = behind;
+  seat.meet();
+  return fault;
+}
+
+Outcome run_altered(const Alteration& alteration, const Weather& weather) {
+  simulated::uninstall_all();
+  simulated::GpuOptions options{.abort_on_misuse = false};
+  const auto altered = std::make_shared<AlteredGpu>(options, weather.own);
+  options.ordinal = 1;
+  const auto other = std::make_shared<AlteredGpu>(options, weather.peer);
+  simulated::install(altered);
+  simulated::install(other);
+  std::array<std::string, 2> faults;
+  run_ranks({.as = RanksAs::threads, .ranks = 2}, [&](const Seat& seat) {
+    simulated::set_current_device(seat.rank);
+    const auto& gpu = seat.rank == 0 ? altered : other;
+    CudaSeat own(seat, gpu);
+    faults[static_cast<size_t>(seat.rank)] = run_rank(own, *gpu, seat.rank == 0 ? alteration : Alteration{});
+  });
+  Outcome outcome{faults[0].empty() ? faults[1] : faults[0], altered->program()};
+  simulated::uninstall_all();
+  return outcome;
+}
+
+// In the first weather that shows a fault.
+Outcome run_altered(const Alteration& alteration) {
+  Outcome outcome;
+  for (const Weather& weather : kWeathers)
+    if (outcome.fault.empty()) outcome = run_altered(alteration, weather);
+  return outcome;
+}
+
+bool are(const std::vector<Entry>& program, size_t at, Kind first, Kind second) {
+  return program[at].kind == first && program[at + 1].kind == second;
+}
+
+bool is_last_of_its_kind(const std::vector<Entry>& program, size_t at) {
+  for (size_t i = at + 1; i < program.size(); ++i)
+    if (program[i].kind == program[at].kind) return false;
+  return true;
+}
+
+// Alterations that are right, too, and at most slower: a `ready` is said again, for more, by the next one; copies in of later
+// sub-calls need not wait for it, nor it for earlier waits; a wait may come sooner than it must; the end may be recorded
+// before it is said to the host.
+bool is_right(const std::vector<Entry>& program, const Alteration& alteration) {
+  const size_t at = alteration.entry;
+  if (alteration.how == How::drop) return program[at].kind == Kind::ready && !is_last_of_its_kind(program, at);
+  if (alteration.how != How::swap_with_next) return false;
+  return are(program, at, Kind::ready, Kind::copy_in) || are(program, at, Kind::ready, Kind::finished) ||
+         are(program, at, Kind::copy_out, Kind::finished) || are(program, at, Kind::drained, Kind::record);
+}
+
+std::string describe(const std::vector<Entry>& program, const Alteration& alteration) {
+  std::string text = std::to_string(alteration.entry) + " " + name_of(program[alteration.entry].kind);
+  if (alteration.how == How::drop) return text + ": dropped";
+  if (alteration.how == How::miscount) return text + ": miscounted";
+  return text + ": behind the next, " + name_of(program[alteration.entry + 1].kind);
+}
+
+bool can_be_miscounted(Kind kind) { return kind != Kind::record && kind != Kind::await; }
+
+TEST(CudaMutants, that_do_harm_are_found_and_all_others_are_right) {
+  const Setting path("FCCL_CUDA_PATH", "bounce"), buffer("FCCL_CUDA_BUFFER", "4096");
+  const Outcome unaltered = run_altered({});
+  EXPECT_EQ(unaltered.fault, "");
+  const std::vector<Entry>& program = unaltered.program;
+  ASSERT_GT(program.size(), 12U);
+  int found = 0, right = 0;
+  for (const How how : {How::drop, How::swap_with_next, How::miscount})
+    for (size_t at = 0; at + (how == How::swap_with_next ? 1 : 0) < program.size(); ++at) {
+      if (how == How::miscount && !can_be_miscounted(program[at].kind)) continue;
+      const Alteration alteration{how, at};
+      const std::string fault = run_altered(alteration).fault;
+      const bool harmless = is_right(program, alteration);
+      std::printf("%-60s %s\n", describe(program, alteration).c_str(),
+                  fault.empty() ? (harmless ? "right, too" : "NOT FOUND") : fault.c_str());
+      EXPECT_EQ(fault.empty(), harmless) << describe(program, alteration) << ": " << fault;
+      ++(fault.empty() ? right : found);
+    }
+  std::printf("%d mutants found, %d right, too\n", found, right);
+}
+
+}  // namespace
+}  // namespace fccl::testing

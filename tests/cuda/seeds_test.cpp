@@ -1,0 +1,107 @@
+// Random calls on random GPUs, with a fault or none: every rank ends, with right results or with the failure that all have.
+#include <chrono>
+#include <memory>
+#include <random>
+#include <thread>
+
+#include "cuda/cuda_ranks.h"
+
+namespace fccl::testing {
+namespace {
+
+enum class Fault { none, an_error, stop };
+
+// What a seed stands for.
+struct Weather {
+  std::string path;
+  int ranks;
+  Fault fault;
+  OnGpus on;
+  std::string buffer;
+  std::string queue;
+
+  explicit Weather(uint64_t seed) {
+    std::mt19937_64 dice(seed);
+    const auto below = [&](uint64_t bound) { return dice() % bound; };
+    path = kCudaPaths[below(2)];
+    ranks = static_cast<int>(1 + below(4));
+    fault = static_cast<Fault>(below(3));
+    // What stops, or has one queue for all, stops all ranks on it.
+    const bool shared = fault != Fault::stop && below(2) == 0;
+    on = {.ranks = ranks, .gpus = shared ? 1 : ranks, .options = {.seed = seed, .delay_us = static_cast<int>(below(200))}};
+    on.options.one_queue = !shared && below(3) == 0;
+    if (below(3) == 0) on.options.most_pitch = 2000;
+    buffer = std::to_string(4096 << below(4));
+    queue = std::to_string(32 + below(100));
+  }
+};
+
+// After both lanes are set up: what stops during set-up is nothing that the library could end.
+void set_up_lanes(CudaSeat& seat, fcclComm_t comm) {
+  for (const fcclColl_t collective : {fcclCollAllReduce, fcclCollAllGather})
+    EXPECT_EQ(try_on_gpu({.collective = collective, .dtype = fcclFloat32, .count = 10}, seat, comm), "");
+  seat.meet();
+}
+
+void run_rank(CudaSeat& seat, const Weather& weather, uint64_t seed) {
+  fcclConfig_t config = config_of_cuda_tests();
+  config.timeoutMs = weather.fault == Fault::none ? 20'000 : 300 * kSlowdown;
+  Comm comm(seat.seat(), config);
+  set_up_lanes(seat, comm);
+  std::mt19937_64 of_all(seed), of_rank(seed * 64 + static_cast<uint64_t>(seat.rank()));
+  const bool is_at_fault =
+      weather.fault != Fault::none && seat.rank() == static_cast<int>(seed % static_cast<uint64_t>(weather.ranks));
+  constexpr int kCalls = 12;
+  const int when = static_cast<int>(of_rank() % kCalls);
+  std::vector<std::unique_ptr<CudaTrial>> trials;
+  for (int i = 0; i < kCalls; ++i)
+    trials.push_back(std::make_unique<CudaTrial>(random_recipe(of_all, seat.ranks(), 10'000, i), seat, i % 2 == 0));
+  for (int i = 0; i < kCalls; ++i) {
+    if (is_at_fault && i == when && weather.fault == Fault::an_error) seat.gpu().fail_call_after(1 + of_rank() % 20);
+    if (is_at_fault && i == when && weather.fault == Fault::stop) seat.gpu().stop();
+    (void)trials[static_cast<size_t>(i)]->issue(comm);
+  }
+  const bool has_stopped = is_at_fault && weather.fault == Fault::stop;
+  const fcclResult_t ended = fcclCommFinalize(comm);
+  const std::string text = fcclGetLastError(comm);
+  const int64_t begin = now_ns();
+  fcclCommDestroy(comm.release());
+  EXPECT_LT(ms_since(begin), 5000 * kSlowdown);
+  if (!has_stopped) {
+    seat.gpu().synchronize(seat.stream());
+    EXPECT_LT(ms_since(begin), 15'000 * kSlowdown) << "a program was not released";
+  }
+  if (weather.fault == Fault::none) {
+    EXPECT_EQ(ended, fcclSuccess) << text;
+  }
+  for (const auto& trial : trials)
+    if (ended == fcclSuccess && !has_stopped) {
+      EXPECT_EQ(trial->fault(), "");
+    }
+  seat.meet();
+  if (has_stopped) seat.gpu().go_on();
+  seat.gpu().synchronize(seat.stream());
+  seat.meet();
+}
+
+void run_seeds(uint64_t first, uint64_t last) {
+  for (uint64_t seed = first; seed < last; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const Weather weather(seed);
+    const Setting path("FCCL_CUDA_PATH", weather.path), buffer("FCCL_CUDA_BUFFER", weather.buffer),
+        queue("FCCL_CUDA_QUEUE", weather.queue);
+    run_on_gpus(weather.on, [&](CudaSeat& seat) { run_rank(seat, weather, seed); });
+    if (::testing::Test::HasFailure()) {
+      std::printf("seed %llu: %s, %d ranks on %d GPUs, fault %d\n", static_cast<unsigned long long>(seed), weather.path.c_str(),
+                  weather.ranks, weather.on.gpus, static_cast<int>(weather.fault));
+      return;
+    }
+  }
+}
+
+TEST(CudaSeeds, of_fifteen_end_on_every_rank) { run_seeds(1, 16); }
+
+TEST(CudaSeedsCampaign, of_a_thousand_end_on_every_rank) { run_seeds(1000, 2000); }
+
+}  // namespace
+}  // namespace fccl::testing

@@ -1,0 +1,40 @@
+// AddressSpace: what lies where for the simulated GPUs of this process: memory, queues and marks.
+//
+// One for all GPUs, as CUDA's unified addresses are. Any thread may ask; no answer orders anything (devices/unseen.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace fccl::simulated {
+
+class Gpu;
+
+struct Region {
+  enum class Kind : uint8_t {
+    device,          // `begin` may be touched by nobody, the GPU's threads use `real`
+    managed,         // everybody uses `begin`
+    pinned,          // made by the driver: everybody uses `begin`
+    registered,      // the host's address of memory that was pinned later
+    device_address,  // the GPU's address of such memory; touched by nobody
+    queue,
+    mark,
+  };
+  std::byte* begin = nullptr;
+  size_t bytes = 0;
+  std::byte* real = nullptr;  // where the threads of the GPU, and tests, find what lies at `begin`
+  Kind kind = Kind::device;
+  Gpu* gpu = nullptr;
+  std::byte* twin = nullptr;  // of registered memory and its device address: the other of the two
+};
+
+// False if a byte of it is part of another one.
+bool add_region(const Region& region);
+// False if none begins there.
+bool remove_region(const void* begin);
+// The region with this byte.
+bool find_region(const void* address, Region& found);
+// Any region of this GPU; for its end.
+bool find_region_of(const Gpu* gpu, Region& found);
+
+}  // namespace fccl::simulated

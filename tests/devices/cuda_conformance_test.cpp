@@ -1,0 +1,29 @@
+// The conformance suite over CUDA's driver: the fake one in ctest, the real one where conformance_probe runs on a GPU.
+#include <cstdlib>
+#include <string_view>
+
+#include "devices/conformance.h"
+#include "devices/cuda_user.h"
+
+namespace fccl {
+
+namespace {
+
+// Where the fake driver was to be found, its absence is no reason to skip.
+Result<std::unique_ptr<GpuUser>> open_gpu() {
+  auto opened = open_cuda_user(0);
+  if (!opened && std::getenv("FAKE_CUDA_GPUS") != nullptr) ADD_FAILURE() << opened.error().message;
+  return opened;
+}
+
+bool queues_are_apart() {
+  const char* const connections = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+  return connections == nullptr || std::string_view(connections) != "1";
+}
+
+INSTANTIATE_TEST_SUITE_P(Cuda, DeviceConformance, testing::Values(GpuFactory{"gpu_0", open_gpu, queues_are_apart()}),
+                         name_of_factory);
+
+}  // namespace
+
+}  // namespace fccl

@@ -1,0 +1,38 @@
+// GpuOptions: what a simulated GPU is like, and what it does to those who use it, as a value.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace fccl::simulated {
+
+struct GpuOptions {
+  int ordinal = 0;
+  // Delays and the order in which a copy lands are drawn from it, for each queue apart.
+  uint64_t seed = 1;
+
+  // What it has.
+  bool waits_for_words = true;
+  size_t words_per_call = 255;
+  size_t queue_entries = 256;  // what it tells its users to keep to
+  size_t queue_slots = 1000;   // where a queue is full: each copy, word, record and await takes one
+  size_t most_pitch = size_t{1} << 31;
+  // All queues are one, as with CUDA_DEVICE_MAX_CONNECTIONS=1.
+  bool one_queue = false;
+  // Whether pin, make and drop wait until nothing is outstanding, as they may; what frees memory always does.
+  bool set_up_waits = true;
+  // Whether copies take the host's address of memory that was pinned later, as CUDA's do; a Device's users may not count on it.
+  bool takes_host_addresses = false;
+
+  // An operation in four is late by at most this.
+  int delay_us = 60;
+  // The calls and operations, counted from 1, with which something happens; 0 for never.
+  uint64_t fails_call = 0;           // this call returns an error, once
+  uint64_t breaks_at_operation = 0;  // from here on nothing is done, and every call returns an error
+  uint64_t stops_at_operation = 0;   // from here on nothing is done, and nobody says so
+
+  // Misuse aborts with a sentence; else it is an error.
+  bool abort_on_misuse = true;
+};
+
+}  // namespace fccl::simulated

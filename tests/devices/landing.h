@@ -1,0 +1,24 @@
+// Landing: how the bytes of a copy arrive, which is in no order.
+#pragma once
+
+#include <cstddef>
+
+#include "transports/dice.h"
+
+namespace fccl::simulated {
+
+// A copy as the thread of its queue does it; addresses are real ones.
+struct RealCopy {
+  std::byte* to = nullptr;
+  const std::byte* from = nullptr;
+  size_t bytes = 0;
+  size_t rows = 1;
+  size_t to_pitch = 0;
+  size_t from_pitch = 0;
+  // The host may look at `to`: what is there is overwritten first, so that whoever looks early finds no old bytes.
+  bool to_host = false;
+};
+
+void land(const RealCopy& copy, Dice& dice);
+
+}  // namespace fccl::simulated

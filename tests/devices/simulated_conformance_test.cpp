@@ -1,0 +1,27 @@
+// The conformance suite over simulated GPUs: kind, late, with one queue, and over other seeds.
+#include "devices/conformance.h"
+#include "devices/simulated_user.h"
+
+namespace fccl {
+
+namespace {
+
+GpuFactory over(std::string name, simulated::GpuOptions options) {
+  options.abort_on_misuse = false;
+  const auto open = [options] { return Result<std::unique_ptr<GpuUser>>(std::make_unique<simulated::SimulatedUser>(options)); };
+  return {std::move(name), open, !options.one_queue};
+}
+
+std::vector<GpuFactory> factories() {
+  std::vector<GpuFactory> all = {over("kind", {.delay_us = 0})};
+  all.push_back(over("one_queue", {.one_queue = true}));
+  all.push_back(over("narrow", {.queue_entries = 16, .queue_slots = 24, .delay_us = 300}));
+  for (uint64_t seed = 1; seed <= 3; ++seed) all.push_back(over("seed_" + std::to_string(seed), {.seed = seed}));
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Simulated, DeviceConformance, testing::ValuesIn(factories()), name_of_factory);
+
+}  // namespace
+
+}  // namespace fccl

@@ -1,0 +1,298 @@
+// SimulatedGpu: that it is as bad as it promises, beyond what the conformance suite asks of every GPU.
+#include "devices/simulated_gpu.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "devices/installed_gpus.h"
+#include "devices/pinned_pages.h"
+#include "system/descriptor.h"
+
+namespace fccl::simulated {
+
+namespace {
+
+using Kind = WordOperation::Kind;
+using std::chrono::milliseconds;
+
+// A GPU whose misuse is an error, with a queue that waits at its first word, and a user's stream.
+class SimulatedGpuTest : public testing::Test {
+ protected:
+  void open(GpuOptions options) {
+    options.abort_on_misuse = false;
+    gpu_ = std::make_unique<SimulatedGpu>(options);
+    use_ = std::make_unique<Device::Use>(*gpu_);
+    pages_ = std::make_unique<PinnedPages>(*gpu_, 2);
+    queue_ = gpu_->make_queue().value();
+    other_ = gpu_->make_queue().value();
+    memory_ = gpu_->allocate(MemoryPlace::this_device, 1000);
+  }
+  ~SimulatedGpuTest() override {
+    if (gpu_ == nullptr) return;
+    release_to_device(pages_->word(0), kFarAhead);
+    gpu_->go_on();
+    gpu_->break_down();
+    pages_.reset();
+    use_.reset();
+  }
+
+  SimulatedGpu& gpu() { return *gpu_; }
+  // Word 0 holds the queue until release().
+  void hold(Queue queue) {
+    const WordOperation wait{Kind::wait_for, pages_->device(0), 1};
+    ASSERT_TRUE(gpu().words(queue, {&wait, 1}));
+  }
+  void release() { release_to_device(pages_->word(0), 1); }
+  Result<void> write(Queue queue, size_t word) {
+    const WordOperation operation{Kind::write, pages_->device(word * 8), 1};
+    return gpu().words(queue, {&operation, 1});
+  }
+  bool is_written(size_t word) { return has_come(pages_->word(word * 8), 1); }
+  Result<void> copy(Queue queue) { return gpu().copy(queue, {memory_, memory_ + 500, 500}); }
+  // Whether `call`, on another thread with a Use, returns only after release().
+  bool blocks_until_release(const std::function<void()>& call) {
+    auto done = std::async(std::launch::async, [&] {
+      const Device::Use use(gpu());
+      call();
+    });
+    const bool blocked = done.wait_for(milliseconds(30)) == std::future_status::timeout;
+    release();
+    done.get();
+    return blocked;
+  }
+  void expect_refused(const Result<void>& result, const std::string& what) {
+    ASSERT_FALSE(result);
+    EXPECT_NE(result.error().message.find(what), std::string::npos) << result.error().message;
+  }
+
+  std::unique_ptr<SimulatedGpu> gpu_;
+  std::unique_ptr<Device::Use> use_;
+  std::unique_ptr<PinnedPages> pages_;
+  Queue queue_, other_;
+  std::byte* memory_ = nullptr;
+};
+
+using SimulatedGpuDeathTest = SimulatedGpuTest;
+
+TEST_F(SimulatedGpuDeathTest, the_host_cannot_touch_its_memory) {
+  open({});
+  EXPECT_DEATH(*const_cast<volatile std::byte*>(memory_) = std::byte{1}, "");
+  EXPECT_DEATH(*const_cast<volatile std::byte*>(pages_->device()) = std::byte{1}, "");
+}
+
+TEST(SimulatedGpuMisuseDeathTest, ends_the_process_with_a_sentence) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_DEATH((void)SimulatedGpu().make_queue(),
+               "make_queue was called on a thread where simulated GPU 0 is not current; hold a Device::Use");
+}
+
+TEST_F(SimulatedGpuTest, a_full_queue_blocks_every_call_of_every_thread) {
+  open({.queue_slots = 10});
+  hold(queue_);
+  for (int entry = 1; entry < 10; ++entry) ASSERT_TRUE(copy(queue_));
+  std::atomic<bool> taken{false};
+  std::thread full([&] {
+    const Device::Use use(gpu());
+    EXPECT_TRUE(copy(queue_));
+    taken.store(true);
+  });
+  std::this_thread::sleep_for(milliseconds(30));
+  EXPECT_FALSE(taken.load());
+  EXPECT_TRUE(blocks_until_release([&] { EXPECT_TRUE(gpu().is_idle(other_)); }));
+  full.join();
+}
+
+TEST_F(SimulatedGpuTest, set_up_and_free_wait_for_what_is_outstanding) {
+  open({});
+  PinnedPages more(gpu(), 1);
+  std::byte* const freed = gpu().allocate(MemoryPlace::this_device, 10);
+  const std::vector<std::function<void()>> calls = {[&] { (void)gpu().make_queue(); }, [&] { (void)gpu().make_mark(); },
+                                                    [&] { gpu().drop(*gpu().make_queue()); },
+                                                    [&] { const PinnedPages pinned(gpu(), 1); }, [&] { gpu().free(freed); }};
+  for (size_t i = 0; i < calls.size(); ++i) {
+    pages_->word(0).store(0);
+    hold(queue_);
+    EXPECT_TRUE(blocks_until_release(calls[i])) << "call " << i;
+    gpu().synchronize(queue_);
+  }
+}
+
+TEST_F(SimulatedGpuTest, set_up_that_waits_keeps_all_others_waiting) {
+  open({});
+  hold(queue_);
+  std::thread waiting([&] {
+    const Device::Use use(gpu());
+    (void)gpu().make_mark();
+  });
+  std::this_thread::sleep_for(milliseconds(30));
+  EXPECT_TRUE(blocks_until_release([&] { EXPECT_TRUE(write(other_, 1)); }));
+  waiting.join();
+}
+
+TEST_F(SimulatedGpuTest, one_queue_holds_up_the_others) {
+  open({.one_queue = true});
+  hold(queue_);
+  ASSERT_TRUE(write(other_, 1));
+  std::this_thread::sleep_for(milliseconds(20));
+  EXPECT_FALSE(is_written(1));
+  release();
+  gpu().synchronize(other_);
+  EXPECT_TRUE(is_written(1));
+}
+
+TEST_F(SimulatedGpuTest, each_call_fails_once_where_a_test_asks_for_it) {
+  open({});
+  const Mark mark = gpu().make_mark().value();
+  const std::vector<std::function<bool()>> calls = {[&] { return gpu().make_queue().has_value(); },
+                                                    [&] { return gpu().make_mark().has_value(); },
+                                                    [&] { return gpu().is_capturing(queue_).has_value(); },
+                                                    [&] { return gpu().is_idle(queue_).has_value(); },
+                                                    [&] { return copy(queue_).has_value(); },
+                                                    [&] { return write(queue_, 2).has_value(); },
+                                                    [&] { return gpu().record(queue_, mark).has_value(); },
+                                                    [&] { return gpu().await(queue_, mark).has_value(); },
+                                                    [&] { return gpu().pin({pages_->host(), 0}).has_value(); }};
+  for (size_t i = 0; i < calls.size(); ++i) {
+    gpu().fail_call_after(1);
+    EXPECT_FALSE(calls[i]()) << "call " << i;
+    EXPECT_EQ(calls[i](), i + 1 < calls.size()) << "call " << i;
+  }
+}
+
+TEST_F(SimulatedGpuTest, one_that_stops_does_nothing_more_and_says_nothing) {
+  open({.stops_at_operation = 3});
+  for (size_t entry = 1; entry <= 4; ++entry) ASSERT_TRUE(write(queue_, entry));
+  std::this_thread::sleep_for(milliseconds(20));
+  EXPECT_TRUE(is_written(2));
+  EXPECT_FALSE(is_written(3));
+  EXPECT_FALSE(gpu().is_idle(queue_).value());
+  gpu().go_on();
+  gpu().synchronize(queue_);
+  EXPECT_TRUE(is_written(4));
+}
+
+TEST_F(SimulatedGpuTest, one_that_breaks_does_nothing_more_and_every_call_says_so) {
+  open({.breaks_at_operation = 3});
+  for (size_t entry = 1; entry <= 2; ++entry) ASSERT_TRUE(write(queue_, entry));
+  gpu().synchronize(queue_);
+  (void)write(queue_, 3);
+  gpu().synchronize(queue_);
+  EXPECT_TRUE(is_written(2));
+  EXPECT_FALSE(is_written(3));
+  expect_refused(copy(other_), "broken");
+  EXPECT_FALSE(gpu().is_idle(queue_));
+  EXPECT_FALSE(gpu().make_mark());
+}
+
+TEST_F(SimulatedGpuTest, an_enqueue_while_a_queue_records_a_graph_is_refused) {
+  open({});
+  gpu().begin_capture(queue_);
+  expect_refused(copy(queue_), "records a graph");
+  gpu().end_capture(queue_);
+  EXPECT_TRUE(copy(queue_));
+}
+
+TEST_F(SimulatedGpuTest, the_hosts_address_of_pinned_memory_is_refused) {
+  open({});
+  EXPECT_NE(pages_->device(), pages_->host());
+  expect_refused(gpu().copy(queue_, {memory_, pages_->host(), 8}), "the host's address of pinned memory");
+  const WordOperation word{Kind::write, pages_->host(), 1};
+  expect_refused(gpu().words(queue_, {&word, 1}), "no address of the GPU's in pinned memory");
+}
+
+TEST_F(SimulatedGpuTest, memory_that_is_not_whole_pages_cannot_be_pinned) {
+  open({});
+  std::vector<std::byte> some(10000);
+  const auto pinned = gpu().pin(some);
+  ASSERT_FALSE(pinned);
+  EXPECT_NE(pinned.error().message.find("whole pages"), std::string::npos);
+}
+
+TEST_F(SimulatedGpuTest, a_queue_or_mark_that_was_dropped_is_refused) {
+  open({});
+  const Mark mark = gpu().make_mark().value();
+  gpu().drop(mark);
+  gpu().drop(other_);
+  expect_refused(copy(other_), "has no more");
+  expect_refused(gpu().record(queue_, mark), "has no more");
+  EXPECT_FALSE(gpu().owns(other_).value());
+}
+
+// Looks on by a second mapping, since to look early is a race.
+TEST_F(SimulatedGpuTest, copies_land_in_any_order) {
+  open({.delay_us = 0});
+  constexpr size_t kBytes = 4096;
+  const Descriptor file(::memfd_create("landing", MFD_CLOEXEC));
+  ASSERT_EQ(::ftruncate(file.get(), kBytes), 0);
+  const auto map = [&] {
+    return static_cast<std::byte*>(::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0));
+  };
+  std::byte* const target = map();
+  std::byte* const window = map();
+  const auto pinned = gpu().pin({target, kBytes}).value();
+  std::byte* const input = gpu().allocate(MemoryPlace::this_device, kBytes);
+  gpu().write(input, std::vector<std::byte>(kBytes, std::byte{1}));
+  const auto byte = [&](size_t at) { return __atomic_load_n(reinterpret_cast<unsigned char*>(window + at), __ATOMIC_RELAXED); };
+  bool last_was_first = false;
+  for (int attempt = 0; attempt < 2000 && !last_was_first; ++attempt) {
+    std::fill_n(window, kBytes, std::byte{0});
+    ASSERT_TRUE(gpu().copy(queue_, {pinned->device_address(target), input, kBytes}));
+    while (!gpu().is_idle(queue_).value()) last_was_first |= byte(kBytes - 1) == 1 && byte(0) != 1;
+  }
+  EXPECT_TRUE(last_was_first);
+}
+
+TEST_F(SimulatedGpuTest, it_counts_what_was_outstanding_on_a_queue_at_once) {
+  open({});
+  hold(queue_);
+  for (int entry = 0; entry < 20; ++entry) ASSERT_TRUE(copy(queue_));
+  release();
+  gpu().synchronize(queue_);
+  ASSERT_TRUE(copy(queue_));
+  EXPECT_EQ(gpu().most_outstanding(queue_), 21u);
+}
+
+TEST_F(SimulatedGpuTest, a_users_kernel_runs_on_its_stream) {
+  open({});
+  const Queue stream = gpu().make_user_queue();
+  std::vector<std::byte> came(4);
+  gpu().launch(stream, [this] { *real(memory_ + 2) = std::byte{42}; });
+  gpu().synchronize(stream);
+  gpu().read(memory_, came);
+  EXPECT_EQ(came[2], std::byte{42});
+}
+
+TEST_F(SimulatedGpuTest, another_gpus_memory_is_told_apart) {
+  open({});
+  SimulatedGpu second({.ordinal = 1});
+  EXPECT_EQ(gpu().place_of(second.allocate(MemoryPlace::this_device, 8)), MemoryPlace::other_device);
+  EXPECT_FALSE(gpu().owns(second.make_user_queue()).value());
+}
+
+TEST(InstalledGpus, are_what_open_device_finds) {
+  EXPECT_FALSE(open_device(0));
+  install(std::make_shared<SimulatedGpu>(GpuOptions{.ordinal = 1}));
+  EXPECT_EQ(open_device(0).error().code, fcclInvalidArgument);
+  EXPECT_EQ(open_device(1).value()->limits().ordinal, 1);
+  EXPECT_EQ(current_device(), -1);
+  set_current_device(1);
+  EXPECT_EQ(current_device(), 1);
+  set_current_device(-1);
+  uninstall_all();
+  EXPECT_FALSE(open_device(1));
+}
+
+}  // namespace
+
+}  // namespace fccl::simulated
