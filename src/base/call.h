@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "base/collective.h"
 #include "base/dtype.h"
 #include "base/layout.h"
+#include "base/uneven_blocks.h"
 #include "fccl/fccl.h"
 
 namespace fccl {
@@ -18,7 +20,7 @@ enum class Issuer : uint8_t { user, init, split };
 
 // What all ranks must have in common in a call, and all that they must: the hash in a word covers it, and a box's record and an
 // entry on the wire show it, each by words_of. What may differ from rank to rank, so counts that do, belongs to Call. `count`
-// is the count argument of the C call, in elements.
+// is the count argument of the C call, in elements; of AllGatherV and ReduceScatterV the sum of their counts.
 struct Signature {
   fcclColl_t collective = fcclCollBarrier;
   fcclDataType_t dtype = fcclInt8;
@@ -26,9 +28,10 @@ struct Signature {
   int root = -1;                // -1 where there is none
   size_t count = 0;
   Issuer issuer = Issuer::user;
+  uint64_t counts = 0;  // hash_of the counts of AllGatherV and ReduceScatterV
 
   const Collective& row() const { return row_of(collective); }
-  // Of a block.
+  // Of a block, and of all blocks where each has a count of its own.
   size_t bytes() const { return count * size_of(dtype); }
 };
 
@@ -36,6 +39,7 @@ struct Signature {
 struct SignatureWords {
   uint64_t kind = 0;  // root (32 bits) | collective | type | operator | issuer (8 bits each)
   uint64_t count = 0;
+  uint64_t counts = 0;
 
   bool operator==(const SignatureWords&) const = default;
 };
@@ -43,7 +47,7 @@ struct SignatureWords {
 inline SignatureWords words_of(const Signature& s) {
   return {static_cast<uint64_t>(static_cast<uint32_t>(s.root)) << 32 | static_cast<uint64_t>(s.collective) << 24 |
               static_cast<uint64_t>(s.dtype) << 16 | static_cast<uint64_t>(s.op) << 8 | static_cast<uint64_t>(s.issuer),
-          s.count};
+          s.count, s.counts};
 }
 
 // Of words that a peer has written, which may be any: what they name and what there is not becomes fcclNumColls, fcclNumTypes
@@ -55,7 +59,8 @@ inline Signature signature_of(const SignatureWords& words) {
           .op = static_cast<ReduceOp>(field(8)),
           .root = static_cast<int32_t>(words.kind >> 32),
           .count = words.count,
-          .issuer = static_cast<Issuer>(std::min<int>(field(0), static_cast<int>(Issuer::split)))};
+          .issuer = static_cast<Issuer>(std::min<int>(field(0), static_cast<int>(Issuer::split))),
+          .counts = words.counts};
 }
 
 // Whether they name a collective, a type, an operator and an issuer.
@@ -69,11 +74,12 @@ struct Call {
   Signature signature;
   const void* send = nullptr;
   void* recv = nullptr;
-  Scalar scalar = {};  // this rank's factor of a pre-multiplied sum
+  Scalar scalar = {};                    // this rank's factor of a pre-multiplied sum
+  const UnevenBlocks* uneven = nullptr;  // of a collective whose blocks have counts of their own; the issuer's
 
   // Where the blocks of its buffers lie, among so many ranks.
-  Layout input(int ranks) const { return layout(signature.row().input, ranks); }
-  Layout output(int ranks) const { return layout(signature.row().output, ranks); }
+  Layout input(int ranks) const { return uneven != nullptr ? uneven->input.layout() : layout(signature.row().input, ranks); }
+  Layout output(int ranks) const { return uneven != nullptr ? uneven->output.layout() : layout(signature.row().output, ranks); }
 
  private:
   Layout layout(Extent extent, int ranks) const {
@@ -87,7 +93,7 @@ struct Call {
 inline uint32_t hash_of(const Signature& s, uint32_t number) {
   const SignatureWords words = words_of(s);
   uint64_t h = (uint64_t{number} << 32) | (words.kind & UINT32_MAX);
-  h ^= words.count * 0x9e3779b97f4a7c15ULL;
+  h ^= words.count * 0x9e3779b97f4a7c15ULL ^ words.counts;
   h ^= h >> 29;
   h *= 0xbf58476d1ce4e5b9ULL;
   h += (words.kind >> 32) * 0x94d049bb133111ebULL;
@@ -96,12 +102,15 @@ inline uint32_t hash_of(const Signature& s, uint32_t number) {
   return static_cast<uint32_t>(h >> 32);
 }
 
+// Of counts that all ranks must have in common, by rank.
+uint64_t hash_of(std::span<const size_t> counts);
+
 bool is_reduction(fcclColl_t collective);
 bool is_rooted(fcclColl_t collective);
 // Whether the larger buffer has a block for each rank, and is not one whole.
 bool has_rank_blocks(fcclColl_t collective);
 const char* name_of(fcclColl_t collective);
-// "AllGather of 1024 float32", "Reduce(sum) of 3 int32 with root 2".
+// "AllGather of 1024 float32", "Reduce(sum) of 3 int32 with root 2"; of uneven counts the sum, and their hash.
 std::string describe(const Signature& signature);
 
 }  // namespace fccl

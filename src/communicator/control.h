@@ -63,6 +63,8 @@ class Control {
   Error raise(Error error);
   // The ranks' calls differ: raises the error that shows both. `theirs`: as the network brought it from another host.
   Error raise_mismatch(const Task& mine, int other, const CallRecord::Value& theirs = {});
+  // A rank sends another than that one expects, as `outcome` says of one of them: raises the error that shows both numbers.
+  Error raise_other_counts(const Task& mine, const Outcome& outcome);
   // Looks for peers that died without leaving, and raises their death.
   void look_for_deaths();
   void leave();
