@@ -8,18 +8,26 @@
 
 namespace fccl::testing {
 
-// The five things that tell collectives apart. The library's own table is not used here: it is what the tests are about.
-inline bool reduces(fcclColl_t c) { return c == fcclCollAllReduce || c == fcclCollReduce || c == fcclCollReduceScatter; }
+// What tells collectives apart. The library's own table is not used here: it is what the tests are about.
+inline bool reduces(fcclColl_t c) {
+  return c == fcclCollAllReduce || c == fcclCollReduce || c == fcclCollReduceScatter || c == fcclCollReduceScatterV;
+}
 inline bool only_root_gives(fcclColl_t c) { return c == fcclCollBroadcast || c == fcclCollScatter; }
 inline bool only_root_takes(fcclColl_t c) { return c == fcclCollReduce || c == fcclCollGather; }
-inline bool gives_blocks(fcclColl_t c) { return c == fcclCollReduceScatter || c == fcclCollScatter || c == fcclCollAlltoAll; }
-inline bool takes_blocks(fcclColl_t c) { return c == fcclCollAllGather || c == fcclCollGather || c == fcclCollAlltoAll; }
+inline bool exchanges(fcclColl_t c) { return c == fcclCollAlltoAll || c == fcclCollAlltoAllV; }
+inline bool gives_blocks(fcclColl_t c) {
+  return c == fcclCollReduceScatter || c == fcclCollReduceScatterV || c == fcclCollScatter || exchanges(c);
+}
+inline bool takes_blocks(fcclColl_t c) {
+  return c == fcclCollAllGather || c == fcclCollAllGatherV || c == fcclCollGather || exchanges(c);
+}
+inline bool is_uneven(fcclColl_t c) { return c == fcclCollAllGatherV || c == fcclCollReduceScatterV || c == fcclCollAlltoAllV; }
 
 inline bool has_root(fcclColl_t c) { return only_root_gives(c) || only_root_takes(c); }
 inline bool gives(fcclColl_t c, int rank, int root) { return c != fcclCollBarrier && (!only_root_gives(c) || rank == root); }
 inline bool takes(fcclColl_t c, int rank, int root) { return c != fcclCollBarrier && (!only_root_takes(c) || rank == root); }
 
-// Blocks of `count` elements of a buffer, on a rank that has one.
+// Blocks of a buffer, on a rank that has one.
 inline int input_blocks(fcclColl_t c, int ranks) { return gives_blocks(c) ? ranks : 1; }
 inline int output_blocks(fcclColl_t c, int ranks) { return takes_blocks(c) ? ranks : 1; }
 

@@ -258,15 +258,29 @@ FCCL_API fcclResult_t fcclAlltoAll(const void* sendbuff, void* recvbuff, size_t 
 /* Returns, or lets the stream go on, when every rank has called it. */
 FCCL_API fcclResult_t fcclBarrier(fcclComm_t comm, fcclStream_t stream);
 
-/* ---- Declared for later: each returns fcclNotImplemented and leaves the communicator good  */
+/* ---- Collectives of uneven counts ---------------------------------------------------------------------------------------- */
+/* Each block has a count of its own, which may be zero. Arrays have n entries, in elements, and are read before the call
+ * returns. displs, sdispls and rdispls say where each block begins; NULL is one behind the other, in the order of ranks. Blocks
+ * of a recvbuff may not overlap, and what lies between them is left alone. A buffer may be NULL if all its counts are zero. */
 
+/* Block r of recvbuff, recvcounts[r] at displs[r], = sendbuff[sendcount] of rank r. recvcounts must be equal on all ranks, and
+ * sendcount == recvcounts[rank]; displs may differ. In place: sendbuff == recvbuff + displs[rank]. */
+FCCL_API fcclResult_t fcclAllGatherV(const void* sendbuff, size_t sendcount, void* recvbuff, const size_t* recvcounts,
+                                     const size_t* displs, fcclDataType_t datatype, fcclComm_t comm, fcclStream_t stream);
+/* recvbuff[recvcounts[r]] on rank r = op over ranks of block r of sendbuff, whose blocks lie one behind the other. recvcounts
+ * must be equal on all ranks. In place: recvbuff == sendbuff + the sum of recvcounts of all ranks below. */
+FCCL_API fcclResult_t fcclReduceScatterV(const void* sendbuff, void* recvbuff, const size_t* recvcounts,
+                                         fcclDataType_t datatype, fcclRedOp_t op, fcclComm_t comm, fcclStream_t stream);
+/* Block i of recvbuff on rank r, recvcounts[i] at rdispls[i], = block r of rank i's sendbuff, sendcounts[r] at sdispls[r]. So
+ * sendcounts[r] on rank i must be equal to recvcounts[i] on rank r; where they differ, both ranks fail with fcclInvalidUsage
+ * before anything is written. Blocks of a sendbuff may overlap. Not in place: recvbuff != sendbuff. Between hosts
+ * fcclNotImplemented on every rank, and the communicator stays good. */
 FCCL_API fcclResult_t fcclAlltoAllV(const void* sendbuff, const size_t* sendcounts, const size_t* sdispls, void* recvbuff,
                                     const size_t* recvcounts, const size_t* rdispls, fcclDataType_t datatype, fcclComm_t comm,
                                     fcclStream_t stream);
-FCCL_API fcclResult_t fcclAllGatherV(const void* sendbuff, size_t sendcount, void* recvbuff, const size_t* recvcounts,
-                                     const size_t* displs, fcclDataType_t datatype, fcclComm_t comm, fcclStream_t stream);
-FCCL_API fcclResult_t fcclReduceScatterV(const void* sendbuff, void* recvbuff, const size_t* recvcounts,
-                                         fcclDataType_t datatype, fcclRedOp_t op, fcclComm_t comm, fcclStream_t stream);
+
+/* ---- Declared for later: each returns fcclNotImplemented and leaves the communicator good  */
+
 FCCL_API fcclResult_t fcclSend(const void* sendbuff, size_t count, fcclDataType_t datatype, int peer, fcclComm_t comm,
                                fcclStream_t stream);
 FCCL_API fcclResult_t fcclRecv(void* recvbuff, size_t count, fcclDataType_t datatype, int peer, fcclComm_t comm,
@@ -306,7 +320,10 @@ typedef enum {
   fcclCollScatter = 6,
   fcclCollBarrier = 7,
   fcclCollAlltoAll = 8,
-  fcclNumColls = 9
+  fcclCollAllGatherV = 9,
+  fcclCollReduceScatterV = 10,
+  fcclCollAlltoAllV = 11,
+  fcclNumColls = 12
 } fcclColl_t;
 
 /* What this rank has completed. bytes: the larger of sendbuff and recvbuff of each call, as nccl-tests' size column. seconds:

@@ -26,6 +26,7 @@
 #include <memory>
 #include <optional>
 #include <ranges>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -149,6 +150,17 @@ struct Buffer {
 };
 using Source = Buffer<const void*>;  // what a collective reads
 using Target = Buffer<void*>;        // what it writes
+
+// One number per rank, in elements; read before the call returns.
+using Counts = std::span<const std::size_t>;
+
+// A buffer with a block per rank, each with a count of its own; without displacements they lie one behind the other.
+template <class B>
+struct Blocks {
+  B buffer;
+  Counts counts;
+  Counts displacements = {};
+};
 
 // ---- Streams ------------------------------------------------------------------------------------
 
@@ -344,6 +356,31 @@ class Communicator {
                                             " equal blocks, one per rank"};
     return result_of(fcclAlltoAll(send.data, recv.data, send.count / blocks, send.datatype, handle(), stream.handle()));
   }
+  // Blocks with counts of their own, one per rank; without displacements they lie one behind the other.
+  Result<void> all_gather_v(Source send, Target recv, Counts counts, Counts displacements = {}, StreamRef stream = {}) {
+    if (auto fit = check("all_gather_v", recv, counts, displacements); !fit) return fit;
+    if (auto fit = check_datatypes("all_gather_v", send, recv); !fit) return fit;
+    return result_of(fcclAllGatherV(send.data, send.count, recv.data, counts.data(), pointer(displacements), send.datatype,
+                                    handle(), stream.handle()));
+  }
+  Result<void> reduce_scatter_v(Source send, Target recv, Counts counts, Op op, StreamRef stream = {}) {
+    if (auto fit = check("reduce_scatter_v", send, counts, {}); !fit) return fit;
+    if (auto fit = check_datatypes("reduce_scatter_v", send, recv); !fit) return fit;
+    if (const std::size_t own = counts[static_cast<std::size_t>(rank_)]; recv.count != own)
+      return Error{fcclInvalidArgument, "reduce_scatter_v: recv has " + std::to_string(recv.count) + " x " +
+                                            datatype_name(recv.datatype) + ", but the count of rank " + std::to_string(rank_) +
+                                            " is " + std::to_string(own)};
+    return result_of(
+        fcclReduceScatterV(send.data, recv.data, counts.data(), recv.datatype, handle_of(op), handle(), stream.handle()));
+  }
+  Result<void> all_to_all_v(Blocks<Source> send, Blocks<Target> recv, StreamRef stream = {}) {
+    if (auto fit = check("all_to_all_v", send.buffer, send.counts, send.displacements); !fit) return fit;
+    if (auto fit = check("all_to_all_v", recv.buffer, recv.counts, recv.displacements); !fit) return fit;
+    if (auto fit = check_datatypes("all_to_all_v", send.buffer, recv.buffer); !fit) return fit;
+    return result_of(fcclAlltoAllV(send.buffer.data, send.counts.data(), pointer(send.displacements), recv.buffer.data,
+                                   recv.counts.data(), pointer(recv.displacements), send.buffer.datatype, handle(),
+                                   stream.handle()));
+  }
   Result<void> barrier(StreamRef stream = {}) { return result_of(fcclBarrier(handle(), stream.handle())); }
 
   template <class T>
@@ -399,6 +436,34 @@ class Communicator {
                                          " times the elements of " + block.name() + (blocks == 1 ? "" : ", one block per rank");
     return Error{fcclInvalidArgument, std::string(collective) + ": " + text(whole) + ", " + text(block) + "; " + wanted};
   }
+
+  // Refuses a buffer that does not hold blocks of these counts.
+  template <class Pointer>
+  Result<void> check(const char* collective, const Buffer<Pointer>& buffer, Counts counts, Counts displacements) const {
+    const auto refuse = [&](const std::string& why) {
+      return Error{fcclInvalidArgument, std::string(collective) + ": " + why};
+    };
+    const std::string name = buffer.name(), ranks = std::to_string(ranks_);
+    if (counts.size() != static_cast<std::size_t>(ranks_))
+      return refuse(name + " has " + std::to_string(counts.size()) + " counts for " + ranks + " ranks");
+    if (!displacements.empty() && displacements.size() != counts.size())
+      return refuse(name + " has " + std::to_string(displacements.size()) + " displacements for " + ranks + " ranks");
+    std::size_t behind = 0;
+    for (std::size_t rank = 0; rank < counts.size(); ++rank) {
+      const std::size_t begin = displacements.empty() ? behind : displacements[rank];
+      if (counts[rank] > 0 && (begin > buffer.count || counts[rank] > buffer.count - begin))
+        return refuse(name + " has " + std::to_string(buffer.count) + " x " + datatype_name(buffer.datatype) + ", but block " +
+                      std::to_string(rank) + " is " + std::to_string(counts[rank]) + " at " + std::to_string(begin));
+      behind = begin + counts[rank];
+    }
+    return {};
+  }
+  static Result<void> check_datatypes(const char* collective, const Source& send, const Target& recv) {
+    if (send.datatype == recv.datatype) return {};
+    return Error{fcclInvalidArgument, std::string(collective) + ": send has " + datatype_name(send.datatype) + ", recv has " +
+                                          datatype_name(recv.datatype) + "; both must have one datatype"};
+  }
+  static const std::size_t* pointer(Counts displacements) { return displacements.empty() ? nullptr : displacements.data(); }
 
   std::shared_ptr<CommunicatorHandle> handle_;
   int rank_;

@@ -10,6 +10,15 @@ bool is_rooted(fcclColl_t collective) { return is_known(collective) && row_of(co
 
 bool has_rank_blocks(fcclColl_t collective) { return is_known(collective) && row_of(collective).has_rank_blocks(); }
 
+uint64_t hash_of(std::span<const size_t> counts) {
+  uint64_t h = counts.size();
+  for (const size_t count : counts) {
+    h = (h ^ count) * 0x9e3779b97f4a7c15ULL;
+    h ^= h >> 29;
+  }
+  return h;
+}
+
 const char* name_of(fcclColl_t collective) { return is_known(collective) ? row_of(collective).name : "?"; }
 
 std::string describe(const Signature& s) {
@@ -17,6 +26,9 @@ std::string describe(const Signature& s) {
   std::string text = name_of(s.collective);
   if (is_known(s.collective) && s.row().givers == Who::nobody) return text;
   if (is_reduction(s.collective)) text += fmt::format("({})", name_of(s.op));
+  if (s.counts != 0)
+    return text + fmt::format(" of {} {} in all, recvcounts with hash {:x}", s.count, name_of(s.dtype), s.counts);
+  if (is_known(s.collective) && s.row().uneven) return text + fmt::format(" of {}", name_of(s.dtype));
   text += fmt::format(" of {} {}", s.count + s.elsewhere, name_of(s.dtype));
   if (is_rooted(s.collective)) text += fmt::format(" with root {}", s.root);
   return text;

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "base/collective.h"
 #include "base/dtype.h"
 #include "base/layout.h"
+#include "base/uneven_blocks.h"
 #include "fccl/fccl.h"
 
 namespace fccl {
@@ -18,7 +20,7 @@ enum class Issuer : uint8_t { user, init, split };
 
 // What all ranks must have in common in a call, and all that they must: the hash in a word covers it, and a box's record and an
 // entry on the wire show it, each by words_of. What may differ from rank to rank, so counts that do, belongs to Call. `count`
-// is the count argument of the C call, in elements.
+// is the count argument of the C call, in elements; of AllGatherV and ReduceScatterV the sum of their counts.
 struct Signature {
   fcclColl_t collective = fcclCollBarrier;
   fcclDataType_t dtype = fcclInt8;
@@ -29,9 +31,10 @@ struct Signature {
   // Of a call that runs as several sub-calls: the elements of the others, and which one it is.
   size_t elsewhere = 0;
   uint32_t part = 0;
+  uint64_t counts = 0;  // hash_of the counts of AllGatherV and ReduceScatterV
 
   const Collective& row() const { return row_of(collective); }
-  // Of a block.
+  // Of a block, and of all blocks where each has a count of its own.
   size_t bytes() const { return count * size_of(dtype); }
 };
 
@@ -40,6 +43,7 @@ struct Signature {
 struct SignatureWords {
   uint64_t kind = 0;  // root (20 bits) | part (12 bits) | collective | type | operator | issuer (8 bits each)
   uint64_t count = 0;
+  uint64_t counts = 0;
 
   bool operator==(const SignatureWords&) const = default;
 };
@@ -50,7 +54,7 @@ inline SignatureWords words_of(const Signature& s) {
   const uint32_t root_and_part = static_cast<uint32_t>(s.root) << kPartBits | (s.part & ((1U << kPartBits) - 1));
   return {static_cast<uint64_t>(root_and_part) << 32 | static_cast<uint64_t>(s.collective) << 24 |
               static_cast<uint64_t>(s.dtype) << 16 | static_cast<uint64_t>(s.op) << 8 | static_cast<uint64_t>(s.issuer),
-          s.count + s.elsewhere};
+          s.count + s.elsewhere, s.counts};
 }
 
 // Of words that a peer has written, which may be any: a collective, type or issuer that there is not becomes fcclNumColls,
@@ -63,7 +67,8 @@ inline Signature signature_of(const SignatureWords& words) {
           .root = static_cast<int32_t>(words.kind >> 32) >> kPartBits,
           .count = words.count,
           .issuer = static_cast<Issuer>(std::min<int>(field(0), static_cast<int>(Issuer::split))),
-          .part = static_cast<uint32_t>(words.kind >> 32) & ((1U << kPartBits) - 1)};
+          .part = static_cast<uint32_t>(words.kind >> 32) & ((1U << kPartBits) - 1),
+          .counts = words.counts};
 }
 
 // Whether they name a collective, a type, an operator and an issuer.
@@ -77,11 +82,12 @@ struct Call {
   Signature signature;
   const void* send = nullptr;
   void* recv = nullptr;
-  Scalar scalar = {};  // this rank's factor of a pre-multiplied sum
+  Scalar scalar = {};                    // this rank's factor of a pre-multiplied sum
+  const UnevenBlocks* uneven = nullptr;  // of a collective whose blocks have counts of their own; the issuer's
 
   // Where the blocks of its buffers lie, among so many ranks.
-  Layout input(int ranks) const { return layout(signature.row().input, ranks); }
-  Layout output(int ranks) const { return layout(signature.row().output, ranks); }
+  Layout input(int ranks) const { return uneven != nullptr ? uneven->input.layout() : layout(signature.row().input, ranks); }
+  Layout output(int ranks) const { return uneven != nullptr ? uneven->output.layout() : layout(signature.row().output, ranks); }
 
  private:
   Layout layout(Extent extent, int ranks) const {
@@ -95,7 +101,7 @@ struct Call {
 inline uint32_t hash_of(const Signature& s, uint32_t number) {
   const SignatureWords words = words_of(s);
   uint64_t h = (uint64_t{number} << 32) | (words.kind & UINT32_MAX);
-  h ^= words.count * 0x9e3779b97f4a7c15ULL;
+  h ^= words.count * 0x9e3779b97f4a7c15ULL ^ words.counts;
   h ^= h >> 29;
   h *= 0xbf58476d1ce4e5b9ULL;
   h += (words.kind >> 32) * 0x94d049bb133111ebULL;
@@ -104,12 +110,15 @@ inline uint32_t hash_of(const Signature& s, uint32_t number) {
   return static_cast<uint32_t>(h >> 32);
 }
 
+// Of counts that all ranks must have in common, by rank.
+uint64_t hash_of(std::span<const size_t> counts);
+
 bool is_reduction(fcclColl_t collective);
 bool is_rooted(fcclColl_t collective);
 // Whether the larger buffer has a block for each rank, and is not one whole.
 bool has_rank_blocks(fcclColl_t collective);
 const char* name_of(fcclColl_t collective);
-// "AllGather of 1024 float32", "Reduce(sum) of 3 int32 with root 2".
+// "AllGather of 1024 float32", "Reduce(sum) of 3 int32 with root 2"; of uneven counts the sum, and their hash.
 std::string describe(const Signature& signature);
 
 }  // namespace fccl

@@ -23,7 +23,8 @@ struct Collective {
   Extent input;
   Who takers;
   Extent output;
-  bool reduces;  // what is given is added, else laid side by side
+  bool reduces;         // what is given is added, else laid side by side
+  bool uneven = false;  // each block has a count of its own
 
   static constexpr bool includes(Who who, int rank, int root) { return who == Who::all || (who == Who::root && rank == root); }
   constexpr bool gives(int rank, int root) const { return includes(givers, rank, root); }
@@ -54,6 +55,9 @@ inline constexpr std::array<Collective, fcclNumColls> kCollectives{{
     {"Scatter", Who::root, Extent::block_per_rank, Who::all, Extent::one_block, false},
     {"Barrier", Who::nobody, Extent::one_block, Who::nobody, Extent::one_block, false},
     {"AlltoAll", Who::all, Extent::block_per_rank, Who::all, Extent::block_per_rank, false},
+    {"AllGatherV", Who::all, Extent::one_block, Who::all, Extent::block_per_rank, false, true},
+    {"ReduceScatterV", Who::all, Extent::block_per_rank, Who::all, Extent::one_block, true, true},
+    {"AlltoAllV", Who::all, Extent::block_per_rank, Who::all, Extent::block_per_rank, false, true},
 }};
 
 inline bool is_known(fcclColl_t collective) { return static_cast<unsigned>(collective) < kCollectives.size(); }

@@ -3,11 +3,18 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
 
 namespace fccl {
 
+// Where one block lies in a buffer of uneven blocks, in bytes.
+struct ByteRange {
+  size_t offset = 0;
+  size_t bytes = 0;
+};
+
 // Offsets and lengths in bytes; block i is for rank i, or from it. Whoever moves blocks asks for both, block by block, so that
-// no loop takes blocks for equal. A value without an owner.
+// no loop takes blocks for equal. A value; the ranges of uneven blocks are their maker's, who outlives it.
 class Layout {
  public:
   Layout() = default;
@@ -16,16 +23,32 @@ class Layout {
   // One behind the other, `each` bytes long until `total` is used up: the last ones are shorter, or empty.
   static constexpr Layout of_many(size_t each, size_t total) { return {each, each, total}; }
 
-  constexpr size_t offset(int block) const { return std::min(static_cast<size_t>(block) * stride_, total_); }
-  constexpr size_t bytes(int block) const { return std::min(most_, total_ - offset(block)); }
+  // Each at a range of its own, in any order, perhaps with gaps.
+  static constexpr Layout of_ranges(std::span<const ByteRange> ranges) {
+    Layout layout;
+    layout.ranges_ = ranges.data();
+    for (const ByteRange& range : ranges) {
+      layout.most_ = std::max(layout.most_, range.bytes);
+      layout.total_ += range.bytes;
+    }
+    return layout;
+  }
+
+  constexpr size_t offset(int block) const {
+    return ranges_ != nullptr ? ranges_[block].offset : std::min(static_cast<size_t>(block) * stride_, total_);
+  }
+  constexpr size_t bytes(int block) const {
+    return ranges_ != nullptr ? ranges_[block].bytes : std::min(most_, total_ - offset(block));
+  }
   // Of the longest block.
   constexpr size_t most() const { return most_; }
-  // Of the buffer.
+  // Of all blocks of the buffer.
   constexpr size_t total() const { return total_; }
 
  private:
   constexpr Layout(size_t stride, size_t most, size_t total) : stride_(stride), most_(most), total_(total) {}
 
+  const ByteRange* ranges_ = nullptr;
   size_t stride_ = 0;
   size_t most_ = 0;
   size_t total_ = 0;

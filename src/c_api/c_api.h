@@ -5,12 +5,16 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "communicator/communicator.h"
 
 struct fcclComm {
   std::unique_ptr<fccl::Communicator> communicator;
+  // Of the call that is being issued, where blocks have counts of their own; here so that no call allocates.
+  fccl::UnevenBlocks blocks{};
+  std::vector<fccl::ByteRange> ranges{};
 };
 
 namespace fccl {

@@ -11,17 +11,6 @@ fcclResult_t fcclMemAlloc(void**, size_t) { return not_yet(__func__); }
 fcclResult_t fcclMemFree(void*) { return not_yet(__func__); }
 fcclResult_t fcclCommRegister(const fcclComm_t, void*, size_t, void**) { return not_yet(__func__); }
 fcclResult_t fcclCommDeregister(const fcclComm_t, void*) { return not_yet(__func__); }
-fcclResult_t fcclAlltoAllV(const void*, const size_t*, const size_t*, void*, const size_t*, const size_t*, fcclDataType_t,
-                           fcclComm_t, fcclStream_t) {
-  return not_yet(__func__);
-}
-fcclResult_t fcclAllGatherV(const void*, size_t, void*, const size_t*, const size_t*, fcclDataType_t, fcclComm_t,
-                            fcclStream_t) {
-  return not_yet(__func__);
-}
-fcclResult_t fcclReduceScatterV(const void*, void*, const size_t*, fcclDataType_t, fcclRedOp_t, fcclComm_t, fcclStream_t) {
-  return not_yet(__func__);
-}
 fcclResult_t fcclSend(const void*, size_t, fcclDataType_t, int, fcclComm_t, fcclStream_t) { return not_yet(__func__); }
 fcclResult_t fcclRecv(void*, size_t, fcclDataType_t, int, fcclComm_t, fcclStream_t) { return not_yet(__func__); }
 fcclResult_t fcclGroupStart(void) { return not_yet(__func__); }

@@ -107,7 +107,9 @@ Result<void> Communicator::run(const Call& call, Stream* stream) {
   const Result<Stream*> queue = queue_for(stream);
   if (!queue) return fail(queue.error());
   const Task task{call, parts_->number++, kernel};
-  (*queue)->enqueue(std::make_unique<IssuedCall>(parts_->around(), lane, task, parts_->timeout));
+  auto issued = std::make_unique<IssuedCall>(parts_->around(), lane, task, parts_->timeout);
+  issued->keep_blocks();
+  (*queue)->enqueue(std::move(issued));
   return stream == nullptr ? blocking_->synchronize() : Result<void>{};
 }
 

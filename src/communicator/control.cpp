@@ -212,6 +212,20 @@ Error Control::raise_mismatch(const Task& mine, int other, const CallRecord::Val
                    describe_record(theirs), name_.empty() ? "" : fmt::format(", on communicator {}", name_))});
 }
 
+// Where both directions differ it shows what comes to this rank.
+Error Control::raise_other_counts(const Task& mine, const Outcome& outcome) {
+  const int other = outcome.differing_rank, ranks = static_cast<int>(peers_.size());
+  const size_t element = size_of(mine.call.signature.dtype);
+  const size_t sent = mine.call.input(ranks).bytes(other), expected = mine.call.output(ranks).bytes(other);
+  const bool comes_here = outcome.sends != expected;
+  const int from = comes_here ? other : rank_, to = comes_here ? rank_ : other;
+  return raise({fcclInvalidUsage,
+                fmt::format("the ranks' counts differ in {}: {} sends {} elements to {}, which expects {}. "
+                            "sendcounts[{}] on rank {} and recvcounts[{}] on rank {} must be equal",
+                            describe(mine), describe_rank(from), (comes_here ? outcome.sends : sent) / element,
+                            describe_rank(to), (comes_here ? expected : outcome.expects) / element, to, from, from, to)});
+}
+
 std::optional<Error> Control::failure() const {
   const uint32_t first = segment_->failure().first.load(std::memory_order_acquire);
   if (first == 0 || first > locals_.size()) return std::nullopt;

@@ -68,6 +68,8 @@ class Control {
   void say_begun(LaneId lane, uint64_t number) {
     segment_->state(local()).begun[lane].store(number, std::memory_order_relaxed);
   }
+  // A rank sends another than that one expects, as `outcome` says of one of them: raises the error that shows both numbers.
+  Error raise_other_counts(const Task& mine, const Outcome& outcome);
   // Looks for peers that died without leaving, and raises their death.
   void look_for_deaths();
   void leave();

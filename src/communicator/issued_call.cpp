@@ -11,9 +11,9 @@ namespace {
 constexpr std::chrono::milliseconds kLookEvery{1};
 
 // nccl-tests' size: the larger of the two buffers.
-size_t size_of_call(const Signature& s, int ranks) { return s.bytes() * s.row().most_blocks(ranks); }
+size_t size_of_call(const Call& call, int ranks) { return std::max(call.input(ranks).total(), call.output(ranks).total()); }
 
-CallRecord::Value record_of(const CallInFull& call) { return {call.number, call.signature, call.scalar}; }
+CallRecord::Value record_of(const CallInFull& call) { return {call.number, call.signature, {}}; }
 
 }  // namespace
 
@@ -28,6 +28,12 @@ Poll IssuedCall::poll() const {
   return queue_.hierarchical ? poll_of(*queue_.hierarchical, task_.call.signature.bytes()) : Poll{};
 }
 
+void IssuedCall::keep_blocks() {
+  if (task_.call.uneven == nullptr) return;
+  blocks_ = std::make_unique<const UnevenBlocks>(*task_.call.uneven);
+  task_.call.uneven = blocks_.get();
+}
+
 Result<void> IssuedCall::run() {
   const Poll network = poll();
   Result<void> result = begin();
@@ -35,7 +41,7 @@ Result<void> IssuedCall::run() {
     if (!phase_.resume()) {
       result = await(phase_.awaited(), {&IssuedCall::look, this}, around_.oversubscribed, network);
     } else if (phase_.outcome().closed) {
-      start(Path::ring);
+      go_on_by_ring();
     } else {
       result = conclude(phase_.outcome());
       break;
@@ -65,7 +71,7 @@ Result<Advance> IssuedCall::advance_in_turn() {
   }
   bool ended = phase_.resume();
   if (ended && phase_.outcome().closed) {
-    start(Path::ring);
+    go_on_by_ring();
     ended = phase_.resume();
   }
   if (!ended) return Advance::some;
@@ -84,7 +90,7 @@ bool IssuedCall::is_reached() const {
 Result<void> IssuedCall::begin() {
   if (around_.control.has_failed())
     if (auto failed = around_.control.failure()) return fail(std::move(*failed));
-  const Path path = queue_.hierarchical ? Path::across : choose(task_.call.signature, queue_.lane);
+  const Path path = queue_.hierarchical ? Path::across : choose(task_.call, queue_.lane);
   timed_ = path == Path::attach || path == Path::ring || path == Path::across;
   if (timed_) began_ = Clock::now();
   start(path);
@@ -98,13 +104,20 @@ void IssuedCall::start(Path path) {
                                 : phase_of(path, task_.call.signature.collective)(lane.frame, lane, task_);
 }
 
+void IssuedCall::go_on_by_ring() {
+  if (!timed_) began_ = Clock::now();
+  timed_ = true;
+  start(Path::ring);
+}
+
 Result<void> IssuedCall::conclude(Outcome outcome) {
+  if (outcome.counts_differ) return fail(around_.control.raise_other_counts(task_, outcome));
   if (!outcome.agreed()) return fail(around_.control.raise_mismatch(task_, outcome.differing_rank));
   if (outcome.failed) return fail(around_.control.failure().value_or(Error{}));
   if (task_.call.signature.issuer == Issuer::user) {
     const Signature& s = task_.call.signature;
     const double seconds = timed_ ? std::chrono::duration<double>(Clock::now() - began_).count() : 0;
-    around_.statistics.count(s.collective, size_of_call(s, queue_.ranks()), seconds, ticket_.calls);
+    around_.statistics.count(s.collective, size_of_call(task_.call, queue_.ranks()), seconds, ticket_.calls);
   }
   return {};
 }

@@ -65,6 +65,8 @@ class IssuedCall {
   IssuedCall(const IssuedCall&) = delete;
   IssuedCall& operator=(const IssuedCall&) = delete;
 
+  // So that the blocks of the call live as long as this; else they must live until run() returns.
+  void keep_blocks();
   Result<void> run();
   // One step as far as it goes without waiting.
   Result<Advance> advance();
@@ -76,6 +78,7 @@ class IssuedCall {
   Result<void> begin();
   bool is_reached() const;
   void start(Path path);
+  void go_on_by_ring();
   Result<void> conclude(Outcome outcome);
   void pass_turn();
   Poll poll() const;
@@ -88,6 +91,7 @@ class IssuedCall {
   Task task_;
   Wait wait_;
   Ticket ticket_;
+  std::unique_ptr<const UnevenBlocks> blocks_;
   bool timed_ = false;
   Phase phase_;
   Clock::time_point began_{};

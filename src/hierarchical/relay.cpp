@@ -55,7 +55,7 @@ void IntraHostRelay::begin() {
 
 WireTask IntraHostRelay::wire_task() {
   const Columns& columns = hierarchical_.columns;
-  WireTask task{.call = {task_.number, signature_, task_.call.scalar},
+  WireTask task{.call = {task_.number, signature_},
                 .blocks = &hierarchical_.planner.blocks_of(signature_, wire_plan_, columns.local()),
                 .pieces = wire_plan_.pieces,
                 .steps = wire_plan_.steps,

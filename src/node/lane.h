@@ -46,6 +46,10 @@ class Lane {
     copy_bytes(place_of(rank_, bytes), payload, bytes);
     box.word.store(word_, std::memory_order_release);
   }
+  // Memory that the next call's payload may be put into before enter, which then shows `bytes` beside the word, at most 56: of
+  // the mailbox size, for peers to read by box_payload_of.
+  std::byte* next_box_payload() const { return views_[rank_].payloads[(sequence_ + 1) & 1]; }
+  const std::byte* box_payload_of(int peer) const { return views_[peer].payloads[parity()]; }
   Awaited entered(int peer) const {
     return {&views_[peer].board->boxes[parity()].word, uint64_t{sequence_} << 32, rank_of(peer)};
   }

@@ -7,17 +7,22 @@
 namespace fccl {
 namespace {
 
+// The bytes of a rank's input, `input` and `output` being this rank's layouts.
+size_t given_by(const Collective& row, const Layout& input, const Layout& output, int from) {
+  return row.uneven && !row.reduces ? output.bytes(from) : input.total();
+}
+
 // Every rank has entered the same call: takes this rank's part of it out of the boxes, its own first.
 void deliver(Lane& lane, const Task& task) {
   const Signature& s = task.call.signature;
   const Collective& row = s.row();
-  if (s.bytes() == 0 || !row.takes(lane.rank(), s.root)) return;
-  const size_t given = mailbox_bytes(s, lane.ranks());
   const Layout input = task.call.input(lane.ranks()), output = task.call.output(lane.ranks());
+  if (output.total() == 0 || !row.takes(lane.rank(), s.root)) return;
   for (int i = 0; i < lane.ranks(); ++i) {
     const int from = i == 0 ? lane.rank() : lane.peer(i);
     if (!row.gives(from, s.root)) continue;
-    const auto* payload = i == 0 ? static_cast<const std::byte*>(task.call.send) : lane.payload_of(from, given);
+    const auto* payload =
+        i == 0 ? static_cast<const std::byte*>(task.call.send) : lane.payload_of(from, given_by(row, input, output, from));
     const std::byte* block = payload + input.offset(lane.rank());
     if (!row.reduces) {
       copy_bytes(static_cast<std::byte*>(task.call.recv) + output.offset(from), block, output.bytes(from));
@@ -26,12 +31,17 @@ void deliver(Lane& lane, const Task& task) {
     lane.sources[from] = block;
     if (s.op == ReduceOp::premul_sum) lane.scalars[from] = i == 0 ? task.call.scalar : lane.record_of(from).scalar;
   }
-  if (row.reduces) task.reduce(task.call.recv, lane.sources.data(), lane.ranks(), s.count, lane.scalars.data());
+  if (!row.reduces) return;
+  const size_t count = row.uneven ? output.total() / size_of(s.dtype) : s.count;
+  task.reduce(task.call.recv, lane.sources.data(), lane.ranks(), count, lane.scalars.data());
 }
 
 }  // namespace
 
-size_t mailbox_bytes(const Signature& signature, int ranks) { return signature.bytes() * signature.row().input_blocks(ranks); }
+size_t mailbox_bytes(const Call& call, int ranks) {
+  const Collective& row = call.signature.row();
+  return row.uneven && !row.reduces ? call.output(ranks).most() : call.input(ranks).total();
+}
 
 Phase alone([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
   deliver(lane, task);
@@ -40,7 +50,7 @@ Phase alone([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
 
 Phase mailbox([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
   const Signature& s = task.call.signature;
-  const size_t bytes = s.row().gives(lane.rank(), s.root) ? mailbox_bytes(s, lane.ranks()) : 0;
+  const size_t bytes = s.row().gives(lane.rank(), s.root) ? task.call.input(lane.ranks()).total() : 0;
   lane.enter(task.call, task.number, task.call.send, bytes);
   for (int i = 1; i < lane.ranks(); ++i) {
     const int peer = lane.peer(i);

@@ -12,16 +12,21 @@ namespace {
 constexpr size_t kAttached = 8 << 10;
 
 // By collective; the barrier carries no data.
-constexpr std::array<NodePhase, fcclNumColls> kRings{ring_all_reduce,     ring_broadcast, ring_all_reduce, ring_all_gather,
-                                                     ring_reduce_scatter, ring_gather,    ring_scatter,    nullptr,
-                                                     ring_all_to_all};
+constexpr std::array<NodePhase, fcclNumColls> kRings{
+    ring_all_reduce, ring_broadcast, ring_all_reduce, ring_all_gather, ring_reduce_scatter, ring_gather,
+    ring_scatter,    nullptr,        ring_all_to_all, ring_all_gather, ring_reduce_scatter, ring_all_to_all};
+
+bool is_all_gather(fcclColl_t collective) { return collective == fcclCollAllGather || collective == fcclCollAllGatherV; }
 
 }  // namespace
 
-Path choose(const Signature& signature, const Lane& lane) {
+Path choose(const Call& call, const Lane& lane) {
   if (lane.ranks() == 1) return Path::alone;
-  if (mailbox_bytes(signature, lane.ranks()) <= lane.shape().mailbox_bytes) return Path::mailbox;
-  const bool attaches = lane.attaches() && signature.collective == fcclCollAllGather && signature.bytes() >= kAttached;
+  const fcclColl_t collective = call.signature.collective;
+  // What others have to give is not known here.
+  if (collective == fcclCollAlltoAllV) return Path::mailbox;
+  if (mailbox_bytes(call, lane.ranks()) <= lane.shape().mailbox_bytes) return Path::mailbox;
+  const bool attaches = lane.attaches() && is_all_gather(collective) && call.output(lane.ranks()).most() >= kAttached;
   return attaches ? Path::attach : Path::ring;
 }
 
@@ -30,7 +35,7 @@ NodePhase phase_of(Path path, fcclColl_t collective) {
     case Path::alone:
       return alone;
     case Path::mailbox:
-      return mailbox;
+      return collective == fcclCollAlltoAllV ? mailbox_all_to_all_v : mailbox;
     case Path::attach:
       return attach_all_gather;
     case Path::ring:

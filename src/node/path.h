@@ -8,7 +8,7 @@ namespace fccl {
 enum class Path { alone, mailbox, attach, ring, across };
 
 // Of the ranks of one host.
-Path choose(const Signature& signature, const Lane& lane);
+Path choose(const Call& call, const Lane& lane);
 
 // What runs a call on a path within a host.
 using NodePhase = Phase (*)(FrameMemory& frame, Lane& lane, Task task);

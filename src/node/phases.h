@@ -17,13 +17,17 @@ struct Task {
   ReduceKernel reduce = nullptr;  // where something is reduced
 };
 
-// The bytes that the busiest rank puts beside its word if `signature` goes by mailbox.
-size_t mailbox_bytes(const Signature& signature, int ranks);
+// The bytes that the busiest rank puts beside its word if `call` goes by mailbox; not of AlltoAllV, where ranks must tell.
+size_t mailbox_bytes(const Call& call, int ranks);
 
 // One rank, no peers.
 Phase alone(FrameMemory& frame, Lane& lane, Task task);
 // Every collective whose mailbox_bytes fit: payload beside the word, no barrier at the end.
 Phase mailbox(FrameMemory& frame, Lane& lane, Task task);
+
+// AlltoAllV if all that every rank gives fits into its box, beside the counts; else it ends closed on every rank, and the ring
+// goes on.
+Phase mailbox_all_to_all_v(FrameMemory& frame, Lane& lane, Task task);
 
 // AllGather where each rank reads its peers' memory. Ends closed if a rank does not offer its own for this call, or could not
 // be read: then no rank has its result, every one still has its input, and the ring goes on.

@@ -1,23 +1,60 @@
-// The ring of AlltoAll: a rank puts what is for each peer into the slot of that pair, and takes what is for itself out of
-// theirs.
+// The ring of AlltoAll and AlltoAllV: a rank puts what is for each peer into the slot of that pair, and takes what is for
+// itself out of theirs.
 #include "kernels/copy.h"
+#include "node/pair_counts.h"
 #include "node/pair_slots.h"
 #include "node/phases.h"
 
 namespace fccl {
+namespace {
 
+// Of the longest block of any rank; every rank has entered with that of its own.
+size_t most_of_all(const Lane& lane, size_t mine) {
+  uint64_t most = mine;
+  for (int i = 1; i < lane.ranks(); ++i) {
+    uint64_t theirs = 0;
+    copy_bytes(&theirs, lane.payload_of(lane.peer(i), sizeof theirs), sizeof theirs);
+    most = std::max(most, theirs);
+  }
+  return most;
+}
+
+void put_counts_for_peers(Lane& lane, const Call& call, uint64_t slice) {
+  for (int i = 1; i < lane.ranks(); ++i) {
+    const PairCounts counts = counts_for(call, lane.peer(i), lane.ranks());
+    copy_bytes(lane.pair_slot(lane.rank(), lane.peer(i), slice), &counts, sizeof counts);
+  }
+}
+
+}  // namespace
+
+// The first slice of AlltoAllV brings no bytes but what peers expect of each other.
 Phase ring_all_to_all([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
-  lane.enter(task.call, task.number, nullptr, 0);
+  const SlicedInput input = input_of(task.call, lane.ranks(), lane.shape().pair_slot_bytes());
+  const SlicedOutput output = output_of(task.call, lane.ranks(), lane.shape().pair_slot_bytes());
+  const uint64_t mine = input.layout.most();
+  lane.enter(task.call, task.number, &mine, sizeof mine);
   for (int i = 1; i < lane.ranks(); ++i) {
     co_await lane.entered(lane.peer(i));
     if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.rank_of(lane.peer(i))};
   }
-  const SlicedInput input = input_of(task.call, lane.ranks(), lane.shape().pair_slot_bytes());
-  const SlicedOutput output = output_of(task.call, lane.ranks(), lane.shape().pair_slot_bytes());
   const int me = lane.rank();
+  if (task.call.uneven != nullptr) {
+    put_counts_for_peers(lane, task.call, lane.slices());
+    lane.my_board().published.publish(lane.slices() + 1);
+    for (int i = 1; i < lane.ranks(); ++i) {
+      const int peer = lane.peer(i);
+      co_await lane.published(peer, lane.slices() + 1);
+      PairCounts theirs;
+      copy_bytes(&theirs, lane.pair_slot(peer, me, lane.slices()), sizeof theirs);
+      if (!agree(counts_for(task.call, peer, lane.ranks()), theirs)) co_return other_counts(lane.rank_of(peer), theirs);
+    }
+    lane.count_slices(1);
+  }
   const uint64_t first = lane.slices();
+  const uint64_t slices = Slices{most_of_all(lane, mine), input.piece}.count();
   const auto take = output.layout.total() >= kStreamedBytes ? stream_bytes : copy_bytes;
-  for (uint64_t k = 0; k < input.count(); ++k) {
+  for (uint64_t k = 0; k < slices; ++k) {
     const uint64_t slice = first + k;
     put_for_peers(lane, input, slice, k);
     lane.my_board().published.publish(slice + 1);
@@ -28,7 +65,7 @@ Phase ring_all_to_all([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task
       take(output.at(peer, k), lane.pair_slot(peer, me, slice), output.length(peer, k));
     }
   }
-  lane.count_slices(input.count());
+  lane.count_slices(slices);
   co_return Outcome{};
 }
 

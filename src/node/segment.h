@@ -49,7 +49,7 @@ class CallRecord {
   Value read() const;
 
  private:
-  std::array<std::atomic<uint64_t>, 4> words_{};
+  std::array<std::atomic<uint64_t>, 5> words_{};
 };
 
 // Where a rank announces a call: the word that peers wait for, a small payload in the same line, the call in full behind it.

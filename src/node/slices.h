@@ -30,7 +30,10 @@ struct SlicedBlocks {
 
   // Of the longest block.
   uint64_t count() const { return Slices{layout.most(), piece}.count(); }
-  Byte* at(int block, uint64_t slice) const { return base + layout.offset(block) + slice * piece; }
+  // Behind a block that has ended it is the block's end.
+  Byte* at(int block, uint64_t slice) const {
+    return base + layout.offset(block) + std::min<size_t>(slice * piece, layout.bytes(block));
+  }
   size_t length(int block, uint64_t slice) const { return Slices{layout.bytes(block), piece}.length(slice); }
 };
 

@@ -33,6 +33,10 @@ struct Outcome {
   int differing_rank = -1;  // the first rank found that made another call
   bool failed = false;      // the communicator has failed, and its failure may have spoiled the result
   bool closed = false;      // on every rank alike, this way is closed to the call: another one must be taken
+  // Of the differing rank where it made the same call with other counts: the bytes that it sends to this rank, and those that
+  // it expects from it.
+  bool counts_differ = false;
+  uint64_t sends = 0, expects = 0;
 
   bool agreed() const { return differing_rank < 0; }
 };

@@ -12,7 +12,6 @@ namespace fccl {
 struct CallInFull {
   uint64_t number = 0;
   Signature signature;
-  Scalar scalar;
 };
 
 // The first 64 bytes of a message; a call's small payload stands behind it. Plain bytes in the order of this processor, which
@@ -28,15 +27,13 @@ struct EntryMessage {
   // What the receiver has told its peers alone; a message without it is none of theirs.
   uint64_t token = 0;
   uint64_t number = 0;
-  uint64_t scalar = 0;
   uint64_t consumed = 0;  // how many of the receiver's messages the sender has taken out of their landing
 
   void set_call(const CallInFull& call) {
     signature = words_of(call.signature);
     number = call.number;
-    scalar = call.scalar.bits;
   }
-  CallInFull call() const { return {number, signature_of(signature), {scalar}}; }
+  CallInFull call() const { return {number, signature_of(signature)}; }
 };
 static_assert(sizeof(EntryMessage) == 64 && std::is_trivially_copyable_v<EntryMessage>);
 

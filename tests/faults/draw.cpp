@@ -107,7 +107,7 @@ Recipe draw_recipe(Dice& dice, const Draw& draw) {
       reduces ? kReducedTypes[dice.below(kReducedTypes.size())] : static_cast<fcclDataType_t>(dice.below(fcclNumTypes));
   recipe.op = reduces ? kOps[dice.below(kOps.size())] : ReduceOp::sum;
   recipe.root = static_cast<int>(dice.below(draw.ranks));
-  recipe.in_place = dice.below(3) == 0 && recipe.collective != fcclCollAlltoAll;
+  recipe.in_place = dice.below(3) == 0 && !testing::exchanges(recipe.collective);
   recipe.misalignment = draw.size == Size::odd ? 1 + dice.below(15) : 0;
   recipe.count = draw_count(dice, draw.size, size_of(recipe.dtype), draw.ranks);
   if (recipe.collective == fcclCollBarrier) recipe.count = 0;

@@ -1,5 +1,5 @@
 // Collectives that move bytes, as they come and through small slots: AllGather, Broadcast, Gather,
-// Scatter, AlltoAll, Barrier.
+// Scatter, AlltoAll, AllGatherV, AlltoAllV, Barrier.
 #include <thread>
 
 #include "processes/size.h"

@@ -41,12 +41,12 @@ TEST_P(Counters, count_calls_and_the_larger_buffer_of_each) {
     for (int c = 0; c < fcclNumColls; ++c) {
       const auto collective = static_cast<fcclColl_t>(c);
       const bool barrier = collective == fcclCollBarrier;
-      const size_t blocks = std::max(input_blocks(collective, seat.ranks), output_blocks(collective, seat.ranks));
       size_t bytes = 0;
       for (const size_t count : {0, 5, 50'000}) {
         const Recipe recipe{.collective = collective, .dtype = fcclFloat32, .count = barrier ? 0 : count};
         EXPECT_EQ(try_collective(recipe, seat.rank, seat.ranks, comm), "");
-        bytes += recipe.count * sizeof(float) * blocks;
+        const Counts counts = recipe.counts(seat.ranks);
+        bytes += sizeof(float) * std::max(input_of_rank(counts, seat.rank).total(), output_of_rank(counts, seat.rank).total());
       }
       EXPECT_EQ(counter_of(comm, collective).calls, 3U) << fcclCollName(collective);
       EXPECT_EQ(counter_of(comm, collective).bytes, bytes) << fcclCollName(collective);

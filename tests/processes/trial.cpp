@@ -118,12 +118,13 @@ const std::vector<Reduction>& every_reduction() {
 std::string describe(const Recipe& recipe) {
   const int root = has_root(recipe.collective) ? recipe.root : -1;
   return fccl::describe(Signature{recipe.collective, recipe.dtype, recipe.op, root, recipe.count}) +
-         (recipe.in_place ? ", in place" : "") + ", misaligned by " + std::to_string(recipe.misalignment) + ", iteration " +
-         std::to_string(recipe.iteration);
+         (is_uneven(recipe.collective) ? std::string(", shares ") + name_of(recipe.shares) : "") +
+         (recipe.is_displaced ? ", displaced" : "") + (recipe.in_place ? ", in place" : "") + ", misaligned by " +
+         std::to_string(recipe.misalignment) + ", iteration " + std::to_string(recipe.iteration);
 }
 
 Recipe for_hosts(Recipe recipe) {
-  if (recipe.collective == fcclCollAlltoAll) recipe.collective = fcclCollAllGather;
+  if (exchanges(recipe.collective) || is_uneven(recipe.collective)) recipe.collective = fcclCollAllGather;
   return recipe;
 }
 
@@ -136,7 +137,9 @@ Recipe random_recipe(std::mt19937_64& generator, int ranks, size_t most_bytes, i
   recipe.dtype = reduction.dtype;
   if (reduces(recipe.collective)) recipe.op = reduction.op;
   recipe.root = static_cast<int>(below(ranks));
-  recipe.in_place = below(3) == 0 && recipe.collective != fcclCollAlltoAll;
+  recipe.in_place = below(3) == 0 && !exchanges(recipe.collective);
+  recipe.shares = kEveryShares[below(kEveryShares.size())];
+  recipe.is_displaced = below(2) == 0;
   recipe.misalignment = below(3) == 0 ? 1 + below(15) : 0;
   const size_t size = size_of(recipe.dtype);
   // A line, the mailbox, slots: where the way changes, also for a block of n.
@@ -165,7 +168,12 @@ bool GuardedBuffer::guards_are_intact() const {
 }
 
 Trial::Trial(const Recipe& recipe, int rank, int ranks, Placement placement)
-    : recipe_(recipe), rank_(rank), ranks_(ranks), placement_(std::move(placement)) {
+    : recipe_(recipe),
+      rank_(rank),
+      ranks_(ranks),
+      placement_(std::move(placement)),
+      input_(input_of_rank(recipe.counts(ranks), rank)),
+      output_(output_of_rank(recipe.counts(ranks), rank)) {
   mine_ = pattern_of(rank);
   place_buffers();
   if (!sends()) return;
@@ -175,36 +183,30 @@ Trial::Trial(const Recipe& recipe, int rank, int ranks, Placement placement)
 
 bool Trial::sends() const { return gives(recipe_.collective, rank_, recipe_.root); }
 bool Trial::receives() const { return takes(recipe_.collective, rank_, recipe_.root); }
-size_t Trial::send_count() const { return recipe_.count * static_cast<size_t>(input_blocks(recipe_.collective, ranks_)); }
-size_t Trial::recv_count() const { return recipe_.count * static_cast<size_t>(output_blocks(recipe_.collective, ranks_)); }
-
-std::byte* Trial::block(std::byte* buffer, int index) const {
-  return buffer + static_cast<size_t>(index) * recipe_.count * size_of(recipe_.dtype);
-}
 
 void Trial::place_buffers() {
   const size_t size = size_of(recipe_.dtype);
   const bool of_root = recipe_.collective == fcclCollGather || recipe_.collective == fcclCollScatter;
   if (recipe_.collective == fcclCollBarrier) return;
-  if (!recipe_.in_place || (of_root && recipe_.root != rank_) || recipe_.collective == fcclCollAlltoAll) {
+  if (!recipe_.in_place || (of_root && recipe_.root != rank_) || exchanges(recipe_.collective)) {
     recipe_.in_place = false;
     // A buffer that the rank does not use stays NULL.
-    if (sends()) first_ = GuardedBuffer(send_count() * size, recipe_.misalignment);
-    if (receives()) second_ = GuardedBuffer(recv_count() * size, recipe_.misalignment * 3 % 16);
+    if (sends()) first_ = GuardedBuffer(input_.extent * size, recipe_.misalignment);
+    if (receives()) second_ = GuardedBuffer(output_.extent * size, recipe_.misalignment * 3 % 16);
     send_ = first_.data();
     recv_ = second_.data();
     return;
   }
-  first_ = GuardedBuffer(std::max(send_count(), recv_count()) * size, recipe_.misalignment);
+  first_ = GuardedBuffer(std::max(input_.extent, output_.extent) * size, recipe_.misalignment);
   send_ = recv_ = first_.data();
   const int own = of_root ? recipe_.root : rank_;
-  if (recv_count() > send_count()) send_ = block(recv_, own);
-  if (send_count() > recv_count()) recv_ = block(send_, own);
+  if (takes_blocks(recipe_.collective)) send_ = at(recv_, output_.offsets[static_cast<size_t>(own)]);
+  if (gives_blocks(recipe_.collective)) recv_ = at(send_, input_.offsets[static_cast<size_t>(own)]);
 }
 
 Pattern Trial::pattern_of(int rank) const {
   const size_t size = size_of(recipe_.dtype);
-  Pattern pattern(std::min(send_count(), kPeriod) * size);
+  Pattern pattern(std::min(input_of_rank(recipe_.counts(ranks_), rank).extent, kPeriod) * size);
   for (size_t i = 0; i * size < pattern.size(); ++i) {
     const uint64_t bits = element_bits(recipe_, rank, i);
     std::memcpy(pattern.data() + i * size, &bits, size);
@@ -240,13 +242,13 @@ Pattern Trial::reduced_pattern() const {
 }
 
 std::vector<std::byte> Trial::input() const {
-  std::vector<std::byte> filled(sends() ? send_count() * size_of(recipe_.dtype) : 0);
+  std::vector<std::byte> filled(sends() ? input_.extent * size_of(recipe_.dtype) : 0);
   for (size_t done = 0; done < filled.size(); done += mine_.size())
     std::memcpy(filled.data() + done, mine_.data(), std::min(mine_.size(), filled.size() - done));
   return filled;
 }
 
-std::span<const std::byte> Trial::result() const { return {recv_, receives() ? recv_count() * size_of(recipe_.dtype) : 0}; }
+std::span<const std::byte> Trial::result() const { return {recv_, receives() ? output_.extent * size_of(recipe_.dtype) : 0}; }
 
 fcclResult_t Trial::issue(fcclComm_t comm, fcclStream_t stream) {
   if (!reduces(recipe_.collective) || recipe_.op != ReduceOp::premul_sum)
@@ -300,15 +302,42 @@ fcclResult_t Trial::call(fcclRedOp_t op, fcclComm_t comm, fcclStream_t stream) {
       return fcclBarrier(comm, stream);
     case fcclCollAlltoAll:
       return fcclAlltoAll(send_, recv_, r.count, r.dtype, comm, stream);
+    case fcclCollAllGatherV:
+    case fcclCollReduceScatterV:
+    case fcclCollAlltoAllV:
+      return call_uneven(op, comm, stream);
     case fcclNumColls:
       break;
   }
   return fcclInvalidArgument;
 }
 
+// NULL where blocks lie one behind the other, every second time.
+const size_t* Trial::displacements(const BlocksOfBuffer& blocks) const {
+  return recipe_.is_displaced || recipe_.iteration % 2 == 0 ? blocks.offsets.data() : nullptr;
+}
+
+// The arrays end with the call, which on a stream is before it is done.
+fcclResult_t Trial::call_uneven(fcclRedOp_t op, fcclComm_t comm, fcclStream_t stream) {
+  const Recipe& r = recipe_;
+  BlocksOfBuffer given = input_, taken = output_;
+  fcclResult_t result = fcclInvalidArgument;
+  if (r.collective == fcclCollAllGatherV)
+    result = fcclAllGatherV(send_, given.counts[0], recv_, taken.counts.data(), displacements(taken), r.dtype, comm, stream);
+  if (r.collective == fcclCollReduceScatterV)
+    result = fcclReduceScatterV(send_, recv_, given.counts.data(), r.dtype, op, comm, stream);
+  if (r.collective == fcclCollAlltoAllV)
+    result = fcclAlltoAllV(send_, given.counts.data(), displacements(given), recv_, taken.counts.data(), displacements(taken),
+                           r.dtype, comm, stream);
+  for (std::vector<size_t>* counts : {&given.counts, &given.offsets, &taken.counts, &taken.offsets})
+    std::ranges::fill(*counts, SIZE_MAX);
+  return result;
+}
+
 std::string Trial::fault() const {
   std::string fault = fault_of_result();
   if (fault.empty()) fault = fault_of_input();
+  if (fault.empty()) fault = fault_of_gaps();
   if (fault.empty() && !(first_.guards_are_intact() && second_.guards_are_intact()))
     fault = "bytes beside a buffer were written";
   return fault.empty() ? ""
@@ -326,31 +355,45 @@ std::string Trial::fault_of(const Expected& expected) const {
 }
 
 std::string Trial::fault_of_result() const {
-  if (!receives() || recipe_.count == 0) return "";
-  const size_t count = recipe_.count;
-  for (int i = 0; i < output_blocks(recipe_.collective, ranks_); ++i) {
+  if (!receives()) return "";
+  for (int i = 0; std::cmp_less(i, output_.counts.size()); ++i) {
+    const size_t count = output_.counts[static_cast<size_t>(i)];
+    if (count == 0) continue;
+    const std::byte* const block = at(recv_, output_.offsets[static_cast<size_t>(i)]);
     const Source source = sources_of(recipe_.collective, rank_, i, ranks_, recipe_.root).front();
-    const size_t first = static_cast<size_t>(source.block) * count;
+    const size_t first = input_of_rank(recipe_.counts(ranks_), source.rank).offsets[static_cast<size_t>(source.block)];
     const std::string fault = reduces(recipe_.collective)
-                                  ? fault_of({block(recv_, i), count, reduced_pattern(), first, "reduced"})
-                                  : fault_of({block(recv_, i), count, pattern_of(source.rank), first, "received"});
-    if (!fault.empty()) return recv_count() == count ? fault : "block " + std::to_string(i) + ": " + fault;
+                                  ? fault_of({block, count, reduced_pattern(), first, "reduced"})
+                                  : fault_of({block, count, pattern_of(source.rank), first, "received"});
+    if (!fault.empty()) return output_.counts.size() == 1 ? fault : "block " + std::to_string(i) + ": " + fault;
   }
   return "";
 }
 
 // What the call must not have touched: all of the input, or in place, the blocks that no result goes to.
 std::string Trial::fault_of_input() const {
-  if (!sends() || recipe_.count == 0) return "";
-  if (!recipe_.in_place || !receives()) return fault_of({send_, send_count(), mine_, 0, "input after the call"});
-  if (send_count() == recipe_.count) return "";
+  if (!sends()) return "";
+  if (!recipe_.in_place || !receives()) return fault_of({send_, input_.extent, mine_, 0, "input after the call"});
+  if (!gives_blocks(recipe_.collective)) return "";
   const int own = recipe_.collective == fcclCollScatter ? recipe_.root : rank_;
-  for (int i = 0; i < ranks_; ++i)
-    if (i != own)
-      if (auto fault = fault_of({block(send_, i), recipe_.count, mine_, i * recipe_.count, "input after the call"});
+  for (size_t i = 0; i < input_.counts.size(); ++i)
+    if (std::cmp_not_equal(i, own))
+      if (auto fault =
+              fault_of({at(send_, input_.offsets[i]), input_.counts[i], mine_, input_.offsets[i], "input after the call"});
           !fault.empty())
         return "block " + std::to_string(i) + ": " + fault;
   return "";
+}
+
+// Between the blocks of the output nothing may be written.
+std::string Trial::fault_of_gaps() const {
+  if (!receives() || !output_.has_gaps()) return "";
+  std::vector<std::byte> seen(result().begin(), result().end());
+  const size_t size = size_of(recipe_.dtype);
+  for (size_t i = 0; i < output_.counts.size(); ++i)
+    std::fill_n(seen.begin() + static_cast<ptrdiff_t>(output_.offsets[i] * size), output_.counts[i] * size, kPoison);
+  const bool intact = std::ranges::all_of(seen, [](std::byte byte) { return byte == kPoison; });
+  return intact ? "" : "bytes between the blocks of the output were written";
 }
 
 std::unique_ptr<Trial> trial_of(fcclColl_t collective, size_t count, const Seat& seat, int iteration) {

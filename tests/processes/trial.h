@@ -14,6 +14,7 @@
 #include "fccl/fccl.h"
 #include "oracle.h"
 #include "processes/ranks.h"
+#include "shares.h"
 
 namespace fccl::testing {
 
@@ -28,6 +29,11 @@ struct Recipe {
   size_t misalignment = 0;  // bytes past an address that suits every type
   int iteration = 0;
   bool finite = false;  // reductions: no NaN and no infinity among the inputs
+  // Of collectives whose blocks have counts of their own, up to `count`.
+  Shares shares = Shares::random;
+  bool is_displaced = false;
+
+  Counts counts(int ranks) const { return {collective, ranks, count, shares, is_displaced, iteration}; }
 };
 
 // The collectives of either lane, save the barrier.
@@ -35,11 +41,13 @@ inline constexpr fcclColl_t kMovers[] = {fcclCollAllGather, fcclCollBroadcast, f
 inline constexpr fcclColl_t kReducers[] = {fcclCollAllReduce, fcclCollReduce, fcclCollReduceScatter};
 
 // Those within a host.
-inline constexpr fcclColl_t kMoversOfAHost[] = {fcclCollAllGather, fcclCollBroadcast, fcclCollGather, fcclCollScatter,
-                                                fcclCollAlltoAll};
+inline constexpr fcclColl_t kMoversOfAHost[] = {fcclCollAllGather, fcclCollBroadcast,  fcclCollGather,   fcclCollScatter,
+                                                fcclCollAlltoAll,  fcclCollAllGatherV, fcclCollAlltoAllV};
+inline constexpr fcclColl_t kReducersOfAHost[] = {fcclCollAllReduce, fcclCollReduce, fcclCollReduceScatter,
+                                                  fcclCollReduceScatterV};
 
 std::string describe(const Recipe& recipe);
-// The recipe, or an AllGather in the place of an AlltoAll, which is refused between hosts.
+// The recipe, or an AllGather in the place of what is refused between hosts.
 Recipe for_hosts(Recipe recipe);
 
 // An operator on a type that it has a meaning for, and all of them.
@@ -104,6 +112,8 @@ class Trial {
   // This rank's input as it was before the call, where it has one, and its result, where it gets one.
   std::vector<std::byte> input() const;
   std::span<const std::byte> result() const;
+  const BlocksOfBuffer& input_blocks() const { return input_; }
+  const BlocksOfBuffer& output_blocks() const { return output_; }
   // A rank's factor of a pre-multiplied sum.
   Scalar factor_of(int rank) const;
 
@@ -115,23 +125,25 @@ class Trial {
     size_t first;  // index of the first element in the pattern
     const char* what;
   };
-  size_t send_count() const;
-  size_t recv_count() const;
   bool sends() const;
   bool receives() const;
-  std::byte* block(std::byte* buffer, int index) const;
+  std::byte* at(std::byte* buffer, size_t element) const { return buffer + element * size_of(recipe_.dtype); }
   Pattern pattern_of(int rank) const;
   Pattern reduced_pattern() const;
   void place_buffers();
   fcclResult_t call(fcclRedOp_t op, fcclComm_t comm, fcclStream_t stream);
+  fcclResult_t call_uneven(fcclRedOp_t op, fcclComm_t comm, fcclStream_t stream);
+  const size_t* displacements(const BlocksOfBuffer& blocks) const;
   std::string fault_of(const Expected& expected) const;
   std::string fault_of_result() const;
   std::string fault_of_input() const;
+  std::string fault_of_gaps() const;
 
   Recipe recipe_;
   int rank_;
   int ranks_;
   Placement placement_;
+  BlocksOfBuffer input_, output_;
   GuardedBuffer first_;   // both buffers if in place, else the input
   GuardedBuffer second_;  // the output if not in place
   std::byte* send_ = nullptr;

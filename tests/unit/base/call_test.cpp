@@ -5,12 +5,13 @@
 
 #include <cstdint>
 #include <set>
+#include <vector>
 
 namespace fccl {
 namespace {
 
 TEST(Collective, reduces_if_it_takes_an_operator) {
-  const std::set<int> reductions{fcclCollAllReduce, fcclCollReduce, fcclCollReduceScatter};
+  const std::set<int> reductions{fcclCollAllReduce, fcclCollReduce, fcclCollReduceScatter, fcclCollReduceScatterV};
   for (int c = -1; c <= fcclNumColls; ++c) EXPECT_EQ(is_reduction(static_cast<fcclColl_t>(c)), reductions.contains(c)) << c;
 }
 
@@ -29,6 +30,9 @@ TEST(Collective, has_the_name_of_its_call) {
   EXPECT_STREQ(name_of(fcclCollScatter), "Scatter");
   EXPECT_STREQ(name_of(fcclCollBarrier), "Barrier");
   EXPECT_STREQ(name_of(fcclCollAlltoAll), "AlltoAll");
+  EXPECT_STREQ(name_of(fcclCollAllGatherV), "AllGatherV");
+  EXPECT_STREQ(name_of(fcclCollReduceScatterV), "ReduceScatterV");
+  EXPECT_STREQ(name_of(fcclCollAlltoAllV), "AlltoAllV");
   EXPECT_STREQ(name_of(fcclNumColls), "?");
 }
 
@@ -44,6 +48,11 @@ TEST(Signature, reads_as_a_sentence) {
   EXPECT_EQ(describe({.collective = fcclCollReduceScatter, .dtype = fcclBfloat16, .op = ReduceOp::avg, .count = 5}),
             "ReduceScatter(avg) of 5 bfloat16");
   EXPECT_EQ(describe({.collective = fcclCollAlltoAll, .dtype = fcclInt8, .count = 9}), "AlltoAll of 9 int8");
+  EXPECT_EQ(describe({.collective = fcclCollAllGatherV, .dtype = fcclInt8, .count = 9, .counts = 0xab}),
+            "AllGatherV of 9 int8 in all, recvcounts with hash ab");
+  EXPECT_EQ(describe({.collective = fcclCollReduceScatterV, .dtype = fcclInt8, .op = ReduceOp::max, .count = 9, .counts = 1}),
+            "ReduceScatterV(max) of 9 int8 in all, recvcounts with hash 1");
+  EXPECT_EQ(describe({.collective = fcclCollAlltoAllV, .dtype = fcclFloat64}), "AlltoAllV of float64");
   EXPECT_EQ(describe({.collective = fcclCollBarrier}), "Barrier");
   EXPECT_EQ(describe({.collective = fcclCollAllGather, .count = 8, .issuer = Issuer::init}), "fcclCommInitRank");
   EXPECT_EQ(describe({.collective = fcclCollAllGather, .count = 8, .issuer = Issuer::split}), "fcclCommSplit");
@@ -51,6 +60,7 @@ TEST(Signature, reads_as_a_sentence) {
 
 TEST(Signature, comes_back_from_its_words) {
   const Signature s{.collective = fcclCollReduce, .dtype = fcclBool, .op = ReduceOp::max, .root = 3, .count = 1UL << 40};
+  EXPECT_EQ(signature_of(words_of({.collective = fcclCollAllGatherV, .counts = 77})).counts, 77U);
   const SignatureWords words = words_of(s);
   const Signature back = signature_of(words);
   EXPECT_TRUE(name_a_call(words));
@@ -83,17 +93,26 @@ TEST(Hash, is_equal_for_equal_calls) {
 }
 
 TEST(Hash, differs_where_one_argument_differs) {
-  Signature collective = kCall, dtype = kCall, op = kCall, root = kCall, count = kCall, part = kCall, elsewhere = kCall;
+  Signature collective = kCall, dtype = kCall, op = kCall, root = kCall, count = kCall, part = kCall, elsewhere = kCall,
+            counts = kCall;
   collective.collective = fcclCollAllReduce;
   dtype.dtype = fcclInt32;
   op.op = ReduceOp::max;
   root.root = 0;
   count.count = 101;
+  counts.counts = 1;
   part.part = 1;
   elsewhere.elsewhere = 50;
   std::set<uint32_t> hashes{hash_of(kCall, 7), hash_of(kCall, 8)};
-  for (const Signature& changed : {collective, dtype, op, root, count, part, elsewhere}) hashes.insert(hash_of(changed, 7));
-  EXPECT_EQ(hashes.size(), 9u);
+  for (const Signature& changed : {collective, dtype, op, root, count, part, elsewhere, counts}) hashes.insert(hash_of(changed, 7));
+  EXPECT_EQ(hashes.size(), 10u);
+}
+
+TEST(HashOfCounts, differs_where_one_count_differs_or_two_change_places) {
+  std::set<uint64_t> hashes;
+  for (const std::vector<size_t>& counts : {std::vector<size_t>{}, {0}, {0, 0}, {1, 2, 3}, {2, 1, 3}, {1, 2, 4}, {6, 0, 0}})
+    hashes.insert(hash_of(std::span(counts)));
+  EXPECT_EQ(hashes.size(), 7U);
 }
 
 TEST(Hash, differs_between_nearby_calls_and_numbers) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "base/call.h"
 
 namespace fccl {
@@ -38,6 +40,29 @@ TEST(Layout, of_one_block_is_the_same_for_every_rank) {
     EXPECT_EQ(layout.bytes(rank), 24U);
   }
   EXPECT_EQ(layout.total(), 24U);
+}
+
+TEST(Layout, of_ranges_lies_where_they_say) {
+  const std::vector<ByteRange> ranges{{40, 8}, {0, 0}, {10, 24}};
+  const Layout layout = Layout::of_ranges(ranges);
+  EXPECT_EQ(layout.offset(0), 40U);
+  EXPECT_EQ(layout.bytes(1), 0U);
+  EXPECT_EQ(layout.offset(2), 10U);
+  EXPECT_EQ(layout.bytes(2), 24U);
+  EXPECT_EQ(layout.most(), 24U);
+  EXPECT_EQ(layout.total(), 32U);
+}
+
+TEST(UnevenBuffer, keeps_its_ranges_when_it_is_copied_and_the_first_one_is_filled_again) {
+  UnevenBuffer buffer;
+  buffer.set(std::vector<ByteRange>{{4, 8}, {20, 1}});
+  const UnevenBuffer copy = buffer;
+  buffer.set(std::vector<ByteRange>{{0, 1}, {1, 2}});
+  EXPECT_EQ(copy.layout().offset(1), 20U);
+  EXPECT_EQ(copy.layout().bytes(0), 8U);
+  EXPECT_EQ(buffer.layout().offset(1), 1U);
+  buffer.set(77);
+  EXPECT_EQ(UnevenBuffer(buffer).layout().bytes(5), 77U);
 }
 
 TEST(Layout, of_a_call_has_blocks_where_its_row_says_so) {

@@ -10,7 +10,7 @@ namespace {
 constexpr size_t kMailbox = 4096;
 constexpr size_t kAttached = 8192;
 
-Signature bytes_of(fcclColl_t collective, size_t bytes) { return {collective, fcclInt8, ReduceOp::sum, -1, bytes}; }
+Call bytes_of(fcclColl_t collective, size_t bytes) { return {{collective, fcclInt8, ReduceOp::sum, -1, bytes}}; }
 
 class Choice : public ::testing::Test {
  protected:
@@ -22,6 +22,13 @@ class Choice : public ::testing::Test {
     return choose(bytes_of(fcclCollAllGather, bytes), Lane(segment_of(1), kGatherLane, 0, {0}, 1));
   }
   Path choose_for(fcclColl_t collective, size_t bytes) const { return choose(bytes_of(collective, bytes), lane); }
+  Path choose_for_blocks(fcclColl_t collective, const std::vector<ByteRange>& blocks) const {
+    UnevenBlocks uneven;
+    (collective == fcclCollReduceScatterV ? uneven.input : uneven.output).set(blocks);
+    Call call = bytes_of(collective, 0);
+    call.uneven = &uneven;
+    return choose(call, lane);
+  }
   void attach() { lane.attach(std::make_unique<PeerMemory>(segment, 0, std::vector<int>(2, getpid()))); }
 
   std::shared_ptr<Segment> segment = segment_of(2);
@@ -47,6 +54,22 @@ TEST_F(Choice, is_to_attach_for_an_all_gather_from_8_KiB_per_rank_on) {
   EXPECT_EQ(choose_for(fcclCollAllGather, kAttached - 1), Path::ring);
   EXPECT_EQ(choose_for(fcclCollAllGather, kAttached), Path::attach);
   EXPECT_EQ(choose_for(fcclCollAllGather, size_t{1} << 30), Path::attach);
+}
+
+TEST_F(Choice, of_blocks_with_counts_of_their_own_is_by_the_longest_where_each_rank_gives_one) {
+  attach();
+  EXPECT_EQ(choose_for_blocks(fcclCollAllGatherV, {{0, 0}, {0, kMailbox}}), Path::mailbox);
+  EXPECT_EQ(choose_for_blocks(fcclCollAllGatherV, {{0, 1}, {1, kMailbox + 1}}), Path::ring);
+  EXPECT_EQ(choose_for_blocks(fcclCollAllGatherV, {{0, 1}, {1, kAttached}}), Path::attach);
+}
+
+TEST_F(Choice, of_blocks_with_counts_of_their_own_is_by_their_sum_where_each_rank_gives_all) {
+  EXPECT_EQ(choose_for_blocks(fcclCollReduceScatterV, {{0, 1}, {1, kMailbox - 1}}), Path::mailbox);
+  EXPECT_EQ(choose_for_blocks(fcclCollReduceScatterV, {{0, 1}, {1, kMailbox}}), Path::ring);
+}
+
+TEST_F(Choice, of_an_exchange_of_uneven_blocks_is_the_mailbox_since_nobody_knows_what_others_have) {
+  EXPECT_EQ(choose_for_blocks(fcclCollAlltoAllV, {{0, size_t{1} << 30}, {0, 0}}), Path::mailbox);
 }
 
 TEST_F(Choice, is_the_ring_for_every_other_collective) {

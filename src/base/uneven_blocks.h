@@ -1,0 +1,46 @@
+// UnevenBlocks: where the blocks of one rank's buffers lie in a collective whose blocks have counts of their own.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/layout.h"
+
+namespace fccl {
+
+// The layout of one buffer, with the ranges behind it. A value, also when copied. Filling one again allocates nothing once it
+// was as large.
+class UnevenBuffer {
+ public:
+  UnevenBuffer() = default;
+  UnevenBuffer(const UnevenBuffer& other) { *this = other; }
+  UnevenBuffer& operator=(const UnevenBuffer& other) {
+    ranges_ = other.ranges_;
+    layout_ = ranges_.empty() ? other.layout_ : Layout::of_ranges(ranges_);
+    return *this;
+  }
+  ~UnevenBuffer() = default;
+
+  // One block.
+  void set(size_t bytes) {
+    ranges_.clear();
+    layout_ = Layout::of_one(bytes);
+  }
+  // A block per rank.
+  void set(std::span<const ByteRange> ranges) {
+    ranges_.assign(ranges.begin(), ranges.end());
+    layout_ = Layout::of_ranges(ranges_);
+  }
+  const Layout& layout() const { return layout_; }
+
+ private:
+  std::vector<ByteRange> ranges_;
+  Layout layout_;
+};
+
+// One rank's, of one call; whoever issues the call keeps it until the call has ended.
+struct UnevenBlocks {
+  UnevenBuffer input, output;
+};
+
+}  // namespace fccl

@@ -1,0 +1,107 @@
+// The checks of a user's call, and the call that they let through.
+#include "c_api/user_call.h"
+
+#include "kernels/reduce.h"
+#include "plan/choose.h"
+
+namespace fccl {
+namespace {
+
+Result<void> check_shape(const UserCall& call, int rank, int ranks) {
+  if (!is_valid(call.dtype)) return fail(fcclInvalidArgument, fmt::format("datatype {} is no fcclDataType_t", int{call.dtype}));
+  if (is_rooted(call.collective) && (call.root < 0 || call.root >= ranks))
+    return fail(fcclInvalidArgument, fmt::format("root is {}: give 0 <= root < {}", call.root, ranks));
+  if (call.uneven == nullptr && call.count > SIZE_MAX / 2 / size_of(call.dtype) / ranks)
+    return fail(fcclInvalidArgument, fmt::format("count {} of {} over {} ranks is more than memory can hold", call.count,
+                                                 name_of(call.dtype), ranks));
+  const Collective& row = row_of(call.collective);
+  const size_t size = size_of(call.dtype);
+  const size_t sent = call.uneven != nullptr ? call.uneven->input.layout().total() / size : call.count;
+  const size_t received = call.uneven != nullptr ? call.uneven->output.layout().total() / size : call.count;
+  if (sent > 0 && row.gives(rank, call.root) && call.send == nullptr)
+    return fail(fcclInvalidArgument, fmt::format("sendbuff is NULL with count {}", sent));
+  if (received > 0 && row.takes(rank, call.root) && call.recv == nullptr)
+    return fail(fcclInvalidArgument, fmt::format("recvbuff is NULL with count {}", received));
+  return {};
+}
+
+// Between hosts what has no algorithm is refused first, and alike on all ranks, since what is wrong with its arguments may be
+// so on one.
+Result<void> check_hosts(const UserCall& call, const Communicator& communicator) {
+  const int hosts = communicator.hosts().hosts;
+  if (hosts == 1 || plan::has_algorithm(call.collective)) return {};
+  return fail(fcclNotImplemented,
+              fmt::format("{} between the ranks of {} hosts is not implemented yet in this version of FCCL, only between those "
+                          "of one; call it on a communicator of one host (fcclCommSplit), or take the blocks of an AllGather",
+                          name_of(call.collective), hosts));
+}
+
+// What a call with a block for each pair of ranks needs beyond its shape.
+Result<void> check_pairs(const UserCall& call) {
+  if (!row_of(call.collective).has_pairs()) return {};
+  const size_t count = call.uneven != nullptr ? call.uneven->output.layout().total() / size_of(call.dtype) : call.count;
+  if (count > 0 && call.send != nullptr && call.send == call.recv)
+    return fail(fcclInvalidArgument,
+                fmt::format("sendbuff and recvbuff are the same with count {}: {} does not work in place, "
+                            "since what arrives would replace what has yet to be sent; give it a recvbuff of its own",
+                            count, name_of(call.collective)));
+  return {};
+}
+
+// The paths of CUDA memory cut blocks of one size only.
+Result<void> check_memory(const UserCall& call, const Communicator& communicator) {
+  if (call.uneven == nullptr || communicator.device() == nullptr) return {};
+  return fail(fcclNotImplemented,
+              fmt::format("{} on CUDA memory is not implemented yet in this version of FCCL: call it on host memory, on a "
+                          "communicator with memoryKind = fcclMemoryCpu",
+                          name_of(call.collective)));
+}
+
+struct Operator {
+  ReduceOp op;
+  Scalar scalar;
+  const void* scalar_on_device = nullptr;
+};
+
+Result<Operator> operator_of(const UserCall& call, const Communicator& communicator) {
+  if (!is_reduction(call.collective)) return Operator{ReduceOp::sum, {}};
+  Operator found{ReduceOp::premul_sum, {}};
+  if (call.op >= fcclSum && call.op < fcclNumOps) {
+    found.op = static_cast<ReduceOp>(call.op);
+  } else {
+    auto factor = communicator.factor_of(static_cast<fcclRedOp_t>(call.op), call.dtype);
+    if (!factor) return fail(std::move(factor).error());
+    found.scalar = factor->scalar;
+    found.scalar_on_device = factor->on_device;
+  }
+  if (reduce_kernel(call.dtype, found.op) == nullptr) return fail(fcclInvalidArgument, no_kernel(call.dtype, found.op));
+  return found;
+}
+
+}  // namespace
+
+fcclResult_t issue(const UserCall& user, fcclComm_t comm, fcclStream_t stream) {
+  if (comm == nullptr) return refuse(user.function, "comm is NULL");
+  Communicator& communicator = *comm->communicator;
+  if (auto checked = check_hosts(user, communicator); !checked) return report(user.function, checked);
+  if (auto checked = check_memory(user, communicator); !checked) return report(user.function, checked);
+  if (auto checked = check_pairs(user); !checked) return report(user.function, checked);
+  if (auto checked = check_shape(user, communicator.rank(), communicator.ranks()); !checked)
+    return report(user.function, checked);
+  auto found = operator_of(user, communicator);
+  if (!found) return report(user.function, found);
+  const Signature signature{.collective = user.collective,
+                            .dtype = user.dtype,
+                            .op = found->op,
+                            .root = user.root,
+                            .count = user.count,
+                            .counts = user.counts};
+  const Call call{signature, user.send, user.recv, found->scalar, user.uneven};
+  if (communicator.device() != nullptr)
+    return report(user.function, communicator.run_on_device(call, found->scalar_on_device, stream));
+  const auto host_stream = host_stream_of(stream);
+  if (!host_stream) return report(user.function, host_stream);
+  return report(user.function, communicator.run(call, *host_stream));
+}
+
+}  // namespace fccl
