@@ -10,7 +10,11 @@ bool is_rooted(fcclColl_t collective) { return is_known(collective) && row_of(co
 
 bool has_rank_blocks(fcclColl_t collective) { return is_known(collective) && row_of(collective).has_rank_blocks(); }
 
-const char* name_of(fcclColl_t collective) { return is_known(collective) ? row_of(collective).name : "?"; }
+const char* name_of(fcclColl_t collective) {
+  if (collective == fcclCollSend) return "Send";
+  if (collective == fcclCollRecv) return "Recv";
+  return is_known(collective) ? row_of(collective).name : "?";
+}
 
 std::string describe(const Signature& s) {
   if (s.issuer != Issuer::user) return s.issuer == Issuer::init ? "fcclCommInitRank" : "fcclCommSplit";

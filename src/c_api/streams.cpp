@@ -1,6 +1,7 @@
 // The C interface: host streams.
 #include "c_api/c_api.h"
 #include "communicator/issued_call.h"
+#include "communicator/issued_group.h"
 #include "communicator/stream.h"
 #include "communicator/worker.h"
 

@@ -9,10 +9,12 @@
 
 #include "base/call.h"
 #include "base/result.h"
+#include "base/transfer.h"
 #include "communicator/create_options.h"
 
 namespace fccl {
 
+class IssuedGroup;
 class Statistics;
 class Stream;
 struct Parts;
@@ -34,6 +36,16 @@ class Communicator {
 
   // Runs a call whose arguments have been checked: on a stream, or here and now.
   Result<void> run(const Call& call, Stream* stream);
+  // The same for one end of a transfer. Its peer need be in no other call.
+  Result<void> transfer(const TransferEnd& transfer, Stream* stream);
+  // Gives a call, or an end of a transfer, its place in the order of its kind; whoever has the group runs it.
+  Result<void> issue(const Call& call, IssuedGroup& group);
+  Result<void> issue(const TransferEnd& transfer, IssuedGroup& group);
+  // Whether calls are taken.
+  Result<void> check_usable() const;
+  // Seconds that one may take, from assumed figures: for who asks before anything has run.
+  double estimate(const Call& call) const;
+  double estimate(const TransferEnd& transfer) const;
   // Waits until every issued operation is done; no call may follow.
   Result<void> finalize();
   // Fails every rank's outstanding and later operations.
@@ -65,7 +77,6 @@ class Communicator {
   };
   Communicator(const CreateOptions& options, std::unique_ptr<Parts> parts);
   Result<Stream*> queue_for(Stream* stream);
-  Result<void> check_usable() const;
   Result<size_t> find_factor(fcclRedOp_t op) const;
   bool is_idle() const;
 

@@ -2,6 +2,7 @@
 #include "communicator/stream.h"
 
 #include "communicator/issued_call.h"
+#include "communicator/issued_group.h"
 #include "communicator/worker.h"
 
 namespace fccl {

@@ -10,6 +10,7 @@
 namespace fccl {
 
 class IssuedCall;
+class IssuedGroup;
 class Worker;
 
 // Items run in order, one after the other; items of different streams run side by side. Owned by whoever created it, the user
@@ -21,7 +22,7 @@ class Stream {
     fcclHostFunc_t function;
     void* user_data;
   };
-  using Item = std::variant<std::unique_ptr<IssuedCall>, HostFunction>;
+  using Item = std::variant<std::unique_ptr<IssuedCall>, HostFunction, std::unique_ptr<IssuedGroup>>;
 
   // Error: fcclSystemError, if the worker cannot be started.
   static Result<std::unique_ptr<Stream>> make();
