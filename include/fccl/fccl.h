@@ -7,7 +7,7 @@
  *             fcclStreamCreate (the call returns at once); on one of CUDA memory it is a cudaStream_t of its GPU, NULL and
  *             cudaStreamLegacy for the default stream, cudaStreamPerThread for the calling thread's. A stream of the other kind
  *             is refused, and so is one that records a CUDA graph;
- *   order     every rank issues the calls of one communicator in the same order;
+ *   order     every rank issues the collectives of one communicator in the same order;
  *   threads   one thread at a time uses a communicator, except fcclCommRevoke, fcclCommGetAsyncError and fcclGetLastError, for
  *             any thread at any time, and fcclCommFinalize, fcclCommDestroy and fcclCommAbort, for any thread while another is
  *             inside a collective, a split or a finalize: they return when that call has. The last two free the handle, for all
@@ -161,7 +161,9 @@ FCCL_API fcclResult_t fcclGetUniqueId(fcclUniqueId* id);
  * or settings differ), fcclRemoteError (a rank died while joining), fcclTimeout, fcclSystemError (no way to other hosts). */
 FCCL_API fcclResult_t fcclCommInitRank(fcclComm_t* comm, int nranks, fcclUniqueId id, int rank);
 FCCL_API fcclResult_t fcclCommInitRankConfig(fcclComm_t* comm, int nranks, fcclUniqueId id, int rank, fcclConfig_t* config);
-FCCL_API fcclResult_t fcclCommInitAll(fcclComm_t* comms, int ndev, const int* devlist); /* not yet */
+/* Makes a communicator of `ndev` ranks, all of this process: comms[r] is the handle of rank r. Its threads live as long as the
+ * call. CPU memory has no devices: devlist is not read. One thread may use all the handles, with groups for its calls. */
+FCCL_API fcclResult_t fcclCommInitAll(fcclComm_t* comms, int ndev, const int* devlist);
 
 #define FCCL_SPLIT_NOCOLOR (-1)
 /* Collective over `comm`: ranks of equal `color` (>= 0) make a new communicator, ordered by (key, rank); FCCL_SPLIT_NOCOLOR
@@ -279,17 +281,64 @@ FCCL_API fcclResult_t fcclAlltoAllV(const void* sendbuff, const size_t* sendcoun
                                     const size_t* recvcounts, const size_t* rdispls, fcclDataType_t datatype, fcclComm_t comm,
                                     fcclStream_t stream);
 
-/* ---- Declared for later: each returns fcclNotImplemented and leaves the communicator good  */
+/* ---- Sends and receives -------------------------------------------------------------------------------------------------- */
+/* One rank sends, another one (or the same) receives; the rest take no part. Sends and receives have an order of their own:
+ * they never wait for a collective, nor a collective for them, whatever streams they are on. What rank a sends to rank b with
+ * one tag arrives in the order in which a issued it, and receives take it in the order in which b issued them; other peers and
+ * other tags may pass. Count and type of a send and its receive must be equal, else both ranks fail with fcclInvalidUsage and a
+ * text that shows both.
+ *
+ * A send of up to FCCL_MAILBOX_BYTES (4096; less among more than 32 ranks of a host) is done when its bytes are on their way,
+ * as long as fewer than 8 such sends to the peer have not been received. Any other one is done when its receive has taken it.
+ * So two ranks that both send much and then receive wait for each other, until the deadline names both: put the four calls
+ * between fcclGroupStart and fcclGroupEnd, or on two streams. A rank may send to itself, likewise. */
 
+/* sendbuff[count] to rank `peer`. */
 FCCL_API fcclResult_t fcclSend(const void* sendbuff, size_t count, fcclDataType_t datatype, int peer, fcclComm_t comm,
                                fcclStream_t stream);
+/* recvbuff[count] from rank `peer`. */
 FCCL_API fcclResult_t fcclRecv(void* recvbuff, size_t count, fcclDataType_t datatype, int peer, fcclComm_t comm,
                                fcclStream_t stream);
 
-/* ---- Groups: declared for later ----------------------------------------------------------------------------------------- */
+#define FCCL_ANY_SOURCE (-1)
+/* The same with a tag >= 0, for MPI's and torch's users: a receive takes the oldest send with its tag. What fcclSend sends is
+ * for fcclRecv alone, and what has a tag for fcclRecvTagged. */
+FCCL_API fcclResult_t fcclSendTagged(const void* sendbuff, size_t count, fcclDataType_t datatype, int peer, int tag,
+                                     fcclComm_t comm, fcclStream_t stream);
+/* `peer` may be FCCL_ANY_SOURCE: whoever's comes first. *source becomes the sender's rank by the time that the receive is done,
+ * and must live until then; it may be NULL. */
+FCCL_API fcclResult_t fcclRecvTagged(void* recvbuff, size_t count, fcclDataType_t datatype, int peer, int tag, int* source,
+                                     fcclComm_t comm, fcclStream_t stream);
 
+/* ---- Groups -------------------------------------------------------------------------------------------------------------- */
+/* Between fcclGroupStart and fcclGroupEnd of one thread, collectives, sends and receives are checked, but not issued; the end
+ * issues all of them, in order, before it waits for any. So within a group any order of sends and receives is safe, however
+ * long they are, and one thread may hold several ranks: their communicators' calls get on together. Those on NULL streams have
+ * ended when fcclGroupEnd returns; those of one host stream are one item of it, behind what the stream had before.
+ * fcclCommInitRank, fcclCommInitRankConfig and fcclCommSplit in a group run at its end, all at the same time and before the
+ * other calls, and set their handles then; every other call runs at once. Groups nest: the outermost end counts.
+ *
+ * A call that fails in a group returns its error at once, and fcclGroupEnd then issues nothing and returns it, too. After any
+ * error of fcclGroupEnd no group is open, and none of its calls is half issued: what was issued has ended, or ends on its
+ * stream. */
 FCCL_API fcclResult_t fcclGroupStart(void);
 FCCL_API fcclResult_t fcclGroupEnd(void);
+
+#define FCCL_SIM_INFO_MAGIC 0xfcc1517du
+#define FCCL_UNDEF_FLOAT (-1.0f)
+/* Start from FCCL_SIM_INFO_INITIALIZER. */
+typedef struct {
+  size_t size;
+  unsigned int magic;
+  unsigned int version;
+  float estimatedTime; /* microseconds */
+} fcclSimInfo_t;
+
+#define FCCL_SIM_INFO_INITIALIZER {sizeof(fcclSimInfo_t), FCCL_SIM_INFO_MAGIC, FCCL_VERSION_CODE, FCCL_UNDEF_FLOAT}
+
+/* Ends the group like fcclGroupEnd, but runs none of its calls and makes none of its communicators, and says how long the calls
+ * may take. The figure comes from assumed speeds of memory and network, not from measurements of this machine. */
+FCCL_API fcclResult_t fcclGroupSimulateEnd(fcclSimInfo_t* simInfo);
 
 /* ---- Host streams: queues that the process's one worker thread serves in order ------------------------------------------ */
 
@@ -323,7 +372,9 @@ typedef enum {
   fcclCollAllGatherV = 9,
   fcclCollReduceScatterV = 10,
   fcclCollAlltoAllV = 11,
-  fcclNumColls = 12
+  fcclCollSend = 12,
+  fcclCollRecv = 13,
+  fcclNumColls = 14
 } fcclColl_t;
 
 /* What this rank has completed. bytes: the larger of sendbuff and recvbuff of each call, as nccl-tests' size column. seconds:

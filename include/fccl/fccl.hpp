@@ -31,6 +31,7 @@
 #include <type_traits>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace fccl {
 inline namespace interface {  // keeps these names apart from those inside the library
@@ -297,6 +298,17 @@ class Communicator {
     return Communicator(comm, rank, ranks);
   }
 
+  // All ranks of a communicator, for one thread: by rank. Their calls go in groups.
+  static Result<std::vector<Communicator>> of_one_process(int ranks) {
+    std::vector<fcclComm_t> comms(static_cast<std::size_t>(ranks < 0 ? 0 : ranks));
+    if (auto made = result_of(fcclCommInitAll(comms.data(), ranks, nullptr)); !made) return made.error();
+    std::vector<Communicator> communicators;
+    communicators.reserve(comms.size());
+    for (int rank = 0; rank < ranks; ++rank)
+      communicators.push_back(Communicator(comms[static_cast<std::size_t>(rank)], rank, ranks));
+    return communicators;
+  }
+
   Communicator(Communicator&&) = default;
   Communicator& operator=(Communicator&&) = default;
 
@@ -358,13 +370,13 @@ class Communicator {
   }
   // Blocks with counts of their own, one per rank; without displacements they lie one behind the other.
   Result<void> all_gather_v(Source send, Target recv, Counts counts, Counts displacements = {}, StreamRef stream = {}) {
-    if (auto fit = check("all_gather_v", recv, counts, displacements); !fit) return fit;
+    if (auto fit = check_blocks("all_gather_v", recv, counts, displacements); !fit) return fit;
     if (auto fit = check_datatypes("all_gather_v", send, recv); !fit) return fit;
     return result_of(fcclAllGatherV(send.data, send.count, recv.data, counts.data(), pointer(displacements), send.datatype,
                                     handle(), stream.handle()));
   }
   Result<void> reduce_scatter_v(Source send, Target recv, Counts counts, Op op, StreamRef stream = {}) {
-    if (auto fit = check("reduce_scatter_v", send, counts, {}); !fit) return fit;
+    if (auto fit = check_blocks("reduce_scatter_v", send, counts, {}); !fit) return fit;
     if (auto fit = check_datatypes("reduce_scatter_v", send, recv); !fit) return fit;
     if (const std::size_t own = counts[static_cast<std::size_t>(rank_)]; recv.count != own)
       return Error{fcclInvalidArgument, "reduce_scatter_v: recv has " + std::to_string(recv.count) + " x " +
@@ -374,12 +386,37 @@ class Communicator {
         fcclReduceScatterV(send.data, recv.data, counts.data(), recv.datatype, handle_of(op), handle(), stream.handle()));
   }
   Result<void> all_to_all_v(Blocks<Source> send, Blocks<Target> recv, StreamRef stream = {}) {
-    if (auto fit = check("all_to_all_v", send.buffer, send.counts, send.displacements); !fit) return fit;
-    if (auto fit = check("all_to_all_v", recv.buffer, recv.counts, recv.displacements); !fit) return fit;
+    if (auto fit = check_blocks("all_to_all_v", send.buffer, send.counts, send.displacements); !fit) return fit;
+    if (auto fit = check_blocks("all_to_all_v", recv.buffer, recv.counts, recv.displacements); !fit) return fit;
     if (auto fit = check_datatypes("all_to_all_v", send.buffer, recv.buffer); !fit) return fit;
     return result_of(fcclAlltoAllV(send.buffer.data, send.counts.data(), pointer(send.displacements), recv.buffer.data,
                                    recv.counts.data(), pointer(recv.displacements), send.buffer.datatype, handle(),
                                    stream.handle()));
+  }
+  // One rank sends, another one (or the same) receives, in an order of their own. A tag, which is not below zero, keeps what
+  // has it apart; a receive without `source` takes what comes first of any rank's.
+  Result<void> send(Source buffer, int to, StreamRef stream = {}) {
+    return result_of(fcclSend(buffer.data, buffer.count, buffer.datatype, to, handle(), stream.handle()));
+  }
+  Result<void> receive(Target buffer, int from, StreamRef stream = {}) {
+    return result_of(fcclRecv(buffer.data, buffer.count, buffer.datatype, from, handle(), stream.handle()));
+  }
+  Result<void> send_tagged(Source buffer, int to, int tag, StreamRef stream = {}) {
+    return result_of(fcclSendTagged(buffer.data, buffer.count, buffer.datatype, to, tag, handle(), stream.handle()));
+  }
+  // Returns the sender's rank.
+  Result<int> receive_tagged(Target buffer, std::optional<int> from, int tag) {
+    int source = FCCL_ANY_SOURCE;
+    const int peer = from.value_or(FCCL_ANY_SOURCE);
+    auto received =
+        result_of(fcclRecvTagged(buffer.data, buffer.count, buffer.datatype, peer, tag, &source, handle(), nullptr));
+    if (!received) return received.error();
+    return source;
+  }
+  // On a stream; *source, which must live until then, becomes the sender's rank.
+  Result<void> receive_tagged(Target buffer, std::optional<int> from, int tag, int* source, StreamRef stream) {
+    const int peer = from.value_or(FCCL_ANY_SOURCE);
+    return result_of(fcclRecvTagged(buffer.data, buffer.count, buffer.datatype, peer, tag, source, handle(), stream.handle()));
   }
   Result<void> barrier(StreamRef stream = {}) { return result_of(fcclBarrier(handle(), stream.handle())); }
 
@@ -439,7 +476,7 @@ class Communicator {
 
   // Refuses a buffer that does not hold blocks of these counts.
   template <class Pointer>
-  Result<void> check(const char* collective, const Buffer<Pointer>& buffer, Counts counts, Counts displacements) const {
+  Result<void> check_blocks(const char* collective, const Buffer<Pointer>& buffer, Counts counts, Counts displacements) const {
     const auto refuse = [&](const std::string& why) {
       return Error{fcclInvalidArgument, std::string(collective) + ": " + why};
     };
@@ -469,6 +506,26 @@ class Communicator {
   int rank_;
   int ranks_;
 };
+
+// ---- Groups --------------------------------------------------------------------------------------
+
+// Issues the calls that `calls` makes together, at its end: any order of sends and receives is safe, and those of several
+// communicators get on together. Returns when those without a stream are done, with the first failure; a call that was refused,
+// whether or not `calls` looks at it, is one, and then none was issued.
+template <std::invocable Calls>
+Result<void> group(Calls&& calls) {
+  struct Open {
+    bool open = fcclGroupStart() == fcclSuccess;
+    // What throws in between leaves no group open, and issues nothing.
+    ~Open() {
+      fcclSimInfo_t nothing = FCCL_SIM_INFO_INITIALIZER;
+      if (open) static_cast<void>(fcclGroupSimulateEnd(&nothing));
+    }
+  } started;
+  std::forward<Calls>(calls)();
+  started.open = false;
+  return result_of(fcclGroupEnd());
+}
 
 }  // namespace interface
 }  // namespace fccl

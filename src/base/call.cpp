@@ -19,7 +19,11 @@ uint64_t hash_of(std::span<const size_t> counts) {
   return h;
 }
 
-const char* name_of(fcclColl_t collective) { return is_known(collective) ? row_of(collective).name : "?"; }
+const char* name_of(fcclColl_t collective) {
+  if (collective == fcclCollSend) return "Send";
+  if (collective == fcclCollRecv) return "Recv";
+  return is_known(collective) ? row_of(collective).name : "?";
+}
 
 std::string describe(const Signature& s) {
   if (s.issuer != Issuer::user) return s.issuer == Issuer::init ? "fcclCommInitRank" : "fcclCommSplit";

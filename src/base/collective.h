@@ -45,7 +45,8 @@ struct Collective {
   constexpr size_t most_blocks(int ranks) const { return std::max(input_blocks(ranks), output_blocks(ranks)); }
 };
 
-inline constexpr std::array<Collective, fcclNumColls> kCollectives{{
+// Those that all ranks take part in: what comes behind them in fcclColl_t are sends and receives.
+inline constexpr std::array<Collective, fcclCollSend> kCollectives{{
     {"AllReduce", Who::all, Extent::one_block, Who::all, Extent::one_block, true},
     {"Broadcast", Who::root, Extent::one_block, Who::all, Extent::one_block, false},
     {"Reduce", Who::all, Extent::one_block, Who::root, Extent::one_block, true},

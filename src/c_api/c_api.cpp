@@ -3,8 +3,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "bootstrap/bootstrap.h"
+#include "communicator/group.h"
 #include "communicator/statistics.h"
 #include "communicator/worker.h"
 #include "device/device.h"
@@ -46,6 +51,7 @@ Result<CreateOptions> with_memory(int kind, const CreateOptions* parent, CreateO
 fcclResult_t report(const char* function, const Error& error) {
   last_error() = *function == 0 ? error.message : fmt::format("{}: {}", function, error.message);
   log(LogLevel::debug, last_error());
+  if (Group::is_open() && *function != 0) Group::of_thread().refuse({error.code, last_error()});
   return error.code;
 }
 
@@ -72,6 +78,7 @@ Result<CreateOptions> options_of(const fcclConfig_t* config, const CreateOptions
 
 }  // namespace fccl
 
+using fccl::Group;
 using fccl::refuse;
 using fccl::report;
 
@@ -80,26 +87,73 @@ namespace {
 // A rank's place in the communicator to be.
 struct Place {
   int nranks;
-  const fcclUniqueId& id;
   int rank;
 };
 
-fcclResult_t init(const char* function, fcclComm_t* comm, const Place& place, const fcclConfig_t* config) {
+struct SplitRequest {
+  int color;
+  int key;
+  const fcclConfig_t* config;
+};
+
+// Makes the communicator and puts it there.
+fccl::Result<void> make(const fccl::UniqueId& id, const Place& place, const fccl::CreateOptions& options, fcclComm_t* comm) {
+  auto made = fccl::Communicator::create(id, place.rank, place.nranks, options);
+  if (!made) return fccl::fail(std::move(made).error());
+  *comm = new fcclComm{std::move(*made)};
+  return {};
+}
+
+fcclResult_t init(const char* function, fcclComm_t* comm, const fcclUniqueId& named, const Place& place,
+                  const fcclConfig_t* config) {
   if (comm == nullptr) return refuse(function, "comm is NULL");
   *comm = nullptr;
   if (place.nranks < 1 || place.rank < 0 || place.rank >= place.nranks)
     return refuse(function, fmt::format("rank {} of {} ranks: give 0 <= rank < nranks", place.rank, place.nranks));
-  auto unique_id = fccl::from_c(place.id);
+  auto unique_id = fccl::from_c(named);
   if (!unique_id) return report(function, unique_id);
   auto options = fccl::options_of(config, nullptr);
   if (!options) {
     fccl::decline({*unique_id, place.rank, place.nranks, {}, {}}, options.error());
     return report(function, options);
   }
-  auto made = fccl::Communicator::create(*unique_id, place.rank, place.nranks, *options);
-  if (!made) return report(function, made);
-  *comm = new fcclComm{std::move(*made)};
+  if (!Group::is_open()) return report(function, make(*unique_id, place, *options, comm));
+  Group::of_thread().add([=, id = *unique_id, options = *options] { return make(id, place, options, comm); });
   return fcclSuccess;
+}
+
+fcclResult_t split(const char* function, fcclComm_t comm, fcclComm_t* newcomm, const SplitRequest& request) {
+  if (comm == nullptr || newcomm == nullptr) return refuse(function, "comm or newcomm is NULL");
+  *newcomm = nullptr;
+  if (request.color < 0 && request.color != FCCL_SPLIT_NOCOLOR)
+    return refuse(function, fmt::format("color is {}: give a color >= 0 or FCCL_SPLIT_NOCOLOR", request.color));
+  auto options = fccl::options_of(request.config, &comm->communicator->options());
+  if (!options) return report(function, options);
+  const auto make_part = [=, color = request.color, key = request.key, options = *options]() -> fccl::Result<void> {
+    auto made = comm->communicator->split(color, key, options);
+    if (!made) return fccl::fail(std::move(made).error());
+    if (*made) *newcomm = new fcclComm{std::move(*made)};
+    return {};
+  };
+  if (!Group::is_open()) return report(function, make_part());
+  Group::of_thread().add(make_part);
+  return fcclSuccess;
+}
+
+// All ranks of a communicator in this process.
+fccl::Result<void> init_all(std::span<fcclComm_t> comms) {
+  auto options = fccl::options_of(nullptr, nullptr);
+  if (!options) return fccl::fail(std::move(options).error());
+  const auto id = fccl::open_bootstrap(options->settings.interface_name);
+  if (!id) return fccl::fail(id.error());
+  const int ranks = static_cast<int>(comms.size());
+  std::vector<std::function<fccl::Result<void>()>> tasks;
+  for (int rank = 0; rank < ranks; ++rank)
+    tasks.emplace_back([&, rank] { return make(*id, {ranks, rank}, *options, &comms[static_cast<size_t>(rank)]); });
+  auto made = fccl::run_side_by_side(tasks);
+  if (made) return {};
+  for (fcclComm_t& comm : comms) delete std::exchange(comm, nullptr);
+  return made;
 }
 
 }  // namespace
@@ -157,24 +211,24 @@ fcclResult_t fcclGetUniqueId(fcclUniqueId* id) {
 }
 
 fcclResult_t fcclCommInitRank(fcclComm_t* comm, int nranks, fcclUniqueId id, int rank) {
-  return init(__func__, comm, {nranks, id, rank}, nullptr);
+  return init(__func__, comm, id, {nranks, rank}, nullptr);
 }
 
 fcclResult_t fcclCommInitRankConfig(fcclComm_t* comm, int nranks, fcclUniqueId id, int rank, fcclConfig_t* config) {
-  return init(__func__, comm, {nranks, id, rank}, config);
+  return init(__func__, comm, id, {nranks, rank}, config);
+}
+
+fcclResult_t fcclCommInitAll(fcclComm_t* comms, int ndev, const int* devlist) {
+  static_cast<void>(devlist);
+  if (comms == nullptr) return refuse(__func__, "comms is NULL");
+  if (ndev < 1) return refuse(__func__, fmt::format("ndev is {}: give a number of ranks >= 1", ndev));
+  const std::span all(comms, static_cast<size_t>(ndev));
+  std::ranges::fill(all, nullptr);
+  return report(__func__, init_all(all));
 }
 
 fcclResult_t fcclCommSplit(fcclComm_t comm, int color, int key, fcclComm_t* newcomm, fcclConfig_t* config) {
-  if (comm == nullptr || newcomm == nullptr) return refuse(__func__, "comm or newcomm is NULL");
-  *newcomm = nullptr;
-  if (color < 0 && color != FCCL_SPLIT_NOCOLOR)
-    return refuse(__func__, fmt::format("color is {}: give a color >= 0 or FCCL_SPLIT_NOCOLOR", color));
-  auto options = fccl::options_of(config, &comm->communicator->options());
-  if (!options) return report(__func__, options);
-  auto made = comm->communicator->split(color, key, *options);
-  if (!made) return report(__func__, made);
-  if (*made) *newcomm = new fcclComm{std::move(*made)};
-  return fcclSuccess;
+  return split(__func__, comm, newcomm, {color, key, config});
 }
 
 fcclResult_t fcclCommFinalize(fcclComm_t comm) {

@@ -19,7 +19,8 @@ struct fcclComm {
 
 namespace fccl {
 
-// Keeps the text for fcclGetLastError(NULL), after the name of the function unless that is empty, and returns the code.
+// Keeps the text for fcclGetLastError(NULL), after the name of the function unless that is empty, and returns the code. A group
+// of this thread that is open will issue nothing, unless the error is of an operation that was issued before.
 fcclResult_t report(const char* function, const Error& error);
 
 template <class T>

@@ -5,15 +5,10 @@ using fccl::not_yet;
 
 extern "C" {
 
-fcclResult_t fcclCommInitAll(fcclComm_t*, int, const int*) { return not_yet(__func__); }
 fcclResult_t fcclCommShrink(fcclComm_t, int*, int, fcclComm_t*, fcclConfig_t*, int) { return not_yet(__func__); }
 fcclResult_t fcclMemAlloc(void**, size_t) { return not_yet(__func__); }
 fcclResult_t fcclMemFree(void*) { return not_yet(__func__); }
 fcclResult_t fcclCommRegister(const fcclComm_t, void*, size_t, void**) { return not_yet(__func__); }
 fcclResult_t fcclCommDeregister(const fcclComm_t, void*) { return not_yet(__func__); }
-fcclResult_t fcclSend(const void*, size_t, fcclDataType_t, int, fcclComm_t, fcclStream_t) { return not_yet(__func__); }
-fcclResult_t fcclRecv(void*, size_t, fcclDataType_t, int, fcclComm_t, fcclStream_t) { return not_yet(__func__); }
-fcclResult_t fcclGroupStart(void) { return not_yet(__func__); }
-fcclResult_t fcclGroupEnd(void) { return not_yet(__func__); }
 
 }  // extern "C"

@@ -2,6 +2,7 @@
 #include "c_api/c_api.h"
 #include "communicator/bounced_call.h"
 #include "communicator/issued_call.h"
+#include "communicator/issued_group.h"
 #include "communicator/stream.h"
 #include "communicator/worker.h"
 

@@ -10,6 +10,8 @@
 #include "communicator/bounced_call.h"
 #include "communicator/creation.h"
 #include "communicator/device_calls.h"
+#include "communicator/group.h"
+#include "communicator/issued_group.h"
 #include "communicator/parts.h"
 #include "communicator/retired_lanes.h"
 #include "communicator/split.h"
@@ -43,6 +45,9 @@ class InCall {
   std::atomic<bool>& flag_;
   bool is_outermost_;
 };
+
+// Within a host every byte is copied twice at 10 GB/s; between hosts it goes over a network of 10 Gbit/s.
+double seconds_for(double bytes, bool between_hosts) { return between_hosts ? 50e-6 + bytes / 1.25e9 : 1e-6 + bytes / 5e9; }
 
 // Asks now and then: a call that ends on its own thread tells nobody, since that would cost it more than a store.
 template <class Condition>
@@ -95,6 +100,10 @@ Communicator::~Communicator() {
 }
 
 Result<void> Communicator::run(const Call& call, Stream* stream) {
+  if (Group::is_open()) [[unlikely]] {
+    Group::of_thread().add(*this, call, stream);
+    return {};
+  }
   const InCall inside(in_call_);
   // A fork may find its parent inside a call.
   FCCL_TRY(inside.is_outermost() ? check_usable() : check_own());
@@ -114,6 +123,9 @@ Result<void> Communicator::run(const Call& call, Stream* stream) {
 }
 
 Result<void> Communicator::run_on_device(const Call& call, const void* scalar, void* stream) {
+  if (Group::is_open()) [[unlikely]]
+    return fail(fcclNotImplemented, "calls on CUDA memory in a group are not implemented yet in this version of FCCL: issue the "
+                                    "call outside of the group");
   const InCall inside(in_call_);
   FCCL_TRY(check_usable());
   return device_calls_->run(call, scalar, stream);
@@ -121,6 +133,55 @@ Result<void> Communicator::run_on_device(const Call& call, const void* scalar, v
 
 Result<void> Communicator::check_place(const char* name, const void* pointer) const {
   return device_calls_->check_place(name, pointer);
+}
+
+Result<void> Communicator::transfer(const TransferEnd& transfer, Stream* stream) {
+  if (Group::is_open()) [[unlikely]] {
+    Group::of_thread().add(*this, transfer, stream);
+    return {};
+  }
+  const InCall inside(in_call_);
+  FCCL_TRY(check_usable());
+  if (stream == nullptr) return IssuedTransfer(parts_->around_transfers(), transfer).run();
+  FCCL_TRY(stream->check_usable());
+  auto alone = std::make_unique<IssuedGroup>();
+  FCCL_TRY(issue(transfer, *alone));
+  stream->enqueue(std::move(alone));
+  return {};
+}
+
+Result<void> Communicator::issue(const Call& call, IssuedGroup& group) {
+  const InCall inside(in_call_);
+  FCCL_TRY(check_usable());
+  const ReduceKernel kernel =
+      is_reduction(call.signature.collective) ? reduce_kernel(call.signature.dtype, call.signature.op) : nullptr;
+  LaneQueue& lane = parts_->lanes[lane_of(call.signature.collective)];
+  auto issued = std::make_unique<IssuedCall>(parts_->around(), lane, Task{call, parts_->number++, kernel}, parts_->timeout);
+  issued->keep_blocks();
+  group.add(std::move(issued));
+  group.wait_as(parts_->oversubscribed);
+  return {};
+}
+
+Result<void> Communicator::issue(const TransferEnd& transfer, IssuedGroup& group) {
+  const InCall inside(in_call_);
+  FCCL_TRY(check_usable());
+  auto issued = std::make_unique<IssuedTransfer>(parts_->around_transfers(), transfer);
+  issued->queue();
+  group.add(std::move(issued));
+  group.wait_as(parts_->oversubscribed);
+  return {};
+}
+
+double Communicator::estimate(const Call& call) const {
+  const double bytes = static_cast<double>(std::max(call.input(ranks_).total(), call.output(ranks_).total()));
+  return seconds_for(bytes, hosts().hosts > 1);
+}
+
+double Communicator::estimate(const TransferEnd& transfer) const {
+  const Columns& columns = *parts_->columns;
+  const bool goes_far = transfer.peer != FCCL_ANY_SOURCE && columns.host_of(transfer.peer) != columns.host();
+  return seconds_for(static_cast<double>(transfer.envelope.bytes()), goes_far);
 }
 
 // The user's stream, or the one for blocking calls that find their lane at work.
@@ -156,7 +217,8 @@ Result<void> Communicator::check_usable() const {
 
 // The thread that is inside a call first, so that what it has issued is seen.
 bool Communicator::is_idle() const {
-  return !in_call_.load(std::memory_order_acquire) && std::ranges::all_of(parts_->lanes, &LaneQueue::is_idle);
+  return !in_call_.load(std::memory_order_acquire) && std::ranges::all_of(parts_->lanes, &LaneQueue::is_idle) &&
+         parts_->transfers.is_idle();
 }
 
 // Calls are refused at once, so that one after the other does not keep it waiting.

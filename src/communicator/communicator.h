@@ -9,12 +9,14 @@
 
 #include "base/call.h"
 #include "base/result.h"
+#include "base/transfer.h"
 #include "communicator/create_options.h"
 
 namespace fccl {
 
 class Device;
 class DeviceCalls;
+class IssuedGroup;
 class Statistics;
 class Stream;
 struct Parts;
@@ -39,6 +41,16 @@ class Communicator {
   // Runs a call on the memory of device(), which there must be, behind what is on a stream of it. `scalar`: this rank's factor,
   // if it lies there, else null.
   Result<void> run_on_device(const Call& call, const void* scalar, void* stream);
+  // The same for one end of a transfer. Its peer need be in no other call.
+  Result<void> transfer(const TransferEnd& transfer, Stream* stream);
+  // Gives a call, or an end of a transfer, its place in the order of its kind; whoever has the group runs it.
+  Result<void> issue(const Call& call, IssuedGroup& group);
+  Result<void> issue(const TransferEnd& transfer, IssuedGroup& group);
+  // Whether calls are taken.
+  Result<void> check_usable() const;
+  // Seconds that one may take, from assumed figures: for who asks before anything has run.
+  double estimate(const Call& call) const;
+  double estimate(const TransferEnd& transfer) const;
   // Waits until every issued operation is done; no call may follow.
   Result<void> finalize();
   // Fails every rank's outstanding and later operations.
@@ -76,7 +88,6 @@ class Communicator {
  private:
   Communicator(const CreateOptions& options, std::unique_ptr<Parts> parts);
   Result<Stream*> queue_for(Stream* stream);
-  Result<void> check_usable() const;
   Result<size_t> find_factor(fcclRedOp_t op) const;
   bool is_idle() const;
 

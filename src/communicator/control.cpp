@@ -22,9 +22,20 @@ std::string describe_record(const CallRecord::Value& record) {
   return fmt::format("{} (call {})", describe(record.signature), static_cast<int64_t>(record.number - kFirstNumber));
 }
 
-const char* setting_of_deadline(const Signature& signature) {
-  return signature.issuer == Issuer::init ? "that of init (FCCL_INIT_TIMEOUT, initTimeoutMs)"
-                                          : "the communicator's timeout (FCCL_TIMEOUT, timeoutMs, fcclCommSetTimeout)";
+const char* setting_of_deadline(const Wait& wait) {
+  return wait.task != nullptr && wait.task->call.signature.issuer == Issuer::init
+             ? "that of init (FCCL_INIT_TIMEOUT, initTimeoutMs)"
+             : "the communicator's timeout (FCCL_TIMEOUT, timeoutMs, fcclCommSetTimeout)";
+}
+
+LaneId lane_of(const Wait& wait) {
+  return wait.task == nullptr ? kTransferLane : fccl::lane_of(wait.task->call.signature.collective);
+}
+
+// What is awaited, after a last look at what only a look brings.
+bool is_reached(const Wait& wait, const Awaited& awaited) {
+  if (wait.catch_up) wait.catch_up.poll(wait.catch_up.context);
+  return awaited.reached();
 }
 
 double seconds(Clock::duration span) { return std::chrono::duration<double>(span).count(); }
@@ -33,6 +44,12 @@ double seconds(Clock::duration span) { return std::chrono::duration<double>(span
 
 std::string Control::describe(const Task& task) const {
   const std::string call = describe_record({task.number, task.call.signature, {}});
+  return name_.empty() ? call : fmt::format("{} of communicator {}", call, name_);
+}
+
+std::string Control::describe_call(const Wait& wait) const {
+  if (wait.task != nullptr) return describe(*wait.task);
+  const std::string call = fccl::describe(*wait.transfer);
   return name_.empty() ? call : fmt::format("{} of communicator {}", call, name_);
 }
 
@@ -46,12 +63,14 @@ Result<void> Control::look(Wait& wait, const Awaited& awaited, const std::option
     wait.reported = false;
   }
   wait.awaited = awaited;
-  segment_->state(local()).set_waiting(lane_of(wait.task.call.signature.collective), {to_ms(now), awaited.rank});
+  segment_->state(local()).set_waiting(lane_of(wait), {to_ms(now), awaited.rank});
   if (cancel_check_ && now >= next_ask_) {
     next_ask_ = now + kLookInterval;
     if (auto wanted = cancel_check_(); !wanted) return fail(raise(std::move(wanted).error()));
   }
-  if (is_here(awaited.rank)) {
+  if (awaited.rank < 0) {
+    FCCL_TRY(look_for_any(wait, awaited));
+  } else if (is_here(awaited.rank)) {
     FCCL_TRY(look_for_departure(wait, awaited));
     FCCL_TRY(look_at_other_lanes(wait, awaited.rank));
   } else {
@@ -60,10 +79,10 @@ Result<void> Control::look(Wait& wait, const Awaited& awaited, const std::option
   const Clock::duration waited = now - wait.began;
   const Clock::duration patience = wait.timeout + report_steps(awaited.rank) * kReportStep;
   // A rank that was stopped itself may find its deadline passed and what it waited for done.
-  if (waited >= patience && !awaited.reached())
+  if (waited >= patience && !is_reached(wait, awaited))
     return fail(raise({fcclTimeout, fmt::format("{}. The deadline is {}; look whether that rank is stopped, still computing, "
                                                 "or has skipped the call",
-                                                describe(wait, waited), setting_of_deadline(wait.task.call.signature))}));
+                                                describe(wait, waited), setting_of_deadline(wait))}));
   if (waited >= kReportAfter && !wait.reported) {
     wait.reported = true;
     log(LogLevel::warn, describe(wait, waited));
@@ -74,20 +93,22 @@ Result<void> Control::look(Wait& wait, const Awaited& awaited, const std::option
 // How many steps of the ladder this rank leaves to those who know better that `rank` is late. What another host's ranks wait
 // for their host says; if it does not, its leader is late itself.
 int Control::report_steps(int rank) const {
-  if (is_here(rank)) return 0;
+  if (rank < 0 || is_here(rank)) return 0;
   return leader_of(rank) == rank ? 1 : 2;
 }
 
 std::string Control::describe(const Wait& wait, Clock::duration waited) const {
+  if (wait.awaited.rank < 0)
+    return fmt::format("rank {} has waited {:.3g} s for any rank in {}", rank_, seconds(waited), describe_call(wait));
   const int last = last_in_line(wait, wait.awaited.rank);
   const std::string via = last == wait.awaited.rank ? "" : ", which waits for " + describe_rank(last);
   std::string known =
-      fmt::format("the last call of rank {} is {}{}", last, describe_last_call_of(last), describe_way_to(wait.task, last));
+      fmt::format("the last call of rank {} is {}{}", last, describe_last_call_of(last), wait.task != nullptr ? describe_way_to(*wait.task, last) : "");
   if (!is_here(last) && fate_of(last) == Fate::unheard)
     known = fmt::format("nothing has been heard of rank {} since {}, through whom it was heard of, has left", last,
                         describe_rank(reporter_of(last, Fate::left)));
   return fmt::format("rank {} has waited {:.3g} s for {}{} in {}; {}", rank_, seconds(waited), describe_rank(wait.awaited.rank),
-                     via, describe(wait.task), known);
+                     via, describe_call(wait), known);
 }
 
 // How far a rank of this host is with a call on GPU memory, which it may have issued long before its GPU comes to it.
@@ -106,13 +127,13 @@ std::string Control::describe_way_to(const Task& task, int rank) const {
 int Control::last_in_line(const Wait& wait, int rank) const {
   const Clock::time_point now = Clock::now();
   const uint64_t fresh = to_ms(now - (now - wait.began) / 2);
-  const LaneId lane = lane_of(wait.task.call.signature.collective);
   int last = rank;
   for (size_t steps = 0; steps < locals_.size(); ++steps) {
     if (!is_here(last)) return last;
     Waiting waiting;
-    for (const LaneId id : lanes_from(lane))
-      if (waiting.at_ms < fresh) waiting = state_of(last).get_waiting(id);
+    for (int place = 0; place <= kLanes; ++place)
+      if (waiting.at_ms < fresh)
+        waiting = state_of(last).get_waiting(static_cast<LaneId>((lane_of(wait) + place) % (kLanes + 1)));
     if (waiting.at_ms < fresh || std::cmp_greater_equal(waiting.rank, peers_.size())) return last;
     last = waiting.rank;
   }
@@ -127,11 +148,30 @@ Result<void> Control::look_for_departure(const Wait& wait, const Awaited& awaite
   const bool left = has_left(awaited.rank);
   if (alive && !left) return {};
   // It may have done its part before it went.
-  if (awaited.reached()) return {};
+  if (is_reached(wait, awaited)) return {};
   const char* what = left ? "has finalized or destroyed the communicator" : "died";
   return fail(raise({fcclRemoteError,
                      fmt::format("{} {} while rank {} waited for it in {}; its last call was {}", describe_rank(awaited.rank),
-                                 what, rank_, describe(wait.task), describe_last_call_of(awaited.rank))}));
+                                 what, rank_, describe_call(wait), describe_last_call_of(awaited.rank))}));
+}
+
+// Anyone may still come, unless one has died, which ends every call sooner or later, or all others have left.
+Result<void> Control::look_for_any(const Wait& wait, const Awaited& awaited) {
+  bool all_left = peers_.size() > 1;
+  for (int rank = 0; std::cmp_less(rank, peers_.size()); ++rank) {
+    if (rank == rank_) continue;
+    const bool died = is_here(rank) ? !peers_[rank].watch->alive() && !has_left(rank) : fate_of(rank) == Fate::died;
+    all_left = all_left && (is_here(rank) ? has_left(rank) : fate_of(rank) == Fate::left);
+    if (died && !is_reached(wait, awaited))
+      return fail(raise({fcclRemoteError, fmt::format("{} died while rank {} waited for any rank in {}", describe_rank(rank),
+                                                      rank_, describe_call(wait))}));
+  }
+  if (!all_left || is_reached(wait, awaited)) return {};
+  return fail(
+      raise({fcclRemoteError,
+             fmt::format("all other ranks have finalized or destroyed the communicator while rank {} waited for any rank "
+                         "in {}",
+                         rank_, describe_call(wait))}));
 }
 
 // At a rank of another host: what that host, and the network, tell of it.
@@ -141,8 +181,8 @@ Result<void> Control::look_beyond(Wait& wait, const Awaited& awaited, const std:
   if (may_come && !network) return {};
   const Clock::time_point now = Clock::now();
   if (wait.broken == Clock::time_point{}) wait.broken = now;
-  if (now - wait.broken < kOnItsWay || awaited.reached()) return {};
-  const std::string where = fmt::format("while rank {} waited for it in {}", rank_, describe(wait.task));
+  if (now - wait.broken < kOnItsWay || is_reached(wait, awaited)) return {};
+  const std::string where = fmt::format("while rank {} waited for it in {}", rank_, describe_call(wait));
   const std::string who = describe_rank(awaited.rank);
   switch (fate) {
     case Fate::left:
@@ -190,10 +230,11 @@ void Control::hear_of_end(int leader, LinkEnd how) {
 }
 
 Result<void> Control::look_at_other_lanes(const Wait& wait, int rank) {
-  const auto lanes = lanes_from(lane_of(wait.task.call.signature.collective));
+  if (wait.task == nullptr) return {};
+  const auto lanes = lanes_from(lane_of(wait));
   for (const LaneId other : lanes | std::views::drop(1))
     for (const Box& box : board_of(rank, other).boxes)
-      if (box.record.read().number == wait.task.number) return fail(raise_mismatch(wait.task, rank));
+      if (box.record.read().number == wait.task->number) return fail(raise_mismatch(*wait.task, rank));
   return {};
 }
 
@@ -224,6 +265,16 @@ Error Control::raise_other_counts(const Task& mine, const Outcome& outcome) {
                             "sendcounts[{}] on rank {} and recvcounts[{}] on rank {} must be equal",
                             describe(mine), describe_rank(from), (comes_here ? outcome.sends : sent) / element,
                             describe_rank(to), (comes_here ? expected : outcome.expects) / element, to, from, from, to)});
+}
+
+Error Control::raise_difference(const TransferEnd& mine, int source, const Envelope& theirs) {
+  const TransferEnd sent{.direction = Direction::send, .peer = rank_, .envelope = theirs};
+  return raise(
+      {fcclInvalidUsage,
+       fmt::format("a send and its receive differ: {} called {}, {} called {}{}. The two must have equal count and type, "
+                   "and a receive takes the oldest send of its source and tag",
+                   describe_rank(source), fccl::describe(sent), describe_rank(rank_), fccl::describe(mine),
+                   name_.empty() ? "" : fmt::format(", on communicator {}", name_))});
 }
 
 std::optional<Error> Control::failure() const {

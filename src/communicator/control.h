@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/transfer.h"
 #include "bootstrap/bootstrap.h"
 #include "host_link/link_messages.h"
 #include "node/phases.h"
@@ -34,8 +35,14 @@ inline constexpr uint64_t kFirstNumber = 0xfffffff0;
 
 // The call that waits, for what, and since when; what the slow path needs to judge it.
 struct Wait {
-  const Task& task;
+  Wait(const Task& collective, std::chrono::milliseconds at_most) : task(&collective), timeout(at_most) {}
+  Wait(const TransferEnd& end, std::chrono::milliseconds at_most, Poll look_again)
+      : transfer(&end), timeout(at_most), catch_up(look_again) {}
+
+  const Task* task = nullptr;  // one of the two
+  const TransferEnd* transfer = nullptr;
   std::chrono::milliseconds timeout;
+  Poll catch_up{};             // what must be asked before what is awaited is looked at for the last time
   Awaited awaited{};           // what the slow path last looked at
   Clock::time_point began{};   // when it first looked at that
   Clock::time_point broken{};  // when it first found the awaited rank gone or out of reach
@@ -70,6 +77,8 @@ class Control {
   }
   // A rank sends another than that one expects, as `outcome` says of one of them: raises the error that shows both numbers.
   Error raise_other_counts(const Task& mine, const Outcome& outcome);
+  // The two ends of a transfer differ: raises the error that shows both. `mine` is a receive from `source`.
+  Error raise_difference(const TransferEnd& mine, int source, const Envelope& theirs);
   // Looks for peers that died without leaving, and raises their death.
   void look_for_deaths();
   void leave();
@@ -105,10 +114,12 @@ class Control {
   void tell_leader() const;
   CallRecord::Value last_call_of(int rank) const;
   std::string describe_last_call_of(int rank) const;
+  std::string describe_call(const Wait& wait) const;
   int last_in_line(const Wait& wait, int rank) const;
   std::string describe_way_to(const Task& task, int rank) const;
   std::string describe(const Wait& wait, Clock::duration waited) const;
   Result<void> look_for_departure(const Wait& wait, const Awaited& awaited);
+  Result<void> look_for_any(const Wait& wait, const Awaited& awaited);
   Result<void> look_beyond(Wait& wait, const Awaited& awaited, const std::optional<Error>& network);
   Fate fate_of(int rank) const { return segment_->fate(rank).load(std::memory_order_acquire); }
   bool share_a_host(int rank, int other) const { return peers_[rank].member.host == peers_[other].member.host; }

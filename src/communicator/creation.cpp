@@ -166,14 +166,16 @@ Result<void> Creation::await_ranks() {
   return {};
 }
 
-// Where ranks take turns on processors, to wait for the readers costs more than a copy. Calls between hosts go in rounds.
+// Where ranks take turns on processors, to wait for the readers costs more than a copy. Collectives between hosts go in rounds.
 void Creation::attach() {
   const std::string& wanted = options_.settings.cross_memory_attach;
   const bool attaches = wanted == "on" || (wanted == "auto" && !parts_->oversubscribed);
-  if (!attaches || parts_->columns->hosts() > 1) return;
+  if (!attaches) return;
   if (const auto reached = memory_->reach_all(); !reached)
-    log(LogLevel::info, reached.error().message + "; AllGather takes the ring instead");
-  parts_->lanes[kGatherLane].lane.attach(std::move(memory_));
+    log(LogLevel::info, reached.error().message + "; AllGather takes the ring instead, and what is sent goes through slots");
+  const std::shared_ptr<const PeerMemory> memory = std::move(memory_);
+  parts_->transfers.attach(memory);
+  if (parts_->columns->hosts() == 1) parts_->lanes[kGatherLane].lane.attach(memory);
 }
 
 }  // namespace fccl

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 
+#include "communicator/advance.h"
 #include "communicator/control.h"
 #include "communicator/statistics.h"
 #include "node/lane.h"
@@ -44,9 +45,6 @@ struct CallContext {
   bool oversubscribed;  // more ranks than cores on this host
   std::span<const LaneQueue> lanes;
 };
-
-// How far a step took an operation that has not failed.
-enum class Advance { none, some, done };
 
 // Made when the call is issued. Either run() at once, by the caller, or advance() until it is done or fails, by the worker.
 class IssuedCall {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <numeric>
 #include <string_view>
 
 #include "communicator/init_calls.h"
@@ -32,6 +33,12 @@ constexpr size_t kLeastSlot = 4096;
 constexpr size_t kPayloadBytes = 4096;
 // More than a provider opens for itself, beside a connection to each peer.
 constexpr int kNetworkDescriptors = 40;
+// The same of the lane for transfers, on which a rank has all others as peers.
+constexpr int kTransferWindow = 4;
+constexpr size_t kTransferLandingBytes = size_t{8} << 20;
+constexpr int kTransferStages = 16;  // so that some ranks which do not take theirs leave some for others
+// Notices of one peer that may wait, and those that may be on their way to all.
+constexpr int kNotices = 16;
 // Near the wrap, so that every run comes past it.
 constexpr uint32_t kFirstSequence = 0xfffffff0;
 
@@ -40,6 +47,12 @@ size_t wire_slot_bytes(const Settings& settings, const Columns& columns) {
   const size_t unit_of_each = 64 * static_cast<size_t>(columns.by_rank(0).most());
   const size_t least = std::max(std::min(kLeastSlot, settings.wire_slot_bytes), unit_of_each);
   return std::clamp(settings.wire_slot_bytes, least, std::max(least, share)) / 64 * 64;
+}
+
+size_t transfer_slot_bytes(const Settings& settings, const Columns& columns) {
+  const size_t share = kTransferLandingBytes / (static_cast<size_t>(columns.ranks() - 1) * kTransferWindow);
+  return std::clamp(settings.wire_slot_bytes, std::min(kLeastSlot, settings.wire_slot_bytes), std::max(kLeastSlot, share)) /
+         64 * 64;
 }
 
 // Measured or, where nobody has, what is assumed of the provider.
@@ -77,34 +90,32 @@ HostJoiner::HostJoiner(Joined& joined, const Settings& settings, Parts& parts, I
         return limit.check_cancelled();
       }) {}
 
-// Which NICs this rank uses, and what all ranks must know of them. All ranks of a host take part, those without a column too.
+// Which NICs this rank uses, and what all ranks must know of them. All ranks of a host take part. One without a column has no
+// part in the spreading of NICs: what it sends and receives goes over those of the column that carries its blocks.
 Result<NetworkEnd> HostJoiner::open_endpoint() {
-  OfferedNics offered;
+  // A split finds the network open.
+  if (!has_process_endpoint()) FCCL_TRY(check_descriptors(columns_));
+  auto offered = allowed_nics(settings_);
+  if (!offered) return fail(std::move(offered).error());
   std::string mine;
   if (columns_.has_column()) {
-    // A split finds the network open.
-    if (!has_process_endpoint()) FCCL_TRY(check_descriptors(columns_));
-    auto allowed = allowed_nics(settings_);
-    if (!allowed) return fail(std::move(allowed).error());
-    offered = std::move(*allowed);
     // Where there is one NIC, it does not matter where the ranks are.
-    const auto numa = offered.nics.size() > 1 ? SysDevices().numa_node_of(allowed_processors()) : std::nullopt;
-    auto described = describe_column(std::move(offered.nics), numa);
+    const auto numa = offered->nics.size() > 1 ? SysDevices().numa_node_of(allowed_processors()) : std::nullopt;
+    auto described = describe_column(std::move(offered->nics), numa);
     if (!described) return fail(std::move(described).error());
     mine = std::move(*described);
   }
   auto here = exchange_here(mine);
   if (!here) return fail(std::move(here).error());
-  if (!columns_.has_column()) return NetworkEnd{};
   here->resize(static_cast<size_t>(columns_.columns()));
   auto nics = nics_of_columns(*here);
   if (!nics) return fail(std::move(nics).error());
-  auto endpoint = endpoint_of_process({.provider = offered.provider,
-                                       .nics = std::move(nics->names[static_cast<size_t>(columns_.local())]),
-                                       .message_bytes = kPayloadBytes + sizeof(EntryMessage)});
+  auto endpoint = endpoint_of_process({.provider = offered->provider,
+                                       .nics = std::move(nics->names[static_cast<size_t>(columns_.carrier_of(joined_.rank))]),
+                                       .message_bytes = kPayloadBytes + sizeof(Notice) + sizeof(EntryMessage)});
   if (!endpoint) return fail(std::move(endpoint).error());
   parts_.endpoint = std::move(*endpoint);
-  return NetworkEnd{std::move(offered.provider), nics->different, nics->megabits};
+  return NetworkEnd{std::move(offered->provider), nics->different, nics->megabits};
 }
 
 // What this rank opens towards the other hosts, as all ranks must know it; "" without a column.
@@ -130,6 +141,38 @@ Result<std::string> HostJoiner::open_lanes() {
     append(told, inter_host_call->lane().introduction());
   }
   return told;
+}
+
+// The lane on which this rank reaches every rank of the other hosts, as they must know it.
+Result<std::string> HostJoiner::open_transfers() {
+  const auto token = random_bits();
+  if (!token) return fail(token.error());
+  std::vector<int> ranks(static_cast<size_t>(columns_.ranks()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  auto lane = WireLane::open(*parts_.endpoint, {.ranks = std::move(ranks),
+                                                .me = joined_.rank,
+                                                .window = kTransferWindow,
+                                                .slot_bytes = transfer_slot_bytes(settings_, columns_),
+                                                .stages = kTransferStages,
+                                                .payload_bytes = kPayloadBytes + sizeof(Notice),
+                                                .first_sequence = kFirstSequence,
+                                                .token = *token,
+                                                .notices = kNotices,
+                                                .notices_out = kNotices});
+  if (!lane) return fail(std::move(lane).error());
+  transfers_ = std::move(*lane);
+  std::string told;
+  append(told, transfers_->introduction());
+  return told;
+}
+
+// Those of this host need not be reached.
+Result<void> HostJoiner::connect_transfers(std::vector<Introduction> all) {
+  const std::span<const int> here = columns_.ranks_of(columns_.host());
+  for (const int rank : here) all[static_cast<size_t>(rank)].rails = 0;
+  FCCL_TRY(transfers_->connect(all));
+  parts_.transfers.span_hosts(std::move(transfers_), here);
+  return {};
 }
 
 // Every rank of this host gets every one's bytes, by their places.
@@ -248,8 +291,15 @@ Result<void> HostJoiner::try_to_join() {
   const auto network = read_network(*by_host, columns_, name_of);
   if (!network) return fail(network.error());
   FCCL_TRY(connect_lanes(*network));
-  // A rank's endpoint knows its peers when it has connected to them, and drops what comes from anybody else.
-  if (auto connected = exchange_by_leaders(""); !connected) return fail(std::move(connected).error());
+  auto told = open_transfers();
+  if (!told) return fail(told.error().code, name_of(joined_.rank) + ": " + told.error().message);
+  // A rank's endpoint knows its peers when it has connected to them, and drops what comes from anybody else: no lane is used
+  // before all ranks have come past this.
+  by_host = exchange_by_leaders(*told);
+  if (!by_host) return fail(std::move(by_host).error());
+  auto introductions = read_introductions(*by_host, columns_);
+  if (!introductions) return fail(std::move(introductions).error());
+  FCCL_TRY(connect_transfers(std::move(*introductions)));
   FCCL_TRY(span_lanes(*network));
   FCCL_TRY(start_link());
   // Shows that every host reaches every other.

@@ -34,6 +34,8 @@ class HostJoiner {
   Result<void> meet_leaders();
   Result<NetworkEnd> open_endpoint();
   Result<std::string> open_lanes();
+  Result<std::string> open_transfers();
+  Result<void> connect_transfers(std::vector<Introduction> all);
   Result<std::vector<std::string>> exchange_here(const std::string& mine);
   Result<std::vector<std::string>> exchange_by_leaders(const std::string& mine);
   Result<void> connect_lanes(const Network& network);
@@ -48,6 +50,7 @@ class HostJoiner {
   InitCalls& calls_;
   WaitLimit limit_;
   std::array<std::unique_ptr<InterHostCall>, kLanes> inter_host_calls_;
+  std::unique_ptr<WireLane> transfers_;
   Descriptor wake_;  // of the link, as long as the others can be told that there is none
 };
 

@@ -33,6 +33,7 @@ Parts::Parts(std::unique_ptr<Columns> all_columns, std::shared_ptr<Control> of_r
     : columns(std::move(all_columns)),
       control(std::move(of_rank)),
       lanes(queues_of(segment, columns->local(), ranks_here(*columns), std::make_index_sequence<kLanes>())),
+      transfers(segment, columns->ranks_of(columns->host()), columns->local(), columns->ranks(), statistics),
       timeout(wait_at_most),
       forks_(forks()) {}
 
@@ -41,6 +42,7 @@ Parts::~Parts() {
     leave_network_alone();
     return;
   }
+  transfers.leave(Deadline::after(kDrainTimeout));
   // What TCP still has on its way when this process ends may be dropped; while others hold the endpoint it stays.
   if (endpoint.use_count() == 1 && !control->has_failed()) endpoint->await_taken(Deadline::after(kDrainTimeout));
   control->leave();
@@ -50,6 +52,7 @@ Parts::~Parts() {
 // In a fork, what goes between hosts is the parent's: to close it here would close it there.
 void Parts::leave_network_alone() {
   (void)link.release();
+  transfers.leave_network_alone();
   for (LaneQueue& lane : lanes)
     if (lane.hierarchical) (void)lane.hierarchical->inter_host_call.release();
   if (endpoint) new std::shared_ptr<Endpoint>(std::move(endpoint));

@@ -7,6 +7,7 @@
 
 #include "communicator/control.h"
 #include "communicator/issued_call.h"
+#include "communicator/issued_transfer.h"
 #include "communicator/statistics.h"
 #include "system/forks.h"
 
@@ -27,6 +28,7 @@ struct Parts {
   Parts& operator=(const Parts&) = delete;
 
   CallContext around() { return {*control, statistics, oversubscribed, lanes}; }
+  IssuedTransfer::Around around_transfers() { return {*control, transfers, timeout, oversubscribed}; }
   // Whether this is the process that made them.
   bool is_own() const { return forks_ == forks(); }
 
@@ -35,6 +37,7 @@ struct Parts {
   std::shared_ptr<Control> control;    // the link may outlive this
   std::array<LaneQueue, kLanes> lanes;
   Statistics statistics;
+  TransferLane transfers;
   std::unique_ptr<HostLink> link;  // of the leader of a host
   std::chrono::milliseconds timeout;
   uint64_t number = kFirstNumber;  // of the next call

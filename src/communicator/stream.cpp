@@ -6,6 +6,7 @@
 
 #include "communicator/bounced_call.h"
 #include "communicator/issued_call.h"
+#include "communicator/issued_group.h"
 #include "communicator/worker.h"
 
 namespace fccl {

@@ -11,6 +11,7 @@ namespace fccl {
 
 class BouncedCall;
 class IssuedCall;
+class IssuedGroup;
 class Worker;
 
 // Items run in order, one after the other; items of different streams run side by side. Owned by whoever created it, the user
@@ -22,7 +23,8 @@ class Stream {
     fcclHostFunc_t function;
     void* user_data;
   };
-  using Item = std::variant<std::unique_ptr<IssuedCall>, std::unique_ptr<BouncedCall>, HostFunction>;
+  using Item =
+      std::variant<std::unique_ptr<IssuedCall>, std::unique_ptr<BouncedCall>, std::unique_ptr<IssuedGroup>, HostFunction>;
 
   // Error: fcclSystemError, if the worker cannot be started.
   static Result<std::unique_ptr<Stream>> make();

@@ -11,6 +11,7 @@
 
 #include "communicator/bounced_call.h"
 #include "communicator/issued_call.h"
+#include "communicator/issued_group.h"
 #include "system/clock.h"
 #include "system/per_process.h"
 #include "system/thread.h"
@@ -48,6 +49,7 @@ Result<void> call(const Stream::HostFunction& host) {
 Result<Advance> advance_item(Stream::Item& item) {
   if (auto* operation = std::get_if<std::unique_ptr<IssuedCall>>(&item)) return (*operation)->advance();
   if (auto* operation = std::get_if<std::unique_ptr<BouncedCall>>(&item)) return (*operation)->advance();
+  if (auto* group = std::get_if<std::unique_ptr<IssuedGroup>>(&item)) return (*group)->advance();
   FCCL_TRY(call(std::get<Stream::HostFunction>(item)));
   return Advance::done;
 }

@@ -98,4 +98,19 @@ Result<Network> read_network(const std::vector<std::string>& by_host, const Colu
   return network;
 }
 
+Result<std::vector<Introduction>> read_introductions(const std::vector<std::string>& by_host, const Columns& columns) {
+  std::vector<Introduction> introductions(static_cast<size_t>(columns.ranks()));
+  if (by_host.size() != static_cast<size_t>(columns.hosts())) return refuse_bytes();
+  for (int host = 0; host < columns.hosts(); ++host) {
+    std::string_view rest = by_host[static_cast<size_t>(host)];
+    for (const int rank : columns.ranks_of(host)) {
+      const auto introduction = take_introduction(rest);
+      if (!introduction) return refuse_bytes();
+      introductions[static_cast<size_t>(rank)] = *introduction;
+    }
+    if (!rest.empty()) return refuse_bytes();
+  }
+  return introductions;
+}
+
 }  // namespace fccl

@@ -37,4 +37,8 @@ struct Network {
 Result<Network> read_network(const std::vector<std::string>& by_host, const Columns& columns,
                              const std::function<std::string(int rank)>& describe);
 
+// The introductions of the lanes for transfers, by rank: `by_host` is what the ranks of each host have appended. Error:
+// fcclInternalError for bytes that append does not make.
+Result<std::vector<Introduction>> read_introductions(const std::vector<std::string>& by_host, const Columns& columns);
+
 }  // namespace fccl

@@ -2,7 +2,6 @@
 #include "kernels/copy.h"
 #include "node/phases.h"
 #include "node/slices.h"
-#include "system/memory.h"
 
 namespace fccl {
 namespace {
@@ -40,16 +39,6 @@ bool everybody_offers(Lane& lane) {
   for (int rank = 0; rank < lane.ranks(); ++rank) least = std::min(least, offer_of(lane, rank).answer);
   if (least == Offer::kNever) lane.stop_attaching();
   return least == Offer::kYes;
-}
-
-// Makes the pages come on this thread. A reader would wait for them inside the kernel, beyond deadline and abort, if they are
-// in a file of a server that does not answer or served by a thread of this process that does not run; and if this process died
-// then, it would read zeros.
-void bring_in(const std::byte* begin, size_t bytes) {
-  if (bytes == 0) return;
-  const volatile std::byte* pages = begin;
-  for (size_t i = 0; i < bytes; i += kPageBytes) (void)pages[i];
-  (void)pages[bytes - 1];
 }
 
 // Piece k of a peer's block; false if it cannot be read.

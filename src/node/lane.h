@@ -78,7 +78,7 @@ class Lane {
 
   // Lets calls read the memory of peers from here on, until one finds a rank that cannot. Equal on all ranks of the lane, so
   // also on a rank that does not reach its peers itself.
-  void attach(std::unique_ptr<const PeerMemory> memory) {
+  void attach(std::shared_ptr<const PeerMemory> memory) {
     memory_ = std::move(memory);
     attaches_ = true;
   }
@@ -113,7 +113,7 @@ class Lane {
   uint64_t word_ = 0;
   uint64_t slices_ = 0;
   std::vector<PeerView> views_;  // by rank
-  std::unique_ptr<const PeerMemory> memory_;
+  std::shared_ptr<const PeerMemory> memory_;
   bool attaches_ = false;
 };
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "system/memory.h"
 
 namespace fccl {
 
@@ -40,6 +41,12 @@ bool PeerMemory::read(int peer, void* target, const void* source, size_t bytes) 
   const iovec remote[] = {{const_cast<void*>(source), bytes}, {reinterpret_cast<void*>(mark.address), sizeof seen}};
   const ssize_t got = process_vm_readv(pids_[peer], local, 2, remote, 2, 0);
   return got >= 0 && static_cast<size_t>(got) == bytes + sizeof seen && seen == mark.value;
+}
+
+void bring_in(const std::byte* begin, size_t bytes) {
+  const volatile std::byte* pages = begin;
+  for (size_t i = 0; i < bytes; i += kPageBytes) (void)pages[i];
+  (void)pages[bytes - 1];
 }
 
 }  // namespace fccl

@@ -14,6 +14,7 @@
 #include <new>
 #include <utility>
 
+#include "node/transfer_board.h"
 #include "system/memory.h"
 #include "system/per_process.h"
 #include "system/signals_held_back.h"
@@ -22,6 +23,9 @@ namespace fccl {
 namespace {
 
 constexpr size_t kPairSlotsPerRank = 4ULL << 20;
+// Of either kind: what a rank sends to all ranks of its host takes no more, unless they are very many.
+constexpr size_t kTransferSlotsPerRank = 1ULL << 20;
+constexpr size_t kLongestTransferSlot = 128 << 10;
 
 // The part of a rank with fixed size: its state and its boards.
 struct RankBoards {
@@ -31,7 +35,7 @@ struct RankBoards {
 
 // Byte offsets of the parts of a segment.
 struct Parts {
-  size_t fates, boards, payloads, gather_slots, pair_slots, end;
+  size_t fates, boards, payloads, gather_slots, pair_slots, transfer_boards, eager_slots, transfer_slots, end;
 
   explicit Parts(const SegmentShape& shape) {
     const size_t ranks = shape.ranks;
@@ -40,7 +44,10 @@ struct Parts {
     payloads = boards + ranks * sizeof(RankBoards);
     gather_slots = payloads + ranks * kLanes * 2 * shape.mailbox_bytes;
     pair_slots = gather_slots + ranks * kLanes * 2 * shape.slot_bytes;
-    end = pair_slots + ranks * (ranks - 1) * 2 * shape.pair_slot_bytes();
+    transfer_boards = pair_slots + ranks * (ranks - 1) * 2 * shape.pair_slot_bytes();
+    eager_slots = transfer_boards + ranks * ranks * sizeof(TransferBoard);
+    transfer_slots = eager_slots + ranks * ranks * TransferBoard::kEagerSlots * shape.eager_bytes();
+    end = transfer_slots + ranks * ranks * 2 * shape.transfer_slot_bytes();
     end = (end + kPageBytes - 1) / kPageBytes * kPageBytes;
   }
 };
@@ -127,6 +134,16 @@ size_t SegmentShape::pair_slot_bytes() const {
   return std::clamp<size_t>(share / 64 * 64, 64, slot_bytes);
 }
 
+size_t SegmentShape::eager_bytes() const {
+  const size_t share = kTransferSlotsPerRank / (TransferBoard::kEagerSlots * static_cast<size_t>(ranks));
+  return std::clamp<size_t>(share / 64 * 64, 64, mailbox_bytes);
+}
+
+size_t SegmentShape::transfer_slot_bytes() const {
+  const size_t share = kTransferSlotsPerRank / (2 * static_cast<size_t>(ranks));
+  return std::clamp<size_t>(share / 64 * 64, 64, std::min(slot_bytes, kLongestTransferSlot));
+}
+
 size_t SegmentShape::total_bytes() const { return Parts(*this).end; }
 
 Result<Descriptor> Segment::make(const SegmentShape& shape) {
@@ -174,6 +191,7 @@ void Segment::initialise(uint32_t first_sequence) {
     auto* boards = new (memory_ + parts.boards + rank * sizeof(RankBoards)) RankBoards;
     for (LaneBoard& board : boards->lanes)
       for (Box& box : board.boxes) box.word.store(uint64_t{first_sequence - 1} << 32, std::memory_order_relaxed);
+    for (int peer = 0; peer < shape_.ranks; ++peer) new (&transfer_board(rank, peer)) TransferBoard;
   }
 }
 
@@ -200,6 +218,20 @@ std::byte* Segment::pair_slot(int source, int destination, int parity) const {
   const int distance = (destination - source - 1 + ranks) % ranks;  // 0 .. ranks - 2
   return memory_ + Parts(shape_).pair_slots +
          ((static_cast<size_t>(source) * (ranks - 1) + distance) * 2 + parity) * shape_.pair_slot_bytes();
+}
+
+TransferBoard& Segment::transfer_board(int source, int destination) const {
+  return *at<TransferBoard>(Parts(shape_).transfer_boards + pair(source, destination) * sizeof(TransferBoard));
+}
+
+std::byte* Segment::eager_slot(int source, int destination, int number) const {
+  const size_t slot = pair(source, destination) * TransferBoard::kEagerSlots + static_cast<size_t>(number);
+  return memory_ + Parts(shape_).eager_slots + slot * shape_.eager_bytes();
+}
+
+std::byte* Segment::transfer_slot(int source, int destination, int parity) const {
+  const size_t slot = pair(source, destination) * 2 + static_cast<size_t>(parity);
+  return memory_ + Parts(shape_).transfer_slots + slot * shape_.transfer_slot_bytes();
 }
 
 }  // namespace fccl

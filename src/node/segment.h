@@ -1,7 +1,8 @@
 // The segment: the memory that the ranks of one host share, and how it is laid out.
 //
 //   header | fates of the ranks of all hosts | per rank: state, one board per lane | per rank and lane: 2 mailbox payloads,
-//   2 gather slots | pair slots of the pair lane: for each ordered pair (source, destination) 2 slots
+//   2 gather slots | pair slots of the pair lane: for each ordered pair (source, destination) 2 slots | for each ordered pair,
+//   also of a rank with itself: transfer board, eager slots, 2 transfer slots
 //
 // Whoever writes a line owns it: a rank writes its own state, boards, payloads and slots, and reads everybody's.
 #pragma once
@@ -20,9 +21,14 @@
 
 namespace fccl {
 
+struct TransferBoard;
+
 // A communicator has several lanes, each with its own sequence, boxes and gather slots, so that a gather and a reduction of one
 // communicator run at the same time. The collective decides the lane: what needs pair slots takes the lane that has them.
 enum LaneId : int { kGatherLane = 0, kPairLane = 1, kLanes = 2 };
+
+// Where a rank says for whom its sends and receives wait: behind the lanes of the collectives.
+inline constexpr LaneId kTransferLane = kLanes;
 
 inline LaneId lane_of(fcclColl_t collective) {
   return is_known(collective) && row_of(collective).needs_pair_slots() ? kPairLane : kGatherLane;
@@ -88,8 +94,8 @@ struct Cause {
 };
 
 struct alignas(64) RankState {
-  std::atomic<uint32_t> left{0};                        // 1 once the rank has finalized or destroyed its communicator
-  std::array<std::atomic<uint64_t>, kLanes> waiting{};  // written while a wait lasts long; read by peers that wait in turn
+  std::atomic<uint32_t> left{0};                            // 1 once the rank has finalized or destroyed its communicator
+  std::array<std::atomic<uint64_t>, kLanes + 1> waiting{};  // written while a wait lasts long; read by peers that wait in turn
   // Numbers of calls on GPU memory, 0 before the first: the last one issued, and on each lane the last one that the rank's GPU
   // has come to.
   std::atomic<uint64_t> issued{0};
@@ -126,6 +132,9 @@ struct SegmentShape {
 
   // One pair slot: as large as a gather slot, but two per peer of a rank stay under 4 MiB.
   size_t pair_slot_bytes() const;
+  // Of a payload that goes along with its notice, and of a slice of a transfer.
+  size_t eager_bytes() const;
+  size_t transfer_slot_bytes() const;
   size_t total_bytes() const;
 };
 
@@ -153,9 +162,13 @@ class Segment {
   std::byte* payload(int rank, LaneId lane, int parity) const;
   std::byte* gather_slot(int rank, LaneId lane, int parity) const;
   std::byte* pair_slot(int source, int destination, int parity) const;
+  TransferBoard& transfer_board(int source, int destination) const;
+  std::byte* eager_slot(int source, int destination, int number) const;
+  std::byte* transfer_slot(int source, int destination, int parity) const;
 
  private:
   Segment(std::byte* memory, const SegmentShape& shape) : memory_(memory), shape_(shape) {}
+  size_t pair(int source, int destination) const { return static_cast<size_t>(source * shape_.ranks + destination); }
   template <class T>
   T* at(size_t offset) const {
     return std::launder(reinterpret_cast<T*>(memory_ + offset));

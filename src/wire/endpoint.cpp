@@ -223,8 +223,7 @@ Result<Port*> Endpoint::open(const PortShape& shape) {
   const Turn turn(*this);
   reap();
   FCCL_TRY(thread_.start(*this));
-  // On each rail: two entries, a credit and a late credit of each peer.
-  FCCL_TRY(transport_->reserve_messages(4 * shape.peers()));
+  FCCL_TRY(transport_->reserve_messages(shape.messages()));
   std::unique_ptr<Port> port;
   try {
     port = std::make_unique<Port>(shape, limits_.rails, next_channel_);

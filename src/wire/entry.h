@@ -17,16 +17,16 @@ struct CallInFull {
 // The first 64 bytes of a message; a call's small payload stands behind it. Plain bytes in the order of this processor, which
 // all hosts share.
 struct EntryMessage {
-  enum Kind : uint8_t { kCall = 1, kCredit = 2 };
+  enum Kind : uint8_t { kCall = 1, kCredit = 2, kNotice = 3 };
 
   uint32_t channel = 0;  // the receiver's number for this lane and sender
   Kind kind = kCredit;
-  uint32_t sequence = 0;  // of the lane's calls
+  uint32_t sequence = 0;  // of the lane's calls; of a notice among those of its sender
   uint32_t hash = 0;
   SignatureWords signature;
   // What the receiver has told its peers alone; a message without it is none of theirs.
   uint64_t token = 0;
-  uint64_t number = 0;
+  uint64_t number = 0;  // of the call; on a lane of transfers what is taken, as NoticesTaken packs it
   uint64_t consumed = 0;  // how many of the receiver's messages the sender has taken out of their landing
 
   void set_call(const CallInFull& call) {

@@ -20,7 +20,9 @@ PortShape port_shape(const WireLaneShape& shape, const TransportLimits& limits) 
                  .stages = shape.stages,
                  .payload_bytes = std::min(shape.payload_bytes, limits.message_bytes - sizeof(EntryMessage)),
                  .first_sequence = shape.first_sequence,
-                 .token = shape.token};
+                 .token = shape.token,
+                 .notices = shape.notices,
+                 .notices_out = shape.notices_out};
   for (int member = 0; member < shape.members(); ++member)
     if (member != shape.me) port.ranks.push_back(shape.ranks[member]);
   return port;
@@ -46,7 +48,9 @@ WireLane::WireLane(Endpoint& endpoint, const WireLaneShape& shape, Port* port)
       peers_(shape.ranks.size() - 1),
       payload_bytes_(port->shape().payload_bytes),
       sequence_(shape.first_sequence - 1),
-      stages_posted_(static_cast<size_t>(shape.stages)) {
+      stages_posted_(static_cast<size_t>(shape.stages)),
+      notices_posted_(static_cast<size_t>(shape.notices_out)) {
+  for (Peer& peer : peers_) peer.taken = peer.told_taken = {shape.first_sequence, shape.first_sequence};
   const TransportLimits& limits = endpoint.limits();
   introduction_ = {.members = shape.members(),
                    .window = shape.window,
@@ -74,7 +78,8 @@ void WireLane::progress() { endpoint_.progress(); }
 
 Result<void> WireLane::connect(std::span<const Introduction> all) {
   check(all.size() == shape_.ranks.size(), "every member introduces itself");
-  for (int i = 1; i < members(); ++i) FCCL_TRY(connect(peer(i), all[peer(i)]));
+  for (int i = 1; i < members(); ++i)
+    if (all[peer(i)].rails > 0) FCCL_TRY(connect(peer(i), all[peer(i)]));
   return {};
 }
 
@@ -183,11 +188,14 @@ std::optional<CallInFull> WireLane::call_numbered(uint64_t number, int member) c
 }
 
 std::byte* WireLane::take_stage() {
-  const int next = stage_ + 1 < shape_.stages ? stage_ + 1 : 0;
-  const Awaited ended{&port_->ends[port_->end_of_stage(next)].value, stages_posted_[next], -1};
-  if (!ended.reached()) return nullptr;
-  stage_ = next;
-  return port_->stage(next);
+  for (int i = 1; i <= shape_.stages; ++i) {
+    const int next = (stage_ + i) % shape_.stages;
+    const Awaited ended{&port_->ends[port_->end_of_stage(next)].value, stages_posted_[next], -1};
+    if (!ended.reached()) continue;
+    stage_ = next;
+    return port_->stage(next);
+  }
+  return nullptr;
 }
 
 bool WireLane::can_send(int member, size_t bytes) const {
@@ -251,7 +259,15 @@ void WireLane::consume(int member) {
 
 // Half a window at a time; less often would stop a sender, more often would cost a message each.
 bool WireLane::grant_is_due(int member) const {
-  return consumed(member) - peer_of(member).told >= static_cast<uint64_t>(std::max(1, shape_.window / 2));
+  const Peer& peer = peer_of(member);
+  if (consumed(member) - peer.told >= static_cast<uint64_t>(std::max(1, shape_.window / 2))) return true;
+  return shape_.notices > 0 && (peer.taken.notices - peer.told_taken.notices >= static_cast<uint32_t>(shape_.notices / 2) ||
+                                peer.taken.payloads - peer.told_taken.payloads >= kEagers / 2);
+}
+
+bool WireLane::has_more_to_tell(int member) const {
+  const Peer& peer = peer_of(member);
+  return consumed(member) != peer.told || peer.taken.packed() != peer.told_taken.packed();
 }
 
 // A peer whose last credit is still on its way is told later.
@@ -269,7 +285,7 @@ bool WireLane::grant_rest() {
   bool all = true;
   for (int i = 1; i < members(); ++i) {
     const int member = this->peer(i);
-    if (consumed(member) != peer_of(member).told && !has_failed(member)) all &= send_credit(member);
+    if (has_more_to_tell(member) && !has_failed(member)) all &= send_credit(member);
   }
   return all;
 }
@@ -282,6 +298,8 @@ bool WireLane::send_credit(int member) {
   credit.channel = peer.channel;
   credit.token = peer.token;
   credit.consumed = peer.told = consumed(member);
+  peer.told_taken = peer.taken;
+  credit.number = peer.taken.packed();
   copy_bytes(port_->credit(place(member)), &credit, sizeof(credit));
   ++peer.credits_posted;
   push_message(member, port_->credit(place(member)), sizeof(credit), end);

@@ -42,6 +42,9 @@ struct WireLaneShape {
   uint32_t first_sequence = 0;
   // What peers must say in their messages to this member: random, and told to them alone.
   uint64_t token = 0;
+  // Of a lane of transfers, which has notices in the place of calls: see PortShape.
+  int notices = 0;
+  int notices_out = 0;
 
   int members() const { return static_cast<int>(ranks.size()); }
 };
@@ -112,6 +115,19 @@ class WireLane {
   // to one that must hear more.
   bool grant_rest();
 
+  // Of a lane of transfers: small messages that are taken in the order in which they were sent. Those with a payload that comes
+  // unasked are eager; of a peer's at most kEagers may not be released.
+  static constexpr uint32_t kEagers = 8;
+  bool can_notify(int member) const;
+  bool can_notify_eagerly(int member) const;
+  void notify(int member, std::span<const std::byte> head, std::span<const std::byte> payload);
+  void notify_eagerly(int member, std::span<const std::byte> head, std::span<const std::byte> payload);
+  // The next one of a peer, head and payload, empty if it is not there, until it is taken. Whoever takes an eager one releases
+  // it, once.
+  std::span<const std::byte> noticed(int member) const;
+  void take_notice(int member);
+  void release(int member);
+
   // What the kernel of the running reduction reads, by member; here so that no call allocates.
   std::vector<const void*> sources;
   std::vector<const std::byte*> holds;  // parts that lie in landing until they are added
@@ -132,6 +148,9 @@ class WireLane {
     uint64_t told = kFirstMessage;             // of what is consumed
     std::array<uint64_t, 2> entries_posted{};  // by parity
     uint64_t credits_posted = 0;
+    uint32_t eagers = 0;   // sent
+    NoticesTaken taken{};  // of the peer's
+    NoticesTaken told_taken{};
     std::vector<uint64_t> arrivals;  // by slot: those of the messages received
   };
 
@@ -144,6 +163,9 @@ class WireLane {
   EntryBox& box_of(int member) const { return port_->peers[place(member)].boxes[sequence_ & 1]; }
   uint64_t consumed(int member) const { return port_->peers[place(member)].consumed.load(std::memory_order_relaxed); }
   bool grant_is_due(int member) const;
+  bool has_more_to_tell(int member) const;
+  NoticesTaken heard_of(int member) const;
+  int free_notice() const;
   // False while the last one is on its way.
   bool send_credit(int member);
   void push_message(int member, std::byte* bytes, size_t size, int end);
@@ -157,8 +179,10 @@ class WireLane {
   uint32_t sequence_;
   uint64_t word_ = 0;
   CallInFull call_;
-  int stage_ = 0;                        // taken last
-  std::vector<uint64_t> stages_posted_;  // by stage: operations
+  int stage_ = 0;                         // taken last
+  std::vector<uint64_t> stages_posted_;   // by stage: operations
+  int notice_ = 0;                        // posted last
+  std::vector<uint64_t> notices_posted_;  // by their memory
   bool grants_wait_ = false;
 };
 

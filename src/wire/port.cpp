@@ -19,7 +19,7 @@ size_t rounded_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit 
 }  // namespace
 
 Port::Port(const PortShape& shape, int rails, uint32_t first_channel)
-    : ends(static_cast<size_t>(shape.stages + 3 * shape.peers())),
+    : ends(static_cast<size_t>(shape.stages + 3 * shape.peers() + shape.notices_out)),
       peers(shape.ranks.size()),
       sequence(shape.first_sequence - 1),
       shape_(shape),
@@ -28,18 +28,23 @@ Port::Port(const PortShape& shape, int rails, uint32_t first_channel)
   check(shape.window >= 1 && shape.window <= kLargestWindow && (shape.window & (shape.window - 1)) == 0,
         "a window is a power of two that the bits of a message number can tell apart");
   check(shape.slot_bytes > 0 && shape.slot_bytes % 64 == 0 && shape.stages >= 1, "slots are multiples of 64 bytes");
-  for (int rail = 0; rail < rails; ++rail) queues.emplace_back(kMostStripes + 4 * shape.ranks.size());
+  for (int rail = 0; rail < rails; ++rail) queues.emplace_back(kMostStripes + 4 * shape.ranks.size() + shape.notices_out);
   for (auto& count : arrived_) count = kFirstMessage;
-  for (PortPeer& peer : peers)
+  for (PortPeer& peer : peers) {
     for (EntryBox& box : peer.boxes) {
       box.word = uint64_t{shape.first_sequence - 2} << 32;
-      box.payload.resize(shape.payload_bytes);
+      if (shape.notices == 0) box.payload.resize(shape.payload_bytes);
     }
+    peer.notices = std::vector<NoticeBox>(static_cast<size_t>(shape.notices));
+    peer.notices_sent = peer.notices_taken = shape.first_sequence;
+    peer.notices_heard = NoticesTaken{shape.first_sequence, shape.first_sequence}.packed();
+  }
   // A lane of one member has no landing, but no memory of no bytes can be registered.
   stages_at_ = rounded_up(std::max<size_t>(shape.ranks.size() * shape.window * shape.slot_bytes, 1), kPageBytes);
   entries_at_ = stages_at_ + shape.stages * shape.slot_bytes;
-  credits_at_ = entries_at_ + 2 * shape.ranks.size() * entry_bytes();
-  memory_bytes_ = rounded_up(credits_at_ + shape.ranks.size() * sizeof(EntryMessage) + 1, kPageBytes);
+  credits_at_ = entries_at_ + (shape.notices > 0 ? 0 : 2 * shape.ranks.size() * entry_bytes());
+  notices_at_ = credits_at_ + shape.ranks.size() * sizeof(EntryMessage);
+  memory_bytes_ = rounded_up(notices_at_ + static_cast<size_t>(shape.notices_out) * entry_bytes() + 1, kPageBytes);
   memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kPageBytes, memory_bytes_)));
   if (memory_ == nullptr) throw std::bad_alloc();
 }
@@ -52,7 +57,9 @@ bool Port::is_settled() const {
 bool Port::is_taken() const {
   return closed || is_broken() || std::ranges::all_of(peers, [](const PortPeer& peer) {
            return peer.failed.load(std::memory_order_acquire) ||
-                  peer.granted.load(std::memory_order_relaxed) == peer.sent.load(std::memory_order_acquire);
+                  (peer.granted.load(std::memory_order_relaxed) == peer.sent.load(std::memory_order_acquire) &&
+                   NoticesTaken::of(peer.notices_heard.load(std::memory_order_relaxed)).notices ==
+                       peer.notices_sent.load(std::memory_order_acquire));
          });
 }
 
@@ -71,12 +78,14 @@ bool Port::on_message(int peer, std::span<const std::byte> bytes) {
   std::memcpy(&entry, bytes.data(), sizeof(entry));
   if (entry.token != shape_.token) return false;
   const std::span<const std::byte> payload = bytes.subspan(sizeof(entry));
-  if (entry.kind != EntryMessage::kCall && entry.kind != EntryMessage::kCredit) {
+  if (entry.kind != EntryMessage::kCredit && entry.kind != (shape_.notices > 0 ? EntryMessage::kNotice : EntryMessage::kCall)) {
     distrust(peer, fmt::format("it sent a message of the unknown kind {}", static_cast<int>(entry.kind)));
     return true;
   }
   if (entry.kind == EntryMessage::kCall) on_call(peer, entry, payload);
+  if (entry.kind == EntryMessage::kNotice) on_notice(peer, entry, payload);
   on_grant(peer, entry.consumed);
+  if (shape_.notices > 0) on_notices_taken(peer, entry.number);
   return true;
 }
 
@@ -93,6 +102,32 @@ void Port::on_call(int peer, const EntryMessage& entry, std::span<const std::byt
   box.payload_bytes = payload.size();
   copy_bytes(box.payload.data(), payload.data(), payload.size());
   box.word.store(uint64_t{entry.sequence} << 32 | entry.hash, std::memory_order_release);
+}
+
+// Notices pass each other, and each comes once.
+void Port::on_notice(int peer, const EntryMessage& entry, std::span<const std::byte> content) {
+  PortPeer& sender = peers[peer];
+  const uint32_t ahead = entry.sequence - sender.notices_taken.load(std::memory_order_acquire);
+  const uint64_t word = uint64_t{1} << 32 | entry.sequence;
+  const bool has_room = ahead < static_cast<uint32_t>(shape_.notices);
+  NoticeBox* box = has_room ? &sender.notices[entry.sequence % static_cast<uint32_t>(shape_.notices)] : nullptr;
+  if (box == nullptr || box->word.load(std::memory_order_relaxed) == word || content.size() > shape_.payload_bytes)
+    return distrust(peer, fmt::format("it sent notice {} with {} bytes, which cannot be", entry.sequence, content.size()));
+  if (box->content.size() < content.size()) box->content.resize(content.size());
+  copy_bytes(box->content.data(), content.data(), content.size());
+  box->bytes = content.size();
+  box->word.store(word, std::memory_order_release);
+}
+
+// What says so may have been passed by what said more.
+void Port::on_notices_taken(int peer, uint64_t packed) {
+  PortPeer& counts = peers[peer];
+  const NoticesTaken now = NoticesTaken::of(packed),
+                     before = NoticesTaken::of(counts.notices_heard.load(std::memory_order_relaxed));
+  if (static_cast<int32_t>(now.notices - counts.notices_sent.load(std::memory_order_acquire)) > 0)
+    return distrust(peer, "it took more notices than it was sent");
+  if (static_cast<int32_t>(now.notices - before.notices) >= 0 && static_cast<int32_t>(now.payloads - before.payloads) >= 0)
+    counts.notices_heard.store(packed, std::memory_order_release);
 }
 
 // Grants pass each other; an older one says nothing new.

@@ -34,8 +34,31 @@ struct PortShape {
   size_t payload_bytes = 0;  // behind an entry
   uint32_t first_sequence = 0;
   uint64_t token = 0;  // what peers must say in their messages
+  // Of one peer that may wait until they are taken, a power of two; 0: the port takes no notices. And of all peers that may be
+  // on their way out.
+  int notices = 0;
+  int notices_out = 0;
 
   int peers() const { return static_cast<int>(ranks.size()); }
+  // That a rail had better have room for: of each peer two entries, a credit and a late credit; of notices what one peer may
+  // send, since few send at once.
+  int messages() const { return notices > 0 ? 2 * peers() + notices : 4 * peers(); }
+};
+
+// What a rank has taken of a peer's notices, and of the payloads among them: both counts as a message carries them.
+struct NoticesTaken {
+  uint32_t notices = 0;
+  uint32_t payloads = 0;
+
+  uint64_t packed() const { return static_cast<uint64_t>(payloads) << 32 | notices; }
+  static NoticesTaken of(uint64_t packed) { return {static_cast<uint32_t>(packed), static_cast<uint32_t>(packed >> 32)}; }
+};
+
+// Where a peer's notice is put until it is taken.
+struct NoticeBox {
+  std::atomic<uint64_t> word{0};  // 1 << 32 | its sequence, once it is there
+  size_t bytes = 0;
+  std::vector<std::byte> content;  // as long as the longest that has come here
 };
 
 // Where a peer's entry is put. The payload is as the peer sent it.
@@ -55,6 +78,12 @@ struct PortPeer {
   // By the endpoint.
   std::atomic<uint64_t> granted{kFirstMessage};  // of the messages sent, as many as the peer has consumed
   std::array<EntryBox, 2> boxes;
+  std::vector<NoticeBox> notices;  // by sequence, modulo their number
+  // Of notices to the peer: sent by the lane, taken as the endpoint has heard.
+  std::atomic<uint32_t> notices_sent{0};
+  std::atomic<uint64_t> notices_heard{0};
+  // Of the peer's, by the lane.
+  std::atomic<uint32_t> notices_taken{0};
   // Set once, by the endpoint; the error before the flag.
   std::atomic<bool> failed{false};
   Error error;
@@ -82,12 +111,14 @@ class Port {
   }
   std::byte* stage(int number) { return memory_.get() + stages_at_ + number * shape_.slot_bytes; }
   std::byte* entry(int peer, int parity) { return memory_.get() + entries_at_ + (peer * 2 + parity) * entry_bytes(); }
+  std::byte* notice(int number) { return memory_.get() + notices_at_ + number * entry_bytes(); }
   std::byte* credit(int peer) { return memory_.get() + credits_at_ + peer * sizeof(EntryMessage); }
 
-  // What ends: the sends of a stage, an entry, a credit. An end is counted where its operation's note says.
+  // What ends: the sends of a stage, an entry, a credit, a notice. An end is counted where its operation's note says.
   int end_of_stage(int number) const { return number; }
   int end_of_entry(int peer, int parity) const { return shape_.stages + peer * 2 + parity; }
   int end_of_credit(int peer) const { return shape_.stages + shape_.peers() * 2 + peer; }
+  int end_of_notice(int number) const { return shape_.stages + shape_.peers() * 3 + number; }
   static uint64_t note(int peer, int end) { return static_cast<uint64_t>(peer) << 32 | static_cast<uint32_t>(end); }
 
   // Waited for by the lane.
@@ -127,13 +158,15 @@ class Port {
 
   size_t entry_bytes() const { return sizeof(EntryMessage) + shape_.payload_bytes; }
   void on_call(int peer, const EntryMessage& entry, std::span<const std::byte> payload);
+  void on_notice(int peer, const EntryMessage& entry, std::span<const std::byte> content);
   void on_grant(int peer, uint64_t consumed);
+  void on_notices_taken(int peer, uint64_t packed);
   void distrust(int peer, const std::string& why);
   void fail_peer(int peer, Error error);
 
   PortShape shape_;
   uint32_t first_channel_;
-  size_t stages_at_ = 0, entries_at_ = 0, credits_at_ = 0, memory_bytes_ = 0;
+  size_t stages_at_ = 0, entries_at_ = 0, credits_at_ = 0, notices_at_ = 0, memory_bytes_ = 0;
   std::unique_ptr<std::byte, Free> memory_;
   std::vector<std::atomic<uint64_t>> arrived_;
   std::atomic<bool> broken_{false};

@@ -101,7 +101,7 @@ size_t draw_count(Dice& dice, Size size, size_t element, int ranks) {
 
 Recipe draw_recipe(Dice& dice, const Draw& draw) {
   Recipe recipe;
-  recipe.collective = static_cast<fcclColl_t>(dice.below(fcclNumColls));
+  recipe.collective = static_cast<fcclColl_t>(dice.below(fcclCollSend));
   const bool reduces = testing::reduces(recipe.collective);
   recipe.dtype =
       reduces ? kReducedTypes[dice.below(kReducedTypes.size())] : static_cast<fcclDataType_t>(dice.below(fcclNumTypes));
@@ -142,6 +142,8 @@ Draw draw_of(uint64_t seed) {
     draw.second_victim = (draw.victim + 1 + static_cast<int>(dice.below(draw.ranks - 1))) % draw.ranks;
   draw.warm_calls = static_cast<int>(dice.below(4));
   draw_times(dice, draw);
+  const bool may_be_sends = draw.fault != Fault::mismatch && draw.fault != Fault::skip && draw.moment != Moment::at_end;
+  draw.by_sends = may_be_sends && dice.below(4) == 0;
   return draw;
 }
 
@@ -158,9 +160,9 @@ std::string describe(const Draw& draw) {
   text += " after " + std::to_string(draw.delay.count()) + " us";
   if (draw.fault == Fault::stop_briefly) text += ", for " + std::to_string(draw.pause.count()) + " ms";
   return text + "; " + kSizes[static_cast<int>(draw.size)] + ": " + testing::describe(draw.recipe) +
-         (draw.on_stream ? ", on a stream" : ", blocking") + ", " + std::to_string(draw.warm_calls) +
-         " calls before; deadline " + std::to_string(draw.deadline.count()) + " ms, of init " +
-         std::to_string(draw.init_deadline.count()) + " ms";
+         (draw.by_sends ? ", as sends from everybody to everybody" : "") + (draw.on_stream ? ", on a stream" : ", blocking") +
+         ", " + std::to_string(draw.warm_calls) + " calls before; deadline " + std::to_string(draw.deadline.count()) +
+         " ms, of init " + std::to_string(draw.init_deadline.count()) + " ms";
 }
 
 Recipe differing(const Draw& draw) {

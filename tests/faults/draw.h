@@ -37,6 +37,7 @@ struct Draw {
   testing::Recipe recipe;
   Size size = Size::mailbox;
   bool on_stream = false;
+  bool by_sends = false;  // every rank sends to every one, in a group, in the place of the collective
   Moment moment = Moment::in_collective;
   Fault fault = Fault::kill;
   Difference difference = Difference::count;

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <memory>
 
+#include "processes/parcel.h"
+
 namespace fccl::faults {
 namespace {
 
@@ -14,7 +16,9 @@ using namespace std::chrono_literals;
 using testing::count_descriptors;
 using testing::count_threads;
 using testing::now_ns;
+using testing::Parcel;
 using testing::Recipe;
+using testing::Route;
 using testing::Trial;
 
 // How long threads that end by themselves may take, and how long a rank waits for the others at the end.
@@ -86,8 +90,32 @@ bool Part::join() {
   return true;
 }
 
+// In the place of each recipe everybody sends so many elements to everybody, itself too, in a group.
+fcclResult_t Part::send_to_all(const std::vector<Recipe>& recipes) {
+  report().entered_ns = now_ns();
+  for (const Recipe& recipe : recipes) {
+    std::vector<std::unique_ptr<Parcel>> sent, received;
+    fcclResult_t result = fcclGroupStart();
+    for (int peer = 0; peer < draw_.ranks; ++peer) {
+      Route route{.from = rank_, .to = peer, .count = recipe.count, .dtype = recipe.dtype, .iteration = recipe.iteration};
+      sent.push_back(std::make_unique<Parcel>(route));
+      std::swap(route.from, route.to);
+      received.push_back(std::make_unique<Parcel>(route));
+      (void)sent.back()->send(comm_, stream_);
+      (void)received.back()->receive(comm_, stream_);
+    }
+    result = fcclGroupEnd();
+    if (const fcclResult_t synchronized = fcclStreamSynchronize(stream_); result == fcclSuccess) result = synchronized;
+    if (result != fcclSuccess) return result;
+    for (const auto& parcel : received)
+      if (const std::string fault = parcel->fault(); !fault.empty()) complain("wrong data: " + fault);
+  }
+  return fcclSuccess;
+}
+
 // Issues the recipes in order and waits for all; data of what succeeded is looked at.
 fcclResult_t Part::call(const std::vector<Recipe>& recipes) {
+  if (draw_.by_sends) return send_to_all(recipes);
   std::vector<std::unique_ptr<Trial>> trials;
   fcclResult_t result = fcclSuccess;
   for (const Recipe& recipe : recipes) trials.push_back(std::make_unique<Trial>(recipe, rank_, draw_.ranks));

@@ -31,6 +31,7 @@ class Part {
   void ask_until_failure();
   void finish_in_disorder();
   fcclResult_t call(const std::vector<testing::Recipe>& recipes);
+  fcclResult_t send_to_all(const std::vector<testing::Recipe>& recipes);
   bool is_last(int64_t iteration);
   void leave_and_exit();
   void fail_with(fcclResult_t code, const std::string& cause);

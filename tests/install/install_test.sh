@@ -36,6 +36,9 @@ echo "== find_package"
 cmake -S "$source_dir/examples/sum" -B "$scratch/sum" -D CMAKE_PREFIX_PATH="$prefix" >/dev/null
 cmake --build "$scratch/sum" >/dev/null
 run_sum "$scratch/sum/sum"
+cmake -S "$source_dir/examples/pipeline" -B "$scratch/pipeline" -D CMAKE_PREFIX_PATH="$prefix" >/dev/null
+cmake --build "$scratch/pipeline" >/dev/null
+"$scratch/pipeline/pipeline" || fail "the pipeline does not learn"
 
 echo "== pkg-config, from a prefix that was moved"
 mv "$prefix" "$scratch/moved"

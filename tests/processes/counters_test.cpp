@@ -38,7 +38,7 @@ TEST_P(Counters, are_zero_after_init_and_split) {
 TEST_P(Counters, count_calls_and_the_larger_buffer_of_each) {
   run_ranks(GetParam().launch(), [](const Seat& seat) {
     const Comm comm(seat);
-    for (int c = 0; c < fcclNumColls; ++c) {
+    for (int c = 0; c < fcclCollSend; ++c) {
       const auto collective = static_cast<fcclColl_t>(c);
       const bool barrier = collective == fcclCollBarrier;
       size_t bytes = 0;

@@ -88,7 +88,7 @@ TEST_P(DeathInside, reaches_every_survivor_with_one_text) {
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const Ending ending : {Ending::kill, Ending::segv, Ending::exit, Ending::exit_after_destroy})
-    for (int collective = 0; collective < fcclNumColls; ++collective)
+    for (int collective = 0; collective < fcclCollSend; ++collective)
       for (const bool large : {false, true})
         if (collective != fcclCollBarrier || !large) all.push_back({ending, static_cast<fcclColl_t>(collective), large});
   for (const Ending ending : {Ending::kill, Ending::segv, Ending::exit, Ending::exit_after_destroy})

@@ -1,6 +1,6 @@
-// A random sequence of collectives, each compared with the written order of its result and with what MPI makes of the same
-// input. Usage: mpirun -np N differential_mpi --seconds S [--seed N]; all ranks run the sequence that the seed gives. Hosts are
-// those of the ranks' names, or of FCCL_HOST_ID.
+// A random sequence of collectives, and of groups of sends and receives, each compared with the written order of its result and
+// with what MPI makes of the same input. Usage: mpirun -np N differential_mpi --seconds S [--seed N]; all ranks run the
+// sequence that the seed gives. Hosts are those of the ranks' names, or of FCCL_HOST_ID.
 #include <mpi.h>
 #include <unistd.h>
 
@@ -12,10 +12,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <set>
 #include <string_view>
 #include <type_traits>
 
+#include "processes/parcel.h"
 #include "processes/trial.h"
 #include "unit/kernels/reference.h"
 
@@ -217,6 +219,78 @@ std::string run_step(const Recipe& recipe, const World& world, fcclComm_t comm) 
   return "";
 }
 
+// A random group of sends and receives, alike on all ranks but for the order in which each issues its own.
+struct Exchange {
+  std::vector<Route> routes;
+  bool on_stream = false;
+};
+
+// What has no tag keeps its order; the others have one each.
+Exchange random_exchange(std::mt19937_64& generator, int ranks, int step) {
+  const auto below = [&](uint64_t bound) { return static_cast<size_t>(generator() % bound); };
+  constexpr std::array<size_t, 9> kSizes{0, 1, 24, 25, 4096, 4097, 131'073, 1'048'577, 1'500'000};
+  Exchange exchange{.on_stream = below(2) == 0};
+  const size_t most = 1 + below(24);
+  for (size_t i = 0; i < most; ++i) {
+    Route route{.from = static_cast<int>(below(static_cast<uint64_t>(ranks))),
+                .to = static_cast<int>(below(static_cast<uint64_t>(ranks))),
+                .count = below(3) == 0 ? below(50'000) : kSizes[below(kSizes.size())],
+                .tag = below(2) == 0 ? -1 : static_cast<int>(i),
+                .iteration = step * 100 + static_cast<int>(i),
+                .misalignment = below(8)};
+    exchange.routes.push_back(route);
+  }
+  return exchange;
+}
+
+// The ends of this rank, in an order of its own.
+std::vector<size_t> order_of(const Exchange& exchange, const World& world, int step) {
+  std::mt19937_64 generator(static_cast<uint64_t>(step) * 64 + static_cast<uint64_t>(world.rank));
+  std::vector<size_t> tagged, order;
+  for (size_t i = 0; i < exchange.routes.size(); ++i) (exchange.routes[i].tag < 0 ? order : tagged).push_back(i);
+  for (const size_t i : tagged) order.insert(order.begin() + static_cast<ptrdiff_t>(generator() % (order.size() + 1)), i);
+  return order;
+}
+
+std::string run_exchange(const Exchange& exchange, const World& world, int step, fcclComm_t comm) {
+  std::vector<std::unique_ptr<Parcel>> sent(exchange.routes.size()), received(exchange.routes.size());
+  fcclStream_t stream = nullptr;
+  if (exchange.on_stream && fcclStreamCreate(&stream) != fcclSuccess) return "no stream";
+  fcclGroupStart();
+  for (const size_t i : order_of(exchange, world, step)) {
+    const Route& route = exchange.routes[i];
+    if (route.to == world.rank) {
+      received[i] = std::make_unique<Parcel>(route);
+      received[i]->receive(comm, stream);
+    }
+    if (route.from == world.rank) {
+      sent[i] = std::make_unique<Parcel>(route);
+      sent[i]->send(comm, stream);
+    }
+  }
+  if (fcclGroupEnd() != fcclSuccess) return std::string("a group: ") + fcclGetLastError(nullptr);
+  if (fcclStreamSynchronize(stream) != fcclSuccess) return std::string("a group: ") + fcclGetLastError(nullptr);
+  fcclStreamDestroy(stream);
+  std::vector<std::vector<std::byte>> wanted(exchange.routes.size());
+  std::vector<MPI_Request> requests;
+  for (size_t i = 0; i < exchange.routes.size(); ++i) {
+    const Route& route = exchange.routes[i];
+    const int bytes = static_cast<int>(route.bytes());
+    wanted[i].resize(route.bytes());
+    if (route.to == world.rank)
+      MPI_Irecv(wanted[i].data(), bytes, MPI_BYTE, route.from, static_cast<int>(i), MPI_COMM_WORLD, &requests.emplace_back());
+    if (route.from == world.rank)
+      MPI_Isend(sent[i]->data(), bytes, MPI_BYTE, route.to, static_cast<int>(i), MPI_COMM_WORLD, &requests.emplace_back());
+  }
+  MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+  for (size_t i = 0; i < exchange.routes.size(); ++i) {
+    if (!received[i]) continue;
+    if (auto fault = received[i]->fault(); !fault.empty()) return fault;
+    if (std::memcmp(received[i]->data(), wanted[i].data(), wanted[i].size()) != 0) return "the bytes are not MPI's";
+  }
+  return "";
+}
+
 // Ends all ranks, since one that stays behind would wait for ever.
 [[noreturn]] void give_up(const World& world, uint64_t seed, int step, const std::string& fault) {
   std::printf("rank %d: seed %" PRIu64 ", step %d: %s\n", world.rank, seed, step, fault.c_str());
@@ -246,7 +320,10 @@ int run(const Options& options, const World& world) {
     Recipe recipe = known_to_mpi(random_recipe(generator, world.ranks, kMostBytes, step));
     if (!is_on_one_host(world)) recipe = for_hosts(recipe);
     recipe.finite = true;
-    if (auto fault = run_step(recipe, world, comm); !fault.empty()) give_up(world, options.seed, step, fault);
+    const Exchange exchange = random_exchange(generator, world.ranks, step);
+    const bool sends = generator() % 3 == 0;
+    if (auto fault = sends ? run_exchange(exchange, world, step, comm) : run_step(recipe, world, comm); !fault.empty())
+      give_up(world, options.seed, step, fault);
     go_on = options.steps < 0 ? Clock::now() < end : step + 1 < options.steps;
     MPI_Bcast(&go_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
   }

@@ -23,7 +23,7 @@ std::string name_of(Way way) {
 // A call of every collective, with the rank that computes as its root and with another one.
 std::vector<Recipe> calls_around(int computing, int ranks) {
   std::vector<Recipe> calls;
-  for (int collective = 0; collective < fcclNumColls; ++collective) {
+  for (int collective = 0; collective < fcclCollSend; ++collective) {
     if (exchanges(static_cast<fcclColl_t>(collective)) || is_uneven(static_cast<fcclColl_t>(collective))) continue;
     Recipe recipe{.collective = static_cast<fcclColl_t>(collective), .dtype = fcclFloat32, .root = computing};
     if (collective != fcclCollBarrier) recipe.count = 700'001;

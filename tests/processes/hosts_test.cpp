@@ -27,7 +27,7 @@ TEST_P(AcrossHosts, collectives_are_right_with_every_root_and_count_and_in_place
   run([](const Seat& seat) {
     const Comm comm(seat);
     int iteration = 0;
-    for (int collective = 0; collective < fcclNumColls; ++collective)
+    for (int collective = 0; collective < fcclCollSend; ++collective)
       for (const fcclDataType_t dtype : {fcclFloat32, fcclInt8})
         for (const size_t count : {0, 1, 7, 1001, 70'001}) {
           Recipe recipe = for_hosts({.collective = static_cast<fcclColl_t>(collective), .dtype = dtype, .count = count});

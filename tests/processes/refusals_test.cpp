@@ -97,9 +97,35 @@ TEST_P(Refusals, of_a_factor_for_truth_values) {
   });
 }
 
-TEST_P(Refusals, of_a_collective_that_is_for_later) {
-  expect_refused(fcclNotImplemented, "fcclSend",
-                 [](fcclComm_t comm) { return fcclSend(values, 1, fcclFloat32, 0, comm, nullptr); });
+TEST_P(Refusals, of_a_call_that_is_for_later) {
+  static void* handle = nullptr;
+  expect_refused(fcclNotImplemented, "fcclCommRegister",
+                 [](fcclComm_t comm) { return fcclCommRegister(comm, values, sizeof values, &handle); });
+}
+
+TEST_P(Refusals, of_a_send_to_a_rank_that_there_is_not) {
+  expect_refused(fcclInvalidArgument, "peer is 64",
+                 [](fcclComm_t comm) { return fcclSend(values, 1, fcclFloat32, 64, comm, nullptr); });
+}
+
+TEST_P(Refusals, of_a_send_to_any_rank) {
+  expect_refused(fcclInvalidArgument, "peer is -1",
+                 [](fcclComm_t comm) { return fcclSendTagged(values, 1, fcclFloat32, FCCL_ANY_SOURCE, 0, comm, nullptr); });
+}
+
+TEST_P(Refusals, of_a_receive_from_any_rank_without_a_tag) {
+  expect_refused(fcclInvalidArgument, "peer is -1",
+                 [](fcclComm_t comm) { return fcclRecv(values, 1, fcclFloat32, FCCL_ANY_SOURCE, comm, nullptr); });
+}
+
+TEST_P(Refusals, of_a_tag_below_zero) {
+  expect_refused(fcclInvalidArgument, "tag is -1",
+                 [](fcclComm_t comm) { return fcclSendTagged(values, 1, fcclFloat32, 0, -1, comm, nullptr); });
+}
+
+TEST_P(Refusals, of_a_receive_without_a_buffer) {
+  expect_refused(fcclInvalidArgument, "recvbuff is NULL",
+                 [](fcclComm_t comm) { return fcclRecv(nullptr, 1, fcclFloat32, 0, comm, nullptr); });
 }
 
 TEST_P(Refusals, of_an_all_to_all_in_place) {

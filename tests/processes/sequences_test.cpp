@@ -14,7 +14,7 @@ TEST_P(Sequences, of_one_collective_show_no_stale_bytes) {
   const Setting slots("FCCL_SLOT_BYTES", "256");
   run_ranks(GetParam().launch(), [](const Seat& seat) {
     const Comm comm(seat);
-    for (int collective = 0; collective < fcclNumColls; ++collective)
+    for (int collective = 0; collective < fcclCollSend; ++collective)
       for (const size_t count : {2, 300})
         for (int iteration = 0; iteration < 50; ++iteration)
           EXPECT_EQ(try_collective({.collective = static_cast<fcclColl_t>(collective),

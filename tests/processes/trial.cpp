@@ -132,7 +132,7 @@ Recipe random_recipe(std::mt19937_64& generator, int ranks, size_t most_bytes, i
   const auto below = [&](size_t bound) { return static_cast<size_t>(generator() % bound); };
   Recipe recipe;
   recipe.iteration = iteration;
-  recipe.collective = static_cast<fcclColl_t>(below(fcclNumColls));
+  recipe.collective = static_cast<fcclColl_t>(below(fcclCollSend));
   const Reduction reduction = every_reduction()[below(every_reduction().size())];
   recipe.dtype = reduction.dtype;
   if (reduces(recipe.collective)) recipe.op = reduction.op;
@@ -306,6 +306,8 @@ fcclResult_t Trial::call(fcclRedOp_t op, fcclComm_t comm, fcclStream_t stream) {
     case fcclCollReduceScatterV:
     case fcclCollAlltoAllV:
       return call_uneven(op, comm, stream);
+    case fcclCollSend:
+    case fcclCollRecv:
     case fcclNumColls:
       break;
   }

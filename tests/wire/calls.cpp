@@ -126,7 +126,7 @@ std::vector<Way> all_ways() {
   for (const auto& algorithm : plan::kCatalog<plan::Price>) {
     ways.push_back({algorithm.collective, algorithm.name});
   }
-  for (int collective = 0; collective < fcclNumColls; ++collective)
+  for (int collective = 0; collective < fcclCollSend; ++collective)
     if (collective != fcclCollAlltoAll) ways.push_back({static_cast<fcclColl_t>(collective), "entries"});
   return ways;
 }

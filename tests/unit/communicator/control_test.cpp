@@ -112,7 +112,9 @@ TEST_F(SlowPathTest, looks_once_more_before_it_fails_a_wait_that_was_itself_stop
 
 TEST_F(SlowPathTest, says_after_five_seconds_who_is_waited_for_in_which_call_and_says_it_once) {
   ::testing::internal::CaptureStderr();
-  Wait wait{task, 60s, slice(1), Clock::now() - 6s};
+  Wait wait{task, 60s};
+  wait.awaited = slice(1);
+  wait.began = Clock::now() - 6s;
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(control->look(wait, slice(1)));
   const std::string log = ::testing::internal::GetCapturedStderr();
   const std::string line = "rank 0 has waited 6 s for rank 1 (pid ";

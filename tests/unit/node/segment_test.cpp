@@ -14,6 +14,7 @@
 #include <cstring>
 #include <thread>
 
+#include "node/transfer_board.h"
 #include "system/memory.h"
 
 namespace {
@@ -66,6 +67,13 @@ std::vector<Region> regions_of(const Segment& segment) {
     for (int peer = 0; peer < shape.ranks; ++peer)
       for (const int parity : {0, 1})
         if (peer != rank) regions.push_back({segment.pair_slot(rank, peer, parity), shape.pair_slot_bytes()});
+    for (int peer = 0; peer < shape.ranks; ++peer) {
+      regions.push_back(region_of(&segment.transfer_board(rank, peer), sizeof(TransferBoard)));
+      for (int slot = 0; slot < TransferBoard::kEagerSlots; ++slot)
+        regions.push_back({segment.eager_slot(rank, peer, slot), shape.eager_bytes()});
+      for (const int parity : {0, 1})
+        regions.push_back({segment.transfer_slot(rank, peer, parity), shape.transfer_slot_bytes()});
+    }
   }
   return regions;
 }
@@ -109,7 +117,7 @@ INSTANTIATE_TEST_SUITE_P(Of, SegmentLayout, ::testing::Values(1, 2, 3, 4, 5, 6, 
                          [](const auto& info) { return std::to_string(info.param) + "_ranks"; });
 
 TEST(Lanes, of_calls_that_need_pair_slots_are_those_that_have_them) {
-  for (int c = 0; c < fcclNumColls; ++c) {
+  for (int c = 0; c < fcclCollSend; ++c) {
     const auto collective = static_cast<fcclColl_t>(c);
     EXPECT_EQ(lane_of(collective), row_of(collective).needs_pair_slots() ? kPairLane : kGatherLane) << name_of(collective);
   }

@@ -1,0 +1,83 @@
+// The C interface: sends and receives.
+#include "c_api/c_api.h"
+
+namespace fccl {
+namespace {
+
+// What a user's call looks like before it has been checked.
+struct UserTransfer {
+  const char* function;
+  TransferEnd transfer;
+  bool is_tagged = false;
+};
+
+Result<void> check_transfer(const UserTransfer& user, int ranks) {
+  const TransferEnd& transfer = user.transfer;
+  const Envelope& envelope = transfer.envelope;
+  const bool sends = transfer.direction == Direction::send;
+  if (!is_valid(envelope.dtype))
+    return fail(fcclInvalidArgument, fmt::format("datatype {} is no fcclDataType_t", int{envelope.dtype}));
+  const bool may_be_any = user.is_tagged && !sends;
+  if (transfer.peer >= ranks || (transfer.peer < 0 && !(may_be_any && transfer.peer == FCCL_ANY_SOURCE)))
+    return fail(fcclInvalidArgument, fmt::format("peer is {}: give 0 <= peer < {}{}", transfer.peer, ranks,
+                                                 may_be_any ? ", or FCCL_ANY_SOURCE" : ""));
+  if (user.is_tagged && envelope.tag < 0)
+    return fail(fcclInvalidArgument, fmt::format("tag is {}: give a tag >= 0", envelope.tag));
+  if (envelope.count > SIZE_MAX / 2 / size_of(envelope.dtype))
+    return fail(fcclInvalidArgument,
+                fmt::format("count {} of {} is more than memory can hold", envelope.count, name_of(envelope.dtype)));
+  if (envelope.count > 0 && (sends ? transfer.source : transfer.target) == nullptr)
+    return fail(fcclInvalidArgument, fmt::format("{} is NULL with count {}", sends ? "sendbuff" : "recvbuff", envelope.count));
+  return {};
+}
+
+fcclResult_t run(const UserTransfer& user, fcclComm_t comm, fcclStream_t stream) {
+  if (comm == nullptr) return refuse(user.function, "comm is NULL");
+  Communicator& communicator = *comm->communicator;
+  if (auto checked = check_transfer(user, communicator.ranks()); !checked) return report(user.function, checked);
+  return report(user.function, communicator.transfer(user.transfer, static_cast<Stream*>(stream)));
+}
+
+}  // namespace
+}  // namespace fccl
+
+extern "C" {
+
+fcclResult_t fcclSend(const void* sendbuff, size_t count, fcclDataType_t datatype, int peer, fcclComm_t comm,
+                      fcclStream_t stream) {
+  return fccl::run(
+      {__func__,
+       {.direction = fccl::Direction::send, .peer = peer, .envelope = {fccl::kUntagged, datatype, count}, .source = sendbuff}},
+      comm, stream);
+}
+
+fcclResult_t fcclRecv(void* recvbuff, size_t count, fcclDataType_t datatype, int peer, fcclComm_t comm, fcclStream_t stream) {
+  return fccl::run({__func__,
+                    {.direction = fccl::Direction::receive,
+                     .peer = peer,
+                     .envelope = {fccl::kUntagged, datatype, count},
+                     .target = recvbuff}},
+                   comm, stream);
+}
+
+fcclResult_t fcclSendTagged(const void* sendbuff, size_t count, fcclDataType_t datatype, int peer, int tag, fcclComm_t comm,
+                            fcclStream_t stream) {
+  return fccl::run({__func__,
+                    {.direction = fccl::Direction::send, .peer = peer, .envelope = {tag, datatype, count}, .source = sendbuff},
+                    true},
+                   comm, stream);
+}
+
+fcclResult_t fcclRecvTagged(void* recvbuff, size_t count, fcclDataType_t datatype, int peer, int tag, int* source,
+                            fcclComm_t comm, fcclStream_t stream) {
+  return fccl::run({__func__,
+                    {.direction = fccl::Direction::receive,
+                     .peer = peer,
+                     .envelope = {tag, datatype, count},
+                     .target = recvbuff,
+                     .told_source = source},
+                    true},
+                   comm, stream);
+}
+
+}  // extern "C"

@@ -1,0 +1,98 @@
+// The end of a group.
+#include "communicator/group.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "communicator/communicator.h"
+#include "communicator/issued_group.h"
+#include "communicator/stream.h"
+#include "communicator/worker.h"
+#include "system/thread.h"
+
+namespace fccl {
+
+constinit thread_local int Group::depth_ = 0;
+
+Group& Group::of_thread() {
+  thread_local Group group;
+  return group;
+}
+
+// What was in it, at the end of the outermost one.
+Result<std::optional<Group::Contents>> Group::close() {
+  if (depth_ == 0) return fail(fcclInvalidUsage, "no group of this thread is open: each end needs an fcclGroupStart before it");
+  if (--depth_ > 0) return std::optional<Contents>{};
+  Contents contents{std::exchange(calls_, {}), std::exchange(creations_, {})};
+  if (const auto refused = std::exchange(refused_, {}))
+    return fail(refused->code, "a call of the group was refused, so none was issued: " + refused->message);
+  return std::optional(std::move(contents));
+}
+
+Result<void> Group::end() {
+  auto contents = close();
+  if (!contents) return fail(std::move(contents).error());
+  if (!*contents) return {};
+  FCCL_TRY(run_side_by_side((*contents)->creations));
+  return issue((*contents)->calls);
+}
+
+// Nothing is issued unless every communicator and stream takes calls; only what happens at that moment on another thread can
+// stop it halfway, and that ends the communicator.
+Result<void> Group::issue(const std::vector<GroupedCall>& calls) {
+  if (calls.empty()) return {};
+  for (const GroupedCall& each : calls) {
+    FCCL_TRY(each.communicator->check_usable());
+    if (each.stream != nullptr) FCCL_TRY(each.stream->check_usable());
+    if (each.stream == nullptr && Worker::is_this_thread())
+      return fail(fcclInvalidUsage, "a host function may not wait for a group of calls");
+  }
+  std::map<Stream*, std::unique_ptr<IssuedGroup>> by_stream;
+  Result<void> result;
+  for (const GroupedCall& each : calls) {
+    std::unique_ptr<IssuedGroup>& group = by_stream[each.stream];
+    if (!group) group = std::make_unique<IssuedGroup>();
+    const Result<void> issued = std::visit([&](const auto& call) { return each.communicator->issue(call, *group); }, each.call);
+    if (!issued && result) result = fail(issued.error());
+  }
+  for (auto& [stream, group] : by_stream)
+    if (stream != nullptr) stream->enqueue(std::move(group));
+  if (const auto here = by_stream.find(nullptr); here != by_stream.end())
+    if (auto ended = here->second->run(); !ended && result) result = fail(ended.error());
+  return result;
+}
+
+Result<double> Group::simulate_end() {
+  const auto contents = close();
+  if (!contents) return fail(contents.error());
+  if (!*contents) return 0.0;
+  std::map<const Communicator*, double> seconds;
+  for (const GroupedCall& each : (*contents)->calls)
+    seconds[each.communicator] += std::visit([&](const auto& call) { return each.communicator->estimate(call); }, each.call);
+  double longest = 0;
+  for (const auto& [communicator, taken] : seconds) longest = std::max(longest, taken);
+  return longest;
+}
+
+Result<void> run_side_by_side(const std::vector<std::function<Result<void>()>>& tasks) {
+  if (tasks.empty()) return {};
+  std::vector<Result<void>> results(tasks.size());
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i + 1 < tasks.size(); ++i) {
+    auto thread = start_thread({"fccl-creation", "makes a communicator of a group"}, [&, i] { results[i] = tasks[i](); });
+    if (thread)
+      threads.push_back(std::move(*thread));
+    else
+      results[i] = fail(std::move(thread).error());
+  }
+  results.back() = tasks.back()();
+  for (std::thread& thread : threads) thread.join();
+  for (Result<void>& result : results)
+    if (!result) return std::move(result);
+  return {};
+}
+
+}  // namespace fccl

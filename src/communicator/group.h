@@ -1,0 +1,68 @@
+// Group: the calls that a thread makes between fcclGroupStart and fcclGroupEnd, issued together at the end.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "base/call.h"
+#include "base/result.h"
+#include "base/transfer.h"
+
+namespace fccl {
+
+class Communicator;
+class Stream;
+
+// Of one thread, which alone uses it, and never waits before the outermost end. Communicators and streams are the user's and
+// live until then. Whatever comes of it, the next group begins empty.
+class Group {
+ public:
+  static Group& of_thread();
+  // Whether one is open: what every collective asks.
+  static bool is_open() { return depth_ > 0; }
+
+  // Groups within a group are part of it.
+  static void start() { ++depth_; }
+  void add(Communicator& communicator, const Call& call, Stream* stream) { calls_.push_back({&communicator, call, stream}); }
+  void add(Communicator& communicator, const TransferEnd& transfer, Stream* stream) {
+    calls_.push_back({&communicator, transfer, stream});
+  }
+  // What needs other ranks that may be this thread's, too: runs on a thread of its own at the end, before the calls.
+  void add(std::function<Result<void>()> creation) { creations_.push_back(std::move(creation)); }
+  // A call was refused: the group will issue nothing, and end with the first such error.
+  void refuse(const Error& error) {
+    if (!refused_) refused_ = error;
+  }
+
+  // Of the outermost group issues all before it waits for any, and returns when those without a stream have ended, with the
+  // first failure.
+  Result<void> end();
+  // The same without issuing anything: how many seconds the calls may take, for those that differ in communicator side by side.
+  Result<double> simulate_end();
+
+ private:
+  struct GroupedCall {
+    Communicator* communicator;
+    std::variant<Call, TransferEnd> call;
+    Stream* stream;
+  };
+  struct Contents {
+    std::vector<GroupedCall> calls;
+    std::vector<std::function<Result<void>()>> creations;
+  };
+  Result<std::optional<Contents>> close();
+  static Result<void> issue(const std::vector<GroupedCall>& calls);
+
+  static constinit thread_local int depth_ __attribute__((tls_model("initial-exec")));
+  std::vector<GroupedCall> calls_;
+  std::vector<std::function<Result<void>()>> creations_;
+  std::optional<Error> refused_;
+};
+
+// Runs all at the same time, the last one here and each other one on a thread of its own, and returns the first error. What
+// finds no thread is not run, and then the others end by their own deadlines.
+Result<void> run_side_by_side(const std::vector<std::function<Result<void>()>>& tasks);
+
+}  // namespace fccl

@@ -1,0 +1,65 @@
+// TransferPair: one rank's side of the transfers between it and any other rank, by the segment or over the network.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "node/node_pair.h"
+#include "wire/lane.h"
+
+namespace fccl {
+
+// Owned by a rank's transfer lane; used by the one thread that has the lane's turn. As NodePair, which it is for a rank of this
+// host; a rank of another host has neither slots nor memory that can be read, so what comes from there is kept aside if no
+// receive has asked for it.
+class TransferPair {
+ public:
+  // A payload that came before its receive.
+  struct Kept {
+    decltype(NoticeLine::beside) beside{};
+    std::vector<std::byte> bytes;
+  };
+
+  TransferPair(std::shared_ptr<Segment> segment, int rank, int peer) : node_(NodePair(std::move(segment), rank, peer)) {}
+  // `wire` outlives it.
+  TransferPair(WireLane& wire, int member, size_t eager_bytes);
+
+  bool is_on_this_host() const { return node_.has_value(); }
+  // Of a rank of this host, for what only its memory can do.
+  NodePair& node() { return *node_; }
+  const NodePair& node() const { return *node_; }
+
+  size_t eager_bytes() const { return eager_bytes_; }
+  bool can_post() const { return node_ ? node_->can_post() : wire_->can_notify(member_); }
+  bool can_post_eager() const { return node_ ? node_->can_post_eager() : wire_->can_notify_eagerly(member_); }
+  void post(const Notice& notice) { post_eager(notice, nullptr, 0); }
+  void post_eager(const Notice& notice, const void* payload, size_t bytes);
+
+  // The peer's oldest notice that is not taken yet, null if there is none, and its payload.
+  const Notice* next();
+  const std::byte* payload_of_next() const;
+  Kept keep_next() const;
+  void take() { node_ ? node_->take() : wire_->take_notice(member_); }
+  // Of a notice that has been taken.
+  const std::byte* payload_of(const Notice& notice, const Kept& kept) const;
+  void release(const Notice& notice) { node_ ? node_->release(notice) : wire_->release(member_); }
+
+  size_t slice_bytes() const { return node_ ? node_->slice_bytes() : wire_->slot_bytes(); }
+  // Puts a slice if there is room for it now.
+  bool put(const void* bytes, size_t size);
+  bool has_slice(size_t size) const { return node_ ? node_->has_slice() : wire_->has_arrived(member_, size); }
+  const std::byte* slice() const { return node_ ? node_->slice() : wire_->landing(member_); }
+  void drain(size_t size);
+
+ private:
+  std::optional<NodePair> node_;
+  WireLane* wire_ = nullptr;
+  int member_ = 0;
+  size_t eager_bytes_ = node_ ? node_->eager_bytes() : 0;
+  Notice next_;
+};
+
+}  // namespace fccl

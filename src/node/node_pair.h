@@ -1,0 +1,108 @@
+// NodePair: one rank's side of the transfers between it and a rank of its host, in both directions.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "kernels/copy.h"
+#include "node/segment.h"
+#include "node/transfer_board.h"
+
+namespace fccl {
+
+// Owned by a rank's transfer lane; used by the one thread that has the lane's turn. No function waits: each says what can be
+// done now. Slices are numbered through all transfers of a direction.
+class NodePair {
+ public:
+  // Ranks are counted within the host; a rank has a pair with itself, too.
+  NodePair(std::shared_ptr<Segment> segment, int rank, int peer)
+      : segment_(std::move(segment)),
+        rank_(rank),
+        peer_(peer),
+        out_(&segment_->transfer_board(rank, peer)),
+        in_(&segment_->transfer_board(peer, rank)) {}
+
+  int peer() const { return peer_; }
+  bool is_with_itself() const { return rank_ == peer_; }
+
+  // Notices to the peer, and payloads that go along with them.
+  size_t eager_bytes() const { return segment_->shape().eager_bytes(); }
+  bool can_post() const { return posted_ - out_->taken.value.load(std::memory_order_acquire) < TransferBoard::kNotices; }
+  bool can_post_eager() const { return can_post() && free_slot() < TransferBoard::kEagerSlots; }
+  void post(const Notice& notice) { post_beside(notice, nullptr, 0); }
+  void post_eager(Notice notice, const void* payload, size_t bytes) {
+    notice.slot = static_cast<uint16_t>(free_slot());
+    ++used_[notice.slot];
+    if (bytes <= sizeof NoticeLine::beside) return post_beside(notice, payload, bytes);
+    copy_bytes(segment_->eager_slot(rank_, peer_, notice.slot), payload, bytes);
+    post(notice);
+  }
+
+  // The peer's oldest notice that is not taken yet, null if there is none; of an eager one also where its payload is.
+  const Notice* next() const {
+    const NoticeLine& line = next_line();
+    return line.word.load(std::memory_order_acquire) == taken_ + 1 ? &line.notice : nullptr;
+  }
+  const std::byte* payload_of_next(bool is_beside) const {
+    return is_beside ? next_line().beside.data() : payload_in_slot(next_line().notice);
+  }
+  void take() { in_->taken.publish(++taken_); }
+  // Of a notice that has been taken: a payload that did not fit beside it, until it is released.
+  const std::byte* payload_in_slot(const Notice& notice) const {
+    return segment_->eager_slot(peer_, rank_, notice.slot % TransferBoard::kEagerSlots);
+  }
+  void release(const Notice& notice) {
+    const size_t slot = notice.slot % TransferBoard::kEagerSlots;
+    in_->releases.of_slot[slot].store(++released_[slot], std::memory_order_release);
+  }
+
+  // Slices to the peer.
+  size_t slice_bytes() const { return segment_->shape().transfer_slot_bytes(); }
+  bool can_put() const { return put_ - out_->drained.value.load(std::memory_order_acquire) < 2; }
+  void put(const void* bytes, size_t size) {
+    copy_bytes(segment_->transfer_slot(rank_, peer_, static_cast<int>(put_ & 1)), bytes, size);
+    show();
+  }
+  // The same for one that the peer reads in this rank's memory.
+  void show() { out_->published.publish(++put_); }
+  uint64_t slices_put() const { return put_; }
+  bool is_drained() const { return out_->drained.value.load(std::memory_order_acquire) == put_; }
+  // Once is_drained: whether the peer could not read what began with slice `first`.
+  bool is_unread(uint64_t first) const { return out_->unread.value.load(std::memory_order_acquire) == first + 1; }
+
+  // Slices from the peer.
+  bool has_slice() const { return in_->published.value.load(std::memory_order_acquire) > drained_; }
+  const std::byte* slice() const { return segment_->transfer_slot(peer_, rank_, static_cast<int>(drained_ & 1)); }
+  uint64_t slices_drained() const { return drained_; }
+  void drain() { in_->drained.publish(++drained_); }
+  void say_unread(uint64_t first) { in_->unread.publish(first + 1); }
+
+ private:
+  const NoticeLine& next_line() const { return in_->notices[taken_ % TransferBoard::kNotices]; }
+  void post_beside(const Notice& notice, const void* bytes, size_t size) {
+    NoticeLine& line = out_->notices[posted_ % TransferBoard::kNotices];
+    line.notice = notice;
+    copy_bytes(line.beside.data(), bytes, size);
+    line.word.store(++posted_, std::memory_order_release);
+  }
+  // kEagerSlots if there is none.
+  int free_slot() const {
+    int slot = 0;
+    while (slot < TransferBoard::kEagerSlots && out_->releases.of_slot[slot].load(std::memory_order_acquire) != used_[slot])
+      ++slot;
+    return slot;
+  }
+
+  std::shared_ptr<Segment> segment_;
+  int rank_;
+  int peer_;
+  TransferBoard* out_;
+  TransferBoard* in_;
+  uint64_t posted_ = 0, taken_ = 0;
+  uint64_t put_ = 0, drained_ = 0;
+  std::array<uint64_t, TransferBoard::kEagerSlots> used_{}, released_{};
+};
+
+}  // namespace fccl
