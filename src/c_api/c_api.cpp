@@ -142,7 +142,10 @@ fcclResult_t split(const char* function, fcclComm_t comm, fcclComm_t* newcomm, c
 
 // All ranks of a communicator in this process.
 fccl::Result<void> init_all(std::span<fcclComm_t> comms) {
-  auto options = fccl::options_of(nullptr, nullptr);
+  // Several ranks of one thread need groups, which calls on CUDA memory cannot be in yet.
+  fcclConfig_t config = FCCL_CONFIG_INITIALIZER;
+  config.memoryKind = fcclMemoryCpu;
+  auto options = fccl::options_of(&config, nullptr);
   if (!options) return fccl::fail(std::move(options).error());
   const auto id = fccl::open_bootstrap(options->settings.interface_name);
   if (!id) return fccl::fail(id.error());

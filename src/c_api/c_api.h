@@ -49,6 +49,9 @@ inline std::string no_kernel(fcclDataType_t dtype, ReduceOp op) {
                      name_of(op), name_of(dtype));
 }
 
+// The stream of a call on CPU memory. What is none is not read: it may be a stream of CUDA's.
+Result<Stream*> host_stream_of(fcclStream_t stream);
+
 // Settings of the environment, overridden by what the user's config says; `parent` may be null.
 Result<CreateOptions> options_of(const fcclConfig_t* config, const CreateOptions* parent);
 

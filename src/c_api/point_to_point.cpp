@@ -35,7 +35,14 @@ fcclResult_t run(const UserTransfer& user, fcclComm_t comm, fcclStream_t stream)
   if (comm == nullptr) return refuse(user.function, "comm is NULL");
   Communicator& communicator = *comm->communicator;
   if (auto checked = check_transfer(user, communicator.ranks()); !checked) return report(user.function, checked);
-  return report(user.function, communicator.transfer(user.transfer, static_cast<Stream*>(stream)));
+  if (communicator.device() != nullptr)
+    return report(user.function,
+                  {fcclNotImplemented,
+                   "sends and receives of CUDA memory are not implemented yet in this version of FCCL: make them on "
+                   "host memory, on a communicator with memoryKind = fcclMemoryCpu"});
+  const auto host_stream = host_stream_of(stream);
+  if (!host_stream) return report(user.function, host_stream);
+  return report(user.function, communicator.transfer(user.transfer, *host_stream));
 }
 
 }  // namespace

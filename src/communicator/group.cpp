@@ -22,11 +22,18 @@ Group& Group::of_thread() {
   return group;
 }
 
+void Group::add(Communicator& communicator, const Call& call, Stream* stream) {
+  calls_.push_back({&communicator, call, stream});
+  if (call.uneven == nullptr) return;
+  blocks_.push_back(std::make_unique<const UnevenBlocks>(*call.uneven));
+  std::get<Call>(calls_.back().call).uneven = blocks_.back().get();
+}
+
 // What was in it, at the end of the outermost one.
 Result<std::optional<Group::Contents>> Group::close() {
   if (depth_ == 0) return fail(fcclInvalidUsage, "no group of this thread is open: each end needs an fcclGroupStart before it");
   if (--depth_ > 0) return std::optional<Contents>{};
-  Contents contents{std::exchange(calls_, {}), std::exchange(creations_, {})};
+  Contents contents{std::exchange(calls_, {}), std::exchange(blocks_, {}), std::exchange(creations_, {})};
   if (const auto refused = std::exchange(refused_, {}))
     return fail(refused->code, "a call of the group was refused, so none was issued: " + refused->message);
   return std::optional(std::move(contents));

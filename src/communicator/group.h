@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <variant>
 #include <vector>
@@ -25,7 +26,7 @@ class Group {
 
   // Groups within a group are part of it.
   static void start() { ++depth_; }
-  void add(Communicator& communicator, const Call& call, Stream* stream) { calls_.push_back({&communicator, call, stream}); }
+  void add(Communicator& communicator, const Call& call, Stream* stream);
   void add(Communicator& communicator, const TransferEnd& transfer, Stream* stream) {
     calls_.push_back({&communicator, transfer, stream});
   }
@@ -50,6 +51,7 @@ class Group {
   };
   struct Contents {
     std::vector<GroupedCall> calls;
+    std::vector<std::unique_ptr<const UnevenBlocks>> blocks;
     std::vector<std::function<Result<void>()>> creations;
   };
   Result<std::optional<Contents>> close();
@@ -57,6 +59,7 @@ class Group {
 
   static constinit thread_local int depth_ __attribute__((tls_model("initial-exec")));
   std::vector<GroupedCall> calls_;
+  std::vector<std::unique_ptr<const UnevenBlocks>> blocks_;  // of those calls: the caller's live until the call returns
   std::vector<std::function<Result<void>()>> creations_;
   std::optional<Error> refused_;
 };

@@ -44,6 +44,7 @@ bool PeerMemory::read(int peer, void* target, const void* source, size_t bytes) 
 }
 
 void bring_in(const std::byte* begin, size_t bytes) {
+  if (bytes == 0) return;
   const volatile std::byte* pages = begin;
   for (size_t i = 0; i < bytes; i += kPageBytes) (void)pages[i];
   (void)pages[bytes - 1];

@@ -38,7 +38,7 @@ class PeerMemory {
 
 // Makes the pages of what a peer is about to read come on this thread. A reader would wait for them inside the kernel, beyond
 // deadline and abort, if they are in a file of a server that does not answer or served by a thread of this process that does
-// not run; and if this process died then, it would read zeros. At least one byte.
+// not run; and if this process died then, it would read zeros.
 void bring_in(const std::byte* begin, size_t bytes);
 
 }  // namespace fccl

@@ -70,6 +70,7 @@ class WireLane {
   int rank_of(int member) const { return shape_.ranks[member]; }
   // The i-th peer after this member, 1 <= i < members(): each member begins with another one.
   int peer(int i) const { return (shape_.me + i) % members(); }
+  size_t slot_bytes() const { return shape_.slot_bytes; }
   // The largest payload that every member takes with an entry.
   size_t payload_bytes() const { return payload_bytes_; }
 

@@ -103,7 +103,7 @@ WireTask task_of(const Call& call, const Blocks& blocks, const Pieces& pieces, c
     return Buffer{static_cast<std::byte*>(const_cast<void*>(base)), pieces.layout(size_of(call.signature.dtype)),
                   pieces.piece_elements * size_of(call.signature.dtype)};
   };
-  return {.call = {1, call.signature, {}},
+  return {.call = {1, call.signature},
           .blocks = &blocks,
           .pieces = pieces,
           .steps = &steps,

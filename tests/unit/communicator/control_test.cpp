@@ -126,7 +126,9 @@ TEST_F(SlowPathTest, says_after_five_seconds_who_is_waited_for_in_which_call_and
 
 TEST_F(SlowPathTest, says_how_far_a_late_rank_is_with_a_call_on_cuda_memory) {
   const auto text_of_late_wait = [&] {
-    Wait wait{later, 50ms, slice(1), Clock::now() - 1s};
+    Wait wait{later, 50ms};
+    wait.awaited = slice(1);
+    wait.began = Clock::now() - 1s;
     const Awaited awaited = slice(1);
     const std::string text = control->look(wait, awaited).error().message;
     segment->failure().first = 0;
