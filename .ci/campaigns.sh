@@ -38,6 +38,7 @@ campaign_mutants() {
   lock
   need_packages "${packages_build[@]}" "${packages_test[@]}"
   unlock
+  use_ccache
   python3 tests/mutants/run.py
 }
 
