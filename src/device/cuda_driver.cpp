@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -50,6 +51,15 @@ std::vector<std::string> folders_of_loader() {
   std::vector<std::string> folders;
   std::transform(first, first + list->dls_cnt, std::back_inserter(folders), [](const auto& path) { return path.dls_name; });
   return folders;
+}
+
+// Asked without the loader, whose lock a fork may find taken by another thread: its child could never make a communicator.
+bool is_mapped() {
+  std::ifstream maps("/proc/self/maps");
+  std::string line;
+  while (std::getline(maps, line))
+    if (line.find(kLibrary) != std::string::npos || line.find("/libcuda.so") != std::string::npos) return true;
+  return false;
 }
 
 bool is_absolute(const std::string& folder) { return folder.starts_with('/'); }
@@ -165,6 +175,7 @@ Result<const CudaDriver*> cuda_driver() {
 }
 
 void* function_of_loaded_driver(const char* name) {
+  if (!is_mapped()) return nullptr;
   void* const library = ::dlopen(kLibrary, RTLD_LAZY | RTLD_NOLOAD);
   if (library == nullptr) return nullptr;
   void* const found = ::dlsym(library, name);

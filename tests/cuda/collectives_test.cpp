@@ -121,7 +121,7 @@ TEST_P(CudaCollectives, go_on_while_the_host_runs_ahead_of_the_gpu) {
     std::mt19937_64 generator(5);
     std::vector<std::unique_ptr<CudaTrial>> trials;
     for (int i = 0; i < 60; ++i)
-      trials.push_back(std::make_unique<CudaTrial>(random_recipe(generator, seat.ranks(), 20'000, i), seat));
+      trials.push_back(std::make_unique<CudaTrial>(random_cuda_recipe(generator, seat.ranks(), 20'000, i), seat));
     for (const auto& trial : trials) EXPECT_TRUE(succeeded(trial->issue(comm)));
     seat.gpu().synchronize(seat.stream());
     for (const auto& trial : trials) EXPECT_EQ(trial->fault(), "");

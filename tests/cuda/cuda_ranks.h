@@ -62,6 +62,9 @@ void run_on_gpus(const OnGpus& on, const std::function<void(CudaSeat&)>& body);
 
 fcclConfig_t config_of_cuda_tests();
 
+// As random_recipe, of what CUDA memory is served for: blocks of one size.
+Recipe random_cuda_recipe(std::mt19937_64& generator, int ranks, size_t most_bytes, int iteration);
+
 // A trial whose buffers lie in the memory of the rank's GPU.
 class CudaTrial {
  public:

@@ -77,11 +77,22 @@ Recipe known_to_mpi(Recipe recipe) {
   return recipe;
 }
 
+// Counts and displacements as MPI takes them, in units of so many to an element.
+std::vector<int> mpi_numbers(const std::vector<size_t>& of_blocks, size_t unit) {
+  std::vector<int> numbers;
+  for (const size_t number : of_blocks) numbers.push_back(static_cast<int>(number * unit));
+  return numbers;
+}
+
 // Reduces with MPI, and returns what this rank gets of the result.
 template <class T>
 std::vector<T> mpi_reduce(const Recipe& recipe, const World& world, const std::vector<T>& send, MPI_Datatype type, MPI_Op op) {
   const int count = static_cast<int>(recipe.count);
-  std::vector<T> recv(recipe.count);
+  std::vector<T> recv(output_of_rank(recipe.counts(world.ranks), world.rank).total());
+  if (recipe.collective == fcclCollReduceScatterV) {
+    const std::vector<int> counts = mpi_numbers(input_of_rank(recipe.counts(world.ranks), world.rank).counts, 1);
+    MPI_Reduce_scatter(send.data(), recv.data(), counts.data(), type, op, MPI_COMM_WORLD);
+  }
   if (recipe.collective == fcclCollAllReduce) MPI_Allreduce(send.data(), recv.data(), count, type, op, MPI_COMM_WORLD);
   if (recipe.collective == fcclCollReduceScatter)
     MPI_Reduce_scatter_block(send.data(), recv.data(), count, type, op, MPI_COMM_WORLD);
@@ -161,7 +172,11 @@ std::string compare_floats(const Recipe& recipe, const World& world, const Trial
 }
 
 std::string compare_moved(const Recipe& recipe, const World& world, const Trial& trial) {
-  std::vector<std::byte> send = trial.input(), wanted(trial.result().size());
+  std::vector<std::byte> send = trial.input(), wanted(trial.result().begin(), trial.result().end());
+  const BlocksOfBuffer &given = trial.input_blocks(), &taken = trial.output_blocks();
+  const size_t size = size_of(recipe.dtype);
+  const std::vector<int> sendcounts = mpi_numbers(given.counts, size), sdispls = mpi_numbers(given.offsets, size);
+  const std::vector<int> recvcounts = mpi_numbers(taken.counts, size), rdispls = mpi_numbers(taken.offsets, size);
   const int bytes = static_cast<int>(recipe.count * size_of(recipe.dtype));
   switch (recipe.collective) {
     case fcclCollAllGather:
@@ -176,6 +191,14 @@ std::string compare_moved(const Recipe& recipe, const World& world, const Trial&
     case fcclCollAlltoAll:
       MPI_Alltoall(send.data(), bytes, MPI_BYTE, wanted.data(), bytes, MPI_BYTE, MPI_COMM_WORLD);
       break;
+    case fcclCollAllGatherV:
+      MPI_Allgatherv(send.data(), sendcounts[0], MPI_BYTE, wanted.data(), recvcounts.data(), rdispls.data(), MPI_BYTE,
+                     MPI_COMM_WORLD);
+      break;
+    case fcclCollAlltoAllV:
+      MPI_Alltoallv(send.data(), sendcounts.data(), sdispls.data(), MPI_BYTE, wanted.data(), recvcounts.data(), rdispls.data(),
+                    MPI_BYTE, MPI_COMM_WORLD);
+      break;
     case fcclCollBroadcast:
       if (world.rank == recipe.root) wanted = send;
       MPI_Bcast(wanted.data(), bytes, MPI_BYTE, recipe.root, MPI_COMM_WORLD);
@@ -183,6 +206,7 @@ std::string compare_moved(const Recipe& recipe, const World& world, const Trial&
     default:
       MPI_Barrier(MPI_COMM_WORLD);
   }
+  // What MPI leaves alone is as FCCL has it, so that the gaps compare; of both the blocks do.
   const bool equal = wanted.empty() || std::memcmp(trial.result().data(), wanted.data(), wanted.size()) == 0;
   return equal ? "" : "the bytes are not MPI's";
 }

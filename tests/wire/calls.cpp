@@ -127,7 +127,8 @@ std::vector<Way> all_ways() {
     ways.push_back({algorithm.collective, algorithm.name});
   }
   for (int collective = 0; collective < fcclCollSend; ++collective)
-    if (collective != fcclCollAlltoAll) ways.push_back({static_cast<fcclColl_t>(collective), "entries"});
+    if (!exchanges(static_cast<fcclColl_t>(collective)) && !is_uneven(static_cast<fcclColl_t>(collective)))
+      ways.push_back({static_cast<fcclColl_t>(collective), "entries"});
   return ways;
 }
 
