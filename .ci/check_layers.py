@@ -17,7 +17,8 @@ IMPURE = re.compile(
     r"(thread|mutex|shared_mutex|condition_variable|future|chrono|iostream|fstream|filesystem|pthread\.h|unistd\.h|fcntl\.h"
     r"|sys/.*|poll\.h|netinet/.*|arpa/.*|spdlog/.*)$"
 )
-# libfccl links none of these. CUDA belongs to src/device, its kernels, its fake, and the probes of what it rests on.
+# libfccl links none of these. CUDA belongs to src/device, its kernels, its fake, and the probes of what
+# it rests on.
 FOREIGN = re.compile(r"(mpi\.h|torch/.*|ATen/.*|c10/.*|rdma/.*|infiniband/.*)$")
 # The rooms as people see them, and an arrow of the drawing.
 MAP = "src/README.md"

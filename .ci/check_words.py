@@ -1,4 +1,4 @@
-"""Words: the library writes a word that a GPU may be waiting for by release_to_device, and in no other way."""
+"""Words: the library writes a word that a GPU may be waiting for by release_to_device and not otherwise."""
 
 import re
 from collections.abc import Iterator

@@ -27,7 +27,8 @@ fcclResult_t outcome_of(const fccl::Result<void>& result) { return result ? fccl
 
 // What is none is not read.
 fcclResult_t refuse_stream(const char* function, fcclStream_t stream) {
-  return refuse(function, fmt::format("stream {} is no host stream of this process: give one that fcclStreamCreate made", stream));
+  return refuse(function,
+                fmt::format("stream {} is no host stream of this process: give one that fcclStreamCreate made", stream));
 }
 
 }  // namespace

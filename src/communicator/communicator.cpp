@@ -124,8 +124,9 @@ Result<void> Communicator::run(const Call& call, Stream* stream) {
 
 Result<void> Communicator::run_on_device(const Call& call, const void* scalar, void* stream) {
   if (Group::is_open()) [[unlikely]]
-    return fail(fcclNotImplemented, "calls on CUDA memory in a group are not implemented yet in this version of FCCL: issue the "
-                                    "call outside of the group");
+    return fail(fcclNotImplemented,
+                "calls on CUDA memory in a group are not implemented yet in this version of FCCL: issue the "
+                "call outside of the group");
   const InCall inside(in_call_);
   FCCL_TRY(check_usable());
   return device_calls_->run(call, scalar, stream);

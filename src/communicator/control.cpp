@@ -102,8 +102,8 @@ std::string Control::describe(const Wait& wait, Clock::duration waited) const {
     return fmt::format("rank {} has waited {:.3g} s for any rank in {}", rank_, seconds(waited), describe_call(wait));
   const int last = last_in_line(wait, wait.awaited.rank);
   const std::string via = last == wait.awaited.rank ? "" : ", which waits for " + describe_rank(last);
-  std::string known =
-      fmt::format("the last call of rank {} is {}{}", last, describe_last_call_of(last), wait.task != nullptr ? describe_way_to(*wait.task, last) : "");
+  std::string known = fmt::format("the last call of rank {} is {}{}", last, describe_last_call_of(last),
+                                  wait.task != nullptr ? describe_way_to(*wait.task, last) : "");
   if (!is_here(last) && fate_of(last) == Fate::unheard)
     known = fmt::format("nothing has been heard of rank {} since {}, through whom it was heard of, has left", last,
                         describe_rank(reporter_of(last, Fate::left)));

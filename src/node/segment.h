@@ -168,7 +168,9 @@ class Segment {
 
  private:
   Segment(std::byte* memory, const SegmentShape& shape) : memory_(memory), shape_(shape) {}
-  size_t pair(int source, int destination) const { return static_cast<size_t>(source * shape_.ranks + destination); }
+  size_t pair(int source, int destination) const {
+    return static_cast<size_t>(source) * static_cast<size_t>(shape_.ranks) + static_cast<size_t>(destination);
+  }
   template <class T>
   T* at(size_t offset) const {
     return std::launder(reinterpret_cast<T*>(memory_ + offset));

@@ -26,7 +26,7 @@ struct EntryMessage {
   SignatureWords signature;
   // What the receiver has told its peers alone; a message without it is none of theirs.
   uint64_t token = 0;
-  uint64_t number = 0;  // of the call; on a lane of transfers what is taken, as NoticesTaken packs it
+  uint64_t number = 0;    // of the call; on a lane of transfers what is taken, as NoticesTaken packs it
   uint64_t consumed = 0;  // how many of the receiver's messages the sender has taken out of their landing
 
   void set_call(const CallInFull& call) {

@@ -31,7 +31,7 @@ void Progress::wait_until(const std::function<bool()>& come) const {
 }
 
 Channel::Channel(Progress& progress, uint64_t seed) : progress_(progress), dice_(seed) {
-  progress_.threads.fetch_add(1, relaxed);
+  progress_.threads.fetch_add(1, kRelaxed);
   std::thread([this] {
     ::prctl(PR_SET_TIMERSLACK, 1000);  // ns; sleeps are short here
     run();
@@ -44,10 +44,10 @@ void Channel::put(GpuQueue& queue, size_t slots, Work work) {
   operation->queue = &queue;
   operation->slots = slots;
   operation->work = std::move(work);
-  progress_.enqueued.fetch_add(slots, relaxed);
-  queue.enqueued.fetch_add(slots, relaxed);
+  progress_.enqueued.fetch_add(slots, kRelaxed);
+  queue.enqueued.fetch_add(slots, kRelaxed);
   const uint64_t outstanding = queue.outstanding();
-  if (outstanding > queue.most_outstanding.load(relaxed)) queue.most_outstanding.store(outstanding, relaxed);
+  if (outstanding > queue.most_outstanding.load(kRelaxed)) queue.most_outstanding.store(outstanding, kRelaxed);
   operation->handed.store(true, std::memory_order_release);
   pending_.push(operation);
 }
@@ -61,17 +61,17 @@ void Channel::run() {
     GpuQueue& queue = *operation->queue;
     const size_t slots = operation->slots;
     delete operation;
-    queue.finished.store(queue.finished.load(relaxed) + slots, std::memory_order_release);
-    progress_.finished.fetch_add(slots, relaxed);
+    queue.finished.store(queue.finished.load(kRelaxed) + slots, std::memory_order_release);
+    progress_.finished.fetch_add(slots, kRelaxed);
   }
 }
 
 void Channel::before_operation() {
   const GpuOptions& options = progress_.options;
-  const uint64_t number = progress_.begun.fetch_add(1, relaxed) + 1;
-  if (options.breaks_at_operation == number) progress_.broken.store(true, relaxed);
-  if (options.stops_at_operation == number) progress_.stopped.store(true, relaxed);
-  progress_.wait_until([&] { return !progress_.stopped.load(relaxed); });
+  const uint64_t number = progress_.begun.fetch_add(1, kRelaxed) + 1;
+  if (options.breaks_at_operation == number) progress_.broken.store(true, kRelaxed);
+  if (options.stops_at_operation == number) progress_.stopped.store(true, kRelaxed);
+  progress_.wait_until([&] { return !progress_.stopped.load(kRelaxed); });
   if (options.delay_us == 0 || progress_.is_dead()) return;
   if (dice_.per_mille(250)) {
     sleep_us(static_cast<int64_t>(dice_.up_to(static_cast<uint64_t>(options.delay_us))));

@@ -13,7 +13,7 @@
 namespace fccl::simulated {
 
 // For what counts and orders nothing.
-inline constexpr auto relaxed = std::memory_order_relaxed;
+inline constexpr auto kRelaxed = std::memory_order_relaxed;
 
 // Sleeps longer the longer it is asked to; one wait of one thread.
 class Patience {

@@ -56,7 +56,7 @@ Gpu::Gpu(const GpuOptions& options) : progress_(options), serial_(gpus_made.fetc
 }
 
 Gpu::~Gpu() {
-  progress_.over.store(true, relaxed);
+  progress_.over.store(true, kRelaxed);
   for (auto* channel = static_cast<Channel*>(channels_.get()); channel != nullptr; channel = channel->older) channel->close();
   for (Patience patience; progress_.threads.load(std::memory_order_acquire) != 0;) patience.look_again_later();
   for (Region region; find_region_of(this, region);) {
@@ -82,9 +82,9 @@ Answer<void> Gpu::begin_call(const char* call) {
                   fmt::format("{} was called on a thread where {} is not current; hold a Device::Use", call, name()));
   door_.pass();
   if (current_gpus.back().caller == Caller::test) return {};
-  if (calls_.fetch_add(1, relaxed) + 1 == fails_call_.load(relaxed))
+  if (calls_.fetch_add(1, kRelaxed) + 1 == fails_call_.load(kRelaxed))
     return refuse(Why::injected, fmt::format("{} of {} failed, as the test asked", call, name()));
-  if (progress_.broken.load(relaxed))
+  if (progress_.broken.load(kRelaxed))
     return refuse(Why::broken, fmt::format("{} found that {} is broken: an earlier operation failed", call, name()));
   return {};
 }
@@ -93,14 +93,14 @@ Answer<void> Gpu::begin_set_up(const char* call) {
   if (auto begun = begin_call(call); !begun) return begun;
   if (!options().set_up_waits) return {};
   door_.shut();
-  progress_.wait_until([this] { return progress_.enqueued.load(relaxed) == progress_.finished.load(relaxed); });
+  progress_.wait_until([this] { return progress_.enqueued.load(kRelaxed) == progress_.finished.load(kRelaxed); });
   door_.open();
   return {};
 }
 
 Answer<void> Gpu::begin_enqueue(const char* call, const GpuQueue* queue) {
   if (auto begun = begin_call(call); !begun) return begun;
-  if (queue->capturing.load(relaxed))
+  if (queue->capturing.load(kRelaxed))
     return refuse(Why::capturing, fmt::format("{} was called on a queue of {} that records a graph", call, name()));
   return {};
 }
@@ -165,7 +165,7 @@ Answer<void> Gpu::record(GpuQueue* queue, GpuMark* mark) {
   auto* const fresh = new Record;
   fresh->older = static_cast<Record*>(mark->latest.exchange(fresh));
   put(queue, 1, [fresh](Dice&) {
-    fresh->at_ns.store(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1), relaxed);
+    fresh->at_ns.store(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1), kRelaxed);
     fresh->done.store(true, std::memory_order_release);
   });
   return {};

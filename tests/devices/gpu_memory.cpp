@@ -76,7 +76,7 @@ Answer<std::byte*> Gpu::allocate(Region::Kind kind, size_t bytes) {
 Answer<void> Gpu::free(const std::byte* memory) {
   if (auto begun = begin_call("free"); !begun) return begun;
   door_.shut();
-  progress_.wait_until([this] { return progress_.enqueued.load(relaxed) == progress_.finished.load(relaxed); });
+  progress_.wait_until([this] { return progress_.enqueued.load(kRelaxed) == progress_.finished.load(kRelaxed); });
   door_.open();
   Region region;
   const bool ours = find_region(memory, region) && region.begin == memory && region.gpu == this &&
@@ -141,7 +141,7 @@ Answer<std::atomic<uint64_t>*> Gpu::word_at(const std::byte* word) const {
 }
 
 GpuQueue* Gpu::new_queue() {
-  const uint64_t number = queues_made_.fetch_add(1, relaxed);
+  const uint64_t number = queues_made_.fetch_add(1, kRelaxed);
   auto* const made = new GpuQueue;
   if (only_channel_ == nullptr) {
     auto* const channel = new Channel(progress_, options().seed * 1000 + number);
@@ -210,13 +210,13 @@ Answer<GpuQueue*> Gpu::queue_of(const void* native) {
 
 Answer<bool> Gpu::is_capturing(GpuQueue* queue) {
   if (auto begun = begin_call("is_capturing"); !begun) return tl::make_unexpected(begun.error());
-  return queue->capturing.load(relaxed);
+  return queue->capturing.load(kRelaxed);
 }
 
 Answer<bool> Gpu::is_idle(GpuQueue* queue) {
   if (auto begun = begin_call("is_idle"); !begun) return tl::make_unexpected(begun.error());
   if (queue->outstanding() != 0) return false;
-  return queue->finished.load(std::memory_order_acquire) == queue->enqueued.load(relaxed);
+  return queue->finished.load(std::memory_order_acquire) == queue->enqueued.load(kRelaxed);
 }
 
 Answer<bool> Gpu::is_done(GpuMark* mark) {
@@ -228,7 +228,7 @@ Answer<bool> Gpu::is_done(GpuMark* mark) {
 
 Answer<void> Gpu::synchronize(GpuQueue* queue) {
   if (auto begun = begin_call("synchronize"); !begun) return begun;
-  const uint64_t enqueued = queue->enqueued.load(relaxed);
+  const uint64_t enqueued = queue->enqueued.load(kRelaxed);
   progress_.wait_until([&] { return queue->finished.load(std::memory_order_acquire) >= enqueued; });
   return {};
 }
@@ -244,7 +244,7 @@ Answer<void> Gpu::synchronize(GpuMark* mark) {
 Answer<void> Gpu::synchronize_all() {
   if (auto begun = begin_call("synchronize_all"); !begun) return begun;
   for (auto* queue = static_cast<GpuQueue*>(queues_.get()); queue != nullptr; queue = queue->older) {
-    progress_.wait_until([&] { return queue->finished.load(std::memory_order_acquire) == queue->enqueued.load(relaxed); });
+    progress_.wait_until([&] { return queue->finished.load(std::memory_order_acquire) == queue->enqueued.load(kRelaxed); });
   }
   return {};
 }
@@ -258,14 +258,14 @@ Answer<double> Gpu::seconds_between(GpuMark* from, GpuMark* to) {
     const auto* const latest = static_cast<Record*>(mark->latest.get());
     if (latest == nullptr || !latest->done.load(std::memory_order_acquire))
       return refuse(Why::invalid, fmt::format("{} was asked for the time between marks that are not done", name()));
-    at_ns[i] = latest->at_ns.load(relaxed);
+    at_ns[i] = latest->at_ns.load(kRelaxed);
   }
   return static_cast<double>(at_ns[1] - at_ns[0]) * 1e-9;
 }
 
 Answer<void> Gpu::set_capturing(GpuQueue* queue, bool capturing) {
   if (auto begun = begin_call("set_capturing"); !begun) return begun;
-  queue->capturing.store(capturing, relaxed);
+  queue->capturing.store(capturing, kRelaxed);
   return {};
 }
 

@@ -221,21 +221,21 @@ void SimulatedGpu::synchronize(Queue queue) {
   expect(gpu_.synchronize(expect(gpu_.queue_of(queue.native))));
 }
 
-void SimulatedGpu::stop() { gpu_.progress().stopped.store(true, relaxed); }
+void SimulatedGpu::stop() { gpu_.progress().stopped.store(true, kRelaxed); }
 
-void SimulatedGpu::go_on() { gpu_.progress().stopped.store(false, relaxed); }
+void SimulatedGpu::go_on() { gpu_.progress().stopped.store(false, kRelaxed); }
 
-void SimulatedGpu::break_down() { gpu_.progress().broken.store(true, relaxed); }
+void SimulatedGpu::break_down() { gpu_.progress().broken.store(true, kRelaxed); }
 
-uint64_t SimulatedGpu::operations() const { return gpu_.progress().begun.load(relaxed); }
+uint64_t SimulatedGpu::operations() const { return gpu_.progress().begun.load(kRelaxed); }
 
 uint64_t SimulatedGpu::most_outstanding(Queue queue) const {
   const auto found = gpu_.queue_of(queue.native);
-  return found ? (*found)->most_outstanding.load(relaxed) : 0;
+  return found ? (*found)->most_outstanding.load(kRelaxed) : 0;
 }
 
 bool SimulatedGpu::is_doing_nothing() const {
-  return gpu_.progress().enqueued.load(relaxed) == gpu_.progress().finished.load(relaxed);
+  return gpu_.progress().enqueued.load(kRelaxed) == gpu_.progress().finished.load(kRelaxed);
 }
 
 }  // namespace fccl::simulated

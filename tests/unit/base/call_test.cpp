@@ -104,7 +104,8 @@ TEST(Hash, differs_where_one_argument_differs) {
   part.part = 1;
   elsewhere.elsewhere = 50;
   std::set<uint32_t> hashes{hash_of(kCall, 7), hash_of(kCall, 8)};
-  for (const Signature& changed : {collective, dtype, op, root, count, part, elsewhere, counts}) hashes.insert(hash_of(changed, 7));
+  for (const Signature& changed : {collective, dtype, op, root, count, part, elsewhere, counts})
+    hashes.insert(hash_of(changed, 7));
   EXPECT_EQ(hashes.size(), 10u);
 }
 
