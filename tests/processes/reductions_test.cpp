@@ -40,16 +40,15 @@ TEST_P(Reductions, have_the_written_value_for_every_count_around_the_edges_of_th
         std::vector<size_t> counts{0, 1, 3};
         for (const size_t bytes : {56, 128, 192, 384, 960, 192 * seat.ranks, 984 * seat.ranks})
           add_counts_around(counts, bytes, size_of(dtype), seat.ranks);
-        for (const size_t count : counts)
-          for (const bool in_place : {false, true})
-            EXPECT_EQ(try_collective({.collective = collective,
-                                      .dtype = dtype,
-                                      .count = count,
-                                      .root = ++iteration % seat.ranks,
-                                      .in_place = in_place,
-                                      .iteration = iteration},
-                                     seat.rank, seat.ranks, comm),
-                      "");
+        for (size_t i = 0; i < counts.size(); ++i)
+          EXPECT_EQ(try_collective({.collective = collective,
+                                    .dtype = dtype,
+                                    .count = counts[i],
+                                    .root = ++iteration % seat.ranks,
+                                    .in_place = (i + size_of(dtype) / 4) % 2 == 0,
+                                    .iteration = iteration},
+                                   seat.rank, seat.ranks, comm),
+                    "");
       }
   });
 }
