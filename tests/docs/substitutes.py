@@ -44,6 +44,11 @@ SUBSTITUTES = [
         "mpirun -np 2 build/perf_tests/all_gather_perf -b 8 -e 64K -f 8 -n 2",
     ),
     Substitute(
+        "build/perf_tests/all_gather_perf --device cuda -t 2 -b 8 -e 64M -f 8",
+        "wants a GPU; perf_tests/tests runs such sweeps on a simulated one",
+        "build/perf_tests/all_gather_perf --help | grep -qF '[--device <cpu|cuda>]'",
+    ),
+    Substitute(
         "build/perf_tests/reduce_scatter_perf -t 2 -d all -o all --ulp",
         SWEEP,
         "build/perf_tests/reduce_scatter_perf -t 2 -d all -o all --ulp -b 8 -e 1K -f 16 -n 2",
