@@ -59,7 +59,7 @@ def perf_sweeps() -> Iterator[Sweep]:
             case = f"large buffers, path {path}"
             variables = {"FCCL_CUDA_PATH": path}
             yield Sweep(
-                name, Ranks(2, "threads"), "-b 8 -e 64M -f 8388608 -n 5", case, 1, variables, figures=True
+                name, Ranks(2, "threads"), "-b 64 -e 64M -f 1048576 -n 5", case, 1, variables, figures=True
             )
     for name in MAIN:
         variables = {"CUDA_DEVICE_MAX_CONNECTIONS": "1"}
