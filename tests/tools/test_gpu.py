@@ -136,8 +136,9 @@ def say(monkeypatch, tmp_path, capsys):
 
 def test_without_a_gpu_the_program_says_that_nothing_was_run_and_succeeds(say):
     row = json.dumps(ROW | {"verdict": "not run", "value": None})
-    status, said, _ = say(f"echo '{row}'; exit 77", f"echo '{row}'; exit 77")
+    status, said, written = say(f"echo '{row}'; exit 77", f"echo '{row}'; exit 77")
     assert status == 0
+    assert [each["gpu"] for each in written["rows"]] == [None, None]
     assert said.splitlines()[-1].startswith("gpu: everything is built, and nothing was run: there is no GPU")
 
 

@@ -131,6 +131,18 @@ def test_without_a_gpu_a_step_says_why_and_runs_nothing():
     assert "cannot use a GPU" in row["note"]
 
 
+@needs_build
+def test_without_a_gpu_the_packages_that_training_lacks_are_named_too(tmp_path):
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} -S -E "$@"\n')
+    python.chmod(0o755)
+    status, rows = run_step("fsdp", CUDA_VISIBLE_DEVICES="", FCCL_GPU_PYTHON=str(python))
+    assert status == steps.NO_GPU
+    assert [row["verdict"] for row in rows] == ["not run", "not run"]
+    assert "cannot use a GPU" in rows[0]["note"]
+    assert "No module named" in rows[1]["note"]
+
+
 def test_a_step_over_nothing_built_says_so(tmp_path, capsys):
     assert steps.main(["perf", "--seconds", "9", "--tree", str(tmp_path)]) == steps.NO_GPU
     assert "not built" in json.loads(capsys.readouterr().out)["note"]

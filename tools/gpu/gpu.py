@@ -43,7 +43,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     return given
 
 
-def run_all(chosen: list[probes.Probe], seconds: float, file: Path, gpu: str) -> list[Ended]:
+def run_all(chosen: list[probes.Probe], seconds: float, file: Path, gpu: str | None) -> list[Ended]:
     """Each probe in turn, the rows so far in the file; the last ones are not run when the time is over."""
     end = time.monotonic() + seconds
     done = []
@@ -67,10 +67,13 @@ def rows_of(done: list[Ended]) -> list[dict]:
     return [row for each in done for row in each.rows]
 
 
-def name_of_gpu(programs: Programs) -> str:
-    """What the driver calls the first GPU, with its version; or the reason why there is none."""
+def first_gpu(programs: Programs) -> tuple[str | None, str]:
+    """What the driver calls the first GPU, if there is one; and this, or why there is none."""
     said = steps.gpus_of(programs).strip()
-    return said.splitlines()[0].partition(": ")[2] if said.startswith("gpu 0 ") else said
+    if not said.startswith("gpu 0 "):
+        return None, said
+    name = said.splitlines()[0].partition(": ")[2]
+    return name, name
 
 
 def main(words: list[str]) -> int:
@@ -84,8 +87,8 @@ def main(words: list[str]) -> int:
         print(f"gpu: no probe is called {', '.join(sorted(unknown))}; there are {names}", file=sys.stderr)
         return WRONG_USE
     chosen = [probe for probe in known if not given.probe or probe.name in given.probe]
-    gpu = name_of_gpu(Programs(given.tree.resolve()))
-    print(f"gpu: {gpu}", file=sys.stderr)
+    gpu, told = first_gpu(Programs(given.tree.resolve()))
+    print(f"gpu: {told}", file=sys.stderr)
     done = run_all(chosen, given.seconds, given.json, gpu)
     rows = rows_of(done)
     print(table.text(rows))
@@ -94,7 +97,7 @@ def main(words: list[str]) -> int:
     for row in bad:
         print(f"gpu: {row['probe']}: {row['case']}: {row['what']}: {row['verdict']}: {row['note']}")
     if not any(each.ran for each in done):
-        print(f"gpu: {gpu}")
+        print(f"gpu: {told}")
         print("gpu: everything is built, and nothing was run: there is no GPU here that CUDA 13 can use")
     elif missed := [each.probe.name for each in done if not each.ran]:
         print(f"gpu: not run: {', '.join(missed)}")

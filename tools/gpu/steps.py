@@ -120,6 +120,8 @@ def main(words: list[str]) -> int:
     gpus = gpus_of(programs)
     if not gpus.startswith("gpu 0 "):
         say(row("nothing was run", "not run", gpus.strip()))
+        if given.step == "fsdp" and (lack := training.ask(training.PACKAGES)[2]):
+            say(row("what training also lacks", "not run", lack, case=training.CASE))
         return NO_GPU
     bad = [
         told

@@ -14,29 +14,39 @@ CASE = "FSDP2, a small Llama"
 RANKS = Ranks(2, "processes")
 ROOT = Path(__file__).resolve().parents[2]
 STEPS = 8
+PACKAGES = "import fccl, matplotlib, numpy, torch, tqdm, transformers"
 ASKED = (
-    "import torch, fccl, transformers; assert torch.cuda.is_available(), 'torch.cuda is not available'; "
-    "print(torch.__version__)"
+    f"{PACKAGES}; assert torch.cuda.is_available(), 'torch.cuda is not available'; print(torch.__version__)"
 )
+# By its address, since a machine without a network may know no name, not even its own.
+ADDRESSES = "--rdzv-endpoint 127.0.0.1:0 --local-addr 127.0.0.1"
+LAUNCH = f"-m torch.distributed.run --nnodes 1 --rdzv-backend c10d {ADDRESSES}"
 LEAST_FALL = 0.02  # of the loss in so many steps
 
 
 def rows(programs: Programs, seconds: float) -> Iterator[dict]:
     """Whether the loss falls on the GPU, and how fast training is; nothing is run without torch."""
-    python = os.environ.get("FCCL_GPU_PYTHON", sys.executable)
-    asked = subprocess.run([python, "-c", ASKED], capture_output=True, text=True, cwd=ROOT)
-    if asked.returncode != 0:
-        note = asked.stderr.strip().splitlines()[-1:] or ["python could not be asked"]
-        yield row("training", "not run", f"{python}: {note[0]}", RANKS, case=CASE)
+    python, version, lack = ask(ASKED)
+    if lack:
+        yield row("training", "not run", lack, RANKS, case=CASE)
         return
-    version = asked.stdout.strip()
     for precision in ("fp32", "bf16"):
         yield from train(python, version, precision, seconds / 2)
 
 
+def ask(program: str) -> tuple[str, str, str]:
+    """The Python that trains, what it says to a program, and what it complains of if it fails."""
+    python = os.environ.get("FCCL_GPU_PYTHON", sys.executable)
+    asked = subprocess.run([python, "-c", program], capture_output=True, text=True, cwd=ROOT)
+    if asked.returncode == 0:
+        return python, asked.stdout.strip(), ""
+    last = asked.stderr.strip().splitlines()[-1:] or ["could not be asked"]
+    return python, "", f"{python}: {last[0]}"
+
+
 def train(python: str, version: str, precision: str, seconds: float) -> Iterator[dict]:
     """One run of the trainer."""
-    launch = [python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(RANKS.count)]
+    launch = [python, *LAUNCH.split(), "--nproc-per-node", str(RANKS.count)]
     flags = f"--device cuda --precision {precision} --steps {STEPS} --validate-every 0 --save-every 0"
     flags += " --sample-tokens 0 --name gpu --runs FOLDER"
     words = [*launch, "-m", "trainer.fsdp", *flags.split()]
