@@ -134,6 +134,9 @@ configure_and_build() {
   step "build $folder" "build-$preset" cmake --build "$folder" --target "${@:-all}"
 }
 
+# What ./dev gpu runs beside the probes.
+gpu_targets=(fccl-info cuda_conformance_test fccl_ofi {all_gather,all_reduce,alltoall,broadcast,gather,reduce,reduce_scatter,scatter}_perf)
+
 # build_probes: the probes of one GPU, in build-gpu: a project of its own, since a machine with a GPU may have little else and no network.
 build_probes() {
   local generator="Unix Makefiles"

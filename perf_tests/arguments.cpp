@@ -24,9 +24,9 @@ std::string usage_of(const char* program) {
   std::string own = "FCCL's own, unknown to nccl-tests:\n";
   for (const Flag& flag : flags()) (flag.key < kFirstOwnFlag ? text : own) += line_of(flag);
   return text + own +
-         "Environment: FCCL_TESTS_SPLIT, FCCL_TESTS_SPLIT_MASK, FCCL_TESTS_MIN_BW as NCCL_TESTS_*; "
-         "FCCL_TESTS_LAUNCHER=none|openmpi|"
-         "mpich\nif who started the processes cannot be seen. docs/perf_tests.md explains everything.\n";
+         "Environment: FCCL_TESTS_SPLIT, FCCL_TESTS_SPLIT_MASK, FCCL_TESTS_MIN_BW, FCCL_TESTS_DEVICE as NCCL_TESTS_*, of which "
+         "NCCL_TESTS_DEVICE is\nread, too; FCCL_TESTS_LAUNCHER=none|openmpi|mpich if who started the processes cannot be seen. "
+         "docs/perf_tests.md explains everything.\n";
 }
 
 Parsed refuse(ExitCode code, const std::string& text) { return {std::nullopt, code, text + "\n"}; }
@@ -35,7 +35,7 @@ Parsed refuse_value(const Flag& flag, Taken why, const char* text) {
   const std::string name =
       flag.key < kFirstOwnFlag ? std::string("-") + static_cast<char>(flag.key) : std::string("--") + flag.name;
   if (why == Taken::impossible_here)
-    return refuse(ExitCode::not_implemented, name + " " + text + " (--" + flag.name + ") is for GPUs: " + flag.text +
+    return refuse(ExitCode::not_implemented, name + " " + text + " (--" + flag.name + ") means nothing here: " + flag.text +
                                                  "; leave it out or give " + flag.value);
   return refuse(why == Taken::bad_size ? ExitCode::bad_sizes : ExitCode::usage,
                 "invalid value for " + name + ": " + text + "; --help lists what is known");
@@ -53,10 +53,15 @@ Parsed check(const Arguments& arguments) {
     return refuse(ExitCode::usage, "-K " + std::to_string(arguments.skipped) +
                                        " needs -I 1 and more iterations than that (-n " + std::to_string(arguments.iterations) +
                                        ")");
-  if (arguments.measures_mpi && (arguments.threads > 1 || !arguments.null_stream))
-    return refuse(ExitCode::not_implemented, "--peer mpi measures blocking calls of processes: leave out -t and -y 0");
-  if (arguments.calibrates && (arguments.measures_mpi || !arguments.json_path.empty()))
-    return refuse(ExitCode::usage, "--calibrate measures FCCL and prints its costs: leave out --peer and -J");
+  if (arguments.gpus > 1 && !arguments.uses_gpus())
+    return refuse(ExitCode::not_implemented, "-g " + std::to_string(arguments.gpus) +
+                                                 " (--ngpus) is for GPUs: give --device cuda, or -t for ranks as threads");
+  if (arguments.measures_mpi && (arguments.ranks_per_process() > 1 || !arguments.null_stream() || arguments.uses_gpus()))
+    return refuse(ExitCode::not_implemented,
+                  "--peer mpi measures blocking calls of processes on CPU memory: leave out -t, -g, -y 0 and --device cuda");
+  if (arguments.calibrates && (arguments.measures_mpi || arguments.uses_gpus() || !arguments.json_path.empty()))
+    return refuse(ExitCode::usage,
+                  "--calibrate measures FCCL on CPU memory and prints its costs: leave out --peer, -J and --device cuda");
   return {arguments, ExitCode::success, ""};
 }
 

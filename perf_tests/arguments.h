@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -15,8 +16,13 @@ enum class Average { rank_0 = 0, mean = 1, minimum = 2, maximum = 3 };
 // -z: how calls are kept apart. The numbers are those of the flag.
 enum class Blocking { none = 0, wait_and_barrier = 1, wait = 2, untimed_barrier = 3 };
 
+// --device: whose memory the buffers are.
+enum class DeviceKind : std::uint8_t { cpu, cuda };
+
 struct Arguments {
+  DeviceKind device = DeviceKind::cpu;
   int threads = 1;
+  int gpus = 1;  // per thread of nccl-tests; here each has a thread of its own
   std::size_t min_bytes = 32 << 20;
   std::size_t max_bytes = 32 << 20;
   std::size_t step_bytes = 1 << 20;
@@ -33,8 +39,8 @@ struct Arguments {
   std::string type = "float";  // a name of the table of element types, or "all"
   int root = 0;                // -1: all in turn
   Blocking blocking = Blocking::none;
-  bool null_stream = true;
-  int timeout_seconds = 0;  // 0: the library's
+  std::optional<bool> stream_null;  // none: what is usual for the memory
+  int timeout_seconds = 0;          // 0: the library's
   bool cpu_time = false;
   bool timestamps = false;
   std::string json_path;  // empty: none
@@ -47,6 +53,11 @@ struct Arguments {
   bool percentiles = false;
   bool measures_mpi = false;
   bool calibrates = false;
+
+  bool uses_gpus() const { return device == DeviceKind::cuda; }
+  int ranks_per_process() const { return threads * gpus; }
+  // Of CPU memory: whether a call returns when it is done. Of CUDA memory: whether it is put on the default stream.
+  bool null_stream() const { return stream_null.value_or(!uses_gpus()); }
 };
 
 // What the command line came to: arguments, or a text to print and the exit status to end with.

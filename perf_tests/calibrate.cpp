@@ -199,7 +199,7 @@ ExitCode calibrate(Run& run) {
     id = *shared;
   }
   std::vector<std::thread> others;
-  for (int thread = 1; thread < run.arguments.threads; ++thread)
+  for (int thread = 1; thread < run.arguments.ranks_per_process(); ++thread)
     others.emplace_back([&, thread] { measure(run, thread, ids); });
   const Measured measured = measure(run, 0, ids);
   for (std::thread& other : others) other.join();

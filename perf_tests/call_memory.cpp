@@ -9,20 +9,24 @@ namespace {
 
 constexpr std::size_t kAlignment = 4096;
 
-// The first aligned byte of `memory`.
-std::byte* aligned(std::vector<std::byte>& memory) {
-  void* start = memory.data();
-  std::size_t space = memory.size();
-  return static_cast<std::byte*>(std::align(kAlignment, 1, start, space));
+// `shift` bytes behind an aligned address, room for two calls and a guard.
+Result<std::byte*> allocate(Memory& memory, std::size_t max_bytes, std::size_t shift) {
+  std::size_t space = 2 * max_bytes + kAlignment + shift + CallMemory::kGuardBytes;
+  const auto made = memory.allocate(space);
+  if (!made) return made.error();
+  void* start = *made;
+  return static_cast<std::byte*>(std::align(kAlignment, 1, start, space)) + shift;
 }
 
 }  // namespace
 
-CallMemory::CallMemory(std::size_t max_bytes, std::size_t shift)
-    : max_bytes_(max_bytes),
-      shift_(shift),
-      send_(2 * max_bytes + kAlignment + shift + 1),
-      recv_(2 * max_bytes + kAlignment + shift + 1) {}
+Result<CallMemory> CallMemory::make(Memory& memory, std::size_t max_bytes, std::size_t shift) {
+  const auto send = allocate(memory, max_bytes, shift);
+  if (!send) return send.error();
+  const auto recv = allocate(memory, max_bytes, shift);
+  if (!recv) return recv.error();
+  return CallMemory(max_bytes, *send, *recv);
+}
 
 Parts CallMemory::parts(std::size_t bytes, std::size_t calls, bool reserve) const {
   const std::size_t stride = std::max<std::size_t>(bytes, 1);
@@ -31,11 +35,16 @@ Parts CallMemory::parts(std::size_t bytes, std::size_t calls, bool reserve) cons
 }
 
 Buffers CallMemory::buffers(const Layout& layout, std::size_t element_bytes, std::size_t bytes, bool in_place,
-                            std::size_t part) {
-  const std::size_t offset = shift_ + part * std::max<std::size_t>(bytes, 1);
-  std::byte* recv = aligned(recv_) + offset;
-  if (!in_place) return {aligned(send_) + offset, recv};
+                            std::size_t part) const {
+  const std::size_t offset = part * std::max<std::size_t>(bytes, 1);
+  std::byte* recv = recv_ + offset;
+  if (!in_place) return {send_ + offset, recv};
   return {recv + layout.in_place_send * element_bytes, recv + layout.in_place_recv * element_bytes};
+}
+
+std::byte* end_of(const Buffers& buffers, const Layout& layout, std::size_t element_bytes, bool in_place) {
+  std::byte* end = buffers.recv + layout.recv_count * element_bytes;
+  return in_place ? std::max(end, buffers.send + layout.send_count * element_bytes) : end;
 }
 
 }  // namespace fccl::perf

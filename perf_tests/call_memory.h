@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstddef>
-#include <vector>
 
 #include "collective.h"
+#include "memory.h"
 
 namespace fccl::perf {
 
@@ -27,25 +27,31 @@ struct Parts {
   }
 };
 
-// Owned and used by one thread.
+// Owned and used by one thread; the memory is not its own.
 class CallMemory {
  public:
   // At most this many calls at the end of a timed loop have parts of their own.
   static constexpr std::size_t kMostReserved = 2;
+  // So much lies behind the buffers of the first part and may be poisoned, which is to show what writes beyond its end.
+  static constexpr std::size_t kGuardBytes = 4096;
 
   // Holds two calls of `max_bytes`; all buffers begin `shift` bytes behind an aligned address.
-  CallMemory(std::size_t max_bytes, std::size_t shift);
+  static Result<CallMemory> make(Memory& memory, std::size_t max_bytes, std::size_t shift);
 
   // For `calls` calls of `bytes` bytes; with `reserve`, the last of them have parts of their own.
   Parts parts(std::size_t bytes, std::size_t calls, bool reserve) const;
   // Where a call of `bytes` bytes in its larger buffer reads and writes.
-  Buffers buffers(const Layout& layout, std::size_t element_bytes, std::size_t bytes, bool in_place, std::size_t part);
+  Buffers buffers(const Layout& layout, std::size_t element_bytes, std::size_t bytes, bool in_place, std::size_t part) const;
 
  private:
-  const std::size_t max_bytes_;
-  const std::size_t shift_;
-  std::vector<std::byte> send_;
-  std::vector<std::byte> recv_;
+  CallMemory(std::size_t max_bytes, std::byte* send, std::byte* recv) : max_bytes_(max_bytes), send_(send), recv_(recv) {}
+
+  std::size_t max_bytes_;
+  std::byte* send_;
+  std::byte* recv_;
 };
+
+// The first byte behind what a call may write; `in_place`, behind what it reads, too.
+std::byte* end_of(const Buffers& buffers, const Layout& layout, std::size_t element_bytes, bool in_place);
 
 }  // namespace fccl::perf

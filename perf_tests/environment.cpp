@@ -11,7 +11,8 @@ namespace fccl::perf {
 namespace {
 
 // Beginnings of the names that a report keeps. It does not keep the rest, which may hold secrets.
-constexpr std::string_view kAboutRun[] = {"FCCL_", "OMPI_", "PMI", "MPI", "HYDRA_", "I_MPI_", "UCX_", "SLURM_", "OMP_"};
+constexpr std::string_view kAboutRun[] = {"FCCL_",  "NCCL_TESTS_", "CUDA_", "OMPI_",  "PMI", "MPI",
+                                          "HYDRA_", "I_MPI_",      "UCX_",  "SLURM_", "OMP_"};
 
 }  // namespace
 
@@ -21,9 +22,12 @@ Environment read_environment(const std::function<const char*(const char*)>& find
     return text && *text ? std::optional<std::string>(text) : std::nullopt;
   };
   return {.launcher = value("FCCL_TESTS_LAUNCHER"),
+          .local = value("FCCL_TESTS_LOCAL"),
           .split = value("FCCL_TESTS_SPLIT"),
           .split_mask = value("FCCL_TESTS_SPLIT_MASK"),
           .min_bandwidth = value("FCCL_TESTS_MIN_BW"),
+          .device = value("FCCL_TESTS_DEVICE") ? value("FCCL_TESTS_DEVICE") : value("NCCL_TESTS_DEVICE"),
+          .cuda_path = value("FCCL_CUDA_PATH"),
           .open_mpi_size = value("OMPI_COMM_WORLD_SIZE"),
           .pmi_size = value("PMI_SIZE"),
           .slurm_size = value("SLURM_STEP_NUM_TASKS"),

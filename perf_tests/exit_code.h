@@ -8,6 +8,7 @@ namespace fccl::perf {
 enum class ExitCode : int {
   success = 0,
   internal = 1,
+  cuda = 2,
   fccl = 3,
   timeout = 4,
   not_implemented = 5,
@@ -20,6 +21,8 @@ constexpr ExitCode exit_code_of(fcclResult_t result) {
   switch (result) {
     case fcclSuccess:
       return ExitCode::success;
+    case fcclUnhandledCudaError:
+      return ExitCode::cuda;
     case fcclTimeout:
       return ExitCode::timeout;
     case fcclNotImplemented:

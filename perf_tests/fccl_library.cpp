@@ -1,18 +1,21 @@
 // FCCL as the measured library.
 #include <chrono>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "encoding.h"
+#include "gpu/gpu.h"
 #include "library.h"
+#include "run.h"
 
 namespace fccl::perf {
 namespace {
 
 class FcclLibrary : public Library {
  public:
-  FcclLibrary(Communicator communicator, std::optional<Stream> stream)
-      : communicator_(std::move(communicator)), stream_(std::move(stream)) {}
+  FcclLibrary(Communicator communicator, std::optional<Stream> stream, const Gpu* gpu)
+      : communicator_(std::move(communicator)), stream_(std::move(stream)), gpu_(gpu) {}
 
   ~FcclLibrary() override { static_cast<void>(drop_operator()); }
 
@@ -38,12 +41,26 @@ class FcclLibrary : public Library {
     Operation chosen = operation;
     chosen.op = op_;
     if (stream_) chosen.stream = StreamRef(*stream_);
+    if (gpu_) chosen.stream = StreamRef(gpu_->stream());
     return collective.start(communicator_, chosen);
   }
 
-  Result<void> finish() override { return stream_ ? stream_->synchronize() : Result<void>(); }
+  Result<void> finish() override {
+    if (gpu_) return finish_gpu();
+    return stream_ ? stream_->synchronize() : Result<void>();
+  }
 
  private:
+  // What fails ends the programs of all calls, so the stream gets done, too, and only the communicator says why.
+  Result<void> finish_gpu() {
+    for (;;) {
+      const auto done = gpu_->is_done();
+      if (!done) return done.error();
+      if (*done) return communicator_.async_error();
+      std::this_thread::yield();
+    }
+  }
+
   Result<void> drop_operator() {
     const auto made = std::exchange(made_, std::nullopt);
     return made ? result_of(fcclRedOpDestroy(*made, communicator_.handle())) : Result<void>();
@@ -51,25 +68,27 @@ class FcclLibrary : public Library {
 
   Communicator communicator_;
   std::optional<Stream> stream_;
+  const Gpu* gpu_;
   std::optional<fcclRedOp_t> made_;
   Op op_ = Op::sum;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Library>> join_fccl(const Arguments& arguments, const Team& team, const UniqueId& id, int thread) {
+Result<std::unique_ptr<Library>> join_fccl(const Run& run, int thread, const Gpu* gpu) {
+  const Arguments& arguments = run.arguments;
   Options options;
-  options.memory = fcclMemoryCpu;
+  options.memory = gpu ? fcclMemoryCuda : fcclMemoryCpu;
   if (arguments.timeout_seconds > 0) options.timeout = std::chrono::seconds(arguments.timeout_seconds);
-  auto communicator = Communicator::join(id, team.rank(thread), team.ranks(), options);
+  auto communicator = Communicator::join(run.id, run.team.rank(thread), run.team.ranks(), options);
   if (!communicator) return communicator.error();
   std::optional<Stream> stream;
-  if (!arguments.null_stream) {
+  if (!gpu && !arguments.null_stream()) {
     auto created = Stream::create();
     if (!created) return created.error();
     stream = *std::move(created);
   }
-  return std::unique_ptr<Library>(std::make_unique<FcclLibrary>(*std::move(communicator), std::move(stream)));
+  return std::unique_ptr<Library>(std::make_unique<FcclLibrary>(*std::move(communicator), std::move(stream), gpu));
 }
 
 }  // namespace fccl::perf

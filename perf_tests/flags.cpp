@@ -58,7 +58,7 @@ Taken present(Arguments& arguments, const char*) {
   return Taken::yes;
 }
 
-// A flag of nccl-tests of which CPU memory knows only one value.
+// A flag of nccl-tests of which only one value means something here.
 template <int neutral, int minimum, int maximum>
 Taken only(Arguments&, const char* text) {
   const auto value = read_integer(text, minimum, maximum);
@@ -81,6 +81,12 @@ Taken json(Arguments& arguments, const char* text) {
   return arguments.json_path.ends_with(".json") ? Taken::yes : Taken::bad_value;
 }
 
+Taken device(Arguments& arguments, const char* text) {
+  const std::string_view name = text;
+  arguments.device = name == "cuda" ? DeviceKind::cuda : DeviceKind::cpu;
+  return name == "cpu" || name == "cuda" ? Taken::yes : Taken::bad_value;
+}
+
 Taken peer(Arguments& arguments, const char* text) {
   arguments.measures_mpi = true;
   return std::string_view(text) == "mpi" ? Taken::yes : Taken::bad_value;
@@ -90,7 +96,8 @@ using A = Arguments;
 
 constexpr Flag kFlags[] = {
     {'t', "nthreads", "n", "ranks per process, as threads (1)", integer<&A::threads, 1, 1024>},
-    {'g', "ngpus", "1", "a thread is one rank", only<1, 1, kAnyNumber>},
+    {'g', "ngpus", "n", "with --device cuda: ranks per -t, each with a thread of its own; of CPU memory 1 (1)",
+     integer<&A::gpus, 1, 1024>},
     {'b', "minbytes", "size K|M|G", "first size of the sweep (32M)", size<&A::min_bytes>},
     {'e', "maxbytes", "size K|M|G", "last size of the sweep (32M)", size<&A::max_bytes>},
     {'i', "stepbytes", "size K|M|G", "increment between sizes (1M)", size<&A::step_bytes>},
@@ -111,20 +118,22 @@ constexpr Flag kFlags[] = {
     {'z', "blocking", "0|1|2|3",
      "1: wait and barrier after each call, 2: wait after each call, 3: wait and untimed barrier after each iteration (0)",
      integer<&A::blocking, 0, 3>},
-    {'y', "stream_null", "0|1", "1: calls return when they are done, 0: they queue on a host stream (1)",
-     integer<&A::null_stream, 0, 1>},
+    {'y', "stream_null", "0|1",
+     "1: calls return when they are done, 0: they queue on a host stream (1); with --device cuda 1: the default stream, 0: "
+     "each rank's own (0)",
+     integer<&A::stream_null, 0, 1>},
     {'T', "timeout", "seconds", "deadline of every call; 0 leaves it to FCCL_TIMEOUT (0)",
      integer<&A::timeout_seconds, 0, 1'000'000>},
-    {'G', "cudagraph", "0", "CPU memory has no CUDA graphs", only<0, 0, kAnyNumber>},
+    {'G', "cudagraph", "0", "no call is captured in a CUDA graph yet", only<0, 0, kAnyNumber>},
     {'C', "report_cputime", "0|1", "show the time until the calls are issued (0)", integer<&A::cpu_time, 0, 1>},
     {'S', "report_timestamps", "0|1", "show when a row was finished (0)", integer<&A::timestamps, 0, 1>},
     {'J', "output_file", "path.json", "also write a JSON file; .0, .1 ... is appended if it exists", json},
     {'a', "average", "0|1|2|3", "time shown: 0 rank 0, 1 mean, 2 minimum, 3 maximum over ranks (1)",
      integer<&A::average, 0, 3>},
     {'R', "local_register", "0", "there is no registered memory yet", only<0, 0, 2>},
-    {'x', "cta_policy", "0", "CPU memory has no thread blocks", only<0, 0, 2>},
-    {'D', "device_implementation", "0", "CPU memory has no device kernels", only<0, 0, kAnyNumber>},
-    {'V', "device_cta_count", "16", "CPU memory has no device kernels", only<16, 1, 128>},
+    {'x', "cta_policy", "0", "no call runs thread blocks yet", only<0, 0, 2>},
+    {'D', "device_implementation", "0", "there are no device kernels yet", only<0, 0, kAnyNumber>},
+    {'V', "device_cta_count", "16", "there are no device kernels yet", only<16, 1, 128>},
     {'M', "memory", "0|1", "show how much memory rank 0's process took (0)", integer<&A::memory, 0, 1>},
     {'u', "unalign", "n", "shift buffers by n elements (0)", integer<&A::unaligned_elements, 0, 1 << 20>},
     {kFirstOwnFlag, "odd", nullptr, "counts odd and no multiple of 16 bytes, buffers at odd addresses", present<&A::odd>},
@@ -135,6 +144,8 @@ constexpr Flag kFlags[] = {
     {kFirstOwnFlag + 4, "calibrate", nullptr,
      "instead of a sweep measure the costs between hosts, -n times, and print them as FCCL_COSTS takes them",
      present<&A::calibrates>},
+    {kFirstOwnFlag + 5, "device", "cpu|cuda",
+     "whose memory the buffers are; ranks share a GPU where there are fewer GPUs (cpu)", device},
     {'h', "help", nullptr, "this text", nullptr},
 };
 

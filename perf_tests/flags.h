@@ -11,7 +11,7 @@ enum class Taken {
   yes,
   bad_value,
   bad_size,         // a value that is no size
-  impossible_here,  // a value that nccl-tests knows and that means nothing on CPU memory
+  impossible_here,  // a value that nccl-tests knows and that means nothing here
 };
 
 struct Flag {

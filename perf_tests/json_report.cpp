@@ -25,10 +25,16 @@ Json in_microseconds(const std::vector<double>& seconds) {
   return list;
 }
 
+std::string bus_text(const DeviceInfo& device) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%04x:%02x:%02x", device.domain, device.bus, device.slot);
+  return text;
+}
+
 Json config_of(const Beginning& beginning) {
   const Arguments& arguments = beginning.arguments;
   Json config{{"nthreads", arguments.threads},
-              {"ngpus", 1},
+              {"ngpus", arguments.gpus},
               {"minimum_bytes", arguments.min_bytes},
               {"maximum_bytes", arguments.max_bytes}};
   if (arguments.step_factor > 1) {
@@ -46,15 +52,21 @@ Json config_of(const Beginning& beginning) {
   config["per_iter_skip"] = arguments.skipped;
   config["parallel_init"] = word(arguments.parallel_init);
   config["library"] = beginning.library.empty() ? "fccl" : beginning.library;
+  config["device"] = arguments.uses_gpus() ? "cuda" : "cpu";
+  config["ranks_are"] = kinds_of_ranks(beginning);
+  if (arguments.uses_gpus()) {
+    config["cuda_path"] = beginning.cuda_path;
+    config["ranks_per_gpu"] = ranks_per_gpu(beginning.ranks);
+  }
   Json& devices = config["devices"] = Json::array();
   for (const RankInfo& info : beginning.ranks)
     devices.push_back({{"rank", info.rank},
                        {"group", info.group},
                        {"pid", info.process_id},
                        {"hostname", info.host},
-                       {"device", 0},
-                       {"device_hex", "0000:00:00"},
-                       {"device_info", info.processor}});
+                       {"device", info.device.ordinal},
+                       {"device_hex", bus_text(info.device)},
+                       {"device_info", info.device.name}});
   return config;
 }
 

@@ -6,9 +6,12 @@
 #include "arguments.h"
 #include "collective.h"
 #include "elements.h"
-#include "launch/team.h"
+#include "launch/launcher.h"
 
 namespace fccl::perf {
+
+class Gpu;
+struct Run;
 
 // One rank's handle of a library. Made, used and destroyed by one thread. After the first failure it is of no use.
 class Library {
@@ -27,8 +30,9 @@ class Library {
   virtual Result<void> finish() = 0;
 };
 
-// Joins as the rank of `thread`; all ranks do so at the same time.
-Result<std::unique_ptr<Library>> join_fccl(const Arguments& arguments, const Team& team, const UniqueId& id, int thread);
+// Joins as the rank of `thread`; all ranks do so at the same time. For calls on the memory of `gpu`, which outlives the
+// library; on the host's if it is null.
+Result<std::unique_ptr<Library>> join_fccl(const Run& run, int thread, const Gpu* gpu);
 // `launcher` is not null.
 std::unique_ptr<Library> use_mpi(const FcclLauncher* launcher);
 

@@ -41,17 +41,27 @@ std::size_t shift_of(const Arguments& arguments, const std::vector<Case>& cases)
   return static_cast<std::size_t>(arguments.unaligned_elements) * widest + (arguments.odd ? 1 : 0);
 }
 
+CallMemory allocate(const Run& run, int thread, Memory& memory, std::size_t shift) {
+  auto made = CallMemory::make(memory, run.arguments.max_bytes, shift);
+  require(run, thread, made);
+  return *made;
+}
+
 }  // namespace
 
-Meter::Meter(const Run& run, int thread, Library& library)
-    : run_(run), thread_(thread), library_(library), memory_(run.arguments.max_bytes, shift_of(run.arguments, run.cases)) {}
+Meter::Meter(const Run& run, int thread, Library& library, Memory& memory)
+    : run_(run),
+      thread_(thread),
+      library_(library),
+      memory_(memory),
+      call_memory_(allocate(run, thread, memory, shift_of(run.arguments, run.cases))) {}
 
 std::size_t Meter::timed_calls() const {
   return static_cast<std::size_t>(run_.arguments.iterations) * static_cast<std::size_t>(run_.arguments.aggregated);
 }
 
-Buffers Meter::buffers(const Subject& subject, bool in_place, std::size_t part) {
-  return memory_.buffers(library_.fit(subject.layout), subject.type.bytes, subject.bytes, in_place, part);
+Buffers Meter::buffers(const Subject& subject, bool in_place, std::size_t part) const {
+  return call_memory_.buffers(library_.fit(subject.layout), subject.type.bytes, subject.bytes, in_place, part);
 }
 
 Trial Meter::trial(const Subject& subject, std::uint64_t number) const {
@@ -78,7 +88,7 @@ void Meter::warm_up(const Subject& subject) {
 Measurement Meter::measure(const Subject& subject, bool in_place) {
   const Arguments& arguments = run_.arguments;
   Team& team = run_.team;
-  const Parts parts = memory_.parts(subject.bytes, timed_calls(), checks());
+  const Parts parts = call_memory_.parts(subject.bytes, timed_calls(), checks());
   if (checks()) prepare_last_calls(subject, in_place, parts);
   team.barrier(thread_);
   const double queued_before = queued_seconds();
@@ -87,8 +97,9 @@ Measurement Meter::measure(const Subject& subject, bool in_place) {
   finish();
   const Timed timed = time_calls(subject, in_place, parts);
   const double queued = queued_seconds() - queued_before;
-  const std::uint64_t wrong =
-      checks() ? count_wrong_in_last_calls(subject, in_place, parts) + count_wrong_in_checks(subject, in_place) : 0;
+  std::uint64_t wrong = checks() ? count_wrong_in_last_calls(subject, in_place, parts) : 0;
+  // Poisons what lies behind its buffers, so the results of the timed calls must have been looked at.
+  wrong += count_wrong_in_checks(subject, in_place);
   const bool shows_error = arguments.ulp && rounds(trial(subject, 0));
   const double error = shows_error ? error_on_random_data(subject, in_place) : 0;
   const Combine average = combine_of(arguments.average);
@@ -107,6 +118,14 @@ Measurement Meter::measure(const Subject& subject, bool in_place) {
   if (arguments.per_iteration || arguments.percentiles || !arguments.json_path.empty())
     measured.iterations = time_iterations(subject, in_place);
   return measured;
+}
+
+// No rank's call is on a GPU while another one, which may use the same GPU, still copies to it: the copies could wait for the
+// call, and the call for the copies.
+void Meter::start_together(const Subject& subject, const Buffers& buffers) {
+  run_.team.barrier(thread_);
+  start(subject, buffers);
+  finish();
 }
 
 void Meter::start_blocking(const Subject& subject, const Buffers& buffers) {
@@ -139,7 +158,7 @@ Meter::Timed Meter::time_calls(const Subject& subject, bool in_place, const Part
 
 Iterations Meter::time_iterations(const Subject& subject, bool in_place) {
   const Arguments& arguments = run_.arguments;
-  const Parts parts = memory_.parts(subject.bytes, timed_calls(), false);
+  const Parts parts = call_memory_.parts(subject.bytes, timed_calls(), false);
   std::vector<double> own;
   own.reserve(static_cast<std::size_t>(arguments.iterations));
   std::size_t call = 0;
@@ -161,11 +180,31 @@ Iterations Meter::time_iterations(const Subject& subject, bool in_place) {
   return found;
 }
 
+template <class Fill>
+void Meter::write(std::byte* at, std::size_t bytes, Fill fill) {
+  fill(memory_.draft(at, bytes));
+  require(run_, thread_, memory_.put(at, bytes));
+}
+
+void Meter::poison_result(std::byte* at, std::size_t bytes) {
+  write(at, bytes, [bytes](std::byte* draft) { poison(draft, bytes); });
+}
+
+void Meter::fill(const Trial& trial, std::byte* send) {
+  write(send, trial.layout.send_count * trial.type.bytes, [&trial](std::byte* draft) { fill_input(trial, draft); });
+}
+
+const std::byte* Meter::look(const std::byte* at, std::size_t bytes) {
+  const auto seen = memory_.look(at, bytes);
+  require(run_, thread_, seen);
+  return *seen;
+}
+
 void Meter::prepare_last_calls(const Subject& subject, bool in_place, const Parts& parts) {
   for (std::size_t i = 0; i < parts.reserved; ++i) {
     const auto [send, recv] = buffers(subject, in_place, parts.rotating + i);
-    poison(recv, subject.layout.recv_count * subject.type.bytes);
-    fill_input(trial(subject, ++last_trial_), send);
+    poison_result(recv, subject.layout.recv_count * subject.type.bytes);
+    fill(trial(subject, ++last_trial_), send);
   }
 }
 
@@ -177,33 +216,39 @@ std::uint64_t Meter::count_wrong_in_last_calls(const Subject& subject, bool in_p
 }
 
 std::uint64_t Meter::count_wrong_in_checks(const Subject& subject, bool in_place) {
-  const auto [send, recv] = buffers(subject, in_place, 0);
+  const Buffers used = buffers(subject, in_place, 0);
+  std::byte* guard = end_of(used, library_.fit(subject.layout), subject.type.bytes, in_place);
   std::uint64_t wrong = 0;
   for (int check = 0; check < run_.arguments.checks; ++check) {
     const Trial checked = trial(subject, ++last_trial_);
-    poison(recv, subject.layout.recv_count * subject.type.bytes);
-    fill_input(checked, send);
-    start(subject, {send, recv});
-    finish();
-    wrong += count(checked, recv);
+    poison_result(guard, CallMemory::kGuardBytes);
+    poison_result(used.recv, subject.layout.recv_count * subject.type.bytes);
+    fill(checked, used.send);
+    start_together(subject, used);
+    wrong += count(checked, used.recv) + count_overwritten(guard);
   }
   return wrong;
 }
 
 std::uint64_t Meter::count(const Trial& trial, const std::byte* recv) {
-  const std::uint64_t wrong = count_wrong(trial, recv);
+  const std::uint64_t wrong = count_wrong(trial, look(recv, trial.layout.recv_count * trial.type.bytes));
+  if (wrong > 0) ++bad_checks_;
+  return wrong;
+}
+
+std::uint64_t Meter::count_overwritten(const std::byte* guard) {
+  const std::uint64_t wrong = fccl::perf::count_overwritten(look(guard, CallMemory::kGuardBytes), CallMemory::kGuardBytes);
   if (wrong > 0) ++bad_checks_;
   return wrong;
 }
 
 double Meter::error_on_random_data(const Subject& subject, bool in_place) {
-  const auto [send, recv] = buffers(subject, in_place, 0);
+  const Buffers used = buffers(subject, in_place, 0);
   const Trial random = trial(subject, ++last_trial_);
-  poison(recv, subject.layout.recv_count * subject.type.bytes);
-  fill_random(random, send);
-  start(subject, {send, recv});
-  finish();
-  return largest_error(random, recv);
+  poison_result(used.recv, subject.layout.recv_count * subject.type.bytes);
+  write(used.send, subject.layout.send_count * subject.type.bytes, [&random](std::byte* draft) { fill_random(random, draft); });
+  start_together(subject, used);
+  return largest_error(random, look(used.recv, subject.layout.recv_count * subject.type.bytes));
 }
 
 }  // namespace fccl::perf

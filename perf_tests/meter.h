@@ -26,7 +26,7 @@ struct Subject {
 // the run when a call of the library fails.
 class Meter {
  public:
-  Meter(const Run& run, int thread, Library& library);
+  Meter(const Run& run, int thread, Library& library, Memory& memory);
 
   void warm_up(const Subject& subject);
   Measurement measure(const Subject& subject, bool in_place);
@@ -42,24 +42,34 @@ class Meter {
 
   bool checks() const { return run_.arguments.checks > 0; }
   std::size_t timed_calls() const;
-  Buffers buffers(const Subject& subject, bool in_place, std::size_t part);
+  Buffers buffers(const Subject& subject, bool in_place, std::size_t part) const;
   Trial trial(const Subject& subject, std::uint64_t number) const;
   void start(const Subject& subject, const Buffers& buffers);
   void finish();
+  void start_together(const Subject& subject, const Buffers& buffers);
   void start_blocking(const Subject& subject, const Buffers& buffers);
   Timed time_calls(const Subject& subject, bool in_place, const Parts& parts);
   Iterations time_iterations(const Subject& subject, bool in_place);
+  // Brings what `fill(host memory)` writes to `at`.
+  template <class Fill>
+  void write(std::byte* at, std::size_t bytes, Fill fill);
+  void poison_result(std::byte* at, std::size_t bytes);
+  void fill(const Trial& trial, std::byte* send);
+  const std::byte* look(const std::byte* at, std::size_t bytes);
   // Gives each of the last timed calls inputs of its own, and checks what became of them.
   void prepare_last_calls(const Subject& subject, bool in_place, const Parts& parts);
   std::uint64_t count_wrong_in_last_calls(const Subject& subject, bool in_place, const Parts& parts);
   std::uint64_t count_wrong_in_checks(const Subject& subject, bool in_place);
   std::uint64_t count(const Trial& trial, const std::byte* recv);
+  // Bytes that are no longer poison.
+  std::uint64_t count_overwritten(const std::byte* guard);
   double error_on_random_data(const Subject& subject, bool in_place);
 
   const Run& run_;
   const int thread_;
   Library& library_;
-  CallMemory memory_;
+  Memory& memory_;
+  CallMemory call_memory_;
   std::uint64_t last_trial_ = 0;  // numbers are never used twice, so that no older result can pass for a right one
   std::uint64_t bad_checks_ = 0;
 };

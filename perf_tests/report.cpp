@@ -49,6 +49,12 @@ std::string memory_text(double bytes) {
   return text;
 }
 
+const char* kinds_of_ranks(const Beginning& beginning) {
+  const int threads = beginning.arguments.ranks_per_process();
+  if (threads == 1) return "processes";
+  return static_cast<std::size_t>(threads) == beginning.ranks.size() ? "threads" : "threads of processes";
+}
+
 void Table::begin(const Beginning& beginning) {
   int library = 0;
   static_cast<void>(fcclGetVersion(&library));
@@ -60,13 +66,19 @@ void Table::begin(const Beginning& beginning) {
       out_,
       "# nThread %d nGpus %d minBytes %ld maxBytes %ld step: %ld(%s) warmup iters: %d iters: %d agg iters: %d validation: %d "
       "graph: %d unalign: %d\n",
-      arguments_.threads, 1, static_cast<long>(arguments_.min_bytes), static_cast<long>(arguments_.max_bytes),
+      arguments_.threads, arguments_.gpus, static_cast<long>(arguments_.min_bytes), static_cast<long>(arguments_.max_bytes),
       by_factor ? static_cast<long>(arguments_.step_factor) : static_cast<long>(arguments_.step_bytes),
       by_factor ? "factor" : "bytes", arguments_.warmup, arguments_.iterations, arguments_.aggregated, arguments_.checks, 0,
       arguments_.unaligned_elements);
   if (!beginning.library.empty()) std::fprintf(out_, "# Measured: %s, not FCCL\n", beginning.library.c_str());
   for (const std::string& name : beginning.left_out) std::fprintf(out_, "# Left out, it has none: %s\n", name.c_str());
-  if (!arguments_.null_stream) std::fprintf(out_, "# Calls queue on a host stream\n");
+  if (arguments_.uses_gpus()) {
+    std::fprintf(out_, "# CUDA memory, path %s: at most %d ranks per GPU, as %s\n", beginning.cuda_path.c_str(),
+                 ranks_per_gpu(beginning.ranks), kinds_of_ranks(beginning));
+    if (arguments_.null_stream()) std::fprintf(out_, "# Calls queue on the default stream\n");
+  } else if (!arguments_.null_stream()) {
+    std::fprintf(out_, "# Calls queue on a host stream\n");
+  }
   if (arguments_.odd) std::fprintf(out_, "# Odd counts at odd addresses\n");
   if (arguments_.blocking != Blocking::none) std::fprintf(out_, "# Blocking Enabled: %s\n", blocking_text(arguments_.blocking));
   if (arguments_.per_iteration) {
@@ -79,7 +91,8 @@ void Table::begin(const Beginning& beginning) {
   std::fprintf(out_, "#\n# Using devices\n");
   for (const RankInfo& info : beginning.ranks)
     std::fprintf(out_, "#  Rank %2d Group %2d Pid %6d on %10s device %2d [%04x:%02x:%02x] %s\n", info.rank, info.group,
-                 info.process_id, info.host, 0, 0U, 0U, 0U, info.processor);
+                 info.process_id, info.host, info.device.ordinal, info.device.domain, info.device.bus, info.device.slot,
+                 info.device.name);
 }
 
 void Table::reduced_max_bytes(std::size_t bytes) {

@@ -51,7 +51,11 @@ struct Beginning {
   const std::vector<RankInfo>& ranks;
   std::string library;                     // empty: FCCL; else the name of the measured peer
   std::vector<std::string> left_out = {};  // types and operators that the peer does not have
+  std::string cuda_path = "auto";          // what FCCL_CUDA_PATH says
 };
+
+// "threads", "processes" or "threads of processes".
+const char* kinds_of_ranks(const Beginning& beginning);
 
 // What the foot of a report tells.
 struct Ending {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <source_location>
+#include <vector>
 
 #include "arguments.h"
 #include "cases.h"
@@ -20,6 +21,7 @@ struct Run {
   Team& team;
   UniqueId id;
   std::string program;
+  std::vector<DeviceInfo> devices;  // of this process's threads
   Table* table = nullptr;
   JsonReport* json = nullptr;
 };

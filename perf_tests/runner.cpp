@@ -11,6 +11,7 @@
 
 #include "calibrate.h"
 #include "environment.h"
+#include "gpu/devices.h"
 #include "sweep.h"
 
 namespace fccl::perf {
@@ -22,16 +23,30 @@ struct Refusal {
   std::string text;
 };
 
-// How far the sweep can go: each rank keeps a send and a recv buffer, each for two calls.
-std::size_t affordable_bytes(const Arguments& arguments, int ranks) {
-  return std::min(arguments.max_bytes, std::max(memory_per_rank(ranks) / 4, arguments.min_bytes));
+// How far the sweep can go: each rank keeps a send and a recv buffer, each for two calls; of GPUs, half is left alone, too.
+std::size_t affordable_bytes(const Arguments& arguments, const std::vector<RankInfo>& ranks) {
+  std::size_t bytes = memory_per_rank(static_cast<int>(ranks.size()));
+  const auto sharing = static_cast<std::size_t>(ranks_per_gpu(ranks));
+  for (const RankInfo& rank : ranks) {
+    if (sharing > 0) bytes = std::min(bytes, rank.device.bytes / 2 / sharing);
+  }
+  return std::min(arguments.max_bytes, std::max(bytes / 4, arguments.min_bytes));
+}
+
+// What the memory of each thread's buffers belongs to. Ends all processes if it is a GPU that cannot be had.
+std::vector<DeviceInfo> devices_of(const Arguments& arguments, const Environment& environment, const Processes& processes) {
+  if (!arguments.uses_gpus()) return std::vector(static_cast<std::size_t>(arguments.ranks_per_process()), this_processor());
+  const auto chosen = choose_gpus(arguments, environment, processes);
+  if (chosen) return *chosen;
+  std::fprintf(stderr, "%s\n", chosen.error().message.c_str());
+  processes.abort(chosen.error().code == fcclUnhandledCudaError ? ExitCode::cuda : ExitCode::usage);
 }
 
 std::optional<Refusal> refusal(const Arguments& arguments, const Collective& collective, const Team& team, const Cases& cases) {
   if (collective.rooted && arguments.root >= team.ranks())
     return Refusal{ExitCode::usage, "invalid value for -r: " + std::to_string(arguments.root) + "; there are " +
                                         std::to_string(team.ranks()) + " ranks"};
-  if (arguments.calibrates && team.ranks() != team.processes().processes() * arguments.threads)
+  if (arguments.calibrates && team.ranks() != team.processes().processes() * arguments.ranks_per_process())
     return Refusal{ExitCode::usage, "--calibrate measures all processes together; unset FCCL_TESTS_SPLIT"};
   if (!arguments.measures_mpi) return std::nullopt;
   if (!team.processes().launcher())
@@ -58,7 +73,8 @@ struct Reports {
 
 Ending run_ranks(const Run& run) {
   std::vector<std::thread> others;
-  for (int thread = 1; thread < run.arguments.threads; ++thread) others.emplace_back([&run, thread] { Sweep(run, thread)(); });
+  for (int thread = 1; thread < run.arguments.ranks_per_process(); ++thread)
+    others.emplace_back([&run, thread] { Sweep(run, thread)(); });
   Sweep sweep(run, 0);
   Ending ending{.bad_checks = sweep()};
   const MemoryUse& use = sweep.memory_use();
@@ -110,7 +126,7 @@ int run(int argc, char** argv, const Collective& collective) {
   const Environment environment = read_environment();
   const auto choice = choose_launch(environment);
   if (!choice) return end({ExitCode::internal, choice.error().message});
-  const auto processes = Processes::start(*choice, parsed.arguments && parsed.arguments->threads > 1);
+  const auto processes = Processes::start(*choice, parsed.arguments && parsed.arguments->ranks_per_process() > 1);
   if (!processes) return end({ExitCode::internal, processes.error().message});
   if (!parsed.arguments) {
     if (processes->process() == 0) std::fputs(parsed.text.c_str(), parsed.exit_code == ExitCode::success ? stdout : stderr);
@@ -120,16 +136,18 @@ int run(int argc, char** argv, const Collective& collective) {
   if (!group) return end({ExitCode::usage, group.error().message});
 
   Arguments arguments = *parsed.arguments;
-  Team team(*processes, *group, arguments.threads);
+  Team team(*processes, *group, arguments.ranks_per_process());
   const FcclLauncher* peer = arguments.measures_mpi ? processes->launcher() : nullptr;
   const Cases cases = cases_of(arguments, collective, peer);
   if (const auto refused = refusal(arguments, collective, team, cases))
     return processes->process() == 0 ? end(*refused) : static_cast<int>(refused->code);
-  arguments.max_bytes = affordable_bytes(arguments, processes->processes() * arguments.threads);
 
-  const std::vector<RankInfo> ranks = team.introduce();
-  const Beginning beginning{arguments, ranks, peer ? peer->version() : "", cases.left_out};
-  Run shared{arguments, collective, cases.chosen, team, {}, std::filesystem::path(argv[0]).filename()};
+  const std::vector<DeviceInfo> devices = devices_of(arguments, environment, *processes);
+  const std::vector<RankInfo> ranks = team.introduce(devices);
+  arguments.max_bytes = affordable_bytes(arguments, ranks);
+  const Beginning beginning{arguments, ranks, peer ? peer->version() : "", cases.left_out,
+                            environment.cuda_path.value_or("auto")};
+  Run shared{arguments, collective, cases.chosen, team, {}, std::filesystem::path(argv[0]).filename(), devices};
   if (arguments.calibrates) return static_cast<int>(calibrate(shared));
   return static_cast<int>(run_together(shared, beginning, parsed.arguments->max_bytes, environment, {argv, argv + argc}));
 }

@@ -6,9 +6,21 @@
 namespace fccl::perf {
 namespace {
 
-std::unique_ptr<Library> join(const Run& run, int thread) {
+std::unique_ptr<Gpu> open_gpu(const Run& run, int thread) {
+  if (!run.arguments.uses_gpus()) return nullptr;
+  auto opened = Gpu::open(run.devices[static_cast<std::size_t>(thread)].ordinal, run.arguments.null_stream());
+  require(run, thread, opened);
+  return *std::move(opened);
+}
+
+std::unique_ptr<Memory> memory_of(const Gpu* gpu) {
+  if (gpu) return std::make_unique<GpuMemory>(*gpu);
+  return std::make_unique<HostMemory>();
+}
+
+std::unique_ptr<Library> join(const Run& run, int thread, const Gpu* gpu) {
   if (run.arguments.measures_mpi) return use_mpi(run.team.processes().launcher());
-  auto joined = join_fccl(run.arguments, run.team, run.id, thread);
+  auto joined = join_fccl(run, thread, gpu);
   require(run, thread, joined);
   return *std::move(joined);
 }
@@ -16,9 +28,14 @@ std::unique_ptr<Library> join(const Run& run, int thread) {
 }  // namespace
 
 Sweep::Sweep(const Run& run, int thread)
-    : run_(run), thread_(thread), resident_(static_cast<double>(resident_bytes())), library_(join(run, thread)) {
+    : run_(run),
+      thread_(thread),
+      resident_(static_cast<double>(resident_bytes())),
+      gpu_(open_gpu(run, thread)),
+      library_(join(run, thread, gpu_.get())),
+      memory_(memory_of(gpu_.get())) {
   memory_use_.joining = more_memory();
-  meter_ = std::make_unique<Meter>(run, thread, *library_);
+  meter_ = std::make_unique<Meter>(run, thread, *library_, *memory_);
   memory_use_.buffers = more_memory();
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "gpu/gpu.h"
 #include "meter.h"
 #include "run.h"
 
@@ -39,7 +40,9 @@ class Sweep {
   const int thread_;
   double resident_;
   MemoryUse memory_use_;
+  std::unique_ptr<Gpu> gpu_;  // null where the memory is the host's
   std::unique_ptr<Library> library_;
+  std::unique_ptr<Memory> memory_;
   std::unique_ptr<Meter> meter_;
   std::optional<Samples> samples_;  // of the current case, where it reduces
 };

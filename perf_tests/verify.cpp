@@ -1,6 +1,7 @@
 // Computes inputs and results element by element.
 #include "verify.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -8,6 +9,8 @@ namespace fccl::perf {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "elements are the low bytes of their bits");
+
+constexpr std::byte kPoison{0xab};
 
 // Which sample each index has in a trial; the same on every rank.
 HashStream sample_choice(const Trial& trial) { return {trial.number, -1}; }
@@ -71,8 +74,10 @@ void fill_input(const Trial& trial, std::byte* send) {
   by_size(trial.type, [&](auto element) { fill<decltype(element)>(trial, send); });
 }
 
-void poison(std::byte* memory, std::size_t bytes) {
-  if (bytes > 0) std::memset(memory, 0xab, bytes);
+void poison(std::byte* memory, std::size_t bytes) { std::fill_n(memory, bytes, kPoison); }
+
+std::uint64_t count_overwritten(const std::byte* memory, std::size_t bytes) {
+  return bytes - static_cast<std::size_t>(std::count(memory, memory + bytes, kPoison));
 }
 
 std::uint64_t count_wrong(const Trial& trial, const std::byte* recv) {

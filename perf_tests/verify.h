@@ -28,6 +28,8 @@ struct Trial {
 void fill_input(const Trial& trial, std::byte* send);
 // Fills memory with a pattern that is no result.
 void poison(std::byte* memory, std::size_t bytes);
+// How many bytes of poisoned memory are poison no more.
+std::uint64_t count_overwritten(const std::byte* memory, std::size_t bytes);
 // How many of the layout.recv_count elements of the result are not what they must be.
 std::uint64_t count_wrong(const Trial& trial, const std::byte* recv);
 

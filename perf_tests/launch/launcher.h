@@ -1,7 +1,8 @@
 // What a launcher library gives a perf binary: the processes of an mpirun, and MPI's own collectives to compare with.
 //
 // There is one library per MPI, libfccl_launch_openmpi.so and libfccl_launch_mpich.so, all built from the same source and
-// loaded at run time. So the binaries link no MPI, and one binary serves whichever mpirun started it.
+// loaded at run time, and libfccl_launch_local.so for processes that no MPI has started. So the binaries link no MPI, and one
+// binary serves whichever mpirun started it.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +22,9 @@ struct FcclPeerCall {
 
 // The functions of one library. The main thread calls them, except `abort`, which any thread may.
 struct FcclLauncher {
-  // Enters MPI and tells which of how many processes this is; 0, or MPI's error code.
-  int (*start)(bool many_threads, int* process, int* processes);
+  // Enters MPI and tells which of how many processes this is; 0, or MPI's error code. `place` is what FCCL_TESTS_LOCAL says,
+  // for processes that no MPI has started; else empty.
+  int (*start)(bool many_threads, const char* place, int* process, int* processes);
   void (*finish)();
   void (*barrier)();
   // all[p] = process p's `bytes` bytes.

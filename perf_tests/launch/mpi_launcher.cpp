@@ -9,7 +9,7 @@
 
 namespace {
 
-int start(bool many_threads, int* process, int* processes) {
+int start(bool many_threads, const char*, int* process, int* processes) {
   // With one thread per process MPI is not made to lock, so that it is measured at its best. With more, a thread that fails
   // aborts while another may be in a barrier.
   int provided = 0;

@@ -47,6 +47,7 @@ Result<LaunchChoice> choose_launch(const Environment& environment) {
   const std::optional<int> pmi = number_in(environment.pmi_size);
   const std::optional<int> slurm = number_in(environment.slurm_size);
   const std::string asked = environment.launcher.value_or("");
+  if (environment.local) return LaunchChoice{"local", std::nullopt, *environment.local};
   if (asked == "openmpi") return LaunchChoice{asked, open_mpi ? open_mpi : pmi ? pmi : slurm};
   if (asked == "mpich") return LaunchChoice{asked, pmi ? pmi : open_mpi ? open_mpi : slurm};
   const int started = std::max({open_mpi.value_or(1), pmi.value_or(1), slurm.value_or(1)});
@@ -73,8 +74,8 @@ Result<Processes> Processes::start(const LaunchChoice& choice, bool many_threads
   if (!launcher) return launcher.error();
   int process = 0;
   int processes = 1;
-  if (const int error = (*launcher)->start(many_threads, &process, &processes))
-    return refuse("MPI_Init of " + choice.mpi + " failed with error " + std::to_string(error));
+  if (const int error = (*launcher)->start(many_threads, choice.place.c_str(), &process, &processes))
+    return refuse("starting by " + choice.mpi + " failed with error " + std::to_string(error));
   Processes started(*launcher, process, processes);
   if (choice.processes && *choice.processes != processes)
     return refuse("the environment says " + std::to_string(*choice.processes) + " processes, but the world of " +

@@ -15,8 +15,9 @@ namespace fccl::perf {
 
 // How this process was started, as the environment tells.
 struct LaunchChoice {
-  std::string mpi;               // "openmpi", "mpich", or empty: one process
+  std::string mpi;               // "openmpi", "mpich", "local", or empty: one process
   std::optional<int> processes;  // how many there must be; none where the environment does not say
+  std::string place = {};        // of this process, if it is "local"
 };
 
 // Refuses what would end as several worlds of one process each.

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 
 namespace fccl::perf {
@@ -99,7 +101,7 @@ Result<UniqueId> Team::share_id() const {
   return processes_.all_gather(own)[static_cast<std::size_t>(group_.leader)];
 }
 
-std::vector<RankInfo> Team::introduce() const {
+std::vector<RankInfo> Team::introduce(const std::vector<DeviceInfo>& devices) const {
   std::vector<RankInfo> own(static_cast<std::size_t>(threads_));
   for (int thread = 0; thread < threads_; ++thread) {
     RankInfo& info = own[static_cast<std::size_t>(thread)];
@@ -107,9 +109,25 @@ std::vector<RankInfo> Team::introduce() const {
     info.group = group_.color;
     info.process_id = getpid();
     gethostname(info.host, sizeof info.host - 1);
-    std::snprintf(info.processor, sizeof info.processor, "%s", processor_name().c_str());
+    info.device = devices[static_cast<std::size_t>(thread)];
   }
   return processes_.all_gather(own);
+}
+
+DeviceInfo this_processor() {
+  DeviceInfo found;
+  std::snprintf(found.name, sizeof found.name, "%s", processor_name().c_str());
+  return found;
+}
+
+int ranks_per_gpu(const std::vector<RankInfo>& ranks) {
+  std::map<std::tuple<std::string, unsigned, unsigned, unsigned>, int> counts;
+  int most = 0;
+  for (const RankInfo& rank : ranks) {
+    const DeviceInfo& device = rank.device;
+    if (device.bytes > 0) most = std::max(most, ++counts[{rank.host, device.domain, device.bus, device.slot}]);
+  }
+  return most;
 }
 
 std::size_t memory_per_rank(int ranks) {

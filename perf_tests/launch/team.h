@@ -10,13 +10,23 @@
 
 namespace fccl::perf {
 
+// What a rank's memory belongs to: a GPU, or the processor.
+struct DeviceInfo {
+  int ordinal = 0;  // among the GPUs that the process sees
+  unsigned domain = 0;
+  unsigned bus = 0;
+  unsigned slot = 0;
+  std::size_t bytes = 0;  // of its memory; zero for the processor
+  char name[64] = "";
+};
+
 // Who runs one rank and where; plain bytes, so that they can be gathered.
 struct RankInfo {
   int rank;
   int group;
   int process_id;
   char host[64];
-  char processor[64];
+  DeviceInfo device = {};
 };
 
 enum class Combine { first, mean, minimum, maximum, sum };
@@ -46,7 +56,8 @@ class Team {
   // The main thread's calls, before there are others.
   // The id that the first process of this group made with `make`.
   Result<UniqueId> share_id() const;
-  std::vector<RankInfo> introduce() const;
+  // `devices`: one for each of this process's threads.
+  std::vector<RankInfo> introduce(const std::vector<DeviceInfo>& devices) const;
 
  private:
   // Per process, what its threads' values in each place come to; right on thread 0.
@@ -61,6 +72,10 @@ class Team {
   std::vector<double> combined_;
 };
 
+// The processor that the ranks of this process run on.
+DeviceInfo this_processor();
+// The most of these ranks that share one GPU; 0 where no rank has one.
+int ranks_per_gpu(const std::vector<RankInfo>& ranks);
 // What the host can lend to each of `ranks` ranks on it without pushing anything else out: half of its memory in equal parts.
 std::size_t memory_per_rank(int ranks);
 // Bytes of memory that this process occupies now.

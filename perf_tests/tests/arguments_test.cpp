@@ -59,7 +59,7 @@ TEST(Arguments, EveryFlagReachesItsField) {
   EXPECT_EQ(arguments.type, "bfloat16");
   EXPECT_EQ(arguments.root, -1);
   EXPECT_EQ(arguments.blocking, Blocking::untimed_barrier);
-  EXPECT_FALSE(arguments.null_stream);
+  EXPECT_FALSE(arguments.null_stream());
   EXPECT_EQ(arguments.timeout_seconds, 9);
   EXPECT_EQ(arguments.average, Average::maximum);
   EXPECT_EQ(arguments.unaligned_elements, 1);
@@ -115,14 +115,33 @@ TEST(Arguments, WhatMeansNothingEndsWith6) {
   EXPECT_EQ(exit_status({"8"}), 6);
 }
 
-TEST(Arguments, WhatOnlyAGpuCanDoEndsWith5AndSaysWhy) {
+TEST(Arguments, WhatFcclCannotDoEndsWith5AndSaysWhy) {
   for (const auto& words :
        std::vector<std::vector<std::string>>{{"-G", "1"}, {"-R", "2"}, {"-x", "1"}, {"-D", "1"}, {"-V", "8"}, {"-g", "2"}})
     EXPECT_EQ(exit_status(words), 5) << words[0];
-  EXPECT_EQ(parse({"-G", "3"}).text, "-G 3 (--cudagraph) is for GPUs: CPU memory has no CUDA graphs; leave it out or give 0\n");
+  EXPECT_EQ(parse({"-G", "3"}).text,
+            "-G 3 (--cudagraph) means nothing here: no call is captured in a CUDA graph yet; leave it out or give 0\n");
+  EXPECT_EQ(parse({"-g", "2"}).text, "-g 2 (--ngpus) is for GPUs: give --device cuda, or -t for ranks as threads\n");
 }
 
-TEST(Arguments, TheNeutralValueOfWhatOnlyAGpuCanDoIsAccepted) {
+TEST(Arguments, TheMemoryIsTheCpusUnlessToldOtherwise) {
+  EXPECT_FALSE(parse({}).arguments->uses_gpus());
+  EXPECT_FALSE(parse({"--device", "cpu"}).arguments->uses_gpus());
+  EXPECT_TRUE(parse({"--device", "cuda"}).arguments->uses_gpus());
+  EXPECT_EQ(exit_status({"--device", "rocm"}), 6);
+}
+
+TEST(Arguments, EachMemoryHasItsUsualStream) {
+  EXPECT_TRUE(parse({}).arguments->null_stream());
+  EXPECT_FALSE(parse({"--device", "cuda"}).arguments->null_stream());
+  EXPECT_TRUE(parse({"--device", "cuda", "-y", "1"}).arguments->null_stream());
+}
+
+TEST(Arguments, EveryGpuOfAThreadIsARank) {
+  EXPECT_EQ(parse({"--device", "cuda", "-t", "2", "-g", "3"}).arguments->ranks_per_process(), 6);
+}
+
+TEST(Arguments, TheNeutralValueOfWhatFcclCannotDoIsAccepted) {
   EXPECT_TRUE(parse({"-G", "0", "-R", "0", "-x", "0", "-D", "0", "-V", "16", "-g", "1"}).arguments);
 }
 
@@ -137,13 +156,15 @@ TEST(Arguments, AnMpiIsMeasuredByBlockingCallsOfProcesses) {
   EXPECT_EQ(exit_status({"--peer", "gloo"}), 6);
   EXPECT_EQ(exit_status({"--peer", "mpi", "-t", "2"}), 5);
   EXPECT_EQ(exit_status({"--peer", "mpi", "-y", "0"}), 5);
+  EXPECT_EQ(exit_status({"--peer", "mpi", "--device", "cuda"}), 5);
 }
 
 TEST(Arguments, HelpNamesEveryFlagAndMarksOurOwn) {
   const std::string text = parse({"--help"}).text;
   for (const Flag& flag : flags()) EXPECT_NE(text.find(std::string("--") + flag.name), std::string::npos) << flag.name;
   EXPECT_LT(text.find("--unalign"), text.find("FCCL's own"));
-  for (const char* own : {"--odd", "--ulp", "--percentiles", "--peer"}) EXPECT_GT(text.find(own), text.find("FCCL's own"));
+  for (const char* own : {"--odd", "--ulp", "--percentiles", "--peer", "--device"})
+    EXPECT_GT(text.find(std::string("[") + own), text.find("FCCL's own"));
 }
 
 TEST(Arguments, HelpIsTextAndSuccess) {

@@ -59,7 +59,8 @@ TEST(Counts, OddCountsAreOddAndFit) {
 }
 
 TEST(CallMemory, TheLastCallsHavePartsThatNoOtherCallUses) {
-  const CallMemory memory(1024, 0);
+  HostMemory host;
+  const CallMemory memory = *CallMemory::make(host, 1024, 0);
   const Parts small = memory.parts(64, 20, true);
   EXPECT_EQ(small.rotating, 16u);
   EXPECT_EQ(small.reserved, CallMemory::kMostReserved);
@@ -74,13 +75,15 @@ TEST(CallMemory, TheLastCallsHavePartsThatNoOtherCallUses) {
 }
 
 TEST(CallMemory, APartInPlaceHasBothBuffersAtTheirOffsets) {
-  CallMemory memory(1024, 3);
+  HostMemory host;
+  const CallMemory memory = *CallMemory::make(host, 1024, 3);
   const Layout layout{.count = 2, .send_count = 2, .recv_count = 4, .in_place_send = 2};
   const Buffers first = memory.buffers(layout, 4, 16, true, 0);
   EXPECT_EQ(first.send, first.recv + 8);
   EXPECT_EQ(memory.buffers(layout, 4, 16, true, 5).recv, first.recv + 80);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(first.recv) % 64, 3u);
   EXPECT_NE(memory.buffers(layout, 4, 16, false, 0).send, first.send);
+  EXPECT_EQ(end_of(first, layout, 4, true), first.recv + 16);
 }
 
 }  // namespace

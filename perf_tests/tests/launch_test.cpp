@@ -26,10 +26,23 @@ std::string choice_of(const Variables& variables) {
   return choice->mpi + " " + (choice->processes ? std::to_string(*choice->processes) : "?");
 }
 
+TEST(Launch, TheFirstGpuIsReadUnderEitherName) {
+  EXPECT_EQ(environment_of({{"NCCL_TESTS_DEVICE", "1"}}).device, "1");
+  EXPECT_EQ(environment_of({{"NCCL_TESTS_DEVICE", "1"}, {"FCCL_TESTS_DEVICE", "2"}}).device, "2");
+  EXPECT_FALSE(environment_of({}).device);
+}
+
 TEST(Launch, TheEnvironmentOfAnMpirunChoosesItsLibrary) {
   EXPECT_EQ(choice_of({}), " 1");
   EXPECT_EQ(choice_of({{"OMPI_COMM_WORLD_SIZE", "3"}}), "openmpi 3");
   EXPECT_EQ(choice_of({{"PMI_SIZE", "4"}}), "mpich 4");
+}
+
+TEST(Launch, AFileToMeetInNeedsNoMpi) {
+  const auto choice = choose_launch(environment_of({{"FCCL_TESTS_LOCAL", "1/3:/tmp/meeting"}}));
+  ASSERT_TRUE(choice);
+  EXPECT_EQ(choice->mpi, "local");
+  EXPECT_EQ(choice->place, "1/3:/tmp/meeting");
 }
 
 TEST(Launch, AnAskedLauncherWinsButTheNumberOfProcessesStays) {

@@ -29,6 +29,7 @@ class CopyLibrary : public Library {
     const int call = calls++;
     if (call == lost_call) return {};
     if (operation.recv.data != operation.send.data) std::memcpy(recv, operation.send.data, bytes);
+    if (call == long_call) std::memset(recv + bytes, 0, 3);
     if (call == flipped_call) recv[bytes - 1] ^= std::byte{1};
     if (call == late_call && call > 0) std::memcpy(recv, last_result_.data(), bytes);
     if (call == inexact_call) {
@@ -45,6 +46,7 @@ class CopyLibrary : public Library {
   int calls = 0;
   int lost_call = -1;     // leaves recv as it was
   int flipped_call = -1;  // changes one bit
+  int long_call = -1;     // writes three bytes too many
   int late_call = -1;     // gives the result of the call before
   int inexact_call = -1;  // is two units in the last place off
 
@@ -64,9 +66,10 @@ Measurement measure(CopyLibrary& library, std::size_t max_count = kCount, bool u
   const auto processes = Processes::start({"", 1}, false);
   Team team(*processes, {}, 1);
   const std::vector<Case> cases{{find_element_type("float"), find_operator("sum")}};
-  const Run run{arguments, kAllReduce, cases, team, {}, "meter_test"};
+  const Run run{arguments, kAllReduce, cases, team, {}, "meter_test", {}};
   const Samples samples(*cases[0].type, *cases[0].op, 1);
-  return Meter(run, 0, library)
+  HostMemory memory;
+  return Meter(run, 0, library, memory)
       .measure({*cases[0].type, *cases[0].op, &samples, {}, kAllReduce.layout(kCount, {}), kCount * sizeof(float)}, false);
 }
 
@@ -80,6 +83,14 @@ TEST(Meter, OneWrongBitInTheCheckedCallIsOneWrongElement) {
   CopyLibrary library;
   library.flipped_call = kIterations + 1;
   EXPECT_EQ(measure(library).wrong, 1u);
+}
+
+TEST(Meter, EveryByteBehindTheBufferThatTheCheckedCallWritesIsWrong) {
+  for (const std::size_t max_count : {kCount, 100 * kCount}) {
+    CopyLibrary library;
+    library.long_call = kIterations + 1;
+    EXPECT_EQ(measure(library, max_count).wrong, 3u);
+  }
 }
 
 TEST(Meter, OneWrongBitInTheLastTimedCallIsOneWrongElement) {

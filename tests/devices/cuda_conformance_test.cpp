@@ -1,4 +1,4 @@
-// The conformance suite over CUDA's driver: the fake one in ctest, the real one where conformance_probe runs on a GPU.
+// The conformance suite over CUDA's driver: the fake one in ctest, the real one in ./dev gpu.
 #include <cstdlib>
 #include <string_view>
 

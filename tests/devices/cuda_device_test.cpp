@@ -2,6 +2,7 @@
 //
 // Each test that loads a driver does so in a process of its own, since a process has one driver for life.
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -45,7 +46,7 @@ std::string in_a_process(const std::function<std::string()>& body) {
   ::close(ends[0]);
   int status = 0;
   ::waitpid(child, &status, 0);
-  return status == 0 ? said : said + " [its process ended with status " + std::to_string(status) + "]";
+  return status == 0 ? said : fmt::format("{} [its process ended with status {}]", said, status);
 }
 
 std::string open_gpu(int ordinal) {
@@ -97,7 +98,7 @@ TEST(CudaDevice, all_communicators_of_a_process_share_one) {
 }
 
 TEST(CudaDevice, no_driver_is_taken_from_the_current_directory) {
-  const fs::path folder = fs::temp_directory_path() / ("fccl-no-driver-" + std::to_string(::getpid()));
+  const fs::path folder = fs::temp_directory_path() / fmt::format("fccl-no-driver-{}", ::getpid());
   fs::create_directories(folder);
   fs::create_symlink(kFakeDriver, folder / "libcuda.so.1");
   for (const char* const path : {"", ".", ":/usr/lib", "relative"}) {
@@ -123,9 +124,29 @@ TEST(CudaDevice, the_current_device_is_known_without_loading_or_initialising_a_d
               const Device::Use use(*device);
               int other_thread = 0;
               std::thread([&] { other_thread = current_device(); }).join();
-              return std::to_string(current_device()) + " here, " + std::to_string(other_thread) + " elsewhere";
+              return fmt::format("{} here, {} elsewhere", current_device(), other_thread);
             }),
             "0 here, -1 elsewhere");
+}
+
+TEST(CudaDevice, a_use_gives_back_what_was_current) {
+  EXPECT_EQ(in_a_process([]() -> std::string {
+              ::setenv("FAKE_CUDA_GPUS", "2", 1);
+              load_fake();
+              const auto first = open_device(0).value(), second = open_device(1).value();
+              std::string said;
+              {
+                const Device::Use outer(*second);
+                {
+                  const Device::Use inner(*first);
+                  said += fmt::format("{}", current_device());
+                }
+                said += fmt::format(" {}", current_device());
+              }
+              said += fmt::format(" {}", current_device());
+              return said;
+            }),
+            "0 1 -1");
 }
 
 TEST(CudaDevice, a_fork_is_refused_and_reaches_no_driver) {

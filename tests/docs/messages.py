@@ -17,9 +17,9 @@ _LITERAL = re.compile(r'R"\((.*?)\)"|"((?:[^"\\\n]|\\.)*)"', re.S)
 _FIELD = re.compile(r"\{[^{}]*\}|%[sud]")
 _FENCED = re.compile(r"^ *```.*?^ *```", re.M | re.S)
 _LOGGED = re.compile(r"^ {4}\S+ \[\d+\] fccl \w+: (.+)$", re.M)
-# What a field may hold that is no message: a number, a name of code, an address, a host, a shortened part.
-# No common word.
-_ATOM = re.compile(r"\.\.\.|\S*[\d_A-Z]\S*|(?:\"[^\"]*\")|box|dp|lo")
+# What a field may hold that is no message: a number, a name of code, an address, a host, a GPU, a file,
+# a shortened part. No common word.
+_ATOM = re.compile(r"\.\.\.|\S*[\d_A-Z]\S*|/\S+|(?:\"[^\"]*\")|box|dp|lo|NVIDIA H100")
 _SYSTEM = {os.strerror(number) for number in range(1, 134)}
 _COMMON = re.compile(r"[a-z]{2,}[,;:.?]?")
 # What has fewer words, or an option, is a name, a value or a command.

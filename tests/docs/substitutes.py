@@ -44,6 +44,11 @@ SUBSTITUTES = [
         "mpirun -np 2 build/perf_tests/all_gather_perf -b 8 -e 64K -f 8 -n 2",
     ),
     Substitute(
+        "build/perf_tests/all_gather_perf --device cuda -t 2 -b 8 -e 64M -f 8",
+        "wants a GPU; perf_tests/tests runs such sweeps on a simulated one",
+        "build/perf_tests/all_gather_perf --help | grep -qF '[--device <cpu|cuda>]'",
+    ),
+    Substitute(
         "build/perf_tests/reduce_scatter_perf -t 2 -d all -o all --ulp",
         SWEEP,
         "build/perf_tests/reduce_scatter_perf -t 2 -d all -o all --ulp -b 8 -e 1K -f 16 -n 2",
@@ -77,12 +82,14 @@ SUBSTITUTES = [
     _planned("--ranks 4 --strategy hybrid_shard --shard-degree 2 --name hybrid"),
     _planned("--ranks 2 --resume hybrid"),
     _planned("--backend gloo"),
+    _planned("--device cuda --precision bf16"),
     _planned(
         "--model ~/models/my-llama --data ~/texts --precision bf16 --activation-checkpointing",
         before="HOME=$PWD; mkdir -p ~/models/my-llama; echo '{}' >~/models/my-llama/config.json; ",
     ),
     _planned("--dry-run --model llama2-70b --ranks 64 --strategy hybrid_shard --shard-degree 8"),
     _planned(""),
+    _offered("./dev gpu", "builds for minutes; tests/tools runs its steps on a simulated GPU"),
     _offered("./dev test", "it is what runs this test"),
     _offered("./dev test quick", "./dev test runs these tests"),
     _offered("./dev build", "./dev test has built what the pages use"),

@@ -16,6 +16,7 @@ NAMING = (
     "CMakeLists.txt",
     ".ci/*.sh",
     "tools/cluster/*.py",
+    "tools/gpu/*.py",
     "plugins/**/CMakeLists.txt",
     "trainer/fsdp/tests/*.py",
 )

@@ -39,6 +39,26 @@ TEST(FcclInfo, describes_this_host_in_a_form_that_it_reads) {
   std::remove(path.c_str());
 }
 
+TEST(FcclInfo, says_why_there_is_no_gpu_and_ends_well) {
+  const Ended ended = run_info("gpus", "CUDA_VISIBLE_DEVICES=");
+  EXPECT_EQ(ended.status, 0) << ended.text;
+  EXPECT_TRUE(ended.text.starts_with("cannot use a GPU: ")) << ended.text;
+}
+
+#ifdef FCCL_FAKE_DRIVER
+TEST(FcclInfo, lists_every_gpu_with_what_the_driver_offers) {
+  const std::string variables = "LD_LIBRARY_PATH=" FCCL_FAKE_DRIVER " FAKE_CUDA_GPUS=2 ";
+  const Ended ended = run_info("gpus", variables);
+  EXPECT_EQ(ended.status, 0) << ended.text;
+  EXPECT_NE(ended.text.find("gpu 0 at 0000:10:00.0: Simulated GPU, compute capability 9.0, driver "), std::string::npos)
+      << ended.text;
+  EXPECT_NE(ended.text.find("gpu 1 at 0000:11:00.0: "), std::string::npos) << ended.text;
+  EXPECT_NE(ended.text.find("  waits for 64-bit words: yes, so FCCL_CUDA_PATH=auto takes bounce\n"), std::string::npos)
+      << ended.text;
+  EXPECT_NE(run_info("gpus", variables + "FAKE_CUDA_WORDS=0").text.find("=auto takes blocking\n"), std::string::npos);
+}
+#endif
+
 TEST(FcclInfo, says_which_nics_serve_which_rank_and_how_far_they_are) {
   const Ended ended = run_info("rails " + kP4d);
   EXPECT_EQ(ended.status, 0);

@@ -115,13 +115,19 @@ def test_the_table_has_each_row_below_its_case():
     assert len(lines) == 3
 
 
+def test_a_line_of_the_table_names_the_gpu_and_who_shared_it():
+    row = {"probe": "a", "gpu": "NVIDIA H100, driver 13.0", "ranks_per_gpu": 4, "ranks_are": "threads"} | ROW
+    line = table.text([row]).splitlines()[1]
+    assert "NVIDIA H100, 4 threads" in line
+
+
 @pytest.fixture
 def say(monkeypatch, tmp_path, capsys):
     """Runs the whole program over these probes; gives its status, what it printed and its file of rows."""
 
     def run_main(*scripts: str) -> tuple[int, str, dict]:
         known = [Probe(f"probe_{number}", ["bash", "-c", script]) for number, script in enumerate(scripts)]
-        monkeypatch.setattr(gpu.probes, "all_probes", lambda build: known)
+        monkeypatch.setattr(gpu.probes, "all_probes", lambda build, tree: known)
         status = gpu.main(["--build", str(tmp_path), "--seconds", "60"])
         return status, capsys.readouterr().out, json.loads((tmp_path / "gpu.json").read_text())
 
@@ -130,8 +136,9 @@ def say(monkeypatch, tmp_path, capsys):
 
 def test_without_a_gpu_the_program_says_that_nothing_was_run_and_succeeds(say):
     row = json.dumps(ROW | {"verdict": "not run", "value": None})
-    status, said, _ = say(f"echo '{row}'; exit 77", f"echo '{row}'; exit 77")
+    status, said, written = say(f"echo '{row}'; exit 77", f"echo '{row}'; exit 77")
     assert status == 0
+    assert [each["gpu"] for each in written["rows"]] == [None, None]
     assert said.splitlines()[-1].startswith("gpu: everything is built, and nothing was run: there is no GPU")
 
 
@@ -151,7 +158,7 @@ def test_probes_that_were_not_run_beside_others_are_named(say):
 
 def test_a_probe_that_there_is_not_is_refused(say, capsys):
     assert gpu.main(["no_such_probe"]) == 2
-    assert "no probe is called no_such_probe; there are memory_operations" in capsys.readouterr().err
+    assert "no probe is called no_such_probe; there are conformance" in capsys.readouterr().err
 
 
 def test_a_file_that_cannot_be_written_is_refused_before_any_probe_runs(tmp_path, capsys):

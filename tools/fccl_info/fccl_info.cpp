@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "device/device.h"
 #include "fccl_info/explain.h"
 #include "fccl_info/topology_file.h"
 #include "system/host_topology.h"
@@ -25,6 +26,7 @@ fccl-info explain COLLECTIVE SIZE [--topology FILE [--hosts H] | --hosts HxR[xNI
                             FILE, or between H hosts of R ranks and NICS NICs each (1); and how long that should take. SIZE is
                             that of the larger buffer, as for the perf binaries: 8, 64K, 16M, 1G. TEXT is what the parts cost;
                             else FCCL_COSTS is taken, else what is assumed of the provider: efa, verbs or tcp (the default).
+fccl-info gpus              the GPUs that this process may use and what their driver offers, or why there are none
 fccl-info settings          the variables that FCCL reads, and their values here; * marks those that are not the defaults
 )";
 
@@ -56,6 +58,27 @@ Result<std::string> rails_of(std::span<const std::string> files) {
   return text;
 }
 
+std::string text_of(const DeviceLimits& gpu) {
+  return fmt::format(
+      "gpu {} at {}: {}\n  identity {}\n  waits for 64-bit words: {}\n", gpu.ordinal, gpu.bus_id, gpu.name, gpu.identity,
+      gpu.waits_for_words ? "yes, so FCCL_CUDA_PATH=auto takes bounce" : "no, so FCCL_CUDA_PATH=auto takes blocking");
+}
+
+// That there is no GPU is an answer, not a failure.
+Result<std::string> gpus_here(std::span<const std::string>) {
+  std::string text;
+  for (int ordinal = 0;; ++ordinal) {
+    const auto gpu = open_device(ordinal);
+    if (gpu) {
+      text += text_of((*gpu)->limits());
+      continue;
+    }
+    if (gpu.error().code == fcclInvalidArgument) return text;
+    if (ordinal == 0 && gpu.error().code == fcclSystemError) return gpu.error().message + "\n";
+    return fail(gpu.error());
+  }
+}
+
 Result<std::string> settings_here(std::span<const std::string>) {
   const Result<Settings> settings = read_settings();
   if (!settings) return fail(settings.error());
@@ -74,10 +97,8 @@ struct Command {
 };
 
 constexpr Command kCommands[] = {
-    {"topology", 0, 1, topology_of},
-    {"rails", 1, 1, rails_of},
-    {"explain", 2, 10, explain},
-    {"settings", 0, 0, settings_here},
+    {"topology", 0, 1, topology_of}, {"rails", 1, 1, rails_of},         {"explain", 2, 10, explain},
+    {"gpus", 0, 0, gpus_here},       {"settings", 0, 0, settings_here},
 };
 
 constexpr int kWrongWords = 2;

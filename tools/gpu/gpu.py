@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the probes of one GPU within a time, prints one table of their rows, and writes them as JSON."""
+"""Asks a GPU what it can do, and what the library does on it, within a time: one table, one JSON file."""
 
 import argparse
 import json
@@ -8,8 +8,11 @@ import sys
 import time
 from pathlib import Path
 
+import pack
 import probes
+import steps
 import table
+from programs import Programs
 from run import Ended, run
 
 SECONDS = 480
@@ -23,7 +26,14 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser.add_argument("probe", nargs="*", help="run only these; their names are those of the table (all)")
     parser.add_argument("--seconds", type=float, default=SECONDS, metavar="N", help=f"for all ({SECONDS})")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where the rows go (BUILD/gpu.json)")
+    parser.add_argument(
+        "--pack",
+        type=Path,
+        metavar="FOLDER",
+        help="run nothing: make a folder that does this on another machine",
+    )
     parser.add_argument("--build", type=Path, default=Path("build-gpu"), help=argparse.SUPPRESS)
+    parser.add_argument("--tree", type=Path, default=Path("build"), help=argparse.SUPPRESS)
     given = parser.parse_args(words)
     if given.seconds <= 0:
         parser.error(f"--seconds wants a number above 0, but got {given.seconds:g}")
@@ -33,7 +43,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     return given
 
 
-def run_all(chosen: list[probes.Probe], seconds: float, file: Path) -> list[Ended]:
+def run_all(chosen: list[probes.Probe], seconds: float, file: Path, gpu: str | None) -> list[Ended]:
     """Each probe in turn, the rows so far in the file; the last ones are not run when the time is over."""
     end = time.monotonic() + seconds
     done = []
@@ -43,7 +53,12 @@ def run_all(chosen: list[probes.Probe], seconds: float, file: Path) -> list[Ende
         share = min(MOST_SECONDS_OF_A_PROBE, max(left / (len(chosen) - number), left / 2))
         print(f"gpu: {probe.name} (at most {max(share, 0):.0f} s)", file=sys.stderr, flush=True)
         done.append(run(probe, share))
-        file.write_text(json.dumps({"host": os.uname().nodename, "rows": rows_of(done)}, indent=1) + "\n")
+        for row in done[-1].rows:
+            row.update(
+                {"gpu": gpu, "ranks_per_gpu": row.get("ranks_per_gpu"), "ranks_are": row.get("ranks_are")}
+            )
+        about = {"host": os.uname().nodename, "gpu": gpu, "date": time.strftime("%Y-%m-%d %H:%M:%S")}
+        file.write_text(json.dumps(about | {"rows": rows_of(done)}, indent=1) + "\n")
     return done
 
 
@@ -52,16 +67,29 @@ def rows_of(done: list[Ended]) -> list[dict]:
     return [row for each in done for row in each.rows]
 
 
+def first_gpu(programs: Programs) -> tuple[str | None, str]:
+    """What the driver calls the first GPU, if there is one; and this, or why there is none."""
+    said = steps.gpus_of(programs).strip()
+    if not said.startswith("gpu 0 "):
+        return None, said
+    name = said.splitlines()[0].partition(": ")[2]
+    return name, name
+
+
 def main(words: list[str]) -> int:
     """The exit status: 0 if nothing that was run was wrong or failed, and also where there is no GPU."""
     given = parse(words)
-    known = probes.all_probes(given.build)
+    if given.pack:
+        return pack.make(given.pack, given.build, given.tree)
+    known = probes.all_probes(given.build, given.tree)
     if unknown := set(given.probe) - {probe.name for probe in known}:
         names = ", ".join(probe.name for probe in known)
         print(f"gpu: no probe is called {', '.join(sorted(unknown))}; there are {names}", file=sys.stderr)
         return WRONG_USE
     chosen = [probe for probe in known if not given.probe or probe.name in given.probe]
-    done = run_all(chosen, given.seconds, given.json)
+    gpu, told = first_gpu(Programs(given.tree.resolve()))
+    print(f"gpu: {told}", file=sys.stderr)
+    done = run_all(chosen, given.seconds, given.json, gpu)
     rows = rows_of(done)
     print(table.text(rows))
     print(f"gpu: {len(rows)} rows in {given.json}")
@@ -69,6 +97,7 @@ def main(words: list[str]) -> int:
     for row in bad:
         print(f"gpu: {row['probe']}: {row['case']}: {row['what']}: {row['verdict']}: {row['note']}")
     if not any(each.ran for each in done):
+        print(f"gpu: {told}")
         print("gpu: everything is built, and nothing was run: there is no GPU here that CUDA 13 can use")
     elif missed := [each.probe.name for each in done if not each.ran]:
         print(f"gpu: not run: {', '.join(missed)}")

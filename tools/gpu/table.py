@@ -4,6 +4,7 @@ from itertools import groupby
 from operator import itemgetter
 
 WIDTH_OF_WHAT = 72
+WIDTH_OF_WHERE = 34
 
 
 def text(rows: list[dict]) -> str:
@@ -19,8 +20,16 @@ def text(rows: list[dict]) -> str:
 def line_of(row: dict) -> str:
     """What was asked, the answer, and the note."""
     answer = row["verdict"] if row["value"] is None else f"{number(row['value'])} {row['unit']}"
-    line = f"  {row['what']:<{WIDTH_OF_WHAT}}  {answer:<20}  {row['note']}"
+    where = where_of(row)
+    line = f"  {row['what']:<{WIDTH_OF_WHAT}}  {answer:<20}  {where:<{WIDTH_OF_WHERE}}  {row['note']}"
     return line.rstrip()
+
+
+def where_of(row: dict) -> str:
+    """The GPU, without what comes behind its name, and who shared it."""
+    gpu = (row.get("gpu") or "").partition(",")[0][:24]
+    count = row.get("ranks_per_gpu")
+    return f"{gpu}, {count} {row['ranks_are']}" if count else gpu
 
 
 def number(value: float) -> str:

@@ -27,6 +27,7 @@ class Settings:
     shard_degree: int
     fsdp1: bool
     backend: str
+    device: str
     precision: str
     activation_checkpointing: bool
     steps: int
@@ -112,6 +113,7 @@ def _add_sharding_arguments(group: Any) -> None:
     )
     group.add_argument("--fsdp1", action="store_true", help="the older class, FullyShardedDataParallel")
     group.add_argument("--backend", default="fccl", help="fccl, or gloo to compare (fccl)")
+    group.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="ranks may share a GPU (cpu)")
     group.add_argument("--precision", choices=("fp32", "bf16"), default="fp32", help="bf16 is mixed (fp32)")
     group.add_argument("--activation-checkpointing", action="store_true", help="less memory, more compute")
     group.add_argument("--ranks", type=_positive, metavar="N", help="processes (2)")

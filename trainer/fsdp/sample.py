@@ -9,7 +9,7 @@ TEMPERATURE = 0.8
 @torch.no_grad()
 def continuation(model: nn.Module, prompt: torch.Tensor, count: int, window: int, seed: int) -> list[int]:
     """`count` tokens after `prompt`. All ranks call it: each token is a forward pass with its collectives."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator(prompt.device).manual_seed(seed)
     tokens = prompt
     for _ in range(count):
         logits = model(input_ids=tokens[None, -window:]).logits[0, -1].float()

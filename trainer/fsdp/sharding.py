@@ -19,12 +19,14 @@ from transformers.models.llama.modeling_llama import LlamaDecoderLayer
 from trainer.fsdp.arguments import Settings
 
 
-def shard_model(model: nn.Module, settings: Settings) -> nn.Module:
+def shard_model(model: nn.Module, settings: Settings, device: torch.device) -> nn.Module:
     """The model with every block, and what is left of it, as one sharded group of parameters each."""
     if settings.activation_checkpointing:
         checkpoint_activations(model)
-    mesh = _mesh(settings)
-    return _shard_by_older_class(model, settings, mesh) if settings.fsdp1 else _shard(model, settings, mesh)
+    mesh = _mesh(settings, device.type)
+    if settings.fsdp1:
+        return _shard_by_older_class(model, settings, mesh, device)
+    return _shard(model, settings, mesh)
 
 
 def checkpoint_activations(model: nn.Module) -> None:
@@ -49,13 +51,14 @@ def reshard(model: nn.Module) -> None:
             module.reshard()
 
 
-def _mesh(settings: Settings) -> DeviceMesh:
+def _mesh(settings: Settings, device_type: str) -> DeviceMesh:
     if settings.strategy in ("full_shard", "shard_grad_op"):
-        return init_device_mesh("cpu", (settings.ranks,), mesh_dim_names=("shard",))
+        return init_device_mesh(device_type, (settings.ranks,), mesh_dim_names=("shard",))
     # A mesh of one shard and many replicas averages gradients by AllReduce and keeps mixed precision,
     # clipping and checkpoints the same as for the other strategies, which DistributedDataParallel does not.
     replicas = settings.ranks // settings.shards
-    return init_device_mesh("cpu", (replicas, settings.shards), mesh_dim_names=("replica", "shard"))
+    shape = (replicas, settings.shards)
+    return init_device_mesh(device_type, shape, mesh_dim_names=("replica", "shard"))
 
 
 def _shard(model: nn.Module, settings: Settings, mesh: DeviceMesh) -> nn.Module:
@@ -69,7 +72,9 @@ def _shard(model: nn.Module, settings: Settings, mesh: DeviceMesh) -> nn.Module:
     return fully_shard(model, mesh=mesh, mp_policy=precision, reshard_after_forward=False)
 
 
-def _shard_by_older_class(model: nn.Module, settings: Settings, mesh: DeviceMesh) -> nn.Module:
+def _shard_by_older_class(
+    model: nn.Module, settings: Settings, mesh: DeviceMesh, device: torch.device
+) -> nn.Module:
     precision = None
     if settings.precision == "bf16":
         precision = MixedPrecision(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
@@ -80,6 +85,6 @@ def _shard_by_older_class(model: nn.Module, settings: Settings, mesh: DeviceMesh
         sharding_strategy=ShardingStrategy[settings.strategy.upper()],
         auto_wrap_policy=ModuleWrapPolicy({block}),
         mixed_precision=precision,
-        device_id=torch.device("cpu"),
+        device_id=device,
         use_orig_params=True,
     )

@@ -15,6 +15,7 @@ from torch.optim import AdamW
 
 from trainer.fsdp import checkpoint, collectives, data
 from trainer.fsdp.arguments import Settings, SettingsError
+from trainer.fsdp.device import device_of, finish
 from trainer.fsdp.interrupt import Interrupt
 from trainer.fsdp.model import build_model, next_token_loss
 from trainer.fsdp.report import Report, new_folder
@@ -42,8 +43,9 @@ class Spent:
 def train(settings: Settings, interrupt: Interrupt) -> bool:
     """Runs on every rank; returns whether the run came to its last step."""
     use_fair_share_of_cores()
-    with _process_group(settings.backend):
-        return Trainer(settings, interrupt).run()
+    device = device_of(settings)
+    with _process_group(settings.backend, device):
+        return Trainer(settings, interrupt, device).run()
 
 
 def use_fair_share_of_cores() -> None:
@@ -53,8 +55,8 @@ def use_fair_share_of_cores() -> None:
 
 
 @contextmanager
-def _process_group(backend: str) -> Iterator[None]:
-    dist.init_process_group(backend)
+def _process_group(backend: str, device: torch.device) -> Iterator[None]:
+    dist.init_process_group(backend, device_id=None if device.type == "cpu" else device)
     try:
         yield
     finally:
@@ -64,9 +66,10 @@ def _process_group(backend: str) -> Iterator[None]:
 class Trainer:
     """One rank of a run; made and used by its main thread, between start and end of the process group."""
 
-    def __init__(self, settings: Settings, interrupt: Interrupt) -> None:
+    def __init__(self, settings: Settings, interrupt: Interrupt, device: torch.device) -> None:
         self.settings = settings
         self.interrupt = interrupt
+        self.device = device
         self.rank = dist.get_rank()
         self.counters = collectives.counters_for(settings.backend)
         self.tokenizer = data.tokenizer_for(settings)
@@ -76,7 +79,7 @@ class Trainer:
         resumed = checkpoint.find(settings, self.shape) if settings.resume else None
         self.folder = _agreed_folder(settings)
         self.parameters = sum(parameter.numel() for parameter in model.parameters())
-        self.model = shard_model(model, settings)
+        self.model = shard_model(model.to(device), settings, device)
         self.optimizer = AdamW(
             self.model.parameters(), lr=settings.lr, betas=(0.9, 0.95), weight_decay=0.1, fused=True
         )
@@ -106,7 +109,7 @@ class Trainer:
 
     def _step(self) -> bool:
         step = self.done + 1
-        batch = data.training_batch(self.corpus, self.settings, step, self.rank)
+        batch = data.training_batch(self.corpus, self.settings, step, self.rank).to(self.device)
         rate = learning_rate(step, self.settings.lr, self.settings.warmup, self.settings.decay_steps)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
@@ -116,6 +119,7 @@ class Trainer:
         norm = clip_gradients(self.model, self.settings.clip)
         self.optimizer.step()
         self.optimizer.zero_grad()
+        finish(self.device)
         counted = collectives.between(before, self.counters.read())
         seconds = time.perf_counter() - begin
         mean_loss, stopped = self._agree(loss)
@@ -143,16 +147,16 @@ class Trainer:
 
     def _agree(self, loss: float) -> tuple[float, bool]:
         """The mean loss, and whether any rank was interrupted: all ranks must stop after the same step."""
-        both = torch.tensor([loss, float(self.interrupt.asked)], dtype=torch.float64)
+        both = torch.tensor([loss, float(self.interrupt.asked)], dtype=torch.float64, device=self.device)
         dist.all_reduce(both)
         return both[0].item() / self.settings.ranks, both[1].item() > 0
 
     @torch.no_grad()
     def _validate(self) -> None:
         batches = data.validation_batches(self.corpus, self.settings, self.rank, VALIDATION_BATCHES)
-        losses = [next_token_loss(self.model, sequences).item() for sequences in batches]
+        losses = [next_token_loss(self.model, sequences).item() for sequences in batches.to(self.device)]
         reshard(self.model)
-        total = torch.tensor(sum(losses) / len(losses), dtype=torch.float64)
+        total = torch.tensor(sum(losses) / len(losses), dtype=torch.float64, device=self.device)
         dist.all_reduce(total)
         if self.report:
             self.report.validation(self.done, total.item() / self.settings.ranks)
@@ -170,7 +174,7 @@ class Trainer:
             return ""
         prompt = torch.from_numpy(self.corpus.validation[:PROMPT_TOKENS].astype("int64"))
         count, window = self.settings.sample_tokens, self.settings.seq_len
-        tokens = continuation(self.model, prompt, count, window, self.settings.seed)
+        tokens = continuation(self.model, prompt.to(self.device), count, window, self.settings.seed)
         return f"{self.tokenizer.decode(prompt.tolist())} ⟶ {self.tokenizer.decode(tokens)}"
 
     def _is_time(self, period: int) -> bool:
@@ -186,7 +190,8 @@ class Trainer:
         self.report.say(
             f"{settings.model}: {self.parameters:,} parameters, {settings.strategy}"
             f"{' by FullyShardedDataParallel' if settings.fsdp1 else ''}, {settings.ranks} ranks over "
-            f"{settings.backend}, {len(self.corpus.training):,} tokens of text; files in {self.folder}"
+            f"{settings.backend} on {self.device}, {len(self.corpus.training):,} tokens of text; "
+            f"files in {self.folder}"
         )
         if self.done:
             self.report.say(f"resumed after step {self.done}")
@@ -196,6 +201,7 @@ class Trainer:
         facts: dict[str, Any] = {
             "status": "interrupted" if stopped else "finished",
             "backend": settings.backend,
+            "device": str(self.device),
             "ranks": settings.ranks,
             "strategy": settings.strategy,
             "fsdp1": settings.fsdp1,

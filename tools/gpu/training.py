@@ -1,0 +1,71 @@
+"""The step that trains a small model by FSDP2 on ranks that share the GPU."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from measured import row
+from programs import Programs, Ranks, started
+
+CASE = "FSDP2, a small Llama"
+RANKS = Ranks(2, "processes")
+ROOT = Path(__file__).resolve().parents[2]
+STEPS = 8
+PACKAGES = "import fccl, matplotlib, numpy, torch, tqdm, transformers"
+ASKED = (
+    f"{PACKAGES}; assert torch.cuda.is_available(), 'torch.cuda is not available'; print(torch.__version__)"
+)
+# By its address, since a machine without a network may know no name, not even its own.
+ADDRESSES = "--rdzv-endpoint 127.0.0.1:0 --local-addr 127.0.0.1"
+LAUNCH = f"-m torch.distributed.run --nnodes 1 --rdzv-backend c10d {ADDRESSES}"
+LEAST_FALL = 0.02  # of the loss in so many steps
+
+
+def rows(programs: Programs, seconds: float) -> Iterator[dict]:
+    """Whether the loss falls on the GPU, and how fast training is; nothing is run without torch."""
+    python, version, lack = ask(ASKED)
+    if lack:
+        yield row("training", "not run", lack, RANKS, case=CASE)
+        return
+    for precision in ("fp32", "bf16"):
+        yield from train(python, version, precision, seconds / 2)
+
+
+def ask(program: str) -> tuple[str, str, str]:
+    """The Python that trains, what it says to a program, and what it complains of if it fails."""
+    python = os.environ.get("FCCL_GPU_PYTHON", sys.executable)
+    asked = subprocess.run([python, "-c", program], capture_output=True, text=True, cwd=ROOT)
+    if asked.returncode == 0:
+        return python, asked.stdout.strip(), ""
+    last = asked.stderr.strip().splitlines()[-1:] or ["could not be asked"]
+    return python, "", f"{python}: {last[0]}"
+
+
+def train(python: str, version: str, precision: str, seconds: float) -> Iterator[dict]:
+    """One run of the trainer."""
+    launch = [python, *LAUNCH.split(), "--nproc-per-node", str(RANKS.count)]
+    flags = f"--device cuda --precision {precision} --steps {STEPS} --validate-every 0 --save-every 0"
+    flags += " --sample-tokens 0 --name gpu --runs FOLDER"
+    words = [*launch, "-m", "trainer.fsdp", *flags.split()]
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    what = f"training with {precision}, torch {version}"
+    with started(words, variables={"PYTHONPATH": path}) as run:
+        run.wait(seconds)
+        (process,) = run.processes
+        try:
+            summary = json.loads((run.folder / "gpu" / "summary.json").read_text())
+        except (OSError, ValueError):
+            ended = (
+                f"not done after {seconds:.0f} s" if process.status is None else f"status {process.status}"
+            )
+            yield row(what, "failed", f"{ended}: {process.last_words}", RANKS, case=CASE)
+            return
+    first, last = summary["first_loss"], summary["last_loss"]
+    note = f"loss {first:.4f} -> {last:.4f} in {STEPS} steps"
+    verdict = "works" if last < first - LEAST_FALL else "wrong"
+    yield row(what, verdict, note, RANKS, case=CASE)
+    speed = summary["tokens_per_second"]
+    yield row(f"{what}, speed", "measured", note, RANKS, case=CASE, value=speed, unit="tokens/s")
