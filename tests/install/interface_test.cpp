@@ -76,6 +76,45 @@ TEST(Interface, EveryCollectiveMovesItsBlocks) {
   });
 }
 
+// Rank r gives r + 1 elements, which are all r.
+TEST(Interface, CollectivesOfUnevenCountsMoveTheirBlocks) {
+  as_ranks(2, [](Communicator& communicator) {
+    const auto rank = static_cast<std::size_t>(communicator.rank());
+    const std::array<std::size_t, 2> counts{1, 2}, turned{2, 0};
+    const std::vector<int> own(counts[rank], communicator.rank());
+    std::vector<int> all(3, -1), part(counts[rank], -1);
+    ASSERT_TRUE(communicator.all_gather_v(own, all, counts));
+    EXPECT_EQ(all, (std::vector<int>{0, 1, 1}));
+    ASSERT_TRUE(communicator.all_gather_v(own, all, counts, turned));
+    EXPECT_EQ(all, (std::vector<int>{1, 1, 0}));
+    ASSERT_TRUE(communicator.reduce_scatter_v(std::vector<int>{5, 6, 7}, part, counts, fccl::sum));
+    EXPECT_EQ(part, rank == 0 ? (std::vector<int>{10}) : (std::vector<int>{12, 14}));
+    // To each rank as many as its number and one.
+    std::vector<int> got(2 * counts[rank], -1);
+    const std::array<std::size_t, 2> equal{counts[rank], counts[rank]};
+    ASSERT_TRUE(communicator.all_to_all_v({{std::vector<int>(3, communicator.rank())}, counts}, {{got}, equal}));
+    EXPECT_EQ(got, rank == 0 ? (std::vector<int>{0, 1}) : (std::vector<int>{0, 0, 1, 1}));
+  });
+}
+
+TEST(Interface, BlocksThatABufferDoesNotHoldAreRefusedWithBothSizes) {
+  as_ranks(2, [](Communicator& communicator) {
+    const std::array<std::size_t, 2> counts{2, 2}, far{0, 4};
+    std::vector<float> own(2), all(5);
+    const auto said = [](const fccl::Result<void>& refused) { return refused ? "" : refused.error().message; };
+    EXPECT_EQ(said(communicator.all_gather_v(own, all, counts, far)),
+              "all_gather_v: recv has 5 x float32, but block 1 is 2 at 4");
+    EXPECT_EQ(said(communicator.all_gather_v(own, all, std::span(counts).first(1))),
+              "all_gather_v: recv has 1 counts for 2 ranks");
+    EXPECT_EQ(said(communicator.reduce_scatter_v(all, std::span(own).first(1), counts, fccl::sum)),
+              "reduce_scatter_v: recv has 1 x float32, but the count of rank " + std::to_string(communicator.rank()) + " is 2");
+    std::vector<int> other(4);
+    EXPECT_EQ(said(communicator.all_gather_v(own, other, counts)),
+              "all_gather_v: send has float32, recv has int32; both must have one datatype");
+    EXPECT_TRUE(communicator.barrier());
+  });
+}
+
 TEST(Interface, ASizeThatDoesNotFitIsRefusedWithBothSizesAndDoesNoHarm) {
   as_ranks(2, [](Communicator& communicator) {
     std::vector<float> send(4, 1.0f), recv(7);
