@@ -253,8 +253,7 @@ FCCL_API fcclResult_t fcclGather(const void* sendbuff, void* recvbuff, size_t co
  * recvbuff == sendbuff + root * count. */
 FCCL_API fcclResult_t fcclScatter(const void* sendbuff, void* recvbuff, size_t count, fcclDataType_t datatype, int root,
                                   fcclComm_t comm, fcclStream_t stream);
-/* recvbuff[n * count] on rank r: block i = block r of rank i's sendbuff[n * count]. Not in place: recvbuff != sendbuff. Between
- * hosts fcclNotImplemented on every rank, and the communicator stays good. */
+/* recvbuff[n * count] on rank r: block i = block r of rank i's sendbuff[n * count]. Not in place: recvbuff != sendbuff. */
 FCCL_API fcclResult_t fcclAlltoAll(const void* sendbuff, void* recvbuff, size_t count, fcclDataType_t datatype, fcclComm_t comm,
                                    fcclStream_t stream);
 /* Returns, or lets the stream go on, when every rank has called it. */
@@ -275,8 +274,7 @@ FCCL_API fcclResult_t fcclReduceScatterV(const void* sendbuff, void* recvbuff, c
                                          fcclDataType_t datatype, fcclRedOp_t op, fcclComm_t comm, fcclStream_t stream);
 /* Block i of recvbuff on rank r, recvcounts[i] at rdispls[i], = block r of rank i's sendbuff, sendcounts[r] at sdispls[r]. So
  * sendcounts[r] on rank i must be equal to recvcounts[i] on rank r; where they differ, both ranks fail with fcclInvalidUsage
- * before anything is written. Blocks of a sendbuff may overlap. Not in place: recvbuff != sendbuff. Between hosts
- * fcclNotImplemented on every rank, and the communicator stays good. */
+ * before anything is written. Blocks of a sendbuff may overlap. Not in place: recvbuff != sendbuff. */
 FCCL_API fcclResult_t fcclAlltoAllV(const void* sendbuff, const size_t* sendcounts, const size_t* sdispls, void* recvbuff,
                                     const size_t* recvcounts, const size_t* rdispls, fcclDataType_t datatype, fcclComm_t comm,
                                     fcclStream_t stream);

@@ -61,6 +61,20 @@ inline constexpr std::array<Collective, fcclCollSend> kCollectives{{
     {"AlltoAllV", Who::all, Extent::block_per_rank, Who::all, Extent::block_per_rank, false, true},
 }};
 
+// The collective of equal counts that does the same; another one, itself.
+inline constexpr fcclColl_t even_form(fcclColl_t collective) {
+  switch (collective) {
+    case fcclCollAllGatherV:
+      return fcclCollAllGather;
+    case fcclCollReduceScatterV:
+      return fcclCollReduceScatter;
+    case fcclCollAlltoAllV:
+      return fcclCollAlltoAll;
+    default:
+      return collective;
+  }
+}
+
 inline bool is_known(fcclColl_t collective) { return static_cast<unsigned>(collective) < kCollectives.size(); }
 // Of a collective that is known.
 inline constexpr const Collective& row_of(fcclColl_t collective) { return kCollectives[static_cast<size_t>(collective)]; }

@@ -29,7 +29,7 @@ Result<void> check_shape(const UserCall& call, int rank, int ranks) {
 // so on one.
 Result<void> check_hosts(const UserCall& call, const Communicator& communicator) {
   const int hosts = communicator.hosts().hosts;
-  if (hosts == 1 || plan::has_algorithm(call.collective)) return {};
+  if (hosts == 1 || plan::has_algorithm(even_form(call.collective))) return {};
   return fail(fcclNotImplemented,
               fmt::format("{} between the ranks of {} hosts is not implemented yet in this version of FCCL, only between those "
                           "of one; call it on a communicator of one host (fcclCommSplit), or take the blocks of an AllGather",

@@ -18,6 +18,7 @@
 #include "communicator/stream.h"
 #include "communicator/worker.h"
 #include "hierarchical/columns.h"
+#include "hierarchical/phases.h"
 
 namespace fccl {
 namespace {
@@ -26,6 +27,17 @@ constexpr std::chrono::microseconds kShortestPause{20};
 constexpr std::chrono::microseconds kLongestPause{1000};
 
 constexpr const char* kForked = "this process is a fork of the one that made the communicator: make a new one after fork()";
+
+// Alike on all ranks.
+Result<void> check_room(const LaneQueue& lane, const Signature& signature) {
+  if (!signature.row().has_pairs() || !lane.hierarchical || lane.hierarchical->planner.has_room_for_pairs()) return {};
+  return fail(
+      fcclInvalidUsage,
+      fmt::format("{} between hosts with so unequal numbers of ranks needs a larger slot of the network, so that a message "
+                  "between two of them holds a few bytes for each pair of their ranks: raise FCCL_WIRE_SLOT_BYTES, or "
+                  "start as many ranks on every host",
+                  name_of(signature.collective)));
+}
 
 // Says while it lives that a thread is inside a call, for whoever ends the communicator to wait for. The calls of a split are
 // within one.
@@ -109,6 +121,7 @@ Result<void> Communicator::run(const Call& call, Stream* stream) {
   FCCL_TRY(inside.is_outermost() ? check_usable() : check_own());
   const Signature& signature = call.signature;
   LaneQueue& lane = parts_->lanes[lane_of(signature.collective)];
+  FCCL_TRY(check_room(lane, signature));
   const ReduceKernel kernel = is_reduction(signature.collective) ? reduce_kernel(signature.dtype, signature.op) : nullptr;
   if (stream == nullptr && lane.is_idle())
     return IssuedCall(parts_->around(), lane, {call, parts_->number++, kernel}, parts_->timeout).run();

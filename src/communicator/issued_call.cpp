@@ -25,7 +25,9 @@ LaneQueue::~LaneQueue() = default;
 int LaneQueue::ranks() const { return hierarchical ? hierarchical->columns.ranks() : lane.ranks(); }
 
 Poll IssuedCall::poll() const {
-  return queue_.hierarchical ? poll_of(*queue_.hierarchical, task_.call.signature.bytes()) : Poll{};
+  const Call& call = task_.call;
+  const size_t bytes = call.uneven != nullptr ? call.input(queue_.ranks()).total() : call.signature.bytes();
+  return queue_.hierarchical ? poll_of(*queue_.hierarchical, bytes) : Poll{};
 }
 
 void IssuedCall::keep_blocks() {

@@ -45,7 +45,9 @@ constexpr uint32_t kFirstSequence = 0xfffffff0;
 size_t wire_slot_bytes(const Settings& settings, const Columns& columns) {
   const size_t share = kLandingBytes / (static_cast<size_t>(columns.hosts() - 1) * kWindow);
   const size_t unit_of_each = 64 * static_cast<size_t>(columns.by_rank(0).most());
-  const size_t least = std::max(std::min(kLeastSlot, settings.wire_slot_bytes), unit_of_each);
+  const size_t unit_of_pairs = 8 * static_cast<size_t>(columns.by_rank(0).most()) * static_cast<size_t>(columns.most_ranks());
+  const size_t least = std::max(
+      {std::min(kLeastSlot, settings.wire_slot_bytes), unit_of_each, std::min(unit_of_pairs, settings.wire_slot_bytes)});
   return std::clamp(settings.wire_slot_bytes, least, std::max(least, share)) / 64 * 64;
 }
 

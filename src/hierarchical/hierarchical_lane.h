@@ -4,7 +4,9 @@
 #include <memory>
 
 #include "hierarchical/columns.h"
+#include "hierarchical/counts_exchange.h"
 #include "hierarchical/inter_host_call.h"
+#include "hierarchical/pair_blocks.h"
 #include "hierarchical/wire_planner.h"
 
 namespace fccl {
@@ -15,6 +17,9 @@ struct HierarchicalLane {
   const Columns& columns;
   WirePlanner planner;
   std::unique_ptr<InterHostCall> inter_host_call;  // null if this rank has no column
+  // Made by the first call that needs them.
+  std::unique_ptr<PairBlocks> pair_blocks = {};
+  std::unique_ptr<CountsExchange> counts_exchange = {};
 };
 
 }  // namespace fccl

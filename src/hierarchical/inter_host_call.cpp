@@ -38,9 +38,8 @@ void InterHostCall::poll() {
   }
   const bool heard = read_entries();
   if (differing_ >= 0) return;
-  if (!executor_ && heard && received_.load(std::memory_order_relaxed) < task_.pieces.slices && ready_ >= task_.pieces.slices)
-    deliver();
-  if (!told || !heard || done_.load(std::memory_order_relaxed) != task_.pieces.slices) return;
+  if (!executor_ && heard && received_.load(std::memory_order_relaxed) < task_.slices() && ready_ >= task_.slices()) deliver();
+  if (!told || !heard || done_.load(std::memory_order_relaxed) != task_.slices()) return;
   const bool granted = lane_->grant_rest();
   if (!lane_->all_posted()) lane_->progress();
   // A rank that only sends could exit before TCP has delivered: with a root, it stays until its peers have taken everything.
@@ -50,7 +49,7 @@ void InterHostCall::poll() {
 
 // Tells every peer of the call; with what is for it once the input is there, if it travels so.
 bool InterHostCall::enter() {
-  if (!executor_ && ready_ < task_.pieces.slices) return false;
+  if (!executor_ && ready_ < task_.slices()) return false;
   while (entered_ < lane_->members() && enter(lane_->peer(entered_))) ++entered_;
   return entered_ == lane_->members();
 }
@@ -60,8 +59,8 @@ bool InterHostCall::enter(int member) {
     awaited_ = member;
     return false;
   }
-  const size_t bytes = !executor_ && task_.pieces.slices > 0 && row().moves(lane_->me(), member, task_.root)
-                           ? gather(chunk_between(lane_->me(), member), payload_.data())
+  const size_t bytes = !executor_ && task_.slices() > 0 && row().moves(lane_->me(), member, task_.root)
+                           ? gather(chunk_for(member), payload_.data())
                            : 0;
   lane_->enter(member, payload_.data(), bytes);
   return true;
@@ -71,7 +70,7 @@ bool InterHostCall::read_entries() {
   for (; read_ < lane_->members(); ++read_) {
     const int member = lane_->peer(read_);
     if (!lane_->has_entered(member)) {
-      if (!executor_ || done_.load(std::memory_order_relaxed) == task_.pieces.slices) awaited_ = member;
+      if (!executor_ || done_.load(std::memory_order_relaxed) == task_.slices()) awaited_ = member;
       return false;
     }
     if (!lane_->agrees(member)) {
@@ -84,8 +83,8 @@ bool InterHostCall::read_entries() {
 
 // Slices whose output has memory.
 uint64_t InterHostCall::room() const {
-  if (!task_.output.is_staging()) return task_.pieces.slices;
-  return (task_.output_is_taken ? released_ : executor_->done()) + task_.output.slices;
+  if (!task_.output.buffer.is_staging()) return task_.slices();
+  return (task_.output_is_taken ? released_ : executor_->done()) + task_.output.buffer.slices;
 }
 
 // Every member has entered the same call, with its payload.
@@ -95,22 +94,27 @@ void InterHostCall::deliver() {
   } else {
     for (int i = 1; i < lane_->members(); ++i) take(lane_->peer(i));
   }
-  received_.store(task_.pieces.slices, std::memory_order_release);
-  done_.store(task_.pieces.slices, std::memory_order_release);
+  received_.store(task_.slices(), std::memory_order_release);
+  done_.store(task_.slices(), std::memory_order_release);
 }
 
-// What one member has for another: of what has a block per rank the taker's, else the giver's.
-int InterHostCall::chunk_between(int from, int to) const {
-  if (task_.blocks->chunks() == 1) return 0;
-  return row().input == Extent::block_per_rank ? to : from;
+// What this member has for another: of what has a block per rank the taker's, else its own.
+int InterHostCall::chunk_for(int member) const {
+  if (task_.input.blocks->chunks() == 1) return 0;
+  return row().input == Extent::block_per_rank ? member : lane_->me();
+}
+
+int InterHostCall::chunk_from(int member) const {
+  if (task_.output.blocks->chunks() == 1) return 0;
+  return row().input == Extent::block_per_rank && !row().has_pairs() ? lane_->me() : member;
 }
 
 size_t InterHostCall::gather(int chunk, std::byte* into) const {
   const size_t element = row().reduces ? task_.partial_bytes : task_.element_bytes;
   std::byte* end = into;
-  int place = task_.blocks->begin[chunk];
-  for (const int block : task_.blocks->of(chunk)) {
-    const size_t bytes = task_.pieces.elements_of(block, 0) * element;
+  int place = task_.input.blocks->begin[chunk];
+  for (const int block : task_.input.blocks->of(chunk)) {
+    const size_t bytes = task_.input.elements_of(block, 0) * element;
     copy_bytes(end, task_.input.at(block, place++, 0), bytes);
     end += bytes;
   }
@@ -120,22 +124,23 @@ size_t InterHostCall::gather(int chunk, std::byte* into) const {
 // Puts a peer's payload where it belongs.
 void InterHostCall::take(int member) {
   if (!row().moves(member, lane_->me(), task_.root)) return;
-  const int chunk = chunk_between(member, lane_->me());
+  const int chunk = chunk_from(member);
   const std::byte* from = lane_->payload_of(member).data();
-  int place = task_.blocks->begin[chunk];
-  for (const int block : task_.blocks->of(chunk)) {
-    const size_t bytes = task_.pieces.elements_of(block, 0) * task_.element_bytes;
+  int place = task_.output.blocks->begin[chunk];
+  for (const int block : task_.output.blocks->of(chunk)) {
+    const size_t bytes = task_.output.elements_of(block, 0) * task_.element_bytes;
     copy_bytes(task_.output.at(block, place++, 0), from, bytes);
     from += bytes;
   }
 }
 
 void InterHostCall::reduce() {
-  const int chunk = task_.blocks->chunks() == 1 ? 0 : lane_->me();
-  int place = task_.blocks->begin[chunk];
+  const WireSide& side = task_.output;
+  const int chunk = side.blocks->chunks() == 1 ? 0 : lane_->me();
+  int place = side.blocks->begin[chunk];
   size_t offset = 0;
-  for (const int block : task_.blocks->of(chunk)) {
-    const size_t elements = task_.pieces.elements_of(block, 0);
+  for (const int block : side.blocks->of(chunk)) {
+    const size_t elements = side.elements_of(block, 0);
     for (int member = 0; member < lane_->members(); ++member)
       lane_->sources[member] = member == lane_->me() ? static_cast<const void*>(task_.input.at(block, place, 0))
                                                      : lane_->payload_of(member).data() + offset;

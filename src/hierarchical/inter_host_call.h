@@ -59,7 +59,8 @@ class InterHostCall {
   uint64_t room() const;
   void deliver();
   const Collective& row() const { return task_.call.signature.row(); }
-  int chunk_between(int from, int to) const;
+  int chunk_for(int member) const;
+  int chunk_from(int member) const;
   size_t gather(int chunk, std::byte* into) const;
   void take(int member);
   void reduce();

@@ -11,35 +11,62 @@ constexpr size_t kLong = size_t{64} << 10;
 constexpr std::chrono::microseconds kYieldsForLong{50};
 constexpr std::chrono::microseconds kYieldsForShort{1000};
 
+// Where the counts of a call are each rank's own, so that they must be told before it can be cut into slices.
+bool has_own_counts(const Call& call) { return call.uneven != nullptr && call.signature.row().has_pairs(); }
+
+// The call that tells the counts of another one.
+Task counts_of(HierarchicalLane& hierarchical, const Task& task) {
+  if (!hierarchical.counts_exchange)
+    hierarchical.counts_exchange = std::make_unique<CountsExchange>(hierarchical.columns.ranks());
+  return {hierarchical.counts_exchange->begin(task.call), task.number};
+}
+
+// The bytes of the longest block between any two ranks, and where equal blocks of pairs lie; 0 for other calls.
+size_t prepare_pairs(HierarchicalLane& hierarchical, const Call& call, bool counts_are_known) {
+  if (!call.signature.row().has_pairs()) return 0;
+  if (!hierarchical.pair_blocks) hierarchical.pair_blocks = std::make_unique<PairBlocks>(hierarchical.columns);
+  if (counts_are_known) return hierarchical.counts_exchange->longest();
+  const size_t each = call.input(hierarchical.columns.ranks()).most();
+  hierarchical.pair_blocks->set_all(each);
+  return each;
+}
+
 }  // namespace
 
+// A call whose counts must be told goes twice, first with these.
 Phase across_hosts([[maybe_unused]] FrameMemory& frame, Lane& lane, HierarchicalLane& hierarchical, Task task) {
-  lane.enter(task.call, task.number, nullptr, 0);
-  IntraHostRelay relay(lane, hierarchical, task);
-  bool goes_on = relay.next();
-  // What goes up first need not wait for the others' entries: nobody takes it before it has seen that the calls agree.
-  bool is_put = goes_on && relay.begins_up();
-  if (is_put) relay.put();
-  for (int i = 1; i < lane.ranks(); ++i) {
-    co_await Glance{lane.entered(lane.peer(i))};
-    if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.rank_of(lane.peer(i))};
-  }
-  relay.begin();
-  while (goes_on) {
-    if (!is_put) {
-      co_await Glance{relay.may_put()};
-      relay.put();
-    }
-    is_put = false;
+  const bool tells = has_own_counts(task.call);
+  for (bool is_told = false;; is_told = true) {
+    const Task part = tells && !is_told ? counts_of(hierarchical, task) : task;
+    lane.enter(part.call, part.number, nullptr, 0);
+    IntraHostRelay relay(lane, hierarchical, part, prepare_pairs(hierarchical, part.call, is_told));
+    bool goes_on = relay.next();
+    // What goes up first need not wait for the others' entries: nobody takes it before it has seen that the calls agree.
+    bool is_put = goes_on && relay.begins_up();
+    if (is_put) relay.put();
     for (int i = 1; i < lane.ranks(); ++i) {
-      co_await Glance{lane.published(lane.peer(i), relay.number() + 1)};
-      relay.take(lane.peer(i));
+      co_await Glance{lane.entered(lane.peer(i))};
+      if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.rank_of(lane.peer(i))};
     }
-    relay.finish();
-    goes_on = relay.next();
+    relay.begin();
+    while (goes_on) {
+      if (!is_put) {
+        co_await Glance{relay.may_put()};
+        relay.put();
+      }
+      is_put = false;
+      for (int i = 1; i < lane.ranks(); ++i) {
+        co_await Glance{lane.published(lane.peer(i), relay.number() + 1)};
+        relay.take(lane.peer(i));
+      }
+      relay.finish();
+      goes_on = relay.next();
+    }
+    if (hierarchical.inter_host_call) co_await Glance{hierarchical.inter_host_call->ended()};
+    if (!tells || is_told) co_return Outcome{};
+    relay.keep_counts();
+    if (const Outcome outcome = hierarchical.counts_exchange->compare(task.call); !outcome.agreed()) co_return outcome;
   }
-  if (hierarchical.inter_host_call) co_await Glance{hierarchical.inter_host_call->ended()};
-  co_return Outcome{};
 }
 
 Poll poll_of(HierarchicalLane& hierarchical, size_t bytes) {

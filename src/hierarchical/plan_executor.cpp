@@ -16,21 +16,21 @@ using plan::Step;
 // Goes through the pieces of a step's message in a slice, in their order there, and says where they lie in a buffer.
 class PlanExecutor::Walk {
  public:
-  Walk(const PlanExecutor& executor, const Step& step, const Buffer& buffer, uint64_t slice)
-      : executor_(executor), step_(step), buffer_(buffer), slice_(slice) {}
+  Walk(const PlanExecutor& executor, const Step& step, const WireSide& side, uint64_t slice)
+      : executor_(executor), step_(step), side_(side), slice_(slice) {}
 
   // To the next piece; false behind the last one.
   bool next() {
     const WireTask& task = executor_.task_;
     for (; chunk_ < step_.count; ++chunk_, block_ = 0) {
       const int chunk = executor_.chunk_of(step_, chunk_);
-      const std::span<const int> blocks = task.blocks->of(chunk);
+      const std::span<const int> blocks = side_.blocks->of(chunk);
       while (block_ < blocks.size()) {
-        const int place = task.blocks->begin[chunk] + static_cast<int>(block_);
+        const int place = side_.blocks->begin[chunk] + static_cast<int>(block_);
         const int block = blocks[block_++];
-        const size_t elements = task.pieces.elements_of(block, slice_);
+        const size_t elements = side_.elements_of(block, slice_);
         if (elements == 0) continue;
-        at = buffer_.at(block, place, slice_);
+        at = side_.at(block, place, slice_);
         bytes = elements * (carries_partials(step_) ? task.partial_bytes : task.element_bytes);
         return true;
       }
@@ -44,7 +44,7 @@ class PlanExecutor::Walk {
  private:
   const PlanExecutor& executor_;
   const Step& step_;
-  const Buffer& buffer_;
+  const WireSide& side_;
   uint64_t slice_;
   int chunk_ = 0;     // of the step
   size_t block_ = 0;  // of the chunk
@@ -58,7 +58,7 @@ PlanExecutor::PlanExecutor(WireLane& lane, const WireTask& task)
 }
 
 bool PlanExecutor::advance(uint64_t ready, uint64_t room) {
-  const uint64_t slices = task_.pieces.slices;
+  const uint64_t slices = task_.slices();
   bool moved = true;
   while (moved && differing_ < 0) {
     moved = false;
@@ -134,11 +134,11 @@ bool PlanExecutor::add(const Step& step, uint64_t ready) {
   const uint64_t slice = receiving_.slice;
   if (slice >= ready || (sending_.slice == slice && sending_.step < receiving_.step)) return false;
   const int chunk = step.here.index;
-  const std::span<const int> blocks = task_.blocks->of(chunk);
+  const std::span<const int> blocks = task_.output.blocks->of(chunk);
   size_t offset = 0;
   for (size_t i = 0; i < blocks.size(); ++i) {
-    const int place = task_.blocks->begin[chunk] + static_cast<int>(i);
-    const size_t elements = task_.pieces.elements_of(blocks[i], slice);
+    const int place = task_.output.blocks->begin[chunk] + static_cast<int>(i);
+    const size_t elements = task_.output.elements_of(blocks[i], slice);
     if (elements == 0) continue;
     for (int member = 0; member < lane_.members(); ++member)
       lane_.sources[member] = member == lane_.me() ? task_.input.at(blocks[i], place, slice) : lane_.holds[member] + offset;
@@ -161,9 +161,8 @@ bool PlanExecutor::fill_stage(const Step& step) {
     return true;
   std::byte* to = lane_.take_stage();
   if (to == nullptr) return false;
-  check(step.here.space == Space::data || step.after == 0, "parts are sent by the member whose they are");
-  for (Walk piece(*this, step, step.after == 0 ? task_.input : task_.output, slice); piece.next(); to += piece.bytes)
-    copy_bytes(to, piece.at, piece.bytes);
+  check(step.here.space == Space::data || step.after == 0, "parts and what is given are sent by the member whose they are");
+  for (Walk piece(*this, step, side_of(step), slice); piece.next(); to += piece.bytes) copy_bytes(to, piece.at, piece.bytes);
   staged_ = &step;
   staged_slice_ = slice;
   return true;
@@ -184,21 +183,26 @@ bool PlanExecutor::carries_partials(const Step& step) {
   return (step.kind == Kind::send ? step.there : step.here).space == Space::parts;
 }
 
-// Both ends know it: what is sent from parts or put there is of the chunk that is added.
-int PlanExecutor::chunk_of(const Step& step, int i) const {
-  const plan::Slot& slot = step.here.space == Space::data ? step.here : step.there;
-  return slot.space == Space::data ? (slot.index + i) % task_.blocks->chunks() : 0;
+// What a send reads, or a receive writes.
+const WireSide& PlanExecutor::side_of(const Step& step) const {
+  return step.kind == Kind::send && step.after == 0 ? task_.input : task_.output;
 }
 
-size_t PlanExecutor::elements_of(int chunk, uint64_t slice) const {
+// Of its side. Both ends know it: what is sent from parts or put there is of the chunk that is added.
+int PlanExecutor::chunk_of(const Step& step, int i) const {
+  const plan::Slot& slot = step.here.space == Space::parts ? step.there : step.here;
+  return slot.space == Space::parts ? 0 : (slot.index + i) % side_of(step).blocks->chunks();
+}
+
+size_t PlanExecutor::elements_of(const WireSide& side, int chunk, uint64_t slice) {
   size_t elements = 0;
-  for (const int block : task_.blocks->of(chunk)) elements += task_.pieces.elements_of(block, slice);
+  for (const int block : side.blocks->of(chunk)) elements += side.elements_of(block, slice);
   return elements;
 }
 
 size_t PlanExecutor::message_bytes(const Step& step, uint64_t slice) const {
   size_t elements = 0;
-  for (int i = 0; i < step.count; ++i) elements += elements_of(chunk_of(step, i), slice);
+  for (int i = 0; i < step.count; ++i) elements += elements_of(side_of(step), chunk_of(step, i), slice);
   return elements * (carries_partials(step) ? task_.partial_bytes : task_.element_bytes);
 }
 

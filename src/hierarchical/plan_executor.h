@@ -47,7 +47,8 @@ class PlanExecutor {
   bool is_done(int steps) const;
   static bool carries_partials(const plan::Step& step);
   int chunk_of(const plan::Step& step, int i) const;
-  size_t elements_of(int chunk, uint64_t slice) const;
+  const WireSide& side_of(const plan::Step& step) const;
+  static size_t elements_of(const WireSide& side, int chunk, uint64_t slice);
   size_t message_bytes(const plan::Step& step, uint64_t slice) const;
 
   WireLane& lane_;

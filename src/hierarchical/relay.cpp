@@ -7,21 +7,22 @@
 
 namespace fccl {
 
-IntraHostRelay::IntraHostRelay(Lane& lane, HierarchicalLane& hierarchical, const Task& task)
+IntraHostRelay::IntraHostRelay(Lane& lane, HierarchicalLane& hierarchical, const Task& task, size_t longest)
     : lane_(lane),
       hierarchical_(hierarchical),
       task_(task),
       signature_(task.call.signature),
       row_(signature_.row()),
-      wire_plan_(hierarchical.planner.wire_plan_of(signature_)),
+      wire_plan_(hierarchical.planner.wire_plan_of(task.call, longest)),
       element_(size_of(signature_.dtype)),
-      blocks_(wire_plan_.pieces.layout(element_)),
+      blocks_(wire_plan_.pieces.blocks),
       root_is_here_(signature_.root >= 0 && hierarchical.columns.host_of(signature_.root) == hierarchical.columns.host()),
       round_(lane.slices()) {
   choose_rounds();
   const bool is_block = share_ == Share::of_this_host;
   const bool is_sent_on = row_.spreads() && is_fed_by_up_;
-  if ((is_block ? blocks_.most() : blocks_.total()) >= kStreamedBytes && !is_sent_on) to_result_ = stream_bytes;
+  const size_t result = has_pairs() ? task.call.output(hierarchical.columns.ranks()).total() : blocks_.total();
+  if ((is_block ? blocks_.most() : result) >= kStreamedBytes && !is_sent_on) to_result_ = stream_bytes;
   if (!is_column()) return;
   input_ = input();
   output_ = output();
@@ -37,10 +38,11 @@ void IntraHostRelay::choose_rounds() {
   const bool scatters = row_.input == Extent::block_per_rank;
   share_ = row_.output == Extent::block_per_rank ? Share::of_other_hosts : scatters ? Share::of_this_host : Share::all;
   has_up_ = gives && (row_.reduces || takes || !is_even);
-  has_down_ = comes && (scatters ? !is_even : has_peers);
+  has_down_ = comes && (scatters && !has_pairs() ? !is_even : has_peers);
   is_fed_by_up_ =
       row_.reduces ||
       (leaves && (row_.givers == Who::root ? !is_root() : !is_even || (wire_plan_.hands_on && row_.takers == Who::all)));
+  if (has_pairs()) is_fed_by_up_ = lane_.ranks() > hierarchical_.columns.columns();
 }
 
 void IntraHostRelay::begin() {
@@ -56,8 +58,6 @@ void IntraHostRelay::begin() {
 WireTask IntraHostRelay::wire_task() {
   const Columns& columns = hierarchical_.columns;
   WireTask task{.call = {task_.number, signature_},
-                .blocks = &hierarchical_.planner.blocks_of(signature_, wire_plan_, columns.local()),
-                .pieces = wire_plan_.pieces,
                 .steps = wire_plan_.steps,
                 .root = signature_.root < 0 ? -1 : columns.host_of(signature_.root),
                 .input = input_,
@@ -71,45 +71,54 @@ WireTask IntraHostRelay::wire_task() {
   return task;
 }
 
-Buffer IntraHostRelay::of_user(const void* base, int first_block) const {
-  return {bytes(base) - blocks_.offset(first_block), blocks_, wire_plan_.pieces.piece_elements * element_};
+Buffer IntraHostRelay::staging(std::byte* memory, size_t piece_bytes, size_t blocks) {
+  return {memory, {}, piece_bytes, WirePlanner::kStaged, blocks * piece_bytes};
 }
 
-Buffer IntraHostRelay::staging(std::byte* memory, size_t piece_bytes) const {
-  const int blocks = hierarchical_.planner.blocks_of(signature_, wire_plan_, hierarchical_.columns.local()).size();
-  return {memory, {}, piece_bytes, WirePlanner::kStaged, static_cast<size_t>(blocks) * piece_bytes};
+// `begin`: where in the layout the buffer begins, which may be of one block of it.
+WireSide IntraHostRelay::of_user(const void* base, size_t begin) const {
+  return {&hierarchical_.planner.blocks_of(signature_, wire_plan_, hierarchical_.columns.local()),
+          wire_plan_.pieces,
+          {bytes(base) - begin, blocks_, wire_plan_.pieces.piece_elements * element_}};
 }
 
-Buffer IntraHostRelay::input() {
+WireSide IntraHostRelay::input() {
+  if (has_pairs()) return input_of_pairs();
   const int me = lane_.rank_of(lane_.rank());
-  const int blocks = hierarchical_.planner.blocks_of(signature_, wire_plan_, hierarchical_.columns.local()).size();
+  const Blocks& carried = hierarchical_.planner.blocks_of(signature_, wire_plan_, hierarchical_.columns.local());
+  const auto blocks = static_cast<size_t>(carried.size());
   const size_t partial = wire_plan_.pieces.piece_elements * size_of(hierarchical_.planner.partial_type(signature_));
   const size_t slices = static_cast<size_t>(std::min(WirePlanner::kStaged, wire_plan_.pieces.slices));
-  const auto staged = [&] {
-    return staging(hierarchical_.inter_host_call->input_memory(slices * static_cast<size_t>(blocks) * partial), partial);
+  const auto staged = [&]() -> WireSide {
+    std::byte* memory = hierarchical_.inter_host_call->input_memory(slices * blocks * partial);
+    return {&carried, wire_plan_.pieces, staging(memory, partial, blocks)};
   };
   if (row_.reduces) return staged();
   // What everybody gets is sent out of the result.
   if (row_.spreads() && (is_fed_by_up_ || !row_.gives(me, signature_.root))) return of_user(task_.call.recv, 0);
   if (is_fed_by_up_) return staged();
-  return of_user(task_.call.send, row_.output == Extent::block_per_rank ? me : 0);
+  return of_user(task_.call.send, row_.output == Extent::block_per_rank ? blocks_.offset(me) : 0);
 }
 
-Buffer IntraHostRelay::output() {
+WireSide IntraHostRelay::output() {
+  if (has_pairs()) return output_of_pairs();
   const int me = lane_.rank_of(lane_.rank());
-  const int blocks = hierarchical_.planner.blocks_of(signature_, wire_plan_, hierarchical_.columns.local()).size();
+  const Blocks& carried = hierarchical_.planner.blocks_of(signature_, wire_plan_, hierarchical_.columns.local());
+  const auto blocks = static_cast<size_t>(carried.size());
   const size_t piece = wire_plan_.pieces.piece_elements * element_;
   const size_t slices = static_cast<size_t>(std::min(WirePlanner::kStaged, wire_plan_.pieces.slices));
-  const auto staged = [&] {
-    return staging(hierarchical_.inter_host_call->output_memory(slices * static_cast<size_t>(blocks) * piece), piece);
+  const auto staged = [&]() -> WireSide {
+    std::byte* memory = hierarchical_.inter_host_call->output_memory(slices * blocks * piece);
+    return {&carried, wire_plan_.pieces, staging(memory, piece, blocks)};
   };
+  const auto nowhere = [&]() -> WireSide { return {&carried, wire_plan_.pieces, {}}; };
   if (row_.takers == Who::root) {
     if (is_root()) return of_user(task_.call.recv, 0);
-    return row_.reduces || root_is_here_ ? staged() : Buffer{};
+    return row_.reduces || root_is_here_ ? staged() : nowhere();
   }
   if (row_.input != Extent::block_per_rank) return of_user(task_.call.recv, 0);
-  if (row_.givers == Who::root && root_is_here_) return {};
-  return hierarchical_.columns.is_even() ? of_user(task_.call.recv, me) : staged();
+  if (row_.givers == Who::root && root_is_here_) return nowhere();
+  return hierarchical_.columns.is_even() ? of_user(task_.call.recv, blocks_.offset(me)) : staged();
 }
 
 // A step is the rounds up of one slice and the rounds down of one that the wire has had some time for.
@@ -140,7 +149,7 @@ bool IntraHostRelay::next() {
 
 int IntraHostRelay::per_slot(RoundKind kind) const {
   const size_t piece = wire_plan_.pieces.piece_elements * element_;
-  const bool is_pair = kind == RoundKind::up && row_.reduces;
+  const bool is_pair = has_pairs() || (kind == RoundKind::up && row_.reduces);
   return static_cast<int>(std::max<size_t>(1, (is_pair ? lane_.shape().pair_slot_bytes() : lane_.shape().slot_bytes) / piece));
 }
 
@@ -149,6 +158,8 @@ int IntraHostRelay::rounds_of(RoundKind kind) const {
   int most = 1;
   if (kind == RoundKind::down)
     most = items(0);
+  else if (has_pairs())
+    most = items_up(lane_.ranks() - 1, (lane_.ranks() - 1) % hierarchical_.columns.columns());
   else if (row_.reduces)
     most = hierarchical_.planner.blocks_of(signature_, wire_plan_, 0).size();
   else if (row_.givers == Who::root)
@@ -189,16 +200,20 @@ Awaited IntraHostRelay::may_put() const {
     const InterHostCall& inter_host_call = *hierarchical_.inter_host_call;
     if (kind_ == RoundKind::closing) return inter_host_call.ended();
     if (kind_ == RoundKind::down) return inter_host_call.received(slice_ + 1);
-    if (is_fed_by_up_ && input_.is_staging() && slice_ >= input_.slices)
-      return inter_host_call.done(slice_ + 1 - input_.slices);
+    if (is_fed_by_up_ && input_.buffer.is_staging() && slice_ >= input_.buffer.slices)
+      return inter_host_call.done(slice_ + 1 - input_.buffer.slices);
   }
   // What is reached already.
   return lane_.published(lane_.rank(), round_);
 }
 
 void IntraHostRelay::put() {
-  if (kind_ == RoundKind::up) put_up();
-  if (kind_ == RoundKind::down && is_column()) put_down();
+  if (has_pairs() && kind_ != RoundKind::closing)
+    put_pairs();
+  else if (kind_ == RoundKind::up)
+    put_up();
+  else if (kind_ == RoundKind::down && is_column())
+    put_down();
   lane_.my_board().published.publish(round_ + 1);
   if (kind_ == RoundKind::up && turn_ == 0) take_own_up();
 }
@@ -219,6 +234,7 @@ void IntraHostRelay::put_down() {
 }
 
 void IntraHostRelay::take(int peer) {
+  if (has_pairs()) return take_pairs(peer);
   if (kind_ == RoundKind::up) take_up(peer);
   if (kind_ == RoundKind::down && peer < hierarchical_.columns.columns()) take_down(peer);
 }
@@ -256,6 +272,7 @@ void IntraHostRelay::finish() {
 }
 
 void IntraHostRelay::take_own_down() {
+  if (has_pairs()) return take_own_pairs_down();
   if (share_ != Share::of_this_host) return;
   const int me = lane_.rank_of(lane_.rank());
   to_result_(bytes(task_.call.recv) + offset_, output_.at(me, place_of_rank(me), slice_), piece_bytes(me, slice_));

@@ -21,7 +21,11 @@
 //   Gather         the root's host; others     the root's host            other hosts'   those of other hosts, if unequal
 //                  if unequal
 //   Scatter        the root's host             other hosts, if unequal    this host's    the root's host, not the root
+//   AlltoAll       all hosts                   all hosts                  other hosts'   hosts with ranks left over
 //   Barrier        none                        none                       none           none
+//
+// AllGatherV, ReduceScatterV and AlltoAllV have those of the collectives of equal counts. Of AlltoAll a block goes down for
+// each pair of ranks.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +39,8 @@ namespace fccl {
 // Lives in the frame of the phase of a call.
 class IntraHostRelay {
  public:
-  IntraHostRelay(Lane& lane, HierarchicalLane& hierarchical, const Task& task);
+  // `longest`: the bytes of the longest block of a call with a block for each pair of ranks.
+  IntraHostRelay(Lane& lane, HierarchicalLane& hierarchical, const Task& task, size_t longest);
 
   // Begins the inter-host call; when all ranks of the host are known to have made the call.
   void begin();
@@ -50,6 +55,8 @@ class IntraHostRelay {
   void take(int peer);
   // When every peer's part has been taken.
   void finish();
+  // Behind the last round of the call that brought the counts of an AlltoAllV.
+  void keep_counts();
 
  private:
   enum class RoundKind : uint8_t { up, down, closing };
@@ -66,12 +73,38 @@ class IntraHostRelay {
   int per_slot(RoundKind kind) const;
   int blocks_of_root() const;
 
+  // Of a call with a block for each pair of ranks: what this rank has for a peer of its host in a round, and a peer for it; up
+  // to that peer itself, or as the column that brings it to other hosts, down from the column to whom it came.
+  bool has_pairs() const { return row_.has_pairs(); }
+  bool is_carried(int local) const { return local >= hierarchical_.columns.columns(); }
+  int items_up(int from, int to) const;
+  void put_pairs();
+  void put_pairs_up(int peer, std::byte* slot);
+  void put_pairs_down(int peer, std::byte* slot);
+  void take_pairs(int peer);
+  void take_pairs_up(int peer, const std::byte* slot);
+  void take_pairs_down(int peer, const std::byte* slot);
+  void take_own_pairs_up();
+  void take_own_pairs_down();
+  size_t bytes_sent_to(int rank) const { return piece_of(task_.call.input(hierarchical_.columns.ranks()).bytes(rank)); }
+  size_t bytes_taken_from(int rank) const { return piece_of(task_.call.output(hierarchical_.columns.ranks()).bytes(rank)); }
+  size_t piece_of(size_t block_bytes) const { return wire_plan_.pieces.elements_in(block_bytes, slice_) * element_; }
+  std::byte* sent_at(int rank) const {
+    return bytes(task_.call.send) + task_.call.input(hierarchical_.columns.ranks()).offset(rank) + offset_;
+  }
+  std::byte* taken_at(int rank) const {
+    return bytes(task_.call.recv) + task_.call.output(hierarchical_.columns.ranks()).offset(rank) + offset_;
+  }
+
   void choose_rounds();
   WireTask wire_task();
-  Buffer of_user(const void* base, int first_block) const;
-  Buffer staging(std::byte* memory, size_t piece_bytes) const;
-  Buffer input();
-  Buffer output();
+  WireSide of_user(const void* base, size_t begin) const;
+  WireSide of_pairs(const Blocks& blocks, const Layout& layout, const void* base) const;
+  static Buffer staging(std::byte* memory, size_t piece_bytes, size_t blocks);
+  WireSide input();
+  WireSide input_of_pairs();
+  WireSide output();
+  WireSide output_of_pairs();
 
   void put_up();
   void put_partials();
@@ -103,7 +136,7 @@ class IntraHostRelay {
   CopyBytes to_result_ = copy_bytes;  // into the user's buffer, where nobody reads it in this call
   Share share_ = Share::all;
   // The pieces that this rank keeps for the wire.
-  Buffer input_, output_;
+  WireSide input_, output_;
   // Of the current round.
   RoundKind kind_ = RoundKind::up;
   uint64_t step_ = 0, slice_ = 0, round_ = 0;

@@ -12,7 +12,8 @@ void IntraHostRelay::put_up() {
   if (row_.reduces) {
     put_partials();
   } else if (row_.givers == Who::all) {
-    copy_bytes(lane_.gather_slot(lane_.rank(), round_), bytes(task_.call.send) + offset_, piece_bytes(me, slice_));
+    if (piece_bytes(me, slice_) > 0)
+      copy_bytes(lane_.gather_slot(lane_.rank(), round_), bytes(task_.call.send) + offset_, piece_bytes(me, slice_));
   } else if (is_root()) {
     put_from_root();
   }
@@ -50,7 +51,7 @@ void IntraHostRelay::take_up(int peer) {
   const std::byte* slot = lane_.gather_slot(peer, round_);
   if (row_.givers == Who::root) return rank == signature_.root ? take_from_root(slot) : void();
   if (row_.takes(lane_.rank_of(lane_.rank()), signature_.root)) to_result_(recv_at(rank), slot, piece_bytes(rank, slice_));
-  if (is_fed_by_up_ && input_.is_staging() && hierarchical_.columns.carrier_of(rank) == lane_.rank())
+  if (is_fed_by_up_ && input_.buffer.is_staging() && hierarchical_.columns.carrier_of(rank) == lane_.rank())
     copy_bytes(input_.at(rank, place_of_rank(rank), slice_), slot, piece_bytes(rank, slice_));
 }
 
@@ -90,12 +91,16 @@ void IntraHostRelay::add_partials() {
 
 // What does not leave this rank.
 void IntraHostRelay::take_own_up() {
+  if (has_pairs()) return take_own_pairs_up();
   const int me = lane_.rank_of(lane_.rank());
   if (row_.reduces) return;
-  const std::byte* own = bytes(task_.call.send) + offset_;
   if (row_.givers == Who::root) return is_root() ? take_own_of_root() : void();
+  // A block with a count of its own may be none, or have ended.
+  if (piece_bytes(me, slice_) == 0) return;
+  const std::byte* own = bytes(task_.call.send) + offset_;
   if (row_.takes(me, signature_.root)) to_result_(recv_at(me), own, piece_bytes(me, slice_));
-  if (is_fed_by_up_ && input_.is_staging()) copy_bytes(input_.at(me, place_of_rank(me), slice_), own, piece_bytes(me, slice_));
+  if (is_fed_by_up_ && input_.buffer.is_staging())
+    copy_bytes(input_.at(me, place_of_rank(me), slice_), own, piece_bytes(me, slice_));
 }
 
 void IntraHostRelay::take_own_of_root() {

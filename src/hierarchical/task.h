@@ -16,22 +16,20 @@
 
 namespace fccl {
 
-// How the buffer of a call is cut: into blocks of equal numbers of elements, the last ones shorter, and each block into pieces,
-// one for each slice.
+// How a buffer of a call is cut: each of its blocks into pieces, one for each slice; a block that is shorter than the longest
+// has none in the last slices.
 struct Pieces {
-  size_t elements = 0;        // of all blocks
-  size_t block_elements = 0;  // of every block but the last ones
+  Layout blocks;
+  int element_shift = 0;      // an element has 2^element_shift bytes
   size_t piece_elements = 1;  // of every piece but the last of a block
   uint64_t slices = 0;
 
-  // Where the blocks lie in the buffer.
-  Layout layout(size_t element_bytes) const {
-    return Layout::of_many(block_elements * element_bytes, elements * element_bytes);
-  }
+  size_t most_elements() const { return blocks.most() >> element_shift; }
   // Of a block in a slice.
-  size_t elements_of(int block, uint64_t slice) const {
-    const size_t before = static_cast<size_t>(block) * block_elements;
-    const size_t whole = before < elements ? std::min(block_elements, elements - before) : 0;
+  size_t elements_of(int block, uint64_t slice) const { return elements_in(blocks.bytes(block), slice); }
+  // Of a block of so many bytes.
+  size_t elements_in(size_t block_bytes, uint64_t slice) const {
+    const size_t whole = block_bytes >> element_shift;
     const size_t done = slice * piece_elements;
     return done < whole ? std::min(piece_elements, whole - done) : 0;
   }
@@ -53,24 +51,35 @@ struct Buffer {
   }
 };
 
-// The memory belongs to the caller, until the call ends. The call, the pieces, the plan and the sizes are the same for
-// all members; the blocks are each column's and the addresses each member's own.
-struct WireTask {
-  CallInFull call;
+// What goes out of a member's memory, or what comes into it. Where every pair of ranks has a block of its own a chunk is the
+// blocks for one host, or from one; else both sides have the same blocks in the same pieces.
+struct WireSide {
   const Blocks* blocks = nullptr;
   Pieces pieces;
+  Buffer buffer;
+
+  std::byte* at(int block, int place, uint64_t slice) const { return buffer.at(block, place, slice); }
+  size_t elements_of(int block, uint64_t slice) const { return pieces.elements_of(block, slice); }
+};
+
+// The memory belongs to the caller, until the call ends. The call, the plan, the numbers of slices and elements in a piece are
+// the same for all members; the blocks are each column's and the addresses each member's own.
+struct WireTask {
+  CallInFull call;
   const plan::Steps* steps = nullptr;  // of this member; null: what there is travels beside the entries
   int root = -1;                       // the member on the root's host
   // What the host contributes is read from `input`; what comes from others or is added is put into `output`. Where both are the
   // user's they may be the same memory.
-  Buffer input;
-  Buffer output;
+  WireSide input;
+  WireSide output;
   bool output_is_taken = true;  // by the relay, out of staging memory, for the ranks; else only the plan reads it
   CopyBytes put = copy_bytes;   // into the output
   size_t element_bytes = 1;
   size_t partial_bytes = 1;  // of an element of a partial sum, on the wire
   ReduceKernel total = nullptr;
   Scalar divisor;  // for `total`
+
+  uint64_t slices() const { return input.pieces.slices; }
 };
 
 }  // namespace fccl

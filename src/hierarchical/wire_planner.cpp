@@ -2,6 +2,7 @@
 #include "hierarchical/wire_planner.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/check.h"
 #include "plan/catalog.h"
@@ -9,11 +10,20 @@
 namespace fccl {
 namespace {
 
-constexpr size_t kUnit = 64;  // pieces are multiples of it, so of every element
+// Pieces are multiples of it, so of every element; of a cache line where sums are made of them or few go in a message.
+constexpr size_t kUnit = 64;
+constexpr size_t kUnitOfPairs = 8;
 // Of pieces that lie in no buffer of the user, for a slice.
 constexpr size_t kStagedBytes = size_t{2} << 20;
 
 size_t divided_up(size_t a, size_t b) { return (a + b - 1) / b; }
+
+// Of a block; of blocks with counts of their own on average, between pairs of ranks the longest.
+size_t bytes_of(const Call& call, int ranks, size_t longest) {
+  const Collective& row = call.signature.row();
+  if (row.has_pairs()) return longest;
+  return row.uneven ? call.signature.bytes() / static_cast<size_t>(ranks) : call.signature.bytes();
+}
 
 // The algorithm of a collective that stands first in the catalog.
 int first_of(fcclColl_t collective) {
@@ -38,28 +48,32 @@ const Blocks& WirePlanner::blocks_of(const Signature& signature, const WirePlan&
   return wire_plan.is_whole ? columns_.whole(column) : columns_.by_host(column);
 }
 
-WirePlan WirePlanner::wire_plan_of(const Signature& signature) {
+WirePlan WirePlanner::wire_plan_of(const Call& call, size_t longest) {
+  const Signature& signature = call.signature;
+  const fcclColl_t collective = even_form(signature.collective);
   WirePlan wire_plan{.beside_entries = true, .is_whole = true, .pieces = {}};
+  wire_plan.pieces.blocks = layout_of(call, wire_plan, longest);
   cut(wire_plan, signature, 1, 1);
   const size_t element = std::max(size_of(signature.dtype), size_of(partial_type(signature)));
-  const size_t blocks = has_rank_blocks(signature.collective) ? static_cast<size_t>(columns_.by_rank(0).most()) : 1;
-  const int preferred = preferred_algorithm(signature.collective);
+  const size_t blocks = load_of(signature, wire_plan).in_message;
+  const int preferred = preferred_algorithm(collective);
   const bool fits =
-      blocks * wire_plan.pieces.block_elements * element <= settings_.payload_bytes && wire_plan.pieces.slices <= 1;
+      blocks * wire_plan.pieces.most_elements() * element <= settings_.payload_bytes && wire_plan.pieces.slices <= 1;
   if (fits && preferred < 0) return wire_plan;
   wire_plan.beside_entries = false;
-  const plan::Request request{signature.collective, static_cast<double>(signature.bytes())};
+  const plan::Request request{collective, static_cast<double>(bytes_of(call, columns_.ranks(), longest))};
   plan::Choice choice = preferred < 0 ? chooser_.choose(request) : chooser_.best_slices(preferred, request);
   const int root_host = signature.root < 0 ? 0 : columns_.host_of(signature.root);
   const Plan* plan = &plan_of(choice.algorithm, root_host);
   // Messages of many chunks are for short calls between many hosts, and slots may be too small for that.
-  if (settings_.slot_bytes / static_cast<size_t>(plan->most_chunks) < kUnit * blocks) {
-    choice = chooser_.best_slices(first_of(signature.collective), request);
+  if (plan->most_chunks > 1 && settings_.slot_bytes / static_cast<size_t>(plan->most_chunks) < kUnit * blocks) {
+    choice = chooser_.best_slices(first_of(collective), request);
     plan = &plan_of(choice.algorithm, root_host);
   }
   wire_plan.is_whole = plan->is_whole;
   wire_plan.hands_on = plan->most_chunks > 1;
   if (columns_.has_column()) wire_plan.steps = &plan->steps;
+  wire_plan.pieces.blocks = layout_of(call, wire_plan, longest);
   cut(wire_plan, signature, choice.slices, plan->most_chunks);
   return wire_plan;
 }
@@ -83,33 +97,52 @@ const WirePlanner::Plan& WirePlanner::plan_of(int algorithm, int root_host) {
   return plan;
 }
 
+bool WirePlanner::has_room_for_pairs() const {
+  const auto blocks = static_cast<size_t>(columns_.by_rank(0).most()) * static_cast<size_t>(columns_.most_ranks());
+  return settings_.slot_bytes / kUnitOfPairs >= blocks;
+}
+
+WirePlanner::Load WirePlanner::load_of(const Signature& signature, const WirePlan& wire_plan) const {
+  const Blocks& blocks = blocks_of(signature, wire_plan, 0);
+  const auto most = static_cast<size_t>(blocks.most()), all = static_cast<size_t>(blocks.size());
+  if (!signature.row().has_pairs()) return {most, all};
+  const auto most_ranks = static_cast<size_t>(columns_.most_ranks());
+  return {most * most_ranks, std::max(most * static_cast<size_t>(columns_.ranks()), all * most_ranks)};
+}
+
+// Where the blocks lie in the buffer that has several, or in which the parts of one are told apart.
+Layout WirePlanner::layout_of(const Call& call, const WirePlan& wire_plan, size_t longest) const {
+  const Signature& signature = call.signature;
+  const Collective& row = signature.row();
+  if (row.has_pairs()) return Layout::of_one(longest);
+  if (row.has_rank_blocks())
+    return row.output == Extent::block_per_rank ? call.output(columns_.ranks()) : call.input(columns_.ranks());
+  const int blocks = columns_.columns() * (wire_plan.is_whole ? 1 : columns_.hosts());
+  return Layout::of_many(divided_up(signature.count, static_cast<size_t>(blocks)) * size_of(signature.dtype),
+                         signature.bytes());
+}
+
 // The largest piece, in bytes of the wider of the two types: a message fits into a slot of the wire, a piece into one of the
 // node, and what is staged for a slice into memory for that.
 size_t WirePlanner::limit(const Signature& signature, const WirePlan& wire_plan, int most_chunks) const {
-  const Blocks& blocks = blocks_of(signature, wire_plan, 0);
-  const size_t in_message = static_cast<size_t>(blocks.most()) * static_cast<size_t>(most_chunks);
-  const size_t limit = std::min({settings_.slot_bytes / in_message, settings_.node_slot_bytes,
-                                 std::max(kUnit, kStagedBytes / static_cast<size_t>(blocks.size()))});
-  check(limit >= kUnit, "a slot of the wire holds a unit of every block of a message");
-  return limit / kUnit * kUnit;
+  const Load load = load_of(signature, wire_plan);
+  const size_t in_message = load.in_message * static_cast<size_t>(most_chunks);
+  const size_t unit = signature.row().has_pairs() ? kUnitOfPairs : kUnit;
+  const size_t limit =
+      std::min({settings_.slot_bytes / in_message, settings_.node_slot_bytes, std::max(unit, kStagedBytes / load.in_slice)});
+  check(limit >= unit, "a slot of the wire holds a unit of every block of a message");
+  return limit / unit * unit;
 }
 
 void WirePlanner::cut(WirePlan& wire_plan, const Signature& signature, int slices, int most_chunks) const {
   Pieces& pieces = wire_plan.pieces;
-  if (has_rank_blocks(signature.collective)) {
-    pieces.block_elements = signature.count;
-    pieces.elements = signature.count * static_cast<size_t>(columns_.ranks());
-  } else {
-    const int blocks = columns_.columns() * (wire_plan.is_whole ? 1 : columns_.hosts());
-    pieces.block_elements = divided_up(signature.count, static_cast<size_t>(blocks));
-    pieces.elements = signature.count;
-  }
+  pieces.element_shift = std::countr_zero(size_of(signature.dtype));
   const size_t element = std::max(size_of(signature.dtype), size_of(partial_type(signature)));
   const size_t most = limit(signature, wire_plan, most_chunks) / element;
   const size_t unit = kUnit / std::min<size_t>(element, kUnit);
-  const size_t wanted = divided_up(divided_up(pieces.block_elements, static_cast<size_t>(slices)), unit) * unit;
+  const size_t wanted = divided_up(divided_up(pieces.most_elements(), static_cast<size_t>(slices)), unit) * unit;
   pieces.piece_elements = std::clamp<size_t>(wanted, 1, most);
-  pieces.slices = divided_up(pieces.block_elements, pieces.piece_elements);
+  pieces.slices = divided_up(pieces.most_elements(), pieces.piece_elements);
 }
 
 }  // namespace fccl

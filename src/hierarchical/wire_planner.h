@@ -33,7 +33,7 @@ struct WirePlan {
   bool beside_entries = false;
   bool is_whole = false;  // one chunk for all hosts, of a call with one buffer
   bool hands_on = false;  // the plan sends on chunks that came, so what a host contributes must be in the output, too
-  Pieces pieces;
+  Pieces pieces;          // of what has a block for each pair of ranks: as if all were as long as the longest
 };
 
 // One lane's, used by the thread that runs its current call. Asking twice for the same plan allocates nothing.
@@ -41,12 +41,15 @@ class WirePlanner {
  public:
   WirePlanner(const Columns& columns, const WireSettings& settings);
 
-  WirePlan wire_plan_of(const Signature& signature);
+  // `longest`: the bytes of the longest block of a call with a block for each pair of ranks.
+  WirePlan wire_plan_of(const Call& call, size_t longest);
   // The algorithm of this name is taken from now on by collectives that have one; "": whatever is cheapest.
   void prefer(std::string algorithm) { preferred_ = std::move(algorithm); }
+  // Whether a slot of the wire is large enough for the blocks of every pair of ranks of two hosts.
+  bool has_room_for_pairs() const;
   fcclDataType_t partial_type(const Signature& signature) const;
   WireType wire_type() const { return settings_.wire_type; }
-  // The blocks that a column carries of such a call.
+  // The blocks that a column carries of such a call; those of all hosts to one rank each, where every pair has one.
   const Blocks& blocks_of(const Signature& signature, const WirePlan& wire_plan, int column) const;
   // Slices for which a rank keeps pieces that lie in no buffer of the user.
   static constexpr uint64_t kStaged = 4;
@@ -58,6 +61,13 @@ class WirePlanner {
     bool is_whole = false;
   };
 
+  // Blocks that a message carries for each of its chunks, and that are staged for a slice; the most of any column.
+  struct Load {
+    size_t in_message, in_slice;
+  };
+
+  Load load_of(const Signature& signature, const WirePlan& wire_plan) const;
+  Layout layout_of(const Call& call, const WirePlan& wire_plan, size_t longest) const;
   size_t limit(const Signature& signature, const WirePlan& wire_plan, int most_chunks) const;
   const Plan& plan_of(int algorithm, int root_host);
   int preferred_algorithm(fcclColl_t collective) const;

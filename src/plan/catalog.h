@@ -39,6 +39,7 @@ inline constexpr std::array kCatalog{
     Algorithm<Sink>{fcclCollReduce, "scattered", Cut::per_member, scattered_reduce<Sink>},
     Algorithm<Sink>{fcclCollGather, "direct", Cut::per_member, direct_gather<Sink>},
     Algorithm<Sink>{fcclCollScatter, "direct", Cut::per_member, direct_scatter<Sink>},
+    Algorithm<Sink>{fcclCollAlltoAll, "pairwise", Cut::per_member, pairwise_all_to_all<Sink>},
     Algorithm<Sink>{fcclCollBarrier, "bruck", Cut::per_member, bruck_all_gather<Sink>},
 };
 

@@ -30,6 +30,15 @@ void pairwise_reduce_scatter(Group group, Sink& sink) {
 }
 
 template <class Sink>
+void pairwise_all_to_all(Group group, Sink& sink) {
+  for (int distance = 1; distance < group.members; ++distance)
+    everyone(group, distance, sink, [&](int from) {
+      const int to = group.around(from + distance);
+      sink.transfer({0, from, to, {Space::given, to}, {Space::data, from}});
+    });
+}
+
+template <class Sink>
 void pairwise_all_reduce(Group group, Sink& sink) {
   pairwise_reduce_scatter(group, sink);
   pairwise_exchange(group, 1, Space::data, sink);

@@ -12,11 +12,13 @@ namespace {
 
 Load larger(const Load& a, const Load& b) { return {std::max(a.messages, b.messages), std::max(a.chunks, b.chunks)}; }
 
-// The bytes of a host's chunk, as if each of its columns carried as much as the busiest.
+// The bytes of a host's chunk, of AlltoAll for another host, as if each of its columns carried as much as the busiest.
 double chunk_bytes(const Request& request, Cut cut, const Shape& shape) {
   const Collective& row = row_of(request.collective);
   if (row.givers == Who::nobody) return 0;
-  if (row.has_rank_blocks()) return request.bytes * shape.carried_blocks() * shape.columns;
+  const int blocks = shape.carried_blocks() * shape.columns;
+  if (row.has_pairs()) return request.bytes * blocks * shape.most_ranks;
+  if (row.has_rank_blocks()) return request.bytes * blocks;
   return cut == Cut::whole ? request.bytes : request.bytes / shape.hosts;
 }
 
@@ -97,6 +99,10 @@ double wire_minimum(const Request& request, const Shape& shape) {
   const Collective& row = row_of(request.collective);
   if (row.givers == Who::nobody) return 0;
   if (!row.has_rank_blocks()) return row.is_rooted() ? request.bytes : 2 * request.bytes * (shape.hosts - 1) / shape.hosts;
+  // Of the hosts whose numbers are known: each sends as much as it receives.
+  if (row.has_pairs())
+    return request.bytes *
+           std::max(shape.most_ranks * (shape.ranks - shape.most_ranks), shape.columns * (shape.ranks - shape.columns));
   // The root may be where the most ranks are; else it is the host with the fewest ranks.
   return request.bytes * (shape.ranks - (row.is_rooted() ? shape.most_ranks : shape.columns));
 }

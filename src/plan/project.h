@@ -33,8 +33,7 @@ using Steps = std::vector<Step>;
 // The sink that keeps the steps of one member.
 class Project {
  public:
-  Project(Group group, int member)
-      : group_(group), member_(member), written_{Written(group.members, 0), Written(group.members, 0)} {}
+  Project(Group group, int member) : group_(group), member_(member) { written_.fill(Written(group.members, 0)); }
 
   int member() const { return member_; }
 
@@ -79,7 +78,7 @@ class Project {
 
   Group group_;
   int member_;
-  std::array<Written, 2> written_;
+  std::array<Written, kSpaces> written_;
   Steps steps_;
 };
 

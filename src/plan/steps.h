@@ -1,11 +1,13 @@
 // The words in which a wire algorithm is written: who sends which chunk to whom in which round, and who adds.
 //
 // An algorithm is a function template that tells a sink everything that happens in a group: one member per host, n in all. It
-// knows no sizes, no pointers and no time. Each member has two arrays of slots:
+// knows no sizes, no pointers and no time. Each member has three arrays of slots:
 //
 //   data[c]   chunk c of the buffer. What the member contributes lies there when a slice begins, and the result when it ends.
 //   parts[q]  member q's partial of the one chunk that this member adds. The own one, parts[me], is there from the beginning:
 //             what the member contributes to that chunk, in memory that no sum is written to.
+//   given[c]  where every pair of members has a chunk of its own: what this member has for member c. It lies there from the
+//             beginning and nothing is written to it; what has come from member c is then data[c].
 //
 // Rounds order an algorithm: what is sent in a round depends on nothing that arrives in the same round or later. A sink never
 // waits for a round; it derives from the slots what each step must wait for.
@@ -23,7 +25,8 @@ struct Group {
   int around(int index) const { return ((index % members) + members) % members; }
 };
 
-enum class Space : uint8_t { data, parts };
+enum class Space : uint8_t { data, parts, given };
+inline constexpr int kSpaces = 3;
 
 // One slot, or the first of several, which go around the group: behind slot n - 1 comes slot 0.
 struct Slot {

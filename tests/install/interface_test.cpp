@@ -72,7 +72,150 @@ TEST(Interface, EveryCollectiveMovesItsBlocks) {
     std::fill(back.begin(), back.end(), -1);
     ASSERT_TRUE(communicator.scatter(at_root, back, 2));
     EXPECT_EQ(back, own);
+    std::vector<int> sum(rank == 1 ? 2 : 0, -1);
+    ASSERT_TRUE(communicator.reduce(own, sum, fccl::sum, 1));
+    if (rank == 1) {
+      EXPECT_EQ(sum, (std::vector<int>{3, 33}));
+    }
+    std::vector<int> turned(3, -1);
+    ASSERT_TRUE(communicator.all_to_all(std::vector<int>{10 * rank, 10 * rank + 1, 10 * rank + 2}, turned));
+    EXPECT_EQ(turned, (std::vector<int>{rank, 10 + rank, 20 + rank}));
     ASSERT_TRUE(communicator.barrier());
+  });
+}
+
+// Rank r gives r + 1 elements, which are all r.
+TEST(Interface, CollectivesOfUnevenCountsMoveTheirBlocks) {
+  as_ranks(2, [](Communicator& communicator) {
+    const auto rank = static_cast<std::size_t>(communicator.rank());
+    const std::array<std::size_t, 2> counts{1, 2}, turned{2, 0};
+    const std::vector<int> own(counts[rank], communicator.rank());
+    std::vector<int> all(3, -1), part(counts[rank], -1);
+    ASSERT_TRUE(communicator.all_gather_v(own, all, counts));
+    EXPECT_EQ(all, (std::vector<int>{0, 1, 1}));
+    ASSERT_TRUE(communicator.all_gather_v(own, all, counts, turned));
+    EXPECT_EQ(all, (std::vector<int>{1, 1, 0}));
+    ASSERT_TRUE(communicator.reduce_scatter_v(std::vector<int>{5, 6, 7}, part, counts, fccl::sum));
+    EXPECT_EQ(part, rank == 0 ? (std::vector<int>{10}) : (std::vector<int>{12, 14}));
+    // To each rank as many as its number and one.
+    std::vector<int> got(2 * counts[rank], -1);
+    const std::array<std::size_t, 2> equal{counts[rank], counts[rank]};
+    ASSERT_TRUE(communicator.all_to_all_v({{std::vector<int>(3, communicator.rank())}, counts}, {{got}, equal}));
+    EXPECT_EQ(got, rank == 0 ? (std::vector<int>{0, 1}) : (std::vector<int>{0, 0, 1, 1}));
+  });
+}
+
+TEST(Interface, BlocksThatABufferDoesNotHoldAreRefusedWithBothSizes) {
+  as_ranks(2, [](Communicator& communicator) {
+    const std::array<std::size_t, 2> counts{2, 2}, far{0, 4};
+    std::vector<float> own(2), all(5);
+    const auto said = [](const fccl::Result<void>& refused) { return refused ? "" : refused.error().message; };
+    EXPECT_EQ(said(communicator.all_gather_v(own, all, counts, far)),
+              "all_gather_v: recv has 5 x float32, but block 1 is 2 at 4");
+    EXPECT_EQ(said(communicator.all_gather_v(own, all, std::span(counts).first(1))),
+              "all_gather_v: recv has 1 counts for 2 ranks");
+    EXPECT_EQ(said(communicator.reduce_scatter_v(all, std::span(own).first(1), counts, fccl::sum)),
+              "reduce_scatter_v: recv has 1 x float32, but the count of rank " + std::to_string(communicator.rank()) + " is 2");
+    std::vector<int> other(4);
+    EXPECT_EQ(said(communicator.all_gather_v(own, other, counts)),
+              "all_gather_v: send has float32, recv has int32; both must have one datatype");
+    EXPECT_TRUE(communicator.barrier());
+  });
+}
+
+TEST(Interface, CollectivesOfUnevenCountsRunOnAStreamAndHaveReadTheirCounts) {
+  as_ranks(2, [](Communicator& communicator) {
+    auto stream = fccl::Stream::create();
+    ASSERT_TRUE(stream) << stream.error().message;
+    const auto rank = static_cast<std::size_t>(communicator.rank());
+    std::array<std::size_t, 2> counts{2, 1};
+    const std::vector<int> own(counts[rank], communicator.rank() + 5);
+    std::vector<int> all(3, -1);
+    ASSERT_TRUE(communicator.all_gather_v(own, all, counts, {}, *stream));
+    counts = {9, 9};
+    const auto done = stream->synchronize();
+    ASSERT_TRUE(done) << done.error().message;
+    EXPECT_EQ(all, (std::vector<int>{5, 5, 6}));
+  });
+}
+
+TEST(Interface, OneRankSendsAndAnotherReceives) {
+  as_ranks(2, [](Communicator& communicator) {
+    std::vector<float> got(3, -1.0f);
+    if (communicator.rank() == 0) {
+      ASSERT_TRUE(communicator.send(std::vector<float>{1, 2, 3}, 1));
+    } else {
+      const auto done = communicator.receive(got, 0);
+      ASSERT_TRUE(done) << done.error().message;
+      EXPECT_EQ(got, (std::vector<float>{1, 2, 3}));
+    }
+  });
+}
+
+// What has tag 4 is sent first and received last.
+TEST(Interface, AReceiveWithATagTakesWhatHasItAndTellsWhoseItWas) {
+  as_ranks(2, [](Communicator& communicator) {
+    if (communicator.rank() == 1) {
+      ASSERT_TRUE(communicator.send_tagged(std::vector<int>{40}, 0, 4));
+      ASSERT_TRUE(communicator.send_tagged(std::vector<int>{50}, 0, 5));
+      return;
+    }
+    std::vector<int> got(1, -1);
+    auto source = communicator.receive_tagged(got, std::nullopt, 5);
+    ASSERT_TRUE(source) << source.error().message;
+    EXPECT_EQ(*source, 1);
+    EXPECT_EQ(got[0], 50);
+    auto stream = fccl::Stream::create();
+    ASSERT_TRUE(stream) << stream.error().message;
+    int later = -1;
+    ASSERT_TRUE(communicator.receive_tagged(got, 1, 4, &later, *stream));
+    ASSERT_TRUE(stream->synchronize());
+    EXPECT_EQ(later, 1);
+    EXPECT_EQ(got[0], 40);
+  });
+}
+
+// Far more than goes along with a notice: outside of a group each of the two would wait for the other's receive.
+TEST(Interface, AGroupLetsTwoRanksSendBeforeEitherReceives) {
+  as_ranks(2, [](Communicator& communicator) {
+    const int other = 1 - communicator.rank();
+    const std::vector<int> own(1 << 20, communicator.rank() + 7);
+    std::vector<int> got(own.size(), -1);
+    const auto done = fccl::group([&] {
+      EXPECT_TRUE(communicator.send(own, other));
+      EXPECT_TRUE(communicator.receive(got, other));
+    });
+    ASSERT_TRUE(done) << done.error().message;
+    EXPECT_EQ(got, std::vector<int>(own.size(), other + 7));
+  });
+}
+
+TEST(Interface, OneThreadHoldsAllRanksOfACommunicatorAndCallsThemInAGroup) {
+  auto ranks = Communicator::of_one_process(3);
+  ASSERT_TRUE(ranks) << ranks.error().message;
+  std::vector<std::vector<int>> values{{0, 1}, {1, 1}, {2, 1}};
+  const auto done = fccl::group([&] {
+    for (Communicator& each : *ranks) {
+      auto& own = values[static_cast<std::size_t>(each.rank())];
+      EXPECT_TRUE(each.all_reduce(own, own, fccl::sum));
+    }
+  });
+  ASSERT_TRUE(done) << done.error().message;
+  for (const auto& sum : values) EXPECT_EQ(sum, (std::vector<int>{3, 3}));
+}
+
+TEST(Interface, AGroupThatACallFailsInIssuesNothingAndLeavesNoneOpen) {
+  as_ranks(2, [](Communicator& communicator) {
+    std::vector<int> values(2, communicator.rank());
+    const auto refused = fccl::group([&] {
+      EXPECT_TRUE(communicator.all_reduce(values, values, fccl::sum));
+      EXPECT_FALSE(communicator.send(values, 2));
+    });
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, fcclInvalidArgument);
+    EXPECT_EQ(values, std::vector<int>(2, communicator.rank()));
+    ASSERT_TRUE(communicator.all_reduce(values, values, fccl::sum));
+    EXPECT_EQ(values, std::vector<int>(2, 1));
   });
 }
 

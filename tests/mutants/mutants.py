@@ -152,7 +152,31 @@ MUTANTS = [
     Mutant(
         "ranks do not compare their counts",
         "src/base/call.h",
-        "  h ^= words.count * 0x9e3779b97f4a7c15ULL;\n",
+        "words.count * 0x9e3779b97f4a7c15ULL ^ words.counts",
+        "words.counts",
+    ),
+    Mutant(
+        "ranks do not compare the counts of blocks that have their own",
+        "src/base/call.h",
+        "words.count * 0x9e3779b97f4a7c15ULL ^ words.counts",
+        "words.count * 0x9e3779b97f4a7c15ULL",
+    ),
+    Mutant(
+        "of two ranks of an AlltoAllV only the one that receives compares counts",
+        "src/node/pair_counts.h",
+        "mine.sends == theirs.expects && mine.expects == theirs.sends",
+        "mine.expects == theirs.sends",
+    ),
+    Mutant(
+        "the ring of AlltoAllV has the slices of the rank's own longest block",
+        "src/node/ring_all_to_all.cpp",
+        "    most = std::max(most, theirs);\n",
+        "",
+    ),
+    Mutant(
+        "a call on a stream reads the counts of the call that was issued behind it",
+        "src/communicator/issued_call.cpp",
+        "  task_.call.uneven = blocks_.get();\n",
         "",
     ),
     Mutant(
@@ -202,10 +226,22 @@ MUTANTS = [
     Mutant(
         "a rank that did its part before it died fails the call",
         "src/communicator/control.cpp",
-        "  if (awaited.reached()) return {};\n",
+        "  if (is_reached(wait, awaited)) return {};\n",
         "",
     ),
     # Between hosts.
+    Mutant(
+        "ranks of several hosts do not compare the counts of an AlltoAllV",
+        "src/hierarchical/counts_exchange.cpp",
+        "    if (!agree(counts_for(call, rank, ranks), theirs)) return other_counts(rank, theirs);\n",
+        "",
+    ),
+    Mutant(
+        "an AlltoAllV between hosts has the slices of the rank's own longest block",
+        "src/hierarchical/counts_exchange.cpp",
+        "std::ranges::max(theirs_, {}, &Told::longest).longest",
+        "mine_.front().longest",
+    ),
     Mutant(
         "a slice is sent before the node has made it",
         "src/hierarchical/plan_executor.cpp",
@@ -221,13 +257,13 @@ MUTANTS = [
     Mutant(
         "memory of a slice is used again before the node has emptied it",
         "src/hierarchical/inter_host_call.cpp",
-        "(task_.output_is_taken ? released_ : executor_->done()) + task_.output.slices",
-        "task_.pieces.slices",
+        "(task_.output_is_taken ? released_ : executor_->done()) + task_.output.buffer.slices",
+        "task_.slices()",
     ),
     Mutant(
         "partials are written over those that are still to be sent",
         "src/hierarchical/relay.cpp",
-        "return inter_host_call.done(slice_ + 1 - input_.slices);",
+        "return inter_host_call.done(slice_ + 1 - input_.buffer.slices);",
         "return lane_.published(lane_.rank(), round_);",
     ),
     Mutant(

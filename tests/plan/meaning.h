@@ -18,24 +18,29 @@ inline bool is_chunk(const Trial& trial, int chunk) { return chunk < (trial.cut 
 // Whether the chunk is of what the member contributes. A buffer of one block is cut into chunks, else a chunk is a block.
 inline bool brings(const Trial& trial, int m, int chunk) {
   const fcclColl_t c = meant_by(trial);
-  return is_chunk(trial, chunk) && testing::gives(c, m, trial.group.root) && (!testing::takes_blocks(c) || chunk == m);
+  return is_chunk(trial, chunk) && testing::gives(c, m, trial.group.root) &&
+         (!testing::takes_blocks(c) || testing::exchanges(c) || chunk == m);
 }
 
 // The members whose chunk, or the sum of whose chunks, the member must have at the end; none where anything is right.
 inline std::vector<int> wanted(const Trial& trial, int m, int chunk) {
   const fcclColl_t c = meant_by(trial);
   std::vector<int> members;
-  if (!is_chunk(trial, chunk) || (testing::gives_blocks(c) && chunk != m)) return members;
+  if (!is_chunk(trial, chunk) || (testing::gives_blocks(c) && !testing::exchanges(c) && chunk != m)) return members;
   const int block = testing::takes_blocks(c) ? chunk : 0;
   for (const testing::Source& source : testing::sources_of(c, m, block, trial.group.members, trial.group.root))
     members.push_back(source.rank);
   return members;
 }
 
+// Which of their chunks that is: in an exchange that for the member, else the same.
+inline int chunk_given(const Trial& trial, int m, int chunk) { return testing::exchanges(trial.collective) ? m : chunk; }
+
 // Where hierarchical/relay.cpp lets a member's pieces lie. What it may put into its output: a buffer with a block for each
 // rank is there to be given, not to be passed on, and who takes nothing has no output but partials of sums.
 inline bool has_room(const Trial& trial, int m, int chunk) {
   const fcclColl_t c = trial.collective;
+  if (testing::exchanges(c)) return true;
   if (testing::gives_blocks(c)) return chunk == m && (testing::reduces(c) || m != trial.group.root);
   return testing::reduces(c) || meant_by(trial) == fcclCollAllGather || testing::takes(c, m, trial.group.root);
 }
@@ -43,7 +48,7 @@ inline bool has_room(const Trial& trial, int m, int chunk) {
 // Whether it may be memory that a later slice uses again.
 inline bool input_is_staged(const Trial& trial, int m) {
   const fcclColl_t c = trial.collective;
-  return testing::reduces(c) || (c == fcclCollGather && m != trial.group.root) ||
+  return testing::reduces(c) || testing::exchanges(c) || (c == fcclCollGather && m != trial.group.root) ||
          (c == fcclCollScatter && m == trial.group.root);
 }
 

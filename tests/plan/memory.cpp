@@ -42,7 +42,7 @@ void Memory::run_clocks(const Waits& waits, const std::vector<int>& sorted) {
 }
 
 std::string Memory::fault() {
-  const bool may_be_in_place = !testing::reduces(trial_.collective);
+  const bool may_be_in_place = !testing::reduces(trial_.collective) && !testing::exchanges(trial_.collective);
   for (int m = 0; m < n_; ++m)
     for (const bool in_place : {false, true})
       if (in_place <= may_be_in_place)

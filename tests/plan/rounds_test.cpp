@@ -13,7 +13,7 @@ namespace {
 // The sink that knows in which round each slot was written, and keeps the first fault.
 class Rounds {
  public:
-  explicit Rounds(Group group) : group_(group), written_(2 * group.members * group.members, -1) {}
+  explicit Rounds(Group group) : group_(group), written_(kSpaces * group.members * group.members, -1) {}
 
   int member() const { return kEveryMember; }
 
@@ -34,7 +34,7 @@ class Rounds {
 
  private:
   int& written(int member, Slot slot, int i) {
-    return written_[(member * 2 + static_cast<int>(slot.space)) * group_.members + group_.around(slot.index + i)];
+    return written_[(member * kSpaces + static_cast<int>(slot.space)) * group_.members + group_.around(slot.index + i)];
   }
 
   void blame(const Transfer& t, const std::string& what) {

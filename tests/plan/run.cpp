@@ -61,6 +61,8 @@ std::string Run::fault_of_step(int m, size_t i) const {
   if (step.kind == Kind::add) return "";
   if (step.peer < 0 || step.peer >= n_ || step.peer == m) return fmt::format("the peer is {}", step.peer);
   if (step.here.space == Space::data) return "";
+  if (step.here.space == Space::given)
+    return step.kind == Kind::send && step.after == 0 ? "" : fmt::format("given[{}] is written or waited for", step.here.index);
   const bool is_own = step.kind == Kind::send ? step.here.index == m && step.after == 0 : step.here.index == step.peer;
   return is_own && step.count == 1 ? "" : fmt::format("parts[{}] is not its own to move", step.here.index);
 }

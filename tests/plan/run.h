@@ -77,8 +77,8 @@ class Run {
 
 // The first chunk of a message, as Exchange::chunk_of has it: both ends know it, and parts between two are of the only chunk.
 inline int chunk_of(const Step& step) {
-  const Slot& slot = step.here.space == Space::data ? step.here : step.there;
-  return slot.space == Space::data ? slot.index : 0;
+  const Slot& slot = step.here.space == Space::parts ? step.there : step.here;
+  return slot.space == Space::parts ? 0 : slot.index;
 }
 
 }  // namespace fccl::plan

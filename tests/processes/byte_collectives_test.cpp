@@ -47,7 +47,7 @@ TEST_P(ByteCollectives, deliver_every_count_around_the_edges_of_the_mailbox_and_
   run_ranks(GetParam().launch(), [](const Seat& seat) {
     const Comm comm(seat);
     int iteration = 0;
-    for (const fcclColl_t collective : kMoversOfAHost)
+    for (const fcclColl_t collective : kEveryMover)
       for (const fcclDataType_t dtype : {fcclUint8, fcclInt16, fcclFloat64})
         for (const size_t count : counts_for(128, 192, size_of(dtype), seat.ranks))
           for (const bool in_place : {false, true})
@@ -65,7 +65,7 @@ TEST_P(ByteCollectives, deliver_every_count_around_the_edges_of_the_default_mail
   run_ranks(GetParam().launch(), [](const Seat& seat) {
     const Comm comm(seat);
     int iteration = 0;
-    for (const fcclColl_t collective : kMoversOfAHost)
+    for (const fcclColl_t collective : kEveryMover)
       for (const size_t count : counts_for(4096, 256 * 1024, sizeof(float), seat.ranks))
         try_with_every_root(seat, comm,
                             {.collective = collective,
@@ -90,7 +90,7 @@ TEST_P(ByteCollectives, move_every_type) {
   const Setting slots("FCCL_SLOT_BYTES", "4096");
   run_ranks(GetParam().launch(), [](const Seat& seat) {
     const Comm comm(seat);
-    for (const fcclColl_t collective : kMoversOfAHost)
+    for (const fcclColl_t collective : kEveryMover)
       for (int type = 0; type < fcclNumTypes; ++type)
         for (const size_t count : {3, 500, 5001})
           try_with_every_root(
@@ -103,7 +103,7 @@ TEST_P(ByteCollectives, take_buffers_of_any_alignment) {
   const Setting slots("FCCL_SLOT_BYTES", "1024");
   run_ranks(GetParam().launch(), [](const Seat& seat) {
     const Comm comm(seat);
-    for (const fcclColl_t collective : kMoversOfAHost)
+    for (const fcclColl_t collective : kEveryMover)
       for (size_t misalignment = 1; misalignment < 16; misalignment += 2)
         for (const size_t count : {5, 333, 3001})
           try_with_every_root(seat, comm,

@@ -61,11 +61,6 @@ bool is_float(fcclDataType_t dtype) {
   return dtype == fcclFloat16 || dtype == fcclBfloat16 || dtype == fcclFloat32 || dtype == fcclFloat64;
 }
 
-bool is_on_one_host(const World& world) {
-  const std::vector<int>& hosts = world.placement.host_of;
-  return std::ranges::count(hosts, hosts.front()) == world.ranks;
-}
-
 // What MPI has too: no 8-bit floats, no bytes that mean true or false, and no products that leave the range of a float. Eight
 // bytes of each element must find room.
 Recipe known_to_mpi(Recipe recipe) {
@@ -342,7 +337,6 @@ int run(const Options& options, const World& world) {
   int step = 0;
   for (int go_on = 1; go_on != 0; ++step) {
     Recipe recipe = known_to_mpi(random_recipe(generator, world.ranks, kMostBytes, step));
-    if (!is_on_one_host(world)) recipe = for_hosts(recipe);
     recipe.finite = true;
     const Exchange exchange = random_exchange(generator, world.ranks, step);
     const bool sends = generator() % 3 == 0;

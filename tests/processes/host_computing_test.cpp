@@ -24,7 +24,6 @@ std::string name_of(Way way) {
 std::vector<Recipe> calls_around(int computing, int ranks) {
   std::vector<Recipe> calls;
   for (int collective = 0; collective < fcclCollSend; ++collective) {
-    if (exchanges(static_cast<fcclColl_t>(collective)) || is_uneven(static_cast<fcclColl_t>(collective))) continue;
     Recipe recipe{.collective = static_cast<fcclColl_t>(collective), .dtype = fcclFloat32, .root = computing};
     if (collective != fcclCollBarrier) recipe.count = 700'001;
     calls.push_back(recipe);

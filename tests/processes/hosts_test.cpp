@@ -30,7 +30,7 @@ TEST_P(AcrossHosts, collectives_are_right_with_every_root_and_count_and_in_place
     for (int collective = 0; collective < fcclCollSend; ++collective)
       for (const fcclDataType_t dtype : {fcclFloat32, fcclInt8})
         for (const size_t count : {0, 1, 7, 1001, 70'001}) {
-          Recipe recipe = for_hosts({.collective = static_cast<fcclColl_t>(collective), .dtype = dtype, .count = count});
+          Recipe recipe{.collective = static_cast<fcclColl_t>(collective), .dtype = dtype, .count = count};
           if (collective == fcclCollBarrier) recipe.count = 0;
           for (recipe.root = 0; recipe.root < (has_root(recipe.collective) ? seat.ranks : 1); ++recipe.root) {
             recipe.iteration = ++iteration;
@@ -65,7 +65,7 @@ TEST_P(AcrossHosts, random_calls_are_right) {
     const Comm comm(seat);
     std::mt19937_64 generator(seat.ranks);
     for (int iteration = 0; iteration < 60; ++iteration)
-      EXPECT_EQ(fault_of(for_hosts(random_recipe(generator, seat.ranks, 300'000, iteration)), seat, comm, placement()), "");
+      EXPECT_EQ(fault_of(random_recipe(generator, seat.ranks, 300'000, iteration), seat, comm, placement()), "");
   });
 }
 
@@ -76,7 +76,7 @@ TEST_P(AcrossHosts, random_calls_through_small_slots_are_right) {
     const Comm comm(seat);
     std::mt19937_64 generator(seat.ranks + 100);
     for (int iteration = 0; iteration < 40; ++iteration)
-      EXPECT_EQ(fault_of(for_hosts(random_recipe(generator, seat.ranks, 60'000, iteration)), seat, comm, placement()), "");
+      EXPECT_EQ(fault_of(random_recipe(generator, seat.ranks, 60'000, iteration), seat, comm, placement()), "");
   });
 }
 
@@ -87,8 +87,8 @@ TEST_P(AcrossHosts, calls_back_to_back_give_every_call_its_own_result) {
     std::mt19937_64 generator(7);
     std::vector<std::unique_ptr<Trial>> trials;
     for (int i = 0; i < 60; ++i)
-      trials.push_back(std::make_unique<Trial>(for_hosts(random_recipe(generator, seat.ranks, 20'000, i)), seat.rank,
-                                               seat.ranks, placement()));
+      trials.push_back(
+          std::make_unique<Trial>(random_recipe(generator, seat.ranks, 20'000, i), seat.rank, seat.ranks, placement()));
     for (const auto& trial : trials) EXPECT_TRUE(succeeded(trial->issue(comm)));
     for (const auto& trial : trials) EXPECT_EQ(trial->fault(), "");
   });
@@ -115,17 +115,52 @@ TEST_P(AcrossHosts, both_lanes_run_at_once_on_two_streams) {
   });
 }
 
-TEST_P(AcrossHosts, an_all_to_all_is_refused_alike_on_every_rank_and_leaves_the_communicator_good) {
+TEST_P(AcrossHosts, exchanges_of_every_pattern_of_counts_are_right) {
   run([](const Seat& seat) {
     const Comm comm(seat);
-    std::vector<int32_t> send(seat.ranks, seat.rank), recv(seat.ranks, -1);
-    // Alike though rank 0 is wrong in another way, too.
-    int32_t* const to = seat.rank == 0 ? nullptr : recv.data();
-    EXPECT_EQ(fcclAlltoAll(send.data(), to, 1, fcclInt32, comm, nullptr), fcclNotImplemented);
-    const std::string text = fcclGetLastError(nullptr);
-    EXPECT_NE(text.find("AlltoAll between the ranks of"), std::string::npos) << text;
-    EXPECT_EQ(recv, std::vector<int32_t>(seat.ranks, -1));
-    EXPECT_EQ(fault_of({.collective = fcclCollAllGather, .dtype = fcclInt32, .count = 3}, seat, comm, placement()), "");
+    int iteration = 0;
+    for (const fcclColl_t collective : {fcclCollAllGatherV, fcclCollReduceScatterV, fcclCollAlltoAllV})
+      for (const Shares shares : kEveryShares)
+        for (const size_t count : {1, 300, 40'001}) {
+          ++iteration;
+          EXPECT_EQ(fault_of({.collective = collective,
+                              .dtype = fcclFloat32,
+                              .count = count,
+                              .in_place = iteration % 3 == 0,
+                              .iteration = iteration,
+                              .shares = shares,
+                              .is_displaced = iteration % 2 == 0},
+                             seat, comm, placement()),
+                    "");
+        }
+  });
+}
+
+// Rank 0 and the last one are of different hosts.
+TEST_P(AcrossHosts, counts_that_differ_between_two_hosts_are_an_error_on_both_sides_that_shows_both_numbers) {
+  run([](const Seat& seat) {
+    const Comm comm(seat);
+    const auto ranks = static_cast<size_t>(seat.ranks);
+    const int last = seat.ranks - 1;
+    std::vector<size_t> sendcounts(ranks, 3), recvcounts(ranks, 3);
+    if (seat.rank == last) sendcounts[0] = 5;
+    const std::vector<int32_t> send(6 * ranks, seat.rank);
+    std::vector<int32_t> recv(3 * ranks, -1);
+    seat.meet();
+    const int64_t begin = now_ns();
+    fcclResult_t result = fcclAlltoAllV(send.data(), sendcounts.data(), nullptr, recv.data(), recvcounts.data(), nullptr,
+                                        fcclInt32, comm, nullptr);
+    if (seat.rank == 0 || seat.rank == last) {
+      EXPECT_EQ(recv, std::vector<int32_t>(recv.size(), -1)) << "data moved before the counts were compared";
+    } else if (result == fcclSuccess) {
+      result = fcclBarrier(comm, nullptr);
+    }
+    EXPECT_EQ(result, fcclInvalidUsage);
+    EXPECT_LT(ms_since(begin), 1000 * kSlowdown);
+    const std::string text = fcclGetLastError(comm), from = "rank " + std::to_string(last);
+    for (const std::string& word : {from + " (pid", std::string("sends 5 elements to rank 0 (pid"),
+                                    std::string("which expects 3"), "sendcounts[0] on " + from})
+      EXPECT_NE(text.find(word), std::string::npos) << word << " is not in: " << text;
   });
 }
 
@@ -148,7 +183,7 @@ void try_part(const Seat& seat, fcclComm_t comm, int color) {
   const Seat place{rank, static_cast<int>(placement.host_of.size()), seat.board};
   std::mt19937_64 generator(color);
   for (int iteration = 0; iteration < 15; ++iteration)
-    EXPECT_EQ(fault_of(for_hosts(random_recipe(generator, place.ranks, 30'000, iteration)), place, part, placement), "");
+    EXPECT_EQ(fault_of(random_recipe(generator, place.ranks, 30'000, iteration), place, part, placement), "");
 }
 
 TEST_P(AcrossHosts, parts_inside_and_across_hosts_work_beside_the_whole) {

@@ -12,7 +12,7 @@ TEST_P(Reductions, have_the_written_value_for_every_type_and_operator) {
   run_ranks(GetParam().launch(), [](const Seat& seat) {
     const Comm comm(seat);
     int iteration = 0;
-    for (const fcclColl_t collective : kReducersOfAHost)
+    for (const fcclColl_t collective : kEveryReducer)
       for (const auto& [dtype, op] : every_reduction())
         for (const size_t count : {3, 700, 2001}) {
           ++iteration;
@@ -35,7 +35,7 @@ TEST_P(Reductions, have_the_written_value_for_every_count_around_the_edges_of_th
   run_ranks(GetParam().launch(), [](const Seat& seat) {
     const Comm comm(seat);
     int iteration = 0;
-    for (const fcclColl_t collective : kReducersOfAHost)
+    for (const fcclColl_t collective : kEveryReducer)
       for (const fcclDataType_t dtype : {fcclBfloat16, fcclFloat32, fcclInt64}) {
         std::vector<size_t> counts{0, 1, 3};
         for (const size_t bytes : {56, 128, 192, 384, 960, 192 * seat.ranks, 984 * seat.ranks})
@@ -60,7 +60,7 @@ TEST_P(Reductions, have_the_written_value_around_the_edges_of_the_default_mailbo
     for (const size_t bytes : {size_t{56}, size_t{4096}, size_t{256} << 10, size_t{768} << 10})
       add_counts_around(counts, bytes, sizeof(float), seat.ranks);
     int iteration = 0;
-    for (const fcclColl_t collective : kReducersOfAHost)
+    for (const fcclColl_t collective : kEveryReducer)
       for (const size_t count : counts)
         EXPECT_EQ(try_collective({.collective = collective,
                                   .dtype = fcclFloat32,
@@ -78,7 +78,7 @@ TEST_P(Reductions, take_buffers_of_any_alignment) {
   const Setting slots("FCCL_SLOT_BYTES", "1024");
   run_ranks(GetParam().launch(), [](const Seat& seat) {
     const Comm comm(seat);
-    for (const fcclColl_t collective : kReducersOfAHost)
+    for (const fcclColl_t collective : kEveryReducer)
       for (const fcclDataType_t dtype : {fcclInt8, fcclFloat16, fcclBfloat16, fcclFloat32, fcclFloat64})
         for (const size_t misalignment : {1, 3, 15})
           for (const size_t count : {3, 1001})

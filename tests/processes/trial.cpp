@@ -123,11 +123,6 @@ std::string describe(const Recipe& recipe) {
          std::to_string(recipe.misalignment) + ", iteration " + std::to_string(recipe.iteration);
 }
 
-Recipe for_hosts(Recipe recipe) {
-  if (exchanges(recipe.collective) || is_uneven(recipe.collective)) recipe.collective = fcclCollAllGather;
-  return recipe;
-}
-
 Recipe random_recipe(std::mt19937_64& generator, int ranks, size_t most_bytes, int iteration) {
   const auto below = [&](size_t bound) { return static_cast<size_t>(generator() % bound); };
   Recipe recipe;

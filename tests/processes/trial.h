@@ -36,19 +36,17 @@ struct Recipe {
   Counts counts(int ranks) const { return {collective, ranks, count, shares, is_displaced, iteration}; }
 };
 
-// The collectives of either lane, save the barrier.
+// Collectives of equal counts of either lane, save the barrier.
 inline constexpr fcclColl_t kMovers[] = {fcclCollAllGather, fcclCollBroadcast, fcclCollGather, fcclCollScatter};
 inline constexpr fcclColl_t kReducers[] = {fcclCollAllReduce, fcclCollReduce, fcclCollReduceScatter};
 
-// Those within a host.
-inline constexpr fcclColl_t kMoversOfAHost[] = {fcclCollAllGather, fcclCollBroadcast,  fcclCollGather,   fcclCollScatter,
-                                                fcclCollAlltoAll,  fcclCollAllGatherV, fcclCollAlltoAllV};
-inline constexpr fcclColl_t kReducersOfAHost[] = {fcclCollAllReduce, fcclCollReduce, fcclCollReduceScatter,
-                                                  fcclCollReduceScatterV};
+// All that move bytes, and all that reduce.
+inline constexpr fcclColl_t kEveryMover[] = {fcclCollAllGather, fcclCollBroadcast,  fcclCollGather,   fcclCollScatter,
+                                             fcclCollAlltoAll,  fcclCollAllGatherV, fcclCollAlltoAllV};
+inline constexpr fcclColl_t kEveryReducer[] = {fcclCollAllReduce, fcclCollReduce, fcclCollReduceScatter,
+                                               fcclCollReduceScatterV};
 
 std::string describe(const Recipe& recipe);
-// The recipe, or an AllGather in the place of what is refused between hosts.
-Recipe for_hosts(Recipe recipe);
 
 // An operator on a type that it has a meaning for, and all of them.
 struct Reduction {

@@ -4,6 +4,7 @@
 #include <ostream>
 #include <string>
 
+#include "shares.h"
 #include "wire/group.h"
 
 namespace fccl::testing {
@@ -28,6 +29,13 @@ struct Calls {
   bool in_place = false;
   int lane = 0;
   uint64_t first_number = 0xfffffffe;
+  // Of collectives whose blocks have counts of their own, up to `count`.
+  Shares shares = Shares::random;
+  bool is_displaced = false;
+
+  Counts counts(int ranks, int iteration) const {
+    return {way.collective, ranks, count, shares, is_displaced, static_cast<int>(count) + iteration};
+  }
 };
 
 // Every rank runs the calls, one behind the other; outputs are poisoned before each. A wrong byte, a byte beside the output,

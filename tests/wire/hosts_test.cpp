@@ -24,7 +24,8 @@ class Across : public ::testing::TestWithParam<Way> {
                           .count = count,
                           .times = 2,
                           .root = static_cast<int>(count) % group.shape().size(),
-                          .in_place = in_place};
+                          .in_place = in_place,
+                          .is_displaced = in_place};
         ASSERT_TRUE(run_calls(group, calls)) << "slots of " << slots.wire << " and " << slots.node;
       }
     }
@@ -58,6 +59,17 @@ TEST_P(Across, a_network_worse_than_any_goes_every_byte) {
   Group group({.ranks = {3, 2}}, options);
   for (const size_t count : {3, 900})
     ASSERT_TRUE(run_calls(group, {.way = GetParam(), .dtype = fcclInt32, .count = count, .times = 3, .root = 4}));
+}
+
+TEST_P(Across, hosts_goes_every_byte_of_every_pattern_of_counts) {
+  if (!is_uneven(GetParam().collective)) return;
+  for (const std::vector<int>& ranks : {std::vector{2, 2}, {3, 1}, {1, 1, 1}, {2, 5}}) {
+    Group group({.ranks = ranks});
+    for (const Shares shares : kEveryShares)
+      for (const size_t count : {1, 40, 700})
+        ASSERT_TRUE(run_calls(group, {.way = GetParam(), .dtype = fcclInt32, .count = count, .times = 2, .shares = shares}))
+            << name_of(shares);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, Across, ::testing::ValuesIn(all_ways()), [](const auto& info) { return name_of(info.param); });

@@ -99,13 +99,11 @@ int algorithm_of(fcclColl_t collective, std::string_view name) {
 
 // A call between hosts of one rank each.
 WireTask task_of(const Call& call, const Blocks& blocks, const Pieces& pieces, const plan::Steps& steps) {
-  const auto at = [&](const void* base) {
-    return Buffer{static_cast<std::byte*>(const_cast<void*>(base)), pieces.layout(size_of(call.signature.dtype)),
-                  pieces.piece_elements * size_of(call.signature.dtype)};
+  const auto at = [&](const void* base) -> WireSide {
+    std::byte* bytes = static_cast<std::byte*>(const_cast<void*>(base));
+    return {&blocks, pieces, {bytes, pieces.blocks, pieces.piece_elements * size_of(call.signature.dtype)}};
   };
   return {.call = {1, call.signature},
-          .blocks = &blocks,
-          .pieces = pieces,
           .steps = &steps,
           .input = at(call.send),
           .output = at(call.recv),
@@ -127,7 +125,7 @@ TEST(PlanExecutor, goes_as_far_as_its_input_is_ready) {
   std::vector<WireTask> tasks;
   for (int m = 0; m < 2; ++m) {
     const Call call{{fcclCollAllGather, fcclInt8, ReduceOp::sum, -1, kBytes}, buffers[m].data(), buffers[m].data(), {}};
-    tasks.push_back(task_of(call, group.columns(m).by_rank(0), {2 * kBytes, kBytes, kSlice, 3}, steps[m]));
+    tasks.push_back(task_of(call, group.columns(m).by_rank(0), {Layout::of_many(kBytes, 2 * kBytes), 0, kSlice, 3}, steps[m]));
     group.lane(m).begin(tasks.back().call);
     group.lane(m).enter(1 - m, nullptr, 0);
   }
@@ -158,7 +156,7 @@ TEST(PlanExecutor, receives_only_what_there_is_room_for) {
   std::vector<WireTask> tasks;
   for (int m = 0; m < 2; ++m) {
     const Call call{{fcclCollAllGather, fcclInt8, ReduceOp::sum, -1, 192}, buffers[m].data(), buffers[m].data(), {}};
-    tasks.push_back(task_of(call, group.columns(m).by_rank(0), {384, 192, 64, 3}, steps[m]));
+    tasks.push_back(task_of(call, group.columns(m).by_rank(0), {Layout::of_many(192, 384), 0, 64, 3}, steps[m]));
     group.lane(m).begin(tasks.back().call);
     group.lane(m).enter(1 - m, nullptr, 0);
   }
@@ -187,7 +185,7 @@ TEST(PlanExecutor, keeps_its_input_until_all_of_it_is_staged) {
   const int32_t part = 7;
   const Call call{{fcclCollAllReduce, fcclInt32, ReduceOp::sum, -1, 1}, &value, &value, {}};
   const plan::Steps steps = plan::steps_of(algorithm_of(fcclCollAllReduce, "direct"), {2, 0}, 0);
-  WireTask task = task_of(call, group.columns(0).whole(0), {1, 1, 16, 1}, steps);
+  WireTask task = task_of(call, group.columns(0).whole(0), {Layout::of_many(4, 4), 2, 16, 1}, steps);
   task.total = total_kernel(fcclInt32, ReduceOp::sum, WireType::call);
   for (WireLane* lane : {&first, &second}) {
     lane->begin(task.call);

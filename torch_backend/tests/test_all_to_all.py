@@ -13,12 +13,6 @@ TYPES = [torch.float32, torch.uint8, torch.bool, torch.bfloat16, torch.int64, to
 COUNTS = [0, 1, 7, 1000, 70_001]
 
 
-@pytest.fixture(autouse=True)
-def on_one_host(monkeypatch):
-    """Between hosts it is refused."""
-    monkeypatch.setenv("FCCL_TEST_HOSTS", "1")
-
-
 def parts_of(rank, count, dtype, iteration=0):
     """A rank's input, by the rank that each part is for."""
     size = dist.get_world_size()
@@ -50,6 +44,7 @@ def exchange_single(blocking):
 
 
 @everywhere
+@pytest.mark.two_hosts
 @pytest.mark.parametrize("size", [1, 3])
 def test_all_to_all_single_takes_no_splits_and_equal_ones(size, blocking):
     run_ranks(size, exchange_single, blocking)
@@ -70,6 +65,7 @@ def exchange_lists(blocking):
 
 
 @everywhere
+@pytest.mark.two_hosts(every_change=True)
 def test_all_to_all_takes_lists_of_equal_tensors(blocking):
     run_ranks(3, exchange_lists, blocking)
 
@@ -86,6 +82,7 @@ def exchange_strided(blocking):
 
 
 @everywhere
+@pytest.mark.two_hosts
 def test_tensors_of_any_strides_are_exchanged_in_the_order_of_their_indices(blocking):
     run_ranks(2, exchange_strided, blocking)
 
@@ -112,6 +109,7 @@ def differentiate_a_gather():
     assert_same(mine.grad, expected, "the gradient")
 
 
+@pytest.mark.two_hosts
 def test_a_gradient_flows_back_through_all_gather():
     run_ranks(3, differentiate_a_gather)
 
@@ -129,20 +127,3 @@ def differentiate_an_exchange():
 
 def test_a_gradient_flows_back_through_a_functional_all_to_all():
     run_ranks(2, differentiate_an_exchange)
-
-
-def exchange_between_hosts():
-    tensor = torch.ones(4)
-    for call in (
-        lambda: dist.all_to_all_single(torch.empty(4), tensor),
-        lambda: dist.all_to_all([torch.empty(2), torch.empty(2)], [tensor[:2], tensor[2:]]),
-    ):
-        with pytest.raises(NotImplementedError, match="between the ranks of 2 hosts is not implemented yet"):
-            call()
-    dist.all_reduce(tensor)
-    assert_same(tensor, torch.full((4,), 2.0), "after the refusal")
-
-
-def test_between_hosts_it_is_refused_and_the_group_stays_good(monkeypatch):
-    monkeypatch.setenv("FCCL_TEST_HOSTS", "2")
-    run_ranks(2, exchange_between_hosts)

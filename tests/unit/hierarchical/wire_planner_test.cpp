@@ -36,7 +36,7 @@ TEST(WirePlanner, cuts_a_call_into_the_slices_that_suit_the_algorithm_it_was_tol
   const plan::Choice suits = chooser().best_slices(place_of(broadcast.collective, "tree"), request);
   const plan::Choice cheapest = chooser().choose(request);
   ASSERT_NE(cheapest.slices, suits.slices) << "the cheapest algorithm would be cut alike";
-  EXPECT_EQ(planner.wire_plan_of(broadcast).pieces.slices, static_cast<uint64_t>(suits.slices));
+  EXPECT_EQ(planner.wire_plan_of({broadcast}, 0).pieces.slices, static_cast<uint64_t>(suits.slices));
 }
 
 }  // namespace

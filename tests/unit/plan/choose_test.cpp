@@ -32,7 +32,8 @@ TEST(Choice, of_a_broadcast_is_a_tree_for_small_and_a_chain_or_a_scatter_for_lar
 
 TEST(Choice, can_be_made_for_the_collectives_that_are_said_to_have_an_algorithm_and_for_no_other) {
   const Chooser chooser(Shape::of_equal_hosts(2, 2, 1, kFast));
-  EXPECT_FALSE(has_algorithm(fcclCollAlltoAll));
+  EXPECT_TRUE(has_algorithm(fcclCollAlltoAll));
+  EXPECT_FALSE(has_algorithm(fcclCollAlltoAllV));  // takes those of the form of equal counts
   for (int i = 0; i < fcclNumColls; ++i) {
     const auto collective = static_cast<fcclColl_t>(i);
     if (has_algorithm(collective))

@@ -156,6 +156,13 @@ TEST(Prediction, of_columns_that_do_not_divide_a_host_counts_the_fuller_one) {
   EXPECT_DOUBLE_EQ(time.node, 5 * 1000 * 1e-10 + added);
 }
 
+// Each of a host's two ranks has a block for both of each other host.
+TEST(Prediction, of_an_exchange_counts_a_block_for_each_pair_of_ranks) {
+  const Shape shape = Shape::of_equal_hosts(3, 2, 1, kConstants);
+  const Time time = predict({fcclCollAlltoAll, 1000}, Cut::per_member, cost_of(pairwise_all_to_all, 3), shape, 1);
+  EXPECT_NEAR(time.wire, 2 * 4 * 1000 * 1e-8, 1e-7);
+}
+
 constexpr Constants kWireOnly{.latency = 0, .message = 0, .wire_byte = 1, .added_byte = 0, .node_byte = 0};
 
 TEST(WireMinimum, is_what_the_pairwise_algorithms_move) {
@@ -166,6 +173,7 @@ TEST(WireMinimum, is_what_the_pairwise_algorithms_move) {
     const auto port_bytes = [&](void (*tell)(Group, Price&), double chunk) { return cost_of(tell, hosts).port.chunks * chunk; };
     EXPECT_DOUBLE_EQ(port_bytes(pairwise_all_gather, ranks * bytes), wire_minimum({fcclCollAllGather, bytes}, shape));
     EXPECT_DOUBLE_EQ(port_bytes(pairwise_reduce_scatter, ranks * bytes), wire_minimum({fcclCollReduceScatter, bytes}, shape));
+    EXPECT_DOUBLE_EQ(port_bytes(pairwise_all_to_all, ranks * ranks * bytes), wire_minimum({fcclCollAlltoAll, bytes}, shape));
     EXPECT_DOUBLE_EQ(port_bytes(pairwise_all_reduce, bytes / hosts), wire_minimum({fcclCollAllReduce, bytes}, shape));
     EXPECT_DOUBLE_EQ(port_bytes(chain_broadcast, bytes), wire_minimum({fcclCollBroadcast, bytes}, shape));
   }
