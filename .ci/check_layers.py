@@ -24,7 +24,7 @@ FOREIGN = re.compile(r"(mpi\.h|torch/.*|ATen/.*|c10/.*|rdma/.*|infiniband/.*)$")
 MAP = "src/README.md"
 ARROW = re.compile(r"^ *(\w+) --> (\w+)$")
 CUDA = re.compile(r"(cuda.*\.h|cuda/.*)$")
-WITH_CUDA = ("src/device/", "src/kernels/", "tests/devices/", "tests/gpu/")
+WITH_CUDA = ("src/device/", "src/kernels/", "tests/devices/", "tests/gpu/", "torch_backend/tests/stand_in/")
 
 
 def faults(tree: Tree) -> Iterator[Fault]:

@@ -37,6 +37,9 @@ cpp_suite() {
 
 # torch_suite SUITE VERSION PYTEST-ARGUMENT...
 torch_suite() {
+  lock
+  configure_and_build release gpus_for_python
+  unlock
   python_suites "$2" "$1=torch_backend/tests" "$1=trainer/fsdp/tests" -- "${@:3}"
 }
 

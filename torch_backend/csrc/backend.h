@@ -1,4 +1,4 @@
-// The process group backend "fccl": torch's collectives as calls of the library.
+// The process group backend "fccl": torch's collectives as calls of the library, on CPU memory and on a device's.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -6,14 +6,15 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <functional>
-#include <mutex>
+#include <memory>
 #include <string>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <vector>
 
 #include "bootstrap.h"
-#include "fccl/fccl.h"
+#include "cpu_calls.h"
+#include "device_calls.h"
+#include "operation.h"
 #include "tensors.h"
 #include "work.h"
 
@@ -21,35 +22,22 @@ namespace fccl {
 
 constexpr const char* kBackendName = "fccl";
 
-// One part of an operation: at once where there is no stream, else on it.
-using Step = std::function<fcclResult_t(fcclComm_t, fcclStream_t)>;
-
-// One call of torch as the library runs it: calls of the library, and copies into and out of staging buffers, in order.
-struct Operation {
-  const char* title;
-  c10d::OpType type;
-  bool async;
-  std::chrono::milliseconds timeout;
-  std::vector<at::Tensor> inputs = {};
-  std::vector<at::Tensor> outputs = {};
-  std::vector<at::Tensor> staging = {};
-  std::vector<Step> steps = {};
-  bool copies = false;  // between tensors and staging buffers
-  bool packs = false;   // reads tensors into staging buffers
-};
-
-// One rank's end of a process group of CPU memory. Owns the communicator and the stream of its asynchronous calls. Any thread
-// may call it; calls are served one at a time in the order of arrival, except abort and getError, which never wait for another
-// call. After the first failure every call throws its cause; shutdown and abort still work. Only the older of two names that
-// torch gives a method is overridden: that compiles and is found from 2.11 to 2.15.
+// One rank's end of a process group, for the tensors of the CPU and of one device, each with a communicator of its own that is
+// made at the first call or, if torch binds the group to a device, at once. Any thread may call it; calls of one kind of memory
+// are served one at a time in the order of arrival, except abort and getError, which never wait for another call. After the
+// first failure every call throws its cause; shutdown and abort still work. The destructor waits for nobody. Only the older of
+// two names that torch gives a method is overridden: that compiles and is found from 2.11 to 2.15.
 class Backend final : public c10d::Backend {
  public:
   using Tensors = std::vector<at::Tensor>;
   using TensorLists = std::vector<std::vector<at::Tensor>>;
   using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 
-  Backend(fcclComm_t comm, const Membership& membership);
+  // `key` is the group's own in the store, which is asked when a communicator is made.
+  Backend(const Membership& membership, const c10::intrusive_ptr<c10d::Store>& store, const std::string& key);
   ~Backend() override;
+  // Makes the communicator of the device now.
+  void connect(c10::Device device);
 
   const std::string getBackendName() const override { return kBackendName; }
   c10::intrusive_ptr<Options> getBackendOptions() override;
@@ -60,6 +48,7 @@ class Backend final : public c10d::Backend {
   c10d::ErrorType getError() override;
   c10::intrusive_ptr<c10d::Backend> split(const c10::intrusive_ptr<c10d::Store>& store, const std::vector<int>& ranks,
                                           const c10::intrusive_ptr<Options>& options) override;
+  void eagerConnectSingleDevice(at::Device device) override { connect(device); }
   void abort() override;
   void shutdown() override;
 
@@ -89,18 +78,10 @@ class Backend final : public c10d::Backend {
   void monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) override;
 
  private:
-  struct Pending;
-
-  // Runs the operation, or puts it on the stream, and gives the work that stands for it.
+  // Runs the operation where its tensors are, and gives the work that stands for it.
   WorkPtr run(Operation operation);
-  void run_now(fcclComm_t comm, const Operation& operation, Work& work);
-  void enqueue(fcclComm_t comm, Operation operation, const c10::intrusive_ptr<Work>& work);
-  static void on_done(void* user_data);
-  std::string attempt_of(const char* title) const;
-  // The handle; throws when the group was aborted or shut down.
-  fcclComm_t open_comm(const char* title);
-  void set_deadline(fcclComm_t comm, std::chrono::milliseconds timeout, const char* title);
-  void report(fcclResult_t result, const char* title) const;
+  std::chrono::milliseconds deadline_of(const Operation& operation) const;
+  Describe describe();
 
   // Each adds one call of the library, and the staging it needs, to the operation. The tensors of a list hold the ranks' parts
   // one behind the other: one tensor per rank, or one in all. Tensors may have any strides.
@@ -112,16 +93,14 @@ class Backend final : public c10d::Backend {
   void add_alltoall(Operation& operation) const;
 
   const std::string name_;
-  const std::string group_text_;  // for messages
   std::atomic<uint64_t> sequence_ = 0;
-  std::mutex calls_;  // held while a call of the communicator is issued or runs; guards the next four
-  fcclStream_t stream_ = nullptr;
-  bool copies_on_stream_ = false;       // which a blocking call waits for
-  std::chrono::milliseconds timeout_;   // of calls that bring none
-  std::chrono::milliseconds deadline_;  // the communicator's, as set last
-  std::mutex life_;                     // held while the handle is looked at outside a call; guards the next two
-  fcclComm_t comm_;
-  bool aborted_ = false;
+  std::atomic<std::chrono::milliseconds> timeout_;  // of calls that bring none
+  const std::shared_ptr<CpuCalls> cpu_;
+  const std::shared_ptr<DeviceCalls> device_;
+  // The split that was made last: torch asks for it once for each kind of memory. Guarded by both turns.
+  c10::intrusive_ptr<c10d::Store> split_store_;
+  std::vector<int> split_ranks_;
+  c10::weak_intrusive_ptr<c10d::Backend> split_child_;
 };
 
 }  // namespace fccl

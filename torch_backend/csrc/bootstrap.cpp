@@ -14,24 +14,23 @@
 namespace fccl {
 namespace {
 
-constexpr const char* kUniqueIdKey = "fccl_unique_id";
-
 // Rank 0's error travels in place of the id, so that nobody waits for an id that will not come.
-fcclUniqueId publish_unique_id(c10d::Store& store, const std::string& attempt) {
+fcclUniqueId publish_unique_id(c10d::Store& store, const std::string& key, const std::string& attempt) {
   fcclUniqueId id;
   const fcclResult_t result = fcclGetUniqueId(&id);
   if (result == fcclSuccess) {
-    store.set(kUniqueIdKey, std::vector<uint8_t>(id.internal, id.internal + sizeof id.internal));
+    store.set(key, std::vector<uint8_t>(id.internal, id.internal + sizeof id.internal));
   } else {
-    store.set(kUniqueIdKey, std::string("rank 0 could not open its bootstrap: ") + fcclGetLastError(nullptr));
+    store.set(key, std::string("rank 0 could not open its bootstrap: ") + fcclGetLastError(nullptr));
     check(result, attempt);
   }
   return id;
 }
 
-fcclUniqueId fetch_unique_id(c10d::Store& store, std::chrono::milliseconds timeout, const std::string& attempt) {
-  store.wait({kUniqueIdKey}, timeout);
-  const std::vector<uint8_t> bytes = store.get(kUniqueIdKey);
+fcclUniqueId fetch_unique_id(c10d::Store& store, const std::string& key, std::chrono::milliseconds timeout,
+                             const std::string& attempt) {
+  store.wait({key}, timeout);
+  const std::vector<uint8_t> bytes = store.get(key);
   fcclUniqueId id;
   if (bytes.size() != sizeof id.internal) {
     check(fcclRemoteError, attempt, std::string(bytes.begin(), bytes.end()).c_str());
@@ -42,25 +41,25 @@ fcclUniqueId fetch_unique_id(c10d::Store& store, std::chrono::milliseconds timeo
 
 }  // namespace
 
-fcclComm_t join(c10d::Store& store, const Membership& membership) {
-  const std::string attempt =
-      c10::str("fccl: joining group '", membership.name, "' as rank ", membership.rank, " of ", membership.size);
+fcclComm_t join(c10d::Store& store, const std::string& key, const Membership& membership, fcclMemoryKind_t kind) {
+  const std::string attempt = c10::str("fccl: joining group '", membership.name, "' as rank ", membership.rank, " of ",
+                                       membership.size, kind == fcclMemoryCuda ? " for CUDA memory" : "");
   const fcclUniqueId id =
-      membership.rank == 0 ? publish_unique_id(store, attempt) : fetch_unique_id(store, membership.timeout, attempt);
-  fcclConfig_t config = config_of(membership.timeout, membership.name);
+      membership.rank == 0 ? publish_unique_id(store, key, attempt) : fetch_unique_id(store, key, membership.timeout, attempt);
+  fcclConfig_t config = config_of(membership, kind);
   fcclComm_t comm = nullptr;
   check(fcclCommInitRankConfig(&comm, membership.size, id, membership.rank, &config), attempt);
   // Every rank has read the id by now, and a later group may get the same store and name.
-  if (membership.rank == 0) store.deleteKey(kUniqueIdKey);
+  if (membership.rank == 0) store.deleteKey(key);
   return comm;
 }
 
-fcclConfig_t config_of(std::chrono::milliseconds timeout, const std::string& name) {
+fcclConfig_t config_of(const Membership& membership, fcclMemoryKind_t kind) {
   fcclConfig_t config = FCCL_CONFIG_INITIALIZER;
-  config.memoryKind = fcclMemoryCpu;
-  config.timeoutMs = clamped(timeout);
-  config.initTimeoutMs = clamped(timeout);
-  config.commName = name.c_str();
+  config.memoryKind = kind;
+  config.timeoutMs = clamped(membership.timeout);
+  config.initTimeoutMs = clamped(membership.timeout);
+  config.commName = membership.name.c_str();
   return config;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <string>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include "fccl/fccl.h"
@@ -16,12 +17,13 @@ struct Membership {
   std::string name;  // for messages
 };
 
-// Makes this rank's communicator of CPU memory; every rank calls it with a store of the group's own. Throws what went wrong, on
-// every rank when rank 0 cannot open its bootstrap.
-fcclComm_t join(c10d::Store& store, const Membership& membership);
+// Makes this rank's communicator of this kind of memory, on the thread's current device if that is CUDA's; every rank calls it
+// with a `key` of the store that is the communicator's own. Throws what went wrong, on every rank when rank 0 cannot open its
+// bootstrap.
+fcclComm_t join(c10d::Store& store, const std::string& key, const Membership& membership, fcclMemoryKind_t kind);
 
-// The library's configuration of a group with this timeout; it refers to `name`.
-fcclConfig_t config_of(std::chrono::milliseconds timeout, const std::string& name);
+// The library's configuration of a group with this timeout; it refers to `membership`.
+fcclConfig_t config_of(const Membership& membership, fcclMemoryKind_t kind);
 
 // As the library takes it: positive and no larger than an int.
 int clamped(std::chrono::milliseconds timeout);

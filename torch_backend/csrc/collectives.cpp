@@ -1,74 +1,32 @@
 // Each collective of torch as an operation of the backend: its checks, its library calls, its staging.
-#include <memory>
 #include <utility>
 
 #include "backend.h"
 #include "errors.h"
+#include "staging.h"
 
 namespace fccl {
 namespace {
 
 using c10d::OpType;
 
-// Copies in their turn: at once, or by the worker when a stream comes to them. Owned by the step that makes them, which
-// outlives them on the stream. After a failure on the stream nothing is copied: what a call that failed has left is nobody's
-// result.
-struct Copies {
-  std::vector<Packing> packings;
-  void (Packing::*copy)() const;
-  fcclStream_t stream = nullptr;
-
-  void perform() const {
-    for (const Packing& packing : packings) (packing.*copy)();
-  }
-  static void perform_in_turn(void* user_data) {
-    const auto& copies = *static_cast<Copies*>(user_data);
-    const fcclResult_t before = fcclStreamQuery(copies.stream);
-    if (before == fcclSuccess || before == fcclInProgress) copies.perform();
-  }
-};
-
-void add_copies(Operation& operation, std::vector<Packing> packings, void (Packing::*copy)() const) {
-  const auto copies = std::make_shared<Copies>(Copies{std::move(packings), copy});
-  operation.copies = true;
-  operation.steps.emplace_back([copies](fcclComm_t /*comm*/, fcclStream_t stream) {
-    copies->stream = stream;
-    if (stream != nullptr) return fcclLaunchHostFunc(stream, Copies::perform_in_turn, copies.get());
-    copies->perform();
-    return fcclSuccess;
-  });
-}
-
-// Where a call writes, and what is to be copied from there when it is done.
-struct Target {
-  char* data;
-  std::vector<Packing> packings = {};
-};
-
 // Adds a call, and the copies that follow it.
 void add_call(Operation& operation, Target target, Step call) {
   operation.steps.push_back(std::move(call));
-  if (!target.packings.empty()) add_copies(operation, std::move(target.packings), &Packing::unpack);
-}
-
-// A staging buffer for `tensors`, kept alive by the operation.
-Block add_staging(Operation& operation, const Backend::Tensors& tensors) {
-  const at::Tensor& staging = operation.staging.emplace_back(staging_for(tensors));
-  return {static_cast<char*>(staging.data_ptr()), staging.nbytes()};
-}
-
-Target staged_target(Operation& operation, const Backend::Tensors& tensors) {
-  char* const staging = add_staging(operation, tensors).data;
-  return {staging, packings_of(tensors, staging)};
+  if (target.staging) add_unpacking(operation, *target.staging);
 }
 
 // `tensors` as one block to read: where they lie, or a staging buffer that is filled from them.
-Block readable_block(Operation& operation, const Backend::Tensors& tensors) {
-  if (const auto block = as_one_block(tensors)) return *block;
-  const Block staging = add_staging(operation, tensors);
-  add_copies(operation, packings_of(tensors, staging.data), &Packing::pack);
-  operation.packs = true;
-  return staging;
+Source readable_block(Operation& operation, const Backend::Tensors& tensors) {
+  if (const auto block = as_one_block(tensors)) return {*block};
+  const Staging staging = add_staging(operation, tensors);
+  add_packing(operation, staging);
+  return {staging.block(), staging};
+}
+
+Target staged_target(Operation& operation, const Backend::Tensors& tensors) {
+  const Staging staging = add_staging(operation, tensors);
+  return {staging.block().data, staging};
 }
 
 // `tensors` as one block to write.
@@ -102,11 +60,8 @@ Target writable_apart(Operation& operation, const Backend::Tensors& tensors, con
   return staged_target(operation, tensors);
 }
 
-// `tensor`, which was read as `block`, to write in place.
-Target writable_in_place(const at::Tensor& tensor, const Block& block) {
-  if (tensor.is_contiguous()) return {block.data};
-  return {block.data, packings_of({tensor}, block.data)};
-}
+// What was read as `source`, to write in place.
+Target writable_in_place(const Source& source) { return {source.block.data, source.staging}; }
 
 void check_pairs(const Backend::Tensors& outputs, const Backend::Tensors& inputs, const char* title) {
   TORCH_CHECK_VALUE(outputs.size() == inputs.size(), title, ": expected as many outputs as inputs, got ", outputs.size(),
@@ -123,9 +78,10 @@ void check_root(int64_t root, int size, const char* title) {
 void Backend::add_allreduce(Operation& operation, const at::Tensor& tensor, const c10d::ReduceOp& op) const {
   check_tensor(tensor, operation.title);
   const Elements elements = operands_of(tensor, op, operation.title);
-  const Reduction reduction = reduction_of(op, elements.type, operation.title);
-  const Block block = readable_block(operation, {tensor});
-  add_call(operation, writable_in_place(tensor, block), [=, data = block.data](fcclComm_t comm, fcclStream_t stream) {
+  const Reduction reduction = reduction_of(op, elements.type, tensor, operation.title);
+  if (reduction.device_factor.defined()) operation.staging.push_back(reduction.device_factor);
+  const Source source = readable_block(operation, {tensor});
+  add_call(operation, writable_in_place(source), [=, data = source.block.data](fcclComm_t comm, fcclStream_t stream) {
     return with_operator(reduction, elements.type, comm, [&](fcclRedOp_t red_op) {
       return fcclAllReduce(data, data, elements.count, elements.type, red_op, comm, stream);
     });
@@ -134,7 +90,7 @@ void Backend::add_allreduce(Operation& operation, const at::Tensor& tensor, cons
 
 void Backend::add_allgather(Operation& operation, const Tensors& outputs, const at::Tensor& input) const {
   const Elements part = elements_of(input);
-  const Block send = readable_block(operation, {input});
+  const Block send = readable_block(operation, {input}).block;
   const Target target = writable_whole(operation, outputs, send, getRank());
   add_call(operation, target, [=, send = send.data, receive = target.data](fcclComm_t comm, fcclStream_t stream) {
     return fcclAllGather(send, receive, part.count, part.type, comm, stream);
@@ -144,8 +100,9 @@ void Backend::add_allgather(Operation& operation, const Tensors& outputs, const 
 void Backend::add_reduce_scatter(Operation& operation, const at::Tensor& output, const Tensors& inputs,
                                  const c10d::ReduceOp& op) const {
   const Elements part = operands_of(output, op, operation.title);
-  const Reduction reduction = reduction_of(op, part.type, operation.title);
-  const Block send = readable_block(operation, inputs);
+  const Reduction reduction = reduction_of(op, part.type, output, operation.title);
+  if (reduction.device_factor.defined()) operation.staging.push_back(reduction.device_factor);
+  const Block send = readable_block(operation, inputs).block;
   const Target target = writable_part(operation, output, send, getRank());
   add_call(operation, target, [=, send = send.data, receive = target.data](fcclComm_t comm, fcclStream_t stream) {
     return with_operator(reduction, part.type, comm, [&](fcclRedOp_t red_op) {
@@ -156,7 +113,7 @@ void Backend::add_reduce_scatter(Operation& operation, const at::Tensor& output,
 
 void Backend::add_alltoall(Operation& operation) const {
   const auto size = static_cast<size_t>(getSize());
-  const Block send = readable_block(operation, operation.inputs);
+  const Block send = readable_block(operation, operation.inputs).block;
   const Target target = writable_apart(operation, operation.outputs, send);
   const Elements whole = elements_of_all(operation.inputs);
   add_call(operation, target, [=, send = send.data, receive = target.data](fcclComm_t comm, fcclStream_t stream) {
@@ -171,7 +128,7 @@ Backend::WorkPtr Backend::broadcast(Tensors& tensors, const c10d::BroadcastOptio
   const Elements elements = elements_of(tensor);
   const int root = static_cast<int>(options.rootRank);
   const Target target =
-      getRank() == root ? Target{readable_block(operation, tensors).data} : writable_block(operation, tensors);
+      getRank() == root ? Target{readable_block(operation, tensors).block.data} : writable_block(operation, tensors);
   add_call(operation, target, [=, data = target.data](fcclComm_t comm, fcclStream_t stream) {
     return fcclBroadcast(data, data, elements.count, elements.type, root, comm, stream);
   });
@@ -196,11 +153,12 @@ Backend::WorkPtr Backend::reduce(Tensors& tensors, const c10d::ReduceOptions& op
   const at::Tensor& tensor = only(tensors, operation.title);
   check_root(options.rootRank, getSize(), operation.title);
   const Elements elements = operands_of(tensor, options.reduceOp, operation.title);
-  const Reduction reduction = reduction_of(options.reduceOp, elements.type, operation.title);
+  const Reduction reduction = reduction_of(options.reduceOp, elements.type, tensor, operation.title);
   const int root = static_cast<int>(options.rootRank);
-  const Block block = readable_block(operation, tensors);
-  const Target target = getRank() == root ? writable_in_place(tensor, block) : Target{block.data};
-  add_call(operation, target, [=, data = block.data](fcclComm_t comm, fcclStream_t stream) {
+  if (reduction.device_factor.defined()) operation.staging.push_back(reduction.device_factor);
+  const Source source = readable_block(operation, tensors);
+  const Target target = getRank() == root ? writable_in_place(source) : Target{source.block.data};
+  add_call(operation, target, [=, data = source.block.data](fcclComm_t comm, fcclStream_t stream) {
     return with_operator(reduction, elements.type, comm, [&](fcclRedOp_t red_op) {
       return fcclReduce(data, data, elements.count, elements.type, red_op, root, comm, stream);
     });
@@ -285,7 +243,7 @@ Backend::WorkPtr Backend::gather(TensorLists& outputs, Tensors& inputs, const c1
   check_root(options.rootRank, getSize(), operation.title);
   const Elements part = elements_of(input);
   const int root = static_cast<int>(options.rootRank);
-  const Block send = readable_block(operation, inputs);
+  const Block send = readable_block(operation, inputs).block;
   Target target{nullptr};
   if (getRank() == root) {
     operation.outputs = only_list(outputs, input, getSize(), operation.title);
@@ -306,7 +264,7 @@ Backend::WorkPtr Backend::scatter(Tensors& outputs, TensorLists& inputs, const c
   Block send{nullptr, 0};
   if (getRank() == root) {
     operation.inputs = only_list(inputs, output, getSize(), operation.title);
-    send = readable_block(operation, operation.inputs);
+    send = readable_block(operation, operation.inputs).block;
   }
   const Target target = getRank() == root ? writable_part(operation, output, send, root) : writable_block(operation, outputs);
   add_call(operation, target, [=, send = send.data, receive = target.data](fcclComm_t comm, fcclStream_t stream) {
@@ -330,17 +288,6 @@ Backend::WorkPtr Backend::alltoall_base(at::Tensor& output, at::Tensor& input, s
   check_equal_splits(output, output_sizes, getSize(), operation.title);
   check_equal_parts(operation.outputs, operation.inputs, 1, operation.title);
   add_alltoall(operation);
-  return run(std::move(operation));
-}
-
-Backend::WorkPtr Backend::barrier(const c10d::BarrierOptions& options) {
-  Operation operation{"fccl:barrier", OpType::BARRIER, options.asyncOp, options.timeout};
-  operation.steps.emplace_back([this](fcclComm_t comm, fcclStream_t stream) {
-    // Who has passed a barrier expects what it issued before to be done.
-    const bool blocking = stream == nullptr && stream_ != nullptr;
-    const fcclResult_t earlier = blocking ? fcclStreamSynchronize(stream_) : fcclSuccess;
-    return earlier != fcclSuccess ? earlier : fcclBarrier(comm, stream);
-  });
   return run(std::move(operation));
 }
 

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "accelerator.h"
 #include "backend.h"
 #include "bootstrap.h"
 #include "completions.h"
@@ -18,13 +19,15 @@ namespace {
 
 using Group = c10::intrusive_ptr<c10d::ProcessGroup>;
 
-// A process group whose backend is fccl, with the rank, size and store of `blank`.
-Group make_process_group(const Group& blank, std::string name, int64_t timeout_ms) {
+// A process group whose backend is fccl, with the rank, size and store of `blank`; `at_once` makes its communicator of CPU
+// memory now.
+Group make_process_group(const Group& blank, std::string name, int64_t timeout_ms, bool at_once) {
   Completions::of_process().start();
   const Membership membership{blank->getRank(), blank->getSize(), std::chrono::milliseconds(timeout_ms), std::move(name)};
   auto group = c10::make_intrusive<c10d::ProcessGroup>(membership.rank, membership.size);
-  const fcclComm_t comm = join(*blank->getStore(), membership);
-  group->setBackend(c10::DeviceType::CPU, c10d::ProcessGroup::CUSTOM, c10::make_intrusive<Backend>(comm, membership));
+  auto backend = c10::make_intrusive<Backend>(membership, blank->getStore(), "fccl_unique_id_");
+  if (at_once) backend->connect(c10::kCPU);
+  group->setBackend(c10::DeviceType::CPU, c10d::ProcessGroup::CUSTOM, backend);
   group->setDefaultBackend(c10d::ProcessGroup::CUSTOM);
   return group;
 }
@@ -55,9 +58,11 @@ void finish_callbacks() { Completions::of_process().close(std::chrono::seconds(1
 
 TORCH_LIBRARY(fccl, library) {
   library.def(
-      "make_process_group(__torch__.torch.classes.c10d.ProcessGroup blank, str name, int timeout_ms)"
+      "make_process_group(__torch__.torch.classes.c10d.ProcessGroup blank, str name, int timeout_ms, bool at_once)"
       " -> __torch__.torch.classes.c10d.ProcessGroup",
       fccl::make_process_group);
+  // For tests that bring a device of their own.
+  library.def("stand_in_for_cuda(str device_type) -> ()", fccl::stand_in_for_cuda);
   library.def("finish_callbacks() -> ()", fccl::finish_callbacks);
   library.def("counters() -> (str[] names, int[] calls, int[] bytes, float[] seconds)", fccl::counters);
 }

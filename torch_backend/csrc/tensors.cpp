@@ -9,6 +9,7 @@
 #include <numeric>
 #include <type_traits>
 
+#include "accelerator.h"
 #include "errors.h"
 
 namespace fccl {
@@ -106,10 +107,21 @@ Factor stored_as(fcclDataType_t type, double factor, const char* operation) {
   throw_not_yet(c10::str(operation, " with a pre-multiplied sum of this type"));
 }
 
-double factor_of(const c10d::ReduceOp& op, const char* operation) {
+const c10d::NCCLPreMulSumSupplement& supplement_of(const c10d::ReduceOp& op, const char* operation) {
   const auto* supplement = dynamic_cast<const c10d::NCCLPreMulSumSupplement*>(op.supplement_.get());
   TORCH_CHECK_VALUE(supplement != nullptr, operation, ": PREMUL_SUM came without its factor");
-  return supplement->tensor_factor.defined() ? supplement->tensor_factor.item<double>() : supplement->double_factor;
+  return *supplement;
+}
+
+// Of a factor on the device of the tensors itself the library reads the number when the call runs.
+Reduction premul_sum_of(const c10d::ReduceOp& op, fcclDataType_t type, const at::Tensor& operand, const char* operation) {
+  const auto& supplement = supplement_of(op, operation);
+  const at::Tensor& factor = supplement.tensor_factor;
+  if (!factor.defined()) return {fcclSum, stored_as(type, supplement.double_factor, operation)};
+  if (factor.device().is_cpu() || operand.device().is_cpu())
+    return {fcclSum, stored_as(type, factor.item<double>(), operation)};
+  TORCH_CHECK_VALUE(factor.numel() == 1, operation, ": the factor of PREMUL_SUM must be one number, got ", factor.sizes());
+  return {fcclSum, std::nullopt, factor.detach().to(c10::toRealValueType(operand.scalar_type()))};
 }
 
 void refuse_for_bool(fcclDataType_t type, const char* op, const char* operation) {
@@ -121,7 +133,8 @@ void refuse_for_bool(fcclDataType_t type, const char* op, const char* operation)
 
 void check_tensor(const at::Tensor& tensor, const char* operation) {
   TORCH_CHECK_VALUE(tensor.defined(), operation, ": the tensor is undefined");
-  if (!tensor.device().is_cpu()) throw_not_yet(c10::str(operation, " of a tensor on ", tensor.device()));
+  if (!tensor.device().is_cpu() && tensor.device().type() != accelerator())
+    throw_not_yet(c10::str(operation, " of a tensor on ", tensor.device()));
   if (tensor.layout() != at::kStrided) throw_not_yet(c10::str(operation, " of a tensor of layout ", tensor.layout()));
   TORCH_CHECK_VALUE(!tensor.is_conj(), operation, ": the memory of a tensor for which is_conj() is true holds the conjugates",
                     " of its numbers; pass a tensor made by .resolve_conj()");
@@ -206,7 +219,7 @@ Elements operands_of(const at::Tensor& tensor, const c10d::ReduceOp& op, const c
   return {*type_of(c10::toRealValueType(tensor.scalar_type())), 2 * static_cast<size_t>(tensor.numel())};
 }
 
-Reduction reduction_of(const c10d::ReduceOp& op, fcclDataType_t type, const char* operation) {
+Reduction reduction_of(const c10d::ReduceOp& op, fcclDataType_t type, const at::Tensor& operand, const char* operation) {
   switch (op.op_) {
     case c10d::ReduceOp::SUM:
       return {fcclSum};
@@ -221,7 +234,7 @@ Reduction reduction_of(const c10d::ReduceOp& op, fcclDataType_t type, const char
       return {fcclMax};
     case c10d::ReduceOp::PREMUL_SUM:
       refuse_for_bool(type, "premul_sum", operation);
-      return {fcclSum, stored_as(type, factor_of(op, operation), operation)};
+      return premul_sum_of(op, type, operand, operation);
     case c10d::ReduceOp::BAND:
       if (type == fcclBool) return {fcclMin};
       throw_not_yet(c10::str(operation, " with ReduceOp.BAND of other types than bool"));
@@ -238,10 +251,13 @@ Reduction reduction_of(const c10d::ReduceOp& op, fcclDataType_t type, const char
 
 fcclResult_t with_operator(const Reduction& reduction, fcclDataType_t type, fcclComm_t comm,
                            const std::function<fcclResult_t(fcclRedOp_t)>& issue) {
-  if (!reduction.factor) return issue(reduction.op);
-  Factor factor = *reduction.factor;
+  const bool on_device = reduction.device_factor.defined();
+  if (!reduction.factor && !on_device) return issue(reduction.op);
+  Factor factor = reduction.factor.value_or(Factor{});
+  void* const scalar = on_device ? reduction.device_factor.data_ptr() : factor.bytes.data();
+  const auto residence = on_device ? fcclScalarDevice : fcclScalarHostImmediate;
   fcclRedOp_t op = fcclSum;
-  const fcclResult_t created = fcclRedOpCreatePreMulSum(&op, factor.bytes.data(), type, fcclScalarHostImmediate, comm);
+  const fcclResult_t created = fcclRedOpCreatePreMulSum(&op, scalar, type, residence, comm);
   if (created != fcclSuccess) return created;
   const fcclResult_t issued = issue(op);
   const fcclResult_t destroyed = fcclRedOpDestroy(op, comm);
@@ -250,14 +266,22 @@ fcclResult_t with_operator(const Reduction& reduction, fcclDataType_t type, fccl
 
 std::optional<Block> as_one_block(const std::vector<at::Tensor>& tensors) {
   Block block{static_cast<char*>(tensors[0].data_ptr()), 0};
+  const bool on_host = tensors[0].device().is_cpu();
   for (const at::Tensor& tensor : tensors) {
     if (!tensor.is_contiguous() || tensor.data_ptr() != block.data + block.bytes) return std::nullopt;
+    // No copy of a device may cross from one of its allocations into the next.
+    if (!on_host && !tensor.is_alias_of(tensors[0])) return std::nullopt;
     block.bytes += tensor.nbytes();
   }
   return block;
 }
 
 at::Tensor staging_for(const std::vector<at::Tensor>& tensors) {
+  if (!tensors[0].device().is_cpu()) {
+    int64_t count = 0;
+    for (const at::Tensor& tensor : tensors) count += tensor.numel();
+    return at::empty({count}, at::TensorOptions(tensors[0].device()).dtype(tensors[0].scalar_type()));
+  }
   size_t bytes = 0;
   for (const at::Tensor& tensor : tensors) bytes += tensor.nbytes();
   return at::empty({static_cast<int64_t>(bytes)}, at::kByte);

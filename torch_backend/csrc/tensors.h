@@ -26,14 +26,16 @@ struct Factor {
   alignas(double) std::array<unsigned char, sizeof(double)> bytes;
 };
 
-// An operator of torch as the library takes it; `factor` is set for a pre-multiplied sum, whose operator is made per call.
+// An operator of torch as the library takes it. One of the factors is set for a pre-multiplied sum, whose operator is made per
+// call.
 struct Reduction {
   fcclRedOp_t op;
   std::optional<Factor> factor = std::nullopt;
+  at::Tensor device_factor = {};  // in the type of the elements; to be kept until the call is done
 };
 
-// Refuses, with `operation` in the text, what the library cannot read or write: memory other than the CPU's, sparse tensors,
-// and views whose numbers are not those in memory.
+// Refuses, with `operation` in the text, what the library cannot read or write: memory other than the CPU's and CUDA's, sparse
+// tensors, and views whose numbers are not those in memory.
 void check_tensor(const at::Tensor& tensor, const char* operation);
 // The one tensor of a list; torch's lists have one entry per device, and a rank has one device.
 const at::Tensor& only(const std::vector<at::Tensor>& tensors, const char* operation);
@@ -55,7 +57,8 @@ Elements elements_of_all(const std::vector<at::Tensor>& tensors);
 // Like elements_of, but refuses types that the library cannot reduce by `op`. Sums of complex numbers are those of their parts.
 Elements operands_of(const at::Tensor& tensor, const c10d::ReduceOp& op, const char* operation);
 // For elements of `type`, which it refuses where the library would: of bool, bitwise and and or are minimum and maximum.
-Reduction reduction_of(const c10d::ReduceOp& op, fcclDataType_t type, const char* operation);
+// `operand` is a tensor of the call.
+Reduction reduction_of(const c10d::ReduceOp& op, fcclDataType_t type, const at::Tensor& operand, const char* operation);
 // Calls `issue` with the library's operator for `reduction`. Does not throw.
 fcclResult_t with_operator(const Reduction& reduction, fcclDataType_t type, fcclComm_t comm,
                            const std::function<fcclResult_t(fcclRedOp_t)>& issue);
@@ -68,8 +71,9 @@ struct Block {
 
 // Where the tensors are, if they lie so; else nothing.
 std::optional<Block> as_one_block(const std::vector<at::Tensor>& tensors);
-// A buffer for `tensors` one behind the other, and the ways between the two.
+// A buffer for `tensors` one behind the other, where they are: of bytes on the CPU, of their type on a device.
 at::Tensor staging_for(const std::vector<at::Tensor>& tensors);
+// The ways between the two on the CPU.
 std::vector<Packing> packings_of(const std::vector<at::Tensor>& tensors, char* staging);
 bool overlap(const Block& one, const Block& other);
 

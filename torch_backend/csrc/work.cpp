@@ -1,4 +1,4 @@
-// One collective as torch sees it: what wait(), result() and get_future() look at.
+// One collective on CPU memory as torch sees it: what wait(), result() and get_future() look at.
 #include "work.h"
 
 #include <ATen/core/jit_type.h>
@@ -8,14 +8,12 @@
 
 namespace fccl {
 
+std::string Description::attempt() const { return c10::str(title, " of ", group, ", call ", sequence); }
+
 Work::Work(int rank, Description description, const std::vector<at::Tensor>& inputs, std::vector<at::Tensor> outputs)
     : c10d::Work(rank, description.type, description.title, inputs),
       description_(std::move(description)),
       outputs_(std::move(outputs)) {}
-
-std::string Work::attempt() const {
-  return c10::str(description_.title, " of ", description_.group, ", call ", description_.sequence);
-}
 
 void Work::complete(std::exception_ptr failure) { finish(std::move(failure)); }
 

@@ -1,4 +1,4 @@
-// One collective as torch sees it: what wait(), result() and get_future() look at.
+// One collective on CPU memory as torch sees it: what wait(), result() and get_future() look at.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -13,20 +13,28 @@
 #include <torch/csrc/distributed/c10d/Work.hpp>
 #include <vector>
 
+#include "operation.h"
+
 namespace fccl {
+
+// What a work says of its call.
+struct Description {
+  const char* title;  // which call, for messages and the profiler
+  std::string group;  // of which group and rank, for messages
+  c10d::OpType type;
+  uint64_t sequence;
+  std::function<void()> abort;  // aborts the group that the work belongs to
+
+  // For messages: which call of which group and rank.
+  std::string attempt() const;
+};
+// Counts a call that is about to begin, and describes it.
+using Describe = std::function<Description(const Operation&)>;
 
 // Owned by the caller and, until it is done, by the operation. Any thread may call it. After a failure wait() throws its cause,
 // as often as it is called.
 class Work final : public c10d::Work {
  public:
-  struct Description {
-    const char* title;  // which call, for messages and the profiler
-    std::string group;  // of which group and rank, for messages
-    c10d::OpType type;
-    uint64_t sequence;
-    std::function<void()> abort;  // aborts the communicator that the work belongs to
-  };
-
   Work(int rank, Description description, const std::vector<at::Tensor>& inputs, std::vector<at::Tensor> outputs);
 
   // Wakes those who wait; `failure` is null after success. Called once, by the library's worker or the issuing thread.
@@ -34,8 +42,7 @@ class Work final : public c10d::Work {
   // Completes the future, if anybody has asked for it, and runs its callbacks. Called once, after complete.
   void complete_future();
 
-  // For messages: which call of which group and rank.
-  std::string attempt() const;
+  std::string attempt() const { return description_.attempt(); }
   bool wait(std::chrono::milliseconds timeout) override;
   void abort() override;
   std::vector<at::Tensor> result() override;

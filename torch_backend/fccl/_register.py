@@ -15,8 +15,6 @@ from typing import Any
 from fccl import _build
 
 NAME = "fccl"
-# CUDA is missing on purpose: a name that claims cuda without serving it misleads ShardedTensor and others.
-DEVICES = ["cpu"]
 
 
 def register() -> None:
@@ -25,10 +23,50 @@ def register() -> None:
 
     if NAME.upper() in dist.Backend._plugins:
         return
-    dist.Backend.register_backend(NAME, _create, extended_api=True, devices=list(DEVICES))
+    dist.Backend.register_backend(NAME, _create, extended_api=True, devices=served_devices())
+    backend_class = torch_backend_class()
     # torch calls this on ranks outside a new group when the backend can split; there is nothing to do there.
-    if not hasattr(torch_backend_class(), "perform_nocolor_split"):
-        torch_backend_class().perform_nocolor_split = lambda self, device: None
+    if not hasattr(backend_class, "perform_nocolor_split"):
+        backend_class.perform_nocolor_split = lambda self, device: None
+    # dist.split_group, and so a mesh under a group that is bound to a device, copies what this gives.
+    if not hasattr(backend_class, "options"):
+        backend_class.options = property(_options_of)
+
+
+def served_devices() -> list[str]:
+    """The devices that the name "fccl" stands for where a program does not say, as in "cuda:fccl".
+
+    CUDA's only where there is a GPU: without one, its mention misleads ShardedTensor and others.
+    """
+    return ["cpu", "cuda"] if _has_gpus() else ["cpu"]
+
+
+def _has_gpus() -> bool:
+    """Asks NVML, and nobody if that does not know: CUDA, once initialised, is of no use to a forked child."""
+    from torch import cuda
+
+    if not cuda._is_compiled() or not hasattr(cuda, "_device_count_nvml"):
+        return False
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            visible = cuda._device_count_nvml()
+            # It cannot count those that are named as parts of a GPU.
+            return visible > 0 or (visible < 0 and cuda._raw_device_count_nvml() > 0)
+    except (OSError, AttributeError):
+        return False
+
+
+def _options_of(backend: Any) -> Any:
+    """Options for a group to be split off, of which torch itself sets name and timeout."""
+    if backend.name() != NAME:
+        raise AttributeError(f"backends of the kind {backend.name()!r} have no attribute 'options'")
+
+    class Options(torch_backend_class().Options):
+        def __deepcopy__(self, memo: dict) -> Options:
+            return Options(NAME)
+
+    return Options(NAME)
 
 
 def torch_backend_class() -> type:
@@ -49,11 +87,11 @@ def register_quietly() -> None:
 
 
 def set_default() -> None:
-    """Makes "fccl" the backend of CPU tensors where a program names none."""
+    """Makes "fccl" the backend of the tensors that it serves here where a program names none."""
     import torch.distributed as dist
 
     register()
-    for device in DEVICES:
+    for device in dist.Backend.backend_capability[NAME]:
         dist.Backend.default_device_backend_map[device] = NAME
 
 
@@ -67,13 +105,17 @@ def counters() -> dict[str, dict[str, float]]:
 
 
 def _create(options: Any, backend_options: Any) -> Any:
-    """Makes this rank's backend of a new group; torch calls it on every member."""
+    """Makes this rank's backend of a new group; torch calls it on every member, once for all devices."""
     import torch
+    import torch.distributed as dist
     from torch._C._distributed_c10d import ProcessGroup
 
     blank = ProcessGroup(options.store, options.group_rank, options.group_size)
     timeout_ms = options.timeout // timedelta(milliseconds=1)
-    group = ProcessGroup.unbox(_load().make_process_group(blank.boxed(), options.group_id, timeout_ms))
+    # A group of this machine may never see one of two kinds of memory, and the other one only later.
+    at_once = dist.Backend.backend_capability[NAME] == ["cpu"]
+    made = _load().make_process_group(blank.boxed(), options.group_id, timeout_ms, at_once)
+    group = ProcessGroup.unbox(made)
     return group._get_backend(torch.device("cpu"))
 
 

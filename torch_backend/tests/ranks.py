@@ -1,5 +1,6 @@
 """Runs a function as the ranks of a process group, each a process; any rank's failure is the caller's."""
 
+import functools
 import multiprocessing
 import os
 import tempfile
@@ -20,17 +21,24 @@ _SERVER.set_forkserver_preload(
 
 
 def run_ranks(
-    size: int, function: Callable, *arguments, timeout: float = 60, group_timeout: float = 30
+    size: int,
+    function: Callable,
+    *arguments,
+    timeout: float = 60,
+    group_timeout: float = 30,
+    prepare: Callable[[int], dict] | None = None,
 ) -> None:
     """Calls function(*arguments) on `size` ranks inside a default group of the backend "fccl".
 
     The ranks are on as many hosts as the variable FCCL_TEST_HOSTS says, in order; one, if it is not set.
+    What `prepare` gives for a rank is how its group is made, beside or instead of the usual.
     """
+    run = functools.partial(function, *arguments)
     with tempfile.TemporaryDirectory() as folder:
         processes = [
             _SERVER.Process(
                 target=_rank,
-                args=((rank, size, hosts()), folder, group_timeout, function, arguments),
+                args=((rank, size, hosts()), folder, group_timeout, prepare, run),
                 daemon=True,
             )
             for rank in range(size)
@@ -60,7 +68,11 @@ def _failure(rank: int, process: multiprocessing.Process, folder: str) -> str | 
 
 
 def _rank(
-    place: tuple[int, int, int], folder: str, group_timeout: float, function: Callable, arguments: tuple
+    place: tuple[int, int, int],
+    folder: str,
+    group_timeout: float,
+    prepare: Callable[[int], dict] | None,
+    run: Callable[[], None],
 ) -> None:
     rank, size, wanted_hosts = place
     try:
@@ -69,15 +81,14 @@ def _rank(
         if wanted_hosts > 1:
             os.environ["FCCL_HOST_ID"] = str(host_of(rank, size))
         torch.set_num_threads(1)
-        forbid_gloo()
+        wanted = prepare(rank) if prepare else {}
+        if "gloo" not in wanted.get("backend", ""):
+            forbid_gloo()
+        usual = {"backend": "fccl", "timeout": timedelta(seconds=group_timeout)}
         dist.init_process_group(
-            "fccl",
-            init_method=f"file://{folder}/store",
-            rank=rank,
-            world_size=size,
-            timeout=timedelta(seconds=group_timeout),
+            init_method=f"file://{folder}/store", rank=rank, world_size=size, **{**usual, **wanted}
         )
-        function(*arguments)
+        run()
         if dist.is_initialized():
             dist.destroy_process_group()
     except BaseException:

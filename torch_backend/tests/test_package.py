@@ -41,6 +41,44 @@ def test_importing_torch_registers_the_name_and_loads_no_library():
     assert ran.returncode == 0 and not ran.stderr, ran.stderr
 
 
+def libraries_of_nvidia(folder, count):
+    """The environment of an NVML that counts so many GPUs, or fails, and of a driver that tells its use."""
+    status = 0 if count >= 0 else 9
+    nvml = (
+        f"int nvmlInit(void) {{ return {status}; }}"
+        f"int nvmlDeviceGetCount_v2(int* count) {{ *count = {count}; return 0; }}"
+    )
+    cuda = 'int write(int, char*, int); int cuInit(int flags) { write(2, "cuInit\\n", 7); return 100; }'
+    for name, source in (("libnvidia-ml.so.1", nvml), ("libcuda.so.1", cuda)):
+        command = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", folder / name]
+        subprocess.run(command, input=source, text=True, check=True)
+    return {"LD_LIBRARY_PATH": str(folder)}
+
+
+IN_A_FORK = """
+import os, torch, torch.distributed as dist
+print(','.join(dist.Backend.backend_capability['fccl']), flush=True)
+child = os.fork()
+if child == 0:
+    os._exit(torch.cuda.is_initialized() or torch.cuda._is_in_bad_fork())
+assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("count", "visible", "devices"),
+    [(2, None, "cpu,cuda"), (2, "", "cpu"), (2, "MIG-1", "cpu,cuda"), (0, None, "cpu"), (-1, None, "cpu")],
+)
+def test_the_name_stands_for_cuda_where_nvml_counts_gpus_and_cuda_stays_uninitialised(
+    tmp_path, count, visible, devices
+):
+    chosen = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
+    # Torch's own libraries map the driver where there is one, but nobody initialises it.
+    ran = run_python(IN_A_FORK, **libraries_of_nvidia(tmp_path, count), **chosen)
+    assert ran.returncode == 0 and not ran.stderr, ran.stderr
+    assert ran.stdout.strip() == devices
+
+
 @pytest.mark.parametrize("first", ["import fccl, torch", "import torch, fccl"])
 def test_the_package_may_be_imported_before_or_after_torch(first):
     program = f"{first}\nassert torch.distributed.Backend._plugins['FCCL']\nprint(fccl.version())"

@@ -1,0 +1,27 @@
+// The kind of device that groups serve beside the CPU, through torch's own interface to it: no library of CUDA is linked.
+#pragma once
+
+#include <c10/core/Device.h>
+#include <c10/core/Stream.h>
+
+#include <string>
+
+#include "fccl/fccl.h"
+
+namespace fccl {
+
+// CUDA, unless a test has brought a device of its own.
+c10::DeviceType accelerator();
+// For tests, whose device stands in for CUDA's from now on. Before the first group.
+void stand_in_for_cuda(const std::string& device_type);
+
+// The calling thread's stream for what it issues on the device.
+c10::Stream current_stream(c10::Device device);
+// One of torch's streams, which other parts of the program may use too.
+c10::Stream pooled_stream(c10::Device device);
+// As the library takes it.
+fcclStream_t handle_of(const c10::Stream& stream);
+// Whether the stream records a graph. Before torch 2.13 nobody can tell.
+bool is_capturing(const c10::Stream& stream);
+
+}  // namespace fccl

@@ -1,0 +1,124 @@
+// Runs a group's operations on CPU memory: blocking ones on the caller's thread, the others on a host stream.
+#include "cpu_calls.h"
+
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "completions.h"
+#include "errors.h"
+
+namespace fccl {
+
+// An operation on the stream; it keeps the tensors alive until the worker is done with them.
+struct CpuCalls::Pending {
+  // For whoever may leave, by an exception too, while steps are on the stream and use the tensors.
+  struct EndAfterStream {
+    void operator()(Pending* pending) const {
+      (void)fcclStreamSynchronize(pending->stream);
+      delete pending;
+    }
+  };
+
+  fcclStream_t stream;
+  c10::intrusive_ptr<Work> work;
+  Operation operation;
+};
+
+namespace {
+
+// Why an operation before this point of the stream failed; null if none has. What failed once fails all that follows.
+std::exception_ptr failure_on(fcclStream_t stream, const Work& work) {
+  const fcclResult_t result = fcclStreamQuery(stream);
+  if (result == fcclSuccess || result == fcclInProgress) return nullptr;
+  return failure_of(result, work.attempt(), fcclGetLastError(nullptr));
+}
+
+}  // namespace
+
+void CpuCalls::connect() {
+  const std::lock_guard turn(communicator_->turn());
+  (void)communicator_->open("fccl:connect");
+}
+
+c10::intrusive_ptr<c10d::Work> CpuCalls::run(Operation operation, std::chrono::milliseconds timeout, const Describe& describe) {
+  const std::lock_guard turn(communicator_->turn());
+  const fcclComm_t comm = communicator_->open(operation.title);
+  communicator_->set_deadline(timeout, operation.title);
+  auto work =
+      c10::make_intrusive<Work>(communicator_->membership().rank, describe(operation), operation.inputs, operation.outputs);
+  if (operation.async) {
+    enqueue(comm, std::move(operation), work);
+  } else {
+    run_now(comm, operation, *work);
+  }
+  return work;
+}
+
+void CpuCalls::run_now(fcclComm_t comm, const Operation& operation, Work& work) {
+  // The library serves its calls in turn, but knows of no copies: those of earlier calls come first, and one is to see what
+  // earlier calls have left. Who has passed a barrier expects what it issued before to be done.
+  const bool is_barrier = operation.type == c10d::OpType::BARRIER;
+  if (copies_on_stream_ || ((operation.packs || is_barrier) && stream_ != nullptr)) {
+    check(fcclStreamSynchronize(stream_), work.attempt());
+    copies_on_stream_ = false;
+  }
+  for (const Step& step : operation.steps) {
+    if (const fcclResult_t result = step(comm, nullptr); result != fcclSuccess) check(result, work.attempt());
+  }
+  work.complete(nullptr);
+  work.complete_future();
+}
+
+void CpuCalls::enqueue(fcclComm_t comm, Operation operation, const c10::intrusive_ptr<Work>& work) {
+  if (stream_ == nullptr) check(fcclStreamCreate(&stream_), work->attempt());
+  copies_on_stream_ = copies_on_stream_ || operation.copies;
+  std::unique_ptr<Pending, Pending::EndAfterStream> pending(new Pending{stream_, work, std::move(operation)});
+  fcclResult_t issued = fcclSuccess;
+  std::string cause;
+  for (const Step& step : pending->operation.steps) {
+    issued = step(comm, stream_);
+    if (issued == fcclSuccess) continue;
+    cause = fcclGetLastError(nullptr);
+    break;
+  }
+  const fcclResult_t launched = fcclLaunchHostFunc(stream_, on_done, pending.get());
+  if (launched == fcclSuccess) (void)pending.release();
+  if (issued != fcclSuccess) check(issued, work->attempt(), cause.c_str());
+  if (launched != fcclSuccess) check(launched, work->attempt());
+}
+
+void CpuCalls::on_done(void* user_data) {
+  std::shared_ptr<Pending> pending(static_cast<Pending*>(user_data));
+  const std::exception_ptr failure = failure_on(pending->stream, *pending->work);
+  pending->work->complete(failure);
+  // Given away, since the last holder releases the tensors, which may take Python's lock.
+  Completions::of_process().post([pending = std::move(pending)] { pending->work->complete_future(); });
+}
+
+fcclResult_t CpuCalls::drain() {
+  const std::lock_guard turn(communicator_->turn());
+  return stream_ == nullptr ? fcclSuccess : fcclStreamSynchronize(stream_);
+}
+
+bool CpuCalls::has_outstanding() {
+  const std::lock_guard turn(communicator_->turn());
+  return stream_ != nullptr && fcclStreamQuery(stream_) == fcclInProgress;
+}
+
+void CpuCalls::abort() {
+  communicator_->revoke();
+  if (communicator_->is_joining()) return;
+  // Whoever was inside a call, or about to enter one, comes out before the handle goes.
+  const std::lock_guard turn(communicator_->turn());
+  communicator_->end("fccl:abort");
+}
+
+void CpuCalls::shut_down() {
+  const std::lock_guard turn(communicator_->turn());
+  // A failure of what was on the stream has reached its work.
+  if (stream_ != nullptr) (void)fcclStreamDestroy(std::exchange(stream_, nullptr));
+  communicator_->end("fccl:shutdown");
+}
+
+}  // namespace fccl

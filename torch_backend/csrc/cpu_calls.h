@@ -1,0 +1,48 @@
+// Runs a group's operations on CPU memory: blocking ones on the caller's thread, the others on a host stream.
+#pragma once
+
+#include <c10/util/intrusive_ptr.h>
+
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "communicator.h"
+#include "fccl/fccl.h"
+#include "operation.h"
+#include "work.h"
+
+namespace fccl {
+
+// Owns the host stream; shared by the group and, when that is dropped with calls outstanding, by the thread that ends it. Any
+// thread may call; operations are served one at a time in the order of arrival.
+class CpuCalls {
+ public:
+  explicit CpuCalls(std::shared_ptr<Communicator> communicator) : communicator_(std::move(communicator)) {}
+
+  Communicator& communicator() { return *communicator_; }
+  // Makes the communicator now.
+  void connect();
+  // Runs the operation, or puts it on the stream, and gives the work that stands for it. `timeout` is the deadline of its
+  // waits.
+  c10::intrusive_ptr<c10d::Work> run(Operation operation, std::chrono::milliseconds timeout, const Describe& describe);
+  // Waits for the asynchronous operations; gives the first failure of one of them.
+  fcclResult_t drain();
+  bool has_outstanding();
+  void abort();
+  // Waits for the asynchronous operations and leaves.
+  void shut_down();
+
+ private:
+  struct Pending;
+
+  void run_now(fcclComm_t comm, const Operation& operation, Work& work);
+  void enqueue(fcclComm_t comm, Operation operation, const c10::intrusive_ptr<Work>& work);
+  static void on_done(void* user_data);
+
+  const std::shared_ptr<Communicator> communicator_;
+  fcclStream_t stream_ = nullptr;  // guarded by the communicator's turn, as the next
+  bool copies_on_stream_ = false;  // which a blocking call waits for
+};
+
+}  // namespace fccl

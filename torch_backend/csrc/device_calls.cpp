@@ -1,0 +1,173 @@
+// Runs a group's operations on a device: on the caller's stream, or on a stream beside it.
+#include "device_calls.h"
+
+#include <c10/core/DeviceGuard.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <string>
+
+#include "accelerator.h"
+#include "errors.h"
+#include "launches.h"
+
+namespace fccl {
+namespace {
+
+// Those of groups that were dropped.
+struct Left {
+  std::mutex mutex;
+  std::vector<std::shared_ptr<DeviceCalls>> calls;
+
+  static Left& of_process() {
+    static auto* const left = new Left;
+    return *left;
+  }
+};
+
+std::vector<at::Tensor> tensors_of(const Operation& operation) {
+  std::vector<at::Tensor> tensors = operation.inputs;
+  for (auto* more : {&operation.outputs, &operation.staging}) tensors.insert(tensors.end(), more->begin(), more->end());
+  return tensors;
+}
+
+}  // namespace
+
+void DeviceCalls::connect(c10::Device device) {
+  const std::lock_guard turn(communicator_->turn());
+  check_device(device, "fccl:connect");
+  const c10::DeviceGuard on_device(device);
+  (void)open("fccl:connect", current_stream(device));
+}
+
+fcclComm_t DeviceCalls::open(const char* title, const c10::Stream& current) {
+  if (communicator_->is_made()) return communicator_->open(title);
+  device_ = current.device();
+  end_those_left();
+  // The library asks the thread for its context, which a thread that has only chosen a device may not have yet.
+  if (!fork_) fork_.emplace(current.device_type());
+  fork_->record(current);
+  return communicator_->open(title);
+}
+
+void DeviceCalls::adopt(fcclComm_t comm, c10::Device device) {
+  device_ = device;
+  communicator_->adopt(comm);
+}
+
+c10::intrusive_ptr<c10d::Work> DeviceCalls::run(const Operation& operation, c10::Device device,
+                                                std::chrono::milliseconds timeout, const Describe& describe) {
+  const std::lock_guard turn(communicator_->turn());
+  check_device(device, operation.title);
+  const c10::DeviceGuard on_device(device);
+  const c10::Stream current = current_stream(device);
+  if (is_capturing(current)) throw_not_yet(c10::str(operation.title, " during the capture of a graph"));
+  const fcclComm_t comm = open(operation.title, current);
+  communicator_->set_deadline(timeout, operation.title);
+  Launches::of_process().sweep();
+
+  const Description description = describe(operation);
+  const c10::Stream stream = operation.async ? side_stream() : current;
+  if (operation.async) {
+    follow(stream, current);
+  } else if (operation.type == c10d::OpType::BARRIER && side_) {
+    // Who has passed a barrier expects what it issued before to be done.
+    follow(stream, *side_);
+  }
+  if (std::find(used_.begin(), used_.end(), stream) == used_.end()) used_.push_back(stream);
+  if (const std::exception_ptr failure = issue(operation, comm, stream, description.attempt())) {
+    // What was issued before the failure still uses the tensors.
+    if (stream != current) follow(current, stream);
+    std::rethrow_exception(failure);
+  }
+  DeviceWork::Place place{communicator_, stream, nullptr};
+  if (operation.async) place.launch = Launches::of_process().add(stream, current, tensors_of(operation));
+  return c10::make_intrusive<DeviceWork>(description, std::move(place), operation.inputs, operation.outputs);
+}
+
+void DeviceCalls::follow(const c10::Stream& stream, const c10::Stream& first) {
+  if (!fork_) fork_.emplace(stream.device_type());
+  fork_->record(first);
+  fork_->block(stream);
+}
+
+std::exception_ptr DeviceCalls::issue(const Operation& operation, fcclComm_t comm, const c10::Stream& stream,
+                                      const std::string& attempt) {
+  const c10::StreamGuard guard(stream);
+  try {
+    for (const Step& step : operation.steps) {
+      if (const fcclResult_t result = step(comm, handle_of(stream)); result != fcclSuccess) check(result, attempt);
+    }
+  } catch (...) {
+    return std::current_exception();
+  }
+  return nullptr;
+}
+
+void DeviceCalls::check_device(c10::Device device, const char* title) const {
+  if (!device_ || *device_ == device) return;
+  check(
+      fcclInvalidArgument, communicator_->attempt_of(title),
+      c10::str("the tensor is on ", device, ", but the group's communicator is on ", *device_,
+               ": a rank uses one device in a group; choose it by device_id or by torch.cuda.set_device before the first call")
+          .c_str());
+}
+
+c10::Stream DeviceCalls::side_stream() {
+  if (!side_) side_ = pooled_stream(*device_);
+  return *side_;
+}
+
+void DeviceCalls::abort() {
+  communicator_->revoke();
+  if (communicator_->is_joining()) return;
+  // Whoever was inside a call, or about to enter one, comes out before the handle goes.
+  const std::lock_guard turn(communicator_->turn());
+  const c10::OptionalDeviceGuard guard(device_);
+  communicator_->end("fccl:abort");
+}
+
+void DeviceCalls::shut_down() {
+  const std::lock_guard turn(communicator_->turn());
+  if (!device_) return communicator_->end("fccl:shutdown");  // calls nothing of a device
+  const c10::OptionalDeviceGuard guard(device_);
+  communicator_->finish("fccl:shutdown");
+  communicator_->end("fccl:shutdown");
+  Launches::of_process().sweep();
+  end_those_left();
+}
+
+void DeviceCalls::leave(std::shared_ptr<DeviceCalls> calls) {
+  if (!calls->device_) return;
+  auto& left = Left::of_process();
+  const std::lock_guard lock(left.mutex);
+  left.calls.push_back(std::move(calls));
+}
+
+bool DeviceCalls::is_through() {
+  if (ends_.empty())
+    for (const c10::Stream& stream : used_) ends_.push_back(Launches::of_process().add(stream, stream, {}));
+  return std::all_of(ends_.begin(), ends_.end(), [](const auto& launch) { return launch->end.query(); });
+}
+
+void DeviceCalls::end_those_left() {
+  auto& left = Left::of_process();
+  std::unique_lock lock(left.mutex);
+  std::vector<std::shared_ptr<DeviceCalls>> calls;
+  calls.swap(left.calls);
+  // Destructors of groups wait for the lock, and so for no device.
+  lock.unlock();
+  std::erase_if(calls, [](const std::shared_ptr<DeviceCalls>& each) {
+    if (!each->is_through()) return false;
+    const c10::OptionalDeviceGuard guard(each->device_);
+    each->communicator_->end("fccl:shutdown");
+    return true;
+  });
+  lock.lock();
+  left.calls.insert(left.calls.end(), calls.begin(), calls.end());
+}
+
+}  // namespace fccl

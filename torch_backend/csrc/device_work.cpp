@@ -1,0 +1,99 @@
+// One collective on a device as torch sees it: its order among streams, and what is known of its end.
+#include "device_work.h"
+
+#include <ATen/core/jit_type.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "accelerator.h"
+
+namespace fccl {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using c10::ivalue::Future;
+
+constexpr std::chrono::microseconds kFirstPause{10};
+constexpr std::chrono::microseconds kLongestPause{1000};
+
+}  // namespace
+
+DeviceWork::DeviceWork(Description description, Place place, const std::vector<at::Tensor>& inputs,
+                       std::vector<at::Tensor> outputs)
+    : c10d::Work(place.communicator->membership().rank, description.type, description.title, inputs),
+      description_(std::move(description)),
+      place_(std::move(place)),
+      outputs_(std::move(outputs)),
+      launch_(place_.launch) {
+  // The profiler's time is that of issuing; the device has its own.
+  if (recordFunctionEndCallback_) recordFunctionEndCallback_();
+  if (!place_.launch) return;
+  future_ = c10::make_intrusive<Future>(c10::ListType::create(c10::TensorType::get()), std::vector{place_.stream.device()});
+  // Whoever waits for the future waits for what is on this stream now.
+  const c10::StreamGuard guard(place_.stream);
+  future_->markCompleted(outputs_);
+}
+
+bool DeviceWork::wait(std::chrono::milliseconds timeout) {
+  if (timeout > kNoTimeout || description_.type == c10d::OpType::BARRIER) wait_for_the_device(timeout);
+  synchronize();
+  if (const std::exception_ptr failure = exception()) std::rethrow_exception(failure);
+  return true;
+}
+
+void DeviceWork::synchronize() {
+  const c10::Stream current = current_stream(place_.stream.device());
+  if (current != place_.stream) end_event().block(current);
+  // The memory of the tensors goes back to that stream.
+  if (place_.launch && current == place_.launch->issuer) Launches::of_process().release(*place_.launch);
+  Launches::of_process().sweep();
+}
+
+void DeviceWork::wait_for_the_device(std::chrono::milliseconds timeout) {
+  const c10::Event& end = end_event();
+  const auto deadline = Clock::now() + timeout;
+  auto pause = kFirstPause;
+  // Polled, since whoever waits inside the driver cannot be told of a failure.
+  while (!end.query() && !exception()) {
+    if (timeout > kNoTimeout && Clock::now() >= deadline) {
+      C10_THROW_ERROR(DistBackendError, c10::str(description_.attempt(), ": not done within the ", timeout.count(),
+                                                 " ms given to wait(); it goes on, call wait() again or abort the group"));
+    }
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, kLongestPause);
+  }
+}
+
+bool DeviceWork::isCompleted() {
+  if (succeeded_) return true;
+  if (!end_event().query()) return false;
+  succeeded_ = !exception();
+  return true;
+}
+
+std::exception_ptr DeviceWork::exception() const {
+  return succeeded_ ? nullptr : place_.communicator->failure(description_.attempt());
+}
+
+c10::intrusive_ptr<Future> DeviceWork::getFuture() {
+  const std::lock_guard lock(parts_);
+  if (!future_) {
+    future_ = c10::make_intrusive<Future>(c10::ListType::create(c10::TensorType::get()), std::vector{place_.stream.device()});
+    const c10::StreamGuard guard(place_.stream);
+    future_->markCompleted(outputs_);
+  }
+  return future_;
+}
+
+const c10::Event& DeviceWork::end_event() {
+  const std::lock_guard lock(parts_);
+  // Of a call on the issuer's own stream nobody may ever ask.
+  if (!launch_) launch_ = Launches::of_process().add(place_.stream, place_.stream, {});
+  return launch_->end;
+}
+
+}  // namespace fccl

@@ -1,0 +1,57 @@
+// What calls on a device leave behind until it is done with them: the tensors that they use, and the events that tell.
+#include "launches.h"
+
+#include <algorithm>
+#include <atomic>
+#include <iterator>
+#include <utility>
+
+namespace fccl {
+
+Launches& Launches::of_process() {
+  static auto* const launches = new Launches;
+  return *launches;
+}
+
+std::shared_ptr<Launch> Launches::add(const c10::Stream& stream, const c10::Stream& issuer, std::vector<at::Tensor> tensors) {
+  const std::lock_guard lock(mutex_);
+  auto launch = std::make_shared<Launch>(Launch{take_event(stream.device()), issuer, std::move(tensors)});
+  auto& queue = outstanding_[stream];
+  queue.push_back(launch);
+  launch->end.record(stream);
+  return launch;
+}
+
+void Launches::release(Launch& launch) {
+  std::vector<at::Tensor> tensors;
+  const std::lock_guard lock(mutex_);
+  // Destroyed behind the lock, since the last holder of a tensor may take Python's.
+  tensors.swap(launch.tensors);
+}
+
+void Launches::sweep() {
+  std::vector<std::vector<at::Tensor>> tensors;
+  const std::lock_guard lock(mutex_);
+  for (auto& [stream, queue] : outstanding_) {
+    while (!queue.empty() && queue.front()->end.query()) {
+      tensors.emplace_back().swap(queue.front()->tensors);
+      done_.push_back(std::move(queue.front()));
+      queue.pop_front();
+    }
+  }
+  const auto forgotten = std::partition(done_.begin(), done_.end(), [](const auto& launch) { return launch.use_count() > 1; });
+  // A work that has just let go may have asked its event on another thread.
+  std::atomic_thread_fence(std::memory_order_acquire);
+  for (auto launch = forgotten; launch != done_.end(); ++launch) spare_.push_back(std::move((*launch)->end));
+  done_.erase(forgotten, done_.end());
+}
+
+c10::Event Launches::take_event(c10::Device device) {
+  const auto found = std::find_if(spare_.begin(), spare_.end(), [&](const auto& event) { return event.device() == device; });
+  if (found == spare_.end()) return c10::Event(device.type());
+  c10::Event event = std::move(*found);
+  spare_.erase(found);
+  return event;
+}
+
+}  // namespace fccl

@@ -1,0 +1,33 @@
+// One call of torch as the library runs it: its steps, and the tensors that they use.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <chrono>
+#include <functional>
+#include <torch/csrc/distributed/c10d/Work.hpp>
+#include <vector>
+
+#include "fccl/fccl.h"
+
+namespace fccl {
+
+// One part of an operation. On CPU memory at once where there is no stream, else on it; on a device always on it, which is the
+// thread's current one then.
+using Step = std::function<fcclResult_t(fcclComm_t, fcclStream_t)>;
+
+// Calls of the library, and copies into and out of staging buffers, in order.
+struct Operation {
+  const char* title;
+  c10d::OpType type;
+  bool async;
+  std::chrono::milliseconds timeout;
+  std::vector<at::Tensor> inputs = {};
+  std::vector<at::Tensor> outputs = {};
+  std::vector<at::Tensor> staging = {};
+  std::vector<Step> steps = {};
+  bool copies = false;  // between tensors and staging buffers
+  bool packs = false;   // reads tensors into staging buffers
+};
+
+}  // namespace fccl
