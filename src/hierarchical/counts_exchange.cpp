@@ -6,8 +6,8 @@
 namespace fccl {
 
 CountsExchange::CountsExchange(int ranks) : mine_(static_cast<size_t>(ranks)), theirs_(static_cast<size_t>(ranks)) {
-  std::vector<ByteRange> each;
-  for (size_t rank = 0; rank < mine_.size(); ++rank) each.push_back({rank * sizeof(Told), sizeof(Told)});
+  std::vector<ByteRange> each(mine_.size());
+  for (size_t rank = 0; rank < each.size(); ++rank) each[rank] = {rank * sizeof(Told), sizeof(Told)};
   blocks_.input.set(each);
   blocks_.output.set(each);
 }
