@@ -7,6 +7,7 @@
 #include <string>
 
 #include "exit_code.h"
+#include "uneven.h"
 
 namespace fccl::perf {
 
@@ -49,6 +50,7 @@ struct Arguments {
   int unaligned_elements = 0;
   // FCCL's own.
   bool odd = false;
+  std::optional<Uneven> uneven;  // none: linear, where it means something
   bool ulp = false;
   bool percentiles = false;
   bool measures_mpi = false;

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "fccl/fccl.hpp"
+#include "uneven.h"
 
 namespace fccl::perf {
 
@@ -21,6 +22,13 @@ struct Layout {
   std::size_t recv_count;  // zero on a rank that gets nothing
   std::size_t in_place_send = 0;
   std::size_t in_place_recv = 0;
+  const UnevenCounts* uneven = nullptr;  // where blocks have counts of their own
+
+  // Of a block of the result.
+  std::size_t block_count(std::size_t block) const {
+    if (uneven == nullptr) return count;
+    return uneven->received.empty() ? recv_count : uneven->received[block];
+  }
 };
 
 // Where a block of the result comes from: from one rank's input, or from every rank's, combined by the operator.
@@ -38,6 +46,7 @@ struct Operation {
   Op op;
   int root;
   StreamRef stream;
+  const UnevenCounts* uneven = nullptr;
 };
 
 struct Collective {
@@ -48,12 +57,19 @@ struct Collective {
   bool has_blocks;
   // Whether a call may be told to leave its result in the buffer that it reads.
   bool works_in_place = true;
-  Layout (*layout)(std::size_t count, Place place);
+  // Of the number of ranks.
+  bool wants_power_of_two = false;
+  Layout (*layout)(std::size_t count, Place place) = nullptr;
   Result<void> (*start)(Communicator& communicator, const Operation& operation);
-  // Of each block of layout.count elements of the result.
+  // Of each block of the result.
   Origin (*origin)(const Layout& layout, Place place, std::size_t block);
   // Bus bandwidth over algorithm bandwidth: the part of the size column that must cross the slowest link.
-  double (*bus_factor)(int ranks);
+  double (*bus_factor)(int ranks) = nullptr;
+  // Where blocks have counts of their own, in the place of layout and bus_factor.
+  UnevenCounts (*counts)(Uneven uneven, std::size_t count, Place place) = nullptr;
+  Layout (*uneven_layout)(const UnevenCounts& counts, std::size_t count, Place place) = nullptr;
+
+  bool is_uneven() const { return counts != nullptr; }
 };
 
 // The count of a call whose larger buffer has at most `elements` elements. A block is a multiple of 16 bytes, as in nccl-tests,

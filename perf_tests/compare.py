@@ -29,7 +29,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 COLLECTIVES = ["all_gather", "reduce_scatter", "all_reduce"]
-# Not on hosts that a cluster makes, where FCCL has no plan for it.
+# With an older build; but not on hosts that a cluster makes, where that one may have no plan for it.
 ON_ONE_HOST = ["alltoall"]
 PLACEMENTS = ["out_of_place", "in_place"]
 MPIRUNS = {"openmpi": ["mpirun.openmpi", "mpirun"], "mpich": ["mpirun.mpich", "mpiexec.hydra"]}

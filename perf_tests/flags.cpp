@@ -92,6 +92,11 @@ Taken peer(Arguments& arguments, const char* text) {
   return std::string_view(text) == "mpi" ? Taken::yes : Taken::bad_value;
 }
 
+Taken uneven(Arguments& arguments, const char* text) {
+  arguments.uneven = find_uneven(text);
+  return arguments.uneven ? Taken::yes : Taken::bad_value;
+}
+
 using A = Arguments;
 
 constexpr Flag kFlags[] = {
@@ -103,7 +108,7 @@ constexpr Flag kFlags[] = {
     {'i', "stepbytes", "size K|M|G", "increment between sizes (1M)", size<&A::step_bytes>},
     {'f', "stepfactor", "n", "factor between sizes; above 1 it wins over -i (1)", integer<&A::step_factor, 1>},
     {'n', "iters", "n", "timed iterations per size (20)", integer<&A::iterations, 1>},
-    {'m', "agg_iters", "n", "calls per iteration, one after another: there are no groups yet (1)", integer<&A::aggregated, 1>},
+    {'m', "agg_iters", "n", "calls per iteration, one after another and in no group (1)", integer<&A::aggregated, 1>},
     {'w', "warmup_iters", "n", "calls per size before the sweep (1)", integer<&A::warmup, 0>},
     {'N', "run_cycles", "n", "sweeps; 0 is without end (1)", integer<&A::cycles, 0>},
     {'p', "parallel_init", "0|1", "threads always join concurrently (0)", integer<&A::parallel_init, 0, 1>},
@@ -137,6 +142,8 @@ constexpr Flag kFlags[] = {
     {'M', "memory", "0|1", "show how much memory rank 0's process took (0)", integer<&A::memory, 0, 1>},
     {'u', "unalign", "n", "shift buffers by n elements (0)", integer<&A::unaligned_elements, 0, 1 << 20>},
     {kFirstOwnFlag, "odd", nullptr, "counts odd and no multiple of 16 bytes, buffers at odd addresses", present<&A::odd>},
+    {kFirstOwnFlag + 6, "uneven", "linear|one_has_all|one_has_none|random|equal",
+     "counts of the blocks, of binaries whose names end in v (linear)", uneven},
     {kFirstOwnFlag + 1, "ulp", nullptr, "a column with the largest error, in units in the last place, of a call on random data",
      present<&A::ulp>},
     {kFirstOwnFlag + 2, "percentiles", nullptr, "columns p50 and p99 of a second run of each size", present<&A::percentiles>},

@@ -51,6 +51,7 @@ Json config_of(const Beginning& beginning) {
   config["per_iter_timing"] = word(arguments.per_iteration);
   config["per_iter_skip"] = arguments.skipped;
   config["parallel_init"] = word(arguments.parallel_init);
+  if (arguments.uneven) config["uneven"] = name_of(*arguments.uneven);
   config["library"] = beginning.library.empty() ? "fccl" : beginning.library;
   config["device"] = arguments.uses_gpus() ? "cuda" : "cpu";
   config["ranks_are"] = kinds_of_ranks(beginning);

@@ -74,7 +74,8 @@ void Meter::start(const Subject& subject, const Buffers& buffers) {
                             .recv = Target(buffers.recv, subject.layout.recv_count, subject.type.datatype),
                             .op = subject.op.op,
                             .root = subject.place.root,
-                            .stream = {}};
+                            .stream = {},
+                            .uneven = subject.layout.uneven};
   require(run_, thread_, library_.start(run_.collective, operation));
 }
 
@@ -111,7 +112,7 @@ Measurement Meter::measure(const Subject& subject, bool in_place) {
   const double bandwidth = static_cast<double>(subject.bytes) / all[0];
   Measurement measured{.seconds = arguments.cpu_time ? all[1] : all[0],
                        .algorithm_bandwidth = bandwidth,
-                       .bus_bandwidth = bandwidth * run_.collective.bus_factor(subject.place.ranks),
+                       .bus_bandwidth = bandwidth * subject.bus_factor,
                        .queued_seconds = all[2]};
   if (checks()) measured.wrong = static_cast<std::uint64_t>(all[3]);
   if (shows_error) measured.ulp = all[4];

@@ -19,7 +19,8 @@ struct Subject {
   const Samples* samples;  // null where nothing is reduced
   Place place;
   Layout layout;
-  std::size_t bytes;  // of the larger buffer
+  std::size_t bytes;      // of the larger buffer
+  double bus_factor = 1;  // bus bandwidth over algorithm bandwidth
 };
 
 // One rank's calls. Made and used by one thread; all ranks make the same calls of it in the same order. Ends all processes of

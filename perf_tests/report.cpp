@@ -79,6 +79,7 @@ void Table::begin(const Beginning& beginning) {
   } else if (!arguments_.null_stream()) {
     std::fprintf(out_, "# Calls queue on a host stream\n");
   }
+  if (arguments_.uneven) std::fprintf(out_, "# Counts of blocks: %s\n", std::string(name_of(*arguments_.uneven)).c_str());
   if (arguments_.odd) std::fprintf(out_, "# Odd counts at odd addresses\n");
   if (arguments_.blocking != Blocking::none) std::fprintf(out_, "# Blocking Enabled: %s\n", blocking_text(arguments_.blocking));
   if (arguments_.per_iteration) {

@@ -2,6 +2,7 @@
 #include "runner.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -43,6 +44,14 @@ std::vector<DeviceInfo> devices_of(const Arguments& arguments, const Environment
 }
 
 std::optional<Refusal> refusal(const Arguments& arguments, const Collective& collective, const Team& team, const Cases& cases) {
+  if (collective.wants_power_of_two && !std::has_single_bit(static_cast<unsigned>(team.ranks())))
+    return Refusal{ExitCode::usage,
+                   "ranks exchange with those whose numbers differ in one bit: start 1, 2, 4, 8 ... of them, not " +
+                       std::to_string(team.ranks())};
+  if (arguments.uneven && !collective.is_uneven())
+    return Refusal{ExitCode::usage,
+                   "--uneven is for collectives whose blocks have counts of their own: all_gatherv_perf, "
+                   "reduce_scatterv_perf, alltoallv_perf"};
   if (collective.rooted && arguments.root >= team.ranks())
     return Refusal{ExitCode::usage, "invalid value for -r: " + std::to_string(arguments.root) + "; there are " +
                                         std::to_string(team.ranks()) + " ranks"};
@@ -141,6 +150,7 @@ int run(int argc, char** argv, const Collective& collective) {
   const Cases cases = cases_of(arguments, collective, peer);
   if (const auto refused = refusal(arguments, collective, team, cases))
     return processes->process() == 0 ? end(*refused) : static_cast<int>(refused->code);
+  if (collective.is_uneven() && !arguments.uneven) arguments.uneven = Uneven::linear;
 
   const std::vector<DeviceInfo> devices = devices_of(arguments, environment, *processes);
   const std::vector<RankInfo> ranks = team.introduce(devices);

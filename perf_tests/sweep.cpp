@@ -86,16 +86,22 @@ void Sweep::warm_up(const Case& chosen, int root) {
     meter_->warm_up(subject(chosen, root, bytes));
 }
 
-Subject Sweep::subject(const Case& chosen, int root, std::size_t bytes) const {
+Subject Sweep::subject(const Case& chosen, int root, std::size_t bytes) {
   const ElementType& type = *chosen.type;
   const Place place{.rank = run_.team.rank(thread_), .ranks = run_.team.ranks(), .root = root};
   const std::size_t count = count_of(run_.collective, bytes / type.bytes, type.bytes, place.ranks, run_.arguments.odd);
-  return {type,
-          *chosen.op,
-          samples_ ? &*samples_ : nullptr,
-          place,
-          run_.collective.layout(count, place),
-          larger_count(run_.collective, count, place.ranks) * type.bytes};
+  Subject row{type, *chosen.op, samples_ ? &*samples_ : nullptr, place, {}, 0};
+  if (run_.collective.is_uneven()) {
+    counts_ = run_.collective.counts(*run_.arguments.uneven, count, place);
+    row.layout = run_.collective.uneven_layout(counts_, count, place);
+    row.bytes = counts_.largest * type.bytes;
+    row.bus_factor = static_cast<double>(counts_.busiest) / static_cast<double>(std::max<std::size_t>(counts_.largest, 1));
+  } else {
+    row.layout = run_.collective.layout(count, place);
+    row.bytes = larger_count(run_.collective, count, place.ranks) * type.bytes;
+    row.bus_factor = run_.collective.bus_factor(place.ranks);
+  }
+  return row;
 }
 
 void Sweep::report(const Row& row) {

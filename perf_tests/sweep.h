@@ -8,6 +8,7 @@
 #include "gpu/gpu.h"
 #include "meter.h"
 #include "run.h"
+#include "uneven.h"
 
 namespace fccl::perf {
 
@@ -31,7 +32,8 @@ class Sweep {
  private:
   void run_sizes(const Case& chosen, int root);
   void warm_up(const Case& chosen, int root);
-  Subject subject(const Case& chosen, int root, std::size_t bytes) const;
+  // Good until the next one is made.
+  Subject subject(const Case& chosen, int root, std::size_t bytes);
   void report(const Row& row);
   // Bytes that the process has taken since the last call.
   double more_memory();
@@ -45,6 +47,7 @@ class Sweep {
   std::unique_ptr<Memory> memory_;
   std::unique_ptr<Meter> meter_;
   std::optional<Samples> samples_;  // of the current case, where it reduces
+  UnevenCounts counts_;             // of the current subject, where its blocks have counts of their own
 };
 
 }  // namespace fccl::perf

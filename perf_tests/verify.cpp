@@ -40,9 +40,10 @@ void fill(const Trial& trial, std::byte* send) {
 template <class Element>
 std::uint64_t count(const Trial& trial, const std::byte* recv) {
   std::uint64_t wrong = 0;
-  const std::size_t block_count = trial.layout.count;
-  for (std::size_t block = 0; block * block_count < trial.layout.recv_count; ++block) {
-    const std::byte* start = recv + block * block_count * sizeof(Element);
+  std::size_t begin = 0, block_count = 0;
+  for (std::size_t block = 0; begin < trial.layout.recv_count; ++block, begin += block_count) {
+    block_count = trial.layout.block_count(block);
+    const std::byte* start = recv + begin * sizeof(Element);
     visit_elements(trial, trial.collective.origin(trial.layout, trial.place, block), block_count,
                    [&](std::size_t index, Bits bits) {
                      Element element;

@@ -1,0 +1,33 @@
+// Measures and checks sends and receives: every rank sends to the next one, and the last to the first, all in one group.
+#include "runner.h"
+
+namespace fccl::perf {
+namespace {
+
+Layout layout(std::size_t count, Place) { return {.count = count, .send_count = count, .recv_count = count}; }
+
+// What a call of the group was refused with is what the group ends with.
+Result<void> start(Communicator& communicator, const Operation& operation) {
+  const int ranks = communicator.ranks();
+  return group([&] {
+    static_cast<void>(communicator.send(operation.send, (communicator.rank() + 1) % ranks, operation.stream));
+    static_cast<void>(communicator.receive(operation.recv, (communicator.rank() + ranks - 1) % ranks, operation.stream));
+  });
+}
+
+Origin origin(const Layout&, Place place, std::size_t) { return {(place.rank + place.ranks - 1) % place.ranks, 0}; }
+
+constexpr Collective kSendRecv{.collective = fcclCollSend,
+                               .reduces = false,
+                               .rooted = false,
+                               .has_blocks = false,
+                               .works_in_place = false,
+                               .layout = layout,
+                               .start = start,
+                               .origin = origin,
+                               .bus_factor = every_byte_once};
+
+}  // namespace
+}  // namespace fccl::perf
+
+int main(int argc, char** argv) { return fccl::perf::run(argc, argv, fccl::perf::kSendRecv); }
