@@ -134,6 +134,17 @@ configure_and_build() {
   step "build $folder" "build-$preset" cmake --build "$folder" --target "${@:-all}"
 }
 
+# fetch_cuda_headers: those of the oldest CUDA that the device must compile with. Without them a test is left out, and all others run.
+fetch_cuda_headers() {
+  local folder=build/cuda-headers/12.5
+  [[ ! -e $folder ]] || return 0
+  lock
+  need_environment
+  unlock
+  try_step "fetch the headers of CUDA 12.5" cuda-headers "$venv/bin/python" -m pip install --disable-pip-version-check --no-deps \
+    --target "$folder" nvidia-cuda-runtime-cu12==12.5.82 || true
+}
+
 # What ./dev gpu runs beside the probes.
 gpu_targets=(fccl-info cuda_conformance_test fccl_ofi {all_gather,all_reduce,alltoall,broadcast,gather,reduce,reduce_scatter,scatter}_perf)
 

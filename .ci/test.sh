@@ -121,6 +121,7 @@ run_pytest() {
 conclude() { python3 .ci/report.py "$@" "${reports[@]}"; }
 
 test_every_change() {
+  fetch_cuda_headers
   cpp_suite cpp release --label-exclude '^(slow|long)$'
   python_suites "$torch_version" torch=torch_backend/tests torch=trainer/fsdp/tests docs=tests/docs -- -m 'not slow'
   tools_suite

@@ -9,7 +9,7 @@ all_suites=(
 run_suite() {
   case $1 in
     asan | tsan) FCCL_TEST_TIMEOUT=900 cpp_suite "$1" "$1" --label-regex '^quick$' ;;
-    cpp) cpp_suite cpp release --label-exclude '^(slow|long)$' ;;
+    cpp) fetch_cuda_headers && cpp_suite cpp release --label-exclude '^(slow|long)$' ;;
     frames) targets=frames_test cpp_suite frames debug --label-regex '^frames$' ;;
     slow) FCCL_TEST_TIMEOUT=900 cpp_suite slow release --label-regex '^slow$' ;;
     # Ten minutes each.

@@ -14,7 +14,12 @@ using namespace std::chrono_literals;
 struct ByPath {
   const char* path;
   OnHosts hosts;
+
+  std::string name() const { return std::string(path) + "_" + hosts.name; }
 };
+
+// Else the names of tests would hold addresses.
+void PrintTo(const ByPath& by_path, std::ostream* out) { *out << by_path.name(); }
 
 class CudaHosts : public ::testing::TestWithParam<ByPath> {
  protected:
@@ -97,7 +102,7 @@ TEST_P(CudaHosts, release_their_streams_when_a_rank_of_another_host_is_killed) {
 INSTANTIATE_TEST_SUITE_P(On, CudaHosts,
                          ::testing::Values(ByPath{"blocking", kTwoAndTwo}, ByPath{"bounce", kTwoAndTwo},
                                            ByPath{"bounce", kOneAndTwoAndOne}),
-                         [](const auto& info) { return std::string(info.param.path) + "_" + info.param.hosts.name; });
+                         [](const auto& info) { return info.param.name(); });
 
 }  // namespace
 }  // namespace fccl::testing

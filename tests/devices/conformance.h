@@ -50,12 +50,12 @@ class DeviceConformance : public testing::TestWithParam<GpuFactory> {
   Mark make_mark();
 
   // Word `which`, counted from 0, each in a line of its own.
-  DeviceWord& word(size_t which) { return words_->word(which * kLine); }
-  WordOperation write(size_t which, uint64_t value) { return {Kind::write, words_->device(which * kLine), value}; }
-  WordOperation wait_for(size_t which, uint64_t value) { return {Kind::wait_for, words_->device(which * kLine), value}; }
+  DeviceWord& word(size_t which) { return words->word(which * kLine); }
+  WordOperation write(size_t which, uint64_t value) { return {Kind::write, words->device(which * kLine), value}; }
+  WordOperation wait_for(size_t which, uint64_t value) { return {Kind::wait_for, words->device(which * kLine), value}; }
   void enqueue(Queue queue, std::initializer_list<WordOperation> operations);
   void enqueue(Queue queue, const Copy& copy);
-  // Within seconds, else the test has failed.
+  // Within a minute, else the test has failed.
   bool comes(size_t which, uint64_t value);
   bool becomes_idle(Queue queue);
   // For so long that what can happen has happened; only a failure can be missed.
@@ -66,7 +66,7 @@ class DeviceConformance : public testing::TestWithParam<GpuFactory> {
   static constexpr std::byte kPoison{0xd5};
   static constexpr size_t kLine = 64;
 
-  std::unique_ptr<PinnedPages> words_;
+  std::unique_ptr<PinnedPages> words;
 
  private:
   struct Allocation {

@@ -107,7 +107,7 @@ TEST_P(DeviceConformance, more_words_than_the_limit_are_refused) {
 
 TEST_P(DeviceConformance, a_word_that_is_not_aligned_is_refused) {
   const Queue queue = make_queue();
-  const WordOperation operation{Kind::write, words_->device(4), 1};
+  const WordOperation operation{Kind::write, words->device(4), 1};
   expect_refused(gpu().words(queue, {&operation, 1}));
 }
 

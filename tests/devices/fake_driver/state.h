@@ -65,6 +65,7 @@ CUresult on_current(Call call) {
 }
 
 // What a CUdeviceptr or a host pointer of the driver's functions is to a Gpu.
+// NOLINTNEXTLINE(performance-no-int-to-ptr): CUDA declares them as integers.
 inline std::byte* bytes_at(CUdeviceptr address) { return reinterpret_cast<std::byte*>(address); }
 
 }  // namespace fccl::simulated
