@@ -99,7 +99,8 @@ Describe Backend::describe() {
     const auto abort_group = [group] {
       if (const auto backend = group.lock()) backend->abort();
     };
-    return Description{operation.title, cpu_->communicator().group_text(), operation.type, ++sequence_, abort_group};
+    return Description{operation.title, cpu_->communicator().group_text(), operation.type, ++sequence_, abort_group,
+                       operation.source};
   };
 }
 

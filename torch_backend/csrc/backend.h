@@ -89,8 +89,10 @@ class Backend final : public c10d::Backend {
   void add_allgather(Operation& operation, const Tensors& outputs, const at::Tensor& input) const;
   void add_reduce_scatter(Operation& operation, const at::Tensor& output, const Tensors& inputs,
                           const c10d::ReduceOp& op) const;
-  // Of the operation's inputs and outputs.
-  void add_alltoall(Operation& operation) const;
+  // The same for lists of tensors of unequal sizes.
+  void add_allgather_v(Operation& operation, const Tensors& outputs, const at::Tensor& input) const;
+  void add_reduce_scatter_v(Operation& operation, const at::Tensor& output, const Tensors& inputs,
+                            const c10d::ReduceOp& op) const;
 
   const std::string name_;
   std::atomic<uint64_t> sequence_ = 0;

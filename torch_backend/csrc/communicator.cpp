@@ -137,8 +137,9 @@ void Communicator::end(const char* title) {
 }
 
 void Communicator::report(fcclResult_t result, const char* title) const {
-  if (result != fcclSuccess)
+  if (result != fcclSuccess) {
     TORCH_WARN(attempt_of(title), ": ", fcclGetLastError(nullptr), " [", fcclGetErrorString(result), "]");
+  }
 }
 
 }  // namespace fccl

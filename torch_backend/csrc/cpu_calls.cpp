@@ -1,4 +1,4 @@
-// Runs a group's operations on CPU memory: blocking ones on the caller's thread, the others on a host stream.
+// Runs a group's operations on CPU memory: blocking ones on the caller's thread, the others on host streams.
 #include "cpu_calls.h"
 
 #include <exception>
@@ -21,6 +21,7 @@ struct CpuCalls::Pending {
   };
 
   fcclStream_t stream;
+  std::shared_ptr<TransferStreams> owner;  // of the stream; null if that is the collectives'
   c10::intrusive_ptr<Work> work;
   Operation operation;
 };
@@ -70,19 +71,27 @@ void CpuCalls::run_now(fcclComm_t comm, const Operation& operation, Work& work) 
   work.complete_future();
 }
 
+fcclResult_t CpuCalls::stream_of_collectives(fcclStream_t* stream) {
+  const fcclResult_t made = stream_ == nullptr ? fcclStreamCreate(&stream_) : fcclSuccess;
+  *stream = stream_;
+  return made;
+}
+
 void CpuCalls::enqueue(fcclComm_t comm, Operation operation, const c10::intrusive_ptr<Work>& work) {
-  if (stream_ == nullptr) check(fcclStreamCreate(&stream_), work->attempt());
-  copies_on_stream_ = copies_on_stream_ || operation.copies;
-  std::unique_ptr<Pending, Pending::EndAfterStream> pending(new Pending{stream_, work, std::move(operation)});
+  const auto owner = operation.source ? transfers_ : nullptr;
+  fcclStream_t stream = nullptr;
+  check(owner ? owner->take(&stream) : stream_of_collectives(&stream), work->attempt());
+  copies_on_stream_ = copies_on_stream_ || (operation.copies && !owner);
+  std::unique_ptr<Pending, Pending::EndAfterStream> pending(new Pending{stream, owner, work, std::move(operation)});
   fcclResult_t issued = fcclSuccess;
   std::string cause;
   for (const Step& step : pending->operation.steps) {
-    issued = step(comm, stream_);
+    issued = step(comm, stream);
     if (issued == fcclSuccess) continue;
     cause = fcclGetLastError(nullptr);
     break;
   }
-  const fcclResult_t launched = fcclLaunchHostFunc(stream_, on_done, pending.get());
+  const fcclResult_t launched = fcclLaunchHostFunc(stream, on_done, pending.get());
   if (launched == fcclSuccess) (void)pending.release();
   if (issued != fcclSuccess) check(issued, work->attempt(), cause.c_str());
   if (launched != fcclSuccess) check(launched, work->attempt());
@@ -91,6 +100,7 @@ void CpuCalls::enqueue(fcclComm_t comm, Operation operation, const c10::intrusiv
 void CpuCalls::on_done(void* user_data) {
   std::shared_ptr<Pending> pending(static_cast<Pending*>(user_data));
   const std::exception_ptr failure = failure_on(pending->stream, *pending->work);
+  if (pending->owner && !failure) pending->owner->give_back(pending->stream);
   pending->work->complete(failure);
   // Given away, since the last holder releases the tensors, which may take Python's lock.
   Completions::of_process().post([pending = std::move(pending)] { pending->work->complete_future(); });
@@ -103,7 +113,7 @@ fcclResult_t CpuCalls::drain() {
 
 bool CpuCalls::has_outstanding() {
   const std::lock_guard turn(communicator_->turn());
-  return stream_ != nullptr && fcclStreamQuery(stream_) == fcclInProgress;
+  return (stream_ != nullptr && fcclStreamQuery(stream_) == fcclInProgress) || transfers_->has_outstanding();
 }
 
 void CpuCalls::abort() {
@@ -116,6 +126,7 @@ void CpuCalls::abort() {
 
 void CpuCalls::shut_down() {
   const std::lock_guard turn(communicator_->turn());
+  transfers_->end();
   // A failure of what was on the stream has reached its work.
   if (stream_ != nullptr) (void)fcclStreamDestroy(std::exchange(stream_, nullptr));
   communicator_->end("fccl:shutdown");

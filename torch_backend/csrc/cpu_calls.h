@@ -1,4 +1,4 @@
-// Runs a group's operations on CPU memory: blocking ones on the caller's thread, the others on a host stream.
+// Runs a group's operations on CPU memory: blocking ones on the caller's thread, the others on host streams.
 #pragma once
 
 #include <c10/util/intrusive_ptr.h>
@@ -10,11 +10,12 @@
 #include "communicator.h"
 #include "fccl/fccl.h"
 #include "operation.h"
+#include "transfer_streams.h"
 #include "work.h"
 
 namespace fccl {
 
-// Owns the host stream; shared by the group and, when that is dropped with calls outstanding, by the thread that ends it. Any
+// Owns the host streams; shared by the group and, when that is dropped with calls outstanding, by the thread that ends it. Any
 // thread may call; operations are served one at a time in the order of arrival.
 class CpuCalls {
  public:
@@ -23,10 +24,10 @@ class CpuCalls {
   Communicator& communicator() { return *communicator_; }
   // Makes the communicator now.
   void connect();
-  // Runs the operation, or puts it on the stream, and gives the work that stands for it. `timeout` is the deadline of its
+  // Runs the operation, or puts it on a stream, and gives the work that stands for it. `timeout` is the deadline of its
   // waits.
   c10::intrusive_ptr<c10d::Work> run(Operation operation, std::chrono::milliseconds timeout, const Describe& describe);
-  // Waits for the asynchronous operations; gives the first failure of one of them.
+  // Waits for the asynchronous collectives; gives the first failure of one of them.
   fcclResult_t drain();
   bool has_outstanding();
   void abort();
@@ -38,10 +39,12 @@ class CpuCalls {
 
   void run_now(fcclComm_t comm, const Operation& operation, Work& work);
   void enqueue(fcclComm_t comm, Operation operation, const c10::intrusive_ptr<Work>& work);
+  fcclResult_t stream_of_collectives(fcclStream_t* stream);
   static void on_done(void* user_data);
 
   const std::shared_ptr<Communicator> communicator_;
-  fcclStream_t stream_ = nullptr;  // guarded by the communicator's turn, as the next
+  const std::shared_ptr<TransferStreams> transfers_ = std::make_shared<TransferStreams>();  // of sends and receives
+  fcclStream_t stream_ = nullptr;  // of collectives; guarded by the communicator's turn, as the next
   bool copies_on_stream_ = false;  // which a blocking call waits for
 };
 

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 #include <vector>
 
@@ -28,6 +29,8 @@ struct Operation {
   std::vector<Step> steps = {};
   bool copies = false;  // between tensors and staging buffers
   bool packs = false;   // reads tensors into staging buffers
+  // Of a send or a receive, which waits for no other operation: where the rank that has sent will stand. Else null.
+  std::shared_ptr<int> source = nullptr;
 };
 
 }  // namespace fccl

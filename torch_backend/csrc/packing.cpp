@@ -8,9 +8,9 @@ namespace fccl {
 namespace {
 
 // Runs of a size that is known are copied by one instruction instead of by a call.
-template <size_t kRun>
+template <size_t run>
 void copy_runs(char* to, ptrdiff_t to_step, const char* from, ptrdiff_t from_step, size_t count) {
-  for (size_t i = 0; i < count; ++i, to += to_step, from += from_step) std::memcpy(to, from, kRun);
+  for (size_t i = 0; i < count; ++i, to += to_step, from += from_step) std::memcpy(to, from, run);
 }
 
 }  // namespace

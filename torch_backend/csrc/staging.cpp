@@ -61,6 +61,11 @@ void add_copies(Operation& operation, const Staging& staging, Way way) {
   operation.steps.push_back(on_host ? host_copies(staging, way) : device_copies(staging, way));
 }
 
+Target staged_target(Operation& operation, const std::vector<at::Tensor>& tensors) {
+  const Staging staging = add_staging(operation, tensors);
+  return {staging.block().data, staging};
+}
+
 }  // namespace
 
 Staging add_staging(Operation& operation, const std::vector<at::Tensor>& tensors) {
@@ -79,5 +84,42 @@ void add_unpacking(Operation& operation, const Staging& staging) {
   }
   add_copies(operation, staging, Way::unpack);
 }
+
+void add_call(Operation& operation, Target target, Step call) {
+  operation.steps.push_back(std::move(call));
+  if (target.staging) add_unpacking(operation, *target.staging);
+}
+
+Source readable_block(Operation& operation, const std::vector<at::Tensor>& tensors) {
+  if (const auto block = as_one_block(tensors)) return {*block};
+  const Staging staging = add_staging(operation, tensors);
+  add_packing(operation, staging);
+  return {staging.block(), staging};
+}
+
+Target writable_block(Operation& operation, const std::vector<at::Tensor>& tensors) {
+  if (const auto block = as_one_block(tensors)) return {block->data};
+  return staged_target(operation, tensors);
+}
+
+Target writable_whole(Operation& operation, const std::vector<at::Tensor>& tensors, const Block& input, size_t own_offset) {
+  if (const auto block = as_one_block(tensors))
+    if (input.data == block->data + own_offset || !overlap(input, *block)) return {block->data};
+  return staged_target(operation, tensors);
+}
+
+Target writable_part(Operation& operation, const at::Tensor& output, const Block& whole, size_t own_offset) {
+  if (const auto part = as_one_block({output}))
+    if (part->data == whole.data + own_offset || !overlap(*part, whole)) return {part->data};
+  return staged_target(operation, {output});
+}
+
+Target writable_apart(Operation& operation, const std::vector<at::Tensor>& tensors, const Block& input) {
+  if (const auto block = as_one_block(tensors))
+    if (!overlap(input, *block)) return {block->data};
+  return staged_target(operation, tensors);
+}
+
+Target writable_in_place(const Source& source) { return {source.block.data, source.staging}; }
 
 }  // namespace fccl

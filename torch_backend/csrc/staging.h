@@ -37,5 +37,21 @@ Staging add_staging(Operation& operation, const std::vector<at::Tensor>& tensors
 // the current stream. After a failure on a host stream nothing is copied: what a call that failed has left is nobody's result.
 void add_packing(Operation& operation, const Staging& staging);
 void add_unpacking(Operation& operation, const Staging& staging);
+// Adds a call of the library, and the copies that follow it.
+void add_call(Operation& operation, Target target, Step call);
+
+// `tensors` as one block to read: where they lie, or a staging buffer that is filled from them.
+Source readable_block(Operation& operation, const std::vector<at::Tensor>& tensors);
+// `tensors` as one block to write.
+Target writable_block(Operation& operation, const std::vector<at::Tensor>& tensors);
+// The same while `input` is read, which may overlap it only as the library's in-place form does: `own_offset` bytes behind its
+// begin.
+Target writable_whole(Operation& operation, const std::vector<at::Tensor>& tensors, const Block& input, size_t own_offset);
+// `output` to write while `whole` is read, with the same exception.
+Target writable_part(Operation& operation, const at::Tensor& output, const Block& whole, size_t own_offset);
+// The same while `input` is read, which may not overlap it.
+Target writable_apart(Operation& operation, const std::vector<at::Tensor>& tensors, const Block& input);
+// What was read as `source`, to write in place.
+Target writable_in_place(const Source& source);
 
 }  // namespace fccl

@@ -129,6 +129,19 @@ void refuse_for_bool(fcclDataType_t type, const char* op, const char* operation)
                     " are or, and PRODUCT, MIN and BAND, which are and");
 }
 
+const std::vector<at::Tensor>& one_list(const std::vector<std::vector<at::Tensor>>& lists, int size, const char* operation) {
+  TORCH_CHECK_VALUE(lists.size() == 1 && lists[0].size() == static_cast<size_t>(size), operation,
+                    ": expected one list of one tensor per rank (", size, "), got ", lists.size(), " lists",
+                    lists.empty() ? std::string() : c10::str(", the first of ", lists[0].size(), " tensors"));
+  return lists[0];
+}
+
+void check_like(const at::Tensor& tensor, const at::Tensor& like, const char* which, const char* operation) {
+  TORCH_CHECK_VALUE(tensor.scalar_type() == like.scalar_type() && tensor.numel() == like.numel(), operation, ": ", which,
+                    " must be like this rank's (", like.scalar_type(), like.sizes(), "), but one is ", tensor.scalar_type(),
+                    tensor.sizes());
+}
+
 }  // namespace
 
 void check_tensor(const at::Tensor& tensor, const char* operation) {
@@ -150,15 +163,17 @@ const at::Tensor& only(const std::vector<at::Tensor>& tensors, const char* opera
 
 const std::vector<at::Tensor>& only_list(const std::vector<std::vector<at::Tensor>>& lists, const at::Tensor& like, int size,
                                          const char* operation) {
-  TORCH_CHECK_VALUE(lists.size() == 1 && lists[0].size() == static_cast<size_t>(size), operation,
-                    ": expected one list of one tensor per rank (", size, "), got ", lists.size(), " lists",
-                    lists.empty() ? std::string() : c10::str(", the first of ", lists[0].size(), " tensors"));
-  for (const at::Tensor& tensor : lists[0]) {
+  for (const at::Tensor& tensor : one_list(lists, size, operation)) {
     check_tensor(tensor, operation);
-    TORCH_CHECK_VALUE(tensor.scalar_type() == like.scalar_type() && tensor.numel() == like.numel(), operation,
-                      ": every tensor of the list must be like this rank's (", like.scalar_type(), like.sizes(),
-                      "), but one is ", tensor.scalar_type(), tensor.sizes());
+    check_like(tensor, like, "every tensor of the list", operation);
   }
+  return lists[0];
+}
+
+const std::vector<at::Tensor>& only_parts(const std::vector<std::vector<at::Tensor>>& lists, const at::Tensor& own, int rank,
+                                          int size, const char* operation) {
+  check_parts(one_list(lists, size, operation), own, size, operation);
+  check_like(lists[0][rank], own, "the tensor of the list that stands for this rank", operation);
   return lists[0];
 }
 
@@ -171,39 +186,44 @@ void check_whole(const at::Tensor& whole, const at::Tensor& part, int size, cons
                     " times (the number of ranks) the elements of one rank's, got ", whole.numel(), " and ", part.numel());
 }
 
-void check_equal_parts(const std::vector<at::Tensor>& tensors, const std::vector<at::Tensor>& like, int size,
-                       const char* operation) {
+void check_parts(const std::vector<at::Tensor>& tensors, const at::Tensor& like, int size, const char* operation) {
   TORCH_CHECK_VALUE(tensors.size() == static_cast<size_t>(size), operation, ": expected one tensor per rank (", size, "), got ",
                     tensors.size());
   for (const at::Tensor& tensor : tensors) {
     check_tensor(tensor, operation);
-    TORCH_CHECK_VALUE(tensor.scalar_type() == like[0].scalar_type(), operation, ": all tensors must have one type, got ",
-                      tensor.scalar_type(), " and ", like[0].scalar_type());
-    if (tensor.numel() != like[0].numel())
-      throw_not_yet(c10::str(operation, " of parts of unequal sizes (", tensor.numel(), " and ", like[0].numel(), ")"));
+    TORCH_CHECK_VALUE(tensor.scalar_type() == like.scalar_type(), operation, ": all tensors must have one type, got ",
+                      tensor.scalar_type(), " and ", like.scalar_type());
   }
 }
 
-void check_equal_splits(const at::Tensor& tensor, const std::vector<int64_t>& splits, int size, const char* operation) {
+std::vector<size_t> counts_of(const std::vector<at::Tensor>& tensors) {
+  std::vector<size_t> counts;
+  for (const at::Tensor& tensor : tensors) counts.push_back(elements_of(tensor).count);
+  return counts;
+}
+
+std::vector<size_t> counts_of_splits(const at::Tensor& tensor, const std::vector<int64_t>& splits, int size,
+                                     const char* operation) {
   check_tensor(tensor, operation);
   const int64_t rows = tensor.dim() == 0 ? 1 : tensor.size(0);
+  const size_t elements = elements_of(tensor).count;
   if (splits.empty()) {
     TORCH_CHECK_VALUE(rows % size == 0, operation, ": without split sizes the first dimension (", rows,
                       ") must be a multiple of the number of ranks (", size, ")");
-    return;
+    return std::vector<size_t>(size, elements / size);
   }
   const int64_t sum = std::accumulate(splits.begin(), splits.end(), int64_t{0});
-  TORCH_CHECK_VALUE(splits.size() == static_cast<size_t>(size) && sum == rows, operation,
+  const bool negative = std::any_of(splits.begin(), splits.end(), [](int64_t split) { return split < 0; });
+  TORCH_CHECK_VALUE(splits.size() == static_cast<size_t>(size) && sum == rows && !negative, operation,
                     ": expected one split size per rank (", size, ") that add up to the first dimension (", rows, "), got ",
-                    splits.size(), " that add up to ", sum);
-  if (std::adjacent_find(splits.begin(), splits.end(), std::not_equal_to<>()) != splits.end())
-    throw_not_yet(c10::str(operation, " of parts of unequal sizes (", splits, " rows)"));
+                    splits.size(), " that add up to ", sum, negative ? ", one of which is negative" : "");
+  std::vector<size_t> counts;
+  for (const int64_t split : splits) counts.push_back(rows == 0 ? 0 : elements / rows * split);
+  return counts;
 }
 
-Elements elements_of_all(const std::vector<at::Tensor>& tensors) {
-  Elements all = elements_of(tensors[0]);
-  all.count *= tensors.size();
-  return all;
+bool are_equal(const std::vector<size_t>& counts) {
+  return std::adjacent_find(counts.begin(), counts.end(), std::not_equal_to<>()) == counts.end();
 }
 
 Elements elements_of(const at::Tensor& tensor) {
@@ -265,12 +285,14 @@ fcclResult_t with_operator(const Reduction& reduction, fcclDataType_t type, fccl
 }
 
 std::optional<Block> as_one_block(const std::vector<at::Tensor>& tensors) {
-  Block block{static_cast<char*>(tensors[0].data_ptr()), 0};
-  const bool on_host = tensors[0].device().is_cpu();
+  Block block{nullptr, 0};
+  const at::Tensor* first = nullptr;
   for (const at::Tensor& tensor : tensors) {
+    if (tensor.numel() == 0) continue;
+    if (first == nullptr) block.data = static_cast<char*>((first = &tensor)->data_ptr());
     if (!tensor.is_contiguous() || tensor.data_ptr() != block.data + block.bytes) return std::nullopt;
     // No copy of a device may cross from one of its allocations into the next.
-    if (!on_host && !tensor.is_alias_of(tensors[0])) return std::nullopt;
+    if (!first->device().is_cpu() && !tensor.is_alias_of(*first)) return std::nullopt;
     block.bytes += tensor.nbytes();
   }
   return block;

@@ -42,18 +42,22 @@ const at::Tensor& only(const std::vector<at::Tensor>& tensors, const char* opera
 // The one list of `size` tensors, each of `like`'s type and number of elements.
 const std::vector<at::Tensor>& only_list(const std::vector<std::vector<at::Tensor>>& lists, const at::Tensor& like, int size,
                                          const char* operation);
+// The one list of `size` tensors of `own`'s type, of any numbers of elements but for this rank's, which is `own`'s.
+const std::vector<at::Tensor>& only_parts(const std::vector<std::vector<at::Tensor>>& lists, const at::Tensor& own, int rank,
+                                          int size, const char* operation);
 // Refuse a `whole` that is not `size` times `part`, or is of another type.
 void check_whole(const at::Tensor& whole, const at::Tensor& part, int size, const char* operation);
-// Refuse tensors that are not one per rank, each of `like`'s type, and for now those of unequal numbers of elements.
-void check_equal_parts(const std::vector<at::Tensor>& tensors, const std::vector<at::Tensor>& like, int size,
-                       const char* operation);
-// Refuse rows of a tensor that no rank, or two ranks, would get, and for now parts of unequal numbers of rows. No splits mean
-// equal ones.
-void check_equal_splits(const at::Tensor& tensor, const std::vector<int64_t>& splits, int size, const char* operation);
+// Refuse tensors that are not one per rank, each of `like`'s type.
+void check_parts(const std::vector<at::Tensor>& tensors, const at::Tensor& like, int size, const char* operation);
 
 Elements elements_of(const at::Tensor& tensor);
-// Of tensors of one type together.
-Elements elements_of_all(const std::vector<at::Tensor>& tensors);
+// The elements of each tensor.
+std::vector<size_t> counts_of(const std::vector<at::Tensor>& tensors);
+// Those of each rank's rows, as torch splits a tensor: no splits mean equal ones. Refuses rows that no rank, or two ranks,
+// would get.
+std::vector<size_t> counts_of_splits(const at::Tensor& tensor, const std::vector<int64_t>& splits, int size,
+                                     const char* operation);
+bool are_equal(const std::vector<size_t>& counts);
 // Like elements_of, but refuses types that the library cannot reduce by `op`. Sums of complex numbers are those of their parts.
 Elements operands_of(const at::Tensor& tensor, const c10d::ReduceOp& op, const char* operation);
 // For elements of `type`, which it refuses where the library would: of bool, bitwise and and or are minimum and maximum.

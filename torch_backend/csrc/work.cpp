@@ -40,6 +40,11 @@ bool Work::wait(std::chrono::milliseconds timeout) {
 
 void Work::abort() { description_.abort(); }
 
+int Work::sourceRank() const {
+  const bool receives = retrieveOpType() == c10d::OpType::RECV || retrieveOpType() == c10d::OpType::RECVANYSOURCE;
+  return receives ? *description_.source : c10d::Work::sourceRank();
+}
+
 std::vector<at::Tensor> Work::result() { return outputs_; }
 
 c10::intrusive_ptr<c10::ivalue::Future> Work::getFuture() {

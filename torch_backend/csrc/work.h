@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <torch/csrc/distributed/c10d/Work.hpp>
@@ -23,7 +24,8 @@ struct Description {
   std::string group;  // of which group and rank, for messages
   c10d::OpType type;
   uint64_t sequence;
-  std::function<void()> abort;  // aborts the group that the work belongs to
+  std::function<void()> abort;        // aborts the group that the work belongs to
+  std::shared_ptr<const int> source;  // of a receive that is done: who has sent
 
   // For messages: which call of which group and rank.
   std::string attempt() const;
@@ -45,6 +47,7 @@ class Work final : public c10d::Work {
   std::string attempt() const { return description_.attempt(); }
   bool wait(std::chrono::milliseconds timeout) override;
   void abort() override;
+  int sourceRank() const override;
   std::vector<at::Tensor> result() override;
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
   uint64_t getSequencenumber() const override;

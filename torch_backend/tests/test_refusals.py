@@ -16,39 +16,17 @@ def refuse(error, words, call):
     assert_same(tensor, numbers(0, 4, torch.float32) + numbers(1, 4, torch.float32), "after the refusal")
 
 
-def call_what_comes_later():
-    peer = 1 - dist.get_rank()
+def send_where_nobody_is():
     tensor = torch.ones(4)
-    refuse(NotImplementedError, "send is not implemented yet", lambda: dist.send(tensor, peer))
-    refuse(NotImplementedError, "recv is not implemented yet", lambda: dist.recv(tensor, peer))
-    refuse(NotImplementedError, "recv from any rank is not implemented yet", lambda: dist.recv(tensor))
+    backend = dist.group.WORLD._get_backend(torch.device("cpu"))
+    refuse(ValueError, "peer is 2: give 0 <= peer < 2", lambda: backend.send([tensor], 2, 0))
+    refuse(ValueError, "the source must be a rank of the group", lambda: backend.recv([tensor], -1, 0))
+    refuse(ValueError, "tag is -1: give a tag >= 0", lambda: dist.send(tensor, 1 - dist.get_rank(), tag=-1))
+    refuse(ValueError, "expected one tensor", lambda: backend.send([tensor, tensor], 0, 0))
 
 
-def test_point_to_point_says_that_it_comes_later():
-    run_ranks(2, call_what_comes_later)
-
-
-def exchange_unequal_parts():
-    tensor, splits = torch.ones(4), [1, 3]
-    refuse(
-        NotImplementedError,
-        r"all_to_all_single of parts of unequal sizes \(1 3 rows\) is not implemented yet",
-        lambda: dist.all_to_all_single(torch.empty(4), tensor, splits, splits),
-    )
-    refuse(
-        NotImplementedError,
-        r"all_to_all_single of parts of unequal sizes \(6 and 4\) is not implemented yet",
-        lambda: dist.all_to_all_single(torch.empty(6), tensor),
-    )
-    refuse(
-        NotImplementedError,
-        r"all_to_all of parts of unequal sizes \(3 and 1\) is not implemented yet",
-        lambda: dist.all_to_all([torch.empty(1), torch.empty(3)], [tensor[:1], tensor[1:]]),
-    )
-
-
-def test_an_all_to_all_of_unequal_parts_says_that_it_comes_later():
-    run_ranks(2, exchange_unequal_parts)
+def test_a_send_to_no_rank_or_by_no_tag_is_refused():
+    run_ranks(2, send_where_nobody_is)
 
 
 def exchange_what_does_not_fit():
@@ -61,6 +39,7 @@ def exchange_what_does_not_fit():
 
     refuse(ValueError, "add up to the first dimension", exchange(torch.empty(4), [1, 1]))
     refuse(ValueError, "one split size per rank", exchange(torch.empty(4), [4]))
+    refuse(ValueError, "one of which is negative", exchange(torch.empty(4), [5, -1]))
     refuse(ValueError, "a multiple of the number of ranks", exchange(torch.empty(4), [], torch.ones(3)))
     refuse(ValueError, "one type", exchange(torch.empty(4, dtype=torch.float64), []))
     refuse(ValueError, "one tensor per rank", lambda: backend.alltoall([tensor], [tensor], options))
@@ -193,7 +172,11 @@ def test_an_output_whose_memory_holds_other_numbers_is_refused():
 
 def pass_wrong_tensors():
     def unequal():
-        dist.all_gather([torch.empty(4), torch.empty(5)], torch.ones(4))
+        dist.all_gather([torch.empty(5), torch.empty(5)], torch.ones(4))
+
+    def unequal_parts():
+        sizes = [3 + dist.get_rank(), 4 - dist.get_rank()]
+        dist.reduce_scatter(torch.empty(4), [torch.ones(size) for size in sizes])
 
     def too_small():
         dist.all_gather_into_tensor(torch.empty(7), torch.ones(4))
@@ -201,7 +184,8 @@ def pass_wrong_tensors():
     def of_two_types():
         dist.reduce_scatter_tensor(torch.empty(4, dtype=torch.float64), torch.ones(8))
 
-    refuse(ValueError, "every tensor of the list must be like this rank's", unequal)
+    refuse(ValueError, "stands for this rank must be like this rank's", unequal)
+    refuse(ValueError, "stands for this rank must be like this rank's", unequal_parts)
     refuse(ValueError, "must have 2 times", too_small)
     refuse((ValueError, RuntimeError), "type", of_two_types)
 
