@@ -134,7 +134,7 @@ typedef struct {
   int blocking;         /* 1 (default): init and split return when done; 0 is for later */
   int memoryKind;       /* fcclMemoryKind_t, the same on all ranks; see there */
   int timeoutMs;        /* deadline of every wait of an operation, milliseconds; default FCCL_TIMEOUT */
-  int initTimeoutMs;    /* deadline of init and split, milliseconds; default FCCL_INIT_TIMEOUT */
+  int initTimeoutMs;    /* deadline of init, split and shrink, milliseconds; default FCCL_INIT_TIMEOUT */
   const char* commName; /* appears in messages; copied, at most 31 bytes are kept */
 } fcclConfig_t;
 
@@ -169,8 +169,26 @@ FCCL_API fcclResult_t fcclCommInitAll(fcclComm_t* comms, int ndev, const int* de
 /* Collective over `comm`: ranks of equal `color` (>= 0) make a new communicator, ordered by (key, rank); FCCL_SPLIT_NOCOLOR
  * gets *newcomm = NULL. `config` may be NULL: then the parent's timeouts and memory kind. */
 FCCL_API fcclResult_t fcclCommSplit(fcclComm_t comm, int color, int key, fcclComm_t* newcomm, fcclConfig_t* config);
+
+#define FCCL_SHRINK_DEFAULT 0
+#define FCCL_SHRINK_ABORT 1
+/* Collective over the ranks that go on, and called by these only: all but the `excludeRanksCount` (>= 0) ranks of
+ * `excludeRanksList` make a new communicator, in their order. All give the same list, each rank once, in any order, and not
+ * themselves. FCCL_SHRINK_DEFAULT: `comm` is healthy; waits until this rank's outstanding operations are done, and `comm` goes on
+ * to work. FCCL_SHRINK_ABORT: for a communicator in any state but finalized, such as after a failure; ends its outstanding
+ * operations first, on all ranks, by fcclAborted unless it has failed already. `comm` must be destroyed as ever, before the new
+ * one or after it. `config` may be NULL: then the parent's timeouts and memory kind. Each wait ends at initTimeoutMs.
+ * Errors: fcclInvalidArgument (a rank out of range, twice, or the caller itself), fcclInvalidUsage (survivors that give other
+ * lists: on all of them that have come; finalized), fcclRemoteError (a survivor died or left), fcclTimeout (one does not come),
+ * the first failure of `comm` (FCCL_SHRINK_DEFAULT), fcclNotImplemented (ranks of several hosts). An error leaves
+ * *newcomm = NULL, and fcclCommShrink may be called again. */
 FCCL_API fcclResult_t fcclCommShrink(fcclComm_t comm, int* excludeRanksList, int excludeRanksCount, fcclComm_t* newcomm,
-                                     fcclConfig_t* config, int shrinkFlags); /* not yet */
+                                     fcclConfig_t* config, int shrinkFlags);
+/* The ranks whose processes ended without finalizing or destroying `comm`, in ascending order; such as fcclCommShrink takes.
+ * `*count` is the room in `ranks`, then how many are dead; as many are written as there is room for. With ranks = NULL only counts.
+ * Does not wait; for any thread, also after a failure. Ranks of other hosts: as far as this host has heard. In a fork
+ * fcclInvalidUsage. */
+FCCL_API fcclResult_t fcclCommGetDeadRanks(fcclComm_t comm, int* ranks, int* count);
 
 /* Ends this rank's part: refuses calls from now on, waits until every operation it has issued is done, also in calls that other
  * threads are in, and tells the peers that it has left. Only destroy may follow; to wait without leaving, use

@@ -328,6 +328,26 @@ class Communicator {
     return std::optional<Communicator>(std::move(part));
   }
 
+  // The ranks that go on become a communicator, in their order, without `excluded`; also after a failure, with
+  // FCCL_SHRINK_ABORT.
+  Result<Communicator> shrink(std::vector<int> excluded, int flags = FCCL_SHRINK_DEFAULT) {
+    fcclComm_t comm = nullptr;
+    auto made = result_of(fcclCommShrink(handle(), excluded.data(), static_cast<int>(excluded.size()), &comm, nullptr, flags));
+    if (!made) return made.error();
+    Communicator rest(comm, 0, 0);
+    if (auto known = result_of(fcclCommUserRank(comm, &rest.rank_)); !known) return known.error();
+    if (auto known = result_of(fcclCommCount(comm, &rest.ranks_)); !known) return known.error();
+    return Result<Communicator>(std::move(rest));
+  }
+  // Who has died without leaving, in ascending order.
+  Result<std::vector<int>> dead_ranks() const {
+    std::vector<int> dead(static_cast<size_t>(ranks_));
+    int count = ranks_;
+    if (auto asked = result_of(fcclCommGetDeadRanks(handle(), dead.data(), &count)); !asked) return asked.error();
+    dead.resize(static_cast<size_t>(count));
+    return dead;
+  }
+
   // fccl.h says what each collective does. What it uses on the root only may be {} elsewhere.
   Result<void> all_gather(Source send, Target recv, StreamRef stream = {}) {
     if (auto fit = check("all_gather", recv, send, ranks_); !fit) return fit;

@@ -5,7 +5,6 @@ using fccl::not_yet;
 
 extern "C" {
 
-fcclResult_t fcclCommShrink(fcclComm_t, int*, int, fcclComm_t*, fcclConfig_t*, int) { return not_yet(__func__); }
 fcclResult_t fcclMemAlloc(void**, size_t) { return not_yet(__func__); }
 fcclResult_t fcclMemFree(void*) { return not_yet(__func__); }
 fcclResult_t fcclCommRegister(const fcclComm_t, void*, size_t, void**) { return not_yet(__func__); }

@@ -14,6 +14,7 @@
 #include "communicator/issued_group.h"
 #include "communicator/parts.h"
 #include "communicator/retired_lanes.h"
+#include "communicator/shrink.h"
 #include "communicator/split.h"
 #include "communicator/stream.h"
 #include "communicator/worker.h"
@@ -100,6 +101,32 @@ Result<std::unique_ptr<Communicator>> Communicator::split(int color, int key, co
   if (!parts) return fail(std::move(parts).error());
   return *parts ? std::unique_ptr<Communicator>(new Communicator(options, std::move(*parts))) : nullptr;
 }
+
+// Returns when no operation of this rank is under way.
+Result<void> Communicator::prepare_shrink(ShrinkAs as) {
+  FCCL_TRY(check_own());
+  if (finalized_.load(std::memory_order_relaxed)) return check_usable();
+  if (as == ShrinkAs::healthy) FCCL_TRY(check_usable());
+  if (as == ShrinkAs::ended && !parts_->control->has_failed())
+    (void)parts_->control->raise({fcclAborted, fmt::format("rank {} ended the communicator to shrink it", rank_)});
+  if (device_calls_) (void)device_calls_->await_all();
+  sleep_until([this] { return is_idle(); });
+  return as == ShrinkAs::healthy ? check_usable() : Result<void>{};
+}
+
+Result<std::unique_ptr<Communicator>> Communicator::shrink(const std::vector<int>& excluded, ShrinkAs as,
+                                                           const CreateOptions& options) {
+  FCCL_TRY(Shrink::check(*parts_->columns));
+  if (options.device) FCCL_TRY(DeviceCalls::check(*options.device, options.settings, ranks_));
+  FCCL_TRY(prepare_shrink(as));
+  const InCall inside(in_call_);
+  shrinks_seen_.resize(static_cast<size_t>(ranks_));
+  auto parts = Shrink(*parts_->control, *parts_->columns, shrinks_seen_).make(excluded, options);
+  if (!parts) return fail(std::move(parts).error());
+  return std::unique_ptr<Communicator>(new Communicator(options, std::move(*parts)));
+}
+
+std::vector<int> Communicator::dead_ranks() const { return parts_->control->dead_ranks(); }
 
 Communicator::~Communicator() {
   if (!check_own()) {

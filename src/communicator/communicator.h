@@ -31,6 +31,12 @@ class Communicator {
   static Result<std::unique_ptr<Communicator>> create(const UniqueId& id, int rank, int ranks, const CreateOptions& options);
   // Collective: this rank's part of the group of its color, nullptr for a color below zero.
   Result<std::unique_ptr<Communicator>> split(int color, int key, const CreateOptions& options);
+  // Collective over the ranks that `excluded` does not name, of one host: their new communicator, in the order of their ranks.
+  // Healthy, and waits until what is outstanding is done; or ends that first, as abort does, of a communicator in any state.
+  enum class ShrinkAs { healthy, ended };
+  Result<std::unique_ptr<Communicator>> shrink(const std::vector<int>& excluded, ShrinkAs as, const CreateOptions& options);
+  // Who has died without leaving, in ascending order. Of other hosts: as far as their leaders have told.
+  std::vector<int> dead_ranks() const;
   // Waits for this rank's outstanding operations, and tells the peers that it has left. Nobody may be about to enter a call.
   ~Communicator();
   Communicator(const Communicator&) = delete;
@@ -90,6 +96,7 @@ class Communicator {
   Result<Stream*> queue_for(Stream* stream);
   Result<size_t> find_factor(fcclRedOp_t op) const;
   bool is_idle() const;
+  Result<void> prepare_shrink(ShrinkAs as);
 
   CreateOptions options_;
   std::unique_ptr<Parts> parts_;
@@ -100,7 +107,8 @@ class Communicator {
   std::atomic<bool> in_call_{false};  // written by the one thread that issues calls
   std::atomic<int> finalizing_{0};    // threads inside finalize
   std::vector<std::optional<Factor>> factors_;
-  std::unique_ptr<Stream> blocking_;  // takes blocking calls that find their lane at work
+  std::vector<uint64_t> shrinks_seen_;  // of each rank, the last one that this rank has heard of
+  std::unique_ptr<Stream> blocking_;    // takes blocking calls that find their lane at work
 };
 
 }  // namespace fccl

@@ -342,13 +342,25 @@ std::vector<std::shared_ptr<ProcessWatch>> Control::local_watches() const {
   return watches;
 }
 
+bool Control::has_died(int rank) const {
+  // In this order: it may leave and exit in between.
+  const bool alive = peers_[rank].watch->alive();
+  return !alive && !has_left(rank);
+}
+
+std::vector<int> Control::dead_ranks() const {
+  std::vector<int> dead;
+  for (int rank = 0; std::cmp_less(rank, peers_.size()); ++rank)
+    if (is_here(rank) ? has_died(rank) : fate_of(rank) == Fate::died) dead.push_back(rank);
+  return dead;
+}
+
 void Control::look_for_deaths() {
   for (int rank = 0; std::cmp_less(rank, peers_.size()); ++rank)
     if (!is_here(rank) && !has_failed() && fate_of(rank) == Fate::died)
       (void)raise({fcclRemoteError, fmt::format("{} died", describe_rank(rank))});
   for (const int rank : locals_)
-    // In this order: it may leave and exit in between.
-    if (!has_failed() && !peers_[rank].watch->alive() && !has_left(rank))
+    if (!has_failed() && has_died(rank))
       (void)raise(
           {fcclRemoteError, fmt::format("{} died; its last call was {}", describe_rank(rank), describe_last_call_of(rank))});
 }

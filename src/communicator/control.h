@@ -81,6 +81,12 @@ class Control {
   Error raise_difference(const TransferEnd& mine, int source, const Envelope& theirs);
   // Looks for peers that died without leaving, and raises their death.
   void look_for_deaths();
+  // Who died without leaving, as far as this host knows.
+  std::vector<int> dead_ranks() const;
+  // Of ranks of this host.
+  bool has_died(int rank) const;
+  bool has_left(int rank) const { return state_of(rank).left.load(std::memory_order_acquire) != 0; }
+  ShrinkBoard& shrink_board(int rank) const { return segment_->state(peers_[rank].local).shrink; }
   void leave();
   // Written to whenever this rank fails or leaves, so that the leader of its host tells the other hosts.
   void wake_by(Descriptor wake) { wake_ = std::move(wake); }
@@ -109,7 +115,6 @@ class Control {
   // Of ranks of this host.
   const RankState& state_of(int rank) const { return segment_->state(peers_[rank].local); }
   const LaneBoard& board_of(int rank, LaneId lane) const { return segment_->board(peers_[rank].local, lane); }
-  bool has_left(int rank) const { return state_of(rank).left.load(std::memory_order_acquire) != 0; }
   bool offer(const Error& error);
   void tell_leader() const;
   CallRecord::Value last_call_of(int rank) const;

@@ -15,6 +15,7 @@
 
 #include "base/call.h"
 #include "base/result.h"
+#include "node/shrink_board.h"
 #include "system/counter.h"
 #include "system/descriptor.h"
 #include "system/processors.h"
@@ -104,6 +105,7 @@ struct alignas(64) RankState {
   std::array<std::atomic<uint64_t>, 2> mark{};  // written before the rank is ready
   std::array<std::atomic<uint64_t>, 16>
       processors{};  // a bit for each one that the rank may run on; written before it is ready
+  ShrinkBoard shrink;
 
   void set_waiting(LaneId lane, const Waiting& value);
   Waiting get_waiting(LaneId lane) const;

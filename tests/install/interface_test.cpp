@@ -310,6 +310,23 @@ TEST(Interface, SplitGivesRanksOfOneColorACommunicatorAndOthersNone) {
   });
 }
 
+TEST(Interface, ShrinkGivesThoseThatGoOnACommunicatorAndNobodyIsDead) {
+  as_ranks(3, [](Communicator& communicator) {
+    const int rank = communicator.rank();
+    const auto dead = communicator.dead_ranks();
+    ASSERT_TRUE(dead) << dead.error().message;
+    EXPECT_TRUE(dead->empty());
+    if (rank == 1) return;
+    auto rest = communicator.shrink({1});
+    ASSERT_TRUE(rest) << rest.error().message;
+    EXPECT_EQ(rest->ranks(), 2);
+    EXPECT_EQ(rest->rank(), rank == 2 ? 1 : 0);
+    std::vector<int> sum{rank + 1};
+    ASSERT_TRUE(rest->all_reduce(sum, sum, fccl::sum));
+    EXPECT_EQ(sum[0], 4);
+  });
+}
+
 TEST(Interface, RanksOfOneHostAreThereWithoutRails) {
   as_ranks(3, [](Communicator& communicator) {
     const auto hosts = communicator.hosts();

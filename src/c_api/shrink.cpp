@@ -1,0 +1,74 @@
+// The C interface: communicators without some of their ranks, and who is dead.
+#include <algorithm>
+#include <vector>
+
+#include "c_api/c_api.h"
+#include "communicator/group.h"
+#include "communicator/worker.h"
+
+using fccl::Communicator;
+using fccl::Group;
+using fccl::refuse;
+using fccl::report;
+
+namespace {
+
+// Why a list of ranks is none that fcclCommShrink takes; "" if it is one.
+std::string objection(const std::vector<int>& excluded, const Communicator& communicator) {
+  const int ranks = communicator.ranks();
+  for (size_t i = 0; i < excluded.size(); ++i) {
+    const int rank = excluded[i];
+    if (rank < 0 || rank >= ranks)
+      return fmt::format("excludeRanksList[{}] is {}: the communicator has ranks 0 to {}", i, rank, ranks - 1);
+    if (rank == communicator.rank())
+      return fmt::format("excludeRanksList[{}] is {}, the calling rank itself: only those that go on call", i, rank);
+    const auto before = std::find(excluded.begin(), excluded.begin() + static_cast<ptrdiff_t>(i), rank);
+    if (before != excluded.begin() + static_cast<ptrdiff_t>(i))
+      return fmt::format("excludeRanksList[{}] is {}, as excludeRanksList[{}] is: give each rank once", i, rank,
+                         before - excluded.begin());
+  }
+  return "";
+}
+
+}  // namespace
+
+extern "C" {
+
+fcclResult_t fcclCommShrink(fcclComm_t comm, int* excludeRanksList, int excludeRanksCount, fcclComm_t* newcomm,
+                            fcclConfig_t* config, int shrinkFlags) {
+  if (comm == nullptr || newcomm == nullptr) return refuse(__func__, "comm or newcomm is NULL");
+  *newcomm = nullptr;
+  if (fccl::Worker::is_this_thread()) return fccl::refuse_in_host_function(__func__);
+  if (excludeRanksCount < 0 || (excludeRanksCount > 0 && excludeRanksList == nullptr))
+    return refuse(__func__, fmt::format("excludeRanksCount is {}, excludeRanksList {}: give as many ranks as the count says",
+                                        excludeRanksCount, excludeRanksList == nullptr ? "NULL" : "set"));
+  if (shrinkFlags != FCCL_SHRINK_DEFAULT && shrinkFlags != FCCL_SHRINK_ABORT)
+    return refuse(__func__, fmt::format("shrinkFlags is {}: give FCCL_SHRINK_DEFAULT or FCCL_SHRINK_ABORT", shrinkFlags));
+  const std::vector<int> excluded(excludeRanksList, excludeRanksList + excludeRanksCount);
+  if (std::string why = objection(excluded, *comm->communicator); !why.empty()) return refuse(__func__, std::move(why));
+  auto options = fccl::options_of(config, &comm->communicator->options());
+  if (!options) return report(__func__, options);
+  const auto as = shrinkFlags == FCCL_SHRINK_ABORT ? Communicator::ShrinkAs::ended : Communicator::ShrinkAs::healthy;
+  const auto make = [=, options = *options]() -> fccl::Result<void> {
+    auto made = comm->communicator->shrink(excluded, as, options);
+    if (!made) return fccl::fail(std::move(made).error());
+    *newcomm = new fcclComm{std::move(*made)};
+    return {};
+  };
+  if (!Group::is_open()) return report(__func__, make());
+  Group::of_thread().add(make);
+  return fcclSuccess;
+}
+
+fcclResult_t fcclCommGetDeadRanks(fcclComm_t comm, int* ranks, int* count) {
+  if (comm == nullptr || count == nullptr) return refuse(__func__, "comm or count is NULL");
+  if (const auto own = comm->communicator->check_own(); !own) return report(__func__, own);
+  const int room = ranks == nullptr ? 0 : *count;
+  if (room < 0) return refuse(__func__, fmt::format("*count is {}: give the number of ranks that there is room for", room));
+  const std::vector<int> dead = comm->communicator->dead_ranks();
+  *count = static_cast<int>(dead.size());
+  std::copy_n(dead.begin(), std::min(dead.size(), static_cast<size_t>(room)), ranks);
+  return fcclSuccess;
+}
+
+}  // extern "C"

@@ -1,0 +1,157 @@
+// Offers on the boards of the parent's shared memory, a bootstrap of the first survivor, and a creation.
+#include "communicator/shrink.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <bit>
+#include <thread>
+
+#include "communicator/creation.h"
+#include "communicator/parts.h"
+#include "hierarchical/columns.h"
+#include "system/socket.h"
+
+namespace fccl {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::chrono::microseconds kPause{200};
+
+std::string describe_list(const std::vector<int>& ranks) {
+  if (ranks.empty()) return "no rank";
+  return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "));
+}
+
+}  // namespace
+
+Result<void> Shrink::check(const Columns& columns) {
+  if (columns.hosts() > 1)
+    return fail(fcclNotImplemented,
+                "fcclCommShrink of a communicator of several hosts is not implemented yet in this version of FCCL: make a new "
+                "one of the survivors by fcclGetUniqueId and fcclCommInitRank");
+  if (columns.ranks() > ShrinkOffer::kMostRanks)
+    return fail(fcclNotImplemented, fmt::format("fcclCommShrink takes communicators of at most {} ranks, this one has {}",
+                                                ShrinkOffer::kMostRanks, columns.ranks()));
+  return {};
+}
+
+Result<std::unique_ptr<Parts>> Shrink::make(const std::vector<int>& excluded, const CreateOptions& options) {
+  ShrinkBoard& board = parent_.shrink_board(parent_.rank());
+  ShrinkOffer mine{board.read().number + 1, ShrinkState::open};
+  for (const int rank : excluded) mine.excluded.set(static_cast<size_t>(rank));
+  for (int rank = 0; rank < columns_.ranks(); ++rank)
+    if (!mine.excluded[static_cast<size_t>(rank)]) survivors_.push_back(rank);
+  auto made = meet(mine, options);
+  board.set_state(mine.number, made ? ShrinkState::made : ShrinkState::failed);
+  return made;
+}
+
+Result<std::unique_ptr<Parts>> Shrink::meet(const ShrinkOffer& mine, const CreateOptions& options) {
+  const bool is_root = survivors_.front() == parent_.rank();
+  Result<Bootstrap> bootstrap{};
+  ShrinkOffer offer = mine;
+  if (is_root) bootstrap = prepare_bootstrap(options.settings.interface_name);
+  if (is_root && bootstrap) offer.id = std::bit_cast<ShrinkOffer::Id>(to_c(bootstrap->id));
+  parent_.shrink_board(parent_.rank()).write(offer);
+  FCCL_TRY(await_survivors(mine, options.settings.init_timeout));
+  if (!bootstrap) return fail(bootstrap.error());
+  const auto id = from_c(std::bit_cast<fcclUniqueId>(parent_.shrink_board(survivors_.front()).read().id));
+  if (!id)
+    return fail(fcclRemoteError, fmt::format("{} could not open a bootstrap", parent_.describe_rank(survivors_.front())));
+  auto served = is_root ? serve_bootstrap(std::move(*bootstrap)) : Descriptor{};
+  if (!served) return fail(std::move(served).error());
+  const auto place = std::ranges::find(survivors_, parent_.rank()) - survivors_.begin();
+  auto made = create_parts(*id, static_cast<int>(place), static_cast<int>(survivors_.size()), options,
+                           [this] { return check_survivors_alive(); });
+  if (!made && is_root) shut(served->get());
+  return made;
+}
+
+Result<void> Shrink::await_survivors(const ShrinkOffer& mine, std::chrono::milliseconds at_most) {
+  const Deadline deadline = Deadline::after(at_most);
+  while (true) {
+    int missing = -1;
+    for (int rank = 0; rank < columns_.ranks(); ++rank) {
+      if (rank == parent_.rank()) continue;
+      const auto come = has_come(rank, mine);
+      if (!come) return fail(come.error());
+      if (!*come && missing < 0) missing = rank;
+    }
+    if (missing < 0) break;
+    if (deadline.passed())
+      return fail(
+          fcclTimeout,
+          fmt::format("rank {} waited {:.1f} s in fcclCommShrink without {} for {}: has every survivor called it? "
+                      "FCCL_INIT_TIMEOUT (config.initTimeoutMs) decides how long to wait",
+                      parent_.rank(), in_seconds(at_most), describe_list(excluded_by(mine)), parent_.describe_rank(missing)));
+    std::this_thread::sleep_for(kPause);
+  }
+  see_all();
+  return {};
+}
+
+// Whether this rank need not wait for that one any more. Of one that is excluded only another opinion counts.
+Result<bool> Shrink::has_come(int rank, const ShrinkOffer& mine) {
+  const ShrinkOffer theirs = parent_.shrink_board(rank).read();
+  if (is_news(rank, theirs) && differ(mine, theirs)) return difference(rank, mine, theirs);
+  if (mine.excluded[static_cast<size_t>(rank)]) return true;
+  if (parent_.has_died(rank))
+    return fail(fcclRemoteError, fmt::format("{} died before all survivors were in fcclCommShrink: exclude it, too",
+                                             parent_.describe_rank(rank)));
+  if (is_news(rank, theirs) && theirs.excluded == mine.excluded) {
+    // One that failed before this rank came is past, unless its rank could not open where all would meet.
+    const bool is_root_without_id = rank == survivors_.front() && theirs.id == ShrinkOffer::Id{};
+    return theirs.state == ShrinkState::open || is_root_without_id;
+  }
+  if (parent_.has_left(rank))
+    return fail(fcclRemoteError, fmt::format("{} has finalized or destroyed the communicator and cannot come to fcclCommShrink",
+                                             parent_.describe_rank(rank)));
+  return false;
+}
+
+// Who differs by the dead alone learns of them by itself, and comes again.
+bool Shrink::differ(const ShrinkOffer& mine, const ShrinkOffer& theirs) const {
+  const ShrinkOffer::Excluded differing = mine.excluded ^ theirs.excluded;
+  for (int rank = 0; differing.any() && rank < columns_.ranks(); ++rank)
+    if (differing[static_cast<size_t>(rank)] && !parent_.has_died(rank)) return true;
+  return false;
+}
+
+bool Shrink::is_news(int rank, const ShrinkOffer& offer) const {
+  return offer.number > seen_[static_cast<size_t>(rank)] &&
+         (offer.state == ShrinkState::open || offer.state == ShrinkState::failed);
+}
+
+void Shrink::see_all() {
+  for (int rank = 0; rank < columns_.ranks(); ++rank)
+    if (const ShrinkOffer offer = parent_.shrink_board(rank).read(); offer.state != ShrinkState::none)
+      seen_[static_cast<size_t>(rank)] = offer.number;
+}
+
+Result<void> Shrink::check_survivors_alive() const {
+  for (const int rank : survivors_)
+    if (parent_.has_died(rank))
+      return fail(fcclRemoteError, fmt::format("{} died in fcclCommShrink: exclude it, too", parent_.describe_rank(rank)));
+  return {};
+}
+
+tl::unexpected<Error> Shrink::difference(int rank, const ShrinkOffer& mine, const ShrinkOffer& theirs) {
+  see_all();
+  return fail(fcclInvalidUsage,
+              fmt::format("the ranks shrink differently: rank {} excludes {}, {} excludes {}. All survivors must give the "
+                          "same excludeRanksList; fcclCommGetDeadRanks says who has died",
+                          parent_.rank(), describe_list(excluded_by(mine)), parent_.describe_rank(rank),
+                          describe_list(excluded_by(theirs))));
+}
+
+std::vector<int> Shrink::excluded_by(const ShrinkOffer& offer) const {
+  std::vector<int> ranks;
+  for (int rank = 0; rank < columns_.ranks(); ++rank)
+    if (offer.excluded[static_cast<size_t>(rank)]) ranks.push_back(rank);
+  return ranks;
+}
+
+}  // namespace fccl
