@@ -47,7 +47,8 @@ def payload_between_hosts(collectives, strategy):
     return size["all_gather"] / HOSTS + size["reduce_scatter"] / HOSTS + size["all_reduce"]
 
 
-@pytest.mark.parametrize("strategy", ["full_shard", pytest.param("hybrid_shard", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", ["full_shard", "hybrid_shard"])
 def test_training_on_two_hosts_matches_one_process_and_sends_what_it_must(
     run, tmp_path, plain_losses, strategy
 ):
