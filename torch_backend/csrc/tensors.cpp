@@ -198,6 +198,7 @@ void check_parts(const std::vector<at::Tensor>& tensors, const at::Tensor& like,
 
 std::vector<size_t> counts_of(const std::vector<at::Tensor>& tensors) {
   std::vector<size_t> counts;
+  counts.reserve(tensors.size());
   for (const at::Tensor& tensor : tensors) counts.push_back(elements_of(tensor).count);
   return counts;
 }
@@ -218,6 +219,7 @@ std::vector<size_t> counts_of_splits(const at::Tensor& tensor, const std::vector
                     ": expected one split size per rank (", size, ") that add up to the first dimension (", rows, "), got ",
                     splits.size(), " that add up to ", sum, negative ? ", one of which is negative" : "");
   std::vector<size_t> counts;
+  counts.reserve(splits.size());
   for (const int64_t split : splits) counts.push_back(rows == 0 ? 0 : elements / rows * split);
   return counts;
 }

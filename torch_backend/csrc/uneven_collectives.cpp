@@ -49,6 +49,7 @@ void Backend::add_reduce_scatter_v(Operation& operation, const at::Tensor& outpu
   const Reduction reduction = reduction_of(op, type, output, operation.title);
   if (reduction.device_factor.defined()) operation.staging.push_back(reduction.device_factor);
   Counts counts;
+  counts.reserve(inputs.size());
   for (const at::Tensor& input : inputs) counts.push_back(operands_of(input, op, operation.title).count);
   const Block send = readable_block(operation, inputs).block;
   const Target target = writable_part(operation, output, send, bytes_before(inputs, getRank()));
