@@ -8,15 +8,15 @@
  *             cudaStreamLegacy for the default stream, cudaStreamPerThread for the calling thread's. A stream of the other kind
  *             is refused, and so is one that records a CUDA graph;
  *   order     every rank issues the collectives of one communicator in the same order;
- *   threads   one thread at a time uses a communicator, except fcclCommRevoke, fcclCommGetAsyncError and fcclGetLastError, for
- *             any thread at any time, and fcclCommFinalize, fcclCommDestroy and fcclCommAbort, for any thread while another is
- *             inside a collective, a split or a finalize: they return when that call has. The last two free the handle, for all
- *             threads: whoever calls them sees to it that none is inside or about to enter another call, and that no other one
- *             frees it;
+ *   threads   one thread at a time uses a communicator, except fcclCommRevoke, fcclCommGetAsyncError, fcclCommGetDeadRanks and
+ *             fcclGetLastError, for any thread at any time, and fcclCommFinalize, fcclCommDestroy and fcclCommAbort, for any
+ *             thread while another is inside a collective, a split or a finalize: they return when that call has. The last two
+ *             free the handle, for all threads: whoever calls them sees to it that none is inside or about to enter another
+ *             call, and that no other one frees it;
  *   errors    a call that is wrong on its face (NULL, bad type, bad root, not implemented, after finalize) starts nothing and
  *             leaves the communicator as it was. Every other error is the communicator's first failure: it is sticky, has a
  *             cause (fcclGetLastError), reaches every rank, in this call or, where the rank's part of this call was done, in
- *             the next, and leaves destroy and abort as the only useful calls;
+ *             the next, and leaves destroy, abort and fcclCommShrink as the only useful calls;
  *   deadline  no call blocks for ever: each wait ends by fcclTimeout after the communicator's timeout (fcclCommSetTimeout). */
 #ifndef FCCL_FCCL_H
 #define FCCL_FCCL_H
@@ -131,7 +131,7 @@ typedef struct {
   size_t size;
   unsigned int magic;
   unsigned int version;
-  int blocking;         /* 1 (default): init and split return when done; 0 is for later */
+  int blocking;         /* 1 (default): calls that make a communicator return when it is made; 0: see fcclCommInitRankConfig */
   int memoryKind;       /* fcclMemoryKind_t, the same on all ranks; see there */
   int timeoutMs;        /* deadline of every wait of an operation, milliseconds; default FCCL_TIMEOUT */
   int initTimeoutMs;    /* deadline of init, split and shrink, milliseconds; default FCCL_INIT_TIMEOUT */
@@ -160,7 +160,18 @@ FCCL_API fcclResult_t fcclGetUniqueId(fcclUniqueId* id);
  * one host or of several, or threads of one process (each thread calls this). Errors: fcclInvalidUsage (a rank twice, versions
  * or settings differ), fcclRemoteError (a rank died while joining), fcclTimeout, fcclSystemError (no way to other hosts). */
 FCCL_API fcclResult_t fcclCommInitRank(fcclComm_t* comm, int nranks, fcclUniqueId id, int rank);
+/* With config->blocking = 0 returns fcclInProgress at once, or an error of its arguments, and a thread of the library joins.
+ * fcclCommGetAsyncError then says fcclInProgress, and in the end fcclSuccess or the error, whose text fcclGetLastError(*comm)
+ * has. Until then every other call on it is refused with fcclInvalidUsage, but fcclCommDestroy, fcclCommAbort and
+ * fcclCommFinalize, which end the making within about a second; after an error these calls return the error, and the handle
+ * must be destroyed. Such calls of one thread need no group. Refused with fcclNotImplemented on CUDA memory, and by split
+ * and shrink. */
 FCCL_API fcclResult_t fcclCommInitRankConfig(fcclComm_t* comm, int nranks, fcclUniqueId id, int rank, fcclConfig_t* config);
+/* The same by `nId` (>= 1) ids, each of its own fcclGetUniqueId, which all ranks give in one order. All ranks meet by the first
+ * one, so its process must live until they have; the threads that serve the others are released by rank 0. config may be NULL.
+ * Errors: as of fcclCommInitRank; fcclInvalidArgument also for any id that is none. */
+FCCL_API fcclResult_t fcclCommInitRankScalable(fcclComm_t* newcomm, int nranks, int myrank, int nId, fcclUniqueId* commIds,
+                                               fcclConfig_t* config);
 /* Makes a communicator of `ndev` ranks, all of this process: comms[r] is the handle of rank r. Its threads live as long as the
  * call. CPU memory has no devices: devlist is not read. One thread may use all the handles, with groups for its calls. */
 FCCL_API fcclResult_t fcclCommInitAll(fcclComm_t* comms, int ndev, const int* devlist);
@@ -174,8 +185,8 @@ FCCL_API fcclResult_t fcclCommSplit(fcclComm_t comm, int color, int key, fcclCom
 #define FCCL_SHRINK_ABORT 1
 /* Collective over the ranks that go on, and called by these only: all but the `excludeRanksCount` (>= 0) ranks of
  * `excludeRanksList` make a new communicator, in their order. All give the same list, each rank once, in any order, and not
- * themselves. FCCL_SHRINK_DEFAULT: `comm` is healthy; waits until this rank's outstanding operations are done, and `comm` goes on
- * to work. FCCL_SHRINK_ABORT: for a communicator in any state but finalized, such as after a failure; ends its outstanding
+ * themselves. FCCL_SHRINK_DEFAULT: `comm` is healthy; waits until this rank's outstanding operations are done, and `comm` goes
+ * on to work. FCCL_SHRINK_ABORT: for a communicator in any state but finalized, such as after a failure; ends its outstanding
  * operations first, on all ranks, by fcclAborted unless it has failed already. `comm` must be destroyed as ever, before the new
  * one or after it. `config` may be NULL: then the parent's timeouts and memory kind. Each wait ends at initTimeoutMs.
  * Errors: fcclInvalidArgument (a rank out of range, twice, or the caller itself), fcclInvalidUsage (survivors that give other
@@ -185,8 +196,8 @@ FCCL_API fcclResult_t fcclCommSplit(fcclComm_t comm, int color, int key, fcclCom
 FCCL_API fcclResult_t fcclCommShrink(fcclComm_t comm, int* excludeRanksList, int excludeRanksCount, fcclComm_t* newcomm,
                                      fcclConfig_t* config, int shrinkFlags);
 /* The ranks whose processes ended without finalizing or destroying `comm`, in ascending order; such as fcclCommShrink takes.
- * `*count` is the room in `ranks`, then how many are dead; as many are written as there is room for. With ranks = NULL only counts.
- * Does not wait; for any thread, also after a failure. Ranks of other hosts: as far as this host has heard. In a fork
+ * `*count` is the room in `ranks`, then how many are dead; as many are written as there is room for. With ranks = NULL only
+ * counts. Does not wait; for any thread, also after a failure. Ranks of other hosts: as far as this host has heard. In a fork
  * fcclInvalidUsage. */
 FCCL_API fcclResult_t fcclCommGetDeadRanks(fcclComm_t comm, int* ranks, int* count);
 

@@ -1,14 +1,9 @@
-// The C interface: communicators, operators, counters, errors.
+// The C interface: the end of communicators, what they say of themselves, operators, counters, errors.
 #include "c_api/c_api.h"
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
-#include <span>
-#include <utility>
-#include <vector>
 
-#include "bootstrap/bootstrap.h"
 #include "communicator/group.h"
 #include "communicator/statistics.h"
 #include "communicator/worker.h"
@@ -67,7 +62,6 @@ Result<CreateOptions> options_of(const fcclConfig_t* config, const CreateOptions
   if (config == nullptr) return with_memory(FCCL_CONFIG_UNDEF_INT, parent, std::move(options));
   if (config->magic != FCCL_CONFIG_MAGIC || config->size < sizeof(fcclConfig_t))
     return fail(fcclInvalidArgument, "config was not initialised: start from FCCL_CONFIG_INITIALIZER");
-  if (config->blocking == 0) return fail(fcclNotImplemented, "config.blocking = 0 is not implemented yet");
   if (config->memoryKind != FCCL_CONFIG_UNDEF_INT && (config->memoryKind < 0 || config->memoryKind > fcclMemoryCuda))
     return fail(fcclInvalidArgument, fmt::format("config.memoryKind is {}: give a fcclMemoryKind_t", config->memoryKind));
   FCCL_TRY(read_timeout("timeoutMs", config->timeoutMs, options.settings.timeout));
@@ -78,88 +72,8 @@ Result<CreateOptions> options_of(const fcclConfig_t* config, const CreateOptions
 
 }  // namespace fccl
 
-using fccl::Group;
 using fccl::refuse;
 using fccl::report;
-
-namespace {
-
-// A rank's place in the communicator to be.
-struct Place {
-  int nranks;
-  int rank;
-};
-
-struct SplitRequest {
-  int color;
-  int key;
-  const fcclConfig_t* config;
-};
-
-// Makes the communicator and puts it there.
-fccl::Result<void> make(const fccl::UniqueId& id, const Place& place, const fccl::CreateOptions& options, fcclComm_t* comm) {
-  auto made = fccl::Communicator::create(id, place.rank, place.nranks, options);
-  if (!made) return fccl::fail(std::move(made).error());
-  *comm = new fcclComm{std::move(*made)};
-  return {};
-}
-
-fcclResult_t init(const char* function, fcclComm_t* comm, const fcclUniqueId& named, const Place& place,
-                  const fcclConfig_t* config) {
-  if (comm == nullptr) return refuse(function, "comm is NULL");
-  *comm = nullptr;
-  if (place.nranks < 1 || place.rank < 0 || place.rank >= place.nranks)
-    return refuse(function, fmt::format("rank {} of {} ranks: give 0 <= rank < nranks", place.rank, place.nranks));
-  auto unique_id = fccl::from_c(named);
-  if (!unique_id) return report(function, unique_id);
-  auto options = fccl::options_of(config, nullptr);
-  if (!options) {
-    fccl::decline({*unique_id, place.rank, place.nranks, {}, {}}, options.error());
-    return report(function, options);
-  }
-  if (!Group::is_open()) return report(function, make(*unique_id, place, *options, comm));
-  Group::of_thread().add([=, id = *unique_id, options = *options] { return make(id, place, options, comm); });
-  return fcclSuccess;
-}
-
-fcclResult_t split(const char* function, fcclComm_t comm, fcclComm_t* newcomm, const SplitRequest& request) {
-  if (comm == nullptr || newcomm == nullptr) return refuse(function, "comm or newcomm is NULL");
-  *newcomm = nullptr;
-  if (request.color < 0 && request.color != FCCL_SPLIT_NOCOLOR)
-    return refuse(function, fmt::format("color is {}: give a color >= 0 or FCCL_SPLIT_NOCOLOR", request.color));
-  auto options = fccl::options_of(request.config, &comm->communicator->options());
-  if (!options) return report(function, options);
-  const auto make_part = [=, color = request.color, key = request.key, options = *options]() -> fccl::Result<void> {
-    auto made = comm->communicator->split(color, key, options);
-    if (!made) return fccl::fail(std::move(made).error());
-    if (*made) *newcomm = new fcclComm{std::move(*made)};
-    return {};
-  };
-  if (!Group::is_open()) return report(function, make_part());
-  Group::of_thread().add(make_part);
-  return fcclSuccess;
-}
-
-// All ranks of a communicator in this process.
-fccl::Result<void> init_all(std::span<fcclComm_t> comms) {
-  // Several ranks of one thread need groups, which calls on CUDA memory cannot be in yet.
-  fcclConfig_t config = FCCL_CONFIG_INITIALIZER;
-  config.memoryKind = fcclMemoryCpu;
-  auto options = fccl::options_of(&config, nullptr);
-  if (!options) return fccl::fail(std::move(options).error());
-  const auto id = fccl::open_bootstrap(options->settings.interface_name);
-  if (!id) return fccl::fail(id.error());
-  const int ranks = static_cast<int>(comms.size());
-  std::vector<std::function<fccl::Result<void>()>> tasks;
-  for (int rank = 0; rank < ranks; ++rank)
-    tasks.emplace_back([&, rank] { return make(*id, {ranks, rank}, *options, &comms[static_cast<size_t>(rank)]); });
-  auto made = fccl::run_side_by_side(tasks);
-  if (made) return {};
-  for (fcclComm_t& comm : comms) delete std::exchange(comm, nullptr);
-  return made;
-}
-
-}  // namespace
 
 extern "C" {
 
@@ -200,43 +114,16 @@ const char* fcclGetErrorString(fcclResult_t result) {
 }
 
 const char* fcclGetLastError(fcclComm_t comm) {
-  return comm == nullptr ? fccl::last_error().c_str() : comm->communicator->last_error();
-}
-
-fcclResult_t fcclGetUniqueId(fcclUniqueId* id) {
-  if (id == nullptr) return refuse(__func__, "id is NULL");
-  auto settings = fccl::read_settings();
-  if (!settings) return report(__func__, settings);
-  auto opened = fccl::open_bootstrap(settings->interface_name);
-  if (!opened) return report(__func__, opened);
-  *id = fccl::to_c(*opened);
-  return fcclSuccess;
-}
-
-fcclResult_t fcclCommInitRank(fcclComm_t* comm, int nranks, fcclUniqueId id, int rank) {
-  return init(__func__, comm, id, {nranks, rank}, nullptr);
-}
-
-fcclResult_t fcclCommInitRankConfig(fcclComm_t* comm, int nranks, fcclUniqueId id, int rank, fcclConfig_t* config) {
-  return init(__func__, comm, id, {nranks, rank}, config);
-}
-
-fcclResult_t fcclCommInitAll(fcclComm_t* comms, int ndev, const int* devlist) {
-  static_cast<void>(devlist);
-  if (comms == nullptr) return refuse(__func__, "comms is NULL");
-  if (ndev < 1) return refuse(__func__, fmt::format("ndev is {}: give a number of ranks >= 1", ndev));
-  const std::span all(comms, static_cast<size_t>(ndev));
-  std::ranges::fill(all, nullptr);
-  return report(__func__, init_all(all));
-}
-
-fcclResult_t fcclCommSplit(fcclComm_t comm, int color, int key, fcclComm_t* newcomm, fcclConfig_t* config) {
-  return split(__func__, comm, newcomm, {color, key, config});
+  if (comm == nullptr) return fccl::last_error().c_str();
+  if (comm->making && comm->making->state() != fcclSuccess) return comm->making->failure_text();
+  return comm->communicator->last_error();
 }
 
 fcclResult_t fcclCommFinalize(fcclComm_t comm) {
   if (comm == nullptr) return refuse(__func__, "comm is NULL");
   if (fccl::Worker::is_this_thread()) return fccl::refuse_in_host_function(__func__);
+  if (comm->making) comm->making->end();
+  if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
   return report(__func__, comm->communicator->finalize());
 }
 
@@ -249,6 +136,7 @@ fcclResult_t fcclCommDestroy(fcclComm_t comm) {
 
 fcclResult_t fcclCommRevoke(fcclComm_t comm, int flags) {
   if (comm == nullptr) return refuse(__func__, "comm is NULL");
+  if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
   if (flags != 0) return refuse(__func__, fmt::format("flags is {}: give 0", flags));
   return report(__func__, comm->communicator->revoke());
 }
@@ -256,13 +144,18 @@ fcclResult_t fcclCommRevoke(fcclComm_t comm, int flags) {
 fcclResult_t fcclCommAbort(fcclComm_t comm) {
   if (comm == nullptr) return fcclSuccess;
   if (fccl::Worker::is_this_thread()) return fccl::refuse_in_host_function(__func__);
-  comm->communicator->abort();
+  if (comm->making) comm->making->end();
+  if (comm->communicator) comm->communicator->abort();
   delete comm;
   return fcclSuccess;
 }
 
 fcclResult_t fcclCommGetAsyncError(fcclComm_t comm, fcclResult_t* asyncError) {
   if (comm == nullptr || asyncError == nullptr) return refuse(__func__, "comm or asyncError is NULL");
+  if (comm->making && comm->making->state() != fcclSuccess) {
+    *asyncError = comm->making->state();
+    return fcclSuccess;
+  }
   if (const auto own = comm->communicator->check_own(); !own) return report(__func__, own);
   const auto error = comm->communicator->async_error();
   *asyncError = error ? error->code : fcclSuccess;
@@ -271,6 +164,7 @@ fcclResult_t fcclCommGetAsyncError(fcclComm_t comm, fcclResult_t* asyncError) {
 
 fcclResult_t fcclCommSetTimeout(fcclComm_t comm, int timeoutMs) {
   if (comm == nullptr) return refuse(__func__, "comm is NULL");
+  if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
   if (timeoutMs <= 0) return refuse(__func__, fmt::format("timeoutMs is {}: give milliseconds > 0", timeoutMs));
   comm->communicator->set_timeout(std::chrono::milliseconds(timeoutMs));
   return fcclSuccess;
@@ -278,24 +172,28 @@ fcclResult_t fcclCommSetTimeout(fcclComm_t comm, int timeoutMs) {
 
 fcclResult_t fcclCommCount(const fcclComm_t comm, int* count) {
   if (comm == nullptr || count == nullptr) return refuse(__func__, "comm or count is NULL");
+  if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
   *count = comm->communicator->ranks();
   return fcclSuccess;
 }
 
 fcclResult_t fcclCommUserRank(const fcclComm_t comm, int* rank) {
   if (comm == nullptr || rank == nullptr) return refuse(__func__, "comm or rank is NULL");
+  if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
   *rank = comm->communicator->rank();
   return fcclSuccess;
 }
 
 fcclResult_t fcclCommGetHosts(const fcclComm_t comm, fcclHosts_t* hosts) {
   if (comm == nullptr || hosts == nullptr) return refuse(__func__, "comm or hosts is NULL");
+  if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
   *hosts = comm->communicator->hosts();
   return fcclSuccess;
 }
 
 fcclResult_t fcclCommCuDevice(const fcclComm_t comm, int* device) {
   if (comm == nullptr || device == nullptr) return refuse(__func__, "comm or device is NULL");
+  if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
   if (comm->communicator->device() == nullptr)
     return report(__func__, {fcclInvalidUsage, "this is a communicator of CPU memory: it has no CUDA device"});
   *device = comm->communicator->device()->limits().ordinal;
@@ -305,6 +203,7 @@ fcclResult_t fcclCommCuDevice(const fcclComm_t comm, int* device) {
 fcclResult_t fcclRedOpCreatePreMulSum(fcclRedOp_t* op, void* scalar, fcclDataType_t datatype, fcclScalarResidence_t residence,
                                       fcclComm_t comm) {
   if (op == nullptr || scalar == nullptr || comm == nullptr) return refuse(__func__, "op, scalar or comm is NULL");
+  if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
   const bool is_on_device = residence == fcclScalarDevice;
   if (!is_on_device && residence != fcclScalarHostImmediate)
     return refuse(__func__, fmt::format("residence {} is no fcclScalarResidence_t", static_cast<int>(residence)));
@@ -326,11 +225,13 @@ fcclResult_t fcclRedOpCreatePreMulSum(fcclRedOp_t* op, void* scalar, fcclDataTyp
 
 fcclResult_t fcclRedOpDestroy(fcclRedOp_t op, fcclComm_t comm) {
   if (comm == nullptr) return refuse(__func__, "comm is NULL");
+  if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
   return report(__func__, comm->communicator->destroy_operator(op));
 }
 
 fcclResult_t fcclCommGetCounter(fcclComm_t comm, fcclColl_t coll, fcclCounter_t* counter) {
   if (comm == nullptr || counter == nullptr) return refuse(__func__, "comm or counter is NULL");
+  if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
   if (static_cast<unsigned>(coll) >= fcclNumColls)
     return refuse(__func__, fmt::format("{} is no fcclColl_t", static_cast<int>(coll)));
   *counter = comm->communicator->statistics().of(coll);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "c_api/making.h"
 #include "communicator/communicator.h"
 
 struct fcclComm {
@@ -15,6 +16,7 @@ struct fcclComm {
   // Of the call that is being issued, where blocks have counts of their own; here so that no call allocates.
   fccl::UnevenBlocks blocks{};
   std::vector<fccl::ByteRange> ranges{};
+  std::unique_ptr<fccl::Making> making{};  // null: the communicator has been there from the beginning
 };
 
 namespace fccl {
@@ -37,6 +39,18 @@ inline fcclResult_t refuse_in_host_function(const char* function) {
   return report(function, {fcclInvalidUsage,
                            "a host function may not wait for a stream or end a communicator; fcclCommRevoke does "
                            "not wait"});
+}
+
+// Whether the communicator of a handle is there. With config.blocking = 0 it may still be being made, or may have failed to be.
+inline Result<void> check_made(const fcclComm* comm) { return comm->making ? comm->making->check() : Result<void>{}; }
+
+// For calls that are done when they return.
+inline Result<void> check_blocking(const fcclConfig_t* config) {
+  if (config == nullptr || config->blocking != 0) return {};
+  return fail(
+      fcclNotImplemented,
+      "config.blocking = 0 is not implemented yet for fcclCommSplit and fcclCommShrink, which return when they are done: "
+      "it is for fcclCommInitRankConfig and fcclCommInitRankScalable");
 }
 
 inline fcclResult_t not_yet(const char* function) {

@@ -37,6 +37,7 @@ extern "C" {
 fcclResult_t fcclCommShrink(fcclComm_t comm, int* excludeRanksList, int excludeRanksCount, fcclComm_t* newcomm,
                             fcclConfig_t* config, int shrinkFlags) {
   if (comm == nullptr || newcomm == nullptr) return refuse(__func__, "comm or newcomm is NULL");
+  if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
   *newcomm = nullptr;
   if (fccl::Worker::is_this_thread()) return fccl::refuse_in_host_function(__func__);
   if (excludeRanksCount < 0 || (excludeRanksCount > 0 && excludeRanksList == nullptr))
@@ -48,6 +49,7 @@ fcclResult_t fcclCommShrink(fcclComm_t comm, int* excludeRanksList, int excludeR
   if (std::string why = objection(excluded, *comm->communicator); !why.empty()) return refuse(__func__, std::move(why));
   auto options = fccl::options_of(config, &comm->communicator->options());
   if (!options) return report(__func__, options);
+  if (const auto waits = fccl::check_blocking(config); !waits) return report(__func__, waits);
   const auto as = shrinkFlags == FCCL_SHRINK_ABORT ? Communicator::ShrinkAs::ended : Communicator::ShrinkAs::healthy;
   const auto make = [=, options = *options]() -> fccl::Result<void> {
     auto made = comm->communicator->shrink(excluded, as, options);
@@ -62,6 +64,7 @@ fcclResult_t fcclCommShrink(fcclComm_t comm, int* excludeRanksList, int excludeR
 
 fcclResult_t fcclCommGetDeadRanks(fcclComm_t comm, int* ranks, int* count) {
   if (comm == nullptr || count == nullptr) return refuse(__func__, "comm or count is NULL");
+  if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
   if (const auto own = comm->communicator->check_own(); !own) return report(__func__, own);
   const int room = ranks == nullptr ? 0 : *count;
   if (room < 0) return refuse(__func__, fmt::format("*count is {}: give the number of ranks that there is room for", room));

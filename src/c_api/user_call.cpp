@@ -82,6 +82,8 @@ Result<Operator> operator_of(const UserCall& call, const Communicator& communica
 
 fcclResult_t issue(const UserCall& user, fcclComm_t comm, fcclStream_t stream) {
   if (comm == nullptr) return refuse(user.function, "comm is NULL");
+  if (const auto made = check_made(comm); !made) [[unlikely]]
+    return report(user.function, made);
   Communicator& communicator = *comm->communicator;
   if (auto checked = check_hosts(user, communicator); !checked) return report(user.function, checked);
   if (auto checked = check_memory(user, communicator); !checked) return report(user.function, checked);

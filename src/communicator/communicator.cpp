@@ -78,7 +78,7 @@ Communicator::Communicator(const CreateOptions& options, std::unique_ptr<Parts> 
       ranks_(parts_->columns->ranks()) {}
 
 Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, int rank, int ranks,
-                                                           const CreateOptions& options) {
+                                                           const CreateOptions& options, const CancelCheck& cancel_check) {
   if (options.device) {
     retired_lanes().free_idle();
     if (auto possible = DeviceCalls::check(*options.device, options.settings, ranks); !possible) {
@@ -86,7 +86,7 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, i
       return fail(std::move(possible).error());
     }
   }
-  auto parts = create_parts(id, rank, ranks, options);
+  auto parts = create_parts(id, rank, ranks, options, cancel_check);
   if (!parts) return fail(std::move(parts).error());
   return std::unique_ptr<Communicator>(new Communicator(options, std::move(*parts)));
 }

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "base/transfer.h"
 #include "communicator/create_options.h"
+#include "system/wait_limit.h"
 
 namespace fccl {
 
@@ -28,7 +29,8 @@ struct UniqueId;
 // process that made it every call is refused, and only the destructor is of use.
 class Communicator {
  public:
-  static Result<std::unique_ptr<Communicator>> create(const UniqueId& id, int rank, int ranks, const CreateOptions& options);
+  static Result<std::unique_ptr<Communicator>> create(const UniqueId& id, int rank, int ranks, const CreateOptions& options,
+                                                      const CancelCheck& cancel_check = {});
   // Collective: this rank's part of the group of its color, nullptr for a color below zero.
   Result<std::unique_ptr<Communicator>> split(int color, int key, const CreateOptions& options);
   // Collective over the ranks that `excluded` does not name, of one host: their new communicator, in the order of their ranks.

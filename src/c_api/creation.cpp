@@ -1,0 +1,185 @@
+// The C interface: how communicators come to be.
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "bootstrap/bootstrap.h"
+#include "c_api/c_api.h"
+#include "communicator/group.h"
+
+using fccl::Group;
+using fccl::refuse;
+using fccl::report;
+
+namespace {
+
+// A rank's place in the communicator to be.
+struct Place {
+  int nranks;
+  int rank;
+};
+
+struct SplitRequest {
+  int color;
+  int key;
+  const fcclConfig_t* config;
+};
+
+// The ids of one communicator: all ranks meet by the first one.
+using Ids = std::vector<fccl::UniqueId>;
+
+// Nobody will meet by the ids behind the first one: the threads that serve them end. By one rank.
+void release(const Ids& ids, const Place& place) {
+  if (place.rank != 0) return;
+  for (size_t i = 1; i < ids.size(); ++i)
+    if (ids[i].key != ids[0].key) fccl::decline({ids[i], 0, 1, {}, {}}, {fcclAborted, "another id was used in its place"});
+}
+
+fccl::Result<std::unique_ptr<fccl::Communicator>> create(const Ids& ids, const Place& place, const fccl::CreateOptions& options,
+                                                         const fccl::CancelCheck& cancel_check = {}) {
+  auto made = fccl::Communicator::create(ids.front(), place.rank, place.nranks, options, cancel_check);
+  release(ids, place);
+  return made;
+}
+
+// Makes the communicator and puts it there.
+fccl::Result<void> make(const Ids& ids, const Place& place, const fccl::CreateOptions& options, fcclComm_t* comm) {
+  auto made = create(ids, place, options);
+  if (!made) return fccl::fail(std::move(made).error());
+  *comm = new fcclComm{std::move(*made)};
+  return {};
+}
+
+// Hands out the handle of a communicator that is to be.
+fccl::Result<void> begin(const Ids& ids, const Place& place, const fccl::CreateOptions& options, fcclComm_t* comm) {
+  if (options.device)
+    return fccl::fail(fcclNotImplemented,
+                      "config.blocking = 0 of a communicator of CUDA memory is not implemented yet in this version of FCCL");
+  auto handle = std::make_unique<fcclComm>();
+  auto making = fccl::Making::start(
+      [=](const fccl::CancelCheck& cancel_check) { return create(ids, place, options, cancel_check); }, handle->communicator);
+  if (!making) return fccl::fail(std::move(making).error());
+  handle->making = std::move(*making);
+  *comm = handle.release();
+  return {};
+}
+
+fccl::Result<Ids> read_ids(std::span<const fcclUniqueId> named) {
+  Ids ids;
+  for (size_t i = 0; i < named.size(); ++i) {
+    auto id = fccl::from_c(named[i]);
+    if (!id && named.size() > 1) return fccl::fail(id.error().code, fmt::format("commIds[{}]: {}", i, id.error().message));
+    if (!id) return fccl::fail(std::move(id).error());
+    ids.push_back(*id);
+  }
+  return ids;
+}
+
+fcclResult_t init(const char* function, fcclComm_t* comm, std::span<const fcclUniqueId> named, const Place& place,
+                  const fcclConfig_t* config) {
+  if (comm == nullptr) return refuse(function, "comm is NULL");
+  *comm = nullptr;
+  if (place.nranks < 1 || place.rank < 0 || place.rank >= place.nranks)
+    return refuse(function, fmt::format("rank {} of {} ranks: give 0 <= rank < nranks", place.rank, place.nranks));
+  const auto ids = read_ids(named);
+  if (!ids) return report(function, ids);
+  auto options = fccl::options_of(config, nullptr);
+  const bool waits = config == nullptr || config->blocking != 0;
+  const auto begun = options && !waits ? begin(*ids, place, *options, comm) : fccl::Result<void>{};
+  if (!options || !begun) {
+    const fccl::Error& why = options ? begun.error() : options.error();
+    fccl::decline({ids->front(), place.rank, place.nranks, {}, {}}, why);
+    return report(function, why);
+  }
+  if (!waits) return fcclInProgress;
+  if (!Group::is_open()) return report(function, make(*ids, place, *options, comm));
+  Group::of_thread().add([=, ids = *ids, options = *options] { return make(ids, place, options, comm); });
+  return fcclSuccess;
+}
+
+fcclResult_t split(const char* function, fcclComm_t comm, fcclComm_t* newcomm, const SplitRequest& request) {
+  if (comm == nullptr || newcomm == nullptr) return refuse(function, "comm or newcomm is NULL");
+  *newcomm = nullptr;
+  if (const auto made = fccl::check_made(comm); !made) return report(function, made);
+  if (request.color < 0 && request.color != FCCL_SPLIT_NOCOLOR)
+    return refuse(function, fmt::format("color is {}: give a color >= 0 or FCCL_SPLIT_NOCOLOR", request.color));
+  auto options = fccl::options_of(request.config, &comm->communicator->options());
+  if (!options) return report(function, options);
+  if (const auto waits = fccl::check_blocking(request.config); !waits) return report(function, waits);
+  const auto make_part = [=, color = request.color, key = request.key, options = *options]() -> fccl::Result<void> {
+    auto made = comm->communicator->split(color, key, options);
+    if (!made) return fccl::fail(std::move(made).error());
+    if (*made) *newcomm = new fcclComm{std::move(*made)};
+    return {};
+  };
+  if (!Group::is_open()) return report(function, make_part());
+  Group::of_thread().add(make_part);
+  return fcclSuccess;
+}
+
+// All ranks of a communicator in this process.
+fccl::Result<void> init_all(std::span<fcclComm_t> comms) {
+  // Several ranks of one thread need groups, which calls on CUDA memory cannot be in yet.
+  fcclConfig_t config = FCCL_CONFIG_INITIALIZER;
+  config.memoryKind = fcclMemoryCpu;
+  auto options = fccl::options_of(&config, nullptr);
+  if (!options) return fccl::fail(std::move(options).error());
+  const auto id = fccl::open_bootstrap(options->settings.interface_name);
+  if (!id) return fccl::fail(id.error());
+  const int ranks = static_cast<int>(comms.size());
+  std::vector<std::function<fccl::Result<void>()>> tasks;
+  for (int rank = 0; rank < ranks; ++rank)
+    tasks.emplace_back([&, rank] { return make({*id}, {ranks, rank}, *options, &comms[static_cast<size_t>(rank)]); });
+  auto made = fccl::run_side_by_side(tasks);
+  if (made) return {};
+  for (fcclComm_t& comm : comms) delete std::exchange(comm, nullptr);
+  return made;
+}
+
+}  // namespace
+
+extern "C" {
+
+fcclResult_t fcclGetUniqueId(fcclUniqueId* id) {
+  if (id == nullptr) return refuse(__func__, "id is NULL");
+  auto settings = fccl::read_settings();
+  if (!settings) return report(__func__, settings);
+  auto opened = fccl::open_bootstrap(settings->interface_name);
+  if (!opened) return report(__func__, opened);
+  *id = fccl::to_c(*opened);
+  return fcclSuccess;
+}
+
+fcclResult_t fcclCommInitRank(fcclComm_t* comm, int nranks, fcclUniqueId id, int rank) {
+  return init(__func__, comm, {&id, 1}, {nranks, rank}, nullptr);
+}
+
+fcclResult_t fcclCommInitRankConfig(fcclComm_t* comm, int nranks, fcclUniqueId id, int rank, fcclConfig_t* config) {
+  return init(__func__, comm, {&id, 1}, {nranks, rank}, config);
+}
+
+fcclResult_t fcclCommInitRankScalable(fcclComm_t* newcomm, int nranks, int myrank, int nId, fcclUniqueId* commIds,
+                                      fcclConfig_t* config) {
+  if (nId < 1 || commIds == nullptr)
+    return refuse(__func__,
+                  fmt::format("nId is {}, commIds {}: give at least one id", nId, commIds == nullptr ? "NULL" : "set"));
+  return init(__func__, newcomm, {commIds, static_cast<size_t>(nId)}, {nranks, myrank}, config);
+}
+
+fcclResult_t fcclCommInitAll(fcclComm_t* comms, int ndev, const int* devlist) {
+  static_cast<void>(devlist);
+  if (comms == nullptr) return refuse(__func__, "comms is NULL");
+  if (ndev < 1) return refuse(__func__, fmt::format("ndev is {}: give a number of ranks >= 1", ndev));
+  const std::span all(comms, static_cast<size_t>(ndev));
+  std::ranges::fill(all, nullptr);
+  return report(__func__, init_all(all));
+}
+
+fcclResult_t fcclCommSplit(fcclComm_t comm, int color, int key, fcclComm_t* newcomm, fcclConfig_t* config) {
+  return split(__func__, comm, newcomm, {color, key, config});
+}
+
+}  // extern "C"

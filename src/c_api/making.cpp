@@ -1,0 +1,52 @@
+// Making: a communicator that is being made while its user goes on.
+#include "c_api/making.h"
+
+#include <utility>
+
+#include "system/thread.h"
+
+namespace fccl {
+
+Result<std::unique_ptr<Making>> Making::start(Make make, std::unique_ptr<Communicator>& into) {
+  std::unique_ptr<Making> making(new Making());
+  auto thread = start_thread({"fccl-creation", "makes a communicator"}, [self = making.get(), make = std::move(make), &into] {
+    auto made = make([self]() -> Result<void> {
+      if (!self->is_unwanted_.load(std::memory_order_relaxed)) return {};
+      return fail(fcclAborted, "the communicator was ended while it was being made");
+    });
+    if (made)
+      into = std::move(*made);
+    else
+      self->error_ = std::move(made).error();
+    self->state_.store(into ? fcclSuccess : self->error_.code, std::memory_order_release);
+  });
+  if (!thread) return fail(std::move(thread).error());
+  making->thread_ = std::move(*thread);
+  return making;
+}
+
+Making::~Making() {
+  if (is_own())
+    end();
+  else if (thread_.joinable())
+    thread_.detach();
+}
+
+Result<void> Making::check() const {
+  if (state() == fcclSuccess) return {};
+  if (has_failed()) return fail(error_);
+  if (!is_own())
+    return fail(fcclInvalidUsage, "this process is a fork of the one that made the communicator: make a new one after fork()");
+  return fail(fcclInvalidUsage,
+              "the communicator is still being made (config.blocking = 0): ask fcclCommGetAsyncError until it does not say "
+              "fcclInProgress any more");
+}
+
+const char* Making::failure_text() const { return has_failed() ? error_.message.c_str() : ""; }
+
+void Making::end() {
+  is_unwanted_.store(true, std::memory_order_relaxed);
+  if (is_own() && thread_.joinable()) thread_.join();
+}
+
+}  // namespace fccl
