@@ -288,6 +288,20 @@ FCCL_API fcclResult_t fcclAlltoAll(const void* sendbuff, void* recvbuff, size_t 
 /* Returns, or lets the stream go on, when every rank has called it. */
 FCCL_API fcclResult_t fcclBarrier(fcclComm_t comm, fcclStream_t stream);
 
+/* ---- Reductions into another type ---------------------------------------------------------------------------------------- */
+/* Like fcclAllReduce, fcclReduce and fcclReduceScatter, whose elements are of `sendtype` in sendbuff and of `recvtype` in
+ * recvbuff: float32 for float16, bfloat16, float8e4m3 or float8e5m2. The result is what the plain call rounds to `sendtype`
+ * at its end: nothing is rounded on the way, between hosts neither, whatever FCCL_WIRE_DTYPE says. With recvtype == sendtype
+ * each is the plain call; other pairs are refused with fcclInvalidArgument. Both types must be equal on all ranks. An operator
+ * of fcclRedOpCreatePreMulSum is one of `sendtype`. Not in place: where recvbuff is used, it may not overlap sendbuff. CPU
+ * memory only: on CUDA memory fcclNotImplemented. */
+FCCL_API fcclResult_t fcclAllReduceTyped(const void* sendbuff, void* recvbuff, size_t count, fcclDataType_t sendtype,
+                                         fcclDataType_t recvtype, fcclRedOp_t op, fcclComm_t comm, fcclStream_t stream);
+FCCL_API fcclResult_t fcclReduceTyped(const void* sendbuff, void* recvbuff, size_t count, fcclDataType_t sendtype,
+                                      fcclDataType_t recvtype, fcclRedOp_t op, int root, fcclComm_t comm, fcclStream_t stream);
+FCCL_API fcclResult_t fcclReduceScatterTyped(const void* sendbuff, void* recvbuff, size_t recvcount, fcclDataType_t sendtype,
+                                             fcclDataType_t recvtype, fcclRedOp_t op, fcclComm_t comm, fcclStream_t stream);
+
 /* ---- Collectives of uneven counts ---------------------------------------------------------------------------------------- */
 /* Each block has a count of its own, which may be zero. Arrays have n entries, in elements, and are read before the call
  * returns. displs, sdispls and rdispls say where each block begins; NULL is one behind the other, in the order of ranks. Blocks

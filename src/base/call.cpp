@@ -34,6 +34,7 @@ std::string describe(const Signature& s) {
     return text + fmt::format(" of {} {} in all, recvcounts with hash {:x}", s.count, name_of(s.dtype), s.counts);
   if (is_known(s.collective) && s.row().uneven) return text + fmt::format(" of {}", name_of(s.dtype));
   text += fmt::format(" of {} {}", s.count + s.elsewhere, name_of(s.dtype));
+  if (s.widens) text += fmt::format(" into {}", name_of(s.result_type()));
   if (is_rooted(s.collective)) text += fmt::format(" with root {}", s.root);
   return text;
 }

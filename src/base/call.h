@@ -32,16 +32,24 @@ struct Signature {
   size_t elsewhere = 0;
   uint32_t part = 0;
   uint64_t counts = 0;  // hash_of the counts of AllGatherV and ReduceScatterV
+  // Of a reduction of a narrower float: its results are float32, as they were added, and not rounded to dtype.
+  bool widens = false;
 
   const Collective& row() const { return row_of(collective); }
-  // Of a block, and of all blocks where each has a count of its own.
+  // Of a block of the input, and of all blocks where each has a count of its own.
   size_t bytes() const { return count * size_of(dtype); }
+  // Of the output.
+  fcclDataType_t result_type() const { return widens ? fcclFloat32 : dtype; }
+  size_t result_bytes() const { return count * size_of(result_type()); }
+  // Bytes of an element of the output for each one of the input.
+  size_t widening() const { return widens ? size_of(fcclFloat32) / size_of(dtype) : 1; }
 };
 
 // A signature as ranks show it to each other and as they hash it; a field that is in no word is not compared. A sub-call shows
 // the count of its call, so that calls which differ do so from their first sub-call on.
 struct SignatureWords {
-  uint64_t kind = 0;  // root (20 bits) | part (12 bits) | collective | type | operator | issuer (8 bits each)
+  // root (20 bits) | part (12 bits) | collective | type, above it whether it widens | operator | issuer (8 bits each)
+  uint64_t kind = 0;
   uint64_t count = 0;
   uint64_t counts = 0;
 
@@ -49,11 +57,13 @@ struct SignatureWords {
 };
 
 inline constexpr int kPartBits = 12;
+inline constexpr uint64_t kWidens = 0x80;  // in the byte of the type
 
 inline SignatureWords words_of(const Signature& s) {
   const uint32_t root_and_part = static_cast<uint32_t>(s.root) << kPartBits | (s.part & ((1U << kPartBits) - 1));
   return {static_cast<uint64_t>(root_and_part) << 32 | static_cast<uint64_t>(s.collective) << 24 |
-              static_cast<uint64_t>(s.dtype) << 16 | static_cast<uint64_t>(s.op) << 8 | static_cast<uint64_t>(s.issuer),
+              (static_cast<uint64_t>(s.dtype) | (s.widens ? kWidens : 0)) << 16 | static_cast<uint64_t>(s.op) << 8 |
+              static_cast<uint64_t>(s.issuer),
           s.count + s.elsewhere, s.counts};
 }
 
@@ -62,13 +72,14 @@ inline SignatureWords words_of(const Signature& s) {
 inline Signature signature_of(const SignatureWords& words) {
   const auto field = [&](int shift) { return static_cast<int>(words.kind >> shift & 0xff); };
   return {.collective = static_cast<fcclColl_t>(std::min<int>(field(24), fcclNumColls)),
-          .dtype = static_cast<fcclDataType_t>(std::min<int>(field(16), fcclNumTypes)),
+          .dtype = static_cast<fcclDataType_t>(std::min<int>(field(16) & ~static_cast<int>(kWidens), fcclNumTypes)),
           .op = static_cast<ReduceOp>(field(8)),
           .root = static_cast<int32_t>(words.kind >> 32) >> kPartBits,
           .count = words.count,
           .issuer = static_cast<Issuer>(std::min<int>(field(0), static_cast<int>(Issuer::split))),
           .part = static_cast<uint32_t>(words.kind >> 32) & ((1U << kPartBits) - 1),
-          .counts = words.counts};
+          .counts = words.counts,
+          .widens = (words.kind >> 16 & kWidens) != 0};
 }
 
 // Whether they name a collective, a type, an operator and an issuer.
@@ -86,12 +97,15 @@ struct Call {
   const UnevenBlocks* uneven = nullptr;  // of a collective whose blocks have counts of their own; the issuer's
 
   // Where the blocks of its buffers lie, among so many ranks.
-  Layout input(int ranks) const { return uneven != nullptr ? uneven->input.layout() : layout(signature.row().input, ranks); }
-  Layout output(int ranks) const { return uneven != nullptr ? uneven->output.layout() : layout(signature.row().output, ranks); }
+  Layout input(int ranks) const {
+    return uneven != nullptr ? uneven->input.layout() : layout(signature.row().input, signature.bytes(), ranks);
+  }
+  Layout output(int ranks) const {
+    return uneven != nullptr ? uneven->output.layout() : layout(signature.row().output, signature.result_bytes(), ranks);
+  }
 
  private:
-  Layout layout(Extent extent, int ranks) const {
-    const size_t block = signature.bytes();
+  static Layout layout(Extent extent, size_t block, int ranks) {
     return extent == Extent::one_block ? Layout::of_one(block) : Layout::of_many(block, block * static_cast<size_t>(ranks));
   }
 };
@@ -118,7 +132,8 @@ bool is_rooted(fcclColl_t collective);
 // Whether the larger buffer has a block for each rank, and is not one whole.
 bool has_rank_blocks(fcclColl_t collective);
 const char* name_of(fcclColl_t collective);
-// "AllGather of 1024 float32", "Reduce(sum) of 3 int32 with root 2"; of uneven counts the sum, and their hash.
+// "AllGather of 1024 float32", "Reduce(sum) of 3 int32 with root 2", "AllReduce(sum) of 5 bfloat16 into float32"; of uneven
+// counts the sum, and their hash.
 std::string describe(const Signature& signature);
 
 }  // namespace fccl

@@ -1,17 +1,50 @@
 // The checks of a user's call, and the call that they let through.
 #include "c_api/user_call.h"
 
+#include <cstdint>
+
 #include "kernels/reduce.h"
 #include "plan/choose.h"
 
 namespace fccl {
 namespace {
 
+bool is_widened(const UserCall& call) { return call.recvtype && *call.recvtype != call.dtype; }
+
+Result<void> check_types(const UserCall& call) {
+  if (!is_valid(call.dtype))
+    return fail(fcclInvalidArgument,
+                fmt::format("{} {} is no fcclDataType_t", call.recvtype ? "sendtype" : "datatype", int{call.dtype}));
+  if (!is_widened(call)) return {};
+  if (!is_valid(*call.recvtype))
+    return fail(fcclInvalidArgument, fmt::format("recvtype {} is no fcclDataType_t", int{*call.recvtype}));
+  if (*call.recvtype == fcclFloat32 && float32_kernel(call.dtype, ReduceOp::sum) != nullptr) return {};
+  return fail(fcclInvalidArgument,
+              fmt::format("there is no {} of {} into {}: recvtype is sendtype, or float32 where sendtype is float16, bfloat16, "
+                          "float8e4m3 or float8e5m2",
+                          name_of(call.collective), name_of(call.dtype), name_of(*call.recvtype)));
+}
+
+// Results that are wider than what they are made of leave no room for it: no overlap is allowed, on a rank that has results.
+Result<void> check_apart(const UserCall& call, int rank, int ranks) {
+  const Collective& row = row_of(call.collective);
+  if (!is_widened(call) || !row.takes(rank, call.root)) return {};
+  const size_t sent = call.count * row.input_blocks(ranks) * size_of(call.dtype);
+  const size_t received = call.count * row.output_blocks(ranks) * size_of(*call.recvtype);
+  const auto send = reinterpret_cast<uintptr_t>(call.send), recv = reinterpret_cast<uintptr_t>(call.recv);
+  if (sent == 0 || send + sent <= recv || recv + received <= send) return {};
+  return fail(fcclInvalidArgument,
+              fmt::format("sendbuff and recvbuff overlap: the {} bytes of {} and the {} bytes of {} begin {} bytes apart; "
+                          "{} into another type does not work in place, give it a recvbuff of its own",
+                          sent, name_of(call.dtype), received, name_of(*call.recvtype), send < recv ? recv - send : send - recv,
+                          name_of(call.collective)));
+}
+
 Result<void> check_shape(const UserCall& call, int rank, int ranks) {
-  if (!is_valid(call.dtype)) return fail(fcclInvalidArgument, fmt::format("datatype {} is no fcclDataType_t", int{call.dtype}));
+  FCCL_TRY(check_types(call));
   if (is_rooted(call.collective) && (call.root < 0 || call.root >= ranks))
     return fail(fcclInvalidArgument, fmt::format("root is {}: give 0 <= root < {}", call.root, ranks));
-  if (call.uneven == nullptr && call.count > SIZE_MAX / 2 / size_of(call.dtype) / ranks)
+  if (call.uneven == nullptr && call.count > SIZE_MAX / 2 / size_of(call.recvtype.value_or(call.dtype)) / ranks)
     return fail(fcclInvalidArgument, fmt::format("count {} of {} over {} ranks is more than memory can hold", call.count,
                                                  name_of(call.dtype), ranks));
   const Collective& row = row_of(call.collective);
@@ -22,7 +55,7 @@ Result<void> check_shape(const UserCall& call, int rank, int ranks) {
     return fail(fcclInvalidArgument, fmt::format("sendbuff is NULL with count {}", sent));
   if (received > 0 && row.takes(rank, call.root) && call.recv == nullptr)
     return fail(fcclInvalidArgument, fmt::format("recvbuff is NULL with count {}", received));
-  return {};
+  return check_apart(call, rank, ranks);
 }
 
 // Between hosts what has no algorithm is refused first, and alike on all ranks, since what is wrong with its arguments may be
@@ -48,13 +81,13 @@ Result<void> check_pairs(const UserCall& call) {
   return {};
 }
 
-// The paths of CUDA memory cut blocks of one size only.
+// The paths of CUDA memory cut blocks of one size only, and of elements of one.
 Result<void> check_memory(const UserCall& call, const Communicator& communicator) {
-  if (call.uneven == nullptr || communicator.device() == nullptr) return {};
+  if ((call.uneven == nullptr && !is_widened(call)) || communicator.device() == nullptr) return {};
   return fail(fcclNotImplemented,
-              fmt::format("{} on CUDA memory is not implemented yet in this version of FCCL: call it on host memory, on a "
+              fmt::format("{}{} on CUDA memory is not implemented yet in this version of FCCL: call it on host memory, on a "
                           "communicator with memoryKind = fcclMemoryCpu",
-                          name_of(call.collective)));
+                          name_of(call.collective), is_widened(call) ? " into another type" : ""));
 }
 
 struct Operator {
@@ -97,7 +130,8 @@ fcclResult_t issue(const UserCall& user, fcclComm_t comm, fcclStream_t stream) {
                             .op = found->op,
                             .root = user.root,
                             .count = user.count,
-                            .counts = user.counts};
+                            .counts = user.counts,
+                            .widens = is_widened(user)};
   const Call call{signature, user.send, user.recv, found->scalar, user.uneven};
   if (communicator.device() != nullptr)
     return report(user.function, communicator.run_on_device(call, found->scalar_on_device, stream));

@@ -1,6 +1,8 @@
 // UserCall: a collective as the user called it, and its way from there to the communicator.
 #pragma once
 
+#include <optional>
+
 #include "c_api/c_api.h"
 
 namespace fccl {
@@ -15,8 +17,9 @@ struct UserCall {
   fcclDataType_t dtype;
   int op = fcclSum;  // fcclRedOp_t, or a handle beyond it
   int root = -1;
-  uint64_t counts = 0;                   // hash_of those that all ranks must have in common
-  const UnevenBlocks* uneven = nullptr;  // already checked
+  uint64_t counts = 0;                                    // hash_of those that all ranks must have in common
+  const UnevenBlocks* uneven = nullptr;                   // already checked
+  std::optional<fcclDataType_t> recvtype = std::nullopt;  // of a call that names one beside dtype, which is then that of `send`
 };
 
 // Checks what is wrong on its face, before anything is announced to the peers, then runs the call.

@@ -149,7 +149,7 @@ Result<void> Communicator::run(const Call& call, Stream* stream) {
   const Signature& signature = call.signature;
   LaneQueue& lane = parts_->lanes[lane_of(signature.collective)];
   FCCL_TRY(check_room(lane, signature));
-  const ReduceKernel kernel = is_reduction(signature.collective) ? reduce_kernel(signature.dtype, signature.op) : nullptr;
+  const ReduceKernel kernel = kernel_of(signature);
   if (stream == nullptr && lane.is_idle())
     return IssuedCall(parts_->around(), lane, {call, parts_->number++, kernel}, parts_->timeout).run();
   // A number and a turn on the lane cannot be given back.
@@ -194,8 +194,7 @@ Result<void> Communicator::transfer(const TransferEnd& transfer, Stream* stream)
 Result<void> Communicator::issue(const Call& call, IssuedGroup& group) {
   const InCall inside(in_call_);
   FCCL_TRY(check_usable());
-  const ReduceKernel kernel =
-      is_reduction(call.signature.collective) ? reduce_kernel(call.signature.dtype, call.signature.op) : nullptr;
+  const ReduceKernel kernel = kernel_of(call.signature);
   LaneQueue& lane = parts_->lanes[lane_of(call.signature.collective)];
   auto issued = std::make_unique<IssuedCall>(parts_->around(), lane, Task{call, parts_->number++, kernel}, parts_->timeout);
   issued->keep_blocks();

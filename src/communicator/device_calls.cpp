@@ -110,7 +110,7 @@ Result<void> DeviceCalls::run(const Call& call, const void* scalar, void* stream
   FCCL_TRY(check_stream(s, stream));
   FCCL_TRY(check_buffers(call));
   const LaneId id = lane_of(s.collective);
-  const ReduceKernel kernel = is_reduction(s.collective) ? reduce_kernel(s.dtype, s.op) : nullptr;
+  const ReduceKernel kernel = kernel_of(s);
   const SubCalls calls(call, parts_.control->rank(), parts_.columns->ranks(), shape_.buffer_bytes,
                        device_->limits().most_pitch);
   Issue issue{lanes_[id], parts_.lanes[id], calls, {call, parts_.number++, kernel}, scalar, {stream}};

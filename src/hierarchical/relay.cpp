@@ -2,6 +2,7 @@
 #include "hierarchical/relay.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "kernels/copy.h"
 
@@ -14,7 +15,8 @@ IntraHostRelay::IntraHostRelay(Lane& lane, HierarchicalLane& hierarchical, const
       signature_(task.call.signature),
       row_(signature_.row()),
       wire_plan_(hierarchical.planner.wire_plan_of(task.call, longest)),
-      element_(size_of(signature_.dtype)),
+      element_(size_of(signature_.result_type())),
+      widening_shift_(std::countr_zero(signature_.widening())),
       blocks_(wire_plan_.pieces.blocks),
       root_is_here_(signature_.root >= 0 && hierarchical.columns.host_of(signature_.root) == hierarchical.columns.host()),
       round_(lane.slices()) {
@@ -67,7 +69,7 @@ WireTask IntraHostRelay::wire_task() {
                 .element_bytes = element_,
                 .partial_bytes = size_of(hierarchical_.planner.partial_type(signature_)),
                 .divisor = {static_cast<uint64_t>(columns.ranks())}};
-  if (row_.reduces) task.total = total_kernel(signature_.dtype, signature_.op, hierarchical_.planner.wire_type());
+  if (row_.reduces) task.total = hierarchical_.planner.total_kernel_of(signature_);
   return task;
 }
 

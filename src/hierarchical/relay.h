@@ -118,7 +118,10 @@ class IntraHostRelay {
   void take_own_of_root();
   void take_own_down();
 
-  std::byte* send_at(int block) const { return bytes(task_.call.send) + blocks_.offset(block) + offset_; }
+  // What is given lies where results of the same elements would, in elements of its own type.
+  std::byte* send_at(int block) const {
+    return bytes(task_.call.send) + ((blocks_.offset(block) + offset_) >> widening_shift_);
+  }
   std::byte* recv_at(int block) const { return bytes(task_.call.recv) + blocks_.offset(block) + offset_; }
   static std::byte* bytes(const void* buffer) { return static_cast<std::byte*>(const_cast<void*>(buffer)); }
 
@@ -128,8 +131,9 @@ class IntraHostRelay {
   const Signature& signature_;
   const Collective& row_;
   WirePlan wire_plan_;
-  size_t element_;
-  Layout blocks_;  // of the user's buffers
+  size_t element_;      // bytes of the result's type
+  int widening_shift_;  // an element of the result has 2^widening_shift_ times the bytes of one that is given
+  Layout blocks_;       // of the user's buffers, in elements of the result
   bool root_is_here_;
   bool has_up_ = false, has_down_ = false;
   bool is_fed_by_up_ = false;         // the wire's input comes by the rounds up

@@ -29,7 +29,7 @@ void IntraHostRelay::put_partials() {
     std::byte* slot = lane_.pair_slot(lane_.rank(), peer, round_);
     for (int n = first; n < std::min(blocks.size(), first + per_slot(RoundKind::up)); ++n) {
       const int block = blocks.numbers[n];
-      copy_bytes(slot, send_at(block), piece_bytes(block, slice_));
+      copy_bytes(slot, send_at(block), piece_bytes(block, slice_) >> widening_shift_);
       slot += wire_plan_.pieces.piece_elements * element_;
     }
   }
@@ -76,7 +76,7 @@ void IntraHostRelay::take_from_root(const std::byte* slot) {
 // This host's partial of the pieces that this column brings to their owners.
 void IntraHostRelay::add_partials() {
   const Blocks& blocks = hierarchical_.planner.blocks_of(signature_, wire_plan_, lane_.rank());
-  const ReduceKernel partial = partial_kernel(signature_.dtype, signature_.op, hierarchical_.planner.wire_type());
+  const ReduceKernel partial = hierarchical_.planner.partial_kernel_of(signature_);
   const int first = turn_ * per_slot(RoundKind::up);
   size_t offset = 0;
   for (int n = first; n < std::min(blocks.size(), first + per_slot(RoundKind::up)); ++n) {

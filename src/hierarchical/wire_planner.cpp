@@ -22,7 +22,7 @@ size_t divided_up(size_t a, size_t b) { return (a + b - 1) / b; }
 size_t bytes_of(const Call& call, int ranks, size_t longest) {
   const Collective& row = call.signature.row();
   if (row.has_pairs()) return longest;
-  return row.uneven ? call.signature.bytes() / static_cast<size_t>(ranks) : call.signature.bytes();
+  return row.uneven ? call.signature.bytes() / static_cast<size_t>(ranks) : call.signature.result_bytes();
 }
 
 // The algorithm of a collective that stands first in the catalog.
@@ -40,7 +40,16 @@ WirePlanner::WirePlanner(const Columns& columns, const WireSettings& settings)
       chooser_({columns.hosts(), columns.ranks(), columns.most_ranks(), columns.columns(), settings.rails, settings.costs}) {}
 
 fcclDataType_t WirePlanner::partial_type(const Signature& signature) const {
-  return is_reduction(signature.collective) ? fccl::partial_type(signature.dtype, settings_.wire_type) : signature.dtype;
+  const fcclDataType_t result = signature.result_type();
+  return is_reduction(signature.collective) ? fccl::partial_type(result, settings_.wire_type) : result;
+}
+
+ReduceKernel WirePlanner::partial_kernel_of(const Signature& s) const {
+  return fccl::partial_kernel(s.dtype, s.op, s.widens ? WireType::float32 : settings_.wire_type);
+}
+
+ReduceKernel WirePlanner::total_kernel_of(const Signature& s) const {
+  return fccl::total_kernel(s.result_type(), s.op, settings_.wire_type);
 }
 
 const Blocks& WirePlanner::blocks_of(const Signature& signature, const WirePlan& wire_plan, int column) const {
@@ -54,7 +63,7 @@ WirePlan WirePlanner::wire_plan_of(const Call& call, size_t longest) {
   WirePlan wire_plan{.beside_entries = true, .is_whole = true, .pieces = {}};
   wire_plan.pieces.blocks = layout_of(call, wire_plan, longest);
   cut(wire_plan, signature, 1, 1);
-  const size_t element = std::max(size_of(signature.dtype), size_of(partial_type(signature)));
+  const size_t element = std::max(size_of(signature.result_type()), size_of(partial_type(signature)));
   const size_t blocks = load_of(signature, wire_plan).in_message;
   const int preferred = preferred_algorithm(collective);
   const bool fits =
@@ -110,16 +119,20 @@ WirePlanner::Load WirePlanner::load_of(const Signature& signature, const WirePla
   return {most * most_ranks, std::max(most * static_cast<size_t>(columns_.ranks()), all * most_ranks)};
 }
 
-// Where the blocks lie in the buffer that has several, or in which the parts of one are told apart.
+// Where the blocks lie in the buffer that has several, or in which the parts of one are told apart; of a call that widens, if
+// its elements were those of its results.
 Layout WirePlanner::layout_of(const Call& call, const WirePlan& wire_plan, size_t longest) const {
   const Signature& signature = call.signature;
   const Collective& row = signature.row();
   if (row.has_pairs()) return Layout::of_one(longest);
+  const auto ranks = static_cast<size_t>(columns_.ranks());
+  if (signature.widens && row.has_rank_blocks())
+    return Layout::of_many(signature.result_bytes(), signature.result_bytes() * ranks);
   if (row.has_rank_blocks())
     return row.output == Extent::block_per_rank ? call.output(columns_.ranks()) : call.input(columns_.ranks());
   const int blocks = columns_.columns() * (wire_plan.is_whole ? 1 : columns_.hosts());
-  return Layout::of_many(divided_up(signature.count, static_cast<size_t>(blocks)) * size_of(signature.dtype),
-                         signature.bytes());
+  return Layout::of_many(divided_up(signature.count, static_cast<size_t>(blocks)) * size_of(signature.result_type()),
+                         signature.result_bytes());
 }
 
 // The largest piece, in bytes of the wider of the two types: a message fits into a slot of the wire, a piece into one of the
@@ -136,8 +149,8 @@ size_t WirePlanner::limit(const Signature& signature, const WirePlan& wire_plan,
 
 void WirePlanner::cut(WirePlan& wire_plan, const Signature& signature, int slices, int most_chunks) const {
   Pieces& pieces = wire_plan.pieces;
-  pieces.element_shift = std::countr_zero(size_of(signature.dtype));
-  const size_t element = std::max(size_of(signature.dtype), size_of(partial_type(signature)));
+  pieces.element_shift = std::countr_zero(size_of(signature.result_type()));
+  const size_t element = std::max(size_of(signature.result_type()), size_of(partial_type(signature)));
   const size_t most = limit(signature, wire_plan, most_chunks) / element;
   const size_t unit = kUnit / std::min<size_t>(element, kUnit);
   const size_t wanted = divided_up(divided_up(pieces.most_elements(), static_cast<size_t>(slices)), unit) * unit;

@@ -33,7 +33,8 @@ struct WirePlan {
   bool beside_entries = false;
   bool is_whole = false;  // one chunk for all hosts, of a call with one buffer
   bool hands_on = false;  // the plan sends on chunks that came, so what a host contributes must be in the output, too
-  Pieces pieces;          // of what has a block for each pair of ranks: as if all were as long as the longest
+  Pieces pieces;  // of elements of the result's type; of what has a block for each pair of ranks: as if all were as long as the
+                  // longest
 };
 
 // One lane's, used by the thread that runs its current call. Asking twice for the same plan allocates nothing.
@@ -48,7 +49,9 @@ class WirePlanner {
   // Whether a slot of the wire is large enough for the blocks of every pair of ranks of two hosts.
   bool has_room_for_pairs() const;
   fcclDataType_t partial_type(const Signature& signature) const;
-  WireType wire_type() const { return settings_.wire_type; }
+  // What reduces the sources of a host's ranks to a partial, and the partials of all hosts to the total.
+  ReduceKernel partial_kernel_of(const Signature& signature) const;
+  ReduceKernel total_kernel_of(const Signature& signature) const;
   // The blocks that a column carries of such a call; those of all hosts to one rank each, where every pair has one.
   const Blocks& blocks_of(const Signature& signature, const WirePlan& wire_plan, int column) const;
   // Slices for which a rank keeps pieces that lie in no buffer of the user.

@@ -12,8 +12,8 @@ enum class Divisor : uint8_t { source_count, first_scalar };
 ReduceKernel float_kernel(fcclDataType_t dtype, ReduceOp op, Divisor divisor);
 ReduceKernel integer_kernel(fcclDataType_t dtype, ReduceOp op, Divisor divisor);
 
-// Kernels of float8, float16 and bfloat16 whose results are float32, all but the average, and the other way around, all but the
-// pre-multiplied sum. The latter divide an average by the first scalar.
+// Kernels of float8, float16 and bfloat16 whose results are float32, and the other way around, all but the pre-multiplied sum.
+// The latter divide an average by the first scalar, the former by the number of sources.
 ReduceKernel widening_kernel(fcclDataType_t dtype, ReduceOp op);
 ReduceKernel narrowing_kernel(fcclDataType_t dtype, ReduceOp op);
 

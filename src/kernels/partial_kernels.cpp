@@ -27,7 +27,7 @@ ReduceKernel widening(ReduceOp op) {
     case ReduceOp::premul_sum:
       return Kernel<ReduceOp::premul_sum, Element, Plain<float>>::run;
     case ReduceOp::avg:
-      return nullptr;
+      return Kernel<ReduceOp::avg, Element, Plain<float>>::run;
   }
   return nullptr;
 }

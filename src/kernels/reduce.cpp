@@ -15,6 +15,13 @@ ReduceKernel kernel_of_one_type(fcclDataType_t dtype, ReduceOp op, Divisor divis
 
 ReduceKernel reduce_kernel(fcclDataType_t dtype, ReduceOp op) { return kernel_of_one_type(dtype, op, Divisor::source_count); }
 
+ReduceKernel float32_kernel(fcclDataType_t dtype, ReduceOp op) { return widening_kernel(dtype, op); }
+
+ReduceKernel kernel_of(const Signature& s) {
+  if (!is_reduction(s.collective)) return nullptr;
+  return s.widens ? float32_kernel(s.dtype, s.op) : reduce_kernel(s.dtype, s.op);
+}
+
 fcclDataType_t partial_type(fcclDataType_t dtype, WireType wire) {
   const bool is_narrow = dtype == fcclFloat16 || dtype == fcclBfloat16 || dtype == fcclFloat8e4m3 || dtype == fcclFloat8e5m2;
   return is_narrow && wire == WireType::float32 ? fcclFloat32 : dtype;

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "base/dtype.h"
+#include "base/call.h"
 
 namespace fccl {
 
@@ -25,6 +25,11 @@ using ReduceKernel = void (*)(void* out, const void* const* sources, int source_
 // The kernel for an operator on a data type, for the best instruction set that this processor has; nullptr for what is no type
 // and for avg and premul_sum of bool.
 ReduceKernel reduce_kernel(fcclDataType_t dtype, ReduceOp op);
+// The same for sources of float16, bfloat16 and float8 with results in float32: what reduce_kernel would round. `out` overlaps
+// no source. nullptr for other types.
+ReduceKernel float32_kernel(fcclDataType_t dtype, ReduceOp op);
+// What a call reduces with within a host; nullptr where nothing is reduced.
+ReduceKernel kernel_of(const Signature& signature);
 
 // A sum between hosts has two levels: each host reduces the sources of its own ranks to a partial, and the partials of all
 // hosts are reduced to the total. Each level is a reduction as above, but for what is said here.

@@ -8,9 +8,9 @@ namespace fccl {
 namespace {
 
 // Which part of a vector that all ranks reduce together each of them reduces: equal ones, the last ones shorter.
-Layout shards_of(const Signature& s, int ranks) {
+Layout shards_of(const Signature& s, fcclDataType_t dtype, int ranks) {
   const size_t elements = (s.count + ranks - 1) / ranks;
-  return Layout::of_many(elements * size_of(s.dtype), s.bytes());
+  return Layout::of_many(elements * size_of(dtype), s.count * size_of(dtype));
 }
 
 void read_scalars(Lane& lane, const Signature& signature) {
@@ -43,7 +43,8 @@ Phase ring_reduce_scatter([[maybe_unused]] FrameMemory& frame, Lane& lane, Task 
   }
   read_scalars(lane, task.call.signature);
   const SlicedInput input = input_of(task.call, lane.ranks(), lane.shape().pair_slot_bytes());
-  const SlicedOutput output = output_of(task.call, lane.ranks(), lane.shape().pair_slot_bytes());
+  const size_t result_piece = lane.shape().pair_slot_bytes() * task.call.signature.widening();
+  const SlicedOutput output = output_of(task.call, lane.ranks(), result_piece);
   const uint64_t first = lane.slices();
   for (uint64_t k = 0; k < input.count(); ++k) {
     const uint64_t slice = first + k;
@@ -57,7 +58,8 @@ Phase ring_reduce_scatter([[maybe_unused]] FrameMemory& frame, Lane& lane, Task 
   co_return Outcome{};
 }
 
-// Slice by slice: reduce this rank's block as above into a gather slot, then take the peers' results out of theirs.
+// Slice by slice: reduce this rank's block as above into a gather slot, then take the peers' results out of theirs. Where these
+// are wider, slices are shorter, so that their results find room.
 Phase ring_all_reduce([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
   lane.enter(task.call, task.number, nullptr, 0);
   for (int i = 1; i < lane.ranks(); ++i) {
@@ -66,10 +68,11 @@ Phase ring_all_reduce([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task
   }
   const Signature& signature = task.call.signature;
   read_scalars(lane, signature);
-  const Layout shards = shards_of(signature, lane.ranks());
-  const size_t piece = lane.shape().pair_slot_bytes();
-  const SlicedInput input{static_cast<const std::byte*>(task.call.send), shards, piece};
-  const SlicedOutput output{static_cast<std::byte*>(task.call.recv), shards, piece};
+  const size_t widening = signature.widening();
+  const SlicedInput input{static_cast<const std::byte*>(task.call.send), shards_of(signature, signature.dtype, lane.ranks()),
+                          lane.shape().pair_slot_bytes() / widening};
+  const SlicedOutput output{static_cast<std::byte*>(task.call.recv),
+                            shards_of(signature, signature.result_type(), lane.ranks()), input.piece * widening};
   const uint64_t first = lane.slices();
   const bool takes_result = signature.root < 0 || signature.root == lane.rank();
   for (uint64_t k = 0; k < input.count(); ++k) {
@@ -82,7 +85,7 @@ Phase ring_all_reduce([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task
     reduce_slice(lane, task, slice, {input.at(lane.rank(), k), result, length});
     lane.my_board().results_published.publish(slice + 1);
     if (!takes_result) continue;
-    copy_bytes(output.at(lane.rank(), k), result, length);
+    copy_bytes(output.at(lane.rank(), k), result, length * widening);
     for (int i = 1; i < lane.ranks(); ++i) {
       const int peer = lane.peer(i);
       co_await lane.results_published(peer, slice + 1);

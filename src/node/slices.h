@@ -9,7 +9,7 @@
 
 namespace fccl {
 
-// `total` bytes in pieces of `piece` bytes, the last one shorter. A piece is a multiple of 64 bytes, so of every element.
+// `total` bytes in pieces of `piece` bytes, the last one shorter. A piece is a multiple of every element of the call.
 struct Slices {
   size_t total;
   size_t piece;

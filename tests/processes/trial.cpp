@@ -117,8 +117,13 @@ const std::vector<Reduction>& every_reduction() {
 
 std::string describe(const Recipe& recipe) {
   const int root = has_root(recipe.collective) ? recipe.root : -1;
-  return fccl::describe(Signature{recipe.collective, recipe.dtype, recipe.op, root, recipe.count}) +
-         (is_uneven(recipe.collective) ? std::string(", shares ") + name_of(recipe.shares) : "") +
+  const Signature signature{.collective = recipe.collective,
+                            .dtype = recipe.dtype,
+                            .op = recipe.op,
+                            .root = root,
+                            .count = recipe.count,
+                            .widens = recipe.widens};
+  return fccl::describe(signature) + (is_uneven(recipe.collective) ? std::string(", shares ") + name_of(recipe.shares) : "") +
          (recipe.is_displaced ? ", displaced" : "") + (recipe.in_place ? ", in place" : "") + ", misaligned by " +
          std::to_string(recipe.misalignment) + ", iteration " + std::to_string(recipe.iteration);
 }
@@ -144,6 +149,8 @@ Recipe random_recipe(std::mt19937_64& generator, int ranks, size_t most_bytes, i
   const size_t counts[] = {0, 1, 1 + 2 * below(50), edge - 1, edge, edge + 1, below(most_bytes / size), below(20'000)};
   recipe.count = std::min(counts[below(std::size(counts))], most_bytes / size);
   if (recipe.collective == fcclCollBarrier) recipe.count = 0;
+  recipe.widens = may_widen(recipe.collective, recipe.dtype) && below(2) == 0;
+  if (recipe.widens) recipe.in_place = false;
   return recipe;
 }
 
@@ -180,14 +187,14 @@ bool Trial::sends() const { return gives(recipe_.collective, rank_, recipe_.root
 bool Trial::receives() const { return takes(recipe_.collective, rank_, recipe_.root); }
 
 void Trial::place_buffers() {
-  const size_t size = size_of(recipe_.dtype);
+  const size_t size = given_size();
   const bool of_root = recipe_.collective == fcclCollGather || recipe_.collective == fcclCollScatter;
   if (recipe_.collective == fcclCollBarrier) return;
   if (!recipe_.in_place || (of_root && recipe_.root != rank_) || exchanges(recipe_.collective)) {
     recipe_.in_place = false;
     // A buffer that the rank does not use stays NULL.
     if (sends()) first_ = GuardedBuffer(input_.extent * size, recipe_.misalignment);
-    if (receives()) second_ = GuardedBuffer(output_.extent * size, recipe_.misalignment * 3 % 16);
+    if (receives()) second_ = GuardedBuffer(output_.extent * result_size(), recipe_.misalignment * 3 % 16);
     send_ = first_.data();
     recv_ = second_.data();
     return;
@@ -195,8 +202,8 @@ void Trial::place_buffers() {
   first_ = GuardedBuffer(std::max(input_.extent, output_.extent) * size, recipe_.misalignment);
   send_ = recv_ = first_.data();
   const int own = of_root ? recipe_.root : rank_;
-  if (takes_blocks(recipe_.collective)) send_ = at(recv_, output_.offsets[static_cast<size_t>(own)]);
-  if (gives_blocks(recipe_.collective)) recv_ = at(send_, input_.offsets[static_cast<size_t>(own)]);
+  if (takes_blocks(recipe_.collective)) send_ = recv_ + output_.offsets[static_cast<size_t>(own)] * size;
+  if (gives_blocks(recipe_.collective)) recv_ = send_ + input_.offsets[static_cast<size_t>(own)] * size;
 }
 
 Pattern Trial::pattern_of(int rank) const {
@@ -233,6 +240,7 @@ Pattern Trial::reduced_pattern() const {
     }
   }
   if (order.ranks.size() == 1) order.ranks.clear();
+  if (recipe_.widens) return reference_reduce_to_float32(recipe_.dtype, recipe_.op, sources, scalars, order);
   return reference_reduce(recipe_.dtype, recipe_.op, sources, scalars, order);
 }
 
@@ -243,7 +251,7 @@ std::vector<std::byte> Trial::input() const {
   return filled;
 }
 
-std::span<const std::byte> Trial::result() const { return {recv_, receives() ? output_.extent * size_of(recipe_.dtype) : 0}; }
+std::span<const std::byte> Trial::result() const { return {recv_, receives() ? output_.extent * result_size() : 0}; }
 
 fcclResult_t Trial::issue(fcclComm_t comm, fcclStream_t stream) {
   if (!reduces(recipe_.collective) || recipe_.op != ReduceOp::premul_sum)
@@ -278,6 +286,7 @@ fcclResult_t Trial::issue_elsewhere(const Elsewhere& elsewhere, fcclComm_t comm,
 
 fcclResult_t Trial::call(fcclRedOp_t op, fcclComm_t comm, fcclStream_t stream) {
   const Recipe& r = recipe_;
+  if (r.widens) return call_typed(op, comm, stream);
   switch (r.collective) {
     case fcclCollAllReduce:
       return fcclAllReduce(send_, recv_, r.count, r.dtype, op, comm, stream);
@@ -307,6 +316,14 @@ fcclResult_t Trial::call(fcclRedOp_t op, fcclComm_t comm, fcclStream_t stream) {
       break;
   }
   return fcclInvalidArgument;
+}
+
+fcclResult_t Trial::call_typed(fcclRedOp_t op, fcclComm_t comm, fcclStream_t stream) {
+  const Recipe& r = recipe_;
+  if (r.collective == fcclCollReduce)
+    return fcclReduceTyped(send_, recv_, r.count, r.dtype, r.result_type(), op, r.root, comm, stream);
+  const auto function = r.collective == fcclCollAllReduce ? fcclAllReduceTyped : fcclReduceScatterTyped;
+  return function(send_, recv_, r.count, r.dtype, r.result_type(), op, comm, stream);
 }
 
 // NULL where blocks lie one behind the other, every second time.
@@ -342,7 +359,7 @@ std::string Trial::fault() const {
 }
 
 std::string Trial::fault_of(const Expected& expected) const {
-  const size_t size = size_of(recipe_.dtype);
+  const size_t size = expected.size;
   const size_t byte = first_difference(expected.at, expected.count, expected.pattern, expected.first, size);
   if (byte == expected.count * size) return "";
   const size_t index = byte / size;
@@ -356,12 +373,12 @@ std::string Trial::fault_of_result() const {
   for (int i = 0; std::cmp_less(i, output_.counts.size()); ++i) {
     const size_t count = output_.counts[static_cast<size_t>(i)];
     if (count == 0) continue;
-    const std::byte* const block = at(recv_, output_.offsets[static_cast<size_t>(i)]);
+    const std::byte* const block = recv_ + output_.offsets[static_cast<size_t>(i)] * result_size();
     const Source source = sources_of(recipe_.collective, rank_, i, ranks_, recipe_.root).front();
     const size_t first = input_of_rank(recipe_.counts(ranks_), source.rank).offsets[static_cast<size_t>(source.block)];
     const std::string fault = reduces(recipe_.collective)
-                                  ? fault_of({block, count, reduced_pattern(), first, "reduced"})
-                                  : fault_of({block, count, pattern_of(source.rank), first, "received"});
+                                  ? fault_of({block, count, reduced_pattern(), first, "reduced", result_size()})
+                                  : fault_of({block, count, pattern_of(source.rank), first, "received", result_size()});
     if (!fault.empty()) return output_.counts.size() == 1 ? fault : "block " + std::to_string(i) + ": " + fault;
   }
   return "";
@@ -370,13 +387,13 @@ std::string Trial::fault_of_result() const {
 // What the call must not have touched: all of the input, or in place, the blocks that no result goes to.
 std::string Trial::fault_of_input() const {
   if (!sends()) return "";
-  if (!recipe_.in_place || !receives()) return fault_of({send_, input_.extent, mine_, 0, "input after the call"});
+  if (!recipe_.in_place || !receives()) return fault_of({send_, input_.extent, mine_, 0, "input after the call", given_size()});
   if (!gives_blocks(recipe_.collective)) return "";
   const int own = recipe_.collective == fcclCollScatter ? recipe_.root : rank_;
   for (size_t i = 0; i < input_.counts.size(); ++i)
     if (std::cmp_not_equal(i, own))
-      if (auto fault =
-              fault_of({at(send_, input_.offsets[i]), input_.counts[i], mine_, input_.offsets[i], "input after the call"});
+      if (auto fault = fault_of({send_ + input_.offsets[i] * given_size(), input_.counts[i], mine_, input_.offsets[i],
+                                 "input after the call", given_size()});
           !fault.empty())
         return "block " + std::to_string(i) + ": " + fault;
   return "";
@@ -386,7 +403,7 @@ std::string Trial::fault_of_input() const {
 std::string Trial::fault_of_gaps() const {
   if (!receives() || !output_.has_gaps()) return "";
   std::vector<std::byte> seen(result().begin(), result().end());
-  const size_t size = size_of(recipe_.dtype);
+  const size_t size = result_size();
   for (size_t i = 0; i < output_.counts.size(); ++i)
     std::fill_n(seen.begin() + static_cast<ptrdiff_t>(output_.offsets[i] * size), output_.counts[i] * size, kPoison);
   const bool intact = std::ranges::all_of(seen, [](std::byte byte) { return byte == kPoison; });

@@ -32,7 +32,9 @@ struct Recipe {
   // Of collectives whose blocks have counts of their own, up to `count`.
   Shares shares = Shares::random;
   bool is_displaced = false;
+  bool widens = false;  // results are float32; of a reduction of equal counts of narrower floats, not in place
 
+  fcclDataType_t result_type() const { return widens ? fcclFloat32 : dtype; }
   Counts counts(int ranks) const { return {collective, ranks, count, shares, is_displaced, iteration}; }
 };
 
@@ -54,6 +56,11 @@ struct Reduction {
   ReduceOp op;
 };
 const std::vector<Reduction>& every_reduction();
+// Whether its results may be float32, which is wider.
+inline bool may_widen(fcclColl_t collective, fcclDataType_t dtype) {
+  return reduces(collective) && !is_uneven(collective) &&
+         (dtype == fcclFloat16 || dtype == fcclBfloat16 || dtype == fcclFloat8e4m3 || dtype == fcclFloat8e5m2);
+}
 
 // A recipe that works: any collective, type, operator, root and placement, and a count that is 0, 1, or close to a size at
 // which the library changes its way, or anything up to `most_bytes` per block. Equal generators give equal recipes.
@@ -122,14 +129,17 @@ class Trial {
     const Pattern& pattern;
     size_t first;  // index of the first element in the pattern
     const char* what;
+    size_t size;  // of an element
   };
   bool sends() const;
   bool receives() const;
-  std::byte* at(std::byte* buffer, size_t element) const { return buffer + element * size_of(recipe_.dtype); }
+  size_t given_size() const { return size_of(recipe_.dtype); }
+  size_t result_size() const { return size_of(recipe_.result_type()); }
   Pattern pattern_of(int rank) const;
   Pattern reduced_pattern() const;
   void place_buffers();
   fcclResult_t call(fcclRedOp_t op, fcclComm_t comm, fcclStream_t stream);
+  fcclResult_t call_typed(fcclRedOp_t op, fcclComm_t comm, fcclStream_t stream);
   fcclResult_t call_uneven(fcclRedOp_t op, fcclComm_t comm, fcclStream_t stream);
   const size_t* displacements(const BlocksOfBuffer& blocks) const;
   std::string fault_of(const Expected& expected) const;

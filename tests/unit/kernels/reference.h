@@ -215,4 +215,36 @@ inline Bytes reference_reduce(fcclDataType_t dtype, ReduceOp op, const std::vect
   }
 }
 
+// Floats of 8 or 16 bits in float32, which holds them all.
+template <class Stored>
+Bytes reference_widened(const Bytes& narrow, Format format) {
+  Bytes wide(narrow.size() / sizeof(Stored) * sizeof(float));
+  for (size_t i = 0; i < narrow.size() / sizeof(Stored); ++i) {
+    const auto value = static_cast<float>(decode(stored_at<Stored>(narrow.data(), i), format));
+    std::memcpy(wide.data() + i * sizeof value, &value, sizeof value);
+  }
+  return wide;
+}
+
+inline Bytes reference_widened(fcclDataType_t dtype, const Bytes& narrow) {
+  if (dtype == fcclFloat16) return reference_widened<uint16_t>(narrow, kFloat16);
+  if (dtype == fcclBfloat16) return reference_widened<uint16_t>(narrow, kBfloat16);
+  if (dtype == fcclFloat8e4m3) return reference_widened<uint8_t>(narrow, kFloat8e4m3);
+  if (dtype == fcclFloat8e5m2) return reference_widened<uint8_t>(narrow, kFloat8e5m2);
+  throw std::invalid_argument("only narrow floats are widened");
+}
+
+// The reduction of narrow floats with results in float32: what it is of the same values in float32.
+inline Bytes reference_reduce_to_float32(fcclDataType_t dtype, ReduceOp op, std::vector<Bytes> sources,
+                                         std::vector<Scalar> scalars, const Hosts& hosts = {}) {
+  for (Bytes& source : sources) source = reference_widened(dtype, source);
+  for (Scalar& scalar : scalars) {
+    Bytes factor(size_of(dtype));
+    std::memcpy(factor.data(), &scalar.bits, factor.size());
+    factor = reference_widened(dtype, factor);
+    std::memcpy(&scalar.bits, factor.data(), factor.size());
+  }
+  return reference_reduce(fcclFloat32, op, sources, scalars, hosts);
+}
+
 }  // namespace fccl::testing
