@@ -233,7 +233,9 @@ TEST_P(Shrink, names_nobody_dead_where_nobody_is) {
     // Who destroys is not dead.
     if (seat.rank == 1) fcclCommDestroy(comm.release());
     seat.meet();
-    if (seat.rank == 0) EXPECT_TRUE(succeeded(fcclCommGetDeadRanks(comm, nullptr, &count)));
+    if (seat.rank == 0) {
+      EXPECT_TRUE(succeeded(fcclCommGetDeadRanks(comm, nullptr, &count)));
+    }
     EXPECT_EQ(count, 0);
     EXPECT_EQ(fcclCommGetDeadRanks(nullptr, nullptr, &count), fcclInvalidArgument);
   });
