@@ -371,6 +371,23 @@ class Communicator {
     return result_of(
         fcclReduce(send.data, recv.data, send.count, send.datatype, handle_of(op), root, handle(), stream.handle()));
   }
+  // Into another type: float32 for float16, bfloat16 and float8, which is the sum before it is rounded. Not in place.
+  Result<void> reduce_scatter_typed(Source send, Target recv, Op op, StreamRef stream = {}) {
+    if (auto fit = check("reduce_scatter_typed", send, recv, ranks_, true); !fit) return fit;
+    return result_of(fcclReduceScatterTyped(send.data, recv.data, recv.count, send.datatype, recv.datatype, handle_of(op),
+                                            handle(), stream.handle()));
+  }
+  Result<void> all_reduce_typed(Source send, Target recv, Op op, StreamRef stream = {}) {
+    if (auto fit = check("all_reduce_typed", recv, send, 1, true); !fit) return fit;
+    return result_of(fcclAllReduceTyped(send.data, recv.data, send.count, send.datatype, recv.datatype, handle_of(op), handle(),
+                                        stream.handle()));
+  }
+  // recv has the type on every rank, also where it has no memory: {nullptr, 0, fcclFloat32}.
+  Result<void> reduce_typed(Source send, Target recv, Op op, int root, StreamRef stream = {}) {
+    if (auto fit = rank_ == root ? check("reduce_typed", recv, send, 1, true) : Result<void>(); !fit) return fit;
+    return result_of(fcclReduceTyped(send.data, recv.data, send.count, send.datatype, recv.datatype, handle_of(op), root,
+                                     handle(), stream.handle()));
+  }
   Result<void> gather(Source send, Target recv, int root, StreamRef stream = {}) {
     if (auto fit = rank_ == root ? check("gather", recv, send, ranks_) : Result<void>(); !fit) return fit;
     return result_of(fcclGather(send.data, recv.data, send.count, send.datatype, root, handle(), stream.handle()));
@@ -478,12 +495,12 @@ class Communicator {
   Communicator(fcclComm_t comm, int rank, int ranks)
       : handle_(std::make_shared<CommunicatorHandle>(comm)), rank_(rank), ranks_(ranks) {}
 
-  // Refuses two buffers unless the first has `blocks` times the elements of the second, of the same datatype.
+  // Refuses two buffers unless the first has `blocks` times the elements of the second, of the same datatype if not `typed`.
   template <class Whole, class Block>
-  static Result<void> check(const char* collective, const Whole& whole, const Block& block, int blocks) {
+  static Result<void> check(const char* collective, const Whole& whole, const Block& block, int blocks, bool typed = false) {
     const auto times = static_cast<std::size_t>(blocks);
     const bool fits = whole.count / times == block.count && whole.count % times == 0;
-    if (fits && whole.datatype == block.datatype) return {};
+    if (fits && (typed || whole.datatype == block.datatype)) return {};
     const auto text = [](const auto& buffer) {
       return std::string(buffer.name()) + " has " + std::to_string(buffer.count) + " x " + datatype_name(buffer.datatype);
     };

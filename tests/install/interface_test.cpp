@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstdint>
 #include <fccl/fccl.hpp>
 #include <functional>
 #include <span>
@@ -81,6 +82,27 @@ TEST(Interface, EveryCollectiveMovesItsBlocks) {
     ASSERT_TRUE(communicator.all_to_all(std::vector<int>{10 * rank, 10 * rank + 1, 10 * rank + 2}, turned));
     EXPECT_EQ(turned, (std::vector<int>{rank, 10 + rank, 20 + rank}));
     ASSERT_TRUE(communicator.barrier());
+  });
+}
+
+// 256 and a half, of which bfloat16 would keep 256.
+TEST(Interface, ReductionsIntoAnotherTypeAreNotRounded) {
+  as_ranks(2, [](Communicator& communicator) {
+    const std::array<std::uint16_t, 2> bits{0x4380, 0x3f00};
+    const std::vector<std::uint16_t> own(4, bits[static_cast<std::size_t>(communicator.rank())]);
+    const fccl::Source send{own.data(), 4, fcclBfloat16};
+    std::vector<float> all(4), mine(2), at_root(4);
+    ASSERT_TRUE(communicator.all_reduce_typed(send, all, fccl::sum));
+    EXPECT_EQ(all, std::vector<float>(4, 256.5f));
+    ASSERT_TRUE(communicator.reduce_scatter_typed(send, mine, fccl::avg));
+    EXPECT_EQ(mine, std::vector<float>(2, 128.25f));
+    const fccl::Target none{nullptr, 0, fcclFloat32};
+    ASSERT_TRUE(communicator.reduce_typed(send, communicator.rank() == 1 ? fccl::Target(at_root) : none, fccl::sum, 1));
+    EXPECT_EQ(at_root[0], communicator.rank() == 1 ? 256.5f : 0);
+    const auto refused = communicator.all_reduce_typed(send, mine, fccl::sum);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().message,
+              "all_reduce_typed: recv has 2 x float32, send has 4 x bfloat16; recv must have 1 times the elements of send");
   });
 }
 

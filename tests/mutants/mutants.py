@@ -180,6 +180,12 @@ MUTANTS = [
         "",
     ),
     Mutant(
+        "ranks do not compare the types of their results",
+        "src/base/call.h",
+        "(s.widens ? kWidens : 0)",
+        "0",
+    ),
+    Mutant(
         "ranks do not compare the numbers of their calls",
         "src/base/call.h",
         "uint64_t h = (uint64_t{number} << 32) |",
@@ -192,6 +198,36 @@ MUTANTS = [
         "",
     ),
     # The value of a sum.
+    Mutant(
+        "slices of wider results of a ReduceScatter are as long as those that are given",
+        RING_REDUCE,
+        "lane.shape().pair_slot_bytes() * task.call.signature.widening();",
+        "lane.shape().pair_slot_bytes();",
+    ),
+    Mutant(
+        "wider results of an AllReduce find no room in a slot",
+        RING_REDUCE,
+        "lane.shape().pair_slot_bytes() / widening};",
+        "lane.shape().pair_slot_bytes()};",
+    ),
+    Mutant(
+        "partials of a sum into float32 are rounded between hosts",
+        "src/hierarchical/wire_planner.cpp",
+        "s.widens ? WireType::float32 : settings_.wire_type",
+        "settings_.wire_type",
+    ),
+    Mutant(
+        "what is given between hosts is looked for where results of its elements would lie",
+        "src/hierarchical/relay.h",
+        "((blocks_.offset(block) + offset_) >> widening_shift_)",
+        "(blocks_.offset(block) + offset_)",
+    ),
+    Mutant(
+        "wider results may be written over what is given",
+        "src/c_api/user_call.cpp",
+        "if (sent == 0 || send + sent <= recv || recv + received <= send) return {};",
+        "if (sent == 0 || send != recv) return {};",
+    ),
     Mutant(
         "every rank's factor is this rank's own",
         RING_REDUCE,

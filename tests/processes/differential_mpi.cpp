@@ -158,8 +158,8 @@ std::string compare_floats(const Recipe& recipe, const World& world, const Trial
   const bool exact = recipe.op == ReduceOp::min || recipe.op == ReduceOp::max;
   const double divisor = recipe.op == ReduceOp::avg ? world.ranks : 1;
   for (size_t i = 0; i < wanted.size(); ++i) {
-    const double tolerance = exact ? 0 : 2 * world.ranks * epsilon_of(recipe.dtype) * sizes[i] / divisor;
-    const double got = value_at(recipe.dtype, trial.result().data(), i);
+    const double tolerance = exact ? 0 : 2 * world.ranks * epsilon_of(recipe.result_type()) * sizes[i] / divisor;
+    const double got = value_at(recipe.result_type(), trial.result().data(), i);
     if (!(std::fabs(got - wanted[i] / divisor) <= tolerance))
       return "element " + std::to_string(i) + " is " + std::to_string(got) + ", MPI has " + std::to_string(wanted[i] / divisor);
   }

@@ -60,6 +60,48 @@ TEST_P(AcrossHosts, reductions_of_every_type_and_operator_follow_the_written_ord
   });
 }
 
+TEST_P(AcrossHosts, reductions_into_float32_round_nothing_for_every_pair_and_operator) {
+  run([](const Seat& seat) {
+    const Comm comm(seat);
+    int iteration = 0;
+    for (const fcclColl_t collective : kReducers)
+      for (const auto& [dtype, op] : every_reduction())
+        for (const size_t count : {0, 1, 5, 3001, 70'001}) {
+          if (!may_widen(collective, dtype) || (count > 5 && op != ReduceOp::avg && op != ReduceOp::premul_sum)) continue;
+          ++iteration;
+          EXPECT_EQ(fault_of({.collective = collective,
+                              .dtype = dtype,
+                              .count = count,
+                              .op = op,
+                              .root = iteration % seat.ranks,
+                              .misalignment = static_cast<size_t>(iteration % 3),
+                              .iteration = iteration,
+                              .widens = true},
+                             seat, comm, placement()),
+                    "");
+        }
+  });
+}
+
+TEST_P(AcrossHosts, reductions_into_another_type_on_one_rank_are_an_error_on_all_that_shows_both) {
+  for (const fcclDataType_t other : {fcclFloat16, fcclFloat32})
+    run([other](const Seat& seat) {
+      const Comm comm(seat);
+      const std::vector<uint16_t> send(12, 0);
+      std::vector<float> recv(12);
+      const bool first = seat.rank == 0;
+      // Rank 0 gives another type, or takes it.
+      const fcclDataType_t sendtype = first && other == fcclFloat16 ? fcclFloat16 : fcclBfloat16;
+      const fcclDataType_t recvtype = first && other == fcclFloat32 ? sendtype : fcclFloat32;
+      EXPECT_EQ(fcclAllReduceTyped(send.data(), recv.data(), 3, sendtype, recvtype, fcclSum, comm, nullptr), fcclInvalidUsage);
+      const std::string text = fcclGetLastError(comm);
+      EXPECT_NE(text.find("AllReduce(sum) of 3 bfloat16 into float32"), std::string::npos) << text;
+      EXPECT_NE(text.find(other == fcclFloat16 ? "AllReduce(sum) of 3 float16 into float32" : "AllReduce(sum) of 3 bfloat16 ("),
+                std::string::npos)
+          << text;
+    });
+}
+
 TEST_P(AcrossHosts, random_calls_are_right) {
   run([](const Seat& seat) {
     const Comm comm(seat);
@@ -214,12 +256,16 @@ TEST_P(SumsOf4Ranks, have_the_same_bits_as_on_one_host_with_float32_on_the_wire)
     int iteration = 0;
     for (const Reduction& reduction : every_reduction())
       for (const size_t count : {7, 20'000}) {
-        const Recipe recipe{.collective = kReducers[++iteration % 3],
-                            .dtype = reduction.dtype,
-                            .count = count,
-                            .op = reduction.op,
-                            .iteration = iteration};
+        Recipe recipe{.collective = kReducers[++iteration % 3],
+                      .dtype = reduction.dtype,
+                      .count = count,
+                      .op = reduction.op,
+                      .iteration = iteration};
         EXPECT_EQ(fault_of(recipe, seat, comm, {}), "");
+        recipe.widens = may_widen(recipe.collective, recipe.dtype);
+        if (recipe.widens) {
+          EXPECT_EQ(fault_of(recipe, seat, comm, {}), "");
+        }
       }
   });
 }

@@ -14,7 +14,12 @@ struct Difference {
 
 std::string text_of(const Recipe& recipe) {
   const int root = has_root(recipe.collective) ? recipe.root : -1;
-  return fccl::describe(Signature{recipe.collective, recipe.dtype, recipe.op, root, recipe.count});
+  return fccl::describe(Signature{.collective = recipe.collective,
+                                  .dtype = recipe.dtype,
+                                  .op = recipe.op,
+                                  .root = root,
+                                  .count = recipe.count,
+                                  .widens = recipe.widens});
 }
 
 // By a hash on the whiteboard: whether all ranks have the same text.
@@ -51,6 +56,7 @@ std::vector<Difference> differences() {
   const Recipe broadcast{.collective = fcclCollBroadcast, .dtype = fcclInt32, .count = small};
   const Recipe gather{.collective = fcclCollAllGather, .dtype = fcclInt32, .count = small};
   const Recipe exchange{.collective = fcclCollAlltoAll, .dtype = fcclInt32, .count = small};
+  const Recipe typed{.collective = fcclCollReduceScatter, .dtype = fcclBfloat16, .count = small, .widens = true};
   const auto with = [](Recipe recipe, auto change) {
     change(recipe);
     return recipe;
@@ -66,6 +72,10 @@ std::vector<Difference> differences() {
       {"type_of_equal_size", reduce, with(reduce, [](Recipe& r) { r.dtype = fcclInt32; })},
       {"operator", reduce, with(reduce, [](Recipe& r) { r.op = ReduceOp::max; })},
       {"operator_of_a_large_call", reduce_large, with(reduce_large, [](Recipe& r) { r.op = ReduceOp::avg; })},
+      {"type_of_what_is_given", typed, with(typed, [](Recipe& r) { r.dtype = fcclFloat16; })},
+      {"type_of_results", typed, with(typed, [](Recipe& r) { r.widens = false; })},
+      {"type_of_results_of_a_large_call", with(typed, [](Recipe& r) { r.count = large; }),
+       with(typed, [](Recipe& r) { r.count = large, r.widens = false; })},
       {"root", broadcast, with(broadcast, [](Recipe& r) { r.root = 1; })},
       {"root_of_a_large_call", with(broadcast, [](Recipe& r) { r.count = 500'000; }),
        with(broadcast, [](Recipe& r) { r.count = 500'000, r.root = 1; })},

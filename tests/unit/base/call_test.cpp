@@ -47,6 +47,8 @@ TEST(Signature, reads_as_a_sentence) {
             "Reduce(sum) of 3 int32 with root 2");
   EXPECT_EQ(describe({.collective = fcclCollReduceScatter, .dtype = fcclBfloat16, .op = ReduceOp::avg, .count = 5}),
             "ReduceScatter(avg) of 5 bfloat16");
+  EXPECT_EQ(describe({.collective = fcclCollReduce, .dtype = fcclBfloat16, .root = 1, .count = 5, .widens = true}),
+            "Reduce(sum) of 5 bfloat16 into float32 with root 1");
   EXPECT_EQ(describe({.collective = fcclCollAlltoAll, .dtype = fcclInt8, .count = 9}), "AlltoAll of 9 int8");
   EXPECT_EQ(describe({.collective = fcclCollAllGatherV, .dtype = fcclInt8, .count = 9, .counts = 0xab}),
             "AllGatherV of 9 int8 in all, recvcounts with hash ab");
@@ -66,6 +68,27 @@ TEST(Signature, comes_back_from_its_words) {
   EXPECT_TRUE(name_a_call(words));
   EXPECT_EQ(words_of(back), words);
   EXPECT_EQ(describe(back), describe(s));
+}
+
+TEST(Signature, that_widens_is_another_one_and_comes_back_from_its_words) {
+  for (const fcclDataType_t dtype : {fcclFloat16, fcclBfloat16, fcclFloat8e4m3, fcclFloat8e5m2}) {
+    Signature s{.collective = fcclCollReduceScatter, .dtype = dtype, .count = 3};
+    const SignatureWords plain = words_of(s);
+    s.widens = true;
+    const SignatureWords words = words_of(s);
+    EXPECT_NE(words, plain);
+    EXPECT_TRUE(name_a_call(words));
+    EXPECT_EQ(words_of(signature_of(words)), words);
+    EXPECT_EQ(describe(signature_of(words)), describe(s));
+    EXPECT_NE(hash_of(s, 1), hash_of(signature_of(plain), 1));
+  }
+}
+
+TEST(Call, that_widens_has_blocks_of_either_type) {
+  const Call call{{.collective = fcclCollReduceScatter, .dtype = fcclBfloat16, .count = 3, .widens = true}};
+  EXPECT_EQ(call.input(5).total(), 30U);
+  EXPECT_EQ(call.input(5).offset(2), 12U);
+  EXPECT_EQ(call.output(5).total(), 12U);
 }
 
 TEST(Signature, of_a_sub_call_shows_the_whole_call) {

@@ -22,11 +22,12 @@ using namespace testing;  // the inputs and the reference
 Bytes prefix(const Bytes& bytes, size_t size) { return Bytes(bytes.begin(), bytes.begin() + size); }
 
 // What `reduce` makes of a kernel on every instruction set; the kernels are handed over one by one.
-void on_every_instruction_set(fcclDataType_t dtype, ReduceOp op, const std::function<void(ReduceKernel)>& reduce) {
+void on_every_instruction_set(fcclDataType_t dtype, ReduceOp op, const std::function<void(ReduceKernel)>& reduce,
+                              ReduceKernel (*find)(fcclDataType_t, ReduceOp) = reduce_kernel) {
   for (const int64_t set : testing::instruction_sets()) {
     SCOPED_TRACE(hwy::TargetName(set));
     const testing::InstructionSet chosen(set);
-    reduce(reduce_kernel(dtype, op));
+    reduce(find(dtype, op));
     if (::testing::Test::HasFatalFailure()) return;
   }
 }
@@ -180,6 +181,51 @@ TEST_P(EveryKernel, has_its_value_whatever_the_callers_floating_point_environmen
 std::string name_of_kernel(const ::testing::TestParamInfo<EveryKernel::ParamType>& info) {
   return std::string(name_of(std::get<0>(info.param))) + "_" + name_of(std::get<1>(info.param));
 }
+
+class EveryFloat32Kernel : public ::testing::TestWithParam<std::tuple<fcclDataType_t, ReduceOp>> {};
+
+TEST_P(EveryFloat32Kernel, has_the_written_order_in_float32_for_every_number_of_sources_and_elements) {
+  const auto [dtype, op] = GetParam();
+  constexpr size_t kMost = 140;
+  for (const int n : {1, 2, 3, 4, 5, 7, 8, 17}) {
+    const auto sources = random_sources(dtype, n, kMost);
+    const auto scalars = random_scalars(dtype, n);
+    const auto addresses = addresses_of(sources);
+    const Bytes expected = reference_reduce_to_float32(dtype, op, sources, scalars);
+    const auto reduce_all = [&](ReduceKernel reduce) {
+      for (size_t count = 0; count <= kMost; ++count) {
+        const size_t size = count * sizeof(float);
+        Bytes out(size + 64, kPoison);
+        reduce(out.data(), addresses.data(), n, count, scalars.data());
+        ASSERT_EQ(prefix(out, size), prefix(expected, size)) << n << " sources, count " << count;
+        ASSERT_EQ(std::count(out.begin() + static_cast<ptrdiff_t>(size), out.end(), kPoison), 64) << count;
+      }
+    };
+    on_every_instruction_set(dtype, op, reduce_all, float32_kernel);
+  }
+}
+
+TEST_P(EveryFloat32Kernel, has_the_written_value_for_every_pair_of_edge_values) {
+  const auto [dtype, op] = GetParam();
+  const auto sources = edge_sources(dtype, 2);
+  const auto scalars = random_scalars(dtype, 2);
+  const Bytes expected = reference_reduce_to_float32(dtype, op, sources, scalars);
+  const auto reduce_all = [&](ReduceKernel reduce) {
+    Bytes out(expected.size(), kPoison);
+    reduce(out.data(), addresses_of(sources).data(), 2, sources[0].size() / size_of(dtype), scalars.data());
+    ASSERT_EQ(out, expected);
+  };
+  on_every_instruction_set(dtype, op, reduce_all, float32_kernel);
+}
+
+std::vector<std::tuple<fcclDataType_t, ReduceOp>> every_float32_kernel() {
+  std::vector<std::tuple<fcclDataType_t, ReduceOp>> all;
+  for (const auto& [dtype, op] : every_kernel())
+    if (float32_kernel(dtype, op) != nullptr) all.emplace_back(dtype, op);
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Float32Results, EveryFloat32Kernel, ::testing::ValuesIn(every_float32_kernel()), name_of_kernel);
 
 INSTANTIATE_TEST_SUITE_P(Kernels, EveryKernel, ::testing::ValuesIn(every_kernel()), name_of_kernel);
 

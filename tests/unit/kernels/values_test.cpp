@@ -43,6 +43,15 @@ TEST(ReduceKernel, exists_for_every_type_and_operator_but_averages_and_scaled_su
     EXPECT_EQ(reduce_kernel(static_cast<fcclDataType_t>(dtype), ReduceOp::sum), nullptr) << dtype;
 }
 
+TEST(ReduceKernel, with_results_in_float32_exists_for_every_narrow_float_and_operator_and_no_other_type) {
+  for (int dtype = -1; dtype <= fcclNumTypes; ++dtype)
+    for (const ReduceOp op :
+         {ReduceOp::sum, ReduceOp::prod, ReduceOp::max, ReduceOp::min, ReduceOp::avg, ReduceOp::premul_sum}) {
+      const bool narrow = dtype == fcclFloat16 || dtype == fcclBfloat16 || dtype == fcclFloat8e4m3 || dtype == fcclFloat8e5m2;
+      EXPECT_EQ(float32_kernel(static_cast<fcclDataType_t>(dtype), op) != nullptr, narrow) << dtype << " " << name_of(op);
+    }
+}
+
 TEST(ReduceKernel, adds_as_a_tree_and_not_as_a_chain) {
   // 1 + 2^-24 rounds to 1, so a chain would never leave 1; the tree adds the small ones first.
   EXPECT_EQ(reduced<float>(fcclFloat32, ReduceOp::sum, {1.0f, 0.0f, 0x1p-24f, 0x1p-24f}), 1.0f + 0x1p-23f);
