@@ -82,6 +82,22 @@ TEST_P(CudaRefusals, name_a_host_stream_and_one_of_another_gpu) {
   });
 }
 
+TEST_P(CudaRefusals, name_calls_that_are_not_served_yet) {
+  run_on_gpus({.ranks = 2}, [](CudaSeat& seat) {
+    const Comm comm(seat.seat(), config_of_cuda_tests());
+    std::byte *const mine = seat.take(kBytes), *const sums = seat.take(2 * kBytes);
+    void* const stream = seat.stream().native;
+    const size_t counts[] = {kCount, kCount};
+    expect_refused(fcclAllReduceTyped(mine, sums, kCount, fcclBfloat16, fcclFloat32, fcclSum, comm, stream), fcclNotImplemented,
+                   {"fcclAllReduceTyped", "on CUDA memory", "fcclMemoryCpu"});
+    expect_refused(fcclAllGatherV(mine, kCount, sums, counts, nullptr, fcclFloat32, comm, stream), fcclNotImplemented,
+                   {"fcclAllGatherV", "on CUDA memory"});
+    expect_refused(fcclSend(mine, kCount, fcclFloat32, 1 - seat.rank(), comm, stream), fcclNotImplemented,
+                   {"fcclSend", "of CUDA memory"});
+    expect_good(seat, comm);
+  });
+}
+
 TEST_P(CudaRefusals, leave_a_capture_as_it_was) {
   run_on_gpus({.ranks = 2}, [](CudaSeat& seat) {
     const Comm comm(seat.seat(), config_of_cuda_tests());
