@@ -1,4 +1,6 @@
 // What a communicator of CUDA memory refuses, and what it takes: nothing is started by what is refused.
+#include <bit>
+
 #include "cuda/cuda_ranks.h"
 #include "processes/test_stream.h"
 
@@ -36,7 +38,7 @@ TEST_P(CudaRefusals, name_memory_of_the_wrong_place_and_the_gpu) {
     std::byte* const here = seat.take(kBytes);
     seat.seat().board.notes[seat.rank()] = reinterpret_cast<int64_t>(here);
     seat.meet();
-    auto* const there = reinterpret_cast<std::byte*>(seat.seat().board.notes[1 - seat.rank()].load());
+    auto* const there = std::bit_cast<std::byte*>(seat.seat().board.notes[1 - seat.rank()].load());
     void* const stream = seat.stream().native;
     const std::string gpu = "cuda:" + std::to_string(seat.rank());
     if (seat.rank() == 0) {
@@ -75,7 +77,7 @@ TEST_P(CudaRefusals, name_a_host_stream_and_one_of_another_gpu) {
     expect_refused(all_reduce(here, here, comm, host_stream), fcclInvalidArgument, {"host stream", "cudaStream_t"});
     seat.seat().board.notes[seat.rank()] = reinterpret_cast<int64_t>(seat.stream().native);
     seat.meet();
-    auto* const theirs = reinterpret_cast<void*>(seat.seat().board.notes[1 - seat.rank()].load());
+    auto* const theirs = std::bit_cast<void*>(seat.seat().board.notes[1 - seat.rank()].load());
     expect_refused(all_reduce(here, here, comm, theirs), fcclInvalidArgument, {"another GPU"});
     expect_good(seat, comm);
     seat.meet();
@@ -130,7 +132,7 @@ TEST_P(CudaRefusals, name_a_stream_that_a_communicator_of_cpu_memory_cannot_have
     const Comm comm(seat.seat(), config);
     std::vector<float> values(kCount, 1);
     // Nobody looks behind it.
-    void* const nonsense = reinterpret_cast<void*>(uintptr_t{16});
+    void* const nonsense = std::bit_cast<void*>(uintptr_t{16});
     for (void* stream : {seat.stream().native, nonsense})
       expect_refused(all_reduce(values.data(), values.data(), comm, stream), fcclInvalidArgument,
                      {"no host stream", "fcclStreamCreate", "fcclMemoryCuda"});
