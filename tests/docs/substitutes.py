@@ -12,15 +12,17 @@ class Substitute:
     instead: str
 
 
+PARSE = "import sys; from trainer.fsdp.arguments import parse; parse(sys.argv[1:])"
+
+
 def _offered(command: str, reason: str) -> Substitute:
     return Substitute(command, reason, f"./dev help | grep -qF '{command}'")
 
 
 def _planned(arguments: str, before: str = "") -> Substitute:
     """Arguments of the trainer that are only taken apart here; the trainer's own tests train with such."""
-    check = "import sys; from trainer.fsdp.arguments import parse; parse(sys.argv[1:])"
     ranks = "" if "--ranks" in arguments else "--ranks 2 "
-    taken_apart = f'{before}python -c "{check}" {ranks}{arguments}'
+    taken_apart = f'{before}python -c "{PARSE}" {ranks}{arguments}'
     return Substitute(f"./dev train {arguments}".strip(), "trains for minutes", taken_apart)
 
 
@@ -64,7 +66,7 @@ SUBSTITUTES = [
     ),
     _clustered(
         "2x2 --rate 1gbit --counters -- torchrun -m trainer.fsdp --strategy hybrid_shard --shard-degree 2",
-        "2x1 --rate 1gbit -- torchrun -m trainer.fsdp --strategy hybrid_shard --shard-degree 1 --dry-run",
+        f'2x1 --rate 1gbit -- python -c "{PARSE}" --strategy hybrid_shard --shard-degree 1',
     ),
     _clustered("2x1 -- bash -c '((RANK)) || ./dev cluster link node1 0 down'"),
     _clustered(

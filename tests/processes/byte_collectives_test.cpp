@@ -143,7 +143,8 @@ TEST_P(ByteCollectives, a_barrier_returns_when_the_last_rank_has_called_it) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(As, ByteCollectives, ::testing::ValuesIn(sizes(1, 5)), name_of_size);
+INSTANTIATE_TEST_SUITE_P(As, ByteCollectives, ::testing::ValuesIn(sizes_after_every_change(1, 5)), name_of_size);
+INSTANTIATE_TEST_SUITE_P(LongAs, ByteCollectives, ::testing::ValuesIn(other_sizes(1, 5)), name_of_size);
 
 }  // namespace
 }  // namespace fccl::testing

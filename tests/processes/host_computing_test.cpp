@@ -81,11 +81,8 @@ class Rounds {
   int round_ = 0;
 };
 
-class Computing : public ::testing::TestWithParam<std::tuple<OnHosts, Way>> {
- protected:
-  // Who computes in turn: on either host, in a column and left over.
-  static std::vector<int> computers() { return {0, 2, 3}; }
-};
+// The last is the rank that computes.
+class Computing : public ::testing::TestWithParam<std::tuple<OnHosts, Way, int>> {};
 
 double processor_seconds() {
   timespec used{};
@@ -96,44 +93,52 @@ double processor_seconds() {
 // It computes until the others are out or it has used that much of a processor, which they can too, whoever else wants one.
 TEST_P(Computing, stalls_nobody) {
   constexpr double kMostSeconds = 2.0 * kSlowdown;
-  const auto& [hosts, way] = GetParam();
+  const auto& [hosts, way, computing] = GetParam();
   Launch launch = hosts.launch();
   launch.limit = 110s;
   run_ranks(launch, [&](const Seat& seat) {
     Rounds rounds(seat, hosts.host_of, way);
-    for (const int computing : computers())
-      for (const Recipe& recipe : calls_around(computing, seat.ranks)) {
-        std::optional<double> begin;
-        rounds.run(recipe, computing, [&] {
-          if (!begin) begin = processor_seconds();
-          return processor_seconds() - *begin < kMostSeconds && !rounds.all_others_are_out();
-        });
-      }
+    for (const Recipe& recipe : calls_around(computing, seat.ranks)) {
+      std::optional<double> begin;
+      rounds.run(recipe, computing, [&] {
+        if (!begin) begin = processor_seconds();
+        return processor_seconds() - *begin < kMostSeconds && !rounds.all_others_are_out();
+      });
+    }
   });
 }
 
 std::string name_of_computing(const ::testing::TestParamInfo<Computing::ParamType>& info) {
-  return std::string(std::get<OnHosts>(info.param).name) + "_" + name_of(std::get<Way>(info.param));
+  const auto& [hosts, way, computing] = info.param;
+  return std::string(hosts.name) + "_" + name_of(way) + "_beside_rank_" + std::to_string(computing);
 }
 
+// On either host, in a column and left over.
+const auto kEveryComputer = ::testing::Values(0, 2, 3);
 const auto kEveryWay = ::testing::Values(Way::blocking, Way::on_a_stream, Way::the_last_on_a_stream);
 
-INSTANTIATE_TEST_SUITE_P(Of, Computing, ::testing::Combine(::testing::Values(kThreeAndOne), kEveryWay), name_of_computing);
-INSTANTIATE_TEST_SUITE_P(Campaign, Computing, ::testing::Combine(::testing::Values(kTwoAndTwo), kEveryWay), name_of_computing);
+// Each way and each rank once; the campaign has all pairs.
+INSTANTIATE_TEST_SUITE_P(Of, Computing,
+                         ::testing::Values(std::tuple{kThreeAndOne, Way::blocking, 0},
+                                           std::tuple{kThreeAndOne, Way::on_a_stream, 2},
+                                           std::tuple{kThreeAndOne, Way::the_last_on_a_stream, 3}),
+                         name_of_computing);
+INSTANTIATE_TEST_SUITE_P(Campaign, Computing,
+                         ::testing::Combine(::testing::Values(kTwoAndTwo, kThreeAndOne), kEveryWay, kEveryComputer),
+                         name_of_computing);
 
 // The same, but the rank computes for all of the time.
 class ComputingCampaign : public Computing {};
 
 TEST_P(ComputingCampaign, for_10_s_stalls_nobody) {
-  const auto& [hosts, way] = GetParam();
+  const auto& [hosts, way, computing] = GetParam();
   Launch launch = hosts.launch();
   launch.limit = 600s;
   run_ranks(launch, [&](const Seat& seat) {
     Rounds rounds(seat, hosts.host_of, way);
-    for (size_t i = 0; i < calls_around(0, seat.ranks).size(); ++i) {
-      const int computing = computers()[i % computers().size()];
+    for (const Recipe& recipe : calls_around(computing, seat.ranks)) {
       std::optional<int64_t> begin;
-      rounds.run(calls_around(computing, seat.ranks)[i], computing, [&] {
+      rounds.run(recipe, computing, [&] {
         if (!begin) begin = now_ns();
         return ms_since(*begin) < 10'000;
       });
@@ -141,8 +146,12 @@ TEST_P(ComputingCampaign, for_10_s_stalls_nobody) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, ComputingCampaign, ::testing::Combine(::testing::Values(kTwoAndTwo, kThreeAndOne), kEveryWay),
-                         name_of_computing);
+INSTANTIATE_TEST_SUITE_P(
+    Of, ComputingCampaign,
+    ::testing::Values(std::tuple{kTwoAndTwo, Way::blocking, 0}, std::tuple{kTwoAndTwo, Way::on_a_stream, 2},
+                      std::tuple{kTwoAndTwo, Way::the_last_on_a_stream, 3}, std::tuple{kThreeAndOne, Way::blocking, 3},
+                      std::tuple{kThreeAndOne, Way::on_a_stream, 0}, std::tuple{kThreeAndOne, Way::the_last_on_a_stream, 2}),
+    name_of_computing);
 
 }  // namespace
 }  // namespace fccl::testing

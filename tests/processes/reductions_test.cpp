@@ -110,7 +110,8 @@ TEST_P(Reductions, reach_every_root) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(As, Reductions, ::testing::ValuesIn(sizes(1, 5)), name_of_size);
+INSTANTIATE_TEST_SUITE_P(As, Reductions, ::testing::ValuesIn(sizes_after_every_change(1, 5)), name_of_size);
+INSTANTIATE_TEST_SUITE_P(LongAs, Reductions, ::testing::ValuesIn(other_sizes(1, 5)), name_of_size);
 
 }  // namespace
 }  // namespace fccl::testing

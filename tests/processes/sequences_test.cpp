@@ -53,7 +53,8 @@ TEST_P(Sequences, of_random_calls_are_right) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(As, Sequences, ::testing::ValuesIn(sizes(1, 5)), name_of_size);
+INSTANTIATE_TEST_SUITE_P(As, Sequences, ::testing::ValuesIn(sizes_after_every_change(1, 5)), name_of_size);
+INSTANTIATE_TEST_SUITE_P(LongAs, Sequences, ::testing::ValuesIn(other_sizes(1, 5)), name_of_size);
 
 // One segment, many ranks: the slots are small there, and far more ranks than cores wait for each other.
 class ManyRanks : public ::testing::TestWithParam<Size> {};

@@ -23,6 +23,24 @@ inline std::vector<Size> sizes(int fewest, int most) {
   return all;
 }
 
+// Tests that move much run after every change as one kind of ranks where there are more of them than most machines have cores,
+// and as the other kind where ./dev test all runs them.
+inline bool is_run_after_every_change(const Size& size) {
+  return size.ranks <= 3 || (size.as == RanksAs::threads) == (size.ranks % 2 == 0);
+}
+
+inline std::vector<Size> sizes_after_every_change(int fewest, int most) {
+  std::vector<Size> some = sizes(fewest, most);
+  std::erase_if(some, [](const Size& size) { return !is_run_after_every_change(size); });
+  return some;
+}
+
+inline std::vector<Size> other_sizes(int fewest, int most) {
+  std::vector<Size> others = sizes(fewest, most);
+  std::erase_if(others, is_run_after_every_change);
+  return others;
+}
+
 inline std::string name_of_size(const ::testing::TestParamInfo<Size>& info) {
   return std::to_string(info.param.ranks) + "_" + name_of(info.param.as);
 }

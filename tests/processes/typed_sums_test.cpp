@@ -105,7 +105,8 @@ TEST_P(TypedSums, on_streams_and_in_groups_are_those_of_blocking_calls) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(As, TypedSums, ::testing::ValuesIn(sizes(1, 5)), name_of_size);
+INSTANTIATE_TEST_SUITE_P(As, TypedSums, ::testing::ValuesIn(sizes_after_every_change(1, 5)), name_of_size);
+INSTANTIATE_TEST_SUITE_P(LongAs, TypedSums, ::testing::ValuesIn(other_sizes(1, 5)), name_of_size);
 
 // Of 256 ones and a half in bfloat16, which has 8 bits of precision, the half is lost; and of ranks in turn, likewise.
 TEST(TypedSum, keeps_what_the_plain_one_rounds_away) {

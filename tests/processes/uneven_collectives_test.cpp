@@ -105,7 +105,8 @@ TEST_P(UnevenCollectives, on_a_stream_need_their_arrays_only_until_the_call_retu
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(As, UnevenCollectives, ::testing::ValuesIn(sizes(1, 5)), name_of_size);
+INSTANTIATE_TEST_SUITE_P(As, UnevenCollectives, ::testing::ValuesIn(sizes_after_every_change(1, 5)), name_of_size);
+INSTANTIATE_TEST_SUITE_P(LongAs, UnevenCollectives, ::testing::ValuesIn(other_sizes(1, 5)), name_of_size);
 
 }  // namespace
 }  // namespace fccl::testing
