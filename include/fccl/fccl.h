@@ -154,7 +154,7 @@ FCCL_API const char* fcclGetLastError(fcclComm_t comm);
 /* ---- Communicators ------------------------------------------------------------------------------------------------------ */
 
 /* Makes a unique id and opens the bootstrap socket behind it in this process, which must live until every rank has joined.
- * One id makes one communicator. FCCL_SOCKET_IFNAME chooses the interface. */
+ * One id makes one communicator. FCCL_SOCKET_IFNAME chooses the interface, FCCL_SOCKET_PORTS the port. */
 FCCL_API fcclResult_t fcclGetUniqueId(fcclUniqueId* id);
 /* Joins as `rank` of `nranks`; returns when all ranks have joined, or an error on every one that has. Ranks are processes of
  * one host or of several, or threads of one process (each thread calls this). Errors: fcclInvalidUsage (a rank twice, versions

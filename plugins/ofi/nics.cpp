@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "ofi/endpoint.h"
-#include "system/network_interface.h"
+#include "system/listening_address.h"
 #include "system/sys_devices.h"
 
 namespace fccl::ofi {
@@ -93,7 +93,7 @@ Result<Nics> nics_of(const Provider& provider, const std::vector<std::string>& w
   if (names.empty()) {
     names.emplace_back();
     // Where NICs are interfaces, the one that this process listens on too.
-    if (auto chosen = choose_address(""); chosen && is_socket(**offers)) address = *chosen;
+    if (auto chosen = choose_address(Settings{}); chosen && is_socket(**offers)) address = chosen->address;
   }
   for (const std::string& name : names) {
     const fi_info* offer = choose_offer(offers->get(), provider, fi_version(), {name, address});

@@ -17,7 +17,7 @@
 #include "bootstrap/rendezvous.h"
 #include "system/failure_timing.h"
 #include "system/host_identity.h"
-#include "system/network_interface.h"
+#include "system/listening_address.h"
 #include "system/socket.h"
 #include "system/spare_descriptor.h"
 #include "system/thread.h"
@@ -60,7 +60,8 @@ class Joiner {
   // Who has nothing to ask need not wake up.
   Deadline next_look() const { return limit_.cancel_check ? limit_.next_look() : limit_.deadline; }
   std::string name() const { return fmt::format("rank {}", request_.rank); }
-  std::string root() const { return fmt::format("the root at {}", to_text(request_.id.root)); }
+  std::string root() const { return fmt::format("the root at {}", root_text(request_.id)); }
+  std::string other_interfaces() const;
   tl::unexpected<Error> timed_out(const std::string& observed) const;
 
   const JoinRequest& request_;
@@ -102,7 +103,7 @@ void Joiner::tell(Channel& channel, const Error& why, Deadline deadline) const {
 
 std::string Joiner::name_of_root(const std::vector<Member>& members) const {
   const auto server = std::ranges::find_if(members, &Member::serves);
-  return server == members.end() ? fmt::format("the process that called fcclGetUniqueId, at {},", to_text(request_.id.root))
+  return server == members.end() ? fmt::format("the process that called fcclGetUniqueId, at {},", root_text(request_.id))
                                  : fmt::format("{}, which serves the unique id,", describe(*server));
 }
 
@@ -118,9 +119,9 @@ Result<void> Joiner::listen() {
   if (!local) return fail(std::move(local).error());
   listener_ = std::move(*local);
   if (request_.rank != 0) return {};
-  Result<Address> address = choose_address(request_.interface_name);
-  if (!address) return fail(std::move(address).error());
-  Result<Descriptor> tcp = listen_tcp(*address);
+  const Result<ListeningAddress> where = choose_address(request_.settings);
+  if (!where) return fail(where.error());
+  Result<Descriptor> tcp = listen_at(*where, request_.settings);
   if (!tcp) return fail(std::move(tcp).error());
   tcp_listener_ = std::move(*tcp);
   return {};
@@ -148,12 +149,24 @@ Result<Hello> Joiner::make_hello() const {
   return hello;
 }
 
+// By which other hosts might have reached the root, where this is its host.
+std::string Joiner::other_interfaces() const {
+  Result<std::vector<InterfaceAddress>> addresses = interface_addresses();
+  Address root = request_.id.root;
+  root.port = 0;
+  if (!addresses || std::erase_if(*addresses, [&](const auto& each) { return each.address == root; }) == 0) return "";
+  std::erase_if(*addresses, [](const auto& each) { return each.is_loopback; });
+  if (addresses->empty()) return "";
+  return fmt::format(" The root listens at {}; this host also has {}: FCCL_SOCKET_IFNAME decides.", root_text(request_.id),
+                     to_text(*addresses));
+}
+
 tl::unexpected<Error> Joiner::timed_out(const std::string& observed) const {
   const auto waited = std::chrono::duration<double>(Clock::now() - begin_).count();
   return fail(fcclTimeout,
               fmt::format("{} waited {:.1f} s for all {} ranks of its communicator: {}. Was every rank started, with "
-                          "this unique id? FCCL_INIT_TIMEOUT decides how long to wait",
-                          name(), waited, request_.nranks, observed));
+                          "this unique id?{} FCCL_INIT_TIMEOUT decides how long to wait",
+                          name(), waited, request_.nranks, observed, other_interfaces()));
 }
 
 // The listener is older than the id, so a refused connection is final. One that is closed within the handshake is not: in a
@@ -167,7 +180,7 @@ Result<Channel> Joiner::reach_root() {
       return fail(fcclRemoteError,
                   fmt::format("{} cannot join: nobody listens at {}. The process that called fcclGetUniqueId has "
                               "ended, or the id has made its communicator already (each needs an id of its own)",
-                              name(), to_text(request_.id.root)));
+                              name(), root_text(request_.id)));
     if (is_short_of_descriptors(connection.error)) {
       shortage_ = {fcclSystemError, fmt::format("{} cannot join: it cannot make a socket to reach {}: {}", name(), root(),
                                                 error_text(connection.error))};
@@ -179,13 +192,13 @@ Result<Channel> Joiner::reach_root() {
       Result<void> opened = channel.await_open(limit_.deadline);
       if (opened && channel.peer().rank != kRootRank)
         return fail(fcclInvalidUsage,
-                    fmt::format("{} cannot join: at {} listens a rank, not the root", name(), to_text(request_.id.root)));
+                    fmt::format("{} cannot join: at {} listens a rank, not the root", name(), root_text(request_.id)));
       if (opened && channel.peer().version != kOwnVersion)
         return fail(fcclInvalidUsage, version_difference({request_.rank}, channel.peer()));
       if (opened) return channel;
       if (opened.error().code == fcclInvalidUsage)
         return fail(fcclInvalidUsage,
-                    fmt::format("{} cannot join at {}: {}", name(), to_text(request_.id.root), opened.error().message));
+                    fmt::format("{} cannot join at {}: {}", name(), root_text(request_.id), opened.error().message));
       observed = fmt::format("{} took the connection, then: {}", root(), opened.error().message);
     }
     if (Deadline::after(ConnectPatience::kPause).at >= limit_.deadline.at) return timed_out(observed);
@@ -244,14 +257,14 @@ Result<std::vector<Member>> Joiner::await_roster(Channel& channel) {
 
 }  // namespace
 
-Result<Bootstrap> prepare_bootstrap(const std::string& interface_name) {
-  Result<Address> address = choose_address(interface_name);
-  if (!address) return fail(std::move(address).error());
-  Result<Descriptor> listener = listen_tcp(*address);
+Result<Bootstrap> prepare_bootstrap(const Settings& settings) {
+  const Result<ListeningAddress> where = choose_address(settings);
+  if (!where) return fail(where.error());
+  Result<Descriptor> listener = listen_at(*where, settings);
   if (!listener) return fail(std::move(listener).error());
   Result<Address> bound = address_of(listener->get());
   if (!bound) return fail(std::move(bound).error());
-  UniqueId id{*bound, 0, {}};
+  UniqueId id{.root = *bound, .interface_name = where->interface_name, .chosen_by = where->by};
   std::array<unsigned char, sizeof(id.generation)> generation{};
   fill_random(generation);
   for (const unsigned char byte : generation) id.generation = id.generation << 8 | byte;
@@ -267,12 +280,11 @@ Result<Descriptor> serve_bootstrap(Bootstrap prepared) {
   return shutter;
 }
 
-Result<UniqueId> open_bootstrap(const std::string& interface_name) {
-  Result<Bootstrap> prepared = prepare_bootstrap(interface_name);
+Result<UniqueId> open_bootstrap(const Settings& settings) {
+  Result<Bootstrap> prepared = prepare_bootstrap(settings);
   if (!prepared) return fail(std::move(prepared).error());
-  const UniqueId id = prepared->id;
-  FCCL_TRY(serve_in_background(std::make_shared<Rendezvous>(std::move(prepared->listener), id)));
-  return id;
+  FCCL_TRY(serve_in_background(std::make_shared<Rendezvous>(std::move(prepared->listener), prepared->id)));
+  return prepared->id;
 }
 
 Result<Joined> join(const JoinRequest& request, WaitLimit limit) { return Joiner(request, std::move(limit)).join(); }

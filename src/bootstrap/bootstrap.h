@@ -9,6 +9,7 @@
 #include "bootstrap/presence.h"
 #include "bootstrap/unique_id.h"
 #include "system/descriptor.h"
+#include "system/settings.h"
 #include "system/wait_limit.h"
 
 namespace fccl {
@@ -17,9 +18,9 @@ struct JoinRequest {
   UniqueId id;
   int rank = 0;
   int nranks = 0;
-  std::string agreement;            // lines "name=value" that must be equal on all ranks; at most 2 KiB
-  std::string host_override;        // FCCL_HOST_ID; "" = none
-  std::string interface_name = {};  // of the TCP listener; "" = choose
+  std::string agreement;      // lines "name=value" that must be equal on all ranks; at most 2 KiB
+  std::string host_override;  // FCCL_HOST_ID; "" = none
+  Settings settings = {};     // which interface and ports a TCP listener may take
 };
 
 // What a rank holds once all have joined, until its communicator is made. Owned by who makes that; one thread at a time.
@@ -38,15 +39,15 @@ struct Bootstrap {
   Descriptor listener;
 };
 
-Result<Bootstrap> prepare_bootstrap(const std::string& interface_name);
+Result<Bootstrap> prepare_bootstrap(const Settings& settings);
 // Serves it from a thread. To shut the descriptor that is returned ends the service before all ranks have come.
 Result<Descriptor> serve_bootstrap(Bootstrap prepared);
 
-// Both: opens the listener of a new communicator on the named interface ("" = choose) and serves it from a thread of this
+// Both: opens the listener of a new communicator where the settings allow it and serves it from a thread of this
 // process until every rank has left. An id that no rank uses keeps its thread and port for the life of the process; one
 // whose ranks could not agree keeps them for a minute, to tell the late ones why. A forked child is not disturbed and does not
 // serve.
-Result<UniqueId> open_bootstrap(const std::string& interface_name);
+Result<UniqueId> open_bootstrap(const Settings& settings);
 
 // Joins; returns when all ranks have. A rank that is there twice or out of range, numbers of ranks, agreements or versions that
 // differ, and a rank that cannot join or leaves before the last has come are errors on every rank, and the id is spent. Any

@@ -1,6 +1,8 @@
 // UniqueId: what the 128 bytes of an fcclUniqueId say.
 #include "bootstrap/unique_id.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -11,13 +13,17 @@ namespace fccl {
 namespace {
 
 // The last byte is the version of this format.
-constexpr std::string_view kMagic{"fccl-id\x01", 8};
+constexpr std::string_view kMagic{"fccl-id\x02", 8};
 constexpr size_t kDigestBegin = FCCL_UNIQUE_ID_BYTES - sizeof(Digest);
 
 // Guards against damage, not against forgery: the key stands in the same bytes.
 Digest seal(std::string_view content) { return digest(Key{}, "fccl unique id", {content}); }
 
 }  // namespace
+
+std::string root_text(const UniqueId& id) {
+  return fmt::format("{} ({})", to_text(id.root), describe(id.interface_name, id.chosen_by));
+}
 
 fcclUniqueId to_c(const UniqueId& id) {
   Writer writer;
@@ -27,6 +33,9 @@ fcclUniqueId to_c(const UniqueId& id) {
   writer.raw(view(id.root.bytes));
   writer.number(id.generation);
   writer.raw(view(id.key));
+  writer.number(static_cast<uint8_t>(id.chosen_by));
+  writer.number(static_cast<uint8_t>(id.interface_name.size()));
+  writer.raw(id.interface_name);
   std::string content = writer.bytes();
   check(content.size() <= kDigestBegin, "a unique id has room for all that it says");
   content.resize(kDigestBegin);
@@ -55,6 +64,8 @@ Result<UniqueId> from_c(const fcclUniqueId& bytes) {
   std::ranges::copy(reader.raw(id.root.bytes.size()), id.root.bytes.begin());
   id.generation = reader.number<uint64_t>();
   std::ranges::copy(reader.raw(id.key.size()), id.key.begin());
+  id.chosen_by = static_cast<ChosenBy>(std::min(reader.number<uint8_t>(), static_cast<uint8_t>(ChosenBy::order)));
+  id.interface_name = reader.raw(reader.number<uint8_t>());
   if (std::memcmp(to_c(id).internal, bytes.internal, sizeof(bytes.internal)) != 0)
     return fail(fcclInvalidArgument, "the unique id says something that fcclGetUniqueId of this version of FCCL never says");
   return id;

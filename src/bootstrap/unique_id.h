@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "base/result.h"
 #include "bootstrap/key.h"
 #include "fccl/fccl.h"
+#include "system/listening_address.h"
 #include "system/socket.h"
 
 namespace fccl {
@@ -15,9 +17,14 @@ struct UniqueId {
   Address root;             // where the process that made the id listens
   uint64_t generation = 0;  // random: tells ids of one root apart in messages
   Key key{};
+  std::string interface_name = {};  // on which it listens, and why; at most 15 bytes
+  ChosenBy chosen_by = ChosenBy::order;
 
   bool operator==(const UniqueId&) const = default;
 };
+
+// "10.0.0.1:4242 (eth0, the interface of the default route)", for messages.
+std::string root_text(const UniqueId& id);
 
 fcclUniqueId to_c(const UniqueId& id);
 // fcclInvalidArgument for bytes that fcclGetUniqueId of this format never made: zeroed, cut, damaged.

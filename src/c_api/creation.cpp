@@ -127,10 +127,11 @@ fccl::Result<void> init_all(std::span<fcclComm_t> comms) {
   config.memoryKind = fcclMemoryCpu;
   auto options = fccl::options_of(&config, nullptr);
   if (!options) return fccl::fail(std::move(options).error());
-  const auto id = fccl::open_bootstrap(options->settings.interface_name);
+  const auto id = fccl::open_bootstrap(options->settings);
   if (!id) return fccl::fail(id.error());
   const int ranks = static_cast<int>(comms.size());
   std::vector<std::function<fccl::Result<void>()>> tasks;
+  tasks.reserve(comms.size());
   for (int rank = 0; rank < ranks; ++rank)
     tasks.emplace_back([&, rank] { return make({*id}, {ranks, rank}, *options, &comms[static_cast<size_t>(rank)]); });
   auto made = fccl::run_side_by_side(tasks);
@@ -147,7 +148,7 @@ fcclResult_t fcclGetUniqueId(fcclUniqueId* id) {
   if (id == nullptr) return refuse(__func__, "id is NULL");
   auto settings = fccl::read_settings();
   if (!settings) return report(__func__, settings);
-  auto opened = fccl::open_bootstrap(settings->interface_name);
+  auto opened = fccl::open_bootstrap(*settings);
   if (!opened) return report(__func__, opened);
   *id = fccl::to_c(*opened);
   return fcclSuccess;
@@ -161,12 +162,11 @@ fcclResult_t fcclCommInitRankConfig(fcclComm_t* comm, int nranks, fcclUniqueId i
   return init(__func__, comm, {&id, 1}, {nranks, rank}, config);
 }
 
-fcclResult_t fcclCommInitRankScalable(fcclComm_t* newcomm, int nranks, int myrank, int nId, fcclUniqueId* commIds,
+fcclResult_t fcclCommInitRankScalable(fcclComm_t* newcomm, int nranks, int myrank, int count, fcclUniqueId* ids,
                                       fcclConfig_t* config) {
-  if (nId < 1 || commIds == nullptr)
-    return refuse(__func__,
-                  fmt::format("nId is {}, commIds {}: give at least one id", nId, commIds == nullptr ? "NULL" : "set"));
-  return init(__func__, newcomm, {commIds, static_cast<size_t>(nId)}, {nranks, myrank}, config);
+  if (count < 1 || ids == nullptr)
+    return refuse(__func__, fmt::format("nId is {}, commIds {}: give at least one id", count, ids == nullptr ? "NULL" : "set"));
+  return init(__func__, newcomm, {ids, static_cast<size_t>(count)}, {nranks, myrank}, config);
 }
 
 fcclResult_t fcclCommInitAll(fcclComm_t* comms, int ndev, const int* devlist) {

@@ -105,8 +105,7 @@ Result<std::unique_ptr<Parts>> create_parts(const UniqueId& id, int rank, int ra
                                             const CancelCheck& cancel_check) {
   const Settings& settings = options.settings;
   const Deadline deadline = Deadline::after(settings.init_timeout);
-  auto joined =
-      join({id, rank, ranks, options.agreement(), settings.host_id, settings.interface_name}, {deadline, cancel_check});
+  auto joined = join({id, rank, ranks, options.agreement(), settings.host_id, settings}, {deadline, cancel_check});
   if (!joined) return fail(std::move(joined).error());
   const auto check = [&]() -> Result<void> {
     if (cancel_check) FCCL_TRY(cancel_check());

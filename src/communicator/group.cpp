@@ -7,7 +7,9 @@
 #include <thread>
 #include <utility>
 
+#include "communicator/bounced_call.h"
 #include "communicator/communicator.h"
+#include "communicator/issued_call.h"
 #include "communicator/issued_group.h"
 #include "communicator/stream.h"
 #include "communicator/worker.h"
@@ -15,7 +17,7 @@
 
 namespace fccl {
 
-constinit thread_local int Group::depth_ = 0;
+constinit thread_local int Group::depth = 0;
 
 Group& Group::of_thread() {
   thread_local Group group;
@@ -31,8 +33,8 @@ void Group::add(Communicator& communicator, const Call& call, Stream* stream) {
 
 // What was in it, at the end of the outermost one.
 Result<std::optional<Group::Contents>> Group::close() {
-  if (depth_ == 0) return fail(fcclInvalidUsage, "no group of this thread is open: each end needs an fcclGroupStart before it");
-  if (--depth_ > 0) return std::optional<Contents>{};
+  if (depth == 0) return fail(fcclInvalidUsage, "no group of this thread is open: each end needs an fcclGroupStart before it");
+  if (--depth > 0) return std::optional<Contents>{};
   Contents contents{std::exchange(calls_, {}), std::exchange(blocks_, {}), std::exchange(creations_, {})};
   if (const auto refused = std::exchange(refused_, {}))
     return fail(refused->code, "a call of the group was refused, so none was issued: " + refused->message);

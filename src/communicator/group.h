@@ -22,10 +22,10 @@ class Group {
  public:
   static Group& of_thread();
   // Whether one is open: what every collective asks.
-  static bool is_open() { return depth_ > 0; }
+  static bool is_open() { return depth > 0; }
 
   // Groups within a group are part of it.
-  static void start() { ++depth_; }
+  static void start() { ++depth; }
   void add(Communicator& communicator, const Call& call, Stream* stream);
   void add(Communicator& communicator, const TransferEnd& transfer, Stream* stream) {
     calls_.push_back({&communicator, transfer, stream});
@@ -57,7 +57,7 @@ class Group {
   Result<std::optional<Contents>> close();
   static Result<void> issue(const std::vector<GroupedCall>& calls);
 
-  static constinit thread_local int depth_ __attribute__((tls_model("initial-exec")));
+  static constinit thread_local int depth __attribute__((tls_model("initial-exec")));
   std::vector<GroupedCall> calls_;
   std::vector<std::unique_ptr<const UnevenBlocks>> blocks_;  // of those calls: the caller's live until the call returns
   std::vector<std::function<Result<void>()>> creations_;

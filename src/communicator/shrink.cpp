@@ -53,7 +53,7 @@ Result<std::unique_ptr<Parts>> Shrink::meet(const ShrinkOffer& mine, const Creat
   const bool is_root = survivors_.front() == parent_.rank();
   Result<Bootstrap> bootstrap{};
   ShrinkOffer offer = mine;
-  if (is_root) bootstrap = prepare_bootstrap(options.settings.interface_name);
+  if (is_root) bootstrap = prepare_bootstrap(options.settings);
   if (is_root && bootstrap) offer.id = std::bit_cast<ShrinkOffer::Id>(to_c(bootstrap->id));
   parent_.shrink_board(parent_.rank()).write(offer);
   FCCL_TRY(await_survivors(mine, options.settings.init_timeout));

@@ -30,7 +30,7 @@ struct Split::Color {
 Result<std::unique_ptr<Parts>> Split::make(int color, int key, const CreateOptions& options) {
   auto chosen = choose(color, key);
   if (!chosen) return fail(std::move(chosen).error());
-  if (color >= 0 && chosen->root() == rank_) chosen->bootstrap = prepare_bootstrap(options.settings.interface_name);
+  if (color >= 0 && chosen->root() == rank_) chosen->bootstrap = prepare_bootstrap(options.settings);
   if (chosen->bootstrap) chosen->id = to_c(chosen->bootstrap->id);
   std::vector<fcclUniqueId> ids(static_cast<size_t>(ranks_));
   FCCL_TRY(exchange(&chosen->id, ids.data(), sizeof chosen->id));

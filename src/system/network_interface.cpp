@@ -1,4 +1,4 @@
-// Which address of this host a listener should take.
+// The network interfaces of this host, as far as other hosts may reach it by them.
 #include "system/network_interface.h"
 
 #include <fmt/format.h>
@@ -11,8 +11,6 @@
 #include <cstring>
 #include <memory>
 #include <optional>
-#include <string_view>
-#include <tuple>
 
 namespace fccl {
 namespace {
@@ -38,58 +36,43 @@ std::optional<Address> usable_address(const ifaddrs& entry) {
   return std::nullopt;
 }
 
-// Other hosts cannot reach a bridge that joins only the containers of this one.
 bool is_container_bridge(std::string_view name) {
   return name.starts_with("docker") || name.starts_with("virbr") || name.starts_with("cni") || name.starts_with("br-");
 }
 
-using Entries = std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)>;
+}  // namespace
 
-Result<Entries> list_interfaces() {
+Result<std::vector<InterfaceAddress>> interface_addresses() {
   ifaddrs* first = nullptr;
   if (::getifaddrs(&first) != 0)
     return fail(fcclSystemError, fmt::format("cannot list the network interfaces of this host: {}", error_text(errno)));
-  return Entries(first, ::freeifaddrs);
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> entries(first, ::freeifaddrs);
+  std::vector<InterfaceAddress> addresses;
+  for (const ifaddrs* entry = first; entry != nullptr; entry = entry->ifa_next)
+    if (const std::optional<Address> address = usable_address(*entry))
+      addresses.push_back(
+          {entry->ifa_name, *address, (entry->ifa_flags & IFF_LOOPBACK) != 0, is_container_bridge(entry->ifa_name)});
+  return addresses;
 }
 
-}  // namespace
+std::string to_text(const std::vector<InterfaceAddress>& addresses) {
+  std::string text;
+  for (const InterfaceAddress& each : addresses)
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", each.interface_name, host_text(each.address));
+  return text;
+}
 
 Result<std::vector<std::string>> usable_interfaces() {
-  const auto entries = list_interfaces();
-  if (!entries) return fail(entries.error());
+  const auto addresses = interface_addresses();
+  if (!addresses) return fail(addresses.error());
   std::vector<std::string> names;
   std::vector<std::string> loopback;
-  for (const ifaddrs* entry = entries->get(); entry != nullptr; entry = entry->ifa_next) {
-    if (!usable_address(*entry) || is_container_bridge(entry->ifa_name)) continue;
-    std::vector<std::string>& kind = (entry->ifa_flags & IFF_LOOPBACK) != 0 ? loopback : names;
-    if (std::find(kind.begin(), kind.end(), entry->ifa_name) == kind.end()) kind.emplace_back(entry->ifa_name);
+  for (const InterfaceAddress& each : *addresses) {
+    if (each.is_container_bridge) continue;
+    std::vector<std::string>& kind = each.is_loopback ? loopback : names;
+    if (std::find(kind.begin(), kind.end(), each.interface_name) == kind.end()) kind.push_back(each.interface_name);
   }
   return names.empty() ? loopback : names;
-}
-
-Result<Address> choose_address(const std::string& interface_name) {
-  const auto entries = list_interfaces();
-  if (!entries) return fail(entries.error());
-  std::optional<Address> best;
-  std::tuple<bool, bool, bool> best_drawbacks;
-  std::string seen;
-  for (const ifaddrs* entry = entries->get(); entry != nullptr; entry = entry->ifa_next) {
-    const std::optional<Address> address = usable_address(*entry);
-    if (!address) continue;
-    const std::string name = entry->ifa_name;
-    seen += fmt::format("{}{} ({})", seen.empty() ? "" : ", ", name, to_text(*address).substr(0, to_text(*address).rfind(':')));
-    if (!interface_name.empty() && name != interface_name) continue;
-    const std::tuple drawbacks{(entry->ifa_flags & IFF_LOOPBACK) != 0, is_container_bridge(name), address->v6};
-    if (best && drawbacks >= best_drawbacks) continue;
-    best = address;
-    best_drawbacks = drawbacks;
-  }
-  if (best) return *best;
-  if (interface_name.empty()) return fail(fcclSystemError, "no network interface of this host is up, not even the loopback");
-  return fail(fcclInvalidUsage,
-              fmt::format("FCCL_SOCKET_IFNAME asks for the interface \"{}\", which this host does not have or "
-                          "which is down; up are: {}",
-                          interface_name, seen));
 }
 
 }  // namespace fccl

@@ -1,16 +1,27 @@
-// Which address of this host a listener should take.
+// The network interfaces of this host, as far as other hosts may reach it by them.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "system/socket.h"
 
 namespace fccl {
 
-// The address, with port 0, of the named interface, or ("") of the first that is up: no loopback before loopback, no bridge of
-// containers before one, IPv4 before IPv6. The error lists what there is.
-Result<Address> choose_address(const std::string& interface_name);
+// One address of an interface that is up. An interface may have several.
+struct InterfaceAddress {
+  std::string interface_name;
+  Address address;  // with port 0
+  bool is_loopback = false;
+  bool is_container_bridge = false;  // joins only the containers of this host
+};
+
+// In the kernel's order, without IPv6 addresses that mean nothing on another host.
+Result<std::vector<InterfaceAddress>> interface_addresses();
+
+// "lo (127.0.0.1), eth0 (192.0.2.2)".
+std::string to_text(const std::vector<InterfaceAddress>& addresses);
 
 // The names of the interfaces over which other hosts may be reached, in the kernel's order: those that are up and have an
 // address, but neither loopback nor bridges of containers; the loopback alone where there is no other.

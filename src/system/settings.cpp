@@ -19,6 +19,7 @@
 #include "plan/project.h"
 #include "system/clock.h"
 #include "system/log.h"
+#include "system/port_range.h"
 
 namespace fccl {
 namespace {
@@ -68,14 +69,32 @@ std::string fault_of_algorithm(std::string_view text) {
   return known.contains(text) ? "" : fmt::format("is no plan between hosts; there are {}", fmt::join(known, ", "));
 }
 
+std::string fault_of_ports(std::string_view text) {
+  return port_range_in(text) ? "" : "are no ports: give one, or the first and the last with a dash between, from 1 to 65535";
+}
+
 constexpr Setting kSettings[] = {
     {"FCCL_TIMEOUT", Seconds{&Settings::timeout, 1ms, 1'000'000s}, Scope::local,
      "how long one wait of an operation may take; `timeoutMs` of a communicator's config overrides it"},
     {"FCCL_INIT_TIMEOUT", Seconds{&Settings::init_timeout, 1ms, 1'000'000s}, Scope::local,
      "how long creating a communicator may take; `initTimeoutMs` of its config overrides it"},
-    {"FCCL_SOCKET_IFNAME", Text{&Settings::interface_name}, Scope::local,
-     "the network interface on which the bootstrap listens; unset, the first that is up, loopback and bridges of containers "
-     "last"},
+    {"FCCL_SOCKET_IFNAME", Text{&Settings::interface_name, "names"}, Scope::local,
+     "the network interfaces on which the bootstrap may listen: names or beginnings of names, with commas between; `=` in "
+     "front "
+     "where names must be whole, `^` in front of those that may not be taken. Unset, the one that reaches `MASTER_ADDR`, else "
+     "that of the default route, else the first that is up, loopback and bridges of containers last"},
+    {"NCCL_SOCKET_IFNAME", Text{&Settings::nccl_interface_name, "names"}, Scope::local,
+     "the same, where `FCCL_SOCKET_IFNAME` is unset; without effect where no interface fits"},
+    {"GLOO_SOCKET_IFNAME", Text{&Settings::gloo_interface_name, "names"}, Scope::local,
+     "whole names of interfaces, where the two above are unset; without effect where no interface fits"},
+    {"MASTER_ADDR", Text{&Settings::master_address, "a host"}, Scope::local,
+     "as torchrun sets it: the interface that reaches this host is taken where no variable above names one; without effect "
+     "where "
+     "the name stands for the loopback"},
+    {"FCCL_SOCKET_PORTS", Text{&Settings::socket_ports, "ports", fault_of_ports}, Scope::local,
+     "the ports on which the bootstrap may listen, as 29600 or 29600-29699, for firewalls; unset, the system chooses. Of "
+     "several "
+     "hosts a communicator that is being made takes two at rank 0. The data's ports are its transport's"},
     {"FCCL_HOST_ID", Text{&Settings::host_id}, Scope::local,
      "stands for the boot id, name and IPC namespace by which ranks find out that they share a host; the namespaces of PIDs "
      "and "

@@ -24,6 +24,10 @@ struct Settings {
   std::string cross_memory_attach = "auto";
   std::string host_id;
   std::string interface_name;
+  std::string nccl_interface_name;
+  std::string gloo_interface_name;
+  std::string master_address;
+  std::string socket_ports;
   std::string transport = "auto";
   std::string nics;
   std::string wire_dtype = "call";

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -14,6 +15,7 @@
 #include <charconv>
 #include <cstddef>
 #include <cstring>
+#include <memory>
 #include <system_error>
 
 namespace fccl {
@@ -63,27 +65,55 @@ SystemAddress to_system(std::string_view local_name) {
   return system;
 }
 
+Address from_system(const sockaddr_storage& storage) {
+  Address address;
+  address.v6 = storage.ss_family == AF_INET6;
+  if (address.v6) {
+    sockaddr_in6 in6{};
+    std::memcpy(&in6, &storage, sizeof(in6));
+    std::memcpy(address.bytes.data(), &in6.sin6_addr, 16);
+    address.port = ntohs(in6.sin6_port);
+  } else {
+    sockaddr_in in{};
+    std::memcpy(&in, &storage, sizeof(in));
+    std::memcpy(address.bytes.data(), &in.sin_addr, 4);
+    address.port = ntohs(in.sin_port);
+  }
+  return address;
+}
+
 void send_at_once(int socket) {
   const int on = 1;
   ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
-Result<Descriptor> listen_on(int family, SystemAddress where, int backlog, const std::string& text) {
+Connection listen_on(int family, SystemAddress where, int backlog) {
   Descriptor socket(::socket(family, SOCK_STREAM | kSocketFlags, 0));
-  if (!socket) return fail(fcclSystemError, fmt::format("cannot make a socket to listen on {}: {}", text, error_text(errno)));
+  if (!socket) return {{}, errno};
   // Accepted sockets inherit it.
   if (family != AF_UNIX) send_at_once(socket.get());
-  if (::bind(socket.get(), where.get(), where.size) != 0 || ::listen(socket.get(), backlog) != 0)
-    return fail(fcclSystemError, fmt::format("cannot listen on {}: {}", text, error_text(errno)));
-  return socket;
+  // A port that was asked for may have connections of an earlier listener that are still on their way out.
+  const int on = 1;
+  if (family != AF_UNIX) ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  if (::bind(socket.get(), where.get(), where.size) != 0 || ::listen(socket.get(), backlog) != 0) return {{}, errno};
+  return {std::move(socket), 0};
+}
+
+Result<Descriptor> listener_of(Connection listening, const std::string& where) {
+  if (listening.socket) return std::move(listening.socket);
+  return fail(fcclSystemError, fmt::format("cannot listen on {}: {}", where, error_text(listening.error)));
 }
 
 }  // namespace
 
-std::string to_text(const Address& address) {
+std::string host_text(const Address& address) {
   char text[INET6_ADDRSTRLEN] = "?";
   ::inet_ntop(address.v6 ? AF_INET6 : AF_INET, address.bytes.data(), text, sizeof(text));
-  return address.v6 ? fmt::format("[{}]:{}", text, address.port) : fmt::format("{}:{}", text, address.port);
+  return text;
+}
+
+std::string to_text(const Address& address) {
+  return fmt::format(fmt::runtime(address.v6 ? "[{}]:{}" : "{}:{}"), host_text(address), address.port);
 }
 
 std::optional<Address> address_from(std::string_view text) {
@@ -103,28 +133,46 @@ std::optional<Address> address_from(std::string_view text) {
   return address;
 }
 
-Result<Descriptor> listen_tcp(const Address& address) {
-  return listen_on(address.v6 ? AF_INET6 : AF_INET, to_system(address), SOMAXCONN, to_text(address));
+Result<Descriptor> listen_tcp(const Address& address, uint16_t last_port) {
+  Address next = address;
+  while (true) {
+    Connection listening = listen_on(next.v6 ? AF_INET6 : AF_INET, to_system(next), SOMAXCONN);
+    if (listening.error != EADDRINUSE || next.port >= last_port) return listener_of(std::move(listening), to_text(next));
+    ++next.port;
+  }
 }
 
 Result<Address> address_of(int socket) {
   SystemAddress system;
   if (::getsockname(socket, system.get(), &system.size) != 0)
     return fail(fcclSystemError, fmt::format("cannot read the address of a socket: {}", error_text(errno)));
-  Address address;
-  address.v6 = system.storage.ss_family == AF_INET6;
-  if (address.v6) {
-    sockaddr_in6 in6{};
-    std::memcpy(&in6, &system.storage, sizeof(in6));
-    std::memcpy(address.bytes.data(), &in6.sin6_addr, 16);
-    address.port = ntohs(in6.sin6_port);
-  } else {
-    sockaddr_in in{};
-    std::memcpy(&in, &system.storage, sizeof(in));
-    std::memcpy(address.bytes.data(), &in.sin_addr, 4);
-    address.port = ntohs(in.sin_port);
+  return from_system(system.storage);
+}
+
+std::vector<Address> addresses_of_host(const std::string& name) {
+  addrinfo wanted{};
+  wanted.ai_socktype = SOCK_STREAM;
+  addrinfo* first = nullptr;
+  if (::getaddrinfo(name.c_str(), nullptr, &wanted, &first) != 0) return {};
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> entries(first, ::freeaddrinfo);
+  std::vector<Address> addresses;
+  for (const addrinfo* entry = first; entry != nullptr; entry = entry->ai_next) {
+    if (entry->ai_family != AF_INET && entry->ai_family != AF_INET6) continue;
+    sockaddr_storage storage{};
+    std::memcpy(&storage, entry->ai_addr, std::min<size_t>(entry->ai_addrlen, sizeof(storage)));
+    addresses.push_back(from_system(storage));
   }
-  return address;
+  return addresses;
+}
+
+std::optional<Address> local_address_towards(const Address& there) {
+  const Descriptor socket(::socket(there.v6 ? AF_INET6 : AF_INET, SOCK_DGRAM | kSocketFlags, 0));
+  SystemAddress system = to_system(there);
+  if (!socket || ::connect(socket.get(), system.get(), system.size) != 0) return std::nullopt;
+  Result<Address> own = address_of(socket.get());
+  if (!own) return std::nullopt;
+  own->port = 0;
+  return *own;
 }
 
 // connect(2) goes on in the background where it cannot finish at once, also after EINTR.
@@ -154,7 +202,7 @@ Connection connect_tcp(const Address& address, Deadline deadline) {
 }
 
 Result<Descriptor> listen_local(int backlog) {
-  return listen_on(AF_UNIX, to_system(std::string_view{}), backlog, "an abstract unix address");
+  return listener_of(listen_on(AF_UNIX, to_system(std::string_view{}), backlog), "an abstract unix address");
 }
 
 Result<std::string> local_name(int socket) {

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "system/clock.h"
@@ -30,12 +31,21 @@ struct Address {
 
 // "10.0.0.1:4242", "[fd00::1]:4242".
 std::string to_text(const Address& address);
+// The same without the port: "10.0.0.1", "fd00::1".
+std::string host_text(const Address& address);
 // The same, read; nothing for any other text.
 std::optional<Address> address_from(std::string_view text);
 
-Result<Descriptor> listen_tcp(const Address& address);
+// On the first port that is free from the address's own to `last_port`, where that is given.
+Result<Descriptor> listen_tcp(const Address& address, uint16_t last_port = 0);
 // Where a listener that asked for port 0 is.
 Result<Address> address_of(int socket);
+
+// What the system knows by this name; none where it knows nothing. May ask a name server, for as long as the system lets it.
+std::vector<Address> addresses_of_host(const std::string& name);
+// The address of this host, with port 0, from which packets would go to another one; nothing where no route leads there.
+// Nothing is sent.
+std::optional<Address> local_address_towards(const Address& there);
 
 // An attempt to connect or accept: a socket, or the errno that says why there is none.
 struct Connection {

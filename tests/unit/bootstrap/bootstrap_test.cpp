@@ -21,7 +21,7 @@ class RanksJoin : public testing::TestWithParam<int> {};
 TEST_P(RanksJoin, and_all_have_the_same_roster) {
   const Census census;
   const int nranks = GetParam();
-  const std::vector<Result<Joined>> results = join_all(requests_of(*open_bootstrap("lo"), nranks));
+  const std::vector<Result<Joined>> results = join_all(requests_of(*open_bootstrap(on_interface("lo")), nranks));
   for (const Result<Joined>& result : results) ASSERT_TRUE(result) << result.error().message;
   for (int rank = 0; rank < nranks; ++rank) {
     EXPECT_EQ(results[rank]->members, results[0]->members);
@@ -35,8 +35,8 @@ TEST_P(RanksJoin, and_all_have_the_same_roster) {
 
 TEST(Bootstrap, rank_zero_listens_where_the_roster_says_and_nobody_else_does) {
   const Census census;
-  std::vector<JoinRequest> requests = requests_of(*open_bootstrap("lo"), 3);
-  requests[0].interface_name = "lo";
+  std::vector<JoinRequest> requests = requests_of(*open_bootstrap(on_interface("lo")), 3);
+  requests[0].settings.interface_name = "lo";
   const std::vector<Result<Joined>> results = join_all(requests);
   for (const Result<Joined>& result : results) {
     ASSERT_TRUE(result) << result.error().message;
@@ -51,8 +51,8 @@ TEST(Bootstrap, rank_zero_listens_where_the_roster_says_and_nobody_else_does) {
 }
 
 TEST(Bootstrap, an_interface_that_rank_zero_does_not_have_is_named) {
-  JoinRequest request = request_of(*open_bootstrap("lo"), 0, 2);
-  request.interface_name = "no_such_interface";
+  JoinRequest request = request_of(*open_bootstrap(on_interface("lo")), 0, 2);
+  request.settings.interface_name = "no_such_interface";
   std::vector<Result<Joined>> results;
   results.push_back(join(request, Deadline::after(10s)));
   expect_failures(results, fcclInvalidUsage, {"no_such_interface", "FCCL_SOCKET_IFNAME"});
@@ -61,7 +61,7 @@ TEST(Bootstrap, an_interface_that_rank_zero_does_not_have_is_named) {
 INSTANTIATE_TEST_SUITE_P(Bootstrap, RanksJoin, testing::Values(1, 2, 5, 64));
 
 TEST(Bootstrap, on_the_interface_that_is_chosen_by_itself_ranks_find_each_other) {
-  for (const Result<Joined>& result : join_all(requests_of(*open_bootstrap(""), 3)))
+  for (const Result<Joined>& result : join_all(requests_of(*open_bootstrap(Settings{}), 3)))
     EXPECT_TRUE(result) << result.error().message;
 }
 
@@ -69,12 +69,12 @@ TEST(Bootstrap, many_communicators_are_made_at_once) {
   const Census census;
   std::vector<JoinRequest> requests;
   for (int i = 0; i < 20; ++i)
-    for (JoinRequest& request : requests_of(*open_bootstrap("lo"), 2)) requests.push_back(std::move(request));
+    for (JoinRequest& request : requests_of(*open_bootstrap(on_interface("lo")), 2)) requests.push_back(std::move(request));
   for (const Result<Joined>& result : join_all(requests)) EXPECT_TRUE(result) << result.error().message;
 }
 
 TEST(Bootstrap, a_host_override_reaches_the_roster) {
-  const UniqueId id = *open_bootstrap("lo");
+  const UniqueId id = *open_bootstrap(on_interface("lo"));
   std::vector<JoinRequest> requests = requests_of(id, 2);
   requests[1].host_override = "elsewhere";
   const std::vector<Result<Joined>> results = join_all(requests);
@@ -84,7 +84,7 @@ TEST(Bootstrap, a_host_override_reaches_the_roster) {
 
 TEST(Bootstrap, a_rank_that_is_there_twice_fails_all) {
   const Census census;
-  const UniqueId id = *open_bootstrap("lo");
+  const UniqueId id = *open_bootstrap(on_interface("lo"));
   const std::string me = std::to_string(::getpid());
   expect_failures(join_all({request_of(id, 0, 3), request_of(id, 1, 3), request_of(id, 1, 3)}), fcclInvalidUsage,
                   {"rank 1 joined twice", "pid " + me});
@@ -93,7 +93,7 @@ TEST(Bootstrap, a_rank_that_is_there_twice_fails_all) {
 
 TEST(Bootstrap, different_numbers_of_ranks_fail_all) {
   const Census census;
-  const UniqueId id = *open_bootstrap("lo");
+  const UniqueId id = *open_bootstrap(on_interface("lo"));
   expect_failures(join_all({request_of(id, 0, 2), request_of(id, 1, 3)}), fcclInvalidUsage,
                   {"rank 0 (pid", "rank 1 (pid", "of 2", "of 3"});
   // Whichever came first, the root may wait for a third.
@@ -102,7 +102,7 @@ TEST(Bootstrap, different_numbers_of_ranks_fail_all) {
 
 TEST(Bootstrap, a_rank_out_of_range_fails_all) {
   for (const int rank : {-1, 2, 1000000}) {
-    const UniqueId id = *open_bootstrap("lo");
+    const UniqueId id = *open_bootstrap(on_interface("lo"));
     expect_failures(join_all({request_of(id, 0, 2), request_of(id, rank, 2)}), fcclInvalidUsage,
                     {"rank " + std::to_string(rank) + " (pid", "out of range", "ranks 0 to 1"});
   }
@@ -110,20 +110,20 @@ TEST(Bootstrap, a_rank_out_of_range_fails_all) {
 
 TEST(Bootstrap, a_number_of_ranks_that_cannot_be_fails_the_rank) {
   for (const int nranks : {0, -5, 1 << 30})
-    expect_failures(join_all({request_of(*open_bootstrap("lo"), 0, nranks)}), fcclInvalidUsage,
+    expect_failures(join_all({request_of(*open_bootstrap(on_interface("lo")), 0, nranks)}), fcclInvalidUsage,
                     {std::to_string(nranks) + " ranks"});
 }
 
 TEST(Bootstrap, settings_that_differ_are_named_with_both_ranks_and_the_first_line) {
   const Census census;
-  const UniqueId id = *open_bootstrap("lo");
+  const UniqueId id = *open_bootstrap(on_interface("lo"));
   expect_failures(
       join_all({request_of(id, 0, 2, "lanes=2\nslots=4\nlast=0"), request_of(id, 1, 2, "lanes=2\nslots=8\nlast=1")}),
       fcclInvalidUsage, {"rank 0 (pid", "rank 1 (pid", "\"slots=4\"", "\"slots=8\""});
 }
 
 TEST(Bootstrap, another_version_is_named_on_every_rank) {
-  const UniqueId id = *open_bootstrap("lo");
+  const UniqueId id = *open_bootstrap(on_interface("lo"));
   std::future<Result<Joined>> right =
       std::async(std::launch::async, [&] { return join(request_of(id, 0, 2), Deadline::after(5s)); });
   Channel other(std::move(connect_tcp(id.root, Deadline::after(1s)).socket),
@@ -136,7 +136,7 @@ TEST(Bootstrap, another_version_is_named_on_every_rank) {
 }
 
 TEST(Bootstrap, a_rank_that_is_killed_while_joining_is_named_on_the_others_at_once) {
-  const UniqueId id = *open_bootstrap("lo");
+  const UniqueId id = *open_bootstrap(on_interface("lo"));
   const pid_t child = ::fork();
   if (child == 0) {
     (void)join(request_of(id, 2, 3), Deadline::after(10s));
@@ -177,7 +177,7 @@ TEST(Bootstrap, the_roots_death_is_an_error_at_once) {
 }
 
 TEST(Bootstrap, the_deadline_holds_and_the_missing_ranks_are_named) {
-  const UniqueId id = *open_bootstrap("lo");
+  const UniqueId id = *open_bootstrap(on_interface("lo"));
   const auto begin = Clock::now();
   const std::vector<Result<Joined>> results = join_all({request_of(id, 1, 5), request_of(id, 3, 5)}, 300ms);
   EXPECT_LT(Clock::now() - begin, 600ms);
@@ -186,14 +186,14 @@ TEST(Bootstrap, the_deadline_holds_and_the_missing_ranks_are_named) {
 
 TEST(Bootstrap, an_id_makes_one_communicator) {
   const Census census;
-  const UniqueId id = *open_bootstrap("lo");
+  const UniqueId id = *open_bootstrap(on_interface("lo"));
   for (const Result<Joined>& result : join_all(requests_of(id, 2))) EXPECT_TRUE(result);
   expect_failures(join_all(requests_of(id, 2)), fcclRemoteError, {"made its communicator already"});
 }
 
 TEST(Bootstrap, a_fork_while_ranks_join_harms_nobody) {
   const Census census;
-  const UniqueId id = *open_bootstrap("lo");
+  const UniqueId id = *open_bootstrap(on_interface("lo"));
   std::future<Result<Joined>> first =
       std::async(std::launch::async, [&] { return join(request_of(id, 0, 2), Deadline::after(5s)); });
   std::this_thread::sleep_for(50ms);
@@ -210,7 +210,7 @@ TEST(Bootstrap, a_fork_while_ranks_join_harms_nobody) {
 }
 
 TEST(Join, ends_with_the_reason_why_it_is_no_longer_wanted_and_tells_the_others) {
-  const Result<UniqueId> id = open_bootstrap("");
+  const Result<UniqueId> id = open_bootstrap(Settings{});
   ASSERT_TRUE(id);
   auto other = std::async(std::launch::async, [&] { return join(request_of(*id, 1, 3), Deadline::after(10s)); });
   const Deadline wanted_until = Deadline::after(100ms);

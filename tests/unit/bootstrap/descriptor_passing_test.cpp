@@ -16,7 +16,8 @@ namespace {
 
 std::vector<Joined> joined_ranks(int nranks) {
   std::vector<Joined> all;
-  for (Result<Joined>& result : join_all(requests_of(*open_bootstrap("lo"), nranks))) all.push_back(std::move(*result));
+  for (Result<Joined>& result : join_all(requests_of(*open_bootstrap(on_interface("lo")), nranks)))
+    all.push_back(std::move(*result));
   return all;
 }
 
@@ -129,7 +130,7 @@ TEST(HandOut, a_rank_before_a_full_door_stops_waiting_too) {
 // Two ranks, of which `rank` is a child process that dies once it has joined; the other one, and the child's pid.
 struct Bereaved {
   explicit Bereaved(int dead_rank) {
-    const UniqueId id = *open_bootstrap("lo");
+    const UniqueId id = *open_bootstrap(on_interface("lo"));
     child = ::fork();
     if (child == 0) {
       const Result<Joined> joined = join(request_of(id, dead_rank, 2), Deadline::after(5s));

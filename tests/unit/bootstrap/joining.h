@@ -17,6 +17,12 @@ namespace fccl {
 
 using namespace std::chrono_literals;
 
+inline Settings on_interface(const std::string& name) {
+  Settings settings;
+  settings.interface_name = name;
+  return settings;
+}
+
 inline JoinRequest request_of(const UniqueId& id, int rank, int nranks, std::string agreement = "protocol=1\nlanes=2") {
   return {id, rank, nranks, std::move(agreement), {}};
 }
@@ -61,7 +67,7 @@ struct ServedElsewhere {
     ASSERT_EQ(::pipe(ends.data()), 0);
     child = ::fork();
     if (child == 0) {
-      const fcclUniqueId made = to_c(*open_bootstrap("lo"));
+      const fcclUniqueId made = to_c(*open_bootstrap(on_interface("lo")));
       if (::write(ends[1], &made, sizeof(made)) != sizeof(made)) ::_exit(1);
       if (go_on) go_on(*from_c(made));
       while (true) ::pause();

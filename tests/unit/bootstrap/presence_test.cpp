@@ -53,7 +53,8 @@ void kill_and_wait(pid_t child) {
 
 // Three requests of which the last is a process's.
 struct WithProcess {
-  explicit WithProcess(const std::function<void(Joined&)>& act = {}) : requests(requests_of(*open_bootstrap("lo"), 3)) {
+  explicit WithProcess(const std::function<void(Joined&)>& act = {})
+      : requests(requests_of(*open_bootstrap(on_interface("lo")), 3)) {
     child = rank_process(requests.back(), act);
     requests.pop_back();
     joined = joined_all(requests);
@@ -111,7 +112,7 @@ TEST(Presence, of_a_rank_that_left_ends_for_nobody_also_when_it_dies) {
 
 TEST(Presence, of_all_who_leave_one_by_one_leaves_nothing) {
   const Census census;
-  std::vector<Joined> ranks = joined_all(requests_of(*open_bootstrap("lo"), 5));
+  std::vector<Joined> ranks = joined_all(requests_of(*open_bootstrap(on_interface("lo")), 5));
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
     ranks[rank].presence.leave();
     EXPECT_TRUE(ranks[rank].presence.look());
@@ -122,7 +123,7 @@ TEST(Presence, of_all_who_leave_one_by_one_leaves_nothing) {
 
 TEST(Presence, given_up_tells_all_the_one_first_reason) {
   const Census census;
-  std::vector<Joined> ranks = joined_all(requests_of(*open_bootstrap("lo"), 4));
+  std::vector<Joined> ranks = joined_all(requests_of(*open_bootstrap(on_interface("lo")), 4));
   const Error first = ranks[2].presence.give_up({fcclSystemError, "no memory"});
   expect_text(first, fcclSystemError, {"no memory", "rank 2 (pid " + std::to_string(::getpid())});
   EXPECT_EQ(ranks[1].presence.give_up({fcclTimeout, "too late"}).message, first.message);
@@ -130,7 +131,7 @@ TEST(Presence, given_up_tells_all_the_one_first_reason) {
 }
 
 TEST(Presence, given_up_for_what_another_one_did_waits_for_its_word) {
-  std::vector<Joined> ranks = joined_all(requests_of(*open_bootstrap("lo"), 2));
+  std::vector<Joined> ranks = joined_all(requests_of(*open_bootstrap(on_interface("lo")), 2));
   std::jthread other([&] {
     std::this_thread::sleep_for(30ms);
     (void)ranks[0].presence.give_up({fcclSystemError, "no memory"});
@@ -140,7 +141,7 @@ TEST(Presence, given_up_for_what_another_one_did_waits_for_its_word) {
 }
 
 TEST(Presence, given_up_after_it_left_keeps_its_reason) {
-  std::vector<Joined> ranks = joined_all(requests_of(*open_bootstrap("lo"), 2));
+  std::vector<Joined> ranks = joined_all(requests_of(*open_bootstrap(on_interface("lo")), 2));
   ranks[0].presence.leave();
   EXPECT_EQ(ranks[0].presence.give_up({fcclSystemError, "no memory"}).message, "no memory");
   std::this_thread::sleep_for(50ms);
@@ -181,7 +182,7 @@ TEST(Presence, of_ranks_that_let_their_root_end_goes_on_without_it) {
 }
 
 TEST(Presence, keeps_the_door_closed_for_one_too_many) {
-  const UniqueId id = *open_bootstrap("lo");
+  const UniqueId id = *open_bootstrap(on_interface("lo"));
   const std::vector<Joined> ranks = joined_all(requests_of(id, 2));
   const auto begin = Clock::now();
   std::vector<Result<Joined>> late;
@@ -192,7 +193,7 @@ TEST(Presence, keeps_the_door_closed_for_one_too_many) {
 
 TEST(Declining, tells_those_who_wait_and_those_who_come_why_a_rank_cannot_join) {
   const Census census;
-  const UniqueId id = *open_bootstrap("lo");
+  const UniqueId id = *open_bootstrap(on_interface("lo"));
   std::vector<Result<Joined>> results(3);
   {
     std::jthread waiting([&] { results[0] = join(request_of(id, 0, 4), Deadline::after(10s)); });
@@ -209,12 +210,12 @@ TEST(Declining, tells_those_who_wait_and_those_who_come_why_a_rank_cannot_join) 
 
 TEST(Declining, by_all_leaves_nothing) {
   const Census census;
-  const UniqueId id = *open_bootstrap("lo");
+  const UniqueId id = *open_bootstrap(on_interface("lo"));
   for (const int rank : {0, 1}) decline(request_of(id, rank, 2), {fcclInvalidUsage, std::string(5000, 'x')});
 }
 
 TEST(Declining, of_an_id_that_nobody_serves_is_over_at_once) {
-  UniqueId id = *open_bootstrap("lo");
+  UniqueId id = *open_bootstrap(on_interface("lo"));
   id.root.port = 1;
   const auto begin = Clock::now();
   decline(request_of(id, 0, 2), {fcclInvalidUsage, "no"});
@@ -222,9 +223,9 @@ TEST(Declining, of_an_id_that_nobody_serves_is_over_at_once) {
 }
 
 TEST(Bootstrap, a_rank_without_a_door_of_its_own_says_so_to_the_others) {
-  const UniqueId id = *open_bootstrap("lo");
+  const UniqueId id = *open_bootstrap(on_interface("lo"));
   std::vector<JoinRequest> requests = requests_of(id, 3);
-  requests[0].interface_name = "no_such_interface";
+  requests[0].settings.interface_name = "no_such_interface";
   const auto begin = Clock::now();
   const std::vector<Result<Joined>> results = join_all(requests);
   EXPECT_LT(Clock::now() - begin, 2s);

@@ -57,7 +57,7 @@ size_t resident_kilobytes() {
 
 TEST(Strangers, silent_half_garbage_and_http_do_not_delay_a_join) {
   const Census census;
-  const UniqueId id = *open_bootstrap("lo");
+  const UniqueId id = *open_bootstrap(on_interface("lo"));
   std::list<Descriptor> strangers;
   for (const std::string& words : {std::string(), own_preamble().substr(0, 7), own_preamble().substr(0, 40), own_preamble(),
                                    std::string("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), std::string(1 << 20, '\xa5'),
@@ -67,14 +67,14 @@ TEST(Strangers, silent_half_garbage_and_http_do_not_delay_a_join) {
 }
 
 TEST(Strangers, more_silent_connections_than_the_root_keeps_do_not_delay_a_join) {
-  const UniqueId id = *open_bootstrap("lo");
+  const UniqueId id = *open_bootstrap(on_interface("lo"));
   std::list<Descriptor> strangers;
   for (int i = 0; i < 400; ++i) strangers.push_back(stranger(id, {}));
   EXPECT_LT(join_two(id), 500ms);
 }
 
 TEST(Strangers, thousands_of_short_connections_during_a_join_cost_no_memory) {
-  const UniqueId id = *open_bootstrap("lo");
+  const UniqueId id = *open_bootstrap(on_interface("lo"));
   const size_t before = resident_kilobytes();
   std::jthread flood([&](const std::stop_token& stop) {
     while (!stop.stop_requested()) stranger(id, own_preamble());
@@ -110,7 +110,7 @@ TEST(Strangers, leave_the_process_of_the_root_enough_descriptors_to_join) {
   rlimit few = before;
   few.rlim_cur = 64;
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
-  const UniqueId id = *open_bootstrap("lo");
+  const UniqueId id = *open_bootstrap(on_interface("lo"));
   const pid_t child = ::fork();
   if (child == 0) {
     ::setrlimit(RLIMIT_NOFILE, &before);
@@ -126,7 +126,7 @@ TEST(Strangers, leave_the_process_of_the_root_enough_descriptors_to_join) {
 }
 
 TEST(Strangers, a_wrong_key_is_told_so_and_the_job_goes_on) {
-  const UniqueId id = *open_bootstrap("lo");
+  const UniqueId id = *open_bootstrap(on_interface("lo"));
   UniqueId wrong = id;
   wrong.key[0] ^= 1;
   const auto begin = Clock::now();
@@ -150,7 +150,7 @@ TEST(Strangers, a_program_that_is_not_fccl_at_the_address_is_an_error_at_once) {
 }
 
 TEST(Strangers, a_key_holder_that_speaks_nonsense_is_named_and_nothing_breaks) {
-  const UniqueId id = *open_bootstrap("lo");
+  const UniqueId id = *open_bootstrap(on_interface("lo"));
   Channel rogue(std::move(connect_tcp(id.root, Deadline::after(1s)).socket), Conversation(Role::connects, id.key, {1}));
   ASSERT_TRUE(rogue.await_open(Deadline::after(1s)));
   rogue.say("\xff nonsense");
