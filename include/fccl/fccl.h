@@ -134,7 +134,7 @@ typedef struct {
   int blocking;         /* 1 (default): calls that make a communicator return when it is made; 0: see fcclCommInitRankConfig */
   int memoryKind;       /* fcclMemoryKind_t, the same on all ranks; see there */
   int timeoutMs;        /* deadline of every wait of an operation, milliseconds; default FCCL_TIMEOUT */
-  int initTimeoutMs;    /* deadline of init, split and shrink, milliseconds; default FCCL_INIT_TIMEOUT */
+  int initTimeoutMs;    /* deadline of init, split, shrink and grow, milliseconds; default FCCL_INIT_TIMEOUT */
   const char* commName; /* appears in messages; copied, at most 31 bytes are kept */
 } fcclConfig_t;
 
@@ -190,16 +190,34 @@ FCCL_API fcclResult_t fcclCommSplit(fcclComm_t comm, int color, int key, fcclCom
  * operations first, on all ranks, by fcclAborted unless it has failed already. `comm` must be destroyed as ever, before the new
  * one or after it. `config` may be NULL: then the parent's timeouts and memory kind. Each wait ends at initTimeoutMs.
  * Errors: fcclInvalidArgument (a rank out of range, twice, or the caller itself), fcclInvalidUsage (survivors that give other
- * lists: on all of them that have come; finalized), fcclRemoteError (a survivor died or left), fcclTimeout (one does not come),
- * the first failure of `comm` (FCCL_SHRINK_DEFAULT), fcclNotImplemented (ranks of several hosts). An error leaves
- * *newcomm = NULL, and fcclCommShrink may be called again. */
+ * lists: on all of them that have come; finalized), fcclRemoteError (a survivor died or left), fcclTimeout (one does not come;
+ * on several hosts also lists that differ in the first rank that goes on), the first failure of `comm` (FCCL_SHRINK_DEFAULT). An
+ * error leaves *newcomm = NULL, and fcclCommShrink may be called again. */
 FCCL_API fcclResult_t fcclCommShrink(fcclComm_t comm, int* excludeRanksList, int excludeRanksCount, fcclComm_t* newcomm,
                                      fcclConfig_t* config, int shrinkFlags);
 /* The ranks whose processes ended without finalizing or destroying `comm`, in ascending order; such as fcclCommShrink takes.
  * `*count` is the room in `ranks`, then how many are dead; as many are written as there is room for. With ranks = NULL only
- * counts. Does not wait; for any thread, also after a failure. Ranks of other hosts: as far as this host has heard. In a fork
- * fcclInvalidUsage. */
+ * counts. Does not wait; for any thread, also after a failure. Ranks of other hosts: as far as this host has heard, which is no
+ * more of a host once its first rank has died, and of other hosts once rank 0 has: what else died there, or that a whole host is
+ * gone, the caller must know. In a fork fcclInvalidUsage. */
 FCCL_API fcclResult_t fcclCommGetDeadRanks(fcclComm_t comm, int* ranks, int* count);
+
+/* Makes the unique id by which new ranks come to fcclCommGrow of `comm`, and opens the bootstrap socket behind it in this
+ * process. One rank calls it, and hands the id to the new ranks by a way of its own. Another one is refused with
+ * fcclInvalidUsage until a grow has been by this one; without one the id ends with `comm`. */
+FCCL_API fcclResult_t fcclCommGetUniqueId(fcclComm_t comm, fcclUniqueId* uniqueId);
+/* Collective over all ranks of `comm` and new ones: a communicator of `nRanks` ranks, more than `comm` has. Ranks of `comm`
+ * give `comm` and rank = -1 and keep their numbers; uniqueId may be NULL, also of the rank that made it, since they learn it
+ * from each other. New ranks give comm = NULL, uniqueId and their rank; together they take the numbers from the size of `comm`
+ * to nRanks - 1. In any order: who comes early waits. The calls of `comm` must be the same on all its ranks before, as for
+ * fcclCommSplit, and `comm` goes on to work until it is destroyed, before the new one or after it. `config` may be NULL: then
+ * the parent's timeouts and memory kind, and those of the environment for a new rank. Ranks of `comm` wait for each other until
+ * its timeout, then all until initTimeoutMs. Errors: as of fcclCommInitRank, on all ranks that have come (a number twice, other
+ * nRanks, a new rank that does not come, is missing or has died); fcclInvalidArgument (nRanks is not larger; no comm and no
+ * id); fcclInvalidUsage (no rank of `comm` has an id, or two have different ones). An error leaves *newcomm = NULL and `comm`
+ * good, unless one of its own ranks has died or did not call. The id is spent when all ranks of `comm` have found it. */
+FCCL_API fcclResult_t fcclCommGrow(fcclComm_t comm, int nRanks, const fcclUniqueId* uniqueId, int rank, fcclComm_t* newcomm,
+                                   fcclConfig_t* config);
 
 /* Ends this rank's part: refuses calls from now on, waits until every operation it has issued is done, also in calls that other
  * threads are in, and tells the peers that it has left. Only destroy may follow; to wait without leaving, use

@@ -298,6 +298,14 @@ class Communicator {
     return Communicator(comm, rank, ranks);
   }
 
+  // The same as a new rank of a communicator that grows to `ranks`, by the id of its invite.
+  static Result<Communicator> join_grown(const UniqueId& id, int rank, int ranks, const Options& options = {}) {
+    fcclComm_t comm = nullptr;
+    fcclConfig_t config = options.config();
+    if (auto grown = result_of(fcclCommGrow(nullptr, ranks, &id, rank, &comm, &config)); !grown) return grown.error();
+    return Communicator(comm, rank, ranks);
+  }
+
   // All ranks of a communicator, for one thread: by rank. Their calls go in groups.
   static Result<std::vector<Communicator>> of_one_process(int ranks) {
     std::vector<fcclComm_t> comms(static_cast<std::size_t>(ranks < 0 ? 0 : ranks));
@@ -322,10 +330,9 @@ class Communicator {
     auto made = result_of(fcclCommSplit(handle(), color.value_or(FCCL_SPLIT_NOCOLOR), key, &comm, nullptr));
     if (!made) return made.error();
     if (!comm) return std::optional<Communicator>{};
-    Communicator part(comm, 0, 0);
-    if (auto known = result_of(fcclCommUserRank(comm, &part.rank_)); !known) return known.error();
-    if (auto known = result_of(fcclCommCount(comm, &part.ranks_)); !known) return known.error();
-    return std::optional<Communicator>(std::move(part));
+    auto part = adopt(comm);
+    if (!part) return part.error();
+    return std::optional<Communicator>(std::move(*part));
   }
 
   // The ranks that go on become a communicator, in their order, without `excluded`; also after a failure, with
@@ -334,10 +341,19 @@ class Communicator {
     fcclComm_t comm = nullptr;
     auto made = result_of(fcclCommShrink(handle(), excluded.data(), static_cast<int>(excluded.size()), &comm, nullptr, flags));
     if (!made) return made.error();
-    Communicator rest(comm, 0, 0);
-    if (auto known = result_of(fcclCommUserRank(comm, &rest.rank_)); !known) return known.error();
-    if (auto known = result_of(fcclCommCount(comm, &rest.ranks_)); !known) return known.error();
-    return Result<Communicator>(std::move(rest));
+    return adopt(comm);
+  }
+  // An id by which new ranks come to grow; by one rank, which hands it to them.
+  Result<UniqueId> invite() {
+    UniqueId id{};
+    if (auto made = result_of(fcclCommGetUniqueId(handle(), &id)); !made) return made.error();
+    return id;
+  }
+  // Ranks of this, which keep their numbers, and new ones, which call join_grown, become a communicator of `ranks`.
+  Result<Communicator> grow(int ranks) {
+    fcclComm_t comm = nullptr;
+    if (auto made = result_of(fcclCommGrow(handle(), ranks, nullptr, -1, &comm, nullptr)); !made) return made.error();
+    return adopt(comm);
   }
   // Who has died without leaving, in ascending order.
   Result<std::vector<int>> dead_ranks() const {
@@ -494,6 +510,14 @@ class Communicator {
  private:
   Communicator(fcclComm_t comm, int rank, int ranks)
       : handle_(std::make_shared<CommunicatorHandle>(comm)), rank_(rank), ranks_(ranks) {}
+
+  // One that was made of another one knows its rank itself.
+  static Result<Communicator> adopt(fcclComm_t comm) {
+    Communicator made(comm, 0, 0);
+    if (auto known = result_of(fcclCommUserRank(comm, &made.rank_)); !known) return known.error();
+    if (auto known = result_of(fcclCommCount(comm, &made.ranks_)); !known) return known.error();
+    return Result<Communicator>(std::move(made));
+  }
 
   // Refuses two buffers unless the first has `blocks` times the elements of the second, of the same datatype if not `typed`.
   template <class Whole, class Block>

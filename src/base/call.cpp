@@ -25,8 +25,22 @@ const char* name_of(fcclColl_t collective) {
   return is_known(collective) ? row_of(collective).name : "?";
 }
 
+const char* name_of(Issuer issuer) {
+  switch (issuer) {
+    case Issuer::user:
+      break;
+    case Issuer::init:
+      return "fcclCommInitRank";
+    case Issuer::split:
+      return "fcclCommSplit";
+    case Issuer::grow:
+      return "fcclCommGrow";
+  }
+  return "the user";
+}
+
 std::string describe(const Signature& s) {
-  if (s.issuer != Issuer::user) return s.issuer == Issuer::init ? "fcclCommInitRank" : "fcclCommSplit";
+  if (s.issuer != Issuer::user) return name_of(s.issuer);
   std::string text = name_of(s.collective);
   if (is_known(s.collective) && s.row().givers == Who::nobody) return text;
   if (is_reduction(s.collective)) text += fmt::format("({})", name_of(s.op));

@@ -15,8 +15,11 @@
 
 namespace fccl {
 
-// Who issues a call: the user, or fcclCommInitRank or fcclCommSplit as a step of theirs, which must not meet a user's call.
-enum class Issuer : uint8_t { user, init, split };
+// Who issues a call: the user, or fcclCommInitRank, fcclCommSplit or fcclCommGrow as a step of theirs, which must not meet a
+// user's call.
+enum class Issuer : uint8_t { user, init, split, grow };
+
+const char* name_of(Issuer issuer);
 
 // What all ranks must have in common in a call, and all that they must: the hash in a word covers it, and a box's record and an
 // entry on the wire show it, each by words_of. What may differ from rank to rank, so counts that do, belongs to Call. `count`
@@ -68,7 +71,7 @@ inline SignatureWords words_of(const Signature& s) {
 }
 
 // Of words that a peer has written, which may be any: a collective, type or issuer that there is not becomes fcclNumColls,
-// fcclNumTypes or Issuer::split.
+// fcclNumTypes or Issuer::grow.
 inline Signature signature_of(const SignatureWords& words) {
   const auto field = [&](int shift) { return static_cast<int>(words.kind >> shift & 0xff); };
   return {.collective = static_cast<fcclColl_t>(std::min<int>(field(24), fcclNumColls)),
@@ -76,7 +79,7 @@ inline Signature signature_of(const SignatureWords& words) {
           .op = static_cast<ReduceOp>(field(8)),
           .root = static_cast<int32_t>(words.kind >> 32) >> kPartBits,
           .count = words.count,
-          .issuer = static_cast<Issuer>(std::min<int>(field(0), static_cast<int>(Issuer::split))),
+          .issuer = static_cast<Issuer>(std::min<int>(field(0), static_cast<int>(Issuer::grow))),
           .part = static_cast<uint32_t>(words.kind >> 32) & ((1U << kPartBits) - 1),
           .counts = words.counts,
           .widens = (words.kind >> 16 & kWidens) != 0};

@@ -22,6 +22,7 @@ Digest seal(std::string_view content) { return digest(Key{}, "fccl unique id", {
 }  // namespace
 
 std::string root_text(const UniqueId& id) {
+  if (id.interface_name.empty()) return to_text(id.root);
   return fmt::format("{} ({})", to_text(id.root), describe(id.interface_name, id.chosen_by));
 }
 

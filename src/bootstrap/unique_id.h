@@ -17,7 +17,7 @@ struct UniqueId {
   Address root;             // where the process that made the id listens
   uint64_t generation = 0;  // random: tells ids of one root apart in messages
   Key key{};
-  std::string interface_name = {};  // on which it listens, and why; at most 15 bytes
+  std::string interface_name = {};  // on which it listens, and why; at most 15 bytes, none where nobody knows
   ChosenBy chosen_by = ChosenBy::order;
 
   bool operator==(const UniqueId&) const = default;

@@ -47,10 +47,10 @@ inline Result<void> check_made(const fcclComm* comm) { return comm->making ? com
 // For calls that are done when they return.
 inline Result<void> check_blocking(const fcclConfig_t* config) {
   if (config == nullptr || config->blocking != 0) return {};
-  return fail(
-      fcclNotImplemented,
-      "config.blocking = 0 is not implemented yet for fcclCommSplit and fcclCommShrink, which return when they are done: "
-      "it is for fcclCommInitRankConfig and fcclCommInitRankScalable");
+  return fail(fcclNotImplemented,
+              "config.blocking = 0 is not implemented yet for fcclCommSplit, fcclCommShrink and fcclCommGrow, which return "
+              "when they are done: "
+              "it is for fcclCommInitRankConfig and fcclCommInitRankScalable");
 }
 
 inline fcclResult_t not_yet(const char* function) {

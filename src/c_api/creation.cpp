@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -120,6 +121,43 @@ fcclResult_t split(const char* function, fcclComm_t comm, fcclComm_t* newcomm, c
   return fcclSuccess;
 }
 
+struct GrowRequest {
+  int nranks;
+  const fcclUniqueId* id;
+  int rank;
+  const fcclConfig_t* config;
+};
+
+// Of a rank that there is already.
+fcclResult_t grow(const char* function, fcclComm_t comm, fcclComm_t* newcomm, const GrowRequest& request) {
+  *newcomm = nullptr;
+  if (const auto made = fccl::check_made(comm); !made) return report(function, made);
+  const int ranks = comm->communicator->ranks();
+  if (request.rank != -1)
+    return refuse(function, fmt::format("rank is {}: a rank that there is already keeps its number, {}, and gives -1",
+                                        request.rank, comm->communicator->rank()));
+  if (request.nranks <= ranks)
+    return refuse(function, fmt::format("nRanks is {}: the communicator has {} ranks, give more", request.nranks, ranks));
+  std::optional<fccl::UniqueId> id;
+  if (request.id != nullptr) {
+    const auto read = fccl::from_c(*request.id);
+    if (!read) return report(function, read);
+    id = *read;
+  }
+  auto options = fccl::options_of(request.config, &comm->communicator->options());
+  if (!options) return report(function, options);
+  if (const auto waits = fccl::check_blocking(request.config); !waits) return report(function, waits);
+  const auto make_larger = [=, nranks = request.nranks, options = *options]() -> fccl::Result<void> {
+    auto made = comm->communicator->grow(nranks, id, options);
+    if (!made) return fccl::fail(std::move(made).error());
+    *newcomm = new fcclComm{std::move(*made)};
+    return {};
+  };
+  if (!Group::is_open()) return report(function, make_larger());
+  Group::of_thread().add(make_larger);
+  return fcclSuccess;
+}
+
 // All ranks of a communicator in this process.
 fccl::Result<void> init_all(std::span<fcclComm_t> comms) {
   // Several ranks of one thread need groups, which calls on CUDA memory cannot be in yet.
@@ -180,6 +218,26 @@ fcclResult_t fcclCommInitAll(fcclComm_t* comms, int ndev, const int* devlist) {
 
 fcclResult_t fcclCommSplit(fcclComm_t comm, int color, int key, fcclComm_t* newcomm, fcclConfig_t* config) {
   return split(__func__, comm, newcomm, {color, key, config});
+}
+
+fcclResult_t fcclCommGetUniqueId(fcclComm_t comm, fcclUniqueId* uniqueId) {
+  if (comm == nullptr || uniqueId == nullptr) return refuse(__func__, "comm or uniqueId is NULL");
+  if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
+  const auto id = comm->communicator->invite();
+  if (id) *uniqueId = fccl::to_c(*id);
+  return report(__func__, id);
+}
+
+fcclResult_t fcclCommGrow(fcclComm_t comm, int nRanks, const fcclUniqueId* uniqueId, int rank, fcclComm_t* newcomm,
+                          fcclConfig_t* config) {
+  if (newcomm == nullptr) return refuse(__func__, "newcomm is NULL");
+  if (comm != nullptr) return grow(__func__, comm, newcomm, {nRanks, uniqueId, rank, config});
+  *newcomm = nullptr;
+  if (uniqueId == nullptr)
+    return refuse(__func__,
+                  "comm and uniqueId are NULL: a rank of the communicator gives comm, a new one gives the id that "
+                  "fcclCommGetUniqueId made");
+  return init(__func__, newcomm, {uniqueId, 1}, {nRanks, rank}, config);
 }
 
 }  // extern "C"

@@ -11,6 +11,7 @@
 #include "communicator/creation.h"
 #include "communicator/device_calls.h"
 #include "communicator/group.h"
+#include "communicator/grow.h"
 #include "communicator/issued_group.h"
 #include "communicator/parts.h"
 #include "communicator/retired_lanes.h"
@@ -86,7 +87,7 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, i
       return fail(std::move(possible).error());
     }
   }
-  auto parts = create_parts(id, rank, ranks, options, cancel_check);
+  auto parts = create_parts(join_request(id, rank, ranks, options), options, cancel_check);
   if (!parts) return fail(std::move(parts).error());
   return std::unique_ptr<Communicator>(new Communicator(options, std::move(*parts)));
 }
@@ -116,12 +117,41 @@ Result<void> Communicator::prepare_shrink(ShrinkAs as) {
 
 Result<std::unique_ptr<Communicator>> Communicator::shrink(const std::vector<int>& excluded, ShrinkAs as,
                                                            const CreateOptions& options) {
-  FCCL_TRY(Shrink::check(*parts_->columns));
+  Shrink shrink(*parts_, shrinks_seen_);
+  FCCL_TRY(shrink.check());
   if (options.device) FCCL_TRY(DeviceCalls::check(*options.device, options.settings, ranks_));
   FCCL_TRY(prepare_shrink(as));
   const InCall inside(in_call_);
-  shrinks_seen_.resize(static_cast<size_t>(ranks_));
-  auto parts = Shrink(*parts_->control, *parts_->columns, shrinks_seen_).make(excluded, options);
+  auto parts = shrink.make(excluded, options);
+  if (!parts) return fail(std::move(parts).error());
+  return std::unique_ptr<Communicator>(new Communicator(options, std::move(*parts)));
+}
+
+Result<UniqueId> Communicator::invite() {
+  FCCL_TRY(check_usable());
+  if (invitation_)
+    return fail(fcclInvalidUsage,
+                fmt::format("rank {} has made a unique id already by which nobody has come yet: grow by that one", rank_));
+  auto opened = Invitation::open(options_.settings);
+  if (!opened) return fail(std::move(opened).error());
+  invitation_ = std::move(*opened);
+  return invitation_->id();
+}
+
+Result<std::unique_ptr<Communicator>> Communicator::grow(int ranks, std::optional<UniqueId> id, const CreateOptions& options) {
+  const InCall inside(in_call_);
+  FCCL_TRY(check_usable());
+  if (options.device) FCCL_TRY(DeviceCalls::check(*options.device, options.settings, ranks));
+  if (device_calls_) FCCL_TRY(device_calls_->await_lane(kGatherLane));
+  if (!id && invitation_) id = invitation_->id();
+  Grow grow(*parts_->control, ranks_, [this](const Call& call) { return run(call, nullptr); });
+  const auto agreed = grow.agree(ranks, id);
+  if (!agreed) return fail(agreed.error());
+  if (invitation_ && invitation_->id() == *agreed) {
+    invitation_->spend();
+    invitation_.reset();
+  }
+  auto parts = grow.join(*agreed, ranks, options);
   if (!parts) return fail(std::move(parts).error());
   return std::unique_ptr<Communicator>(new Communicator(options, std::move(*parts)));
 }

@@ -17,26 +17,32 @@ namespace fccl {
 
 class Device;
 class DeviceCalls;
+class Invitation;
 class IssuedGroup;
 class Statistics;
 class Stream;
 struct Parts;
 struct UniqueId;
 
-// Made by all ranks together (create, split). One thread at a time issues calls; revoke, async_error and last_error are for any
-// thread at any time. Finalize, abort and the destructor, too, are for any thread while another one is inside a call: they wait
-// until that is out. After a failure every call returns the first failure; leaving and destroying still work. In a fork of the
-// process that made it every call is refused, and only the destructor is of use.
+// Made by all ranks together (create, split, grow). One thread at a time issues calls; revoke, async_error and last_error are
+// for any thread at any time. Finalize, abort and the destructor, too, are for any thread while another one is inside a call:
+// they wait until that is out. After a failure every call returns the first failure; leaving and destroying still work. In a
+// fork of the process that made it every call is refused, and only the destructor is of use.
 class Communicator {
  public:
   static Result<std::unique_ptr<Communicator>> create(const UniqueId& id, int rank, int ranks, const CreateOptions& options,
                                                       const CancelCheck& cancel_check = {});
   // Collective: this rank's part of the group of its color, nullptr for a color below zero.
   Result<std::unique_ptr<Communicator>> split(int color, int key, const CreateOptions& options);
-  // Collective over the ranks that `excluded` does not name, of one host: their new communicator, in the order of their ranks.
+  // Collective over the ranks that `excluded` does not name: their new communicator, in the order of their ranks.
   // Healthy, and waits until what is outstanding is done; or ends that first, as abort does, of a communicator in any state.
   enum class ShrinkAs { healthy, ended };
   Result<std::unique_ptr<Communicator>> shrink(const std::vector<int>& excluded, ShrinkAs as, const CreateOptions& options);
+  // A unique id by which new ranks come to this one's grow. There is one at a time, until a grow by it or the end of this.
+  Result<UniqueId> invite();
+  // Collective over the ranks of this, and new ones that create by the same id: their communicator of `ranks` ranks, in which
+  // those of this keep their numbers. `id`: null where another rank knows it, or has made it by invite.
+  Result<std::unique_ptr<Communicator>> grow(int ranks, std::optional<UniqueId> id, const CreateOptions& options);
   // Who has died without leaving, in ascending order. Of other hosts: as far as their leaders have told.
   std::vector<int> dead_ranks() const;
   // Waits for this rank's outstanding operations, and tells the peers that it has left. Nobody may be about to enter a call.
@@ -109,8 +115,9 @@ class Communicator {
   std::atomic<bool> in_call_{false};  // written by the one thread that issues calls
   std::atomic<int> finalizing_{0};    // threads inside finalize
   std::vector<std::optional<Factor>> factors_;
-  std::vector<uint64_t> shrinks_seen_;  // of each rank, the last one that this rank has heard of
-  std::unique_ptr<Stream> blocking_;    // takes blocking calls that find their lane at work
+  std::vector<uint64_t> shrinks_seen_;      // of each rank, the last one that this rank has heard of
+  std::unique_ptr<Invitation> invitation_;  // null: none is open
+  std::unique_ptr<Stream> blocking_;        // takes blocking calls that find their lane at work
 };
 
 }  // namespace fccl

@@ -111,6 +111,20 @@ void warn_once_of(const Names& names, const Addresses& all) {
                                   names.said(), to_text(all)));
 }
 
+template <class Take>
+Result<Descriptor> on_allowed_port(const ListeningAddress& where, const Settings& settings, const Take& take) {
+  if (settings.socket_ports.empty()) return take(where.address, 0);
+  const PortRange ports = port_range_in(settings.socket_ports).value_or(PortRange{});
+  Address address = where.address;
+  address.port = ports.first;
+  Result<Descriptor> taken = take(address, ports.last);
+  if (taken) return taken;
+  return fail(taken.error().code,
+              fmt::format("{}, nor on any port before it of FCCL_SOCKET_PORTS={}: each communicator that is being made takes one; of "
+                          "several hosts it takes another one, and each of its ranks keeps one",
+                          taken.error().message, settings.socket_ports));
+}
+
 }  // namespace
 
 std::string describe(const std::string& interface_name, ChosenBy by) {
@@ -143,17 +157,11 @@ Result<ListeningAddress> choose_address(const Settings& settings, const std::vec
 }
 
 Result<Descriptor> listen_at(const ListeningAddress& where, const Settings& settings) {
-  if (settings.socket_ports.empty()) return listen_tcp(where.address);
-  const PortRange ports = port_range_in(settings.socket_ports).value_or(PortRange{});
-  Address address = where.address;
-  address.port = ports.first;
-  Result<Descriptor> listener = listen_tcp(address, ports.last);
-  if (listener) return listener;
-  return fail(
-      listener.error().code,
-      fmt::format("{}, nor on any port before it of FCCL_SOCKET_PORTS={}: each communicator that is being made takes one, "
-                  "and a second one where it spans hosts",
-                  listener.error().message, settings.socket_ports));
+  return on_allowed_port(where, settings, listen_tcp);
+}
+
+Result<Descriptor> hold_at(const ListeningAddress& where, const Settings& settings) {
+  return on_allowed_port(where, settings, hold_port);
 }
 
 }  // namespace fccl

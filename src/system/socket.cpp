@@ -87,21 +87,37 @@ void send_at_once(int socket) {
   ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
-Connection listen_on(int family, SystemAddress where, int backlog) {
+Result<Descriptor> made(Connection socket, const char* attempted, const std::string& where) {
+  if (socket.socket) return std::move(socket.socket);
+  return fail(fcclSystemError, fmt::format("cannot {} {}: {}", attempted, where, error_text(socket.error)));
+}
+
+// `option` lets a port be shared in its way; 0: with nobody.
+Connection bind_to(int family, SystemAddress where, int option) {
   Descriptor socket(::socket(family, SOCK_STREAM | kSocketFlags, 0));
   if (!socket) return {{}, errno};
   // Accepted sockets inherit it.
   if (family != AF_UNIX) send_at_once(socket.get());
-  // A port that was asked for may have connections of an earlier listener that are still on their way out.
   const int on = 1;
-  if (family != AF_UNIX) ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  if (::bind(socket.get(), where.get(), where.size) != 0 || ::listen(socket.get(), backlog) != 0) return {{}, errno};
+  if (option != 0) ::setsockopt(socket.get(), SOL_SOCKET, option, &on, sizeof(on));
+  if (::bind(socket.get(), where.get(), where.size) != 0) return {{}, errno};
   return {std::move(socket), 0};
 }
 
-Result<Descriptor> listener_of(Connection listening, const std::string& where) {
-  if (listening.socket) return std::move(listening.socket);
-  return fail(fcclSystemError, fmt::format("cannot listen on {}: {}", where, error_text(listening.error)));
+Connection listen_on(int family, SystemAddress where, int backlog, int option) {
+  Connection socket = bind_to(family, where, option);
+  if (socket.socket && ::listen(socket.socket.get(), backlog) != 0) return {{}, errno};
+  return socket;
+}
+
+// On the first port that is free, until another error comes.
+template <class Attempt>
+Connection at_first_free_port(Address& address, uint16_t last_port, const Attempt& attempt) {
+  while (true) {
+    Connection socket = attempt(address.v6 ? AF_INET6 : AF_INET, to_system(address));
+    if (socket.error != EADDRINUSE || address.port >= last_port) return socket;
+    ++address.port;
+  }
 }
 
 }  // namespace
@@ -133,13 +149,27 @@ std::optional<Address> address_from(std::string_view text) {
   return address;
 }
 
+// A port that was asked for may have connections of an earlier listener that are still on their way out.
 Result<Descriptor> listen_tcp(const Address& address, uint16_t last_port) {
-  Address next = address;
-  while (true) {
-    Connection listening = listen_on(next.v6 ? AF_INET6 : AF_INET, to_system(next), SOMAXCONN);
-    if (listening.error != EADDRINUSE || next.port >= last_port) return listener_of(std::move(listening), to_text(next));
-    ++next.port;
-  }
+  Address at = address;
+  auto socket = at_first_free_port(at, last_port, [](int family, const SystemAddress& where) {
+    return listen_on(family, where, SOMAXCONN, SO_REUSEADDR);
+  });
+  return made(std::move(socket), "listen on", to_text(at));
+}
+
+// It takes a port that is nobody's, and shares it from then on, with listen_at_held alone.
+Result<Descriptor> hold_port(const Address& address, uint16_t last_port) {
+  Address at = address;
+  auto socket = at_first_free_port(at, last_port, [](int family, const SystemAddress& where) { return bind_to(family, where, 0); });
+  const int on = 1;
+  if (socket.socket && ::setsockopt(socket.socket.get(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) != 0) socket = {{}, errno};
+  return made(std::move(socket), "keep a port of", to_text(at));
+}
+
+Result<Descriptor> listen_at_held(const Address& address) {
+  return made(listen_on(address.v6 ? AF_INET6 : AF_INET, to_system(address), SOMAXCONN, SO_REUSEPORT), "listen on",
+              to_text(address));
 }
 
 Result<Address> address_of(int socket) {
@@ -202,7 +232,7 @@ Connection connect_tcp(const Address& address, Deadline deadline) {
 }
 
 Result<Descriptor> listen_local(int backlog) {
-  return listener_of(listen_on(AF_UNIX, to_system(std::string_view{}), backlog), "an abstract unix address");
+  return made(listen_on(AF_UNIX, to_system(std::string_view{}), backlog, 0), "listen on", "an abstract unix address");
 }
 
 Result<std::string> local_name(int socket) {

@@ -38,7 +38,11 @@ std::optional<Address> address_from(std::string_view text);
 
 // On the first port that is free from the address's own to `last_port`, where that is given.
 Result<Descriptor> listen_tcp(const Address& address, uint16_t last_port = 0);
-// Where a listener that asked for port 0 is.
+// Keeps such a port without listening at it: whoever connects is refused, also while this process listens there no more, until
+// listen_at_held does. One listener at a time.
+Result<Descriptor> hold_port(const Address& address, uint16_t last_port = 0);
+Result<Descriptor> listen_at_held(const Address& address);
+// Where a socket that asked for port 0 is.
 Result<Address> address_of(int socket);
 
 // What the system knows by this name; none where it knows nothing. May ask a name server, for as long as the system lets it.

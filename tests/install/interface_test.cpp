@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <fccl/fccl.hpp>
 #include <functional>
+#include <future>
 #include <span>
 #include <thread>
 #include <vector>
@@ -346,6 +347,22 @@ TEST(Interface, ShrinkGivesThoseThatGoOnACommunicatorAndNobodyIsDead) {
     std::vector<int> sum{rank + 1};
     ASSERT_TRUE(rest->all_reduce(sum, sum, fccl::sum));
     EXPECT_EQ(sum[0], 4);
+  });
+}
+
+TEST(Interface, GrowTakesInANewRankByTheIdOfInvite) {
+  std::promise<fccl::UniqueId> id;
+  const auto expect_three = [](fccl::Result<Communicator> grown, int rank) {
+    ASSERT_TRUE(grown) << grown.error().message;
+    EXPECT_EQ(std::pair(grown->rank(), grown->ranks()), std::pair(rank, 3));
+    std::vector<int> sum{rank + 1};
+    ASSERT_TRUE(grown->all_reduce(sum, sum, fccl::sum));
+    EXPECT_EQ(sum[0], 6);
+  };
+  std::jthread newcomer([&] { expect_three(Communicator::join_grown(id.get_future().get(), 2, 3), 2); });
+  as_ranks(2, [&](Communicator& communicator) {
+    if (communicator.rank() == 0) id.set_value(*communicator.invite());
+    expect_three(communicator.grow(3), communicator.rank());
   });
 }
 

@@ -4,7 +4,7 @@
 #include <thread>
 #include <vector>
 
-#include "processes/trial.h"
+#include "processes/elastic.h"
 
 namespace fccl::testing {
 namespace {
@@ -16,33 +16,6 @@ class Shrink : public ::testing::TestWithParam<RanksAs> {
   Launch launch(int ranks) const { return {GetParam(), ranks}; }
 };
 
-struct Made {
-  fcclResult_t result = fcclSuccess;
-  fcclComm_t comm = nullptr;
-  std::string text{};
-};
-
-Made shrink(fcclComm_t comm, std::vector<int> excluded, int flags = FCCL_SHRINK_DEFAULT, fcclConfig_t* config = nullptr) {
-  Made made;
-  made.result = fcclCommShrink(comm, excluded.data(), static_cast<int>(excluded.size()), &made.comm, config, flags);
-  if (made.result != fcclSuccess) made.text = fcclGetLastError(nullptr);
-  return made;
-}
-
-// Whether a communicator of these ranks works, as the rank of this place.
-std::string fault_of(fcclComm_t comm, int rank, int ranks) {
-  int own = -1, count = -1;
-  if (fcclCommUserRank(comm, &own) != fcclSuccess || fcclCommCount(comm, &count) != fcclSuccess) return "nothing known";
-  if (own != rank || count != ranks) return "rank " + std::to_string(own) + " of " + std::to_string(count);
-  for (const fcclColl_t collective : {fcclCollAllReduce, fcclCollAllGather, fcclCollReduceScatter})
-    for (const size_t elements : {5, 40'000})
-      if (std::string fault = try_collective(
-              {.collective = collective, .dtype = fcclInt32, .count = elements, .iteration = ranks}, rank, ranks, comm);
-          !fault.empty())
-        return fault;
-  return "";
-}
-
 TEST_P(Shrink, of_a_healthy_communicator_leaves_it_at_work) {
   run_ranks(launch(4), [](const Seat& seat) {
     const Comm comm(seat);
@@ -50,9 +23,9 @@ TEST_P(Shrink, of_a_healthy_communicator_leaves_it_at_work) {
       const Made made = shrink(comm, {1});
       ASSERT_EQ(made.result, fcclSuccess) << made.text;
       const Comm without(made.comm);
-      EXPECT_EQ(fault_of(without, seat.rank > 1 ? seat.rank - 1 : 0, 3), "");
+      EXPECT_EQ(fault_as_rank(without, seat.rank > 1 ? seat.rank - 1 : 0, 3), "");
     }
-    EXPECT_EQ(fault_of(comm, seat.rank, 4), "");
+    EXPECT_EQ(fault_as_rank(comm, seat.rank, 4), "");
   });
 }
 
@@ -64,7 +37,7 @@ TEST_P(Shrink, of_a_shrunk_one_works_down_to_one_rank) {
       fcclCommDestroy(comm);
       comm = made.comm;
       ASSERT_EQ(made.result, fcclSuccess) << made.text;
-      EXPECT_EQ(fault_of(comm, seat.rank, ranks - 1), "");
+      EXPECT_EQ(fault_as_rank(comm, seat.rank, ranks - 1), "");
     }
     fcclCommDestroy(comm);
   });
@@ -80,7 +53,7 @@ TEST_P(Shrink, again_and_again_of_one_parent_works_with_lists_of_any_order) {
         ASSERT_EQ(made.result, fcclSuccess) << made.text;
         const Comm without(made.comm);
         const int before = (first < seat.rank ? 1 : 0) + (second < seat.rank ? 1 : 0);
-        EXPECT_EQ(fault_of(without, seat.rank - before, 2), "");
+        EXPECT_EQ(fault_as_rank(without, seat.rank - before, 2), "");
       }
       seat.meet();
     }
@@ -108,7 +81,7 @@ TEST_P(Shrink, with_abort_ends_what_is_outstanding_on_every_rank) {
       fcclStreamDestroy(stream);
     }
     const Comm without(made.comm);
-    EXPECT_EQ(fault_of(without, seat.rank, 2), "");
+    EXPECT_EQ(fault_as_rank(without, seat.rank, 2), "");
   });
 }
 
@@ -121,7 +94,7 @@ TEST_P(Shrink, by_default_refuses_a_communicator_that_has_failed_and_with_abort_
     const Made made = shrink(comm, {}, FCCL_SHRINK_ABORT);
     ASSERT_EQ(made.result, fcclSuccess) << made.text;
     const Comm whole(made.comm);
-    EXPECT_EQ(fault_of(whole, seat.rank, 2), "");
+    EXPECT_EQ(fault_as_rank(whole, seat.rank, 2), "");
   });
 }
 
@@ -145,7 +118,7 @@ TEST_P(Shrink, refuses_what_is_wrong_on_its_face) {
     EXPECT_EQ(fcclCommShrink(nullptr, nullptr, 0, &none, nullptr, 0), fcclInvalidArgument);
     EXPECT_EQ(fcclCommShrink(comm, nullptr, 0, nullptr, nullptr, 0), fcclInvalidArgument);
     seat.meet();
-    EXPECT_EQ(fault_of(comm, seat.rank, 3), "");
+    EXPECT_EQ(fault_as_rank(comm, seat.rank, 3), "");
   });
 }
 
@@ -164,7 +137,7 @@ TEST_P(Shrink, with_other_lists_is_an_error_on_all_that_names_the_difference_and
       const Made made = shrink(comm, {3});
       ASSERT_EQ(made.result, fcclSuccess) << made.text;
       const Comm without(made.comm);
-      EXPECT_EQ(fault_of(without, seat.rank, 3), "");
+      EXPECT_EQ(fault_as_rank(without, seat.rank, 3), "");
     }
   });
 }
@@ -182,7 +155,7 @@ TEST_P(Shrink, that_a_survivor_does_not_come_to_ends_at_the_deadline_and_names_i
       EXPECT_NE(made.text.find("without rank 2 for rank 1 (pid"), std::string::npos) << made.text;
     }
     seat.meet();
-    EXPECT_EQ(fault_of(comm, seat.rank, 3), "");
+    EXPECT_EQ(fault_as_rank(comm, seat.rank, 3), "");
   });
 }
 

@@ -58,6 +58,7 @@ TEST(Signature, reads_as_a_sentence) {
   EXPECT_EQ(describe({.collective = fcclCollBarrier}), "Barrier");
   EXPECT_EQ(describe({.collective = fcclCollAllGather, .count = 8, .issuer = Issuer::init}), "fcclCommInitRank");
   EXPECT_EQ(describe({.collective = fcclCollAllGather, .count = 8, .issuer = Issuer::split}), "fcclCommSplit");
+  EXPECT_EQ(describe({.collective = fcclCollAllGather, .count = 8, .issuer = Issuer::grow}), "fcclCommGrow");
 }
 
 TEST(Signature, comes_back_from_its_words) {

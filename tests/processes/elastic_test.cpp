@@ -1,0 +1,243 @@
+// The life of an elastic job: a rank is killed inside a collective, the others shrink, a new process grows in; and growths in
+// which a rank dies. Ranks are processes here.
+#include "processes/elastic.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <thread>
+#include <vector>
+
+namespace fccl::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kSeats = 4;  // of the ranks
+// The seat behind the ranks is the new process.
+constexpr int kNewSeat = kSeats;
+// The notes of the whiteboard: when the victim was killed, and whether the id is there.
+constexpr size_t kKilled = 0, kIdIsThere = 1;
+
+// What the victim is killed in.
+struct Work {
+  const char* name;
+  fcclColl_t collective;
+  bool widens = false;
+};
+
+constexpr Work kWorks[] = {{"AllReduce", fcclCollAllReduce},
+                           {"AlltoAll", fcclCollAlltoAll},
+                           {"SendRecv", fcclCollSend},
+                           {"AllGatherV", fcclCollAllGatherV},
+                           {"AllGather", fcclCollAllGather},
+                           {"ReduceScatter", fcclCollReduceScatter},
+                           {"Reduce", fcclCollReduce},
+                           {"Broadcast", fcclCollBroadcast},
+                           {"Gather", fcclCollGather},
+                           {"Scatter", fcclCollScatter},
+                           {"Barrier", fcclCollBarrier},
+                           {"ReduceScatterV", fcclCollReduceScatterV},
+                           {"AlltoAllV", fcclCollAlltoAllV},
+                           {"AllReduceTyped", fcclCollAllReduce, true},
+                           {"ReduceTyped", fcclCollReduce, true},
+                           {"ReduceScatterTyped", fcclCollReduceScatter, true}};
+
+// Each rank sends to the next one and receives from the one before it.
+fcclResult_t pass_on(fcclComm_t comm, int rank, int ranks, int iteration) {
+  std::vector<int> given(20'000), taken(given.size(), -7);
+  const auto value = [&](int of, size_t index) { return of * 1'000'003 + static_cast<int>(index) * 7 + iteration; };
+  for (size_t i = 0; i < given.size(); ++i) given[i] = value(rank, i);
+  const int before = (rank + ranks - 1) % ranks;
+  fcclGroupStart();
+  static_cast<void>(fcclSend(given.data(), given.size(), fcclInt32, (rank + 1) % ranks, comm, nullptr));
+  static_cast<void>(fcclRecv(taken.data(), taken.size(), fcclInt32, before, comm, nullptr));
+  const fcclResult_t result = fcclGroupEnd();
+  for (size_t i = 0; result == fcclSuccess && i < taken.size(); ++i) {
+    EXPECT_EQ(taken[i], value(before, i)) << "index " << i;
+    if (taken[i] != value(before, i)) break;
+  }
+  return result;
+}
+
+// One call, with its result checked where it has one.
+fcclResult_t work_once(const Work& work, fcclComm_t comm, int rank, int ranks, int iteration) {
+  if (work.collective == fcclCollSend) return pass_on(comm, rank, ranks, iteration);
+  Trial trial({.collective = work.collective,
+               .dtype = work.widens ? fcclBfloat16 : fcclInt32,
+               .count = work.collective == fcclCollBarrier ? 0u : 60'000u,
+               .root = iteration % ranks,
+               .iteration = iteration,
+               .finite = true,
+               .widens = work.widens},
+              rank, ranks);
+  const fcclResult_t result = trial.issue(comm);
+  if (result == fcclSuccess) {
+    EXPECT_EQ(trial.fault(), "");
+  }
+  return result;
+}
+
+// Repeats the work until it fails by the death of the victim, which ends in it.
+void work_until_death(const Seat& seat, fcclComm_t comm, const Work& work, bool dies) {
+  std::thread killer;
+  if (dies)
+    killer = std::thread([&] {
+      std::this_thread::sleep_for(10ms + std::chrono::microseconds(now_ns() / 1000 % 5000));
+      seat.board.notes[kKilled] = now_ns();
+      kill(getpid(), SIGKILL);
+    });
+  fcclResult_t result = fcclSuccess;
+  for (int i = 0; result == fcclSuccess; ++i) result = work_once(work, comm, seat.rank, kSeats, i);
+  if (killer.joinable()) killer.join();
+  EXPECT_EQ(result, fcclRemoteError) << fcclGetLastError(comm);
+}
+
+void expect_dead(fcclComm_t comm, const std::vector<int>& dead) {
+  std::vector<int> named(kSeats, -7);
+  int count = kSeats;
+  EXPECT_TRUE(succeeded(fcclCommGetDeadRanks(comm, named.data(), &count)));
+  named.resize(static_cast<size_t>(count));
+  EXPECT_EQ(named, dead);
+}
+
+void raise_to(std::atomic<int64_t>& most, double ms) {
+  const auto value = static_cast<int64_t>(ms);
+  for (int64_t known = most; known < value && !most.compare_exchange_weak(known, value);) continue;
+}
+
+// The longest that a step has taken on any rank in any round, in milliseconds; shared by the processes.
+struct Longest {
+  std::atomic<int64_t> shrink{0};  // from the kill on
+  std::atomic<int64_t> grow{0};
+};
+
+fcclUniqueId await_id(const Seat& seat) {
+  while (seat.board.notes[kIdIsThere] == 0) std::this_thread::sleep_for(1ms);
+  return seat.board.id;
+}
+
+// As a survivor: the communicator of three, which works.
+fcclComm_t go_on_without(int victim, const Seat& seat, fcclComm_t comm, Longest& longest) {
+  expect_dead(comm, {victim});
+  const Made made = shrink(comm, {victim}, FCCL_SHRINK_ABORT);
+  EXPECT_EQ(made.result, fcclSuccess) << made.text;
+  const double ms = ms_since(seat.board.notes[kKilled]);
+  EXPECT_LT(ms, 1000 * kSlowdown);
+  raise_to(longest.shrink, ms);
+  fcclCommDestroy(comm);
+  if (made.comm != nullptr) {
+    EXPECT_EQ(fault_as_rank(made.comm, seat.rank - (seat.rank > victim ? 1 : 0), kSeats - 1), "");
+  }
+  return made.comm;
+}
+
+// The end of a round for survivors (`comm`) and the new one (null): four ranks that work.
+void grow_to_four(fcclComm_t comm, int rank, const Seat& seat, Longest& longest) {
+  fcclUniqueId id{};
+  if (comm == nullptr) {
+    id = await_id(seat);
+  } else if (rank == 0) {
+    ASSERT_TRUE(succeeded(fcclCommGetUniqueId(comm, &seat.board.id)));
+    seat.board.notes[kIdIsThere] = 1;
+  }
+  const int64_t begin = now_ns();
+  const Made made = grow(comm, kSeats, comm == nullptr ? &id : nullptr, rank);
+  ASSERT_EQ(made.result, fcclSuccess) << made.text;
+  const Comm grown(made.comm);
+  EXPECT_LT(ms_since(begin), 2000 * kSlowdown);
+  raise_to(longest.grow, ms_since(begin));
+  fcclCommDestroy(comm);
+  EXPECT_EQ(fault_as_rank(grown, rank, kSeats), "");
+  expect_dead(grown, {});
+}
+
+void live_elastically(const Work& work, int victim, Longest& longest) {
+  run_ranks({.as = RanksAs::processes, .ranks = kSeats + 1, .killed = {victim}}, [&](const Seat& seat) {
+    fcclComm_t comm = make_parent(seat, kSeats);
+    if (seat.rank == kNewSeat) return grow_to_four(nullptr, kSeats - 1, seat, longest);
+    work_until_death(seat, comm, work, seat.rank == victim);
+    comm = go_on_without(victim, seat, comm, longest);
+    ASSERT_NE(comm, nullptr);
+    grow_to_four(comm, seat.rank - (seat.rank > victim ? 1 : 0), seat, longest);
+  });
+}
+
+class Elastic : public ::testing::TestWithParam<int> {};
+
+TEST_P(Elastic, job_whose_rank_is_killed_goes_on_with_three_and_then_with_a_new_fourth) {
+  Longest longest;
+  const int victim = GetParam();
+  live_elastically(kWorks[victim], victim, longest);
+}
+
+INSTANTIATE_TEST_SUITE_P(Without, Elastic, ::testing::Range(0, kSeats));
+
+TEST(ElasticCampaign, kills_a_rank_in_every_call_in_turn_a_hundred_times) {
+  auto* longest = new (::mmap(nullptr, sizeof(Longest), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Longest;
+  constexpr int kRounds = 100;
+  int good = 0;
+  for (int round = 0; round < kRounds && !HasFailure(); ++round) {
+    const Work& work = kWorks[static_cast<size_t>(round) % std::size(kWorks)];
+    SCOPED_TRACE(::testing::Message() << "round " << round << ", killed in " << work.name);
+    live_elastically(work, (round + round / kSeats) % kSeats, *longest);
+    if (!HasFailure()) ++good;
+  }
+  std::printf("%d of %d rounds in %zu calls: shrunk at most %lld ms after the kill, grown in at most %lld ms\n", good, kRounds,
+              std::size(kWorks), static_cast<long long>(longest->shrink), static_cast<long long>(longest->grow));
+  EXPECT_EQ(good, kRounds);
+}
+
+TEST(GrowDeath, of_a_new_rank_ends_it_for_all_names_it_and_leaves_the_parent_good) {
+  run_ranks({.as = RanksAs::processes, .ranks = 4, .killed = {3}}, [](const Seat& seat) {
+    const Comm parent(make_parent(seat, 2));
+    const fcclUniqueId id = agree_to_grow(seat, parent);
+    // Rank 2, which is new too, comes in time; rank 3 dies when the others have joined, and with them rank 4 is missing.
+    if (seat.rank == 3)
+      std::thread([] {
+        std::this_thread::sleep_for(150ms);
+        kill(getpid(), SIGKILL);
+      }).detach();
+    const Made made = grow(parent, 5, &id, seat.rank);
+    if (seat.rank == 3) std::this_thread::sleep_for(30s);
+    EXPECT_EQ(made.result, fcclRemoteError);
+    EXPECT_NE(made.text.find("rank 3 (pid"), std::string::npos) << made.text;
+    if (seat.rank < 2) {
+      EXPECT_EQ(fault_as_rank(parent, seat.rank, 2), "");
+    }
+  });
+}
+
+TEST(GrowDeath, of_a_rank_of_the_parent_ends_it_for_all_and_names_it) {
+  for (const int victim : {0, 1})
+    run_ranks({.as = RanksAs::processes, .ranks = 3, .killed = {victim}}, [&](const Seat& seat) {
+      const Comm parent(make_parent(seat, 2));
+      // The victim makes the id in one round, and not in the other.
+      const fcclUniqueId id = agree_to_grow(seat, parent);
+      if (seat.rank == victim) {
+        std::thread([&seat] {
+          std::this_thread::sleep_for(150ms);
+          seat.board.notes[kKilled] = now_ns();
+          kill(getpid(), SIGKILL);
+        }).detach();
+        // Of four, one of whom never comes.
+        static_cast<void>(grow(parent, 4, &id, seat.rank));
+        std::this_thread::sleep_for(30s);
+      }
+      const Made made = grow(parent, 4, &id, seat.rank);
+      EXPECT_EQ(made.result, fcclRemoteError);
+      EXPECT_LT(ms_since(seat.board.notes[kKilled]), 1000 * kSlowdown);
+      // With the one that made it goes the root.
+      if (seat.rank == 2 && victim == 0) {
+        EXPECT_NE(made.text.find("did not stay"), std::string::npos) << made.text;
+      } else {
+        EXPECT_NE(made.text.find("rank " + std::to_string(victim) + " (pid"), std::string::npos) << made.text;
+      }
+    });
+}
+
+}  // namespace
+}  // namespace fccl::testing
