@@ -95,7 +95,7 @@ void expect_right(const Case& c) {
 }
 
 TEST(SubCalls, take_every_element_there_and_back) {
-  for (int collective = 0; collective < fcclNumColls; ++collective)
+  for (int collective = 0; collective < fcclCollSend; ++collective)
     for (const int ranks : {1, 2, 3, 8})
       for (int rank = 0; rank < ranks; ++rank)
         for (const size_t count : {0, 1, 7, 64, 65, 1000})
