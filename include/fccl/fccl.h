@@ -164,8 +164,7 @@ FCCL_API fcclResult_t fcclCommInitRank(fcclComm_t* comm, int nranks, fcclUniqueI
  * fcclCommGetAsyncError then says fcclInProgress, and in the end fcclSuccess or the error, whose text fcclGetLastError(*comm)
  * has. Until then every other call on it is refused with fcclInvalidUsage, but fcclCommDestroy, fcclCommAbort and
  * fcclCommFinalize, which end the making within about a second; after an error these calls return the error, and the handle
- * must be destroyed. Such calls of one thread need no group. Refused with fcclNotImplemented on CUDA memory, and by split
- * and shrink. */
+ * must be destroyed. Such calls of one thread need no group. Refused with fcclNotImplemented by split and shrink. */
 FCCL_API fcclResult_t fcclCommInitRankConfig(fcclComm_t* comm, int nranks, fcclUniqueId id, int rank, fcclConfig_t* config);
 /* The same by `nId` (>= 1) ids, each of its own fcclGetUniqueId, which all ranks give in one order. All ranks meet by the first
  * one, so its process must live until they have; the threads that serve the others are released by rank 0. config may be NULL.
@@ -311,8 +310,8 @@ FCCL_API fcclResult_t fcclBarrier(fcclComm_t comm, fcclStream_t stream);
  * recvbuff: float32 for float16, bfloat16, float8e4m3 or float8e5m2. The result is what the plain call rounds to `sendtype`
  * at its end: nothing is rounded on the way, between hosts neither, whatever FCCL_WIRE_DTYPE says. With recvtype == sendtype
  * each is the plain call; other pairs are refused with fcclInvalidArgument. Both types must be equal on all ranks. An operator
- * of fcclRedOpCreatePreMulSum is one of `sendtype`. Not in place: where recvbuff is used, it may not overlap sendbuff. CPU
- * memory only: on CUDA memory fcclNotImplemented. */
+ * of fcclRedOpCreatePreMulSum is one of `sendtype`. Not in place: where recvbuff is used, it may not overlap
+ * sendbuff. */
 FCCL_API fcclResult_t fcclAllReduceTyped(const void* sendbuff, void* recvbuff, size_t count, fcclDataType_t sendtype,
                                          fcclDataType_t recvtype, fcclRedOp_t op, fcclComm_t comm, fcclStream_t stream);
 FCCL_API fcclResult_t fcclReduceTyped(const void* sendbuff, void* recvbuff, size_t count, fcclDataType_t sendtype,
@@ -373,7 +372,8 @@ FCCL_API fcclResult_t fcclRecvTagged(void* recvbuff, size_t count, fcclDataType_
 /* Between fcclGroupStart and fcclGroupEnd of one thread, collectives, sends and receives are checked, but not issued; the end
  * issues all of them, in order, before it waits for any. So within a group any order of sends and receives is safe, however
  * long they are, and one thread may hold several ranks: their communicators' calls get on together. Those on NULL streams have
- * ended when fcclGroupEnd returns; those of one host stream are one item of it, behind what the stream had before.
+ * ended when fcclGroupEnd returns; those of one host stream are one item of it, behind what the stream had before. On CUDA
+ * memory fcclGroupEnd returns when the peers have met, and the results are on their way to their streams.
  * fcclCommInitRank, fcclCommInitRankConfig and fcclCommSplit in a group run at its end, all at the same time and before the
  * other calls, and set their handles then; every other call runs at once. Groups nest: the outermost end counts.
  *

@@ -56,9 +56,6 @@ fccl::Result<void> make(const Ids& ids, const Place& place, const fccl::CreateOp
 
 // Hands out the handle of a communicator that is to be.
 fccl::Result<void> begin(const Ids& ids, const Place& place, const fccl::CreateOptions& options, fcclComm_t* comm) {
-  if (options.device)
-    return fccl::fail(fcclNotImplemented,
-                      "config.blocking = 0 of a communicator of CUDA memory is not implemented yet in this version of FCCL");
   auto handle = std::make_unique<fcclComm>();
   auto making = fccl::Making::start(
       [=](const fccl::CancelCheck& cancel_check) { return create(ids, place, options, cancel_check); }, handle->communicator);

@@ -81,15 +81,6 @@ Result<void> check_pairs(const UserCall& call) {
   return {};
 }
 
-// The paths of CUDA memory cut blocks of one size only, and of elements of one.
-Result<void> check_memory(const UserCall& call, const Communicator& communicator) {
-  if ((call.uneven == nullptr && !is_widened(call)) || communicator.device() == nullptr) return {};
-  return fail(fcclNotImplemented,
-              fmt::format("{}{} on CUDA memory is not implemented yet in this version of FCCL: call it on host memory, on a "
-                          "communicator with memoryKind = fcclMemoryCpu",
-                          name_of(call.collective), is_widened(call) ? " into another type" : ""));
-}
-
 struct Operator {
   ReduceOp op;
   Scalar scalar;
@@ -119,7 +110,6 @@ fcclResult_t issue(const UserCall& user, fcclComm_t comm, fcclStream_t stream) {
     return report(user.function, made);
   Communicator& communicator = *comm->communicator;
   if (auto checked = check_hosts(user, communicator); !checked) return report(user.function, checked);
-  if (auto checked = check_memory(user, communicator); !checked) return report(user.function, checked);
   if (auto checked = check_pairs(user); !checked) return report(user.function, checked);
   if (auto checked = check_shape(user, communicator.rank(), communicator.ranks()); !checked)
     return report(user.function, checked);
@@ -134,7 +124,7 @@ fcclResult_t issue(const UserCall& user, fcclComm_t comm, fcclStream_t stream) {
                             .widens = is_widened(user)};
   const Call call{signature, user.send, user.recv, found->scalar, user.uneven};
   if (communicator.device() != nullptr)
-    return report(user.function, communicator.run_on_device(call, found->scalar_on_device, stream));
+    return report(user.function, communicator.run_on_device(call, {stream, found->scalar_on_device}));
   const auto host_stream = host_stream_of(stream);
   if (!host_stream) return report(user.function, host_stream);
   return report(user.function, communicator.run(call, *host_stream));

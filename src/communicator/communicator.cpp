@@ -12,6 +12,7 @@
 #include "communicator/device_calls.h"
 #include "communicator/group.h"
 #include "communicator/grow.h"
+#include "communicator/in_call.h"
 #include "communicator/issued_group.h"
 #include "communicator/parts.h"
 #include "communicator/retired_lanes.h"
@@ -40,25 +41,6 @@ Result<void> check_room(const LaneQueue& lane, const Signature& signature) {
                   "start as many ranks on every host",
                   name_of(signature.collective)));
 }
-
-// Says while it lives that a thread is inside a call, for whoever ends the communicator to wait for. The calls of a split are
-// within one.
-class InCall {
- public:
-  explicit InCall(std::atomic<bool>& flag) : flag_(flag), is_outermost_(!flag.load(std::memory_order_relaxed)) {
-    flag_.store(true, std::memory_order_relaxed);
-  }
-  InCall(const InCall&) = delete;
-  InCall& operator=(const InCall&) = delete;
-  ~InCall() {
-    if (is_outermost_) flag_.store(false, std::memory_order_release);
-  }
-  bool is_outermost() const { return is_outermost_; }
-
- private:
-  std::atomic<bool>& flag_;
-  bool is_outermost_;
-};
 
 // Within a host every byte is copied twice at 10 GB/s; between hosts it goes over a network of 10 Gbit/s.
 double seconds_for(double bytes, bool between_hosts) { return between_hosts ? 50e-6 + bytes / 1.25e9 : 1e-6 + bytes / 5e9; }
@@ -89,7 +71,18 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, i
   }
   auto parts = create_parts(join_request(id, rank, ranks, options), options, cancel_check);
   if (!parts) return fail(std::move(parts).error());
-  return std::unique_ptr<Communicator>(new Communicator(options, std::move(*parts)));
+  return of_parts(options, std::move(*parts), cancel_check);
+}
+
+Result<std::unique_ptr<Communicator>> Communicator::of_parts(const CreateOptions& options, std::unique_ptr<Parts> parts,
+                                                             const CancelCheck& cancel_check) {
+  std::unique_ptr<Communicator> made(new Communicator(options, std::move(parts)));
+  if (!made->device_calls_) return made;
+  made->parts_->control->ask(cancel_check);
+  const Result<void> ready = made->device_calls_->set_up(Deadline::after(options.settings.init_timeout));
+  made->parts_->control->ask({});
+  if (!ready) return fail(ready.error());
+  return made;
 }
 
 Result<std::unique_ptr<Communicator>> Communicator::split(int color, int key, const CreateOptions& options) {
@@ -100,7 +93,7 @@ Result<std::unique_ptr<Communicator>> Communicator::split(int color, int key, co
   auto parts =
       Split(*parts_->control, rank_, ranks_, [this](const Call& call) { return run(call, nullptr); }).make(color, key, options);
   if (!parts) return fail(std::move(parts).error());
-  return *parts ? std::unique_ptr<Communicator>(new Communicator(options, std::move(*parts))) : nullptr;
+  return *parts ? of_parts(options, std::move(*parts)) : nullptr;
 }
 
 // Returns when no operation of this rank is under way.
@@ -124,7 +117,7 @@ Result<std::unique_ptr<Communicator>> Communicator::shrink(const std::vector<int
   const InCall inside(in_call_);
   auto parts = shrink.make(excluded, options);
   if (!parts) return fail(std::move(parts).error());
-  return std::unique_ptr<Communicator>(new Communicator(options, std::move(*parts)));
+  return of_parts(options, std::move(*parts));
 }
 
 Result<UniqueId> Communicator::invite() {
@@ -153,7 +146,7 @@ Result<std::unique_ptr<Communicator>> Communicator::grow(int ranks, std::optiona
   }
   auto parts = grow.join(*agreed, ranks, options);
   if (!parts) return fail(std::move(parts).error());
-  return std::unique_ptr<Communicator>(new Communicator(options, std::move(*parts)));
+  return of_parts(options, std::move(*parts));
 }
 
 std::vector<int> Communicator::dead_ranks() const { return parts_->control->dead_ranks(); }
@@ -192,15 +185,40 @@ Result<void> Communicator::run(const Call& call, Stream* stream) {
   return stream == nullptr ? blocking_->synchronize() : Result<void>{};
 }
 
-Result<void> Communicator::run_on_device(const Call& call, const void* scalar, void* stream) {
-  if (Group::is_open()) [[unlikely]]
-    return fail(fcclNotImplemented,
-                "calls on CUDA memory in a group are not implemented yet in this version of FCCL: issue the "
-                "call outside of the group");
+Result<void> Communicator::run_on_device(const Call& call, const OnDevice& on_device) {
+  FCCL_TRY(check_own());
+  FCCL_TRY(check_room(parts_->lanes[lane_of(call.signature.collective)], call.signature));
+  if (Group::is_open()) [[unlikely]] {
+    Group::of_thread().add(*this, call, on_device);
+    return {};
+  }
+  if (call.uneven != nullptr) return Group::run_alone(*this, call, on_device);
   const InCall inside(in_call_);
   FCCL_TRY(check_usable());
-  return device_calls_->run(call, scalar, stream);
+  return device_calls_->run(call, on_device.scalar, on_device.stream);
 }
+
+Result<void> Communicator::transfer_on_device(const TransferEnd& transfer, const OnDevice& on_device) {
+  if (!Group::is_open()) return Group::run_alone(*this, transfer, on_device);
+  Group::of_thread().add(*this, transfer, on_device);
+  return {};
+}
+
+Result<void> Communicator::check_on_device(const CallOrTransfer& operation, const OnDevice& on_device) {
+  const InCall inside(in_call_);
+  FCCL_TRY(check_usable());
+  return device_calls_->check(operation, on_device);
+}
+
+Result<std::unique_ptr<StagedCall>> Communicator::bring_in(const CallOrTransfer& operation, const OnDevice& on_device) {
+  auto staged = StagedCall::make(operation, on_device, rank_, ranks_, in_call_);
+  if (!staged) return fail(std::move(staged).error());
+  FCCL_TRY(check_usable());
+  FCCL_TRY(device_calls_->bring_in(**staged));
+  return staged;
+}
+
+Result<void> Communicator::take_out(const StagedCall& call) { return device_calls_->take_out(call); }
 
 Result<void> Communicator::check_place(const char* name, const void* pointer) const {
   return device_calls_->check_place(name, pointer);
@@ -226,7 +244,12 @@ Result<void> Communicator::issue(const Call& call, IssuedGroup& group) {
   FCCL_TRY(check_usable());
   const ReduceKernel kernel = kernel_of(call.signature);
   LaneQueue& lane = parts_->lanes[lane_of(call.signature.collective)];
-  auto issued = std::make_unique<IssuedCall>(parts_->around(), lane, Task{call, parts_->number++, kernel}, parts_->timeout);
+  const Task task{call, parts_->number++, kernel};
+  if (device_calls_) {
+    parts_->control->say_issued(task.number);
+    parts_->control->say_begun(lane_of(call.signature.collective), task.number);
+  }
+  auto issued = std::make_unique<IssuedCall>(parts_->around(), lane, task, parts_->timeout);
   issued->keep_blocks();
   group.add(std::move(issued));
   group.wait_as(parts_->oversubscribed);

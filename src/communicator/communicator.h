@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "base/transfer.h"
 #include "communicator/create_options.h"
+#include "communicator/staged_call.h"
 #include "system/wait_limit.h"
 
 namespace fccl {
@@ -52,11 +53,18 @@ class Communicator {
 
   // Runs a call on host memory whose arguments have been checked: on a stream, or here and now.
   Result<void> run(const Call& call, Stream* stream);
-  // Runs a call on the memory of device(), which there must be, behind what is on a stream of it. `scalar`: this rank's factor,
-  // if it lies there, else null.
-  Result<void> run_on_device(const Call& call, const void* scalar, void* stream);
   // The same for one end of a transfer. Its peer need be in no other call.
   Result<void> transfer(const TransferEnd& transfer, Stream* stream);
+  // Both on the memory of device(), which there must be, behind what is on a stream of it.
+  Result<void> run_on_device(const Call& call, const OnDevice& on_device);
+  Result<void> transfer_on_device(const TransferEnd& transfer, const OnDevice& on_device);
+  // ---- Of those that go through host memory as a whole, issued by a group
+  // What may refuse.
+  Result<void> check_on_device(const CallOrTransfer& operation, const OnDevice& on_device);
+  // Its input is on the host then, from where issue() takes it; whatever becomes of that, take_out follows.
+  Result<std::unique_ptr<StagedCall>> bring_in(const CallOrTransfer& operation, const OnDevice& on_device);
+  Result<void> take_out(const StagedCall& call);
+  // ----
   // Gives a call, or an end of a transfer, its place in the order of its kind; whoever has the group runs it.
   Result<void> issue(const Call& call, IssuedGroup& group);
   Result<void> issue(const TransferEnd& transfer, IssuedGroup& group);
@@ -101,6 +109,8 @@ class Communicator {
 
  private:
   Communicator(const CreateOptions& options, std::unique_ptr<Parts> parts);
+  static Result<std::unique_ptr<Communicator>> of_parts(const CreateOptions& options, std::unique_ptr<Parts> parts,
+                                                        const CancelCheck& cancel_check = {});
   Result<Stream*> queue_for(Stream* stream);
   Result<size_t> find_factor(fcclRedOp_t op) const;
   bool is_idle() const;

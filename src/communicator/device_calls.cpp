@@ -62,20 +62,20 @@ DeviceCalls::DeviceCalls(std::shared_ptr<Device> device, const Settings& setting
              .queue_entries = std::min(settings.cuda_queue_entries, device_->limits().queue_entries)} {}
 
 // Never looks behind the pointer: it may be of either kind, or of none.
-Result<void> DeviceCalls::check_stream(const Signature& call, void* stream) {
+Result<void> DeviceCalls::check_stream(const std::string& what, void* stream) {
   if (Stream::find(stream) != nullptr)
     return fail(fcclInvalidArgument,
                 fmt::format("stream is a host stream (fcclStreamCreate), but the communicator is of CUDA "
                             "memory, on {}: give a cudaStream_t of that GPU, or NULL for its default stream",
                             name_of(*device_)));
   const Result<bool> owned = device_->owns({stream});
-  if (!owned) return fail(raise(call, owned.error()));
+  if (!owned) return fail(raise(what, owned.error()));
   if (!*owned)
     return fail(fcclInvalidArgument, fmt::format("stream belongs to another GPU than the communicator, which is on {}: give a "
                                                  "cudaStream_t of that GPU",
                                                  name_of(*device_)));
   const Result<bool> capturing = device_->is_capturing({stream});
-  if (!capturing) return fail(raise(call, capturing.error()));
+  if (!capturing) return fail(raise(what, capturing.error()));
   if (*capturing)
     return fail(fcclInvalidUsage,
                 "stream records a CUDA graph, and calls of FCCL cannot be captured yet: issue the call outside "
@@ -95,10 +95,9 @@ Result<void> DeviceCalls::check_place(const char* name, const void* pointer) con
 
 Result<void> DeviceCalls::check_buffers(const Call& call) const {
   const Signature& s = call.signature;
-  if (s.count == 0) return {};
-  const int rank = parts_.control->rank();
-  if (s.row().gives(rank, s.root)) FCCL_TRY(check_place("sendbuff", call.send));
-  if (s.row().takes(rank, s.root)) FCCL_TRY(check_place("recvbuff", call.recv));
+  const int rank = parts_.control->rank(), ranks = parts_.columns->ranks();
+  if (s.row().gives(rank, s.root) && call.input(ranks).total() > 0) FCCL_TRY(check_place("sendbuff", call.send));
+  if (s.row().takes(rank, s.root) && call.output(ranks).total() > 0) FCCL_TRY(check_place("recvbuff", call.recv));
   return {};
 }
 
@@ -106,8 +105,8 @@ Result<void> DeviceCalls::check_buffers(const Call& call) const {
 Result<void> DeviceCalls::run(const Call& call, const void* scalar, void* stream) {
   const Signature& s = call.signature;
   const Device::Use use(*device_);
-  if (!use.entered()) return fail(raise(s, use.entered().error()));
-  FCCL_TRY(check_stream(s, stream));
+  if (!use.entered()) return fail(raise(describe(s), use.entered().error()));
+  FCCL_TRY(check_stream(describe(s), stream));
   FCCL_TRY(check_buffers(call));
   const LaneId id = lane_of(s.collective);
   const ReduceKernel kernel = kernel_of(s);
@@ -124,10 +123,10 @@ Result<void> DeviceCalls::run(const Call& call, const void* scalar, void* stream
 Result<void> DeviceCalls::prepare(Issue& issue) {
   FCCL_TRY(meet(issue, kBeforeSetUp));
   auto made = DeviceLane::make(device_, shape_);
-  if (!made) return fail(raise(issue.task.call.signature, made.error()));
+  if (!made) return fail(raise(describe(issue.task.call.signature), made.error()));
   if (bounces_) {
     auto stream = Stream::make();
-    if (!stream) return fail(raise(issue.task.call.signature, stream.error()));
+    if (!stream) return fail(raise(describe(issue.task.call.signature), stream.error()));
     issue.lane.stream = std::move(*stream);
   }
   issue.lane.device = std::move(*made);
@@ -159,14 +158,14 @@ Result<void> DeviceCalls::bounce(Issue& issue) {
       parts_.around(), issue.queue, BouncedCall::Issued{issue.calls, issue.task, parts_.timeout}, expected));
   Result<void> result = program.fork(issue.user);
   if (result) result = program.enqueue(await_room);
-  return conclude(issue, std::move(result), program.join(issue.user));
+  return conclude(describe(issue.task.call.signature), std::move(result), program.join(issue.user));
 }
 
 Result<void> DeviceCalls::block(Issue& issue) {
   issue.lane.gpu_has_come = false;
   Result<void> result = issue.lane.device->fork(issue.user);
   for (uint64_t part = 0; result && part < issue.calls.count(); ++part) result = run_sub_call(issue, part);
-  return conclude(issue, std::move(result), issue.lane.device->join(issue.user));
+  return conclude(describe(issue.task.call.signature), std::move(result), issue.lane.device->join(issue.user));
 }
 
 Result<void> DeviceCalls::run_sub_call(Issue& issue, uint64_t part) {
@@ -198,18 +197,20 @@ Result<void> DeviceCalls::copy(const Issue& issue, const Copies& copies) {
 }
 
 Result<void> DeviceCalls::await_own_gpu(const Issue& issue) {
-  DeviceLane& lane = *issue.lane.device;
-  FCCL_TRY(await({[&] { return device_->is_idle(lane.queue()); }, [] { return 0; },
-                  [&] { return "to come to " + parts_.control->describe(issue.task); }}));
+  return await_idle(*issue.lane.device, [&] { return "to come to " + parts_.control->describe(issue.task); });
+}
+
+Result<void> DeviceCalls::await_idle(DeviceLane& lane, const std::function<std::string()>& what) {
+  FCCL_TRY(await({[&] { return device_->is_idle(lane.queue()); }, [] { return 0; }, what}));
   lane.see_idle();
   return {};
 }
 
 // Behind the first entry of a call, whatever happened: without the join the user's stream runs on beside what the queue still
 // copies from and to the user's memory.
-Result<void> DeviceCalls::conclude(const Issue& issue, Result<void> result, Result<void> joined) {
+Result<void> DeviceCalls::conclude(const std::string& what, Result<void> result, Result<void> joined) {
   if (result && joined) return {};
-  const Error first = raise(issue.task.call.signature, result ? joined.error() : result.error());
+  const Error first = raise(what, result ? joined.error() : result.error());
   if (joined) return fail(first);
   return fail(fcclUnhandledCudaError,
               fmt::format("{}. The user's stream could not be made to wait for what the call has put on {} ({}): its buffers "
@@ -218,11 +219,11 @@ Result<void> DeviceCalls::conclude(const Issue& issue, Result<void> result, Resu
 }
 
 // What the GPU says may be the end of anybody's earlier work on it, so it is final.
-Error DeviceCalls::raise(const Signature& call, const Error& error) {
+Error DeviceCalls::raise(const std::string& what, const Error& error) {
   Control& control = *parts_.control;
   if (auto failed = control.failure()) return *failed;
-  return control.raise({error.code, fmt::format("rank {} could not run {} on {}: {}", control.rank(), describe(call),
-                                                name_of(*device_), error.message)});
+  return control.raise({error.code, fmt::format("rank {} could not run {} on {}: {}", control.rank(), what, name_of(*device_),
+                                                error.message)});
 }
 
 }  // namespace fccl

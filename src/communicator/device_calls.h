@@ -9,9 +9,11 @@
 
 #include "base/call.h"
 #include "communicator/issued_call.h"
+#include "communicator/staged_call.h"
 #include "device/device.h"
 #include "device/lane.h"
 #include "device/sub_calls.h"
+#include "system/clock.h"
 
 namespace fccl {
 
@@ -36,6 +38,15 @@ class DeviceCalls {
   Result<void> check_place(const char* name, const void* pointer) const;
   // Of a call whose arguments have been checked. `scalar`: this rank's factor, if it lies on the GPU, else null.
   Result<void> run(const Call& call, const void* scalar, void* stream);
+  // ---- Of calls that run as a whole in host memory, and of transfers, whose peer need be in no other call.
+  // Makes what they need, when all ranks have met in the creation; they meet behind it by `deadline`.
+  Result<void> set_up(Deadline deadline);
+  Result<void> check(const CallOrTransfer& operation, const OnDevice& on_device);
+  // Returns when the user's stream has come to the call, and what goes in is on the host.
+  Result<void> bring_in(const StagedCall& call);
+  // After bring_in has succeeded, whatever came of the call: the user's stream goes on behind it.
+  Result<void> take_out(const StagedCall& call);
+  // ----
   // Before a call on host memory of the lane: waits until those on GPU memory are through.
   Result<void> await_lane(LaneId lane);
   // Until the GPU has done all that was issued. A GPU that does not come to it fails the communicator at the deadline.
@@ -50,6 +61,8 @@ class DeviceCalls {
     std::unique_ptr<Stream> stream;      // the worker's half, for bounce
     bool gpu_has_come = false;           // by the blocking path, to its last call
   };
+  // The place of the lane that staged calls go through, behind those of the communicator's lanes.
+  static constexpr size_t kStaging = kLanes;
   // One call on its way.
   struct Issue {
     OwnLane& lane;
@@ -67,7 +80,7 @@ class DeviceCalls {
     std::function<std::string()> what;   // "to come to AllGather of 4 int8 (call 7)"
   };
 
-  Result<void> check_stream(const Signature& call, void* stream);
+  Result<void> check_stream(const std::string& what, void* stream);
   Result<void> check_buffers(const Call& call) const;
   Result<void> prepare(Issue& issue);
   Result<void> meet(const Issue& issue, uint32_t part);
@@ -76,8 +89,13 @@ class DeviceCalls {
   Result<void> run_sub_call(Issue& issue, uint64_t part);
   Result<void> copy(const Issue& issue, const Copies& copies);
   Result<void> await_own_gpu(const Issue& issue);
-  Result<void> conclude(const Issue& issue, Result<void> result, Result<void> joined);
-  Error raise(const Signature& call, const Error& error);
+  Result<void> await_idle(DeviceLane& lane, const std::function<std::string()>& what);
+  Result<void> copy_in(const StagedCall& call);
+  Result<void> copy_out(const StagedCall& call);
+  Result<void> make_room(const StagedCall& call);
+  Result<void> await_staging(const StagedCall& call);
+  Result<void> conclude(const std::string& what, Result<void> result, Result<void> joined);
+  Error raise(const std::string& what, const Error& error);
   Result<void> await(const OwnWait& wait);
   bool lanes_are_idle() const;
   Result<bool> is_drained() const;
@@ -87,7 +105,8 @@ class DeviceCalls {
   Parts& parts_;
   bool bounces_;
   DeviceLaneShape shape_;
-  std::array<OwnLane, kLanes> lanes_;
+  size_t staging_bytes_ = 0;
+  std::array<OwnLane, kLanes + 1> lanes_;
 };
 
 }  // namespace fccl

@@ -71,7 +71,7 @@ bool DeviceCalls::lanes_are_idle() const { return std::ranges::all_of(parts_.lan
 Result<bool> DeviceCalls::is_drained() const {
   for (const OwnLane& lane : lanes_) {
     if (!lane.device) continue;
-    if (bounces_) {
+    if (lane.stream) {
       if (!lane.device->is_drained()) return false;
       continue;
     }
@@ -85,7 +85,7 @@ Result<bool> DeviceCalls::is_drained() const {
 bool DeviceCalls::has_begun() const {
   return std::ranges::any_of(lanes_, [this](const OwnLane& lane) {
     if (!lane.device) return false;
-    if (bounces_) return lane.device->has_begun();
+    if (lane.stream) return lane.device->has_begun();
     return lane.gpu_has_come && !device_->is_idle(lane.device->queue()).value_or(true);
   });
 }

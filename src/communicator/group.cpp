@@ -2,10 +2,10 @@
 #include "communicator/group.h"
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <thread>
 #include <utility>
+#include <variant>
 
 #include "communicator/bounced_call.h"
 #include "communicator/communicator.h"
@@ -26,9 +26,20 @@ Group& Group::of_thread() {
 
 void Group::add(Communicator& communicator, const Call& call, Stream* stream) {
   calls_.push_back({&communicator, call, stream});
-  if (call.uneven == nullptr) return;
-  blocks_.push_back(std::make_unique<const UnevenBlocks>(*call.uneven));
-  std::get<Call>(calls_.back().call).uneven = blocks_.back().get();
+  keep_blocks();
+}
+
+void Group::add(Communicator& communicator, const CallOrTransfer& operation, const OnDevice& on_device) {
+  calls_.push_back({&communicator, operation, nullptr, on_device});
+  keep_blocks();
+}
+
+// Of the last call: the caller's live until it returns.
+void Group::keep_blocks() {
+  auto* const call = std::get_if<Call>(&calls_.back().call);
+  if (call == nullptr || call->uneven == nullptr) return;
+  blocks_.push_back(std::make_unique<const UnevenBlocks>(*call->uneven));
+  call->uneven = blocks_.back().get();
 }
 
 // What was in it, at the end of the outermost one.
@@ -49,28 +60,44 @@ Result<void> Group::end() {
   return issue((*contents)->calls);
 }
 
+Result<void> Group::check(const GroupedCall& call) {
+  FCCL_TRY(call.communicator->check_usable());
+  if (call.stream != nullptr) return call.stream->check_usable();
+  if (Worker::is_this_thread()) return fail(fcclInvalidUsage, "a host function may not wait for a group of calls");
+  return call.on_device ? call.communicator->check_on_device(call.call, *call.on_device) : Result<void>{};
+}
+
 // Nothing is issued unless every communicator and stream takes calls; only what happens at that moment on another thread can
-// stop it halfway, and that ends the communicator.
+// stop it halfway, and that ends the communicator. What is on a device runs here, in host memory.
 Result<void> Group::issue(const std::vector<GroupedCall>& calls) {
-  if (calls.empty()) return {};
-  for (const GroupedCall& each : calls) {
-    FCCL_TRY(each.communicator->check_usable());
-    if (each.stream != nullptr) FCCL_TRY(each.stream->check_usable());
-    if (each.stream == nullptr && Worker::is_this_thread())
-      return fail(fcclInvalidUsage, "a host function may not wait for a group of calls");
-  }
-  std::map<Stream*, std::unique_ptr<IssuedGroup>> by_stream;
+  for (const GroupedCall& each : calls) FCCL_TRY(check(each));
   Result<void> result;
-  for (const GroupedCall& each : calls) {
-    std::unique_ptr<IssuedGroup>& group = by_stream[each.stream];
+  const auto keep = [&result](const Result<void>& one) {
+    if (!one && result) result = fail(one.error());
+    return one.has_value();
+  };
+  ByStream by_stream;
+  const auto add = [&](Communicator& communicator, const CallOrTransfer& operation, Stream* stream) {
+    std::unique_ptr<IssuedGroup>& group = by_stream[stream];
     if (!group) group = std::make_unique<IssuedGroup>();
-    const Result<void> issued = std::visit([&](const auto& call) { return each.communicator->issue(call, *group); }, each.call);
-    if (!issued && result) result = fail(issued.error());
+    keep(std::visit([&](const auto& one) { return communicator.issue(one, *group); }, operation));
+  };
+  std::vector<std::pair<Communicator*, std::unique_ptr<StagedCall>>> staged;
+  for (const GroupedCall& each : calls) {
+    if (!each.on_device) continue;
+    auto brought = each.communicator->bring_in(each.call, *each.on_device);
+    if (brought)
+      staged.emplace_back(each.communicator, std::move(*brought));
+    else
+      keep(fail(brought.error()));
   }
+  for (const GroupedCall& each : calls)
+    if (!each.on_device) add(*each.communicator, each.call, each.stream);
+  for (const auto& [communicator, call] : staged) add(*communicator, call->on_host(), nullptr);
   for (auto& [stream, group] : by_stream)
     if (stream != nullptr) stream->enqueue(std::move(group));
-  if (const auto here = by_stream.find(nullptr); here != by_stream.end())
-    if (auto ended = here->second->run(); !ended && result) result = fail(ended.error());
+  if (const auto here = by_stream.find(nullptr); here != by_stream.end()) keep(here->second->run());
+  for (const auto& [communicator, call] : staged) keep(communicator->take_out(*call));
   return result;
 }
 

@@ -2,18 +2,20 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
-#include <variant>
 #include <vector>
 
 #include "base/call.h"
 #include "base/result.h"
 #include "base/transfer.h"
+#include "communicator/staged_call.h"
 
 namespace fccl {
 
 class Communicator;
+class IssuedGroup;
 class Stream;
 
 // Of one thread, which alone uses it, and never waits before the outermost end. Communicators and streams are the user's and
@@ -30,6 +32,8 @@ class Group {
   void add(Communicator& communicator, const TransferEnd& transfer, Stream* stream) {
     calls_.push_back({&communicator, transfer, stream});
   }
+  // On the memory of the communicator's device.
+  void add(Communicator& communicator, const CallOrTransfer& operation, const OnDevice& on_device);
   // What needs other ranks that may be this thread's, too: runs on a thread of its own at the end, before the calls.
   void add(std::function<Result<void>()> creation) { creations_.push_back(std::move(creation)); }
   // A call was refused: the group will issue nothing, and end with the first such error.
@@ -40,21 +44,30 @@ class Group {
   // Of the outermost group issues all before it waits for any, and returns when those without a stream have ended, with the
   // first failure.
   Result<void> end();
+  // A group of one operation on the memory of the communicator's device, while none is open.
+  static Result<void> run_alone(Communicator& communicator, const CallOrTransfer& operation, const OnDevice& on_device) {
+    return issue({{&communicator, operation, nullptr, on_device}});
+  }
   // The same without issuing anything: how many seconds the calls may take, for those that differ in communicator side by side.
   Result<double> simulate_end();
 
  private:
   struct GroupedCall {
     Communicator* communicator;
-    std::variant<Call, TransferEnd> call;
+    CallOrTransfer call;
     Stream* stream;
+    std::optional<OnDevice> on_device = std::nullopt;
   };
+  // Issued, and told apart by stream; what has none is run by the thread that issues.
+  using ByStream = std::map<Stream*, std::unique_ptr<IssuedGroup>>;
   struct Contents {
     std::vector<GroupedCall> calls;
     std::vector<std::unique_ptr<const UnevenBlocks>> blocks;
     std::vector<std::function<Result<void>()>> creations;
   };
   Result<std::optional<Contents>> close();
+  void keep_blocks();
+  static Result<void> check(const GroupedCall& call);
   static Result<void> issue(const std::vector<GroupedCall>& calls);
 
   static constinit thread_local int depth __attribute__((tls_model("initial-exec")));

@@ -11,10 +11,13 @@ namespace {
 // Pieces of whole cache lines, so that no later one begins within a line of the one before.
 constexpr size_t kLine = 64;
 
+bool works_in_place(const Signature& s) { return !s.row().has_pairs() && !s.widens; }
+
 size_t most_elements(const Signature& s, int ranks, size_t buffer_bytes) {
   const Collective& row = s.row();
-  const size_t blocks = row.has_pairs() ? row.input_blocks(ranks) + row.output_blocks(ranks) : row.most_blocks(ranks);
-  const size_t elements = buffer_bytes / blocks / size_of(s.dtype);
+  const size_t element = size_of(s.dtype), input = row.input_blocks(ranks) * element;
+  const size_t output = row.output_blocks(ranks) * size_of(s.result_type());
+  const size_t elements = buffer_bytes / (works_in_place(s) ? row.most_blocks(ranks) * element : input + output);
   const size_t line = kLine / size_of(s.dtype);
   return elements < line ? elements : elements / line * line;
 }
@@ -36,26 +39,33 @@ SubCalls::SubCalls(const Call& call, int rank, int ranks, size_t buffer_bytes, s
 
 size_t SubCalls::elements_of(uint64_t part) const { return std::min(most_elements_, call_.signature.count - first_of(part)); }
 
-// In place, by the rules of fccl.h; what has a block for each pair of ranks does not work in place.
-size_t SubCalls::input_offset(size_t block_bytes) const {
+// In place by the rules of fccl.h, where the collective works in place. Wider results come first, so that both are aligned.
+size_t SubCalls::input_offset(const Signature& part) const {
+  if (part.widens) return row_->output_blocks(ranks_) * part.result_bytes();
   const bool is_one_of_many = row_->input == Extent::one_block && row_->output == Extent::block_per_rank && takes_;
-  return is_one_of_many ? static_cast<size_t>(rank_) * block_bytes : 0;
+  return is_one_of_many ? static_cast<size_t>(rank_) * part.bytes() : 0;
 }
 
-size_t SubCalls::output_offset(size_t block_bytes) const {
-  if (row_->has_pairs()) return row_->input_blocks(ranks_) * block_bytes;
+size_t SubCalls::output_offset(const Signature& part) const {
+  if (part.widens) return 0;
+  if (row_->has_pairs()) return row_->input_blocks(ranks_) * part.bytes();
   const bool is_one_of_many = row_->input == Extent::block_per_rank && row_->output == Extent::one_block && gives_;
-  return is_one_of_many ? static_cast<size_t>(rank_) * block_bytes : 0;
+  return is_one_of_many ? static_cast<size_t>(rank_) * part.bytes() : 0;
+}
+
+Signature SubCalls::signature(uint64_t part) const {
+  Signature signature = call_.signature;
+  signature.count = elements_of(part);
+  signature.elsewhere = call_.signature.count - signature.count;
+  signature.part = static_cast<uint32_t>(part);
+  return signature;
 }
 
 Call SubCalls::sub_call(uint64_t part, std::byte* buffer) const {
   Call sub = call_;
-  Signature& signature = sub.signature;
-  signature.count = elements_of(part);
-  signature.elsewhere = call_.signature.count - signature.count;
-  signature.part = static_cast<uint32_t>(part);
-  sub.send = gives_ ? buffer + input_offset(signature.bytes()) : nullptr;
-  sub.recv = takes_ ? buffer + output_offset(signature.bytes()) : nullptr;
+  sub.signature = signature(part);
+  sub.send = gives_ ? buffer + input_offset(sub.signature) : nullptr;
+  sub.recv = takes_ ? buffer + output_offset(sub.signature) : nullptr;
   return sub;
 }
 
@@ -77,25 +87,25 @@ Copies SubCalls::rows(const Copy& row, size_t blocks) const {
 
 Copies SubCalls::in(uint64_t part, std::byte* buffer) const {
   if (!gives_) return {};
-  const size_t element = size_of(call_.signature.dtype), block = elements_of(part) * element;
-  const auto* from = static_cast<const std::byte*>(call_.send) + first_of(part) * element;
-  return rows({.to = buffer + input_offset(block),
+  const Signature piece = signature(part);
+  const auto* from = static_cast<const std::byte*>(call_.send) + first_of(part) * size_of(piece.dtype);
+  return rows({.to = buffer + input_offset(piece),
                .from = from,
-               .bytes = block,
-               .to_pitch = block,
+               .bytes = piece.bytes(),
+               .to_pitch = piece.bytes(),
                .from_pitch = call_.signature.bytes()},
               row_->input_blocks(ranks_));
 }
 
 Copies SubCalls::out(uint64_t part, std::byte* buffer) const {
   if (!takes_) return {};
-  const size_t element = size_of(call_.signature.dtype), block = elements_of(part) * element;
-  auto* to = static_cast<std::byte*>(call_.recv) + first_of(part) * element;
+  const Signature piece = signature(part);
+  auto* to = static_cast<std::byte*>(call_.recv) + first_of(part) * size_of(piece.result_type());
   return rows({.to = to,
-               .from = buffer + output_offset(block),
-               .bytes = block,
-               .to_pitch = call_.signature.bytes(),
-               .from_pitch = block},
+               .from = buffer + output_offset(piece),
+               .bytes = piece.result_bytes(),
+               .to_pitch = call_.signature.result_bytes(),
+               .from_pitch = piece.result_bytes()},
               row_->output_blocks(ranks_));
 }
 

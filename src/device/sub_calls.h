@@ -48,8 +48,9 @@ class SubCalls {
  private:
   size_t first_of(uint64_t part) const { return part * most_elements_; }
   size_t elements_of(uint64_t part) const;
-  size_t output_offset(size_t block_bytes) const;
-  size_t input_offset(size_t block_bytes) const;
+  Signature signature(uint64_t part) const;
+  size_t output_offset(const Signature& part) const;
+  size_t input_offset(const Signature& part) const;
   Copies rows(const Copy& row, size_t blocks) const;
 
   Call call_;

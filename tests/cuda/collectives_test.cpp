@@ -34,6 +34,27 @@ TEST_P(CudaCollectives, have_the_written_value_for_every_type_and_operator) {
   });
 }
 
+TEST_P(CudaCollectives, into_float32_have_the_written_value_whole_and_in_sub_calls) {
+  const Setting buffer("FCCL_CUDA_BUFFER", "4096");
+  run_on_gpus({.ranks = 3}, [](CudaSeat& seat) {
+    const Comm comm(seat.seat(), config_of_cuda_tests());
+    int iteration = 0;
+    for (const fcclColl_t collective : kReducers)
+      for (const fcclDataType_t dtype : {fcclFloat16, fcclBfloat16, fcclFloat8e4m3, fcclFloat8e5m2})
+        for (const size_t count : {0, 37, 2049})
+          for (const ReduceOp op : {ReduceOp::sum, ReduceOp::avg, ReduceOp::premul_sum})
+            EXPECT_EQ(try_on_gpu({.collective = collective,
+                                  .dtype = dtype,
+                                  .count = count,
+                                  .op = op,
+                                  .root = ++iteration % seat.ranks(),
+                                  .iteration = iteration,
+                                  .widens = true},
+                                 seat, comm, op == ReduceOp::premul_sum && iteration % 2 == 0),
+                      "");
+  });
+}
+
 TEST_P(CudaCollectives, reach_every_rank_with_every_size_in_place_and_not) {
   const Setting buffer("FCCL_CUDA_BUFFER", "4096");
   for (int ranks = 1; ranks <= 8; ++ranks)
@@ -121,7 +142,7 @@ TEST_P(CudaCollectives, go_on_while_the_host_runs_ahead_of_the_gpu) {
     std::mt19937_64 generator(5);
     std::vector<std::unique_ptr<CudaTrial>> trials;
     for (int i = 0; i < 60; ++i)
-      trials.push_back(std::make_unique<CudaTrial>(random_cuda_recipe(generator, seat.ranks(), 20'000, i), seat));
+      trials.push_back(std::make_unique<CudaTrial>(random_recipe(generator, seat.ranks(), 20'000, i), seat));
     for (const auto& trial : trials) EXPECT_TRUE(succeeded(trial->issue(comm)));
     seat.gpu().synchronize(seat.stream());
     for (const auto& trial : trials) EXPECT_EQ(trial->fault(), "");

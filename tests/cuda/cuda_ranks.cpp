@@ -114,10 +114,4 @@ std::string try_on_gpu(const Recipe& recipe, CudaSeat& seat, fcclComm_t comm, bo
   return trial.fault();
 }
 
-Recipe random_cuda_recipe(std::mt19937_64& generator, int ranks, size_t most_bytes, int iteration) {
-  Recipe recipe = random_recipe(generator, ranks, most_bytes, iteration);
-  while (is_uneven(recipe.collective) || recipe.widens) recipe = random_recipe(generator, ranks, most_bytes, iteration);
-  return recipe;
-}
-
 }  // namespace fccl::testing

@@ -62,9 +62,6 @@ void run_on_gpus(const OnGpus& on, const std::function<void(CudaSeat&)>& body);
 
 fcclConfig_t config_of_cuda_tests();
 
-// As random_recipe, of what CUDA memory is served for: blocks of one size, and sums in the type that is given.
-Recipe random_cuda_recipe(std::mt19937_64& generator, int ranks, size_t most_bytes, int iteration);
-
 // A trial whose buffers lie in the memory of the rank's GPU.
 class CudaTrial {
  public:

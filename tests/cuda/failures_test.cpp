@@ -212,6 +212,37 @@ TEST_P(CudaFailures, an_error_of_any_function_of_the_gpu_is_every_ranks_failure)
   }
 }
 
+TEST_P(CudaFailures, an_error_of_any_function_of_the_gpu_in_a_group_of_transfers_is_every_ranks_failure) {
+  bool failed = true;
+  for (uint64_t after = 1; failed; ++after) {
+    std::atomic<int> failures{0};
+    run_on_gpus({.ranks = 2, .gpus = 2}, [&](CudaSeat& seat) {
+      const Comm comm(seat.seat(), config_with_timeout(4 * kShort));
+      std::byte *const from = seat.take(8000), *const to = seat.take(8000);
+      void* const stream = seat.stream().native;
+      if (seat.rank() == 0) seat.gpu().fail_call_after(after);
+      (void)fcclGroupStart();
+      (void)fcclSend(from, 2000, fcclInt32, 1 - seat.rank(), comm, stream);
+      (void)fcclRecv(to, 2000, fcclInt32, 1 - seat.rank(), comm, stream);
+      (void)fcclGroupEnd();
+      expect_released(seat);
+      seat.meet();
+      fcclResult_t state = fcclSuccess;
+      EXPECT_TRUE(succeeded(fcclCommGetAsyncError(comm, &state)));
+      if (state != fcclSuccess) {
+        expect_words(fcclGetLastError(comm), {"rank 0 could not run"});
+        ++failures;
+      }
+      seat.meet();
+    });
+    // Of both ranks, or of none.
+    EXPECT_NE(failures, 1) << after;
+    failed = failures > 0;
+    EXPECT_TRUE(failed || after > 10) << "so few functions were called";
+    ASSERT_LT(after, 100U);
+  }
+}
+
 TEST(CudaBounce, is_destroyed_without_waiting_for_a_gpu_that_has_not_come) {
   const Setting path("FCCL_CUDA_PATH", "bounce"), buffer("FCCL_CUDA_BUFFER", "4096");
   run_on_gpus({.ranks = 2, .gpus = 2}, [](CudaSeat& seat) {
@@ -225,7 +256,7 @@ TEST(CudaBounce, is_destroyed_without_waiting_for_a_gpu_that_has_not_come) {
       const int64_t begin = now_ns();
       EXPECT_TRUE(succeeded(fcclCommDestroy(comm.release())));
       EXPECT_LT(ms_since(begin), kSecond);
-      EXPECT_EQ(retired_lanes().count(), 2U);
+      EXPECT_EQ(retired_lanes().count(), 3U);
     } else {
       EXPECT_TRUE(succeeded(trial.issue(comm)));
       seat.meet();

@@ -44,7 +44,7 @@ TEST_P(CudaHosts, have_the_values_of_cpu_memory) {
   run_on_gpus(on(), [&](CudaSeat& seat) {
     const Comm comm(seat.seat(), config_of_cuda_tests());
     int iteration = 0;
-    for (int collective = 0; collective < fcclCollAllGatherV; ++collective)
+    for (int collective = 0; collective < fcclCollSend; ++collective)
       for (const fcclDataType_t dtype : {fcclFloat32, fcclBfloat16})
         for (const size_t count : {0, 1, 1001, 20'001}) {
           Recipe recipe{.collective = static_cast<fcclColl_t>(collective), .dtype = dtype, .count = count};
@@ -96,6 +96,46 @@ TEST_P(CudaHosts, release_their_streams_when_a_rank_of_another_host_is_killed) {
     const std::string text = fcclGetLastError(comm);
     EXPECT_NE(text.find("rank " + std::to_string(victim) + " (pid"), std::string::npos) << text;
     seat.gpu().synchronize(seat.stream());
+  });
+}
+
+TEST_P(CudaHosts, send_receive_and_group_as_on_cpu_memory) {
+  run_on_gpus(on(), [](CudaSeat& seat) {
+    const Comm comm(seat.seat(), config_of_cuda_tests());
+    void* const stream = seat.stream().native;
+    const int next = (seat.rank() + 1) % seat.ranks(), last = (seat.rank() + seat.ranks() - 1) % seat.ranks();
+    for (const size_t count : {0, 1, 30'001}) {
+      seat.reset();
+      std::vector<int32_t> mine(count, 10 + seat.rank()), theirs(count);
+      std::byte *const from = seat.take(count * sizeof(int32_t) + 1), *const to = seat.take(count * sizeof(int32_t) + 1);
+      seat.gpu().write(from, std::as_bytes(std::span(mine)));
+      EXPECT_TRUE(succeeded(fcclGroupStart()));
+      EXPECT_TRUE(succeeded(fcclSend(from, count, fcclInt32, next, comm, stream)));
+      EXPECT_TRUE(succeeded(fcclRecv(to, count, fcclInt32, last, comm, stream)));
+      EXPECT_TRUE(succeeded(fcclGroupEnd()));
+      seat.gpu().synchronize(seat.stream());
+      seat.gpu().read(to, std::as_writable_bytes(std::span(theirs)));
+      EXPECT_EQ(theirs, std::vector<int32_t>(count, 10 + last));
+    }
+    seat.meet();
+  });
+}
+
+TEST_P(CudaHosts, end_a_receive_from_a_rank_that_is_killed) {
+  const int victim = GetParam().hosts.ranks() - 1;
+  run_on_gpus(on({victim}), [&](CudaSeat& seat) {
+    Comm comm(seat.seat(), config_of_cuda_tests());
+    seat.meet();
+    if (seat.rank() == victim) {
+      std::this_thread::sleep_for(50ms);
+      raise(SIGKILL);
+    }
+    const int64_t begin = now_ns();
+    EXPECT_EQ(fcclRecv(seat.take(400), 100, fcclInt32, victim, comm, seat.stream().native), fcclRemoteError);
+    const std::string text = fcclGetLastError(comm);
+    EXPECT_NE(text.find("rank " + std::to_string(victim) + " (pid"), std::string::npos) << text;
+    seat.gpu().synchronize(seat.stream());
+    EXPECT_LT(ms_since(begin), 3 * kSecond);
   });
 }
 

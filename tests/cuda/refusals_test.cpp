@@ -84,18 +84,20 @@ TEST_P(CudaRefusals, name_a_host_stream_and_one_of_another_gpu) {
   });
 }
 
-TEST_P(CudaRefusals, name_calls_that_are_not_served_yet) {
+TEST_P(CudaRefusals, name_the_buffer_of_a_transfer_and_of_uneven_blocks_in_the_wrong_place) {
   run_on_gpus({.ranks = 2}, [](CudaSeat& seat) {
     const Comm comm(seat.seat(), config_of_cuda_tests());
-    std::byte *const mine = seat.take(kBytes), *const sums = seat.take(2 * kBytes);
+    std::vector<float> pageable(2 * kCount);
+    std::byte* const here = seat.take(kBytes);
     void* const stream = seat.stream().native;
     const size_t counts[] = {kCount, kCount};
-    expect_refused(fcclAllReduceTyped(mine, sums, kCount, fcclBfloat16, fcclFloat32, fcclSum, comm, stream), fcclNotImplemented,
-                   {"fcclAllReduceTyped", "on CUDA memory", "fcclMemoryCpu"});
-    expect_refused(fcclAllGatherV(mine, kCount, sums, counts, nullptr, fcclFloat32, comm, stream), fcclNotImplemented,
-                   {"fcclAllGatherV", "on CUDA memory"});
-    expect_refused(fcclSend(mine, kCount, fcclFloat32, 1 - seat.rank(), comm, stream), fcclNotImplemented,
-                   {"fcclSend", "of CUDA memory"});
+    expect_refused(fcclAllGatherV(here, kCount, pageable.data(), counts, nullptr, fcclFloat32, comm, stream),
+                   fcclInvalidArgument, {"fcclAllGatherV", "recvbuff", "pageable host memory"});
+    expect_refused(fcclSend(pageable.data(), kCount, fcclFloat32, 1 - seat.rank(), comm, stream), fcclInvalidArgument,
+                   {"fcclSend", "sendbuff", "pageable host memory"});
+    EXPECT_TRUE(succeeded(fcclGroupStart()));
+    EXPECT_TRUE(succeeded(fcclRecv(pageable.data(), kCount, fcclFloat32, 1 - seat.rank(), comm, stream)));
+    expect_refused(fcclGroupEnd(), fcclInvalidArgument, {"recvbuff", "pageable host memory"});
     expect_good(seat, comm);
   });
 }

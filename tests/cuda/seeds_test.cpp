@@ -55,7 +55,7 @@ void run_rank(CudaSeat& seat, const Weather& weather, uint64_t seed) {
   const int when = static_cast<int>(of_rank() % kCalls);
   std::vector<std::unique_ptr<CudaTrial>> trials;
   for (int i = 0; i < kCalls; ++i)
-    trials.push_back(std::make_unique<CudaTrial>(random_cuda_recipe(of_all, seat.ranks(), 10'000, i), seat, i % 2 == 0));
+    trials.push_back(std::make_unique<CudaTrial>(random_recipe(of_all, seat.ranks(), 10'000, i), seat, i % 2 == 0));
   for (int i = 0; i < kCalls; ++i) {
     if (is_at_fault && i == when && weather.fault == Fault::an_error) seat.gpu().fail_call_after(1 + of_rank() % 20);
     if (is_at_fault && i == when && weather.fault == Fault::stop) seat.gpu().stop();

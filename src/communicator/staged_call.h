@@ -1,0 +1,69 @@
+// StagedCall: a call or a transfer on GPU memory that runs as a whole in host memory of its own.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/call.h"
+#include "base/result.h"
+#include "base/transfer.h"
+#include "base/uneven_blocks.h"
+#include "communicator/in_call.h"
+
+namespace fccl {
+
+using CallOrTransfer = std::variant<Call, TransferEnd>;
+
+// What an operation on GPU memory has beside its arguments: the user's stream, and this rank's factor if it lies on the GPU.
+struct OnDevice {
+  void* stream = nullptr;
+  const void* scalar = nullptr;
+};
+
+// Made and used by the thread that issues it, and destroyed by it before the communicator is. The host memory is as large as
+// what the rank gives and takes, packed, so that ranks need not agree on how a call is cut.
+class StagedCall {
+ public:
+  // What is copied as one run. A value.
+  struct Piece {
+    std::byte* host;
+    std::byte* device;
+    size_t bytes;
+  };
+
+  // `in_call`: the communicator's. Error: fcclSystemError, if there is no host memory for it.
+  static Result<std::unique_ptr<StagedCall>> make(const CallOrTransfer& operation, const OnDevice& on_device, int rank, int ranks,
+                                                  std::atomic<bool>& in_call);
+  StagedCall(const StagedCall&) = delete;
+  StagedCall& operator=(const StagedCall&) = delete;
+
+  const std::vector<Piece>& in() const { return in_; }
+  const std::vector<Piece>& out() const { return out_; }
+  void* stream() const { return stream_; }
+  // The same operation on host memory; its factor and its input are there when the pieces are.
+  const CallOrTransfer& on_host() const { return on_host_; }
+
+ private:
+  struct Freed {
+    void operator()(std::byte* memory) const;
+  };
+
+  StagedCall(const CallOrTransfer& operation, const OnDevice& on_device, std::atomic<bool>& in_call);
+  Result<void> stage(Call& call, const void* scalar, int rank, int ranks);
+  Result<void> stage(TransferEnd& transfer);
+  Result<void> reserve(size_t bytes);
+
+  InCall inside_;
+  CallOrTransfer on_host_;
+  void* stream_;
+  UnevenBlocks blocks_;
+  std::unique_ptr<std::byte, Freed> memory_;
+  std::vector<Piece> in_, out_;
+};
+
+std::string describe(const CallOrTransfer& operation);
+
+}  // namespace fccl
