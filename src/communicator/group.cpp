@@ -57,7 +57,11 @@ Result<void> Group::end() {
   if (!contents) return fail(std::move(contents).error());
   if (!*contents) return {};
   FCCL_TRY(run_side_by_side((*contents)->creations));
-  return issue((*contents)->calls);
+  Result<void> result = issue((*contents)->calls);
+  // The next group finds the room.
+  (*contents)->calls.clear();
+  if (calls_.empty()) calls_.swap((*contents)->calls);
+  return result;
 }
 
 Result<void> Group::check(const GroupedCall& call) {
@@ -70,17 +74,23 @@ Result<void> Group::check(const GroupedCall& call) {
 // Nothing is issued unless every communicator and stream takes calls; only what happens at that moment on another thread can
 // stop it halfway, and that ends the communicator. What is on a device runs here, in host memory.
 Result<void> Group::issue(const std::vector<GroupedCall>& calls) {
+  if (calls.empty()) return {};
   for (const GroupedCall& each : calls) FCCL_TRY(check(each));
   Result<void> result;
   const auto keep = [&result](const Result<void>& one) {
     if (!one && result) result = fail(one.error());
     return one.has_value();
   };
+  IssuedGroup here(true);
   ByStream by_stream;
-  const auto add = [&](Communicator& communicator, const CallOrTransfer& operation, Stream* stream) {
+  const auto group_of = [&](Stream* stream) -> IssuedGroup& {
+    if (stream == nullptr) return here;
     std::unique_ptr<IssuedGroup>& group = by_stream[stream];
     if (!group) group = std::make_unique<IssuedGroup>();
-    keep(std::visit([&](const auto& one) { return communicator.issue(one, *group); }, operation));
+    return *group;
+  };
+  const auto add = [&](Communicator& communicator, const CallOrTransfer& operation, Stream* stream) {
+    keep(std::visit([&](const auto& one) { return communicator.issue(one, group_of(stream)); }, operation));
   };
   std::vector<std::pair<Communicator*, std::unique_ptr<StagedCall>>> staged;
   for (const GroupedCall& each : calls) {
@@ -94,9 +104,8 @@ Result<void> Group::issue(const std::vector<GroupedCall>& calls) {
   for (const GroupedCall& each : calls)
     if (!each.on_device) add(*each.communicator, each.call, each.stream);
   for (const auto& [communicator, call] : staged) add(*communicator, call->on_host(), nullptr);
-  for (auto& [stream, group] : by_stream)
-    if (stream != nullptr) stream->enqueue(std::move(group));
-  if (const auto here = by_stream.find(nullptr); here != by_stream.end()) keep(here->second->run());
+  for (auto& [stream, group] : by_stream) stream->enqueue(std::move(group));
+  keep(here.run());
   for (const auto& [communicator, call] : staged) keep(communicator->take_out(*call));
   return result;
 }
