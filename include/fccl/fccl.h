@@ -190,15 +190,16 @@ FCCL_API fcclResult_t fcclCommSplit(fcclComm_t comm, int color, int key, fcclCom
  * operations first, on all ranks, by fcclAborted unless it has failed already. `comm` must be destroyed as ever, before the new
  * one or after it. `config` may be NULL: then the parent's timeouts and memory kind. Each wait ends at initTimeoutMs.
  * Errors: fcclInvalidArgument (a rank out of range, twice, or the caller itself), fcclInvalidUsage (survivors that give other
- * lists: on all of them that have come; finalized), fcclRemoteError (a survivor died or left), fcclTimeout (one does not come),
- * the first failure of `comm` (FCCL_SHRINK_DEFAULT), fcclNotImplemented (ranks of several hosts). An error leaves
- * *newcomm = NULL, and fcclCommShrink may be called again. */
+ * lists: on all of them that have come; finalized), fcclRemoteError (a survivor died or left), fcclTimeout (one does not come;
+ * on several hosts also lists that differ in the first rank that goes on), the first failure of `comm` (FCCL_SHRINK_DEFAULT). An
+ * error leaves *newcomm = NULL, and fcclCommShrink may be called again. */
 FCCL_API fcclResult_t fcclCommShrink(fcclComm_t comm, int* excludeRanksList, int excludeRanksCount, fcclComm_t* newcomm,
                                      fcclConfig_t* config, int shrinkFlags);
 /* The ranks whose processes ended without finalizing or destroying `comm`, in ascending order; such as fcclCommShrink takes.
  * `*count` is the room in `ranks`, then how many are dead; as many are written as there is room for. With ranks = NULL only
- * counts. Does not wait; for any thread, also after a failure. Ranks of other hosts: as far as this host has heard. In a fork
- * fcclInvalidUsage. */
+ * counts. Does not wait; for any thread, also after a failure. Ranks of other hosts: as far as this host has heard, which is no
+ * more of a host once its first rank has died, and of other hosts once rank 0 has: what else died there, or that a whole host is
+ * gone, the caller must know. In a fork fcclInvalidUsage. */
 FCCL_API fcclResult_t fcclCommGetDeadRanks(fcclComm_t comm, int* ranks, int* count);
 
 /* Makes the unique id by which new ranks come to fcclCommGrow of `comm`, and opens the bootstrap socket behind it in this

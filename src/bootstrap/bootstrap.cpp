@@ -156,14 +156,14 @@ tl::unexpected<Error> Joiner::timed_out(const std::string& observed) const {
                           name(), waited, request_.nranks, observed));
 }
 
-// The listener is older than the id, so a refused connection is final. One that is closed within the handshake is not: in a
-// flood of strangers the root turns out the oldest.
+// The listener is older than the id, so a refused connection is final, but for who awaits it. One that is closed within the
+// handshake is not: in a flood of strangers the root turns out the oldest.
 Result<Channel> Joiner::reach_root() {
   ConnectPatience patience;
   while (true) {
     Connection connection = connect_tcp(request_.id.root, {std::min(limit_.deadline.at, Deadline::after(patience.next()).at)});
     std::string observed = fmt::format("{} cannot be reached: {}", root(), error_text(connection.error));
-    if (connection.error == ECONNREFUSED)
+    if (connection.error == ECONNREFUSED && !request_.awaits_root)
       return fail(fcclRemoteError,
                   fmt::format("{} cannot join: nobody listens at {}. The process that called fcclGetUniqueId has "
                               "ended, or the id has made its communicator already (each needs an id of its own)",
@@ -188,6 +188,7 @@ Result<Channel> Joiner::reach_root() {
                     fmt::format("{} cannot join at {}: {}", name(), to_text(request_.id.root), opened.error().message));
       observed = fmt::format("{} took the connection, then: {}", root(), opened.error().message);
     }
+    if (request_.awaits_root) FCCL_TRY(limit_.check_cancelled());
     if (Deadline::after(ConnectPatience::kPause).at >= limit_.deadline.at) return timed_out(observed);
     std::this_thread::sleep_for(ConnectPatience::kPause);
   }

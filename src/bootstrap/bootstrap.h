@@ -20,6 +20,7 @@ struct JoinRequest {
   std::string agreement;            // lines "name=value" that must be equal on all ranks; at most 2 KiB
   std::string host_override;        // FCCL_HOST_ID; "" = none
   std::string interface_name = {};  // of the TCP listener; "" = choose
+  bool awaits_root = false;         // who serves the id may yet have to begin; else that nobody does is an error
 };
 
 // What a rank holds once all have joined, until its communicator is made. Owned by who makes that; one thread at a time.

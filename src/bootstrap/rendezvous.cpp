@@ -196,6 +196,12 @@ std::string Rendezvous::objection(const Hello& hello) const {
   const Member& member = hello.member;
   if (!possible(hello.nranks))
     return fmt::format("{} wants a communicator of {} ranks; there can be 1 to {}", describe(member), hello.nranks, kRankLimit);
+  // First, since it may say why the numbers differ.
+  if (hello.agreement != terms_->agreement) {
+    const auto [theirs, first] = first_difference(hello.agreement, terms_->agreement);
+    return fmt::format(R"({} has "{}" where {} has "{}": this must be equal on all ranks)", describe(member), theirs,
+                       describe(terms_->by), first);
+  }
   if (hello.nranks != terms_->nranks)
     return fmt::format("{} joins a communicator of {} ranks, but {} joins one of {}: every rank must give the same number",
                        describe(member), hello.nranks, describe(terms_->by), terms_->nranks);
@@ -205,11 +211,6 @@ std::string Rendezvous::objection(const Hello& hello) const {
   if (const auto twin = members_.find(member.rank); twin != members_.end())
     return fmt::format("rank {} joined twice, from {} and from {}: every process or thread needs a rank of its own",
                        member.rank, describe(twin->second), describe(member));
-  if (hello.agreement != terms_->agreement) {
-    const auto [theirs, first] = first_difference(hello.agreement, terms_->agreement);
-    return fmt::format(R"({} has "{}" where {} has "{}": this must be equal on all ranks)", describe(member), theirs,
-                       describe(terms_->by), first);
-  }
   return {};
 }
 

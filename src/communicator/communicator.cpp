@@ -87,7 +87,7 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, i
       return fail(std::move(possible).error());
     }
   }
-  auto parts = create_parts(id, rank, ranks, options, cancel_check);
+  auto parts = create_parts(join_request(id, rank, ranks, options), options, cancel_check);
   if (!parts) return fail(std::move(parts).error());
   return std::unique_ptr<Communicator>(new Communicator(options, std::move(*parts)));
 }
@@ -117,12 +117,12 @@ Result<void> Communicator::prepare_shrink(ShrinkAs as) {
 
 Result<std::unique_ptr<Communicator>> Communicator::shrink(const std::vector<int>& excluded, ShrinkAs as,
                                                            const CreateOptions& options) {
-  FCCL_TRY(Shrink::check(*parts_->columns));
+  Shrink shrink(*parts_, shrinks_seen_);
+  FCCL_TRY(shrink.check());
   if (options.device) FCCL_TRY(DeviceCalls::check(*options.device, options.settings, ranks_));
   FCCL_TRY(prepare_shrink(as));
   const InCall inside(in_call_);
-  shrinks_seen_.resize(static_cast<size_t>(ranks_));
-  auto parts = Shrink(*parts_->control, *parts_->columns, shrinks_seen_).make(excluded, options);
+  auto parts = shrink.make(excluded, options);
   if (!parts) return fail(std::move(parts).error());
   return std::unique_ptr<Communicator>(new Communicator(options, std::move(*parts)));
 }

@@ -34,7 +34,7 @@ class Communicator {
                                                       const CancelCheck& cancel_check = {});
   // Collective: this rank's part of the group of its color, nullptr for a color below zero.
   Result<std::unique_ptr<Communicator>> split(int color, int key, const CreateOptions& options);
-  // Collective over the ranks that `excluded` does not name, of one host: their new communicator, in the order of their ranks.
+  // Collective over the ranks that `excluded` does not name: their new communicator, in the order of their ranks.
   // Healthy, and waits until what is outstanding is done; or ends that first, as abort does, of a communicator in any state.
   enum class ShrinkAs { healthy, ended };
   Result<std::unique_ptr<Communicator>> shrink(const std::vector<int>& excluded, ShrinkAs as, const CreateOptions& options);

@@ -160,8 +160,8 @@ Result<void> Control::look_for_any(const Wait& wait, const Awaited& awaited) {
   bool all_left = peers_.size() > 1;
   for (int rank = 0; std::cmp_less(rank, peers_.size()); ++rank) {
     if (rank == rank_) continue;
-    const bool died = is_here(rank) ? !peers_[rank].watch->alive() && !has_left(rank) : fate_of(rank) == Fate::died;
-    all_left = all_left && (is_here(rank) ? has_left(rank) : fate_of(rank) == Fate::left);
+    const bool died = has_died(rank);
+    all_left = all_left && has_left(rank);
     if (died && !is_reached(wait, awaited))
       return fail(raise({fcclRemoteError, fmt::format("{} died while rank {} waited for any rank in {}", describe_rank(rank),
                                                       rank_, describe_call(wait))}));
@@ -343,6 +343,7 @@ std::vector<std::shared_ptr<ProcessWatch>> Control::local_watches() const {
 }
 
 bool Control::has_died(int rank) const {
+  if (!is_here(rank)) return fate_of(rank) == Fate::died;
   // In this order: it may leave and exit in between.
   const bool alive = peers_[rank].watch->alive();
   return !alive && !has_left(rank);
@@ -351,7 +352,7 @@ bool Control::has_died(int rank) const {
 std::vector<int> Control::dead_ranks() const {
   std::vector<int> dead;
   for (int rank = 0; std::cmp_less(rank, peers_.size()); ++rank)
-    if (is_here(rank) ? has_died(rank) : fate_of(rank) == Fate::died) dead.push_back(rank);
+    if (has_died(rank)) dead.push_back(rank);
   return dead;
 }
 

@@ -83,9 +83,12 @@ class Control {
   void look_for_deaths();
   // Who died without leaving, as far as this host knows.
   std::vector<int> dead_ranks() const;
-  // Of ranks of this host.
+  // The same of one rank, and whether it has left in good order.
   bool has_died(int rank) const;
-  bool has_left(int rank) const { return state_of(rank).left.load(std::memory_order_acquire) != 0; }
+  bool has_left(int rank) const {
+    return is_here(rank) ? state_of(rank).left.load(std::memory_order_acquire) != 0 : fate_of(rank) == Fate::left;
+  }
+  // Of a rank of this host.
   ShrinkBoard& shrink_board(int rank) const { return segment_->state(peers_[rank].local).shrink; }
   void leave();
   // Written to whenever this rank fails or leaves, so that the leader of its host tells the other hosts.

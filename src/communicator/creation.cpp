@@ -101,12 +101,14 @@ bool is_oversubscribed(const Segment& segment) {
 
 }  // namespace
 
-Result<std::unique_ptr<Parts>> create_parts(const UniqueId& id, int rank, int ranks, const CreateOptions& options,
+JoinRequest join_request(const UniqueId& id, int rank, int ranks, const CreateOptions& options) {
+  return {id, rank, ranks, options.agreement(), options.settings.host_id, options.settings.interface_name};
+}
+
+Result<std::unique_ptr<Parts>> create_parts(const JoinRequest& request, const CreateOptions& options,
                                             const CancelCheck& cancel_check) {
-  const Settings& settings = options.settings;
-  const Deadline deadline = Deadline::after(settings.init_timeout);
-  auto joined =
-      join({id, rank, ranks, options.agreement(), settings.host_id, settings.interface_name}, {deadline, cancel_check});
+  const Deadline deadline = Deadline::after(options.settings.init_timeout);
+  auto joined = join(request, {deadline, cancel_check});
   if (!joined) return fail(std::move(joined).error());
   const auto check = [&]() -> Result<void> {
     if (cancel_check) FCCL_TRY(cancel_check());

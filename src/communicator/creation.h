@@ -38,8 +38,10 @@ class Creation {
   std::unique_ptr<Parts> parts_;
 };
 
+// What a rank that creates by these options says when it joins.
+JoinRequest join_request(const UniqueId& id, int rank, int ranks, const CreateOptions& options);
 // Joins and creates. A rank that fails says so to all, and returns the first one's reason.
-Result<std::unique_ptr<Parts>> create_parts(const UniqueId& id, int rank, int ranks, const CreateOptions& options,
+Result<std::unique_ptr<Parts>> create_parts(const JoinRequest& request, const CreateOptions& options,
                                             const CancelCheck& cancel_check = {});
 
 }  // namespace fccl

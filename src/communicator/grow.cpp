@@ -79,7 +79,7 @@ Result<void> Grow::check_parent() {
 
 Result<std::unique_ptr<Parts>> Grow::join(const UniqueId& id, int ranks, const CreateOptions& options) {
   // One that dies on its way to the others is missed by nobody but the parent.
-  auto made = create_parts(id, parent_.rank(), ranks, options, [this] { return check_parent(); });
+  auto made = create_parts(join_request(id, parent_.rank(), ranks, options), options, [this] { return check_parent(); });
   if (made || made.error().code != fcclRemoteError) return made;
   // A rank's connections are closed a moment before it is seen to be dead, which says more.
   for (const Deadline dying = Deadline::after(kDyingTakes); !dying.passed(); std::this_thread::sleep_for(1ms))

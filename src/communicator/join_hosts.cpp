@@ -145,7 +145,7 @@ Result<std::string> HostJoiner::open_lanes() {
   return told;
 }
 
-// The lane on which this rank reaches every rank of the other hosts, as they must know it.
+// The lane on which this rank reaches every rank of the other hosts, and where it can be met without, as they must know it.
 Result<std::string> HostJoiner::open_transfers() {
   const auto token = random_bits();
   if (!token) return fail(token.error());
@@ -163,16 +163,26 @@ Result<std::string> HostJoiner::open_transfers() {
                                                 .notices_out = kNotices});
   if (!lane) return fail(std::move(lane).error());
   transfers_ = std::move(*lane);
+  auto places = MeetingPlaces::hold(settings_.interface_name, joined_.id.key);
+  if (!places) return fail(std::move(places).error());
   std::string told;
-  append(told, transfers_->introduction());
+  append(told, RankEnd{transfers_->introduction(), places->own()});
+  parts_.places = std::move(*places);
   return told;
 }
 
 // Those of this host need not be reached.
-Result<void> HostJoiner::connect_transfers(std::vector<Introduction> all) {
+Result<void> HostJoiner::connect_transfers(const std::vector<RankEnd>& all) {
+  std::vector<Introduction> introductions;
+  std::vector<Address> places;
+  for (const RankEnd& end : all) {
+    introductions.push_back(end.transfers);
+    places.push_back(end.meeting_place);
+  }
+  parts_.places->learn(std::move(places));
   const std::span<const int> here = columns_.ranks_of(columns_.host());
-  for (const int rank : here) all[static_cast<size_t>(rank)].rails = 0;
-  FCCL_TRY(transfers_->connect(all));
+  for (const int rank : here) introductions[static_cast<size_t>(rank)].rails = 0;
+  FCCL_TRY(transfers_->connect(introductions));
   parts_.transfers.span_hosts(std::move(transfers_), here);
   return {};
 }
@@ -299,9 +309,9 @@ Result<void> HostJoiner::try_to_join() {
   // before all ranks have come past this.
   by_host = exchange_by_leaders(*told);
   if (!by_host) return fail(std::move(by_host).error());
-  auto introductions = read_introductions(*by_host, columns_);
-  if (!introductions) return fail(std::move(introductions).error());
-  FCCL_TRY(connect_transfers(std::move(*introductions)));
+  const auto ends = read_rank_ends(*by_host, columns_);
+  if (!ends) return fail(ends.error());
+  FCCL_TRY(connect_transfers(*ends));
   FCCL_TRY(span_lanes(*network));
   FCCL_TRY(start_link());
   // Shows that every host reaches every other.

@@ -35,7 +35,7 @@ class HostJoiner {
   Result<NetworkEnd> open_endpoint();
   Result<std::string> open_lanes();
   Result<std::string> open_transfers();
-  Result<void> connect_transfers(std::vector<Introduction> all);
+  Result<void> connect_transfers(const std::vector<RankEnd>& all);
   Result<std::vector<std::string>> exchange_here(const std::string& mine);
   Result<std::vector<std::string>> exchange_by_leaders(const std::string& mine);
   Result<void> connect_lanes(const Network& network);

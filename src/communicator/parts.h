@@ -4,10 +4,12 @@
 #include <array>
 #include <chrono>
 #include <memory>
+#include <optional>
 
 #include "communicator/control.h"
 #include "communicator/issued_call.h"
 #include "communicator/issued_transfer.h"
+#include "communicator/meeting_places.h"
 #include "communicator/statistics.h"
 #include "system/forks.h"
 
@@ -38,7 +40,8 @@ struct Parts {
   std::array<LaneQueue, kLanes> lanes;
   Statistics statistics;
   TransferLane transfers;
-  std::unique_ptr<HostLink> link;  // of the leader of a host
+  std::unique_ptr<HostLink> link;       // of the leader of a host
+  std::optional<MeetingPlaces> places;  // between hosts
   std::chrono::milliseconds timeout;
   uint64_t number = kFirstNumber;  // of the next call
   int rails = 0;                   // of each host, between hosts

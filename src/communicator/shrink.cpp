@@ -19,6 +19,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::chrono::microseconds kPause{200};
+// Bytes of a list of ranks, in what the ranks compare.
+constexpr size_t kMostListed = 1000;
 
 std::string describe_list(const std::vector<int>& ranks) {
   if (ranks.empty()) return "no rank";
@@ -27,14 +29,15 @@ std::string describe_list(const std::vector<int>& ranks) {
 
 }  // namespace
 
-Result<void> Shrink::check(const Columns& columns) {
-  if (columns.hosts() > 1)
-    return fail(fcclNotImplemented,
-                "fcclCommShrink of a communicator of several hosts is not implemented yet in this version of FCCL: make a new "
-                "one of the survivors by fcclGetUniqueId and fcclCommInitRank");
-  if (columns.ranks() > ShrinkOffer::kMostRanks)
+Shrink::Shrink(const Parts& parent, std::vector<uint64_t>& seen)
+    : parent_(*parent.control), columns_(*parent.columns), places_(parent.places), seen_(seen) {
+  seen_.resize(static_cast<size_t>(columns_.ranks()));
+}
+
+Result<void> Shrink::check() const {
+  if (columns_.ranks() > ShrinkOffer::kMostRanks)
     return fail(fcclNotImplemented, fmt::format("fcclCommShrink takes communicators of at most {} ranks, this one has {}",
-                                                ShrinkOffer::kMostRanks, columns.ranks()));
+                                                ShrinkOffer::kMostRanks, columns_.ranks()));
   return {};
 }
 
@@ -49,26 +52,55 @@ Result<std::unique_ptr<Parts>> Shrink::make(const std::vector<int>& excluded, co
   return made;
 }
 
+// The first survivor opens where all will meet before anybody can come there.
 Result<std::unique_ptr<Parts>> Shrink::meet(const ShrinkOffer& mine, const CreateOptions& options) {
   const bool is_root = survivors_.front() == parent_.rank();
   Result<Bootstrap> bootstrap{};
   ShrinkOffer offer = mine;
-  if (is_root) bootstrap = prepare_bootstrap(options.settings.interface_name);
+  if (is_root) bootstrap = open_bootstrap(options);
   if (is_root && bootstrap) offer.id = std::bit_cast<ShrinkOffer::Id>(to_c(bootstrap->id));
   parent_.shrink_board(parent_.rank()).write(offer);
   FCCL_TRY(await_survivors(mine, options.settings.init_timeout));
   if (!bootstrap) return fail(bootstrap.error());
-  const auto id = from_c(std::bit_cast<fcclUniqueId>(parent_.shrink_board(survivors_.front()).read().id));
-  if (!id)
-    return fail(fcclRemoteError, fmt::format("{} could not open a bootstrap", parent_.describe_rank(survivors_.front())));
+  const auto id = id_of_root();
+  if (!id) return fail(id.error());
   auto served = is_root ? serve_bootstrap(std::move(*bootstrap)) : Descriptor{};
   if (!served) return fail(std::move(served).error());
-  const auto place = std::ranges::find(survivors_, parent_.rank()) - survivors_.begin();
-  auto made = create_parts(*id, static_cast<int>(place), static_cast<int>(survivors_.size()), options,
-                           [this] { return check_survivors_alive(); });
+  auto made = create_parts(request(*id, mine, options), options, [this] { return check_survivors_alive(); });
   if (!made && is_root) shut(served->get());
-  return made;
+  if (made || !places_) return made;
+  return fail(made.error().code,
+              fmt::format("{} (in fcclCommShrink without {}, which counts the ranks anew from {} on)", made.error().message,
+                          describe_list(excluded_by(mine)), parent_.describe_rank(survivors_.front())));
 }
+
+Result<Bootstrap> Shrink::open_bootstrap(const CreateOptions& options) const {
+  return places_ ? places_->open(parent_.rank()) : prepare_bootstrap(options.settings.interface_name);
+}
+
+Result<UniqueId> Shrink::id_of_root() const {
+  const int root = survivors_.front();
+  if (!is_here(root)) return places_->id_of(root);
+  auto id = from_c(std::bit_cast<fcclUniqueId>(parent_.shrink_board(root).read().id));
+  if (!id) return fail(fcclRemoteError, fmt::format("{} could not open a bootstrap", parent_.describe_rank(root)));
+  return id;
+}
+
+// Between hosts nobody has seen yet whether the others exclude the same ranks, and whether the root has come.
+JoinRequest Shrink::request(const UniqueId& id, const ShrinkOffer& mine, const CreateOptions& options) const {
+  const auto place = std::ranges::find(survivors_, parent_.rank()) - survivors_.begin();
+  JoinRequest request = join_request(id, static_cast<int>(place), static_cast<int>(survivors_.size()), options);
+  if (!places_) return request;
+  const std::string excluded = fmt::format("{}", fmt::join(excluded_by(mine), ","));
+  const Digest whole = digest(Key{}, "fccl excluded", {excluded});
+  request.agreement += excluded.size() <= kMostListed ? fmt::format("excludeRanksList={}\n", excluded)
+                                                      : fmt::format("excludeRanksList={}... (hash {:02x})\n",
+                                                                    excluded.substr(0, kMostListed), fmt::join(whole, ""));
+  request.awaits_root = true;
+  return request;
+}
+
+bool Shrink::is_here(int rank) const { return columns_.host_of(rank) == columns_.host(); }
 
 Result<void> Shrink::await_survivors(const ShrinkOffer& mine, std::chrono::milliseconds at_most) {
   const Deadline deadline = Deadline::after(at_most);
@@ -95,7 +127,7 @@ Result<void> Shrink::await_survivors(const ShrinkOffer& mine, std::chrono::milli
 
 // Whether this rank need not wait for that one any more. Of one that is excluded only another opinion counts.
 Result<bool> Shrink::has_come(int rank, const ShrinkOffer& mine) {
-  const ShrinkOffer theirs = parent_.shrink_board(rank).read();
+  const ShrinkOffer theirs = is_here(rank) ? parent_.shrink_board(rank).read() : ShrinkOffer{};
   if (is_news(rank, theirs) && differ(mine, theirs)) return difference(rank, mine, theirs);
   if (mine.excluded[static_cast<size_t>(rank)]) return true;
   if (parent_.has_died(rank))
@@ -109,7 +141,8 @@ Result<bool> Shrink::has_come(int rank, const ShrinkOffer& mine) {
   if (parent_.has_left(rank))
     return fail(fcclRemoteError, fmt::format("{} has finalized or destroyed the communicator and cannot come to fcclCommShrink",
                                              parent_.describe_rank(rank)));
-  return false;
+  // Those of other hosts are waited for where all meet.
+  return !is_here(rank);
 }
 
 // Who differs by the dead alone learns of them by itself, and comes again.
@@ -126,7 +159,7 @@ bool Shrink::is_news(int rank, const ShrinkOffer& offer) const {
 }
 
 void Shrink::see_all() {
-  for (int rank = 0; rank < columns_.ranks(); ++rank)
+  for (const int rank : columns_.ranks_of(columns_.host()))
     if (const ShrinkOffer offer = parent_.shrink_board(rank).read(); offer.state != ShrinkState::none)
       seen_[static_cast<size_t>(rank)] = offer.number;
 }

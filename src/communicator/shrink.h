@@ -2,31 +2,38 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "bootstrap/bootstrap.h"
 #include "communicator/control.h"
 #include "communicator/create_options.h"
+#include "communicator/meeting_places.h"
 
 namespace fccl {
 
 class Columns;
 struct Parts;
 
-// Lives during one call of shrink, on the thread that issues the parent's calls, of which it makes none: the survivors meet by
-// the boards in the memory that they share, which outlives any failure. An error leaves the parent as it was.
+// Lives during one call of shrink, on the thread that issues the parent's calls, of which it makes none. The survivors of a
+// host meet by the boards in the memory that they share, those of several then at the meeting place of the first one; both
+// outlive any failure. An error leaves the parent as it was.
 class Shrink {
  public:
   // `seen`: of each rank the number of the last shrink that this rank has heard of, kept from one shrink to the next.
-  Shrink(Control& parent, const Columns& columns, std::vector<uint64_t>& seen)
-      : parent_(parent), columns_(columns), seen_(seen) {}
+  Shrink(const Parts& parent, std::vector<uint64_t>& seen);
 
-  // Whether ranks spread like this can shrink.
-  static Result<void> check(const Columns& columns);
+  // Whether it can shrink.
+  Result<void> check() const;
   // This rank's parts of the communicator without `excluded`, which names other ranks, each once.
   Result<std::unique_ptr<Parts>> make(const std::vector<int>& excluded, const CreateOptions& options);
 
  private:
   Result<std::unique_ptr<Parts>> meet(const ShrinkOffer& mine, const CreateOptions& options);
+  Result<Bootstrap> open_bootstrap(const CreateOptions& options) const;
+  Result<UniqueId> id_of_root() const;
+  JoinRequest request(const UniqueId& id, const ShrinkOffer& mine, const CreateOptions& options) const;
+  bool is_here(int rank) const;
   Result<void> await_survivors(const ShrinkOffer& mine, std::chrono::milliseconds at_most);
   Result<bool> has_come(int rank, const ShrinkOffer& mine);
   bool differ(const ShrinkOffer& mine, const ShrinkOffer& theirs) const;
@@ -38,6 +45,7 @@ class Shrink {
 
   Control& parent_;
   const Columns& columns_;
+  const std::optional<MeetingPlaces>& places_;
   std::vector<uint64_t>& seen_;
   std::vector<int> survivors_;
 };

@@ -78,7 +78,8 @@ Result<std::unique_ptr<Parts>> Split::meet(Color& color, const CreateOptions& op
     if (auto failed = failure()) return fail(std::move(*failed));
     return {};
   };
-  auto made = create_parts(*id, static_cast<int>(place), static_cast<int>(color.ranks.size()), options, cancel_check);
+  auto made = create_parts(join_request(*id, static_cast<int>(place), static_cast<int>(color.ranks.size()), options), options,
+                           cancel_check);
   if (!made && is_root) shut(served->get());
   return made;
 }

@@ -21,6 +21,12 @@ struct EndBytes {
   int32_t megabits = 0;
 };
 
+struct PlaceBytes {
+  std::array<uint8_t, 16> bytes{};
+  uint16_t port = 0;
+  uint16_t v6 = 0;
+};
+
 bool is_provider(std::string_view name) {
   return !name.empty() && std::ranges::all_of(name, [](char c) { return c >= 'a' && c <= 'z'; });
 }
@@ -48,6 +54,16 @@ std::optional<Introduction> take_introduction(std::string_view& bytes) {
   std::memcpy(static_cast<void*>(&introduction), bytes.data(), size);
   bytes.remove_prefix(size);
   return introduction;
+}
+
+// The next place; nothing for what append does not make.
+std::optional<Address> take_place(std::string_view& bytes) {
+  PlaceBytes place;
+  if (bytes.size() < sizeof place) return std::nullopt;
+  std::memcpy(&place, bytes.data(), sizeof place);
+  bytes.remove_prefix(sizeof place);
+  if (place.v6 > 1 || place.port == 0) return std::nullopt;
+  return Address{place.v6 == 1, place.bytes, place.port};
 }
 
 tl::unexpected<Error> refuse_bytes() { return fail(fcclInternalError, "what a host told of its lanes makes no sense"); }
@@ -98,19 +114,26 @@ Result<Network> read_network(const std::vector<std::string>& by_host, const Colu
   return network;
 }
 
-Result<std::vector<Introduction>> read_introductions(const std::vector<std::string>& by_host, const Columns& columns) {
-  std::vector<Introduction> introductions(static_cast<size_t>(columns.ranks()));
+void append(std::string& bytes, const RankEnd& end) {
+  append(bytes, end.transfers);
+  const PlaceBytes own{end.meeting_place.bytes, end.meeting_place.port, uint16_t{end.meeting_place.v6}};
+  bytes.append(reinterpret_cast<const char*>(&own), sizeof own);
+}
+
+Result<std::vector<RankEnd>> read_rank_ends(const std::vector<std::string>& by_host, const Columns& columns) {
+  std::vector<RankEnd> ends(static_cast<size_t>(columns.ranks()));
   if (by_host.size() != static_cast<size_t>(columns.hosts())) return refuse_bytes();
   for (int host = 0; host < columns.hosts(); ++host) {
     std::string_view rest = by_host[static_cast<size_t>(host)];
     for (const int rank : columns.ranks_of(host)) {
       const auto introduction = take_introduction(rest);
-      if (!introduction) return refuse_bytes();
-      introductions[static_cast<size_t>(rank)] = *introduction;
+      const auto place = take_place(rest);
+      if (!introduction || !place) return refuse_bytes();
+      ends[static_cast<size_t>(rank)] = {*introduction, *place};
     }
     if (!rest.empty()) return refuse_bytes();
   }
-  return introductions;
+  return ends;
 }
 
 }  // namespace fccl

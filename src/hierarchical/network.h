@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "hierarchical/columns.h"
 #include "node/segment.h"
+#include "system/socket.h"
 #include "wire/introduction.h"
 
 namespace fccl {
@@ -37,8 +38,16 @@ struct Network {
 Result<Network> read_network(const std::vector<std::string>& by_host, const Columns& columns,
                              const std::function<std::string(int rank)>& describe);
 
-// The introductions of the lanes for transfers, by rank: `by_host` is what the ranks of each host have appended. Error:
-// fcclInternalError for bytes that append does not make.
-Result<std::vector<Introduction>> read_introductions(const std::vector<std::string>& by_host, const Columns& columns);
+// What every rank tells all ranks: of its lane for transfers, and where others can meet it if the communicator fails.
+struct RankEnd {
+  Introduction transfers;
+  Address meeting_place;
+};
+
+void append(std::string& bytes, const RankEnd& end);
+
+// By rank: `by_host` is what the ranks of each host have appended. Error: fcclInternalError for bytes that append does not
+// make.
+Result<std::vector<RankEnd>> read_rank_ends(const std::vector<std::string>& by_host, const Columns& columns);
 
 }  // namespace fccl

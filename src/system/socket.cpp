@@ -78,6 +78,21 @@ Result<Descriptor> listen_on(int family, SystemAddress where, int backlog, const
   return socket;
 }
 
+// Several sockets may have one port as long as at most one of them listens.
+Result<Descriptor> bind_beside_others(const Address& address) {
+  Descriptor socket(::socket(address.v6 ? AF_INET6 : AF_INET, SOCK_STREAM | kSocketFlags, 0));
+  if (!socket)
+    return fail(fcclSystemError,
+                fmt::format("cannot make a socket to keep a port of {}: {}", to_text(address), error_text(errno)));
+  const int on = 1;
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  send_at_once(socket.get());
+  SystemAddress where = to_system(address);
+  if (::bind(socket.get(), where.get(), where.size) != 0)
+    return fail(fcclSystemError, fmt::format("cannot keep a port of {}: {}", to_text(address), error_text(errno)));
+  return socket;
+}
+
 }  // namespace
 
 std::string to_text(const Address& address) {
@@ -105,6 +120,15 @@ std::optional<Address> address_from(std::string_view text) {
 
 Result<Descriptor> listen_tcp(const Address& address) {
   return listen_on(address.v6 ? AF_INET6 : AF_INET, to_system(address), SOMAXCONN, to_text(address));
+}
+
+Result<Descriptor> hold_port(const Address& address) { return bind_beside_others(address); }
+
+Result<Descriptor> listen_at_held(const Address& address) {
+  Result<Descriptor> socket = bind_beside_others(address);
+  if (socket && ::listen(socket->get(), SOMAXCONN) != 0)
+    return fail(fcclSystemError, fmt::format("cannot listen on {}: {}", to_text(address), error_text(errno)));
+  return socket;
 }
 
 Result<Address> address_of(int socket) {

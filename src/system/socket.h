@@ -34,7 +34,11 @@ std::string to_text(const Address& address);
 std::optional<Address> address_from(std::string_view text);
 
 Result<Descriptor> listen_tcp(const Address& address);
-// Where a listener that asked for port 0 is.
+// Keeps a port without listening at it: whoever connects is refused, also while this process listens there no more, until
+// listen_at_held does. One listener at a time.
+Result<Descriptor> hold_port(const Address& address);
+Result<Descriptor> listen_at_held(const Address& address);
+// Where a socket that asked for port 0 is.
 Result<Address> address_of(int socket);
 
 // An attempt to connect or accept: a socket, or the errno that says why there is none.
