@@ -164,8 +164,10 @@ FCCL_API fcclResult_t fcclCommInitRank(fcclComm_t* comm, int nranks, fcclUniqueI
  * fcclCommGetAsyncError then says fcclInProgress, and in the end fcclSuccess or the error, whose text fcclGetLastError(*comm)
  * has. Until then every other call on it is refused with fcclInvalidUsage, but fcclCommDestroy, fcclCommAbort and
  * fcclCommFinalize, which end the making within about a second; after an error these calls return the error, and the handle
- * must be destroyed. Such calls of one thread need no group. Refused with fcclNotImplemented on CUDA memory, and by split
- * and shrink. */
+ * must be destroyed. Such calls of one thread need no group. Refused with fcclNotImplemented on CUDA memory.
+ * The same of fcclCommSplit (with a color), fcclCommShrink and fcclCommGrow. Until theirs is made the parent takes no calls
+ * that others must answer (fcclInvalidUsage), and to destroy or abort it waits for the making. Whoever ends a split, or a grow
+ * for which a rank of the parent is still awaited, ends the parent, too, by fcclAborted. */
 FCCL_API fcclResult_t fcclCommInitRankConfig(fcclComm_t* comm, int nranks, fcclUniqueId id, int rank, fcclConfig_t* config);
 /* The same by `nId` (>= 1) ids, each of its own fcclGetUniqueId, which all ranks give in one order. All ranks meet by the first
  * one, so its process must live until they have; the threads that serve the others are released by rank 0. config may be NULL.
@@ -191,15 +193,15 @@ FCCL_API fcclResult_t fcclCommSplit(fcclComm_t comm, int color, int key, fcclCom
  * one or after it. `config` may be NULL: then the parent's timeouts and memory kind. Each wait ends at initTimeoutMs.
  * Errors: fcclInvalidArgument (a rank out of range, twice, or the caller itself), fcclInvalidUsage (survivors that give other
  * lists: on all of them that have come; finalized), fcclRemoteError (a survivor died or left), fcclTimeout (one does not come;
- * on several hosts also lists that differ in the first rank that goes on), the first failure of `comm` (FCCL_SHRINK_DEFAULT). An
- * error leaves *newcomm = NULL, and fcclCommShrink may be called again. */
+ * on several hosts also lists that differ in the first rank that goes on), the first failure of `comm` (FCCL_SHRINK_DEFAULT).
+ * An error leaves *newcomm = NULL, and fcclCommShrink may be called again. */
 FCCL_API fcclResult_t fcclCommShrink(fcclComm_t comm, int* excludeRanksList, int excludeRanksCount, fcclComm_t* newcomm,
                                      fcclConfig_t* config, int shrinkFlags);
 /* The ranks whose processes ended without finalizing or destroying `comm`, in ascending order; such as fcclCommShrink takes.
  * `*count` is the room in `ranks`, then how many are dead; as many are written as there is room for. With ranks = NULL only
  * counts. Does not wait; for any thread, also after a failure. Ranks of other hosts: as far as this host has heard, which is no
- * more of a host once its first rank has died, and of other hosts once rank 0 has: what else died there, or that a whole host is
- * gone, the caller must know. In a fork fcclInvalidUsage. */
+ * more of a host once its first rank has died, and of other hosts once rank 0 has: what else died there, or that a whole host
+ * is gone, the caller must know. In a fork fcclInvalidUsage. */
 FCCL_API fcclResult_t fcclCommGetDeadRanks(fcclComm_t comm, int* ranks, int* count);
 
 /* Makes the unique id by which new ranks come to fcclCommGrow of `comm`, and opens the bootstrap socket behind it in this

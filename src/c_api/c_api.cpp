@@ -70,6 +70,13 @@ Result<CreateOptions> options_of(const fcclConfig_t* config, const CreateOptions
   return with_memory(config->memoryKind, parent, std::move(options));
 }
 
+Result<bool> waits(const fcclConfig_t* config, const CreateOptions& options) {
+  if (config == nullptr || config->blocking != 0) return true;
+  if (!options.device) return false;
+  return fail(fcclNotImplemented,
+              "config.blocking = 0 of a communicator of CUDA memory is not implemented yet in this version of FCCL");
+}
+
 }  // namespace fccl
 
 using fccl::refuse;

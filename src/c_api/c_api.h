@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "c_api/derive.h"
 #include "c_api/making.h"
 #include "communicator/communicator.h"
 
@@ -17,6 +18,7 @@ struct fcclComm {
   fccl::UnevenBlocks blocks{};
   std::vector<fccl::ByteRange> ranges{};
   std::unique_ptr<fccl::Making> making{};  // null: the communicator has been there from the beginning
+  fccl::Loans loans{};
 };
 
 namespace fccl {
@@ -44,14 +46,19 @@ inline fcclResult_t refuse_in_host_function(const char* function) {
 // Whether the communicator of a handle is there. With config.blocking = 0 it may still be being made, or may have failed to be.
 inline Result<void> check_made(const fcclComm* comm) { return comm->making ? comm->making->check() : Result<void>{}; }
 
-// For calls that are done when they return.
-inline Result<void> check_blocking(const fcclConfig_t* config) {
-  if (config == nullptr || config->blocking != 0) return {};
-  return fail(fcclNotImplemented,
-              "config.blocking = 0 is not implemented yet for fcclCommSplit, fcclCommShrink and fcclCommGrow, which return "
-              "when they are done: "
-              "it is for fcclCommInitRankConfig and fcclCommInitRankScalable");
+// Whether it takes calls: while another one is made of it in the background that issues them.
+inline Result<void> check_free(const fcclComm* comm) {
+  FCCL_TRY(check_made(comm));
+  if (!comm->loans.any()) [[likely]]
+    return {};
+  return fail(
+      fcclInvalidUsage,
+      "a communicator is still being made of this one (config.blocking = 0): ask fcclCommGetAsyncError of that one until "
+      "it does not say fcclInProgress any more");
 }
+
+// Whether a call that makes a communicator of these options waits until it is made.
+Result<bool> waits(const fcclConfig_t* config, const CreateOptions& options);
 
 inline fcclResult_t not_yet(const char* function) {
   return report(function, {fcclNotImplemented, "not implemented yet in this version of FCCL"});

@@ -9,6 +9,7 @@
 
 #include "bootstrap/bootstrap.h"
 #include "c_api/c_api.h"
+#include "c_api/derive.h"
 #include "communicator/group.h"
 
 using fccl::Group;
@@ -56,9 +57,6 @@ fccl::Result<void> make(const Ids& ids, const Place& place, const fccl::CreateOp
 
 // Hands out the handle of a communicator that is to be.
 fccl::Result<void> begin(const Ids& ids, const Place& place, const fccl::CreateOptions& options, fcclComm_t* comm) {
-  if (options.device)
-    return fccl::fail(fcclNotImplemented,
-                      "config.blocking = 0 of a communicator of CUDA memory is not implemented yet in this version of FCCL");
   auto handle = std::make_unique<fcclComm>();
   auto making = fccl::Making::start(
       [=](const fccl::CancelCheck& cancel_check) { return create(ids, place, options, cancel_check); }, handle->communicator);
@@ -88,14 +86,14 @@ fcclResult_t init(const char* function, fcclComm_t* comm, std::span<const fcclUn
   const auto ids = read_ids(named);
   if (!ids) return report(function, ids);
   auto options = fccl::options_of(config, nullptr);
-  const bool waits = config == nullptr || config->blocking != 0;
-  const auto begun = options && !waits ? begin(*ids, place, *options, comm) : fccl::Result<void>{};
-  if (!options || !begun) {
-    const fccl::Error& why = options ? begun.error() : options.error();
+  const auto waits = options ? fccl::waits(config, *options) : fccl::Result<bool>(fccl::fail(options.error()));
+  const auto begun = waits && !*waits ? begin(*ids, place, *options, comm) : fccl::Result<void>{};
+  if (!waits || !begun) {
+    const fccl::Error& why = waits ? begun.error() : waits.error();
     fccl::decline({ids->front(), place.rank, place.nranks, {}, {}}, why);
     return report(function, why);
   }
-  if (!waits) return fcclInProgress;
+  if (!*waits) return fcclInProgress;
   if (!Group::is_open()) return report(function, make(*ids, place, *options, comm));
   Group::of_thread().add([=, ids = *ids, options = *options] { return make(ids, place, options, comm); });
   return fcclSuccess;
@@ -104,21 +102,19 @@ fcclResult_t init(const char* function, fcclComm_t* comm, std::span<const fcclUn
 fcclResult_t split(const char* function, fcclComm_t comm, fcclComm_t* newcomm, const SplitRequest& request) {
   if (comm == nullptr || newcomm == nullptr) return refuse(function, "comm or newcomm is NULL");
   *newcomm = nullptr;
-  if (const auto made = fccl::check_made(comm); !made) return report(function, made);
+  if (const auto free = fccl::check_free(comm); !free) return report(function, free);
   if (request.color < 0 && request.color != FCCL_SPLIT_NOCOLOR)
     return refuse(function, fmt::format("color is {}: give a color >= 0 or FCCL_SPLIT_NOCOLOR", request.color));
   auto options = fccl::options_of(request.config, &comm->communicator->options());
   if (!options) return report(function, options);
-  if (const auto waits = fccl::check_blocking(request.config); !waits) return report(function, waits);
-  const auto make_part = [=, color = request.color, key = request.key, options = *options]() -> fccl::Result<void> {
-    auto made = comm->communicator->split(color, key, options);
-    if (!made) return fccl::fail(std::move(made).error());
-    if (*made) *newcomm = new fcclComm{std::move(*made)};
-    return {};
+  const auto waits = fccl::waits(request.config, *options);
+  if (!waits) return report(function, waits);
+  const auto make = [color = request.color, key = request.key, options = *options](fccl::Communicator& parent,
+                                                                                   const fccl::CancelCheck& cancel_check) {
+    return parent.split(color, key, options, cancel_check);
   };
-  if (!Group::is_open()) return report(function, make_part());
-  Group::of_thread().add(make_part);
-  return fcclSuccess;
+  // Without a color there will be no handle to ask.
+  return fccl::derive(function, comm, newcomm, make, *waits || request.color < 0);
 }
 
 struct GrowRequest {
@@ -131,7 +127,7 @@ struct GrowRequest {
 // Of a rank that there is already.
 fcclResult_t grow(const char* function, fcclComm_t comm, fcclComm_t* newcomm, const GrowRequest& request) {
   *newcomm = nullptr;
-  if (const auto made = fccl::check_made(comm); !made) return report(function, made);
+  if (const auto free = fccl::check_free(comm); !free) return report(function, free);
   const int ranks = comm->communicator->ranks();
   if (request.rank != -1)
     return refuse(function, fmt::format("rank is {}: a rank that there is already keeps its number, {}, and gives -1",
@@ -146,16 +142,13 @@ fcclResult_t grow(const char* function, fcclComm_t comm, fcclComm_t* newcomm, co
   }
   auto options = fccl::options_of(request.config, &comm->communicator->options());
   if (!options) return report(function, options);
-  if (const auto waits = fccl::check_blocking(request.config); !waits) return report(function, waits);
-  const auto make_larger = [=, nranks = request.nranks, options = *options]() -> fccl::Result<void> {
-    auto made = comm->communicator->grow(nranks, id, options);
-    if (!made) return fccl::fail(std::move(made).error());
-    *newcomm = new fcclComm{std::move(*made)};
-    return {};
+  const auto waits = fccl::waits(request.config, *options);
+  if (!waits) return report(function, waits);
+  const auto make = [id, nranks = request.nranks, options = *options](fccl::Communicator& parent,
+                                                                      const fccl::CancelCheck& cancel_check) {
+    return parent.grow(nranks, id, options, cancel_check);
   };
-  if (!Group::is_open()) return report(function, make_larger());
-  Group::of_thread().add(make_larger);
-  return fcclSuccess;
+  return fccl::derive(function, comm, newcomm, make, *waits);
 }
 
 // All ranks of a communicator in this process.
@@ -222,7 +215,7 @@ fcclResult_t fcclCommSplit(fcclComm_t comm, int color, int key, fcclComm_t* newc
 
 fcclResult_t fcclCommGetUniqueId(fcclComm_t comm, fcclUniqueId* uniqueId) {
   if (comm == nullptr || uniqueId == nullptr) return refuse(__func__, "comm or uniqueId is NULL");
-  if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
+  if (const auto free = fccl::check_free(comm); !free) return report(__func__, free);
   const auto id = comm->communicator->invite();
   if (id) *uniqueId = fccl::to_c(*id);
   return report(__func__, id);

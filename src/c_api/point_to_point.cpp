@@ -33,7 +33,7 @@ Result<void> check_transfer(const UserTransfer& user, int ranks) {
 
 fcclResult_t run(const UserTransfer& user, fcclComm_t comm, fcclStream_t stream) {
   if (comm == nullptr) return refuse(user.function, "comm is NULL");
-  if (const auto made = check_made(comm); !made) return report(user.function, made);
+  if (const auto free = check_free(comm); !free) return report(user.function, free);
   Communicator& communicator = *comm->communicator;
   if (auto checked = check_transfer(user, communicator.ranks()); !checked) return report(user.function, checked);
   if (communicator.device() != nullptr)

@@ -3,11 +3,10 @@
 #include <vector>
 
 #include "c_api/c_api.h"
-#include "communicator/group.h"
+#include "c_api/derive.h"
 #include "communicator/worker.h"
 
 using fccl::Communicator;
-using fccl::Group;
 using fccl::refuse;
 using fccl::report;
 
@@ -37,8 +36,8 @@ extern "C" {
 fcclResult_t fcclCommShrink(fcclComm_t comm, int* excludeRanksList, int excludeRanksCount, fcclComm_t* newcomm,
                             fcclConfig_t* config, int shrinkFlags) {
   if (comm == nullptr || newcomm == nullptr) return refuse(__func__, "comm or newcomm is NULL");
-  if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
   *newcomm = nullptr;
+  if (const auto free = fccl::check_free(comm); !free) return report(__func__, free);
   if (fccl::Worker::is_this_thread()) return fccl::refuse_in_host_function(__func__);
   if (excludeRanksCount < 0 || (excludeRanksCount > 0 && excludeRanksList == nullptr))
     return refuse(__func__, fmt::format("excludeRanksCount is {}, excludeRanksList {}: give as many ranks as the count says",
@@ -49,17 +48,13 @@ fcclResult_t fcclCommShrink(fcclComm_t comm, int* excludeRanksList, int excludeR
   if (std::string why = objection(excluded, *comm->communicator); !why.empty()) return refuse(__func__, std::move(why));
   auto options = fccl::options_of(config, &comm->communicator->options());
   if (!options) return report(__func__, options);
-  if (const auto waits = fccl::check_blocking(config); !waits) return report(__func__, waits);
+  const auto waits = fccl::waits(config, *options);
+  if (!waits) return report(__func__, waits);
   const auto as = shrinkFlags == FCCL_SHRINK_ABORT ? Communicator::ShrinkAs::ended : Communicator::ShrinkAs::healthy;
-  const auto make = [=, options = *options]() -> fccl::Result<void> {
-    auto made = comm->communicator->shrink(excluded, as, options);
-    if (!made) return fccl::fail(std::move(made).error());
-    *newcomm = new fcclComm{std::move(*made)};
-    return {};
+  const auto make = [=, options = *options](Communicator& parent, const fccl::CancelCheck& cancel_check) {
+    return parent.shrink(excluded, as, options, cancel_check);
   };
-  if (!Group::is_open()) return report(__func__, make());
-  Group::of_thread().add(make);
-  return fcclSuccess;
+  return fccl::derive(__func__, comm, newcomm, make, *waits);
 }
 
 fcclResult_t fcclCommGetDeadRanks(fcclComm_t comm, int* ranks, int* count) {

@@ -115,8 +115,8 @@ Result<Operator> operator_of(const UserCall& call, const Communicator& communica
 
 fcclResult_t issue(const UserCall& user, fcclComm_t comm, fcclStream_t stream) {
   if (comm == nullptr) return refuse(user.function, "comm is NULL");
-  if (const auto made = check_made(comm); !made) [[unlikely]]
-    return report(user.function, made);
+  if (const auto free = check_free(comm); !free) [[unlikely]]
+    return report(user.function, free);
   Communicator& communicator = *comm->communicator;
   if (auto checked = check_hosts(user, communicator); !checked) return report(user.function, checked);
   if (auto checked = check_memory(user, communicator); !checked) return report(user.function, checked);

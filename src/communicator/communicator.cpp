@@ -92,15 +92,33 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, i
   return std::unique_ptr<Communicator>(new Communicator(options, std::move(*parts)));
 }
 
-Result<std::unique_ptr<Communicator>> Communicator::split(int color, int key, const CreateOptions& options) {
+Result<std::unique_ptr<Communicator>> Communicator::split(int color, int key, const CreateOptions& options,
+                                                          const CancelCheck& cancel_check) {
   const InCall inside(in_call_);
   FCCL_TRY(check_usable());
   if (options.device) FCCL_TRY(DeviceCalls::check(*options.device, options.settings, ranks_));
   if (device_calls_) FCCL_TRY(device_calls_->await_lane(kGatherLane));
-  auto parts =
-      Split(*parts_->control, rank_, ranks_, [this](const Call& call) { return run(call, nullptr); }).make(color, key, options);
+  const auto run_here = [&](const Call& call) { return run_unless_cancelled(call, cancel_check); };
+  auto parts = Split(*parts_->control, rank_, ranks_, run_here, cancel_check).make(color, key, options);
   if (!parts) return fail(std::move(parts).error());
   return *parts ? std::unique_ptr<Communicator>(new Communicator(options, std::move(*parts))) : nullptr;
+}
+
+// One that may be cancelled runs on a stream, so that this thread can ask.
+Result<void> Communicator::run_unless_cancelled(const Call& call, const CancelCheck& cancel_check) {
+  if (!cancel_check) return run(call, nullptr);
+  const Result<Stream*> queue = queue_for(nullptr);
+  if (!queue) return fail(queue.error());
+  FCCL_TRY(run(call, *queue));
+  sleep_until([&] {
+    if (const auto wanted = cancel_check(); !wanted)
+      (void)parts_->control->raise(
+          {wanted.error().code,
+           fmt::format("rank {} ended a communicator that was being made of this one in {}", rank_, describe(call.signature))});
+    const auto done = (*queue)->query();
+    return !done || *done;
+  });
+  return (*queue)->synchronize();
 }
 
 // Returns when no operation of this rank is under way.
@@ -116,8 +134,8 @@ Result<void> Communicator::prepare_shrink(ShrinkAs as) {
 }
 
 Result<std::unique_ptr<Communicator>> Communicator::shrink(const std::vector<int>& excluded, ShrinkAs as,
-                                                           const CreateOptions& options) {
-  Shrink shrink(*parts_, shrinks_seen_);
+                                                           const CreateOptions& options, const CancelCheck& cancel_check) {
+  Shrink shrink(*parts_, shrinks_seen_, cancel_check);
   FCCL_TRY(shrink.check());
   if (options.device) FCCL_TRY(DeviceCalls::check(*options.device, options.settings, ranks_));
   FCCL_TRY(prepare_shrink(as));
@@ -138,13 +156,15 @@ Result<UniqueId> Communicator::invite() {
   return invitation_->id();
 }
 
-Result<std::unique_ptr<Communicator>> Communicator::grow(int ranks, std::optional<UniqueId> id, const CreateOptions& options) {
+Result<std::unique_ptr<Communicator>> Communicator::grow(int ranks, std::optional<UniqueId> id, const CreateOptions& options,
+                                                         const CancelCheck& cancel_check) {
   const InCall inside(in_call_);
   FCCL_TRY(check_usable());
   if (options.device) FCCL_TRY(DeviceCalls::check(*options.device, options.settings, ranks));
   if (device_calls_) FCCL_TRY(device_calls_->await_lane(kGatherLane));
   if (!id && invitation_) id = invitation_->id();
-  Grow grow(*parts_->control, ranks_, [this](const Call& call) { return run(call, nullptr); });
+  const auto run_here = [&](const Call& call) { return run_unless_cancelled(call, cancel_check); };
+  Grow grow(*parts_->control, ranks_, run_here, cancel_check);
   const auto agreed = grow.agree(ranks, id);
   if (!agreed) return fail(agreed.error());
   if (invitation_ && invitation_->id() == *agreed) {

@@ -32,17 +32,22 @@ class Communicator {
  public:
   static Result<std::unique_ptr<Communicator>> create(const UniqueId& id, int rank, int ranks, const CreateOptions& options,
                                                       const CancelCheck& cancel_check = {});
-  // Collective: this rank's part of the group of its color, nullptr for a color below zero.
-  Result<std::unique_ptr<Communicator>> split(int color, int key, const CreateOptions& options);
+  // Collective: this rank's part of the group of its color, nullptr for a color below zero. Of this and of shrink and grow: a
+  // `cancel_check` is asked while they wait, and where that fails a call of this communicator, or a split, it is this one's
+  // failure, too.
+  Result<std::unique_ptr<Communicator>> split(int color, int key, const CreateOptions& options,
+                                              const CancelCheck& cancel_check = {});
   // Collective over the ranks that `excluded` does not name: their new communicator, in the order of their ranks.
   // Healthy, and waits until what is outstanding is done; or ends that first, as abort does, of a communicator in any state.
   enum class ShrinkAs { healthy, ended };
-  Result<std::unique_ptr<Communicator>> shrink(const std::vector<int>& excluded, ShrinkAs as, const CreateOptions& options);
+  Result<std::unique_ptr<Communicator>> shrink(const std::vector<int>& excluded, ShrinkAs as, const CreateOptions& options,
+                                               const CancelCheck& cancel_check = {});
   // A unique id by which new ranks come to this one's grow. There is one at a time, until a grow by it or the end of this.
   Result<UniqueId> invite();
   // Collective over the ranks of this, and new ones that create by the same id: their communicator of `ranks` ranks, in which
   // those of this keep their numbers. `id`: null where another rank knows it, or has made it by invite.
-  Result<std::unique_ptr<Communicator>> grow(int ranks, std::optional<UniqueId> id, const CreateOptions& options);
+  Result<std::unique_ptr<Communicator>> grow(int ranks, std::optional<UniqueId> id, const CreateOptions& options,
+                                             const CancelCheck& cancel_check = {});
   // Who has died without leaving, in ascending order. Of other hosts: as far as their leaders have told.
   std::vector<int> dead_ranks() const;
   // Waits for this rank's outstanding operations, and tells the peers that it has left. Nobody may be about to enter a call.
@@ -102,6 +107,7 @@ class Communicator {
  private:
   Communicator(const CreateOptions& options, std::unique_ptr<Parts> parts);
   Result<Stream*> queue_for(Stream* stream);
+  Result<void> run_unless_cancelled(const Call& call, const CancelCheck& cancel_check);
   Result<size_t> find_factor(fcclRedOp_t op) const;
   bool is_idle() const;
   Result<void> prepare_shrink(ShrinkAs as);

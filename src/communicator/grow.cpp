@@ -79,7 +79,10 @@ Result<void> Grow::check_parent() {
 
 Result<std::unique_ptr<Parts>> Grow::join(const UniqueId& id, int ranks, const CreateOptions& options) {
   // One that dies on its way to the others is missed by nobody but the parent.
-  auto made = create_parts(join_request(id, parent_.rank(), ranks, options), options, [this] { return check_parent(); });
+  auto made = create_parts(join_request(id, parent_.rank(), ranks, options), options, [this]() -> Result<void> {
+    FCCL_TRY(check_parent());
+    return cancel_check_ ? cancel_check_() : Result<void>{};
+  });
   if (made || made.error().code != fcclRemoteError) return made;
   // A rank's connections are closed a moment before it is seen to be dead, which says more.
   for (const Deadline dying = Deadline::after(kDyingTakes); !dying.passed(); std::this_thread::sleep_for(1ms))

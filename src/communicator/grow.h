@@ -43,7 +43,8 @@ class Grow {
  public:
   // Runs a call of the parent, of `ranks` ranks.
   using Run = std::function<Result<void>(const Call& call)>;
-  Grow(Control& parent, int ranks, Run run) : parent_(parent), ranks_(ranks), run_(std::move(run)) {}
+  Grow(Control& parent, int ranks, Run run, CancelCheck cancel_check)
+      : parent_(parent), ranks_(ranks), run_(std::move(run)), cancel_check_(std::move(cancel_check)) {}
 
   // By which id the ranks of the parent become some of `ranks`; the same, or an error, on all of them. `id`: the one that this
   // rank knows, if any.
@@ -57,6 +58,7 @@ class Grow {
   Control& parent_;
   int ranks_;
   Run run_;
+  CancelCheck cancel_check_;
 };
 
 }  // namespace fccl

@@ -29,8 +29,12 @@ std::string describe_list(const std::vector<int>& ranks) {
 
 }  // namespace
 
-Shrink::Shrink(const Parts& parent, std::vector<uint64_t>& seen)
-    : parent_(*parent.control), columns_(*parent.columns), places_(parent.places), seen_(seen) {
+Shrink::Shrink(const Parts& parent, std::vector<uint64_t>& seen, CancelCheck cancel_check)
+    : parent_(*parent.control),
+      columns_(*parent.columns),
+      places_(parent.places),
+      seen_(seen),
+      cancel_check_(std::move(cancel_check)) {
   seen_.resize(static_cast<size_t>(columns_.ranks()));
 }
 
@@ -66,7 +70,7 @@ Result<std::unique_ptr<Parts>> Shrink::meet(const ShrinkOffer& mine, const Creat
   if (!id) return fail(id.error());
   auto served = is_root ? serve_bootstrap(std::move(*bootstrap)) : Descriptor{};
   if (!served) return fail(std::move(served).error());
-  auto made = create_parts(request(*id, mine, options), options, [this] { return check_survivors_alive(); });
+  auto made = create_parts(request(*id, mine, options), options, [this] { return check_wanted(); });
   if (!made && is_root) shut(served->get());
   if (made || !places_) return made;
   return fail(made.error().code,
@@ -113,6 +117,7 @@ Result<void> Shrink::await_survivors(const ShrinkOffer& mine, std::chrono::milli
       if (!*come && missing < 0) missing = rank;
     }
     if (missing < 0) break;
+    if (cancel_check_) FCCL_TRY(cancel_check_());
     if (deadline.passed())
       return fail(
           fcclTimeout,
@@ -164,11 +169,11 @@ void Shrink::see_all() {
       seen_[static_cast<size_t>(rank)] = offer.number;
 }
 
-Result<void> Shrink::check_survivors_alive() const {
+Result<void> Shrink::check_wanted() const {
   for (const int rank : survivors_)
     if (parent_.has_died(rank))
       return fail(fcclRemoteError, fmt::format("{} died in fcclCommShrink: exclude it, too", parent_.describe_rank(rank)));
-  return {};
+  return cancel_check_ ? cancel_check_() : Result<void>{};
 }
 
 tl::unexpected<Error> Shrink::difference(int rank, const ShrinkOffer& mine, const ShrinkOffer& theirs) {

@@ -9,6 +9,7 @@
 #include "communicator/control.h"
 #include "communicator/create_options.h"
 #include "communicator/meeting_places.h"
+#include "system/wait_limit.h"
 
 namespace fccl {
 
@@ -21,7 +22,7 @@ struct Parts;
 class Shrink {
  public:
   // `seen`: of each rank the number of the last shrink that this rank has heard of, kept from one shrink to the next.
-  Shrink(const Parts& parent, std::vector<uint64_t>& seen);
+  Shrink(const Parts& parent, std::vector<uint64_t>& seen, CancelCheck cancel_check);
 
   // Whether it can shrink.
   Result<void> check() const;
@@ -39,7 +40,7 @@ class Shrink {
   bool differ(const ShrinkOffer& mine, const ShrinkOffer& theirs) const;
   bool is_news(int rank, const ShrinkOffer& offer) const;
   void see_all();
-  Result<void> check_survivors_alive() const;
+  Result<void> check_wanted() const;
   tl::unexpected<Error> difference(int rank, const ShrinkOffer& mine, const ShrinkOffer& theirs);
   std::vector<int> excluded_by(const ShrinkOffer& offer) const;
 
@@ -47,6 +48,7 @@ class Shrink {
   const Columns& columns_;
   const std::optional<MeetingPlaces>& places_;
   std::vector<uint64_t>& seen_;
+  CancelCheck cancel_check_;
   std::vector<int> survivors_;
 };
 

@@ -76,7 +76,7 @@ Result<std::unique_ptr<Parts>> Split::meet(Color& color, const CreateOptions& op
   const auto place = std::find(color.ranks.begin(), color.ranks.end(), rank_) - color.ranks.begin();
   const auto cancel_check = [this]() -> Result<void> {
     if (auto failed = failure()) return fail(std::move(*failed));
-    return {};
+    return cancel_check_ ? cancel_check_() : Result<void>{};
   };
   auto made = create_parts(join_request(*id, static_cast<int>(place), static_cast<int>(color.ranks.size()), options), options,
                            cancel_check);

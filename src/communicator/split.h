@@ -7,6 +7,7 @@
 #include "base/call.h"
 #include "communicator/control.h"
 #include "communicator/create_options.h"
+#include "system/wait_limit.h"
 
 namespace fccl {
 
@@ -18,7 +19,8 @@ class Split {
  public:
   // Runs a call of the parent, of `ranks` ranks.
   using Run = std::function<Result<void>(const Call& call)>;
-  Split(Control& parent, int rank, int ranks, Run run) : parent_(parent), rank_(rank), ranks_(ranks), run_(std::move(run)) {}
+  Split(Control& parent, int rank, int ranks, Run run, CancelCheck cancel_check)
+      : parent_(parent), rank_(rank), ranks_(ranks), run_(std::move(run)), cancel_check_(std::move(cancel_check)) {}
 
   // This rank's parts of the communicator of its color; nullptr for a color below zero.
   Result<std::unique_ptr<Parts>> make(int color, int key, const CreateOptions& options);
@@ -35,6 +37,7 @@ class Split {
   int rank_;
   int ranks_;
   Run run_;
+  CancelCheck cancel_check_;
 };
 
 }  // namespace fccl

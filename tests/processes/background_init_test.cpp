@@ -151,17 +151,6 @@ TEST(BackgroundInitOfOneThread, makes_all_ranks_without_a_group) {
   EXPECT_EQ(ranks, 2);
 }
 
-TEST(BackgroundInitOfOneThread, is_not_for_split_and_shrink_yet) {
-  fcclUniqueId id;
-  ASSERT_TRUE(succeeded(fcclGetUniqueId(&id)));
-  const Comm comm(begin(1, id, 0));
-  EXPECT_EQ(await(comm), fcclSuccess) << fcclGetLastError(comm);
-  fcclConfig_t config = at_once();
-  fcclComm_t part = nullptr;
-  EXPECT_EQ(fcclCommSplit(comm, 0, 0, &part, &config), fcclNotImplemented);
-  EXPECT_EQ(fcclCommShrink(comm, nullptr, 0, &part, &config, FCCL_SHRINK_DEFAULT), fcclNotImplemented);
-}
-
 class InitByIds : public ::testing::TestWithParam<int> {};
 
 TEST_P(InitByIds, makes_a_communicator_that_works_and_releases_every_id) {

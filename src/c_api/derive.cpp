@@ -1,0 +1,70 @@
+// How a communicator is made of another one: now, at the end of a group, or in the background.
+#include "c_api/derive.h"
+
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "c_api/c_api.h"
+#include "communicator/group.h"
+
+namespace fccl {
+namespace {
+
+constexpr std::chrono::microseconds kPause{200};
+
+// One loan, which has been taken.
+class Loan {
+ public:
+  explicit Loan(Loans& loans) : loans_(loans) {}
+  ~Loan() { loans_.give_back(); }
+  Loan(const Loan&) = delete;
+  Loan& operator=(const Loan&) = delete;
+
+ private:
+  Loans& loans_;
+};
+
+Result<fcclComm_t> begin(fcclComm_t parent, const Derive& make) {
+  auto handle = std::make_unique<fcclComm>();
+  parent->loans.take();
+  // Given back before the new handle says that it is made.
+  auto making = Making::start(
+      [=](const CancelCheck& cancel_check) {
+        const Loan loan(parent->loans);
+        return make(*parent->communicator, cancel_check);
+      },
+      handle->communicator);
+  if (!making) {
+    parent->loans.give_back();
+    return fail(std::move(making).error());
+  }
+  handle->making = std::move(*making);
+  return handle.release();
+}
+
+}  // namespace
+
+Loans::~Loans() {
+  while (any() && forks_ == forks()) std::this_thread::sleep_for(kPause);
+}
+
+fcclResult_t derive(const char* function, fcclComm_t parent, fcclComm_t* newcomm, const Derive& make, bool waits) {
+  if (!waits) {
+    const auto begun = begin(parent, make);
+    if (!begun) return report(function, begun);
+    *newcomm = *begun;
+    return fcclInProgress;
+  }
+  const auto make_now = [=]() -> Result<void> {
+    auto made = make(*parent->communicator, {});
+    if (!made) return fail(std::move(made).error());
+    if (*made) *newcomm = new fcclComm{std::move(*made)};
+    return {};
+  };
+  if (!Group::is_open()) return report(function, make_now());
+  Group::of_thread().add(make_now);
+  return fcclSuccess;
+}
+
+}  // namespace fccl

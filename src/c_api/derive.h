@@ -1,0 +1,42 @@
+// How a communicator is made of another one: now, at the end of a group, or in the background.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+
+#include "base/result.h"
+#include "communicator/communicator.h"
+#include "fccl/fccl.h"
+#include "system/forks.h"
+#include "system/wait_limit.h"
+
+namespace fccl {
+
+// Of a handle: how many communicators are being made of its own in the background, each of which uses it as the thread that
+// issues its calls. Any thread may ask; the thread of each making gives back. Destroyed before the communicator, it waits until
+// none is left, but in a fork, where nothing makes them any more.
+class Loans {
+ public:
+  Loans() = default;
+  ~Loans();
+  Loans(const Loans&) = delete;
+  Loans& operator=(const Loans&) = delete;
+
+  void take() { count_.fetch_add(1, std::memory_order_relaxed); }
+  void give_back() { count_.fetch_sub(1, std::memory_order_release); }
+  bool any() const { return count_.load(std::memory_order_acquire) != 0; }
+
+ private:
+  std::atomic<int> count_{0};
+  unsigned forks_ = forks();
+};
+
+// Makes a communicator of that of a handle; nullptr where this rank gets none.
+using Derive = std::function<Result<std::unique_ptr<Communicator>>(Communicator& parent, const CancelCheck& cancel_check)>;
+
+// What fcclCommSplit, fcclCommShrink and fcclCommGrow return for one that is to be at `newcomm`. `waits`: not in the
+// background.
+fcclResult_t derive(const char* function, fcclComm_t parent, fcclComm_t* newcomm, const Derive& make, bool waits);
+
+}  // namespace fccl
