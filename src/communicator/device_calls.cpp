@@ -222,8 +222,8 @@ Result<void> DeviceCalls::conclude(const std::string& what, Result<void> result,
 Error DeviceCalls::raise(const std::string& what, const Error& error) {
   Control& control = *parts_.control;
   if (auto failed = control.failure()) return *failed;
-  return control.raise({error.code, fmt::format("rank {} could not run {} on {}: {}", control.rank(), what, name_of(*device_),
-                                                error.message)});
+  return control.raise(
+      {error.code, fmt::format("rank {} could not run {} on {}: {}", control.rank(), what, name_of(*device_), error.message)});
 }
 
 }  // namespace fccl
