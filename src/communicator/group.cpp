@@ -7,7 +7,9 @@
 #include <utility>
 #include <variant>
 
+#include "communicator/bounced_call.h"
 #include "communicator/communicator.h"
+#include "communicator/issued_call.h"
 #include "communicator/issued_group.h"
 #include "communicator/stream.h"
 #include "communicator/worker.h"
