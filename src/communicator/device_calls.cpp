@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "communicator/bounced_call.h"
+#include "communicator/issued_group.h"
 #include "communicator/parts.h"
 #include "communicator/stream.h"
 #include "device/program.h"
