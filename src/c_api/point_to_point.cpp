@@ -36,8 +36,7 @@ fcclResult_t run(const UserTransfer& user, fcclComm_t comm, fcclStream_t stream)
   if (const auto free = check_free(comm); !free) return report(user.function, free);
   Communicator& communicator = *comm->communicator;
   if (auto checked = check_transfer(user, communicator.ranks()); !checked) return report(user.function, checked);
-  if (communicator.device() != nullptr)
-    return report(user.function, communicator.transfer_on_device(user.transfer, {stream}));
+  if (communicator.device() != nullptr) return report(user.function, communicator.transfer_on_device(user.transfer, {stream}));
   const auto host_stream = host_stream_of(stream);
   if (!host_stream) return report(user.function, host_stream);
   return report(user.function, communicator.transfer(user.transfer, *host_stream));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "communicator/bounced_call.h"
+#include "communicator/issued_group.h"
 #include "communicator/parts.h"
 #include "communicator/stream.h"
 #include "device/program.h"
@@ -222,8 +223,8 @@ Result<void> DeviceCalls::conclude(const std::string& what, Result<void> result,
 Error DeviceCalls::raise(const std::string& what, const Error& error) {
   Control& control = *parts_.control;
   if (auto failed = control.failure()) return *failed;
-  return control.raise({error.code, fmt::format("rank {} could not run {} on {}: {}", control.rank(), what, name_of(*device_),
-                                                error.message)});
+  return control.raise(
+      {error.code, fmt::format("rank {} could not run {} on {}: {}", control.rank(), what, name_of(*device_), error.message)});
 }
 
 }  // namespace fccl

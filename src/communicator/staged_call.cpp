@@ -43,8 +43,8 @@ void StagedCall::Freed::operator()(std::byte* memory) const { ::operator delete(
 StagedCall::StagedCall(const CallOrTransfer& operation, const OnDevice& on_device, std::atomic<bool>& in_call)
     : inside_(in_call), on_host_(operation), stream_(on_device.stream) {}
 
-Result<std::unique_ptr<StagedCall>> StagedCall::make(const CallOrTransfer& operation, const OnDevice& on_device, int rank, int ranks,
-                                                     std::atomic<bool>& in_call) {
+Result<std::unique_ptr<StagedCall>> StagedCall::make(const CallOrTransfer& operation, const OnDevice& on_device, int rank,
+                                                     int ranks, std::atomic<bool>& in_call) {
   std::unique_ptr<StagedCall> staged(new StagedCall(operation, on_device, in_call));
   auto* const call = std::get_if<Call>(&staged->on_host_);
   FCCL_TRY(call != nullptr ? staged->stage(*call, on_device.scalar, rank, ranks)

@@ -35,8 +35,8 @@ class StagedCall {
   };
 
   // `in_call`: the communicator's. Error: fcclSystemError, if there is no host memory for it.
-  static Result<std::unique_ptr<StagedCall>> make(const CallOrTransfer& operation, const OnDevice& on_device, int rank, int ranks,
-                                                  std::atomic<bool>& in_call);
+  static Result<std::unique_ptr<StagedCall>> make(const CallOrTransfer& operation, const OnDevice& on_device, int rank,
+                                                  int ranks, std::atomic<bool>& in_call);
   StagedCall(const StagedCall&) = delete;
   StagedCall& operator=(const StagedCall&) = delete;
 

@@ -85,9 +85,8 @@ TEST_P(CudaStaged, counts_that_differ_are_an_error_on_every_rank) {
     std::array<size_t, 2> sent = counts, received = counts;
     sent[static_cast<size_t>(seat.rank())] = received[static_cast<size_t>(seat.rank())] = own[0];
     std::byte *const from = seat.take(200), *const to = seat.take(200);
-    const std::string text = failure_of(fcclAlltoAllV(from, sent.data(), nullptr, to, received.data(), nullptr, fcclFloat32,
-                                                      comm, seat.stream().native),
-                                        comm);
+    const std::string text = failure_of(
+        fcclAlltoAllV(from, sent.data(), nullptr, to, received.data(), nullptr, fcclFloat32, comm, seat.stream().native), comm);
     for (const char* word : {"AlltoAllV", "5", "7"}) EXPECT_NE(text.find(word), std::string::npos) << text;
     seat.gpu().synchronize(seat.stream());
     seat.meet();
@@ -124,8 +123,7 @@ TEST_P(CudaStaged, a_transfer_takes_what_the_stream_has_made_and_leaves_it_to_wh
         EXPECT_TRUE(succeeded(fcclRecv(to, count, fcclInt32, 0, comm, stream)));
         EXPECT_TRUE(succeeded(fcclSend(to, count, fcclInt32, 0, comm, stream)));
       }
-      seat.gpu().launch(seat.stream(),
-                        [=] { std::memcpy(simulated::real(after), simulated::real(to), bytes); });
+      seat.gpu().launch(seat.stream(), [=] { std::memcpy(simulated::real(after), simulated::real(to), bytes); });
       seat.gpu().synchronize(seat.stream());
       EXPECT_EQ(read(seat, after, count), expected);
     }

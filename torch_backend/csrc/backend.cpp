@@ -85,8 +85,10 @@ void Backend::shutdown() {
 Backend::WorkPtr Backend::run(Operation operation) {
   const c10::Device device = device_of(operation);
   const auto deadline = deadline_of(operation);
-  if (device.is_cpu()) return cpu_->run(std::move(operation), deadline, describe());
-  return device_->run(operation, device, deadline, describe());
+  WorkPtr work = device.is_cpu() ? cpu_->run(std::move(operation), deadline, describe())
+                                 : device_->run(operation, device, deadline, describe());
+  note(work);
+  return work;
 }
 
 std::chrono::milliseconds Backend::deadline_of(const Operation& operation) const {

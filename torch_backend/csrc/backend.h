@@ -42,6 +42,7 @@ class Backend final : public c10d::Backend {
   const std::string getBackendName() const override { return kBackendName; }
   c10::intrusive_ptr<Options> getBackendOptions() override;
   bool supportsSplitting() const override { return true; }
+  bool supportsCoalescing() const override { return true; }
   void setTimeout(std::chrono::milliseconds timeout) override;
   uint64_t getSequenceNumberForGroup() override { return sequence_; }
   void setSequenceNumberForGroup() override {}
@@ -71,6 +72,10 @@ class Backend final : public c10d::Backend {
                         std::vector<int64_t>& input_sizes, const c10d::AllToAllOptions& options) override;
   WorkPtr barrier(const c10d::BarrierOptions& options) override;
 
+  // Between both the sends and receives of this thread are gathered, and issued together by the end, whose work stands for all.
+  void startCoalescing() override;
+  WorkPtr endCoalescing() override;
+
   WorkPtr allreduce_sparse(Tensors& tensors, const c10d::AllreduceOptions& options) override;
   WorkPtr send(Tensors& tensors, int destination, int tag) override;
   WorkPtr recv(Tensors& tensors, int source, int tag) override;
@@ -80,6 +85,10 @@ class Backend final : public c10d::Backend {
  private:
   // Runs the operation where its tensors are, and gives the work that stands for it.
   WorkPtr run(Operation operation);
+  // Of a send or a receive.
+  WorkPtr run_or_gather(Operation operation);
+  // Of what is issued while this thread gathers.
+  void note(const WorkPtr& work) const;
   std::chrono::milliseconds deadline_of(const Operation& operation) const;
   Describe describe();
 

@@ -38,6 +38,11 @@ DeviceWork::DeviceWork(Description description, Place place, const std::vector<a
   future_->markCompleted(outputs_);
 }
 
+int DeviceWork::sourceRank() const {
+  const bool receives = retrieveOpType() == c10d::OpType::RECV || retrieveOpType() == c10d::OpType::RECVANYSOURCE;
+  return receives ? *description_.source : c10d::Work::sourceRank();
+}
+
 bool DeviceWork::wait(std::chrono::milliseconds timeout) {
   if (timeout > kNoTimeout || description_.type == c10d::OpType::BARRIER) wait_for_the_device(timeout);
   synchronize();

@@ -42,6 +42,8 @@ class DeviceWork final : public c10d::Work {
   void abort() override { description_.abort(); }
   std::vector<at::Tensor> result() override { return outputs_; }
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
+  // Known since the receive was issued, which waited for its sender.
+  int sourceRank() const override;
   uint64_t getSequencenumber() const override { return description_.sequence; }
 
  private:

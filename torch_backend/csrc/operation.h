@@ -27,6 +27,7 @@ struct Operation {
   std::vector<at::Tensor> outputs = {};
   std::vector<at::Tensor> staging = {};
   std::vector<Step> steps = {};
+  size_t call_at = 0;   // of a send or a receive, where its call stands among its steps
   bool copies = false;  // between tensors and staging buffers
   bool packs = false;   // reads tensors into staging buffers
   // Of a send or a receive, which waits for no other operation: where the rank that has sent will stand. Else null.

@@ -1,6 +1,11 @@
 // Sends and receives of torch: each on a stream of its own, since they wait for no other call of this rank.
+#include <cstddef>
+#include <exception>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "backend.h"
 #include "errors.h"
@@ -17,17 +22,63 @@ Operation transfer_of(const char* title, OpType type) {
   return operation;
 }
 
-// Refused before the group makes a communicator for the device, which would wait for ranks that take no part.
-const at::Tensor& only_of_host(const Backend::Tensors& tensors, const char* title) {
-  const at::Tensor& tensor = only(tensors, title);
-  if (tensor.device().is_cpu()) return tensor;
-  check(fcclNotImplemented, title,
-        "sends and receives of CUDA memory are not implemented yet in this version of FCCL: make them of CPU tensors");
-  return tensor;
+// Those that a thread gathers between startCoalescing and endCoalescing of a group, and the last work of another kind there.
+struct Together {
+  std::vector<Operation> transfers;
+  Backend::WorkPtr other;
+};
+
+std::map<const Backend*, Together>& together_of_thread() {
+  thread_local std::map<const Backend*, Together> together;
+  return together;
+}
+
+// What a thread has gathered is nothing after an error: torch leaves the batch without its end.
+class DropOnError {
+ public:
+  explicit DropOnError(const Backend* group) : group_(group), errors_(std::uncaught_exceptions()) {}
+  DropOnError(const DropOnError&) = delete;
+  DropOnError& operator=(const DropOnError&) = delete;
+  ~DropOnError() {
+    if (std::uncaught_exceptions() > errors_) together_of_thread().erase(group_);
+  }
+
+ private:
+  const Backend* group_;
+  int errors_;
+};
+
+// One operation that issues the calls of all at once, so that none waits for another.
+Operation merged(std::vector<Operation> transfers) {
+  Operation all = transfer_of("fccl:coalesced", OpType::COALESCED);
+  std::vector<Step> calls, copies_out;
+  const auto move_all = [](auto& from, auto& to) {
+    to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+  };
+  for (Operation& one : transfers) {
+    const auto call = one.steps.begin() + static_cast<std::ptrdiff_t>(one.call_at);
+    all.steps.insert(all.steps.end(), one.steps.begin(), call);
+    calls.push_back(*call);
+    copies_out.insert(copies_out.end(), call + 1, one.steps.end());
+    move_all(one.inputs, all.inputs);
+    move_all(one.outputs, all.outputs);
+    move_all(one.staging, all.staging);
+    all.copies |= one.copies;
+    all.packs |= one.packs;
+  }
+  all.steps.emplace_back([calls = std::move(calls)](fcclComm_t comm, fcclStream_t stream) {
+    (void)fcclGroupStart();
+    // The end says what was refused.
+    for (const Step& call : calls)
+      if (call(comm, stream) != fcclSuccess) break;
+    return fcclGroupEnd();
+  });
+  move_all(copies_out, all.steps);
+  return all;
 }
 
 void add_receive(Operation& operation, int source, int tag) {
-  const Elements elements = elements_of(only_of_host(operation.outputs, operation.title));
+  const Elements elements = elements_of(only(operation.outputs, operation.title));
   const Target target = writable_block(operation, operation.outputs);
   const auto sender = operation.source;
   add_call(operation, target, [=, data = target.data](fcclComm_t comm, fcclStream_t stream) {
@@ -38,31 +89,58 @@ void add_receive(Operation& operation, int source, int tag) {
 }  // namespace
 
 Backend::WorkPtr Backend::send(Tensors& tensors, int destination, int tag) {
+  const DropOnError guard(this);
   Operation operation = transfer_of("fccl:send", OpType::SEND);
   operation.inputs = tensors;
-  const Elements elements = elements_of(only_of_host(tensors, operation.title));
+  const Elements elements = elements_of(only(tensors, operation.title));
   const Block block = readable_block(operation, tensors).block;
-  operation.steps.emplace_back([=](fcclComm_t comm, fcclStream_t stream) {
+  add_call(operation, {nullptr}, [=](fcclComm_t comm, fcclStream_t stream) {
     return fcclSendTagged(block.data, elements.count, elements.type, destination, tag, comm, stream);
   });
-  return run(std::move(operation));
+  return run_or_gather(std::move(operation));
 }
 
 Backend::WorkPtr Backend::recv(Tensors& tensors, int source, int tag) {
+  const DropOnError guard(this);
   Operation operation = transfer_of("fccl:recv", OpType::RECV);
   operation.outputs = tensors;
   // The library would take it for any source.
   TORCH_CHECK_VALUE(source >= 0, operation.title, ": the source must be a rank of the group (0 to ", getSize() - 1, "), got ",
                     source);
   add_receive(operation, source, tag);
-  return run(std::move(operation));
+  return run_or_gather(std::move(operation));
 }
 
 Backend::WorkPtr Backend::recvAnysource(Tensors& tensors, int tag) {
+  const DropOnError guard(this);
   Operation operation = transfer_of("fccl:recvAnySource", OpType::RECVANYSOURCE);
   operation.outputs = tensors;
   add_receive(operation, FCCL_ANY_SOURCE, tag);
-  return run(std::move(operation));
+  return run_or_gather(std::move(operation));
+}
+
+void Backend::startCoalescing() { together_of_thread()[this] = {}; }
+
+Backend::WorkPtr Backend::endCoalescing() {
+  auto gathered = together_of_thread().extract(this);
+  if (gathered.empty()) return nullptr;
+  Together& together = gathered.mapped();
+  if (together.transfers.empty()) return together.other;
+  if (together.other) throw_not_yet("fccl:coalesced of collectives together with sends or receives");
+  return run(merged(std::move(together.transfers)));
+}
+
+// There is no work yet that could be waited for.
+Backend::WorkPtr Backend::run_or_gather(Operation operation) {
+  const auto found = together_of_thread().find(this);
+  if (found == together_of_thread().end()) return run(std::move(operation));
+  found->second.transfers.push_back(std::move(operation));
+  return nullptr;
+}
+
+void Backend::note(const WorkPtr& work) const {
+  const auto found = together_of_thread().find(this);
+  if (found != together_of_thread().end()) found->second.other = work;
 }
 
 }  // namespace fccl

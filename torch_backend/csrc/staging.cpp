@@ -86,6 +86,7 @@ void add_unpacking(Operation& operation, const Staging& staging) {
 }
 
 void add_call(Operation& operation, Target target, Step call) {
+  operation.call_at = operation.steps.size();
   operation.steps.push_back(std::move(call));
   if (target.staging) add_unpacking(operation, *target.staging);
 }

@@ -18,15 +18,12 @@ size_t bytes_before(const Backend::Tensors& tensors, int rank) {
 }
 
 // Of the operation's inputs and outputs. A rank whose own parts are equal cannot know whether those of others are, so all take
-// the call of unequal ones; on a device, which has none yet, only equal parts are served.
+// the call of unequal ones.
 void add_exchange(Operation& operation, const Counts& sends, const Counts& receives) {
   const fcclDataType_t type = elements_of(operation.inputs[0]).type;
-  const bool is_even = are_equal(sends) && are_equal(receives) && sends[0] == receives[0];
-  const bool needs_even = !operation.inputs[0].device().is_cpu() && is_even;
   const Block send = readable_block(operation, operation.inputs).block;
   const Target target = writable_apart(operation, operation.outputs, send);
   add_call(operation, target, [=, send = send.data, receive = target.data](fcclComm_t comm, fcclStream_t stream) {
-    if (needs_even) return fcclAlltoAll(send, receive, sends[0], type, comm, stream);
     return fcclAlltoAllV(send, sends.data(), nullptr, receive, receives.data(), nullptr, type, comm, stream);
   });
 }

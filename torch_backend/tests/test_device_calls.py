@@ -333,48 +333,6 @@ def test_a_call_during_a_capture_is_refused_and_the_capture_stays_good():
     run_device_ranks(2, call_during_a_capture)
 
 
-def send_between_some_ranks():
-    rank, tensor = dist.get_rank(), mine()
-    if rank < 2:
-        for call in (dist.send, dist.recv):
-            with pytest.raises(NotImplementedError, match="sends and receives of CUDA memory"):
-                call(tensor, 1 - rank)
-        theirs = poisoned(COUNT, torch.float32)
-        works = [dist.isend(tensor.cpu(), 1 - rank), dist.irecv(theirs, 1 - rank)]
-    else:
-        works = []
-        dist.barrier()
-    for work in works:
-        work.wait()
-    if works:
-        assert_same(theirs, numbers(1 - rank, COUNT, torch.float32))
-        dist.barrier()
-
-
-def test_a_send_from_a_device_is_refused_without_the_other_ranks():
-    run_device_ranks(3, send_between_some_ranks)
-
-
-def exchange_unequal_parts():
-    rank = dist.get_rank()
-    calls = (
-        lambda: dist.all_gather([empty(1), empty(2)], mine(1 + rank)),
-        lambda: dist.reduce_scatter(empty(1 + rank), [mine(1), mine(2)]),
-        lambda: dist.all_to_all_single(empty(3 + rank), mine(3 + rank), [1, 2 + rank], [1, 2 + rank]),
-    )
-    for call in calls:
-        with pytest.raises(NotImplementedError, match="on CUDA memory is not implemented yet"):
-            call()
-    source, output = mine(2 * COUNT), empty(2 * COUNT)
-    dist.all_to_all_single(output, source, [COUNT, COUNT], [COUNT, COUNT])
-    parts = [numbers(peer, 2 * COUNT, torch.float32).chunk(2)[rank] for peer in range(2)]
-    check(output, torch.cat(parts))
-
-
-def test_parts_of_unequal_sizes_are_refused_on_a_device_and_the_group_stays_good():
-    run_device_ranks(2, exchange_unequal_parts)
-
-
 def mix_devices():
     with pytest.raises(ValueError, match="must be on one device, got simulated:0 and cpu"):
         dist.group.WORLD._get_backend(DEVICE)._allgather_base(torch.empty(2 * COUNT), mine())
