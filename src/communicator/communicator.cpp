@@ -104,7 +104,10 @@ Result<void> Communicator::run_unless_cancelled(const Call& call, const CancelCh
   if (!queue) return fail(queue.error());
   FCCL_TRY(run(call, *queue));
   sleep_until([&] {
-    if (auto wanted = cancel_check(); !wanted) (void)parts_->control->raise(std::move(wanted).error());
+    if (const auto wanted = cancel_check(); !wanted)
+      (void)parts_->control->raise(
+          {wanted.error().code,
+           fmt::format("rank {} ended a communicator that was being made of this one in {}", rank_, describe(call.signature))});
     const auto done = (*queue)->query();
     return !done || *done;
   });
