@@ -47,6 +47,17 @@ void read_as_hosts(Input input) {
   }
 }
 
+// What comes of the same bytes as introductions of the lanes for transfers.
+void read_as_introductions(Input input) {
+  const size_t low = input.byte(), size = low + 256 * size_t{input.byte()};
+  const std::string first(input.text(size));
+  const auto introductions = read_introductions({first, std::string(input.rest())}, columns_of(0));
+  if (!introductions) return check(!introductions.error().message.empty(), "a refusal says why");
+  check(introductions->size() == 5, "every rank is introduced");
+  for (const Introduction& each : *introductions)
+    check(each.rails >= 0 && each.rails <= Introduction::kMostRails, "an introduction has no more rails than there is room");
+}
+
 // The same on all ranks, whatever one of them told.
 void read_as_columns(std::string_view text) {
   const std::string good = describe_column({{"eth0", 0, {}}, {"eth1", 0, {}}}, 0).value();
@@ -56,11 +67,17 @@ void read_as_columns(std::string_view text) {
   check(nics->different > 0 && nics->megabits >= 0, "what is taken means something");
 }
 
+std::string introductions_of_hosts() {
+  std::string first, second;
+  for (int rank = 0; rank < 5; ++rank) append(rank < 2 ? first : second, Introduction{.rails = rank % 3, .rail = {}});
+  return input_of(first, second);
+}
+
 }  // namespace
 
 std::vector<std::string> seeds() {
   return {input_of(end_of_host({"efa", 4, 100'000}, 2), end_of_host({"efa", 2, 0}, 1)),
-          input_of(end_of_host({"efa", 1, 0}, 0), end_of_host({"tcp", 1, 0}, 32)),
+          input_of(end_of_host({"efa", 1, 0}, 0), end_of_host({"tcp", 1, 0}, 32)), introductions_of_hosts(),
           describe_column({{"eth0", 0, {}}, {"eth1", 0, {}}}, 0).value(),
           describe_column({{"rdmap79s0", 100'000, {.pci = PciAddress{0, 79, 0, 0}, .numa = 1}}}, {}).value()};
 }
@@ -69,6 +86,7 @@ std::vector<std::string> seeds() {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fccl::fuzz::read_as_hosts({data, size});
+  fccl::fuzz::read_as_introductions({data, size});
   fccl::fuzz::read_as_columns({reinterpret_cast<const char*>(data), size});
   return 0;
 }

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <random>
 #include <vector>
 
 #include "communicator/statistics.h"
@@ -254,6 +255,29 @@ TEST_F(TransferLaneTest, sends_to_its_own_rank) {
     progress();
     EXPECT_TRUE(sent.operation->has_ended()) << bytes;
     EXPECT_TRUE(holds(received, 6)) << bytes;
+  }
+}
+
+// What a broken peer may write: nothing is read or written where it does not belong.
+TEST_F(TransferLaneTest, comes_to_no_harm_by_notices_that_make_no_sense) {
+  std::mt19937_64 dice(7);
+  receive(1, 0, 100, 3);
+  send(1, 0, 10 * kSlot, 4);
+  TransferBoard& board = segment->transfer_board(0, 1);
+  for (uint64_t number = 0; number < 500; ++number) {
+    NoticeLine& line = board.notices[number % TransferBoard::kNotices];
+    Notice notice;
+    notice.kind = static_cast<Notice::Kind>(dice() % 5);
+    notice.dtype = static_cast<uint8_t>(dice());
+    notice.slot = static_cast<uint16_t>(dice());
+    notice.tag = static_cast<int32_t>(dice() % 8);
+    notice.count = dice() >> (dice() % 64);
+    notice.transfer = dice() % 3;
+    notice.address = dice();
+    line.notice = notice;
+    line.word.store(number + 1, std::memory_order_release);
+    lanes[1]->progress();
+    ASSERT_EQ(board.taken.value.load(), number + 1);
   }
 }
 

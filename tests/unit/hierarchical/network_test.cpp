@@ -66,6 +66,30 @@ TEST(Network, introduces_the_members_of_the_column_of_the_rank_that_reads) {
   }
 }
 
+std::string introductions_of(const std::vector<int>& ranks) {
+  std::string bytes;
+  for (const int rank : ranks) append(bytes, introduction(rank, 0));
+  return bytes;
+}
+
+TEST(Introductions, of_transfers_are_those_of_every_rank) {
+  const auto all = read_introductions({introductions_of({0, 1}), introductions_of({2, 3, 4})}, columns_of(3));
+  ASSERT_TRUE(all) << all.error().message;
+  ASSERT_EQ(all->size(), 5u);
+  for (int rank = 0; rank < 5; ++rank) {
+    EXPECT_EQ((*all)[static_cast<size_t>(rank)].window, 10 * rank);
+    EXPECT_EQ((*all)[static_cast<size_t>(rank)].rails, rank % 2 + 1);
+  }
+}
+
+TEST(Introductions, of_a_host_that_tells_too_little_or_too_much_are_refused) {
+  const std::string first = introductions_of({0, 1}), second = introductions_of({2, 3, 4});
+  EXPECT_FALSE(read_introductions({first}, columns_of(0)));
+  EXPECT_FALSE(read_introductions({first, second.substr(1)}, columns_of(0)));
+  EXPECT_FALSE(read_introductions({first, second + "x"}, columns_of(0)));
+  EXPECT_FALSE(read_introductions({introductions_of({0, 1, 2}), second}, columns_of(0)));
+}
+
 TEST(Network, introduces_nobody_to_a_rank_without_a_column) {
   const auto network = read_as(4, both_hosts(kEfa, kEfa));
   ASSERT_TRUE(network) << network.error().message;
