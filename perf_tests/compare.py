@@ -30,7 +30,7 @@ from pathlib import Path
 
 COLLECTIVES = ["all_gather", "reduce_scatter", "all_reduce"]
 # With an older build; but not on hosts that a cluster makes, where that one may have no plan for it.
-ON_ONE_HOST = ["alltoall"]
+ON_ONE_HOST = ["alltoall", "sendrecv"]
 PLACEMENTS = ["out_of_place", "in_place"]
 MPIRUNS = {"openmpi": ["mpirun.openmpi", "mpirun"], "mpich": ["mpirun.mpich", "mpiexec.hydra"]}
 # Both put rank r on core r, so that no library owes its time to another binding.
@@ -102,7 +102,7 @@ def rows_of(
     for result in document["results"]:
         for placement in PLACEMENTS:
             side = result[placement]
-            if side is None:  # AlltoAll does not work in place
+            if side is None:  # AlltoAll and sends do not work in place
                 continue
             measured = side["time"] * calls * given.ranks
             yield Row(
@@ -249,7 +249,7 @@ def parse_arguments() -> argparse.Namespace:
         "--collectives",
         nargs="+",
         choices=[*COLLECTIVES, *ON_ONE_HOST],
-        help=f"{', '.join(COLLECTIVES)}; with --old also alltoall",
+        help=f"{', '.join(COLLECTIVES)}; with --old also {', '.join(ON_ONE_HOST)}",
     )
     parser.add_argument(
         "--libraries",

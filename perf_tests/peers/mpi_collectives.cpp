@@ -70,10 +70,30 @@ bool in_place(const FcclPeerCall& call, MPI_Datatype type) {
   return call.send == static_cast<const char*>(call.recv) + offset;
 }
 
+// The ranks that this one sends to and receives from.
+struct Neighbours {
+  int next = 0;
+  int previous = 0;
+};
+
+Neighbours find_neighbours() {
+  int rank = 0;
+  int ranks = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  return {(rank + 1) % ranks, (rank + ranks - 1) % ranks};
+}
+
+int send_and_receive(const FcclPeerCall& call, int count, MPI_Datatype type) {
+  static const Neighbours kNeighbours = find_neighbours();
+  return MPI_Sendrecv(call.send, count, type, kNeighbours.next, 0, call.recv, count, type, kNeighbours.previous, 0,
+                      MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
 }  // namespace
 
 bool mpi_supports(int collective, int datatype, int op) {
-  if (collective == fcclCollAllGather || collective == fcclCollAlltoAll) return true;
+  if (collective == fcclCollAllGather || collective == fcclCollAlltoAll || collective == fcclCollSend) return true;
   if (collective != fcclCollReduceScatter && collective != fcclCollAllReduce) return false;
   return number_of(datatype) != MPI_DATATYPE_NULL && op_of(op) != MPI_OP_NULL;
 }
@@ -88,6 +108,8 @@ int mpi_call(const FcclPeerCall* call) {
       return MPI_Allgather(send, count, type, call->recv, count, type, MPI_COMM_WORLD);
     case fcclCollAlltoAll:
       return MPI_Alltoall(send, count, type, call->recv, count, type, MPI_COMM_WORLD);
+    case fcclCollSend:
+      return send_and_receive(*call, count, type);
     case fcclCollReduceScatter:
       return MPI_Reduce_scatter_block(send, call->recv, count, type, op_of(call->op), MPI_COMM_WORLD);
     case fcclCollAllReduce:

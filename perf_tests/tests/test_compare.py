@@ -21,7 +21,7 @@ if time < 0:
     time, queued = -time, 1e6
 def side(factor):
     return dict(time=time * factor, p50=0, p99=0, queued=queued, nwrong=0)
-in_place = me.name != "alltoall_perf"
+in_place = me.name not in ("alltoall_perf", "sendrecv_perf")
 results = [
     dict(size=size, out_of_place=side(factor), in_place=side(2 * factor) if in_place else None)
     for size, factor in ((64, 1), (4096, 10))
@@ -143,13 +143,14 @@ def test_an_old_build_without_any_perf_binary_is_refused(builds, compare, tmp_pa
     assert f"{tmp_path / 'empty'} has no perf binary to compare with; is it a build folder?" in ended.stderr
 
 
-def test_peers_are_compared_without_alltoall_unless_it_is_chosen(builds, compare, tmp_path):
-    builds("new", all_gather=[1], reduce_scatter=[1], all_reduce=[1], alltoall=[1])
+@pytest.mark.parametrize("chosen", ["alltoall", "sendrecv"])
+def test_peers_are_compared_without_what_must_be_chosen(builds, compare, tmp_path, chosen):
+    builds("new", all_gather=[1], reduce_scatter=[1], all_reduce=[1], alltoall=[1], sendrecv=[1])
     assert compare("--batches", "1").returncode == 0
     collectives = ["all_gather_perf", "reduce_scatter_perf", "all_reduce_perf"]
     assert turns(tmp_path) == [f"new {each}{peer}" for each in collectives for peer in ("", " as a peer")]
-    assert compare("--batches", "1", "--collectives", "alltoall").returncode == 0
-    assert turns(tmp_path)[6:] == ["new alltoall_perf", "new alltoall_perf as a peer"]
+    assert compare("--batches", "1", "--collectives", chosen).returncode == 0
+    assert turns(tmp_path)[6:] == [f"new {chosen}_perf", f"new {chosen}_perf as a peer"]
 
 
 def test_an_old_build_and_an_mpi_may_be_compared_at_once(builds, compare, tmp_path):

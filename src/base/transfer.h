@@ -59,11 +59,10 @@ struct Notice {
   int32_t tag = 0;
   uint64_t count = 0;
   uint64_t transfer = 0;  // the sender's number: of an offer, and of the offer that is granted
-  uint64_t address = 0;   // of the offered bytes in their process; of a grant, whether they are read there
 
   Envelope envelope() const { return {tag, static_cast<fcclDataType_t>(dtype), static_cast<size_t>(count)}; }
 };
-static_assert(sizeof(Notice) == 32);
+static_assert(sizeof(Notice) == 24);
 
 // "Send of 1024 float32 to rank 3", "Recv of 1 int8 from any rank with tag 7".
 std::string describe(const TransferEnd& transfer);

@@ -206,9 +206,7 @@ Result<void> Communicator::issue(const Call& call, IssuedGroup& group) {
 Result<void> Communicator::issue(const TransferEnd& transfer, IssuedGroup& group) {
   const InCall inside(in_call_);
   FCCL_TRY(check_usable());
-  auto issued = std::make_unique<IssuedTransfer>(parts_->around_transfers(), transfer);
-  issued->queue();
-  group.add(std::move(issued));
+  group.add(std::make_unique<IssuedTransfer>(parts_->around_transfers(), transfer));
   group.wait_as(parts_->oversubscribed);
   return {};
 }

@@ -169,12 +169,10 @@ Result<void> Creation::await_ranks() {
 void Creation::attach() {
   const std::string& wanted = options_.settings.cross_memory_attach;
   const bool attaches = wanted == "on" || (wanted == "auto" && !parts_->oversubscribed);
-  if (!attaches) return;
+  if (!attaches || parts_->columns->hosts() > 1) return;
   if (const auto reached = memory_->reach_all(); !reached)
-    log(LogLevel::info, reached.error().message + "; AllGather takes the ring instead, and what is sent goes through slots");
-  const std::shared_ptr<const PeerMemory> memory = std::move(memory_);
-  parts_->transfers.attach(memory);
-  if (parts_->columns->hosts() == 1) parts_->lanes[kGatherLane].lane.attach(memory);
+    log(LogLevel::info, reached.error().message + "; AllGather takes the ring instead");
+  parts_->lanes[kGatherLane].lane.attach(std::move(memory_));
 }
 
 }  // namespace fccl

@@ -46,7 +46,11 @@ Result<void> Group::end() {
   if (!contents) return fail(std::move(contents).error());
   if (!*contents) return {};
   FCCL_TRY(run_side_by_side((*contents)->creations));
-  return issue((*contents)->calls);
+  Result<void> result = issue((*contents)->calls);
+  // The next group finds the room.
+  (*contents)->calls.clear();
+  if (calls_.empty()) calls_.swap((*contents)->calls);
+  return result;
 }
 
 // Nothing is issued unless every communicator and stream takes calls; only what happens at that moment on another thread can
@@ -59,18 +63,22 @@ Result<void> Group::issue(const std::vector<GroupedCall>& calls) {
     if (each.stream == nullptr && Worker::is_this_thread())
       return fail(fcclInvalidUsage, "a host function may not wait for a group of calls");
   }
+  IssuedGroup here(true);
   std::map<Stream*, std::unique_ptr<IssuedGroup>> by_stream;
+  const auto group_of = [&](Stream* stream) -> IssuedGroup& {
+    std::unique_ptr<IssuedGroup>& group = by_stream[stream];
+    if (!group) group = std::make_unique<IssuedGroup>();
+    return *group;
+  };
   Result<void> result;
   for (const GroupedCall& each : calls) {
-    std::unique_ptr<IssuedGroup>& group = by_stream[each.stream];
-    if (!group) group = std::make_unique<IssuedGroup>();
-    const Result<void> issued = std::visit([&](const auto& call) { return each.communicator->issue(call, *group); }, each.call);
+    const Result<void> issued = std::visit(
+        [&](const auto& call) { return each.communicator->issue(call, each.stream == nullptr ? here : group_of(each.stream)); },
+        each.call);
     if (!issued && result) result = fail(issued.error());
   }
-  for (auto& [stream, group] : by_stream)
-    if (stream != nullptr) stream->enqueue(std::move(group));
-  if (const auto here = by_stream.find(nullptr); here != by_stream.end())
-    if (auto ended = here->second->run(); !ended && result) result = fail(ended.error());
+  for (auto& [stream, group] : by_stream) stream->enqueue(std::move(group));
+  if (auto ended = here.run(); !ended && result) result = fail(ended.error());
   return result;
 }
 

@@ -16,7 +16,8 @@ class IssuedTransfer;
 // that one alone: the others go on to their own ends.
 class IssuedGroup {
  public:
-  IssuedGroup();
+  // `runs_here`: the thread that issues is to run it, so transfers need not wait for that to start.
+  explicit IssuedGroup(bool runs_here = false);
   ~IssuedGroup();
   IssuedGroup(const IssuedGroup&) = delete;
   IssuedGroup& operator=(const IssuedGroup&) = delete;
@@ -33,12 +34,14 @@ class IssuedGroup {
   Result<Advance> advance();
 
  private:
+  void await_transfers();
   template <class Operation>
   bool advance_all(std::vector<std::unique_ptr<Operation>>& operations);
 
   std::vector<std::unique_ptr<IssuedCall>> calls_;
   std::vector<std::unique_ptr<IssuedTransfer>> transfers_;
   Result<void> result_;
+  bool runs_here_;
   bool oversubscribed_ = false;
 };
 

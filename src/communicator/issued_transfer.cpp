@@ -7,6 +7,8 @@ namespace fccl {
 namespace {
 
 constexpr std::chrono::milliseconds kLookAtTransferEvery{1};
+// Idle steps from one reading of the clock to the next.
+constexpr int kStepsPerClock = 8;
 // Looks at once before a wait: about half a millisecond, and the price of one context switch.
 constexpr int kTransferTries = 1 << 13;
 constexpr int kTransferTriesOversubscribed = 1 << 5;
@@ -48,7 +50,7 @@ Result<Advance> IssuedTransfer::advance_further() {
     if (!started) return fail(started.error());
     if (!started_) return Advance::none;
   }
-  around_.lane.progress();
+  if (!operation_.has_ended()) around_.lane.progress();
   const uint64_t steps = operation_.steps.load(std::memory_order_acquire);
   if (operation_.has_ended()) {
     FCCL_TRY(conclude());
@@ -56,8 +58,10 @@ Result<Advance> IssuedTransfer::advance_further() {
   }
   if (steps != seen_ || starts) {
     seen_ = steps;
+    idle_steps_ = 0;
     return Advance::some;
   }
+  if (++idle_steps_ % kStepsPerClock != 0) return Advance::none;
   const Clock::time_point now = Clock::now();
   if (now < next_look_) return Advance::none;
   next_look_ = now + kLookAtTransferEvery;

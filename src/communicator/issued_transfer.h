@@ -32,6 +32,11 @@ class IssuedTransfer {
 
   // Gives it its place among those of its order; by whoever does not run it at once.
   void queue() { around_.lane.issue(operation_); }
+  // The same, and starts it if nothing of its order comes before it.
+  void queue_and_start() { started_ = around_.lane.issue_and_start(operation_); }
+  // Started, and not ended.
+  bool is_under_way() const { return started_ && !operation_.has_ended(); }
+  TransferLane& lane() const { return around_.lane; }
   Result<void> run();
   // One step as far as it goes without waiting.
   Result<Advance> advance();
@@ -52,6 +57,7 @@ class IssuedTransfer {
   Wait wait_;
   uint64_t seen_ = 0;  // steps
   bool started_ = false;
+  int idle_steps_ = 0;  // since something of it moved
   Clock::time_point next_look_{};
 };
 

@@ -6,21 +6,16 @@
 
 #include "communicator/statistics.h"
 #include "hierarchical/transfer_pair.h"
-#include "node/peer_memory.h"
 #include "system/memory.h"
 
 namespace fccl {
 namespace {
 
-// What is read at once: between two pieces others get a turn, and every piece has the whole deadline.
-constexpr size_t kPiece = 1 << 20;
 // Slices of a direction of a pair that go one after the other before others get a turn.
 constexpr int kSlicesPerTurn = 4;
-// The smallest transfer that is worth a call of the kernel.
-constexpr size_t kLeastRead = 8 << 10;
 
 size_t slice_bytes_of(const TransferOperation& operation, const TransferPair& pair) {
-  return std::min(operation.is_read ? kPiece : pair.slice_bytes(), operation.transfer.envelope.bytes() - operation.moved);
+  return std::min(pair.slice_bytes(), operation.transfer.envelope.bytes() - operation.moved);
 }
 
 bool is_moved(const TransferOperation& operation) { return operation.moved == operation.transfer.envelope.bytes(); }
@@ -60,8 +55,6 @@ void TransferLane::span_hosts(std::unique_ptr<WireLane> wire, std::span<const in
 
 TransferLane::~TransferLane() = default;
 
-void TransferLane::attach(std::shared_ptr<const PeerMemory> memory) { memory_ = std::move(memory); }
-
 void TransferLane::leave_network_alone() { (void)wire_.release(); }
 
 std::optional<Error> TransferLane::network_failure_of(int rank) const { return wire_ ? wire_->failure_of(rank) : std::nullopt; }
@@ -84,6 +77,17 @@ void TransferLane::issue(TransferOperation& operation) {
 
 bool TransferLane::start(TransferOperation& operation) {
   const std::lock_guard turn(mutex_);
+  return start_in_turn(operation);
+}
+
+bool TransferLane::issue_and_start(TransferOperation& operation) {
+  const std::lock_guard turn(mutex_);
+  const bool starts = start_in_turn(operation);
+  if (!starts) issued_.push_back(&operation);
+  return starts;
+}
+
+bool TransferLane::start_in_turn(TransferOperation& operation) {
   const auto place = std::ranges::find(issued_, &operation);
   const auto blocks = [&](const TransferOperation* other) { return other->transfer.shares_order_with(operation.transfer); };
   if (std::any_of(issued_.begin(), place, blocks)) return false;
@@ -143,10 +147,7 @@ void TransferLane::take_notices(Peer& peer) {
     if (notice.kind == Notice::kGrant) {
       TransferOperation* granted =
           peer.offered.remove_if([&](const TransferOperation& each) { return each.number == notice.transfer; });
-      if (granted != nullptr) {
-        begin_slices(*granted, notice.address != 0 && pair.is_on_this_host());
-        peer.sending.push(*granted);
-      }
+      if (granted != nullptr) peer.sending.push(*granted);
     } else if (TransferOperation* receive = posted_.remove_if(
                    [&](const TransferOperation& each) { return each.transfer.takes(peer.rank, notice.tag); })) {
       match(*receive, peer, notice, pair.payload_of_next());
@@ -175,7 +176,6 @@ void TransferLane::match(TransferOperation& operation, Peer& source, const Notic
   if (is_eager) source.pair->release(notice);
   if (is_eager || operation.differs) return finish(operation);
   operation.number = notice.transfer;
-  operation.address = notice.address;
   source.granting.push(operation);
   step(operation);
 }
@@ -195,7 +195,6 @@ void TransferLane::announce(Peer& peer) {
     }
     notice.kind = Notice::kOffer;
     notice.transfer = operation->number = ++offers_;
-    if (pair.is_on_this_host()) notice.address = reinterpret_cast<uintptr_t>(transfer.source);
     pair.post(notice);
     peer.offered.push(*operation);
     step(*operation);
@@ -206,106 +205,49 @@ void TransferLane::grant(Peer& peer) {
   TransferPair& pair = *peer.pair;
   while (TransferOperation* operation = peer.granting.front()) {
     if (!pair.can_post()) return;
-    const bool reads = is_read_by_attach(peer, *operation);
     peer.granting.pop();
-    pair.post({.kind = Notice::kGrant, .transfer = operation->number, .address = reads ? 1U : 0U});
-    begin_slices(*operation, reads);
+    pair.post({.kind = Notice::kGrant, .transfer = operation->number});
     peer.receiving.push(*operation);
     step(*operation);
   }
-}
-
-bool TransferLane::is_read_by_attach(const Peer& peer, const TransferOperation& operation) const {
-  if (!peer.pair->is_on_this_host()) return false;
-  return peer.pair->node().is_with_itself() ||
-         (memory_ && memory_->reaches_all() && operation.transfer.envelope.bytes() >= kLeastRead);
-}
-
-// Its turn among the transfers of the pair in its direction may come later.
-void TransferLane::begin_slices(TransferOperation& operation, bool is_read) {
-  operation.is_read = is_read;
-  operation.moved = 0;
-  operation.all_read = true;
 }
 
 void TransferLane::send_slices(Peer& peer) {
   TransferPair& pair = *peer.pair;
   for (int slices = 0; slices < kSlicesPerTurn && peer.sending.front() != nullptr; ++slices) {
     TransferOperation* operation = peer.sending.front();
-    if (operation->is_read) {
-      if (!show_slices(pair, *operation)) return;
-    } else if (!is_moved(*operation)) {
+    if (!is_moved(*operation)) {
       const size_t bytes = slice_bytes_of(*operation, pair);
       if (!pair.put(static_cast<const std::byte*>(operation->transfer.source) + operation->moved, bytes)) return;
       operation->moved += bytes;
       step(*operation);
     }
-    if (!is_moved(*operation) || operation->is_read) continue;
+    if (!is_moved(*operation)) continue;
     peer.sending.pop();
     finish(*operation);
   }
-}
-
-// One that the receiver reads here: shows the next piece; or, when all are drained, makes of it one that is done or one that
-// begins anew through slots. False if it has to wait.
-bool TransferLane::show_slices(TransferPair& on_host, TransferOperation& operation) {
-  NodePair& pair = on_host.node();
-  if (operation.moved == 0) operation.first_slice = pair.slices_put();
-  if (!is_moved(operation)) {
-    if (!pair.can_put()) return false;
-    const size_t bytes = slice_bytes_of(operation, on_host);
-    bring_in(static_cast<const std::byte*>(operation.transfer.source) + operation.moved, bytes);
-    pair.show();
-    operation.moved += bytes;
-    step(operation);
-    return true;
-  }
-  if (!pair.is_drained()) return false;
-  operation.is_read = false;
-  if (pair.is_unread(operation.first_slice)) operation.moved = 0;
-  return true;
 }
 
 void TransferLane::receive_slices(Peer& peer) {
   TransferPair& pair = *peer.pair;
   for (int slices = 0; slices < kSlicesPerTurn && peer.receiving.front() != nullptr; ++slices) {
     TransferOperation* operation = peer.receiving.front();
-    if (operation->is_read && operation->moved == 0) operation->first_slice = pair.node().slices_drained();
     if (!is_moved(*operation)) {
       const size_t whole = operation->transfer.envelope.bytes(), bytes = slice_bytes_of(*operation, pair);
       if (!pair.has_slice(bytes)) return;
       std::byte* target = static_cast<std::byte*>(operation->transfer.target) + operation->moved;
-      if (operation->is_read)
-        operation->all_read = operation->all_read && read(peer, *operation, bytes);
-      else
-        (whole >= kStreamedBytes ? stream_bytes : copy_bytes)(target, pair.slice(), bytes);
+      (whole >= kStreamedBytes ? stream_bytes : copy_bytes)(target, pair.slice(), bytes);
       operation->moved += bytes;
-      if (is_moved(*operation) && !operation->all_read) pair.node().say_unread(operation->first_slice);
       pair.drain(bytes);
       step(*operation);
-      // Whose wait failed may have written over what was read, but has told of the failure before.
-      if (operation->is_read && has_failed()) return;
     }
     if (!is_moved(*operation)) continue;
-    if (!operation->all_read) {
-      begin_slices(*operation, false);
-      continue;
-    }
     peer.receiving.pop();
     finish(*operation);
   }
 }
 
-bool TransferLane::read(const Peer& peer, TransferOperation& operation, size_t bytes) {
-  std::byte* target = static_cast<std::byte*>(operation.transfer.target) + operation.moved;
-  const auto* source = reinterpret_cast<const std::byte*>(operation.address) + operation.moved;
-  const NodePair& pair = peer.pair->node();
-  if (!pair.is_with_itself()) return memory_->read(pair.peer(), target, source, bytes);
-  copy_bytes(target, source, bytes);
-  return true;
-}
-
-void TransferLane::step(TransferOperation& operation) { operation.steps.fetch_add(1, std::memory_order_release); }
+void TransferLane::step(TransferOperation& operation) { operation.raise_steps(1); }
 
 void TransferLane::finish(TransferOperation& operation) {
   const TransferEnd& transfer = operation.transfer;
@@ -316,7 +258,7 @@ void TransferLane::finish(TransferOperation& operation) {
     if (transfer.told_source != nullptr) *transfer.told_source = operation.other.load(std::memory_order_relaxed);
   }
   drop_interest(operation);
-  operation.steps.fetch_add(TransferOperation::kEnd, std::memory_order_release);
+  operation.raise_steps(TransferOperation::kEnd);
 }
 
 void TransferLane::drop_interest(const TransferOperation& operation) {

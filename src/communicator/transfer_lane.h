@@ -1,8 +1,7 @@
 // TransferLane: one rank's side of all its sends and receives: what belongs together, in which order, and how it moves.
 //
 //   eager     what fits goes along with its notice into a slot of the receiver's, so the send ends without it
-//   offered   anything else, and what finds no slot free, waits until its receive grants it; then it goes in slices, or the
-//             receiver reads it where it lies
+//   offered   anything else, and what finds no slot free, waits until its receive grants it; then it goes in slices
 //
 // Every notice is taken out of the segment as it comes, so none stands in another one's way, whatever their tags.
 #pragma once
@@ -22,7 +21,6 @@
 
 namespace fccl {
 
-class PeerMemory;
 class Segment;
 class Statistics;
 class TransferPair;
@@ -50,14 +48,13 @@ class TransferLane {
   // Why the network to a rank has failed, if it has.
   std::optional<Error> network_failure_of(int rank) const;
 
-  // Lets receives read the memory of peers from here on. Before the first operation.
-  void attach(std::shared_ptr<const PeerMemory> memory);
-
   // Gives an operation that starts later its place among those that share its order. By the thread that issues calls.
   void issue(TransferOperation& operation);
   // Starts it, and moves it as far as it goes; false while one that was issued before it, and shares its order, has not
   // started.
   bool start(TransferOperation& operation);
+  // Both at once: false if it has its place, but has not started.
+  bool issue_and_start(TransferOperation& operation);
   // Moves what can be moved, unless another thread does.
   void progress();
   // The same, when the other thread is done.
@@ -73,6 +70,7 @@ class TransferLane {
   struct Peer;
   struct Arrival;
 
+  bool start_in_turn(TransferOperation& operation);
   void progress_in_turn();
   void launch(TransferOperation& operation);
   void move(Peer& peer);
@@ -81,11 +79,7 @@ class TransferLane {
   void announce(Peer& peer);
   void grant(Peer& peer);
   void send_slices(Peer& peer);
-  static bool show_slices(TransferPair& pair, TransferOperation& operation);
-  bool is_read_by_attach(const Peer& peer, const TransferOperation& operation) const;
   void receive_slices(Peer& peer);
-  bool read(const Peer& peer, TransferOperation& operation, size_t bytes);
-  static void begin_slices(TransferOperation& operation, bool is_read);
   void finish(TransferOperation& operation);
   static void step(TransferOperation& operation);
   void drop_interest(const TransferOperation& operation);
@@ -93,8 +87,7 @@ class TransferLane {
 
   std::mutex mutex_;  // the turn
   std::shared_ptr<Segment> segment_;
-  std::shared_ptr<const PeerMemory> memory_;  // null: nothing is read
-  std::unique_ptr<WireLane> wire_;            // null where all ranks share a host
+  std::unique_ptr<WireLane> wire_;  // null where all ranks share a host
   Statistics& statistics_;
   std::vector<Peer> peers_;  // by rank
   std::vector<TransferOperation*> issued_;

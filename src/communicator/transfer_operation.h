@@ -20,16 +20,14 @@ struct TransferOperation {
   static constexpr uint64_t kEnd = uint64_t{1} << 62;
   std::atomic<uint64_t> steps{0};
   bool has_ended() const { return steps.load(std::memory_order_acquire) >= kEnd; }
+  // By the thread that has the turn, so no read-modify-write is needed.
+  void raise_steps(uint64_t by) { steps.store(steps.load(std::memory_order_relaxed) + by, std::memory_order_release); }
   // For the owner, once it has ended: whether the other end said something else, and what.
   bool differs = false;
   Envelope theirs;
 
   std::atomic<int> other;     // the rank at the other end; below zero while that may be any. For the owner, too
   uint64_t number = 0;        // of the offer, as the sender counts
-  uint64_t address = 0;       // of the offered bytes
-  bool is_read = false;       // by attach, where the sender has it
-  bool all_read = true;       // so far
-  uint64_t first_slice = 0;   // of this transfer, in its direction
   size_t moved = 0;           // bytes put or taken
   Clock::time_point began{};  // of what is too long to go along with its notice
 

@@ -13,7 +13,7 @@
 namespace fccl {
 
 // Owned by a rank's transfer lane; used by the one thread that has the lane's turn. As NodePair, which it is for a rank of this
-// host; a rank of another host has neither slots nor memory that can be read, so what comes from there is kept aside if no
+// host; a rank of another host has no slots, so what comes from there is kept aside if no
 // receive has asked for it.
 class TransferPair {
  public:
@@ -28,13 +28,10 @@ class TransferPair {
   TransferPair(WireLane& wire, int member, size_t eager_bytes);
 
   bool is_on_this_host() const { return node_.has_value(); }
-  // Of a rank of this host, for what only its memory can do.
-  NodePair& node() { return *node_; }
-  const NodePair& node() const { return *node_; }
 
   size_t eager_bytes() const { return eager_bytes_; }
-  bool can_post() const { return node_ ? node_->can_post() : wire_->can_notify(member_); }
-  bool can_post_eager() const { return node_ ? node_->can_post_eager() : wire_->can_notify_eagerly(member_); }
+  bool can_post() { return node_ ? node_->can_post() : wire_->can_notify(member_); }
+  bool can_post_eager() { return node_ ? node_->can_post_eager() : wire_->can_notify_eagerly(member_); }
   void post(const Notice& notice) { post_eager(notice, nullptr, 0); }
   void post_eager(const Notice& notice, const void* payload, size_t bytes);
 

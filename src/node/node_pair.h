@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,7 +14,7 @@
 namespace fccl {
 
 // Owned by a rank's transfer lane; used by the one thread that has the lane's turn. No function waits: each says what can be
-// done now. Slices are numbered through all transfers of a direction.
+// done now. A line that the peer writes is read when what it said before does not do: each look takes it away from the peer.
 class NodePair {
  public:
   // Ranks are counted within the host; a rank has a pair with itself, too.
@@ -24,16 +25,20 @@ class NodePair {
         out_(&segment_->transfer_board(rank, peer)),
         in_(&segment_->transfer_board(peer, rank)) {}
 
-  int peer() const { return peer_; }
-  bool is_with_itself() const { return rank_ == peer_; }
-
   // Notices to the peer, and payloads that go along with them.
   size_t eager_bytes() const { return segment_->shape().eager_bytes(); }
-  bool can_post() const { return posted_ - out_->taken.value.load(std::memory_order_acquire) < TransferBoard::kNotices; }
-  bool can_post_eager() const { return can_post() && free_slot() < TransferBoard::kEagerSlots; }
+  bool can_post() {
+    if (posted_ - taken_there_ >= TransferBoard::kNotices) taken_there_ = out_->taken.value.load(std::memory_order_acquire);
+    return posted_ - taken_there_ < TransferBoard::kNotices;
+  }
+  bool can_post_eager() {
+    if (free_slots_ == 0) look_for_free_slots();
+    return can_post() && free_slots_ != 0;
+  }
   void post(const Notice& notice) { post_beside(notice, nullptr, 0); }
   void post_eager(Notice notice, const void* payload, size_t bytes) {
-    notice.slot = static_cast<uint16_t>(free_slot());
+    notice.slot = static_cast<uint16_t>(std::countr_zero(free_slots_));
+    free_slots_ &= free_slots_ - 1;
     ++used_[notice.slot];
     if (bytes <= sizeof NoticeLine::beside) return post_beside(notice, payload, bytes);
     copy_bytes(segment_->eager_slot(rank_, peer_, notice.slot), payload, bytes);
@@ -63,21 +68,13 @@ class NodePair {
   bool can_put() const { return put_ - out_->drained.value.load(std::memory_order_acquire) < 2; }
   void put(const void* bytes, size_t size) {
     copy_bytes(segment_->transfer_slot(rank_, peer_, static_cast<int>(put_ & 1)), bytes, size);
-    show();
+    out_->published.publish(++put_);
   }
-  // The same for one that the peer reads in this rank's memory.
-  void show() { out_->published.publish(++put_); }
-  uint64_t slices_put() const { return put_; }
-  bool is_drained() const { return out_->drained.value.load(std::memory_order_acquire) == put_; }
-  // Once is_drained: whether the peer could not read what began with slice `first`.
-  bool is_unread(uint64_t first) const { return out_->unread.value.load(std::memory_order_acquire) == first + 1; }
 
   // Slices from the peer.
   bool has_slice() const { return in_->published.value.load(std::memory_order_acquire) > drained_; }
   const std::byte* slice() const { return segment_->transfer_slot(peer_, rank_, static_cast<int>(drained_ & 1)); }
-  uint64_t slices_drained() const { return drained_; }
   void drain() { in_->drained.publish(++drained_); }
-  void say_unread(uint64_t first) { in_->unread.publish(first + 1); }
 
  private:
   const NoticeLine& next_line() const { return in_->notices[taken_ % TransferBoard::kNotices]; }
@@ -87,12 +84,9 @@ class NodePair {
     copy_bytes(line.beside.data(), bytes, size);
     line.word.store(++posted_, std::memory_order_release);
   }
-  // kEagerSlots if there is none.
-  int free_slot() const {
-    int slot = 0;
-    while (slot < TransferBoard::kEagerSlots && out_->releases.of_slot[slot].load(std::memory_order_acquire) != used_[slot])
-      ++slot;
-    return slot;
+  void look_for_free_slots() {
+    for (int slot = 0; slot < TransferBoard::kEagerSlots; ++slot)
+      if (out_->releases.of_slot[slot].load(std::memory_order_acquire) == used_[slot]) free_slots_ |= 1U << slot;
   }
 
   std::shared_ptr<Segment> segment_;
@@ -101,7 +95,9 @@ class NodePair {
   TransferBoard* out_;
   TransferBoard* in_;
   uint64_t posted_ = 0, taken_ = 0;
+  uint64_t taken_there_ = 0;  // when this rank last looked, as are free_slots_
   uint64_t put_ = 0, drained_ = 0;
+  unsigned free_slots_ = 0;  // a bit for each
   std::array<uint64_t, TransferBoard::kEagerSlots> used_{}, released_{};
 };
 

@@ -15,7 +15,7 @@ namespace fccl {
 struct alignas(64) NoticeLine {
   std::atomic<uint64_t> word{0};  // 1 + the number of the notice that is there
   Notice notice;
-  std::array<std::byte, 24> beside{};
+  std::array<std::byte, 32> beside{};
 };
 static_assert(sizeof(NoticeLine) == 64);
 
@@ -29,11 +29,10 @@ struct TransferBoard {
 
   // By the source.
   std::array<NoticeLine, kNotices> notices;
-  Counter published;  // slices put into the transfer slots, or brought in to be read by attach
+  Counter published;  // slices put into the transfer slots
   // By the destination.
   Counter taken;      // notices
-  Counter drained;    // slices taken out of the slots, or read by attach
-  Counter unread;     // 1 + the first slice of the last transfer that could not be read
+  Counter drained;    // slices taken out of the slots
   Releases releases;  // how often each eager payload has been taken
 };
 
