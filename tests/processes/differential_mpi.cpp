@@ -17,6 +17,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "processes/exchange.h"
 #include "processes/parcel.h"
 #include "processes/trial.h"
 #include "unit/kernels/reference.h"
@@ -57,16 +58,18 @@ MPI_Op mpi_op(ReduceOp op) {
   return op == ReduceOp::max ? MPI_MAX : MPI_SUM;
 }
 
+bool has_8_bits(fcclDataType_t dtype) { return dtype == fcclFloat8e4m3 || dtype == fcclFloat8e5m2; }
+
 bool is_float(fcclDataType_t dtype) {
-  return dtype == fcclFloat16 || dtype == fcclBfloat16 || dtype == fcclFloat32 || dtype == fcclFloat64;
+  return dtype == fcclFloat16 || dtype == fcclBfloat16 || dtype == fcclFloat32 || dtype == fcclFloat64 || has_8_bits(dtype);
 }
 
-// What MPI has too: no 8-bit floats, no bytes that mean true or false, and no products that leave the range of a float. Eight
-// bytes of each element must find room.
+// What MPI has too: no results of 8-bit floats, no bytes that mean true or false, and no products that leave the range of a
+// float. Eight bytes of each element must find room.
 Recipe known_to_mpi(Recipe recipe) {
   if (!reduces(recipe.collective)) return recipe;
   recipe.count = std::min(recipe.count, kMostBytes / 8);
-  if (recipe.dtype == fcclFloat8e4m3 || recipe.dtype == fcclFloat8e5m2) recipe.dtype = fcclBfloat16;
+  if (has_8_bits(recipe.dtype) && !recipe.widens) recipe.dtype = fcclBfloat16;
   if (recipe.dtype == fcclBool) recipe.dtype = fcclUint8;
   if (is_float(recipe.dtype) && recipe.op == ReduceOp::prod) recipe.op = ReduceOp::sum;
   return recipe;
@@ -121,6 +124,10 @@ std::string compare_integers(const Recipe& recipe, const World& world, const Tri
 
 double value_at(fcclDataType_t dtype, const void* bytes, size_t index) {
   switch (dtype) {
+    case fcclFloat8e4m3:
+      return decode(stored_at<uint8_t>(bytes, index), kFloat8e4m3);
+    case fcclFloat8e5m2:
+      return decode(stored_at<uint8_t>(bytes, index), kFloat8e5m2);
     case fcclFloat16:
       return decode(stored_at<uint16_t>(bytes, index), kFloat16);
     case fcclBfloat16:
@@ -238,49 +245,17 @@ std::string run_step(const Recipe& recipe, const World& world, fcclComm_t comm) 
   return "";
 }
 
-// A random group of sends and receives, alike on all ranks but for the order in which each issues its own.
-struct Exchange {
-  std::vector<Route> routes;
-  bool on_stream = false;
-};
-
-// What has no tag keeps its order; the others have one each.
-Exchange random_exchange(std::mt19937_64& generator, int ranks, int step) {
-  const auto below = [&](uint64_t bound) { return static_cast<size_t>(generator() % bound); };
-  constexpr std::array<size_t, 9> kSizes{0, 1, 24, 25, 4096, 4097, 131'073, 1'048'577, 1'500'000};
-  Exchange exchange{.on_stream = below(2) == 0};
-  const size_t most = 1 + below(24);
-  for (size_t i = 0; i < most; ++i) {
-    Route route{.from = static_cast<int>(below(static_cast<uint64_t>(ranks))),
-                .to = static_cast<int>(below(static_cast<uint64_t>(ranks))),
-                .count = below(3) == 0 ? below(50'000) : kSizes[below(kSizes.size())],
-                .tag = below(2) == 0 ? -1 : static_cast<int>(i),
-                .iteration = step * 100 + static_cast<int>(i),
-                .misalignment = below(8)};
-    exchange.routes.push_back(route);
-  }
-  return exchange;
-}
-
-// The ends of this rank, in an order of its own.
-std::vector<size_t> order_of(const Exchange& exchange, const World& world, int step) {
-  std::mt19937_64 generator(static_cast<uint64_t>(step) * 64 + static_cast<uint64_t>(world.rank));
-  std::vector<size_t> tagged, order;
-  for (size_t i = 0; i < exchange.routes.size(); ++i) (exchange.routes[i].tag < 0 ? order : tagged).push_back(i);
-  for (const size_t i : tagged) order.insert(order.begin() + static_cast<ptrdiff_t>(generator() % (order.size() + 1)), i);
-  return order;
-}
-
 std::string run_exchange(const Exchange& exchange, const World& world, int step, fcclComm_t comm) {
   std::vector<std::unique_ptr<Parcel>> sent(exchange.routes.size()), received(exchange.routes.size());
+  std::vector<int> sources(exchange.routes.size(), -9);
   fcclStream_t stream = nullptr;
   if (exchange.on_stream && fcclStreamCreate(&stream) != fcclSuccess) return "no stream";
   fcclGroupStart();
-  for (const size_t i : order_of(exchange, world, step)) {
+  for (const size_t i : order_of(exchange, world.rank, step)) {
     const Route& route = exchange.routes[i];
     if (route.to == world.rank) {
       received[i] = std::make_unique<Parcel>(route);
-      received[i]->receive(comm, stream);
+      exchange.is_of_crowd(i) ? received[i]->receive_from_any(comm, &sources[i], stream) : received[i]->receive(comm, stream);
     }
     if (route.from == world.rank) {
       sent[i] = std::make_unique<Parcel>(route);
@@ -290,6 +265,7 @@ std::string run_exchange(const Exchange& exchange, const World& world, int step,
   if (fcclGroupEnd() != fcclSuccess) return std::string("a group: ") + fcclGetLastError(nullptr);
   if (fcclStreamSynchronize(stream) != fcclSuccess) return std::string("a group: ") + fcclGetLastError(nullptr);
   fcclStreamDestroy(stream);
+  if (auto fault = sort_crowd(exchange, sources, received); !fault.empty()) return fault;
   std::vector<std::vector<std::byte>> wanted(exchange.routes.size());
   std::vector<MPI_Request> requests;
   for (size_t i = 0; i < exchange.routes.size(); ++i) {

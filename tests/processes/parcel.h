@@ -50,6 +50,9 @@ class Parcel {
     return fcclRecvTagged(buffer_.data(), route_.count, route_.dtype, FCCL_ANY_SOURCE, route_.tag, source, comm, stream);
   }
 
+  // Of what was received from any source: the route that it turned out to have come by, of the same count.
+  void came_by(const Route& route) { route_ = route; }
+
   std::byte* data() { return buffer_.data(); }
   // Of what was sent or received: the buffer must be the route's.
   std::string fault() const {
