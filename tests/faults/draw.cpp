@@ -114,6 +114,24 @@ Recipe draw_recipe(Dice& dice, const Draw& draw) {
   return recipe;
 }
 
+// What a collective of blocks with counts of their own, and a sum into another type, have beyond the rest of a recipe.
+void draw_variant(Dice& dice, Draw& draw) {
+  Recipe& recipe = draw.recipe;
+  recipe.shares = testing::kEveryShares[dice.below(testing::kEveryShares.size())];
+  // Equal blocks are never all empty, so that what is to differ does.
+  if (draw.fault == Fault::mismatch || draw.fault == Fault::skip) recipe.shares = testing::Shares::equal;
+  recipe.is_displaced = dice.below(2) == 0;
+  recipe.widens = !recipe.in_place && testing::may_widen(recipe.collective, recipe.dtype) && dice.below(2) == 0;
+}
+
+// Hosts where ranks meet a fault after init: what happens before is for the tests of hosts.
+void draw_hosts(Dice& dice, Draw& draw) {
+  if (dice.below(3) != 0 || (draw.moment != Moment::idle && draw.moment != Moment::in_collective)) return;
+  const int first = 1 + static_cast<int>(dice.below(static_cast<size_t>(draw.ranks - 1)));
+  const bool in_turn = dice.below(3) == 0;
+  for (int rank = 0; rank < draw.ranks; ++rank) draw.host_of.push_back(in_turn ? rank % 2 : rank >= first ? 1 : 0);
+}
+
 // A run that hangs must not look like one that waits for a deadline, so deadlines are long unless they are what is tested.
 void draw_times(Dice& dice, Draw& draw) {
   draw.delay = std::chrono::microseconds(dice.below(draw.moment == Moment::in_init ? 8'000 : 60'000));
@@ -144,24 +162,41 @@ Draw draw_of(uint64_t seed) {
   draw_times(dice, draw);
   const bool may_be_sends = draw.fault != Fault::mismatch && draw.fault != Fault::skip && draw.moment != Moment::at_end;
   draw.by_sends = may_be_sends && dice.below(4) == 0;
+  draw.is_tagged = dice.below(2) == 0;
+  draw_variant(dice, draw);
+  draw_hosts(dice, draw);
   return draw;
 }
 
 std::string text_of(const Recipe& recipe) {
+  // What a rank shows of counts that differ from block to block is a hash of them.
+  if (testing::is_uneven(recipe.collective)) return name_of(recipe.collective);
   const int root = testing::has_root(recipe.collective) ? recipe.root : -1;
-  return fccl::describe(Signature{recipe.collective, recipe.dtype, recipe.op, root, recipe.count});
+  return fccl::describe(Signature{.collective = recipe.collective,
+                                  .dtype = recipe.dtype,
+                                  .op = recipe.op,
+                                  .root = root,
+                                  .count = recipe.count,
+                                  .widens = recipe.widens});
 }
 
 std::string describe(const Draw& draw) {
-  std::string text = std::to_string(draw.ranks) + " ranks, " + kFaults[static_cast<int>(draw.fault)];
+  std::string text = std::to_string(draw.ranks) + " ranks, ";
+  if (!draw.host_of.empty()) {
+    text += "on hosts";
+    for (const int host : draw.host_of) text += ' ' + std::to_string(host);
+    text += ", ";
+  }
+  text += kFaults[static_cast<int>(draw.fault)];
   if (draw.fault == Fault::mismatch) text += std::string(" of ") + kDifferences[static_cast<int>(draw.difference)];
   text += std::string(" ") + kMoments[static_cast<int>(draw.moment)] + ", victim " + std::to_string(draw.victim);
   if (draw.second_victim >= 0) text += " and " + std::to_string(draw.second_victim);
   text += " after " + std::to_string(draw.delay.count()) + " us";
   if (draw.fault == Fault::stop_briefly) text += ", for " + std::to_string(draw.pause.count()) + " ms";
   return text + "; " + kSizes[static_cast<int>(draw.size)] + ": " + testing::describe(draw.recipe) +
-         (draw.by_sends ? ", as sends from everybody to everybody" : "") + (draw.on_stream ? ", on a stream" : ", blocking") +
-         ", " + std::to_string(draw.warm_calls) + " calls before; deadline " + std::to_string(draw.deadline.count()) +
+         (draw.by_sends ? ", as sends from everybody to everybody" : "") +
+         (draw.by_sends && draw.is_tagged ? " with tags" : "") + (draw.on_stream ? ", on a stream" : ", blocking") + ", " +
+         std::to_string(draw.warm_calls) + " calls before; deadline " + std::to_string(draw.deadline.count()) +
          " ms, of init " + std::to_string(draw.init_deadline.count()) + " ms";
 }
 
@@ -189,6 +224,7 @@ Recipe differing(const Draw& draw) {
       other = {.collective = fcclCollAllGather, .dtype = fcclInt16, .count = draw.recipe.count + 3};
       break;
   }
+  other.widens = other.widens && testing::may_widen(other.collective, other.dtype);
   return other;
 }
 

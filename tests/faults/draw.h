@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "processes/trial.h"
 
@@ -37,7 +38,9 @@ struct Draw {
   testing::Recipe recipe;
   Size size = Size::mailbox;
   bool on_stream = false;
-  bool by_sends = false;  // every rank sends to every one, in a group, in the place of the collective
+  bool by_sends = false;     // every rank sends to every one, in a group, in the place of the collective
+  bool is_tagged = false;    // with a tag for each source
+  std::vector<int> host_of;  // by rank; empty: all on one host
   Moment moment = Moment::in_collective;
   Fault fault = Fault::kill;
   Difference difference = Difference::count;
@@ -52,6 +55,8 @@ struct Draw {
   bool is_victim(int rank) const { return rank == victim || rank == second_victim; }
   // Whether the victims' processes end by the fault.
   bool kills() const { return fault <= Fault::exit_after_destroy; }
+  // Every other send. Who waits for any rank misses none that has left, and can name none that is late.
+  bool receives_from_any() const { return is_tagged && fault != Fault::exit_after_destroy && fault != Fault::stop_for_long; }
   bool stops() const { return fault == Fault::stop_briefly || fault == Fault::stop_for_long; }
 };
 

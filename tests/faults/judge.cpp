@@ -146,11 +146,18 @@ class Judge {
       found(rank, "learned of it after " + std::to_string(took) + " ms, more than " + std::to_string(allowed));
   }
 
-  // All ranks of the communicator have one cause. A rank whose handle is gone has it behind the name of its call.
+  // All ranks of the communicator have one cause; on several hosts, those of each host. A rank whose handle is gone has it
+  // behind the name of its call.
   void judge_agreement() {
+    const int hosts = draw_.host_of.empty() ? 1 : 2;
+    for (int host = 0; host < hosts; ++host) judge_agreement_on(host);
+  }
+
+  void judge_agreement_on(int host) {
     int first = -1;
     for (int rank = 0; rank < draw_.ranks; ++rank) {
       const Report& its = report(rank);
+      if (!draw_.host_of.empty() && draw_.host_of[rank] != host) continue;
       if (its.failed_ns == 0 || !its.had_comm || (draw_.kills() && draw_.is_victim(rank))) continue;
       if (draw_.fault == Fault::abort && draw_.is_victim(rank)) continue;
       if (draw_.moment == Moment::in_split && draw_.fault == Fault::stop_for_long) continue;

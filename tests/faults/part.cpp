@@ -25,6 +25,8 @@ using testing::Trial;
 constexpr auto kPatience = 5s;
 // After this a thread that was about to enter a call is inside.
 constexpr auto kUntilInside = 300ms;
+// Events that libfabric keeps open as long as the process lives.
+constexpr int kKeptByNetwork = 2;
 
 void write_text(std::span<char> into, const std::string& text) {
   const size_t length = std::min(text.size(), into.size() - 1);
@@ -68,6 +70,7 @@ void Part::play() {
 }
 
 bool Part::join() {
+  if (!draw_.host_of.empty()) setenv("FCCL_HOST_ID", ("host" + std::to_string(draw_.host_of[rank_])).c_str(), 1);
   const fcclUniqueId id = testing::agree_on_id({rank_, draw_.ranks, board_.whiteboard});
   report().entered_ns = now_ns();
   report().stage = Stage::joining;
@@ -98,11 +101,16 @@ fcclResult_t Part::send_to_all(const std::vector<Recipe>& recipes) {
     fcclResult_t result = fcclGroupStart();
     for (int peer = 0; peer < draw_.ranks; ++peer) {
       Route route{.from = rank_, .to = peer, .count = recipe.count, .dtype = recipe.dtype, .iteration = recipe.iteration};
+      if (draw_.is_tagged) route.tag = route.from;
       sent.push_back(std::make_unique<Parcel>(route));
       std::swap(route.from, route.to);
+      if (draw_.is_tagged) route.tag = route.from;
       received.push_back(std::make_unique<Parcel>(route));
       (void)sent.back()->send(comm_, stream_);
-      (void)received.back()->receive(comm_, stream_);
+      if (draw_.receives_from_any() && peer % 2 == 1)
+        (void)received.back()->receive_from_any(comm_, nullptr, stream_);
+      else
+        (void)received.back()->receive(comm_, stream_);
     }
     result = fcclGroupEnd();
     if (const fcclResult_t synchronized = fcclStreamSynchronize(stream_); result == fcclSuccess) result = synchronized;
@@ -118,7 +126,8 @@ fcclResult_t Part::call(const std::vector<Recipe>& recipes) {
   if (draw_.by_sends) return send_to_all(recipes);
   std::vector<std::unique_ptr<Trial>> trials;
   fcclResult_t result = fcclSuccess;
-  for (const Recipe& recipe : recipes) trials.push_back(std::make_unique<Trial>(recipe, rank_, draw_.ranks));
+  for (const Recipe& recipe : recipes)
+    trials.push_back(std::make_unique<Trial>(recipe, rank_, draw_.ranks, testing::Placement{draw_.host_of}));
   report().entered_ns = now_ns();
   for (const auto& trial : trials)
     if (result == fcclSuccess) result = trial->issue(comm_, stream_);
@@ -329,7 +338,8 @@ void Part::end() {
 // The bootstrap of an id whose ranks could not meet tells the late ones why for a while, by one thread in rank 0's process.
 void Part::check_leftovers() {
   if (!report().had_comm && rank_ == 0) return;
-  const auto clean = [&] { return count_descriptors() <= descriptors_ && count_threads() <= threads_; };
+  const int kept = draw_.host_of.empty() ? 0 : kKeptByNetwork;
+  const auto clean = [&] { return count_descriptors() <= descriptors_ + kept && count_threads() <= threads_; };
   if (wait_until(clean, kPatience)) return;
   complain("after the end there are " + std::to_string(count_threads()) + " threads, before init " + std::to_string(threads_) +
            ", and " + std::to_string(count_descriptors()) + " descriptors, before init " + std::to_string(descriptors_) + ":" +
