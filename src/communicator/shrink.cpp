@@ -11,6 +11,8 @@
 #include "communicator/creation.h"
 #include "communicator/parts.h"
 #include "hierarchical/columns.h"
+#include "system/failure_timing.h"
+#include "system/log.h"
 #include "system/socket.h"
 
 namespace fccl {
@@ -19,6 +21,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::chrono::microseconds kPause{200};
+// A second attempt waits for nobody who does not come to it as the others do.
+constexpr std::chrono::milliseconds kAgainTakes{5000};
 // Bytes of a list of ranks, in what the ranks compare.
 constexpr size_t kMostListed = 1000;
 
@@ -58,24 +62,49 @@ Result<std::unique_ptr<Parts>> Shrink::make(const std::vector<int>& excluded, co
 
 // The first survivor opens where all will meet before anybody can come there.
 Result<std::unique_ptr<Parts>> Shrink::meet(const ShrinkOffer& mine, const CreateOptions& options) {
-  const bool is_root = survivors_.front() == parent_.rank();
   Result<Bootstrap> bootstrap{};
   ShrinkOffer offer = mine;
-  if (is_root) bootstrap = open_bootstrap(options);
-  if (is_root && bootstrap) offer.id = std::bit_cast<ShrinkOffer::Id>(to_c(bootstrap->id));
+  if (is_root()) bootstrap = open_bootstrap(options);
+  if (is_root() && bootstrap) offer.id = std::bit_cast<ShrinkOffer::Id>(to_c(bootstrap->id));
   parent_.shrink_board(parent_.rank()).write(offer);
   FCCL_TRY(await_survivors(mine, options.settings.init_timeout));
   if (!bootstrap) return fail(bootstrap.error());
-  const auto id = id_of_root();
-  if (!id) return fail(id.error());
-  auto served = is_root ? serve_bootstrap(std::move(*bootstrap)) : Descriptor{};
-  if (!served) return fail(std::move(served).error());
-  auto made = create_parts(request(*id, mine, options), options, [this] { return check_wanted(); });
-  if (!made && is_root) shut(served->get());
+  auto made = create(std::move(*bootstrap), mine, options);
   if (made || !places_) return made;
+  if (may_be_unreachable_by_mistake(made.error())) {
+    log(LogLevel::info, made.error().message + "; fcclCommShrink tries once more");
+    CreateOptions again = options;
+    again.settings.init_timeout = std::min(options.settings.init_timeout, kAgainTakes);
+    if (is_root()) bootstrap = open_bootstrap(options);
+    if (!bootstrap) return fail(bootstrap.error());
+    made = create(std::move(*bootstrap), mine, again);
+    if (made) return made;
+  }
   return fail(made.error().code,
               fmt::format("{} (in fcclCommShrink without {}, which counts the ranks anew from {} on)", made.error().message,
                           describe_list(excluded_by(mine)), parent_.describe_rank(survivors_.front())));
+}
+
+// `bootstrap`: of the root.
+Result<std::unique_ptr<Parts>> Shrink::create(Bootstrap bootstrap, const ShrinkOffer& mine, const CreateOptions& options) {
+  const auto id = id_of_root();
+  if (!id) return fail(id.error());
+  auto served = is_root() ? serve_bootstrap(std::move(bootstrap)) : Descriptor{};
+  if (!served) return fail(std::move(served).error());
+  auto made = create_parts(request(*id, mine, options), options, [this] { return check_wanted(); });
+  if (!made && is_root()) shut(served->get());
+  return made;
+}
+
+// The provider "net" of libfabric 1.17 reuses what it knew of a dead peer for the next one that it meets. If the two call each
+// other at the same time, it may take that one's call for a new process's, and end a connection that is good; not twice.
+// Between two hosts the failure is that of all survivors, so all of them come again; among more, one may have its communicator
+// already.
+bool Shrink::may_be_unreachable_by_mistake(const Error& error) const {
+  if (error.code != fcclRemoteError) return false;
+  for (const Deadline dying = Deadline::after(kDyingTakes); !dying.passed(); std::this_thread::sleep_for(kPause))
+    if (!check_wanted()) return false;
+  return true;
 }
 
 Result<Bootstrap> Shrink::open_bootstrap(const CreateOptions& options) const {
@@ -103,6 +132,8 @@ JoinRequest Shrink::request(const UniqueId& id, const ShrinkOffer& mine, const C
   request.awaits_root = true;
   return request;
 }
+
+bool Shrink::is_root() const { return survivors_.front() == parent_.rank(); }
 
 bool Shrink::is_here(int rank) const { return columns_.host_of(rank) == columns_.host(); }
 

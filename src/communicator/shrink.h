@@ -31,9 +31,12 @@ class Shrink {
 
  private:
   Result<std::unique_ptr<Parts>> meet(const ShrinkOffer& mine, const CreateOptions& options);
+  Result<std::unique_ptr<Parts>> create(Bootstrap bootstrap, const ShrinkOffer& mine, const CreateOptions& options);
+  bool may_be_unreachable_by_mistake(const Error& error) const;
   Result<Bootstrap> open_bootstrap(const CreateOptions& options) const;
   Result<UniqueId> id_of_root() const;
   JoinRequest request(const UniqueId& id, const ShrinkOffer& mine, const CreateOptions& options) const;
+  bool is_root() const;
   bool is_here(int rank) const;
   Result<void> await_survivors(const ShrinkOffer& mine, std::chrono::milliseconds at_most);
   Result<bool> has_come(int rank, const ShrinkOffer& mine);
