@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "communicator/creation.h"
+#include "communicator/init_calls.h"
 #include "communicator/parts.h"
 #include "hierarchical/columns.h"
 #include "system/failure_timing.h"
@@ -92,8 +93,18 @@ Result<std::unique_ptr<Parts>> Shrink::create(Bootstrap bootstrap, const ShrinkO
   auto served = is_root() ? serve_bootstrap(std::move(bootstrap)) : Descriptor{};
   if (!served) return fail(std::move(served).error());
   auto made = create_parts(request(*id, mine, options), options, [this] { return check_wanted(); });
+  if (made && places_)
+    if (auto seen = see_that_all_have_it(**made, options); !seen) made = fail(std::move(seen).error());
   if (!made && is_root()) shut(served->get());
   return made;
+}
+
+// One of three hosts might be through with its creation when two others lose the connection that they have just made.
+Result<void> Shrink::see_that_all_have_it(Parts& made, const CreateOptions& options) const {
+  made.control->ask([this] { return check_wanted(); });
+  FCCL_TRY(InitCalls(made, Deadline::after(options.settings.init_timeout)).barrier());
+  made.control->ask({});
+  return {};
 }
 
 // The provider "net" of libfabric 1.17 reuses what it knew of a dead peer for the next one that it meets. If the two call each

@@ -32,6 +32,7 @@ class Shrink {
  private:
   Result<std::unique_ptr<Parts>> meet(const ShrinkOffer& mine, const CreateOptions& options);
   Result<std::unique_ptr<Parts>> create(Bootstrap bootstrap, const ShrinkOffer& mine, const CreateOptions& options);
+  Result<void> see_that_all_have_it(Parts& made, const CreateOptions& options) const;
   bool may_be_unreachable_by_mistake(const Error& error) const;
   Result<Bootstrap> open_bootstrap(const CreateOptions& options) const;
   Result<UniqueId> id_of_root() const;

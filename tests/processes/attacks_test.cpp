@@ -7,9 +7,9 @@
 
 #include "bootstrap/channel.h"
 #include "bootstrap/messages.h"
+#include "communicator/create_options.h"
 #include "processes/ranks.h"
 #include "processes/strangers.h"
-#include "system/settings.h"
 #include "system/socket.h"
 
 namespace fccl::testing {
@@ -146,7 +146,7 @@ void claim(const Claim& claim, const UniqueId& id, const Seat& seat) {
   std::this_thread::sleep_for(100ms);
   if (claim.party.version == kOwnVersion) {
     const Member member{claim.party.rank, getpid(), "host", "a host", "name"};
-    channel.say(encode(Hello{member, claim.nranks, Settings{}.agreement()}));
+    channel.say(encode(Hello{member, claim.nranks, CreateOptions{}.agreement()}));
   }
   (void)channel.await_sent(Deadline::after(5s));
   wait_for(seat.board.notes[kDone], kRanks - 1);
