@@ -194,8 +194,8 @@ FCCL_API fcclResult_t fcclCommSplit(fcclComm_t comm, int color, int key, fcclCom
  * one or after it. `config` may be NULL: then the parent's timeouts and memory kind. Each wait ends at initTimeoutMs.
  * Errors: fcclInvalidArgument (a rank out of range, twice, or the caller itself), fcclInvalidUsage (survivors that give other
  * lists: on all of them that have come; finalized), fcclRemoteError (a survivor died or left), fcclTimeout (one does not come;
- * on several hosts also lists that differ in the first rank that goes on), the first failure of `comm` (FCCL_SHRINK_DEFAULT).
- * An error leaves *newcomm = NULL, and fcclCommShrink may be called again. */
+ * on several hosts also lists that differ in the first rank that goes on, or between ranks of one host only), the first failure
+ * of `comm` (FCCL_SHRINK_DEFAULT). An error leaves *newcomm = NULL, and fcclCommShrink may be called again. */
 FCCL_API fcclResult_t fcclCommShrink(fcclComm_t comm, int* excludeRanksList, int excludeRanksCount, fcclComm_t* newcomm,
                                      fcclConfig_t* config, int shrinkFlags);
 /* The ranks whose processes ended without finalizing or destroying `comm`, in ascending order; such as fcclCommShrink takes.
@@ -378,8 +378,10 @@ FCCL_API fcclResult_t fcclRecvTagged(void* recvbuff, size_t count, fcclDataType_
  * long they are, and one thread may hold several ranks: their communicators' calls get on together. Those on NULL streams have
  * ended when fcclGroupEnd returns; those of one host stream are one item of it, behind what the stream had before. On CUDA
  * memory fcclGroupEnd returns when the peers have met, and the results are on their way to their streams.
- * fcclCommInitRank, fcclCommInitRankConfig and fcclCommSplit in a group run at its end, all at the same time and before the
- * other calls, and set their handles then; every other call runs at once. Groups nest: the outermost end counts.
+ * fcclCommInitRank, fcclCommInitRankConfig, fcclCommSplit, fcclCommShrink and fcclCommGrow in a group run at its end, all at
+ * the same time and before the other calls, and set their handles then; the last three refuse blocking = 0 there. On CUDA
+ * memory a collective stands in a group on all ranks or on none. Every other call runs at once. Groups nest: the outermost end
+ * counts.
  *
  * A call that fails in a group returns its error at once, and fcclGroupEnd then issues nothing and returns it, too. After any
  * error of fcclGroupEnd no group is open, and none of its calls is half issued: what was issued has ended, or ends on its

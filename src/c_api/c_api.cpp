@@ -73,9 +73,10 @@ Result<CreateOptions> options_of(const fcclConfig_t* config, const CreateOptions
 Result<bool> derivation_waits(const fcclConfig_t* config, const CreateOptions& options) {
   if (waits(config)) return true;
   if (!options.device) return false;
-  return fail(fcclNotImplemented,
-              "config.blocking = 0 of a communicator that is made of one of CUDA memory is not implemented yet in this version of "
-              "FCCL");
+  return fail(
+      fcclNotImplemented,
+      "config.blocking = 0 of a communicator that is made of one of CUDA memory is not implemented yet in this version of "
+      "FCCL");
 }
 
 }  // namespace fccl
@@ -172,7 +173,7 @@ fcclResult_t fcclCommGetAsyncError(fcclComm_t comm, fcclResult_t* asyncError) {
 
 fcclResult_t fcclCommSetTimeout(fcclComm_t comm, int timeoutMs) {
   if (comm == nullptr) return refuse(__func__, "comm is NULL");
-  if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
+  if (const auto made = fccl::check_free(comm); !made) return report(__func__, made);
   if (timeoutMs <= 0) return refuse(__func__, fmt::format("timeoutMs is {}: give milliseconds > 0", timeoutMs));
   comm->communicator->set_timeout(std::chrono::milliseconds(timeoutMs));
   return fcclSuccess;

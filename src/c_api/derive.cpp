@@ -50,6 +50,9 @@ Loans::~Loans() {
 }
 
 fcclResult_t derive(const char* function, fcclComm_t parent, fcclComm_t* newcomm, const Derive& make, bool waits) {
+  if (!waits && Group::is_open())
+    return refuse(function,
+                  "config.blocking = 0 in a group: its calls of the parent would be issued by two threads. Leave it out there");
   if (!waits) {
     const auto begun = begin(parent, make);
     if (!begun) return report(function, begun);

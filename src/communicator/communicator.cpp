@@ -16,8 +16,7 @@
 #include "communicator/issued_group.h"
 #include "communicator/parts.h"
 #include "communicator/retired_lanes.h"
-#include "communicator/shrink.h"
-#include "communicator/split.h"
+#include "communicator/sleep_until.h"
 #include "communicator/stream.h"
 #include "communicator/worker.h"
 #include "hierarchical/columns.h"
@@ -26,8 +25,8 @@
 namespace fccl {
 namespace {
 
-constexpr std::chrono::microseconds kShortestPause{20};
-constexpr std::chrono::microseconds kLongestPause{1000};
+// Longer than a call takes to show that it is inside.
+constexpr std::chrono::microseconds kCallsShowWithin{20};
 
 constexpr const char* kForked = "this process is a fork of the one that made the communicator: make a new one after fork()";
 
@@ -44,12 +43,6 @@ Result<void> check_room(const LaneQueue& lane, const Signature& signature) {
 
 // Within a host every byte is copied twice at 10 GB/s; between hosts it goes over a network of 10 Gbit/s.
 double seconds_for(double bytes, bool between_hosts) { return between_hosts ? 50e-6 + bytes / 1.25e9 : 1e-6 + bytes / 5e9; }
-
-// Asks now and then: a call that ends on its own thread tells nobody, since that would cost it more than a store.
-template <class Condition>
-void sleep_until(Condition holds) {
-  for (auto pause = kShortestPause; !holds(); pause = std::min(2 * pause, kLongestPause)) std::this_thread::sleep_for(pause);
-}
 
 }  // namespace
 
@@ -83,90 +76,6 @@ Result<std::unique_ptr<Communicator>> Communicator::of_parts(const CreateOptions
   made->parts_->control->ask({});
   if (!ready) return fail(ready.error());
   return made;
-}
-
-Result<std::unique_ptr<Communicator>> Communicator::split(int color, int key, const CreateOptions& options,
-                                                          const CancelCheck& cancel_check) {
-  const InCall inside(in_call_);
-  FCCL_TRY(check_usable());
-  if (options.device) FCCL_TRY(DeviceCalls::check(*options.device, options.settings, ranks_));
-  if (device_calls_) FCCL_TRY(device_calls_->await_lane(kGatherLane));
-  const auto run_here = [&](const Call& call) { return run_unless_cancelled(call, cancel_check); };
-  auto parts = Split(*parts_->control, rank_, ranks_, run_here, cancel_check).make(color, key, options);
-  if (!parts) return fail(std::move(parts).error());
-  return *parts ? of_parts(options, std::move(*parts)) : nullptr;
-}
-
-// One that may be cancelled runs on a stream, so that this thread can ask.
-Result<void> Communicator::run_unless_cancelled(const Call& call, const CancelCheck& cancel_check) {
-  if (!cancel_check) return run(call, nullptr);
-  const Result<Stream*> queue = queue_for(nullptr);
-  if (!queue) return fail(queue.error());
-  FCCL_TRY(run(call, *queue));
-  sleep_until([&] {
-    if (const auto wanted = cancel_check(); !wanted)
-      (void)parts_->control->raise(
-          {wanted.error().code,
-           fmt::format("rank {} ended a communicator that was being made of this one in {}", rank_, describe(call.signature))});
-    const auto done = (*queue)->query();
-    return !done || *done;
-  });
-  return (*queue)->synchronize();
-}
-
-// Returns when no operation of this rank is under way.
-Result<void> Communicator::prepare_shrink(ShrinkAs as) {
-  FCCL_TRY(check_own());
-  if (finalized_.load(std::memory_order_relaxed)) return check_usable();
-  if (as == ShrinkAs::healthy) FCCL_TRY(check_usable());
-  if (as == ShrinkAs::ended && !parts_->control->has_failed())
-    (void)parts_->control->raise({fcclAborted, fmt::format("rank {} ended the communicator to shrink it", rank_)});
-  if (device_calls_) (void)device_calls_->await_all();
-  sleep_until([this] { return is_idle(); });
-  return as == ShrinkAs::healthy ? check_usable() : Result<void>{};
-}
-
-Result<std::unique_ptr<Communicator>> Communicator::shrink(const std::vector<int>& excluded, ShrinkAs as,
-                                                           const CreateOptions& options, const CancelCheck& cancel_check) {
-  Shrink shrink(*parts_, shrinks_seen_, cancel_check);
-  FCCL_TRY(shrink.check());
-  if (options.device) FCCL_TRY(DeviceCalls::check(*options.device, options.settings, ranks_));
-  FCCL_TRY(prepare_shrink(as));
-  const InCall inside(in_call_);
-  auto parts = shrink.make(excluded, options);
-  if (!parts) return fail(std::move(parts).error());
-  return of_parts(options, std::move(*parts));
-}
-
-Result<UniqueId> Communicator::invite() {
-  FCCL_TRY(check_usable());
-  if (invitation_)
-    return fail(fcclInvalidUsage,
-                fmt::format("rank {} has made a unique id already by which nobody has come yet: grow by that one", rank_));
-  auto opened = Invitation::open(options_.settings);
-  if (!opened) return fail(std::move(opened).error());
-  invitation_ = std::move(*opened);
-  return invitation_->id();
-}
-
-Result<std::unique_ptr<Communicator>> Communicator::grow(int ranks, std::optional<UniqueId> id, const CreateOptions& options,
-                                                         const CancelCheck& cancel_check) {
-  const InCall inside(in_call_);
-  FCCL_TRY(check_usable());
-  if (options.device) FCCL_TRY(DeviceCalls::check(*options.device, options.settings, ranks));
-  if (device_calls_) FCCL_TRY(device_calls_->await_lane(kGatherLane));
-  if (!id && invitation_) id = invitation_->id();
-  const auto run_here = [&](const Call& call) { return run_unless_cancelled(call, cancel_check); };
-  Grow grow(*parts_->control, ranks_, run_here, cancel_check);
-  const auto agreed = grow.agree(ranks, id);
-  if (!agreed) return fail(agreed.error());
-  if (invitation_ && invitation_->id() == *agreed) {
-    invitation_->spend();
-    invitation_.reset();
-  }
-  auto parts = grow.join(*agreed, ranks, options);
-  if (!parts) return fail(std::move(parts).error());
-  return of_parts(options, std::move(*parts));
 }
 
 std::vector<int> Communicator::dead_ranks() const { return parts_->control->dead_ranks(); }
@@ -230,15 +139,21 @@ Result<void> Communicator::check_on_device(const CallOrTransfer& operation, cons
   return device_calls_->check(operation, on_device);
 }
 
-Result<std::unique_ptr<StagedCall>> Communicator::bring_in(const CallOrTransfer& operation, const OnDevice& on_device) {
+// Who has been let in by an earlier one of the same group is let in, also when the communicator is finalized meanwhile.
+Result<std::unique_ptr<StagedCall>> Communicator::stage(const CallOrTransfer& operation, const OnDevice& on_device) {
+  const bool is_first = !in_call_.load(std::memory_order_relaxed);
   auto staged = StagedCall::make(operation, on_device, rank_, ranks_, in_call_);
   if (!staged) return fail(std::move(staged).error());
-  FCCL_TRY(check_usable());
-  FCCL_TRY(device_calls_->bring_in(**staged));
+  FCCL_TRY(is_first ? check_usable() : check_own());
   return staged;
 }
 
-Result<void> Communicator::take_out(const StagedCall& call) { return device_calls_->take_out(call); }
+Result<void> Communicator::bring_in(const StagedCall& call) { return device_calls_->bring_in(call); }
+
+// Once the communicator has failed, what lies on the host is no result.
+Result<void> Communicator::take_out(const StagedCall& call, bool has_result) {
+  return device_calls_->take_out(call, has_result || !parts_->control->has_failed());
+}
 
 Result<void> Communicator::check_place(const char* name, const void* pointer) const {
   return device_calls_->check_place(name, pointer);
@@ -261,7 +176,7 @@ Result<void> Communicator::transfer(const TransferEnd& transfer, Stream* stream)
 
 Result<void> Communicator::issue(const Call& call, IssuedGroup& group) {
   const InCall inside(in_call_);
-  FCCL_TRY(check_usable());
+  FCCL_TRY(inside.is_outermost() ? check_usable() : check_own());
   const ReduceKernel kernel = kernel_of(call.signature);
   LaneQueue& lane = parts_->lanes[lane_of(call.signature.collective)];
   const Task task{call, parts_->number++, kernel};
@@ -278,7 +193,7 @@ Result<void> Communicator::issue(const Call& call, IssuedGroup& group) {
 
 Result<void> Communicator::issue(const TransferEnd& transfer, IssuedGroup& group) {
   const InCall inside(in_call_);
-  FCCL_TRY(check_usable());
+  FCCL_TRY(inside.is_outermost() ? check_usable() : check_own());
   group.add(std::make_unique<IssuedTransfer>(parts_->around_transfers(), transfer));
   group.wait_as(parts_->oversubscribed);
   return {};
@@ -338,7 +253,7 @@ Result<void> Communicator::finalize() {
   finalizing_.fetch_add(1, std::memory_order_relaxed);
   finalized_.store(true, std::memory_order_relaxed);
   // A call that has not seen it has shown by then that it is inside.
-  std::this_thread::sleep_for(kShortestPause);
+  std::this_thread::sleep_for(kCallsShowWithin);
   if (device_calls_) {
     sleep_until([this] { return !in_call_.load(std::memory_order_acquire); });
     (void)device_calls_->await_all();

@@ -67,8 +67,10 @@ class Communicator {
   // What may refuse.
   Result<void> check_on_device(const CallOrTransfer& operation, const OnDevice& on_device);
   // Its input is on the host then, from where issue() takes it; whatever becomes of that, take_out follows.
-  Result<std::unique_ptr<StagedCall>> bring_in(const CallOrTransfer& operation, const OnDevice& on_device);
-  Result<void> take_out(const StagedCall& call);
+  Result<void> bring_in(const StagedCall& call);
+  Result<void> take_out(const StagedCall& call, bool has_result);
+  // What bring_in takes; nothing is issued yet.
+  Result<std::unique_ptr<StagedCall>> stage(const CallOrTransfer& operation, const OnDevice& on_device);
   // ----
   // Gives a call, or an end of a transfer, its place in the order of its kind; whoever has the group runs it.
   Result<void> issue(const Call& call, IssuedGroup& group);

@@ -45,10 +45,11 @@ class DeviceCalls {
   // Returns when the user's stream has come to the call, and what goes in is on the host.
   Result<void> bring_in(const StagedCall& call);
   // After bring_in has succeeded, whatever came of the call: the user's stream goes on behind it.
-  Result<void> take_out(const StagedCall& call);
+  // `has_result`: else there is nothing to copy.
+  Result<void> take_out(const StagedCall& call, bool has_result);
   // ----
   // Before a call on host memory of the lane: waits until those on GPU memory are through.
-  Result<void> await_lane(LaneId lane);
+  Result<void> await_lane(LaneId lane, Issuer who_waits);
   // Until the GPU has done all that was issued. A GPU that does not come to it fails the communicator at the deadline.
   Result<void> await_all();
   // The same, but no longer than 2 s, and not for calls that the GPU has not come to: if any are left, they fail the

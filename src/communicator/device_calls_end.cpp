@@ -59,11 +59,11 @@ Result<void> DeviceCalls::await(const OwnWait& wait) {
   }
 }
 
-Result<void> DeviceCalls::await_lane(LaneId lane) {
+Result<void> DeviceCalls::await_lane(LaneId lane, Issuer who_waits) {
   const LaneQueue& queue = parts_.lanes[lane];
   if (queue.is_idle()) return {};
   return await({[&] { return queue.is_idle(); }, [&] { return queue.finished.load(std::memory_order_relaxed); },
-                [] { return "to come to the calls that were issued before fcclCommSplit"; }});
+                [&] { return std::string("to come to the calls that were issued before ") + name_of(who_waits); }});
 }
 
 bool DeviceCalls::lanes_are_idle() const { return std::ranges::all_of(parts_.lanes, &LaneQueue::is_idle); }

@@ -54,10 +54,10 @@ Result<void> DeviceCalls::bring_in(const StagedCall& call) {
   return conclude(describe(call.on_host()), std::move(result), lanes_[kStaging].device->join({call.stream()}));
 }
 
-Result<void> DeviceCalls::take_out(const StagedCall& call) {
+Result<void> DeviceCalls::take_out(const StagedCall& call, bool has_result) {
   const Device::Use use(*device_);
   if (!use.entered()) return fail(raise(describe(call.on_host()), use.entered().error()));
-  Result<void> result = copy_out(call);
+  Result<void> result = has_result ? copy_out(call) : Result<void>{};
   if (result) result = make_room(call);
   return conclude(describe(call.on_host()), std::move(result), lanes_[kStaging].device->join({call.stream()}));
 }

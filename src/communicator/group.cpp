@@ -71,8 +71,21 @@ Result<void> Group::check(const GroupedCall& call) {
   return call.on_device ? call.communicator->check_on_device(call.call, *call.on_device) : Result<void>{};
 }
 
-// Nothing is issued unless every communicator and stream takes calls; only what happens at that moment on another thread can
-// stop it halfway, and that ends the communicator. What is on a device runs here, in host memory.
+// Host memory for all of them, or for none.
+Result<std::vector<Group::Staged>> Group::stage(const std::vector<GroupedCall>& calls) {
+  std::vector<Staged> staged;
+  for (const GroupedCall& each : calls) {
+    if (!each.on_device) continue;
+    auto made = each.communicator->stage(each.call, *each.on_device);
+    if (!made) return fail(std::move(made).error());
+    staged.push_back({each.communicator, std::move(*made)});
+  }
+  return staged;
+}
+
+// Nothing is issued unless every communicator and stream takes calls, and there is host memory for them; only what happens at
+// that moment on another thread can stop it halfway, and that ends the communicator. What is on a device runs here, in host
+// memory.
 Result<void> Group::issue(const std::vector<GroupedCall>& calls) {
   if (calls.empty()) return {};
   for (const GroupedCall& each : calls) FCCL_TRY(check(each));
@@ -92,21 +105,15 @@ Result<void> Group::issue(const std::vector<GroupedCall>& calls) {
   const auto add = [&](Communicator& communicator, const CallOrTransfer& operation, Stream* stream) {
     keep(std::visit([&](const auto& one) { return communicator.issue(one, group_of(stream)); }, operation));
   };
-  std::vector<std::pair<Communicator*, std::unique_ptr<StagedCall>>> staged;
-  for (const GroupedCall& each : calls) {
-    if (!each.on_device) continue;
-    auto brought = each.communicator->bring_in(each.call, *each.on_device);
-    if (brought)
-      staged.emplace_back(each.communicator, std::move(*brought));
-    else
-      keep(fail(brought.error()));
-  }
+  auto staged = stage(calls);
+  if (!staged) return fail(std::move(staged).error());
+  std::erase_if(*staged, [&](const Staged& each) { return !keep(each.communicator->bring_in(*each.call)); });
   for (const GroupedCall& each : calls)
     if (!each.on_device) add(*each.communicator, each.call, each.stream);
-  for (const auto& [communicator, call] : staged) add(*communicator, call->on_host(), nullptr);
+  for (const auto& [communicator, call] : *staged) add(*communicator, call->on_host(), nullptr);
   for (auto& [stream, group] : by_stream) stream->enqueue(std::move(group));
-  keep(here.run());
-  for (const auto& [communicator, call] : staged) keep(communicator->take_out(*call));
+  const bool ended_well = keep(here.run());
+  for (const auto& [communicator, call] : *staged) keep(communicator->take_out(*call, ended_well));
   return result;
 }
 

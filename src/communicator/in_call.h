@@ -5,8 +5,8 @@
 
 namespace fccl {
 
-// For whoever ends the communicator to wait for, while it lives, on the one thread that issues calls. The calls of a split are
-// within one.
+// For whoever ends the communicator to wait for, while it lives, on the one thread that issues calls. The calls of a split or a
+// growth are within one, and so is what runs in host memory for a GPU.
 class InCall {
  public:
   explicit InCall(std::atomic<bool>& flag) : flag_(flag), is_outermost_(!flag.load(std::memory_order_relaxed)) {

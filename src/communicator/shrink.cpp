@@ -109,8 +109,8 @@ Result<void> Shrink::see_that_all_have_it(Parts& made, const CreateOptions& opti
 
 // The provider "net" of libfabric 1.17 reuses what it knew of a dead peer for the next one that it meets. If the two call each
 // other at the same time, it may take that one's call for a new process's, and end a connection that is good; not twice.
-// The failure is that of all survivors, since none has its communicator before all have shown that they reach each other, so all
-// of them come again.
+// The failure is that of all survivors, since none has its communicator before all have shown that they reach each other, so
+// all of them come again.
 bool Shrink::may_be_unreachable_by_mistake(const Error& error) const {
   if (error.code != fcclRemoteError) return false;
   for (const Deadline dying = Deadline::after(kDyingTakes); !dying.passed(); std::this_thread::sleep_for(kPause))

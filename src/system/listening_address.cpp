@@ -119,10 +119,11 @@ Result<Descriptor> on_allowed_port(const ListeningAddress& where, const Settings
   address.port = ports.first;
   Result<Descriptor> taken = take(address, ports.last);
   if (taken) return taken;
-  return fail(taken.error().code,
-              fmt::format("{}, nor on any port before it of FCCL_SOCKET_PORTS={}: each communicator that is being made takes one; of "
-                          "several hosts it takes another one, and each of its ranks keeps one",
-                          taken.error().message, settings.socket_ports));
+  return fail(
+      taken.error().code,
+      fmt::format("{}, nor on any port before it of FCCL_SOCKET_PORTS={}: each communicator that is being made takes one; of "
+                  "several hosts it takes another one, and each of its ranks keeps one",
+                  taken.error().message, settings.socket_ports));
 }
 
 }  // namespace
@@ -161,7 +162,8 @@ Result<Descriptor> listen_at(const ListeningAddress& where, const Settings& sett
 }
 
 Result<Descriptor> hold_at(const ListeningAddress& where, const Settings& settings) {
-  return on_allowed_port(where, settings, hold_port);
+  auto held = on_allowed_port(where, settings, hold_port);
+  return held || settings.socket_ports.empty() ? std::move(held) : hold_port(where.address, 0);
 }
 
 }  // namespace fccl

@@ -152,16 +152,16 @@ std::optional<Address> address_from(std::string_view text) {
 // A port that was asked for may have connections of an earlier listener that are still on their way out.
 Result<Descriptor> listen_tcp(const Address& address, uint16_t last_port) {
   Address at = address;
-  auto socket = at_first_free_port(at, last_port, [](int family, const SystemAddress& where) {
-    return listen_on(family, where, SOMAXCONN, SO_REUSEADDR);
-  });
+  auto socket = at_first_free_port(
+      at, last_port, [](int family, const SystemAddress& where) { return listen_on(family, where, SOMAXCONN, SO_REUSEADDR); });
   return made(std::move(socket), "listen on", to_text(at));
 }
 
 // It takes a port that is nobody's, and shares it from then on, with listen_at_held alone.
 Result<Descriptor> hold_port(const Address& address, uint16_t last_port) {
   Address at = address;
-  auto socket = at_first_free_port(at, last_port, [](int family, const SystemAddress& where) { return bind_to(family, where, 0); });
+  auto socket =
+      at_first_free_port(at, last_port, [](int family, const SystemAddress& where) { return bind_to(family, where, 0); });
   const int on = 1;
   if (socket.socket && ::setsockopt(socket.socket.get(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) != 0) socket = {{}, errno};
   return made(std::move(socket), "keep a port of", to_text(at));

@@ -1,0 +1,102 @@
+// How a communicator makes others of itself: split, shrink, grow.
+#include <fmt/format.h>
+
+#include "communicator/communicator.h"
+#include "communicator/create_options.h"
+#include "communicator/device_calls.h"
+#include "communicator/grow.h"
+#include "communicator/in_call.h"
+#include "communicator/parts.h"
+#include "communicator/shrink.h"
+#include "communicator/sleep_until.h"
+#include "communicator/split.h"
+#include "communicator/stream.h"
+
+namespace fccl {
+
+Result<std::unique_ptr<Communicator>> Communicator::split(int color, int key, const CreateOptions& options,
+                                                          const CancelCheck& cancel_check) {
+  const InCall inside(in_call_);
+  FCCL_TRY(check_usable());
+  if (options.device) FCCL_TRY(DeviceCalls::check(*options.device, options.settings, ranks_));
+  if (device_calls_) FCCL_TRY(device_calls_->await_lane(kGatherLane, Issuer::split));
+  const auto run_here = [&](const Call& call) { return run_unless_cancelled(call, cancel_check); };
+  auto parts = Split(*parts_->control, rank_, ranks_, run_here, cancel_check).make(color, key, options);
+  if (!parts) return fail(std::move(parts).error());
+  return *parts ? of_parts(options, std::move(*parts)) : nullptr;
+}
+
+// One that may be cancelled runs on a stream, so that this thread can ask.
+Result<void> Communicator::run_unless_cancelled(const Call& call, const CancelCheck& cancel_check) {
+  if (!cancel_check) return run(call, nullptr);
+  const Result<Stream*> queue = queue_for(nullptr);
+  if (!queue) return fail(queue.error());
+  FCCL_TRY(run(call, *queue));
+  sleep_until([&] {
+    if (const auto wanted = cancel_check(); !wanted)
+      (void)parts_->control->raise(
+          {wanted.error().code,
+           fmt::format("rank {} ended a communicator that was being made of this one in {}", rank_, describe(call.signature))});
+    const auto done = (*queue)->query();
+    return !done || *done;
+  });
+  return (*queue)->synchronize();
+}
+
+// Returns when no operation of this rank is under way.
+Result<void> Communicator::prepare_shrink(ShrinkAs as) {
+  FCCL_TRY(check_own());
+  if (finalized_.load(std::memory_order_relaxed)) return check_usable();
+  if (as == ShrinkAs::healthy) FCCL_TRY(check_usable());
+  if (as == ShrinkAs::ended && !parts_->control->has_failed())
+    (void)parts_->control->raise({fcclAborted, fmt::format("rank {} ended the communicator to shrink it", rank_)});
+  if (device_calls_) (void)device_calls_->await_all();
+  sleep_until([this] { return is_idle(); });
+  return as == ShrinkAs::healthy ? check_usable() : Result<void>{};
+}
+
+Result<std::unique_ptr<Communicator>> Communicator::shrink(const std::vector<int>& excluded, ShrinkAs as,
+                                                           const CreateOptions& options, const CancelCheck& cancel_check) {
+  Shrink shrink(*parts_, shrinks_seen_, cancel_check);
+  FCCL_TRY(shrink.check());
+  if (options.device) FCCL_TRY(DeviceCalls::check(*options.device, options.settings, ranks_));
+  FCCL_TRY(prepare_shrink(as));
+  const InCall inside(in_call_);
+  auto parts = shrink.make(excluded, options);
+  if (!parts) return fail(std::move(parts).error());
+  return of_parts(options, std::move(*parts));
+}
+
+Result<UniqueId> Communicator::invite() {
+  const InCall inside(in_call_);
+  FCCL_TRY(check_usable());
+  if (invitation_)
+    return fail(fcclInvalidUsage,
+                fmt::format("rank {} has made a unique id already by which nobody has come yet: grow by that one", rank_));
+  auto opened = Invitation::open(options_.settings);
+  if (!opened) return fail(std::move(opened).error());
+  invitation_ = std::move(*opened);
+  return invitation_->id();
+}
+
+Result<std::unique_ptr<Communicator>> Communicator::grow(int ranks, std::optional<UniqueId> id, const CreateOptions& options,
+                                                         const CancelCheck& cancel_check) {
+  const InCall inside(in_call_);
+  FCCL_TRY(check_usable());
+  if (options.device) FCCL_TRY(DeviceCalls::check(*options.device, options.settings, ranks));
+  if (device_calls_) FCCL_TRY(device_calls_->await_lane(kGatherLane, Issuer::grow));
+  if (!id && invitation_) id = invitation_->id();
+  const auto run_here = [&](const Call& call) { return run_unless_cancelled(call, cancel_check); };
+  Grow grow(*parts_->control, ranks_, run_here, cancel_check);
+  const auto agreed = grow.agree(ranks, id);
+  if (!agreed) return fail(agreed.error());
+  if (invitation_ && invitation_->id() == *agreed) {
+    invitation_->spend();
+    invitation_.reset();
+  }
+  auto parts = grow.join(*agreed, ranks, options);
+  if (!parts) return fail(std::move(parts).error());
+  return of_parts(options, std::move(*parts));
+}
+
+}  // namespace fccl
