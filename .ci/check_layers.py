@@ -7,7 +7,7 @@ from tree import Fault, Tree
 
 LAYERS = [
     *("base", "topology", "plan", "system", "kernels", "node", "wire", "device", "hierarchical"),
-    *("bootstrap", "host_link", "communicator", "c_api"),
+    *("bootstrap", "host_link", "operations", "creation", "communicator", "c_api"),
 ]
 # Rooms that use the library as anybody else would.
 CUSTOMERS = ("torch_backend", "perf_tests", "trainer")

@@ -5,10 +5,10 @@
 #include <cstring>
 
 #include "communicator/group.h"
-#include "communicator/statistics.h"
-#include "communicator/worker.h"
 #include "device/device.h"
 #include "kernels/reduce.h"
+#include "operations/statistics.h"
+#include "operations/worker.h"
 #include "system/log.h"
 
 namespace fccl {

@@ -4,7 +4,7 @@
 
 #include "c_api/c_api.h"
 #include "c_api/derive.h"
-#include "communicator/worker.h"
+#include "operations/worker.h"
 
 using fccl::Communicator;
 using fccl::refuse;
@@ -33,24 +33,23 @@ std::string objection(const std::vector<int>& excluded, const Communicator& comm
 
 extern "C" {
 
-fcclResult_t fcclCommShrink(fcclComm_t comm, int* excludeRanksList, int excludeRanksCount, fcclComm_t* newcomm,
-                            fcclConfig_t* config, int shrinkFlags) {
+fcclResult_t fcclCommShrink(fcclComm_t comm, int* ranks, int count, fcclComm_t* newcomm, fcclConfig_t* config, int flags) {
   if (comm == nullptr || newcomm == nullptr) return refuse(__func__, "comm or newcomm is NULL");
   *newcomm = nullptr;
   if (const auto free = fccl::check_free(comm); !free) return report(__func__, free);
   if (fccl::Worker::is_this_thread()) return fccl::refuse_in_host_function(__func__);
-  if (excludeRanksCount < 0 || (excludeRanksCount > 0 && excludeRanksList == nullptr))
+  if (count < 0 || (count > 0 && ranks == nullptr))
     return refuse(__func__, fmt::format("excludeRanksCount is {}, excludeRanksList {}: give as many ranks as the count says",
-                                        excludeRanksCount, excludeRanksList == nullptr ? "NULL" : "set"));
-  if (shrinkFlags != FCCL_SHRINK_DEFAULT && shrinkFlags != FCCL_SHRINK_ABORT)
-    return refuse(__func__, fmt::format("shrinkFlags is {}: give FCCL_SHRINK_DEFAULT or FCCL_SHRINK_ABORT", shrinkFlags));
-  const std::vector<int> excluded(excludeRanksList, excludeRanksList + excludeRanksCount);
+                                        count, ranks == nullptr ? "NULL" : "set"));
+  if (flags != FCCL_SHRINK_DEFAULT && flags != FCCL_SHRINK_ABORT)
+    return refuse(__func__, fmt::format("shrinkFlags is {}: give FCCL_SHRINK_DEFAULT or FCCL_SHRINK_ABORT", flags));
+  const std::vector<int> excluded(ranks, ranks + count);
   if (std::string why = objection(excluded, *comm->communicator); !why.empty()) return refuse(__func__, std::move(why));
   auto options = fccl::options_of(config, &comm->communicator->options());
   if (!options) return report(__func__, options);
   const auto waits = fccl::derivation_waits(config, *options);
   if (!waits) return report(__func__, waits);
-  const auto as = shrinkFlags == FCCL_SHRINK_ABORT ? Communicator::ShrinkAs::ended : Communicator::ShrinkAs::healthy;
+  const auto as = flags == FCCL_SHRINK_ABORT ? Communicator::ShrinkAs::ended : Communicator::ShrinkAs::healthy;
   const auto make = [=, options = *options](Communicator& parent, const fccl::CancelCheck& cancel_check) {
     return parent.shrink(excluded, as, options, cancel_check);
   };

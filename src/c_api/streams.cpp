@@ -1,10 +1,10 @@
 // The C interface: host streams.
 #include "c_api/c_api.h"
-#include "communicator/bounced_call.h"
-#include "communicator/issued_call.h"
-#include "communicator/issued_group.h"
-#include "communicator/stream.h"
-#include "communicator/worker.h"
+#include "operations/bounced_call.h"
+#include "operations/issued_call.h"
+#include "operations/issued_group.h"
+#include "operations/stream.h"
+#include "operations/worker.h"
 
 using fccl::refuse;
 using fccl::Stream;

@@ -7,20 +7,20 @@
 #include <thread>
 
 #include "bootstrap/bootstrap.h"
-#include "communicator/bounced_call.h"
-#include "communicator/creation.h"
 #include "communicator/device_calls.h"
 #include "communicator/group.h"
-#include "communicator/grow.h"
 #include "communicator/in_call.h"
-#include "communicator/issued_group.h"
-#include "communicator/parts.h"
 #include "communicator/retired_lanes.h"
 #include "communicator/sleep_until.h"
-#include "communicator/stream.h"
-#include "communicator/worker.h"
+#include "creation/creation.h"
+#include "creation/grow.h"
+#include "creation/parts.h"
 #include "hierarchical/columns.h"
 #include "hierarchical/phases.h"
+#include "operations/bounced_call.h"
+#include "operations/issued_group.h"
+#include "operations/stream.h"
+#include "operations/worker.h"
 
 namespace fccl {
 namespace {

@@ -10,8 +10,8 @@
 #include "base/call.h"
 #include "base/result.h"
 #include "base/transfer.h"
-#include "communicator/create_options.h"
 #include "communicator/staged_call.h"
+#include "creation/create_options.h"
 #include "system/wait_limit.h"
 
 namespace fccl {

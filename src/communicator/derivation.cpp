@@ -2,15 +2,15 @@
 #include <fmt/format.h>
 
 #include "communicator/communicator.h"
-#include "communicator/create_options.h"
 #include "communicator/device_calls.h"
-#include "communicator/grow.h"
 #include "communicator/in_call.h"
-#include "communicator/parts.h"
-#include "communicator/shrink.h"
 #include "communicator/sleep_until.h"
-#include "communicator/split.h"
-#include "communicator/stream.h"
+#include "creation/create_options.h"
+#include "creation/grow.h"
+#include "creation/parts.h"
+#include "creation/shrink.h"
+#include "creation/split.h"
+#include "operations/stream.h"
 
 namespace fccl {
 

@@ -5,13 +5,13 @@
 
 #include <utility>
 
-#include "communicator/bounced_call.h"
-#include "communicator/issued_group.h"
-#include "communicator/parts.h"
-#include "communicator/stream.h"
+#include "creation/parts.h"
 #include "device/program.h"
 #include "hierarchical/columns.h"
 #include "kernels/reduce.h"
+#include "operations/bounced_call.h"
+#include "operations/issued_group.h"
+#include "operations/stream.h"
 #include "system/settings.h"
 
 namespace fccl {

@@ -8,11 +8,11 @@
 #include <string>
 
 #include "base/call.h"
-#include "communicator/issued_call.h"
 #include "communicator/staged_call.h"
 #include "device/device.h"
 #include "device/lane.h"
 #include "device/sub_calls.h"
+#include "operations/issued_call.h"
 #include "system/clock.h"
 
 namespace fccl {

@@ -6,9 +6,9 @@
 #include <thread>
 
 #include "communicator/device_calls.h"
-#include "communicator/parts.h"
 #include "communicator/retired_lanes.h"
-#include "communicator/stream.h"
+#include "creation/parts.h"
+#include "operations/stream.h"
 
 namespace fccl {
 namespace {

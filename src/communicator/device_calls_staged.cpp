@@ -3,9 +3,9 @@
 #include <cstring>
 
 #include "communicator/device_calls.h"
-#include "communicator/init_calls.h"
-#include "communicator/parts.h"
 #include "communicator/staged_call.h"
+#include "creation/init_calls.h"
+#include "creation/parts.h"
 
 namespace fccl {
 namespace {

@@ -7,12 +7,12 @@
 #include <utility>
 #include <variant>
 
-#include "communicator/bounced_call.h"
 #include "communicator/communicator.h"
-#include "communicator/issued_call.h"
-#include "communicator/issued_group.h"
-#include "communicator/stream.h"
-#include "communicator/worker.h"
+#include "operations/bounced_call.h"
+#include "operations/issued_call.h"
+#include "operations/issued_group.h"
+#include "operations/stream.h"
+#include "operations/worker.h"
 #include "system/thread.h"
 
 namespace fccl {

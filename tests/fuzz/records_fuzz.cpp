@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "communicator/control.h"
 #include "fuzz/fuzz.h"
+#include "operations/control.h"
 #include "system/log.h"
 
 namespace fccl::fuzz {

@@ -46,7 +46,7 @@ MUTANTS = [
     ),
     Mutant(
         "a rank that leaves does not say so",
-        "src/communicator/control.cpp",
+        "src/operations/control.cpp",
         "  segment_->state(local()).left.store(1, std::memory_order_release);\n",
         "",
     ),
@@ -175,7 +175,7 @@ MUTANTS = [
     ),
     Mutant(
         "a call on a stream reads the counts of the call that was issued behind it",
-        "src/communicator/issued_call.cpp",
+        "src/operations/issued_call.cpp",
         "  task_.call.uneven = blocks_.get();\n",
         "",
     ),
@@ -255,13 +255,13 @@ MUTANTS = [
     ),
     Mutant(
         "a wait has no deadline",
-        "src/communicator/control.cpp",
+        "src/operations/control.cpp",
         "if (waited >= patience &&",
         "if (waited >= 1000 * patience &&",
     ),
     Mutant(
         "a rank that did its part before it died fails the call",
-        "src/communicator/control.cpp",
+        "src/operations/control.cpp",
         "  if (is_reached(wait, awaited)) return {};\n",
         "",
     ),

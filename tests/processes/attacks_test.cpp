@@ -7,7 +7,7 @@
 
 #include "bootstrap/channel.h"
 #include "bootstrap/messages.h"
-#include "communicator/create_options.h"
+#include "creation/create_options.h"
 #include "processes/ranks.h"
 #include "processes/strangers.h"
 #include "system/socket.h"

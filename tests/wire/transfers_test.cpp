@@ -10,9 +10,9 @@
 #include <random>
 #include <thread>
 
-#include "communicator/statistics.h"
-#include "communicator/transfer_lane.h"
 #include "node/segment.h"
+#include "operations/statistics.h"
+#include "operations/transfer_lane.h"
 #include "system/clock.h"
 #include "transports/fabric.h"
 #include "wire/endpoint.h"

@@ -1,0 +1,181 @@
+// How a communicator's parts come to be: bootstrap, the segment from hand to hand, a first barrier, the other hosts.
+#include "creation/creation.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "creation/init_calls.h"
+#include "creation/join_hosts.h"
+#include "creation/parts.h"
+#include "hierarchical/columns.h"
+#include "node/peer_memory.h"
+#include "system/log.h"
+#include "system/processors.h"
+
+namespace fccl {
+namespace {
+
+// The place of the rank that makes a host's segment and hands it out.
+constexpr int kLeader = 0;
+
+// The ranks of each host, by its first rank.
+std::vector<std::vector<int>> ranks_of_hosts(const std::vector<Member>& members) {
+  std::vector<std::vector<int>> ranks;
+  std::map<std::string_view, size_t> number;
+  for (const Member& member : members) {
+    const auto [host, is_new] = number.try_emplace(member.host, ranks.size());
+    if (is_new) ranks.emplace_back();
+    ranks[host->second].push_back(member.rank);
+  }
+  return ranks;
+}
+
+// For those who have the segment already and wait for the leader in the first barrier.
+void tell_whom_the_leader_awaits(const Segment& segment, std::span<const int> ranks) {
+  for (int place = 1; place < segment.shape().ranks; ++place)
+    if (segment.state(place).get_processors().none())
+      return segment.state(kLeader).set_waiting(kGatherLane, {to_ms(Clock::now()), ranks[place]});
+}
+
+// `ranks`: those of this host.
+Result<std::shared_ptr<Segment>> share_segment(const Joined& joined, const SegmentShape& shape, std::span<const int> ranks,
+                                               const WaitLimit& limit) {
+  if (joined.rank != ranks[kLeader]) {
+    auto memory = receive_descriptor(joined, ranks[kLeader], limit);
+    if (!memory) return fail(std::move(memory).error());
+    return Segment::map(*memory, shape);
+  }
+  auto memory = Segment::make(shape);
+  if (!memory) return fail(std::move(memory).error());
+  auto segment = Segment::map(*memory, shape);
+  if (!segment) return segment;
+  (*segment)->initialise(static_cast<uint32_t>(kFirstNumber));
+  const std::vector<int> others(ranks.begin() + 1, ranks.end());
+  const auto tell_and_check = [&]() -> Result<void> {
+    tell_whom_the_leader_awaits(**segment, ranks);
+    return limit.check_cancelled();
+  };
+  FCCL_TRY(send_descriptor(joined, memory->get(), others, {limit.deadline, tell_and_check}));
+  return segment;
+}
+
+Result<std::vector<Peer>> peers_of(const std::vector<Member>& members, const Columns& columns) {
+  std::vector<Peer> peers;
+  for (const Member& member : members) {
+    if (columns.host_of(member.rank) != columns.host()) {
+      peers.push_back({member, nullptr, -1});
+      continue;
+    }
+    auto watch = ProcessWatch::of(member.pid);
+    if (!watch)
+      return fail(watch.error().code, fmt::format("{} cannot be watched: {}", describe(member), watch.error().message));
+    peers.push_back({member, std::move(*watch), columns.local_of(member.rank)});
+  }
+  return peers;
+}
+
+std::vector<int> pids_of(const std::vector<Member>& members, std::span<const int> ranks) {
+  std::vector<int> pids;
+  for (const int rank : ranks) pids.push_back(members[rank].pid);
+  return pids;
+}
+
+// A rank that finds the leader gone, since that found another one dead, tells of the dead one, too.
+Error name_the_dead(Error error, const std::vector<Peer>& peers) {
+  for (const Peer& peer : peers)
+    if (peer.watch && !peer.watch->alive())
+      return {fcclRemoteError, describe(peer.member) + " died before the communicator was ready"};
+  return error;
+}
+
+// Whether two ranks have to take turns on a processor. A launcher may have bound each rank to one of its own.
+bool is_oversubscribed(const Segment& segment) {
+  Processors all;
+  for (int rank = 0; rank < segment.shape().ranks; ++rank) all |= segment.state(rank).get_processors();
+  return static_cast<size_t>(segment.shape().ranks) > all.count();
+}
+
+}  // namespace
+
+JoinRequest join_request(const UniqueId& id, int rank, int ranks, const CreateOptions& options) {
+  return {id, rank, ranks, options.agreement(), options.settings.host_id, options.settings};
+}
+
+Result<std::unique_ptr<Parts>> create_parts(const JoinRequest& request, const CreateOptions& options,
+                                            const CancelCheck& cancel_check) {
+  const Deadline deadline = Deadline::after(options.settings.init_timeout);
+  auto joined = join(request, {deadline, cancel_check});
+  if (!joined) return fail(std::move(joined).error());
+  const auto check = [&]() -> Result<void> {
+    if (cancel_check) FCCL_TRY(cancel_check());
+    return joined->presence.look();
+  };
+  auto made = Creation(*joined, options, {deadline, check}).make();
+  if (made) return made;
+  return fail(joined->presence.give_up(std::move(made).error()));
+}
+
+Creation::Creation(Joined& joined, const CreateOptions& options, const WaitLimit& limit)
+    : joined_(joined), options_(options), limit_(limit) {}
+
+Creation::~Creation() = default;
+
+Result<std::unique_ptr<Parts>> Creation::make() {
+  FCCL_TRY(share_memory());
+  Control& control = *parts_->control;
+  control.ask([&]() -> Result<void> {
+    // Nobody may be gone yet, nor a rank that this one does not wait for: those who do may have given up for that.
+    control.look_for_deaths();
+    return limit_.check_cancelled();
+  });
+  FCCL_TRY(await_ranks());
+  control.ask({});
+  attach();
+  return std::move(parts_);
+}
+
+Result<void> Creation::share_memory() {
+  const Settings& settings = options_.settings;
+  const int ranks = static_cast<int>(joined_.members.size());
+  auto columns = std::make_unique<Columns>(ranks_of_hosts(joined_.members), joined_.rank);
+  const std::span<const int> here = columns->ranks_of(columns->host());
+  auto peers = peers_of(joined_.members, *columns);
+  if (!peers) return fail(std::move(peers).error());
+  // From here on the ranks of one host watch each other.
+  if (columns->hosts() == 1) joined_.presence.let_root_end();
+  const SegmentShape shape{static_cast<int>(here.size()), settings.mailbox_bytes, settings.slot_bytes, ranks};
+  auto segment = share_segment(joined_, shape, here, limit_);
+  if (!segment) return fail(name_the_dead(std::move(segment).error(), *peers));
+  segment_ = std::move(*segment);
+  segment_->state(columns->local()).set_processors(allowed_processors());
+  memory_ = std::make_unique<PeerMemory>(segment_, columns->local(), pids_of(joined_.members, here));
+  auto control = std::make_shared<Control>(options_.name, joined_.rank, std::move(*peers), segment_);
+  parts_ = std::make_unique<Parts>(std::move(columns), std::move(control), segment_, settings.timeout);
+  return {};
+}
+
+// Of this host first: a rank is ready when it has mapped the segment, in which they tell each other of failures.
+Result<void> Creation::await_ranks() {
+  InitCalls calls(*parts_, limit_.deadline);
+  FCCL_TRY(calls.barrier());
+  parts_->oversubscribed = is_oversubscribed(*segment_);
+  if (parts_->columns->hosts() > 1) return HostJoiner(joined_, options_.settings, *parts_, calls, limit_).join();
+  joined_.presence.leave();
+  return {};
+}
+
+// Where ranks take turns on processors, to wait for the readers costs more than a copy. Collectives between hosts go in rounds.
+void Creation::attach() {
+  const std::string& wanted = options_.settings.cross_memory_attach;
+  const bool attaches = wanted == "on" || (wanted == "auto" && !parts_->oversubscribed);
+  if (!attaches || parts_->columns->hosts() > 1) return;
+  if (const auto reached = memory_->reach_all(); !reached)
+    log(LogLevel::info, reached.error().message + "; AllGather takes the ring instead");
+  parts_->lanes[kGatherLane].lane.attach(std::move(memory_));
+}
+
+}  // namespace fccl

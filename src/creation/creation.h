@@ -1,0 +1,47 @@
+// Creation: how the ranks of a communicator come together, from a unique id to the parts that a communicator is made of.
+#pragma once
+
+#include <memory>
+
+#include "bootstrap/bootstrap.h"
+#include "creation/create_options.h"
+#include "system/wait_limit.h"
+
+namespace fccl {
+
+class PeerMemory;
+class Segment;
+struct Parts;
+
+// One rank's way from the roster to its parts. Lives while they are made, on one thread; all its waits have one limit. An error
+// is final: destroy it, by which the rank leaves.
+class Creation {
+ public:
+  Creation(Joined& joined, const CreateOptions& options, const WaitLimit& limit);
+  ~Creation();
+  Creation(const Creation&) = delete;
+  Creation& operator=(const Creation&) = delete;
+
+  // Returns when every rank has its parts, or with the first failure.
+  Result<std::unique_ptr<Parts>> make();
+
+ private:
+  Result<void> share_memory();
+  Result<void> await_ranks();
+  void attach();
+
+  Joined& joined_;
+  const CreateOptions& options_;
+  const WaitLimit& limit_;
+  std::shared_ptr<Segment> segment_;
+  std::unique_ptr<PeerMemory> memory_;
+  std::unique_ptr<Parts> parts_;
+};
+
+// What a rank that creates by these options says when it joins.
+JoinRequest join_request(const UniqueId& id, int rank, int ranks, const CreateOptions& options);
+// Joins and creates. A rank that fails says so to all, and returns the first one's reason.
+Result<std::unique_ptr<Parts>> create_parts(const JoinRequest& request, const CreateOptions& options,
+                                            const CancelCheck& cancel_check = {});
+
+}  // namespace fccl

@@ -1,0 +1,93 @@
+// One exchange on the parent, and a creation.
+#include "creation/grow.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstring>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "creation/creation.h"
+#include "creation/parts.h"
+#include "system/failure_timing.h"
+#include "system/socket.h"
+
+namespace fccl {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+// What a rank of the parent says to the others.
+struct Proposal {
+  int ranks;
+  fcclUniqueId id;  // all zeros: it knows none
+
+  bool has_id() const { return !has_id_of({}); }
+  bool has_id_of(const Proposal& other) const { return std::memcmp(&id, &other.id, sizeof id) == 0; }
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Invitation>> Invitation::open(const Settings& settings) {
+  auto prepared = prepare_bootstrap(settings);
+  if (!prepared) return fail(std::move(prepared).error());
+  const UniqueId id = prepared->id;
+  auto service = serve_bootstrap(std::move(*prepared));
+  if (!service) return fail(std::move(service).error());
+  return std::unique_ptr<Invitation>(new Invitation(id, std::move(*service)));
+}
+
+Invitation::~Invitation() {
+  if (service_ && forks_ == forks()) shut(service_.get());
+}
+
+Result<UniqueId> Grow::agree(int ranks, const std::optional<UniqueId>& id) {
+  const Proposal mine{ranks, id ? to_c(*id) : fcclUniqueId{}};
+  std::vector<Proposal> all(static_cast<size_t>(ranks_));
+  FCCL_TRY(run_({{fcclCollAllGather, fcclUint8, ReduceOp::sum, -1, sizeof mine, Issuer::grow}, &mine, all.data()}));
+  int knows = -1;  // the first rank that has an id
+  for (int rank = 0; rank < ranks_; ++rank) {
+    const Proposal& theirs = all[static_cast<size_t>(rank)];
+    if (theirs.ranks != all.front().ranks)
+      return fail(fcclInvalidUsage,
+                  fmt::format("the ranks grow differently: {} gives nRanks = {}, {} gives {}. All ranks, the "
+                              "new ones too, must give the same number",
+                              parent_.describe_rank(0), all.front().ranks, parent_.describe_rank(rank), theirs.ranks));
+    if (!theirs.has_id()) continue;
+    if (knows < 0) knows = rank;
+    if (!theirs.has_id_of(all[static_cast<size_t>(knows)]))
+      return fail(fcclInvalidUsage,
+                  fmt::format("the ranks grow differently: {} and {} have different unique ids. One rank calls "
+                              "fcclCommGetUniqueId, and the others give that id or NULL",
+                              parent_.describe_rank(knows), parent_.describe_rank(rank)));
+  }
+  if (knows < 0)
+    return fail(fcclInvalidUsage, fmt::format("none of the {} ranks has a unique id to grow by: one of them calls "
+                                              "fcclCommGetUniqueId before, and the new ranks are given that id",
+                                              ranks_));
+  return from_c(all[static_cast<size_t>(knows)].id);
+}
+
+Result<void> Grow::check_parent() {
+  parent_.look_for_deaths();
+  if (auto failed = parent_.failure()) return fail(std::move(*failed));
+  return {};
+}
+
+Result<std::unique_ptr<Parts>> Grow::join(const UniqueId& id, int ranks, const CreateOptions& options) {
+  // One that dies on its way to the others is missed by nobody but the parent.
+  auto made = create_parts(join_request(id, parent_.rank(), ranks, options), options, [this]() -> Result<void> {
+    FCCL_TRY(check_parent());
+    return cancel_check_ ? cancel_check_() : Result<void>{};
+  });
+  if (made || made.error().code != fcclRemoteError) return made;
+  // A rank's connections are closed a moment before it is seen to be dead, which says more.
+  for (const Deadline dying = Deadline::after(kDyingTakes); !dying.passed(); std::this_thread::sleep_for(1ms))
+    FCCL_TRY(check_parent());
+  return made;
+}
+
+}  // namespace fccl

@@ -1,0 +1,339 @@
+// How a communicator comes to span hosts: the leaders of the hosts meet, every column gets its lanes, and all is told to all.
+#include "creation/join_hosts.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <numeric>
+#include <string_view>
+
+#include "creation/init_calls.h"
+#include "creation/parts.h"
+#include "hierarchical/column_nics.h"
+#include "hierarchical/phases.h"
+#include "plan/costs.h"
+#include "system/processors.h"
+#include "system/random.h"
+#include "system/socket.h"
+#include "system/spare_descriptor.h"
+#include "system/sys_devices.h"
+#include "wire/process_endpoint.h"
+
+namespace fccl {
+namespace {
+
+// Messages of one peer that may be on their way, and what all peers' landing takes at most, of a lane.
+constexpr int kWindow = 8;
+constexpr size_t kLandingBytes = size_t{32} << 20;
+constexpr size_t kLeastSlot = 4096;
+constexpr size_t kPayloadBytes = 4096;
+// More than a provider opens for itself, beside a connection to each peer.
+constexpr int kNetworkDescriptors = 40;
+// The same of the lane for transfers, on which a rank has all others as peers.
+constexpr int kTransferWindow = 4;
+constexpr size_t kTransferLandingBytes = size_t{8} << 20;
+constexpr int kTransferStages = 16;  // so that some ranks which do not take theirs leave some for others
+// Notices of one peer that may wait, and those that may be on their way to all.
+constexpr int kNotices = 16;
+// Near the wrap, so that every run comes past it.
+constexpr uint32_t kFirstSequence = 0xfffffff0;
+
+size_t wire_slot_bytes(const Settings& settings, const Columns& columns) {
+  const size_t share = kLandingBytes / (static_cast<size_t>(columns.hosts() - 1) * kWindow);
+  const size_t unit_of_each = 64 * static_cast<size_t>(columns.by_rank(0).most());
+  const size_t unit_of_pairs = 8 * static_cast<size_t>(columns.by_rank(0).most()) * static_cast<size_t>(columns.most_ranks());
+  const size_t least = std::max(
+      {std::min(kLeastSlot, settings.wire_slot_bytes), unit_of_each, std::min(unit_of_pairs, settings.wire_slot_bytes)});
+  return std::clamp(settings.wire_slot_bytes, least, std::max(least, share)) / 64 * 64;
+}
+
+size_t transfer_slot_bytes(const Settings& settings, const Columns& columns) {
+  const size_t share = kTransferLandingBytes / (static_cast<size_t>(columns.ranks() - 1) * kTransferWindow);
+  return std::clamp(settings.wire_slot_bytes, std::min(kLeastSlot, settings.wire_slot_bytes), std::max(kLeastSlot, share)) /
+         64 * 64;
+}
+
+// Measured or, where nobody has, what is assumed of the provider.
+Result<plan::Constants> costs_of(const Settings& settings, const Network& network) {
+  if (!settings.costs.empty()) {
+    auto parsed = plan::parse_costs(settings.costs);
+    if (!parsed) return fail(parsed.error());
+    return parsed->constants;
+  }
+  const auto assumed = plan::default_costs(network.provider, network.megabits);
+  if (!assumed) return fail(fcclInternalError, fmt::format("nothing is known of what the provider {} costs", network.provider));
+  return *assumed;
+}
+
+// Libraries of networks do not always say that they are short of descriptors, and a peer that is not let in waits.
+Result<void> check_descriptors(const Columns& columns) {
+  const int wanted = kNetworkDescriptors + columns.hosts();
+  const int error = lack_of_descriptors(wanted);
+  if (error == 0) return {};
+  return fail(fcclSystemError, fmt::format("cannot open the {} descriptors that the network between hosts may take: {}", wanted,
+                                           error_text(error)));
+}
+
+}  // namespace
+
+HostJoiner::HostJoiner(Joined& joined, const Settings& settings, Parts& parts, InitCalls& calls, const WaitLimit& limit)
+    : joined_(joined),
+      settings_(settings),
+      parts_(parts),
+      columns_(*parts.columns),
+      calls_(calls),
+      limit_(limit.deadline, [&parts, &limit]() -> Result<void> {
+        parts.control->look_for_deaths();
+        if (auto failed = parts.control->failure()) return fail(std::move(*failed));
+        return limit.check_cancelled();
+      }) {}
+
+// Which NICs this rank uses, and what all ranks must know of them. All ranks of a host take part. One without a column has no
+// part in the spreading of NICs: what it sends and receives goes over those of the column that carries its blocks.
+Result<NetworkEnd> HostJoiner::open_endpoint() {
+  // A split finds the network open.
+  if (!has_process_endpoint()) FCCL_TRY(check_descriptors(columns_));
+  auto offered = allowed_nics(settings_);
+  if (!offered) return fail(std::move(offered).error());
+  std::string mine;
+  if (columns_.has_column()) {
+    // Where there is one NIC, it does not matter where the ranks are.
+    const auto numa = offered->nics.size() > 1 ? SysDevices().numa_node_of(allowed_processors()) : std::nullopt;
+    auto described = describe_column(std::move(offered->nics), numa);
+    if (!described) return fail(std::move(described).error());
+    mine = std::move(*described);
+  }
+  auto here = exchange_here(mine);
+  if (!here) return fail(std::move(here).error());
+  here->resize(static_cast<size_t>(columns_.columns()));
+  auto nics = nics_of_columns(*here);
+  if (!nics) return fail(std::move(nics).error());
+  auto endpoint = endpoint_of_process({.provider = offered->provider,
+                                       .nics = std::move(nics->names[static_cast<size_t>(columns_.carrier_of(joined_.rank))]),
+                                       .message_bytes = kPayloadBytes + sizeof(Notice) + sizeof(EntryMessage)});
+  if (!endpoint) return fail(std::move(endpoint).error());
+  parts_.endpoint = std::move(*endpoint);
+  return NetworkEnd{std::move(offered->provider), nics->different, nics->megabits};
+}
+
+// What this rank opens towards the other hosts, as all ranks must know it; "" without a column.
+Result<std::string> HostJoiner::open_lanes() {
+  const auto end = open_endpoint();
+  if (!end) return fail(end.error());
+  if (!columns_.has_column()) return std::string{};
+  const auto token = random_bits();
+  if (!token) return fail(token.error());
+  WireLaneShape shape{.ranks = columns_.members(),
+                      .me = columns_.host(),
+                      .window = kWindow,
+                      .slot_bytes = wire_slot_bytes(settings_, columns_),
+                      .payload_bytes = kPayloadBytes,
+                      .first_sequence = kFirstSequence,
+                      .token = *token};
+  std::string told;
+  append(told, *end);
+  for (std::unique_ptr<InterHostCall>& inter_host_call : inter_host_calls_) {
+    auto lane = WireLane::open(*parts_.endpoint, shape);
+    if (!lane) return fail(std::move(lane).error());
+    inter_host_call = std::make_unique<InterHostCall>(std::move(*lane));
+    append(told, inter_host_call->lane().introduction());
+  }
+  return told;
+}
+
+// The lane on which this rank reaches every rank of the other hosts, and where it can be met without, as they must know it.
+Result<std::string> HostJoiner::open_transfers() {
+  const auto token = random_bits();
+  if (!token) return fail(token.error());
+  std::vector<int> ranks(static_cast<size_t>(columns_.ranks()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  auto lane = WireLane::open(*parts_.endpoint, {.ranks = std::move(ranks),
+                                                .me = joined_.rank,
+                                                .window = kTransferWindow,
+                                                .slot_bytes = transfer_slot_bytes(settings_, columns_),
+                                                .stages = kTransferStages,
+                                                .payload_bytes = kPayloadBytes + sizeof(Notice),
+                                                .first_sequence = kFirstSequence,
+                                                .token = *token,
+                                                .notices = kNotices,
+                                                .notices_out = kNotices});
+  if (!lane) return fail(std::move(lane).error());
+  transfers_ = std::move(*lane);
+  auto places = MeetingPlaces::hold(settings_, joined_.id.key);
+  if (!places) return fail(std::move(places).error());
+  std::string told;
+  append(told, RankEnd{transfers_->introduction(), places->own()});
+  parts_.places = std::move(*places);
+  return told;
+}
+
+// Those of this host need not be reached.
+Result<void> HostJoiner::connect_transfers(const std::vector<RankEnd>& all) {
+  std::vector<Introduction> introductions;
+  std::vector<Address> places;
+  for (const RankEnd& end : all) {
+    introductions.push_back(end.transfers);
+    places.push_back(end.meeting_place);
+  }
+  parts_.places->learn(std::move(places));
+  const std::span<const int> here = columns_.ranks_of(columns_.host());
+  for (const int rank : here) introductions[static_cast<size_t>(rank)].rails = 0;
+  FCCL_TRY(transfers_->connect(introductions));
+  parts_.transfers.span_hosts(std::move(transfers_), here);
+  return {};
+}
+
+// Every rank of this host gets every one's bytes, by their places.
+Result<std::vector<std::string>> HostJoiner::exchange_here(const std::string& mine) {
+  const int ranks = parts_.lanes[kGatherLane].lane.ranks();
+  const uint64_t size = mine.size();
+  std::vector<uint64_t> sizes(static_cast<size_t>(ranks));
+  FCCL_TRY(calls_.exchange(&size, sizes.data(), sizeof size));
+  const size_t most = std::ranges::max(sizes);
+  std::string padded = mine, all(most * static_cast<size_t>(ranks), '\0');
+  padded.resize(most);
+  FCCL_TRY(calls_.exchange(padded.data(), all.data(), most));
+  std::vector<std::string> texts;
+  texts.reserve(sizes.size());
+  for (size_t rank = 0; rank < sizes.size(); ++rank) texts.push_back(all.substr(rank * most, sizes[rank]));
+  return texts;
+}
+
+// The same across hosts: the leader of each tells the others what those of its host have to say.
+Result<std::vector<std::string>> HostJoiner::exchange_by_leaders(const std::string& mine) {
+  auto here = exchange_here(mine);
+  if (!here) return fail(std::move(here).error());
+  std::string everything;
+  if (parts_.link) {
+    std::string of_host;
+    for (const std::string& text : *here) of_host += text;
+    auto all = parts_.link->exchange(of_host, limit_);
+    if (!all) return fail(std::move(all).error());
+    for (const std::string& text : *all) {
+      const uint64_t size = text.size();
+      everything.append(reinterpret_cast<const char*>(&size), sizeof size);
+      everything += text;
+    }
+  }
+  // The leader's is the only one.
+  auto told = exchange_here(everything);
+  if (!told) return fail(std::move(told).error());
+  std::vector<std::string> by_host;
+  for (std::string_view rest = told->front(); rest.size() >= sizeof(uint64_t);) {
+    uint64_t size;
+    std::memcpy(&size, rest.data(), sizeof size);
+    rest.remove_prefix(sizeof size);
+    by_host.emplace_back(rest.substr(0, size));
+    rest.remove_prefix(std::min<size_t>(size, rest.size()));
+  }
+  return by_host;
+}
+
+Result<void> HostJoiner::connect_lanes(const Network& network) {
+  for (size_t lane = 0; lane < inter_host_calls_.size(); ++lane)
+    if (inter_host_calls_[lane]) FCCL_TRY(inter_host_calls_[lane]->lane().connect(network.introductions[lane]));
+  return {};
+}
+
+// The link may outlive the communicator.
+LinkEvents HostJoiner::link_events() {
+  return {.failed = [control = parts_.control](const Error& error) { control->hear_of_failure(error); },
+          .gone = [control = parts_.control](int rank, Gone how) { control->hear_of_departure(rank, how); },
+          .cut = [control = parts_.control](int leader, LinkEnd how) { control->hear_of_end(leader, how); },
+          .look = [control = parts_.control] { return LinkNews{control->failure(), control->local_departures()}; }};
+}
+
+bool HostJoiner::is_leader() const { return joined_.rank == columns_.ranks_of(columns_.host()).front(); }
+
+// An event that every rank of this host can raise and its leader hears.
+Result<void> HostJoiner::share_wake() {
+  const auto here = columns_.ranks_of(columns_.host());
+  Result<Descriptor> wake = [&]() -> Result<Descriptor> {
+    if (!is_leader()) return receive_descriptor(joined_, here.front(), limit_);
+    Descriptor made(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!made) return fail(fcclSystemError, fmt::format("cannot make an eventfd: {}", error_text(errno)));
+    FCCL_TRY(send_descriptor(joined_, made.get(), {here.begin() + 1, here.end()}, limit_));
+    return made;
+  }();
+  if (!wake) return fail(std::move(wake).error());
+  parts_.control->wake_by(std::move(*wake));
+  return {};
+}
+
+Result<void> HostJoiner::meet_leaders() {
+  HostLinkRequest request{.id = joined_.id, .rank = joined_.rank, .leaders = {}, .host_of = {}};
+  for (int host = 0; host < columns_.hosts(); ++host)
+    request.leaders.push_back(joined_.members[columns_.ranks_of(host).front()]);
+  for (int rank = 0; rank < columns_.ranks(); ++rank) request.host_of.push_back(columns_.host_of(rank));
+  auto met = HostLink::meet(std::move(request), std::move(joined_.tcp_listener), limit_);
+  if (!met) return fail(std::move(met).error());
+  parts_.link = std::move(*met);
+  wake_ = Descriptor(::fcntl(parts_.control->wake().get(), F_DUPFD_CLOEXEC, 0));
+  if (!wake_) return fail(fcclSystemError, fmt::format("cannot take a second descriptor of an eventfd: {}", error_text(errno)));
+  return {};
+}
+
+Result<void> HostJoiner::start_link() {
+  if (!parts_.link) return {};
+  return parts_.link->start(std::move(wake_), parts_.control->local_watches(), link_events());
+}
+
+Result<void> HostJoiner::join() {
+  auto joined = try_to_join();
+  if (joined) return {};
+  const Error error = parts_.control->raise(std::move(joined).error());
+  if (parts_.link) parts_.link->tell({.failure = error});
+  return fail(error);
+}
+
+Result<void> HostJoiner::try_to_join() {
+  const auto name_of = [this](int rank) { return parts_.control->describe_rank(rank); };
+  FCCL_TRY(share_wake());
+  if (is_leader()) FCCL_TRY(meet_leaders());
+  auto opened = open_lanes();
+  if (!opened) return fail(opened.error().code, name_of(joined_.rank) + ": " + opened.error().message);
+  auto by_host = exchange_by_leaders(*opened);
+  if (!by_host) return fail(std::move(by_host).error());
+  // All leaders have met, and hear of each other.
+  joined_.presence.leave();
+  const auto network = read_network(*by_host, columns_, name_of);
+  if (!network) return fail(network.error());
+  FCCL_TRY(connect_lanes(*network));
+  auto told = open_transfers();
+  if (!told) return fail(told.error().code, name_of(joined_.rank) + ": " + told.error().message);
+  // A rank's endpoint knows its peers when it has connected to them, and drops what comes from anybody else: no lane is used
+  // before all ranks have come past this.
+  by_host = exchange_by_leaders(*told);
+  if (!by_host) return fail(std::move(by_host).error());
+  const auto ends = read_rank_ends(*by_host, columns_);
+  if (!ends) return fail(ends.error());
+  FCCL_TRY(connect_transfers(*ends));
+  FCCL_TRY(span_lanes(*network));
+  FCCL_TRY(start_link());
+  // Shows that every host reaches every other.
+  return calls_.barrier();
+}
+
+Result<void> HostJoiner::span_lanes(const Network& network) {
+  parts_.rails = network.rails;
+  WireSettings wire{.rails = network.rails,
+                    .payload_bytes = kPayloadBytes,
+                    .slot_bytes = wire_slot_bytes(settings_, columns_),
+                    .node_slot_bytes = SegmentShape{columns_.most_ranks(), 0, settings_.slot_bytes}.pair_slot_bytes(),
+                    .wire_type = settings_.wire_dtype == "float32" ? WireType::float32 : WireType::call};
+  const auto costs = costs_of(settings_, network);
+  if (!costs) return fail(costs.error());
+  wire.costs = *costs;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    parts_.lanes[lane].hierarchical =
+        std::make_unique<HierarchicalLane>(columns_, WirePlanner(columns_, wire), std::move(inter_host_calls_[lane]));
+    parts_.lanes[lane].hierarchical->planner.prefer(settings_.algorithm);
+  }
+  return {};
+}
+
+}  // namespace fccl

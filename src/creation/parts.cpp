@@ -1,0 +1,61 @@
+// How a rank leaves a communicator.
+#include "creation/parts.h"
+
+#include <utility>
+#include <vector>
+
+#include "hierarchical/columns.h"
+#include "hierarchical/phases.h"
+#include "host_link/host_link.h"
+#include "wire/endpoint.h"
+
+namespace fccl {
+namespace {
+
+// How long a rank that leaves waits until other hosts have taken what it sent.
+constexpr std::chrono::milliseconds kDrainTimeout{500};
+
+std::vector<int> ranks_here(const Columns& columns) {
+  const std::span<const int> here = columns.ranks_of(columns.host());
+  return {here.begin(), here.end()};
+}
+
+template <size_t... lane>
+std::array<LaneQueue, kLanes> queues_of(const std::shared_ptr<Segment>& segment, int local, const std::vector<int>& ranks_here,
+                                        std::index_sequence<lane...>) {
+  return {LaneQueue(segment, static_cast<LaneId>(lane), local, ranks_here)...};
+}
+
+}  // namespace
+
+Parts::Parts(std::unique_ptr<Columns> all_columns, std::shared_ptr<Control> of_rank, const std::shared_ptr<Segment>& segment,
+             std::chrono::milliseconds wait_at_most)
+    : columns(std::move(all_columns)),
+      control(std::move(of_rank)),
+      lanes(queues_of(segment, columns->local(), ranks_here(*columns), std::make_index_sequence<kLanes>())),
+      transfers(segment, columns->ranks_of(columns->host()), columns->local(), columns->ranks(), statistics),
+      timeout(wait_at_most),
+      forks_(forks()) {}
+
+Parts::~Parts() {
+  if (!is_own()) {
+    leave_network_alone();
+    return;
+  }
+  transfers.leave(Deadline::after(kDrainTimeout));
+  // What TCP still has on its way when this process ends may be dropped; while others hold the endpoint it stays.
+  if (endpoint.use_count() == 1 && !control->has_failed()) endpoint->await_taken(Deadline::after(kDrainTimeout));
+  control->leave();
+  if (link) HostLink::retire(std::move(link), timeout);
+}
+
+// In a fork, what goes between hosts is the parent's: to close it here would close it there.
+void Parts::leave_network_alone() {
+  (void)link.release();
+  transfers.leave_network_alone();
+  for (LaneQueue& lane : lanes)
+    if (lane.hierarchical) (void)lane.hierarchical->inter_host_call.release();
+  if (endpoint) new std::shared_ptr<Endpoint>(std::move(endpoint));
+}
+
+}  // namespace fccl

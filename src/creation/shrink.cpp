@@ -1,0 +1,237 @@
+// Offers on the boards of the parent's shared memory, a bootstrap of the first survivor, and a creation.
+#include "creation/shrink.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <bit>
+#include <thread>
+
+#include "creation/creation.h"
+#include "creation/init_calls.h"
+#include "creation/parts.h"
+#include "hierarchical/columns.h"
+#include "system/failure_timing.h"
+#include "system/log.h"
+#include "system/socket.h"
+
+namespace fccl {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::chrono::microseconds kPause{200};
+// A second attempt waits for nobody who does not come to it as the others do.
+constexpr std::chrono::milliseconds kAgainTakes{5000};
+// Bytes of a list of ranks, in what the ranks compare.
+constexpr size_t kMostListed = 1000;
+
+std::string describe_list(const std::vector<int>& ranks) {
+  if (ranks.empty()) return "no rank";
+  return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "));
+}
+
+}  // namespace
+
+Shrink::Shrink(const Parts& parent, std::vector<uint64_t>& seen, CancelCheck cancel_check)
+    : parent_(*parent.control),
+      columns_(*parent.columns),
+      places_(parent.places),
+      seen_(seen),
+      cancel_check_(std::move(cancel_check)) {
+  seen_.resize(static_cast<size_t>(columns_.ranks()));
+}
+
+Result<void> Shrink::check() const {
+  if (columns_.ranks() > ShrinkOffer::kMostRanks)
+    return fail(fcclNotImplemented, fmt::format("fcclCommShrink takes communicators of at most {} ranks, this one has {}",
+                                                ShrinkOffer::kMostRanks, columns_.ranks()));
+  return {};
+}
+
+Result<std::unique_ptr<Parts>> Shrink::make(const std::vector<int>& excluded, const CreateOptions& options) {
+  ShrinkBoard& board = parent_.shrink_board(parent_.rank());
+  ShrinkOffer mine{board.read().number + 1, ShrinkState::open};
+  for (const int rank : excluded) mine.excluded.set(static_cast<size_t>(rank));
+  for (int rank = 0; rank < columns_.ranks(); ++rank)
+    if (!mine.excluded[static_cast<size_t>(rank)]) survivors_.push_back(rank);
+  auto made = meet(mine, options);
+  board.set_state(mine.number, made ? ShrinkState::made : ShrinkState::failed);
+  return made;
+}
+
+// The first survivor opens where all will meet before anybody can come there.
+Result<std::unique_ptr<Parts>> Shrink::meet(const ShrinkOffer& mine, const CreateOptions& options) {
+  Result<Bootstrap> bootstrap{};
+  ShrinkOffer offer = mine;
+  if (is_root()) bootstrap = open_bootstrap(options);
+  if (is_root() && bootstrap) offer.id = std::bit_cast<ShrinkOffer::Id>(to_c(bootstrap->id));
+  parent_.shrink_board(parent_.rank()).write(offer);
+  FCCL_TRY(await_survivors(mine, options.settings.init_timeout));
+  if (!bootstrap) return fail(bootstrap.error());
+  auto made = create(std::move(*bootstrap), mine, options);
+  if (made || !places_) return made;
+  if (may_be_unreachable_by_mistake(made.error())) {
+    log(LogLevel::info, made.error().message + "; fcclCommShrink tries once more");
+    CreateOptions again = options;
+    again.settings.init_timeout = std::min(options.settings.init_timeout, kAgainTakes);
+    if (is_root()) bootstrap = open_bootstrap(options);
+    if (!bootstrap) return fail(bootstrap.error());
+    made = create(std::move(*bootstrap), mine, again);
+    if (made) return made;
+  }
+  return fail(made.error().code,
+              fmt::format("{} (in fcclCommShrink without {}, which counts the ranks anew from {} on)", made.error().message,
+                          describe_list(excluded_by(mine)), parent_.describe_rank(survivors_.front())));
+}
+
+// `bootstrap`: of the root.
+Result<std::unique_ptr<Parts>> Shrink::create(Bootstrap bootstrap, const ShrinkOffer& mine, const CreateOptions& options) {
+  const auto id = id_of_root();
+  if (!id) return fail(id.error());
+  auto served = is_root() ? serve_bootstrap(std::move(bootstrap)) : Descriptor{};
+  if (!served) return fail(std::move(served).error());
+  auto made = create_parts(request(*id, mine, options), options, [this] { return check_wanted(); });
+  if (made && places_)
+    if (auto seen = see_that_all_have_it(**made, options); !seen) made = fail(std::move(seen).error());
+  if (!made && is_root()) shut(served->get());
+  return made;
+}
+
+// One of three hosts might be through with its creation when two others lose the connection that they have just made.
+Result<void> Shrink::see_that_all_have_it(Parts& made, const CreateOptions& options) const {
+  made.control->ask([this] { return check_wanted(); });
+  FCCL_TRY(InitCalls(made, Deadline::after(options.settings.init_timeout)).barrier());
+  made.control->ask({});
+  return {};
+}
+
+// The provider "net" of libfabric 1.17 reuses what it knew of a dead peer for the next one that it meets. If the two call each
+// other at the same time, it may take that one's call for a new process's, and end a connection that is good; not twice.
+// The failure is that of all survivors, since none has its communicator before all have shown that they reach each other, so
+// all of them come again.
+bool Shrink::may_be_unreachable_by_mistake(const Error& error) const {
+  if (error.code != fcclRemoteError) return false;
+  for (const Deadline dying = Deadline::after(kDyingTakes); !dying.passed(); std::this_thread::sleep_for(kPause))
+    if (!check_wanted()) return false;
+  return true;
+}
+
+Result<Bootstrap> Shrink::open_bootstrap(const CreateOptions& options) const {
+  return places_ ? places_->open(parent_.rank()) : prepare_bootstrap(options.settings);
+}
+
+Result<UniqueId> Shrink::id_of_root() const {
+  const int root = survivors_.front();
+  if (!is_here(root)) return places_->id_of(root);
+  auto id = from_c(std::bit_cast<fcclUniqueId>(parent_.shrink_board(root).read().id));
+  if (!id) return fail(fcclRemoteError, fmt::format("{} could not open a bootstrap", parent_.describe_rank(root)));
+  return id;
+}
+
+// Between hosts nobody has seen yet whether the others exclude the same ranks, and whether the root has come.
+JoinRequest Shrink::request(const UniqueId& id, const ShrinkOffer& mine, const CreateOptions& options) const {
+  const auto place = std::ranges::find(survivors_, parent_.rank()) - survivors_.begin();
+  JoinRequest request = join_request(id, static_cast<int>(place), static_cast<int>(survivors_.size()), options);
+  if (!places_) return request;
+  const std::string excluded = fmt::format("{}", fmt::join(excluded_by(mine), ","));
+  const Digest whole = digest(Key{}, "fccl excluded", {excluded});
+  request.agreement += excluded.size() <= kMostListed ? fmt::format("excludeRanksList={}\n", excluded)
+                                                      : fmt::format("excludeRanksList={}... (hash {:02x})\n",
+                                                                    excluded.substr(0, kMostListed), fmt::join(whole, ""));
+  request.awaits_root = true;
+  return request;
+}
+
+bool Shrink::is_root() const { return survivors_.front() == parent_.rank(); }
+
+bool Shrink::is_here(int rank) const { return columns_.host_of(rank) == columns_.host(); }
+
+Result<void> Shrink::await_survivors(const ShrinkOffer& mine, std::chrono::milliseconds at_most) {
+  const Deadline deadline = Deadline::after(at_most);
+  while (true) {
+    int missing = -1;
+    for (int rank = 0; rank < columns_.ranks(); ++rank) {
+      if (rank == parent_.rank()) continue;
+      const auto come = has_come(rank, mine);
+      if (!come) return fail(come.error());
+      if (!*come && missing < 0) missing = rank;
+    }
+    if (missing < 0) break;
+    if (cancel_check_) FCCL_TRY(cancel_check_());
+    if (deadline.passed())
+      return fail(
+          fcclTimeout,
+          fmt::format("rank {} waited {:.1f} s in fcclCommShrink without {} for {}: has every survivor called it? "
+                      "FCCL_INIT_TIMEOUT (config.initTimeoutMs) decides how long to wait",
+                      parent_.rank(), in_seconds(at_most), describe_list(excluded_by(mine)), parent_.describe_rank(missing)));
+    std::this_thread::sleep_for(kPause);
+  }
+  see_all();
+  return {};
+}
+
+// Whether this rank need not wait for that one any more. Of one that is excluded only another opinion counts.
+Result<bool> Shrink::has_come(int rank, const ShrinkOffer& mine) {
+  const ShrinkOffer theirs = is_here(rank) ? parent_.shrink_board(rank).read() : ShrinkOffer{};
+  if (is_news(rank, theirs) && differ(mine, theirs)) return difference(rank, mine, theirs);
+  if (mine.excluded[static_cast<size_t>(rank)]) return true;
+  if (parent_.has_died(rank))
+    return fail(fcclRemoteError, fmt::format("{} died before all survivors were in fcclCommShrink: exclude it, too",
+                                             parent_.describe_rank(rank)));
+  if (is_news(rank, theirs) && theirs.excluded == mine.excluded) {
+    // One that failed before this rank came is past, unless its rank could not open where all would meet.
+    const bool is_root_without_id = rank == survivors_.front() && theirs.id == ShrinkOffer::Id{};
+    return theirs.state == ShrinkState::open || is_root_without_id;
+  }
+  if (parent_.has_left(rank))
+    return fail(fcclRemoteError, fmt::format("{} has finalized or destroyed the communicator and cannot come to fcclCommShrink",
+                                             parent_.describe_rank(rank)));
+  // Those of other hosts are waited for where all meet.
+  return !is_here(rank);
+}
+
+// Who differs by the dead alone learns of them by itself, and comes again.
+bool Shrink::differ(const ShrinkOffer& mine, const ShrinkOffer& theirs) const {
+  const ShrinkOffer::Excluded differing = mine.excluded ^ theirs.excluded;
+  for (int rank = 0; differing.any() && rank < columns_.ranks(); ++rank)
+    if (differing[static_cast<size_t>(rank)] && !parent_.has_died(rank)) return true;
+  return false;
+}
+
+bool Shrink::is_news(int rank, const ShrinkOffer& offer) const {
+  return offer.number > seen_[static_cast<size_t>(rank)] &&
+         (offer.state == ShrinkState::open || offer.state == ShrinkState::failed);
+}
+
+void Shrink::see_all() {
+  for (const int rank : columns_.ranks_of(columns_.host()))
+    if (const ShrinkOffer offer = parent_.shrink_board(rank).read(); offer.state != ShrinkState::none)
+      seen_[static_cast<size_t>(rank)] = offer.number;
+}
+
+Result<void> Shrink::check_wanted() const {
+  for (const int rank : survivors_)
+    if (parent_.has_died(rank))
+      return fail(fcclRemoteError, fmt::format("{} died in fcclCommShrink: exclude it, too", parent_.describe_rank(rank)));
+  return cancel_check_ ? cancel_check_() : Result<void>{};
+}
+
+tl::unexpected<Error> Shrink::difference(int rank, const ShrinkOffer& mine, const ShrinkOffer& theirs) {
+  see_all();
+  return fail(fcclInvalidUsage,
+              fmt::format("the ranks shrink differently: rank {} excludes {}, {} excludes {}. All survivors must give the "
+                          "same excludeRanksList; fcclCommGetDeadRanks says who has died",
+                          parent_.rank(), describe_list(excluded_by(mine)), parent_.describe_rank(rank),
+                          describe_list(excluded_by(theirs))));
+}
+
+std::vector<int> Shrink::excluded_by(const ShrinkOffer& offer) const {
+  std::vector<int> ranks;
+  for (int rank = 0; rank < columns_.ranks(); ++rank)
+    if (offer.excluded[static_cast<size_t>(rank)]) ranks.push_back(rank);
+  return ranks;
+}
+
+}  // namespace fccl

@@ -1,0 +1,59 @@
+// Shrink: how the ranks that go on make a communicator without the others, also after the old one has failed.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "bootstrap/bootstrap.h"
+#include "creation/create_options.h"
+#include "creation/meeting_places.h"
+#include "operations/control.h"
+#include "system/wait_limit.h"
+
+namespace fccl {
+
+class Columns;
+struct Parts;
+
+// Lives during one call of shrink, on the thread that issues the parent's calls, of which it makes none. The survivors of a
+// host meet by the boards in the memory that they share, those of several then at the meeting place of the first one; both
+// outlive any failure. An error leaves the parent as it was.
+class Shrink {
+ public:
+  // `seen`: of each rank the number of the last shrink that this rank has heard of, kept from one shrink to the next.
+  Shrink(const Parts& parent, std::vector<uint64_t>& seen, CancelCheck cancel_check);
+
+  // Whether it can shrink.
+  Result<void> check() const;
+  // This rank's parts of the communicator without `excluded`, which names other ranks, each once.
+  Result<std::unique_ptr<Parts>> make(const std::vector<int>& excluded, const CreateOptions& options);
+
+ private:
+  Result<std::unique_ptr<Parts>> meet(const ShrinkOffer& mine, const CreateOptions& options);
+  Result<std::unique_ptr<Parts>> create(Bootstrap bootstrap, const ShrinkOffer& mine, const CreateOptions& options);
+  Result<void> see_that_all_have_it(Parts& made, const CreateOptions& options) const;
+  bool may_be_unreachable_by_mistake(const Error& error) const;
+  Result<Bootstrap> open_bootstrap(const CreateOptions& options) const;
+  Result<UniqueId> id_of_root() const;
+  JoinRequest request(const UniqueId& id, const ShrinkOffer& mine, const CreateOptions& options) const;
+  bool is_root() const;
+  bool is_here(int rank) const;
+  Result<void> await_survivors(const ShrinkOffer& mine, std::chrono::milliseconds at_most);
+  Result<bool> has_come(int rank, const ShrinkOffer& mine);
+  bool differ(const ShrinkOffer& mine, const ShrinkOffer& theirs) const;
+  bool is_news(int rank, const ShrinkOffer& offer) const;
+  void see_all();
+  Result<void> check_wanted() const;
+  tl::unexpected<Error> difference(int rank, const ShrinkOffer& mine, const ShrinkOffer& theirs);
+  std::vector<int> excluded_by(const ShrinkOffer& offer) const;
+
+  Control& parent_;
+  const Columns& columns_;
+  const std::optional<MeetingPlaces>& places_;
+  std::vector<uint64_t>& seen_;
+  CancelCheck cancel_check_;
+  std::vector<int> survivors_;
+};
+
+}  // namespace fccl

@@ -1,0 +1,100 @@
+// Two exchanges on the parent, and a creation.
+#include "creation/split.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "creation/creation.h"
+#include "creation/parts.h"
+#include "system/failure_timing.h"
+#include "system/socket.h"
+
+namespace fccl {
+
+using namespace std::chrono_literals;
+
+// The ranks of one color, and how they will meet.
+struct Split::Color {
+  int number;
+  std::vector<int> ranks;         // of the parent, in the order of the new communicator
+  Result<Bootstrap> bootstrap{};  // of the first one alone
+  fcclUniqueId id{};              // all zeros if that one could not open it
+
+  int root() const { return ranks.front(); }
+};
+
+Result<std::unique_ptr<Parts>> Split::make(int color, int key, const CreateOptions& options) {
+  auto chosen = choose(color, key);
+  if (!chosen) return fail(std::move(chosen).error());
+  if (color >= 0 && chosen->root() == rank_) chosen->bootstrap = prepare_bootstrap(options.settings);
+  if (chosen->bootstrap) chosen->id = to_c(chosen->bootstrap->id);
+  std::vector<fcclUniqueId> ids(static_cast<size_t>(ranks_));
+  FCCL_TRY(exchange(&chosen->id, ids.data(), sizeof chosen->id));
+  if (color < 0) return std::unique_ptr<Parts>{};
+  chosen->id = ids[static_cast<size_t>(chosen->root())];
+  auto made = meet(*chosen, options);
+  if (made) return made;
+  return fail(fail_parent(*chosen, std::move(made).error()));
+}
+
+// Everybody learns everybody's color and key.
+Result<Split::Color> Split::choose(int color, int key) {
+  struct Choice {
+    int color, key, rank;
+  };
+  const Choice mine{color, key, rank_};
+  std::vector<Choice> all(static_cast<size_t>(ranks_));
+  FCCL_TRY(exchange(&mine, all.data(), sizeof mine));
+  std::erase_if(all, [&](const Choice& other) { return other.color != color; });
+  std::sort(all.begin(), all.end(),
+            [](const Choice& a, const Choice& b) { return std::tie(a.key, a.rank) < std::tie(b.key, b.rank); });
+  Color chosen{color, {}};
+  for (const Choice& choice : all) chosen.ranks.push_back(choice.rank);
+  return chosen;
+}
+
+Result<void> Split::exchange(const void* mine, void* all, size_t bytes) {
+  return run_({{fcclCollAllGather, fcclUint8, ReduceOp::sum, -1, bytes, Issuer::split}, mine, all});
+}
+
+std::optional<Error> Split::failure() {
+  parent_.look_for_deaths();
+  return parent_.failure();
+}
+
+Result<std::unique_ptr<Parts>> Split::meet(Color& color, const CreateOptions& options) {
+  if (!color.bootstrap) return fail(color.bootstrap.error());
+  const bool is_root = color.root() == rank_;
+  auto served = is_root ? serve_bootstrap(std::move(*color.bootstrap)) : Descriptor{};
+  if (!served) return fail(std::move(served).error());
+  auto id = from_c(color.id);
+  if (!id) return fail(fcclRemoteError, fmt::format("{} could not open a bootstrap", parent_.describe_rank(color.root())));
+  const auto place = std::find(color.ranks.begin(), color.ranks.end(), rank_) - color.ranks.begin();
+  const auto cancel_check = [this]() -> Result<void> {
+    if (auto failed = failure()) return fail(std::move(*failed));
+    return cancel_check_ ? cancel_check_() : Result<void>{};
+  };
+  auto made = create_parts(join_request(*id, static_cast<int>(place), static_cast<int>(color.ranks.size()), options), options,
+                           cancel_check);
+  if (!made && is_root) shut(served->get());
+  return made;
+}
+
+// A split that fails on one rank fails the parent on all; but what ended it here may be no more than that others had learned of
+// the parent's failure, or that a rank is dying: its connections are closed a moment before it is seen to be dead.
+Error Split::fail_parent(const Color& color, Error error) {
+  const Deadline dying = Deadline::after(error.code == fcclRemoteError ? kDyingTakes : 0ms);
+  while (true) {
+    if (auto failed = failure()) return *failed;
+    if (dying.passed()) break;
+    std::this_thread::sleep_for(1ms);
+  }
+  return parent_.raise({error.code, fmt::format("{} (in the part of color {}, whose ranks are counted anew from {} on)",
+                                                error.message, color.number, parent_.describe_rank(color.root()))});
+}
+
+}  // namespace fccl

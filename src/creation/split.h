@@ -1,0 +1,43 @@
+// Split: how the ranks of a communicator part into communicators, one for each color.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "base/call.h"
+#include "creation/create_options.h"
+#include "operations/control.h"
+#include "system/wait_limit.h"
+
+namespace fccl {
+
+struct Parts;
+
+// Lives during one call of split, on the thread that issues the parent's calls, of which it makes two. A failure is the
+// parent's, too.
+class Split {
+ public:
+  // Runs a call of the parent, of `ranks` ranks.
+  using Run = std::function<Result<void>(const Call& call)>;
+  Split(Control& parent, int rank, int ranks, Run run, CancelCheck cancel_check)
+      : parent_(parent), rank_(rank), ranks_(ranks), run_(std::move(run)), cancel_check_(std::move(cancel_check)) {}
+
+  // This rank's parts of the communicator of its color; nullptr for a color below zero.
+  Result<std::unique_ptr<Parts>> make(int color, int key, const CreateOptions& options);
+
+ private:
+  struct Color;
+  Result<Color> choose(int color, int key);
+  Result<void> exchange(const void* mine, void* all, size_t bytes);
+  Result<std::unique_ptr<Parts>> meet(Color& color, const CreateOptions& options);
+  Error fail_parent(const Color& color, Error error);
+  std::optional<Error> failure();
+
+  Control& parent_;
+  int rank_;
+  int ranks_;
+  Run run_;
+  CancelCheck cancel_check_;
+};
+
+}  // namespace fccl

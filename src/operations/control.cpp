@@ -1,0 +1,390 @@
+// How a communicator finds out why a wait may never end, and how all its ranks come to the same first failure.
+#include "operations/control.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <ranges>
+
+#include "system/failure_timing.h"
+#include "system/log.h"
+
+namespace fccl {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kReportAfter{5000};
+
+std::string describe_record(const CallRecord::Value& record) {
+  return fmt::format("{} (call {})", describe(record.signature), static_cast<int64_t>(record.number - kFirstNumber));
+}
+
+const char* setting_of_deadline(const Wait& wait) {
+  return wait.task != nullptr && wait.task->call.signature.issuer == Issuer::init
+             ? "that of init (FCCL_INIT_TIMEOUT, initTimeoutMs)"
+             : "the communicator's timeout (FCCL_TIMEOUT, timeoutMs, fcclCommSetTimeout)";
+}
+
+LaneId lane_of(const Wait& wait) {
+  return wait.task == nullptr ? kTransferLane : fccl::lane_of(wait.task->call.signature.collective);
+}
+
+// What is awaited, after a last look at what only a look brings.
+bool is_reached(const Wait& wait, const Awaited& awaited) {
+  if (wait.catch_up) wait.catch_up.poll(wait.catch_up.context);
+  return awaited.reached();
+}
+
+double seconds(Clock::duration span) { return std::chrono::duration<double>(span).count(); }
+
+}  // namespace
+
+std::string Control::describe(const Task& task) const {
+  const std::string call = describe_record({task.number, task.call.signature, {}});
+  return name_.empty() ? call : fmt::format("{} of communicator {}", call, name_);
+}
+
+std::string Control::describe_call(const Wait& wait) const {
+  if (wait.task != nullptr) return describe(*wait.task);
+  const std::string call = fccl::describe(*wait.transfer);
+  return name_.empty() ? call : fmt::format("{} of communicator {}", call, name_);
+}
+
+Result<void> Control::look(Wait& wait, const Awaited& awaited, const std::optional<Error>& network) {
+  if (auto failed = failure()) return fail(std::move(*failed));
+  const Clock::time_point now = Clock::now();
+  // The deadline is one wait's, not the whole call's. Whom the network waits for may change meanwhile.
+  if (wait.awaited.where != awaited.where || wait.awaited.target != awaited.target) {
+    wait.began = now;
+    wait.broken = {};
+    wait.reported = false;
+  }
+  wait.awaited = awaited;
+  segment_->state(local()).set_waiting(lane_of(wait), {to_ms(now), awaited.rank});
+  if (cancel_check_ && now >= next_ask_) {
+    next_ask_ = now + kLookInterval;
+    if (auto wanted = cancel_check_(); !wanted) return fail(raise(std::move(wanted).error()));
+  }
+  if (awaited.rank < 0) {
+    FCCL_TRY(look_for_any(wait, awaited));
+  } else if (is_here(awaited.rank)) {
+    FCCL_TRY(look_for_departure(wait, awaited));
+    FCCL_TRY(look_at_other_lanes(wait, awaited.rank));
+  } else {
+    FCCL_TRY(look_beyond(wait, awaited, network));
+  }
+  const Clock::duration waited = now - wait.began;
+  const Clock::duration patience = wait.timeout + report_steps(awaited.rank) * kReportStep;
+  // A rank that was stopped itself may find its deadline passed and what it waited for done.
+  if (waited >= patience && !is_reached(wait, awaited))
+    return fail(raise({fcclTimeout, fmt::format("{}. The deadline is {}; look whether that rank is stopped, still computing, "
+                                                "or has skipped the call",
+                                                describe(wait, waited), setting_of_deadline(wait))}));
+  if (waited >= kReportAfter && !wait.reported) {
+    wait.reported = true;
+    log(LogLevel::warn, describe(wait, waited));
+  }
+  return {};
+}
+
+// How many steps of the ladder this rank leaves to those who know better that `rank` is late. What another host's ranks wait
+// for their host says; if it does not, its leader is late itself.
+int Control::report_steps(int rank) const {
+  if (rank < 0 || is_here(rank)) return 0;
+  return leader_of(rank) == rank ? 1 : 2;
+}
+
+std::string Control::describe(const Wait& wait, Clock::duration waited) const {
+  if (wait.awaited.rank < 0)
+    return fmt::format("rank {} has waited {:.3g} s for any rank in {}", rank_, seconds(waited), describe_call(wait));
+  const int last = last_in_line(wait, wait.awaited.rank);
+  const std::string via = last == wait.awaited.rank ? "" : ", which waits for " + describe_rank(last);
+  std::string known = fmt::format("the last call of rank {} is {}{}", last, describe_last_call_of(last),
+                                  wait.task != nullptr ? describe_way_to(*wait.task, last) : "");
+  if (!is_here(last) && fate_of(last) == Fate::unheard)
+    known = fmt::format("nothing has been heard of rank {} since {}, through whom it was heard of, has left", last,
+                        describe_rank(reporter_of(last, Fate::left)));
+  return fmt::format("rank {} has waited {:.3g} s for {}{} in {}; {}", rank_, seconds(waited), describe_rank(wait.awaited.rank),
+                     via, describe_call(wait), known);
+}
+
+// How far a rank of this host is with a call on GPU memory, which it may have issued long before its GPU comes to it.
+std::string Control::describe_way_to(const Task& task, int rank) const {
+  const uint64_t issued = is_here(rank) ? state_of(rank).issued.load(std::memory_order_relaxed) : 0;
+  if (issued == 0) return "";
+  if (issued < task.number) return ", and it has not issued this one";
+  const LaneId lane = lane_of(task.call.signature.collective);
+  if (state_of(rank).begun[lane].load(std::memory_order_relaxed) < task.number)
+    return ", and it has issued this one, but its CUDA stream has not come to it";
+  return ", and it is at work on this one";
+}
+
+// The rank at the end of the line: this rank waits for `rank`, which may wait for another one in turn, which may be stopped.
+// Who waits says so every millisecond; who has not for half the time that this rank has waited does something else.
+int Control::last_in_line(const Wait& wait, int rank) const {
+  const Clock::time_point now = Clock::now();
+  const uint64_t fresh = to_ms(now - (now - wait.began) / 2);
+  int last = rank;
+  for (size_t steps = 0; steps < locals_.size(); ++steps) {
+    if (!is_here(last)) return last;
+    Waiting waiting;
+    for (int place = 0; place <= kLanes; ++place)
+      if (waiting.at_ms < fresh)
+        waiting = state_of(last).get_waiting(static_cast<LaneId>((lane_of(wait) + place) % (kLanes + 1)));
+    if (waiting.at_ms < fresh || std::cmp_greater_equal(waiting.rank, peers_.size())) return last;
+    last = waiting.rank;
+  }
+  // They wait for each other.
+  return rank;
+}
+
+Result<void> Control::look_for_departure(const Wait& wait, const Awaited& awaited) {
+  const Peer& peer = peers_[awaited.rank];
+  // In this order: it may leave and exit in between.
+  const bool alive = peer.watch->alive();
+  const bool left = has_left(awaited.rank);
+  if (alive && !left) return {};
+  // It may have done its part before it went.
+  if (is_reached(wait, awaited)) return {};
+  const char* what = left ? "has finalized or destroyed the communicator" : "died";
+  return fail(raise({fcclRemoteError,
+                     fmt::format("{} {} while rank {} waited for it in {}; its last call was {}", describe_rank(awaited.rank),
+                                 what, rank_, describe_call(wait), describe_last_call_of(awaited.rank))}));
+}
+
+// Anyone may still come, unless one has died, which ends every call sooner or later, or all others have left.
+Result<void> Control::look_for_any(const Wait& wait, const Awaited& awaited) {
+  bool all_left = peers_.size() > 1;
+  for (int rank = 0; std::cmp_less(rank, peers_.size()); ++rank) {
+    if (rank == rank_) continue;
+    const bool died = has_died(rank);
+    all_left = all_left && has_left(rank);
+    if (died && !is_reached(wait, awaited))
+      return fail(raise({fcclRemoteError, fmt::format("{} died while rank {} waited for any rank in {}", describe_rank(rank),
+                                                      rank_, describe_call(wait))}));
+  }
+  if (!all_left || is_reached(wait, awaited)) return {};
+  return fail(
+      raise({fcclRemoteError,
+             fmt::format("all other ranks have finalized or destroyed the communicator while rank {} waited for any rank "
+                         "in {}",
+                         rank_, describe_call(wait))}));
+}
+
+// At a rank of another host: what that host, and the network, tell of it.
+Result<void> Control::look_beyond(Wait& wait, const Awaited& awaited, const std::optional<Error>& network) {
+  const Fate fate = fate_of(awaited.rank);
+  const bool may_come = fate == Fate::present || fate == Fate::unheard;
+  if (may_come && !network) return {};
+  const Clock::time_point now = Clock::now();
+  if (wait.broken == Clock::time_point{}) wait.broken = now;
+  if (now - wait.broken < kOnItsWay || is_reached(wait, awaited)) return {};
+  const std::string where = fmt::format("while rank {} waited for it in {}", rank_, describe_call(wait));
+  const std::string who = describe_rank(awaited.rank);
+  switch (fate) {
+    case Fate::left:
+      return fail(raise({fcclRemoteError, fmt::format("{} has finalized or destroyed the communicator {}", who, where)}));
+    case Fate::died:
+      return fail(raise({fcclRemoteError, fmt::format("{} died {}", who, where)}));
+    case Fate::out_of_reach:
+      return fail(raise({fcclRemoteError, fmt::format("{} died, through whom {} was heard of, {}",
+                                                      describe_rank(reporter_of(awaited.rank, Fate::died)), who, where)}));
+    case Fate::present:
+    case Fate::unheard:
+      break;
+  }
+  return fail(raise({fcclRemoteError, fmt::format("the network to {} failed {}: {}", who, where, network->message)}));
+}
+
+// Who died or left, so that nothing more is heard of a rank of another host: the first rank of its host, or rank 0, over which
+// hosts hear of each other.
+int Control::reporter_of(int rank, Fate of_speaker) const {
+  const int leader = leader_of(rank);
+  return fate_of(leader) == of_speaker ? leader : 0;
+}
+
+// The first rank of its host.
+int Control::leader_of(int rank) const {
+  int first = 0;
+  while (!share_a_host(first, rank)) ++first;
+  return first;
+}
+
+void Control::hear_of_departure(int rank, Gone how) {
+  segment_->fate(rank).store(how == Gone::left ? Fate::left : Fate::died, std::memory_order_release);
+}
+
+void Control::hear_of_end(int leader, LinkEnd how) {
+  const auto set_fate = [this](int rank, Fate fate) {
+    Fate present = Fate::present;
+    segment_->fate(rank).compare_exchange_strong(present, fate);
+  };
+  if (how != LinkEnd::unheard) set_fate(leader, how == LinkEnd::goodbye ? Fate::left : Fate::died);
+  // An orderly leave is no failure: the ranks behind that leader are unheard then, not out of reach.
+  const bool has_left = fate_of(how == LinkEnd::unheard ? 0 : leader) == Fate::left;
+  for (int rank = 0; std::cmp_less(rank, peers_.size()); ++rank)
+    if (share_a_host(rank, leader)) set_fate(rank, has_left ? Fate::unheard : Fate::out_of_reach);
+}
+
+Result<void> Control::look_at_other_lanes(const Wait& wait, int rank) {
+  if (wait.task == nullptr) return {};
+  const auto lanes = lanes_from(lane_of(wait));
+  for (const LaneId other : lanes | std::views::drop(1))
+    for (const Box& box : board_of(rank, other).boxes)
+      if (box.record.read().number == wait.task->number) return fail(raise_mismatch(*wait.task, rank));
+  return {};
+}
+
+Error Control::raise_mismatch(const Task& mine, int other, const CallRecord::Value& told) {
+  const LaneId lane = lane_of(mine.call.signature.collective);
+  CallRecord::Value theirs = is_here(other) ? last_call_of(other) : told;
+  for (const LaneId id : lanes_from(lane))
+    if (is_here(other))
+      for (const Box& box : board_of(other, id).boxes)
+        if (box.record.read().number == mine.number) theirs = box.record.read();
+  return raise(
+      {fcclInvalidUsage,
+       fmt::format("the ranks' calls differ: rank {} called {}, {} called {}{}. All ranks must issue the same calls of a "
+                   "communicator in the same order with equal count, type, operator and root",
+                   rank_, describe_record({mine.number, mine.call.signature, {}}), describe_rank(other),
+                   describe_record(theirs), name_.empty() ? "" : fmt::format(", on communicator {}", name_))});
+}
+
+// Where both directions differ it shows what comes to this rank.
+Error Control::raise_other_counts(const Task& mine, const Outcome& outcome) {
+  const int other = outcome.differing_rank, ranks = static_cast<int>(peers_.size());
+  const size_t element = size_of(mine.call.signature.dtype);
+  const size_t sent = mine.call.input(ranks).bytes(other), expected = mine.call.output(ranks).bytes(other);
+  const bool comes_here = outcome.sends != expected;
+  const int from = comes_here ? other : rank_, to = comes_here ? rank_ : other;
+  return raise({fcclInvalidUsage,
+                fmt::format("the ranks' counts differ in {}: {} sends {} elements to {}, which expects {}. "
+                            "sendcounts[{}] on rank {} and recvcounts[{}] on rank {} must be equal",
+                            describe(mine), describe_rank(from), (comes_here ? outcome.sends : sent) / element,
+                            describe_rank(to), (comes_here ? expected : outcome.expects) / element, to, from, from, to)});
+}
+
+Error Control::raise_difference(const TransferEnd& mine, int source, const Envelope& theirs) {
+  const TransferEnd sent{.direction = Direction::send, .peer = rank_, .envelope = theirs};
+  return raise(
+      {fcclInvalidUsage,
+       fmt::format("a send and its receive differ: {} called {}, {} called {}{}. The two must have equal count and type, "
+                   "and a receive takes the oldest send of its source and tag",
+                   describe_rank(source), fccl::describe(sent), describe_rank(rank_), fccl::describe(mine),
+                   name_.empty() ? "" : fmt::format(", on communicator {}", name_))});
+}
+
+std::optional<Error> Control::failure() const {
+  const uint32_t first = segment_->failure().first.load(std::memory_order_acquire);
+  if (first == 0 || first > locals_.size()) return std::nullopt;
+  const Cause& cause = segment_->state(static_cast<int>(first - 1)).cause;
+  const std::string_view text(cause.text.data(), strnlen(cause.text.data(), cause.text.size()));
+  // A peer may have written anything.
+  const bool known = cause.code > fcclSuccess && cause.code < fcclNumResults;
+  return Error{known ? static_cast<fcclResult_t>(cause.code) : fcclInternalError, std::string(text)};
+}
+
+Error Control::raise(Error error) {
+  if (offer(error)) {
+    tell_leader();
+    // Last, since nobody may be reading the log.
+    log(LogLevel::info, error.message);
+  }
+  return failure().value_or(std::move(error));
+}
+
+// The leader, who hears it, need not be told.
+void Control::hear_of_failure(const Error& error) {
+  if (offer(error)) log(LogLevel::info, error.message);
+}
+
+// Whether it has become the first failure.
+bool Control::offer(const Error& error) {
+  const std::lock_guard lock(mutex_);
+  if (failure()) return false;
+  Cause& cause = segment_->state(local()).cause;
+  cause.code = error.code;
+  std::memcpy(cause.text.data(), error.message.data(), std::min(error.message.size(), cause.text.size() - 1));
+  uint32_t none = 0;
+  return segment_->failure().first.compare_exchange_strong(none, static_cast<uint32_t>(local()) + 1, std::memory_order_acq_rel);
+}
+
+void Control::tell_leader() const {
+  const uint64_t once = 1;
+  if (wake_) (void)!::write(wake_.get(), &once, sizeof once);
+}
+
+void Control::leave() {
+  segment_->state(local()).left.store(1, std::memory_order_release);
+  tell_leader();
+}
+
+std::vector<Departure> Control::local_departures() const {
+  std::vector<Departure> departures;
+  for (const int rank : locals_) {
+    // In this order: it may leave and exit in between.
+    const bool alive = peers_[rank].watch->alive();
+    if (has_left(rank))
+      departures.push_back({rank, Gone::left});
+    else if (!alive)
+      departures.push_back({rank, Gone::died});
+  }
+  return departures;
+}
+
+std::vector<std::shared_ptr<ProcessWatch>> Control::local_watches() const {
+  std::vector<std::shared_ptr<ProcessWatch>> watches;
+  for (const int rank : locals_)
+    if (rank != rank_) watches.push_back(peers_[rank].watch);
+  return watches;
+}
+
+bool Control::has_died(int rank) const {
+  if (!is_here(rank)) return fate_of(rank) == Fate::died;
+  // In this order: it may leave and exit in between.
+  const bool alive = peers_[rank].watch->alive();
+  return !alive && !has_left(rank);
+}
+
+std::vector<int> Control::dead_ranks() const {
+  std::vector<int> dead;
+  for (int rank = 0; std::cmp_less(rank, peers_.size()); ++rank)
+    if (has_died(rank)) dead.push_back(rank);
+  return dead;
+}
+
+void Control::look_for_deaths() {
+  for (int rank = 0; std::cmp_less(rank, peers_.size()); ++rank)
+    if (!is_here(rank) && !has_failed() && fate_of(rank) == Fate::died)
+      (void)raise({fcclRemoteError, fmt::format("{} died", describe_rank(rank))});
+  for (const int rank : locals_)
+    if (!has_failed() && has_died(rank))
+      (void)raise(
+          {fcclRemoteError, fmt::format("{} died; its last call was {}", describe_rank(rank), describe_last_call_of(rank))});
+}
+
+CallRecord::Value Control::last_call_of(int rank) const {
+  CallRecord::Value last;
+  for (const LaneId lane : lanes_from(kGatherLane))
+    for (const Box& box : board_of(rank, lane).boxes)
+      if (const auto value = box.record.read(); value.number > last.number) last = value;
+  return last;
+}
+
+std::string Control::describe_last_call_of(int rank) const {
+  if (!is_here(rank)) return "not known on this host";
+  const CallRecord::Value last = last_call_of(rank);
+  return last.number < kFirstNumber ? "none" : describe_record(last);
+}
+
+const char* Control::failure_text() {
+  const std::lock_guard lock(mutex_);
+  if (!text_)
+    if (auto failed = failure()) text_ = failed->message;
+  return text_ ? text_->c_str() : "";
+}
+
+}  // namespace fccl

@@ -1,0 +1,162 @@
+// From the turn on the lane to the count in the statistics.
+#include "operations/issued_call.h"
+
+#include <algorithm>
+
+#include "hierarchical/phases.h"
+
+namespace fccl {
+namespace {
+
+constexpr std::chrono::milliseconds kLookEvery{1};
+
+// nccl-tests' size: the larger of the two buffers.
+size_t size_of_call(const Call& call, int ranks) { return std::max(call.input(ranks).total(), call.output(ranks).total()); }
+
+CallRecord::Value record_of(const CallInFull& call) { return {call.number, call.signature, {}}; }
+
+}  // namespace
+
+LaneQueue::LaneQueue(std::shared_ptr<Segment> segment, LaneId id, int local, std::vector<int> ranks)
+    : lane(std::move(segment), id, local, std::move(ranks), static_cast<uint32_t>(kFirstNumber)) {}
+
+LaneQueue::~LaneQueue() = default;
+
+int LaneQueue::ranks() const { return hierarchical ? hierarchical->columns.ranks() : lane.ranks(); }
+
+Poll IssuedCall::poll() const {
+  const Call& call = task_.call;
+  const size_t bytes = call.uneven != nullptr ? call.input(queue_.ranks()).total() : call.signature.bytes();
+  return queue_.hierarchical ? poll_of(*queue_.hierarchical, bytes) : Poll{};
+}
+
+void IssuedCall::keep_blocks() {
+  if (task_.call.uneven == nullptr) return;
+  blocks_ = std::make_unique<const UnevenBlocks>(*task_.call.uneven);
+  task_.call.uneven = blocks_.get();
+}
+
+Result<void> IssuedCall::run() {
+  const Poll network = poll();
+  Result<void> result = begin();
+  while (result) {
+    if (!phase_.resume()) {
+      result = await(phase_.awaited(), {&IssuedCall::look, this}, around_.oversubscribed, network);
+    } else if (phase_.outcome().closed) {
+      go_on_by_ring();
+    } else {
+      result = conclude(phase_.outcome());
+      break;
+    }
+  }
+  pass_turn();
+  return result;
+}
+
+Result<Advance> IssuedCall::advance() {
+  if (!running_ && queue_.finished.load(std::memory_order_acquire) != ticket_.number) return Advance::none;
+  Result<Advance> progress = advance_in_turn();
+  if (!progress || *progress == Advance::done) pass_turn();
+  return progress;
+}
+
+Result<Advance> IssuedCall::advance_in_turn() {
+  if (!running_) {
+    running_ = true;
+    FCCL_TRY(begin());
+  } else if (!is_reached()) {
+    const Clock::time_point now = Clock::now();
+    if (now < next_look_) return Advance::none;
+    next_look_ = now + kLookEvery;
+    FCCL_TRY(look(this, phase_.awaited()));
+    return Advance::none;
+  }
+  bool ended = phase_.resume();
+  if (ended && phase_.outcome().closed) {
+    go_on_by_ring();
+    ended = phase_.resume();
+  }
+  if (!ended) return Advance::some;
+  FCCL_TRY(conclude(phase_.outcome()));
+  return Advance::done;
+}
+
+bool IssuedCall::is_reached() const {
+  if (phase_.awaited().reached()) return true;
+  const Poll network = poll();
+  if (network) network.poll(network.context);
+  return network && phase_.awaited().reached();
+}
+
+// On a failed communicator nothing starts.
+Result<void> IssuedCall::begin() {
+  if (around_.control.has_failed())
+    if (auto failed = around_.control.failure()) return fail(std::move(*failed));
+  const Path path = queue_.hierarchical ? Path::across : choose(task_.call, queue_.lane);
+  timed_ = path == Path::attach || path == Path::ring || path == Path::across;
+  if (timed_) began_ = Clock::now();
+  start(path);
+  return {};
+}
+
+void IssuedCall::start(Path path) {
+  Lane& lane = queue_.lane;
+  phase_.end();
+  phase_ = path == Path::across ? across_hosts(lane.frame, lane, *queue_.hierarchical, task_)
+                                : phase_of(path, task_.call.signature.collective)(lane.frame, lane, task_);
+}
+
+void IssuedCall::go_on_by_ring() {
+  if (!timed_) began_ = Clock::now();
+  timed_ = true;
+  start(Path::ring);
+}
+
+Result<void> IssuedCall::conclude(Outcome outcome) {
+  if (outcome.counts_differ) return fail(around_.control.raise_other_counts(task_, outcome));
+  if (!outcome.agreed()) return fail(around_.control.raise_mismatch(task_, outcome.differing_rank));
+  if (outcome.failed) return fail(around_.control.failure().value_or(Error{}));
+  if (task_.call.signature.issuer == Issuer::user) {
+    const Signature& s = task_.call.signature;
+    const double seconds = timed_ ? std::chrono::duration<double>(Clock::now() - began_).count() : 0;
+    around_.statistics.count(s.collective, size_of_call(task_.call, queue_.ranks()), seconds, ticket_.calls);
+  }
+  return {};
+}
+
+// Also after a failure; from here on the lane's memory belongs to the next operation.
+void IssuedCall::pass_turn() {
+  phase_.end();
+  queue_.finished.store(ticket_.number + 1, std::memory_order_release);
+}
+
+Result<void> IssuedCall::look(void* operation, const Awaited& awaited) {
+  auto* self = static_cast<IssuedCall*>(operation);
+  if (self->queue_.hierarchical && self->queue_.hierarchical->inter_host_call) return self->look_at_wire(awaited);
+  return self->around_.control.look(self->wait_, awaited);
+}
+
+// Also while the node is waited for: the wire goes on meanwhile, and may have found out something.
+Result<void> IssuedCall::look_at_wire(const Awaited& awaited) {
+  const InterHostCall& inter_host_call = *queue_.hierarchical->inter_host_call;
+  if (const int differs = inter_host_call.differing_rank(); differs >= 0)
+    return fail(around_.control.raise_mismatch(task_, differs, record_of(inter_host_call.call_of(differs))));
+  FCCL_TRY(look_at_other_lanes());
+  if (awaited.rank != InterHostCall::kWire) return around_.control.look(wait_, awaited);
+  const int rank = inter_host_call.awaited_rank();
+  return around_.control.look(wait_, {awaited.where, awaited.target, rank}, inter_host_call.lane().failure_of(rank));
+}
+
+// For a call of another host's rank that should have been this one.
+Result<void> IssuedCall::look_at_other_lanes() const {
+  for (const LaneQueue& other : around_.lanes) {
+    if (&other == &queue_) continue;
+    const WireLane& lane = other.hierarchical->inter_host_call->lane();
+    for (int i = 1; i < lane.members(); ++i)
+      if (const auto theirs = lane.call_numbered(task_.number, lane.peer(i)))
+        return fail(around_.control.raise_mismatch(task_, lane.rank_of(lane.peer(i)), record_of(*theirs)));
+  }
+  return {};
+}
+
+}  // namespace fccl

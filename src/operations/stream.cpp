@@ -1,0 +1,94 @@
+// A stream's end of the worker.
+#include "operations/stream.h"
+
+#include <array>
+#include <atomic>
+
+#include "operations/bounced_call.h"
+#include "operations/issued_call.h"
+#include "operations/issued_group.h"
+#include "operations/worker.h"
+
+namespace fccl {
+namespace {
+
+// The addresses of all streams, without a lock that a fork might find taken. It grows and is never freed.
+class Addresses {
+ public:
+  void add(Stream* stream) {
+    for (Addresses* part = this;; part = part->next()) {
+      for (std::atomic<Stream*>& slot : part->slots_) {
+        Stream* none = nullptr;
+        if (slot.compare_exchange_strong(none, stream, std::memory_order_acq_rel)) return;
+      }
+    }
+  }
+  void remove(const Stream* stream) {
+    for (Addresses* part = this; part != nullptr; part = part->next_.load(std::memory_order_acquire))
+      for (std::atomic<Stream*>& slot : part->slots_)
+        if (slot.load(std::memory_order_relaxed) == stream) slot.store(nullptr, std::memory_order_release);
+  }
+  Stream* find(const void* address) const {
+    for (const Addresses* part = this; part != nullptr; part = part->next_.load(std::memory_order_acquire))
+      for (const std::atomic<Stream*>& slot : part->slots_)
+        if (Stream* stream = slot.load(std::memory_order_acquire); stream == address && stream != nullptr) return stream;
+    return nullptr;
+  }
+
+ private:
+  Addresses* next() {
+    Addresses* found = next_.load(std::memory_order_acquire);
+    if (found != nullptr) return found;
+    auto* fresh = new Addresses;
+    if (next_.compare_exchange_strong(found, fresh, std::memory_order_acq_rel)) return fresh;
+    delete fresh;
+    return found;
+  }
+
+  std::array<std::atomic<Stream*>, 64> slots_{};
+  std::atomic<Addresses*> next_{nullptr};
+};
+
+constinit Addresses addresses;
+
+}  // namespace
+
+Stream::Stream() : worker_(&Worker::of_process()) { addresses.add(this); }
+
+Result<std::unique_ptr<Stream>> Stream::make() {
+  std::unique_ptr<Stream> made(new Stream);
+  FCCL_TRY(made->worker_->add(*made));
+  return made;
+}
+
+Stream* Stream::find(const void* address) { return addresses.find(address); }
+
+Stream::~Stream() {
+  addresses.remove(this);
+  if (!check_usable()) return;
+  (void)synchronize();
+  worker_->remove(*this);
+}
+
+Result<void> Stream::check_usable() const {
+  if (worker_ == &Worker::of_process()) return {};
+  return fail(fcclInvalidUsage, "this process is a fork of the one that made the stream: make a new one after fork()");
+}
+
+void Stream::enqueue(Item item) { worker_->enqueue(*this, std::move(item)); }
+
+Result<bool> Stream::query() const {
+  FCCL_TRY(check_usable());
+  const std::lock_guard lock(worker_->mutex());
+  if (!result_) return fail(result_.error());
+  return items_.empty();
+}
+
+Result<void> Stream::synchronize() {
+  FCCL_TRY(check_usable());
+  worker_->wait_until([this] { return items_.empty(); });
+  const std::lock_guard lock(worker_->mutex());
+  return result_;
+}
+
+}  // namespace fccl

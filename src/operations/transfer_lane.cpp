@@ -1,0 +1,279 @@
+// Matching, and the moving of bytes between this rank and each peer.
+#include "operations/transfer_lane.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "hierarchical/transfer_pair.h"
+#include "operations/statistics.h"
+#include "system/memory.h"
+
+namespace fccl {
+namespace {
+
+// Slices of a direction of a pair that go one after the other before others get a turn.
+constexpr int kSlicesPerTurn = 4;
+
+size_t slice_bytes_of(const TransferOperation& operation, const TransferPair& pair) {
+  return std::min(pair.slice_bytes(), operation.transfer.envelope.bytes() - operation.moved);
+}
+
+bool is_moved(const TransferOperation& operation) { return operation.moved == operation.transfer.envelope.bytes(); }
+
+}  // namespace
+
+// What there is between this rank and another one.
+struct TransferLane::Peer {
+  int rank = 0;
+  std::unique_ptr<TransferPair> pair;  // null: the rank cannot be reached yet
+  int interest = 0;                    // operations that this peer has a part in
+  TransferQueue announcing, offered, sending;
+  TransferQueue granting, receiving;
+};
+
+// A notice that no receive has asked for yet.
+struct TransferLane::Arrival {
+  Notice notice;
+  int source;
+  TransferPair::Kept payload;
+};
+
+TransferLane::TransferLane(std::shared_ptr<Segment> segment, std::span<const int> ranks, int local, int all,
+                           Statistics& statistics)
+    : segment_(std::move(segment)), statistics_(statistics), peers_(static_cast<size_t>(all)) {
+  for (int rank = 0; rank < all; ++rank) peers_[rank].rank = rank;
+  for (size_t peer = 0; peer < ranks.size(); ++peer)
+    peers_[ranks[peer]].pair = std::make_unique<TransferPair>(segment_, local, static_cast<int>(peer));
+}
+
+void TransferLane::span_hosts(std::unique_ptr<WireLane> wire, std::span<const int> ranks_here) {
+  wire_ = std::move(wire);
+  for (Peer& peer : peers_)
+    if (std::ranges::find(ranks_here, peer.rank) == ranks_here.end())
+      peer.pair = std::make_unique<TransferPair>(*wire_, peer.rank, segment_->shape().mailbox_bytes);
+}
+
+TransferLane::~TransferLane() = default;
+
+void TransferLane::leave_network_alone() { (void)wire_.release(); }
+
+std::optional<Error> TransferLane::network_failure_of(int rank) const { return wire_ ? wire_->failure_of(rank) : std::nullopt; }
+
+bool TransferLane::has_failed() const { return segment_->failure().first.load(std::memory_order_acquire) != 0; }
+
+void TransferLane::leave(Deadline deadline) {
+  const std::lock_guard turn(mutex_);
+  if (!wire_ || has_failed()) return;
+  for (bool all_told = false; (!all_told || !wire_->all_posted()) && !deadline.passed(); std::this_thread::yield()) {
+    all_told = wire_->grant_rest();
+    wire_->progress();
+  }
+}
+
+void TransferLane::issue(TransferOperation& operation) {
+  const std::lock_guard turn(mutex_);
+  issued_.push_back(&operation);
+}
+
+bool TransferLane::start(TransferOperation& operation) {
+  const std::lock_guard turn(mutex_);
+  return start_in_turn(operation);
+}
+
+bool TransferLane::issue_and_start(TransferOperation& operation) {
+  const std::lock_guard turn(mutex_);
+  const bool starts = start_in_turn(operation);
+  if (!starts) issued_.push_back(&operation);
+  return starts;
+}
+
+bool TransferLane::start_in_turn(TransferOperation& operation) {
+  const auto place = std::ranges::find(issued_, &operation);
+  const auto blocks = [&](const TransferOperation* other) { return other->transfer.shares_order_with(operation.transfer); };
+  if (std::any_of(issued_.begin(), place, blocks)) return false;
+  if (place != issued_.end()) issued_.erase(place);
+  launch(operation);
+  progress_in_turn();
+  return true;
+}
+
+void TransferLane::progress() {
+  const std::unique_lock turn(mutex_, std::try_to_lock);
+  if (turn) progress_in_turn();
+}
+
+void TransferLane::catch_up() {
+  const std::lock_guard turn(mutex_);
+  progress_in_turn();
+}
+
+void TransferLane::progress_in_turn() {
+  if (has_failed()) return;
+  if (wire_) wire_->progress();
+  for (Peer& peer : peers_)
+    if (peer.pair && (peer.interest > 0 || any_source_ > 0)) move(peer);
+  if (wire_) wire_->grant();
+}
+
+void TransferLane::launch(TransferOperation& operation) {
+  const TransferEnd& transfer = operation.transfer;
+  if (transfer.envelope.bytes() > segment_->shape().eager_bytes()) operation.began = Clock::now();
+  if (transfer.direction == Direction::send) {
+    ++peers_[transfer.peer].interest;
+    return peers_[transfer.peer].announcing.push(operation);
+  }
+  ++(transfer.peer == FCCL_ANY_SOURCE ? any_source_ : peers_[transfer.peer].interest);
+  const auto found =
+      std::ranges::find_if(arrivals_, [&](const Arrival& each) { return transfer.takes(each.source, each.notice.tag); });
+  if (found == arrivals_.end()) return posted_.push(operation);
+  const Arrival arrival = std::move(*found);
+  arrivals_.erase(found);
+  Peer& source = peers_[arrival.source];
+  match(operation, source, arrival.notice, source.pair->payload_of(arrival.notice, arrival.payload));
+}
+
+void TransferLane::move(Peer& peer) {
+  take_notices(peer);
+  announce(peer);
+  grant(peer);
+  send_slices(peer);
+  receive_slices(peer);
+}
+
+void TransferLane::take_notices(Peer& peer) {
+  TransferPair& pair = *peer.pair;
+  while (const Notice* next = pair.next()) {
+    const Notice notice = *next;
+    if (notice.kind == Notice::kGrant) {
+      TransferOperation* granted =
+          peer.offered.remove_if([&](const TransferOperation& each) { return each.number == notice.transfer; });
+      if (granted != nullptr) peer.sending.push(*granted);
+    } else if (TransferOperation* receive = posted_.remove_if(
+                   [&](const TransferOperation& each) { return each.transfer.takes(peer.rank, notice.tag); })) {
+      match(*receive, peer, notice, pair.payload_of_next());
+    } else {
+      arrivals_.push_back({notice, peer.rank, pair.keep_next()});
+    }
+    pair.take();
+  }
+}
+
+// What has come is for this receive, which is in no queue.
+void TransferLane::match(TransferOperation& operation, Peer& source, const Notice& notice, const std::byte* payload) {
+  if (operation.transfer.peer == FCCL_ANY_SOURCE) {
+    --any_source_;
+    ++source.interest;
+  }
+  operation.other.store(source.rank, std::memory_order_relaxed);
+  const size_t bytes = operation.transfer.envelope.bytes();
+  const bool is_eager = notice.kind == Notice::kEager;
+  if (notice.envelope() != operation.transfer.envelope || (is_eager && bytes > source.pair->eager_bytes())) {
+    operation.differs = true;
+    operation.theirs = notice.envelope();
+  } else if (is_eager) {
+    copy_bytes(operation.transfer.target, payload, bytes);
+  }
+  if (is_eager) source.pair->release(notice);
+  if (is_eager || operation.differs) return finish(operation);
+  operation.number = notice.transfer;
+  source.granting.push(operation);
+  step(operation);
+}
+
+void TransferLane::announce(Peer& peer) {
+  TransferPair& pair = *peer.pair;
+  while (TransferOperation* operation = peer.announcing.front()) {
+    if (!pair.can_post()) return;
+    const TransferEnd& transfer = operation->transfer;
+    const Envelope& envelope = transfer.envelope;
+    Notice notice{.dtype = static_cast<uint8_t>(envelope.dtype), .tag = envelope.tag, .count = envelope.count};
+    peer.announcing.pop();
+    if (envelope.bytes() <= pair.eager_bytes() && pair.can_post_eager()) {
+      pair.post_eager(notice, transfer.source, envelope.bytes());
+      finish(*operation);
+      continue;
+    }
+    notice.kind = Notice::kOffer;
+    notice.transfer = operation->number = ++offers_;
+    pair.post(notice);
+    peer.offered.push(*operation);
+    step(*operation);
+  }
+}
+
+void TransferLane::grant(Peer& peer) {
+  TransferPair& pair = *peer.pair;
+  while (TransferOperation* operation = peer.granting.front()) {
+    if (!pair.can_post()) return;
+    peer.granting.pop();
+    pair.post({.kind = Notice::kGrant, .transfer = operation->number});
+    peer.receiving.push(*operation);
+    step(*operation);
+  }
+}
+
+void TransferLane::send_slices(Peer& peer) {
+  TransferPair& pair = *peer.pair;
+  for (int slices = 0; slices < kSlicesPerTurn && peer.sending.front() != nullptr; ++slices) {
+    TransferOperation* operation = peer.sending.front();
+    if (!is_moved(*operation)) {
+      const size_t bytes = slice_bytes_of(*operation, pair);
+      if (!pair.put(static_cast<const std::byte*>(operation->transfer.source) + operation->moved, bytes)) return;
+      operation->moved += bytes;
+      step(*operation);
+    }
+    if (!is_moved(*operation)) continue;
+    peer.sending.pop();
+    finish(*operation);
+  }
+}
+
+void TransferLane::receive_slices(Peer& peer) {
+  TransferPair& pair = *peer.pair;
+  for (int slices = 0; slices < kSlicesPerTurn && peer.receiving.front() != nullptr; ++slices) {
+    TransferOperation* operation = peer.receiving.front();
+    if (!is_moved(*operation)) {
+      const size_t whole = operation->transfer.envelope.bytes(), bytes = slice_bytes_of(*operation, pair);
+      if (!pair.has_slice(bytes)) return;
+      std::byte* target = static_cast<std::byte*>(operation->transfer.target) + operation->moved;
+      (whole >= kStreamedBytes ? stream_bytes : copy_bytes)(target, pair.slice(), bytes);
+      operation->moved += bytes;
+      pair.drain(bytes);
+      step(*operation);
+    }
+    if (!is_moved(*operation)) continue;
+    peer.receiving.pop();
+    finish(*operation);
+  }
+}
+
+void TransferLane::step(TransferOperation& operation) { operation.raise_steps(1); }
+
+void TransferLane::finish(TransferOperation& operation) {
+  const TransferEnd& transfer = operation.transfer;
+  const bool timed = operation.began != Clock::time_point{};
+  const double seconds = timed ? std::chrono::duration<double>(Clock::now() - operation.began).count() : 0;
+  if (!operation.differs) {
+    statistics_.count(transfer.counted_as(), transfer.envelope.bytes(), seconds);
+    if (transfer.told_source != nullptr) *transfer.told_source = operation.other.load(std::memory_order_relaxed);
+  }
+  drop_interest(operation);
+  operation.raise_steps(TransferOperation::kEnd);
+}
+
+void TransferLane::drop_interest(const TransferOperation& operation) {
+  const int other = operation.other.load(std::memory_order_relaxed);
+  --(other < 0 ? any_source_ : peers_[other].interest);
+}
+
+void TransferLane::withdraw(TransferOperation& operation) {
+  const std::lock_guard turn(mutex_);
+  if (std::erase(issued_, &operation) > 0 || operation.has_ended()) return;
+  bool was_there = posted_.remove(operation);
+  for (Peer& peer : peers_)
+    for (TransferQueue* queue : {&peer.announcing, &peer.offered, &peer.sending, &peer.granting, &peer.receiving})
+      was_there |= queue->remove(operation);
+  if (was_there) drop_interest(operation);
+}
+
+}  // namespace fccl
