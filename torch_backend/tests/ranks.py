@@ -33,6 +33,7 @@ def run_ranks(
     The ranks are on as many hosts as the variable FCCL_TEST_HOSTS says, in order; one, if it is not set.
     What `prepare` gives for a rank is how its group is made, beside or instead of the usual.
     """
+    __tracebackhide__ = True  # pytest shows the ranks' failures instead
     run = functools.partial(function, *arguments)
     with tempfile.TemporaryDirectory() as folder:
         processes = [

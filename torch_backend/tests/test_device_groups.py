@@ -218,6 +218,8 @@ def drop_a_group():
     tensor = mine()
     hold()
     work = dist.all_reduce(tensor, group=group, async_op=True)
+    # What others have left is not the group's.
+    gc.collect()
     events = torch.ops.stand_in.live_events()
     # What torch itself keeps of a group.
     world = dist.distributed_c10d._world
@@ -236,7 +238,7 @@ def drop_a_group():
     began = time.monotonic()
     del group
     gc.collect()
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 10
     assert torch.ops.stand_in.live_events() == events, "garbage collection has called the device"
     let_go()
     work.wait()
