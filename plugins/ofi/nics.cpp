@@ -92,7 +92,7 @@ Result<Nics> nics_of(const Provider& provider, const std::vector<std::string>& w
   std::optional<Address> address;
   if (names.empty()) {
     names.emplace_back();
-    // Where NICs are interfaces, the one that this process listens on too.
+    // Where NICs are interfaces, the one on which a process listens that is told nothing.
     if (auto chosen = choose_address(Settings{}); chosen && is_socket(**offers)) address = chosen->address;
   }
   for (const std::string& name : names) {

@@ -173,7 +173,7 @@ fcclResult_t fcclCommGetAsyncError(fcclComm_t comm, fcclResult_t* asyncError) {
 
 fcclResult_t fcclCommSetTimeout(fcclComm_t comm, int timeoutMs) {
   if (comm == nullptr) return refuse(__func__, "comm is NULL");
-  if (const auto made = fccl::check_free(comm); !made) return report(__func__, made);
+  if (const auto free = fccl::check_free(comm); !free) return report(__func__, free);
   if (timeoutMs <= 0) return refuse(__func__, fmt::format("timeoutMs is {}: give milliseconds > 0", timeoutMs));
   comm->communicator->set_timeout(std::chrono::milliseconds(timeoutMs));
   return fcclSuccess;

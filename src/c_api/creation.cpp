@@ -12,7 +12,6 @@
 #include "c_api/derive.h"
 #include "communicator/group.h"
 
-using fccl::Group;
 using fccl::refuse;
 using fccl::report;
 
@@ -57,12 +56,10 @@ fccl::Result<void> make(const Ids& ids, const Place& place, const fccl::CreateOp
 
 // Hands out the handle of a communicator that is to be.
 fccl::Result<void> begin(const Ids& ids, const Place& place, const fccl::CreateOptions& options, fcclComm_t* comm) {
-  auto handle = std::make_unique<fcclComm>();
-  auto making = fccl::Making::start(
-      [=](const fccl::CancelCheck& cancel_check) { return create(ids, place, options, cancel_check); }, handle->communicator);
-  if (!making) return fccl::fail(std::move(making).error());
-  handle->making = std::move(*making);
-  *comm = handle.release();
+  const auto begun =
+      fccl::begin_making([=](const fccl::CancelCheck& cancel_check) { return create(ids, place, options, cancel_check); });
+  if (!begun) return fccl::fail(begun.error());
+  *comm = *begun;
   return {};
 }
 
@@ -94,9 +91,7 @@ fcclResult_t init(const char* function, fcclComm_t* comm, std::span<const fcclUn
     return report(function, why);
   }
   if (!waits) return fcclInProgress;
-  if (!Group::is_open()) return report(function, make(*ids, place, *options, comm));
-  Group::of_thread().add([=, ids = *ids, options = *options] { return make(ids, place, options, comm); });
-  return fcclSuccess;
+  return fccl::make_or_group(function, [=, ids = *ids, options = *options] { return make(ids, place, options, comm); });
 }
 
 fcclResult_t split(const char* function, fcclComm_t comm, fcclComm_t* newcomm, const SplitRequest& request) {
@@ -213,24 +208,24 @@ fcclResult_t fcclCommSplit(fcclComm_t comm, int color, int key, fcclComm_t* newc
   return split(__func__, comm, newcomm, {color, key, config});
 }
 
-fcclResult_t fcclCommGetUniqueId(fcclComm_t comm, fcclUniqueId* uniqueId) {
-  if (comm == nullptr || uniqueId == nullptr) return refuse(__func__, "comm or uniqueId is NULL");
+fcclResult_t fcclCommGetUniqueId(fcclComm_t comm, fcclUniqueId* id) {
+  if (comm == nullptr || id == nullptr) return refuse(__func__, "comm or uniqueId is NULL");
   if (const auto free = fccl::check_free(comm); !free) return report(__func__, free);
-  const auto id = comm->communicator->invite();
-  if (id) *uniqueId = fccl::to_c(*id);
-  return report(__func__, id);
+  const auto opened = comm->communicator->invite();
+  if (opened) *id = fccl::to_c(*opened);
+  return report(__func__, opened);
 }
 
-fcclResult_t fcclCommGrow(fcclComm_t comm, int nRanks, const fcclUniqueId* uniqueId, int rank, fcclComm_t* newcomm,
+fcclResult_t fcclCommGrow(fcclComm_t comm, int nranks, const fcclUniqueId* id, int rank, fcclComm_t* newcomm,
                           fcclConfig_t* config) {
   if (newcomm == nullptr) return refuse(__func__, "newcomm is NULL");
-  if (comm != nullptr) return grow(__func__, comm, newcomm, {nRanks, uniqueId, rank, config});
+  if (comm != nullptr) return grow(__func__, comm, newcomm, {nranks, id, rank, config});
   *newcomm = nullptr;
-  if (uniqueId == nullptr)
+  if (id == nullptr)
     return refuse(__func__,
                   "comm and uniqueId are NULL: a rank of the communicator gives comm, a new one gives the id that "
                   "fcclCommGetUniqueId made");
-  return init(__func__, newcomm, {uniqueId, 1}, {nRanks, rank}, config);
+  return init(__func__, newcomm, {id, 1}, {nranks, rank}, config);
 }
 
 }  // extern "C"

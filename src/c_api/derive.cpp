@@ -1,4 +1,4 @@
-// How a communicator is made of another one: now, at the end of a group, or in the background.
+// How communicators are made, also of another one: now, at the end of a group, or in the background.
 #include "c_api/derive.h"
 
 #include <chrono>
@@ -26,27 +26,34 @@ class Loan {
 };
 
 Result<fcclComm_t> begin(fcclComm_t parent, const Derive& make) {
-  auto handle = std::make_unique<fcclComm>();
   parent->loans.take();
   // Given back before the new handle says that it is made.
-  auto making = Making::start(
-      [=](const CancelCheck& cancel_check) {
-        const Loan loan(parent->loans);
-        return make(*parent->communicator, cancel_check);
-      },
-      handle->communicator);
-  if (!making) {
-    parent->loans.give_back();
-    return fail(std::move(making).error());
-  }
-  handle->making = std::move(*making);
-  return handle.release();
+  auto begun = begin_making([=](const CancelCheck& cancel_check) {
+    const Loan loan(parent->loans);
+    return make(*parent->communicator, cancel_check);
+  });
+  if (!begun) parent->loans.give_back();
+  return begun;
 }
 
 }  // namespace
 
 Loans::~Loans() {
   while (any() && forks_ == forks()) std::this_thread::sleep_for(kPause);
+}
+
+Result<fcclComm_t> begin_making(Making::Make make) {
+  auto handle = std::make_unique<fcclComm>();
+  auto making = Making::start(std::move(make), handle->communicator);
+  if (!making) return fail(std::move(making).error());
+  handle->making = std::move(*making);
+  return handle.release();
+}
+
+fcclResult_t make_or_group(const char* function, std::function<Result<void>()> make) {
+  if (!Group::is_open()) return report(function, make());
+  Group::of_thread().add(std::move(make));
+  return fcclSuccess;
 }
 
 fcclResult_t derive(const char* function, fcclComm_t parent, fcclComm_t* newcomm, const Derive& make, bool waits) {
@@ -59,15 +66,12 @@ fcclResult_t derive(const char* function, fcclComm_t parent, fcclComm_t* newcomm
     *newcomm = *begun;
     return fcclInProgress;
   }
-  const auto make_now = [=]() -> Result<void> {
+  return make_or_group(function, [=]() -> Result<void> {
     auto made = make(*parent->communicator, {});
     if (!made) return fail(std::move(made).error());
     if (*made) *newcomm = new fcclComm{std::move(*made)};
     return {};
-  };
-  if (!Group::is_open()) return report(function, make_now());
-  Group::of_thread().add(make_now);
-  return fcclSuccess;
+  });
 }
 
 }  // namespace fccl

@@ -1,4 +1,4 @@
-// How a communicator is made of another one: now, at the end of a group, or in the background.
+// How communicators are made, also of another one: now, at the end of a group, or in the background.
 #pragma once
 
 #include <atomic>
@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/result.h"
+#include "c_api/making.h"
 #include "communicator/communicator.h"
 #include "fccl/fccl.h"
 #include "system/forks.h"
@@ -31,6 +32,11 @@ class Loans {
   std::atomic<int> count_{0};
   unsigned forks_ = forks();
 };
+
+// The handle of a communicator that a thread of its own makes.
+Result<fcclComm_t> begin_making(Making::Make make);
+// Makes now, or at the end of the group that is open.
+fcclResult_t make_or_group(const char* function, std::function<Result<void>()> make);
 
 // Makes a communicator of that of a handle; nullptr where this rank gets none.
 using Derive = std::function<Result<std::unique_ptr<Communicator>>(Communicator& parent, const CancelCheck& cancel_check)>;

@@ -66,11 +66,12 @@ class Communicator {
   // ---- Of those that go through host memory as a whole, issued by a group
   // What may refuse.
   Result<void> check_on_device(const CallOrTransfer& operation, const OnDevice& on_device);
+  // Takes the host memory; nothing is issued yet.
+  Result<std::unique_ptr<StagedCall>> stage(const CallOrTransfer& operation, const OnDevice& on_device);
   // Its input is on the host then, from where issue() takes it; whatever becomes of that, take_out follows.
   Result<void> bring_in(const StagedCall& call);
+  // `has_result`: the group has ended well. If not, only what is of a communicator that has not failed is copied back.
   Result<void> take_out(const StagedCall& call, bool has_result);
-  // What bring_in takes; nothing is issued yet.
-  Result<std::unique_ptr<StagedCall>> stage(const CallOrTransfer& operation, const OnDevice& on_device);
   // ----
   // Gives a call, or an end of a transfer, its place in the order of its kind; whoever has the group runs it.
   Result<void> issue(const Call& call, IssuedGroup& group);

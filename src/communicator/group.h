@@ -58,12 +58,12 @@ class Group {
     Stream* stream;
     std::optional<OnDevice> on_device = std::nullopt;
   };
-  // Issued, and told apart by stream; what has none is run by the thread that issues.
   struct Staged {
     Communicator* communicator;
     std::unique_ptr<StagedCall> call;
   };
   static Result<std::vector<Staged>> stage(const std::vector<GroupedCall>& calls);
+  // Issued, and told apart by stream; what has none is run by the thread that issues.
   using ByStream = std::map<Stream*, std::unique_ptr<IssuedGroup>>;
   struct Contents {
     std::vector<GroupedCall> calls;

@@ -27,8 +27,6 @@ class TransferPair {
   // `wire` outlives it.
   TransferPair(WireLane& wire, int member, size_t eager_bytes);
 
-  bool is_on_this_host() const { return node_.has_value(); }
-
   size_t eager_bytes() const { return eager_bytes_; }
   bool can_post() { return node_ ? node_->can_post() : wire_->can_notify(member_); }
   bool can_post_eager() { return node_ ? node_->can_post_eager() : wire_->can_notify_eagerly(member_); }

@@ -129,7 +129,8 @@ std::string host_text(const Address& address) {
 }
 
 std::string to_text(const Address& address) {
-  return fmt::format(fmt::runtime(address.v6 ? "[{}]:{}" : "{}:{}"), host_text(address), address.port);
+  const std::string host = host_text(address);
+  return address.v6 ? fmt::format("[{}]:{}", host, address.port) : fmt::format("{}:{}", host, address.port);
 }
 
 std::optional<Address> address_from(std::string_view text) {

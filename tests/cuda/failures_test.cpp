@@ -1,4 +1,6 @@
 // What becomes of calls on CUDA memory that cannot end well: every rank hears of it, and every stream goes on.
+#include <atomic>
+#include <functional>
 #include <thread>
 
 #include "communicator/retired_lanes.h"
@@ -180,11 +182,23 @@ TEST_P(CudaFailures, the_calls_before_a_failure_stay_right) {
   });
 }
 
-// The first, the second ... function of the GPU that is called returns an error, in a call that has several sub-calls.
-TEST_P(CudaFailures, an_error_of_any_function_of_the_gpu_is_every_ranks_failure) {
+// The first, the second ... function of the GPU that a run calls returns an error, until there are no more. The run counts the
+// ranks that have failed: both, or none.
+void fail_each_function(const std::function<void(uint64_t after, std::atomic<int>& failures)>& run) {
   bool failed = true;
   for (uint64_t after = 1; failed; ++after) {
     std::atomic<int> failures{0};
+    run(after, failures);
+    EXPECT_NE(failures, 1) << after;
+    failed = failures > 0;
+    EXPECT_TRUE(failed || after > 10) << "so few functions were called";
+    ASSERT_LT(after, 100U);
+  }
+}
+
+// In a call that has several sub-calls.
+TEST_P(CudaFailures, an_error_of_any_function_of_the_gpu_is_every_ranks_failure) {
+  fail_each_function([&](uint64_t after, std::atomic<int>& failures) {
     run_on_gpus({.ranks = 2, .gpus = 2}, [&](CudaSeat& seat) {
       const Comm comm(seat.seat(), config_with_timeout(4 * kShort));
       warm_up(seat, comm);
@@ -204,18 +218,11 @@ TEST_P(CudaFailures, an_error_of_any_function_of_the_gpu_is_every_ranks_failure)
       }
       seat.meet();
     });
-    // Of both ranks, or of none.
-    EXPECT_NE(failures, 1) << after;
-    failed = failures > 0;
-    EXPECT_TRUE(failed || after > 10) << "so few functions were called";
-    ASSERT_LT(after, 100U);
-  }
+  });
 }
 
 TEST_P(CudaFailures, an_error_of_any_function_of_the_gpu_in_a_group_of_transfers_is_every_ranks_failure) {
-  bool failed = true;
-  for (uint64_t after = 1; failed; ++after) {
-    std::atomic<int> failures{0};
+  fail_each_function([&](uint64_t after, std::atomic<int>& failures) {
     run_on_gpus({.ranks = 2, .gpus = 2}, [&](CudaSeat& seat) {
       const Comm comm(seat.seat(), config_with_timeout(4 * kShort));
       std::byte *const from = seat.take(8000), *const to = seat.take(8000);
@@ -235,12 +242,7 @@ TEST_P(CudaFailures, an_error_of_any_function_of_the_gpu_in_a_group_of_transfers
       }
       seat.meet();
     });
-    // Of both ranks, or of none.
-    EXPECT_NE(failures, 1) << after;
-    failed = failures > 0;
-    EXPECT_TRUE(failed || after > 10) << "so few functions were called";
-    ASSERT_LT(after, 100U);
-  }
+  });
 }
 
 TEST(CudaBounce, is_destroyed_without_waiting_for_a_gpu_that_has_not_come) {

@@ -168,16 +168,10 @@ Draw draw_of(uint64_t seed) {
   return draw;
 }
 
-std::string text_of(const Recipe& recipe) {
-  // What a rank shows of counts that differ from block to block is a hash of them.
+std::string shown_of(const Recipe& recipe) {
+  // Of such counts a rank shows a hash.
   if (testing::is_uneven(recipe.collective)) return name_of(recipe.collective);
-  const int root = testing::has_root(recipe.collective) ? recipe.root : -1;
-  return fccl::describe(Signature{.collective = recipe.collective,
-                                  .dtype = recipe.dtype,
-                                  .op = recipe.op,
-                                  .root = root,
-                                  .count = recipe.count,
-                                  .widens = recipe.widens});
+  return testing::text_of(recipe);
 }
 
 std::string describe(const Draw& draw) {

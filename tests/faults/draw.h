@@ -66,7 +66,7 @@ std::string describe(const Draw& draw);
 // What the victim of a mismatch calls where the others call draw.recipe; for an order, where they call draw.recipe and then
 // this.
 testing::Recipe differing(const Draw& draw);
-// A recipe as messages show it: "AllGather of 3 int32".
-std::string text_of(const testing::Recipe& recipe);
+// A recipe as messages show it: "AllGather of 3 int32"; of one with counts that differ from block to block its name.
+std::string shown_of(const testing::Recipe& recipe);
 
 }  // namespace fccl::faults

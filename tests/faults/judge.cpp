@@ -113,10 +113,10 @@ class Judge {
       case Fault::abort:
         return text.find("rank " + std::to_string(draw_.victim) + " aborted") != std::string::npos;
       case Fault::mismatch:
-        return text.find(text_of(draw_.recipe)) != std::string::npos &&
-               text.find(text_of(differing(draw_))) != std::string::npos;
+        return text.find(shown_of(draw_.recipe)) != std::string::npos &&
+               text.find(shown_of(differing(draw_))) != std::string::npos;
       case Fault::skip:
-        return text.find(text_of(draw_.recipe)) != std::string::npos;
+        return text.find(shown_of(draw_.recipe)) != std::string::npos;
       default:
         return names(text, draw_.victim) || names(text, draw_.second_victim);
     }

@@ -6,18 +6,12 @@
 #include <ranges>
 #include <thread>
 
-#include "base/call.h"
 #include "processes/hosts.h"
 
 namespace fccl::testing {
 namespace {
 
 using namespace std::chrono_literals;
-
-std::string text_of(const Recipe& recipe) {
-  const int root = has_root(recipe.collective) ? recipe.root : -1;
-  return fccl::describe(Signature{recipe.collective, recipe.dtype, recipe.op, root, recipe.count});
-}
 
 // The rank on which the calls of the others differ.
 class HostMismatch : public ::testing::TestWithParam<std::tuple<OnHosts, int, size_t>> {};

@@ -1,5 +1,4 @@
 // Ranks whose calls differ: an error on every rank that shows both calls, at any size, within a second.
-#include "base/call.h"
 #include "processes/size.h"
 #include "processes/trial.h"
 
@@ -11,16 +10,6 @@ struct Difference {
   Recipe first;   // what rank 0 calls
   Recipe others;  // what every other rank calls
 };
-
-std::string text_of(const Recipe& recipe) {
-  const int root = has_root(recipe.collective) ? recipe.root : -1;
-  return fccl::describe(Signature{.collective = recipe.collective,
-                                  .dtype = recipe.dtype,
-                                  .op = recipe.op,
-                                  .root = root,
-                                  .count = recipe.count,
-                                  .widens = recipe.widens});
-}
 
 // By a hash on the whiteboard: whether all ranks have the same text.
 void expect_same_text_everywhere(const Seat& seat, const std::string& text) {

@@ -115,15 +115,18 @@ const std::vector<Reduction>& every_reduction() {
   return all;
 }
 
-std::string describe(const Recipe& recipe) {
+std::string text_of(const Recipe& recipe) {
   const int root = has_root(recipe.collective) ? recipe.root : -1;
-  const Signature signature{.collective = recipe.collective,
-                            .dtype = recipe.dtype,
-                            .op = recipe.op,
-                            .root = root,
-                            .count = recipe.count,
-                            .widens = recipe.widens};
-  return fccl::describe(signature) + (is_uneven(recipe.collective) ? std::string(", shares ") + name_of(recipe.shares) : "") +
+  return fccl::describe(Signature{.collective = recipe.collective,
+                                  .dtype = recipe.dtype,
+                                  .op = recipe.op,
+                                  .root = root,
+                                  .count = recipe.count,
+                                  .widens = recipe.widens});
+}
+
+std::string describe(const Recipe& recipe) {
+  return text_of(recipe) + (is_uneven(recipe.collective) ? std::string(", shares ") + name_of(recipe.shares) : "") +
          (recipe.is_displaced ? ", displaced" : "") + (recipe.in_place ? ", in place" : "") + ", misaligned by " +
          std::to_string(recipe.misalignment) + ", iteration " + std::to_string(recipe.iteration);
 }

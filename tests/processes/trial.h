@@ -48,6 +48,8 @@ inline constexpr fcclColl_t kEveryMover[] = {fcclCollAllGather, fcclCollBroadcas
 inline constexpr fcclColl_t kEveryReducer[] = {fcclCollAllReduce, fcclCollReduce, fcclCollReduceScatter,
                                                fcclCollReduceScatterV};
 
+// As the library's errors name it, and with all that a test chose.
+std::string text_of(const Recipe& recipe);
 std::string describe(const Recipe& recipe);
 
 // An operator on a type that it has a meaning for, and all of them.
