@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "ofi/endpoint.h"
-#include "system/listening_address.h"
+#include "sockets/listening_address.h"
 #include "system/sys_devices.h"
 
 namespace fccl::ofi {

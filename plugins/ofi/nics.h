@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 #include "ofi/provider.h"
-#include "system/socket.h"
+#include "sockets/socket.h"
 #include "wire/transport.h"
 
 namespace fccl::ofi {

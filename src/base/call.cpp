@@ -20,9 +20,8 @@ uint64_t hash_of(std::span<const size_t> counts) {
 }
 
 const char* name_of(fcclColl_t collective) {
-  if (collective == fcclCollSend) return "Send";
-  if (collective == fcclCollRecv) return "Recv";
-  return is_known(collective) ? row_of(collective).name : "?";
+  if (is_known(collective)) return row_of(collective).name;
+  return collective == fcclCollSend ? "Send" : collective == fcclCollRecv ? "Recv" : "?";
 }
 
 const char* name_of(Issuer issuer) {
@@ -46,7 +45,7 @@ std::string describe(const Signature& s) {
   if (is_reduction(s.collective)) text += fmt::format("({})", name_of(s.op));
   if (s.counts != 0)
     return text + fmt::format(" of {} {} in all, recvcounts with hash {:x}", s.count, name_of(s.dtype), s.counts);
-  if (is_known(s.collective) && s.row().uneven) return text + fmt::format(" of {}", name_of(s.dtype));
+  if (is_known(s.collective) && s.row().is_uneven()) return text + fmt::format(" of {}", name_of(s.dtype));
   text += fmt::format(" of {} {}", s.count + s.elsewhere, name_of(s.dtype));
   if (s.widens) text += fmt::format(" into {}", name_of(s.result_type()));
   if (is_rooted(s.collective)) text += fmt::format(" with root {}", s.root);

@@ -113,6 +113,11 @@ struct Call {
   }
 };
 
+// The library's own AllGather, of so many bytes of each rank.
+inline Call exchange_of(Issuer issuer, const void* mine, void* all, size_t bytes) {
+  return {{fcclCollAllGather, fcclUint8, ReduceOp::sum, -1, bytes, issuer}, mine, all};
+}
+
 // Two ranks' calls match if they have equal hashes: `number` is the communicator's count of calls, so that a skipped call shows
 // even where the next one has equal arguments.
 inline uint32_t hash_of(const Signature& s, uint32_t number) {

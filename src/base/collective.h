@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "fccl/fccl.h"
 
@@ -23,8 +24,9 @@ struct Collective {
   Extent input;
   Who takers;
   Extent output;
-  bool reduces;         // what is given is added, else laid side by side
-  bool uneven = false;  // each block has a count of its own
+  bool reduces;  // what is given is added, else laid side by side
+  // Of one whose blocks have counts of their own, the collective of equal counts that does the same.
+  std::optional<fcclColl_t> even_form = std::nullopt;
 
   static constexpr bool includes(Who who, int rank, int root) { return who == Who::all || (who == Who::root && rank == root); }
   constexpr bool gives(int rank, int root) const { return includes(givers, rank, root); }
@@ -37,8 +39,13 @@ struct Collective {
   constexpr bool has_pairs() const { return input == Extent::block_per_rank && output == Extent::block_per_rank; }
   // Every rank has something else for every other one, or its data is added by its receiver.
   constexpr bool needs_pair_slots() const { return reduces || (givers == Who::all && input == Extent::block_per_rank); }
+  constexpr bool is_uneven() const { return even_form.has_value(); }
+  // What ranks other than this one give and take is not known to it.
+  constexpr bool has_private_counts() const { return is_uneven() && has_pairs(); }
   // Every rank gets all that is given, as it was given.
   constexpr bool spreads() const { return !reduces && takers == Who::all && input == Extent::one_block; }
+  // Every rank gets one block of each rank, laid side by side.
+  constexpr bool gathers_on_all() const { return spreads() && output == Extent::block_per_rank; }
 
   constexpr size_t input_blocks(int ranks) const { return input == Extent::block_per_rank ? static_cast<size_t>(ranks) : 1; }
   constexpr size_t output_blocks(int ranks) const { return output == Extent::block_per_rank ? static_cast<size_t>(ranks) : 1; }
@@ -56,27 +63,15 @@ inline constexpr std::array<Collective, fcclCollSend> kCollectives{{
     {"Scatter", Who::root, Extent::block_per_rank, Who::all, Extent::one_block, false},
     {"Barrier", Who::nobody, Extent::one_block, Who::nobody, Extent::one_block, false},
     {"AlltoAll", Who::all, Extent::block_per_rank, Who::all, Extent::block_per_rank, false},
-    {"AllGatherV", Who::all, Extent::one_block, Who::all, Extent::block_per_rank, false, true},
-    {"ReduceScatterV", Who::all, Extent::block_per_rank, Who::all, Extent::one_block, true, true},
-    {"AlltoAllV", Who::all, Extent::block_per_rank, Who::all, Extent::block_per_rank, false, true},
+    {"AllGatherV", Who::all, Extent::one_block, Who::all, Extent::block_per_rank, false, fcclCollAllGather},
+    {"ReduceScatterV", Who::all, Extent::block_per_rank, Who::all, Extent::one_block, true, fcclCollReduceScatter},
+    {"AlltoAllV", Who::all, Extent::block_per_rank, Who::all, Extent::block_per_rank, false, fcclCollAlltoAll},
 }};
-
-// The collective of equal counts that does the same; another one, itself.
-inline constexpr fcclColl_t even_form(fcclColl_t collective) {
-  switch (collective) {
-    case fcclCollAllGatherV:
-      return fcclCollAllGather;
-    case fcclCollReduceScatterV:
-      return fcclCollReduceScatter;
-    case fcclCollAlltoAllV:
-      return fcclCollAlltoAll;
-    default:
-      return collective;
-  }
-}
 
 inline bool is_known(fcclColl_t collective) { return static_cast<unsigned>(collective) < kCollectives.size(); }
 // Of a collective that is known.
 inline constexpr const Collective& row_of(fcclColl_t collective) { return kCollectives[static_cast<size_t>(collective)]; }
+// The collective of equal counts that does the same; another one, itself.
+inline constexpr fcclColl_t even_form(fcclColl_t collective) { return row_of(collective).even_form.value_or(collective); }
 
 }  // namespace fccl

@@ -8,7 +8,8 @@
 #include <tuple>
 #include <utility>
 
-#include "system/socket.h"
+#include "sockets/socket.h"
+#include "system/error_text.h"
 
 namespace fccl {
 namespace {

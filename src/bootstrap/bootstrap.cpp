@@ -15,10 +15,11 @@
 #include "bootstrap/channel.h"
 #include "bootstrap/messages.h"
 #include "bootstrap/rendezvous.h"
+#include "sockets/listening_address.h"
+#include "sockets/socket.h"
+#include "system/error_text.h"
 #include "system/failure_timing.h"
 #include "system/host_identity.h"
-#include "system/listening_address.h"
-#include "system/socket.h"
 #include "system/spare_descriptor.h"
 #include "system/thread.h"
 

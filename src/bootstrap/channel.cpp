@@ -11,7 +11,8 @@
 #include <set>
 
 #include "base/check.h"
-#include "system/socket.h"
+#include "sockets/socket.h"
+#include "system/error_text.h"
 
 namespace fccl {
 namespace {

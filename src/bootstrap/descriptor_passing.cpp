@@ -11,8 +11,9 @@
 #include "bootstrap/acceptor.h"
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/messages.h"
+#include "sockets/socket.h"
+#include "system/error_text.h"
 #include "system/process_watch.h"
-#include "system/socket.h"
 
 namespace fccl {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "bootstrap/bytes.h"
 #include "bootstrap/handshake.h"
-#include "system/socket.h"
+#include "sockets/socket.h"
 
 namespace fccl {
 namespace {

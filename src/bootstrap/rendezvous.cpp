@@ -8,8 +8,9 @@
 #include <iterator>
 #include <utility>
 
+#include "sockets/socket.h"
+#include "system/error_text.h"
 #include "system/host_identity.h"
-#include "system/socket.h"
 
 namespace fccl {
 namespace {

@@ -7,8 +7,8 @@
 #include "base/result.h"
 #include "bootstrap/key.h"
 #include "fccl/fccl.h"
-#include "system/listening_address.h"
-#include "system/socket.h"
+#include "sockets/listening_address.h"
+#include "sockets/socket.h"
 
 namespace fccl {
 

@@ -11,8 +11,8 @@
 
 #include "creation/creation.h"
 #include "creation/parts.h"
+#include "sockets/socket.h"
 #include "system/failure_timing.h"
-#include "system/socket.h"
 
 namespace fccl {
 
@@ -47,7 +47,7 @@ Invitation::~Invitation() {
 Result<UniqueId> Grow::agree(int ranks, const std::optional<UniqueId>& id) {
   const Proposal mine{ranks, id ? to_c(*id) : fcclUniqueId{}};
   std::vector<Proposal> all(static_cast<size_t>(ranks_));
-  FCCL_TRY(run_({{fcclCollAllGather, fcclUint8, ReduceOp::sum, -1, sizeof mine, Issuer::grow}, &mine, all.data()}));
+  FCCL_TRY(run_(exchange_of(Issuer::grow, &mine, all.data(), sizeof mine)));
   int knows = -1;  // the first rank that has an id
   for (int rank = 0; rank < ranks_; ++rank) {
     const Proposal& theirs = all[static_cast<size_t>(rank)];

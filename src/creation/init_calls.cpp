@@ -12,7 +12,7 @@ namespace fccl {
 Result<void> InitCalls::barrier() { return run({{fcclCollBarrier, fcclInt8, ReduceOp::sum, -1, 0, Issuer::init}}); }
 
 Result<void> InitCalls::exchange(const void* mine, void* all, size_t bytes) {
-  return run({{fcclCollAllGather, fcclUint8, ReduceOp::sum, -1, bytes, Issuer::init}, mine, all});
+  return run(exchange_of(Issuer::init, mine, all, bytes));
 }
 
 // Nobody else issues calls yet, so the lane is idle.

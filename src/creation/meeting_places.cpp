@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "system/listening_address.h"
+#include "sockets/listening_address.h"
 
 namespace fccl {
 

@@ -5,9 +5,9 @@
 
 #include "base/result.h"
 #include "bootstrap/bootstrap.h"
+#include "sockets/socket.h"
 #include "system/descriptor.h"
 #include "system/settings.h"
-#include "system/socket.h"
 
 namespace fccl {
 

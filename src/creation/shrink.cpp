@@ -12,9 +12,9 @@
 #include "creation/init_calls.h"
 #include "creation/parts.h"
 #include "hierarchical/columns.h"
+#include "sockets/socket.h"
 #include "system/failure_timing.h"
 #include "system/log.h"
-#include "system/socket.h"
 
 namespace fccl {
 namespace {

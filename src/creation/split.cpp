@@ -10,8 +10,8 @@
 
 #include "creation/creation.h"
 #include "creation/parts.h"
+#include "sockets/socket.h"
 #include "system/failure_timing.h"
-#include "system/socket.h"
 
 namespace fccl {
 
@@ -58,7 +58,7 @@ Result<Split::Color> Split::choose(int color, int key) {
 }
 
 Result<void> Split::exchange(const void* mine, void* all, size_t bytes) {
-  return run_({{fcclCollAllGather, fcclUint8, ReduceOp::sum, -1, bytes, Issuer::split}, mine, all});
+  return run_(exchange_of(Issuer::split, mine, all, bytes));
 }
 
 std::optional<Error> Split::failure() {

@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "hierarchical/columns.h"
 #include "node/segment.h"
-#include "system/socket.h"
+#include "sockets/socket.h"
 #include "wire/introduction.h"
 
 namespace fccl {

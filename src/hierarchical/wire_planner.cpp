@@ -22,7 +22,7 @@ size_t divided_up(size_t a, size_t b) { return (a + b - 1) / b; }
 size_t bytes_of(const Call& call, int ranks, size_t longest) {
   const Collective& row = call.signature.row();
   if (row.has_pairs()) return longest;
-  return row.uneven ? call.signature.bytes() / static_cast<size_t>(ranks) : call.signature.result_bytes();
+  return row.is_uneven() ? call.signature.bytes() / static_cast<size_t>(ranks) : call.signature.result_bytes();
 }
 
 // The algorithm of a collective that stands first in the catalog.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "system/error_text.h"
 #include "system/thread.h"
 
 namespace fccl {

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <thread>
 
+#include "system/error_text.h"
 #include "system/failure_timing.h"
 
 namespace fccl {

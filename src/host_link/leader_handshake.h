@@ -13,9 +13,9 @@
 #include "bootstrap/acceptor.h"
 #include "bootstrap/bootstrap.h"
 #include "host_link/leader_connection.h"
+#include "sockets/socket.h"
 #include "system/clock.h"
 #include "system/descriptor.h"
-#include "system/socket.h"
 #include "system/wait_limit.h"
 
 namespace fccl {

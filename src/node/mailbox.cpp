@@ -9,7 +9,7 @@ namespace {
 
 // The bytes of a rank's input, `input` and `output` being this rank's layouts.
 size_t given_by(const Collective& row, const Layout& input, const Layout& output, int from) {
-  return row.uneven && !row.reduces ? output.bytes(from) : input.total();
+  return row.is_uneven() && !row.reduces ? output.bytes(from) : input.total();
 }
 
 // Every rank has entered the same call: takes this rank's part of it out of the boxes, its own first.
@@ -32,7 +32,7 @@ void deliver(Lane& lane, const Task& task) {
     if (s.op == ReduceOp::premul_sum) lane.scalars[from] = i == 0 ? task.call.scalar : lane.record_of(from).scalar;
   }
   if (!row.reduces) return;
-  const size_t count = row.uneven ? output.total() / size_of(s.dtype) : s.count;
+  const size_t count = row.is_uneven() ? output.total() / size_of(s.dtype) : s.count;
   task.reduce(task.call.recv, lane.sources.data(), lane.ranks(), count, lane.scalars.data());
 }
 
@@ -40,7 +40,7 @@ void deliver(Lane& lane, const Task& task) {
 
 size_t mailbox_bytes(const Call& call, int ranks) {
   const Collective& row = call.signature.row();
-  return row.uneven && !row.reduces ? call.output(ranks).most() : call.input(ranks).total();
+  return row.is_uneven() && !row.reduces ? call.output(ranks).most() : call.input(ranks).total();
 }
 
 Phase alone([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {

@@ -16,17 +16,15 @@ constexpr std::array<NodePhase, fcclNumColls> kRings{
     ring_all_reduce, ring_broadcast, ring_all_reduce, ring_all_gather, ring_reduce_scatter, ring_gather,
     ring_scatter,    nullptr,        ring_all_to_all, ring_all_gather, ring_reduce_scatter, ring_all_to_all};
 
-bool is_all_gather(fcclColl_t collective) { return collective == fcclCollAllGather || collective == fcclCollAllGatherV; }
-
 }  // namespace
 
 Path choose(const Call& call, const Lane& lane) {
   if (lane.ranks() == 1) return Path::alone;
   const fcclColl_t collective = call.signature.collective;
   // What others have to give is not known here.
-  if (collective == fcclCollAlltoAllV) return Path::mailbox;
+  if (row_of(collective).has_private_counts()) return Path::mailbox;
   if (mailbox_bytes(call, lane.ranks()) <= lane.shape().mailbox_bytes) return Path::mailbox;
-  const bool attaches = lane.attaches() && is_all_gather(collective) && call.output(lane.ranks()).most() >= kAttached;
+  const bool attaches = lane.attaches() && row_of(collective).gathers_on_all() && call.output(lane.ranks()).most() >= kAttached;
   return attaches ? Path::attach : Path::ring;
 }
 
@@ -35,7 +33,7 @@ NodePhase phase_of(Path path, fcclColl_t collective) {
     case Path::alone:
       return alone;
     case Path::mailbox:
-      return collective == fcclCollAlltoAllV ? mailbox_all_to_all_v : mailbox;
+      return row_of(collective).has_private_counts() ? mailbox_all_to_all_v : mailbox;
     case Path::attach:
       return attach_all_gather;
     case Path::ring:

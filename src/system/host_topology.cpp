@@ -13,8 +13,8 @@
 #include <set>
 #include <string>
 
+#include "system/error_text.h"
 #include "system/host_identity.h"
-#include "system/socket.h"
 #include "system/sys_devices.h"
 
 namespace fccl {

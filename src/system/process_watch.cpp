@@ -10,8 +10,8 @@
 #include <map>
 #include <mutex>
 
+#include "system/error_text.h"
 #include "system/per_process.h"
-#include "system/socket.h"
 
 namespace fccl {
 namespace {

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <vector>
 
-#include "system/socket.h"
+#include "sockets/socket.h"
 
 namespace fccl::ofi {
 

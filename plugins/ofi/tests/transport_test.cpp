@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "loopback.h"
-#include "system/network_interface.h"
+#include "sockets/network_interface.h"
 #include "system/sys_devices.h"
 #include "transports/processes.h"
 #include "wire/build.h"
@@ -85,6 +85,7 @@ Result<OfferedNics> list_with(const NicsRequest& request) { return list_nics_of(
 
 std::vector<std::string> names_of(const OfferedNics& offered) {
   std::vector<std::string> names;
+  names.reserve(offered.nics.size());
   for (const Nic& nic : offered.nics) names.push_back(nic.name);
   return names;
 }

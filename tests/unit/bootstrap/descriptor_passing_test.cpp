@@ -8,7 +8,7 @@
 #include <list>
 #include <numeric>
 
-#include "system/socket.h"
+#include "sockets/socket.h"
 #include "unit/bootstrap/joining.h"
 
 namespace fccl {

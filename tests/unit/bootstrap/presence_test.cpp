@@ -7,8 +7,8 @@
 #include <csignal>
 #include <functional>
 
+#include "sockets/socket.h"
 #include "system/host_identity.h"
-#include "system/socket.h"
 #include "unit/bootstrap/joining.h"
 
 namespace fccl {

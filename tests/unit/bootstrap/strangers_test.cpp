@@ -12,7 +12,7 @@
 #include "bootstrap/channel.h"
 #include "bootstrap/messages.h"
 #include "bootstrap/rendezvous.h"
-#include "system/socket.h"
+#include "sockets/socket.h"
 #include "unit/bootstrap/joining.h"
 
 namespace fccl {

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "host_link/host_link.h"
-#include "system/network_interface.h"
-#include "system/socket.h"
+#include "sockets/network_interface.h"
+#include "sockets/socket.h"
 
 namespace fccl {
 

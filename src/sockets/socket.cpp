@@ -1,5 +1,5 @@
 // Sockets: TCP and abstract unix addresses, never blocking, closed on exec, never raising SIGPIPE.
-#include "system/socket.h"
+#include "sockets/socket.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -17,6 +17,8 @@
 #include <cstring>
 #include <memory>
 #include <system_error>
+
+#include "system/error_text.h"
 
 namespace fccl {
 namespace {
@@ -327,13 +329,6 @@ int poll_until(std::span<pollfd> set, Deadline deadline) {
     ::poll(nullptr, 0, 1);
     if (deadline.passed()) return 0;
   }
-}
-
-bool is_short_of_descriptors(int error) { return error == EMFILE || error == ENFILE; }
-
-std::string error_text(int error) {
-  const std::string text = std::generic_category().message(error);
-  return is_short_of_descriptors(error) ? text + "; raise the limit of open files (ulimit -n)" : text;
 }
 
 }  // namespace fccl

@@ -1,5 +1,5 @@
 // The network interfaces of this host, as far as other hosts may reach it by them.
-#include "system/network_interface.h"
+#include "sockets/network_interface.h"
 
 #include <fmt/format.h>
 #include <ifaddrs.h>
@@ -11,6 +11,8 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+
+#include "system/error_text.h"
 
 namespace fccl {
 namespace {

@@ -1,5 +1,5 @@
 // Which interface and port a listener takes, and the sentence that says why.
-#include "system/listening_address.h"
+#include "sockets/listening_address.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

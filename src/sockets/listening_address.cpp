@@ -1,5 +1,5 @@
 // Which address and port of this host a listener of the bootstrap takes, and why.
-#include "system/listening_address.h"
+#include "sockets/listening_address.h"
 
 #include <fmt/format.h>
 

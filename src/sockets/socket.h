@@ -108,10 +108,4 @@ void shut(int socket);
 // poll(2) until something is ready or the deadline is reached; the number of ready entries.
 int poll_until(std::span<pollfd> set, Deadline deadline);
 
-// Whether this process or this host has as many files open as it may.
-bool is_short_of_descriptors(int error);
-
-// "Connection refused"; for want of descriptors also what to do.
-std::string error_text(int error);
-
 }  // namespace fccl

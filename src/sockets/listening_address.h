@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "system/network_interface.h"
+#include "sockets/network_interface.h"
+#include "sockets/socket.h"
 #include "system/settings.h"
-#include "system/socket.h"
 
 namespace fccl {
 

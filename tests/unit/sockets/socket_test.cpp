@@ -1,5 +1,5 @@
 // Tests of sockets: addresses, abstract names, descriptors that travel, nothing that blocks.
-#include "system/socket.h"
+#include "sockets/socket.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -13,6 +13,8 @@
 #include <filesystem>
 #include <list>
 #include <thread>
+
+#include "system/error_text.h"
 
 namespace fccl {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "system/socket.h"
+#include "sockets/socket.h"
 
 namespace fccl {
 

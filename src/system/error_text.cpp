@@ -1,0 +1,16 @@
+// What an errno means, in words for a message.
+#include "system/error_text.h"
+
+#include <cerrno>
+#include <system_error>
+
+namespace fccl {
+
+bool is_short_of_descriptors(int error) { return error == EMFILE || error == ENFILE; }
+
+std::string error_text(int error) {
+  const std::string text = std::generic_category().message(error);
+  return is_short_of_descriptors(error) ? text + "; raise the limit of open files (ulimit -n)" : text;
+}
+
+}  // namespace fccl
