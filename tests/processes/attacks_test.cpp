@@ -10,7 +10,7 @@
 #include "creation/create_options.h"
 #include "processes/ranks.h"
 #include "processes/strangers.h"
-#include "system/socket.h"
+#include "sockets/socket.h"
 
 namespace fccl::testing {
 namespace {

@@ -15,7 +15,7 @@ namespace fccl::testing {
 
 // A random group of sends and receives, alike on all ranks but for the order in which each issues its own.
 struct Exchange {
-  std::vector<Route> routes;
+  std::vector<Route> routes{};
   // Behind the other routes those of the crowd: alike in receiver, tag and count, and received from any source.
   size_t first_of_crowd = 0;
   bool on_stream = false;

@@ -11,7 +11,7 @@
 
 #include "bootstrap/channel.h"
 #include "bootstrap/messages.h"
-#include "system/socket.h"
+#include "sockets/socket.h"
 
 namespace fccl::testing {
 namespace {
