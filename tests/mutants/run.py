@@ -26,7 +26,8 @@ COPIED = [
 # The test programs that stand nearest to each room which mutants are in.
 NEAREST = {
     "base": ["base_test", "failures_test"],
-    "communicator": ["control_test", "failures_test", "processes_test"],
+    "c_api": ["processes_test"],
+    "operations": ["control_test", "failures_test", "processes_test"],
     "hierarchical": ["wire_phases_test", "hosts_test"],
     "node": ["node_test", "collectives_test", "streams_test"],
 }
