@@ -164,7 +164,7 @@ Result<std::string> HostJoiner::open_transfers() {
                                                 .notices_out = kNotices});
   if (!lane) return fail(std::move(lane).error());
   transfers_ = std::move(*lane);
-  auto places = MeetingPlaces::hold(settings_, joined_.id.key);
+  auto places = MeetingPlaces::hold(settings_, joined_.id);
   if (!places) return fail(std::move(places).error());
   std::string told;
   append(told, RankEnd{transfers_->introduction(), places->own()});

@@ -1,20 +1,22 @@
 // Ports that are kept, and the ids of those who meet there.
 #include "creation/meeting_places.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "sockets/listening_address.h"
 
 namespace fccl {
 
-Result<MeetingPlaces> MeetingPlaces::hold(const Settings& settings, const Key& key) {
-  const auto where = choose_address(settings);
-  if (!where) return fail(where.error());
-  auto held = hold_at(*where, settings);
+Result<MeetingPlaces> MeetingPlaces::hold(const Settings& settings, const UniqueId& id) {
+  const auto way = local_address_towards(id.root);
+  if (!way) return fail(fcclSystemError, fmt::format("this host has no way to {} any more", host_text(id.root)));
+  auto held = hold_at(*way, settings);
   if (!held) return fail(std::move(held).error());
   const auto own = address_of(held->get());
   if (!own) return fail(own.error());
-  return MeetingPlaces(std::move(*held), *own, digest(key, "fccl shrink", {}));
+  return MeetingPlaces(std::move(*held), *own, digest(id.key, "fccl shrink", {}));
 }
 
 UniqueId MeetingPlaces::id_of(int rank) const { return {.root = of_ranks_[static_cast<size_t>(rank)], .key = key_}; }

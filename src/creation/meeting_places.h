@@ -16,8 +16,9 @@ namespace fccl {
 // and the others come there, whoever is dead. It outlives any failure.
 class MeetingPlaces {
  public:
-  // Keeps a port where the settings allow it. `key`: that of the communicator.
-  static Result<MeetingPlaces> hold(const Settings& settings, const Key& key);
+  // Keeps a port where the settings allow it, on the way to the root of the communicator, whose id this is: no name is looked up
+  // once more.
+  static Result<MeetingPlaces> hold(const Settings& settings, const UniqueId& id);
 
   // This rank's.
   const Address& own() const { return own_; }

@@ -112,10 +112,10 @@ void warn_once_of(const Names& names, const Addresses& all) {
 }
 
 template <class Take>
-Result<Descriptor> on_allowed_port(const ListeningAddress& where, const Settings& settings, const Take& take) {
-  if (settings.socket_ports.empty()) return take(where.address, 0);
+Result<Descriptor> on_allowed_port(const Address& where, const Settings& settings, const Take& take) {
+  if (settings.socket_ports.empty()) return take(where, 0);
   const PortRange ports = port_range_in(settings.socket_ports).value_or(PortRange{});
-  Address address = where.address;
+  Address address = where;
   address.port = ports.first;
   Result<Descriptor> taken = take(address, ports.last);
   if (taken) return taken;
@@ -158,12 +158,12 @@ Result<ListeningAddress> choose_address(const Settings& settings, const std::vec
 }
 
 Result<Descriptor> listen_at(const ListeningAddress& where, const Settings& settings) {
-  return on_allowed_port(where, settings, listen_tcp);
+  return on_allowed_port(where.address, settings, listen_tcp);
 }
 
-Result<Descriptor> hold_at(const ListeningAddress& where, const Settings& settings) {
+Result<Descriptor> hold_at(const Address& where, const Settings& settings) {
   auto held = on_allowed_port(where, settings, hold_port);
-  return held || settings.socket_ports.empty() ? std::move(held) : hold_port(where.address, 0);
+  return held || settings.socket_ports.empty() ? std::move(held) : hold_port(where, 0);
 }
 
 }  // namespace fccl

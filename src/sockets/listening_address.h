@@ -35,6 +35,6 @@ Result<ListeningAddress> choose_address(const Settings& settings, const std::vec
 // Listens there, on a port of FCCL_SOCKET_PORTS, or on one that the system chooses.
 Result<Descriptor> listen_at(const ListeningAddress& where, const Settings& settings);
 // Keeps such a port, as hold_port does; any port where all of those are taken.
-Result<Descriptor> hold_at(const ListeningAddress& where, const Settings& settings);
+Result<Descriptor> hold_at(const Address& where, const Settings& settings);
 
 }  // namespace fccl
