@@ -196,6 +196,8 @@ TEST_P(CudaStaged, a_transfer_between_two_ranks_asks_nothing_of_a_third) {
     }
     // The third rank is here all along, and the collective comes behind.
     seat.meet();
+    // What fills `from` on the rank that sends nothing; the next call takes its memory.
+    seat.gpu().synchronize(seat.stream());
     expect_good(seat, comm);
   });
 }

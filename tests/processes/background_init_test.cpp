@@ -154,7 +154,7 @@ TEST(BackgroundInitOfOneThread, makes_all_ranks_without_a_group) {
 class InitByIds : public ::testing::TestWithParam<int> {};
 
 TEST_P(InitByIds, makes_a_communicator_that_works_and_releases_every_id) {
-  const int most = GetParam();
+  const int most = GetParam(), threads = count_threads();
   for (const bool waits : {true, false})
     run_ranks({RanksAs::threads, 3}, [&](const Seat& seat) {
       std::vector<fcclUniqueId> ids;
@@ -169,8 +169,8 @@ TEST_P(InitByIds, makes_a_communicator_that_works_and_releases_every_id) {
       seat.meet();
     });
   // The threads that served the ids may end a moment later.
-  for (int patience = 0; patience < 5000 && count_threads() > 1; ++patience) std::this_thread::sleep_for(1ms);
-  EXPECT_EQ(count_threads(), 1);
+  for (int patience = 0; patience < 5000 && count_threads() > threads; ++patience) std::this_thread::sleep_for(1ms);
+  EXPECT_LE(count_threads(), threads);
 }
 
 INSTANTIATE_TEST_SUITE_P(UpTo, InitByIds, ::testing::Values(1, 2, 5));
