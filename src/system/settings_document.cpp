@@ -21,6 +21,8 @@ creating the communicator fails on every rank and shows both values.
 )";
 
 constexpr std::string_view kFoot = R"(
+The package for torch reads two more when torch is imported, `FCCL_TORCH_DEFAULT` and `FCCL_TORCH_REPLACES`: [torch.md](torch.md#unchanged-scripts).
+
 This page is generated: `build/tests/unit/print_settings > docs/environment.md`.
 )";
 

@@ -4,9 +4,10 @@ With the package installed, `torch.distributed.init_process_group("fccl")` needs
 """
 
 from fccl._build import VERSION as __version__
+from fccl._groups import ProcessGroup, is_active
 from fccl._register import counters, register_quietly, set_default
 
-__all__ = ["__version__", "counters", "set_default", "version"]
+__all__ = ["ProcessGroup", "__version__", "counters", "is_active", "set_default", "version"]
 
 
 def version() -> str:

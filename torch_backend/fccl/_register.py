@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import atexit
 import functools
+import os
 import warnings
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from fccl import _build
-
-NAME = "fccl"
+from fccl import _build, _names
+from fccl._names import NAME
 
 
 def register() -> None:
@@ -31,6 +31,7 @@ def register() -> None:
     # dist.split_group, and so a mesh under a group that is bound to a device, copies what this gives.
     if not hasattr(backend_class, "options"):
         backend_class.options = property(_options_of)
+    _names.fulfil(_names.wishes_of(dict(os.environ)), _create, served_devices())
 
 
 def served_devices() -> list[str]:
@@ -93,6 +94,7 @@ def set_default() -> None:
     register()
     for device in dist.Backend.backend_capability[NAME]:
         dist.Backend.default_device_backend_map[device] = NAME
+    _names.watch(_names.Wishes())
 
 
 def counters() -> dict[str, dict[str, float]]:
@@ -104,17 +106,23 @@ def counters() -> dict[str, dict[str, float]]:
     }
 
 
-def _create(options: Any, backend_options: Any) -> Any:
+def _create(options: Any, _backend_options: Any) -> Any:
     """Makes this rank's backend of a new group; torch calls it on every member, once for all devices."""
+    return create(options.store, options.group_rank, options.group_size, options.timeout, options.group_id)
+
+
+def create(store: Any, rank: int, size: int, timeout: timedelta, name: str) -> Any:
+    """Makes a backend whose ranks meet in the store; the name stands in messages."""
     import torch
     import torch.distributed as dist
     from torch._C._distributed_c10d import ProcessGroup
 
-    blank = ProcessGroup(options.store, options.group_rank, options.group_size)
-    timeout_ms = options.timeout // timedelta(milliseconds=1)
+    register()
+    blank = ProcessGroup(store, rank, size)
+    timeout_ms = timeout // timedelta(milliseconds=1)
     # A group of this machine may never see one of two kinds of memory, and the other one only later.
     at_once = dist.Backend.backend_capability[NAME] == ["cpu"]
-    made = _load().make_process_group(blank.boxed(), options.group_id, timeout_ms, at_once)
+    made = _load().make_process_group(blank.boxed(), name, timeout_ms, at_once)
     group = ProcessGroup.unbox(made)
     return group._get_backend(torch.device("cpu"))
 
