@@ -26,7 +26,7 @@ constexpr const char* kBackendName = "fccl";
 // made at the first call or, if torch binds the group to a device, at once. Any thread may call it; calls of one kind of memory
 // are served one at a time in the order of arrival, except abort and getError, which never wait for another call. After the
 // first failure every call throws its cause; shutdown and abort still work. The destructor waits for nobody. Only the older of
-// two names that torch gives a method is overridden: that compiles and is found from 2.11 to 2.15.
+// two names that torch gives a method is overridden, if it has one: that compiles and is found from 2.11 to 2.15.
 class Backend final : public c10d::Backend {
  public:
   using Tensors = std::vector<at::Tensor>;
@@ -66,6 +66,8 @@ class Backend final : public c10d::Backend {
   WorkPtr reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
                                           const c10d::ReduceScatterOptions& options) override;
   WorkPtr gather(TensorLists& outputs, Tensors& inputs, const c10d::GatherOptions& options) override;
+  // Of torch 2.15 on.
+  WorkPtr gather_single(at::Tensor& output, at::Tensor& input, const c10d::GatherOptions& options);
   WorkPtr scatter(Tensors& outputs, TensorLists& inputs, const c10d::ScatterOptions& options) override;
   WorkPtr alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& options) override;
   WorkPtr alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<int64_t>& output_sizes,
@@ -98,6 +100,8 @@ class Backend final : public c10d::Backend {
   void add_allgather(Operation& operation, const Tensors& outputs, const at::Tensor& input) const;
   void add_reduce_scatter(Operation& operation, const at::Tensor& output, const Tensors& inputs,
                           const c10d::ReduceOp& op) const;
+  // Into the operation's outputs, which the root alone has.
+  void add_gather(Operation& operation, const at::Tensor& input, int root) const;
   // The same for lists of tensors of unequal sizes.
   void add_allgather_v(Operation& operation, const Tensors& outputs, const at::Tensor& input) const;
   void add_reduce_scatter_v(Operation& operation, const at::Tensor& output, const Tensors& inputs,
@@ -105,6 +109,7 @@ class Backend final : public c10d::Backend {
 
   const std::string name_;
   std::atomic<uint64_t> sequence_ = 0;
+  std::atomic<uint64_t> monitored_barriers_ = 0;
   std::atomic<std::chrono::milliseconds> timeout_;  // of calls that bring none
   const std::shared_ptr<CpuCalls> cpu_;
   const std::shared_ptr<DeviceCalls> device_;

@@ -176,21 +176,37 @@ Backend::WorkPtr Backend::reduce_scatter_tensor_coalesced(Tensors& outputs, Tens
   return run(std::move(operation));
 }
 
+void Backend::add_gather(Operation& operation, const at::Tensor& input, int root) const {
+  const Elements part = elements_of(input);
+  const Block send = readable_block(operation, {input}).block;
+  Target target{nullptr};
+  if (getRank() == root) target = writable_whole(operation, operation.outputs, send, root * send.bytes);
+  add_call(operation, target, [=, send = send.data, receive = target.data](fcclComm_t comm, fcclStream_t stream) {
+    return fcclGather(send, receive, part.count, part.type, root, comm, stream);
+  });
+}
+
 Backend::WorkPtr Backend::gather(TensorLists& outputs, Tensors& inputs, const c10d::GatherOptions& options) {
   Operation operation{"fccl:gather", OpType::GATHER, options.asyncOp, options.timeout, inputs};
   const at::Tensor& input = only(inputs, operation.title);
   check_root(options.rootRank, getSize(), operation.title);
-  const Elements part = elements_of(input);
   const int root = static_cast<int>(options.rootRank);
-  const Block send = readable_block(operation, inputs).block;
-  Target target{nullptr};
+  if (getRank() == root) operation.outputs = only_list(outputs, input, getSize(), operation.title);
+  add_gather(operation, input, root);
+  return run(std::move(operation));
+}
+
+Backend::WorkPtr Backend::gather_single(at::Tensor& output, at::Tensor& input, const c10d::GatherOptions& options) {
+  Operation operation{"fccl:gather_single", OpType::GATHER, options.asyncOp, options.timeout, {input}};
+  check_root(options.rootRank, getSize(), operation.title);
+  const int root = static_cast<int>(options.rootRank);
   if (getRank() == root) {
-    operation.outputs = only_list(outputs, input, getSize(), operation.title);
-    target = writable_whole(operation, operation.outputs, send, root * send.bytes);
+    check_whole(output, input, getSize(), operation.title);
+    operation.outputs = {output};
+  } else {
+    check_tensor(input, operation.title);
   }
-  add_call(operation, target, [=, send = send.data, receive = target.data](fcclComm_t comm, fcclStream_t stream) {
-    return fcclGather(send, receive, part.count, part.type, root, comm, stream);
-  });
+  add_gather(operation, input, root);
   return run(std::move(operation));
 }
 
@@ -215,10 +231,6 @@ Backend::WorkPtr Backend::scatter(Tensors& outputs, TensorLists& inputs, const c
 
 Backend::WorkPtr Backend::allreduce_sparse(Tensors& /*tensors*/, const c10d::AllreduceOptions& /*options*/) {
   throw_not_yet("fccl:all_reduce of sparse tensors");
-}
-
-void Backend::monitoredBarrier(const c10d::BarrierOptions& /*options*/, bool /*wait_all_ranks*/) {
-  throw_not_yet("fccl:monitored_barrier");
 }
 
 }  // namespace fccl

@@ -64,6 +64,7 @@ model = DistributedDataParallel(torch.nn.Linear(4, 1, bias=False))
 model(torch.full((1, 4), 1.0 + dist.get_rank())).sum().backward()
 objects = [None, None]
 dist.all_gather_object(objects, {"rank": dist.get_rank()})
+dist.monitored_barrier()
 groups = [None, pair, like_the_default, mesh.get_group("a")]
 report(
     sums=sums,
