@@ -27,25 +27,20 @@ class Wishes:
 
     defaults: tuple[str, ...] = ()
     replaced: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()  # variables that look like ours
     fault: str = ""
 
     def __bool__(self) -> bool:
-        return bool(self.defaults or self.replaced or self.fault)
+        return bool(self.defaults or self.replaced or self.unknown or self.fault)
 
 
 def wishes_of(environment: dict[str, str]) -> Wishes:
     """Reads both variables; an empty one is an unset one."""
+    unknown = tuple(name for name in environment if name.startswith(_PREFIX) and name not in _ALLOWED)
     try:
-        _check_names(environment)
-        return Wishes(_list_of(DEFAULT, environment), _list_of(REPLACES, environment))
+        return Wishes(_list_of(DEFAULT, environment), _list_of(REPLACES, environment), unknown)
     except ValueError as fault:
-        return Wishes(fault=str(fault))
-
-
-def _check_names(environment: dict[str, str]) -> None:
-    unknown = [name for name in environment if name.startswith(_PREFIX) and name not in _ALLOWED]
-    if unknown:
-        raise ValueError(f"{unknown[0]} is no setting of fccl: there are {DEFAULT} and {REPLACES}")
+        return Wishes(unknown=unknown, fault=str(fault))
 
 
 def _list_of(variable: str, environment: dict[str, str]) -> tuple[str, ...]:
@@ -160,12 +155,14 @@ _said: set[str] = set()
 
 
 def _say(wishes: Wishes, backend: str, asked: dict[str, str], rank: int | None) -> None:
-    """Once in a job, on rank 0, and only for what the environment changes."""
+    """Once in a job, on rank 0, and only what the environment changes, or is mistaken about."""
     import torch.distributed as dist
 
     own_rank = dist.get_rank() if dist.is_initialized() else rank
     if own_rank != 0 or os.environ.get("FCCL_LOG") in ("off", "error"):
         return
+    for name in wishes.unknown:
+        _say_once(f"{name} is no setting of fccl and has no effect: there are {DEFAULT} and {REPLACES}")
     replaced = [name for name in wishes.replaced if name in asked.values()]
     by_default = wishes.defaults and backend == "undefined" and NAME in asked.values()
     if by_default:

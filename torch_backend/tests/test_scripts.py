@@ -182,16 +182,22 @@ def test_a_value_that_is_not_allowed_is_told_when_a_group_is_made(monkeypatch):
         ("FCCL_TORCH_DEFAULT", "gpu", "FCCL_TORCH_DEFAULT=gpu is not allowed: give cpu or cuda"),
         ("FCCL_TORCH_DEFAULT", "cpu;cuda", "FCCL_TORCH_DEFAULT=cpu;cuda is not allowed"),
         ("FCCL_TORCH_REPLACES", ",", "FCCL_TORCH_REPLACES=, is not allowed: give gloo or nccl"),
-        (
-            "FCCL_TORCH_REPLACE",
-            "gloo",
-            "FCCL_TORCH_REPLACE is no setting of fccl: there are FCCL_TORCH_DEFAULT",
-        ),
     ],
 )
 def test_values_that_are_not_allowed_are_named(variable, value, words):
     wishes = _names.wishes_of({"PATH": "/bin", "FCCL_TORCH": "2.13.0", variable: value})
     assert wishes.fault.startswith(words) and not wishes.defaults and not wishes.replaced
+
+
+def test_a_variable_that_is_no_setting_is_warned_of_once_and_has_no_effect(monkeypatch, caplog):
+    monkeypatch.setattr(_names, "_said", set())
+    wishes = _names.wishes_of({"FCCL_TORCH_REPLACE": "gloo"})
+    assert wishes and not (wishes.replaced or wishes.defaults or wishes.fault)
+    for rank in (1, 0, 0):
+        _names._say(wishes, "gloo", {"cpu": "gloo"}, rank)
+        assert rank == 0 or not caplog.messages
+    told = "FCCL_TORCH_REPLACE is no setting of fccl and has no effect: there are FCCL_TORCH_DEFAULT and"
+    assert len(caplog.messages) == 1 and caplog.messages[0].startswith(told)
 
 
 def test_the_variables_are_lists_in_any_case():
