@@ -134,6 +134,19 @@ configure_and_build() {
   step "build $folder" "build-$preset" cmake --build "$folder" --target "${@:-all}"
 }
 
+# build_cpp_trainer: trainer/cpp, as anybody would build it outside the tree, against an installed prefix and the torch of $venv.
+build_cpp_trainer() {
+  local folder=build/cpp-trainer component
+  need_environment
+  configure_and_build release fccl fccl_ofi
+  for component in runtime development; do
+    step "install $component into $folder/prefix" cpp-trainer-install cmake --install build --prefix "$folder/prefix" --component "$component"
+  done
+  step "configure $folder/program" cpp-trainer-configure cmake -G Ninja -S trainer/cpp -B "$folder/program" \
+    -D CMAKE_PREFIX_PATH="$PWD/$folder/prefix" -D Python3_EXECUTABLE="$PWD/$venv/bin/python"
+  step "build $folder/program" cpp-trainer-build cmake --build "$folder/program" --target all draws
+}
+
 # fetch_cuda_headers: those of the oldest CUDA that the device must compile with. Without them a test is left out, and all others run.
 fetch_cuda_headers() {
   local folder=build/cuda-headers/12.5

@@ -43,6 +43,14 @@ torch_suite() {
   python_suites "$2" "$1=torch_backend/tests" "$1=trainer/fsdp/tests" -- "${@:3}"
 }
 
+# cpp_trainer_suite: trainer/cpp, and trainer/fsdp beside it.
+cpp_trainer_suite() {
+  lock
+  build_cpp_trainer
+  unlock
+  python_suites "$torch_version" cpp-trainer=trainer/cpp/tests --
+}
+
 # docs_suite: every command and program of the pages; needs what cpp_suite has built.
 docs_suite() {
   python_suites "$torch_version" docs=tests/docs --

@@ -26,6 +26,20 @@ def _planned(arguments: str, before: str = "") -> Substitute:
     return Substitute(f"./dev train {arguments}".strip(), "trains for minutes", taken_apart)
 
 
+CPP_TRAININGS = [
+    "",
+    "--ranks 4 --steps 100 --name four --data docs",
+    "--ranks 2 --steps 200 --resume four --data docs",
+    "--help",
+]
+
+
+def _trained_in_cpp(arguments: str) -> Substitute:
+    command = f"./dev train --cpp {arguments}".strip()
+    reason = "builds and trains for minutes; trainer/cpp/tests train with such arguments"
+    return Substitute(command, reason, "./dev help | grep -qF './dev train --cpp'")
+
+
 def _clustered(arguments: str, instead: str = "") -> Substitute:
     """A cluster with the same or with smaller arguments; where there may be none, its own tests say so."""
     program = "python3 tools/cluster/cluster.py"
@@ -91,6 +105,18 @@ SUBSTITUTES = [
     ),
     _planned("--dry-run --model llama2-70b --ranks 64 --strategy hybrid_shard --shard-degree 8"),
     _planned(""),
+    *(_trained_in_cpp(arguments) for arguments in CPP_TRAININGS),
+    Substitute(
+        'cmake -S trainer/cpp -B built -D CMAKE_PREFIX_PATH="$PREFIX" '
+        '-D Python3_EXECUTABLE="$(command -v python3)" && cmake --build built',
+        "builds for a minute; ./dev test all does so",
+        "grep -qF 'find_package(fccl REQUIRED)' trainer/cpp/CMakeLists.txt",
+    ),
+    Substitute(
+        "mpirun -np 2 --bind-to none built/fccl_trainer --data docs --steps 100",
+        "is not built here; trainer/cpp/tests train with such arguments",
+        "grep -qF '\"--steps\"' trainer/cpp/arguments.cpp",
+    ),
     _offered("./dev gpu", "builds for minutes; tests/tools runs its steps on a simulated GPU"),
     _offered("./dev test", "it is what runs this test"),
     _offered("./dev test quick", "./dev test runs these tests"),

@@ -68,7 +68,7 @@ def tokenizer_for(settings: Settings) -> Tokenizer:
 def read_corpus(settings: Settings, tokenizer: Tokenizer) -> Corpus:
     """The tokens of every file that --data names, the last part of them kept for validation."""
     files = [file for path in settings.data for file in _text_files(Path(path))]
-    files = files or _standard_library()
+    files = files or standard_library()
     tokens = np.concatenate([tokenizer.encode(file.read_bytes()) for file in files])
     cut = len(tokens) - len(tokens) // VALIDATION_PART
     corpus = Corpus(tokens[:cut], tokens[cut:])
@@ -118,7 +118,8 @@ def _is_hidden(path: Path) -> bool:
     return any(part.startswith(".") or part == "__pycache__" for part in path.parts)
 
 
-def _standard_library() -> list[Path]:
+def standard_library() -> list[Path]:
+    """The source files of Python's library, in the order of their names."""
     root = Path(os.__file__).parent
     files = (file for file in root.rglob("*.py") if not NOT_THE_LIBRARY & set(file.relative_to(root).parts))
     return sorted(files)

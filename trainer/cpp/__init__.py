@@ -1,0 +1,1 @@
+"""The C++ trainer; of Python it has only its tests."""
