@@ -4,11 +4,6 @@
 #include <fmt/format.h>
 
 namespace fccl {
-bool is_reduction(fcclColl_t collective) { return is_known(collective) && row_of(collective).reduces; }
-
-bool is_rooted(fcclColl_t collective) { return is_known(collective) && row_of(collective).is_rooted(); }
-
-bool has_rank_blocks(fcclColl_t collective) { return is_known(collective) && row_of(collective).has_rank_blocks(); }
 
 uint64_t hash_of(std::span<const size_t> counts) {
   uint64_t h = counts.size();

@@ -135,10 +135,10 @@ inline uint32_t hash_of(const Signature& s, uint32_t number) {
 // Of counts that all ranks must have in common, by rank.
 uint64_t hash_of(std::span<const size_t> counts);
 
-bool is_reduction(fcclColl_t collective);
-bool is_rooted(fcclColl_t collective);
+inline bool is_reduction(fcclColl_t collective) { return is_known(collective) && row_of(collective).reduces; }
+inline bool is_rooted(fcclColl_t collective) { return is_known(collective) && row_of(collective).is_rooted(); }
 // Whether the larger buffer has a block for each rank, and is not one whole.
-bool has_rank_blocks(fcclColl_t collective);
+inline bool has_rank_blocks(fcclColl_t collective) { return is_known(collective) && row_of(collective).has_rank_blocks(); }
 const char* name_of(fcclColl_t collective);
 // "AllGather of 1024 float32", "Reduce(sum) of 3 int32 with root 2", "AllReduce(sum) of 5 bfloat16 into float32"; of uneven
 // counts the sum, and their hash.

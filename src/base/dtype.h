@@ -1,6 +1,7 @@
 // Data types and reduction operators: their sizes and names.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -17,9 +18,12 @@ struct Scalar {
   uint64_t bits = 0;
 };
 
-bool is_valid(fcclDataType_t dtype);
-// Bytes of one element; 0 for a value that is no data type.
-size_t size_of(fcclDataType_t dtype);
+// Bytes of one element, by data type.
+inline constexpr std::array<uint8_t, fcclNumTypes> kDataTypeSizes{1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1, 2, 2, 1};
+
+inline bool is_valid(fcclDataType_t dtype) { return static_cast<unsigned>(dtype) < kDataTypeSizes.size(); }
+// 0 for a value that is no data type.
+inline size_t size_of(fcclDataType_t dtype) { return is_valid(dtype) ? kDataTypeSizes[dtype] : 0; }
 // "float32", "bfloat16", ...; "?" for a value that is no data type.
 const char* name_of(fcclDataType_t dtype);
 // "sum", "avg", ...; "?" for a value that is no operator.

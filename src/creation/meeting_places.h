@@ -16,8 +16,8 @@ namespace fccl {
 // and the others come there, whoever is dead. It outlives any failure.
 class MeetingPlaces {
  public:
-  // Keeps a port where the settings allow it, on the way to the root of the communicator, whose id this is: no name is looked up
-  // once more.
+  // Keeps a port where the settings allow it, on the way to the root of the communicator, whose id this is: no name is looked
+  // up once more.
   static Result<MeetingPlaces> hold(const Settings& settings, const UniqueId& id);
 
   // This rank's.

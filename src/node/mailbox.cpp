@@ -7,34 +7,56 @@
 namespace fccl {
 namespace {
 
-// The bytes of a rank's input, `input` and `output` being this rank's layouts.
-size_t given_by(const Collective& row, const Layout& input, const Layout& output, int from) {
-  return row.is_uneven() && !row.reduces ? output.bytes(from) : input.total();
-}
+// This rank's part of a call, and its way out of the boxes.
+class Delivery {
+ public:
+  Delivery(Lane& lane, const Task& task)
+      : lane_(lane),
+        task_(task),
+        row_(task.call.signature.row()),
+        input_(task.call.input(lane.ranks())),
+        output_(task.call.output(lane.ranks())),
+        takes_(output_.total() != 0 && row_.takes(lane.rank(), task.call.signature.root)) {}
 
-// Every rank has entered the same call: takes this rank's part of it out of the boxes, its own first.
-void deliver(Lane& lane, const Task& task) {
-  const Signature& s = task.call.signature;
-  const Collective& row = s.row();
-  const Layout input = task.call.input(lane.ranks()), output = task.call.output(lane.ranks());
-  if (output.total() == 0 || !row.takes(lane.rank(), s.root)) return;
-  for (int i = 0; i < lane.ranks(); ++i) {
-    const int from = i == 0 ? lane.rank() : lane.peer(i);
-    if (!row.gives(from, s.root)) continue;
-    const auto* payload =
-        i == 0 ? static_cast<const std::byte*>(task.call.send) : lane.payload_of(from, given_by(row, input, output, from));
-    const std::byte* block = payload + input.offset(lane.rank());
-    if (!row.reduces) {
-      copy_bytes(static_cast<std::byte*>(task.call.recv) + output.offset(from), block, output.bytes(from));
-      continue;
-    }
-    lane.sources[from] = block;
-    if (s.op == ReduceOp::premul_sum) lane.scalars[from] = i == 0 ? task.call.scalar : lane.record_of(from).scalar;
+  // What this rank puts beside its word.
+  size_t given() const { return row_.gives(lane_.rank(), task_.call.signature.root) ? input_.total() : 0; }
+  // What it gives itself, while the words of its peers are on their way.
+  void take_own() {
+    if (takes_) take(lane_.rank(), static_cast<const std::byte*>(task_.call.send), task_.call.scalar);
   }
-  if (!row.reduces) return;
-  const size_t count = row.is_uneven() ? output.total() / size_of(s.dtype) : s.count;
-  task.reduce(task.call.recv, lane.sources.data(), lane.ranks(), count, lane.scalars.data());
-}
+  // Every peer has entered the same call.
+  void take_others() {
+    if (!takes_) return;
+    const Signature& s = task_.call.signature;
+    for (int i = 1; i < lane_.ranks(); ++i) {
+      const int from = lane_.peer(i);
+      take(from, lane_.payload_of(from, given_by(from)),
+           s.op == ReduceOp::premul_sum ? lane_.record_of(from).scalar : Scalar{});
+    }
+    if (!row_.reduces) return;
+    const size_t count = row_.is_uneven() ? output_.total() / size_of(s.dtype) : s.count;
+    task_.reduce(task_.call.recv, lane_.sources.data(), lane_.ranks(), count, lane_.scalars.data());
+  }
+
+ private:
+  size_t given_by(int from) const { return row_.is_uneven() && !row_.reduces ? output_.bytes(from) : input_.total(); }
+  void take(int from, const std::byte* payload, const Scalar& scalar) {
+    if (!row_.gives(from, task_.call.signature.root)) return;
+    const std::byte* block = payload + input_.offset(lane_.rank());
+    if (!row_.reduces) {
+      copy_bytes(static_cast<std::byte*>(task_.call.recv) + output_.offset(from), block, output_.bytes(from));
+      return;
+    }
+    lane_.sources[from] = block;
+    lane_.scalars[from] = scalar;
+  }
+
+  Lane& lane_;
+  const Task& task_;
+  const Collective& row_;
+  const Layout input_, output_;
+  const bool takes_;
+};
 
 }  // namespace
 
@@ -44,20 +66,22 @@ size_t mailbox_bytes(const Call& call, int ranks) {
 }
 
 Phase alone([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
-  deliver(lane, task);
+  Delivery delivery(lane, task);
+  delivery.take_own();
+  delivery.take_others();
   co_return Outcome{};
 }
 
 Phase mailbox([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
-  const Signature& s = task.call.signature;
-  const size_t bytes = s.row().gives(lane.rank(), s.root) ? task.call.input(lane.ranks()).total() : 0;
-  lane.enter(task.call, task.number, task.call.send, bytes);
+  Delivery delivery(lane, task);
+  lane.enter(task.call, task.number, task.call.send, delivery.given());
+  delivery.take_own();
   for (int i = 1; i < lane.ranks(); ++i) {
     const int peer = lane.peer(i);
     co_await lane.entered(peer);
     if (!lane.agrees(peer)) co_return Outcome{lane.rank_of(peer)};
   }
-  deliver(lane, task);
+  delivery.take_others();
   co_return Outcome{};
 }
 
