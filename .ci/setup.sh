@@ -10,6 +10,7 @@ packages_test=(
 packages_fuzz=(clang-19 libclang-rt-19-dev)
 packages_lint=(git clang-format-19 clang-tidy-19)
 packages_cluster=(python3 iproute2)
+packages_launchers=(slurmd slurmctld slurm-client)
 packages_python=(python3 python3-venv)
 
 # Ninja alone would run more compilers than there are cores.
@@ -156,6 +157,17 @@ fetch_cuda_headers() {
   unlock
   try_step "fetch the headers of CUDA 12.5" cuda-headers "$venv/bin/python" -m pip install --disable-pip-version-check --no-deps \
     --target "$folder" nvidia-cuda-runtime-cu12==12.5.82 || true
+}
+
+# fetch_intel_mpi: its wheels hold its libraries, headers and mpiexec.hydra. Without them its tests are left out, and all others run.
+fetch_intel_mpi() {
+  local folder=build/intel-mpi
+  [[ ! -e $folder/include/mpi.h ]] || return 0
+  lock
+  need_environment
+  unlock
+  try_step "fetch Intel MPI" intel-mpi "$venv/bin/python" -m pip install --disable-pip-version-check --ignore-installed \
+    --prefix "$folder" impi-rt==2021.18.1 impi-devel==2021.18.1 || true
 }
 
 # What ./dev gpu runs beside the probes.

@@ -61,6 +61,20 @@ tools_suite() {
   python_suites "$torch_version" tools=tests/tools tools=perf_tests/tests -- "$@"
 }
 
+# launchers_suite: every perf binary under every launcher, a Slurm and Intel MPI among them.
+launchers_suite() {
+  fetch_intel_mpi
+  lock
+  need_packages "${packages_launchers[@]}"
+  need_packages "${packages_build[@]}" "${packages_test[@]}"
+  use_ccache
+  # A folder that was configured before Intel MPI was there does not know it.
+  step "configure build" configure-release cmake --preset release
+  configure_and_build release
+  unlock
+  python_suites "$torch_version" launchers=tests/launchers --
+}
+
 # cluster_suite SUITE PYTEST-ARGUMENT...: hosts that are network namespaces.
 cluster_suite() {
   python_suites "$torch_version" "$1=tests/cluster" -- "${@:2}"

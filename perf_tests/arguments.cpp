@@ -59,9 +59,11 @@ Parsed check(const Arguments& arguments) {
   if (arguments.measures_mpi && (arguments.ranks_per_process() > 1 || !arguments.null_stream() || arguments.uses_gpus()))
     return refuse(ExitCode::not_implemented,
                   "--peer mpi measures blocking calls of processes on CPU memory: leave out -t, -g, -y 0 and --device cuda");
-  if (arguments.calibrates && (arguments.measures_mpi || arguments.uses_gpus() || !arguments.json_path.empty()))
-    return refuse(ExitCode::usage,
-                  "--calibrate measures FCCL on CPU memory and prints its costs: leave out --peer, -J and --device cuda");
+  if (arguments.calibrates &&
+      (arguments.measures_mpi || arguments.uses_gpus() || !arguments.json_path.empty() || !arguments.csv_path.empty()))
+    return refuse(
+        ExitCode::usage,
+        "--calibrate measures FCCL on CPU memory and prints its costs: leave out --peer, -J, --csv and --device cuda");
   return {arguments, ExitCode::success, ""};
 }
 

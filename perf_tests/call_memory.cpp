@@ -20,17 +20,17 @@ Result<std::byte*> allocate(Memory& memory, std::size_t max_bytes, std::size_t s
 
 }  // namespace
 
-Result<CallMemory> CallMemory::make(Memory& memory, std::size_t max_bytes, std::size_t shift) {
+Result<CallMemory> CallMemory::make(Memory& memory, std::size_t max_bytes, std::size_t shift, bool rotates) {
   const auto send = allocate(memory, max_bytes, shift);
   if (!send) return send.error();
   const auto recv = allocate(memory, max_bytes, shift);
   if (!recv) return recv.error();
-  return CallMemory(max_bytes, *send, *recv);
+  return CallMemory(max_bytes, rotates, *send, *recv);
 }
 
 Parts CallMemory::parts(std::size_t bytes, std::size_t calls, bool reserve) const {
   const std::size_t stride = std::max<std::size_t>(bytes, 1);
-  const std::size_t rotating = std::max<std::size_t>(max_bytes_ / stride, 1);
+  const std::size_t rotating = rotates_ ? std::max<std::size_t>(max_bytes_ / stride, 1) : 1;
   return {.rotating = rotating, .reserved = reserve ? std::min({rotating, calls, kMostReserved}) : 0, .calls = calls};
 }
 

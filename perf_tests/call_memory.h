@@ -35,8 +35,9 @@ class CallMemory {
   // So much lies behind the buffers of the first part and may be poisoned, which is to show what writes beyond its end.
   static constexpr std::size_t kGuardBytes = 4096;
 
-  // Holds two calls of `max_bytes`; all buffers begin `shift` bytes behind an aligned address.
-  static Result<CallMemory> make(Memory& memory, std::size_t max_bytes, std::size_t shift);
+  // Holds two calls of `max_bytes`; all buffers begin `shift` bytes behind an aligned address. Without `rotates` all calls
+  // that have no part of their own use the first one.
+  static Result<CallMemory> make(Memory& memory, std::size_t max_bytes, std::size_t shift, bool rotates = true);
 
   // For `calls` calls of `bytes` bytes; with `reserve`, the last of them have parts of their own.
   Parts parts(std::size_t bytes, std::size_t calls, bool reserve) const;
@@ -44,9 +45,11 @@ class CallMemory {
   Buffers buffers(const Layout& layout, std::size_t element_bytes, std::size_t bytes, bool in_place, std::size_t part) const;
 
  private:
-  CallMemory(std::size_t max_bytes, std::byte* send, std::byte* recv) : max_bytes_(max_bytes), send_(send), recv_(recv) {}
+  CallMemory(std::size_t max_bytes, bool rotates, std::byte* send, std::byte* recv)
+      : max_bytes_(max_bytes), rotates_(rotates), send_(send), recv_(recv) {}
 
   std::size_t max_bytes_;
+  bool rotates_;
   std::byte* send_;
   std::byte* recv_;
 };

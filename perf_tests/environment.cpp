@@ -30,7 +30,15 @@ Environment read_environment(const std::function<const char*(const char*)>& find
           .cuda_path = value("FCCL_CUDA_PATH"),
           .open_mpi_size = value("OMPI_COMM_WORLD_SIZE"),
           .pmi_size = value("PMI_SIZE"),
+          .intel_mpi = value("I_MPI_HYDRA_UUID") ? value("I_MPI_HYDRA_UUID") : value("I_MPI_PMI_LIBRARY"),
+          .pmix_rank = value("PMIX_RANK"),
+          .pmix_space = value("PMIX_NAMESPACE"),
           .slurm_size = value("SLURM_STEP_NUM_TASKS"),
+          .slurm_process = value("SLURM_PROCID"),
+          .slurm_nodes = value("SLURM_STEP_NUM_NODES"),
+          .slurm_job = value("SLURM_JOB_ID"),
+          .slurm_step = value("SLURM_STEP_ID"),
+          .slurm_port = value("SLURM_SRUN_COMM_PORT"),
           .about_run = {}};
 }
 

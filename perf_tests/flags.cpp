@@ -81,6 +81,17 @@ Taken json(Arguments& arguments, const char* text) {
   return arguments.json_path.ends_with(".json") ? Taken::yes : Taken::bad_value;
 }
 
+Taken csv(Arguments& arguments, const char* text) {
+  arguments.csv_path = text;
+  return arguments.csv_path.empty() ? Taken::bad_value : Taken::yes;
+}
+
+Taken rotate(Arguments& arguments, const char* text) {
+  const std::string_view word = text;
+  arguments.rotates = word == "yes";
+  return word == "yes" || word == "no" ? Taken::yes : Taken::bad_value;
+}
+
 Taken device(Arguments& arguments, const char* text) {
   const std::string_view name = text;
   arguments.device = name == "cuda" ? DeviceKind::cuda : DeviceKind::cpu;
@@ -153,6 +164,13 @@ constexpr Flag kFlags[] = {
      present<&A::calibrates>},
     {kFirstOwnFlag + 5, "device", "cpu|cuda",
      "whose memory the buffers are; ranks share a GPU where there are fewer GPUs (cpu)", device},
+    {kFirstOwnFlag + 7, "csv", "path",
+     "also write the rows as CSV, one for each direction; .0, .1 ... is appended if it exists", csv},
+    {kFirstOwnFlag + 8, "skew", "microseconds",
+     "columns apart and last of one more run of each size, to each of whose calls every rank comes later by up to that (0)",
+     integer<&A::skew, 0, 10'000'000>},
+    {kFirstOwnFlag + 9, "rotate", "yes|no", "no: calls use the same buffers again, so that they find them in the cache (yes)",
+     rotate},
     {'h', "help", nullptr, "this text", nullptr},
 };
 

@@ -51,6 +51,8 @@ Json config_of(const Beginning& beginning) {
   config["per_iter_timing"] = word(arguments.per_iteration);
   config["per_iter_skip"] = arguments.skipped;
   config["parallel_init"] = word(arguments.parallel_init);
+  config["rotate"] = word(arguments.rotates);
+  if (arguments.skew > 0) config["skew"] = arguments.skew;
   if (arguments.uneven) config["uneven"] = name_of(*arguments.uneven);
   config["library"] = beginning.library.empty() ? "fccl" : beginning.library;
   config["device"] = arguments.uses_gpus() ? "cuda" : "cpu";
@@ -95,6 +97,10 @@ Json measurement_of(const Measurement& measurement, bool cpu_time) {
     json["p99"] = measurement.iterations->statistics.p99 * kMicroseconds;
   }
   if (measurement.ulp) json["ulp"] = number(*measurement.ulp);
+  if (measurement.skew) {
+    json["apart"] = measurement.skew->apart * kMicroseconds;
+    json["last"] = measurement.skew->last * kMicroseconds;
+  }
   json["queued"] = measurement.queued_seconds * kMicroseconds;
   return json;
 }

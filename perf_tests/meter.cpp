@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <thread>
 
 namespace fccl::perf {
 namespace {
@@ -42,7 +43,7 @@ std::size_t shift_of(const Arguments& arguments, const std::vector<Case>& cases)
 }
 
 CallMemory allocate(const Run& run, int thread, Memory& memory, std::size_t shift) {
-  auto made = CallMemory::make(memory, run.arguments.max_bytes, shift);
+  auto made = CallMemory::make(memory, run.arguments.max_bytes, shift, run.arguments.rotates);
   require(run, thread, made);
   return *made;
 }
@@ -118,6 +119,7 @@ Measurement Meter::measure(const Subject& subject, bool in_place) {
   if (shows_error) measured.ulp = all[4];
   if (arguments.per_iteration || arguments.percentiles || !arguments.json_path.empty())
     measured.iterations = time_iterations(subject, in_place);
+  if (arguments.skew > 0) measured.skew = time_skewed(subject, in_place);
   return measured;
 }
 
@@ -179,6 +181,43 @@ Iterations Meter::time_iterations(const Subject& subject, bool in_place) {
   }
   found.statistics = statistics_of({found.times.begin() + arguments.skipped, found.times.end()});
   return found;
+}
+
+std::vector<double> Meter::maxima(const std::vector<double>& own) {
+  const auto& found = run_.team.process_maxima(thread_, own);
+  std::vector<double> greatest = found.front();
+  for (const auto& each : found) {
+    for (std::size_t i = 0; i < greatest.size(); ++i) greatest[i] = std::max(greatest[i], each[i]);
+  }
+  return greatest;
+}
+
+// The delay ends before the call's own clock is read, so it is in no time. Other ranks may want the processor meanwhile.
+Skew Meter::time_skewed(const Subject& subject, bool in_place) {
+  const Arguments& arguments = run_.arguments;
+  const auto iterations = static_cast<std::size_t>(arguments.iterations);
+  const Parts parts = call_memory_.parts(subject.bytes, iterations, false);
+  Arrivals own;
+  own.delays.reserve(iterations);
+  own.calls.reserve(iterations);
+  for (std::size_t call = 0; call < iterations; ++call) {
+    const double delay = drawn_delay(subject.place.rank, static_cast<int>(call), arguments.skew * 1e-6);
+    const Buffers used = buffers(subject, in_place, parts.part_of(call));
+    run_.team.barrier(thread_);
+    const auto left = Clock::now();
+    while (seconds_since(left) < delay) std::this_thread::yield();
+    const auto arrived = Clock::now();
+    start(subject, used);
+    finish();
+    own.calls.push_back(seconds_since(arrived));
+    own.delays.push_back(std::chrono::duration<double>(arrived - left).count());
+  }
+  std::vector<double> negated;
+  for (const double delay : own.delays) negated.push_back(-delay);
+  const std::vector<double> latest = maxima(own.delays);
+  std::vector<double> earliest = maxima(negated);
+  for (double& delay : earliest) delay = -delay;
+  return skew_of(earliest, latest, maxima(calls_as_last(own, latest)));
 }
 
 template <class Fill>

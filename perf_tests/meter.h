@@ -51,6 +51,9 @@ class Meter {
   void start_blocking(const Subject& subject, const Buffers& buffers);
   Timed time_calls(const Subject& subject, bool in_place, const Parts& parts);
   Iterations time_iterations(const Subject& subject, bool in_place);
+  Skew time_skewed(const Subject& subject, bool in_place);
+  // Of all ranks, the greatest value in each place.
+  std::vector<double> maxima(const std::vector<double>& own);
   // Brings what `fill(host memory)` writes to `at`.
   template <class Fill>
   void write(std::byte* at, std::size_t bytes, Fill fill);

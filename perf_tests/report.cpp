@@ -81,6 +81,9 @@ void Table::begin(const Beginning& beginning) {
   }
   if (arguments_.uneven) std::fprintf(out_, "# Counts of blocks: %s\n", std::string(name_of(*arguments_.uneven)).c_str());
   if (arguments_.odd) std::fprintf(out_, "# Odd counts at odd addresses\n");
+  if (!arguments_.rotates) std::fprintf(out_, "# Buffers do not rotate\n");
+  if (arguments_.skew > 0)
+    std::fprintf(out_, "# Skew: in one more run ranks come to each call up to %d us later than they could\n", arguments_.skew);
   if (arguments_.blocking != Blocking::none) std::fprintf(out_, "# Blocking Enabled: %s\n", blocking_text(arguments_.blocking));
   if (arguments_.per_iteration) {
     std::fprintf(out_, "# Per-Iteration Report: steady clock, in a second run; i_* uses max over process rows");
@@ -121,6 +124,7 @@ void Table::titles(bool units) {
                    text("i_cv%", "(%)"));
     if (arguments_.percentiles) std::fprintf(out_, "  %7s  %7s", text("p50", "(us)"), text("p99", "(us)"));
     if (arguments_.ulp) std::fprintf(out_, "  %6s", text("ulp", ""));
+    if (arguments_.skew > 0) std::fprintf(out_, "  %7s  %7s", text("apart", "(us)"), text("last", "(us)"));
   }
   std::fprintf(out_, " %*s\n", arguments_.timestamps ? 19 : 0, arguments_.timestamps ? text("timestamp", kTimeFormat) : "");
 }
@@ -158,11 +162,14 @@ void Table::measurement(const Measurement& measurement) {
     print(statistics.p50 * 1e6, 7);
     print(statistics.p99 * 1e6, 7);
   }
-  if (!arguments_.ulp) return;
-  if (measurement.ulp) {
+  if (arguments_.ulp && measurement.ulp) {
     print(*measurement.ulp, 6);
-  } else {
+  } else if (arguments_.ulp) {
     std::fprintf(out_, "     N/A");
+  }
+  if (arguments_.skew > 0) {
+    const Skew skew = measurement.skew.value_or(Skew{});
+    for (const double seconds : {skew.apart, skew.last}) print(seconds * 1e6, 7);
   }
 }
 
@@ -176,6 +183,7 @@ void Table::no_measurement() {
   if (arguments_.per_iteration) print(7, 4);
   if (arguments_.percentiles) print(7, 2);
   if (arguments_.ulp) print(6, 1);
+  if (arguments_.skew > 0) print(7, 2);
 }
 
 void Table::end(const Ending& ending) {

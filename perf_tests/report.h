@@ -12,6 +12,7 @@
 
 #include "arguments.h"
 #include "launch/team.h"
+#include "skew.h"
 #include "statistics.h"
 
 namespace fccl::perf {
@@ -32,6 +33,7 @@ struct Measurement {
   std::optional<std::uint64_t> wrong = {};  // elements, over all ranks; none if unchecked
   std::optional<double> ulp = {};           // largest error; none if not asked for or nothing rounds
   std::optional<Iterations> iterations = {};
+  std::optional<Skew> skew = {};
   double queued_seconds = 0;  // time that ranks waited for a processor while they were timed, over all ranks
 };
 

@@ -6,6 +6,7 @@
 
 #include "arguments.h"
 #include "cases.h"
+#include "csv_report.h"
 #include "json_report.h"
 #include "launch/team.h"
 #include "report.h"
@@ -24,6 +25,7 @@ struct Run {
   std::vector<DeviceInfo> devices;  // of this process's threads
   Table* table = nullptr;
   JsonReport* json = nullptr;
+  CsvReport* csv = nullptr;
 };
 
 // Says on stderr what failed, as nccl-tests does, and ends every process.

@@ -34,6 +34,22 @@ std::size_t affordable_bytes(const Arguments& arguments, const std::vector<RankI
   return std::min(arguments.max_bytes, std::max(bytes / 4, arguments.min_bytes));
 }
 
+// The CSV file of the first process, if one is wanted. Every process returns the same status if it cannot be made.
+Result<std::optional<CsvReport>> open_csv(const Arguments& arguments, const Processes& processes) {
+  std::optional<CsvReport> opened;
+  Error fault{fcclSuccess, ""};
+  if (processes.process() == 0 && !arguments.csv_path.empty()) {
+    auto made = CsvReport::open(arguments.csv_path);
+    if (made)
+      opened = *std::move(made);
+    else
+      fault = made.error();
+  }
+  const auto results = processes.all_gather(static_cast<int>(fault.code));
+  if (results.front() != fcclSuccess) return fault.code == fcclSuccess ? Error{fcclInvalidArgument, ""} : fault;
+  return opened;
+}
+
 // What the memory of each thread's buffers belongs to. Ends all processes if it is a GPU that cannot be had.
 std::vector<DeviceInfo> devices_of(const Arguments& arguments, const Environment& environment, const Processes& processes) {
   if (!arguments.uses_gpus()) return std::vector(static_cast<std::size_t>(arguments.ranks_per_process()), this_processor());
@@ -96,8 +112,8 @@ Ending run_ranks(const Run& run) {
 }
 
 // The part that all processes do alike once they have met.
-ExitCode run_together(Run& run, const Beginning& beginning, std::size_t asked_bytes, const Environment& environment,
-                      const std::vector<std::string>& command) {
+ExitCode run_together(Run& run, std::optional<CsvReport>& csv, const Beginning& beginning, std::size_t asked_bytes,
+                      const Environment& environment, const std::vector<std::string>& command) {
   std::optional<Reports> reports;
   if (run.team.processes().process() == 0) {
     reports.emplace(Table(stdout, run.program, run.arguments), std::nullopt);
@@ -105,6 +121,10 @@ ExitCode run_together(Run& run, const Beginning& beginning, std::size_t asked_by
     if (!run.arguments.json_path.empty()) {
       run.json = &reports->json.emplace(run.arguments.json_path, stdout);
       run.json->begin(beginning, command, environment.about_run);
+    }
+    if (csv) {
+      run.csv = &*csv;
+      std::printf("# Writing CSV output to %s\n", csv->path().c_str());
     }
     run.table->begin(beginning);
     if (run.arguments.max_bytes < asked_bytes) run.table->reduced_max_bytes(run.arguments.max_bytes);
@@ -119,6 +139,10 @@ ExitCode run_together(Run& run, const Beginning& beginning, std::size_t asked_by
   ending.min_bandwidth = min_bandwidth(environment);
   if (run.table) run.table->end(ending);
   if (run.json) run.json->end(ending);
+  if (csv && !csv->fault().empty()) {
+    std::fprintf(stderr, "%s\n", csv->fault().c_str());
+    return ExitCode::internal;
+  }
   const bool fast_enough = !run.table || run.table->reaches(ending.min_bandwidth);
   return ending.bad_checks == 0 && fast_enough ? ExitCode::success : ExitCode::wrong_data;
 }
@@ -159,7 +183,10 @@ int run(int argc, char** argv, const Collective& collective) {
                             environment.cuda_path.value_or("auto")};
   Run shared{arguments, collective, cases.chosen, team, {}, std::filesystem::path(argv[0]).filename(), devices};
   if (arguments.calibrates) return static_cast<int>(calibrate(shared));
-  return static_cast<int>(run_together(shared, beginning, parsed.arguments->max_bytes, environment, {argv, argv + argc}));
+  auto csv = open_csv(arguments, *processes);
+  if (!csv)
+    return csv.error().message.empty() ? static_cast<int>(ExitCode::usage) : end({ExitCode::usage, csv.error().message});
+  return static_cast<int>(run_together(shared, *csv, beginning, parsed.arguments->max_bytes, environment, {argv, argv + argc}));
 }
 
 }  // namespace fccl::perf

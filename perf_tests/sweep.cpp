@@ -108,6 +108,7 @@ void Sweep::report(const Row& row) {
   if (thread_ != 0) return;
   if (run_.table) run_.table->row(row);
   if (run_.json) run_.json->row(row, run_.program);
+  if (run_.csv) run_.csv->row(row, run_.program, run_.team.ranks());
 }
 
 }  // namespace fccl::perf

@@ -1,8 +1,8 @@
 // What a launcher library gives a perf binary: the processes of an mpirun, and MPI's own collectives to compare with.
 //
-// There is one library per MPI, libfccl_launch_openmpi.so and libfccl_launch_mpich.so, all built from the same source and
-// loaded at run time, and libfccl_launch_local.so for processes that no MPI has started. So the binaries link no MPI, and one
-// binary serves whichever mpirun started it.
+// There is one library per MPI, libfccl_launch_openmpi.so, libfccl_launch_mpich.so and libfccl_launch_intelmpi.so, all built
+// from the same source and loaded at run time, and libfccl_launch_local.so for processes that no MPI has started. So the
+// binaries link no MPI, and one binary serves whichever mpirun started it.
 #pragma once
 
 #include <cstddef>

@@ -15,9 +15,10 @@ namespace fccl::perf {
 
 // How this process was started, as the environment tells.
 struct LaunchChoice {
-  std::string mpi;               // "openmpi", "mpich", "local", or empty: one process
+  std::string mpi;               // "openmpi", "mpich", "intelmpi", "local", or empty: one process
   std::optional<int> processes;  // how many there must be; none where the environment does not say
   std::string place = {};        // of this process, if it is "local"
+  std::string new_file = {};     // in which "local" processes meet that srun started; they make and remove it
 };
 
 // Refuses what would end as several worlds of one process each.

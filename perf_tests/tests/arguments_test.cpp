@@ -159,6 +159,25 @@ TEST(Arguments, AnMpiIsMeasuredByBlockingCallsOfProcesses) {
   EXPECT_EQ(exit_status({"--peer", "mpi", "--device", "cuda"}), 5);
 }
 
+TEST(Arguments, BuffersRotateUnlessTheyAreToldNotTo) {
+  EXPECT_TRUE(parse({}).arguments->rotates);
+  EXPECT_TRUE(parse({"--rotate", "yes"}).arguments->rotates);
+  EXPECT_FALSE(parse({"--rotate", "no"}).arguments->rotates);
+  EXPECT_EQ(exit_status({"--rotate", "maybe"}), 6);
+}
+
+TEST(Arguments, ACsvFileHasAName) {
+  EXPECT_EQ(parse({"--csv", "rows"}).arguments->csv_path, "rows");
+  EXPECT_EQ(exit_status({"--csv", ""}), 6);
+  EXPECT_EQ(exit_status({"--csv", "rows", "--calibrate"}), 6);
+}
+
+TEST(Arguments, SkewIsMicroseconds) {
+  EXPECT_EQ(parse({"--skew", "200"}).arguments->skew, 200);
+  EXPECT_EQ(exit_status({"--skew", "-1"}), 6);
+  EXPECT_EQ(exit_status({"--skew", "1ms"}), 6);
+}
+
 TEST(Arguments, HelpNamesEveryFlagAndMarksOurOwn) {
   const std::string text = parse({"--help"}).text;
   for (const Flag& flag : flags()) EXPECT_NE(text.find(std::string("--") + flag.name), std::string::npos) << flag.name;

@@ -74,6 +74,15 @@ TEST(CallMemory, TheLastCallsHavePartsThatNoOtherCallUses) {
   EXPECT_EQ(memory.parts(1024, 20, false).part_of(19), 0u);
 }
 
+TEST(CallMemory, WithoutRotationOnlyTheCheckedCallHasAPartOfItsOwn) {
+  HostMemory host;
+  const CallMemory memory = *CallMemory::make(host, 1024, 0, false);
+  const Parts checked = memory.parts(64, 20, true);
+  for (std::size_t call = 0; call < 19; ++call) EXPECT_EQ(checked.part_of(call), 0u);
+  EXPECT_EQ(checked.part_of(19), 1u);
+  EXPECT_EQ(memory.parts(64, 20, false).part_of(19), 0u);
+}
+
 TEST(CallMemory, APartInPlaceHasBothBuffersAtTheirOffsets) {
   HostMemory host;
   const CallMemory memory = *CallMemory::make(host, 1024, 3);

@@ -38,6 +38,44 @@ TEST(Launch, TheEnvironmentOfAnMpirunChoosesItsLibrary) {
   EXPECT_EQ(choice_of({{"PMI_SIZE", "4"}}), "mpich 4");
 }
 
+TEST(Launch, IntelMpiIsToldFromMpichByItsHydraOrItsLibraryOfPmi) {
+  EXPECT_EQ(choice_of({{"PMI_SIZE", "4"}, {"I_MPI_HYDRA_UUID", "e24e"}}), "intelmpi 4");
+  EXPECT_EQ(choice_of({{"PMI_SIZE", "4"}, {"I_MPI_PMI_LIBRARY", "/usr/lib/libpmi2.so"}}), "intelmpi 4");
+  EXPECT_EQ(choice_of({{"FCCL_TESTS_LAUNCHER", "intelmpi"}, {"PMI_SIZE", "2"}}), "intelmpi 2");
+}
+
+TEST(Launch, SrunForPmixIsServedByOpenMpi) {
+  const Variables step{{"PMIX_RANK", "1"}, {"PMIX_NAMESPACE", "slurm.pmix.2.0"}, {"SLURM_STEP_NUM_TASKS", "3"}};
+  EXPECT_EQ(choice_of(step), "openmpi 3");
+  EXPECT_EQ(choice_of({{"PMIX_RANK", "0"}, {"PMIX_NAMESPACE", "prterun"}}), "openmpi ?");
+  EXPECT_EQ(choice_of({{"PMIX_RANK", "0"}}), " 1");
+}
+
+const Variables kStep{{"SLURM_STEP_NUM_TASKS", "3"}, {"SLURM_PROCID", "2"},  {"SLURM_STEP_NUM_NODES", "1"},
+                      {"SLURM_JOB_ID", "17"},        {"SLURM_STEP_ID", "4"}, {"SLURM_SRUN_COMM_PORT", "41887"}};
+
+TEST(Launch, PlainSrunOfOneNodeMeetsInAFileOfItsStep) {
+  const auto choice = choose_launch(environment_of(kStep));
+  ASSERT_TRUE(choice);
+  EXPECT_EQ(choice->mpi, "local");
+  EXPECT_EQ(choice->processes, 3);
+  EXPECT_EQ(choice->place, "2/3:" + choice->new_file);
+  EXPECT_TRUE(choice->new_file.ends_with("-17-4-41887")) << choice->new_file;
+}
+
+TEST(Launch, PlainSrunOfSeveralNodesIsToldToUsePmix) {
+  Variables step = kStep;
+  step["SLURM_STEP_NUM_NODES"] = "2";
+  const auto choice = choose_launch(environment_of(step));
+  ASSERT_FALSE(choice);
+  EXPECT_NE(choice.error().message.find("srun --mpi=pmix"), std::string::npos) << choice.error().message;
+}
+
+// A batch script has the variables of its job, but is one process.
+TEST(Launch, AProcessOfABatchScriptIsAlone) {
+  EXPECT_EQ(choice_of({{"SLURM_NTASKS", "8"}, {"SLURM_PROCID", "0"}, {"SLURM_JOB_ID", "17"}}), " 1");
+}
+
 TEST(Launch, AFileToMeetInNeedsNoMpi) {
   const auto choice = choose_launch(environment_of({{"FCCL_TESTS_LOCAL", "1/3:/tmp/meeting"}}));
   ASSERT_TRUE(choice);

@@ -153,9 +153,23 @@ TEST(Report, OwnColumnsFollowEachSide) {
   EXPECT_TRUE(text.ends_with("     N/A\n")) << text;
 }
 
+TEST(Report, SkewAddsHowFarApartRanksCameAndWhatTheLastOnePaid) {
+  Arguments arguments;
+  arguments.skew = 100;
+  Row row = kExample;
+  row.out_of_place.skew = Skew{.apart = 61.5e-6, .last = 4.25e-6};
+  const std::string text = printed(arguments, [&](Table& table) {
+    table.header();
+    table.row(row);
+  });
+  EXPECT_NE(text.find("  #wrong    apart     last     time"), std::string::npos) << text;
+  EXPECT_NE(text.find("   24.57       0    61.50     4.25    20.90"), std::string::npos) << text;
+}
+
 TEST(Report, ARowOfACollectiveThatDoesNotWorkInPlaceHasAsManyColumns) {
   Arguments arguments;
   arguments.per_iteration = arguments.percentiles = arguments.ulp = true;
+  arguments.skew = 100;
   Row row = kExample;
   for (const bool plain : {true, false}) {
     row.in_place = kExample.in_place;

@@ -2,6 +2,7 @@
 """Runs a perf binary as its users do, and reads its status, table and JSON file as their parsers do."""
 
 import argparse
+import csv
 import json
 import os
 import re
@@ -53,6 +54,16 @@ ITERATION_KEYS = [
 ]
 
 
+# A row as AWS's nccl_to_csv.py wants it: 13 words, of types and operators that it knows, nothing in front.
+ROW_OF_AWS = re.compile(
+    r"^\s*\d+\s+\d+\s+(float|double|int|half)\s+(sum|prod|max|min|none)\s+-?\d+"
+    r"(\s+[\d.]+\s+[\d.]+\s+[\d.]+\s+(\d+|N/A)){2}\s*$"
+)
+MEAN_OF_AWS = re.compile(r"^# Avg bus bandwidth\s*:\s*[\d.]+(e[+-]?\d+)?\s*$", re.MULTILINE)
+AWS_KNOWS = ({"float", "double", "half"}, {"sum", "prod", "max", "min", "none"})
+CSV_TIMES = ["time_us", "algbw_gb_per_s", "busbw_gb_per_s"]
+
+
 class FaultError(Exception):
     """Something that the run printed or returned is not as it must be."""
 
@@ -64,7 +75,12 @@ def require(condition: bool, what: str) -> None:
 
 def read_table(text: str) -> list[tuple[int, float, float]]:
     """Size, time and bus bandwidth out of place of each row, found from the right as SuperBench does."""
-    rows = [line.split() for line in text.splitlines() if re.match(r"\s*\d", line)]
+    lines = [line for line in text.splitlines() if re.match(r"\s*\d", line)]
+    rows = [line.split() for line in lines]
+    for line, tokens in zip(lines, rows, strict=True):
+        if tokens[2] in AWS_KNOWS[0] and tokens[3] in AWS_KNOWS[1] and "N/A" not in tokens:
+            require(ROW_OF_AWS.match(line) is not None, f"nccl_to_csv.py of AWS would not read: {line}")
+    require(MEAN_OF_AWS.search(text) is not None, "no line of the mean that AWS's scripts would read")
     for tokens in rows:
         require(len(tokens) == 13, f"a row has {len(tokens)} words, not 13: {tokens}")
         in_place = tokens[-4:]
@@ -92,6 +108,23 @@ def check_json(path: Path, rows: list[tuple[int, float, float]], arguments: list
             require(set(ITERATION_KEYS) <= set(iterations), f"iterations have {list(iterations)}")
 
 
+def check_csv(path: Path, text: str) -> None:
+    """A row for each direction that the table has, with the same words and finer numbers."""
+    with path.open(newline="") as file:
+        rows = iter(list(csv.DictReader(file)))
+    for tokens in (line.split() for line in text.splitlines() if re.match(r"\s*\d", line)):
+        for place, first in (("out_of_place", 5), ("in_place", 9)):
+            if tokens[first] == "N/A":
+                continue
+            row = next(rows)
+            found = [row[name] for name in ("size_bytes", "count", "type", "op", "root", "place", "wrong")]
+            require(found == [*tokens[:5], place, "0"], f"the CSV file has {row} where the table has {tokens}")
+            for name, shown in zip(CSV_TIMES, tokens[first : first + 3], strict=True):
+                near = abs(float(row[name]) - float(shown)) <= max(0.0051, 0.06 * float(shown))
+                require(near, f"{name} is {row[name]} in the CSV file, {shown} in the table")
+    require(next(rows, None) is None, "the CSV file has more rows than the table")
+
+
 def launch(launcher: str, processes: int, command: list[str]) -> list[str]:
     """The command line that starts `command` on so many processes."""
     if launcher == "none":
@@ -110,6 +143,7 @@ def main() -> None:
     parser.add_argument("--says", default="", help="a regular expression that the output must match")
     parser.add_argument("--no-table", action="store_true", help="columns were added: look at the status only")
     parser.add_argument("--json", action="store_true", help="ask for the JSON file and read it")
+    parser.add_argument("--csv", action="store_true", help="ask for the CSV file and read it")
     parser.add_argument("--environment", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("command", nargs=argparse.REMAINDER)
     given = parser.parse_args()
@@ -118,6 +152,8 @@ def main() -> None:
         path = Path(folder) / "report.json"
         if given.json:
             command += ["-J", str(path)]
+        if given.csv:
+            command += ["--csv", str(Path(folder) / "rows.csv")]
         environment = os.environ | dict(each.split("=", 1) for each in given.environment)
         ran = subprocess.run(
             launch(given.launcher, given.processes, command),
@@ -136,6 +172,8 @@ def main() -> None:
         require("# Out of bounds values : 0 OK\n" in ran.stdout, "no line says that nothing was wrong")
         if given.json:
             check_json(path, rows, command)
+        if given.csv:
+            check_csv(Path(folder) / "rows.csv", ran.stdout)
 
 
 if __name__ == "__main__":

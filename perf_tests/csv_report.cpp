@@ -1,0 +1,79 @@
+// Writes numbers with as many digits as tell them from all others.
+#include "csv_report.h"
+
+#include <cerrno>
+#include <charconv>
+#include <concepts>
+#include <cstring>
+
+namespace fccl::perf {
+namespace {
+
+constexpr char kTitles[] =
+    "program,ranks,type,op,root,size_bytes,count,place,time_us,algbw_gb_per_s,busbw_gb_per_s,wrong,queued_us,p50_us,p99_us,ulp,"
+    "apart_us,last_us\n";
+
+template <std::integral Number>
+std::string text_of(Number number) {
+  return std::to_string(number);
+}
+
+std::string text_of(double number) {
+  char text[512];
+  return {text, std::to_chars(text, text + sizeof text, number, std::chars_format::fixed).ptr};
+}
+
+// The next cell; empty where nothing was measured.
+template <class Number>
+std::string cell(const std::optional<Number>& number) {
+  return number ? "," + text_of(*number) : ",";
+}
+
+std::string cell(double number) { return "," + text_of(number); }
+
+}  // namespace
+
+Result<CsvReport> CsvReport::open(const std::string& path) {
+  std::string tried = path;
+  std::FILE* file = nullptr;
+  for (int number = 0; !(file = std::fopen(tried.c_str(), "wx")); ++number) {
+    if (errno != EEXIST)
+      return Error{fcclInvalidArgument, "--csv: making the file " + tried + " failed (" + std::strerror(errno) +
+                                            "), so nothing was measured; name a file in a folder that can be written"};
+    tried = path + "." + std::to_string(number);
+  }
+  CsvReport report(file, tried);
+  report.write(kTitles);
+  if (!report.fault_.empty()) return Error{fcclSystemError, report.fault_};
+  return report;
+}
+
+void CsvReport::write(const std::string& line) {
+  if (std::fwrite(line.data(), 1, line.size(), file_.get()) == line.size() && std::fflush(file_.get()) == 0) return;
+  if (fault_.empty())
+    fault_ = "--csv: writing to " + path_ + " failed (" + std::strerror(errno) + "), so rows are missing there";
+}
+
+void CsvReport::row(const Row& row, std::string_view program, int ranks) {
+  std::string start(program);
+  start += "," + text_of(ranks) + "," + std::string(row.type) + "," + std::string(row.op) + "," + text_of(row.root) + "," +
+           text_of(row.bytes) + "," + text_of(row.count);
+  side(row.out_of_place, "out_of_place", start);
+  if (row.in_place) side(*row.in_place, "in_place", start);
+}
+
+void CsvReport::side(const Measurement& measured, std::string_view place, const std::string& start) {
+  const auto microseconds = [](double seconds) { return cell(seconds * 1e6); };
+  std::string line = start + "," + std::string(place);
+  line += microseconds(measured.seconds);
+  line += cell(measured.algorithm_bandwidth / 1e9) + cell(measured.bus_bandwidth / 1e9) + cell(measured.wrong);
+  line += microseconds(measured.queued_seconds);
+  line += measured.iterations ? microseconds(measured.iterations->statistics.p50) : ",";
+  line += measured.iterations ? microseconds(measured.iterations->statistics.p99) : ",";
+  line += cell(measured.ulp);
+  line += measured.skew ? microseconds(measured.skew->apart) : ",";
+  line += measured.skew ? microseconds(measured.skew->last) : ",";
+  write(line + "\n");
+}
+
+}  // namespace fccl::perf

@@ -1,0 +1,42 @@
+// The CSV file of --csv: a row for each size and direction, for spreadsheets and data frames.
+#pragma once
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "report.h"
+
+namespace fccl::perf {
+
+// A file that did not exist before: the wanted path, or the first of path.0, path.1, ... that is free. Every row is in the file
+// when `row` returns, so that a run which fails leaves those that it has. Used by one thread of one rank.
+class CsvReport {
+ public:
+  // Opens the file and writes the names of its columns.
+  static Result<CsvReport> open(const std::string& path);
+
+  // The file that is written.
+  const std::string& path() const { return path_; }
+  // `program` measured so many ranks.
+  void row(const Row& row, std::string_view program, int ranks);
+  // What kept the file from taking all rows; empty if nothing did.
+  const std::string& fault() const { return fault_; }
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+
+  CsvReport(std::FILE* file, std::string path) : file_(file), path_(std::move(path)) {}
+  void side(const Measurement& measured, std::string_view place, const std::string& start);
+  void write(const std::string& line);
+
+  std::unique_ptr<std::FILE, Close> file_;
+  std::string path_;
+  std::string fault_;
+};
+
+}  // namespace fccl::perf
