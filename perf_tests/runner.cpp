@@ -112,8 +112,8 @@ Ending run_ranks(const Run& run) {
 }
 
 // The part that all processes do alike once they have met.
-ExitCode run_together(Run& run, std::optional<CsvReport>& csv, const Beginning& beginning, std::size_t asked_bytes,
-                      const Environment& environment, const std::vector<std::string>& command) {
+ExitCode run_together(Run& run, const Beginning& beginning, std::size_t asked_bytes, const Environment& environment,
+                      const std::vector<std::string>& command) {
   std::optional<Reports> reports;
   if (run.team.processes().process() == 0) {
     reports.emplace(Table(stdout, run.program, run.arguments), std::nullopt);
@@ -122,10 +122,7 @@ ExitCode run_together(Run& run, std::optional<CsvReport>& csv, const Beginning& 
       run.json = &reports->json.emplace(run.arguments.json_path, stdout);
       run.json->begin(beginning, command, environment.about_run);
     }
-    if (csv) {
-      run.csv = &*csv;
-      std::printf("# Writing CSV output to %s\n", csv->path().c_str());
-    }
+    if (run.csv) std::printf("# Writing CSV output to %s\n", run.csv->path().c_str());
     run.table->begin(beginning);
     if (run.arguments.max_bytes < asked_bytes) run.table->reduced_max_bytes(run.arguments.max_bytes);
     run.table->header();
@@ -139,8 +136,8 @@ ExitCode run_together(Run& run, std::optional<CsvReport>& csv, const Beginning& 
   ending.min_bandwidth = min_bandwidth(environment);
   if (run.table) run.table->end(ending);
   if (run.json) run.json->end(ending);
-  if (csv && !csv->fault().empty()) {
-    std::fprintf(stderr, "%s\n", csv->fault().c_str());
+  if (run.csv && !run.csv->fault().empty()) {
+    std::fprintf(stderr, "%s\n", run.csv->fault().c_str());
     return ExitCode::internal;
   }
   const bool fast_enough = !run.table || run.table->reaches(ending.min_bandwidth);
@@ -186,7 +183,8 @@ int run(int argc, char** argv, const Collective& collective) {
   auto csv = open_csv(arguments, *processes);
   if (!csv)
     return csv.error().message.empty() ? static_cast<int>(ExitCode::usage) : end({ExitCode::usage, csv.error().message});
-  return static_cast<int>(run_together(shared, *csv, beginning, parsed.arguments->max_bytes, environment, {argv, argv + argc}));
+  if (*csv) shared.csv = &**csv;
+  return static_cast<int>(run_together(shared, beginning, parsed.arguments->max_bytes, environment, {argv, argv + argc}));
 }
 
 }  // namespace fccl::perf

@@ -34,8 +34,12 @@ std::string install_hint(const std::string& mpi) {
   return mpi == "openmpi" ? "libopenmpi-dev (Debian) and build again" : "libmpich-dev (Debian) and build again";
 }
 
-Result<const FcclLauncher*> load(const std::string& mpi) {
-  const auto file = std::filesystem::read_symlink("/proc/self/exe").parent_path() / ("libfccl_launch_" + mpi + ".so");
+Result<const FcclLauncher*> load(const std::string& mpi, const std::string& instead) {
+  const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  const auto file = folder / ("libfccl_launch_" + mpi + ".so");
+  if (!instead.empty() && !std::filesystem::exists(file) &&
+      std::filesystem::exists(folder / ("libfccl_launch_" + instead + ".so")))
+    return load(instead, "");
   if (!std::filesystem::exists(file))
     return refuse("this process was started by an mpirun of " + mpi + ", but " + file.string() +
                   " was not built, and without it the processes cannot meet; install " + install_hint(mpi));
@@ -95,7 +99,9 @@ Result<LaunchChoice> choose_launch(const Environment& environment) {
     return refuse("both OMPI_COMM_WORLD_SIZE and PMI_SIZE are set, so who started this process is unclear; " +
                   std::string(kChooseBy));
   if (open_mpi) return LaunchChoice{"openmpi", open_mpi};
-  if (pmi) return LaunchChoice{environment.intel_mpi ? "intelmpi" : "mpich", pmi};
+  // MPICH's library speaks to both Hydras.
+  if (pmi && environment.intel_mpi) return LaunchChoice{.mpi = "intelmpi", .processes = pmi, .instead = "mpich"};
+  if (pmi) return LaunchChoice{"mpich", pmi};
   if (environment.pmix_rank && environment.pmix_space) return LaunchChoice{"openmpi", slurm};
   if (started > 1) return choose_step(environment, started);
   return LaunchChoice{"", 1};
@@ -106,7 +112,7 @@ Result<Processes> Processes::start(const LaunchChoice& choice, bool many_threads
   if (!choice.new_file.empty()) {
     if (const auto made = make_file(choice.new_file); !made) return made.error();
   }
-  const auto launcher = load(choice.mpi);
+  const auto launcher = load(choice.mpi, choice.instead);
   if (!launcher) return launcher.error();
   int process = 0;
   int processes = 1;

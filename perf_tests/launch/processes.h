@@ -19,6 +19,7 @@ struct LaunchChoice {
   std::optional<int> processes;  // how many there must be; none where the environment does not say
   std::string place = {};        // of this process, if it is "local"
   std::string new_file = {};     // in which "local" processes meet that srun started; they make and remove it
+  std::string instead = {};      // the library that serves where that of `mpi` was not built
 };
 
 // Refuses what would end as several worlds of one process each.

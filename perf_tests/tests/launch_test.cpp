@@ -42,6 +42,7 @@ TEST(Launch, IntelMpiIsToldFromMpichByItsHydraOrItsLibraryOfPmi) {
   EXPECT_EQ(choice_of({{"PMI_SIZE", "4"}, {"I_MPI_HYDRA_UUID", "e24e"}}), "intelmpi 4");
   EXPECT_EQ(choice_of({{"PMI_SIZE", "4"}, {"I_MPI_PMI_LIBRARY", "/usr/lib/libpmi2.so"}}), "intelmpi 4");
   EXPECT_EQ(choice_of({{"FCCL_TESTS_LAUNCHER", "intelmpi"}, {"PMI_SIZE", "2"}}), "intelmpi 2");
+  EXPECT_EQ(choose_launch(environment_of({{"PMI_SIZE", "4"}, {"I_MPI_HYDRA_UUID", "e24e"}}))->instead, "mpich");
 }
 
 TEST(Launch, SrunForPmixIsServedByOpenMpi) {

@@ -118,7 +118,9 @@ def check_csv(path: Path, text: str) -> None:
                 continue
             row = next(rows)
             found = [row[name] for name in ("size_bytes", "count", "type", "op", "root", "place", "wrong")]
-            require(found == [*tokens[:5], place, "0"], f"the CSV file has {row} where the table has {tokens}")
+            require(
+                found == [*tokens[:5], place, "0"], f"the CSV file has {row} where the table has {tokens}"
+            )
             for name, shown in zip(CSV_TIMES, tokens[first : first + 3], strict=True):
                 near = abs(float(row[name]) - float(shown)) <= max(0.0051, 0.06 * float(shown))
                 require(near, f"{name} is {row[name]} in the CSV file, {shown} in the table")

@@ -1,4 +1,4 @@
-"""Every perf binary makes one world of the processes that each launcher starts, and nothing in it is wrong."""
+"""Every perf binary makes one world of the processes that a launcher starts, and nothing in it is wrong."""
 
 import os
 import re
@@ -58,7 +58,17 @@ def test_a_binary_makes_one_world_with_nothing_wrong(
 def test_an_mpi_is_measured_itself(launcher: str, request: pytest.FixtureRequest) -> None:
     program = str(BUILD / "perf_tests/all_gather_perf")
     ran = run(
-        launcher, environment_for(launcher, request), program, "-b", "8", "-e", "8", "-n", "2", "--peer", "mpi"
+        launcher,
+        environment_for(launcher, request),
+        program,
+        "-b",
+        "8",
+        "-e",
+        "8",
+        "-n",
+        "2",
+        "--peer",
+        "mpi",
     )
     names = {"openmpi": "Open MPI", "mpich": "MPICH", "intelmpi": r"Intel\(R\) MPI"}
     assert ran.returncode == 0, ran.stdout + ran.stderr
