@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <sstream>
+#include <utility>
 
 namespace trainer {
 namespace {
@@ -40,11 +41,11 @@ auto number(Number& target, Number least) {
 }
 
 auto one_of(std::string& target, std::vector<std::string> choices) {
-  return [&target, choices](const std::string& value) {
+  return [&target, choices = std::move(choices)](const std::string& value) {
     target = value;
     if (std::find(choices.begin(), choices.end(), value) != choices.end()) return std::string();
     std::string known = "knows";
-    for (const std::string& choice : choices) known += " " + choice;
+    for (const std::string& choice : choices) known.append(" ").append(choice);
     return known;
   };
 }
@@ -85,10 +86,12 @@ void take_all(const std::vector<std::string>& words, const std::vector<Argument>
     const auto known = std::find_if(arguments.begin(), arguments.end(), [&](const auto& each) { return each.name == name; });
     if (known == arguments.end()) throw SettingsError(name + ": no such argument; --help lists them");
     if (i == words.size() || words[i].starts_with("--")) throw SettingsError(name + " wants a value");
-    do {
-      const std::string wrong = known->take(words[i]);
-      if (!wrong.empty()) throw SettingsError(name + " " + wrong + ", but got '" + words[i] + "'");
-    } while (++i < words.size() && name == "--data" && !words[i].starts_with("--"));
+    for (bool more = true; more;) {
+      const std::string& value = words[i++];
+      if (const std::string wrong = known->take(value); !wrong.empty())
+        throw SettingsError(std::string(name).append(" ").append(wrong).append(", but got '").append(value).append("'"));
+      more = name == "--data" && i < words.size() && !words[i].starts_with("--");
+    }
   }
 }
 

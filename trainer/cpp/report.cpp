@@ -42,18 +42,17 @@ void Report::draw() const {
   const auto first = static_cast<double>(losses_.front().first);
   const double steps = std::max(1.0, static_cast<double>(losses_.back().first) - first);
   std::ofstream svg(folder_ / "loss.svg");
-  svg << "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" << kWidth << "\" height=\"" << kHeight
-      << "\" font-family=\"sans-serif\""
-      << " font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n";
-  svg << "<text x=\"4\" y=\"" << kMargin << "\">" << highest->second << "</text>\n<text x=\"4\" y=\"" << kHeight - kMargin
-      << "\">" << least << "</text>\n<text x=\"" << kWidth / 2 << "\" y=\"" << kHeight - 12 << "\">step "
-      << losses_.front().first << " to " << losses_.back().first
-      << ", loss in nats per token</text>\n<polyline fill=\"none\" stroke=\"#1f77b4\" points=\"";
-  for (const auto& [step, loss] : losses_) {
+  svg << R"(<svg xmlns="http://www.w3.org/2000/svg" width=")" << kWidth << R"(" height=")" << kHeight << R"(" font-size="12">)";
+  svg << R"(<rect width="100%" height="100%" fill="white"/>)";
+  const auto write = [&](double x, double y) -> std::ostream& { return svg << "\n<text x='" << x << "' y='" << y << "'>"; };
+  write(4, kMargin) << highest->second << "</text>";
+  write(4, kHeight - kMargin) << least << "</text>";
+  write(kWidth / 2, kHeight - 12) << "nats per token, steps " << first << " to " << first + steps << "</text>\n";
+  svg << R"(<polyline fill="none" stroke="#1f77b4" points=")";
+  for (const auto& [step, loss] : losses_)
     svg << kMargin + (static_cast<double>(step) - first) / steps * (kWidth - 2 * kMargin) << ','
         << kHeight - kMargin - (loss - least) / span * (kHeight - 2 * kMargin) << ' ';
-  }
-  svg << "\"/>\n</svg>\n";
+  svg << R"("/></svg>)" << "\n";
 }
 
 }  // namespace trainer

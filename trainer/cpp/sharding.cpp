@@ -74,6 +74,7 @@ void Sharding::expect_gradient(int index) {
   Layer& expecting = layer(index);
   expecting.row_gradient = row_gradient_memory_.zeros(expecting.row.numel(), expecting.row.scalar_type());
   std::vector<std::vector<int64_t>> shapes;
+  shapes.reserve(expecting.parameters.size());
   for (const torch::Tensor& parameter : expecting.parameters) shapes.push_back(parameter.sizes().vec());
   const auto gradients = views(expecting.row_gradient, shapes);
   for (size_t i = 0; i < gradients.size(); ++i) expecting.parameters[i].mutable_grad() = gradients[i];

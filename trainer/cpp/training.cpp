@@ -63,12 +63,12 @@ void summarize(const Metrics& last, const Sharding& sharding, const Optimizer& o
     return counted ? counted->calls : 0;
   };
   const Held held = sharding.held();
-  std::printf("{\"steps\": %ld, \"loss\": %.17g, \"ranks\": %d, ", last.step, last.loss, sharding.communicator().ranks());
-  std::printf("\"all_gathers\": %llu, \"reduce_scatters\": %llu, \"all_reduces\": %llu, ", calls(fcclCollAllGather),
+  std::printf(R"({"steps": %ld, "loss": %.17g, "ranks": %d, )", last.step, last.loss, sharding.communicator().ranks());
+  std::printf(R"("all_gathers": %llu, "reduce_scatters": %llu, "all_reduces": %llu, )", calls(fcclCollAllGather),
               calls(fcclCollReduceScatter), calls(fcclCollAllReduce));
-  std::printf(
-      "\"held\": {\"parameters\": %zu, \"gradients\": %zu, \"optimizer\": %zu, \"rows\": %zu, \"row_gradients\": %zu}}\n",
-      held.parameters, held.gradients, optimizer.held(), held.rows, held.row_gradients);
+  std::printf(R"("held": {"parameters": %zu, "gradients": %zu, "optimizer": %zu, "rows": %zu, "row_gradients": %zu}})",
+              held.parameters, held.gradients, optimizer.held(), held.rows, held.row_gradients);
+  std::puts("");
 }
 
 }  // namespace
