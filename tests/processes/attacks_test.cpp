@@ -19,11 +19,12 @@ using namespace std::chrono_literals;
 
 constexpr int kRanks = 4;
 constexpr int kRounds = 5;
+constexpr int kAttempts = 3;
 // What an attack may cost where twice the normal time is less than a busy machine's scheduler takes.
 constexpr double kNoiseMs = 100;
 
 // Notes of the whiteboard.
-enum AttackNote : int { kInPlace, kDone, kPidOfLeader, kBegun, kFirstEnd };
+enum AttackNote : int { kInPlace, kDone, kPidOfLeader, kBegun, kInTime, kFirstEnd };
 
 enum class Where { tcp, local };
 
@@ -96,6 +97,27 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
+// Whether an attack leaves the ranks at most twice the normal time, by the medians of rounds in turn; the same on every rank.
+bool join_in_time(const Siege& siege, const Seat& seat) {
+  std::vector<double> normal, attacked;
+  for (int round = 0; round < kRounds; ++round) {
+    normal.push_back(round_of(siege, seat, true));
+    seat.meet();
+    attacked.push_back(round_of(siege, seat, false));
+    seat.meet();
+  }
+  if (seat.rank == 0) {
+    std::printf("init of %d ranks: normal %.1f ms, attacked %.1f ms (medians of %d)\n", kRanks, median(normal),
+                median(attacked), kRounds);
+    const double limit = std::max(2 * median(normal), median(normal) + kNoiseMs) * kSlowdown;
+    seat.board.notes[kInTime].store(median(attacked) < limit ? 1 : 0);
+  }
+  seat.meet();
+  const bool in_time = seat.board.notes[kInTime].load() == 1;
+  seat.meet();
+  return in_time;
+}
+
 class Besieged : public ::testing::TestWithParam<Siege> {};
 
 TEST_P(Besieged, ranks_join_in_twice_the_normal_time_and_keep_nothing_of_it) {
@@ -104,18 +126,10 @@ TEST_P(Besieged, ranks_join_in_twice_the_normal_time_and_keep_nothing_of_it) {
     std::this_thread::sleep_for(100ms);
     const int descriptors = count_descriptors(), threads = count_threads();
     seat.meet();
-    std::vector<double> normal, attacked;
-    for (int round = 0; round < kRounds; ++round) {
-      normal.push_back(round_of(GetParam(), seat, true));
-      seat.meet();
-      attacked.push_back(round_of(GetParam(), seat, false));
-      seat.meet();
-    }
-    if (seat.rank == 0) {
-      std::printf("init of %d ranks: normal %.1f ms, attacked %.1f ms (medians of %d)\n", kRanks, median(normal),
-                  median(attacked), kRounds);
-      EXPECT_LT(median(attacked), std::max(2 * median(normal), median(normal) + kNoiseMs) * kSlowdown);
-    }
+    // What else is at work on the machine may spoil one median, and not every one.
+    bool in_time = false;
+    for (int attempt = 0; attempt < kAttempts && !in_time; ++attempt) in_time = join_in_time(GetParam(), seat);
+    EXPECT_TRUE(in_time) << "in none of " << kAttempts << " attempts";
     // The bootstrap's thread ends a moment after the last rank has joined.
     for (int patience = 0; patience < 300 && (count_descriptors() > descriptors || count_threads() > threads); ++patience)
       std::this_thread::sleep_for(10ms);
