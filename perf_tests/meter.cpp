@@ -213,6 +213,7 @@ Skew Meter::time_skewed(const Subject& subject, bool in_place) {
     own.delays.push_back(std::chrono::duration<double>(arrived - left).count());
   }
   std::vector<double> negated;
+  negated.reserve(iterations);
   for (const double delay : own.delays) negated.push_back(-delay);
   const std::vector<double> latest = maxima(own.delays);
   std::vector<double> earliest = maxima(negated);

@@ -30,6 +30,7 @@ std::vector<double> calls_as_last(const Arrivals& own, const std::vector<double>
 
 Skew skew_of(const std::vector<double>& earliest, const std::vector<double>& latest, const std::vector<double>& last_calls) {
   std::vector<double> apart;
+  apart.reserve(latest.size());
   for (std::size_t i = 0; i < latest.size(); ++i) apart.push_back(latest[i] - earliest[i]);
   return {.apart = statistics_of(apart).p50, .last = statistics_of(last_calls).p50};
 }
