@@ -133,7 +133,7 @@ MUTANTS = [
     Mutant(
         "Scatter by mailbox takes the first block on every rank",
         MAILBOX,
-        "payload + input.offset(lane.rank());",
+        "payload + input_.offset(lane_.rank());",
         "payload;",
     ),
     Mutant(
@@ -237,8 +237,8 @@ MUTANTS = [
     Mutant(
         "the sources of a reduction begin with this rank's",
         MAILBOX,
-        "    lane.sources[from] = block;\n",
-        "    lane.sources[(from - lane.rank() + lane.ranks()) % lane.ranks()] = block;\n",
+        "    lane_.sources[from] = block;\n",
+        "    lane_.sources[(from - lane_.rank() + lane_.ranks()) % lane_.ranks()] = block;\n",
     ),
     # Failure.
     Mutant(
