@@ -6,6 +6,8 @@
 #include <concepts>
 #include <cstring>
 
+#include "new_file.h"
+
 namespace fccl::perf {
 namespace {
 
@@ -34,15 +36,11 @@ std::string cell(double number) { return "," + text_of(number); }
 }  // namespace
 
 Result<CsvReport> CsvReport::open(const std::string& path) {
-  std::string tried = path;
-  std::FILE* file = nullptr;
-  for (int number = 0; !(file = std::fopen(tried.c_str(), "wx")); ++number) {
-    if (errno != EEXIST)
-      return Error{fcclInvalidArgument, "--csv: making the file " + tried + " failed (" + std::strerror(errno) +
-                                            "), so nothing was measured; name a file in a folder that can be written"};
-    tried = path + "." + std::to_string(number);
-  }
-  CsvReport report(file, tried);
+  const NewFile made = make_file(path);
+  if (made.file == nullptr)
+    return Error{fcclInvalidArgument, "--csv: making the file " + made.path + " failed (" + std::strerror(errno) +
+                                          "), so nothing was measured; name a file in a folder that can be written"};
+  CsvReport report(made.file, made.path);
   report.write(kTitles);
   if (!report.fault_.empty()) return Error{fcclSystemError, report.fault_};
   return report;

@@ -20,8 +20,7 @@ struct Environment {
   std::optional<std::string> cuda_path;      // FCCL_CUDA_PATH, which is the library's
   std::optional<std::string> open_mpi_size;  // OMPI_COMM_WORLD_SIZE, from Open MPI's mpirun
   std::optional<std::string> pmi_size;       // PMI_SIZE, from Hydra: MPICH and Intel MPI
-  std::optional<std::string>
-      intel_mpi;  // I_MPI_HYDRA_UUID, from Intel MPI's Hydra, or I_MPI_PMI_LIBRARY, by which srun serves it
+  std::optional<std::string> intel_mpi;      // I_MPI_HYDRA_UUID, from Intel MPI's Hydra, or I_MPI_PMI_LIBRARY, under srun
   std::optional<std::string> pmix_rank;      // PMIX_RANK, from srun --mpi=pmix and others
   std::optional<std::string> pmix_space;     // PMIX_NAMESPACE
   std::optional<std::string> slurm_size;     // SLURM_STEP_NUM_TASKS, from srun; a batch script has SLURM_NTASKS alone

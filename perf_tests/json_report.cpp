@@ -1,9 +1,9 @@
 // Writes the keys of nccl-tests' parsers; what it calls NCCL is FCCL here.
 #include "json_report.h"
 
-#include <cerrno>
 #include <cmath>
-#include <cstring>
+
+#include "new_file.h"
 
 namespace fccl::perf {
 namespace {
@@ -108,15 +108,9 @@ Json measurement_of(const Measurement& measurement, bool cpu_time) {
 }  // namespace
 
 JsonReport::JsonReport(const std::string& path, std::FILE* out) {
-  std::string tried = path;
-  for (int number = 0; !(file_ = std::fopen(tried.c_str(), "wx")); ++number) {
-    if (errno != EEXIST) {
-      std::fprintf(out, "# skipping json output; %s not accessible\n", tried.c_str());
-      return;
-    }
-    tried = path + "." + std::to_string(number);
-  }
-  std::fprintf(out, "# Writing JSON output to %s\n", tried.c_str());
+  const NewFile made = make_file(path);
+  file_ = made.file;
+  std::fprintf(out, file_ ? "# Writing JSON output to %s\n" : "# skipping json output; %s not accessible\n", made.path.c_str());
 }
 
 JsonReport::~JsonReport() {

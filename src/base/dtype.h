@@ -18,12 +18,33 @@ struct Scalar {
   uint64_t bits = 0;
 };
 
-// Bytes of one element, by data type.
-inline constexpr std::array<uint8_t, fcclNumTypes> kDataTypeSizes{1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1, 2, 2, 1};
+struct DataType {
+  const char* name;
+  uint8_t bytes;  // of one element
+};
 
-inline bool is_valid(fcclDataType_t dtype) { return static_cast<unsigned>(dtype) < kDataTypeSizes.size(); }
+// By fcclDataType_t.
+inline constexpr std::array<DataType, fcclNumTypes> kDataTypes{{
+    {"int8", 1},
+    {"uint8", 1},
+    {"int32", 4},
+    {"uint32", 4},
+    {"int64", 8},
+    {"uint64", 8},
+    {"float16", 2},
+    {"float32", 4},
+    {"float64", 8},
+    {"bfloat16", 2},
+    {"float8e4m3", 1},
+    {"float8e5m2", 1},
+    {"int16", 2},
+    {"uint16", 2},
+    {"bool", 1},
+}};
+
+inline bool is_valid(fcclDataType_t dtype) { return static_cast<unsigned>(dtype) < kDataTypes.size(); }
 // 0 for a value that is no data type.
-inline size_t size_of(fcclDataType_t dtype) { return is_valid(dtype) ? kDataTypeSizes[dtype] : 0; }
+inline size_t size_of(fcclDataType_t dtype) { return is_valid(dtype) ? kDataTypes[dtype].bytes : 0; }
 // "float32", "bfloat16", ...; "?" for a value that is no data type.
 const char* name_of(fcclDataType_t dtype);
 // "sum", "avg", ...; "?" for a value that is no operator.

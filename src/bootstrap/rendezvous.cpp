@@ -81,8 +81,8 @@ bool Rendezvous::finished() const {
   if (!clients_.empty()) return false;
   if (complete()) return true;
   if (!failure_ || !terms_) return false;
-  const auto aware = std::distance(aware_.lower_bound(0), aware_.lower_bound(terms_->nranks));
-  return std::cmp_equal(aware, terms_->nranks);
+  const auto aware = std::distance(aware_.lower_bound(0), aware_.lower_bound(most_ranks_));
+  return std::cmp_equal(aware, most_ranks_);
 }
 
 Deadline Rendezvous::patience() const {
@@ -180,6 +180,7 @@ Result<void> Rendezvous::hear(PendingClient& client, const std::string& bytes) {
 void Rendezvous::judge(PendingClient& client, Hello hello) {
   hello.member.rank = client.rank();
   if (!terms_ && possible(hello.nranks)) terms_ = Terms{hello.member, hello.nranks, hello.agreement};
+  if (possible(hello.nranks)) most_ranks_ = std::max(most_ranks_, hello.nranks);
   client.member = hello.member;
   if (hello.failure) {
     fail_all(hello.failure->code, fmt::format("{} could not join: {}", client.name(), hello.failure->message));

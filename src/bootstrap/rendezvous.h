@@ -70,6 +70,7 @@ class Rendezvous {
   Acceptor acceptor_;
   std::list<PendingClient> clients_;
   std::optional<Terms> terms_;
+  int most_ranks_ = 0;               // that anybody has named: so many are to hear of a failure
   std::map<int, Member> members_;    // by rank, those who have joined
   std::vector<std::string> roster_;  // its encoded lines, once all have joined
   std::optional<Error> failure_;

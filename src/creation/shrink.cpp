@@ -24,12 +24,20 @@ using namespace std::chrono_literals;
 constexpr std::chrono::microseconds kPause{200};
 // A second attempt waits for nobody who does not come to it as the others do.
 constexpr std::chrono::milliseconds kAgainTakes{5000};
+// Ranks that shrink otherwise are on their way to the root when it knows; who finds it gone waits to its own deadline.
+constexpr std::chrono::milliseconds kTellingTakes{1000};
 // Bytes of a list of ranks, in what the ranks compare.
 constexpr size_t kMostListed = 1000;
 
 std::string describe_list(const std::vector<int>& ranks) {
   if (ranks.empty()) return "no rank";
   return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "));
+}
+
+// Returns when every rank has heard why they do not meet: the service shuts its listener then.
+void let_all_hear(const Descriptor& service) {
+  pollfd listener{service.get(), 0, 0};
+  poll_until({&listener, 1}, Deadline::after(kTellingTakes));
 }
 
 }  // namespace
@@ -95,7 +103,9 @@ Result<std::unique_ptr<Parts>> Shrink::create(Bootstrap bootstrap, const ShrinkO
   auto made = create_parts(request(*id, mine, options), options, [this] { return check_wanted(); });
   if (made && places_)
     if (auto seen = see_that_all_have_it(**made, options); !seen) made = fail(std::move(seen).error());
-  if (!made && is_root()) shut(served->get());
+  if (made || !is_root()) return made;
+  if (made.error().code == fcclInvalidUsage) let_all_hear(*served);
+  shut(served->get());
   return made;
 }
 

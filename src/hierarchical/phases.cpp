@@ -11,9 +11,6 @@ constexpr size_t kLong = size_t{64} << 10;
 constexpr std::chrono::microseconds kYieldsForLong{50};
 constexpr std::chrono::microseconds kYieldsForShort{1000};
 
-// Where the counts of a call are each rank's own, so that they must be told before it can be cut into slices.
-bool has_own_counts(const Call& call) { return call.uneven != nullptr && call.signature.row().has_pairs(); }
-
 // The call that tells the counts of another one.
 Task counts_of(HierarchicalLane& hierarchical, const Task& task) {
   if (!hierarchical.counts_exchange)
@@ -33,9 +30,9 @@ size_t prepare_pairs(HierarchicalLane& hierarchical, const Call& call, bool coun
 
 }  // namespace
 
-// A call whose counts must be told goes twice, first with these.
+// A call whose counts are each rank's own must tell them before it can be cut into slices, so it goes twice, first with these.
 Phase across_hosts([[maybe_unused]] FrameMemory& frame, Lane& lane, HierarchicalLane& hierarchical, Task task) {
-  const bool tells = has_own_counts(task.call);
+  const bool tells = task.call.signature.row().has_private_counts();
   for (bool is_told = false;; is_told = true) {
     const Task part = tells && !is_told ? counts_of(hierarchical, task) : task;
     lane.enter(part.call, part.number, nullptr, 0);

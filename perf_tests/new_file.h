@@ -1,0 +1,17 @@
+// Makes the file of a report, never over one that is there.
+#pragma once
+
+#include <cstdio>
+#include <string>
+
+namespace fccl::perf {
+
+struct NewFile {
+  std::FILE* file = nullptr;  // the caller's; null: errno says why it could not be made
+  std::string path;           // of the file, or of the attempt that failed
+};
+
+// Where `path` is taken, its name has a number behind it: .0, .1 and so on.
+NewFile make_file(const std::string& path);
+
+}  // namespace fccl::perf
