@@ -48,14 +48,15 @@ void Backend::add_allgather(Operation& operation, const Tensors& outputs, const 
 void Backend::add_reduce_scatter(Operation& operation, const at::Tensor& output, const Tensors& inputs,
                                  const c10d::ReduceOp& op) const {
   if (!are_equal(counts_of(inputs))) return add_reduce_scatter_v(operation, output, inputs, op);
-  const Elements part = operands_of(output, op, operation.title);
-  const Reduction reduction = reduction_of(op, part.type, output, operation.title);
+  const fcclDataType_t type = operands_of(inputs.front(), op, operation.title).type;
+  const Elements result = operands_of(output, op, operation.title);
+  const Reduction reduction = reduction_of(op, type, inputs.front(), operation.title);
   if (reduction.device_factor.defined()) operation.staging.push_back(reduction.device_factor);
   const Block send = readable_block(operation, inputs).block;
   const Target target = writable_part(operation, output, send, getRank() * output.nbytes());
   add_call(operation, target, [=, send = send.data, receive = target.data](fcclComm_t comm, fcclStream_t stream) {
-    return with_operator(reduction, part.type, comm, [&](fcclRedOp_t red_op) {
-      return fcclReduceScatter(send, receive, part.count, part.type, red_op, comm, stream);
+    return with_operator(reduction, type, comm, [&](fcclRedOp_t red_op) {
+      return fcclReduceScatterTyped(send, receive, result.count, type, result.type, red_op, comm, stream);
     });
   });
 }
@@ -159,7 +160,7 @@ Backend::WorkPtr Backend::_reduce_scatter_base(at::Tensor& output, at::Tensor& i
                                                const c10d::ReduceScatterOptions& options) {
   Operation operation{
       "fccl:_reduce_scatter_base", OpType::_REDUCE_SCATTER_BASE, options.asyncOp, options.timeout, {input}, {output}};
-  check_whole(input, output, getSize(), operation.title);
+  check_summands(input, output, getSize(), operation.title);
   add_reduce_scatter(operation, output, {input}, options.reduceOp);
   return run(std::move(operation));
 }

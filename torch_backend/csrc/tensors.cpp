@@ -142,6 +142,11 @@ void check_like(const at::Tensor& tensor, const at::Tensor& like, const char* wh
                     tensor.sizes());
 }
 
+void check_sizes(const at::Tensor& whole, const at::Tensor& part, int size, const char* operation) {
+  TORCH_CHECK_VALUE(whole.numel() == part.numel() * size, operation, ": the gathered tensor must have ", size,
+                    " times (the number of ranks) the elements of one rank's, got ", whole.numel(), " and ", part.numel());
+}
+
 }  // namespace
 
 void check_tensor(const at::Tensor& tensor, const char* operation) {
@@ -182,8 +187,15 @@ void check_whole(const at::Tensor& whole, const at::Tensor& part, int size, cons
   check_tensor(part, operation);
   TORCH_CHECK_VALUE(whole.scalar_type() == part.scalar_type(), operation, ": input and output must have one type, got ",
                     whole.scalar_type(), " and ", part.scalar_type());
-  TORCH_CHECK_VALUE(whole.numel() == part.numel() * size, operation, ": the gathered tensor must have ", size,
-                    " times (the number of ranks) the elements of one rank's, got ", whole.numel(), " and ", part.numel());
+  check_sizes(whole, part, size, operation);
+}
+
+void check_summands(const at::Tensor& whole, const at::Tensor& part, int size, const char* operation) {
+  const bool is_narrow = c10::isFloatingType(whole.scalar_type()) && whole.element_size() < sizeof(float);
+  if (!is_narrow || part.scalar_type() != at::kFloat) return check_whole(whole, part, size, operation);
+  check_tensor(whole, operation);
+  check_tensor(part, operation);
+  check_sizes(whole, part, size, operation);
 }
 
 void check_parts(const std::vector<at::Tensor>& tensors, const at::Tensor& like, int size, const char* operation) {

@@ -47,6 +47,8 @@ const std::vector<at::Tensor>& only_parts(const std::vector<std::vector<at::Tens
                                           int size, const char* operation);
 // Refuse a `whole` that is not `size` times `part`, or is of another type.
 void check_whole(const at::Tensor& whole, const at::Tensor& part, int size, const char* operation);
+// The same of what is added; 16-bit and 8-bit floats may have a float32 result.
+void check_summands(const at::Tensor& whole, const at::Tensor& part, int size, const char* operation);
 // Refuse tensors that are not one per rank, each of `like`'s type.
 void check_parts(const std::vector<at::Tensor>& tensors, const at::Tensor& like, int size, const char* operation);
 
