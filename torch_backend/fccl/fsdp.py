@@ -1,7 +1,8 @@
 """What FSDP2 may be given in place of its own collectives: sums of bfloat16 gradients that come in float32.
 
 FSDP2 casts gradients to `MixedPrecisionPolicy.reduce_dtype` before it sends them, so sums in float32 cost
-twice the bytes. With this class gradients travel as they are, are added in float32, and the sum is not rounded.
+twice the bytes. With this class gradients travel as they are, are added in float32, and the sum is not
+rounded.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ NARROW = (torch.bfloat16, torch.float16)
 
 
 class ReduceScatter:
-    """For `FSDPModule.set_custom_reduce_scatter`, where `reduce_dtype` is bfloat16 or float16, as gradients are.
+    """For `FSDPModule.set_custom_reduce_scatter`, where `reduce_dtype` is bfloat16 or float16, as gradients.
 
-    `group` is the one of the backend fccl that the module is sharded over. Buffers lie in memory that the ranks
-    of a host map. Each module needs an object of its own, which knows the buffer of the sum by its size.
+    `group` is the one of the backend fccl that the module is sharded over. Buffers lie in memory that the
+    ranks of a host map. Each module needs an object of its own, which knows the buffer of the sum by its
+    size.
     """
 
     def __init__(self, group: dist.ProcessGroup) -> None:

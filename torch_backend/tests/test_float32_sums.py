@@ -15,7 +15,7 @@ COUNT = 10_007
 
 
 def in_order(parts):
-    """As the library adds the ranks of a host: a tree, split at the largest power of two below their number."""
+    """As the library adds a host's ranks: a tree, split at the largest power of two below their number."""
     if len(parts) == 1:
         return parts[0]
     left = 1 << (len(parts) - 1).bit_length() - 1
