@@ -129,7 +129,7 @@ Result<std::unique_ptr<Parts>> Creation::make() {
   Control& control = *parts_->control;
   control.ask([&]() -> Result<void> {
     // Nobody may be gone yet, nor a rank that this one does not wait for: those who do may have given up for that.
-    control.look_for_deaths();
+    control.look_for_deaths_by_turns();
     return limit_.check_cancelled();
   });
   FCCL_TRY(await_ranks());

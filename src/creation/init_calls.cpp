@@ -6,8 +6,28 @@
 #include "creation/parts.h"
 #include "hierarchical/columns.h"
 #include "system/failure_timing.h"
+#include "system/processors.h"
 
 namespace fccl {
+namespace {
+
+using std::chrono::microseconds;
+
+// Ranks of a core from which on they wait for one another asleep, and what the sleep of each has room for: that all others of
+// its core look once.
+constexpr size_t kCrowd = 16;
+constexpr microseconds kLook{32};
+
+// How long a rank sleeps between two looks where `ranks` share the processors that it may run on; 0: it need not.
+microseconds nap_among(size_t ranks) {
+  const size_t ranks_per_core = ranks / std::max<size_t>(allowed_processors().count(), 1);
+  return ranks_per_core < kCrowd ? microseconds{0} : static_cast<int>(ranks_per_core) * kLook;
+}
+
+}  // namespace
+
+InitCalls::InitCalls(Parts& parts, Deadline deadline)
+    : parts_(parts), deadline_(deadline), nap_(nap_among(static_cast<size_t>(parts.lanes[kGatherLane].lane.ranks()))) {}
 
 Result<void> InitCalls::barrier() { return run({{fcclCollBarrier, fcclInt8, ReduceOp::sum, -1, 0, Issuer::init}}); }
 
@@ -18,7 +38,9 @@ Result<void> InitCalls::exchange(const void* mine, void* all, size_t bytes) {
 // Nobody else issues calls yet, so the lane is idle.
 Result<void> InitCalls::run(const Call& call) {
   LaneQueue& lane = parts_.lanes[lane_of(call.signature.collective)];
-  return IssuedCall(parts_.around(), lane, {call, parts_.number++}, timeout()).run();
+  CallContext around = parts_.around();
+  around.nap = nap_;
+  return IssuedCall(around, lane, {call, parts_.number++}, timeout()).run();
 }
 
 // A leader may wait for other hosts: it speaks before its host does.

@@ -16,7 +16,7 @@ struct Parts;
 // that of the creation. A failure is the communicator's first one: no call may follow.
 class InitCalls {
  public:
-  InitCalls(Parts& parts, Deadline deadline) : parts_(parts), deadline_(deadline) {}
+  InitCalls(Parts& parts, Deadline deadline);
 
   Result<void> barrier();
   // Every rank gets every rank's bytes; of this host, until the lanes span the hosts.
@@ -28,6 +28,7 @@ class InitCalls {
 
   Parts& parts_;
   Deadline deadline_;
+  std::chrono::microseconds nap_;
 };
 
 }  // namespace fccl

@@ -88,7 +88,7 @@ HostJoiner::HostJoiner(Joined& joined, const Settings& settings, Parts& parts, I
       columns_(*parts.columns),
       calls_(calls),
       limit_(limit.deadline, [&parts, &limit]() -> Result<void> {
-        parts.control->look_for_deaths();
+        parts.control->look_for_deaths_by_turns();
         if (auto failed = parts.control->failure()) return fail(std::move(*failed));
         return limit.check_cancelled();
       }) {}

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <map>
@@ -114,8 +115,10 @@ void RankState::set_processors(const Processors& allowed) {
 
 Processors RankState::get_processors() const {
   Processors allowed;
-  for (size_t i = 0; i < allowed.size(); ++i)
-    allowed[i] = (processors[i / 64].load(std::memory_order_relaxed) >> (i % 64) & 1) != 0;
+  // Words without any are skipped: the ranks of a host each read all of theirs.
+  for (size_t word = 0; word < processors.size(); ++word)
+    for (uint64_t left = processors[word].load(std::memory_order_relaxed); left != 0; left &= left - 1)
+      allowed.set(word * 64 + static_cast<size_t>(std::countr_zero(left)));
   return allowed;
 }
 
@@ -183,6 +186,7 @@ Result<std::shared_ptr<Segment>> Segment::map(const Descriptor& memory, const Se
 
 Segment::~Segment() { munmap(memory_, shape_.total_bytes()); }
 
+// The boards of transfers, of which there are as many as pairs of ranks, begin as the zeros that the kernel gives.
 void Segment::initialise(uint32_t first_sequence) {
   const Parts parts(shape_);
   new (memory_) FailureBoard;
@@ -191,7 +195,6 @@ void Segment::initialise(uint32_t first_sequence) {
     auto* boards = new (memory_ + parts.boards + rank * sizeof(RankBoards)) RankBoards;
     for (LaneBoard& board : boards->lanes)
       for (Box& box : board.boxes) box.word.store(uint64_t{first_sequence - 1} << 32, std::memory_order_relaxed);
-    for (int peer = 0; peer < shape_.ranks; ++peer) new (&transfer_board(rank, peer)) TransferBoard;
   }
 }
 

@@ -213,22 +213,6 @@ int Control::leader_of(int rank) const {
   return first;
 }
 
-void Control::hear_of_departure(int rank, Gone how) {
-  segment_->fate(rank).store(how == Gone::left ? Fate::left : Fate::died, std::memory_order_release);
-}
-
-void Control::hear_of_end(int leader, LinkEnd how) {
-  const auto set_fate = [this](int rank, Fate fate) {
-    Fate present = Fate::present;
-    segment_->fate(rank).compare_exchange_strong(present, fate);
-  };
-  if (how != LinkEnd::unheard) set_fate(leader, how == LinkEnd::goodbye ? Fate::left : Fate::died);
-  // An orderly leave is no failure: the ranks behind that leader are unheard then, not out of reach.
-  const bool has_left = fate_of(how == LinkEnd::unheard ? 0 : leader) == Fate::left;
-  for (int rank = 0; std::cmp_less(rank, peers_.size()); ++rank)
-    if (share_a_host(rank, leader)) set_fate(rank, has_left ? Fate::unheard : Fate::out_of_reach);
-}
-
 Result<void> Control::look_at_other_lanes(const Wait& wait, int rank) {
   if (wait.task == nullptr) return {};
   const auto lanes = lanes_from(lane_of(wait));
@@ -315,55 +299,6 @@ bool Control::offer(const Error& error) {
 void Control::tell_leader() const {
   const uint64_t once = 1;
   if (wake_) (void)!::write(wake_.get(), &once, sizeof once);
-}
-
-void Control::leave() {
-  segment_->state(local()).left.store(1, std::memory_order_release);
-  tell_leader();
-}
-
-std::vector<Departure> Control::local_departures() const {
-  std::vector<Departure> departures;
-  for (const int rank : locals_) {
-    // In this order: it may leave and exit in between.
-    const bool alive = peers_[rank].watch->alive();
-    if (has_left(rank))
-      departures.push_back({rank, Gone::left});
-    else if (!alive)
-      departures.push_back({rank, Gone::died});
-  }
-  return departures;
-}
-
-std::vector<std::shared_ptr<ProcessWatch>> Control::local_watches() const {
-  std::vector<std::shared_ptr<ProcessWatch>> watches;
-  for (const int rank : locals_)
-    if (rank != rank_) watches.push_back(peers_[rank].watch);
-  return watches;
-}
-
-bool Control::has_died(int rank) const {
-  if (!is_here(rank)) return fate_of(rank) == Fate::died;
-  // In this order: it may leave and exit in between.
-  const bool alive = peers_[rank].watch->alive();
-  return !alive && !has_left(rank);
-}
-
-std::vector<int> Control::dead_ranks() const {
-  std::vector<int> dead;
-  for (int rank = 0; std::cmp_less(rank, peers_.size()); ++rank)
-    if (has_died(rank)) dead.push_back(rank);
-  return dead;
-}
-
-void Control::look_for_deaths() {
-  for (int rank = 0; std::cmp_less(rank, peers_.size()); ++rank)
-    if (!is_here(rank) && !has_failed() && fate_of(rank) == Fate::died)
-      (void)raise({fcclRemoteError, fmt::format("{} died", describe_rank(rank))});
-  for (const int rank : locals_)
-    if (!has_failed() && has_died(rank))
-      (void)raise(
-          {fcclRemoteError, fmt::format("{} died; its last call was {}", describe_rank(rank), describe_last_call_of(rank))});
 }
 
 CallRecord::Value Control::last_call_of(int rank) const {

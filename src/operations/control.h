@@ -81,6 +81,9 @@ class Control {
   Error raise_difference(const TransferEnd& mine, int source, const Envelope& theirs);
   // Looks for peers that died without leaving, and raises their death.
   void look_for_deaths();
+  // The same, of some peers of this host in each call, for a wait in which many ranks of a host ask now and then. By one
+  // thread.
+  void look_for_deaths_by_turns();
   // Who died without leaving, as far as this host knows.
   std::vector<int> dead_ranks() const;
   // The same of one rank, and whether it has left in good order.
@@ -126,6 +129,8 @@ class Control {
   int last_in_line(const Wait& wait, int rank) const;
   std::string describe_way_to(const Task& task, int rank) const;
   std::string describe(const Wait& wait, Clock::duration waited) const;
+  void look_for_deaths_beyond();
+  void look_at_watches(size_t first);
   Result<void> look_for_departure(const Wait& wait, const Awaited& awaited);
   Result<void> look_for_any(const Wait& wait, const Awaited& awaited);
   Result<void> look_beyond(Wait& wait, const Awaited& awaited, const std::optional<Error>& network);
@@ -144,6 +149,7 @@ class Control {
   Descriptor wake_;
   CancelCheck cancel_check_;
   Clock::time_point next_ask_{};
+  size_t next_watch_ = 0;  // of the looks by turns
   std::mutex mutex_;
   std::optional<std::string> text_;
 };

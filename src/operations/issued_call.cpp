@@ -41,7 +41,7 @@ Result<void> IssuedCall::run() {
   Result<void> result = begin();
   while (result) {
     if (!phase_.resume()) {
-      result = await(phase_.awaited(), {&IssuedCall::look, this}, around_.oversubscribed, network);
+      result = await(phase_.awaited(), {&IssuedCall::look, this}, {around_.oversubscribed, around_.nap}, network);
     } else if (phase_.outcome().closed) {
       go_on_by_ring();
     } else {

@@ -44,6 +44,7 @@ struct CallContext {
   Statistics& statistics;
   bool oversubscribed;  // more ranks than cores on this host
   std::span<const LaneQueue> lanes;
+  std::chrono::microseconds nap{0};  // of a blocking call, between its looks
 };
 
 // Made when the call is issued. Either run() at once, by the caller, or advance() until it is done or fails, by the worker.

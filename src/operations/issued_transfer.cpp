@@ -31,7 +31,7 @@ Result<void> IssuedTransfer::run_to_end() {
   while (!operation_.has_ended()) {
     seen_ = operation_.steps.load(std::memory_order_acquire);
     FCCL_TRY(
-        await(awaited(), {&IssuedTransfer::look, this}, around_.oversubscribed, {&IssuedTransfer::progress, &around_.lane}));
+        await(awaited(), {&IssuedTransfer::look, this}, {around_.oversubscribed}, {&IssuedTransfer::progress, &around_.lane}));
   }
   return conclude();
 }

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <map>
 #include <mutex>
@@ -16,9 +17,19 @@
 namespace fccl {
 namespace {
 
+constexpr size_t kFewestSwept = 64;
+
 struct Registry {
   std::mutex mutex;
   std::map<int, std::weak_ptr<ProcessWatch>> watches;
+  size_t swept_at = kFewestSwept;  // how many there are when those of nobody go next
+
+  // Seldom enough that a watch costs the same however many there are.
+  void sweep() {
+    if (watches.size() < swept_at) return;
+    std::erase_if(watches, [](const auto& entry) { return entry.second.expired(); });
+    swept_at = std::max(kFewestSwept, 2 * watches.size());
+  }
 };
 
 constinit PerProcess<Registry> registry;
@@ -29,7 +40,7 @@ Result<std::shared_ptr<ProcessWatch>> ProcessWatch::of(int pid) {
   if (pid == ::getpid()) return std::shared_ptr<ProcessWatch>(new ProcessWatch(Descriptor{}));
   Registry& all = registry.get();
   const std::lock_guard lock(all.mutex);
-  std::erase_if(all.watches, [](const auto& entry) { return entry.second.expired(); });
+  all.sweep();
   // A watch of the dead stays with its holders; the pid may name another process by now.
   if (auto known = all.watches[pid].lock(); known && known->alive()) return known;
   // A pidfd is closed on exec from birth.

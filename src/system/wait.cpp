@@ -24,8 +24,8 @@ constexpr int kSleepFraction = 64;  // of the time waited so far, which is what 
 
 }  // namespace
 
-Result<void> await(const Awaited& awaited, const SlowPath& slow, bool oversubscribed, const Poll& poll) {
-  if (!poll && awaited.reached_within(oversubscribed ? kPausesOversubscribed : kPauses)) return {};
+Result<void> await(const Awaited& awaited, const SlowPath& slow, const Haste& haste, const Poll& poll) {
+  if (!poll && awaited.reached_within(haste.oversubscribed ? kPausesOversubscribed : kPauses)) return {};
   const Clock::time_point begin = Clock::now();
   Clock::time_point next_look = begin + kLookEvery;
   while (!awaited.reached()) {
@@ -38,7 +38,9 @@ Result<void> await(const Awaited& awaited, const SlowPath& slow, bool oversubscr
       poll.poll(poll.context);
       if (awaited.reached()) break;
     }
-    if (now - begin < (poll ? poll.yield_for : kYieldFor))
+    if (haste.nap.count() > 0)
+      std::this_thread::sleep_for(haste.nap);
+    else if (now - begin < (poll ? poll.yield_for : kYieldFor))
       sched_yield();
     else
       std::this_thread::sleep_for(std::min<Clock::duration>((now - begin) / kSleepFraction, kLongestSleep));

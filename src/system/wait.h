@@ -27,8 +27,14 @@ struct Poll {
   explicit operator bool() const { return poll != nullptr; }
 };
 
-// Waits on this thread, for a phase that has stopped. `oversubscribed`: more ranks than cores, so spinning would keep the
-// awaited rank from running.
-Result<void> await(const Awaited& awaited, const SlowPath& slow, bool oversubscribed, const Poll& poll = {});
+// How a wait shares the processor with whom it waits for.
+struct Haste {
+  bool oversubscribed;  // more ranks than cores, so spinning would keep the awaited rank from running
+  // So many ranks for each core that to look often would, too: the wait sleeps for that long between two looks. 0: not so many.
+  std::chrono::microseconds nap{0};
+};
+
+// Waits on this thread, for a phase that has stopped.
+Result<void> await(const Awaited& awaited, const SlowPath& slow, const Haste& haste, const Poll& poll = {});
 
 }  // namespace fccl

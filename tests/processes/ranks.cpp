@@ -148,7 +148,9 @@ void Seat::meet() const {
     board.meetings.fetch_add(1);
     return;
   }
-  for (const Clock::time_point end = Clock::now() + 30s; board.meetings.load() == meeting; std::this_thread::sleep_for(50us))
+  // Long enough that very many do not keep each other from coming.
+  const auto nap = std::max(50us, ranks * 5us);
+  for (const Clock::time_point end = Clock::now() + 30s; board.meetings.load() == meeting; std::this_thread::sleep_for(nap))
     if (Clock::now() > end) throw std::runtime_error("not all ranks came to the meeting");
 }
 

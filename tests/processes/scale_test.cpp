@@ -72,6 +72,30 @@ TEST_P(ManyRanks, that_are_64_share_at_most_8_MiB_each) {
 
 INSTANTIATE_TEST_SUITE_P(As, ManyRanks, ::testing::ValuesIn(every_kind()), name_of_kind);
 
+double processor_ms() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  timeval both{};
+  timeradd(&usage.ru_utime, &usage.ru_stime, &both);
+  return 1e3 * static_cast<double>(both.tv_sec) + 1e-3 * static_cast<double>(both.tv_usec);
+}
+
+// Far more ranks than processors, so what counts is what all take together: the others' time is a rank's wait.
+TEST(LongCrowd, of_512_processes_meets_and_takes_12_ms_of_a_processor_for_each) {
+  constexpr int kRanks = 512;
+  run_ranks({RanksAs::processes, kRanks}, [](const Seat& seat) {
+    const double before = processor_ms();
+    const Comm comm(seat);
+    std::atomic<int64_t>& taken_us = seat.board.notes[0];
+    taken_us += static_cast<int64_t>(1e3 * (processor_ms() - before));
+    seat.meet();
+    EXPECT_LT(static_cast<double>(taken_us) * 1e-3, 12.0 * kRanks * kSlowdown);
+    int64_t mine = 3 * seat.rank, sum = -1;
+    EXPECT_TRUE(succeeded(fcclAllReduce(&mine, &sum, 1, fcclInt64, fcclSum, comm, nullptr)));
+    EXPECT_EQ(sum, 3 * kRanks * (kRanks - 1) / 2);
+  });
+}
+
 // Of ranks that share a process one looks for all, since looking takes descriptors.
 bool looks(const Seat& seat, RanksAs as) { return as == RanksAs::processes || seat.rank == 0; }
 
@@ -162,14 +186,6 @@ TEST_P(ManyCommunicators, that_are_200_at_once_work_with_few_descriptors_and_lea
 }
 
 INSTANTIATE_TEST_SUITE_P(As, ManyCommunicators, ::testing::ValuesIn(sizes(2, 3)), name_of_size);
-
-double processor_ms() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  timeval both{};
-  timeradd(&usage.ru_utime, &usage.ru_stime, &both);
-  return 1e3 * static_cast<double>(both.tv_sec) + 1e-3 * static_cast<double>(both.tv_usec);
-}
 
 class Waiting : public ::testing::TestWithParam<RanksAs> {
  protected:

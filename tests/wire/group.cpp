@@ -117,7 +117,7 @@ Result<Outcome> Group::call(int rank, const Call& call, uint64_t number, const s
   Phase phase = across_hosts(side.lane.frame, side.lane, *side.hierarchical, {call, number, nullptr});
   const Poll network = poll_of(*side.hierarchical, call.signature.bytes());
   while (!phase.resume()) {
-    const auto reached = await(phase.awaited(), {&Slow::look, &slow}, true, network);
+    const auto reached = await(phase.awaited(), {&Slow::look, &slow}, {.oversubscribed = true}, network);
     if (reached) continue;
     if (slow.inter_host_call != nullptr && slow.inter_host_call->differing_rank() >= 0)
       return Outcome{slow.inter_host_call->differing_rank()};

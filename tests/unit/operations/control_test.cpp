@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <thread>
 
 namespace fccl {
@@ -159,6 +161,39 @@ TEST_F(SlowPathTest, keeps_the_first_failure_whoever_raises_another) {
   ASSERT_TRUE(controls[0]->failure());
   EXPECT_EQ(controls[0]->failure()->code, fcclTimeout);
   EXPECT_EQ(controls[0]->failure()->message, "first");
+}
+
+// Many ranks of this process, of which one is a process that has ended.
+TEST(DeathsByTurns, are_found_in_the_turn_of_the_rank_that_died_and_by_a_look_at_all_at_once) {
+  constexpr int kRanks = 150, kDead = 140;
+  const pid_t child = fork();
+  if (child == 0)
+    while (true) pause();
+  const SegmentShape shape{kRanks, 64, 64, kRanks};
+  const auto segment = *Segment::map(*Segment::make(shape), shape);
+  segment->initialise(static_cast<uint32_t>(kFirstNumber));
+  std::vector<Peer> peers;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    const pid_t pid = rank == kDead ? child : getpid();
+    peers.push_back({{rank, pid, {}, "here", {}, {}}, *ProcessWatch::of(pid), rank});
+  }
+  Control by_turns("", 0, peers, segment);
+  for (int turn = 0; turn < 6; ++turn) by_turns.look_for_deaths_by_turns();
+  EXPECT_FALSE(by_turns.has_failed());
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  by_turns.look_for_deaths_by_turns();
+  by_turns.look_for_deaths_by_turns();
+  EXPECT_FALSE(by_turns.has_failed());
+  by_turns.look_for_deaths_by_turns();
+  ASSERT_TRUE(by_turns.has_failed());
+  EXPECT_NE(by_turns.failure()->message.find("rank 140 (pid"), std::string::npos) << by_turns.failure()->message;
+
+  const auto other = *Segment::map(*Segment::make(shape), shape);
+  other->initialise(static_cast<uint32_t>(kFirstNumber));
+  Control at_once("", 0, std::move(peers), other);
+  at_once.look_for_deaths();
+  EXPECT_TRUE(at_once.has_failed());
 }
 
 // Ranks 0 and 1 are here, ranks 2 and 3 on another host.

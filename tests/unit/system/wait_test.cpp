@@ -20,7 +20,7 @@ Phase wait_for([[maybe_unused]] FrameMemory& frame, const Counter* counter, uint
 }
 
 Result<Outcome> run_to_end(Phase& phase, const SlowPath& slow, bool oversubscribed, const Poll& poll = {}) {
-  while (!phase.resume()) FCCL_TRY(await(phase.awaited(), slow, oversubscribed, poll));
+  while (!phase.resume()) FCCL_TRY(await(phase.awaited(), slow, {oversubscribed}, poll));
   return phase.outcome();
 }
 
@@ -38,6 +38,16 @@ struct Slow {
     return {};
   }
 };
+
+TEST(WaitInACrowd, looks_once_between_two_naps) {
+  Counter counter;
+  Slow slow;
+  slow.ends = 5;
+  const Clock::time_point begin = Clock::now();
+  EXPECT_FALSE(await({&counter.value, 1, 2}, slow.path(), {true, 4ms}));
+  // One that yields, or sleeps a part of what it has waited, looks every millisecond. The first nap ends in the first look.
+  EXPECT_GE(Clock::now() - begin, 5 * 4ms);
+}
 
 class Wait : public ::testing::TestWithParam<bool> {};
 
