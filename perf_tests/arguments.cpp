@@ -59,6 +59,9 @@ Parsed check(const Arguments& arguments) {
   if (arguments.measures_mpi && (arguments.ranks_per_process() > 1 || !arguments.null_stream() || arguments.uses_gpus()))
     return refuse(ExitCode::not_implemented,
                   "--peer mpi measures blocking calls of processes on CPU memory: leave out -t, -g, -y 0 and --device cuda");
+  if (arguments.in_arena && (arguments.uses_gpus() || arguments.measures_mpi))
+    return refuse(ExitCode::not_implemented,
+                  "--buffers arena measures FCCL on its own CPU memory: leave out --device cuda and --peer");
   if (arguments.calibrates &&
       (arguments.measures_mpi || arguments.uses_gpus() || !arguments.json_path.empty() || !arguments.csv_path.empty()))
     return refuse(

@@ -55,9 +55,10 @@ struct Arguments {
   bool percentiles = false;
   bool measures_mpi = false;
   bool calibrates = false;
-  bool rotates = true;   // buffers, from call to call
-  int skew = 0;          // microseconds by which ranks arrive apart, at most; 0: not measured
-  std::string csv_path;  // empty: none
+  bool in_arena = false;  // buffers are of memory that peers map
+  bool rotates = true;    // buffers, from call to call
+  int skew = 0;           // microseconds by which ranks arrive apart, at most; 0: not measured
+  std::string csv_path;   // empty: none
 
   bool uses_gpus() const { return device == DeviceKind::cuda; }
   int ranks_per_process() const { return threads * gpus; }

@@ -92,6 +92,12 @@ Taken rotate(Arguments& arguments, const char* text) {
   return word == "yes" || word == "no" ? Taken::yes : Taken::bad_value;
 }
 
+Taken buffers(Arguments& arguments, const char* text) {
+  const std::string_view word = text;
+  arguments.in_arena = word == "arena";
+  return word == "private" || word == "arena" ? Taken::yes : Taken::bad_value;
+}
+
 Taken device(Arguments& arguments, const char* text) {
   const std::string_view name = text;
   arguments.device = name == "cuda" ? DeviceKind::cuda : DeviceKind::cpu;
@@ -171,6 +177,8 @@ constexpr Flag kFlags[] = {
      integer<&A::skew, 0, 10'000'000>},
     {kFirstOwnFlag + 9, "rotate", "yes|no", "no: calls use the same buffers again, so that they find them in the cache (yes)",
      rotate},
+    {kFirstOwnFlag + 10, "buffers", "private|arena",
+     "arena: buffers are memory that the ranks of a host map (fcclMemAlloc) (private)", buffers},
     {'h', "help", nullptr, "this text", nullptr},
 };
 

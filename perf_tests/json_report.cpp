@@ -56,6 +56,7 @@ Json config_of(const Beginning& beginning) {
   if (arguments.uneven) config["uneven"] = name_of(*arguments.uneven);
   config["library"] = beginning.library.empty() ? "fccl" : beginning.library;
   config["device"] = arguments.uses_gpus() ? "cuda" : "cpu";
+  config["buffers"] = arguments.in_arena ? "arena" : "private";
   config["ranks_are"] = kinds_of_ranks(beginning);
   if (arguments.uses_gpus()) {
     config["cuda_path"] = beginning.cuda_path;

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "fccl/fccl.hpp"
+#include "fccl/memory.hpp"
 
 namespace fccl::perf {
 
@@ -35,6 +35,19 @@ class HostMemory : public Memory {
 
  private:
   std::vector<std::vector<std::byte>> owned_;
+};
+
+// The same, of memory that the ranks of a host map.
+class ArenaMemory : public HostMemory {
+ public:
+  Result<std::byte*> allocate(std::size_t bytes) override {
+    auto made = ArenaArray<std::byte>::make(bytes);
+    if (!made) return made.error();
+    return owned_.emplace_back(*std::move(made)).data();
+  }
+
+ private:
+  std::vector<ArenaArray<std::byte>> owned_;
 };
 
 }  // namespace fccl::perf

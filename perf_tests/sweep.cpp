@@ -13,8 +13,9 @@ std::unique_ptr<Gpu> open_gpu(const Run& run, int thread) {
   return *std::move(opened);
 }
 
-std::unique_ptr<Memory> memory_of(const Gpu* gpu) {
+std::unique_ptr<Memory> memory_of(const Gpu* gpu, bool in_arena) {
   if (gpu) return std::make_unique<GpuMemory>(*gpu);
+  if (in_arena) return std::make_unique<ArenaMemory>();
   return std::make_unique<HostMemory>();
 }
 
@@ -33,7 +34,7 @@ Sweep::Sweep(const Run& run, int thread)
       resident_(static_cast<double>(resident_bytes())),
       gpu_(open_gpu(run, thread)),
       library_(join(run, thread, gpu_.get())),
-      memory_(memory_of(gpu_.get())) {
+      memory_(memory_of(gpu_.get(), run.arguments.in_arena)) {
   memory_use_.joining = more_memory();
   meter_ = std::make_unique<Meter>(run, thread, *library_, *memory_);
   memory_use_.buffers = more_memory();

@@ -257,10 +257,29 @@ FCCL_API fcclResult_t fcclCommGetHosts(const fcclComm_t comm, fcclHosts_t* hosts
 /* The number of its GPU in this process; fcclInvalidUsage on CPU communicators. */
 FCCL_API fcclResult_t fcclCommCuDevice(const fcclComm_t comm, int* device);
 
-/* ---- Memory: declared for later (memory that peers can map) ------------------------------------------------------------- */
+/* ---- Memory that peers map ---------------------------------------------------------------------------------------------- */
 
+/* *ptr = `size` bytes of CPU memory that the other ranks of this host read in place: an allocation out of one file per process
+ * (its arena), which each of them maps once. It is memory like any other, for every call and every communicator, made before it
+ * or after. Calls on one host that move more than the mailbox (FCCL_MAILBOX_BYTES) copy once where they copy twice otherwise,
+ * if what peers read of every rank is in such memory: sendbuff; of AllReduce recvbuff, too, if it is to copy least. Where it is
+ * not, or a peer's cannot be mapped, calls work as with other memory; results are the same bits. AlltoAllV, sends and receives,
+ * calls between hosts and on CUDA memory gain nothing.
+ *   cost     addresses are reserved at the first allocation (FCCL_ARENA_BYTES); memory comes as it is first written, on the
+ *            node of the thread that writes, and counts for the process and its control group. Up to 256 MiB of what is freed
+ *            are kept for the next allocations. What does not fit is refused with fcclSystemError, before the kernel ends
+ *            processes for it. At a multiple of 64 bytes, of a page if it is one or more; not cleared; left out of core dumps.
+ *   forks    a forked child reads what is there, and what it writes stays its own: its parent's memory is never changed. What
+ *            the parent writes later it may see or not. Its own allocations are its own. A child that a program makes by
+ *            clone() or the like without fork()'s handlers shares the pages: it must not write to them.
+ *   threads  any, at any time.
+ * Size 0 gives NULL. */
 FCCL_API fcclResult_t fcclMemAlloc(void** ptr, size_t size);
+/* Frees it; nothing happens for NULL, and in a fork for what is its parent's. fcclInvalidArgument for what fcclMemAlloc did not
+ * give. No communicator needs it any more when the calls that use it are done; it may be freed before them or after. */
 FCCL_API fcclResult_t fcclMemFree(void* ptr);
+/* For ports: checks its arguments, and gives a handle until fcclCommDeregister or the end of `comm`. It changes nothing: memory
+ * of fcclMemAlloc needs no registration, and other memory is not mapped by it. */
 FCCL_API fcclResult_t fcclCommRegister(const fcclComm_t comm, void* buff, size_t size, void** handle);
 FCCL_API fcclResult_t fcclCommDeregister(const fcclComm_t comm, void* handle);
 

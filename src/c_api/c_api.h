@@ -12,6 +12,12 @@
 #include "c_api/making.h"
 #include "communicator/communicator.h"
 
+// What fcclCommRegister has been given; the handle is its address.
+struct fcclRegistration {
+  void* buffer;
+  size_t bytes;
+};
+
 struct fcclComm {
   std::unique_ptr<fccl::Communicator> communicator;
   // Of the call that is being issued, where blocks have counts of their own; here so that no call allocates.
@@ -19,6 +25,7 @@ struct fcclComm {
   std::vector<fccl::ByteRange> ranges{};
   std::unique_ptr<fccl::Making> making{};  // null: the communicator has been there from the beginning
   fccl::Loans loans{};
+  std::vector<std::unique_ptr<fcclRegistration>> registrations{};
 };
 
 namespace fccl {
@@ -61,10 +68,6 @@ inline Result<void> check_free(const fcclComm* comm) {
 inline bool waits(const fcclConfig_t* config) { return config == nullptr || config->blocking != 0; }
 // The same of one that makes it of another one.
 Result<bool> derivation_waits(const fcclConfig_t* config, const CreateOptions& options);
-
-inline fcclResult_t not_yet(const char* function) {
-  return report(function, {fcclNotImplemented, "not implemented yet in this version of FCCL"});
-}
 
 // Why a type has no kernel for an operator.
 inline std::string no_kernel(fcclDataType_t dtype, ReduceOp op) {

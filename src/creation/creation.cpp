@@ -12,6 +12,7 @@
 #include "creation/join_hosts.h"
 #include "creation/parts.h"
 #include "hierarchical/columns.h"
+#include "node/mapped_peers.h"
 #include "node/peer_memory.h"
 #include "system/log.h"
 #include "system/processors.h"
@@ -135,6 +136,7 @@ Result<std::unique_ptr<Parts>> Creation::make() {
   FCCL_TRY(await_ranks());
   control.ask({});
   attach();
+  map_peers();
   return std::move(parts_);
 }
 
@@ -176,6 +178,15 @@ void Creation::attach() {
   if (const auto reached = memory_->reach_all(); !reached)
     log(LogLevel::info, reached.error().message + "; AllGather takes the ring instead");
   parts_->lanes[kGatherLane].lane.attach(std::move(memory_));
+}
+
+// Nothing is mapped before a rank offers memory of its arena in a call.
+void Creation::map_peers() {
+  const Columns& columns = *parts_->columns;
+  if (options_.settings.mapped != "on" || columns.hosts() > 1) return;
+  for (LaneQueue& queue : parts_->lanes)
+    queue.lane.map_peers(
+        std::make_unique<MappedPeers>(segment_, columns.local(), pids_of(joined_.members, columns.ranks_of(columns.host()))));
 }
 
 }  // namespace fccl

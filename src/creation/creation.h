@@ -29,6 +29,7 @@ class Creation {
   Result<void> share_memory();
   Result<void> await_ranks();
   void attach();
+  void map_peers();
 
   Joined& joined_;
   const CreateOptions& options_;

@@ -1,6 +1,6 @@
 // Cross-memory attach: each rank of an AllGather reads its peers' blocks out of their own memory, so they are copied once.
 #include "kernels/copy.h"
-#include "node/phases.h"
+#include "node/offer.h"
 #include "node/slices.h"
 
 namespace fccl {
@@ -8,38 +8,6 @@ namespace {
 
 // How much is read at once: between two pieces others get a turn, and every piece has the whole deadline.
 constexpr size_t kPiece = 1 << 20;
-
-// A result of this size or more that is not in place had better be written past the caches, which only the ring can.
-constexpr size_t kStreamed = 4 << 20;
-
-// What a rank puts beside its word.
-struct Offer {
-  enum Answer : uint64_t { kNever, kNotNow, kYes };
-
-  const void* source = nullptr;
-  uint64_t answer = kNever;
-};
-
-Offer offer_of(const Lane& lane, const Call& call) {
-  if (!lane.peer_memory().reaches_all()) return {};
-  const Layout output = call.output(lane.ranks());
-  const bool in_place = call.send == static_cast<std::byte*>(call.recv) + output.offset(lane.rank());
-  return {call.send, in_place || output.total() < kStreamed ? Offer::kYes : Offer::kNotNow};
-}
-
-Offer offer_of(const Lane& lane, int peer) {
-  Offer offer;
-  copy_bytes(&offer, lane.payload_of(peer, sizeof offer), sizeof offer);
-  return offer;
-}
-
-// Every rank has entered: whether all of them offer. All see the same offers and so come to the same answer.
-bool everybody_offers(Lane& lane) {
-  uint64_t least = Offer::kYes;
-  for (int rank = 0; rank < lane.ranks(); ++rank) least = std::min(least, offer_of(lane, rank).answer);
-  if (least == Offer::kNever) lane.stop_attaching();
-  return least == Offer::kYes;
-}
 
 // Piece k of a peer's block; false if it cannot be read.
 bool take(const Lane& lane, int peer, const SlicedOutput& output, uint64_t k) {
@@ -53,13 +21,12 @@ bool take(const Lane& lane, int peer, const SlicedOutput& output, uint64_t k) {
 // A source stays in the call until every peer has read it. One that cannot, since its wait ends in a failure, has told of the
 // failure before its user writes over what is being read; so whoever has read looks for a failure before it believes the bytes.
 Phase attach_all_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
-  const Offer mine = offer_of(lane, task.call);
-  lane.enter(task.call, task.number, &mine, sizeof mine);
+  enter_with_offer(lane, task);
   for (int i = 1; i < lane.ranks(); ++i) {
     co_await lane.entered(lane.peer(i));
     if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.rank_of(lane.peer(i))};
   }
-  if (!everybody_offers(lane)) co_return Outcome{.closed = true};
+  if (settles_elsewhere(lane, task, Path::attach)) co_return Outcome{.settled = true};
   const SlicedInput input = input_of(task.call, lane.ranks(), kPiece);
   const SlicedOutput output = output_of(task.call, lane.ranks(), kPiece);
   const uint64_t first = lane.slices();

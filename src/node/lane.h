@@ -7,6 +7,8 @@
 
 #include "base/call.h"
 #include "kernels/copy.h"
+#include "node/mapped_peers.h"
+#include "node/path_name.h"
 #include "node/peer_memory.h"
 #include "node/segment.h"
 #include "system/phase.h"
@@ -19,6 +21,8 @@ class Lane {
   // `numbers`: the ranks of this host as the communicator counts them; `rank` is this one's place among them.
   Lane(std::shared_ptr<Segment> segment, LaneId id, int rank, std::vector<int> numbers, uint32_t first_sequence)
       : sources(segment->shape().ranks),
+        inputs(sources.size()),
+        outputs(sources.size()),
         scalars(segment->shape().ranks),
         segment_(std::move(segment)),
         id_(id),
@@ -86,8 +90,19 @@ class Lane {
   bool attaches() const { return attaches_; }
   const PeerMemory& peer_memory() const { return *memory_; }
 
+  // Lets calls read peers' arenas in place from here on, until one finds a rank that cannot. Equal on all ranks of the lane.
+  void map_peers(std::unique_ptr<MappedPeers> peers) { mapped_peers_ = std::move(peers); }
+  void stop_mapping() { mapped_peers_.reset(); }
+  // Null where nothing is mapped.
+  MappedPeers* mapped_peers() const { return mapped_peers_.get(); }
+  // The path of the last call whose ranks made offers. Equal on all ranks of the lane.
+  Path settled() const { return settled_; }
+  void set_settled(Path path) { settled_ = path; }
+
   // What the kernel of the running reduction reads, by rank; here so that no call allocates.
   std::vector<const void*> sources;
+  // Where the ranks' buffers of a mapped call lie; null what is not in an arena.
+  std::vector<const std::byte*> inputs, outputs;
   std::vector<Scalar> scalars;
   FrameMemory frame;
 
@@ -114,7 +129,9 @@ class Lane {
   uint64_t slices_ = 0;
   std::vector<PeerView> views_;  // by rank
   std::shared_ptr<const PeerMemory> memory_;
+  std::unique_ptr<MappedPeers> mapped_peers_;
   bool attaches_ = false;
+  Path settled_ = Path::ring;
 };
 
 }  // namespace fccl

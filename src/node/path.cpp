@@ -4,28 +4,36 @@
 #include <array>
 
 #include "base/check.h"
+#include "node/offer.h"
 
 namespace fccl {
 namespace {
-
-// The smallest block of an AllGather that is worth a call of the kernel.
-constexpr size_t kAttached = 8 << 10;
 
 // By collective; the barrier carries no data.
 constexpr std::array<NodePhase, fcclNumColls> kRings{
     ring_all_reduce, ring_broadcast, ring_all_reduce, ring_all_gather, ring_reduce_scatter, ring_gather,
     ring_scatter,    nullptr,        ring_all_to_all, ring_all_gather, ring_reduce_scatter, ring_all_to_all};
 
+constexpr std::array<NodePhase, fcclNumColls> kMapped{mapped_all_reduce,     mapped_move, mapped_all_reduce,     mapped_move,
+                                                      mapped_reduce_scatter, mapped_move, mapped_move,           nullptr,
+                                                      mapped_move,           mapped_move, mapped_reduce_scatter, nullptr};
+
+NodePhase in(const std::array<NodePhase, fcclNumColls>& phases, fcclColl_t collective) {
+  check(phases[collective] != nullptr, "a path is taken by the collectives that it has a phase for");
+  return phases[collective];
+}
+
 }  // namespace
 
+// The offers decide (node/offer.h): this is where most calls end up, so that they begin there.
 Path choose(const Call& call, const Lane& lane) {
   if (lane.ranks() == 1) return Path::alone;
   const fcclColl_t collective = call.signature.collective;
   // What others have to give is not known here.
   if (row_of(collective).has_private_counts()) return Path::mailbox;
   if (mailbox_bytes(call, lane.ranks()) <= lane.shape().mailbox_bytes) return Path::mailbox;
-  const bool attaches = lane.attaches() && row_of(collective).gathers_on_all() && call.output(lane.ranks()).most() >= kAttached;
-  return attaches ? Path::attach : Path::ring;
+  if (lane.settled() == Path::mapped) return Path::mapped;
+  return may_attach(lane, call) ? Path::attach : Path::ring;
 }
 
 NodePhase phase_of(Path path, fcclColl_t collective) {
@@ -37,12 +45,13 @@ NodePhase phase_of(Path path, fcclColl_t collective) {
     case Path::attach:
       return attach_all_gather;
     case Path::ring:
-      check(kRings[collective] != nullptr, "every collective that carries data has a ring");
-      return kRings[collective];
+      return in(kRings, collective);
+    case Path::mapped:
+      return in(kMapped, collective);
     case Path::across:
       break;
   }
-  check(false, "a path within a host is one of four");
+  check(false, "a path within a host is one of five");
   return nullptr;
 }
 

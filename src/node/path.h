@@ -1,11 +1,10 @@
-// Which path a call takes. Only what is equal on all ranks decides.
+// With which path a call begins. Only what is equal on all ranks decides.
 #pragma once
 
+#include "node/path_name.h"
 #include "node/phases.h"
 
 namespace fccl {
-
-enum class Path { alone, mailbox, attach, ring, across };
 
 // Of the ranks of one host.
 Path choose(const Call& call, const Lane& lane);

@@ -15,6 +15,7 @@ struct Task {
   Call call;
   uint64_t number = 0;            // of the call, in the communicator
   ReduceKernel reduce = nullptr;  // where something is reduced
+  bool settled = false;           // all ranks have entered, and their offers have led to this phase
 };
 
 // The bytes that the busiest rank puts beside its word if `call` goes by mailbox; not of AlltoAllV, where ranks must tell.
@@ -29,8 +30,17 @@ Phase mailbox(FrameMemory& frame, Lane& lane, Task task);
 // goes on.
 Phase mailbox_all_to_all_v(FrameMemory& frame, Lane& lane, Task task);
 
-// AllGather where each rank reads its peers' memory. Ends closed if a rank does not offer its own for this call, or could not
-// be read: then no rank has its result, every one still has its input, and the ring goes on.
+// The phases below come to their path by offers (node/offer.h): each may be entered, and ends settled where the ranks' offers
+// lead to another one.
+
+// Every collective where all that is read lies in the arenas of its ranks.
+Phase mapped_move(FrameMemory& frame, Lane& lane, Task task);
+Phase mapped_reduce_scatter(FrameMemory& frame, Lane& lane, Task task);
+// AllReduce, and Reduce.
+Phase mapped_all_reduce(FrameMemory& frame, Lane& lane, Task task);
+
+// AllGather where each rank reads its peers' memory. Ends closed if a rank could not be read: then no rank has its
+// result, every one still has its input, and the ring goes on.
 Phase attach_all_gather(FrameMemory& frame, Lane& lane, Task task);
 
 // Through slots, slice by slice, for any size. Buffers are private memory of any alignment.

@@ -1,17 +1,18 @@
 // The ring for collectives that only move bytes: a source puts a slice into one of its two slots, its readers take it out.
 #include "kernels/copy.h"
-#include "node/phases.h"
+#include "node/offer.h"
 #include "node/slices.h"
 
 namespace fccl {
 
 // A slot is free when its turn comes again: whoever has published slice k - 1 has taken slice k - 2 out of every slot before.
 Phase ring_all_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
-  lane.enter(task.call, task.number, nullptr, 0);
+  enter_with_offer(lane, task);
   for (int i = 1; i < lane.ranks(); ++i) {
     co_await lane.entered(lane.peer(i));
     if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.rank_of(lane.peer(i))};
   }
+  if (settles_elsewhere(lane, task, Path::ring)) co_return Outcome{.settled = true};
   const SlicedInput input = input_of(task.call, lane.ranks(), lane.shape().slot_bytes);
   const SlicedOutput output = output_of(task.call, lane.ranks(), lane.shape().slot_bytes);
   const uint64_t first = lane.slices();
@@ -41,11 +42,12 @@ Phase ring_all_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task
 }
 
 Phase ring_broadcast([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
-  lane.enter(task.call, task.number, nullptr, 0);
+  enter_with_offer(lane, task);
   for (int i = 1; i < lane.ranks(); ++i) {
     co_await lane.entered(lane.peer(i));
     if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.rank_of(lane.peer(i))};
   }
+  if (settles_elsewhere(lane, task, Path::ring)) co_return Outcome{.settled = true};
   const SlicedInput input = input_of(task.call, lane.ranks(), lane.shape().slot_bytes);
   const SlicedOutput output = output_of(task.call, lane.ranks(), lane.shape().slot_bytes);
   const int root = task.call.signature.root;
@@ -71,11 +73,12 @@ Phase ring_broadcast([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task)
 }
 
 Phase ring_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
-  lane.enter(task.call, task.number, nullptr, 0);
+  enter_with_offer(lane, task);
   for (int i = 1; i < lane.ranks(); ++i) {
     co_await lane.entered(lane.peer(i));
     if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.rank_of(lane.peer(i))};
   }
+  if (settles_elsewhere(lane, task, Path::ring)) co_return Outcome{.settled = true};
   const SlicedInput input = input_of(task.call, lane.ranks(), lane.shape().slot_bytes);
   const SlicedOutput output = output_of(task.call, lane.ranks(), lane.shape().slot_bytes);
   const int root = task.call.signature.root;
@@ -103,11 +106,12 @@ Phase ring_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
 
 // The root serves its peers one after the other through its two slots; a slot is free when its last reader has drained it.
 Phase ring_scatter([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
-  lane.enter(task.call, task.number, nullptr, 0);
+  enter_with_offer(lane, task);
   for (int i = 1; i < lane.ranks(); ++i) {
     co_await lane.entered(lane.peer(i));
     if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.rank_of(lane.peer(i))};
   }
+  if (settles_elsewhere(lane, task, Path::ring)) co_return Outcome{.settled = true};
   const SlicedInput input = input_of(task.call, lane.ranks(), lane.shape().slot_bytes);
   const SlicedOutput output = output_of(task.call, lane.ranks(), lane.shape().slot_bytes);
   const int root = task.call.signature.root;

@@ -1,21 +1,17 @@
 // The ring of AlltoAll and AlltoAllV: a rank puts what is for each peer into the slot of that pair, and takes what is for
 // itself out of theirs.
 #include "kernels/copy.h"
+#include "node/offer.h"
 #include "node/pair_counts.h"
 #include "node/pair_slots.h"
-#include "node/phases.h"
 
 namespace fccl {
 namespace {
 
-// Of the longest block of any rank; every rank has entered with that of its own.
-size_t most_of_all(const Lane& lane, size_t mine) {
-  uint64_t most = mine;
-  for (int i = 1; i < lane.ranks(); ++i) {
-    uint64_t theirs = 0;
-    copy_bytes(&theirs, lane.payload_of(lane.peer(i), sizeof theirs), sizeof theirs);
-    most = std::max(most, theirs);
-  }
+// Of the longest block of any rank.
+size_t most_of_all(const Lane& lane) {
+  uint64_t most = 0;
+  for (int rank = 0; rank < lane.ranks(); ++rank) most = std::max(most, offer_of(lane, rank).longest);
   return most;
 }
 
@@ -32,12 +28,12 @@ void put_counts_for_peers(Lane& lane, const Call& call, uint64_t slice) {
 Phase ring_all_to_all([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
   const SlicedInput input = input_of(task.call, lane.ranks(), lane.shape().pair_slot_bytes());
   const SlicedOutput output = output_of(task.call, lane.ranks(), lane.shape().pair_slot_bytes());
-  const uint64_t mine = input.layout.most();
-  lane.enter(task.call, task.number, &mine, sizeof mine);
+  enter_with_offer(lane, task);
   for (int i = 1; i < lane.ranks(); ++i) {
     co_await lane.entered(lane.peer(i));
     if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.rank_of(lane.peer(i))};
   }
+  if (settles_elsewhere(lane, task, Path::ring)) co_return Outcome{.settled = true};
   const int me = lane.rank();
   if (task.call.uneven != nullptr) {
     put_counts_for_peers(lane, task.call, lane.slices());
@@ -52,7 +48,7 @@ Phase ring_all_to_all([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task
     lane.count_slices(1);
   }
   const uint64_t first = lane.slices();
-  const uint64_t slices = Slices{most_of_all(lane, mine), input.piece}.count();
+  const uint64_t slices = Slices{most_of_all(lane), input.piece}.count();
   const auto take = output.layout.total() >= kStreamedBytes ? stream_bytes : copy_bytes;
   for (uint64_t k = 0; k < slices; ++k) {
     const uint64_t slice = first + k;

@@ -1,22 +1,12 @@
 // The ring for collectives that reduce: a rank puts its part of each peer's block into a slot of that pair, and each rank
 // reduces its own block straight out of the slots.
 #include "kernels/copy.h"
+#include "node/offer.h"
 #include "node/pair_slots.h"
-#include "node/phases.h"
+#include "node/shards.h"
 
 namespace fccl {
 namespace {
-
-// Which part of a vector that all ranks reduce together each of them reduces: equal ones, the last ones shorter.
-Layout shards_of(const Signature& s, fcclDataType_t dtype, int ranks) {
-  const size_t elements = (s.count + ranks - 1) / ranks;
-  return Layout::of_many(elements * size_of(dtype), s.count * size_of(dtype));
-}
-
-void read_scalars(Lane& lane, const Signature& signature) {
-  if (signature.op != ReduceOp::premul_sum) return;
-  for (int rank = 0; rank < lane.ranks(); ++rank) lane.scalars[rank] = lane.record_of(rank).scalar;
-}
 
 // One slice of this rank's block: its own part, and where the result goes.
 struct OwnSlice {
@@ -36,11 +26,12 @@ void reduce_slice(Lane& lane, const Task& task, uint64_t slice, const OwnSlice& 
 }  // namespace
 
 Phase ring_reduce_scatter([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
-  lane.enter(task.call, task.number, nullptr, 0);
+  enter_with_offer(lane, task);
   for (int i = 1; i < lane.ranks(); ++i) {
     co_await lane.entered(lane.peer(i));
     if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.rank_of(lane.peer(i))};
   }
+  if (settles_elsewhere(lane, task, Path::ring)) co_return Outcome{.settled = true};
   read_scalars(lane, task.call.signature);
   const SlicedInput input = input_of(task.call, lane.ranks(), lane.shape().pair_slot_bytes());
   const size_t result_piece = lane.shape().pair_slot_bytes() * task.call.signature.widening();
@@ -61,11 +52,12 @@ Phase ring_reduce_scatter([[maybe_unused]] FrameMemory& frame, Lane& lane, Task 
 // Slice by slice: reduce this rank's block as above into a gather slot, then take the peers' results out of theirs. Where these
 // are wider, slices are shorter, so that their results find room.
 Phase ring_all_reduce([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
-  lane.enter(task.call, task.number, nullptr, 0);
+  enter_with_offer(lane, task);
   for (int i = 1; i < lane.ranks(); ++i) {
     co_await lane.entered(lane.peer(i));
     if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.rank_of(lane.peer(i))};
   }
+  if (settles_elsewhere(lane, task, Path::ring)) co_return Outcome{.settled = true};
   const Signature& signature = task.call.signature;
   read_scalars(lane, signature);
   const size_t widening = signature.widening();

@@ -131,6 +131,19 @@ MemoryMark RankState::get_mark() const {
   return {mark[0].load(std::memory_order_relaxed), mark[1].load(std::memory_order_relaxed)};
 }
 
+void RankState::set_arena(const ArenaName& value) {
+  arena[0].store(static_cast<uint64_t>(value.descriptor), std::memory_order_relaxed);
+  arena[1].store(value.id[0], std::memory_order_relaxed);
+  arena[2].store(value.id[1], std::memory_order_relaxed);
+  arena[3].store(value.bytes, std::memory_order_relaxed);
+}
+
+ArenaName RankState::get_arena() const {
+  return {static_cast<int>(arena[0].load(std::memory_order_relaxed)),
+          {arena[1].load(std::memory_order_relaxed), arena[2].load(std::memory_order_relaxed)},
+          arena[3].load(std::memory_order_relaxed)};
+}
+
 size_t SegmentShape::pair_slot_bytes() const {
   if (ranks < 2) return slot_bytes;
   const size_t share = kPairSlotsPerRank / (2 * (static_cast<size_t>(ranks) - 1));

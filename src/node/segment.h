@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "arena/reservation.h"
 #include "base/call.h"
 #include "base/result.h"
 #include "node/shrink_board.h"
@@ -71,8 +72,8 @@ struct alignas(64) Box {
 struct LaneBoard {
   std::array<Box, 2> boxes;
   Counter published;  // slices this rank has put into its slots, or brought in to be read by attach
-  Counter drained;    // slices that this rank has read: from the root's slots, as the root from its peers', or by attach
-  Counter results_published;  // reduced slices this rank has put into its gather slots, for AllReduce and Reduce
+  Counter drained;    // slices that this rank has read: from the root's slots, as the root from its peers', or in peers' memory
+  Counter results_published;  // reduced slices that peers find in this rank's gather slots or output, for AllReduce and Reduce
   Counter unread;             // 1 + the first slice of the last call in which this rank could not read a peer's memory
 };
 
@@ -104,7 +105,8 @@ struct alignas(64) RankState {
   Cause cause;                                  // written once, before it is offered to the failure board
   std::array<std::atomic<uint64_t>, 2> mark{};  // written before the rank is ready
   std::array<std::atomic<uint64_t>, 16>
-      processors{};  // a bit for each one that the rank may run on; written before it is ready
+      processors{};                              // a bit for each one that the rank may run on; written before it is ready
+  std::array<std::atomic<uint64_t>, 4> arena{};  // written before the rank first offers memory of its arena
   ShrinkBoard shrink;
 
   void set_waiting(LaneId lane, const Waiting& value);
@@ -113,6 +115,8 @@ struct alignas(64) RankState {
   Processors get_processors() const;
   void set_mark(const MemoryMark& value);
   MemoryMark get_mark() const;
+  void set_arena(const ArenaName& value);
+  ArenaName get_arena() const;
 };
 
 // What became of a rank of another host, as far as this host has heard. Written by the host's leader. Of one that is unheard or

@@ -42,9 +42,7 @@ Result<void> IssuedCall::run() {
   while (result) {
     if (!phase_.resume()) {
       result = await(phase_.awaited(), {&IssuedCall::look, this}, {around_.oversubscribed, around_.nap}, network);
-    } else if (phase_.outcome().closed) {
-      go_on_by_ring();
-    } else {
+    } else if (!goes_on()) {
       result = conclude(phase_.outcome());
       break;
     }
@@ -72,10 +70,7 @@ Result<Advance> IssuedCall::advance_in_turn() {
     return Advance::none;
   }
   bool ended = phase_.resume();
-  if (ended && phase_.outcome().closed) {
-    go_on_by_ring();
-    ended = phase_.resume();
-  }
+  while (ended && goes_on()) ended = phase_.resume();
   if (!ended) return Advance::some;
   FCCL_TRY(conclude(phase_.outcome()));
   return Advance::done;
@@ -93,7 +88,7 @@ Result<void> IssuedCall::begin() {
   if (around_.control.has_failed())
     if (auto failed = around_.control.failure()) return fail(std::move(*failed));
   const Path path = queue_.hierarchical ? Path::across : choose(task_.call, queue_.lane);
-  timed_ = path == Path::attach || path == Path::ring || path == Path::across;
+  timed_ = path != Path::alone && path != Path::mailbox;
   if (timed_) began_ = Clock::now();
   start(path);
   return {};
@@ -106,10 +101,15 @@ void IssuedCall::start(Path path) {
                                 : phase_of(path, task_.call.signature.collective)(lane.frame, lane, task_);
 }
 
-void IssuedCall::go_on_by_ring() {
+// Whether another phase goes on where one has ended without doing what it is for, and starts it.
+bool IssuedCall::goes_on() {
+  const Outcome outcome = phase_.outcome();
+  if (!outcome.closed && !outcome.settled) return false;
   if (!timed_) began_ = Clock::now();
   timed_ = true;
-  start(Path::ring);
+  task_.settled = outcome.settled;
+  start(outcome.settled ? queue_.lane.settled() : Path::ring);
+  return true;
 }
 
 Result<void> IssuedCall::conclude(Outcome outcome) {

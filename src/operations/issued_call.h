@@ -77,7 +77,7 @@ class IssuedCall {
   Result<void> begin();
   bool is_reached() const;
   void start(Path path);
-  void go_on_by_ring();
+  bool goes_on();
   Result<void> conclude(Outcome outcome);
   void pass_turn();
   Poll poll() const;

@@ -32,7 +32,8 @@ class FrameMemory {
 struct Outcome {
   int differing_rank = -1;  // the first rank found that made another call
   bool failed = false;      // the communicator has failed, and its failure may have spoiled the result
-  bool closed = false;      // on every rank alike, this way is closed to the call: another one must be taken
+  bool closed = false;      // on every rank alike, this way is closed to the call: the ring must be taken, from its beginning
+  bool settled = false;     // on every rank alike, the ranks' offers lead to the path that the lane names: no rank enters again
   // Of the differing rank where it made the same call with other counts: the bytes that it sends to this rank, and those that
   // it expects from it.
   bool counts_differ = false;

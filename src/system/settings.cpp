@@ -37,6 +37,8 @@ constexpr std::string_view kCudaPaths[] = {"auto", "blocking", "bounce"};
 
 constexpr std::string_view kAutoOnOff[] = {"auto", "on", "off"};
 
+constexpr std::string_view kOnOff[] = {"on", "off"};
+
 // So that what all ranks must agree on fits into one message, whatever is set.
 constexpr size_t kLongestCosts = 512;
 constexpr size_t kLongestNic = 255;
@@ -109,6 +111,12 @@ constexpr Setting kSettings[] = {
      "whether an AllGather may read the memory of its peers, if the kernel lets every rank of the host read every other one; "
      "auto: "
      "unless there are more ranks than processors"},
+    {"FCCL_ARENA_BYTES", Number{&Settings::arena_bytes, 0, size_t{1} << 46}, Scope::local,
+     "the addresses that a process reserves at its first `fcclMemAlloc`, and so the most that it can allocate at a time; they "
+     "take no memory until they are written. 0: as much as the machine has memory. A quarter of what a limit on "
+     "addresses (`ulimit -v`) leaves, if that is less"},
+    {"FCCL_MAPPED", Choice{&Settings::mapped, kOnOff}, Scope::agreed,
+     "whether ranks of one host read each other's buffers of `fcclMemAlloc` in place"},
     {"FCCL_TRANSPORT", Choice{&Settings::transport, kTransports}, Scope::agreed,
      "what carries bytes between hosts: a provider of libfabric, by the plug-in libfccl_ofi.so; auto: the best that is there"},
     {"FCCL_NICS", Text{&Settings::nics, "names", fault_of_nics}, Scope::local,

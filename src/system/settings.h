@@ -22,6 +22,8 @@ struct Settings {
   size_t mailbox_bytes = 4096;
   size_t slot_bytes = 256 * 1024;
   std::string cross_memory_attach = "auto";
+  size_t arena_bytes = 0;
+  std::string mapped = "on";
   std::string host_id;
   std::string interface_name;
   std::string nccl_interface_name;

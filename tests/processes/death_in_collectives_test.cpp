@@ -23,10 +23,11 @@ struct Case {
   fcclColl_t collective;
   bool large;             // by the ring
   bool in_place = false;  // by attach if it is large, too
+  Buffers buffers = Buffers::own;
 
   Recipe recipe() const {
     const size_t count = collective == fcclCollBarrier ? 0 : large ? 400'000 : 7;
-    return {.collective = collective, .dtype = fcclInt32, .count = count, .root = 2, .in_place = in_place};
+    return {.collective = collective, .dtype = fcclInt32, .count = count, .root = 2, .in_place = in_place, .buffers = buffers};
   }
   int signal() const { return ending == Ending::kill ? SIGKILL : ending == Ending::segv ? SIGSEGV : 0; }
 };
@@ -93,14 +94,18 @@ std::vector<Case> cases() {
         if (collective != fcclCollBarrier || !large) all.push_back({ending, static_cast<fcclColl_t>(collective), large});
   for (const Ending ending : {Ending::kill, Ending::segv, Ending::exit, Ending::exit_after_destroy})
     all.push_back({ending, fcclCollAllGather, true, true});
+  for (const Ending ending : {Ending::kill, Ending::segv, Ending::exit, Ending::exit_after_destroy})
+    for (const fcclColl_t collective : {fcclCollAllGather, fcclCollReduceScatter, fcclCollAllReduce, fcclCollAlltoAll})
+      all.push_back({ending, collective, true, false, Buffers::arena});
   return all;
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, DeathInside, ::testing::ValuesIn(cases()), [](const ::testing::TestParamInfo<Case>& info) {
   return std::string(kEndings[static_cast<int>(info.param.ending)]) + "_in_" + fcclCollName(info.param.collective) +
-         (info.param.in_place ? "_by_attach"
-          : info.param.large  ? "_by_ring"
-                              : "_by_mailbox");
+         (info.param.buffers == Buffers::arena ? "_by_mapped"
+          : info.param.in_place                ? "_by_attach"
+          : info.param.large                   ? "_by_ring"
+                                               : "_by_mailbox");
 });
 
 }  // namespace

@@ -97,12 +97,6 @@ TEST_P(Refusals, of_a_factor_for_truth_values) {
   });
 }
 
-TEST_P(Refusals, of_a_call_that_is_for_later) {
-  static void* handle = nullptr;
-  expect_refused(fcclNotImplemented, "fcclCommRegister",
-                 [](fcclComm_t comm) { return fcclCommRegister(comm, values, sizeof values, &handle); });
-}
-
 TEST_P(Refusals, of_a_send_to_a_rank_that_there_is_not) {
   expect_refused(fcclInvalidArgument, "peer is 64",
                  [](fcclComm_t comm) { return fcclSend(values, 1, fcclFloat32, 64, comm, nullptr); });

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <stdexcept>
 #include <tuple>
 #include <utility>
 
@@ -127,8 +128,11 @@ std::string text_of(const Recipe& recipe) {
 
 std::string describe(const Recipe& recipe) {
   return text_of(recipe) + (is_uneven(recipe.collective) ? std::string(", shares ") + name_of(recipe.shares) : "") +
-         (recipe.is_displaced ? ", displaced" : "") + (recipe.in_place ? ", in place" : "") + ", misaligned by " +
-         std::to_string(recipe.misalignment) + ", iteration " + std::to_string(recipe.iteration);
+         (recipe.is_displaced ? ", displaced" : "") + (recipe.in_place ? ", in place" : "") +
+         (recipe.buffers == Buffers::own     ? ""
+          : recipe.buffers == Buffers::arena ? ", in arenas"
+                                             : ", some in arenas") +
+         ", misaligned by " + std::to_string(recipe.misalignment) + ", iteration " + std::to_string(recipe.iteration);
 }
 
 Recipe random_recipe(std::mt19937_64& generator, int ranks, size_t most_bytes, int iteration) {
@@ -144,6 +148,7 @@ Recipe random_recipe(std::mt19937_64& generator, int ranks, size_t most_bytes, i
   recipe.shares = kEveryShares[below(kEveryShares.size())];
   recipe.is_displaced = below(2) == 0;
   recipe.misalignment = below(3) == 0 ? 1 + below(15) : 0;
+  recipe.buffers = std::array{Buffers::own, Buffers::arena, Buffers::mixed}[below(3)];
   const size_t size = size_of(recipe.dtype);
   // A line, the mailbox, slots: where the way changes, also for a block of n.
   const size_t edges[] = {56, 4096, 64 * 1024, 256 * 1024, 512 * 1024};
@@ -157,8 +162,17 @@ Recipe random_recipe(std::mt19937_64& generator, int ranks, size_t most_bytes, i
   return recipe;
 }
 
-GuardedBuffer::GuardedBuffer(size_t bytes, size_t misalignment)
-    : memory_(bytes + misalignment + 2 * kGuard + 64, kPoison), size_(bytes) {
+GuardedBuffer::GuardedBuffer(size_t bytes, size_t misalignment, bool in_arena) : size_(bytes) {
+  const size_t whole = bytes + misalignment + 2 * kGuard + 64;
+  if (in_arena) {
+    void* memory = nullptr;
+    if (fcclMemAlloc(&memory, whole) != fcclSuccess) throw std::runtime_error(fcclGetLastError(nullptr));
+    owner_ = {static_cast<std::byte*>(memory), [](std::byte* at) { (void)fcclMemFree(at); }};
+  } else {
+    owner_ = {new std::byte[whole], [](std::byte* at) { delete[] at; }};
+  }
+  memory_ = {owner_.get(), whole};
+  std::ranges::fill(memory_, kPoison);
   void* start = memory_.data() + kGuard;
   size_t space = memory_.size() - kGuard;
   data_ = static_cast<std::byte*>(std::align(64, bytes + misalignment + kGuard, start, space)) + misalignment;
@@ -189,6 +203,13 @@ Trial::Trial(const Recipe& recipe, int rank, int ranks, Placement placement)
 bool Trial::sends() const { return gives(recipe_.collective, rank_, recipe_.root); }
 bool Trial::receives() const { return takes(recipe_.collective, rank_, recipe_.root); }
 
+// Mixed: every other call has all inputs in the arena, so that outputs alone differ.
+bool Trial::is_in_arena(int buffer) const {
+  if (recipe_.buffers != Buffers::mixed) return recipe_.buffers == Buffers::arena;
+  if (buffer == 0 && recipe_.iteration % 2 == 0) return true;
+  return random_bits(rank_, static_cast<size_t>(buffer), recipe_.iteration) % 2 == 0;
+}
+
 void Trial::place_buffers() {
   const size_t size = given_size();
   const bool of_root = recipe_.collective == fcclCollGather || recipe_.collective == fcclCollScatter;
@@ -196,13 +217,13 @@ void Trial::place_buffers() {
   if (!recipe_.in_place || (of_root && recipe_.root != rank_) || exchanges(recipe_.collective)) {
     recipe_.in_place = false;
     // A buffer that the rank does not use stays NULL.
-    if (sends()) first_ = GuardedBuffer(input_.extent * size, recipe_.misalignment);
-    if (receives()) second_ = GuardedBuffer(output_.extent * result_size(), recipe_.misalignment * 3 % 16);
+    if (sends()) first_ = GuardedBuffer(input_.extent * size, recipe_.misalignment, is_in_arena(0));
+    if (receives()) second_ = GuardedBuffer(output_.extent * result_size(), recipe_.misalignment * 3 % 16, is_in_arena(1));
     send_ = first_.data();
     recv_ = second_.data();
     return;
   }
-  first_ = GuardedBuffer(std::max(input_.extent, output_.extent) * size, recipe_.misalignment);
+  first_ = GuardedBuffer(std::max(input_.extent, output_.extent) * size, recipe_.misalignment, is_in_arena(0));
   send_ = recv_ = first_.data();
   const int own = of_root ? recipe_.root : rank_;
   if (takes_blocks(recipe_.collective)) send_ = recv_ + output_.offsets[static_cast<size_t>(own)] * size;

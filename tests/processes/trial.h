@@ -18,6 +18,9 @@
 
 namespace fccl::testing {
 
+// Where the buffers of a call lie: in memory of the process's own, in that of fcclMemAlloc, or each in one of the two, by rank.
+enum class Buffers : uint8_t { own, arena, mixed };
+
 // A collective, equal on all ranks. Inputs are made from (rank, index, iteration).
 struct Recipe {
   fcclColl_t collective = fcclCollBarrier;
@@ -32,6 +35,7 @@ struct Recipe {
   // Of collectives whose blocks have counts of their own, up to `count`.
   Shares shares = Shares::random;
   bool is_displaced = false;
+  Buffers buffers = Buffers::own;
   bool widens = false;  // results are float32; of a reduction of equal counts of narrower floats, not in place
 
   fcclDataType_t result_type() const { return widens ? fcclFloat32 : dtype; }
@@ -72,7 +76,8 @@ Recipe random_recipe(std::mt19937_64& generator, int ranks, size_t most_bytes, i
 class GuardedBuffer {
  public:
   GuardedBuffer() = default;
-  GuardedBuffer(size_t bytes, size_t misalignment);
+  // `in_arena`: of fcclMemAlloc.
+  GuardedBuffer(size_t bytes, size_t misalignment, bool in_arena = false);
   std::byte* data() { return data_; }
   const std::byte* data() const { return data_; }
   size_t size() const { return size_; }
@@ -81,7 +86,8 @@ class GuardedBuffer {
   std::span<std::byte> memory() { return memory_; }
 
  private:
-  std::vector<std::byte> memory_;
+  std::unique_ptr<std::byte, void (*)(std::byte*)> owner_{nullptr, nullptr};
+  std::span<std::byte> memory_;
   std::byte* data_ = nullptr;
   size_t size_ = 0;
 };
@@ -139,6 +145,7 @@ class Trial {
   size_t result_size() const { return size_of(recipe_.result_type()); }
   Pattern pattern_of(int rank) const;
   Pattern reduced_pattern() const;
+  bool is_in_arena(int buffer) const;
   void place_buffers();
   fcclResult_t call(fcclRedOp_t op, fcclComm_t comm, fcclStream_t stream);
   fcclResult_t call_typed(fcclRedOp_t op, fcclComm_t comm, fcclStream_t stream);

@@ -17,6 +17,7 @@ namespace {
 
 constexpr size_t kPage = 4096;
 constexpr size_t kPiece = 1 << 20;
+constexpr size_t kShortest = 8 << 10;  // the shortest block that is
 
 std::shared_ptr<Segment> segment_of(int ranks) {
   const SegmentShape shape{ranks, 64, 4096};
@@ -142,6 +143,12 @@ class Attach : public ::testing::Test {
       if (const int rank = turn % kRanks; !ended[rank]) ended[rank] = go_on(rank);
     EXPECT_TRUE(ended[0] && ended[1]);
   }
+  void expect_settled_for_the_ring() const {
+    for (int rank = 0; rank < kRanks; ++rank) {
+      EXPECT_TRUE(phases[rank].outcome().settled);
+      EXPECT_EQ(lanes[rank]->settled(), Path::ring);
+    }
+  }
   bool is_whole(int rank) const {
     for (int source = 0; source < kRanks; ++source)
       for (size_t i = 0; i < count; ++i)
@@ -158,7 +165,7 @@ class Attach : public ::testing::Test {
 };
 
 TEST_F(Attach, gathers_call_after_call_of_any_number_of_pieces) {
-  for (const size_t bytes : {size_t{1}, kPiece / 2 - 1, kPiece, 3 * kPiece + 5}) {
+  for (const size_t bytes : {kShortest, kPiece / 2 - 1, kPiece, 3 * kPiece + 5}) {
     begin(bytes, true);
     finish();
     for (int rank = 0; rank < kRanks; ++rank) {
@@ -170,7 +177,7 @@ TEST_F(Attach, gathers_call_after_call_of_any_number_of_pieces) {
 }
 
 TEST_F(Attach, copies_its_own_block_where_it_is_not_in_place) {
-  begin(1000, false);
+  begin(kShortest, false);
   finish();
   EXPECT_TRUE(is_whole(0));
   EXPECT_TRUE(is_whole(1));
@@ -212,7 +219,7 @@ TEST_F(Attach, gives_others_a_turn_between_two_pieces) {
 
 // Rank 0 fails in its wait for rank 1, tells of it, returns, and its user writes over what rank 1 is about to read.
 TEST_F(Attach, fails_on_a_reader_whose_source_failed_before_it_had_read) {
-  begin(1000, true);
+  begin(kShortest, true);
   EXPECT_FALSE(go_on(1));
   EXPECT_FALSE(go_on(0));
   segment->failure().first.store(1);
@@ -224,7 +231,7 @@ TEST_F(Attach, fails_on_a_reader_whose_source_failed_before_it_had_read) {
 
 // The same while rank 1 reads: it finds rank 0 done, and what it has read may be torn.
 TEST_F(Attach, fails_on_a_reader_whose_source_failed_while_it_read) {
-  begin(1000, true);
+  begin(kShortest, true);
   EXPECT_FALSE(go_on(0));
   EXPECT_FALSE(go_on(1));
   EXPECT_FALSE(go_on(0));
@@ -233,11 +240,11 @@ TEST_F(Attach, fails_on_a_reader_whose_source_failed_while_it_read) {
   EXPECT_TRUE(phases[1].outcome().failed);
 }
 
-TEST_F(Attach, is_closed_on_every_rank_to_a_long_result_that_is_not_in_place_on_one) {
+TEST_F(Attach, is_settled_for_the_ring_on_every_rank_with_a_long_result_that_is_not_in_place_on_one) {
   begin(2 * kPiece, true);
   start(1, sends[1].data(), results[1].data());
   finish();
-  for (const Phase& phase : phases) EXPECT_TRUE(phase.outcome().closed);
+  expect_settled_for_the_ring();
   EXPECT_TRUE(lanes[0]->attaches());
   EXPECT_EQ(results[0][2 * kPiece], std::byte{0xa5}) << "nothing is read";
 }
@@ -251,31 +258,29 @@ TEST_F(Attach, is_closed_on_every_rank_if_one_cannot_read_and_open_to_the_next_c
   lanes[0]->attach(std::move(memory));
   kill(copy, SIGKILL);
   waitpid(copy, nullptr, 0);
-  begin(kPage, true);
+  begin(kShortest, true);
   finish();
   for (const Phase& phase : phases) EXPECT_TRUE(phase.outcome().closed);
   attach_all();
-  begin(kPage, true);
+  begin(kShortest, true);
   finish();
   for (const Phase& phase : phases) EXPECT_FALSE(phase.outcome().closed);
   EXPECT_TRUE(is_whole(0) && is_whole(1));
 }
 
-TEST_F(Attach, is_closed_for_good_once_a_rank_does_not_reach_its_peers) {
+TEST_F(Attach, is_over_for_good_once_a_rank_does_not_reach_its_peers) {
   lanes[1]->attach(std::make_unique<PeerMemory>(segment, 1, std::vector<int>(kRanks, getpid())));
-  begin(1000, true);
+  begin(kShortest, true);
   finish();
-  for (int rank = 0; rank < kRanks; ++rank) {
-    EXPECT_TRUE(phases[rank].outcome().closed);
-    EXPECT_FALSE(lanes[rank]->attaches());
-  }
+  expect_settled_for_the_ring();
+  for (const auto& lane : lanes) EXPECT_FALSE(lane->attaches());
 }
 
 TEST_F(Attach, finds_the_rank_that_made_another_call) {
-  begin(1000, true);
+  begin(kShortest, true);
   EXPECT_FALSE(go_on(0));
-  count = 999;
-  start(1, results[1].data() + 999, results[1].data());
+  count = kShortest - 1;
+  start(1, results[1].data() + count, results[1].data());
   EXPECT_TRUE(go_on(1));
   EXPECT_EQ(phases[1].outcome().differing_rank, 0);
   EXPECT_TRUE(go_on(0));

@@ -1,0 +1,141 @@
+// Allocations of an arena: addresses by best fit, memory only as far as it is there.
+#include "arena/arena.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "arena/reservation.h"
+#include "system/memory.h"
+#include "system/per_process.h"
+#include "system/settings.h"
+
+namespace fccl {
+namespace {
+
+constexpr size_t kLine = 64;
+// Memory of freed allocations that is kept for the next ones, since a page costs a quarter of a microsecond to come again.
+constexpr size_t kKept = size_t{256} << 20;
+// The machine's memory is looked at once for so much, not for each small allocation.
+constexpr size_t kGrant = size_t{1} << 20;
+
+constinit PerProcess<Arena> arenas;
+
+size_t rounded_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+size_t memory_of_machine() {
+  const long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
+  return pages > 0 && bytes > 0 ? static_cast<size_t>(pages) * static_cast<size_t>(bytes) : size_t{1} << 30;
+}
+
+tl::unexpected<Error> allocation_failure(size_t bytes, const std::string& observed, const char* advice) {
+  return fail(fcclSystemError,
+              fmt::format("allocating {} bytes of memory that peers map failed: {}; {}", bytes, observed, advice));
+}
+
+}  // namespace
+
+Arena& process_arena() { return arenas.get(); }
+
+Result<void*> Arena::allocate(size_t bytes) {
+  if (bytes == 0) return nullptr;
+  const std::lock_guard lock(mutex_);
+  FCCL_TRY(reserve());
+  if (bytes > reservation_->bytes)
+    return allocation_failure(bytes, fmt::format("the arena of this process has {} bytes of addresses", reservation_->bytes),
+                              "allocate less, or raise FCCL_ARENA_BYTES");
+  const size_t taken = rounded_up(bytes, bytes < kPageBytes ? kLine : kPageBytes);
+  FCCL_TRY(grant(taken));
+  return place(taken);
+}
+
+Result<void> Arena::free(void* memory) {
+  if (memory == nullptr || is_inherited(memory)) return {};
+  const std::lock_guard lock(mutex_);
+  std::optional<ByteRange> free;
+  if (extents_ && reservation_->holds(memory))
+    free = extents_->give_back(static_cast<size_t>(static_cast<std::byte*>(memory) - reservation_->begin));
+  if (!free)
+    return fail(
+        fcclInvalidArgument,
+        fmt::format("ptr {} is no memory of fcclMemAlloc, or was freed before: give what fcclMemAlloc gave, once", memory));
+  if (filled() > extents_->taken() + kKept) give_up(*free);
+  granted_ = std::min(granted_, std::max(extents_->taken(), filled()));
+  return {};
+}
+
+ArenaUsage Arena::usage() {
+  const std::lock_guard lock(mutex_);
+  if (!extents_) return {};
+  return {extents_->taken(), most_, filled(), reservation_->bytes};
+}
+
+Result<void> Arena::reserve() {
+  if (extents_) return {};
+  const auto settings = read_settings();
+  if (!settings) return fail(settings.error());
+  const size_t wanted = settings->arena_bytes != 0 ? settings->arena_bytes : memory_of_machine();
+  auto reserved = reserve_arena(std::max(rounded_up(wanted, kPageBytes), 2 * kPageBytes));
+  if (!reserved) return fail(std::move(reserved).error());
+  reservation_ = *reserved;
+  extents_.emplace(kPageBytes, reservation_->bytes);
+  return {};
+}
+
+// Pages that come too late for a refusal end processes: the kernel kills one, or the one that writes gets SIGBUS.
+Result<void> Arena::grant(size_t bytes) {
+  const size_t wanted = extents_->taken() + bytes;
+  if (wanted <= granted_) return {};
+  const auto missing = [&](size_t in_all) { return in_all - std::min(in_all, filled()); };
+  AvailableMemory available = available_memory();
+  if (missing(wanted) > available.bytes) {
+    give_up_all();
+    available = available_memory();
+  }
+  if (missing(wanted) > available.bytes)
+    return allocation_failure(bytes,
+                              fmt::format("with {} bytes that are allocated and {} that are filled, only {} bytes are "
+                                          "available, as {} says",
+                                          extents_->taken(), filled(), available.bytes, available.limited_by),
+                              "free memory, or raise the container's memory limit");
+  const size_t with_spare = rounded_up(wanted, kGrant);
+  granted_ = missing(with_spare) <= available.bytes ? with_spare : wanted;
+  return {};
+}
+
+Result<void*> Arena::place(size_t bytes) {
+  const auto offset = extents_->take(bytes, bytes < kPageBytes ? kLine : kPageBytes);
+  if (!offset)
+    return allocation_failure(bytes,
+                              fmt::format("of the arena's {} bytes of addresses {} are allocated, and the longest free part "
+                                          "has {}",
+                                          reservation_->bytes, extents_->taken(), extents_->longest_free()),
+                              "free allocations, or raise FCCL_ARENA_BYTES");
+  most_ = std::max(most_, extents_->taken());
+  return reservation_->begin + *offset;
+}
+
+// Memory that the file takes now.
+size_t Arena::filled() const {
+  struct stat file{};
+  constexpr size_t kBlock = 512;  // of st_blocks, whatever the file system's are
+  return fstat(reservation_->file.get(), &file) == 0 ? static_cast<size_t>(file.st_blocks) * kBlock : 0;
+}
+
+// Whole pages alone. A file system that cannot do it keeps them.
+void Arena::give_up(const ByteRange& free) {
+  const size_t begin = rounded_up(free.offset, kPageBytes);
+  const size_t end = (free.offset + free.bytes) / kPageBytes * kPageBytes;
+  if (begin < end)
+    fallocate(reservation_->file.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(begin),
+              static_cast<off_t>(end - begin));
+}
+
+void Arena::give_up_all() {
+  for (const auto& [offset, bytes] : extents_->free_extents()) give_up({offset, bytes});
+}
+
+}  // namespace fccl

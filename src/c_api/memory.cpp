@@ -1,0 +1,36 @@
+// The C interface: memory that peers map, and registration.
+#include <algorithm>
+
+#include "arena/arena.h"
+#include "c_api/c_api.h"
+
+using namespace fccl;
+
+extern "C" {
+
+fcclResult_t fcclMemAlloc(void** ptr, size_t size) {
+  if (ptr == nullptr) return refuse(__func__, "ptr is NULL");
+  const auto memory = process_arena().allocate(size);
+  if (memory) *ptr = *memory;
+  return report(__func__, memory);
+}
+
+fcclResult_t fcclMemFree(void* ptr) { return report(__func__, process_arena().free(ptr)); }
+
+fcclResult_t fcclCommRegister(const fcclComm_t comm, void* buff, size_t size, void** handle) {
+  if (comm == nullptr) return refuse(__func__, "comm is NULL");
+  if (handle == nullptr) return refuse(__func__, "handle is NULL");
+  if (const auto made = check_made(comm); !made) return report(__func__, made);
+  if (buff == nullptr && size > 0) return refuse(__func__, fmt::format("buff is NULL with size {}", size));
+  *handle = comm->registrations.emplace_back(new fcclRegistration{buff, size}).get();
+  return fcclSuccess;
+}
+
+fcclResult_t fcclCommDeregister(const fcclComm_t comm, void* handle) {
+  if (comm == nullptr) return refuse(__func__, "comm is NULL");
+  if (std::erase_if(comm->registrations, [&](const auto& known) { return known.get() == handle; }) == 0)
+    return refuse(__func__, fmt::format("handle {} is none that fcclCommRegister gave for this communicator", handle));
+  return fcclSuccess;
+}
+
+}  // extern "C"

@@ -1,0 +1,117 @@
+// What ranks offer, and which path all offers allow.
+#include "node/offer.h"
+
+#include <algorithm>
+
+#include "kernels/copy.h"
+#include "node/mapped_peers.h"
+
+namespace fccl {
+namespace {
+
+// The smallest block of an AllGather that is worth a call of the kernel.
+constexpr size_t kAttached = 8 << 10;
+
+// A result of this size or more that is not in place had better be written past the caches, which the kernel does not do.
+constexpr size_t kPastCaches = 4 << 20;
+
+// Bytes that peers read of a rank's input.
+size_t given_by(const Lane& lane, const Call& call, int rank) {
+  const Collective& row = call.signature.row();
+  return row.is_uneven() && !row.reduces ? call.output(lane.ranks()).bytes(rank) : call.input(lane.ranks()).total();
+}
+
+// Of memory that peers may read in place: the input, and of AllReduce also the output.
+void offer_arena(Lane& lane, const Call& call, Offer& offer) {
+  lane.mapped_peers()->publish();
+  offer.input = offset_in_arena(call.send, given_by(lane, call, lane.rank()));
+  if (call.signature.collective == fcclCollAllReduce) offer.output = offset_in_arena(call.recv, call.signature.result_bytes());
+}
+
+Offer::Answer answer_to_attach(const Lane& lane, const Call& call) {
+  if (!lane.peer_memory().reaches_all()) return Offer::kNever;
+  const Layout output = call.output(lane.ranks());
+  const bool in_place = call.send == static_cast<std::byte*>(call.recv) + output.offset(lane.rank());
+  return in_place || output.total() < kPastCaches ? Offer::kYes : Offer::kNotNow;
+}
+
+// Whether a peer reads what a rank gives.
+bool is_read(const Signature& signature, int rank) {
+  const Collective& row = signature.row();
+  return row.gives(rank, signature.root) && (row.reduces || row.takers != Who::root || rank != signature.root);
+}
+
+// Takes note of where a rank's buffers lie here. What a peer says is checked: what does not lie in its arena is not offered.
+void find_buffers(Lane& lane, const Call& call, int rank, const Offer& offer) {
+  const bool gives = offer.input != kNotInArena, lends = offer.output != kNotInArena;
+  const MappedPeers& peers = *lane.mapped_peers();
+  if (rank == lane.rank()) {
+    lane.inputs[rank] = gives ? static_cast<const std::byte*>(call.send) : nullptr;
+    lane.outputs[rank] = lends ? static_cast<const std::byte*>(call.recv) : nullptr;
+  } else {
+    lane.inputs[rank] = gives ? peers.at(rank, offer.input, given_by(lane, call, rank)) : nullptr;
+    lane.outputs[rank] = lends ? peers.at(rank, offer.output, call.signature.result_bytes()) : nullptr;
+  }
+}
+
+// A rank that offers for the first time is met by all, but read only in the calls after it: not every rank may reach it.
+bool everybody_maps(Lane& lane, const Call& call) {
+  MappedPeers* peers = lane.mapped_peers();
+  if (peers == nullptr || call.signature.row().has_private_counts()) return false;
+  bool all = true, every_rank_reaches = true;
+  for (int rank = 0; rank < lane.ranks(); ++rank) {
+    const Offer offer = offer_of(lane, rank);
+    every_rank_reaches = every_rank_reaches && offer.maps;
+    const bool is_new = offer.offers() && !peers->knows(rank);
+    if (is_new) peers->meet(rank);
+    find_buffers(lane, call, rank, offer);
+    all = all && !is_new && (lane.inputs[rank] != nullptr || !is_read(call.signature, rank));
+  }
+  if (!every_rank_reaches) lane.stop_mapping();
+  return all && every_rank_reaches;
+}
+
+bool everybody_attaches(Lane& lane) {
+  Offer::Answer least = Offer::kYes;
+  for (int rank = 0; rank < lane.ranks(); ++rank) least = std::min(least, offer_of(lane, rank).attaches);
+  if (least == Offer::kNever) lane.stop_attaching();
+  return least == Offer::kYes;
+}
+
+Path settle(Lane& lane, const Call& call) {
+  if (everybody_maps(lane, call)) return Path::mapped;
+  return may_attach(lane, call) && everybody_attaches(lane) ? Path::attach : Path::ring;
+}
+
+}  // namespace
+
+bool may_attach(const Lane& lane, const Call& call) {
+  return lane.attaches() && call.signature.row().gathers_on_all() && call.output(lane.ranks()).most() >= kAttached;
+}
+
+Offer offer_of(const Lane& lane, int peer) {
+  Offer offer;
+  copy_bytes(&offer, lane.payload_of(peer, sizeof offer), sizeof offer);
+  return offer;
+}
+
+void enter_with_offer(Lane& lane, const Task& task) {
+  if (task.settled) return;
+  const Call& call = task.call;
+  Offer offer{.source = call.send};
+  if (call.signature.row().has_pairs()) offer.longest = call.input(lane.ranks()).most();
+  if (may_attach(lane, call)) offer.attaches = answer_to_attach(lane, call);
+  if (MappedPeers* peers = lane.mapped_peers()) {
+    offer.maps = peers->reaches_all();
+    if (own_reservation() != nullptr) offer_arena(lane, call, offer);
+  }
+  lane.enter(call, task.number, &offer, sizeof offer);
+}
+
+bool settles_elsewhere(Lane& lane, const Task& task, Path here) {
+  if (task.settled) return false;
+  lane.set_settled(settle(lane, task.call));
+  return lane.settled() != here;
+}
+
+}  // namespace fccl

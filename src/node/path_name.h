@@ -1,0 +1,10 @@
+// Path: the ways that the bytes of a call can take.
+#pragma once
+
+#include <cstdint>
+
+namespace fccl {
+
+enum class Path : uint8_t { alone, mailbox, mapped, attach, ring, across };
+
+}  // namespace fccl

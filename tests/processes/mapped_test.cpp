@@ -1,0 +1,273 @@
+// Memory that peers map, between ranks as threads and as processes: results, failures, forks, and what is left behind.
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <string>
+
+#include "processes/size.h"
+#include "processes/trial.h"
+
+namespace fccl::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+class MappedBuffers : public ::testing::TestWithParam<Size> {};
+
+std::vector<Recipe> recipes_of(Buffers buffers) {
+  std::vector<Recipe> recipes;
+  size_t next = 0;
+  for (const auto& collectives : {std::vector(std::begin(kEveryMover), std::end(kEveryMover)),
+                                  std::vector(std::begin(kEveryReducer), std::end(kEveryReducer))})
+    for (const fcclColl_t collective : collectives)
+      for (const size_t bytes : {size_t{5}, size_t{5000}, size_t{70'001}, size_t{1'200'003}}) {
+        const auto& [dtype, op] = every_reduction()[next * 7 % every_reduction().size()];
+        ++next;
+        recipes.push_back({.collective = collective,
+                           .dtype = dtype,
+                           .count = bytes / size_of(dtype) + 1,
+                           .op = op,
+                           .root = static_cast<int>(next % 2),
+                           .in_place = next % 3 == 0,
+                           .misalignment = next % 4 == 0 ? next % 16 : 0,
+                           .iteration = static_cast<int>(next),
+                           .buffers = buffers});
+      }
+  return recipes;
+}
+
+void try_all_of(const Seat& seat, fcclComm_t comm, Buffers buffers, fcclStream_t stream = nullptr) {
+  for (const Recipe& recipe : recipes_of(buffers)) EXPECT_EQ(try_collective(recipe, seat.rank, seat.ranks, comm, stream), "");
+}
+
+TEST_P(MappedBuffers, have_the_bits_of_every_collective) {
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    const Comm comm(seat);
+    try_all_of(seat, comm, Buffers::arena);
+  });
+}
+
+TEST_P(MappedBuffers, may_be_those_of_some_ranks_and_calls_only) {
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    const Comm comm(seat);
+    try_all_of(seat, comm, Buffers::mixed);
+    try_all_of(seat, comm, Buffers::own);
+    try_all_of(seat, comm, Buffers::mixed);
+  });
+}
+
+TEST_P(MappedBuffers, have_every_type_and_operator_in_the_written_order) {
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    const Comm comm(seat);
+    int iteration = 0;
+    for (const auto& [dtype, op] : every_reduction())
+      for (const fcclColl_t collective : kEveryReducer) {
+        Recipe recipe{.collective = collective, .dtype = dtype, .count = 3001, .op = op, .iteration = ++iteration};
+        recipe.buffers = Buffers::arena;
+        recipe.widens = may_widen(collective, dtype) && iteration % 2 == 0;
+        recipe.in_place = !recipe.widens && iteration % 3 == 0;
+        EXPECT_EQ(try_collective(recipe, seat.rank, seat.ranks, comm), "");
+      }
+  });
+}
+
+TEST_P(MappedBuffers, on_streams_of_both_lanes_keep_their_results_apart) {
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    const Comm comm(seat);
+    std::array<fcclStream_t, 2> streams{};
+    for (fcclStream_t& stream : streams) ASSERT_TRUE(succeeded(fcclStreamCreate(&stream)));
+    for (int batch = 0; batch < 5; ++batch) {
+      std::vector<std::unique_ptr<Trial>> trials;
+      for (int i = 0; i < 6; ++i) {
+        const fcclColl_t collective = std::array{fcclCollAllGather, fcclCollReduceScatter, fcclCollAllReduce}[i % 3];
+        Recipe recipe{
+            .collective = collective, .dtype = fcclFloat32, .count = size_t{60'000} * (1 + batch), .iteration = batch * 10 + i};
+        recipe.buffers = i < 3 ? Buffers::arena : Buffers::mixed;
+        trials.push_back(std::make_unique<Trial>(recipe, seat.rank, seat.ranks));
+        EXPECT_TRUE(succeeded(trials.back()->issue(comm, streams[i % 2])));
+      }
+      for (fcclStream_t stream : streams) EXPECT_TRUE(succeeded(fcclStreamSynchronize(stream)));
+      for (const auto& trial : trials) EXPECT_EQ(trial->fault(), "");
+    }
+    for (fcclStream_t stream : streams) EXPECT_TRUE(succeeded(fcclStreamDestroy(stream)));
+  });
+}
+
+TEST_P(MappedBuffers, serve_every_communicator_of_a_process) {
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    const Comm comm(seat);
+    try_all_of(seat, comm, Buffers::arena);
+    fcclComm_t half = nullptr;
+    ASSERT_TRUE(succeeded(fcclCommSplit(comm, 0, -seat.rank, &half, nullptr)));
+    const int rank = seat.ranks - 1 - seat.rank;
+    for (const Recipe& recipe : recipes_of(Buffers::arena)) EXPECT_EQ(try_collective(recipe, rank, seat.ranks, half), "");
+    EXPECT_TRUE(succeeded(fcclCommDestroy(half)));
+    try_all_of(seat, comm, Buffers::mixed);
+  });
+}
+
+TEST_P(MappedBuffers, are_memory_like_any_other_where_mapping_is_off) {
+  const Setting off("FCCL_MAPPED", "off");
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    const Comm comm(seat);
+    try_all_of(seat, comm, Buffers::arena);
+  });
+}
+
+TEST_P(MappedBuffers, of_calls_that_differ_are_an_error_on_every_rank) {
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    const Comm comm(seat);
+    Recipe recipe{.collective = fcclCollAllReduce, .dtype = fcclInt32, .count = 50'000, .buffers = Buffers::arena};
+    for (recipe.iteration = 0; recipe.iteration < 3; ++recipe.iteration)
+      EXPECT_EQ(try_collective(recipe, seat.rank, seat.ranks, comm), "");
+    seat.meet();
+    recipe.count += seat.rank == 0 ? 1 : 0;
+    Trial trial(recipe, seat.rank, seat.ranks);
+    EXPECT_EQ(trial.issue(comm), fcclInvalidUsage);
+    const std::string text = fcclGetLastError(comm);
+    EXPECT_NE(text.find("50001"), std::string::npos) << text;
+    EXPECT_NE(text.find("50000"), std::string::npos) << text;
+  });
+}
+
+TEST_P(MappedBuffers, of_a_rank_that_does_not_come_are_waited_for_until_the_deadline) {
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    const Comm comm(seat);
+    Recipe recipe{.collective = fcclCollAllGather, .dtype = fcclInt32, .count = 50'000, .buffers = Buffers::arena};
+    for (recipe.iteration = 0; recipe.iteration < 3; ++recipe.iteration)
+      EXPECT_EQ(try_collective(recipe, seat.rank, seat.ranks, comm), "");
+    seat.meet();
+    EXPECT_TRUE(succeeded(fcclCommSetTimeout(comm, 100)));
+    if (seat.rank != 1) {
+      Trial trial(recipe, seat.rank, seat.ranks);
+      EXPECT_EQ(trial.issue(comm), fcclTimeout);
+    }
+    seat.meet();
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(As, MappedBuffers, ::testing::ValuesIn(sizes_after_every_change(2, 5)), name_of_size);
+
+size_t lines_of(const char* path) {
+  std::ifstream file(path);
+  return static_cast<size_t>(std::count(std::istreambuf_iterator<char>(file), {}, '\n'));
+}
+
+size_t count_arenas() {
+  std::ifstream file("/proc/self/maps");
+  size_t found = 0;
+  for (std::string line; std::getline(file, line);) found += line.find("fccl-arena") != std::string::npos ? 1 : 0;
+  return found;
+}
+
+void come_and_go(const Seat& seat, int times) {
+  Recipe recipe{.collective = fcclCollAllReduce, .dtype = fcclInt32, .count = 5000, .buffers = Buffers::arena};
+  size_t maps = 0;
+  void* kept = nullptr;
+  EXPECT_TRUE(succeeded(fcclMemAlloc(&kept, 5000)));
+  for (int i = 0; i < times; ++i) {
+    {
+      const Comm comm(seat);
+      for (int call = 0; call < 2; ++call, ++recipe.iteration)
+        EXPECT_EQ(try_collective(recipe, seat.rank, seat.ranks, comm), "");
+      EXPECT_EQ(count_arenas(), 2U) << "its own and its peer's";
+    }
+    EXPECT_EQ(count_arenas(), 1U);
+    if (i < 3) maps = lines_of("/proc/self/maps");
+    EXPECT_LE(lines_of("/proc/self/maps"), maps + 8) << "after " << i;
+  }
+  EXPECT_TRUE(succeeded(fcclMemFree(kept)));
+}
+
+#if !defined(FCCL_RANKS_AS_THREADS_ONLY)
+
+TEST(MappedBuffersOfProcesses, leave_nothing_behind_however_often_communicators_come_and_go) {
+  run_ranks({.as = RanksAs::processes, .ranks = 2}, [](const Seat& seat) { come_and_go(seat, 30); });
+}
+
+TEST(LongMappedBuffersOfProcesses, leave_nothing_behind_in_a_thousand_communicators) {
+  run_ranks({.as = RanksAs::processes, .ranks = 2, .limit = 200s}, [](const Seat& seat) { come_and_go(seat, 1000); });
+}
+
+TEST(MappedBuffersOfProcesses, that_one_rank_cannot_map_go_through_slots) {
+  const Setting level("FCCL_LOG", "info");
+  run_ranks({.as = RanksAs::processes, .ranks = 3}, [](const Seat& seat) {
+    const Comm comm(seat);
+    void* kept = nullptr;
+    EXPECT_TRUE(succeeded(fcclMemAlloc(&kept, 1)));
+    rlimit before{};
+    getrlimit(RLIMIT_NOFILE, &before);
+    const rlimit none{0, before.rlim_max};
+    if (seat.rank == 1) setrlimit(RLIMIT_NOFILE, &none);
+    try_all_of(seat, comm, Buffers::arena);
+    setrlimit(RLIMIT_NOFILE, &before);
+    EXPECT_EQ(count_arenas(), 1U) << "no peer's is kept once mapping is over";
+    EXPECT_TRUE(succeeded(fcclMemFree(kept)));
+  });
+}
+
+TEST(MappedBuffersOfProcesses, are_never_changed_by_a_forked_child) {
+  run_ranks({.as = RanksAs::processes, .ranks = 2}, [](const Seat& seat) {
+    const Comm comm(seat);
+    constexpr size_t kCount = 100'000;
+    int* data = nullptr;
+    int* sum = nullptr;
+    ASSERT_TRUE(succeeded(fcclMemAlloc(reinterpret_cast<void**>(&data), kCount * sizeof(int))));
+    ASSERT_TRUE(succeeded(fcclMemAlloc(reinterpret_cast<void**>(&sum), kCount * sizeof(int))));
+    for (int iteration = 0; iteration < 3; ++iteration) {
+      for (size_t i = 0; i < kCount; ++i) data[i] = static_cast<int>(i) * (seat.rank + 1) + iteration;
+      const pid_t child = fork();
+      if (child == 0) {
+        const bool reads = data[777] == 777 * (seat.rank + 1) + iteration;
+        std::memset(data, 0x5a, kCount * sizeof(int));
+        void* own = nullptr;
+        const bool allocates = fcclMemAlloc(&own, 5000) == fcclSuccess && fcclMemFree(own) == fcclSuccess;
+        _exit(reads && allocates && fcclMemFree(data) == fcclSuccess && fcclCommDestroy(comm) == fcclSuccess ? 0 : 1);
+      }
+      int status = -1;
+      EXPECT_EQ(waitpid(child, &status, 0), child);
+      EXPECT_EQ(status, 0);
+      EXPECT_TRUE(succeeded(fcclAllReduce(data, sum, kCount, fcclInt32, fcclSum, comm, nullptr)));
+      for (size_t i = 0; i < kCount; ++i) ASSERT_EQ(sum[i], static_cast<int>(i) * 3 + 2 * iteration) << i;
+    }
+    EXPECT_TRUE(succeeded(fcclMemFree(data)));
+    EXPECT_TRUE(succeeded(fcclMemFree(sum)));
+  });
+}
+
+#endif
+
+TEST(Registration, checks_its_arguments_and_changes_nothing) {
+  run_ranks({.as = RanksAs::threads, .ranks = 2}, [](const Seat& seat) {
+    const Comm comm(seat);
+    std::array<int, 4> buffer{};
+    void *first = nullptr, *second = nullptr;
+    EXPECT_TRUE(succeeded(fcclCommRegister(comm, buffer.data(), sizeof buffer, &first)));
+    EXPECT_TRUE(succeeded(fcclCommRegister(comm, buffer.data(), sizeof buffer, &second)));
+    EXPECT_NE(first, second);
+    EXPECT_TRUE(succeeded(fcclCommDeregister(comm, first)));
+    EXPECT_EQ(fcclCommDeregister(comm, first), fcclInvalidArgument);
+    EXPECT_EQ(fcclCommDeregister(comm, nullptr), fcclInvalidArgument);
+    EXPECT_EQ(fcclCommRegister(comm, nullptr, 1, &first), fcclInvalidArgument);
+    EXPECT_EQ(fcclCommRegister(comm, buffer.data(), 1, nullptr), fcclInvalidArgument);
+    EXPECT_TRUE(succeeded(fcclBarrier(comm, nullptr)));
+  });
+}
+
+TEST(MemAlloc, refuses_what_is_wrong_on_its_face) {
+  EXPECT_EQ(fcclMemAlloc(nullptr, 5), fcclInvalidArgument);
+  int other = 0;
+  EXPECT_EQ(fcclMemFree(&other), fcclInvalidArgument);
+  EXPECT_NE(std::string(fcclGetLastError(nullptr)).find("fcclMemAlloc"), std::string::npos);
+  EXPECT_TRUE(succeeded(fcclMemFree(nullptr)));
+  void* nothing = &other;
+  EXPECT_TRUE(succeeded(fcclMemAlloc(&nothing, 0)));
+  EXPECT_EQ(nothing, nullptr);
+}
+
+}  // namespace
+}  // namespace fccl::testing
