@@ -49,7 +49,9 @@ Phase attach_all_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Task ta
   lane.count_slices(output.count());
   if (lane.has_failed()) co_return Outcome{.failed = true};
   for (int i = 1; i < lane.ranks(); ++i) all_read = all_read && !lane.unread(lane.peer(i), first + 1).reached();
-  co_return Outcome{.closed = !all_read};
+  if (all_read) co_return Outcome{};
+  lane.set_settled(Path::ring);
+  co_return Outcome{.settled = true};
 }
 
 }  // namespace fccl

@@ -39,7 +39,7 @@ Phase mapped_reduce_scatter(FrameMemory& frame, Lane& lane, Task task);
 // AllReduce, and Reduce.
 Phase mapped_all_reduce(FrameMemory& frame, Lane& lane, Task task);
 
-// AllGather where each rank reads its peers' memory. Ends closed if a rank could not be read: then no rank has its
+// AllGather where each rank reads its peers' memory. Ends settled on the ring if a rank could not be read: then no rank has its
 // result, every one still has its input, and the ring goes on.
 Phase attach_all_gather(FrameMemory& frame, Lane& lane, Task task);
 

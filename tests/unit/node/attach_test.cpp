@@ -249,7 +249,7 @@ TEST_F(Attach, is_settled_for_the_ring_on_every_rank_with_a_long_result_that_is_
   EXPECT_EQ(results[0][2 * kPiece], std::byte{0xa5}) << "nothing is read";
 }
 
-TEST_F(Attach, is_closed_on_every_rank_if_one_cannot_read_and_open_to_the_next_call) {
+TEST_F(Attach, settles_on_the_ring_on_every_rank_if_one_cannot_read_and_is_open_to_the_next_call) {
   // For rank 0 rank 1 is a copy of this process, and has the same mark, until it ends.
   const pid_t copy = fork();
   if (copy == 0) ::pause();
@@ -260,11 +260,11 @@ TEST_F(Attach, is_closed_on_every_rank_if_one_cannot_read_and_open_to_the_next_c
   waitpid(copy, nullptr, 0);
   begin(kShortest, true);
   finish();
-  for (const Phase& phase : phases) EXPECT_TRUE(phase.outcome().closed);
+  for (const Phase& phase : phases) EXPECT_TRUE(phase.outcome().settled);
   attach_all();
   begin(kShortest, true);
   finish();
-  for (const Phase& phase : phases) EXPECT_FALSE(phase.outcome().closed);
+  for (const Phase& phase : phases) EXPECT_FALSE(phase.outcome().settled);
   EXPECT_TRUE(is_whole(0) && is_whole(1));
 }
 
