@@ -1,4 +1,4 @@
-"""Times a step of FSDP2 on fccl and on Gloo, in turns: torchrun --nproc-per-node 2 fsdp_step.py"""
+"""Times FSDP2 steps on fccl, with arena and without, and on Gloo: torchrun --nproc-per-node 2 fsdp_step.py"""
 
 import argparse
 import os
@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 from statistics import median
 
+import fccl
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
@@ -14,7 +15,8 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import fully_shard
 from transformers import LlamaConfig, LlamaForCausalLM
 
-BACKENDS = ("fccl", "gloo")
+# What is compared: the backend, and whether buffers lie in the arena.
+SUBJECTS = {"fccl": ("fccl", True), "fccl without arena": ("fccl", False), "gloo": ("gloo", False)}
 CONFIG = LlamaConfig(
     hidden_size=512,
     intermediate_size=1344,
@@ -26,14 +28,16 @@ CONFIG = LlamaConfig(
 )
 
 
-def training_step(group: dist.ProcessGroup, tokens: torch.Tensor) -> Callable[[], float]:
-    """One step of a model of its own, sharded over `group`; returns the loss."""
+def training_step(backend: str, uses_arena: bool, tokens: torch.Tensor) -> Callable[[], float]:
+    """One step of a model of its own, sharded over a group of its own; returns the loss."""
     torch.manual_seed(0)
     model = LlamaForCausalLM(CONFIG)
-    mesh = DeviceMesh.from_group(group, "cpu")
+    mesh = DeviceMesh.from_group(dist.new_group(backend=backend), "cpu")
     for layer in model.model.layers:
         fully_shard(layer, mesh=mesh)
     fully_shard(model, mesh=mesh)
+    if uses_arena:
+        fccl.use_arena(model)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, foreach=True)
 
     def step() -> float:
@@ -68,10 +72,10 @@ def main() -> None:
     dist.init_process_group("fccl")
     generator = torch.Generator().manual_seed(dist.get_rank())
     tokens = torch.randint(0, CONFIG.vocab_size, (arguments.batch, arguments.length), generator=generator)
-    steps = {name: training_step(dist.new_group(backend=name), tokens) for name in BACKENDS}
+    steps = {name: training_step(*subject, tokens) for name, subject in SUBJECTS.items()}
     for step in steps.values():
         step()
-    seconds: dict[str, list[float]] = {name: [] for name in BACKENDS}
+    seconds: dict[str, list[float]] = {name: [] for name in SUBJECTS}
     for _ in range(arguments.steps):
         losses = set()
         for name, step in steps.items():
@@ -85,8 +89,9 @@ def main() -> None:
         print(f"{parameters / 1e6:.1f} million parameters, {shape}")
         for name, taken in seconds.items():
             print(f"{name}: median {median(taken):.3f} s, fastest {min(taken):.3f} s")
-        ratios = [gloo / fccl for fccl, gloo in zip(seconds["fccl"], seconds["gloo"], strict=True)]
-        print(f"gloo / fccl: {median(ratios):.2f} (median of {len(ratios)} pairs)")
+        for name in list(SUBJECTS)[1:]:
+            ratios = [other / own for own, other in zip(seconds["fccl"], seconds[name], strict=True)]
+            print(f"{name} / fccl: {median(ratios):.2f} (median of {len(ratios)} pairs)")
     dist.destroy_process_group()
 
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "arena.h"
 #include "completions.h"
 #include "errors.h"
 
@@ -68,6 +69,12 @@ void Backend::setTimeout(std::chrono::milliseconds timeout) { timeout_ = timeout
 c10d::ErrorType Backend::getError() {
   const c10d::ErrorType on_device = device_->communicator().error();
   return on_device == c10d::ErrorType::SUCCESS ? cpu_->communicator().error() : on_device;
+}
+
+at::Tensor Backend::allocateTensor(long count, at::TensorOptions options) {  // NOLINT(google-runtime-int)
+  TORCH_CHECK_VALUE(options.device().is_cpu(), "fccl allocates tensors of the CPU alone, but one of ", options.device(),
+                    " was asked for");
+  return arena_tensor(count, options);
 }
 
 void Backend::abort() {

@@ -43,6 +43,9 @@ class Backend final : public c10d::Backend {
   c10::intrusive_ptr<Options> getBackendOptions() override;
   bool supportsSplitting() const override { return true; }
   bool supportsCoalescing() const override { return true; }
+  // Of CPU tensors; torch asks with the index -1 then.
+  bool supportsTensorAlloc(c10::DeviceIndex device) override { return device < 0; }
+  at::Tensor allocateTensor(long count, at::TensorOptions options) override;  // NOLINT(google-runtime-int): torch's
   void setTimeout(std::chrono::milliseconds timeout) override;
   uint64_t getSequenceNumberForGroup() override { return sequence_; }
   void setSequenceNumberForGroup() override {}

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "accelerator.h"
+#include "arena.h"
 #include "backend.h"
 #include "bootstrap.h"
 #include "completions.h"
@@ -63,6 +64,7 @@ TORCH_LIBRARY(fccl, library) {
       fccl::make_process_group);
   // For tests that bring a device of their own.
   library.def("stand_in_for_cuda(str device_type) -> ()", fccl::stand_in_for_cuda);
+  library.def("allocate_cpu_tensors_in_arena() -> ()", fccl::allocate_cpu_tensors_in_arena);
   library.def("finish_callbacks() -> ()", fccl::finish_callbacks);
   library.def("counters() -> (str[] names, int[] calls, int[] bytes, float[] seconds)", fccl::counters);
 }

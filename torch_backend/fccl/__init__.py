@@ -3,11 +3,12 @@
 With the package installed, `torch.distributed.init_process_group("fccl")` needs no import of it.
 """
 
+from fccl._arena import use_arena
 from fccl._build import VERSION as __version__
 from fccl._groups import ProcessGroup, is_active
 from fccl._register import counters, register_quietly, set_default
 
-__all__ = ["ProcessGroup", "__version__", "counters", "is_active", "set_default", "version"]
+__all__ = ["ProcessGroup", "__version__", "counters", "is_active", "set_default", "use_arena", "version"]
 
 
 def version() -> str:

@@ -99,7 +99,7 @@ def set_default() -> None:
 
 def counters() -> dict[str, dict[str, float]]:
     """Calls, bytes and seconds of each collective of this process so far, over all groups."""
-    columns = _load().counters()
+    columns = load().counters()
     return {
         name: {"calls": calls, "bytes": nbytes, "seconds": seconds}
         for name, calls, nbytes, seconds in zip(*columns, strict=True)
@@ -122,13 +122,13 @@ def create(store: Any, rank: int, size: int, timeout: timedelta, name: str) -> A
     timeout_ms = timeout // timedelta(milliseconds=1)
     # A group of this machine may never see one of two kinds of memory, and the other one only later.
     at_once = dist.Backend.backend_capability[NAME] == ["cpu"]
-    made = _load().make_process_group(blank.boxed(), name, timeout_ms, at_once)
+    made = load().make_process_group(blank.boxed(), name, timeout_ms, at_once)
     group = ProcessGroup.unbox(made)
     return group._get_backend(torch.device("cpu"))
 
 
 @functools.cache
-def _load() -> Any:
+def load() -> Any:
     """Loads the adapter into this process and gives its operators."""
     import torch
 

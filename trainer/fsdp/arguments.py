@@ -26,6 +26,7 @@ class Settings:
     strategy: str
     shard_degree: int
     fsdp1: bool
+    arena: bool
     backend: str
     device: str
     precision: str
@@ -112,6 +113,12 @@ def _add_sharding_arguments(group: Any) -> None:
         "--shard-degree", type=_positive, default=2, metavar="N", help="ranks of one hybrid_shard copy (2)"
     )
     group.add_argument("--fsdp1", action="store_true", help="the older class, FullyShardedDataParallel")
+    group.add_argument(
+        "--no-arena",
+        dest="arena",
+        action="store_false",
+        help="communication buffers in torch's own memory, not in what the ranks of a host map",
+    )
     group.add_argument("--backend", default="fccl", help="fccl, or gloo to compare (fccl)")
     group.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="ranks may share a GPU (cpu)")
     group.add_argument("--precision", choices=("fp32", "bf16"), default="fp32", help="bf16 is mixed (fp32)")

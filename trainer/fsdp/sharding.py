@@ -24,9 +24,21 @@ def shard_model(model: nn.Module, settings: Settings, device: torch.device) -> n
     if settings.activation_checkpointing:
         checkpoint_activations(model)
     mesh = _mesh(settings, device.type)
+    maps_buffers = settings.arena and settings.backend == "fccl" and device.type == "cpu"
     if settings.fsdp1:
+        if maps_buffers:
+            _use_arena()
         return _shard_by_older_class(model, settings, mesh, device)
-    return _shard(model, settings, mesh)
+    sharded = _shard(model, settings, mesh)
+    if maps_buffers:
+        _use_arena(sharded)
+    return sharded
+
+
+def _use_arena(*model: nn.Module) -> None:
+    import fccl  # which a run over Gloo does not need
+
+    fccl.use_arena(*model)
 
 
 def checkpoint_activations(model: nn.Module) -> None:

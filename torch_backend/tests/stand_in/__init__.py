@@ -82,7 +82,7 @@ def start(gpus: int = 1, **settings) -> None:
     torch._register_device_module(NAME, device_module(gpus))
     dist.Backend.backend_capability["fccl"] = ["cpu", NAME]
     dist.Backend.default_device_backend_map[NAME] = "fccl"
-    _register._load().stand_in_for_cuda(NAME)
+    _register.load().stand_in_for_cuda(NAME)
 
 
 def device_module(gpus: int) -> types.ModuleType:
