@@ -56,6 +56,7 @@ struct Arguments {
   bool measures_mpi = false;
   bool calibrates = false;
   bool in_arena = false;  // buffers are of memory that peers map
+  bool init = false;      // tell what it took
   bool rotates = true;    // buffers, from call to call
   int skew = 0;           // microseconds by which ranks arrive apart, at most; 0: not measured
   std::string csv_path;   // empty: none

@@ -37,6 +37,8 @@ class FcclLibrary : public Library {
     return {};
   }
 
+  Result<fcclInitCost_t> init_cost() const override { return communicator_.init_cost(); }
+
   Result<void> start(const Collective& collective, const Operation& operation) override {
     Operation chosen = operation;
     chosen.op = op_;

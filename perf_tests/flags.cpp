@@ -179,6 +179,8 @@ constexpr Flag kFlags[] = {
      rotate},
     {kFirstOwnFlag + 10, "buffers", "private|arena",
      "arena: buffers are memory that the ranks of a host map (fcclMemAlloc) (private)", buffers},
+    {kFirstOwnFlag + 11, "init", nullptr,
+     "show what init took: seconds of each step, sockets, messages, bytes and shared memory", present<&A::init>},
     {'h', "help", nullptr, "this text", nullptr},
 };
 

@@ -25,6 +25,8 @@ class Library {
   virtual Result<void> choose(const ElementType& type, const Operator& op) = 0;
   // The layout as this library wants it.
   virtual Layout fit(const Layout& layout) const { return layout; }
+  // What it took to join; of FCCL alone.
+  virtual Result<fcclInitCost_t> init_cost() const { return Error{fcclInvalidUsage, "only FCCL tells what its init took"}; }
   virtual Result<void> start(const Collective& collective, const Operation& operation) = 0;
   // Waits for all calls that were started.
   virtual Result<void> finish() = 0;

@@ -193,6 +193,7 @@ void Table::end(const Ending& ending) {
   std::fprintf(out_, "# %-20s : %g %s\n", "Avg bus bandwidth", mean_.value(), reached);
   std::fprintf(out_, "#\n# Collective test concluded: %s\n", program_.c_str());
   if (!ending.memory.empty()) std::fprintf(out_, "# %-20s : %s\n", "Host memory usage", ending.memory.c_str());
+  for (const std::string& line : ending.init) std::fprintf(out_, "# %-20s : %s\n", "Init", line.c_str());
   std::fprintf(out_, "#\n\n");
   std::fflush(out_);
 }

@@ -64,6 +64,7 @@ struct Ending {
   std::uint64_t bad_checks = 0;              // (rank, check) pairs that saw a wrong element
   std::optional<double> min_bandwidth = {};  // GB/s that the mean bus bandwidth must reach, less a tenth
   std::string memory = {};                   // empty: not asked for
+  std::vector<std::string> init = {};        // the same
 };
 
 // Mean of the bus bandwidths of all cells, GB/s.

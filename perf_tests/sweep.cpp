@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "init_cost.h"
+
 namespace fccl::perf {
 namespace {
 
@@ -36,8 +38,15 @@ Sweep::Sweep(const Run& run, int thread)
       library_(join(run, thread, gpu_.get())),
       memory_(memory_of(gpu_.get(), run.arguments.in_arena)) {
   memory_use_.joining = more_memory();
+  if (run.arguments.init) init_lines_ = describe_init();
   meter_ = std::make_unique<Meter>(run, thread, *library_, *memory_);
   memory_use_.buffers = more_memory();
+}
+
+std::vector<std::string> Sweep::describe_init() {
+  const auto cost = library_->init_cost();
+  require(run_, thread_, cost);
+  return lines_of_init(run_.team.combine(thread_, parts_of(*cost)), run_.team.ranks());
 }
 
 double Sweep::more_memory() {

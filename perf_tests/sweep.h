@@ -28,6 +28,8 @@ class Sweep {
   std::uint64_t operator()();
   // What the process has taken since this sweep was made; right on thread 0.
   const MemoryUse& memory_use() const { return memory_use_; }
+  // What init took, where it was asked for.
+  const std::vector<std::string>& init_lines() const { return init_lines_; }
 
  private:
   void run_sizes(const Case& chosen, int root);
@@ -35,6 +37,7 @@ class Sweep {
   // Good until the next one is made.
   Subject subject(const Case& chosen, int root, std::size_t bytes);
   void report(const Row& row);
+  std::vector<std::string> describe_init();
   // Bytes that the process has taken since the last call.
   double more_memory();
 
@@ -42,6 +45,7 @@ class Sweep {
   const int thread_;
   double resident_;
   MemoryUse memory_use_;
+  std::vector<std::string> init_lines_;
   std::unique_ptr<Gpu> gpu_;  // null where the memory is the host's
   std::unique_ptr<Library> library_;
   std::unique_ptr<Memory> memory_;

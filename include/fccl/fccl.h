@@ -473,6 +473,25 @@ typedef struct {
 FCCL_API fcclResult_t fcclCommGetCounter(fcclComm_t comm, fcclColl_t coll, fcclCounter_t* counter);
 /* The sum over every communicator this process has had, destroyed ones too. */
 FCCL_API fcclResult_t fcclGetProcessCounter(fcclColl_t coll, fcclCounter_t* counter);
+/* What it took this rank to make the communicator, step by step, and the bootstrap of this process meanwhile: those of ranks
+ * that are its threads cannot be told apart. Before the call set `size` to sizeof(fcclInitCost_t); as much is written, and a
+ * later version may have more to tell. */
+typedef struct {
+  size_t size;
+  double seconds;        /* in all */
+  double rosterSeconds;  /* until it knew all ranks */
+  double segmentSeconds; /* until it had the memory of its host */
+  double barrierSeconds; /* until all ranks of its host had */
+  double networkSeconds; /* between hosts: until its NICs were open */
+  double hostsSeconds;   /* between hosts: until all hosts reached each other */
+  unsigned long long sockets;
+  unsigned long long messages;    /* sent */
+  unsigned long long bytes;       /* sent */
+  unsigned long long sharedBytes; /* of memory that the ranks of its host share */
+  int localRanks;                 /* by which they are to be divided */
+} fcclInitCost_t;
+
+FCCL_API fcclResult_t fcclCommGetInitCost(fcclComm_t comm, fcclInitCost_t* cost);
 /* "AllReduce", "AllGather", ...; "?" for a bad value. */
 FCCL_API const char* fcclCollName(fcclColl_t coll);
 

@@ -507,6 +507,13 @@ class Communicator {
     return counter;
   }
 
+  Result<fcclInitCost_t> init_cost() const {
+    fcclInitCost_t cost{};
+    cost.size = sizeof cost;
+    if (auto asked = result_of(fcclCommGetInitCost(handle(), &cost)); !asked) return asked.error();
+    return cost;
+  }
+
  private:
   Communicator(fcclComm_t comm, int rank, int ranks)
       : handle_(std::make_shared<CommunicatorHandle>(comm)), rank_(rank), ranks_(ranks) {}

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "base/check.h"
+#include "bootstrap/traffic.h"
 #include "sockets/socket.h"
 #include "system/error_text.h"
 
@@ -58,7 +59,9 @@ OpenSockets& open_sockets = *new OpenSockets;
 
 Channel::Channel(Descriptor socket, Conversation conversation)
     : socket_(std::move(socket)), conversation_(std::move(conversation)) {
-  if (socket_) open_sockets.add(socket_.get());
+  if (!socket_) return;
+  open_sockets.add(socket_.get());
+  count_socket();
 }
 
 Channel::~Channel() {
@@ -67,8 +70,13 @@ Channel::~Channel() {
   open_sockets.remove(socket_.get());
 }
 
-void Channel::say(std::string_view message, int descriptor) {
+void Channel::say(std::string_view message) {
   conversation_.say(message);
+  count_message();
+}
+
+void Channel::say(std::string_view message, int descriptor) {
+  say(message);
   to_pass_ = descriptor;
 }
 
@@ -81,6 +89,7 @@ Result<void> Channel::flush() {
     if (put.error != 0) return fail(fcclRemoteError, fmt::format("the connection broke: {}", error_text(put.error)));
     to_pass_ = -1;
     conversation_.sent(put.bytes);
+    count_sent(put.bytes);
   }
   return {};
 }

@@ -25,7 +25,7 @@ class Channel {
   bool open() const { return conversation_.open(); }
   const Party& peer() const { return conversation_.peer(); }
 
-  void say(std::string_view message) { conversation_.say(message); }
+  void say(std::string_view message);
   // `descriptor` travels with what is said; the caller keeps it open until nothing is pending.
   void say(std::string_view message, int descriptor);
   std::optional<std::string> hear() { return conversation_.hear(); }

@@ -1,4 +1,4 @@
-// The C interface: the end of communicators, what they say of themselves, operators, counters, errors.
+// The C interface: the end of communicators, what they say of themselves, operators, errors.
 #include "c_api/c_api.h"
 
 #include <algorithm>
@@ -7,7 +7,6 @@
 #include "communicator/group.h"
 #include "device/device.h"
 #include "kernels/reduce.h"
-#include "operations/statistics.h"
 #include "operations/worker.h"
 #include "system/log.h"
 
@@ -237,24 +236,5 @@ fcclResult_t fcclRedOpDestroy(fcclRedOp_t op, fcclComm_t comm) {
   if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
   return report(__func__, comm->communicator->destroy_operator(op));
 }
-
-fcclResult_t fcclCommGetCounter(fcclComm_t comm, fcclColl_t coll, fcclCounter_t* counter) {
-  if (comm == nullptr || counter == nullptr) return refuse(__func__, "comm or counter is NULL");
-  if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
-  if (static_cast<unsigned>(coll) >= fcclNumColls)
-    return refuse(__func__, fmt::format("{} is no fcclColl_t", static_cast<int>(coll)));
-  *counter = comm->communicator->statistics().of(coll);
-  return fcclSuccess;
-}
-
-fcclResult_t fcclGetProcessCounter(fcclColl_t coll, fcclCounter_t* counter) {
-  if (counter == nullptr) return refuse(__func__, "counter is NULL");
-  if (static_cast<unsigned>(coll) >= fcclNumColls)
-    return refuse(__func__, fmt::format("{} is no fcclColl_t", static_cast<int>(coll)));
-  *counter = fccl::Statistics::of_process(coll);
-  return fcclSuccess;
-}
-
-const char* fcclCollName(fcclColl_t coll) { return fccl::name_of(coll); }
 
 }  // extern "C"

@@ -282,6 +282,8 @@ void Communicator::set_timeout(std::chrono::milliseconds timeout) { parts_->time
 
 const Statistics& Communicator::statistics() const { return parts_->statistics; }
 
+const InitCost& Communicator::init_cost() const { return parts_->cost; }
+
 fcclHosts_t Communicator::hosts() const {
   const Columns& columns = *parts_->columns;
   return {columns.hosts(), columns.most_ranks(), columns.columns(), parts_->rails};

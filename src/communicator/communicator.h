@@ -22,6 +22,7 @@ class Invitation;
 class IssuedGroup;
 class Statistics;
 class Stream;
+struct InitCost;
 struct Parts;
 struct UniqueId;
 
@@ -114,6 +115,7 @@ class Communicator {
   // Whether calls can use what a pointer points to, on a communicator of CUDA memory.
   Result<void> check_place(const char* name, const void* pointer) const;
   const Statistics& statistics() const;
+  const InitCost& init_cost() const;
 
  private:
   Communicator(const CreateOptions& options, std::unique_ptr<Parts> parts);

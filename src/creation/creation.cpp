@@ -109,14 +109,21 @@ JoinRequest join_request(const UniqueId& id, int rank, int ranks, const CreateOp
 Result<std::unique_ptr<Parts>> create_parts(const JoinRequest& request, const CreateOptions& options,
                                             const CancelCheck& cancel_check) {
   const Deadline deadline = Deadline::after(options.settings.init_timeout);
+  const Traffic before = traffic_of_process();
+  StepClock steps;
   auto joined = join(request, {deadline, cancel_check});
   if (!joined) return fail(std::move(joined).error());
   const auto check = [&]() -> Result<void> {
     if (cancel_check) FCCL_TRY(cancel_check());
     return joined->presence.look();
   };
+  const double roster = steps.lap();
   auto made = Creation(*joined, options, {deadline, check}).make();
-  if (made) return made;
+  if (made) {
+    (*made)->cost.roster = roster;
+    (*made)->cost.traffic = traffic_of_process() - before;
+    return made;
+  }
   return fail(joined->presence.give_up(std::move(made).error()));
 }
 
@@ -157,6 +164,9 @@ Result<void> Creation::share_memory() {
   memory_ = std::make_unique<PeerMemory>(segment_, columns->local(), pids_of(joined_.members, here));
   auto control = std::make_shared<Control>(options_.name, joined_.rank, std::move(*peers), segment_);
   parts_ = std::make_unique<Parts>(std::move(columns), std::move(control), segment_, settings.timeout);
+  parts_->cost.segment = steps_.lap();
+  parts_->cost.shared_bytes = shape.total_bytes();
+  parts_->cost.local_ranks = shape.ranks;
   return {};
 }
 
@@ -165,6 +175,7 @@ Result<void> Creation::await_ranks() {
   InitCalls calls(*parts_, limit_.deadline);
   FCCL_TRY(calls.barrier());
   parts_->oversubscribed = is_oversubscribed(*segment_);
+  parts_->cost.barrier = steps_.lap();
   if (parts_->columns->hosts() > 1) return HostJoiner(joined_, options_.settings, *parts_, calls, limit_).join();
   joined_.presence.leave();
   return {};

@@ -5,6 +5,7 @@
 
 #include "bootstrap/bootstrap.h"
 #include "creation/create_options.h"
+#include "creation/init_cost.h"
 #include "system/wait_limit.h"
 
 namespace fccl {
@@ -34,6 +35,7 @@ class Creation {
   Joined& joined_;
   const CreateOptions& options_;
   const WaitLimit& limit_;
+  StepClock steps_;
   std::shared_ptr<Segment> segment_;
   std::unique_ptr<PeerMemory> memory_;
   std::unique_ptr<Parts> parts_;

@@ -293,10 +293,12 @@ Result<void> HostJoiner::join() {
 
 Result<void> HostJoiner::try_to_join() {
   const auto name_of = [this](int rank) { return parts_.control->describe_rank(rank); };
+  StepClock steps;
   FCCL_TRY(share_wake());
   if (is_leader()) FCCL_TRY(meet_leaders());
   auto opened = open_lanes();
   if (!opened) return fail(opened.error().code, name_of(joined_.rank) + ": " + opened.error().message);
+  parts_.cost.network = steps.lap();
   auto by_host = exchange_by_leaders(*opened);
   if (!by_host) return fail(std::move(by_host).error());
   // All leaders have met, and hear of each other.
@@ -316,7 +318,9 @@ Result<void> HostJoiner::try_to_join() {
   FCCL_TRY(span_lanes(*network));
   FCCL_TRY(start_link());
   // Shows that every host reaches every other.
-  return calls_.barrier();
+  FCCL_TRY(calls_.barrier());
+  parts_.cost.hosts = steps.lap();
+  return {};
 }
 
 Result<void> HostJoiner::span_lanes(const Network& network) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "creation/init_cost.h"
 #include "creation/meeting_places.h"
 #include "operations/control.h"
 #include "operations/issued_call.h"
@@ -45,7 +46,8 @@ struct Parts {
   std::chrono::milliseconds timeout;
   uint64_t number = kFirstNumber;  // of the next call
   int rails = 0;                   // of each host, between hosts
-  bool oversubscribed = true;      // more ranks than processors; known once all ranks have joined
+  InitCost cost;
+  bool oversubscribed = true;  // more ranks than processors; known once all ranks have joined
 
  private:
   void leave_network_alone();

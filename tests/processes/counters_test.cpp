@@ -1,5 +1,7 @@
 // Counters: calls and bytes that a rank has completed, per collective.
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 
 #include "processes/size.h"
 #include "processes/trial.h"
@@ -18,6 +20,50 @@ fcclCounter_t counter_of_process(fcclColl_t collective) {
   EXPECT_TRUE(succeeded(fcclGetProcessCounter(collective, &counter)));
   return counter;
 }
+
+class InitCost : public ::testing::TestWithParam<Size> {};
+
+TEST_P(InitCost, tells_its_steps_what_was_sent_and_the_memory_that_the_ranks_share) {
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    const int64_t begin = now_ns();
+    const Comm comm(seat);
+    const double seconds = ms_since(begin) * 1e-3;
+    fcclInitCost_t cost{};
+    cost.size = sizeof cost;
+    ASSERT_TRUE(succeeded(fcclCommGetInitCost(comm, &cost)));
+    EXPECT_EQ(cost.size, sizeof cost);
+    EXPECT_GT(cost.seconds, 0);
+    EXPECT_LE(cost.seconds, seconds);
+    EXPECT_DOUBLE_EQ(cost.seconds, cost.rosterSeconds + cost.segmentSeconds + cost.barrierSeconds);
+    EXPECT_EQ(cost.networkSeconds + cost.hostsSeconds, 0);
+    // Of a hello at least, and of what the handshake takes before it.
+    EXPECT_GE(cost.sockets, 1U);
+    EXPECT_GE(cost.messages, 1U);
+    EXPECT_GT(cost.bytes, 100U);
+    EXPECT_EQ(cost.localRanks, seat.ranks);
+    EXPECT_GT(cost.sharedBytes, 4096U * seat.ranks);
+    seat.meet();
+  });
+}
+
+TEST_P(InitCost, gives_a_program_that_knows_less_no_more_than_that) {
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    const Comm comm(seat);
+    fcclInitCost_t cost;
+    std::memset(&cost, 0x5a, sizeof cost);
+    cost.size = offsetof(fcclInitCost_t, rosterSeconds);
+    double unknown;
+    std::memcpy(&unknown, &cost.rosterSeconds, sizeof unknown);
+    ASSERT_TRUE(succeeded(fcclCommGetInitCost(comm, &cost)));
+    EXPECT_GT(cost.seconds, 0);
+    EXPECT_EQ(cost.rosterSeconds, unknown);
+    cost.size = 0;
+    EXPECT_EQ(fcclCommGetInitCost(comm, &cost), fcclInvalidArgument);
+    seat.meet();
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(As, InitCost, ::testing::ValuesIn(sizes(2, 3)), name_of_size);
 
 class Counters : public ::testing::TestWithParam<Size> {};
 

@@ -1,0 +1,26 @@
+// Traffic: what the channels of this process have taken, for the account of an init.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace fccl {
+
+// Sums since the process began. A value.
+struct Traffic {
+  uint64_t sockets = 0;   // ends of connections
+  uint64_t messages = 0;  // said, those of handshakes not among them
+  uint64_t bytes = 0;     // sent, all told
+
+  friend Traffic operator-(const Traffic& now, const Traffic& before) {
+    return {now.sockets - before.sockets, now.messages - before.messages, now.bytes - before.bytes};
+  }
+};
+
+// Any thread may call these.
+Traffic traffic_of_process();
+void count_socket();
+void count_message();
+void count_sent(size_t bytes);
+
+}  // namespace fccl

@@ -1,0 +1,70 @@
+// The C interface: counters, and what an init took.
+#include "operations/statistics.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "c_api/c_api.h"
+#include "creation/init_cost.h"
+
+namespace fccl {
+namespace {
+
+// Gives as much of a structure as the program knows that asks for it, which says so in `size`.
+template <class Structure>
+fcclResult_t give(const char* function, Structure known, Structure* asked) {
+  const size_t size = asked->size;
+  if (size < sizeof(size_t))
+    return refuse(function, fmt::format("size is {}: set it to the size of the structure before the call", size));
+  known.size = std::min(size, sizeof known);
+  std::memcpy(asked, &known, known.size);
+  return fcclSuccess;
+}
+
+}  // namespace
+}  // namespace fccl
+
+using fccl::refuse;
+using fccl::report;
+
+extern "C" {
+
+fcclResult_t fcclCommGetCounter(fcclComm_t comm, fcclColl_t coll, fcclCounter_t* counter) {
+  if (comm == nullptr || counter == nullptr) return refuse(__func__, "comm or counter is NULL");
+  if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
+  if (static_cast<unsigned>(coll) >= fcclNumColls)
+    return refuse(__func__, fmt::format("{} is no fcclColl_t", static_cast<int>(coll)));
+  *counter = comm->communicator->statistics().of(coll);
+  return fcclSuccess;
+}
+
+fcclResult_t fcclGetProcessCounter(fcclColl_t coll, fcclCounter_t* counter) {
+  if (counter == nullptr) return refuse(__func__, "counter is NULL");
+  if (static_cast<unsigned>(coll) >= fcclNumColls)
+    return refuse(__func__, fmt::format("{} is no fcclColl_t", static_cast<int>(coll)));
+  *counter = fccl::Statistics::of_process(coll);
+  return fcclSuccess;
+}
+
+fcclResult_t fcclCommGetInitCost(fcclComm_t comm, fcclInitCost_t* cost) {
+  if (comm == nullptr || cost == nullptr) return refuse(__func__, "comm or cost is NULL");
+  if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
+  const fccl::InitCost& known = comm->communicator->init_cost();
+  fcclInitCost_t told{};
+  told.seconds = known.all();
+  told.rosterSeconds = known.roster;
+  told.segmentSeconds = known.segment;
+  told.barrierSeconds = known.barrier;
+  told.networkSeconds = known.network;
+  told.hostsSeconds = known.hosts;
+  told.sockets = known.traffic.sockets;
+  told.messages = known.traffic.messages;
+  told.bytes = known.traffic.bytes;
+  told.sharedBytes = known.shared_bytes;
+  told.localRanks = known.local_ranks;
+  return fccl::give(__func__, told, cost);
+}
+
+const char* fcclCollName(fcclColl_t coll) { return fccl::name_of(coll); }
+
+}  // extern "C"
