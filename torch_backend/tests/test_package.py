@@ -118,7 +118,7 @@ def test_a_package_that_does_not_fit_breaks_only_the_making_of_a_group(tmp_path)
 def test_another_minor_version_of_torch_is_refused_before_the_library_is_loaded(monkeypatch):
     monkeypatch.setattr(_build, "TORCH_VERSION", "2.999.0+cpu")
     with pytest.raises(RuntimeError) as refusal:
-        _register._load.__wrapped__()
+        _register.load.__wrapped__()
     text = str(refusal.value)
     assert "built for torch 2.999.0+cpu" in text and f"torch {torch.__version__} runs" in text
     assert "pip install --no-build-isolation" in text
@@ -136,7 +136,7 @@ def test_a_library_that_cannot_be_loaded_is_reported_with_both_versions(monkeypa
     with pytest.raises(
         RuntimeError, match=r"built for torch .* could not be loaded into torch .*--no-build-isolation"
     ):
-        _register._load.__wrapped__()
+        _register.load.__wrapped__()
 
 
 def test_the_package_holds_the_library_and_the_adapter():

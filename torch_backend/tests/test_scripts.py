@@ -204,3 +204,37 @@ def test_the_variables_are_lists_in_any_case():
     wishes = _names.wishes_of({"FCCL_TORCH_DEFAULT": " CPU,cpu", "FCCL_TORCH_REPLACES": "nccl ,gloo"})
     assert (wishes.defaults, wishes.replaced, wishes.fault) == (("cpu",), ("nccl", "gloo"), "")
     assert not _names.wishes_of({"FCCL_TORCH_DEFAULT": " "})
+
+
+GLOO_BESIDE = """
+init_process_group("fccl")
+child = new_group([0, 1], backend="gloo")
+report(sums=[total(child), total()], names=[dist.get_backend(child), dist.get_backend()])
+dist.destroy_process_group(child)
+assert total() == [3.0] * 3
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.slow
+def test_gloo_may_serve_a_group_inside_one_of_fccl(tmp_path):
+    said, _ = run_script(tmp_path, GLOO_BESIDE)
+    assert said["sums"] == [[3.0] * 3] * 2
+    assert said["names"] == ["gloo", "fccl"]
+    # Gloo's calls are not counted here.
+    assert said["counters"] == {"AllReduce": 1}
+
+
+WITHOUT_DESTROY = """
+init_process_group("fccl")
+pair = new_group([0, 1])
+dist.all_reduce(torch.ones(100_000), group=pair, async_op=True)
+report(sums=total())
+"""
+
+
+@pytest.mark.slow
+def test_a_script_may_end_without_destroying_its_groups(tmp_path):
+    said, log = run_script(tmp_path, WITHOUT_DESTROY)
+    assert said["sums"] == [3.0] * 3
+    assert not log.strip(), log

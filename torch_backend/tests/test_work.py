@@ -263,3 +263,69 @@ def call_from_threads():
 
 def test_threads_may_use_their_own_groups_at_once():
     run_ranks(2, call_from_threads)
+
+
+def share_a_group():
+    wrong, expected = [], total(300)
+
+    def add(thread):
+        # All alike, since a call of one thread may meet one of the other thread of another rank.
+        for iteration in range(60):
+            tensor = numbers(dist.get_rank(), 300, torch.float32)
+            if work := dist.all_reduce(tensor, async_op=(thread + iteration) % 2 == 1):
+                work.wait()
+            if not torch.equal(tensor, expected):
+                wrong.append((thread, iteration, tensor))
+
+    threads = [threading.Thread(target=add, args=(thread,)) for thread in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_two_threads_of_a_rank_may_share_a_group_if_their_calls_are_alike():
+    run_ranks(3, share_a_group)
+
+
+def differ_by_threads():
+    calls = [
+        lambda: dist.all_reduce(torch.ones(300)),
+        lambda: dist.all_gather_into_tensor(torch.empty(600), torch.ones(300)),
+    ]
+    causes = []
+
+    def call(which):
+        try:
+            calls[which]()
+        except dist.DistBackendError as failure:
+            causes.append(str(failure))
+
+    # Each rank begins with another thread's call, as two threads that race may.
+    for which in (dist.get_rank(), 1 - dist.get_rank()):
+        thread = threading.Thread(target=call, args=(which,))
+        thread.start()
+        thread.join()
+    assert len(causes) == 2
+    for cause in causes:
+        assert "AllReduce(sum) of 300 float32" in cause and "AllGather of 300 float32" in cause, cause
+
+
+def test_threads_whose_calls_meet_in_another_order_are_an_error_that_shows_both_calls():
+    run_ranks(2, differ_by_threads)
+
+
+def keep_an_object_waiting():
+    dist.group.WORLD.set_timeout(timedelta(milliseconds=700))
+    if dist.get_rank() == 1:
+        time.sleep(2)
+        return
+    began = time.monotonic()
+    with pytest.raises(dist.DistBackendError, match=r"has waited .* for rank 1"):
+        dist.all_gather_object([None, None], {"rank": 0})
+    assert time.monotonic() - began < 10
+
+
+def test_the_timeout_of_the_group_holds_for_calls_of_objects():
+    run_ranks(2, keep_an_object_waiting, group_timeout=60)
