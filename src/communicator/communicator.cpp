@@ -19,6 +19,7 @@
 #include "hierarchical/phases.h"
 #include "operations/bounced_call.h"
 #include "operations/issued_group.h"
+#include "operations/issued_transfers.h"
 #include "operations/stream.h"
 #include "operations/worker.h"
 
@@ -50,6 +51,7 @@ Communicator::Communicator(const CreateOptions& options, std::unique_ptr<Parts> 
     : options_(options),
       parts_(std::move(parts)),
       device_calls_(options.device ? std::make_unique<DeviceCalls>(options.device, options.settings, *parts_) : nullptr),
+      together_(std::make_unique<IssuedTransfers>()),
       rank_(parts_->control->rank()),
       ranks_(parts_->columns->ranks()) {}
 
@@ -166,7 +168,10 @@ Result<void> Communicator::transfer(const TransferEnd& transfer, Stream* stream)
   }
   const InCall inside(in_call_);
   FCCL_TRY(check_usable());
-  if (stream == nullptr) return IssuedTransfer(parts_->around_transfers(), transfer).run();
+  if (stream == nullptr) {
+    together_->add(parts_->around_transfers(), transfer);
+    return together_->run(parts_->oversubscribed);
+  }
   FCCL_TRY(stream->check_usable());
   auto alone = std::make_unique<IssuedGroup>();
   FCCL_TRY(issue(transfer, *alone));
@@ -194,9 +199,17 @@ Result<void> Communicator::issue(const Call& call, IssuedGroup& group) {
 Result<void> Communicator::issue(const TransferEnd& transfer, IssuedGroup& group) {
   const InCall inside(in_call_);
   FCCL_TRY(inside.is_outermost() ? check_usable() : check_own());
-  group.add(std::make_unique<IssuedTransfer>(parts_->around_transfers(), transfer));
+  group.add(parts_->around_transfers(), transfer);
   group.wait_as(parts_->oversubscribed);
   return {};
+}
+
+Result<void> Communicator::transfer_together(std::span<const GroupedTransfer> transfers) {
+  const InCall inside(in_call_);
+  FCCL_TRY(check_usable());
+  const IssuedTransfer::Around around = parts_->around_transfers();
+  for (const GroupedTransfer& each : transfers) together_->add(around, each.end);
+  return together_->run(parts_->oversubscribed);
 }
 
 double Communicator::estimate(const Call& call) const {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/call.h"
@@ -20,8 +21,10 @@ class Device;
 class DeviceCalls;
 class Invitation;
 class IssuedGroup;
+class IssuedTransfers;
 class Statistics;
 class Stream;
+struct GroupedTransfer;
 struct InitCost;
 struct Parts;
 struct UniqueId;
@@ -77,6 +80,8 @@ class Communicator {
   // Gives a call, or an end of a transfer, its place in the order of its kind; whoever has the group runs it.
   Result<void> issue(const Call& call, IssuedGroup& group);
   Result<void> issue(const TransferEnd& transfer, IssuedGroup& group);
+  // Issues all of a group, whose transfers on host memory are of this communicator and of no stream, and waits for them.
+  Result<void> transfer_together(std::span<const GroupedTransfer> transfers);
   // Whether calls are taken.
   Result<void> check_usable() const;
   // Seconds that one may take, from assumed figures: for who asks before anything has run.
@@ -130,6 +135,7 @@ class Communicator {
   CreateOptions options_;
   std::unique_ptr<Parts> parts_;
   std::unique_ptr<DeviceCalls> device_calls_;  // null for one of CPU memory
+  std::unique_ptr<IssuedTransfers> together_;
   int rank_;
   int ranks_;
   std::atomic<bool> finalized_{false};

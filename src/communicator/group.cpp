@@ -25,76 +25,105 @@ Group& Group::of_thread() {
 }
 
 void Group::add(Communicator& communicator, const Call& call, Stream* stream) {
-  calls_.push_back({&communicator, call, stream});
-  keep_blocks();
+  contents_.calls.push_back({&communicator, call, stream});
+  contents_.keep_blocks(contents_.calls.back().call);
 }
 
 void Group::add(Communicator& communicator, const CallOrTransfer& operation, const OnDevice& on_device) {
-  calls_.push_back({&communicator, operation, nullptr, on_device});
-  keep_blocks();
+  contents_.on_device.push_back({&communicator, operation, on_device});
+  if (auto* const call = std::get_if<Call>(&contents_.on_device.back().operation)) contents_.keep_blocks(*call);
 }
 
-// Of the last call: the caller's live until it returns.
-void Group::keep_blocks() {
-  auto* const call = std::get_if<Call>(&calls_.back().call);
-  if (call == nullptr || call->uneven == nullptr) return;
-  blocks_.push_back(std::make_unique<const UnevenBlocks>(*call->uneven));
-  call->uneven = blocks_.back().get();
+void Group::Contents::keep_blocks(Call& call) {
+  if (call.uneven == nullptr) return;
+  blocks.push_back(std::make_unique<const UnevenBlocks>(*call.uneven));
+  call.uneven = blocks.back().get();
 }
 
-// What was in it, at the end of the outermost one.
-Result<std::optional<Group::Contents>> Group::close() {
+void Group::Contents::clear() {
+  transfers.clear();
+  calls.clear();
+  on_device.clear();
+  blocks.clear();
+  creations.clear();
+}
+
+Communicator* Group::Contents::only_transfers_of() const {
+  if (transfers.empty() || !calls.empty() || !on_device.empty()) return nullptr;
+  Communicator* const communicator = transfers.front().communicator;
+  for (const GroupedTransfer& each : transfers)
+    if (each.stream != nullptr || each.communicator != communicator) return nullptr;
+  return communicator;
+}
+
+Result<bool> Group::close() {
   if (depth == 0) return fail(fcclInvalidUsage, "no group of this thread is open: each end needs an fcclGroupStart before it");
-  if (--depth > 0) return std::optional<Contents>{};
-  Contents contents{std::exchange(calls_, {}), std::exchange(blocks_, {}), std::exchange(creations_, {})};
-  if (const auto refused = std::exchange(refused_, {}))
-    return fail(refused->code, "a call of the group was refused, so none was issued: " + refused->message);
-  return std::optional(std::move(contents));
+  if (--depth > 0) return false;
+  if (!refused_) [[likely]]
+    return true;
+  contents_.clear();
+  const Error refused = *std::exchange(refused_, {});
+  return fail(refused.code, "a call of the group was refused, so none was issued: " + refused.message);
 }
 
 Result<void> Group::end() {
-  auto contents = close();
-  if (!contents) return fail(std::move(contents).error());
-  if (!*contents) return {};
-  FCCL_TRY(run_side_by_side((*contents)->creations));
-  Result<void> result = issue((*contents)->calls);
-  // The next group finds the room.
-  (*contents)->calls.clear();
-  if (calls_.empty()) calls_.swap((*contents)->calls);
+  const Result<bool> is_outermost = close();
+  if (!is_outermost) return fail(is_outermost.error());
+  if (!*is_outermost) return {};
+  Result<void> result = run_side_by_side(contents_.creations);
+  if (result) result = issue(contents_);
+  contents_.clear();
   return result;
 }
 
-Result<void> Group::check(const GroupedCall& call) {
-  FCCL_TRY(call.communicator->check_usable());
-  if (call.stream != nullptr) return call.stream->check_usable();
+Result<void> Group::check_may_wait() {
   if (Worker::is_this_thread()) return fail(fcclInvalidUsage, "a host function may not wait for a group of calls");
-  return call.on_device ? call.communicator->check_on_device(call.call, *call.on_device) : Result<void>{};
+  return {};
+}
+
+Result<void> Group::check(const Contents& contents) {
+  const auto check_one = [](const auto& each) -> Result<void> {
+    FCCL_TRY(each.communicator->check_usable());
+    return each.stream == nullptr ? check_may_wait() : each.stream->check_usable();
+  };
+  for (const GroupedTransfer& each : contents.transfers) FCCL_TRY(check_one(each));
+  for (const GroupedCall& each : contents.calls) FCCL_TRY(check_one(each));
+  for (const GroupedOnDevice& each : contents.on_device) {
+    FCCL_TRY(check_may_wait());
+    FCCL_TRY(each.communicator->check_on_device(each.operation, each.on_device));
+  }
+  return {};
 }
 
 // Host memory for all of them, or for none.
-Result<std::vector<Group::Staged>> Group::stage(const std::vector<GroupedCall>& calls) {
+Result<std::vector<Group::Staged>> Group::stage(const Contents& contents) {
   std::vector<Staged> staged;
-  for (const GroupedCall& each : calls) {
-    if (!each.on_device) continue;
-    auto made = each.communicator->stage(each.call, *each.on_device);
+  for (const GroupedOnDevice& each : contents.on_device) {
+    auto made = each.communicator->stage(each.operation, each.on_device);
     if (!made) return fail(std::move(made).error());
     staged.push_back({each.communicator, std::move(*made)});
   }
   return staged;
 }
 
+Result<void> Group::issue(const Contents& contents) {
+  Communicator* const only = contents.only_transfers_of();
+  if (only == nullptr) return issue_apart(contents);
+  FCCL_TRY(check_may_wait());
+  return only->transfer_together(contents.transfers);
+}
+
 // Nothing is issued unless every communicator and stream takes calls, and there is host memory for them; only what happens at
 // that moment on another thread can stop it halfway, and that ends the communicator. What is on a device runs here, in host
 // memory.
-Result<void> Group::issue(const std::vector<GroupedCall>& calls) {
-  if (calls.empty()) return {};
-  for (const GroupedCall& each : calls) FCCL_TRY(check(each));
+Result<void> Group::issue_apart(const Contents& contents) {
+  FCCL_TRY(check(contents));
   Result<void> result;
   const auto keep = [&result](const Result<void>& one) {
     if (!one && result) result = fail(one.error());
     return one.has_value();
   };
-  IssuedGroup here(true);
+  IssuedGroup here;
   ByStream by_stream;
   const auto group_of = [&](Stream* stream) -> IssuedGroup& {
     if (stream == nullptr) return here;
@@ -102,15 +131,13 @@ Result<void> Group::issue(const std::vector<GroupedCall>& calls) {
     if (!group) group = std::make_unique<IssuedGroup>();
     return *group;
   };
-  const auto add = [&](Communicator& communicator, const CallOrTransfer& operation, Stream* stream) {
-    keep(std::visit([&](const auto& one) { return communicator.issue(one, group_of(stream)); }, operation));
-  };
-  auto staged = stage(calls);
+  auto staged = stage(contents);
   if (!staged) return fail(std::move(staged).error());
   std::erase_if(*staged, [&](const Staged& each) { return !keep(each.communicator->bring_in(*each.call)); });
-  for (const GroupedCall& each : calls)
-    if (!each.on_device) add(*each.communicator, each.call, each.stream);
-  for (const auto& [communicator, call] : *staged) add(*communicator, call->on_host(), nullptr);
+  for (const GroupedTransfer& each : contents.transfers) keep(each.communicator->issue(each.end, group_of(each.stream)));
+  for (const GroupedCall& each : contents.calls) keep(each.communicator->issue(each.call, group_of(each.stream)));
+  for (const auto& [communicator, call] : *staged)
+    keep(std::visit([&](const auto& one) { return communicator->issue(one, here); }, call->on_host()));
   for (auto& [stream, group] : by_stream) stream->enqueue(std::move(group));
   const bool ended_well = keep(here.run());
   for (const auto& [communicator, call] : *staged) keep(communicator->take_out(*call, ended_well));
@@ -118,12 +145,15 @@ Result<void> Group::issue(const std::vector<GroupedCall>& calls) {
 }
 
 Result<double> Group::simulate_end() {
-  const auto contents = close();
-  if (!contents) return fail(contents.error());
-  if (!*contents) return 0.0;
+  const Result<bool> is_outermost = close();
+  if (!is_outermost) return fail(is_outermost.error());
+  if (!*is_outermost) return 0.0;
   std::map<const Communicator*, double> seconds;
-  for (const GroupedCall& each : (*contents)->calls)
-    seconds[each.communicator] += std::visit([&](const auto& call) { return each.communicator->estimate(call); }, each.call);
+  for (const GroupedTransfer& each : contents_.transfers) seconds[each.communicator] += each.communicator->estimate(each.end);
+  for (const GroupedCall& each : contents_.calls) seconds[each.communicator] += each.communicator->estimate(each.call);
+  for (const GroupedOnDevice& each : contents_.on_device)
+    seconds[each.communicator] += std::visit([&](const auto& one) { return each.communicator->estimate(one); }, each.operation);
+  contents_.clear();
   double longest = 0;
   for (const auto& [communicator, taken] : seconds) longest = std::max(longest, taken);
   return longest;

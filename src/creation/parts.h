@@ -31,7 +31,7 @@ struct Parts {
   Parts& operator=(const Parts&) = delete;
 
   CallContext around() { return {*control, statistics, oversubscribed, lanes}; }
-  IssuedTransfer::Around around_transfers() { return {*control, transfers, timeout, oversubscribed}; }
+  IssuedTransfer::Around around_transfers() { return {*control, transfers, timeout}; }
   // Whether this is the process that made them.
   bool is_own() const { return forks_ == forks(); }
 

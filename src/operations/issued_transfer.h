@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 
 #include "operations/advance.h"
 #include "operations/control.h"
@@ -9,8 +10,8 @@
 
 namespace fccl {
 
-// Made when the call is issued. Either run() at once, by the caller, or advance() until it is done or fails, by one thread.
-// Ends before its communicator does, which it touches no more then.
+// Made when the call is issued; advance() until it is done or fails, by one thread: the caller's or the worker. Ends before its
+// communicator does, which it touches no more then.
 class IssuedTransfer {
  public:
   // What all transfers of one communicator share.
@@ -18,45 +19,39 @@ class IssuedTransfer {
     Control& control;
     TransferLane& lane;
     std::chrono::milliseconds timeout;
-    bool oversubscribed;  // more ranks than cores on this host
   };
 
-  IssuedTransfer(const Around& around, const TransferEnd& transfer)
-      : around_(around),
-        operation_(transfer),
-        wait_(operation_.transfer, around.timeout, {&IssuedTransfer::catch_up, &around_.lane}) {
-    around_.lane.count_in();
-  }
+  IssuedTransfer(const Around& around, const TransferEnd& transfer) : around_(around), operation_(transfer) {}
   IssuedTransfer(const IssuedTransfer&) = delete;
   IssuedTransfer& operator=(const IssuedTransfer&) = delete;
 
   // Gives it its place among those of its order; by whoever does not run it at once.
   void queue() { around_.lane.issue(operation_); }
   // The same, and starts it if nothing of its order comes before it.
-  void queue_and_start() { started_ = around_.lane.issue_and_start(operation_); }
-  // Started, and not ended.
-  bool is_under_way() const { return started_ && !operation_.has_ended(); }
+  void queue_and_start(TransferLane::Turn& turn) { started_ = turn.issue_and_start(operation_); }
+  bool has_ended() const { return operation_.has_ended(); }
+  // advance() has said how.
+  bool is_over() const { return is_over_; }
   TransferLane& lane() const { return around_.lane; }
-  Result<void> run();
   // One step as far as it goes without waiting.
   Result<Advance> advance();
+  // The same for whoever has just asked the lane for progress.
+  Result<Advance> advance_behind_progress();
 
  private:
-  Result<void> run_to_end();
-  Result<Advance> advance_further();
+  Result<Advance> look_at_steps();
   Result<bool> start();
   Result<void> conclude();
   Result<void> end(Result<void> result);
-  Awaited awaited() const { return {&operation_.steps, seen_ + 1, operation_.other.load(std::memory_order_relaxed)}; }
-  static Result<void> look(void* transfer, const Awaited& awaited);
-  static void progress(void* lane) { static_cast<TransferLane*>(lane)->progress(); }
+  Result<void> look();
   static void catch_up(void* lane) { static_cast<TransferLane*>(lane)->catch_up(); }
 
   Around around_;
   TransferOperation operation_;
-  Wait wait_;
-  uint64_t seen_ = 0;  // steps
+  std::unique_ptr<Wait> wait_;  // null until something is awaited for long
+  uint64_t seen_ = 0;           // steps
   bool started_ = false;
+  bool is_over_ = false;
   int idle_steps_ = 0;  // since something of it moved
   Clock::time_point next_look_{};
 };

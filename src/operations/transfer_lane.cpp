@@ -77,23 +77,23 @@ void TransferLane::issue(TransferOperation& operation) {
 
 bool TransferLane::start(TransferOperation& operation) {
   const std::lock_guard turn(mutex_);
-  return start_in_turn(operation);
+  if (!launch_in_turn(operation)) return false;
+  progress_in_turn();
+  return true;
 }
 
-bool TransferLane::issue_and_start(TransferOperation& operation) {
-  const std::lock_guard turn(mutex_);
-  const bool starts = start_in_turn(operation);
-  if (!starts) issued_.push_back(&operation);
+bool TransferLane::Turn::issue_and_start(TransferOperation& operation) {
+  const bool starts = lane_.launch_in_turn(operation);
+  if (!starts) lane_.issued_.push_back(&operation);
   return starts;
 }
 
-bool TransferLane::start_in_turn(TransferOperation& operation) {
+bool TransferLane::launch_in_turn(TransferOperation& operation) {
   const auto place = std::ranges::find(issued_, &operation);
   const auto blocks = [&](const TransferOperation* other) { return other->transfer.shares_order_with(operation.transfer); };
   if (std::any_of(issued_.begin(), place, blocks)) return false;
   if (place != issued_.end()) issued_.erase(place);
   launch(operation);
-  progress_in_turn();
   return true;
 }
 
@@ -119,8 +119,11 @@ void TransferLane::launch(TransferOperation& operation) {
   const TransferEnd& transfer = operation.transfer;
   if (transfer.envelope.bytes() > segment_->shape().eager_bytes()) operation.began = Clock::now();
   if (transfer.direction == Direction::send) {
-    ++peers_[transfer.peer].interest;
-    return peers_[transfer.peer].announcing.push(operation);
+    Peer& target = peers_[transfer.peer];
+    ++target.interest;
+    target.announcing.push(operation);
+    if (target.pair && !has_failed()) announce(target);
+    return;
   }
   ++(transfer.peer == FCCL_ANY_SOURCE ? any_source_ : peers_[transfer.peer].interest);
   const auto found =

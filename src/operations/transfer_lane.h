@@ -53,15 +53,27 @@ class TransferLane {
   // Starts it, and moves it as far as it goes; false while one that was issued before it, and shares its order, has not
   // started.
   bool start(TransferOperation& operation);
-  // Both at once: false if it has its place, but has not started.
-  bool issue_and_start(TransferOperation& operation);
+  // The turn of a thread that has several things to do in it. Others wait for its end, so it must not last.
+  class Turn {
+   public:
+    explicit Turn(TransferLane& lane) : lane_(lane), lock_(lane.mutex_) {}
+    // issue and start at once: false if it has its place, but has not started. A send that can go along with its notice goes;
+    // all else is moved by progress.
+    bool issue_and_start(TransferOperation& operation);
+    void progress() { lane_.progress_in_turn(); }
+
+   private:
+    TransferLane& lane_;
+    std::lock_guard<std::mutex> lock_;
+  };
   // Moves what can be moved, unless another thread does.
   void progress();
   // The same, when the other thread is done.
   void catch_up();
   // Of an operation that has not ended: from here on nothing of it moves, and its memory is its owner's again.
   void withdraw(TransferOperation& operation);
-  // Whoever issues says when an operation comes and, as the last that it does here, when it has gone.
+  // Whoever issues says when an operation comes and, as the last that it does here, when it has gone; but not of those that a
+  // call of the communicator waits for.
   void count_in() { outstanding_.fetch_add(1, std::memory_order_relaxed); }
   void count_out() { outstanding_.fetch_sub(1, std::memory_order_release); }
   bool is_idle() const { return outstanding_.load(std::memory_order_acquire) == 0; }
@@ -70,7 +82,7 @@ class TransferLane {
   struct Peer;
   struct Arrival;
 
-  bool start_in_turn(TransferOperation& operation);
+  bool launch_in_turn(TransferOperation& operation);
   void progress_in_turn();
   void launch(TransferOperation& operation);
   void move(Peer& peer);

@@ -186,8 +186,11 @@ TEST_F(TransferLaneTest, starts_at_once_what_is_issued_behind_nothing_of_its_ord
   Operation& second = prepare_send(1, 8, 2, 5);
   Operation& other_tag = prepare_send(1, 8, 3, 6);
   lanes[0]->issue(*first.operation);
-  EXPECT_FALSE(lanes[0]->issue_and_start(*second.operation));
-  EXPECT_TRUE(lanes[0]->issue_and_start(*other_tag.operation));
+  {
+    TransferLane::Turn turn(*lanes[0]);
+    EXPECT_FALSE(turn.issue_and_start(*second.operation));
+    EXPECT_TRUE(turn.issue_and_start(*other_tag.operation));
+  }
   EXPECT_FALSE(lanes[0]->start(*second.operation));
   EXPECT_TRUE(lanes[0]->start(*first.operation));
   EXPECT_TRUE(lanes[0]->start(*second.operation));
