@@ -1,6 +1,6 @@
 // A random sequence of collectives, and of groups of sends and receives, each compared with the written order of its result and
-// with what MPI makes of the same input. Usage: mpirun -np N differential_mpi --seconds S [--seed N]; all ranks run the
-// sequence that the seed gives. Hosts are those of the ranks' names, or of FCCL_HOST_ID.
+// with what MPI makes of the same input. Usage: mpirun -np N differential_mpi --seconds S [--seed N] [--only FCCLCOLL];
+// all ranks run the sequence that the seed gives. Hosts are those of the ranks' names, or of FCCL_HOST_ID.
 #include <mpi.h>
 #include <unistd.h>
 
@@ -299,7 +299,16 @@ struct Options {
   double seconds = 5;
   uint64_t seed = 0;
   int steps = -1;  // no matter how long they take
+  int only = -1;   // of fcclColl_t; below zero: all, and groups
 };
+
+// The same on all ranks.
+Recipe draw_recipe(std::mt19937_64& generator, const Options& options, const World& world, int step) {
+  Recipe recipe;
+  do recipe = known_to_mpi(random_recipe(generator, world.ranks, kMostBytes, step));
+  while (options.only >= 0 && options.only != recipe.collective);
+  return recipe;
+}
 
 int run(const Options& options, const World& world) {
   fcclUniqueId id{};
@@ -312,10 +321,10 @@ int run(const Options& options, const World& world) {
   const Clock::time_point end = Clock::now() + std::chrono::milliseconds(static_cast<int64_t>(options.seconds * 1000));
   int step = 0;
   for (int go_on = 1; go_on != 0; ++step) {
-    Recipe recipe = known_to_mpi(random_recipe(generator, world.ranks, kMostBytes, step));
+    Recipe recipe = draw_recipe(generator, options, world, step);
     recipe.finite = true;
     const Exchange exchange = random_exchange(generator, world.ranks, step);
-    const bool sends = generator() % 3 == 0;
+    const bool sends = generator() % 3 == 0 && options.only < 0;
     if (auto fault = sends ? run_exchange(exchange, world, step, comm) : run_step(recipe, world, comm); !fault.empty())
       give_up(world, options.seed, step, fault);
     go_on = options.steps < 0 ? Clock::now() < end : step + 1 < options.steps;
@@ -338,6 +347,11 @@ Options read_options(int argc, char** argv) {
     if (name == "--seconds") options.seconds = std::atof(argv[i + 1]);
     if (name == "--seed") options.seed = std::strtoull(argv[i + 1], nullptr, 10);
     if (name == "--steps") options.steps = std::atoi(argv[i + 1]);
+    if (name == "--only") options.only = std::atoi(argv[i + 1]);
+  }
+  if (options.only >= 0 && !std::ranges::count(kEveryMover, options.only) && !std::ranges::count(kEveryReducer, options.only)) {
+    std::fprintf(stderr, "--only %d: give the fcclColl_t of a collective that moves bytes or reduces\n", options.only);
+    std::exit(2);
   }
   MPI_Bcast(&options.seed, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
   return options;
