@@ -76,6 +76,8 @@ Backend::WorkPtr Backend::broadcast(Tensors& tensors, const c10d::BroadcastOptio
 }
 
 Backend::WorkPtr Backend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) {
+  // torch itself calls allreduce_sparse for tensors of a device alone.
+  if (tensors.size() == 1 && tensors[0].layout() == at::kSparse) return allreduce_sparse(tensors, options);
   Operation operation{"fccl:all_reduce", OpType::ALLREDUCE, options.asyncOp, options.timeout, tensors, tensors};
   add_allreduce(operation, only(tensors, operation.title), options.reduceOp);
   return run(std::move(operation));
@@ -228,10 +230,6 @@ Backend::WorkPtr Backend::scatter(Tensors& outputs, TensorLists& inputs, const c
     return fcclScatter(send, receive, part.count, part.type, root, comm, stream);
   });
   return run(std::move(operation));
-}
-
-Backend::WorkPtr Backend::allreduce_sparse(Tensors& /*tensors*/, const c10d::AllreduceOptions& /*options*/) {
-  throw_not_yet("fccl:all_reduce of sparse tensors");
 }
 
 }  // namespace fccl

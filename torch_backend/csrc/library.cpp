@@ -13,6 +13,7 @@
 #include "bootstrap.h"
 #include "completions.h"
 #include "errors.h"
+#include "estimate.h"
 #include "fccl/fccl.h"
 
 namespace fccl {
@@ -66,5 +67,7 @@ TORCH_LIBRARY(fccl, library) {
   library.def("stand_in_for_cuda(str device_type) -> ()", fccl::stand_in_for_cuda);
   library.def("allocate_cpu_tensors_in_arena() -> ()", fccl::allocate_cpu_tensors_in_arena);
   library.def("finish_callbacks() -> ()", fccl::finish_callbacks);
+  library.def("start_estimate() -> ()", fccl::start_estimate);
+  library.def("end_estimate() -> float", [] { return static_cast<double>(fccl::end_estimate()); });
   library.def("counters() -> (str[] names, int[] calls, int[] bytes, float[] seconds)", fccl::counters);
 }

@@ -31,6 +31,10 @@ def register() -> None:
     # dist.split_group, and so a mesh under a group that is bound to a device, copies what this gives.
     if not hasattr(backend_class, "options"):
         backend_class.options = property(_options_of)
+    # dist._time_estimator calls these of every backend that says it can; torch 2.15 has them.
+    if not hasattr(backend_class, "_start_time_estimate"):
+        backend_class._start_time_estimate = lambda self: load().start_estimate()
+        backend_class._end_time_estimate = lambda self: load().end_estimate()
     _names.fulfil(_names.wishes_of(dict(os.environ)), _create, served_devices())
 
 

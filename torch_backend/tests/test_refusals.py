@@ -49,13 +49,19 @@ def test_an_all_to_all_whose_tensors_do_not_fit_says_why():
     run_ranks(2, exchange_what_does_not_fit)
 
 
+def gather_sparse():
+    sparse = torch.eye(3).to_sparse()
+    backend = dist.group.WORLD._get_backend(torch.device("cpu"))
+    backend.allgather([[sparse, sparse]], [sparse], c10d.AllgatherOptions())
+
+
 def reduce_what_cannot_be_reduced():
     ones = torch.ones(4, dtype=torch.int32)
     for op in ("BAND", "BOR", "BXOR"):
         refuse(NotImplementedError, op, lambda op=op: dist.all_reduce(ones, op=getattr(dist.ReduceOp, op)))
     refuse(NotImplementedError, "BXOR", lambda: dist.all_reduce(ones.bool(), op=dist.ReduceOp.BXOR))
     refuse(NotImplementedError, "all_reduce", lambda: dist.all_reduce(ones.to(torch.float8_e4m3fnuz)))
-    refuse(NotImplementedError, "[Ss]parse", lambda: dist.all_reduce(torch.eye(3).to_sparse()))
+    refuse(NotImplementedError, "all_gather of a tensor of layout Sparse", gather_sparse)
     refuse(
         NotImplementedError,
         "reduce with a reduction other than a sum of ComplexFloat",

@@ -13,7 +13,6 @@ import pytest
 KNOWN = {
     r"test_.*_product$": ("ReduceOp.PRODUCT comes later", "is not implemented yet"),
     r"test_ddp_logging_data_cpu$": ("torch names the group of a plugin 'custom'", "'custom' != "),
-    r"test_sparse_all_reduce_sum$": ("sparse tensors come later", "layout Sparse is not implemented yet"),
 }
 
 

@@ -1,0 +1,17 @@
+// How long calls may take, in the library's price, without running them.
+#include "estimate.h"
+
+#include "errors.h"
+#include "fccl/fccl.h"
+
+namespace fccl {
+
+void start_estimate() { check(fcclGroupStart(), "fccl:estimate"); }
+
+float end_estimate() {
+  fcclSimInfo_t estimate = FCCL_SIM_INFO_INITIALIZER;
+  check(fcclGroupSimulateEnd(&estimate), "fccl:estimate");
+  return estimate.estimatedTime;
+}
+
+}  // namespace fccl
