@@ -15,7 +15,7 @@ cpp_suite() {
   local suite=$1 preset=$2 folder=build run=() at_once
   shift 2
   # Ranks wait more than they compute, unless a sanitizer makes them slow.
-  at_once=$(($(nproc) + 1))
+  at_once=$(($(nproc) + 2))
   [[ $preset == release ]] || { folder=build-$preset && at_once=$(nproc); }
   begin_suite "$suite"
   lock
