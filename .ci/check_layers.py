@@ -6,20 +6,9 @@ from collections.abc import Iterator
 from tree import Fault, Tree
 
 LAYERS = [
-    *(
-        "base",
-        "topology",
-        "plan",
-        "system",
-        "sockets",
-        "kernels",
-        "arena",
-        "node",
-        "wire",
-        "device",
-        "hierarchical",
-    ),
-    *("bootstrap", "host_link", "operations", "creation", "communicator", "c_api"),
+    *("base", "topology", "plan", "system", "sockets", "kernels", "arena", "node", "wire"),
+    *("device", "hierarchical", "bootstrap", "host_link", "operations", "creation"),
+    *("communicator", "c_api"),
 ]
 # Rooms that use the library as anybody else would.
 CUSTOMERS = ("torch_backend", "perf_tests", "trainer")

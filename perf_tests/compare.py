@@ -84,14 +84,16 @@ def command_of(given: argparse.Namespace, collective: str, library: str, report:
         )
     binary = str(binary_of(given.old if library == "old" else given.build, collective))
     sizes = ["-b", given.minbytes, "-e", given.maxbytes, "-f", str(given.stepfactor), "-n", str(given.iters)]
-    peer = [] if library in ("fccl", "old") else ["--peer", "mpi"]
+    extra = [] if library in ("fccl", "old") else ["--peer", "mpi"]
+    if library == "fccl" and given.buffers:
+        extra = ["--buffers", given.buffers]
     if given.cluster:
         launch = ["./dev", "cluster", given.cluster, *shlex.split(given.links), "--", mpirun]
     else:
         launch = [mpirun, *BINDING[mpi], "-np", str(given.ranks)]
     return [
         *[*launch, *settings, binary, *sizes],
-        *["-w", str(given.warmup_iters), "-d", given.datatype, "-J", str(report), *peer],
+        *["-w", str(given.warmup_iters), "-d", given.datatype, "-J", str(report), *extra],
     ]
 
 
@@ -271,6 +273,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("-n", "--iters", type=int, default=100)
     parser.add_argument("-w", "--warmup-iters", type=int, default=5)
     parser.add_argument("-d", "--datatype", default="float", help="one that MPI can reduce (float)")
+    parser.add_argument(
+        "--buffers", choices=["private", "arena"], help="FCCL's alone; peers and old builds have private ones"
+    )
     parser.add_argument("--limit", type=float, default=120, help="seconds of a batch, then it is ended (120)")
     parser.add_argument(
         "--tolerance", type=float, default=0.02, help="of the time, that a row may wait (0.02)"

@@ -14,7 +14,8 @@ import json, sys
 from pathlib import Path
 me, times = Path(sys.argv[0]), iter(Path(sys.argv[0] + ".times").read_text().split())
 with (me.parents[2] / "turns").open("a") as turns:
-    print(me.parents[1].name, me.name, *(["as a peer"] if "--peer" in sys.argv else []), file=turns)
+    said = [word for flag, word in (("--peer", "as a peer"), ("arena", "in an arena")) if flag in sys.argv]
+    print(me.parents[1].name, me.name, *said, file=turns)
 time, queued = float(next(times)), 0.0
 Path(sys.argv[0] + ".times").write_text(" ".join([*times, str(time)]))
 if time < 0:
@@ -86,6 +87,16 @@ def test_two_builds_take_turns(builds, compare, tmp_path):
         "new all_reduce_perf",
         "older all_reduce_perf",
     ]
+
+
+def test_memory_that_peers_map_is_for_the_new_build_alone(builds, compare, tmp_path):
+    builds("new", all_gather=[1])
+    builds("older", all_gather=[1])
+    ended = compare(
+        *("--old", tmp_path / "older", "--collectives", "all_gather", "--buffers", "arena"),
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert turns(tmp_path) == 3 * ["new all_gather_perf in an arena", "older all_gather_perf"]
 
 
 def test_a_ratio_is_of_medians_and_above_one_where_the_new_build_is_faster(builds, compare, tmp_path):

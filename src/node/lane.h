@@ -54,6 +54,9 @@ class Lane {
   // the mailbox size, for peers to read by box_payload_of.
   std::byte* next_box_payload() const { return views_[rank_].payloads[(sequence_ + 1) & 1]; }
   const std::byte* box_payload_of(int peer) const { return views_[peer].payloads[parity()]; }
+  // The same of the word's own line, of 56 bytes, if enter puts nothing there.
+  std::byte* next_line() { return my_board().boxes[(sequence_ + 1) & 1].line.data(); }
+  const std::byte* line_of(int peer) const { return views_[peer].board->boxes[parity()].line.data(); }
   Awaited entered(int peer) const {
     return {&views_[peer].board->boxes[parity()].word, uint64_t{sequence_} << 32, rank_of(peer)};
   }

@@ -10,6 +10,9 @@ namespace {
 // Of a block, reduced at once: what has been reduced is still in a cache when peers take it, and others get a turn.
 constexpr size_t kReducedPiece = 256 << 10;
 
+// Results from this size on are not worth a copy; of shorter ones a slot spares the wait until peers have taken them.
+constexpr size_t kInOutputs = 256 << 10;
+
 // One piece of this rank's block: `offset` is where it lies in every rank's input.
 void reduce_piece(Lane& lane, const Task& task, size_t offset, std::byte* result, size_t bytes) {
   for (int rank = 0; rank < lane.ranks(); ++rank) lane.sources[rank] = lane.inputs[rank] + offset;
@@ -26,13 +29,15 @@ bool every_output_is_mapped(const Lane& lane) {
 }  // namespace
 
 // What stays and who looks for a failure: as in mapped_move. In place only a rank's own block is written, which no peer reads.
-Phase mapped_reduce_scatter([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
+// An AllReduce has one block for all ranks.
+Phase mapped_reduce([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
   enter_with_offer(lane, task);
   for (int i = 1; i < lane.ranks(); ++i) {
     co_await lane.entered(lane.peer(i));
     if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.rank_of(lane.peer(i))};
   }
-  if (settles_elsewhere(lane, task, Path::mapped)) co_return Outcome{.settled = true};
+  const Path here = task.call.signature.collective == fcclCollAllReduce ? Path::whole : Path::mapped;
+  if (settles_elsewhere(lane, task, here)) co_return Outcome{.settled = true};
   read_scalars(lane, task.call.signature);
   const int me = lane.rank();
   const SlicedInput input = input_of(task.call, lane.ranks(), kReducedPiece);
@@ -51,10 +56,10 @@ Phase mapped_reduce_scatter([[maybe_unused]] FrameMemory& frame, Lane& lane, Tas
   co_return Outcome{.failed = lane.has_failed()};
 }
 
-// Piece by piece: reduce this rank's shard, then take the peers' results: out of their outputs if all of these are mapped and
-// every rank takes the result, else out of gather slots. In place a peer's shard of this rank's input is written over when the
-// peer's result is there, so when the peer has read it. A slot is free when its turn comes again, as in the ring: every rank
-// waits for all results of a piece, and so has taken those of the piece before.
+// Piece by piece: reduce this rank's shard, then take the peers' results: out of their outputs if these are long, all mapped
+// and every rank takes the result, else out of gather slots. In place a peer's shard of this rank's input is written over when
+// the peer's result is there, so when the peer has read it. A slot is free when its turn comes again, as in the ring: every
+// rank waits for all results of a piece, and so has taken those of the piece before.
 Phase mapped_all_reduce([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
   enter_with_offer(lane, task);
   for (int i = 1; i < lane.ranks(); ++i) {
@@ -66,7 +71,7 @@ Phase mapped_all_reduce([[maybe_unused]] FrameMemory& frame, Lane& lane, Task ta
   read_scalars(lane, signature);
   const int me = lane.rank();
   const size_t widening = signature.widening();
-  const bool in_outputs = signature.root < 0 && every_output_is_mapped(lane);
+  const bool in_outputs = signature.root < 0 && signature.result_bytes() >= kInOutputs && every_output_is_mapped(lane);
   const size_t piece = in_outputs ? kReducedPiece : lane.shape().slot_bytes / widening;
   const SlicedInput input{static_cast<const std::byte*>(task.call.send), shards_of(signature, signature.dtype, lane.ranks()),
                           piece};

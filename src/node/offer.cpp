@@ -2,8 +2,8 @@
 #include "node/offer.h"
 
 #include <algorithm>
+#include <cstring>
 
-#include "kernels/copy.h"
 #include "node/mapped_peers.h"
 
 namespace fccl {
@@ -15,6 +15,9 @@ constexpr size_t kAttached = 8 << 10;
 // A result of this size or more that is not in place had better be written past the caches, which the kernel does not do.
 constexpr size_t kPastCaches = 4 << 20;
 
+// Of a vector that every rank reduces whole: what it reads of its peers, at most. More is better shared out.
+constexpr size_t kReadWhole = 512 << 10;
+
 // Bytes that peers read of a rank's input.
 size_t given_by(const Lane& lane, const Call& call, int rank) {
   const Collective& row = call.signature.row();
@@ -24,6 +27,7 @@ size_t given_by(const Lane& lane, const Call& call, int rank) {
 // Of memory that peers may read in place: the input, and of AllReduce also the output.
 void offer_arena(Lane& lane, const Call& call, Offer& offer) {
   lane.mapped_peers()->publish();
+  offer.overlaps = call.send == call.recv;
   offer.input = offset_in_arena(call.send, given_by(lane, call, lane.rank()));
   if (call.signature.collective == fcclCollAllReduce) offer.output = offset_in_arena(call.recv, call.signature.result_bytes());
 }
@@ -78,8 +82,18 @@ bool everybody_attaches(Lane& lane) {
   return least == Offer::kYes;
 }
 
+// Whether every rank reduces all of an AllReduce by itself: nobody waits for results then. In place it would destroy what its
+// peers still read.
+bool reduces_whole(const Lane& lane, const Call& call) {
+  if (call.signature.collective != fcclCollAllReduce) return false;
+  if (call.signature.bytes() * static_cast<size_t>(lane.ranks() - 1) > kReadWhole) return false;
+  bool any_overlaps = false;
+  for (int rank = 0; rank < lane.ranks(); ++rank) any_overlaps = any_overlaps || offer_of(lane, rank).overlaps;
+  return !any_overlaps;
+}
+
 Path settle(Lane& lane, const Call& call) {
-  if (everybody_maps(lane, call)) return Path::mapped;
+  if (everybody_maps(lane, call)) return reduces_whole(lane, call) ? Path::whole : Path::mapped;
   return may_attach(lane, call) && everybody_attaches(lane) ? Path::attach : Path::ring;
 }
 
@@ -91,7 +105,7 @@ bool may_attach(const Lane& lane, const Call& call) {
 
 Offer offer_of(const Lane& lane, int peer) {
   Offer offer;
-  copy_bytes(&offer, lane.payload_of(peer, sizeof offer), sizeof offer);
+  std::memcpy(&offer, lane.line_of(peer), sizeof offer);
   return offer;
 }
 
@@ -105,7 +119,8 @@ void enter_with_offer(Lane& lane, const Task& task) {
     offer.maps = peers->reaches_all();
     if (own_reservation() != nullptr) offer_arena(lane, call, offer);
   }
-  lane.enter(call, task.number, &offer, sizeof offer);
+  std::memcpy(lane.next_line(), &offer, sizeof offer);
+  lane.enter(call, task.number, nullptr, 0);
 }
 
 bool settles_elsewhere(Lane& lane, const Task& task, Path here) {

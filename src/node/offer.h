@@ -18,7 +18,8 @@ struct Offer {
   uint64_t output = kNotInArena;
   uint64_t longest = 0;  // bytes of its longest block for a peer, where they differ
   Answer attaches = kNever;
-  bool maps = false;  // has mapped every arena of which it was told
+  bool overlaps = false;  // its output overlaps its input
+  bool maps = false;      // has mapped every arena of which it was told
 
   bool offers() const { return input != kNotInArena || output != kNotInArena; }
 };

@@ -14,9 +14,9 @@ constexpr std::array<NodePhase, fcclNumColls> kRings{
     ring_all_reduce, ring_broadcast, ring_all_reduce, ring_all_gather, ring_reduce_scatter, ring_gather,
     ring_scatter,    nullptr,        ring_all_to_all, ring_all_gather, ring_reduce_scatter, ring_all_to_all};
 
-constexpr std::array<NodePhase, fcclNumColls> kMapped{mapped_all_reduce,     mapped_move, mapped_all_reduce,     mapped_move,
-                                                      mapped_reduce_scatter, mapped_move, mapped_move,           nullptr,
-                                                      mapped_move,           mapped_move, mapped_reduce_scatter, nullptr};
+constexpr std::array<NodePhase, fcclNumColls> kMapped{mapped_all_reduce, mapped_move, mapped_all_reduce, mapped_move,
+                                                      mapped_reduce,     mapped_move, mapped_move,       nullptr,
+                                                      mapped_move,       mapped_move, mapped_reduce,     nullptr};
 
 NodePhase in(const std::array<NodePhase, fcclNumColls>& phases, fcclColl_t collective) {
   check(phases[collective] != nullptr, "a path is taken by the collectives that it has a phase for");
@@ -33,6 +33,7 @@ Path choose(const Call& call, const Lane& lane) {
   if (row_of(collective).has_private_counts()) return Path::mailbox;
   if (mailbox_bytes(call, lane.ranks()) <= lane.shape().mailbox_bytes) return Path::mailbox;
   if (lane.settled() == Path::mapped) return Path::mapped;
+  if (lane.settled() == Path::whole) return collective == fcclCollAllReduce ? Path::whole : Path::mapped;
   return may_attach(lane, call) ? Path::attach : Path::ring;
 }
 
@@ -48,10 +49,13 @@ NodePhase phase_of(Path path, fcclColl_t collective) {
       return in(kRings, collective);
     case Path::mapped:
       return in(kMapped, collective);
+    case Path::whole:
+      check(collective == fcclCollAllReduce, "a whole vector is reduced by AllReduce alone");
+      return mapped_reduce;
     case Path::across:
       break;
   }
-  check(false, "a path within a host is one of five");
+  check(false, "a path within a host is one of six");
   return nullptr;
 }
 

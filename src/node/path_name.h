@@ -5,6 +5,6 @@
 
 namespace fccl {
 
-enum class Path : uint8_t { alone, mailbox, mapped, attach, ring, across };
+enum class Path : uint8_t { alone, mailbox, whole, mapped, attach, ring, across };
 
 }  // namespace fccl

@@ -35,8 +35,9 @@ Phase mailbox_all_to_all_v(FrameMemory& frame, Lane& lane, Task task);
 
 // Every collective where all that is read lies in the arenas of its ranks.
 Phase mapped_move(FrameMemory& frame, Lane& lane, Task task);
-Phase mapped_reduce_scatter(FrameMemory& frame, Lane& lane, Task task);
-// AllReduce, and Reduce.
+// ReduceScatter, and an AllReduce where each rank reduces the whole vector.
+Phase mapped_reduce(FrameMemory& frame, Lane& lane, Task task);
+// AllReduce and Reduce where each rank reduces a shard.
 Phase mapped_all_reduce(FrameMemory& frame, Lane& lane, Task task);
 
 // AllGather where each rank reads its peers' memory. Ends settled on the ring if a rank could not be read: then no rank has its

@@ -173,6 +173,12 @@ class Mapped : public ::testing::Test {
   std::mt19937 generator{1};
 };
 
+// Short vectors that are not in place are reduced whole by every rank.
+Path mapped_path(fcclColl_t collective, size_t words, bool in_place) {
+  const bool whole = collective == fcclCollAllReduce && !in_place && words * sizeof(uint32_t) * 2 <= 512 << 10;
+  return whole ? Path::whole : Path::mapped;
+}
+
 constexpr fcclColl_t kMapping[] = {fcclCollAllGather, fcclCollBroadcast, fcclCollGather, fcclCollScatter,
                                    fcclCollAlltoAll,  fcclCollAllReduce, fcclCollReduce, fcclCollReduceScatter};
 
@@ -188,8 +194,10 @@ TEST_F(Mapped, is_right_for_every_collective_size_and_place_in_any_order_of_step
     run(id == kGatherLane ? fcclCollAllGather : fcclCollAllReduce, 100, false, kAll, Path::ring);
   for (const fcclColl_t collective : kMapping)
     for (const size_t words : {size_t{17}, size_t{1025}, size_t{200'003}, kLarge / 4})
-      for (const bool in_place : {false, true})
-        run(collective, words, in_place && collective != fcclCollGather && collective != fcclCollScatter, kAll, Path::mapped);
+      for (const bool in_place : {false, true}) {
+        const bool placed_too = in_place && collective != fcclCollGather && collective != fcclCollScatter;
+        run(collective, words, placed_too, kAll, mapped_path(collective, words, placed_too));
+      }
 }
 
 TEST_F(Mapped, needs_only_what_peers_read) {
@@ -206,7 +214,7 @@ TEST_F(Mapped, comes_and_goes_with_the_offers) {
   for (int rank = 0; rank < kRanks; ++rank) {
     std::array<bool, kRanks> all_but_one = kAll;
     all_but_one[rank] = false;
-    run(fcclCollAllReduce, 5000, rank % 2 == 0, kAll, Path::mapped);
+    run(fcclCollAllReduce, 5000, rank % 2 == 0, kAll, rank % 2 == 0 ? Path::mapped : Path::whole);
     run(fcclCollAllReduce, 5000, rank % 2 == 1, all_but_one, Path::ring);
     run(fcclCollReduceScatter, 5000, false, kNone, Path::ring);
   }
@@ -221,7 +229,24 @@ TEST_F(Mapped, reduces_into_private_memory) {
     for (int rank = 0; rank < kRanks; ++rank) recvs.emplace_back(words * sizeof(uint32_t), rank == 1);
     for (int rank = 0; rank < kRanks; ++rank) start(rank);
     finish();
-    expect_results(Path::mapped);
+    expect_results(mapped_path(fcclCollAllReduce, words, false));
+  }
+}
+
+// One rank in place is enough for shards, since peers would read what it has written over.
+TEST_F(Mapped, reduces_short_vectors_whole_unless_a_rank_is_in_place) {
+  run(fcclCollAllReduce, 1000, false, kAll, Path::ring);
+  run(fcclCollAllReduce, 1000, false, kAll, Path::whole);
+  begin(fcclCollAllReduce, 1000, false, kAll);
+  phases[1].end();
+  const Task in_place{{made, send_of(1), send_of(1)}, number, kernel_of(made)};
+  phases[1] = phase_of(Path::whole, fcclCollAllReduce)(lane(1).frame, lane(1), in_place);
+  for (const int rank : {0, 1, 2, 0, 1})
+    while (!phases[rank].outcome().settled && (!phases[rank].awaited().where || phases[rank].awaited().reached()))
+      if (phases[rank].resume()) break;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    EXPECT_TRUE(phases[rank].outcome().settled);
+    EXPECT_EQ(lane(rank).settled(), Path::mapped);
   }
 }
 
@@ -238,7 +263,7 @@ TEST_F(Mapped, ends_for_a_source_only_after_its_peers_have_read_it) {
 
 TEST_F(Mapped, gives_others_a_turn_between_two_pieces) {
   for (const fcclColl_t collective : {fcclCollAllGather, fcclCollReduceScatter, fcclCollAllReduce}) {
-    run(collective, 1000, false, kAll, collective == fcclCollAllReduce ? Path::mapped : Path::ring);
+    run(collective, 1000, false, kAll, collective == fcclCollAllReduce ? Path::whole : Path::ring);
     begin(collective, kLarge, false, kAll);
     int turns = 0;
     for (int step = 0; step < 1000 && !ended[0]; ++step) {
