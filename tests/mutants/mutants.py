@@ -46,9 +46,15 @@ MUTANTS = [
     ),
     Mutant(
         "a rank that leaves does not say so",
-        "src/operations/control.cpp",
+        "src/operations/departures.cpp",
         "  segment_->state(local()).left.store(1, std::memory_order_release);\n",
         "",
+    ),
+    Mutant(
+        "a source of mapped memory leaves before it has been read",
+        "src/node/mapped.cpp",
+        "      if (row.moves(me, lane.peer(i), root)) co_await lane.drained(lane.peer(i), first + k + 1);\n",
+        "      if (row.moves(me, lane.peer(i), root)) continue;\n",
     ),
     Mutant(
         "the source of an AllGather by attach leaves before it has been read",
@@ -120,7 +126,7 @@ MUTANTS = [
     ),
     Mutant(
         "AllReduce of a count that the ranks do not divide loses the rest",
-        RING_REDUCE,
+        "src/node/shards.h",
         "const size_t elements = (s.count + ranks - 1) / ranks;",
         "const size_t elements = s.count / ranks;",
     ),
@@ -170,8 +176,8 @@ MUTANTS = [
     Mutant(
         "the ring of AlltoAllV has the slices of the rank's own longest block",
         "src/node/ring_all_to_all.cpp",
-        "    most = std::max(most, theirs);\n",
-        "",
+        "most = std::max(most, offer_of(lane, rank).longest);",
+        "most = std::max(most, offer_of(lane, lane.rank()).longest);",
     ),
     Mutant(
         "a call on a stream reads the counts of the call that was issued behind it",
@@ -230,7 +236,7 @@ MUTANTS = [
     ),
     Mutant(
         "every rank's factor is this rank's own",
-        RING_REDUCE,
+        "src/node/shards.h",
         "lane.scalars[rank] = lane.record_of(rank).scalar;",
         "lane.scalars[rank] = lane.record_of(lane.rank()).scalar;",
     ),
