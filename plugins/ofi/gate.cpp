@@ -62,9 +62,14 @@ std::vector<sock_filter> filter_of(const std::set<SocketName>& admitted) {
 
 }  // namespace
 
-Gate::Gate(const SocketName& own) : socket_(listening_socket(own)) { admit(own); }
+Gate::Gate(const SocketName& own) : socket_(listening_socket(own)) {
+  if (socket_ < 0) return;
+  admitted_.insert(without_port(own));
+  close_to_others();
+}
 
 void Gate::admit(const SocketName& peer) {
+  ++peers_;
   if (socket_ >= 0 && admitted_.insert(without_port(peer)).second) close_to_others();
 }
 
@@ -83,7 +88,7 @@ uint64_t Gate::turned_away() const {
   std::array<uint32_t, SK_MEMINFO_VARS> counts{};
   socklen_t bytes = sizeof counts;
   if (socket_ < 0 || ::getsockopt(socket_, SOL_SOCKET, SO_MEMINFO, counts.data(), &bytes) != 0) return 0;
-  return counts[SK_MEMINFO_DROPS];
+  return counts[SK_MEMINFO_DROPS] > peers_ ? counts[SK_MEMINFO_DROPS] : 0;
 }
 
 void Gate::open_connection(int accepted) {
