@@ -44,15 +44,27 @@ part_of_all() {
   done
 }
 
-# test_all [--part I/N]
+# suites_named NAME[,NAME...]: each as "NAME:MINUTES", a line each.
+suites_named() {
+  local name
+  for name in ${1//,/ }; do
+    printf '%s\n' "${all_suites[@]}" | grep "^$name:" || die "there is no suite '$name': ${all_suites[*]%%:*}"
+  done
+}
+
+# test_all [--part I/N | --suites NAME[,NAME...]]
 test_all() {
   local part=${2:-1/1} suites suite minutes=0
-  [[ $# == 0 || ($# == 2 && $1 == --part && $part =~ ^[1-9][0-9]*/[1-9][0-9]*$ && ${part%/*} -le ${part#*/}) ]] ||
-    die "test all takes --part I/N with I from 1 to N, or nothing, but got '$*'"
-  suites=$(part_of_all "${part%/*}" "${part#*/}")
+  if [[ $# == 2 && $1 == --suites ]]; then
+    suites=$(suites_named "$part")
+  else
+    [[ $# == 0 || ($# == 2 && $1 == --part && $part =~ ^[1-9][0-9]*/[1-9][0-9]*$ && ${part%/*} -le ${part#*/}) ]] ||
+      die "test all takes --part I/N with I from 1 to N, --suites NAME,..., or nothing, but got '$*'"
+    suites=$(part_of_all "${part%/*}" "${part#*/}")
+  fi
   [[ -n $suites ]] || die "there are only ${#all_suites[@]} suites: part $part would have none"
   for suite in $suites; do minutes=$((minutes + ${suite#*:})); done
-  say "part $part of everything: $(printf '%s ' $suites | sed 's/:[0-9]*//g')- about $minutes minutes on two cores"
+  say "$part of everything: $(printf '%s ' $suites | sed 's/:[0-9]*//g')- about $minutes minutes on two cores"
   for suite in $suites; do run_suite "${suite%:*}"; done
   conclude
 }

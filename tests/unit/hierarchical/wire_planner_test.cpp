@@ -1,4 +1,4 @@
-// Into how many slices the planner cuts a call between hosts.
+// Which algorithm a call between hosts takes, and into how many slices it is cut.
 #include "hierarchical/wire_planner.h"
 
 #include <gtest/gtest.h>
@@ -37,6 +37,20 @@ TEST(WirePlanner, cuts_a_call_into_the_slices_that_suit_the_algorithm_it_was_tol
   const plan::Choice cheapest = chooser().choose(request);
   ASSERT_NE(cheapest.slices, suits.slices) << "the cheapest algorithm would be cut alike";
   EXPECT_EQ(planner.wire_plan_of({broadcast}, 0).pieces.slices, static_cast<uint64_t>(suits.slices));
+}
+
+TEST(WirePlanner, takes_no_algorithm_whose_messages_of_many_chunks_are_larger_than_a_slot) {
+  const Signature all_gather{fcclCollAllGather, fcclInt8, ReduceOp::sum, -1, size_t{1} << 10};
+  // Two chunks of 64 bytes each, the least, go in a message of the algorithm of Bruck between four hosts.
+  WirePlanner with_room(kColumns, settings_with_slots_of(128));
+  with_room.prefer("bruck");
+  EXPECT_TRUE(with_room.wire_plan_of({all_gather}, 0).hands_on);
+  WirePlanner without(kColumns, settings_with_slots_of(127));
+  without.prefer("bruck");
+  const WirePlan plan = without.wire_plan_of({all_gather}, 0);
+  EXPECT_FALSE(plan.hands_on);
+  EXPECT_EQ(plan.pieces.piece_elements, 64u);
+  EXPECT_EQ(plan.pieces.slices, 16u);
 }
 
 }  // namespace
