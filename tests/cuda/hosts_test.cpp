@@ -139,6 +139,42 @@ TEST_P(CudaHosts, end_a_receive_from_a_rank_that_is_killed) {
   });
 }
 
+// The last rank is in the call, and waits for the first one, when it is killed.
+void kill_in(fcclColl_t collective, const OnGpus& on) {
+  const int victim = on.killed.front();
+  run_on_gpus(on, [&](CudaSeat& seat) {
+    Comm comm(seat.seat(), config_of_cuda_tests());
+    CudaTrial trial({.collective = collective, .dtype = fcclFloat32, .count = 20'001}, seat);
+    seat.meet();
+    const int64_t begin = now_ns();
+    std::jthread end;
+    if (seat.rank() == victim)
+      end = std::jthread([] {
+        std::this_thread::sleep_for(100ms);
+        raise(SIGKILL);
+      });
+    if (seat.rank() == 0) std::this_thread::sleep_for(300ms);
+    // Where the victim has given its part before, the call ends well.
+    const fcclResult_t result = trial.issue(comm);
+    seat.gpu().synchronize(seat.stream());
+    EXPECT_LT(ms_since(begin), 3 * kSecond);
+    if (result == fcclSuccess) {
+      EXPECT_EQ(trial.fault(), "");
+    }
+    EXPECT_EQ(await_failure(comm, now_ns(), 3 * kSecond), fcclRemoteError);
+    const std::string text = fcclGetLastError(comm);
+    EXPECT_NE(text.find("rank " + std::to_string(victim) + " (pid"), std::string::npos) << text;
+  });
+}
+
+TEST_P(CudaHosts, end_a_gather_of_uneven_blocks_in_which_a_rank_is_killed) {
+  kill_in(fcclCollAllGatherV, on({GetParam().hosts.ranks() - 1}));
+}
+
+TEST_P(CudaHosts, end_an_exchange_of_uneven_blocks_in_which_a_rank_is_killed) {
+  kill_in(fcclCollAlltoAllV, on({GetParam().hosts.ranks() - 1}));
+}
+
 INSTANTIATE_TEST_SUITE_P(On, CudaHosts,
                          ::testing::Values(ByPath{"blocking", kTwoAndTwo}, ByPath{"bounce", kTwoAndTwo},
                                            ByPath{"bounce", kOneAndTwoAndOne}),
