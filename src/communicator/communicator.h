@@ -130,7 +130,7 @@ class Communicator {
   Result<void> run_unless_cancelled(const Call& call, const CancelCheck& cancel_check);
   Result<size_t> find_factor(fcclRedOp_t op) const;
   bool is_idle() const;
-  Result<void> prepare_shrink(ShrinkAs as);
+  Result<void> prepare_shrink(ShrinkAs as, const CancelCheck& cancel_check);
 
   CreateOptions options_;
   std::unique_ptr<Parts> parts_;

@@ -43,15 +43,21 @@ Result<void> Communicator::run_unless_cancelled(const Call& call, const CancelCh
   return (*queue)->synchronize();
 }
 
-// Returns when no operation of this rank is under way.
-Result<void> Communicator::prepare_shrink(ShrinkAs as) {
+// Returns when no operation of this rank is under way. Nobody has heard of the shrink yet, so one that is cancelled here leaves
+// the communicator as it is.
+Result<void> Communicator::prepare_shrink(ShrinkAs as, const CancelCheck& cancel_check) {
   FCCL_TRY(check_own());
   if (finalized_.load(std::memory_order_relaxed)) return check_usable();
   if (as == ShrinkAs::healthy) FCCL_TRY(check_usable());
   if (as == ShrinkAs::ended && !parts_->control->has_failed())
     (void)parts_->control->raise({fcclAborted, fmt::format("rank {} ended the communicator to shrink it", rank_)});
   if (device_calls_) (void)device_calls_->await_all();
-  sleep_until([this] { return is_idle(); });
+  Result<void> wanted;
+  sleep_until([&] {
+    if (cancel_check) wanted = cancel_check();
+    return !wanted || is_idle();
+  });
+  FCCL_TRY(std::move(wanted));
   return as == ShrinkAs::healthy ? check_usable() : Result<void>{};
 }
 
@@ -60,7 +66,7 @@ Result<std::unique_ptr<Communicator>> Communicator::shrink(const std::vector<int
   Shrink shrink(*parts_, shrinks_seen_, cancel_check);
   FCCL_TRY(shrink.check());
   if (options.device) FCCL_TRY(DeviceCalls::check(*options.device, options.settings, ranks_));
-  FCCL_TRY(prepare_shrink(as));
+  FCCL_TRY(prepare_shrink(as, cancel_check));
   const InCall inside(in_call_);
   auto parts = shrink.make(excluded, options);
   if (!parts) return fail(std::move(parts).error());

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "processes/elastic.h"
+#include "processes/test_stream.h"
 
 namespace fccl::testing {
 namespace {
@@ -171,6 +172,31 @@ TEST(BackgroundShrink, that_a_survivor_does_not_come_to_tells_the_error_and_leav
       EXPECT_EQ(fcclBarrier(made, nullptr), fcclTimeout);
     }
     seat.meet();
+    EXPECT_EQ(fault_as_rank(parent, seat.rank, 3), "");
+  });
+}
+
+TEST(BackgroundShrink, that_is_ended_while_it_waits_for_a_receive_ends_soon_and_leaves_the_old_one_good) {
+  run_ranks({RanksAs::threads, 3}, [](const Seat& seat) {
+    const Comm parent(seat);
+    int received = -1;
+    const int sent = 77;
+    const TestStream stream;
+    if (seat.rank == 0) {
+      EXPECT_TRUE(succeeded(fcclRecv(&received, 1, fcclInt32, 1, parent, stream)));
+      fcclComm_t made = begin(seat, kShrink, parent);
+      std::this_thread::sleep_for(30ms);
+      EXPECT_EQ(state_of(made), fcclInProgress);
+      const int64_t begin = now_ns();
+      fcclCommDestroy(made);
+      EXPECT_LT(ms_since(begin), 1500 * kSlowdown);
+    }
+    seat.meet();
+    if (seat.rank == 1) {
+      EXPECT_TRUE(succeeded(fcclSend(&sent, 1, fcclInt32, 0, parent, nullptr)));
+    }
+    EXPECT_TRUE(succeeded(fcclStreamSynchronize(stream)));
+    EXPECT_EQ(received, seat.rank == 0 ? sent : -1);
     EXPECT_EQ(fault_as_rank(parent, seat.rank, 3), "");
   });
 }
