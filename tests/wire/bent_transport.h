@@ -19,9 +19,14 @@ class BentTransport final : public Transport {
   std::vector<std::byte> address(int rail) const override { return inner_->address(rail); }
   Result<PeerId> connect(int rail, std::span<const std::byte> address) override { return inner_->connect(rail, address); }
   Result<MemoryId> register_memory(std::span<std::byte> memory, PeersMay peers_may) override {
+    if (registers_at_most >= 0 && registered == registers_at_most) return fail(fcclSystemError, "no more memory can be pinned");
+    ++registered;
     return inner_->register_memory(memory, peers_may);
   }
-  void release_memory(MemoryId memory) override { inner_->release_memory(memory); }
+  void release_memory(MemoryId memory) override {
+    --registered;
+    inner_->release_memory(memory);
+  }
   RemoteMemory remote(MemoryId memory, int rail) const override { return inner_->remote(memory, rail); }
   Result<void> reserve_messages(int more) override { return inner_->reserve_messages(more); }
   Result<size_t> post(int rail, std::span<const Operation> operations) override {
@@ -31,6 +36,10 @@ class BentTransport final : public Transport {
   Result<size_t> poll(int rail, std::span<Completion> found) override {
     if (poll_fails != nullptr && *poll_fails) return fail(fcclSystemError, "the card is gone");
     if (sleeps != nullptr && *sleeps) return 0;
+    if (invents != nullptr && invents->exchange(false)) {
+      found[0] = invention;
+      return 1;
+    }
     return inner_->poll(rail, found);
   }
   Error error_of(uint64_t tag) override { return inner_->error_of(tag); }
@@ -41,6 +50,12 @@ class BentTransport final : public Transport {
   const std::atomic<bool>* poll_fails = nullptr;
   // While it is true no poll reaches the network, as in a process that is stopped.
   const std::atomic<bool>* sleeps = nullptr;
+  // Once where it is true: the next poll finds `invention`.
+  std::atomic<bool>* invents = nullptr;
+  Completion invention{};
+  // Regions of memory; any number if negative.
+  int registers_at_most = -1;
+  int registered = 0;
 
  private:
   std::unique_ptr<Transport> inner_;

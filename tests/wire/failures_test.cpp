@@ -137,6 +137,37 @@ TEST(WireFailure, of_a_rail_ends_the_calls_of_every_lane) {
   }
 }
 
+TEST(WireFailure, of_a_transport_that_ends_what_was_not_begun_ends_the_calls) {
+  std::atomic<bool> invents{false};
+  Group group({.members = 2}, {}, [&](int member, std::unique_ptr<Transport> transport) {
+    auto bent = std::make_unique<BentTransport>(std::move(transport));
+    if (member == 0) bent->invents = &invents;
+    bent->invention = {.kind = Completion::Kind::ended, .tag = 123456};
+    return bent;
+  });
+  ASSERT_TRUE(run_calls(group, {.way = {fcclCollAllGather, "pairwise"}, .count = 3000}));
+  invents = true;
+  CallBuffer buffer(fcclCollAllGather, 100);
+  const auto outcome = group.call(0, buffer.call, 1, "entries");
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().message, "the transport ended operation 123456, which it does not have");
+  group.destroy(0);
+  group.destroy(1);
+}
+
+TEST(WireFailure, is_not_what_a_stranger_sends) {
+  std::atomic<bool> invents{false};
+  Group group({.members = 2}, {}, [&](int, std::unique_ptr<Transport> transport) {
+    auto bent = std::make_unique<BentTransport>(std::move(transport));
+    bent->invents = &invents;
+    bent->invention = {.kind = Completion::Kind::stranger};
+    return bent;
+  });
+  invents = true;
+  EXPECT_TRUE(run_calls(group, {.way = {fcclCollAllGather, "pairwise"}, .count = 3000}));
+  EXPECT_FALSE(invents);
+}
+
 TEST(WireFailure, of_an_operation_that_cannot_be_posted_names_the_peer) {
   std::atomic<bool> breaks{false};
   Group group({.members = 2}, {}, [&](int, std::unique_ptr<Transport> transport) {

@@ -6,10 +6,12 @@
 #include <atomic>
 #include <cstring>
 #include <ctime>
+#include <functional>
 #include <thread>
 
 #include "hierarchical/plan_executor.h"
 #include "plan/catalog.h"
+#include "wire/bent_transport.h"
 #include "wire/calls.h"
 
 namespace fccl::testing {
@@ -247,6 +249,40 @@ TEST(WireLane, does_not_connect_where_immediates_cannot_name_its_channel) {
   WireLaneShape fourth = third;
   fourth.me = 0;
   EXPECT_NE(refusal(fourth, third, options), "");
+}
+
+// The error with which a lane does not open on an endpoint over a transport that is bent like this.
+std::string refusal_to_open(const std::function<void(BentTransport&)>& bend) {
+  simulated::Fabric fabric(simulated::FabricOptions{});
+  auto transport = std::make_unique<BentTransport>(fabric.open());
+  BentTransport& bent = *transport;
+  bend(bent);
+  Endpoint endpoint(std::move(transport));
+  const auto lane = WireLane::open(endpoint, {.ranks = {10, 11}, .me = 0, .slot_bytes = 1024});
+  if (lane) return "";
+  EXPECT_EQ(bent.registered, 0);
+  return lane.error().message;
+}
+
+TEST(WireLane, does_not_open_where_an_entry_is_longer_than_a_message) {
+  EXPECT_EQ(refusal_to_open([](BentTransport&) {}), "");
+  EXPECT_NE(refusal_to_open([](BentTransport& bent) { bent.shown.message_bytes = 16; }).find("messages of 16 bytes"),
+            std::string::npos);
+}
+
+TEST(WireLane, leaves_nothing_registered_where_some_of_its_memory_cannot_be) {
+  for (const int regions : {0, 1})
+    EXPECT_EQ(refusal_to_open([&](BentTransport& bent) { bent.registers_at_most = regions; }), "no more memory can be pinned");
+  EXPECT_EQ(refusal_to_open([](BentTransport& bent) { bent.registers_at_most = 2; }), "");
+}
+
+TEST(WireLane, does_not_connect_where_a_slot_is_too_many_writes) {
+  simulated::FabricOptions options;
+  options.limits.write_bytes = 64;
+  const WireLaneShape first{.ranks = {10, 11}, .me = 0, .slot_bytes = size_t{1} << 20};
+  WireLaneShape second = first;
+  second.me = 1;
+  EXPECT_NE(refusal(first, second, options).find("the network to rank 11 takes writes of 64 bytes at most"), std::string::npos);
 }
 
 TEST(WireLane, says_why_a_member_cannot_be_connected) {
