@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -22,12 +23,22 @@ constexpr int kNewSeat = kSeats;
 // The notes of the whiteboard: when the victim was killed, and whether the id is there.
 constexpr size_t kKilled = 0, kIdIsThere = 1;
 
+// How the victim's call is made.
+enum class Form {
+  plain,
+  widens,    // into float32
+  tagged,    // received from any source
+  in_group,  // two collectives beside each other, with a send and a receive
+};
+
 // What the victim is killed in.
 struct Work {
   const char* name;
   fcclColl_t collective;
-  bool widens = false;
+  Form form = Form::plain;
 };
+
+void PrintTo(const Work& work, std::ostream* out) { *out << work.name; }
 
 constexpr Work kWorks[] = {{"AllReduce", fcclCollAllReduce},
                            {"AlltoAll", fcclCollAlltoAll},
@@ -42,38 +53,82 @@ constexpr Work kWorks[] = {{"AllReduce", fcclCollAllReduce},
                            {"Barrier", fcclCollBarrier},
                            {"ReduceScatterV", fcclCollReduceScatterV},
                            {"AlltoAllV", fcclCollAlltoAllV},
-                           {"AllReduceTyped", fcclCollAllReduce, true},
-                           {"ReduceTyped", fcclCollReduce, true},
-                           {"ReduceScatterTyped", fcclCollReduceScatter, true}};
+                           {"AllReduceTyped", fcclCollAllReduce, Form::widens},
+                           {"ReduceTyped", fcclCollReduce, Form::widens},
+                           {"ReduceScatterTyped", fcclCollReduceScatter, Form::widens},
+                           {"SendRecvTagged", fcclCollSend, Form::tagged},
+                           {"Group", fcclCollAllReduce, Form::in_group}};
 
-// Each rank sends to the next one and receives from the one before it.
-fcclResult_t pass_on(fcclComm_t comm, int rank, int ranks, int iteration) {
-  std::vector<int> given(20'000), taken(given.size(), -7);
-  const auto value = [&](int of, size_t index) { return of * 1'000'003 + static_cast<int>(index) * 7 + iteration; };
-  for (size_t i = 0; i < given.size(); ++i) given[i] = value(rank, i);
-  const int before = (rank + ranks - 1) % ranks;
-  fcclGroupStart();
-  static_cast<void>(fcclSend(given.data(), given.size(), fcclInt32, (rank + 1) % ranks, comm, nullptr));
-  static_cast<void>(fcclRecv(taken.data(), taken.size(), fcclInt32, before, comm, nullptr));
+// Of each rank to the next one and from the one before it; must live until the sends are done.
+class Ring {
+ public:
+  Ring(int rank, int ranks, int iteration)
+      : next_((rank + 1) % ranks),
+        before_((rank + ranks - 1) % ranks),
+        iteration_(iteration),
+        given_(20'000),
+        taken_(20'000, -7) {
+    for (size_t i = 0; i < given_.size(); ++i) given_[i] = value(rank, i);
+  }
+  // Within a group.
+  void issue(fcclComm_t comm, bool tagged) {
+    if (tagged) {
+      const int tag = iteration_ % 5;
+      (void)fcclSendTagged(given_.data(), given_.size(), fcclInt32, next_, tag, comm, nullptr);
+      (void)fcclRecvTagged(taken_.data(), taken_.size(), fcclInt32, FCCL_ANY_SOURCE, tag, &source_, comm, nullptr);
+    } else {
+      (void)fcclSend(given_.data(), given_.size(), fcclInt32, next_, comm, nullptr);
+      (void)fcclRecv(taken_.data(), taken_.size(), fcclInt32, before_, comm, nullptr);
+    }
+  }
+  void check() const {
+    EXPECT_TRUE(source_ == -7 || source_ == before_) << source_;
+    for (size_t i = 0; i < taken_.size(); ++i)
+      if (taken_[i] != value(before_, i)) FAIL() << "index " << i << " is " << taken_[i] << ", not " << value(before_, i);
+  }
+
+ private:
+  int value(int of, size_t index) const { return of * 1'000'003 + static_cast<int>(index) * 7 + iteration_; }
+
+  int next_, before_, iteration_;
+  int source_ = -7;
+  std::vector<int> given_, taken_;
+};
+
+Trial make_trial(const Work& work, fcclColl_t collective, int rank, int ranks, int iteration) {
+  const bool widens = work.form == Form::widens;
+  return Trial({.collective = collective,
+                .dtype = widens ? fcclBfloat16 : fcclInt32,
+                .count = collective == fcclCollBarrier ? 0u : 60'000u,
+                .root = iteration % ranks,
+                .iteration = iteration,
+                .finite = true,
+                .widens = widens},
+               rank, ranks);
+}
+
+fcclResult_t call_together(const Work& work, fcclComm_t comm, int rank, int ranks, int iteration) {
+  Ring ring(rank, ranks, iteration);
+  Trial sum = make_trial(work, fcclCollAllReduce, rank, ranks, iteration);
+  Trial gather = make_trial(work, fcclCollAllGatherV, rank, ranks, iteration);
+  (void)fcclGroupStart();
+  if (work.form == Form::in_group) (void)sum.issue(comm);
+  ring.issue(comm, work.form == Form::tagged);
+  if (work.form == Form::in_group) (void)gather.issue(comm);
   const fcclResult_t result = fcclGroupEnd();
-  for (size_t i = 0; result == fcclSuccess && i < taken.size(); ++i) {
-    EXPECT_EQ(taken[i], value(before, i)) << "index " << i;
-    if (taken[i] != value(before, i)) break;
+  if (result != fcclSuccess) return result;
+  ring.check();
+  if (work.form == Form::in_group) {
+    EXPECT_EQ(sum.fault(), "");
+    EXPECT_EQ(gather.fault(), "");
   }
   return result;
 }
 
 // One call, with its result checked where it has one.
 fcclResult_t work_once(const Work& work, fcclComm_t comm, int rank, int ranks, int iteration) {
-  if (work.collective == fcclCollSend) return pass_on(comm, rank, ranks, iteration);
-  Trial trial({.collective = work.collective,
-               .dtype = work.widens ? fcclBfloat16 : fcclInt32,
-               .count = work.collective == fcclCollBarrier ? 0u : 60'000u,
-               .root = iteration % ranks,
-               .iteration = iteration,
-               .finite = true,
-               .widens = work.widens},
-              rank, ranks);
+  if (work.collective == fcclCollSend || work.form == Form::in_group) return call_together(work, comm, rank, ranks, iteration);
+  Trial trial = make_trial(work, work.collective, rank, ranks, iteration);
   const fcclResult_t result = trial.issue(comm);
   if (result == fcclSuccess) {
     EXPECT_EQ(trial.fault(), "");
@@ -82,9 +137,9 @@ fcclResult_t work_once(const Work& work, fcclComm_t comm, int rank, int ranks, i
 }
 
 // Repeats the work until it fails by the death of the victim, which ends in it.
-void work_until_death(const Seat& seat, fcclComm_t comm, const Work& work, bool dies) {
+void work_until_death(const Seat& seat, fcclComm_t comm, const Work& work, int victim) {
   std::thread killer;
-  if (dies)
+  if (seat.rank == victim)
     killer = std::thread([&] {
       std::this_thread::sleep_for(10ms + std::chrono::microseconds(now_ns() / 1000 % 5000));
       seat.board.notes[kKilled] = now_ns();
@@ -93,7 +148,9 @@ void work_until_death(const Seat& seat, fcclComm_t comm, const Work& work, bool 
   fcclResult_t result = fcclSuccess;
   for (int i = 0; result == fcclSuccess; ++i) result = work_once(work, comm, seat.rank, kSeats, i);
   if (killer.joinable()) killer.join();
-  EXPECT_EQ(result, fcclRemoteError) << fcclGetLastError(comm);
+  const std::string text = fcclGetLastError(comm);
+  EXPECT_EQ(result, fcclRemoteError) << text;
+  EXPECT_NE(text.find("rank " + std::to_string(victim) + " (pid"), std::string::npos) << text;
 }
 
 void expect_dead(fcclComm_t comm, const std::vector<int>& dead) {
@@ -109,7 +166,7 @@ void raise_to(std::atomic<int64_t>& most, double ms) {
   for (int64_t known = most; known < value && !most.compare_exchange_weak(known, value);) continue;
 }
 
-// The longest that a step has taken on any rank in any round, in milliseconds; shared by the processes.
+// The longest that each step of a round has taken on any rank, in milliseconds; shared by the processes.
 struct Longest {
   std::atomic<int64_t> shrink{0};  // from the kill on
   std::atomic<int64_t> grow{0};
@@ -159,37 +216,56 @@ void live_elastically(const Work& work, int victim, Longest& longest) {
   run_ranks({.as = RanksAs::processes, .ranks = kSeats + 1, .killed = {victim}}, [&](const Seat& seat) {
     fcclComm_t comm = make_parent(seat, kSeats);
     if (seat.rank == kNewSeat) return grow_to_four(nullptr, kSeats - 1, seat, longest);
-    work_until_death(seat, comm, work, seat.rank == victim);
+    work_until_death(seat, comm, work, victim);
     comm = go_on_without(victim, seat, comm, longest);
     ASSERT_NE(comm, nullptr);
     grow_to_four(comm, seat.rank - (seat.rank > victim ? 1 : 0), seat, longest);
   });
 }
 
-class Elastic : public ::testing::TestWithParam<int> {};
+std::string name_of(const ::testing::TestParamInfo<Work>& each) { return each.param.name; }
 
-TEST_P(Elastic, job_whose_rank_is_killed_goes_on_with_three_and_then_with_a_new_fourth) {
+class Elastic : public ::testing::TestWithParam<Work> {};
+
+TEST_P(Elastic, job_whose_rank_is_killed_in_a_call_goes_on_with_three_and_then_with_a_new_fourth) {
   Longest longest;
-  const int victim = GetParam();
-  live_elastically(kWorks[victim], victim, longest);
+  // Another one in each kind of call.
+  const int victim = GetParam().collective % kSeats;
+  live_elastically(GetParam(), victim, longest);
 }
 
-INSTANTIATE_TEST_SUITE_P(Without, Elastic, ::testing::Range(0, kSeats));
+INSTANTIATE_TEST_SUITE_P(In, Elastic, ::testing::ValuesIn(kWorks), name_of);
 
-TEST(ElasticCampaign, kills_a_rank_in_every_call_in_turn_a_hundred_times) {
+// Of the rounds of one kind of call.
+class Times {
+ public:
+  void add(int64_t ms) { all_.push_back(ms); }
+  std::string text() {
+    std::ranges::sort(all_);
+    return "median " + std::to_string(all_[all_.size() / 2]) + " ms, worst " + std::to_string(all_.back()) + " ms";
+  }
+
+ private:
+  std::vector<int64_t> all_;
+};
+
+class ElasticCampaign : public ::testing::TestWithParam<Work> {};
+
+TEST_P(ElasticCampaign, kills_a_rank_in_the_call_a_hundred_times) {
   auto* longest = new (::mmap(nullptr, sizeof(Longest), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Longest;
   constexpr int kRounds = 100;
-  int good = 0;
+  Times shrinks, growths;
   for (int round = 0; round < kRounds && !HasFailure(); ++round) {
-    const Work& work = kWorks[static_cast<size_t>(round) % std::size(kWorks)];
-    SCOPED_TRACE(::testing::Message() << "round " << round << ", killed in " << work.name);
-    live_elastically(work, (round + round / kSeats) % kSeats, *longest);
-    if (!HasFailure()) ++good;
+    SCOPED_TRACE(::testing::Message() << "round " << round);
+    live_elastically(GetParam(), round % kSeats, *longest);
+    shrinks.add(longest->shrink.exchange(0));
+    growths.add(longest->grow.exchange(0));
   }
-  std::printf("%d of %d rounds in %zu calls: shrunk at most %lld ms after the kill, grown in at most %lld ms\n", good, kRounds,
-              std::size(kWorks), static_cast<long long>(longest->shrink), static_cast<long long>(longest->grow));
-  EXPECT_EQ(good, kRounds);
+  std::printf("%s: from the kill to a communicator of three: %s; growth to four: %s\n", GetParam().name, shrinks.text().c_str(),
+              growths.text().c_str());
 }
+
+INSTANTIATE_TEST_SUITE_P(In, ElasticCampaign, ::testing::ValuesIn(kWorks), name_of);
 
 TEST(GrowDeath, of_a_new_rank_ends_it_for_all_names_it_and_leaves_the_parent_good) {
   run_ranks({.as = RanksAs::processes, .ranks = 4, .killed = {3}}, [](const Seat& seat) {
