@@ -163,10 +163,14 @@ def mutated(mutant: Mutant, source: Path) -> Iterator[None]:
 def killer_of(mutant: Mutant, source: Path, tests: dict[str, list[Test]]) -> str | None:
     """The name of a test that fails with the mutant and passes without it."""
     nearest = NEAREST.get(Path(mutant.path).parts[1], [])
-    for programs in (nearest, [program for program in PROGRAMS if program not in nearest]):
+    others = [program for program in PROGRAMS if program not in nearest]
+    suspects = [program for program in PROGRAMS if any(mutant.suspect in test.name for test in tests[program])]
+    rounds = [(suspects, mutant.suspect)] if mutant.suspect else []
+    for programs, name_part in [*rounds, (nearest, ""), (others, "")]:
         with mutated(mutant, source):
             build(source, programs)
-            found = first_failure([test for program in programs for test in tests[program]], source)
+            chosen = [test for program in programs for test in tests[program] if name_part in test.name]
+            found = first_failure(chosen, source)
         if found:
             test, name = found
             if failure_of(test, ROOT, *only(test, name)):
