@@ -165,8 +165,7 @@ FCCL_API fcclResult_t fcclCommInitRank(fcclComm_t* comm, int nranks, fcclUniqueI
  * has. Until then every other call on it is refused with fcclInvalidUsage, but fcclCommDestroy, fcclCommAbort and
  * fcclCommFinalize, which end the making within about a second; after an error these calls return the error, and the handle
  * must be destroyed. Such calls of one thread need no group.
- * The same of fcclCommSplit (with a color), fcclCommShrink and fcclCommGrow, but on CUDA memory, where these refuse it with
- * fcclNotImplemented. Until theirs is made the parent takes no calls
+ * The same of fcclCommSplit (with a color), fcclCommShrink and fcclCommGrow. Until theirs is made the parent takes no calls
  * that others must answer (fcclInvalidUsage), and to destroy or abort it waits for the making. Whoever ends a split, or a grow
  * for which a rank of the parent is still awaited, ends the parent, too, by fcclAborted. */
 FCCL_API fcclResult_t fcclCommInitRankConfig(fcclComm_t* comm, int nranks, fcclUniqueId id, int rank, fcclConfig_t* config);
@@ -176,7 +175,9 @@ FCCL_API fcclResult_t fcclCommInitRankConfig(fcclComm_t* comm, int nranks, fcclU
 FCCL_API fcclResult_t fcclCommInitRankScalable(fcclComm_t* newcomm, int nranks, int myrank, int nId, fcclUniqueId* commIds,
                                                fcclConfig_t* config);
 /* Makes a communicator of `ndev` ranks, all of this process: comms[r] is the handle of rank r. Its threads live as long as the
- * call. CPU memory has no devices: devlist is not read. One thread may use all the handles, with groups for its calls. */
+ * call. If the calling thread has a current GPU, rank r is of CUDA memory, on GPU devlist[r], or r where devlist is NULL: a GPU
+ * twice is fcclInvalidUsage, one that there is not fcclInvalidArgument. Else the ranks are of CPU memory and devlist is not
+ * read. One thread may use all the handles, with groups for its calls. */
 FCCL_API fcclResult_t fcclCommInitAll(fcclComm_t* comms, int ndev, const int* devlist);
 
 #define FCCL_SPLIT_NOCOLOR (-1)

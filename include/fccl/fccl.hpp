@@ -306,7 +306,8 @@ class Communicator {
     return Communicator(comm, rank, ranks);
   }
 
-  // All ranks of a communicator, for one thread: by rank. Their calls go in groups.
+  // All ranks of a communicator, for one thread: by rank, on GPUs 0 to ranks - 1 if the thread has a current one. Their calls
+  // go in groups.
   static Result<std::vector<Communicator>> of_one_process(int ranks) {
     std::vector<fcclComm_t> comms(static_cast<std::size_t>(ranks < 0 ? 0 : ranks));
     if (auto made = result_of(fcclCommInitAll(comms.data(), ranks, nullptr)); !made) return made.error();

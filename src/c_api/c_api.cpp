@@ -69,15 +69,6 @@ Result<CreateOptions> options_of(const fcclConfig_t* config, const CreateOptions
   return with_memory(config->memoryKind, parent, std::move(options));
 }
 
-Result<bool> derivation_waits(const fcclConfig_t* config, const CreateOptions& options) {
-  if (waits(config)) return true;
-  if (!options.device) return false;
-  return fail(
-      fcclNotImplemented,
-      "config.blocking = 0 of a communicator that is made of one of CUDA memory is not implemented yet in this version of "
-      "FCCL");
-}
-
 }  // namespace fccl
 
 using fccl::refuse;

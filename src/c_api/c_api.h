@@ -66,8 +66,6 @@ inline Result<void> check_free(const fcclComm* comm) {
 
 // Whether a call that makes a communicator waits until it is made.
 inline bool waits(const fcclConfig_t* config) { return config == nullptr || config->blocking != 0; }
-// The same of one that makes it of another one.
-Result<bool> derivation_waits(const fcclConfig_t* config, const CreateOptions& options);
 
 // Why a type has no kernel for an operator.
 inline std::string no_kernel(fcclDataType_t dtype, ReduceOp op) {

@@ -11,6 +11,7 @@
 #include "c_api/c_api.h"
 #include "c_api/derive.h"
 #include "communicator/group.h"
+#include "device/device.h"
 
 using fccl::refuse;
 using fccl::report;
@@ -102,14 +103,12 @@ fcclResult_t split(const char* function, fcclComm_t comm, fcclComm_t* newcomm, c
     return refuse(function, fmt::format("color is {}: give a color >= 0 or FCCL_SPLIT_NOCOLOR", request.color));
   auto options = fccl::options_of(request.config, &comm->communicator->options());
   if (!options) return report(function, options);
-  const auto waits = fccl::derivation_waits(request.config, *options);
-  if (!waits) return report(function, waits);
   const auto make = [color = request.color, key = request.key, options = *options](fccl::Communicator& parent,
                                                                                    const fccl::CancelCheck& cancel_check) {
     return parent.split(color, key, options, cancel_check);
   };
   // Without a color there will be no handle to ask.
-  return fccl::derive(function, comm, newcomm, make, *waits || request.color < 0);
+  return fccl::derive(function, comm, newcomm, make, fccl::waits(request.config) || request.color < 0);
 }
 
 struct GrowRequest {
@@ -137,29 +136,46 @@ fcclResult_t grow(const char* function, fcclComm_t comm, fcclComm_t* newcomm, co
   }
   auto options = fccl::options_of(request.config, &comm->communicator->options());
   if (!options) return report(function, options);
-  const auto waits = fccl::derivation_waits(request.config, *options);
-  if (!waits) return report(function, waits);
   const auto make = [id, nranks = request.nranks, options = *options](fccl::Communicator& parent,
                                                                       const fccl::CancelCheck& cancel_check) {
     return parent.grow(nranks, id, options, cancel_check);
   };
-  return fccl::derive(function, comm, newcomm, make, *waits);
+  return fccl::derive(function, comm, newcomm, make, fccl::waits(request.config));
 }
 
-// All ranks of a communicator in this process.
-fccl::Result<void> init_all(std::span<fcclComm_t> comms) {
-  // Several ranks of one thread need groups, which calls on CUDA memory cannot be in yet.
+// A GPU for each rank, that of the list or that of its own number.
+fccl::Result<void> choose_devices(const int* devlist, std::span<fccl::CreateOptions> of_ranks) {
+  const auto ordinal_of = [devlist](size_t rank) { return devlist == nullptr ? static_cast<int>(rank) : devlist[rank]; };
+  for (size_t rank = 0; rank < of_ranks.size(); ++rank) {
+    for (size_t before = 0; before < rank; ++before)
+      if (ordinal_of(before) == ordinal_of(rank))
+        return fccl::fail(fcclInvalidUsage,
+                          fmt::format("devlist[{}] is {}, as devlist[{}] is: give each rank a GPU of its own. Ranks that share "
+                                      "one join by fcclCommInitRank, each on its own thread",
+                                      rank, ordinal_of(rank), before));
+    auto device = fccl::open_device(ordinal_of(rank));
+    if (!device) return fccl::fail(device.error().code, fmt::format("rank {}: {}", rank, device.error().message));
+    of_ranks[rank].device = std::move(*device);
+  }
+  return {};
+}
+
+// All ranks of a communicator in this process, on GPUs if this thread has one.
+fccl::Result<void> init_all(std::span<fcclComm_t> comms, const int* devlist) {
   fcclConfig_t config = FCCL_CONFIG_INITIALIZER;
   config.memoryKind = fcclMemoryCpu;
   auto options = fccl::options_of(&config, nullptr);
   if (!options) return fccl::fail(std::move(options).error());
+  std::vector of_ranks(comms.size(), *options);
+  if (fccl::current_device() >= 0) FCCL_TRY(choose_devices(devlist, of_ranks));
   const auto id = fccl::open_bootstrap(options->settings);
   if (!id) return fccl::fail(id.error());
   const int ranks = static_cast<int>(comms.size());
   std::vector<std::function<fccl::Result<void>()>> tasks;
   tasks.reserve(comms.size());
   for (int rank = 0; rank < ranks; ++rank)
-    tasks.emplace_back([&, rank] { return make({*id}, {ranks, rank}, *options, &comms[static_cast<size_t>(rank)]); });
+    tasks.emplace_back(
+        [&, rank, at = static_cast<size_t>(rank)] { return make({*id}, {ranks, rank}, of_ranks[at], &comms[at]); });
   auto made = fccl::run_side_by_side(tasks);
   if (made) return {};
   for (fcclComm_t& comm : comms) delete std::exchange(comm, nullptr);
@@ -196,12 +212,11 @@ fcclResult_t fcclCommInitRankScalable(fcclComm_t* newcomm, int nranks, int myran
 }
 
 fcclResult_t fcclCommInitAll(fcclComm_t* comms, int ndev, const int* devlist) {
-  static_cast<void>(devlist);
   if (comms == nullptr) return refuse(__func__, "comms is NULL");
   if (ndev < 1) return refuse(__func__, fmt::format("ndev is {}: give a number of ranks >= 1", ndev));
   const std::span all(comms, static_cast<size_t>(ndev));
   std::ranges::fill(all, nullptr);
-  return report(__func__, init_all(all));
+  return report(__func__, init_all(all, devlist));
 }
 
 fcclResult_t fcclCommSplit(fcclComm_t comm, int color, int key, fcclComm_t* newcomm, fcclConfig_t* config) {

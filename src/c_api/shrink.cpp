@@ -47,13 +47,11 @@ fcclResult_t fcclCommShrink(fcclComm_t comm, int* ranks, int count, fcclComm_t* 
   if (std::string why = objection(excluded, *comm->communicator); !why.empty()) return refuse(__func__, std::move(why));
   auto options = fccl::options_of(config, &comm->communicator->options());
   if (!options) return report(__func__, options);
-  const auto waits = fccl::derivation_waits(config, *options);
-  if (!waits) return report(__func__, waits);
   const auto as = flags == FCCL_SHRINK_ABORT ? Communicator::ShrinkAs::ended : Communicator::ShrinkAs::healthy;
   const auto make = [=, options = *options](Communicator& parent, const fccl::CancelCheck& cancel_check) {
     return parent.shrink(excluded, as, options, cancel_check);
   };
-  return fccl::derive(__func__, comm, newcomm, make, *waits);
+  return fccl::derive(__func__, comm, newcomm, make, fccl::waits(config));
 }
 
 fcclResult_t fcclCommGetDeadRanks(fcclComm_t comm, int* ranks, int* count) {

@@ -127,6 +127,7 @@ class Communicator {
   static Result<std::unique_ptr<Communicator>> of_parts(const CreateOptions& options, std::unique_ptr<Parts> parts,
                                                         const CancelCheck& cancel_check = {});
   Result<Stream*> queue_for(Stream* stream);
+  CancelCheck ending_this(const CancelCheck& cancel_check, const std::string& during);
   Result<void> run_unless_cancelled(const Call& call, const CancelCheck& cancel_check);
   Result<size_t> find_factor(fcclRedOp_t op) const;
   bool is_idle() const;

@@ -19,11 +19,24 @@ Result<std::unique_ptr<Communicator>> Communicator::split(int color, int key, co
   const InCall inside(in_call_);
   FCCL_TRY(check_usable());
   if (options.device) FCCL_TRY(DeviceCalls::check(*options.device, options.settings, ranks_));
-  if (device_calls_) FCCL_TRY(device_calls_->await_lane(kGatherLane, Issuer::split));
+  if (device_calls_)
+    FCCL_TRY(device_calls_->await_lane(kGatherLane, Issuer::split, ending_this(cancel_check, name_of(Issuer::split))));
   const auto run_here = [&](const Call& call) { return run_unless_cancelled(call, cancel_check); };
   auto parts = Split(*parts_->control, rank_, ranks_, run_here, cancel_check).make(color, key, options);
   if (!parts) return fail(std::move(parts).error());
-  return *parts ? of_parts(options, std::move(*parts)) : nullptr;
+  return *parts ? of_parts(options, std::move(*parts), cancel_check) : nullptr;
+}
+
+// Where the others have a part in it or wait for this rank's, to give it up is the failure of this one, too.
+CancelCheck Communicator::ending_this(const CancelCheck& cancel_check, const std::string& during) {
+  if (!cancel_check) return {};
+  return [this, cancel_check, during]() -> Result<void> {
+    const Result<void> wanted = cancel_check();
+    if (wanted) return {};
+    return fail(parts_->control->raise(
+        {wanted.error().code,
+         fmt::format("rank {} ended a communicator that was being made of this one in {}", rank_, during)}));
+  };
 }
 
 // One that may be cancelled runs on a stream, so that this thread can ask.
@@ -32,11 +45,9 @@ Result<void> Communicator::run_unless_cancelled(const Call& call, const CancelCh
   const Result<Stream*> queue = queue_for(nullptr);
   if (!queue) return fail(queue.error());
   FCCL_TRY(run(call, *queue));
+  const CancelCheck ask = ending_this(cancel_check, describe(call.signature));
   sleep_until([&] {
-    if (const auto wanted = cancel_check(); !wanted)
-      (void)parts_->control->raise(
-          {wanted.error().code,
-           fmt::format("rank {} ended a communicator that was being made of this one in {}", rank_, describe(call.signature))});
+    (void)ask();
     const auto done = (*queue)->query();
     return !done || *done;
   });
@@ -51,7 +62,7 @@ Result<void> Communicator::prepare_shrink(ShrinkAs as, const CancelCheck& cancel
   if (as == ShrinkAs::healthy) FCCL_TRY(check_usable());
   if (as == ShrinkAs::ended && !parts_->control->has_failed())
     (void)parts_->control->raise({fcclAborted, fmt::format("rank {} ended the communicator to shrink it", rank_)});
-  if (device_calls_) (void)device_calls_->await_all();
+  if (device_calls_) (void)device_calls_->await_all(cancel_check);
   Result<void> wanted;
   sleep_until([&] {
     if (cancel_check) wanted = cancel_check();
@@ -70,7 +81,7 @@ Result<std::unique_ptr<Communicator>> Communicator::shrink(const std::vector<int
   const InCall inside(in_call_);
   auto parts = shrink.make(excluded, options);
   if (!parts) return fail(std::move(parts).error());
-  return of_parts(options, std::move(*parts));
+  return of_parts(options, std::move(*parts), cancel_check);
 }
 
 Result<UniqueId> Communicator::invite() {
@@ -90,7 +101,8 @@ Result<std::unique_ptr<Communicator>> Communicator::grow(int ranks, std::optiona
   const InCall inside(in_call_);
   FCCL_TRY(check_usable());
   if (options.device) FCCL_TRY(DeviceCalls::check(*options.device, options.settings, ranks));
-  if (device_calls_) FCCL_TRY(device_calls_->await_lane(kGatherLane, Issuer::grow));
+  if (device_calls_)
+    FCCL_TRY(device_calls_->await_lane(kGatherLane, Issuer::grow, ending_this(cancel_check, name_of(Issuer::grow))));
   if (!id && invitation_) id = invitation_->id();
   const auto run_here = [&](const Call& call) { return run_unless_cancelled(call, cancel_check); };
   Grow grow(*parts_->control, ranks_, run_here, cancel_check);
@@ -102,7 +114,7 @@ Result<std::unique_ptr<Communicator>> Communicator::grow(int ranks, std::optiona
   }
   auto parts = grow.join(*agreed, ranks, options);
   if (!parts) return fail(std::move(parts).error());
-  return of_parts(options, std::move(*parts));
+  return of_parts(options, std::move(*parts), cancel_check);
 }
 
 }  // namespace fccl

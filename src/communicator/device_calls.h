@@ -14,6 +14,7 @@
 #include "device/sub_calls.h"
 #include "operations/issued_call.h"
 #include "system/clock.h"
+#include "system/wait_limit.h"
 
 namespace fccl {
 
@@ -48,10 +49,10 @@ class DeviceCalls {
   // `has_result`: else there is nothing to copy.
   Result<void> take_out(const StagedCall& call, bool has_result);
   // ----
-  // Before a call on host memory of the lane: waits until those on GPU memory are through.
-  Result<void> await_lane(LaneId lane, Issuer who_waits);
+  // Before a call on host memory of the lane: waits until those on GPU memory are through, or the wait is cancelled.
+  Result<void> await_lane(LaneId lane, Issuer who_waits, const CancelCheck& cancel_check);
   // Until the GPU has done all that was issued. A GPU that does not come to it fails the communicator at the deadline.
-  Result<void> await_all();
+  Result<void> await_all(const CancelCheck& cancel_check = {});
   // The same, but no longer than 2 s, and not for calls that the GPU has not come to: if any are left, they fail the
   // communicator.
   void leave();
@@ -79,6 +80,7 @@ class DeviceCalls {
     std::function<Result<bool>()> done;
     std::function<uint64_t()> progress;  // the deadline begins anew when it changes
     std::function<std::string()> what;   // "to come to AllGather of 4 int8 (call 7)"
+    CancelCheck cancel_check{};
   };
 
   Result<void> check_stream(const std::string& what, void* stream);

@@ -35,6 +35,7 @@ Result<void> DeviceCalls::await(const OwnWait& wait) {
     if (!done) return fail(done.error());
     if (*done) return {};
     if (auto failed = control.failure()) return fail(std::move(*failed));
+    if (wait.cancel_check) FCCL_TRY(wait.cancel_check());
     const Clock::time_point now = Clock::now();
     if (const uint64_t here = wait.progress(); here != progress) {
       progress = here;
@@ -59,11 +60,12 @@ Result<void> DeviceCalls::await(const OwnWait& wait) {
   }
 }
 
-Result<void> DeviceCalls::await_lane(LaneId lane, Issuer who_waits) {
+Result<void> DeviceCalls::await_lane(LaneId lane, Issuer who_waits, const CancelCheck& cancel_check) {
   const LaneQueue& queue = parts_.lanes[lane];
   if (queue.is_idle()) return {};
   return await({[&] { return queue.is_idle(); }, [&] { return queue.finished.load(std::memory_order_relaxed); },
-                [&] { return std::string("to come to the calls that were issued before ") + name_of(who_waits); }});
+                [&] { return std::string("to come to the calls that were issued before ") + name_of(who_waits); },
+                cancel_check});
 }
 
 bool DeviceCalls::lanes_are_idle() const { return std::ranges::all_of(parts_.lanes, &LaneQueue::is_idle); }
@@ -90,7 +92,7 @@ bool DeviceCalls::has_begun() const {
   });
 }
 
-Result<void> DeviceCalls::await_all() {
+Result<void> DeviceCalls::await_all(const CancelCheck& cancel_check) {
   const Device::Use use(*device_);
   FCCL_TRY(use.entered());
   const auto done = [this]() -> Result<bool> {
@@ -102,7 +104,7 @@ Result<void> DeviceCalls::await_all() {
     for (const LaneQueue& queue : parts_.lanes) sum += queue.finished.load(std::memory_order_relaxed);
     return sum;
   };
-  return await({done, progress, [] { return "to come to all calls that were issued before fcclCommFinalize"; }});
+  return await({done, progress, [] { return "to come to all calls that were issued before fcclCommFinalize"; }, cancel_check});
 }
 
 void DeviceCalls::leave() {
