@@ -373,7 +373,13 @@ FCCL_API fcclResult_t fcclAlltoAllV(const void* sendbuff, const size_t* sendcoun
  * A send of up to FCCL_MAILBOX_BYTES (4096; less among more than 32 ranks of a host) is done when its bytes are on their way,
  * as long as fewer than 8 such sends to the peer have not been received. Any other one is done when its receive has taken it.
  * So two ranks that both send much and then receive wait for each other, until the deadline names both: put the four calls
- * between fcclGroupStart and fcclGroupEnd, or on two streams. A rank may send to itself, likewise. */
+ * between fcclGroupStart and fcclGroupEnd, or on two streams. A rank may send to itself, likewise.
+ *
+ * On CUDA memory sends, receives and fcclGroupEnd, as collectives of uneven counts, wait on the calling thread, where NCCL
+ * returns at once: until the stream has come to the call and then until it is done as above, in a group until all its calls
+ * are. So two streams are no way around a group there, and what the stream or the peer waits for must not be issued behind the
+ * call by the same thread. An order of sends and receives in which each meets its counterpart, each rank having done its
+ * earlier ones, is as safe as in NCCL. */
 
 /* sendbuff[count] to rank `peer`. */
 FCCL_API fcclResult_t fcclSend(const void* sendbuff, size_t count, fcclDataType_t datatype, int peer, fcclComm_t comm,
