@@ -150,8 +150,8 @@ TEST_P(CudaCollectives, go_on_while_the_host_runs_ahead_of_the_gpu) {
 }
 
 TEST_P(CudaCollectives, split_into_communicators_of_the_same_gpu) {
+  const Setting buffer("FCCL_CUDA_BUFFER", "65536");
   run_on_gpus({.ranks = 4, .gpus = 2}, [](CudaSeat& seat) {
-    const Setting small_buffer("FCCL_CUDA_BUFFER", "65536");
     const Comm parent(seat.seat(), config_of_cuda_tests());
     EXPECT_EQ(try_on_gpu({.collective = fcclCollAllGather, .dtype = fcclInt32, .count = 100}, seat, parent), "");
     fcclComm_t child = nullptr;

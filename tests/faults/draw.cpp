@@ -165,6 +165,7 @@ Draw draw_of(uint64_t seed) {
   draw.is_tagged = dice.below(2) == 0;
   draw_variant(dice, draw);
   draw_hosts(dice, draw);
+  draw.in_group = !draw.by_sends && dice.below(4) == 0;
   return draw;
 }
 
@@ -189,9 +190,10 @@ std::string describe(const Draw& draw) {
   if (draw.fault == Fault::stop_briefly) text += ", for " + std::to_string(draw.pause.count()) + " ms";
   return text + "; " + kSizes[static_cast<int>(draw.size)] + ": " + testing::describe(draw.recipe) +
          (draw.by_sends ? ", as sends from everybody to everybody" : "") +
-         (draw.by_sends && draw.is_tagged ? " with tags" : "") + (draw.on_stream ? ", on a stream" : ", blocking") + ", " +
-         std::to_string(draw.warm_calls) + " calls before; deadline " + std::to_string(draw.deadline.count()) +
-         " ms, of init " + std::to_string(draw.init_deadline.count()) + " ms";
+         (draw.by_sends && draw.is_tagged ? " with tags" : "") + (draw.in_group ? ", in a group" : "") +
+         (draw.on_stream ? ", on a stream" : ", blocking") + ", " + std::to_string(draw.warm_calls) +
+         " calls before; deadline " + std::to_string(draw.deadline.count()) + " ms, of init " +
+         std::to_string(draw.init_deadline.count()) + " ms";
 }
 
 Recipe differing(const Draw& draw) {

@@ -40,6 +40,7 @@ struct Draw {
   bool on_stream = false;
   bool by_sends = false;     // every rank sends to every one, in a group, in the place of the collective
   bool is_tagged = false;    // with a tag for each source
+  bool in_group = false;     // the collectives of a moment are issued by one end of a group
   std::vector<int> host_of;  // by rank; empty: all on one host
   Moment moment = Moment::in_collective;
   Fault fault = Fault::kill;

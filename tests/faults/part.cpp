@@ -129,8 +129,11 @@ fcclResult_t Part::call(const std::vector<Recipe>& recipes) {
   for (const Recipe& recipe : recipes)
     trials.push_back(std::make_unique<Trial>(recipe, rank_, draw_.ranks, testing::Placement{draw_.host_of}));
   report().entered_ns = now_ns();
+  if (draw_.in_group) result = fcclGroupStart();
   for (const auto& trial : trials)
     if (result == fcclSuccess) result = trial->issue(comm_, stream_);
+  if (draw_.in_group)
+    if (const fcclResult_t ended = fcclGroupEnd(); result == fcclSuccess) result = ended;
   if (stream_ != nullptr) {
     const fcclResult_t synchronized = fcclStreamSynchronize(stream_);
     if (result == fcclSuccess) result = synchronized;
