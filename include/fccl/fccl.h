@@ -499,6 +499,60 @@ typedef struct {
 } fcclInitCost_t;
 
 FCCL_API fcclResult_t fcclCommGetInitCost(fcclComm_t comm, fcclInitCost_t* cost);
+
+/* ---- Metrics: docs/metrics.md ---------------------------------------------------------------------------------------------
+ * Every structure says its `size`, which the program sets to sizeof before the call; as much is written, and a later version may
+ * have more to tell. Counts never fall and are never reset. */
+
+#define FCCL_METRICS_BUCKETS 25
+#define FCCL_METRICS_RAILS 16
+
+/* The calls of fcclCounter_t that went one path and are of one class of sizes. */
+typedef struct {
+  size_t size;
+  unsigned long long calls;
+  unsigned long long bytes; /* of the larger buffer of each */
+  unsigned long long timed; /* of the calls: all, or one in 64 where a clock would cost more than the call */
+  double seconds;           /* of the timed ones, from their turn to their end */
+  unsigned long long buckets[FCCL_METRICS_BUCKETS]; /* i: of those, at most 2^i * 1.024 us and no less; the last one: longer */
+} fcclCallMetrics_t;
+
+/* Path i of calls, from 0 on: "mailbox", "ring", ..., "transfer" of sends and receives; NULL behind the last one. */
+FCCL_API const char* fcclMetricsPathName(int path);
+/* The most bytes of a call of class i of sizes, from 0 on; of the last one ~0, 0 behind it. */
+FCCL_API unsigned long long fcclMetricsLargestSize(int sizeClass);
+FCCL_API fcclResult_t fcclCommGetCallMetrics(fcclComm_t comm, fcclColl_t coll, int path, int sizeClass, fcclCallMetrics_t* metrics);
+/* The sum over every communicator this process has had, destroyed ones too. */
+FCCL_API fcclResult_t fcclGetProcessCallMetrics(fcclColl_t coll, int path, int sizeClass, fcclCallMetrics_t* metrics);
+
+/* Seconds that calls of this rank have waited for another one, of the first 1,024, in waits of a millisecond or more. */
+FCCL_API fcclResult_t fcclCommGetWaited(fcclComm_t comm, int peer, double* seconds);
+
+/* The oldest call of this rank that has waited for a millisecond and has not ended. */
+typedef struct {
+  size_t size;
+  fcclColl_t coll; /* fcclNumColls: there is none */
+  unsigned long long bytes;
+  double seconds; /* since it was first seen to wait */
+  int peer;       /* for whom it waits now; -1: any rank */
+} fcclCallInFlight_t;
+
+FCCL_API fcclResult_t fcclCommGetCallInFlight(fcclComm_t comm, fcclCallInFlight_t* call);
+
+/* What this process has given to one of its NICs, in the order of FCCL_NICS, for other hosts. */
+typedef struct {
+  size_t size;
+  unsigned long long bytes;
+  unsigned long long messages;
+  unsigned long long retries; /* how often the NIC had no room and was asked again */
+} fcclRailMetrics_t;
+
+FCCL_API fcclResult_t fcclGetRailMetrics(int rail, fcclRailMetrics_t* metrics);
+
+/* All of this process as Prometheus text, with `host` != 0 also of the processes that share its host in a communicator. *length:
+ * that of the text, without its final zero; a text that is longer than capacity - 1 is cut. buffer may be NULL for capacity 0. */
+FCCL_API fcclResult_t fcclGetMetricsText(int host, char* buffer, size_t capacity, size_t* length);
+
 /* "AllReduce", "AllGather", ...; "?" for a bad value. */
 FCCL_API const char* fcclCollName(fcclColl_t coll);
 

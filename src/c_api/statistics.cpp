@@ -1,28 +1,9 @@
 // The C interface: counters, and what an init took.
 #include "operations/statistics.h"
 
-#include <algorithm>
-#include <cstring>
-
 #include "c_api/c_api.h"
+#include "c_api/structure.h"
 #include "creation/init_cost.h"
-
-namespace fccl {
-namespace {
-
-// Gives as much of a structure as the program knows that asks for it, which says so in `size`.
-template <class Structure>
-fcclResult_t give(const char* function, Structure known, Structure* asked) {
-  const size_t size = asked->size;
-  if (size < sizeof(size_t))
-    return refuse(function, fmt::format("size is {}: set it to the size of the structure before the call", size));
-  known.size = std::min(size, sizeof known);
-  std::memcpy(asked, &known, known.size);
-  return fcclSuccess;
-}
-
-}  // namespace
-}  // namespace fccl
 
 using fccl::refuse;
 using fccl::report;

@@ -17,6 +17,7 @@
 #include "creation/parts.h"
 #include "hierarchical/columns.h"
 #include "hierarchical/phases.h"
+#include "metrics/server.h"
 #include "operations/bounced_call.h"
 #include "operations/issued_group.h"
 #include "operations/issued_transfers.h"
@@ -66,6 +67,7 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, i
   }
   auto parts = create_parts(join_request(id, rank, ranks, options), options, cancel_check);
   if (!parts) return fail(std::move(parts).error());
+  if ((*parts)->columns->local() == 0) metrics::serve_if_asked(options.settings);
   return of_parts(options, std::move(*parts), cancel_check);
 }
 

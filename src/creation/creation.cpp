@@ -161,9 +161,12 @@ Result<void> Creation::share_memory() {
   if (!segment) return fail(name_the_dead(std::move(segment).error(), *peers));
   segment_ = std::move(*segment);
   segment_->state(columns->local()).set_processors(allowed_processors());
-  memory_ = std::make_unique<PeerMemory>(segment_, columns->local(), pids_of(joined_.members, here));
+  const std::vector<int> pids = pids_of(joined_.members, here);
+  memory_ = std::make_unique<PeerMemory>(segment_, columns->local(), pids);
   auto control = std::make_shared<Control>(options_.name, joined_.rank, std::move(*peers), segment_);
   parts_ = std::make_unique<Parts>(std::move(columns), std::move(control), segment_, settings.timeout);
+  parts_->statistics.show(options_.name, joined_.rank, ranks, pids);
+  parts_->control->show_waits_by(parts_->statistics);
   parts_->cost.segment = steps_.lap();
   parts_->cost.shared_bytes = shape.total_bytes();
   parts_->cost.local_ranks = shape.ranks;

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cstring>
 #include <ranges>
+#include <utility>
 
+#include "operations/statistics.h"
 #include "system/failure_timing.h"
 #include "system/log.h"
 
@@ -61,8 +63,10 @@ Result<void> Control::look(Wait& wait, const Awaited& awaited, const std::option
     wait.began = now;
     wait.broken = {};
     wait.reported = false;
+    wait.looked = now;
   }
   wait.awaited = awaited;
+  show(wait, now);
   segment_->state(local()).set_waiting(lane_of(wait), {to_ms(now), awaited.rank});
   if (cancel_check_ && now >= next_ask_) {
     next_ask_ = now + kLookInterval;
@@ -88,6 +92,25 @@ Result<void> Control::look(Wait& wait, const Awaited& awaited, const std::option
     log(LogLevel::warn, describe(wait, waited));
   }
   return {};
+}
+
+// Counted from look to look, so a wait that is over within a millisecond costs nothing.
+void Control::show(Wait& wait, Clock::time_point now) {
+  const auto span = now - std::exchange(wait.looked, now);
+  if (statistics_ == nullptr || (wait.task != nullptr && wait.task->call.signature.issuer == Issuer::init)) return;
+  if (wait.shown_since == Clock::time_point{}) wait.shown_since = now;
+  const bool is_call = wait.task != nullptr;
+  statistics_->show_wait(lane_of(wait),
+                         {.collective = is_call ? wait.task->call.signature.collective : wait.transfer->counted_as(),
+                          .bytes = is_call ? wait.task->call.signature.bytes() : wait.transfer->envelope.bytes(),
+                          .since = wait.shown_since,
+                          .awaited = wait.awaited.rank},
+                         span);
+}
+
+void Control::end_wait(Wait& wait) {
+  if (wait.shown_since != Clock::time_point{}) statistics_->end_wait(lane_of(wait));
+  wait.shown_since = {};
 }
 
 // How many steps of the ladder this rank leaves to those who know better that `rank` is late. What another host's ranks wait

@@ -22,6 +22,8 @@
 
 namespace fccl {
 
+class Statistics;
+
 // A rank of the communicator, and whether its process still lives; for a rank of another host, only what its leader reports.
 struct Peer {
   Member member;
@@ -42,10 +44,12 @@ struct Wait {
   const Task* task = nullptr;  // one of the two
   const TransferEnd* transfer = nullptr;
   std::chrono::milliseconds timeout;
-  Poll catch_up{};             // what must be asked before what is awaited is looked at for the last time
-  Awaited awaited{};           // what the slow path last looked at
-  Clock::time_point began{};   // when it first looked at that
-  Clock::time_point broken{};  // when it first found the awaited rank gone or out of reach
+  Poll catch_up{};                  // what must be asked before what is awaited is looked at for the last time
+  Awaited awaited{};                // what the slow path last looked at
+  Clock::time_point began{};        // when it first looked at that
+  Clock::time_point broken{};       // when it first found the awaited rank gone or out of reach
+  Clock::time_point looked{};       // when it last did
+  Clock::time_point shown_since{};  // on the page of the process; none: it is not
   bool reported = false;
 };
 
@@ -62,6 +66,11 @@ class Control {
   // rank on the other lane that should have been this one, the deadline, and after 5 s one line in the log. `network`: why the
   // network to the awaited rank has failed, if it has.
   Result<void> look(Wait& wait, const Awaited& awaited, const std::optional<Error>& network = {});
+
+  // From now on waits are counted and shown by these, which must outlive them.
+  void show_waits_by(Statistics& statistics) { statistics_ = &statistics; }
+  // After a call that waited, be it well or not.
+  void end_wait(Wait& wait);
 
   // Whether the communicator has failed: one load.
   bool has_failed() const { return segment_->failure().first.load(std::memory_order_acquire) != 0; }
@@ -129,6 +138,7 @@ class Control {
   int last_in_line(const Wait& wait, int rank) const;
   std::string describe_way_to(const Task& task, int rank) const;
   std::string describe(const Wait& wait, Clock::duration waited) const;
+  void show(Wait& wait, Clock::time_point now);
   void look_for_deaths_beyond();
   void look_at_watches(size_t first);
   Result<void> look_for_departure(const Wait& wait, const Awaited& awaited);
@@ -146,6 +156,7 @@ class Control {
   std::vector<Peer> peers_;  // by rank, this one included
   std::vector<int> locals_;  // the ranks of this host
   std::shared_ptr<Segment> segment_;
+  Statistics* statistics_ = nullptr;
   Descriptor wake_;
   CancelCheck cancel_check_;
   Clock::time_point next_ask_{};

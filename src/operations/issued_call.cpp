@@ -10,6 +10,10 @@ namespace {
 
 constexpr std::chrono::milliseconds kLookEvery{1};
 
+static_assert(metrics::kPaths == static_cast<size_t>(Path::across) + 2, "the names of metrics are those of Path and transfers");
+static_assert(metrics::kPathsTimedNowAndThen == static_cast<size_t>(Path::mailbox) + 1);
+static_assert(metrics::kLanes == kLanes + 1, "with the lane of transfers");
+
 // nccl-tests' size: the larger of the two buffers.
 size_t size_of_call(const Call& call, int ranks) { return std::max(call.input(ranks).total(), call.output(ranks).total()); }
 
@@ -89,12 +93,14 @@ Result<void> IssuedCall::begin() {
     if (auto failed = around_.control.failure()) return fail(std::move(*failed));
   const Path path = queue_.hierarchical ? Path::across : choose(task_.call, queue_.lane);
   timed_ = path != Path::alone && path != Path::mailbox;
+  if (ticket_.number % metrics::kTimedOneIn == 0) timed_ = true;
   if (timed_) began_ = Clock::now();
   start(path);
   return {};
 }
 
 void IssuedCall::start(Path path) {
+  path_ = path;
   Lane& lane = queue_.lane;
   phase_.end();
   phase_ = path == Path::across ? across_hosts(lane.frame, lane, *queue_.hierarchical, task_)
@@ -118,8 +124,11 @@ Result<void> IssuedCall::conclude(Outcome outcome) {
   if (outcome.failed) return fail(around_.control.failure().value_or(Error{}));
   if (task_.call.signature.issuer == Issuer::user) {
     const Signature& s = task_.call.signature;
-    const double seconds = timed_ ? std::chrono::duration<double>(Clock::now() - began_).count() : 0;
-    around_.statistics.count(s.collective, size_of_call(task_.call, queue_.ranks()), seconds, ticket_.calls);
+    around_.statistics.count({.collective = s.collective,
+                              .path = static_cast<size_t>(path_),
+                              .bytes = size_of_call(task_.call, queue_.ranks()),
+                              .calls = ticket_.calls,
+                              .nanoseconds = timed_ ? static_cast<uint64_t>((Clock::now() - began_).count()) : 0});
   }
   return {};
 }
@@ -127,6 +136,7 @@ Result<void> IssuedCall::conclude(Outcome outcome) {
 // Also after a failure; from here on the lane's memory belongs to the next operation.
 void IssuedCall::pass_turn() {
   phase_.end();
+  around_.control.end_wait(wait_);
   queue_.finished.store(ticket_.number + 1, std::memory_order_release);
 }
 

@@ -91,6 +91,7 @@ class IssuedCall {
   Wait wait_;
   Ticket ticket_;
   std::unique_ptr<const UnevenBlocks> blocks_;
+  Path path_ = Path::alone;
   bool timed_ = false;
   Phase phase_;
   Clock::time_point began_{};

@@ -62,6 +62,7 @@ Result<void> IssuedTransfer::conclude() {
 Result<void> IssuedTransfer::end(Result<void> result) {
   if (!result) around_.lane.withdraw(operation_);
   is_over_ = true;
+  if (wait_) around_.control.end_wait(*wait_);
   return result;
 }
 

@@ -1,69 +1,93 @@
 // Counts per communicator, and their sum over the process.
 #include "operations/statistics.h"
 
-#include <mutex>
-#include <set>
+#include <algorithm>
 
-#include "system/per_process.h"
+#include "system/clock.h"
 
 namespace fccl {
+
+using metrics::value_of;
+
 namespace {
 
-struct Process {
-  std::mutex mutex;
-  std::set<const Statistics*> alive;
-  std::array<fcclCounter_t, fcclNumColls> ended{};
-};
+// As fcclCounter_t has it: calls that are timed one in so many are not in its seconds.
+bool are_all_timed(size_t path) { return path >= metrics::kPathsTimedNowAndThen; }
 
-constinit PerProcess<Process> process;
-
-void add(fcclCounter_t& sum, const fcclCounter_t& counter) {
-  sum.calls += counter.calls;
-  sum.bytes += counter.bytes;
-  sum.seconds += counter.seconds;
-}
-
-// One writer, so no read-modify-write is needed.
-template <class T>
-void raise(std::atomic<T>& value, T by) {
-  value.store(value.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+template <class CallsOf>
+fcclCounter_t counter_of(const CallsOf& calls_of) {
+  fcclCounter_t counter{};
+  for (size_t path = 0; path < metrics::kPaths; ++path)
+    for (size_t size = 0; size < metrics::kSizes; ++size) {
+      const fcclCallMetrics_t calls = calls_of(path, size);
+      counter.calls += calls.calls;
+      counter.bytes += calls.bytes;
+      if (are_all_timed(path)) counter.seconds += calls.seconds;
+    }
+  return counter;
 }
 
 }  // namespace
 
-Statistics::Statistics() {
-  Process& all = process.get();
-  const std::lock_guard lock(all.mutex);
-  all.alive.insert(this);
+void Statistics::show(const std::string& name, int rank, int ranks, const std::vector<int>& processes) {
+  place_.show([&](metrics::CommunicatorPart& part) {
+    std::ranges::copy_n(name.begin(), static_cast<ptrdiff_t>(std::min(name.size(), part.name.size() - 1)), part.name.begin());
+    part.rank = rank;
+    part.ranks = ranks;
+    part.places = static_cast<int32_t>(std::min(processes.size(), part.processes.size()));
+    std::ranges::copy_n(processes.begin(), part.places, part.processes.begin());
+  });
 }
 
-// In a fork, the parent's are not its own.
-Statistics::~Statistics() {
-  Process& all = process.get();
-  const std::lock_guard lock(all.mutex);
-  if (all.alive.erase(this) == 0) return;
-  for (size_t i = 0; i < entries_.size(); ++i) add(all.ended[i], of(static_cast<fcclColl_t>(i)));
+// Two calls may wait for one peer, each on a lane of its own.
+void Statistics::show_wait(size_t lane, const InFlight& call, std::chrono::nanoseconds span) {
+  metrics::CommunicatorPart& part = place_.part();
+  metrics::Flight& flight = part.flights[lane];
+  flight.collective.store(call.collective, std::memory_order_relaxed);
+  flight.bytes.store(call.bytes, std::memory_order_relaxed);
+  flight.since_ms.store(to_ms(call.since), std::memory_order_relaxed);
+  flight.awaited.store(call.awaited, std::memory_order_relaxed);
+  flight.is_shown.store(1, std::memory_order_release);
+  if (call.awaited >= 0 && call.awaited < metrics::kPeers)
+    part.waited_us[static_cast<size_t>(call.awaited)].fetch_add(static_cast<uint64_t>(span.count()) / 1000,
+                                                                std::memory_order_relaxed);
 }
 
-void Statistics::count(fcclColl_t collective, uint64_t bytes, double seconds, uint64_t calls) {
-  Entry& entry = entries_[collective];
-  raise(entry.calls, calls);
-  raise(entry.bytes, bytes);
-  if (seconds > 0) raise(entry.seconds, seconds);
+void Statistics::end_wait(size_t lane) { place_.part().flights[lane].is_shown.store(0, std::memory_order_release); }
+
+fcclCallMetrics_t Statistics::calls_of(fcclColl_t collective, size_t path, size_t size) const {
+  fcclCallMetrics_t sum{};
+  const metrics::CallTable& table = place_.part().calls;
+  if (table.has(collective)) metrics::add(sum, table.of[collective][path][size]);
+  return sum;
 }
 
 fcclCounter_t Statistics::of(fcclColl_t collective) const {
-  const Entry& entry = entries_[collective];
-  return {entry.calls.load(std::memory_order_relaxed), entry.bytes.load(std::memory_order_relaxed),
-          entry.seconds.load(std::memory_order_relaxed)};
+  return counter_of([&](size_t path, size_t size) { return calls_of(collective, path, size); });
+}
+
+double Statistics::waited_for(int peer) const {
+  if (peer < 0 || peer >= metrics::kPeers) return 0;
+  return 1e-6 * static_cast<double>(value_of(place_.part().waited_us[static_cast<size_t>(peer)]));
+}
+
+fcclCallInFlight_t Statistics::oldest_in_flight() const {
+  const metrics::Flight* oldest = nullptr;
+  for (const metrics::Flight& flight : place_.part().flights) {
+    if (flight.is_shown.load(std::memory_order_acquire) == 0) continue;
+    if (oldest == nullptr || value_of(flight.since_ms) < value_of(oldest->since_ms)) oldest = &flight;
+  }
+  fcclCallInFlight_t told{.size = 0, .coll = fcclNumColls, .bytes = 0, .seconds = 0, .peer = -1};
+  if (oldest == nullptr) return told;
+  told.coll = static_cast<fcclColl_t>(value_of(oldest->collective));
+  told.bytes = value_of(oldest->bytes);
+  told.seconds = 1e-3 * static_cast<double>(to_ms(Clock::now()) - value_of(oldest->since_ms));
+  told.peer = static_cast<int>(oldest->awaited.load(std::memory_order_relaxed));
+  return told;
 }
 
 fcclCounter_t Statistics::of_process(fcclColl_t collective) {
-  Process& all = process.get();
-  const std::lock_guard lock(all.mutex);
-  fcclCounter_t sum = all.ended[collective];
-  for (const Statistics* statistics : all.alive) add(sum, statistics->of(collective));
-  return sum;
+  return counter_of([&](size_t path, size_t size) { return metrics::calls_of_process(collective, path, size); });
 }
 
 }  // namespace fccl

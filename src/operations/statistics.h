@@ -1,36 +1,60 @@
-// Counts of what was completed, per collective.
+// Counts of what was completed, per collective, path and class of sizes, and of who was waited for.
 #pragma once
 
-#include <array>
-#include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <string>
+#include <vector>
 
-#include "fccl/fccl.h"
+#include "metrics/process_page.h"
+#include "system/clock.h"
 
 namespace fccl {
 
-// One communicator's counts. The entry of a collective is written by the one thread that runs the collective's lane, and read
-// by any; a communicator adds its counts to those of the process when it ends.
+// One communicator's counts, on the page of its process. The entries of a collective are written by the one thread that runs
+// the collective's lane, and read by any; a communicator adds its counts to those of the process when it ends.
 class Statistics {
  public:
-  Statistics();
-  ~Statistics();
-  Statistics(const Statistics&) = delete;
-  Statistics& operator=(const Statistics&) = delete;
+  // Who the rank is, for those who look at the page; `processes` are those of its host.
+  void show(const std::string& name, int rank, int ranks, const std::vector<int>& processes);
 
-  // `calls`: 0 for a sub-call that is not the last of its call.
-  void count(fcclColl_t collective, uint64_t bytes, double seconds, uint64_t calls = 1);
+  struct Count {
+    fcclColl_t collective;
+    size_t path;
+    uint64_t bytes;
+    uint64_t calls = 1;        // 0 for a sub-call that is not the last of its call
+    uint64_t nanoseconds = 0;  // 0: not timed
+  };
+  void count(const Count& count) {
+    metrics::CallTable& table = place_.part().calls;
+    if (!table.has(count.collective)) [[unlikely]]
+      table.called.fetch_or(uint64_t{1} << count.collective, std::memory_order_relaxed);
+    metrics::Calls& calls = table.of[count.collective][count.path][metrics::size_class_of(count.bytes)];
+    metrics::raise(calls.calls, count.calls);
+    metrics::raise(calls.bytes, count.bytes);
+    if (count.nanoseconds != 0) calls.time(count.nanoseconds);
+  }
+
+  // A call that has waited for a millisecond, until it is over. `span`: that the rank has waited since the last time.
+  struct InFlight {
+    fcclColl_t collective;
+    uint64_t bytes;
+    Clock::time_point since;
+    int awaited;  // -1: any rank
+  };
+  void show_wait(size_t lane, const InFlight& call, std::chrono::nanoseconds span);
+  void end_wait(size_t lane);
+
   fcclCounter_t of(fcclColl_t collective) const;
+  fcclCallMetrics_t calls_of(fcclColl_t collective, size_t path, size_t size) const;
+  // Seconds that this rank has waited for another one, in waits of a millisecond or more.
+  double waited_for(int peer) const;
+  fcclCallInFlight_t oldest_in_flight() const;
   // Over all communicators that this process has or had.
   static fcclCounter_t of_process(fcclColl_t collective);
 
  private:
-  struct Entry {
-    std::atomic<uint64_t> calls{0};
-    std::atomic<uint64_t> bytes{0};
-    std::atomic<double> seconds{0};
-  };
-  std::array<Entry, fcclNumColls> entries_;
+  metrics::CommunicatorPlace place_;
 };
 
 }  // namespace fccl

@@ -255,9 +255,12 @@ void TransferLane::step(TransferOperation& operation) { operation.raise_steps(1)
 void TransferLane::finish(TransferOperation& operation) {
   const TransferEnd& transfer = operation.transfer;
   const bool timed = operation.began != Clock::time_point{};
-  const double seconds = timed ? std::chrono::duration<double>(Clock::now() - operation.began).count() : 0;
+  const uint64_t nanoseconds = timed ? static_cast<uint64_t>((Clock::now() - operation.began).count()) : 0;
   if (!operation.differs) {
-    statistics_.count(transfer.counted_as(), transfer.envelope.bytes(), seconds);
+    statistics_.count({.collective = transfer.counted_as(),
+                       .path = metrics::kTransferPath,
+                       .bytes = transfer.envelope.bytes(),
+                       .nanoseconds = nanoseconds});
     if (transfer.told_source != nullptr) *transfer.told_source = operation.other.load(std::memory_order_relaxed);
   }
   drop_interest(operation);

@@ -103,6 +103,10 @@ constexpr Setting kSettings[] = {
      "and "
      "of the network must be the same"},
     {"FCCL_LOG", Choice{&Settings::log_level, kLogLevels}, Scope::local, "what is written to stderr"},
+    {"FCCL_METRICS_PORT", Number{&Settings::metrics_port, 0, 65535}, Scope::local,
+     "the port on which the first rank of a host serves the metrics of all its ranks as Prometheus text; 0: none"},
+    {"FCCL_METRICS_ADDRESS", Text{&Settings::metrics_address, "an address"}, Scope::local,
+     "the address of this host on which they are served, in numbers; whoever reaches it may read them"},
     {"FCCL_MAILBOX_BYTES", Bytes{&Settings::mailbox_bytes, 64, 64 * 1024}, Scope::agreed,
      "the largest payload of a rank that goes by mailbox"},
     {"FCCL_SLOT_BYTES", Bytes{&Settings::slot_bytes, 64, 256 * 1024}, Scope::agreed,

@@ -40,6 +40,8 @@ struct Settings {
   size_t cuda_buffer_bytes = 32 * 1024 * 1024;
   size_t cuda_queue_entries = 256;
   std::string log_level = "warn";
+  size_t metrics_port = 0;
+  std::string metrics_address = "127.0.0.1";
 
   // The lines that must be equal on all ranks, since they decide which path a message takes.
   std::string agreement() const;

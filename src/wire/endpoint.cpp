@@ -49,6 +49,7 @@ class Endpoint::Turn {
 
 Endpoint::Endpoint(std::unique_ptr<Transport> transport)
     : transport_(std::move(transport)),
+      page_(metrics::page_of_process()),
       limits_(transport_->limits()),
       budget_(std::min(limits_.outstanding, kLargestBudget)),
       flights_(static_cast<size_t>(budget_ * limits_.rails)),
@@ -160,6 +161,16 @@ void Endpoint::post(int rail) {
     if (!post_of(*ports_[(first_served_ + i) % ports_.size()], rail)) break;
 }
 
+void Endpoint::show_posted(int rail, std::span<const Operation> posted, size_t offered) {
+  if (rail >= metrics::kRails) return;
+  metrics::RailPart& part = page_.rails[static_cast<size_t>(rail)];
+  uint64_t bytes = 0;
+  for (const Operation& operation : posted) bytes += operation.bytes;
+  part.bytes.fetch_add(bytes, std::memory_order_relaxed);
+  part.messages.fetch_add(posted.size(), std::memory_order_relaxed);
+  if (posted.size() < offered) part.retries.fetch_add(1, std::memory_order_relaxed);
+}
+
 bool Endpoint::post_of(Port& port, int rail) {
   PostQueue& queue = port.queues[rail];
   for (;;) {
@@ -181,6 +192,7 @@ bool Endpoint::post_of(Port& port, int rail) {
       flights_[batch[i].tag] = {&port, oldest[i].tag, rail};
       free_flights_.pop_back();
     }
+    show_posted(rail, std::span(batch).first(*posted), number);
     room_[rail] -= static_cast<int>(*posted);
     port.in_flight += static_cast<int>(*posted);
     queue.take(*posted);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "metrics/process_page.h"
 #include "system/clock.h"
 #include "wire/port.h"
 #include "wire/progress_thread.h"
@@ -71,6 +72,7 @@ class Endpoint {
   void post(int rail);
   // False once the rail is full.
   bool post_of(Port& port, int rail);
+  void show_posted(int rail, std::span<const Operation> posted, size_t offered);
   void fail_all(const Error& error);
   template <class Condition>
   bool progress_until(Deadline deadline, Condition holds_of);
@@ -78,6 +80,7 @@ class Endpoint {
   void reap();
 
   std::unique_ptr<Transport> transport_;
+  metrics::Page& page_;
   TransportLimits limits_;
   int budget_;  // of operations per rail
   std::atomic<bool> taken_{false};

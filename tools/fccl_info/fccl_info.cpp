@@ -9,6 +9,7 @@
 
 #include "device/device.h"
 #include "fccl_info/explain.h"
+#include "fccl_info/top.h"
 #include "fccl_info/topology_file.h"
 #include "system/host_topology.h"
 #include "system/settings.h"
@@ -26,6 +27,8 @@ fccl-info explain COLLECTIVE SIZE [--topology FILE [--hosts H] | --hosts HxR[xNI
                             FILE, or between H hosts of R ranks and NICS NICs each (1); and how long that should take. SIZE is
                             that of the larger buffer, as for the perf binaries: 8, 64K, 16M, 1G. TEXT is what the parts cost;
                             else FCCL_COSTS is taken, else what is assumed of the provider: efa, verbs or tcp (the default).
+fccl-info top PID           the ranks of this host that belong to the job of process PID: what each has done, which call it waits in,
+                            and for whom
 fccl-info gpus              the GPUs that this process may use and what their driver offers, or why there are none
 fccl-info settings          the variables that FCCL reads, and their values here; * marks those that are not the defaults
 )";
@@ -98,7 +101,7 @@ struct Command {
 
 constexpr Command kCommands[] = {
     {"topology", 0, 1, topology_of}, {"rails", 1, 1, rails_of},         {"explain", 2, 10, explain},
-    {"gpus", 0, 0, gpus_here},       {"settings", 0, 0, settings_here},
+    {"gpus", 0, 0, gpus_here},       {"settings", 0, 0, settings_here}, {"top", 1, 1, top},
 };
 
 constexpr int kWrongWords = 2;

@@ -1,0 +1,108 @@
+// The C interface: metrics.
+#include <unistd.h>
+
+#include <utility>
+
+#include "c_api/c_api.h"
+#include "c_api/structure.h"
+#include "metrics/text.h"
+#include "operations/statistics.h"
+
+namespace fccl {
+namespace {
+
+Result<void> check_kind(fcclColl_t collective, int path, int size) {
+  if (static_cast<unsigned>(collective) >= fcclNumColls)
+    return fail(fcclInvalidArgument, fmt::format("{} is no fcclColl_t", static_cast<int>(collective)));
+  if (path < 0 || std::cmp_greater_equal(path, metrics::kPaths))
+    return fail(fcclInvalidArgument, fmt::format("there is no path {}; there are {}", path, metrics::kPaths));
+  if (size < 0 || std::cmp_greater_equal(size, metrics::kSizes))
+    return fail(fcclInvalidArgument, fmt::format("there is no class {} of sizes; there are {}", size, metrics::kSizes));
+  return {};
+}
+
+Result<std::string> text_of_metrics(bool of_host) {
+  const uint64_t now_ms = to_ms(Clock::now());
+  if (!of_host) {
+    const metrics::PageCopy own = metrics::PageCopy::own();
+    return metrics::text_of({&own, 1}, now_ms);
+  }
+  const auto pages = metrics::pages_from(::getpid());
+  if (!pages) return fail(pages.error());
+  return metrics::text_of(*pages, now_ms);
+}
+
+}  // namespace
+}  // namespace fccl
+
+using fccl::refuse;
+using fccl::report;
+
+extern "C" {
+
+const char* fcclMetricsPathName(int path) {
+  if (path < 0 || std::cmp_greater_equal(path, fccl::metrics::kPaths)) return nullptr;
+  return fccl::metrics::kPathNames[static_cast<size_t>(path)];
+}
+
+unsigned long long fcclMetricsLargestSize(int sizeClass) {
+  if (sizeClass < 0 || std::cmp_greater_equal(sizeClass, fccl::metrics::kSizes)) return 0;
+  if (std::cmp_equal(sizeClass, fccl::metrics::kLargest.size())) return ~0ULL;
+  return fccl::metrics::kLargest[static_cast<size_t>(sizeClass)];
+}
+
+fcclResult_t fcclCommGetCallMetrics(fcclComm_t comm, fcclColl_t coll, int path, int sizeClass, fcclCallMetrics_t* metrics) {
+  if (comm == nullptr || metrics == nullptr) return refuse(__func__, "comm or metrics is NULL");
+  if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
+  if (const auto known = fccl::check_kind(coll, path, sizeClass); !known) return report(__func__, known);
+  const fccl::Statistics& statistics = comm->communicator->statistics();
+  return fccl::give(__func__, statistics.calls_of(coll, static_cast<size_t>(path), static_cast<size_t>(sizeClass)), metrics);
+}
+
+fcclResult_t fcclGetProcessCallMetrics(fcclColl_t coll, int path, int sizeClass, fcclCallMetrics_t* metrics) {
+  if (metrics == nullptr) return refuse(__func__, "metrics is NULL");
+  if (const auto known = fccl::check_kind(coll, path, sizeClass); !known) return report(__func__, known);
+  return fccl::give(__func__, fccl::metrics::calls_of_process(coll, static_cast<size_t>(path), static_cast<size_t>(sizeClass)),
+                    metrics);
+}
+
+fcclResult_t fcclCommGetWaited(fcclComm_t comm, int peer, double* seconds) {
+  if (comm == nullptr || seconds == nullptr) return refuse(__func__, "comm or seconds is NULL");
+  if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
+  if (peer < 0 || peer >= comm->communicator->ranks())
+    return refuse(__func__, fmt::format("peer {} is no rank of a communicator of {}", peer, comm->communicator->ranks()));
+  *seconds = comm->communicator->statistics().waited_for(peer);
+  return fcclSuccess;
+}
+
+fcclResult_t fcclCommGetCallInFlight(fcclComm_t comm, fcclCallInFlight_t* call) {
+  if (comm == nullptr || call == nullptr) return refuse(__func__, "comm or call is NULL");
+  if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
+  return fccl::give(__func__, comm->communicator->statistics().oldest_in_flight(), call);
+}
+
+fcclResult_t fcclGetRailMetrics(int rail, fcclRailMetrics_t* metrics) {
+  if (metrics == nullptr) return refuse(__func__, "metrics is NULL");
+  if (rail < 0 || rail >= fccl::metrics::kRails)
+    return refuse(__func__, fmt::format("there is no rail {}; {} are counted", rail, fccl::metrics::kRails));
+  const fccl::metrics::RailPart& part = fccl::metrics::page_of_process().rails[static_cast<size_t>(rail)];
+  fcclRailMetrics_t known{};
+  known.bytes = fccl::metrics::value_of(part.bytes);
+  known.messages = fccl::metrics::value_of(part.messages);
+  known.retries = fccl::metrics::value_of(part.retries);
+  return fccl::give(__func__, known, metrics);
+}
+
+fcclResult_t fcclGetMetricsText(int host, char* buffer, size_t capacity, size_t* length) {
+  if (length == nullptr || (buffer == nullptr && capacity != 0)) return refuse(__func__, "length or buffer is NULL");
+  const auto text = fccl::text_of_metrics(host != 0);
+  if (!text) return report(__func__, text);
+  *length = text->size();
+  if (capacity == 0) return fcclSuccess;
+  const size_t kept = std::min(text->size(), capacity - 1);
+  std::memcpy(buffer, text->data(), kept);
+  buffer[kept] = 0;
+  return fcclSuccess;
+}
+
+}  // extern "C"

@@ -1,0 +1,166 @@
+// Where the page of this process lies: in memory with a descriptor, by which others find it, as long as there are
+// communicators.
+#include "metrics/process_page.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <set>
+
+#include "base/check.h"
+#include "metrics/server.h"
+#include "system/descriptor.h"
+#include "system/per_process.h"
+
+namespace fccl::metrics {
+namespace {
+
+struct Process {
+  std::mutex mutex;
+  Page* page = nullptr;
+  Descriptor memory;
+  std::set<const CommunicatorPart*> communicators;  // hidden ones, too
+
+  void make();
+  void show();
+};
+
+constinit PerProcess<Process> process;
+
+// Where the kernel gives no memory with a descriptor, nobody else sees this process.
+Descriptor memory_for_page() {
+  Descriptor memory(::memfd_create(kMemoryName, MFD_CLOEXEC));
+  if (memory && ::ftruncate(memory.get(), sizeof(Page)) != 0) return {};
+  return memory;
+}
+
+void Process::make() {
+  void* mapped = ::mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  check(mapped != MAP_FAILED, "the system gives a few addresses");
+  page = static_cast<Page*>(mapped);
+  page->magic = kMagic;
+  page->process = ::getpid();
+}
+
+// In the same place, since counts of rails are written all the time.
+void Process::show() {
+  memory = memory_for_page();
+  if (!memory) return;
+  const bool has_sums = value_of(page->gone.called) != 0;
+  const auto kept = static_cast<ssize_t>(has_sums ? offsetof(Page, communicators) : offsetof(Page, gone));
+  const bool copied = ::pwrite(memory.get(), page, static_cast<size_t>(kept), 0) == kept;
+  if (!copied || ::mmap(page, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memory.get(), 0) == MAP_FAILED)
+    memory.close();
+}
+
+Process& own_process() {
+  Process& own = process.get();
+  const std::lock_guard lock(own.mutex);
+  if (own.page == nullptr) own.make();
+  return own;
+}
+
+void add_up(Calls& sum, const Calls& calls) {
+  raise(sum.calls, value_of(calls.calls));
+  raise(sum.bytes, value_of(calls.bytes));
+  raise(sum.timed, value_of(calls.timed));
+  raise(sum.nanoseconds, value_of(calls.nanoseconds));
+  for (size_t i = 0; i < kBuckets; ++i) raise(sum.buckets[i], value_of(calls.buckets[i]));
+}
+
+void fold(CallTable& into, const CallTable& ended) {
+  for (int collective = 0; collective < fcclNumColls; ++collective) {
+    if (!ended.has(collective)) continue;
+    for (size_t path = 0; path < kPaths; ++path)
+      for (size_t size = 0; size < kSizes; ++size)
+        add_up(into.of[static_cast<size_t>(collective)][path][size], ended.of[static_cast<size_t>(collective)][path][size]);
+  }
+  into.called.fetch_or(value_of(ended.called), std::memory_order_relaxed);
+}
+
+// What has not been called is zero as it is.
+void clear(CommunicatorPart& ended) {
+  for (int collective = 0; collective < fcclNumColls; ++collective)
+    if (ended.calls.has(collective))
+      std::memset(static_cast<void*>(&ended.calls.of[static_cast<size_t>(collective)]), 0, sizeof(CallsOfCollective));
+  std::memset(static_cast<void*>(&ended), 0, offsetof(CommunicatorPart, calls) + offsetof(CallTable, of));
+}
+
+}  // namespace
+
+Page& page_of_process() { return *own_process().page; }
+
+bool has_communicators() {
+  Process& own = own_process();
+  const std::lock_guard lock(own.mutex);
+  return !own.communicators.empty();
+}
+
+void with_own_page(const std::function<void(const Page&)>& read) {
+  Process& own = own_process();
+  const std::lock_guard lock(own.mutex);
+  read(*own.page);
+}
+
+void read_words(const Page& page, size_t at, std::span<char> into) {
+  static_assert(sizeof(Page) % sizeof(uint64_t) == 0);
+  const char* from = reinterpret_cast<const char*>(&page) + at;
+  for (size_t i = 0; i < into.size(); i += sizeof(uint64_t)) {
+    const uint64_t word = __atomic_load_n(reinterpret_cast<const uint64_t*>(from + i), __ATOMIC_RELAXED);
+    std::memcpy(into.data() + i, &word, sizeof word);
+  }
+}
+
+CommunicatorPlace::CommunicatorPlace() {
+  Process& own = own_process();
+  const std::lock_guard lock(own.mutex);
+  if (own.communicators.empty()) own.show();
+  const auto free = std::ranges::find_if(own.page->communicators,
+                                         [&](const CommunicatorPart& each) { return !own.communicators.contains(&each); });
+  if (free == own.page->communicators.end()) hidden_ = std::make_unique<CommunicatorPart>();
+  part_ = hidden_ ? hidden_.get() : &*free;
+  own.communicators.insert(part_);
+}
+
+// In a fork, the parent's are not its own.
+CommunicatorPlace::~CommunicatorPlace() {
+  Process& own = own_process();
+  std::unique_lock lock(own.mutex);
+  if (own.communicators.erase(part_) == 0) return;
+  fold(own.page->gone, part_->calls);
+  if (!hidden_) clear(*part_);
+  if (!own.communicators.empty()) return;
+  own.memory.close();
+  lock.unlock();
+  stop_serving_if_unused();
+}
+
+void CommunicatorPlace::show(const std::function<void(CommunicatorPart&)>& write) {
+  Process& own = own_process();
+  const std::lock_guard lock(own.mutex);
+  write(*part_);
+  part_->is_shown.store(1, std::memory_order_release);
+}
+
+void add(fcclCallMetrics_t& sum, const Calls& calls) {
+  sum.calls += value_of(calls.calls);
+  sum.bytes += value_of(calls.bytes);
+  sum.timed += value_of(calls.timed);
+  sum.seconds += 1e-9 * static_cast<double>(value_of(calls.nanoseconds));
+  for (size_t i = 0; i < kBuckets; ++i) sum.buckets[i] += value_of(calls.buckets[i]);
+}
+
+fcclCallMetrics_t calls_of_process(fcclColl_t collective, size_t path, size_t size) {
+  Process& own = own_process();
+  const std::lock_guard lock(own.mutex);
+  fcclCallMetrics_t sum{};
+  if (own.page->gone.has(collective)) add(sum, own.page->gone.of[collective][path][size]);
+  for (const CommunicatorPart* each : own.communicators)
+    if (each->calls.has(collective)) add(sum, each->calls.of[collective][path][size]);
+  return sum;
+}
+
+}  // namespace fccl::metrics

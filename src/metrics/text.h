@@ -1,0 +1,15 @@
+// The text of pages in the exposition format of Prometheus, version 0.0.4.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "metrics/page_copy.h"
+
+namespace fccl::metrics {
+
+// `now_ms`: on the clock of to_ms, by which the age of a call is told.
+std::string text_of(std::span<const PageCopy> pages, uint64_t now_ms);
+
+}  // namespace fccl::metrics
