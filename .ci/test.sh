@@ -35,6 +35,13 @@ cpp_suite() {
     --parallel "$at_once" --timeout "${FCCL_TEST_TIMEOUT:-300}" "$@" || true
 }
 
+# cuda_races_suite: calls on CUDA memory under the thread sanitizer, which is what finds an order that is missing, and that it
+# does. A part: ./dev test all has the whole.
+cuda_races_suite() {
+  targets='cuda_collectives_test hidden_race' cpp_suite cuda-races tsan --tests-regex \
+    '^By/Cuda(Collectives|Staged|Waiting)\.|^a_queue_that_(awaits_what|reads_what)_another_wrote'
+}
+
 # torch_suite SUITE VERSION PYTEST-ARGUMENT...
 torch_suite() {
   lock
@@ -145,6 +152,7 @@ conclude() { python3 .ci/report.py "$@" "${reports[@]}"; }
 test_every_change() {
   fetch_cuda_headers
   cpp_suite cpp release --label-exclude '^(slow|long)$'
+  cuda_races_suite
   python_suites "$torch_version" torch=torch_backend/tests torch=trainer/fsdp/tests docs=tests/docs -- -m 'not slow'
   tools_suite
   cluster_suite cluster -m 'not slow and not emulator'
