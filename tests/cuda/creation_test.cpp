@@ -184,7 +184,8 @@ TEST_P(CudaDerivation, that_is_ended_while_others_have_not_come_ends_soon) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, CudaDerivation, ::testing::Combine(::testing::Range(0, 3), ::testing::Values("blocking", "bounce")),
+INSTANTIATE_TEST_SUITE_P(Of, CudaDerivation,
+                         ::testing::Combine(::testing::Range(0, 3), ::testing::Values("blocking", "bounce")),
                          [](const auto& each) {
                            return std::string(kDerivations[std::get<0>(each.param)].name) + "_by_" + std::get<1>(each.param);
                          });

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 class Mutant:
     """One fault: in `path`, the text `right`, which occurs once, becomes `wrong`.
 
-    Tests whose names contain `suspect` run before all others: a call that never ends costs each test of it a deadline.
+    Tests whose names contain `suspect` run before all others: a call that never ends costs each of them a
+    deadline.
     """
 
     name: str

@@ -164,9 +164,11 @@ def killer_of(mutant: Mutant, source: Path, tests: dict[str, list[Test]]) -> str
     """The name of a test that fails with the mutant and passes without it."""
     nearest = NEAREST.get(Path(mutant.path).parts[1], [])
     others = [program for program in PROGRAMS if program not in nearest]
-    suspects = [program for program in PROGRAMS if any(mutant.suspect in test.name for test in tests[program])]
-    rounds = [(suspects, mutant.suspect)] if mutant.suspect else []
-    for programs, name_part in [*rounds, (nearest, ""), (others, "")]:
+    rounds = [(nearest, ""), (others, "")]
+    if mutant.suspect:
+        suspects = [each for each in PROGRAMS if any(mutant.suspect in test.name for test in tests[each])]
+        rounds.insert(0, (suspects, mutant.suspect))
+    for programs, name_part in rounds:
         with mutated(mutant, source):
             build(source, programs)
             chosen = [test for program in programs for test in tests[program] if name_part in test.name]
