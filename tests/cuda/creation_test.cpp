@@ -112,8 +112,8 @@ class CudaDerivation : public ::testing::TestWithParam<std::tuple<int, std::stri
   }
 
  private:
-  const Setting path{"FCCL_CUDA_PATH", std::get<1>(GetParam())};
-  const Setting buffer{"FCCL_CUDA_BUFFER", "4096"};
+  const Setting path_{"FCCL_CUDA_PATH", std::get<1>(GetParam())};
+  const Setting buffer_{"FCCL_CUDA_BUFFER", "4096"};
 };
 
 TEST_P(CudaDerivation, makes_a_communicator_that_works_while_the_old_one_takes_no_calls) {
@@ -227,7 +227,7 @@ TEST(CudaShrink, that_is_ended_while_the_gpu_has_not_come_to_earlier_calls_ends_
 // GPUs for one thread, the first of which is its current one.
 class CudaInitAll : public ::testing::TestWithParam<const char*> {
  protected:
-  CudaInitAll() {
+  void SetUp() override {
     simulated::uninstall_all();
     for (int ordinal = 0; ordinal < kSeats; ++ordinal) {
       gpus_.push_back(std::make_shared<simulated::SimulatedGpu>(simulated::GpuOptions{.ordinal = ordinal, .delay_us = 50}));
@@ -236,7 +236,7 @@ class CudaInitAll : public ::testing::TestWithParam<const char*> {
     }
     simulated::set_current_device(0);
   }
-  ~CudaInitAll() override {
+  void TearDown() override {
     simulated::set_current_device(-1);
     simulated::uninstall_all();
   }
@@ -250,7 +250,7 @@ class CudaInitAll : public ::testing::TestWithParam<const char*> {
   }
 
  private:
-  const Setting path{"FCCL_CUDA_PATH", GetParam()};
+  const Setting path_{"FCCL_CUDA_PATH", GetParam()};
   std::vector<std::shared_ptr<simulated::SimulatedGpu>> gpus_;
   std::vector<Queue> streams_;
 };

@@ -20,8 +20,8 @@ class CudaWaiting : public ::testing::TestWithParam<const char*> {
   static OnGpus on(int ranks) { return {.ranks = ranks, .gpus = ranks, .options = {.delay_us = 100}}; }
 
  private:
-  const Setting path{"FCCL_CUDA_PATH", GetParam()};
-  const Setting buffer{"FCCL_CUDA_BUFFER", "4096"};
+  const Setting path_{"FCCL_CUDA_PATH", GetParam()};
+  const Setting buffer_{"FCCL_CUDA_BUFFER", "4096"};
 };
 
 // Elements in memory of the GPU, that can be sent, received and looked at.
