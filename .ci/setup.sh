@@ -122,6 +122,20 @@ need_package() {
   echo "$sources" >"$venv/fccl.sources"
 }
 
+frameworks_venv=.venv-frameworks
+
+# Sees to it that there is an environment with the frameworks, which reads torch and fccl from the one of $venv.
+need_frameworks() {
+  local wanted=torch_backend/frameworks/requirements.txt packages
+  cmp -s "$wanted" "$frameworks_venv/requirements.txt" && return
+  step "make the virtual environment $frameworks_venv" venv-frameworks "$venv/bin/python" -m venv --clear "$frameworks_venv"
+  packages=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+  echo "$packages" >"${packages/"/$venv/"/"/$frameworks_venv/"}/torch_environment.pth"
+  step "install the frameworks into $frameworks_venv (a few minutes)" pip-frameworks "$frameworks_venv/bin/python" -m pip install \
+    --disable-pip-version-check --no-build-isolation --constraint "$venv/requirements.txt" --requirement "$wanted"
+  cp "$wanted" "$frameworks_venv/requirements.txt"
+}
+
 # configure_and_build PRESET [TARGET...]
 configure_and_build() {
   local preset=$1 folder=build

@@ -58,6 +58,20 @@ cpp_trainer_suite() {
   python_suites "$torch_version" cpp-trainer=trainer/cpp/tests --
 }
 
+# frameworks_suite: other projects' frameworks, each trained through fccl and through Gloo.
+frameworks_suite() {
+  local venv=$venv
+  begin_suite frameworks
+  lock
+  use_torch "$pinned_torch"
+  need_environment
+  need_package
+  need_frameworks
+  unlock
+  venv=$frameworks_venv
+  try_step "test frameworks" test-frameworks run_pytest torch_backend/frameworks/tests --junitxml=build/reports/frameworks.xml || true
+}
+
 # docs_suite: every command and program of the pages; needs what cpp_suite has built.
 docs_suite() {
   python_suites "$torch_version" docs=tests/docs --
