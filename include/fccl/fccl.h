@@ -501,8 +501,8 @@ typedef struct {
 FCCL_API fcclResult_t fcclCommGetInitCost(fcclComm_t comm, fcclInitCost_t* cost);
 
 /* ---- Metrics: docs/metrics.md ---------------------------------------------------------------------------------------------
- * Every structure says its `size`, which the program sets to sizeof before the call; as much is written, and a later version may
- * have more to tell. Counts never fall and are never reset. */
+ * Every structure says its `size`, which the program sets to sizeof before the call; as much is written, and a later version
+ * may have more to tell. Counts never fall and are never reset. */
 
 #define FCCL_METRICS_BUCKETS 25
 #define FCCL_METRICS_RAILS 16
@@ -521,7 +521,8 @@ typedef struct {
 FCCL_API const char* fcclMetricsPathName(int path);
 /* The most bytes of a call of class i of sizes, from 0 on; of the last one ~0, 0 behind it. */
 FCCL_API unsigned long long fcclMetricsLargestSize(int sizeClass);
-FCCL_API fcclResult_t fcclCommGetCallMetrics(fcclComm_t comm, fcclColl_t coll, int path, int sizeClass, fcclCallMetrics_t* metrics);
+FCCL_API fcclResult_t fcclCommGetCallMetrics(fcclComm_t comm, fcclColl_t coll, int path, int sizeClass,
+                                             fcclCallMetrics_t* metrics);
 /* The sum over every communicator this process has had, destroyed ones too. */
 FCCL_API fcclResult_t fcclGetProcessCallMetrics(fcclColl_t coll, int path, int sizeClass, fcclCallMetrics_t* metrics);
 
@@ -549,8 +550,9 @@ typedef struct {
 
 FCCL_API fcclResult_t fcclGetRailMetrics(int rail, fcclRailMetrics_t* metrics);
 
-/* All of this process as Prometheus text, with `host` != 0 also of the processes that share its host in a communicator. *length:
- * that of the text, without its final zero; a text that is longer than capacity - 1 is cut. buffer may be NULL for capacity 0. */
+/* All of this process as Prometheus text, with `host` != 0 also of the processes that share its host in a communicator.
+ * *length: that of the text, without its final zero; a text that is longer than capacity - 1 is cut. buffer may be NULL for
+ * capacity 0. */
 FCCL_API fcclResult_t fcclGetMetricsText(int host, char* buffer, size_t capacity, size_t* length);
 
 /* "AllReduce", "AllGather", ...; "?" for a bad value. */

@@ -515,13 +515,6 @@ class Communicator {
     return cost;
   }
 
-  // Seconds that this rank has waited for another one, in waits of a millisecond or more.
-  Result<double> waited(int peer) const {
-    double seconds = 0;
-    if (auto asked = result_of(fcclCommGetWaited(handle(), peer, &seconds)); !asked) return asked.error();
-    return seconds;
-  }
-
  private:
   Communicator(fcclComm_t comm, int rank, int ranks)
       : handle_(std::make_shared<CommunicatorHandle>(comm)), rank_(rank), ranks_(ranks) {}

@@ -7,16 +7,11 @@
 #include <memory>
 #include <string>
 
+#include "tools/ended.h"
+
 namespace fccl::testing {
-namespace {
 
-struct Ended {
-  int status = -1;
-  std::string text;  // both streams
-};
-
-// `variables` as a shell sets them for one command.
-Ended run_info(const std::string& arguments, const std::string& variables = "") {
+Ended run_info(const std::string& arguments, const std::string& variables) {
   const std::string line = variables + " " FCCL_TEST_INFO " " + arguments + " 2>&1";
   FILE* output = popen(line.c_str(), "r");
   Ended ended;
@@ -25,6 +20,8 @@ Ended run_info(const std::string& arguments, const std::string& variables = "") 
   if (WIFEXITED(status)) ended.status = WEXITSTATUS(status);
   return ended;
 }
+
+namespace {
 
 const std::string kP4d = FCCL_TEST_TOPOLOGIES "/p4d.24xlarge.txt";
 

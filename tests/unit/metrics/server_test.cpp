@@ -12,9 +12,9 @@
 #include <fstream>
 #include <vector>
 
-#include "unit/metrics/exposition.h"
 #include "metrics/process_page.h"
 #include "system/settings.h"
+#include "unit/metrics/exposition.h"
 
 namespace fccl::metrics {
 namespace {

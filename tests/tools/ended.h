@@ -1,0 +1,16 @@
+// Ended: how a run of fccl-info ended, and what it said.
+#pragma once
+
+#include <string>
+
+namespace fccl::testing {
+
+struct Ended {
+  int status = -1;
+  std::string text;  // both streams
+};
+
+// `variables` as a shell sets them for one command.
+Ended run_info(const std::string& arguments, const std::string& variables = "");
+
+}  // namespace fccl::testing
