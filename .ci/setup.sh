@@ -184,6 +184,14 @@ fetch_intel_mpi() {
     --prefix "$folder" impi-rt==2021.18.1 impi-devel==2021.18.1 || true
 }
 
+# fetch_promtool: out of Debian's package of Prometheus, which installed would also serve. Without it a test is left out.
+fetch_promtool() {
+  local folder=build/prometheus
+  [[ ! -x $folder/usr/bin/promtool ]] || return 0
+  mkdir -p "$folder"
+  try_step "fetch promtool" promtool env -C "$folder" bash -c 'apt-get download prometheus && dpkg -x prometheus_*.deb .' || true
+}
+
 # What ./dev gpu runs beside the probes.
 gpu_targets=(fccl-info cuda_conformance_test fccl_ofi {all_gather,all_reduce,alltoall,broadcast,gather,reduce,reduce_scatter,scatter}_perf)
 

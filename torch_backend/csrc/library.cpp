@@ -52,6 +52,15 @@ std::tuple<std::vector<std::string>, std::vector<int64_t>, std::vector<int64_t>,
   return {names, calls, bytes, seconds};
 }
 
+// Asked again if it has grown meanwhile: nobody likes a half line.
+std::string metrics_text(bool host) {
+  std::string text;
+  for (size_t length = 0;; text.resize(length + length / 4 + 1)) {
+    check(fcclGetMetricsText(host ? 1 : 0, text.data(), text.size(), &length), "fccl: reading metrics");
+    if (length < text.size()) return text.substr(0, length);
+  }
+}
+
 // Called when Python ends; a callback that waits for a rank that is gone may not keep the process.
 void finish_callbacks() { Completions::of_process().close(std::chrono::seconds(10)); }
 
@@ -70,4 +79,5 @@ TORCH_LIBRARY(fccl, library) {
   library.def("start_estimate() -> ()", fccl::start_estimate);
   library.def("end_estimate() -> float", [] { return static_cast<double>(fccl::end_estimate()); });
   library.def("counters() -> (str[] names, int[] calls, int[] bytes, float[] seconds)", fccl::counters);
+  library.def("metrics_text(bool host) -> str", fccl::metrics_text);
 }
