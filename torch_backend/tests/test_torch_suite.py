@@ -1,42 +1,33 @@
-"""torch's own suite for process groups passes, but for what is known to come later."""
-
-import json
-import os
-import re
-import subprocess
-import sys
-from pathlib import Path
+"""torch's own suite for process groups ends as docs/torch_suites.md says."""
 
 import pytest
+import torch
+import torch_suite_page as page
 
-# Tests that cannot pass, by pattern: why, and what their failure must say.
-KNOWN = {
-    r"test_.*_product$": ("ReduceOp.PRODUCT comes later", "is not implemented yet"),
-    r"test_ddp_logging_data_cpu$": ("torch names the group of a plugin 'custom'", "'custom' != "),
-}
-
-
-def known(name):
-    return next((entry for pattern, entry in KNOWN.items() if re.match(pattern, name)), None)
+THIS = page.minor(torch.__version__)
 
 
 @pytest.mark.slow
+@pytest.mark.every_torch
 @pytest.mark.timeout(1500)
-@pytest.mark.parametrize(
-    ("backend", "ranks", "passing"), [("fccl", 3, 63), ("gloo", 4, 92)], ids=["as_fccl", "as_gloo"]
-)
-def test_the_distributed_tests_of_torch_pass_but_for_known_ones(backend, ranks, passing):
-    command = [sys.executable, str(Path(__file__).with_name("torch_suite.py"))]
-    chosen = {"BACKEND": backend, "WORLD_SIZE": str(ranks), "FCCL_TORCH_REPLACES": "gloo"}
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=1400, env={**os.environ, **chosen})
-    report = json.loads(ran.stdout.splitlines()[-1])
-    for name, reason in sorted(report["skipped"].items()):
-        print(f"skipped by torch: {name}: {reason}")
-    unexpected = []
+@pytest.mark.parametrize("run", ["fccl", "gloo, replaced"], ids=["as_fccl", "as_gloo"])
+def test_the_distributed_tests_of_torch_end_as_the_page_says(run):
+    noted = page.recorded()[THIS]
+    report = page.run_suite(run)
     for name, text in sorted(report["failed"].items()):
-        reason, words = known(name) or ("unknown", None)
-        print(f"failed: {name}: {reason}")
-        if words is None or words not in text:
-            unexpected.append(f"{name}: {text}")
-    assert not unexpected, "\n".join(unexpected)
-    assert len(report["passed"]) >= passing, f"only {len(report['passed'])} tests passed"
+        print(f"failed: {name}: {text}")
+    assert page.summary_of(report) == noted[run]
+    assert report["failed"].keys() <= page.REASONS.keys(), (
+        "a test fails for a reason that nobody has written down"
+    )
+
+
+def test_under_its_name_fccl_passes_as_many_as_gloo_but_for_those_that_look_for_it():
+    for version, runs in page.recorded().items():
+        replaced, gloo = runs["gloo, replaced"], runs["Gloo itself"]
+        assert replaced["passed"] + len(replaced["failed"]) >= gloo["passed"], version
+        assert replaced["failed"].keys() <= page.REASONS.keys(), version
+
+
+def test_the_page_shows_what_was_noted():
+    assert page.PAGE.read_text() == page.page_of(page.recorded()), f"run {page.__file__} --only-page"

@@ -1,0 +1,142 @@
+"""Writes docs/torch_suites.md: how torch's own DistributedTest ends under fccl with each version of torch.
+
+`.venv-2.15.0/bin/python torch_backend/tests/torch_suite_page.py` runs the suite with the torch of that
+Python and notes in torch_suites.json how it ended; the page is made of that. --only-page runs nothing.
+"""
+
+import collections
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "torch_suites.json"
+PAGE = HERE.parents[1] / "docs" / "torch_suites.md"
+
+# The name that the tests ask for, their ranks, and whether fccl takes the name's place.
+RUNS = {
+    "fccl": {"BACKEND": "fccl", "WORLD_SIZE": "3"},
+    "gloo, replaced": {"BACKEND": "gloo", "WORLD_SIZE": "4", "FCCL_TORCH_REPLACES": "gloo"},
+    "Gloo itself": {"BACKEND": "gloo", "WORLD_SIZE": "4"},
+}
+
+# Why tests fail that cannot pass, and the line of torch that decides it.
+REASONS = {
+    "test_ddp_logging_data_cpu": (
+        "compares the backend's name with that in DDP's log, which is 'custom' for every plug-in",
+        "`ProcessGroup::getBackendName` in `c10d/ProcessGroup.hpp`",
+    ),
+}
+
+NO_NAME = """
+A group whose backend torch takes for a whole process group could say its own name there. torch then makes
+no other backend for the group (`issubclass(type(backend_class), ProcessGroup)` in `distributed_c10d.py`), so
+that `cpu:gloo,cuda:fccl` and the checks of `TORCH_DISTRIBUTED_DEBUG=DETAIL` would be lost. The name stays.
+"""
+
+HEAD = """\
+# torch's own tests of process groups
+
+torch's wheel holds `DistributedTest`, the tests by which torch tries its own backends on ranks that are
+processes of one host. `./dev test all` runs it under the name `fccl`, and under the name `gloo` with
+fccl in its place (`FCCL_TORCH_REPLACES=gloo`), and holds what came of it against the numbers below.
+`.venv/bin/python torch_backend/tests/torch_suite_page.py` makes this page: it runs the suite with the torch
+of that Python; `.venv-2.15.0` has another version.
+
+The tests are not asked for a backend's own events in the profiler, which begin with its name. torch skips
+tests that need a GPU, and others by the name of the backend, so more of them run under the name `gloo`.
+
+| torch | name | ranks | passed | failed | skipped |
+|---|---|---|---|---|---|
+"""
+
+
+def minor(version: str) -> str:
+    return ".".join(version.split(".")[:2])
+
+
+def run_suite(run: str) -> dict:
+    """How the tests ended: names, and texts of those that failed or were skipped."""
+    command = [sys.executable, str(HERE / "torch_suite.py")]
+    environment = {name: value for name, value in os.environ.items() if name != "FCCL_TORCH_REPLACES"}
+    ran = subprocess.run(
+        command, capture_output=True, text=True, timeout=1400, env={**environment, **RUNS[run]}
+    )
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout.splitlines()[-1])
+
+
+def summary_of(report: dict) -> dict:
+    """What is compared, and printed."""
+    return {
+        "passed": len(report["passed"]),
+        "failed": {name: line_of(text) for name, text in sorted(report["failed"].items())},
+        "skipped": dict(sorted(collections.Counter(map(plain, report["skipped"].values())).items())),
+    }
+
+
+def plain(reason: str) -> str:
+    return " ".join(reason.split())
+
+
+def line_of(failure: str) -> str:
+    """The line of torch's test that failed, on the rank that said so first."""
+    found = re.findall(r'distributed_test\.py", line (\d+), in (test_\w+|_test_\w+)', failure)
+    return f"distributed_test.py:{found[-1][0]}" if found else "no line of torch"
+
+
+def recorded() -> dict:
+    return json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+
+
+def page_of(results: dict) -> str:
+    rows, failures, skipped = [], [], collections.defaultdict(list)
+    for version, runs in sorted(results.items(), key=lambda entry: int(entry[0].split(".")[1])):
+        for run in (each for each in RUNS if each in runs):
+            ended = runs[run]
+            skips = sum(ended["skipped"].values())
+            size = RUNS[run]["WORLD_SIZE"]
+            rows.append(
+                f"| {version} | {run} | {size} | {ended['passed']} | {len(ended['failed'])} | {skips} |\n"
+            )
+            for name, line in ended["failed"].items():
+                why, where = REASONS.get(name, ("of Gloo, in the one run of it that was made", ""))
+                failures.append(f"| {version} | {run} | `{name}` | `{line}` | {why} | {where} |\n")
+            for reason, count in ended["skipped"].items():
+                skipped[reason].append((version, run, count))
+    text = HEAD + "".join(rows) + "\n## What fails\n\n"
+    text += "| torch | name | test | line | why | where torch decides it |\n|---|---|---|---|---|---|\n"
+    return text + "".join(failures) + NO_NAME + skips_of(skipped)
+
+
+def skips_of(skipped: dict[str, list]) -> str:
+    """Of the name fccl and the newest version, since the others' reasons are the same or fewer."""
+    text = "\n## What torch skips\n\n"
+    text += "Its reasons, and how many tests each keeps away with the newest version:\n\n"
+    text += "| reason | under `fccl` | under `gloo`, replaced |\n|---|---|---|\n"
+    newest = max((version for each in skipped.values() for version, _, _ in each), key=lambda v: int(v[2:]))
+    for reason, entries in skipped.items():
+        counts = {run: count for version, run, count in entries if version == newest}
+        if counts.keys() & {"fccl", "gloo, replaced"}:
+            row = (reason.replace("|", "\\|"), counts.get("fccl", ""), counts.get("gloo, replaced", ""))
+            text += "| {} | {} | {} |\n".format(*row)
+    return text
+
+
+def main() -> None:
+    results = recorded()
+    if "--only-page" not in sys.argv:
+        import torch
+
+        ended = results.setdefault(minor(torch.__version__), {})
+        for run in RUNS:
+            ended[run] = summary_of(run_suite(run))
+            RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
+    PAGE.write_text(page_of(results))
+
+
+if __name__ == "__main__":
+    main()
