@@ -38,7 +38,7 @@ Descriptor memory_for_page() {
 }
 
 void Process::make() {
-  void* mapped = ::mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* mapped = ::mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   check(mapped != MAP_FAILED, "the system gives a few addresses");
   page = static_cast<Page*>(mapped);
   page->magic = kMagic;
