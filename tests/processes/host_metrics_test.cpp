@@ -1,0 +1,64 @@
+// Metrics between hosts: what went over the rails, and who was waited for.
+#include <string>
+#include <thread>
+
+#include "processes/trial.h"
+
+namespace fccl::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+fcclRailMetrics_t rails() {
+  fcclRailMetrics_t sum{};
+  for (int rail = 0; rail < FCCL_METRICS_RAILS; ++rail) {
+    fcclRailMetrics_t one{};
+    one.size = sizeof one;
+    EXPECT_TRUE(succeeded(fcclGetRailMetrics(rail, &one)));
+    sum.bytes += one.bytes;
+    sum.messages += one.messages;
+    sum.retries += one.retries;
+  }
+  return sum;
+}
+
+class HostMetrics : public ::testing::Test {
+ protected:
+  static Launch launch() { return {.as = RanksAs::processes, .ranks = 2, .host_of = {0, 1}}; }
+};
+
+TEST_F(HostMetrics, count_the_bytes_that_each_rank_gives_to_its_rails) {
+  run_ranks(launch(), [](const Seat& seat) {
+    const Comm comm(seat);
+    const fcclRailMetrics_t before = rails();
+    constexpr size_t kBytes = 1'000'000;
+    EXPECT_EQ(
+        try_collective({.collective = fcclCollAllGather, .dtype = fcclUint8, .count = kBytes}, seat.rank, seat.ranks, comm),
+        "");
+    const fcclRailMetrics_t after = rails();
+    EXPECT_GE(after.bytes - before.bytes, kBytes);
+    EXPECT_LT(after.bytes - before.bytes, 2 * kBytes);
+    EXPECT_GT(after.messages, before.messages);
+    fcclRailMetrics_t none{};
+    none.size = sizeof none;
+    EXPECT_EQ(fcclGetRailMetrics(FCCL_METRICS_RAILS, &none), fcclInvalidArgument);
+    seat.meet();
+  });
+}
+
+TEST_F(HostMetrics, name_a_late_rank_of_another_host_as_the_one_waited_for) {
+  run_ranks(launch(), [](const Seat& seat) {
+    const Comm comm(seat);
+    seat.meet();
+    if (seat.rank == 1) std::this_thread::sleep_for(2s);
+    EXPECT_EQ(try_collective({.collective = fcclCollAllGather, .dtype = fcclUint8, .count = 10}, seat.rank, seat.ranks, comm),
+              "");
+    double waited = -1;
+    ASSERT_TRUE(succeeded(fcclCommGetWaited(comm, 1 - seat.rank, &waited)));
+    EXPECT_EQ(waited > 1, seat.rank == 0) << waited;
+    seat.meet();
+  });
+}
+
+}  // namespace
+}  // namespace fccl::testing
