@@ -49,6 +49,12 @@ std::string memory_text(double bytes) {
   return text;
 }
 
+std::string text_of(const fcclMemUsage_t& usage) {
+  const auto text = [](std::size_t bytes) { return memory_text(static_cast<double>(bytes)); };
+  return "Allocated " + text(usage.allocated) + " | Most " + text(usage.mostAllocated) + " | Filled " + text(usage.filled) +
+         " | Addresses " + text(usage.reserved);
+}
+
 const char* kinds_of_ranks(const Beginning& beginning) {
   const int threads = beginning.arguments.ranks_per_process();
   if (threads == 1) return "processes";
@@ -193,6 +199,7 @@ void Table::end(const Ending& ending) {
   std::fprintf(out_, "# %-20s : %g %s\n", "Avg bus bandwidth", mean_.value(), reached);
   std::fprintf(out_, "#\n# Collective test concluded: %s\n", program_.c_str());
   if (!ending.memory.empty()) std::fprintf(out_, "# %-20s : %s\n", "Host memory usage", ending.memory.c_str());
+  if (!ending.arena.empty()) std::fprintf(out_, "# %-20s : %s\n", "Arena", ending.arena.c_str());
   for (const std::string& line : ending.init) std::fprintf(out_, "# %-20s : %s\n", "Init", line.c_str());
   std::fprintf(out_, "#\n\n");
   std::fflush(out_);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "arguments.h"
+#include "fccl/fccl.h"
 #include "launch/team.h"
 #include "skew.h"
 #include "statistics.h"
@@ -64,6 +65,7 @@ struct Ending {
   std::uint64_t bad_checks = 0;              // (rank, check) pairs that saw a wrong element
   std::optional<double> min_bandwidth = {};  // GB/s that the mean bus bandwidth must reach, less a tenth
   std::string memory = {};                   // empty: not asked for
+  std::string arena = {};                    // empty: not asked for, or not there
   std::vector<std::string> init = {};        // the same
 };
 
@@ -118,5 +120,7 @@ std::string fixed_width(double value, int width);
 std::string time_now();
 // "1.50 MB": three digits and a binary unit.
 std::string memory_text(double bytes);
+// Of an arena.
+std::string text_of(const fcclMemUsage_t& usage);
 
 }  // namespace fccl::perf

@@ -107,6 +107,7 @@ Ending run_ranks(const Run& run) {
     ending.memory = "Initialization " + memory_text(use.joining) + " | User-Allocated " + memory_text(use.buffers) +
                     " | Collective " + memory_text(use.calls) + " | Total  " +
                     memory_text(use.joining + use.buffers + use.calls);
+  if (run.arguments.memory && run.arguments.in_arena) ending.arena = sweep.arena_text();
   ending.init = sweep.init_lines();
   for (std::thread& other : others) other.join();
   return ending;

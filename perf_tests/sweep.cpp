@@ -49,6 +49,12 @@ std::vector<std::string> Sweep::describe_init() {
   return lines_of_init(run_.team.combine(thread_, parts_of(*cost)), run_.team.ranks());
 }
 
+std::string Sweep::arena_text() const {
+  const auto usage = arena_usage();
+  require(run_, thread_, usage);
+  return text_of(*usage);
+}
+
 double Sweep::more_memory() {
   run_.team.barrier(thread_);
   const double before = std::exchange(resident_, static_cast<double>(resident_bytes()));

@@ -28,6 +28,8 @@ class Sweep {
   std::uint64_t operator()();
   // What the process has taken since this sweep was made; right on thread 0.
   const MemoryUse& memory_use() const { return memory_use_; }
+  // What the process has in its arena while the buffers are there.
+  std::string arena_text() const;
   // What init took, where it was asked for.
   const std::vector<std::string>& init_lines() const { return init_lines_; }
 

@@ -279,6 +279,17 @@ FCCL_API fcclResult_t fcclMemAlloc(void** ptr, size_t size);
 /* Frees it; nothing happens for NULL, and in a fork for what is its parent's. fcclInvalidArgument for what fcclMemAlloc did not
  * give. No communicator needs it any more when the calls that use it are done; it may be freed before them or after. */
 FCCL_API fcclResult_t fcclMemFree(void* ptr);
+/* What fcclMemAlloc has given this process, in bytes; all 0 before its first allocation, and in a fork before its own. Before
+ * the call set `size` to sizeof(fcclMemUsage_t); as much is written, and a later version may have more to tell. */
+typedef struct {
+  size_t size;
+  size_t allocated;     /* now */
+  size_t mostAllocated; /* that ever were at once */
+  size_t filled;        /* of memory that it takes, with what is kept of freed allocations */
+  size_t reserved;      /* addresses */
+} fcclMemUsage_t;
+
+FCCL_API fcclResult_t fcclMemGetUsage(fcclMemUsage_t* usage);
 /* For ports: checks its arguments, and gives a handle until fcclCommDeregister or the end of `comm`. It changes nothing: memory
  * of fcclMemAlloc needs no registration, and other memory is not mapped by it. */
 FCCL_API fcclResult_t fcclCommRegister(const fcclComm_t comm, void* buff, size_t size, void** handle);

@@ -1,4 +1,4 @@
-// Memory that peers map, owned in C++: fcclMemAlloc and fcclMemFree behind an array of elements.
+// Memory that peers map, owned in C++: fcclMemAlloc and fcclMemFree behind an array of elements, and how much of it there is.
 //
 //   auto gradients = fccl::ArenaArray<float>::make(n);
 //   if (!gradients) return report(gradients.error().message);
@@ -46,6 +46,14 @@ class ArenaArray {
   std::unique_ptr<T, Free> memory_;
   std::size_t count_ = 0;
 };
+
+// What the arena of this process holds.
+inline Result<fcclMemUsage_t> arena_usage() {
+  fcclMemUsage_t usage{};
+  usage.size = sizeof usage;
+  if (auto asked = result_of(fcclMemGetUsage(&usage)); !asked) return asked.error();
+  return usage;
+}
 
 }  // namespace interface
 }  // namespace fccl

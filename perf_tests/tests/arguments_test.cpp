@@ -200,5 +200,23 @@ TEST(Arguments, TheFactorWinsOverTheIncrement) {
   EXPECT_EQ(next_size(arguments, 8), 32u);
 }
 
+TEST(Arguments, BuffersArePrivateOrInTheArenaAndNothingElse) {
+  EXPECT_FALSE(parse({}).arguments->in_arena);
+  EXPECT_FALSE(parse({"--buffers", "private"}).arguments->in_arena);
+  EXPECT_TRUE(parse({"--buffers", "arena"}).arguments->in_arena);
+  for (const char* other : {"", "arenas", "Arena", "1"}) EXPECT_FALSE(parse({"--buffers", other}).arguments) << other;
+}
+
+TEST(Arguments, BuffersInTheArenaAreOfFcclOnCpuMemoryAlone) {
+  for (const std::vector<std::string>& other : {std::vector<std::string>{"--device", "cuda"}, {"--peer", "mpi"}}) {
+    std::vector<std::string> words{"--buffers", "arena"};
+    words.insert(words.end(), other.begin(), other.end());
+    EXPECT_NE(parse(words).text.find("--buffers arena"), std::string::npos);
+    EXPECT_FALSE(parse(words).arguments);
+    words[1] = "private";
+    EXPECT_TRUE(parse(words).arguments) << parse(words).text;
+  }
+}
+
 }  // namespace
 }  // namespace fccl::perf

@@ -219,5 +219,14 @@ TEST(Report, MemoryIsALineOfTheEnd) {
             std::string::npos);
 }
 
+TEST(Table, AnArenaHasALineOfItsOwn) {
+  constexpr std::size_t kMiB = 1 << 20;
+  const std::string text = text_of(
+      {.size = sizeof(fcclMemUsage_t), .allocated = 3 * kMiB, .mostAllocated = 5 * kMiB, .filled = 0, .reserved = kMiB << 10});
+  EXPECT_EQ(text, "Allocated 3.00 MB | Most 5.00 MB | Filled 0.00 B | Addresses 1.00 GB");
+  EXPECT_NE(printed({}, [&](Table& table) { table.end({.arena = text}); }).find("# Arena                : " + text + "\n#\n"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace fccl::perf

@@ -17,6 +17,17 @@ fcclResult_t fcclMemAlloc(void** ptr, size_t size) {
 
 fcclResult_t fcclMemFree(void* ptr) { return report(__func__, process_arena().free(ptr)); }
 
+fcclResult_t fcclMemGetUsage(fcclMemUsage_t* usage) {
+  if (usage == nullptr) return refuse(__func__, "usage is NULL");
+  const ArenaUsage known = process_arena().usage();
+  fcclMemUsage_t told{};
+  told.allocated = known.bytes;
+  told.mostAllocated = known.most;
+  told.filled = known.filled;
+  told.reserved = known.reserved;
+  return give(__func__, told, usage);
+}
+
 fcclResult_t fcclCommRegister(const fcclComm_t comm, void* buff, size_t size, void** handle) {
   if (comm == nullptr) return refuse(__func__, "comm is NULL");
   if (handle == nullptr) return refuse(__func__, "handle is NULL");

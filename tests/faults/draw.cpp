@@ -124,6 +124,12 @@ void draw_variant(Dice& dice, Draw& draw) {
   recipe.widens = !recipe.in_place && testing::may_widen(recipe.collective, recipe.dtype) && dice.below(2) == 0;
 }
 
+// Memory that peers map, on every rank or on some: last, so that a seed's other choices stay.
+void draw_buffers(Dice& dice, Draw& draw) {
+  using enum testing::Buffers;
+  draw.recipe.buffers = dice.one_of<testing::Buffers>({own, arena, arena, mixed});
+}
+
 // Hosts where ranks meet a fault after init: what happens before is for the tests of hosts.
 void draw_hosts(Dice& dice, Draw& draw) {
   if (dice.below(3) != 0 || (draw.moment != Moment::idle && draw.moment != Moment::in_collective)) return;
@@ -166,6 +172,7 @@ Draw draw_of(uint64_t seed) {
   draw_variant(dice, draw);
   draw_hosts(dice, draw);
   draw.in_group = !draw.by_sends && dice.below(4) == 0;
+  draw_buffers(dice, draw);
   return draw;
 }
 

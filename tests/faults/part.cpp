@@ -25,6 +25,8 @@ using testing::Trial;
 constexpr auto kPatience = 5s;
 // After this a thread that was about to enter a call is inside.
 constexpr auto kUntilInside = 300ms;
+// The file of an arena, which a process keeps until it ends.
+constexpr int kKeptByArena = 1;
 // Events that libfabric keeps open as long as the process lives.
 constexpr int kKeptByNetwork = 2;
 
@@ -341,7 +343,8 @@ void Part::end() {
 // The bootstrap of an id whose ranks could not meet tells the late ones why for a while, by one thread in rank 0's process.
 void Part::check_leftovers() {
   if (!report().had_comm && rank_ == 0) return;
-  const int kept = draw_.host_of.empty() ? 0 : kKeptByNetwork;
+  const int kept =
+      (draw_.host_of.empty() ? 0 : kKeptByNetwork) + (draw_.recipe.buffers == testing::Buffers::own ? 0 : kKeptByArena);
   const auto clean = [&] { return count_descriptors() <= descriptors_ + kept && count_threads() <= threads_; };
   if (wait_until(clean, kPatience)) return;
   complain("after the end there are " + std::to_string(count_threads()) + " threads, before init " + std::to_string(threads_) +

@@ -258,6 +258,36 @@ TEST(Registration, checks_its_arguments_and_changes_nothing) {
   });
 }
 
+TEST(MemUsage, tells_what_is_allocated_and_the_most_that_was) {
+  fcclMemUsage_t usage{};
+  usage.size = sizeof usage;
+  ASSERT_TRUE(succeeded(fcclMemGetUsage(&usage)));
+  EXPECT_EQ(usage.allocated + usage.mostAllocated + usage.filled + usage.reserved, 0U) << "before the first allocation";
+  void* memory = nullptr;
+  ASSERT_TRUE(succeeded(fcclMemAlloc(&memory, 40'960)));
+  std::memset(memory, 1, 40'960);
+  ASSERT_TRUE(succeeded(fcclMemFree(memory)));
+  ASSERT_TRUE(succeeded(fcclMemAlloc(&memory, 8192)));
+  ASSERT_TRUE(succeeded(fcclMemGetUsage(&usage)));
+  EXPECT_EQ(usage.size, sizeof usage);
+  EXPECT_EQ(usage.allocated, 8192U);
+  EXPECT_EQ(usage.mostAllocated, 40'960U);
+  EXPECT_GE(usage.filled, 40'960U);
+  EXPECT_GE(usage.reserved, usage.filled);
+  EXPECT_TRUE(succeeded(fcclMemFree(memory)));
+}
+
+TEST(MemUsage, is_written_as_far_as_the_program_knows_it) {
+  fcclMemUsage_t usage{};
+  usage.size = offsetof(fcclMemUsage_t, mostAllocated);
+  usage.mostAllocated = 77;
+  ASSERT_TRUE(succeeded(fcclMemGetUsage(&usage)));
+  EXPECT_EQ(usage.mostAllocated, 77U);
+  usage.size = 0;
+  EXPECT_EQ(fcclMemGetUsage(&usage), fcclInvalidArgument);
+  EXPECT_EQ(fcclMemGetUsage(nullptr), fcclInvalidArgument);
+}
+
 TEST(MemAlloc, refuses_what_is_wrong_on_its_face) {
   EXPECT_EQ(fcclMemAlloc(nullptr, 5), fcclInvalidArgument);
   int other = 0;
