@@ -264,7 +264,7 @@ FCCL_API fcclResult_t fcclCommCuDevice(const fcclComm_t comm, int* device);
  * (its arena), which each of them maps once. It is memory like any other, for every call and every communicator, made before it
  * or after. Calls on one host that move more than the mailbox (FCCL_MAILBOX_BYTES) copy once where they copy twice otherwise,
  * if what peers read of every rank is in such memory: sendbuff; of AllReduce recvbuff, too, if it is to copy least. Where it is
- * not, or a peer's cannot be mapped, calls work as with other memory; results are the same bits. AlltoAllV, sends and receives,
+ * not, or a peer's cannot be mapped, calls work as with other memory; results are the same bits. Sends and receives,
  * calls between hosts and on CUDA memory gain nothing.
  *   cost     addresses are reserved at the first allocation (FCCL_ARENA_BYTES); memory comes as it is first written, on the
  *            node of the thread that writes, and counts for the process and its control group. Up to 256 MiB of what is freed

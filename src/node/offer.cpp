@@ -18,9 +18,18 @@ constexpr size_t kPastCaches = 4 << 20;
 // Of a vector that every rank reduces whole: what it reads of its peers, at most. More is better shared out.
 constexpr size_t kReadWhole = 512 << 10;
 
-// Bytes that peers read of a rank's input.
+// Up to the end of the last block.
+size_t extent_of(const Layout& layout, int ranks) {
+  size_t end = 0;
+  for (int block = 0; block < ranks; ++block)
+    if (layout.bytes(block) != 0) end = std::max(end, layout.offset(block) + layout.bytes(block));
+  return end;
+}
+
+// Bytes from the beginning of a rank's input that peers read. Of AlltoAllV a rank knows its own alone; peers check each block.
 size_t given_by(const Lane& lane, const Call& call, int rank) {
   const Collective& row = call.signature.row();
+  if (row.has_private_counts()) return rank == lane.rank() ? extent_of(call.input(lane.ranks()), lane.ranks()) : 0;
   return row.is_uneven() && !row.reduces ? call.output(lane.ranks()).bytes(rank) : call.input(lane.ranks()).total();
 }
 
@@ -50,8 +59,9 @@ void find_buffers(Lane& lane, const Call& call, int rank, const Offer& offer) {
   const bool gives = offer.input != kNotInArena, lends = offer.output != kNotInArena;
   const MappedPeers& peers = *lane.mapped_peers();
   if (rank == lane.rank()) {
-    lane.inputs[rank] = gives ? static_cast<const std::byte*>(call.send) : nullptr;
-    lane.outputs[rank] = lends ? static_cast<const std::byte*>(call.recv) : nullptr;
+    // By the offset, as peers find them: a buffer of no bytes may be null and is offered all the same.
+    lane.inputs[rank] = gives ? own_reservation()->begin + offer.input : nullptr;
+    lane.outputs[rank] = lends ? own_reservation()->begin + offer.output : nullptr;
   } else {
     lane.inputs[rank] = gives ? peers.at(rank, offer.input, given_by(lane, call, rank)) : nullptr;
     lane.outputs[rank] = lends ? peers.at(rank, offer.output, call.signature.result_bytes()) : nullptr;
@@ -61,7 +71,7 @@ void find_buffers(Lane& lane, const Call& call, int rank, const Offer& offer) {
 // A rank that offers for the first time is met by all, but read only in the calls after it: not every rank may reach it.
 bool everybody_maps(Lane& lane, const Call& call) {
   MappedPeers* peers = lane.mapped_peers();
-  if (peers == nullptr || call.signature.row().has_private_counts()) return false;
+  if (peers == nullptr) return false;
   bool all = true, every_rank_reaches = true;
   for (int rank = 0; rank < lane.ranks(); ++rank) {
     const Offer offer = offer_of(lane, rank);
@@ -107,6 +117,12 @@ Offer offer_of(const Lane& lane, int peer) {
   Offer offer;
   std::memcpy(&offer, lane.line_of(peer), sizeof offer);
   return offer;
+}
+
+size_t longest_of_all(const Lane& lane) {
+  uint64_t most = 0;
+  for (int rank = 0; rank < lane.ranks(); ++rank) most = std::max(most, offer_of(lane, rank).longest);
+  return most;
 }
 
 void enter_with_offer(Lane& lane, const Task& task) {

@@ -28,6 +28,9 @@ static_assert(sizeof(Offer) <= sizeof(Box::line), "an offer comes with the word'
 // Of a peer that has entered.
 Offer offer_of(const Lane& lane, int peer);
 
+// Where blocks are for pairs: bytes of the longest one of any rank, when all have entered.
+size_t longest_of_all(const Lane& lane);
+
 // Enters the call with this rank's offer; nothing where another phase has done so.
 void enter_with_offer(Lane& lane, const Task& task);
 

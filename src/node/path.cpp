@@ -16,7 +16,7 @@ constexpr std::array<NodePhase, fcclNumColls> kRings{
 
 constexpr std::array<NodePhase, fcclNumColls> kMapped{mapped_all_reduce, mapped_move, mapped_all_reduce, mapped_move,
                                                       mapped_reduce,     mapped_move, mapped_move,       nullptr,
-                                                      mapped_move,       mapped_move, mapped_reduce,     nullptr};
+                                                      mapped_move,       mapped_move, mapped_reduce,     mapped_all_to_all_v};
 
 NodePhase in(const std::array<NodePhase, fcclNumColls>& phases, fcclColl_t collective) {
   check(phases[collective] != nullptr, "a path is taken by the collectives that it has a phase for");

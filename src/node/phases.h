@@ -35,6 +35,8 @@ Phase mailbox_all_to_all_v(FrameMemory& frame, Lane& lane, Task task);
 
 // Every collective where all that is read lies in the arenas of its ranks.
 Phase mapped_move(FrameMemory& frame, Lane& lane, Task task);
+// The same of AlltoAllV, whose ranks first tell each other where blocks begin.
+Phase mapped_all_to_all_v(FrameMemory& frame, Lane& lane, Task task);
 // ReduceScatter, and an AllReduce where each rank reduces the whole vector.
 Phase mapped_reduce(FrameMemory& frame, Lane& lane, Task task);
 // AllReduce and Reduce where each rank reduces a shard.

@@ -8,13 +8,6 @@
 namespace fccl {
 namespace {
 
-// Of the longest block of any rank.
-size_t most_of_all(const Lane& lane) {
-  uint64_t most = 0;
-  for (int rank = 0; rank < lane.ranks(); ++rank) most = std::max(most, offer_of(lane, rank).longest);
-  return most;
-}
-
 void put_counts_for_peers(Lane& lane, const Call& call, uint64_t slice) {
   for (int i = 1; i < lane.ranks(); ++i) {
     const PairCounts counts = counts_for(call, lane.peer(i), lane.ranks());
@@ -48,7 +41,7 @@ Phase ring_all_to_all([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task
     lane.count_slices(1);
   }
   const uint64_t first = lane.slices();
-  const uint64_t slices = Slices{most_of_all(lane), input.piece}.count();
+  const uint64_t slices = Slices{longest_of_all(lane), input.piece}.count();
   const auto take = output.layout.total() >= kStreamedBytes ? stream_bytes : copy_bytes;
   for (uint64_t k = 0; k < slices; ++k) {
     const uint64_t slice = first + k;

@@ -62,6 +62,12 @@ MUTANTS = [
         "      if (row.moves(me, lane.peer(i), root)) continue;\n",
     ),
     Mutant(
+        "a rank of a mapped AlltoAllV leaves before its peers have read",
+        "src/node/mapped_all_to_all_v.cpp",
+        "  for (int i = 1; i < lane.ranks(); ++i) co_await lane.drained(lane.peer(i), first + slices);\n",
+        "",
+    ),
+    Mutant(
         "the source of an AllGather by attach leaves before it has been read",
         ATTACH,
         "    for (int i = 1; i < lane.ranks(); ++i) co_await lane.drained(lane.peer(i), first + k + 1);\n",
@@ -180,7 +186,7 @@ MUTANTS = [
     ),
     Mutant(
         "the ring of AlltoAllV has the slices of the rank's own longest block",
-        "src/node/ring_all_to_all.cpp",
+        "src/node/offer.cpp",
         "most = std::max(most, offer_of(lane, rank).longest);",
         "most = std::max(most, offer_of(lane, lane.rank()).longest);",
     ),

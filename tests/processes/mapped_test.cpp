@@ -35,6 +35,7 @@ std::vector<Recipe> recipes_of(Buffers buffers) {
                            .in_place = next % 3 == 0,
                            .misalignment = next % 4 == 0 ? next % 16 : 0,
                            .iteration = static_cast<int>(next),
+                           .is_displaced = next % 2 == 0,
                            .buffers = buffers});
       }
   return recipes;
@@ -57,6 +58,29 @@ TEST_P(MappedBuffers, may_be_those_of_some_ranks_and_calls_only) {
     try_all_of(seat, comm, Buffers::mixed);
     try_all_of(seat, comm, Buffers::own);
     try_all_of(seat, comm, Buffers::mixed);
+  });
+}
+
+TEST_P(MappedBuffers, of_no_bytes_may_be_null) {
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    const Comm comm(seat);
+    constexpr size_t kCount = 50'000;
+    int *given = nullptr, *taken = nullptr;
+    ASSERT_TRUE(succeeded(fcclMemAlloc(reinterpret_cast<void**>(&taken), kCount * seat.ranks * sizeof(int))));
+    const size_t own = seat.rank == 0 ? 0 : kCount * sizeof(int);
+    ASSERT_TRUE(succeeded(fcclMemAlloc(reinterpret_cast<void**>(&given), own)));
+    std::vector<size_t> counts(seat.ranks, kCount);
+    counts[0] = 0;
+    for (int iteration = 0; iteration < 3; ++iteration) {
+      for (size_t i = 0; i < counts[seat.rank]; ++i) given[i] = static_cast<int>(i) * 7 + seat.rank + iteration;
+      std::memset(taken, 0xa5, kCount * seat.ranks * sizeof(int));
+      ASSERT_TRUE(succeeded(fcclAllGatherV(given, counts[seat.rank], taken, counts.data(), nullptr, fcclInt32, comm, nullptr)));
+      for (int rank = 1; rank < seat.ranks; ++rank)
+        for (size_t i = 0; i < kCount; ++i)
+          ASSERT_EQ(taken[(rank - 1) * kCount + i], static_cast<int>(i) * 7 + rank + iteration) << i;
+    }
+    EXPECT_TRUE(succeeded(fcclMemFree(given)));
+    EXPECT_TRUE(succeeded(fcclMemFree(taken)));
   });
 }
 
