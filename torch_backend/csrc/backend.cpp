@@ -5,6 +5,7 @@
 
 #include <mutex>
 #include <optional>
+#include <random>
 #include <utility>
 
 #include "arena.h"
@@ -17,6 +18,11 @@ namespace {
 std::shared_ptr<Communicator> communicator_for(fcclMemoryKind_t kind, const char* kind_key, const Membership& membership,
                                                const c10::intrusive_ptr<c10d::Store>& store, const std::string& key) {
   return std::make_shared<Communicator>(membership, store, key + kind_key, kind);
+}
+
+std::string word_of_this_rank() {
+  std::random_device random;
+  return c10::str(random(), "-", random());
 }
 
 // Where all tensors of the operation are; the CPU if it has none.
@@ -37,6 +43,8 @@ c10::Device device_of(const Operation& operation) {
 Backend::Backend(const Membership& membership, const c10::intrusive_ptr<c10d::Store>& store, const std::string& key)
     : c10d::Backend(membership.rank, membership.size),
       name_(membership.name),
+      first_key_(key),
+      word_(word_of_this_rank()),
       timeout_(membership.timeout),
       cpu_(std::make_shared<CpuCalls>(communicator_for(fcclMemoryCpu, "cpu", membership, store, key))),
       device_(std::make_shared<DeviceCalls>(communicator_for(fcclMemoryCuda, "cuda", membership, store, key))),

@@ -45,6 +45,7 @@ class Backend final : public c10d::Backend {
   bool supportsSplitting() const override { return true; }
   bool supportsCoalescing() const override { return true; }
   bool supportsTimeEstimation() const override { return true; }
+  bool supportsShrinking() const override { return true; }
   // Between both, of torch 2.15 on, calls of this thread on CPU memory are priced in microseconds, and not run.
   void startTimeEstimate() { start_estimate(); }
   float endTimeEstimate() { return end_estimate(); }
@@ -57,6 +58,16 @@ class Backend final : public c10d::Backend {
   c10d::ErrorType getError() override;
   c10::intrusive_ptr<c10d::Backend> split(const c10::intrusive_ptr<c10d::Store>& store, const std::vector<int>& ranks,
                                           const c10::intrusive_ptr<Options>& options) override;
+  // A group of the ranks that go on, which alone call it; with the flag 1 (SHRINK_ABORT) also after a failure.
+  c10::intrusive_ptr<c10d::Backend> shrink(const std::vector<int64_t>& excluded, int flags,
+                                           const c10::intrusive_ptr<Options>& options) override;
+#ifdef C10D_BACKEND_HAS_RECONFIGURE
+  // Makes this group one of the ranks whose handles are given: by the library alone where they are in one communicator, also
+  // after a failure, else by torch's store. Done when it returns. No other call but abort may run.
+  bool supportsReconfigure() const override { return true; }
+  c10d::ReconfigureHandle get_reconfigure_handle() const override;
+  WorkPtr reconfigure(const c10d::ReconfigureOptions& options) override;
+#endif
   void eagerConnectSingleDevice(at::Device device) override { connect(device); }
   void abort() override;
   void shutdown() override;
@@ -118,6 +129,8 @@ class Backend final : public c10d::Backend {
                             const c10d::ReduceOp& op) const;
 
   const std::string name_;
+  const std::string first_key_;  // in the store
+  const std::string word_;       // which no other rank has, of its handle
   std::atomic<uint64_t> sequence_ = 0;
   std::atomic<uint64_t> monitored_barriers_ = 0;
   std::atomic<std::chrono::milliseconds> timeout_;  // of calls that bring none

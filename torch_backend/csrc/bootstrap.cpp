@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "errors.h"
@@ -39,9 +41,16 @@ fcclUniqueId fetch_unique_id(c10d::Store& store, const std::string& key, std::ch
   return id;
 }
 
+// Tells communicators apart, but not enough to join one.
+std::string identity_of(const fcclUniqueId& id) {
+  const std::string_view bytes(id.internal, sizeof id.internal);
+  return c10::str(std::hash<std::string_view>{}(bytes));
+}
+
 }  // namespace
 
-fcclComm_t join(c10d::Store& store, const std::string& key, const Membership& membership, fcclMemoryKind_t kind) {
+fcclComm_t join(c10d::Store& store, const std::string& key, const Membership& membership, fcclMemoryKind_t kind,
+                std::string* identity) {
   const std::string attempt = c10::str("fccl: joining group '", membership.name, "' as rank ", membership.rank, " of ",
                                        membership.size, kind == fcclMemoryCuda ? " for CUDA memory" : "");
   const fcclUniqueId id =
@@ -49,6 +58,7 @@ fcclComm_t join(c10d::Store& store, const std::string& key, const Membership& me
   fcclConfig_t config = config_of(membership, kind);
   fcclComm_t comm = nullptr;
   check(fcclCommInitRankConfig(&comm, membership.size, id, membership.rank, &config), attempt);
+  *identity = identity_of(id);
   // Every rank has read the id by now, and a later group may get the same store and name.
   if (membership.rank == 0) store.deleteKey(key);
   return comm;

@@ -8,10 +8,17 @@
 #include "errors.h"
 
 namespace fccl {
+namespace {
+
+std::string text_of(const Membership& membership) {
+  return c10::str("group '", membership.name, "' on rank ", membership.rank, " of ", membership.size);
+}
+
+}  // namespace
 
 Communicator::Communicator(Membership membership, c10::intrusive_ptr<c10d::Store> store, std::string key, fcclMemoryKind_t kind)
     : membership_(std::move(membership)),
-      group_text_(c10::str("group '", membership_.name, "' on rank ", membership_.rank, " of ", membership_.size)),
+      group_text_(text_of(membership_)),
       store_(std::move(store)),
       key_(std::move(key)),
       kind_(kind),
@@ -48,7 +55,7 @@ fcclComm_t Communicator::open(const char* title) {
 
 fcclComm_t Communicator::make() {
   try {
-    return join(*store_, key_, membership_, kind_);
+    return join(*store_, key_, membership_, kind_, &identity_);
   } catch (...) {
     // A second attempt of one rank could only meet what the first one has left in the store.
     const std::lock_guard lock(life_);
@@ -58,10 +65,26 @@ fcclComm_t Communicator::make() {
   }
 }
 
-void Communicator::adopt(fcclComm_t comm) {
+void Communicator::adopt(fcclComm_t comm, std::string identity) {
   const std::lock_guard lock(life_);
   state_ = State::made;
   comm_ = comm;
+  identity_ = std::move(identity);
+}
+
+fcclComm_t Communicator::replace(fcclComm_t comm, Place place) {
+  const std::lock_guard lock(life_);
+  membership_ = std::move(place.membership);
+  group_text_ = text_of(membership_);
+  key_ = std::move(place.key);
+  identity_ = std::move(place.identity);
+  deadline_ = membership_.timeout;
+  state_ = comm == nullptr ? State::unmade : State::made;
+  aborted_ = false;
+  refusal_ = nullptr;
+  failure_ = fcclSuccess;
+  cause_.clear();
+  return std::exchange(comm_, comm);
 }
 
 void Communicator::set_deadline(std::chrono::milliseconds timeout, const char* title) {

@@ -15,6 +15,13 @@
 
 namespace fccl {
 
+// Where a communicator that is made in another one's place belongs: its ranks' key of the store, and what tells it apart.
+struct Place {
+  Membership membership;
+  std::string key;
+  std::string identity;
+};
+
 // Shared by the group and the works of its calls. Any thread may call; what says so wants turn() held. After the first failure
 // open() still gives the handle, whose calls throw the cause; after one of making it, or after its end, open() throws.
 class Communicator {
@@ -27,6 +34,8 @@ class Communicator {
   const std::string& group_text() const { return group_text_; }  // for messages
   const c10::intrusive_ptr<c10d::Store>& store() const { return store_; }
   const std::string& key() const { return key_; }
+  // The same text on all ranks of the communicator that is made, and no other's.
+  const std::string& identity() const { return identity_; }
   std::string attempt_of(const char* title) const;
 
   bool is_made();
@@ -34,8 +43,11 @@ class Communicator {
   bool is_joining();
   // The handle, made if there is none: every rank comes to it in the same order of calls. Under turn.
   fcclComm_t open(const char* title);
-  // Takes what a split has made. Before the first use.
-  void adopt(fcclComm_t comm);
+  // Takes what a split or a shrink has made, which is told apart by `identity`. Before the first use.
+  void adopt(fcclComm_t comm, std::string identity);
+  // Takes another handle, or none yet, in the place of the one that it gives back, whatever has become of that. Under turn,
+  // while no other call but revoke uses the group.
+  fcclComm_t replace(fcclComm_t comm, Place place);
   // Of the calls issued from now on. Under turn, after open.
   void set_deadline(std::chrono::milliseconds timeout, const char* title);
 
@@ -56,10 +68,11 @@ class Communicator {
   fcclComm_t make();
   void report(fcclResult_t result, const char* title) const;
 
-  const Membership membership_;
-  const std::string group_text_;
+  Membership membership_;
+  std::string group_text_;
   const c10::intrusive_ptr<c10d::Store> store_;
-  const std::string key_;
+  std::string key_;
+  std::string identity_;
   const fcclMemoryKind_t kind_;
   std::mutex turn_;
   std::chrono::milliseconds deadline_;  // the communicator's, as set last; guarded by turn_

@@ -42,6 +42,16 @@ void CpuCalls::connect() {
   (void)communicator_->open("fccl:connect");
 }
 
+void CpuCalls::renew(fcclComm_t comm, Place place) {
+  // What has failed on a stream stays with it.
+  transfers_->end();
+  transfers_ = std::make_shared<TransferStreams>();
+  if (stream_ != nullptr) (void)fcclStreamDestroy(std::exchange(stream_, nullptr));
+  copies_on_stream_ = false;
+  const fcclComm_t before = communicator_->replace(comm, std::move(place));
+  if (before != nullptr) (void)fcclCommDestroy(before);
+}
+
 c10::intrusive_ptr<c10d::Work> CpuCalls::run(Operation operation, std::chrono::milliseconds timeout, const Describe& describe) {
   const std::lock_guard turn(communicator_->turn());
   const fcclComm_t comm = communicator_->open(operation.title);

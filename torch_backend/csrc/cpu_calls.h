@@ -24,6 +24,8 @@ class CpuCalls {
   Communicator& communicator() { return *communicator_; }
   // Makes the communicator now.
   void connect();
+  // Goes on with another communicator, and ends what this rank has of the one before. Under the communicator's turn.
+  void renew(fcclComm_t comm, Place place);
   // Runs the operation, or puts it on a stream, and gives the work that stands for it. `timeout` is the deadline of its
   // waits.
   c10::intrusive_ptr<c10d::Work> run(Operation operation, std::chrono::milliseconds timeout, const Describe& describe);
@@ -43,7 +45,7 @@ class CpuCalls {
   static void on_done(void* user_data);
 
   const std::shared_ptr<Communicator> communicator_;
-  const std::shared_ptr<TransferStreams> transfers_ = std::make_shared<TransferStreams>();  // of sends and receives
+  std::shared_ptr<TransferStreams> transfers_ = std::make_shared<TransferStreams>();  // of sends and receives
   fcclStream_t stream_ = nullptr;  // of collectives; guarded by the communicator's turn, as the next
   bool copies_on_stream_ = false;  // which a blocking call waits for
 };

@@ -55,7 +55,7 @@ fcclComm_t DeviceCalls::open(const char* title, const c10::Stream& current) {
 
 void DeviceCalls::adopt(fcclComm_t comm, c10::Device device) {
   device_ = device;
-  communicator_->adopt(comm);
+  communicator_->adopt(comm, "");
 }
 
 c10::intrusive_ptr<c10d::Work> DeviceCalls::run(const Operation& operation, c10::Device device,

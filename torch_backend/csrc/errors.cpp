@@ -7,7 +7,9 @@ namespace fccl {
 
 void check(fcclResult_t result, const std::string& attempt, const char* cause) {
   if (result == fcclSuccess) return;
-  const std::string text = attempt + ": " + cause + " [" + fcclGetErrorString(result) + "]";
+  std::string text = attempt + ": " + cause + " [" + fcclGetErrorString(result) + "]";
+  // Gloo's words, by which programs such as torchft tell that a peer has gone.
+  if (result == fcclRemoteError) text += " (Connection closed by peer)";
   if (result == fcclNotImplemented) C10_THROW_ERROR(NotImplementedError, text);
   if (result == fcclInvalidArgument) C10_THROW_ERROR(ValueError, text);
   C10_THROW_ERROR(DistBackendError, text);

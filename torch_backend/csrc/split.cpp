@@ -56,8 +56,9 @@ c10::intrusive_ptr<c10d::Backend> Backend::split(const c10::intrusive_ptr<c10d::
   if (member) {
     child = c10::make_intrusive<Backend>(part.membership, store, c10::str("fccl/", options->group_name, "/", lowest, "/"));
   }
+  const std::string identity = c10::str(cpu.identity(), "/", options->group_name, "/", lowest);
   if (cpu.is_made()) {
-    if (const fcclComm_t comm = split_off(cpu, part, fcclMemoryCpu)) child->cpu_->communicator().adopt(comm);
+    if (const fcclComm_t comm = split_off(cpu, part, fcclMemoryCpu)) child->cpu_->communicator().adopt(comm, identity);
   }
   if (device.is_made()) {
     const c10::OptionalDeviceGuard guard(device_->device());
