@@ -18,8 +18,8 @@ class Gate {
 
   // Whoever connects from this peer's address. The connection is tried again after a second if it came too early.
   void admit(const SocketName& peer);
-  // Attempts so far. None while there were no more than one for each peer: where two peers connect to each other at once, libfabric
-  // breaks one connection off, and Linux counts the last packets of that one, too.
+  // Attempts so far. None while there were no more than one for each peer: where two peers connect to each other at once,
+  // libfabric breaks one connection off, and Linux counts the last packets of that one, too.
   uint64_t turned_away() const;
   // Its accepted connections have passed, and need no filter.
   static void open_connection(int accepted);

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -43,17 +41,6 @@ fcclResult_t report(const char* function, const Result<T>& result) {
 
 inline fcclResult_t refuse(const char* function, std::string why) {
   return report(function, {fcclInvalidArgument, std::move(why)});
-}
-
-// Gives as much of a structure as the program knows that asks for it, which says so in `size`.
-template <class Structure>
-fcclResult_t give(const char* function, Structure known, Structure* asked) {
-  const size_t size = asked->size;
-  if (size < sizeof(size_t))
-    return refuse(function, fmt::format("size is {}: set it to the size of the structure before the call", size));
-  known.size = std::min(size, sizeof known);
-  std::memcpy(asked, &known, known.size);
-  return fcclSuccess;
 }
 
 // For calls that wait for the worker.

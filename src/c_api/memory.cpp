@@ -3,6 +3,7 @@
 
 #include "arena/arena.h"
 #include "c_api/c_api.h"
+#include "c_api/structure.h"
 
 using namespace fccl;
 
