@@ -45,24 +45,24 @@ const char* fcclMetricsPathName(int path) {
   return fccl::metrics::kPathNames[static_cast<size_t>(path)];
 }
 
-unsigned long long fcclMetricsLargestSize(int sizeClass) {
-  if (sizeClass < 0 || std::cmp_greater_equal(sizeClass, fccl::metrics::kSizes)) return 0;
-  if (std::cmp_equal(sizeClass, fccl::metrics::kLargest.size())) return ~0ULL;
-  return fccl::metrics::kLargest[static_cast<size_t>(sizeClass)];
+unsigned long long fcclMetricsLargestSize(int size_class) {
+  if (size_class < 0 || std::cmp_greater_equal(size_class, fccl::metrics::kSizes)) return 0;
+  if (std::cmp_equal(size_class, fccl::metrics::kLargest.size())) return ~0ULL;
+  return fccl::metrics::kLargest[static_cast<size_t>(size_class)];
 }
 
-fcclResult_t fcclCommGetCallMetrics(fcclComm_t comm, fcclColl_t coll, int path, int sizeClass, fcclCallMetrics_t* metrics) {
+fcclResult_t fcclCommGetCallMetrics(fcclComm_t comm, fcclColl_t coll, int path, int size_class, fcclCallMetrics_t* metrics) {
   if (comm == nullptr || metrics == nullptr) return refuse(__func__, "comm or metrics is NULL");
   if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
-  if (const auto known = fccl::check_kind(coll, path, sizeClass); !known) return report(__func__, known);
+  if (const auto known = fccl::check_kind(coll, path, size_class); !known) return report(__func__, known);
   const fccl::Statistics& statistics = comm->communicator->statistics();
-  return fccl::give(__func__, statistics.calls_of(coll, static_cast<size_t>(path), static_cast<size_t>(sizeClass)), metrics);
+  return fccl::give(__func__, statistics.calls_of(coll, static_cast<size_t>(path), static_cast<size_t>(size_class)), metrics);
 }
 
-fcclResult_t fcclGetProcessCallMetrics(fcclColl_t coll, int path, int sizeClass, fcclCallMetrics_t* metrics) {
+fcclResult_t fcclGetProcessCallMetrics(fcclColl_t coll, int path, int size_class, fcclCallMetrics_t* metrics) {
   if (metrics == nullptr) return refuse(__func__, "metrics is NULL");
-  if (const auto known = fccl::check_kind(coll, path, sizeClass); !known) return report(__func__, known);
-  return fccl::give(__func__, fccl::metrics::calls_of_process(coll, static_cast<size_t>(path), static_cast<size_t>(sizeClass)),
+  if (const auto known = fccl::check_kind(coll, path, size_class); !known) return report(__func__, known);
+  return fccl::give(__func__, fccl::metrics::calls_of_process(coll, static_cast<size_t>(path), static_cast<size_t>(size_class)),
                     metrics);
 }
 

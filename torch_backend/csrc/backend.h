@@ -47,8 +47,8 @@ class Backend final : public c10d::Backend {
   bool supportsTimeEstimation() const override { return true; }
   bool supportsShrinking() const override { return true; }
   // Between both, of torch 2.15 on, calls of this thread on CPU memory are priced in microseconds, and not run.
-  void startTimeEstimate() { start_estimate(); }
-  float endTimeEstimate() { return end_estimate(); }
+  void startTimeEstimate() { start_estimate(); }      // NOLINT(readability-identifier-naming): torch's
+  float endTimeEstimate() { return end_estimate(); }  // NOLINT(readability-identifier-naming): torch's
   // Of CPU tensors; torch asks with the index -1 then.
   bool supportsTensorAlloc(c10::DeviceIndex device) override { return device < 0; }
   at::Tensor allocateTensor(long count, at::TensorOptions options) override;  // NOLINT(google-runtime-int): torch's

@@ -16,8 +16,8 @@ bool belongs(const std::string& name, const std::string& family, const std::stri
 }  // namespace
 
 Exposition read(const std::string& text) {
-  static const std::regex kHead(R"(# (HELP|TYPE) ([a-zA-Z_:][a-zA-Z0-9_:]*) (.+))");
-  static const std::regex kSample(
+  static const std::regex head(R"(# (HELP|TYPE) ([a-zA-Z_:][a-zA-Z0-9_:]*) (.+))");
+  static const std::regex sample(
       R"(([a-zA-Z_:][a-zA-Z0-9_:]*)\{((?:[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\[\\"n])*",?)*)\} ([-+0-9.e]+|[+-]Inf|NaN))");
   Exposition read;
   std::set<std::string> families;
@@ -25,14 +25,14 @@ Exposition read(const std::string& text) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     std::smatch parts;
-    if (std::regex_match(line, parts, kHead) && parts[1] == "HELP") {
+    if (std::regex_match(line, parts, head) && parts[1] == "HELP") {
       family = parts[2];
       type.clear();
       if (!families.insert(family).second) read.fault = "twice: " + line;
-    } else if (std::regex_match(line, parts, kHead)) {
+    } else if (std::regex_match(line, parts, head)) {
       type = parts[3];
       if (parts[2] != family || !std::set<std::string>{"counter", "gauge", "histogram"}.contains(type)) read.fault = line;
-    } else if (std::regex_match(line, parts, kSample)) {
+    } else if (std::regex_match(line, parts, sample)) {
       if (type.empty() || !belongs(parts[1], family, type)) read.fault = "of another family: " + line;
       if (!read.samples.emplace(parts[1].str() + "{" + parts[2].str() + "}", std::stod(parts[3])).second)
         read.fault = "twice: " + line;

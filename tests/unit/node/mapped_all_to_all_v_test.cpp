@@ -23,6 +23,12 @@ size_t uneven_blocks(int from, int to) { return from == 1 ? 2'500'000 : static_c
 size_t one_has_all(int from, int to) { return from == 2 && to == 0 ? 100'000 : 0; }
 
 class MappedExchange : public ::testing::Test {
+ public:
+  ~MappedExchange() override {
+    for (Phase& phase : phases) phase.end();
+    free_inputs();
+  }
+
  protected:
   using CountOf = std::function<size_t(int from, int to)>;
 
@@ -31,10 +37,6 @@ class MappedExchange : public ::testing::Test {
       lanes.push_back(std::make_unique<Lane>(segment, kPairLane, rank, std::vector{10, 11, 12}, 1));
       lanes[rank]->map_peers(std::make_unique<MappedPeers>(segment, rank, std::vector<int>(kExchanging, getpid())));
     }
-  }
-  ~MappedExchange() override {
-    for (Phase& phase : phases) phase.end();
-    free_inputs();
   }
 
   std::byte value(int from, int to, size_t index) const {
