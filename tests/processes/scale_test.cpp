@@ -32,7 +32,7 @@ std::vector<std::string> lines_of(const char* path, const std::string& text) {
 // Bytes of the segments that this process has mapped.
 std::vector<size_t> mapped_segments() {
   std::vector<size_t> sizes;
-  for (const std::string& line : lines_of("/proc/self/maps", "/memfd:fccl")) {
+  for (const std::string& line : lines_of("/proc/self/maps", "/memfd:fccl ")) {
     std::istringstream range(line);
     size_t begin = 0, end = 0;
     char dash = 0;

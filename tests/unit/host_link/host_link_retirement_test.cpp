@@ -101,6 +101,7 @@ TEST_F(Retirement, has_an_end) {
 
 TEST_F(Retirement, ends_with_a_failure_of_the_communicator) {
   retire_leader(2);
+  EXPECT_EQ(heard[0].first(1), Lines{"gone: 4 left"});
   tell_failure(*links[1], {fcclTimeout, "too late"});
   EXPECT_EQ(heard[2].first(1), Lines{"failed: too late"});
   EXPECT_EQ(heard[0].first(3), (Lines{"gone: 4 left", "failed: too late", "cut: 4 goodbye"}));
