@@ -14,7 +14,7 @@ PAGES = sorted(
 )
 PROGRAMS = {"c", "cpp", "python", "cmake"}
 # What is read, not run.
-DATA = {"text", "json", "mermaid"}
+DATA = {"text", "json", "mermaid", "yaml"}
 
 _FENCE = re.compile(r"^( *)```(.*)$")
 _FIRST_LINE = re.compile(
