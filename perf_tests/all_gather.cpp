@@ -1,7 +1,7 @@
 // Measures and checks AllGather: the blocks of all ranks, one after another, on every rank.
 #include "runner.h"
 
-namespace fccl::perf {
+namespace fccl::perf::all_gather {
 namespace {
 
 Layout layout(std::size_t count, Place place) {
@@ -17,16 +17,15 @@ Result<void> start(Communicator& communicator, const Operation& operation) {
 
 Origin origin(const Layout&, Place, std::size_t block) { return {static_cast<int>(block), 0}; }
 
-constexpr Collective kAllGather{.collective = fcclCollAllGather,
-                                .reduces = false,
-                                .rooted = false,
-                                .has_blocks = true,
-                                .layout = layout,
-                                .start = start,
-                                .origin = origin,
-                                .bus_factor = all_but_own_block};
-
 }  // namespace
-}  // namespace fccl::perf
 
-int main(int argc, char** argv) { return fccl::perf::run(argc, argv, fccl::perf::kAllGather); }
+extern const Collective kMeasured{.collective = fcclCollAllGather,
+                                  .reduces = false,
+                                  .rooted = false,
+                                  .has_blocks = true,
+                                  .layout = layout,
+                                  .start = start,
+                                  .origin = origin,
+                                  .bus_factor = all_but_own_block};
+
+}  // namespace fccl::perf::all_gather

@@ -1,7 +1,7 @@
 // Measures and checks AllGatherV: every rank's block, of a count of its own, on every rank, in the order of the ranks.
 #include "runner.h"
 
-namespace fccl::perf {
+namespace fccl::perf::all_gatherv {
 namespace {
 
 Layout layout(const UnevenCounts& counts, std::size_t count, Place place) {
@@ -18,16 +18,15 @@ Result<void> start(Communicator& communicator, const Operation& operation) {
 
 Origin origin(const Layout&, Place, std::size_t block) { return {static_cast<int>(block), 0}; }
 
-constexpr Collective kAllGatherV{.collective = fcclCollAllGatherV,
-                                 .reduces = false,
-                                 .rooted = false,
-                                 .has_blocks = true,
-                                 .start = start,
-                                 .origin = origin,
-                                 .counts = gathered_counts,
-                                 .uneven_layout = layout};
-
 }  // namespace
-}  // namespace fccl::perf
 
-int main(int argc, char** argv) { return fccl::perf::run(argc, argv, fccl::perf::kAllGatherV); }
+extern const Collective kMeasured{.collective = fcclCollAllGatherV,
+                                  .reduces = false,
+                                  .rooted = false,
+                                  .has_blocks = true,
+                                  .start = start,
+                                  .origin = origin,
+                                  .counts = gathered_counts,
+                                  .uneven_layout = layout};
+
+}  // namespace fccl::perf::all_gatherv

@@ -1,7 +1,7 @@
 // Measures and checks AlltoAll: block r of every rank's buffer on rank r, in the order of the ranks.
 #include "runner.h"
 
-namespace fccl::perf {
+namespace fccl::perf::alltoall {
 namespace {
 
 Layout layout(std::size_t count, Place place) {
@@ -17,17 +17,16 @@ Origin origin(const Layout& layout, Place place, std::size_t block) {
   return {static_cast<int>(block), layout.count * static_cast<std::size_t>(place.rank)};
 }
 
-constexpr Collective kAlltoAll{.collective = fcclCollAlltoAll,
-                               .reduces = false,
-                               .rooted = false,
-                               .has_blocks = true,
-                               .works_in_place = false,
-                               .layout = layout,
-                               .start = start,
-                               .origin = origin,
-                               .bus_factor = all_but_own_block};
-
 }  // namespace
-}  // namespace fccl::perf
 
-int main(int argc, char** argv) { return fccl::perf::run(argc, argv, fccl::perf::kAlltoAll); }
+extern const Collective kMeasured{.collective = fcclCollAlltoAll,
+                                  .reduces = false,
+                                  .rooted = false,
+                                  .has_blocks = true,
+                                  .works_in_place = false,
+                                  .layout = layout,
+                                  .start = start,
+                                  .origin = origin,
+                                  .bus_factor = all_but_own_block};
+
+}  // namespace fccl::perf::alltoall

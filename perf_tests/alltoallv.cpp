@@ -1,7 +1,7 @@
 // Measures and checks AlltoAllV: block r of every rank's buffer on rank r, where each two ranks have a count of their own.
 #include "runner.h"
 
-namespace fccl::perf {
+namespace fccl::perf::alltoallv {
 namespace {
 
 Layout layout(const UnevenCounts& counts, std::size_t count, Place) {
@@ -17,17 +17,16 @@ Origin origin(const Layout& layout, Place, std::size_t block) {
   return {static_cast<int>(block), layout.uneven->begins[block]};
 }
 
-constexpr Collective kAlltoAllV{.collective = fcclCollAlltoAllV,
-                                .reduces = false,
-                                .rooted = false,
-                                .has_blocks = true,
-                                .works_in_place = false,
-                                .start = start,
-                                .origin = origin,
-                                .counts = exchanged_counts,
-                                .uneven_layout = layout};
-
 }  // namespace
-}  // namespace fccl::perf
 
-int main(int argc, char** argv) { return fccl::perf::run(argc, argv, fccl::perf::kAlltoAllV); }
+extern const Collective kMeasured{.collective = fcclCollAlltoAllV,
+                                  .reduces = false,
+                                  .rooted = false,
+                                  .has_blocks = true,
+                                  .works_in_place = false,
+                                  .start = start,
+                                  .origin = origin,
+                                  .counts = exchanged_counts,
+                                  .uneven_layout = layout};
+
+}  // namespace fccl::perf::alltoallv

@@ -1,7 +1,7 @@
 // Measures and checks Broadcast: the root's buffer on every rank.
 #include "runner.h"
 
-namespace fccl::perf {
+namespace fccl::perf::broadcast {
 namespace {
 
 Layout layout(std::size_t count, Place) { return {.count = count, .send_count = count, .recv_count = count}; }
@@ -12,16 +12,15 @@ Result<void> start(Communicator& communicator, const Operation& operation) {
 
 Origin origin(const Layout&, Place place, std::size_t) { return {place.root, 0}; }
 
-constexpr Collective kBroadcast{.collective = fcclCollBroadcast,
-                                .reduces = false,
-                                .rooted = true,
-                                .has_blocks = false,
-                                .layout = layout,
-                                .start = start,
-                                .origin = origin,
-                                .bus_factor = every_byte_once};
-
 }  // namespace
-}  // namespace fccl::perf
 
-int main(int argc, char** argv) { return fccl::perf::run(argc, argv, fccl::perf::kBroadcast); }
+extern const Collective kMeasured{.collective = fcclCollBroadcast,
+                                  .reduces = false,
+                                  .rooted = true,
+                                  .has_blocks = false,
+                                  .layout = layout,
+                                  .start = start,
+                                  .origin = origin,
+                                  .bus_factor = every_byte_once};
+
+}  // namespace fccl::perf::broadcast

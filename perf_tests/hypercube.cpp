@@ -5,7 +5,7 @@
 #include "elements.h"
 #include "runner.h"
 
-namespace fccl::perf {
+namespace fccl::perf::hypercube {
 namespace {
 
 Layout layout(std::size_t count, Place place) {
@@ -49,17 +49,16 @@ Result<void> start(Communicator& communicator, const Operation& operation) {
 
 Origin origin(const Layout&, Place, std::size_t block) { return {static_cast<int>(block), 0}; }
 
-constexpr Collective kHypercube{.collective = fcclCollSend,
-                                .reduces = false,
-                                .rooted = false,
-                                .has_blocks = true,
-                                .wants_power_of_two = true,
-                                .layout = layout,
-                                .start = start,
-                                .origin = origin,
-                                .bus_factor = all_but_own_block};
-
 }  // namespace
-}  // namespace fccl::perf
 
-int main(int argc, char** argv) { return fccl::perf::run(argc, argv, fccl::perf::kHypercube); }
+extern const Collective kMeasured{.collective = fcclCollSend,
+                                  .reduces = false,
+                                  .rooted = false,
+                                  .has_blocks = true,
+                                  .wants_power_of_two = true,
+                                  .layout = layout,
+                                  .start = start,
+                                  .origin = origin,
+                                  .bus_factor = all_but_own_block};
+
+}  // namespace fccl::perf::hypercube

@@ -1,7 +1,7 @@
 // Measures and checks Reduce: the sum over ranks on the root.
 #include "runner.h"
 
-namespace fccl::perf {
+namespace fccl::perf::reduce {
 namespace {
 
 Layout layout(std::size_t count, Place place) {
@@ -14,16 +14,15 @@ Result<void> start(Communicator& communicator, const Operation& operation) {
 
 Origin origin(const Layout&, Place, std::size_t) { return {Origin::kEveryRank, 0}; }
 
-constexpr Collective kReduce{.collective = fcclCollReduce,
-                             .reduces = true,
-                             .rooted = true,
-                             .has_blocks = false,
-                             .layout = layout,
-                             .start = start,
-                             .origin = origin,
-                             .bus_factor = every_byte_once};
-
 }  // namespace
-}  // namespace fccl::perf
 
-int main(int argc, char** argv) { return fccl::perf::run(argc, argv, fccl::perf::kReduce); }
+extern const Collective kMeasured{.collective = fcclCollReduce,
+                                  .reduces = true,
+                                  .rooted = true,
+                                  .has_blocks = false,
+                                  .layout = layout,
+                                  .start = start,
+                                  .origin = origin,
+                                  .bus_factor = every_byte_once};
+
+}  // namespace fccl::perf::reduce

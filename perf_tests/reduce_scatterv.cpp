@@ -1,7 +1,7 @@
 // Measures and checks ReduceScatterV: the sum of every rank's blocks, each of a count of its own, on the rank it belongs to.
 #include "runner.h"
 
-namespace fccl::perf {
+namespace fccl::perf::reduce_scatterv {
 namespace {
 
 Layout layout(const UnevenCounts& counts, std::size_t count, Place place) {
@@ -18,16 +18,15 @@ Result<void> start(Communicator& communicator, const Operation& operation) {
 
 Origin origin(const Layout& layout, Place, std::size_t) { return {Origin::kEveryRank, layout.uneven->begins[0]}; }
 
-constexpr Collective kReduceScatterV{.collective = fcclCollReduceScatterV,
-                                     .reduces = true,
-                                     .rooted = false,
-                                     .has_blocks = true,
-                                     .start = start,
-                                     .origin = origin,
-                                     .counts = scattered_counts,
-                                     .uneven_layout = layout};
-
 }  // namespace
-}  // namespace fccl::perf
 
-int main(int argc, char** argv) { return fccl::perf::run(argc, argv, fccl::perf::kReduceScatterV); }
+extern const Collective kMeasured{.collective = fcclCollReduceScatterV,
+                                  .reduces = true,
+                                  .rooted = false,
+                                  .has_blocks = true,
+                                  .start = start,
+                                  .origin = origin,
+                                  .counts = scattered_counts,
+                                  .uneven_layout = layout};
+
+}  // namespace fccl::perf::reduce_scatterv

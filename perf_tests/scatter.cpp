@@ -1,7 +1,7 @@
 // Measures and checks Scatter: block r of the root's buffer on rank r.
 #include "runner.h"
 
-namespace fccl::perf {
+namespace fccl::perf::scatter {
 namespace {
 
 Layout layout(std::size_t count, Place place) {
@@ -19,16 +19,15 @@ Origin origin(const Layout& layout, Place place, std::size_t) {
   return {place.root, layout.count * static_cast<std::size_t>(place.rank)};
 }
 
-constexpr Collective kScatter{.collective = fcclCollScatter,
-                              .reduces = false,
-                              .rooted = true,
-                              .has_blocks = true,
-                              .layout = layout,
-                              .start = start,
-                              .origin = origin,
-                              .bus_factor = all_but_own_block};
-
 }  // namespace
-}  // namespace fccl::perf
 
-int main(int argc, char** argv) { return fccl::perf::run(argc, argv, fccl::perf::kScatter); }
+extern const Collective kMeasured{.collective = fcclCollScatter,
+                                  .reduces = false,
+                                  .rooted = true,
+                                  .has_blocks = true,
+                                  .layout = layout,
+                                  .start = start,
+                                  .origin = origin,
+                                  .bus_factor = all_but_own_block};
+
+}  // namespace fccl::perf::scatter

@@ -1,7 +1,7 @@
 // Measures and checks sends and receives: every rank sends to the next one, and the last to the first, all in one group.
 #include "runner.h"
 
-namespace fccl::perf {
+namespace fccl::perf::sendrecv {
 namespace {
 
 Layout layout(std::size_t count, Place) { return {.count = count, .send_count = count, .recv_count = count}; }
@@ -17,17 +17,16 @@ Result<void> start(Communicator& communicator, const Operation& operation) {
 
 Origin origin(const Layout&, Place place, std::size_t) { return {(place.rank + place.ranks - 1) % place.ranks, 0}; }
 
-constexpr Collective kSendRecv{.collective = fcclCollSend,
-                               .reduces = false,
-                               .rooted = false,
-                               .has_blocks = false,
-                               .works_in_place = false,
-                               .layout = layout,
-                               .start = start,
-                               .origin = origin,
-                               .bus_factor = every_byte_once};
-
 }  // namespace
-}  // namespace fccl::perf
 
-int main(int argc, char** argv) { return fccl::perf::run(argc, argv, fccl::perf::kSendRecv); }
+extern const Collective kMeasured{.collective = fcclCollSend,
+                                  .reduces = false,
+                                  .rooted = false,
+                                  .has_blocks = false,
+                                  .works_in_place = false,
+                                  .layout = layout,
+                                  .start = start,
+                                  .origin = origin,
+                                  .bus_factor = every_byte_once};
+
+}  // namespace fccl::perf::sendrecv
