@@ -52,13 +52,14 @@ struct Notice {
     kEager = 1,  // the payload comes along
     kOffer,      // the sender waits to be granted
     kGrant,      // the receiver waits for the slices of an offer
+    kRead,       // the receiver has read what was offered
   };
   Kind kind = kEager;
   uint8_t dtype = 0;
   uint16_t slot = 0;  // of an eager payload
   int32_t tag = 0;
   uint64_t count = 0;
-  uint64_t transfer = 0;  // the sender's number: of an offer, and of the offer that is granted
+  uint64_t transfer = 0;  // the sender's number: of an offer, and of the offer that is granted or has been read
 
   Envelope envelope() const { return {tag, static_cast<fcclDataType_t>(dtype), static_cast<size_t>(count)}; }
 };

@@ -22,6 +22,11 @@ namespace {
 
 // The place of the rank that makes a host's segment and hands it out.
 constexpr int kLeader = 0;
+// The shortest transfer that is worth a call of the kernel, and how many copies out of a slot a first read may cost: through a
+// slot there are two, of which each moves its lines from one processor to another, and a read is the slower the first time. On
+// an AMX Xeon it costs 2.4 to 3.5 copies, and wins; on an EPYC, by decision 14, more than 5, and loses.
+constexpr size_t kLeastRead = 32 << 10;
+constexpr int kCopiesOfARead = 4;
 
 // The ranks of each host, by its first rank.
 std::vector<std::vector<int>> ranks_of_hosts(const std::vector<Member>& members) {
@@ -163,6 +168,7 @@ Result<void> Creation::share_memory() {
   segment_->state(columns->local()).set_processors(allowed_processors());
   const std::vector<int> pids = pids_of(joined_.members, here);
   memory_ = std::make_unique<PeerMemory>(segment_, columns->local(), pids);
+  if (settings.cross_memory_attach == "auto") memory_->lay_samples();
   auto control = std::make_shared<Control>(options_.name, joined_.rank, std::move(*peers), segment_);
   parts_ = std::make_unique<Parts>(std::move(columns), std::move(control), segment_, settings.timeout);
   parts_->statistics.show(options_.name, joined_.rank, ranks, pids);
@@ -188,10 +194,27 @@ Result<void> Creation::await_ranks() {
 void Creation::attach() {
   const std::string& wanted = options_.settings.cross_memory_attach;
   const bool attaches = wanted == "on" || (wanted == "auto" && !parts_->oversubscribed);
-  if (!attaches || parts_->columns->hosts() > 1) return;
+  if (!attaches || segment_->shape().ranks == 1) return;
   if (const auto reached = memory_->reach_all(); !reached)
-    log(LogLevel::info, reached.error().message + "; AllGather takes the ring instead");
-  parts_->lanes[kGatherLane].lane.attach(std::move(memory_));
+    log(LogLevel::info, reached.error().message + "; AllGather takes the ring instead, and what is sent goes through slots");
+  const std::shared_ptr<const PeerMemory> memory = std::move(memory_);
+  if (reads_what_is_sent(*memory)) parts_->transfers.read_from(memory, kLeastRead);
+  if (parts_->columns->hosts() == 1) parts_->lanes[kGatherLane].lane.attach(memory);
+}
+
+// Which is the faster belongs to the processor: docs/decisions/0014 has both.
+bool Creation::reads_what_is_sent(const PeerMemory& memory) const {
+  if (!memory.reaches_all()) return false;
+  if (options_.settings.cross_memory_attach == "on") return true;
+  const auto cost = memory.measure();
+  if (!cost) return false;
+  const bool reads = cost->of_read < kCopiesOfARead * cost->of_copy;
+  log(LogLevel::info, fmt::format("{} KiB are read from a peer's memory in {:.1f} us and copied out of a slot in {:.1f} us: "
+                                  "what is sent from {} KiB on {}",
+                                  PeerMemory::kSampleBytes >> 10, static_cast<double>(cost->of_read.count()) / 1e3,
+                                  static_cast<double>(cost->of_copy.count()) / 1e3, kLeastRead >> 10,
+                                  reads ? "is read by its receiver" : "goes through slots"));
+  return reads;
 }
 
 // Nothing is mapped before a rank offers memory of its arena in a call.

@@ -30,6 +30,7 @@ class Creation {
   Result<void> share_memory();
   Result<void> await_ranks();
   void attach();
+  bool reads_what_is_sent(const PeerMemory& memory) const;
   void map_peers();
 
   Joined& joined_;

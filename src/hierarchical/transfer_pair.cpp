@@ -10,7 +10,9 @@ namespace fccl {
 namespace {
 
 // By the sender's word.
-bool is_beside(const Notice& notice) { return notice.envelope().bytes() <= sizeof NoticeLine::beside; }
+bool is_beside(const Notice& notice) {
+  return notice.kind != Notice::kEager || notice.envelope().bytes() <= sizeof NoticeLine::beside;
+}
 
 }  // namespace
 

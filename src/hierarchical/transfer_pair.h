@@ -32,6 +32,9 @@ class TransferPair {
   bool can_post_eager() { return node_ ? node_->can_post_eager() : wire_->can_notify_eagerly(member_); }
   void post(const Notice& notice) { post_eager(notice, nullptr, 0); }
   void post_eager(const Notice& notice, const void* payload, size_t bytes);
+  void post_offer(const Notice& notice, const void* source) {
+    node_ ? node_->post_offer(notice, source) : post_eager(notice, nullptr, 0);
+  }
 
   // The peer's oldest notice that is not taken yet, null if there is none, and its payload.
   const Notice* next();
@@ -48,6 +51,11 @@ class TransferPair {
   bool has_slice(size_t size) const { return node_ ? node_->has_slice() : wire_->has_arrived(member_, size); }
   const std::byte* slice() const { return node_ ? node_->slice() : wire_->landing(member_); }
   void drain(size_t size);
+  bool is_on_this_host() const { return node_.has_value(); }
+  // Of a rank of this host, as NodePair does.
+  bool read(const PeerMemory& memory, void* target, const void* source, size_t bytes) const {
+    return node_->read(memory, target, source, bytes);
+  }
 
  private:
   std::optional<NodePair> node_;

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "kernels/copy.h"
+#include "node/peer_memory.h"
 #include "node/segment.h"
 #include "node/transfer_board.h"
 
@@ -43,6 +44,12 @@ class NodePair {
     if (bytes <= sizeof NoticeLine::beside) return post_beside(notice, payload, bytes);
     copy_bytes(segment_->eager_slot(rank_, peer_, notice.slot), payload, bytes);
     post(notice);
+  }
+  // With where the offered bytes are in this process, if the peer may read them there.
+  void post_offer(const Notice& notice, const void* source) { post_beside(notice, &source, sizeof source); }
+  // Copies what the peer offers in its process. False: some of it could not be read.
+  bool read(const PeerMemory& memory, void* target, const void* source, size_t bytes) const {
+    return memory.read(peer_, target, source, bytes);
   }
 
   // The peer's oldest notice that is not taken yet, null if there is none; of an eager one also where its payload is.

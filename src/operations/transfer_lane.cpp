@@ -2,9 +2,11 @@
 #include "operations/transfer_lane.h"
 
 #include <algorithm>
+#include <cstring>
 #include <thread>
 
 #include "hierarchical/transfer_pair.h"
+#include "node/peer_memory.h"
 #include "operations/statistics.h"
 #include "system/memory.h"
 
@@ -14,11 +16,26 @@ namespace {
 // Slices of a direction of a pair that go one after the other before others get a turn.
 constexpr int kSlicesPerTurn = 4;
 
+// What is read at once: between two pieces others get a turn, and every piece has the whole deadline.
+constexpr size_t kPiece = 1 << 20;
+// What a sender brings in at once before it lends it.
+constexpr size_t kBroughtIn = 16 << 20;
+
 size_t slice_bytes_of(const TransferOperation& operation, const TransferPair& pair) {
   return std::min(pair.slice_bytes(), operation.transfer.envelope.bytes() - operation.moved);
 }
 
 bool is_moved(const TransferOperation& operation) { return operation.moved == operation.transfer.envelope.bytes(); }
+
+// Whether all of it is there now.
+bool bring_in_more(TransferOperation& operation) {
+  const size_t bytes = std::min(kBroughtIn, operation.transfer.envelope.bytes() - operation.moved);
+  bring_in(static_cast<const std::byte*>(operation.transfer.source) + operation.moved, bytes);
+  operation.moved += bytes;
+  if (!is_moved(operation)) return false;
+  operation.moved = 0;
+  return true;
+}
 
 }  // namespace
 
@@ -28,7 +45,7 @@ struct TransferLane::Peer {
   std::unique_ptr<TransferPair> pair;  // null: the rank cannot be reached yet
   int interest = 0;                    // operations that this peer has a part in
   TransferQueue announcing, offered, sending;
-  TransferQueue granting, receiving;
+  TransferQueue reading, granting, receiving;
 };
 
 // A notice that no receive has asked for yet.
@@ -54,6 +71,11 @@ void TransferLane::span_hosts(std::unique_ptr<WireLane> wire, std::span<const in
 }
 
 TransferLane::~TransferLane() = default;
+
+void TransferLane::read_from(std::shared_ptr<const PeerMemory> memory, size_t least) {
+  memory_ = std::move(memory);
+  least_read_ = least;
+}
 
 void TransferLane::leave_network_alone() { (void)wire_.release(); }
 
@@ -138,6 +160,7 @@ void TransferLane::launch(TransferOperation& operation) {
 void TransferLane::move(Peer& peer) {
   take_notices(peer);
   announce(peer);
+  read_lent(peer);
   grant(peer);
   send_slices(peer);
   receive_slices(peer);
@@ -147,10 +170,10 @@ void TransferLane::take_notices(Peer& peer) {
   TransferPair& pair = *peer.pair;
   while (const Notice* next = pair.next()) {
     const Notice notice = *next;
-    if (notice.kind == Notice::kGrant) {
-      TransferOperation* granted =
+    if (notice.kind == Notice::kGrant || notice.kind == Notice::kRead) {
+      TransferOperation* taken =
           peer.offered.remove_if([&](const TransferOperation& each) { return each.number == notice.transfer; });
-      if (granted != nullptr) peer.sending.push(*granted);
+      if (taken != nullptr) notice.kind == Notice::kRead ? finish(*taken) : peer.sending.push(*taken);
     } else if (TransferOperation* receive = posted_.remove_if(
                    [&](const TransferOperation& each) { return each.transfer.takes(peer.rank, notice.tag); })) {
       match(*receive, peer, notice, pair.payload_of_next());
@@ -179,7 +202,8 @@ void TransferLane::match(TransferOperation& operation, Peer& source, const Notic
   if (is_eager) source.pair->release(notice);
   if (is_eager || operation.differs) return finish(operation);
   operation.number = notice.transfer;
-  source.granting.push(operation);
+  if (reads(source, operation)) std::memcpy(&operation.lent, payload, sizeof operation.lent);
+  (operation.lent != nullptr ? source.reading : source.granting).push(operation);
   step(operation);
 }
 
@@ -190,17 +214,50 @@ void TransferLane::announce(Peer& peer) {
     const TransferEnd& transfer = operation->transfer;
     const Envelope& envelope = transfer.envelope;
     Notice notice{.dtype = static_cast<uint8_t>(envelope.dtype), .tag = envelope.tag, .count = envelope.count};
+    const bool is_eager = envelope.bytes() <= pair.eager_bytes() && pair.can_post_eager();
+    const bool lends = !is_eager && reads(peer, *operation);
+    if (lends && !bring_in_more(*operation)) return step(*operation);
     peer.announcing.pop();
-    if (envelope.bytes() <= pair.eager_bytes() && pair.can_post_eager()) {
+    if (is_eager) {
       pair.post_eager(notice, transfer.source, envelope.bytes());
       finish(*operation);
       continue;
     }
     notice.kind = Notice::kOffer;
     notice.transfer = operation->number = ++offers_;
-    pair.post(notice);
+    pair.post_offer(notice, lends ? transfer.source : nullptr);
     peer.offered.push(*operation);
     step(*operation);
+  }
+}
+
+bool TransferLane::reads(Peer& peer, const TransferOperation& operation) const {
+  return memory_ && memory_->reaches_all() && peer.pair->is_on_this_host() &&
+         operation.transfer.envelope.bytes() >= least_read_;
+}
+
+// What cannot be read goes through slots. A sender whose wait ends in a failure may write over what is being read, but has told
+// of the failure before; so whoever has read looks for one before it believes the bytes.
+void TransferLane::read_lent(Peer& peer) {
+  for (int pieces = 0; pieces < kSlicesPerTurn && peer.reading.front() != nullptr; ++pieces) {
+    TransferOperation* operation = peer.reading.front();
+    if (!is_moved(*operation)) {
+      const size_t done = operation->moved, bytes = std::min(kPiece, operation->transfer.envelope.bytes() - done);
+      const bool is_read = peer.pair->read(*memory_, static_cast<std::byte*>(operation->transfer.target) + done,
+                                           static_cast<const std::byte*>(operation->lent) + done, bytes);
+      if (has_failed()) return;
+      operation->moved = is_read ? done + bytes : 0;
+      step(*operation);
+      if (!is_read) {
+        peer.reading.pop();
+        peer.granting.push(*operation);
+      }
+    }
+    if (!is_moved(*operation)) continue;
+    if (!peer.pair->can_post()) return;
+    peer.reading.pop();
+    peer.pair->post({.kind = Notice::kRead, .transfer = operation->number});
+    finish(*operation);
   }
 }
 
@@ -277,7 +334,8 @@ void TransferLane::withdraw(TransferOperation& operation) {
   if (std::erase(issued_, &operation) > 0 || operation.has_ended()) return;
   bool was_there = posted_.remove(operation);
   for (Peer& peer : peers_)
-    for (TransferQueue* queue : {&peer.announcing, &peer.offered, &peer.sending, &peer.granting, &peer.receiving})
+    for (TransferQueue* queue :
+         {&peer.announcing, &peer.offered, &peer.sending, &peer.reading, &peer.granting, &peer.receiving})
       was_there |= queue->remove(operation);
   if (was_there) drop_interest(operation);
 }

@@ -1,7 +1,8 @@
 // TransferLane: one rank's side of all its sends and receives: what belongs together, in which order, and how it moves.
 //
 //   eager     what fits goes along with its notice into a slot of the receiver's, so the send ends without it
-//   offered   anything else, and what finds no slot free, waits until its receive grants it; then it goes in slices
+//   offered   anything else, and what finds no slot free, waits until its receive reads it in the sender's process, where that
+//             is the faster, or grants it; then it goes in slices
 //
 // Every notice is taken out of the segment as it comes, so none stands in another one's way, whatever their tags.
 #pragma once
@@ -21,6 +22,7 @@
 
 namespace fccl {
 
+class PeerMemory;
 class Segment;
 class Statistics;
 class TransferPair;
@@ -40,6 +42,9 @@ class TransferLane {
 
   // Reaches the ranks of other hosts, by the lane whose members are all ranks; before the first operation.
   void span_hosts(std::unique_ptr<WireLane> wire, std::span<const int> ranks_here);
+  // From here on what goes between this rank and another one of its host, `least` bytes or more, is read where it lies, if both
+  // say so and the memory reaches all; before the first operation.
+  void read_from(std::shared_ptr<const PeerMemory> memory, size_t least);
   // In a fork, what goes between hosts is the parent's.
   void leave_network_alone();
   // Hands what is for other hosts to the network, and tells them what has been taken, so that whoever leaves knows that nothing
@@ -89,6 +94,8 @@ class TransferLane {
   void take_notices(Peer& peer);
   void match(TransferOperation& operation, Peer& source, const Notice& notice, const std::byte* payload);
   void announce(Peer& peer);
+  bool reads(Peer& peer, const TransferOperation& operation) const;
+  void read_lent(Peer& peer);
   void grant(Peer& peer);
   void send_slices(Peer& peer);
   void receive_slices(Peer& peer);
@@ -101,6 +108,8 @@ class TransferLane {
   std::shared_ptr<Segment> segment_;
   std::unique_ptr<WireLane> wire_;  // null where all ranks share a host
   Statistics& statistics_;
+  std::shared_ptr<const PeerMemory> memory_;  // null: nothing is read
+  size_t least_read_ = 0;
   std::vector<Peer> peers_;  // by rank
   std::vector<TransferOperation*> issued_;
   TransferQueue posted_;           // receives that nothing has come for

@@ -26,10 +26,11 @@ struct TransferOperation {
   bool differs = false;
   Envelope theirs;
 
-  std::atomic<int> other;     // the rank at the other end; below zero while that may be any. For the owner, too
-  uint64_t number = 0;        // of the offer, as the sender counts
-  size_t moved = 0;           // bytes put or taken
-  Clock::time_point began{};  // of what is too long to go along with its notice
+  std::atomic<int> other;      // the rank at the other end; below zero while that may be any. For the owner, too
+  uint64_t number = 0;         // of the offer, as the sender counts
+  size_t moved = 0;            // bytes put or taken; before the offer, those that have been brought in
+  const void* lent = nullptr;  // where what is received is in the sender's process, if it may be read there
+  Clock::time_point began{};   // of what is too long to go along with its notice
 
   TransferOperation* next = nullptr;  // in its queue
 };

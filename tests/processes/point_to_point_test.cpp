@@ -29,7 +29,7 @@ std::string pass_on(const Seat& seat, fcclComm_t comm, Route route) {
   return received.fault() + sent.fault();
 }
 
-// Beside a notice, in an eager slot, in slices.
+// Beside a notice, in an eager slot, in slices, in pieces that the receiver reads.
 const std::vector<size_t>& sizes_of_transfers() {
   static const std::vector<size_t> sizes{0,    1,      32,     33,     4095,      4096,      4097,
                                          8192, 131072, 131073, 262145, 1'048'576, 1'048'577, 2'500'001};
@@ -47,8 +47,24 @@ TEST_P(PointToPoint, moves_every_size_whole) {
   });
 }
 
+TEST_P(PointToPoint, moves_every_size_whole_where_no_memory_is_read) {
+  const Setting attach("FCCL_CROSS_MEMORY_ATTACH", "off");
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    const Comm comm(seat);
+    for (const size_t bytes : sizes_of_transfers()) EXPECT_EQ(pass_on(seat, comm, {.count = bytes}), "");
+  });
+}
+
+TEST_P(PointToPoint, moves_every_size_whole_where_memory_is_read) {
+  const Setting attach("FCCL_CROSS_MEMORY_ATTACH", "on");
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    const Comm comm(seat);
+    for (const size_t bytes : sizes_of_transfers()) EXPECT_EQ(pass_on(seat, comm, {.count = bytes}), "");
+  });
+}
+
 TEST_P(PointToPoint, goes_through_the_smallest_slots) {
-  const Setting mailbox("FCCL_MAILBOX_BYTES", "64"), slots("FCCL_SLOT_BYTES", "64");
+  const Setting mailbox("FCCL_MAILBOX_BYTES", "64"), slots("FCCL_SLOT_BYTES", "64"), attach("FCCL_CROSS_MEMORY_ATTACH", "off");
   run_ranks(GetParam().launch(), [](const Seat& seat) {
     const Comm comm(seat);
     for (const size_t bytes : {63, 64, 65, 127, 128, 129, 20'000}) EXPECT_EQ(pass_on(seat, comm, {.count = bytes}), "");

@@ -57,6 +57,28 @@ TEST(PeerMemory, that_is_only_partly_there_is_not_read) {
   EXPECT_FALSE(memory.read(0, target.data(), source.memory + kPage, 1));
 }
 
+TEST(PeerMemory, that_lies_ready_is_measured_beside_a_slot_of_the_same_rank) {
+  const SegmentShape shape{2, 64, 128 << 10};
+  const auto segment = *Segment::map(*Segment::make(shape), shape);
+  segment->initialise(1);
+  PeerMemory first(segment, 0, {getpid(), getpid()}), second(segment, 1, {getpid(), getpid()});
+  for (PeerMemory* each : {&first, &second}) each->lay_samples();
+  ASSERT_TRUE(first.reach_all());
+  const auto cost = first.measure();
+  ASSERT_TRUE(cost);
+  EXPECT_GT(cost->of_read.count(), 0);
+  EXPECT_GT(cost->of_copy.count(), 0);
+  EXPECT_EQ(*segment->transfer_slot(1, 0, 0), std::byte{1});
+}
+
+TEST(PeerMemory, is_not_measured_where_slots_are_shorter_than_a_sample) {
+  const auto segment = segment_of(2);
+  PeerMemory first(segment, 0, {getpid(), getpid()}), second(segment, 1, {getpid(), getpid()});
+  for (PeerMemory* each : {&first, &second}) each->lay_samples();
+  ASSERT_TRUE(first.reach_all());
+  EXPECT_FALSE(first.measure());
+}
+
 TEST(PeerMemory, of_a_process_that_has_ended_is_not_reached) {
   const pid_t child = fork();
   if (child == 0) _exit(0);

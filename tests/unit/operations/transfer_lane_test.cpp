@@ -2,6 +2,7 @@
 #include "operations/transfer_lane.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstring>
@@ -10,6 +11,7 @@
 #include <random>
 #include <vector>
 
+#include "node/peer_memory.h"
 #include "node/segment.h"
 #include "node/transfer_board.h"
 #include "operations/statistics.h"
@@ -38,6 +40,17 @@ class TransferLaneTest : public ::testing::Test {
     int source = -9;
     std::unique_ptr<TransferOperation> operation;
   };
+
+  // Every rank reads what is of `least` bytes or more.
+  void read_all(size_t least) {
+    std::vector<std::shared_ptr<PeerMemory>> memories;
+    for (int rank = 0; rank < kRanks; ++rank)
+      memories.push_back(std::make_shared<PeerMemory>(segment, rank, std::vector<int>(kRanks, getpid())));
+    for (int rank = 0; rank < kRanks; ++rank) {
+      ASSERT_TRUE(memories[rank]->reach_all());
+      lanes[rank]->read_from(memories[rank], least);
+    }
+  }
 
   static std::byte value(int seed, size_t index) { return static_cast<std::byte>(seed * 31 + index % 251); }
 
@@ -100,6 +113,86 @@ TEST_F(TransferLaneTest, ends_a_long_send_when_its_receive_has_taken_it) {
   progress();
   EXPECT_TRUE(sent.operation->has_ended());
   EXPECT_TRUE(holds(received, 2));
+}
+
+TEST_F(TransferLaneTest, reads_long_transfers_where_they_lie) {
+  constexpr size_t kBytes = (size_t{5} << 19) + 3;
+  read_all(kBytes);
+  const Operation& sent = send(0, 1, kBytes, 9);
+  const Operation& received = receive(1, 0, kBytes);
+  progress();
+  EXPECT_TRUE(holds(received, 9));
+  EXPECT_NE(received.operation->lent, nullptr);
+  EXPECT_TRUE(sent.operation->has_ended());
+  const Operation& shorter = receive(1, 0, 40 * kSlot);
+  send(0, 1, 40 * kSlot, 4);
+  progress();
+  EXPECT_TRUE(holds(shorter, 4));
+  EXPECT_EQ(shorter.operation->lent, nullptr);
+}
+
+TEST_F(TransferLaneTest, reads_what_came_before_its_receive_and_what_a_rank_sends_to_itself) {
+  read_all(1);
+  const Operation& early = send(0, 1, 9 * kSlot, 1, 7);
+  const Operation& own = send(1, 1, 8 * kSlot, 2, 8);
+  progress();
+  const Operation& received = receive(1, FCCL_ANY_SOURCE, 9 * kSlot, 7);
+  const Operation& of_its_own = receive(1, 1, 8 * kSlot, 8);
+  progress();
+  for (const Operation* each : {&early, &own}) EXPECT_TRUE(each->operation->has_ended());
+  EXPECT_TRUE(holds(received, 1));
+  EXPECT_TRUE(holds(of_its_own, 2));
+  for (const Operation* each : {&received, &of_its_own}) EXPECT_NE(each->operation->lent, nullptr);
+}
+
+// The sender's own loads succeed, and its receiver is told of an address where nothing is.
+TEST_F(TransferLaneTest, goes_through_slots_where_the_memory_cannot_be_read) {
+  read_all(1);
+  constexpr size_t kBytes = 40 * kSlot;
+  const Operation& sent = send(0, 1, kBytes, 8);
+  Operation& received = prepare_receive(0, kBytes, kUntagged);
+  // Between the offer and its grant the notice stands on the board.
+  NoticeLine& offer = segment->transfer_board(0, 1).notices[0];
+  ASSERT_EQ(offer.notice.kind, Notice::kOffer);
+  const uintptr_t nowhere = 64;
+  std::memcpy(offer.beside.data(), &nowhere, sizeof nowhere);
+  ASSERT_TRUE(lanes[1]->start(*received.operation));
+  progress();
+  EXPECT_TRUE(sent.operation->has_ended());
+  EXPECT_TRUE(holds(received, 8));
+  // What follows between the two is whole, too.
+  const Operation& next = send(0, 1, kBytes, 3);
+  const Operation& after = receive(1, 0, kBytes);
+  progress();
+  EXPECT_TRUE(next.operation->has_ended());
+  EXPECT_TRUE(holds(after, 3));
+  EXPECT_EQ(after.operation->lent, next.buffer.data());
+}
+
+TEST_F(TransferLaneTest, reads_nothing_once_the_communicator_has_failed) {
+  read_all(1);
+  const Operation& received = receive(1, 0, 9 * kSlot);
+  const Operation& sent = send(0, 1, 9 * kSlot, 1);
+  segment->failure().first.store(1);
+  progress();
+  EXPECT_FALSE(received.operation->has_ended());
+  EXPECT_FALSE(sent.operation->has_ended());
+  EXPECT_EQ(std::ranges::count(received.buffer, std::byte{0xa5}), static_cast<ptrdiff_t>(9 * kSlot));
+}
+
+// More than is brought in at once.
+TEST_F(TransferLaneTest, lends_what_is_very_long_once_all_of_it_is_there) {
+  constexpr size_t kBytes = (size_t{33} << 20) + 5;
+  read_all(1);
+  const Operation& sent = send(0, 1, kBytes, 6);
+  const Operation& behind = send(0, 1, 9 * kSlot, 7);
+  const Operation& received = receive(1, 0, kBytes);
+  const Operation& last = receive(1, 0, 9 * kSlot);
+  progress();
+  EXPECT_TRUE(sent.operation->has_ended());
+  EXPECT_TRUE(behind.operation->has_ended());
+  EXPECT_TRUE(holds(received, 6));
+  EXPECT_TRUE(holds(last, 7));
 }
 
 TEST_F(TransferLaneTest, lets_a_ninth_short_send_wait_for_a_receive) {
