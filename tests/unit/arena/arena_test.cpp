@@ -12,6 +12,7 @@
 #include <fstream>
 #include <functional>
 #include <random>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -135,9 +136,11 @@ TEST(Arena, refuses_what_does_not_fit_its_addresses_and_goes_on) {
 }
 
 TEST(Arena, refuses_what_the_machine_has_no_memory_for) {
-  EXPECT_TRUE(is_content_in_a_child([] {
-    setenv("FCCL_ARENA_BYTES", "70368744177664", 1);
-    const auto refused = process_arena().allocate(size_t{1} << 45);
+  const size_t memory = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  EXPECT_TRUE(is_content_in_a_child([memory] {
+    // A sanitizer has no room for many more.
+    setenv("FCCL_ARENA_BYTES", std::to_string(3 * memory).c_str(), 1);
+    const auto refused = process_arena().allocate(2 * memory);
     return !refused && refused.error().code == fcclSystemError &&
            refused.error().message.find("available") != std::string::npos && process_arena().usage().bytes == 0;
   }));
