@@ -274,7 +274,7 @@ FCCL_API fcclResult_t fcclCommCuDevice(const fcclComm_t comm, int* device);
  *            the parent writes later it may see or not. Its own allocations are its own. A child that a program makes by
  *            clone() or the like without fork()'s handlers shares the pages: it must not write to them.
  *   threads  any, at any time.
- * Size 0 gives NULL. */
+ * Size 0 gives NULL, and so does what is refused. */
 FCCL_API fcclResult_t fcclMemAlloc(void** ptr, size_t size);
 /* Frees it; nothing happens for NULL, and in a fork for what is its parent's. fcclInvalidArgument for what fcclMemAlloc did not
  * give. No communicator needs it any more when the calls that use it are done; it may be freed before them or after. */
@@ -305,7 +305,8 @@ FCCL_API fcclResult_t fcclRedOpCreatePreMulSum(fcclRedOp_t* op, void* scalar, fc
 FCCL_API fcclResult_t fcclRedOpDestroy(fcclRedOp_t op, fcclComm_t comm);
 
 /* ---- Collectives -------------------------------------------------------------------------------------------------------- */
-/* n = number of ranks. "In place" names the only overlap of sendbuff and recvbuff that is allowed. */
+/* n = number of ranks. "In place" names the only overlap of sendbuff and recvbuff that is allowed; any other is refused with
+ * fcclInvalidArgument on the rank that has it. */
 
 /* recvbuff[count] = op over ranks of sendbuff[count]. In place: recvbuff == sendbuff. */
 FCCL_API fcclResult_t fcclAllReduce(const void* sendbuff, void* recvbuff, size_t count, fcclDataType_t datatype, fcclRedOp_t op,

@@ -12,7 +12,7 @@ extern "C" {
 fcclResult_t fcclMemAlloc(void** ptr, size_t size) {
   if (ptr == nullptr) return refuse(__func__, "ptr is NULL");
   const auto memory = process_arena().allocate(size);
-  if (memory) *ptr = *memory;
+  *ptr = memory ? *memory : nullptr;
   return report(__func__, memory);
 }
 

@@ -25,19 +25,41 @@ Result<void> check_types(const UserCall& call) {
                           name_of(call.collective), name_of(call.dtype), name_of(*call.recvtype)));
 }
 
-// Results that are wider than what they are made of leave no room for it: no overlap is allowed, on a rank that has results.
+// Of a call of a rank that gives and takes, with blocks of one size.
+bool is_in_place(const UserCall& call, int rank, int ranks) {
+  const Collective& row = row_of(call.collective);
+  if (is_widened(call) || row.has_pairs()) return false;
+  const size_t before = rank * call.count * size_of(call.dtype), sent = row.input_blocks(ranks),
+               received = row.output_blocks(ranks);
+  return reinterpret_cast<uintptr_t>(call.send) + (sent > received ? before : 0) ==
+         reinterpret_cast<uintptr_t>(call.recv) + (received > sent ? before : 0);
+}
+
+std::string how_in_place(const UserCall& call, int ranks) {
+  const Collective& row = row_of(call.collective);
+  if (is_widened(call))
+    return fmt::format("{} into another type does not work in place, give it a recvbuff of its own", name_of(call.collective));
+  if (row.has_pairs()) return fmt::format("{} does not work in place, give it a recvbuff of its own", name_of(call.collective));
+  const size_t sent = row.input_blocks(ranks), received = row.output_blocks(ranks);
+  return fmt::format("give it a recvbuff of its own, or call {} in place, with {}", name_of(call.collective),
+                     sent == received  ? "recvbuff == sendbuff"
+                     : sent < received ? "sendbuff == recvbuff + rank * count"
+                                       : "recvbuff == sendbuff + rank * count");
+}
+
+// No overlap but that of a call in place, on a rank that has results: what is written there is still to be read by others.
 Result<void> check_apart(const UserCall& call, int rank, int ranks) {
   const Collective& row = row_of(call.collective);
-  if (!is_widened(call) || !row.takes(rank, call.root)) return {};
+  if (call.uneven != nullptr || !row.gives(rank, call.root) || !row.takes(rank, call.root)) return {};
+  const fcclDataType_t results = call.recvtype.value_or(call.dtype);
   const size_t sent = call.count * row.input_blocks(ranks) * size_of(call.dtype);
-  const size_t received = call.count * row.output_blocks(ranks) * size_of(*call.recvtype);
+  const size_t received = call.count * row.output_blocks(ranks) * size_of(results);
   const auto send = reinterpret_cast<uintptr_t>(call.send), recv = reinterpret_cast<uintptr_t>(call.recv);
-  if (sent == 0 || send + sent <= recv || recv + received <= send) return {};
+  if (sent == 0 || send + sent <= recv || recv + received <= send || is_in_place(call, rank, ranks)) return {};
   return fail(fcclInvalidArgument,
-              fmt::format("sendbuff and recvbuff overlap: the {} bytes of {} and the {} bytes of {} begin {} bytes apart; "
-                          "{} into another type does not work in place, give it a recvbuff of its own",
-                          sent, name_of(call.dtype), received, name_of(*call.recvtype), send < recv ? recv - send : send - recv,
-                          name_of(call.collective)));
+              fmt::format("sendbuff and recvbuff overlap: the {} bytes of {} and the {} bytes of {} begin {} bytes apart; {}",
+                          sent, name_of(call.dtype), received, name_of(results), send < recv ? recv - send : send - recv,
+                          how_in_place(call, ranks)));
 }
 
 Result<void> check_shape(const UserCall& call, int rank, int ranks) {

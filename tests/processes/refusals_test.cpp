@@ -127,6 +127,20 @@ TEST_P(Refusals, of_an_all_to_all_in_place) {
                  [](fcclComm_t comm) { return fcclAlltoAll(values, values, 1, fcclFloat32, comm, nullptr); });
 }
 
+TEST_P(Refusals, of_buffers_that_overlap_but_in_place) {
+  for (const auto& [shift, call] : std::vector<std::pair<int, std::function<fcclResult_t(float*, float*, fcclComm_t)>>>{
+           {1,
+            [](float* send, float* recv, fcclComm_t comm) { return fcclAllGather(send, recv, 8, fcclFloat32, comm, nullptr); }},
+           {3, [](float* send, float* recv,
+                  fcclComm_t comm) { return fcclReduceScatter(send, recv, 8, fcclFloat32, fcclSum, comm, nullptr); }},
+           {-7, [](float* send, float* recv,
+                   fcclComm_t comm) { return fcclAllReduce(send, recv, 8, fcclFloat32, fcclSum, comm, nullptr); }},
+           {2,
+            [](float* send, float* recv, fcclComm_t comm) { return fcclAlltoAll(send, recv, 8, fcclFloat32, comm, nullptr); }}})
+    expect_refused(fcclInvalidArgument, "sendbuff and recvbuff overlap",
+                   [shift, call](fcclComm_t comm) { return call(values + 16 + shift, values + 16, comm); });
+}
+
 TEST_P(Refusals, of_an_all_to_all_without_output) {
   expect_refused(fcclInvalidArgument, "recvbuff",
                  [](fcclComm_t comm) { return fcclAlltoAll(values, nullptr, 1, fcclFloat32, comm, nullptr); });

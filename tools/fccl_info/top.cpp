@@ -36,7 +36,7 @@ std::string describe(const Flight& flight, uint64_t now_ms) {
 std::string describe(const CommunicatorPart& part, uint64_t now_ms) {
   const std::string name = name_of(part);
   std::string text = fmt::format("  rank {} of {}{}: {} calls done", part.rank, part.ranks,
-                                 name.empty() ? "" : fmt::format(" of {}", name), count_calls(part));
+                                 name.empty() ? "" : fmt::format(" of communicator {}", name), count_calls(part));
   bool waits = false;
   for (const Flight& flight : part.flights)
     if (value_of(flight.is_shown) != 0) {
