@@ -167,8 +167,8 @@ test_every_change() {
   fetch_cuda_headers
   cpp_suite cpp release --label-exclude '^(slow|long)$'
   cuda_races_suite
-  python_suites "$torch_version" torch=torch_backend/tests torch=trainer/fsdp/tests docs=tests/docs -- -m 'not slow'
-  tools_suite
+  python_suites "$torch_version" torch=torch_backend/tests torch=trainer/fsdp/tests docs=tests/docs \
+    tools=tests/tools tools=perf_tests/tests -- -m 'not slow'
   cluster_suite cluster -m 'not slow and not emulator'
   emulator_suite
   conclude
