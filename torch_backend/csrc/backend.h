@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <vector>
@@ -140,6 +141,7 @@ class Backend final : public c10d::Backend {
   c10::intrusive_ptr<c10d::Store> split_store_;
   std::vector<int> split_ranks_;
   c10::weak_intrusive_ptr<c10d::Backend> split_child_;
+  std::set<int64_t> uuids_;  // of each reconfigure so far; guarded by both turns
 };
 
 }  // namespace fccl

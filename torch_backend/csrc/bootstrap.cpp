@@ -29,6 +29,12 @@ fcclUniqueId publish_unique_id(c10d::Store& store, const std::string& key, const
   return id;
 }
 
+fcclUniqueId own_unique_id(const std::string& attempt) {
+  fcclUniqueId id;
+  check(fcclGetUniqueId(&id), attempt);
+  return id;
+}
+
 fcclUniqueId fetch_unique_id(c10d::Store& store, const std::string& key, std::chrono::milliseconds timeout,
                              const std::string& attempt) {
   store.wait({key}, timeout);
@@ -53,14 +59,16 @@ fcclComm_t join(c10d::Store& store, const std::string& key, const Membership& me
                 std::string* identity) {
   const std::string attempt = c10::str("fccl: joining group '", membership.name, "' as rank ", membership.rank, " of ",
                                        membership.size, kind == fcclMemoryCuda ? " for CUDA memory" : "");
-  const fcclUniqueId id =
-      membership.rank == 0 ? publish_unique_id(store, key, attempt) : fetch_unique_id(store, key, membership.timeout, attempt);
+  const bool alone = membership.size == 1;  // and so in no need of a store, whose host may be gone
+  const fcclUniqueId id = alone                  ? own_unique_id(attempt)
+                          : membership.rank == 0 ? publish_unique_id(store, key, attempt)
+                                                 : fetch_unique_id(store, key, membership.timeout, attempt);
   fcclConfig_t config = config_of(membership, kind);
   fcclComm_t comm = nullptr;
   check(fcclCommInitRankConfig(&comm, membership.size, id, membership.rank, &config), attempt);
   *identity = identity_of(id);
   // Every rank has read the id by now, and a later group may get the same store and name.
-  if (membership.rank == 0) store.deleteKey(key);
+  if (membership.rank == 0 && !alone) store.deleteKey(key);
   return comm;
 }
 

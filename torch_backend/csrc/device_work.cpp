@@ -46,6 +46,7 @@ int DeviceWork::sourceRank() const {
 bool DeviceWork::wait(std::chrono::milliseconds timeout) {
   if (timeout > kNoTimeout || description_.type == c10d::OpType::BARRIER) wait_for_the_device(timeout);
   synchronize();
+  leave_register(*this);
   if (const std::exception_ptr failure = exception()) std::rethrow_exception(failure);
   return true;
 }

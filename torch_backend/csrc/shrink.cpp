@@ -94,13 +94,14 @@ std::vector<Handle> in_order(const c10d::ReconfigureOptions& options) {
   return handles;
 }
 
-// Whether these are ranks of one communicator that lives, in its order: then no store is needed.
-bool are_of_one(const std::vector<Handle>& handles) {
+// Whether these are ranks of one communicator of `size` that lives, in its order: then no store is needed. More than half of
+// them, since its other ranks may go on as a part of their own at the same time, and the library shrinks to one.
+bool are_most_of_one(const std::vector<Handle>& handles, int size) {
   const auto of_another = [&handles](const Handle& each) {
     return each.communicator == kNoCommunicator || each.communicator != handles.front().communicator;
   };
   const auto out_of_order = [](const Handle& first, const Handle& second) { return first.rank >= second.rank; };
-  return std::none_of(handles.begin(), handles.end(), of_another) &&
+  return 2 * handles.size() > static_cast<size_t>(size) && std::none_of(handles.begin(), handles.end(), of_another) &&
          std::adjacent_find(handles.begin(), handles.end(), out_of_order) == handles.end();
 }
 
@@ -132,10 +133,12 @@ Backend::WorkPtr Backend::reconfigure(const c10d::ReconfigureOptions& options) {
                     handles.size(), " given: ask every rank for its handle anew before each reconfigure");
   const Membership membership{static_cast<int>(place - handles.begin()), static_cast<int>(handles.size()),
                               options.timeout.value_or(timeout_.load()), name_};
+  TORCH_CHECK(uuids_.insert(options.uuid).second, kReconfigure, ": the uuid ", options.uuid, " was already used in this group,",
+              " whose ranks may still find what was told under it: give one that none of them has used");
   const std::string key = c10::str(first_key_, "reconfigure/", options.uuid, "/");
   fcclComm_t comm = nullptr;
   std::string identity;
-  if (are_of_one(handles)) {
+  if (are_most_of_one(handles, getSize())) {
     identity = c10::str(cpu.identity(), "/", options.uuid);
     comm = shrunk(cpu, {others_than(handles, getSize()), membership, FCCL_SHRINK_ABORT}, kReconfigure);
   } else {

@@ -4,9 +4,15 @@
 #include <ATen/core/jit_type.h>
 #include <c10/util/Exception.h>
 
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <utility>
 
 namespace fccl {
+
+void leave_register(c10d::Work& work) {
+  if (!c10d::allow_inflight_collective_as_graph_input()) return;
+  c10d::unregister_work(c10::intrusive_ptr<c10d::Work>::unsafe_reclaim_from_nonowning(&work));
+}
 
 std::string Description::attempt() const { return c10::str(title, " of ", group, ", call ", sequence); }
 
@@ -34,7 +40,10 @@ bool Work::wait(std::chrono::milliseconds timeout) {
     C10_THROW_ERROR(DistBackendError, c10::str(attempt(), ": not done within the ", timeout.count(),
                                                " ms given to wait(); it goes on, call wait() again or abort the group"));
   }
-  if (exception_) std::rethrow_exception(exception_);
+  const std::exception_ptr failure = exception_;
+  lock.unlock();
+  leave_register(*this);
+  if (failure) std::rethrow_exception(failure);
   return true;
 }
 

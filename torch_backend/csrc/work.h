@@ -33,6 +33,9 @@ struct Description {
 // Counts a call that is about to begin, and describes it.
 using Describe = std::function<Description(const Operation&)>;
 
+// Takes a work that has been waited for out of torch's register of those whose tensors a graph may use, where torch keeps it.
+void leave_register(c10d::Work& work);
+
 // Owned by the caller and, until it is done, by the operation. Any thread may call it. After a failure wait() throws its cause,
 // as often as it is called.
 class Work final : public c10d::Work {
