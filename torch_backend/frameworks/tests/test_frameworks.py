@@ -40,6 +40,7 @@ ROWS = [
         for stage in range(4)
     ],
     Row("ray_train", "ray_train.py", DDP, launched=False),
+    Row("torchtitan", "torchtitan_trainer.py", SHARDED, tolerance=1e-5),
 ]
 
 
