@@ -3,11 +3,25 @@
 
 #include <c10/util/Exception.h>
 
+#include <string_view>
+
 namespace fccl {
+
+namespace {
+
+// The library's settings of a deadline do not count here: torch's do.
+std::string with_settings_of_torch(std::string text) {
+  constexpr std::string_view kOfTheLibrary = "(FCCL_TIMEOUT, timeoutMs, fcclCommSetTimeout)";
+  if (const size_t at = text.find(kOfTheLibrary); at != std::string::npos)
+    text.replace(at, kOfTheLibrary.size(), "(timeout= of init_process_group or new_group)");
+  return text;
+}
+
+}  // namespace
 
 void check(fcclResult_t result, const std::string& attempt, const char* cause) {
   if (result == fcclSuccess) return;
-  std::string text = attempt + ": " + cause + " [" + fcclGetErrorString(result) + "]";
+  std::string text = attempt + ": " + with_settings_of_torch(cause) + " [" + fcclGetErrorString(result) + "]";
   // Gloo's words, by which programs such as torchft tell that a peer has gone.
   if (result == fcclRemoteError) text += " (Connection closed by peer)";
   if (result == fcclNotImplemented) C10_THROW_ERROR(NotImplementedError, text);
