@@ -72,6 +72,7 @@ std::vector<Argument> arguments_of(Settings& s) {
       {"--decay-steps", "where the cosine ends", number(s.decay_steps, int64_t{1})},
       {"--clip", "highest gradient norm (1)", number(s.clip, 0.0)},
       {"--seed", "of weights and batches (0)", number(s.seed, uint64_t{0})},
+      {"--overlap", "no: one whole layer at a time, which waits for its calls (yes)", one_of(s.overlap, {"yes", "no"})},
       {"--save-every", "save each N steps and at the end; 0: never (at the end)", number(s.save_every, int64_t{0})},
       {"--resume", "a run's name, its folder, or one of its checkpoints", text(s.resume)},
       {"--name", "the run's folder under --runs (one that is free)", text(s.name)},

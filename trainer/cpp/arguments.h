@@ -16,7 +16,7 @@ struct SettingsError : std::runtime_error {
 
 // Everything a run depends on.
 struct Settings {
-  std::string model = "tiny", dtype = "float32", device = "cpu", optimizer = "adamw";
+  std::string model = "tiny", dtype = "float32", device = "cpu", optimizer = "adamw", overlap = "yes";
   int64_t layers = 0, hidden = 0, intermediate = 0, heads = 0, vocabulary = 0;
   std::vector<std::filesystem::path> data;
   int64_t seq_len = 0, global_batch = 0, steps = 0, warmup = -1, decay_steps = 0;

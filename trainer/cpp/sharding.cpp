@@ -30,8 +30,11 @@ std::vector<torch::Tensor> views(const torch::Tensor& row, const std::vector<std
 
 }  // namespace
 
-Sharding::Sharding(const Llama& model, fccl::Communicator& communicator)
-    : communicator_(communicator), gathers_(*fccl::Stream::create()), reductions_(*fccl::Stream::create()) {
+Sharding::Sharding(const Llama& model, fccl::Communicator& communicator, bool overlaps)
+    : communicator_(communicator),
+      overlaps_(overlaps),
+      gathers_(*fccl::Stream::create()),
+      reductions_(*fccl::Stream::create()) {
   const int64_t ranks = communicator.ranks(), rank = communicator.rank();
   for (int index = 0; index < model.layers(); ++index) {
     Layer layer;
@@ -58,12 +61,16 @@ Sharding::~Sharding() {
 }
 
 void Sharding::gather(int index) {
-  const Layer& layer = layers_[static_cast<size_t>(index)];
+  if (overlaps_) begin_gathering(layer(index));
+}
+
+void Sharding::begin_gathering(Layer& layer) {
   row_memory_.renew(layer.row);
   must(communicator_.all_gather(source(layer.shard), target(layer.row), gathers_));
 }
 
 const std::vector<torch::Tensor>& Sharding::use(int index) {
+  if (layer(index).row.storage().data() == nullptr) begin_gathering(layer(index));
   must(gathers_.synchronize());
   return layer(index).parameters;
 }
@@ -86,6 +93,7 @@ void Sharding::reduce(int index) {
   for (torch::Tensor& parameter : reduced.parameters) parameter.mutable_grad().reset();
   must(communicator_.reduce_scatter(source(reduced.row_gradient), target(reduced.gradient), fccl::avg, reductions_));
   reducing_ = index;
+  if (!overlaps_) finish_reducing();
 }
 
 void Sharding::finish_reducing() {

@@ -39,7 +39,8 @@ struct Held {
 class Sharding {
  public:
   // Every rank begins with the same first values, one layer at a time.
-  Sharding(const Llama& model, fccl::Communicator& communicator);
+  // Without `overlaps` there is one whole layer at a time, since use gathers it and reduce waits.
+  Sharding(const Llama& model, fccl::Communicator& communicator, bool overlaps);
   ~Sharding();
   Sharding(const Sharding&) = delete;
 
@@ -47,7 +48,7 @@ class Sharding {
   Layer& layer(int index) { return layers_[static_cast<size_t>(index)]; }
   fccl::Communicator& communicator() const { return communicator_; }
 
-  // Begins to gather a layer; use waits for it. At most two layers may be gathered at a time.
+  // Begins to gather a layer, if calls overlap; use waits for it. At most two layers may be gathered at a time.
   void gather(int index);
   const std::vector<torch::Tensor>& use(int index);
   void release(int index);
@@ -62,7 +63,10 @@ class Sharding {
   Held held() const;
 
  private:
+  void begin_gathering(Layer& layer);
+
   fccl::Communicator& communicator_;
+  bool overlaps_;
   fccl::Stream gathers_, reductions_;
   CountedMemory shard_memory_, gradient_memory_, row_memory_, row_gradient_memory_;
   std::vector<Layer> layers_;

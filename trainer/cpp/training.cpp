@@ -1,4 +1,4 @@
-// One layer computes while the next one is gathered and the last one's gradient is reduced.
+// One layer computes while the next one is gathered and the last one's gradient is reduced, if calls overlap.
 #include "training.h"
 
 #include <chrono>
@@ -77,7 +77,7 @@ void train(const Settings& settings, const torch::Tensor& corpus, fccl::Communic
            const std::filesystem::path& folder, const std::optional<Checkpoint>& resumed) {
   const int rank = communicator.rank(), ranks = communicator.ranks();
   const Llama model(settings);
-  Sharding sharding(model, communicator);
+  Sharding sharding(model, communicator, settings.overlap == "yes");
   Optimizer optimizer(settings, sharding);
   if (resumed) load(*resumed, sharding, optimizer);
   Metrics metrics{resumed ? resumed->step : 0};

@@ -31,6 +31,16 @@ def test_a_rank_holds_two_whole_layers_and_two_of_gradients_at_most(runs: Runs, 
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4])
+def test_a_rank_holds_one_whole_layer_and_one_of_gradients_where_nothing_overlaps(runs: Runs, ranks: int) -> None:
+    one = padded(max(LAYERS), ranks) * BYTES
+    summary = runs.of(ranks, f"{ARGUMENTS} --overlap no").summary
+    assert (summary["held"]["rows"], summary["held"]["row_gradients"]) == (one, one)
+    overlapping = runs.of(ranks, ARGUMENTS).summary
+    for same in ["steps", "loss", "all_gathers", "reduce_scatters", "all_reduces"]:
+        assert summary[same] == overlapping[same]
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4])
 def test_a_step_gathers_blocks_twice_and_the_rest_once(runs: Runs, ranks: int) -> None:
     summary = runs.of(ranks, ARGUMENTS).summary
     assert summary["steps"] == 5
