@@ -46,7 +46,9 @@ class NodePair {
     post(notice);
   }
   // With where the offered bytes are in this process, if the peer may read them there.
-  void post_offer(const Notice& notice, const void* source) { post_beside(notice, &source, sizeof source); }
+  void post_offer(const Notice& notice, const void* source) {
+    post_beside(notice, static_cast<const void*>(&source), sizeof source);
+  }
   // Copies what the peer offers in its process. False: some of it could not be read.
   bool read(const PeerMemory& memory, void* target, const void* source, size_t bytes) const {
     return memory.read(peer_, target, source, bytes);

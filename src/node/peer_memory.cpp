@@ -6,6 +6,7 @@
 #include <sys/uio.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -42,7 +43,7 @@ bool PeerMemory::read(int peer, void* target, const void* source, size_t bytes) 
   const MemoryMark& mark = marks_[peer];
   uint64_t seen = 0;
   const iovec local[] = {{target, bytes}, {&seen, sizeof seen}};
-  const iovec remote[] = {{const_cast<void*>(source), bytes}, {reinterpret_cast<void*>(mark.address), sizeof seen}};
+  const iovec remote[] = {{const_cast<void*>(source), bytes}, {std::bit_cast<void*>(mark.address), sizeof seen}};
   const ssize_t got = process_vm_readv(pids_[peer], local, 2, remote, 2, 0);
   return got >= 0 && static_cast<size_t>(got) == bytes + sizeof seen && seen == mark.value;
 }
@@ -64,7 +65,7 @@ void PeerMemory::lay_samples() {
 
 std::optional<PeerMemory::Cost> PeerMemory::measure() const {
   const int peer = (rank_ + 1) % segment_->shape().ranks;
-  const auto* there = reinterpret_cast<const std::byte*>(marks_[peer].address) + offsetof(Marked, samples);
+  const auto* there = std::bit_cast<const std::byte*>(marks_[peer].address) + offsetof(Marked, samples);
   std::vector<std::byte> target(kSampleBytes);
   Cost least{std::chrono::nanoseconds::max(), std::chrono::nanoseconds::max()};
   for (int i = 0; i < samples_in_slots(); ++i) {

@@ -202,7 +202,7 @@ void TransferLane::match(TransferOperation& operation, Peer& source, const Notic
   if (is_eager) source.pair->release(notice);
   if (is_eager || operation.differs) return finish(operation);
   operation.number = notice.transfer;
-  if (reads(source, operation)) std::memcpy(&operation.lent, payload, sizeof operation.lent);
+  if (reads(source, operation)) std::memcpy(static_cast<void*>(&operation.lent), payload, sizeof operation.lent);
   (operation.lent != nullptr ? source.reading : source.granting).push(operation);
   step(operation);
 }

@@ -39,14 +39,16 @@ TEST_F(Top, says_who_waits_for_whom_and_since_when) {
   const Ended ended = top_of(getpid());
   EXPECT_EQ(ended.status, 0);
   EXPECT_NE(ended.text.find("process " + std::to_string(getpid()) + "\n"), std::string::npos) << ended.text;
-  EXPECT_NE(ended.text.find("rank 1 of 4 of communicator layers: 12 calls done; in AllGather of 4000 bytes for 60."), std::string::npos)
+  EXPECT_NE(ended.text.find("rank 1 of 4 of communicator layers: 12 calls done; in AllGather of 4000 bytes for 60."),
+            std::string::npos)
       << ended.text;
   EXPECT_NE(ended.text.find("s, waits for rank 3\n"), std::string::npos) << ended.text;
 }
 
 TEST_F(Top, says_of_a_rank_in_no_call_that_it_waits_in_none) {
   const Ended ended = top_of(getpid());
-  EXPECT_NE(ended.text.find("rank 1 of 4 of communicator layers: 0 calls done; waits in no call\n"), std::string::npos) << ended.text;
+  EXPECT_NE(ended.text.find("rank 1 of 4 of communicator layers: 0 calls done; waits in no call\n"), std::string::npos)
+      << ended.text;
 }
 
 TEST_F(Top, prints_no_letter_that_a_terminal_might_obey) {

@@ -152,7 +152,7 @@ def shorten_the_timeout():
     dist.group.WORLD.set_timeout(timedelta(milliseconds=700))
     if dist.get_rank() == 0:
         began = time.monotonic()
-        with pytest.raises(dist.DistBackendError, match=r"has waited .* for rank 1.*timeout \(timeout= of init_process_group"):
+        with pytest.raises(dist.DistBackendError, match=r"for rank 1.*\(timeout= of init_process_group"):
             dist.all_reduce(torch.ones(10))
         assert time.monotonic() - began < 10
     else:

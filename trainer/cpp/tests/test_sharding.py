@@ -31,7 +31,9 @@ def test_a_rank_holds_two_whole_layers_and_two_of_gradients_at_most(runs: Runs, 
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4])
-def test_a_rank_holds_one_whole_layer_and_one_of_gradients_where_nothing_overlaps(runs: Runs, ranks: int) -> None:
+def test_a_rank_holds_one_whole_layer_and_one_of_gradients_where_nothing_overlaps(
+    runs: Runs, ranks: int
+) -> None:
     one = padded(max(LAYERS), ranks) * BYTES
     summary = runs.of(ranks, f"{ARGUMENTS} --overlap no").summary
     assert (summary["held"]["rows"], summary["held"]["row_gradients"]) == (one, one)
