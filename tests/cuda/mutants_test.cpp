@@ -160,6 +160,8 @@ std::string describe(const std::vector<Entry>& program, const Alteration& altera
 
 bool can_be_miscounted(Kind kind) { return kind != Kind::record && kind != Kind::await; }
 
+constexpr int kTries = 3;
+
 TEST(CudaMutants, that_do_harm_are_found_and_all_others_are_right) {
   const Setting path("FCCL_CUDA_PATH", "bounce"), buffer("FCCL_CUDA_BUFFER", "4096");
   const Outcome unaltered = run_altered({});
@@ -171,8 +173,10 @@ TEST(CudaMutants, that_do_harm_are_found_and_all_others_are_right) {
     for (size_t at = 0; at + (how == How::swap_with_next ? 1 : 0) < program.size(); ++at) {
       if (how == How::miscount && !can_be_miscounted(program[at].kind)) continue;
       const Alteration alteration{how, at};
-      const std::string fault = run_altered(alteration).fault;
       const bool harmless = is_right(program, alteration);
+      std::string fault = run_altered(alteration).fault;
+      // On a full machine what does harm may be in time by chance in every weather.
+      for (int tries = 1; tries < kTries && fault.empty() && !harmless; ++tries) fault = run_altered(alteration).fault;
       std::printf("%-60s %s\n", describe(program, alteration).c_str(),
                   fault.empty() ? (harmless ? "right, too" : "NOT FOUND") : fault.c_str());
       EXPECT_EQ(fault.empty(), harmless) << describe(program, alteration) << ": " << fault;
