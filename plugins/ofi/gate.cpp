@@ -81,7 +81,10 @@ void Gate::close_to_others() const {
     return;
   }
   const sock_fprog filter{static_cast<unsigned short>(program.size()), program.data()};
-  (void)::setsockopt(socket_, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter);
+  if (::setsockopt(socket_, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter) == 0) return;
+  // The filter of before does not know the newest peers.
+  const int none = 0;
+  ::setsockopt(socket_, SOL_SOCKET, SO_DETACH_FILTER, &none, sizeof none);
 }
 
 uint64_t Gate::turned_away() const {

@@ -95,15 +95,16 @@ Communicator::~Communicator() {
 }
 
 Result<void> Communicator::run(const Call& call, Stream* stream) {
+  const Signature& signature = call.signature;
+  LaneQueue& lane = parts_->lanes[lane_of(signature.collective)];
   if (Group::is_open()) [[unlikely]] {
+    FCCL_TRY(check_room(lane, signature));
     Group::of_thread().add(*this, call, stream);
     return {};
   }
   const InCall inside(in_call_);
   // A fork may find its parent inside a call.
   FCCL_TRY(inside.is_outermost() ? check_usable() : check_own());
-  const Signature& signature = call.signature;
-  LaneQueue& lane = parts_->lanes[lane_of(signature.collective)];
   FCCL_TRY(check_room(lane, signature));
   const ReduceKernel kernel = kernel_of(signature);
   if (stream == nullptr && lane.is_idle())
@@ -271,7 +272,8 @@ Result<void> Communicator::finalize() {
   std::this_thread::sleep_for(kCallsShowWithin);
   if (device_calls_) {
     sleep_until([this] { return !in_call_.load(std::memory_order_acquire); });
-    (void)device_calls_->await_all();
+    // What waits for this rank's GPU would wait for ever.
+    if (const auto all = device_calls_->await_all(); !all) (void)device_calls_->raise("what was issued", all.error());
   }
   sleep_until([this] { return is_idle(); });
   parts_->control->leave();

@@ -62,7 +62,10 @@ Result<void> Communicator::prepare_shrink(ShrinkAs as, const CancelCheck& cancel
   if (as == ShrinkAs::healthy) FCCL_TRY(check_usable());
   if (as == ShrinkAs::ended && !parts_->control->has_failed())
     (void)parts_->control->raise({fcclAborted, fmt::format("rank {} ended the communicator to shrink it", rank_)});
-  if (device_calls_) (void)device_calls_->await_all(cancel_check);
+  if (device_calls_) {
+    const auto all = device_calls_->await_all(cancel_check);
+    if (!all && (!cancel_check || cancel_check())) (void)device_calls_->raise("what was issued", all.error());
+  }
   Result<void> wanted;
   sleep_until([&] {
     if (cancel_check) wanted = cancel_check();

@@ -57,6 +57,9 @@ class DeviceCalls {
   // communicator.
   void leave();
 
+  // What the GPU said of something of this rank ends the communicator for all.
+  Error raise(const std::string& what, const Error& error);
+
  private:
   struct OwnLane {
     std::unique_ptr<DeviceLane> device;  // null before its first call
@@ -98,7 +101,6 @@ class DeviceCalls {
   Result<void> make_room(const StagedCall& call);
   Result<void> await_staging(const StagedCall& call);
   Result<void> conclude(const std::string& what, Result<void> result, Result<void> joined);
-  Error raise(const std::string& what, const Error& error);
   Result<void> await(const OwnWait& wait);
   bool lanes_are_idle() const;
   Result<bool> is_drained() const;

@@ -47,7 +47,7 @@ Result<void> DeviceCalls::bring_in(const StagedCall& call) {
   if (!use.entered()) return fail(raise(describe(call.on_host()), use.entered().error()));
   if (std::holds_alternative<Call>(call.on_host())) parts_.control->say_issued(parts_.number);
   lanes_[kStaging].gpu_has_come = false;
-  FCCL_TRY(make_room(call));
+  if (const auto room = make_room(call); !room) return fail(raise(describe(call.on_host()), room.error()));
   Result<void> result = lanes_[kStaging].device->fork({call.stream()});
   if (result) result = copy_in(call);
   if (result) return result;

@@ -101,7 +101,7 @@ Result<std::vector<Group::Staged>> Group::stage(const Contents& contents) {
   for (const GroupedOnDevice& each : contents.on_device) {
     auto made = each.communicator->stage(each.operation, each.on_device);
     if (!made) return fail(std::move(made).error());
-    staged.push_back({each.communicator, std::move(*made)});
+    staged.push_back({.communicator = each.communicator, .call = std::move(*made)});
   }
   return staged;
 }
@@ -133,14 +133,17 @@ Result<void> Group::issue_apart(const Contents& contents) {
   };
   auto staged = stage(contents);
   if (!staged) return fail(std::move(staged).error());
-  std::erase_if(*staged, [&](const Staged& each) { return !keep(each.communicator->bring_in(*each.call)); });
+  // None goes before the end: the first of a communicator says that this thread is inside it.
+  for (Staged& each : *staged) each.is_in = keep(each.communicator->bring_in(*each.call));
   for (const GroupedTransfer& each : contents.transfers) keep(each.communicator->issue(each.end, group_of(each.stream)));
   for (const GroupedCall& each : contents.calls) keep(each.communicator->issue(each.call, group_of(each.stream)));
-  for (const auto& [communicator, call] : *staged)
-    keep(std::visit([&](const auto& one) { return communicator->issue(one, here); }, call->on_host()));
+  for (Staged& each : *staged)
+    each.is_issued = each.is_in && keep(std::visit([&](const auto& one) { return each.communicator->issue(one, here); },
+                                                   each.call->on_host()));
   for (auto& [stream, group] : by_stream) stream->enqueue(std::move(group));
   const bool ended_well = keep(here.run());
-  for (const auto& [communicator, call] : *staged) keep(communicator->take_out(*call, ended_well));
+  for (const Staged& each : *staged)
+    if (each.is_in) keep(each.communicator->take_out(*each.call, each.is_issued && ended_well));
   return result;
 }
 

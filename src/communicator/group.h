@@ -85,6 +85,7 @@ class Group {
   struct Staged {
     Communicator* communicator;
     std::unique_ptr<StagedCall> call;
+    bool is_in = false, is_issued = false;
   };
   // Of one group: what is issued, told apart by stream; what has none is run by the thread that issues.
   using ByStream = std::map<Stream*, std::unique_ptr<IssuedGroup>>;

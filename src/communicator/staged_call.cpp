@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <new>
 
 #include "system/memory.h"
@@ -72,7 +73,10 @@ Result<void> StagedCall::stage(Call& call, const void* scalar, int rank, int ran
   const Collective& row = s.row();
   const bool gives = row.gives(rank, s.root), takes = row.takes(rank, s.root);
   const Layout input = call.input(ranks), output = call.output(ranks);
-  const size_t sent = gives ? whole_lines(input.total()) : 0, received = takes ? output.total() : 0;
+  // More than any machine has, and their sum is a number still.
+  constexpr size_t kMost = SIZE_MAX / 4;
+  const size_t sent = gives ? whole_lines(std::min(input.total(), kMost)) : 0,
+               received = takes ? std::min(output.total(), kMost) : 0;
   FCCL_TRY(reserve(sent + received + 1));
   const Piece from{memory_.get(), static_cast<std::byte*>(const_cast<void*>(call.send)), gives ? input.total() : 0};
   const Piece to{memory_.get() + sent, static_cast<std::byte*>(call.recv), received};

@@ -23,7 +23,9 @@ fcclUniqueId publish_unique_id(c10d::Store& store, const std::string& key, const
   if (result == fcclSuccess) {
     store.set(key, std::vector<uint8_t>(id.internal, id.internal + sizeof id.internal));
   } else {
-    store.set(key, std::string("rank 0 could not open its bootstrap: ") + fcclGetLastError(nullptr));
+    std::string text = std::string("rank 0 could not open its bootstrap: ") + fcclGetLastError(nullptr);
+    if (text.size() == sizeof id.internal) text += '.';  // by its length it would be an id
+    store.set(key, text);
     check(result, attempt);
   }
   return id;
