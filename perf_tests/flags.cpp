@@ -152,7 +152,7 @@ constexpr Flag kFlags[] = {
     {'J', "output_file", "path.json", "also write a JSON file; .0, .1 ... is appended if it exists", json},
     {'a', "average", "0|1|2|3", "time shown: 0 rank 0, 1 mean, 2 minimum, 3 maximum over ranks (1)",
      integer<&A::average, 0, 3>},
-    {'R', "local_register", "0", "there is no registered memory yet", only<0, 0, 2>},
+    {'R', "local_register", "0", "memory of --buffers arena needs no registration", only<0, 0, 2>},
     {'x', "cta_policy", "0", "no call runs thread blocks yet", only<0, 0, 2>},
     {'D', "device_implementation", "0", "there are no device kernels yet", only<0, 0, kAnyNumber>},
     {'V', "device_cta_count", "16", "there are no device kernels yet", only<16, 1, 128>},

@@ -3,7 +3,7 @@
 //   entry     one message to each peer and call: the call in full, a small payload, and what landing is free again
 //   message   a slice on its way to a peer: written as stripes over the rails into the next slot of the landing that the peer
 //             keeps for this member; whole when as many immediates have come as it has stripes
-//   credit    a message that says what landing is free again, where a call takes more than half a window
+//   credit    a message that says what landing is free again: at half a window, and at the end of a call
 //
 // Entries, credits, stripes and ends may come in any order. So each names the call or message that it is of, by a number that
 // wraps later than the window ends; and what a credit says includes all earlier ones. Members may send before the peer has

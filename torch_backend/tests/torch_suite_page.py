@@ -103,7 +103,7 @@ def page_of(results: dict) -> str:
                 f"| {version} | {run} | {size} | {ended['passed']} | {len(ended['failed'])} | {skips} |\n"
             )
             for name, line in ended["failed"].items():
-                why, where = REASONS.get(name, ("of Gloo, in the one run of it that was made", ""))
+                why, where = REASONS.get(name, ("Gloo's own test, with fccl not loaded; it was run once", ""))
                 failures.append(f"| {version} | {run} | `{name}` | `{line}` | {why} | {where} |\n")
             for reason, count in ended["skipped"].items():
                 skipped[reason].append((version, run, count))
