@@ -15,7 +15,7 @@ def test_full_shard_takes_nine_all_gathers_and_five_reduce_scatters_per_step(run
     assert run.calls_per_step("reduce_scatter") == 5
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("ranks", [pytest.param(2, marks=pytest.mark.slow), 4])
 @pytest.mark.parametrize("strategy", ["full_shard", "shard_grad_op", "hybrid_shard", "no_shard"])
 def test_counts_are_those_of_the_dry_run(runs: Runs, strategy: str, ranks: int) -> None:
     settings = parse([*SMALL, "--strategy", strategy, "--ranks", str(ranks)])

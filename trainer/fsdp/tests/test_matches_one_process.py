@@ -23,7 +23,7 @@ def assert_same_losses(run: Run, plain_losses: list[float], tolerance: float = 1
     assert max(differences.values()) < tolerance, differences
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("ranks", [pytest.param(2, marks=pytest.mark.slow), 4])
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_strategy_matches_one_process(
     runs: Runs, plain_losses: list[float], strategy: str, ranks: int
@@ -49,7 +49,7 @@ def test_activation_checkpointing_changes_nothing(runs: Runs, plain_losses: list
     assert_same_losses(runs.of(2, "--strategy full_shard --activation-checkpointing"), plain_losses)
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("ranks", [pytest.param(2, marks=pytest.mark.slow), 4])
 def test_bf16_stays_near_fp32_of_one_process(runs: Runs, plain_losses: list[float], ranks: int) -> None:
     assert_same_losses(runs.of(ranks, "--strategy full_shard --precision bf16"), plain_losses, 0.02)
 
