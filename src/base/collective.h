@@ -46,6 +46,8 @@ struct Collective {
   constexpr bool spreads() const { return !reduces && takers == Who::all && input == Extent::one_block; }
   // Every rank gets one block of each rank, laid side by side.
   constexpr bool gathers_on_all() const { return spreads() && output == Extent::block_per_rank; }
+  // Every rank gets one block of each rank, and knows where it lies in that rank's input.
+  constexpr bool takes_known_blocks() const { return gathers_on_all() || (has_pairs() && !has_private_counts()); }
 
   constexpr size_t input_blocks(int ranks) const { return input == Extent::block_per_rank ? static_cast<size_t>(ranks) : 1; }
   constexpr size_t output_blocks(int ranks) const { return output == Extent::block_per_rank ? static_cast<size_t>(ranks) : 1; }

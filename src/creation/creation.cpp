@@ -11,6 +11,7 @@
 #include "creation/init_calls.h"
 #include "creation/join_hosts.h"
 #include "creation/parts.h"
+#include "creation/read_trial.h"
 #include "hierarchical/columns.h"
 #include "node/mapped_peers.h"
 #include "node/peer_memory.h"
@@ -22,11 +23,11 @@ namespace {
 
 // The place of the rank that makes a host's segment and hands it out.
 constexpr int kLeader = 0;
-// The shortest transfer that is worth a call of the kernel, and how many copies out of a slot a first read may cost: through a
-// slot there are two, of which each moves its lines from one processor to another, and a read is the slower the first time. On
-// an AMX Xeon it costs 2.4 to 3.5 copies, and wins; on an EPYC, by decision 14, more than 5, and loses.
-constexpr size_t kLeastRead = 32 << 10;
-constexpr int kCopiesOfARead = 4;
+// What is worth a call of the kernel: the shortest transfer or block of an AlltoAll, and the shortest block of an AllGather,
+// which no slot holds twice. Where slots were the faster, reading gathers wins again from a longer one on.
+constexpr size_t kLeastRead = 32 << 10, kLeastGathered = 8 << 10, kLeastGatheredWhereSlotsWon = 1 << 20;
+// More ranks than these find slots too short to be compared, and an AlltoAll too long for init.
+constexpr int kTriedRanks = 8;
 
 // The ranks of each host, by its first rank.
 std::vector<std::vector<int>> ranks_of_hosts(const std::vector<Member>& members) {
@@ -147,7 +148,6 @@ Result<std::unique_ptr<Parts>> Creation::make() {
   });
   FCCL_TRY(await_ranks());
   control.ask({});
-  attach();
   map_peers();
   return std::move(parts_);
 }
@@ -168,7 +168,6 @@ Result<void> Creation::share_memory() {
   segment_->state(columns->local()).set_processors(allowed_processors());
   const std::vector<int> pids = pids_of(joined_.members, here);
   memory_ = std::make_unique<PeerMemory>(segment_, columns->local(), pids);
-  if (settings.cross_memory_attach == "auto") memory_->lay_samples();
   auto control = std::make_shared<Control>(options_.name, joined_.rank, std::move(*peers), segment_);
   parts_ = std::make_unique<Parts>(std::move(columns), std::move(control), segment_, settings.timeout);
   parts_->statistics.show(options_.name, joined_.rank, ranks, pids);
@@ -184,37 +183,41 @@ Result<void> Creation::await_ranks() {
   InitCalls calls(*parts_, limit_.deadline);
   FCCL_TRY(calls.barrier());
   parts_->oversubscribed = is_oversubscribed(*segment_);
+  FCCL_TRY(attach(calls));
+  // The ranks of all hosts count calls alike, and not every host has ranks that try.
+  parts_->number = kFirstNumber + 1;
   parts_->cost.barrier = steps_.lap();
   if (parts_->columns->hosts() > 1) return HostJoiner(joined_, options_.settings, *parts_, calls, limit_).join();
   joined_.presence.leave();
   return {};
 }
 
-// Where ranks take turns on processors, to wait for the readers costs more than a copy. Collectives between hosts go in rounds.
-void Creation::attach() {
+// Where ranks take turns on processors, to wait for the readers costs more than a copy. Between hosts collectives go in rounds,
+// and only what is sent is read.
+Result<void> Creation::attach(InitCalls& calls) {
   const std::string& wanted = options_.settings.cross_memory_attach;
   const bool attaches = wanted == "on" || (wanted == "auto" && !parts_->oversubscribed);
-  if (!attaches || segment_->shape().ranks == 1) return;
+  const int ranks = segment_->shape().ranks;
+  if (!attaches || ranks == 1) return {};
   if (const auto reached = memory_->reach_all(); !reached)
-    log(LogLevel::info, reached.error().message + "; AllGather takes the ring instead, and what is sent goes through slots");
+    log(LogLevel::info,
+        reached.error().message + "; AllGather and AlltoAll take the ring instead, and what is sent goes through slots");
   const std::shared_ptr<const PeerMemory> memory = std::move(memory_);
-  if (reads_what_is_sent(*memory)) parts_->transfers.read_from(memory, kLeastRead);
-  if (parts_->columns->hosts() == 1) parts_->lanes[kGatherLane].lane.attach(memory);
-}
-
-// Which is the faster belongs to the processor: docs/decisions/0014 has both.
-bool Creation::reads_what_is_sent(const PeerMemory& memory) const {
-  if (!memory.reaches_all()) return false;
-  if (options_.settings.cross_memory_attach == "on") return true;
-  const auto cost = memory.measure();
-  if (!cost) return false;
-  const bool reads = cost->of_read < kCopiesOfARead * cost->of_copy;
-  log(LogLevel::info, fmt::format("{} KiB are read from a peer's memory in {:.1f} us and copied out of a slot in {:.1f} us: "
-                                  "what is sent from {} KiB on {}",
-                                  PeerMemory::kSampleBytes >> 10, static_cast<double>(cost->of_read.count()) / 1e3,
-                                  static_cast<double>(cost->of_copy.count()) / 1e3, kLeastRead >> 10,
-                                  reads ? "is read by its receiver" : "goes through slots"));
-  return reads;
+  Lane &gathers = parts_->lanes[kGatherLane].lane, &pairs = parts_->lanes[kPairLane].lane;
+  gathers.attach(memory, kLeastGathered);
+  pairs.attach(memory, kLeastRead);
+  if (wanted == "auto") {
+    const bool is_tried = ranks <= kTriedRanks;
+    const auto reads = is_tried ? reads_faster(calls, pairs) : false;
+    if (!reads) return fail(reads.error());
+    pairs.attach_from(kLeastRead);
+    if (!*reads) pairs.stop_attaching();
+    if (is_tried && !*reads) gathers.attach_from(kLeastGatheredWhereSlotsWon);
+  }
+  if (pairs.attaches()) parts_->transfers.read_from(memory, kLeastRead);
+  if (parts_->columns->hosts() > 1)
+    for (LaneQueue& queue : parts_->lanes) queue.lane.stop_attaching();
+  return {};
 }
 
 // Nothing is mapped before a rank offers memory of its arena in a call.

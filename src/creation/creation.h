@@ -10,6 +10,7 @@
 
 namespace fccl {
 
+class InitCalls;
 class PeerMemory;
 class Segment;
 struct Parts;
@@ -29,8 +30,7 @@ class Creation {
  private:
   Result<void> share_memory();
   Result<void> await_ranks();
-  void attach();
-  bool reads_what_is_sent(const PeerMemory& memory) const;
+  Result<void> attach(InitCalls& calls);
   void map_peers();
 
   Joined& joined_;

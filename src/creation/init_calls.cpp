@@ -35,6 +35,10 @@ Result<void> InitCalls::exchange(const void* mine, void* all, size_t bytes) {
   return run(exchange_of(Issuer::init, mine, all, bytes));
 }
 
+Result<void> InitCalls::swap(const void* given, void* taken, size_t block) {
+  return run({{fcclCollAlltoAll, fcclUint8, ReduceOp::sum, -1, block, Issuer::init}, given, taken});
+}
+
 // Nobody else issues calls yet, so the lane is idle.
 Result<void> InitCalls::run(const Call& call) {
   LaneQueue& lane = parts_.lanes[lane_of(call.signature.collective)];

@@ -21,6 +21,8 @@ class InitCalls {
   Result<void> barrier();
   // Every rank gets every rank's bytes; of this host, until the lanes span the hosts.
   Result<void> exchange(const void* mine, void* all, size_t bytes);
+  // Every rank gives every rank a block of so many bytes.
+  Result<void> swap(const void* given, void* taken, size_t block);
 
  private:
   Result<void> run(const Call& call);

@@ -1,4 +1,5 @@
-// Cross-memory attach: each rank of an AllGather reads its peers' blocks out of their own memory, so they are copied once.
+// Cross-memory attach: each rank of an AllGather or AlltoAll reads what is for it in its peers' own memory, so it is copied
+// once.
 #include "kernels/copy.h"
 #include "node/offer.h"
 #include "node/slices.h"
@@ -9,10 +10,16 @@ namespace {
 // How much is read at once: between two pieces others get a turn, and every piece has the whole deadline.
 constexpr size_t kPiece = 1 << 20;
 
-// Piece k of a peer's block; false if it cannot be read.
-bool take(const Lane& lane, int peer, const SlicedOutput& output, uint64_t k) {
+// Makes piece k of what peers read come.
+void bring_in_piece(const Lane& lane, const Collective& row, const SlicedInput& input, uint64_t k) {
+  if (!row.has_pairs()) return bring_in(input.at(lane.rank(), k), input.length(lane.rank(), k));
+  for (int i = 1; i < lane.ranks(); ++i) bring_in(input.at(lane.peer(i), k), input.length(lane.peer(i), k));
+}
+
+// Piece k of a peer's block for this rank, which begins at `offset` in the peer's input; false if it cannot be read.
+bool take(const Lane& lane, int peer, size_t offset, const SlicedOutput& output, uint64_t k) {
   if (output.length(peer, k) == 0) return true;
-  const auto* source = static_cast<const std::byte*>(offer_of(lane, peer).source) + k * output.piece;
+  const auto* source = static_cast<const std::byte*>(offer_of(lane, peer).source) + offset + k * output.piece;
   return lane.peer_memory().read(peer, output.at(peer, k), source, output.length(peer, k));
 }
 
@@ -20,7 +27,7 @@ bool take(const Lane& lane, int peer, const SlicedOutput& output, uint64_t k) {
 
 // A source stays in the call until every peer has read it. One that cannot, since its wait ends in a failure, has told of the
 // failure before its user writes over what is being read; so whoever has read looks for a failure before it believes the bytes.
-Phase attach_all_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
+Phase attach_move([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
   enter_with_offer(lane, task);
   for (int i = 1; i < lane.ranks(); ++i) {
     co_await lane.entered(lane.peer(i));
@@ -30,19 +37,20 @@ Phase attach_all_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Task ta
   const SlicedInput input = input_of(task.call, lane.ranks(), kPiece);
   const SlicedOutput output = output_of(task.call, lane.ranks(), kPiece);
   const uint64_t first = lane.slices();
+  const int me = lane.rank();
   bool all_read = true;
-  copy_bytes(output.at(lane.rank(), 0), task.call.send, output.layout.bytes(lane.rank()));
+  copy_bytes(output.at(me, 0), input.at(me, 0), output.layout.bytes(me));
   for (uint64_t k = 0; k < output.count(); ++k) {
     if (lane.has_failed()) co_return Outcome{.failed = true};
-    bring_in(input.at(lane.rank(), k), input.length(lane.rank(), k));
+    bring_in_piece(lane, task.call.signature.row(), input, k);
     lane.my_board().published.publish(first + k + 1);
     for (int i = 1; i < lane.ranks(); ++i) {
       co_await lane.published(lane.peer(i), first + k + 1);
-      all_read = all_read && take(lane, lane.peer(i), output, k);
+      all_read = all_read && take(lane, lane.peer(i), input.layout.offset(me), output, k);
     }
     if (!all_read) lane.my_board().unread.publish(first + 1);
     lane.my_board().drained.publish(first + k + 1);
-    if (k + 1 < output.count()) co_await Turn{lane.drained(lane.rank(), first + k + 1)};
+    if (k + 1 < output.count()) co_await Turn{lane.drained(me, first + k + 1)};
   }
   for (uint64_t k = 0; k < output.count(); ++k)
     for (int i = 1; i < lane.ranks(); ++i) co_await lane.drained(lane.peer(i), first + k + 1);

@@ -83,14 +83,17 @@ class Lane {
   const SegmentShape& shape() const { return segment_->shape(); }
   bool has_failed() const { return segment_->failure().first.load(std::memory_order_acquire) != 0; }
 
-  // Lets calls read the memory of peers from here on, until one finds a rank that cannot. Equal on all ranks of the lane, so
-  // also on a rank that does not reach its peers itself.
-  void attach(std::shared_ptr<const PeerMemory> memory) {
+  // Lets calls read the memory of peers from here on, until one finds a rank that cannot: those whose longest block has so many
+  // bytes. Equal on all ranks of the lane, so also on a rank that does not reach its peers itself.
+  void attach(std::shared_ptr<const PeerMemory> memory, size_t least_block) {
     memory_ = std::move(memory);
     attaches_ = true;
+    attach_from(least_block);
   }
+  void attach_from(size_t least_block) { least_attached_ = least_block; }
   void stop_attaching() { attaches_ = false; }
   bool attaches() const { return attaches_; }
+  size_t least_attached() const { return least_attached_; }
   const PeerMemory& peer_memory() const { return *memory_; }
 
   // Lets calls read peers' arenas in place from here on, until one finds a rank that cannot. Equal on all ranks of the lane.
@@ -134,6 +137,7 @@ class Lane {
   std::shared_ptr<const PeerMemory> memory_;
   std::unique_ptr<MappedPeers> mapped_peers_;
   bool attaches_ = false;
+  size_t least_attached_ = 0;
   Path settled_ = Path::ring;
 };
 

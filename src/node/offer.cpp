@@ -9,11 +9,9 @@
 namespace fccl {
 namespace {
 
-// The smallest block of an AllGather that is worth a call of the kernel.
-constexpr size_t kAttached = 8 << 10;
-
-// A result of this size or more that is not in place had better be written past the caches, which the kernel does not do.
-constexpr size_t kPastCaches = 4 << 20;
+// A result of this size or more that is not in place had better be written past the caches, which the kernel does not do. An
+// AlltoAll copies every block twice on its way through slots, so it is later.
+constexpr size_t kPastCaches = 4 << 20, kSwappedPastCaches = 16 << 20;
 
 // Of a vector that every rank reduces whole: what it reads of its peers, at most. More is better shared out.
 constexpr size_t kReadWhole = 512 << 10;
@@ -45,7 +43,8 @@ Offer::Answer answer_to_attach(const Lane& lane, const Call& call) {
   if (!lane.peer_memory().reaches_all()) return Offer::kNever;
   const Layout output = call.output(lane.ranks());
   const bool in_place = call.send == static_cast<std::byte*>(call.recv) + output.offset(lane.rank());
-  return in_place || output.total() < kPastCaches ? Offer::kYes : Offer::kNotNow;
+  const size_t past_caches = call.signature.row().has_pairs() ? kSwappedPastCaches : kPastCaches;
+  return in_place || output.total() < past_caches ? Offer::kYes : Offer::kNotNow;
 }
 
 // Whether a peer reads what a rank gives.
@@ -110,7 +109,8 @@ Path settle(Lane& lane, const Call& call) {
 }  // namespace
 
 bool may_attach(const Lane& lane, const Call& call) {
-  return lane.attaches() && call.signature.row().gathers_on_all() && call.output(lane.ranks()).most() >= kAttached;
+  return lane.attaches() && call.signature.row().takes_known_blocks() &&
+         call.output(lane.ranks()).most() >= lane.least_attached();
 }
 
 Offer offer_of(const Lane& lane, int peer) {

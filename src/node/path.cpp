@@ -52,7 +52,7 @@ NodePhase phase_of(Path path, fcclColl_t collective) {
     case Path::mailbox:
       return row_of(collective).has_private_counts() ? mailbox_all_to_all_v : mailbox;
     case Path::attach:
-      return attach_all_gather;
+      return attach_move;
     case Path::ring:
       return in(kRings, collective);
     case Path::mapped:

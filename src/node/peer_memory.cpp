@@ -19,8 +19,8 @@
 namespace fccl {
 
 PeerMemory::PeerMemory(std::shared_ptr<Segment> segment, int rank, std::vector<int> pids)
-    : segment_(std::move(segment)), rank_(rank), pids_(std::move(pids)), mine_(std::make_unique_for_overwrite<Marked>()) {
-  uint64_t& mark = mine_->mark;
+    : segment_(std::move(segment)), rank_(rank), pids_(std::move(pids)), mark_(std::make_unique<uint64_t>()) {
+  uint64_t& mark = *mark_;
   check(getrandom(&mark, sizeof mark, 0) == sizeof mark, "the kernel gives a few random bytes");
   segment_->state(rank_).set_mark({reinterpret_cast<uintptr_t>(&mark), mark});
 }
@@ -46,38 +46,6 @@ bool PeerMemory::read(int peer, void* target, const void* source, size_t bytes) 
   const iovec remote[] = {{const_cast<void*>(source), bytes}, {std::bit_cast<void*>(mark.address), sizeof seen}};
   const ssize_t got = process_vm_readv(pids_[peer], local, 2, remote, 2, 0);
   return got >= 0 && static_cast<size_t>(got) == bytes + sizeof seen && seen == mark.value;
-}
-
-int PeerMemory::samples_in_slots() const {
-  return static_cast<int>(std::min<size_t>(2 * (segment_->shape().transfer_slot_bytes() / kSampleBytes), kSamples));
-}
-
-std::byte* PeerMemory::slot_sample(int source, int destination, int i) const {
-  return segment_->transfer_slot(source, destination, i % 2) + static_cast<size_t>(i / 2) * kSampleBytes;
-}
-
-void PeerMemory::lay_samples() {
-  const int ranks = segment_->shape().ranks;
-  mine_->samples.fill(std::byte{1});
-  for (int i = 0; i < samples_in_slots(); ++i)
-    copy_bytes(slot_sample(rank_, (rank_ + ranks - 1) % ranks, i), mine_->samples.data(), kSampleBytes);
-}
-
-std::optional<PeerMemory::Cost> PeerMemory::measure() const {
-  const int peer = (rank_ + 1) % segment_->shape().ranks;
-  const auto* there = std::bit_cast<const std::byte*>(marks_[peer].address) + offsetof(Marked, samples);
-  std::vector<std::byte> target(kSampleBytes);
-  Cost least{std::chrono::nanoseconds::max(), std::chrono::nanoseconds::max()};
-  for (int i = 0; i < samples_in_slots(); ++i) {
-    const std::byte* slot = slot_sample(peer, rank_, i);
-    bring_in(slot, kSampleBytes);
-    const Clock::time_point begin = Clock::now();
-    copy_bytes(target.data(), slot, kSampleBytes);
-    const Clock::time_point copied = Clock::now();
-    if (!read(peer, target.data(), there + static_cast<size_t>(i) * kSampleBytes, kSampleBytes)) return std::nullopt;
-    least = {std::min(least.of_read, Clock::now() - copied), std::min(least.of_copy, copied - begin)};
-  }
-  return samples_in_slots() > 0 ? std::optional(least) : std::nullopt;
 }
 
 void bring_in(const std::byte* begin, size_t bytes) {

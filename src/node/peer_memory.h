@@ -31,31 +31,11 @@ class PeerMemory {
   // kernel forbids it, the peer's process has ended, or the memory is not there or of a kind that the kernel does not lend.
   bool read(int peer, void* target, const void* source, size_t bytes) const;
 
-  // Of as much, from the memory of a peer and out of a transfer slot that it has filled.
-  struct Cost {
-    std::chrono::nanoseconds of_read, of_copy;
-  };
-  static constexpr size_t kSampleBytes = 64 << 10;
-  // Fills what the rank before this one measures; once, before the ranks first meet.
-  void lay_samples();
-  // Of the rank behind this one, the least of a few samples; once, when the ranks have met and before the first transfer. None
-  // if a slot is too short, or something could not be read.
-  std::optional<Cost> measure() const;
-
  private:
-  static constexpr int kSamples = 4;
-  struct Marked {
-    uint64_t mark;
-    alignas(kPageBytes) std::array<std::byte, kSamples * kSampleBytes> samples;
-  };
-
-  int samples_in_slots() const;
-  std::byte* slot_sample(int source, int destination, int i) const;
-
   std::shared_ptr<Segment> segment_;
   int rank_;
   std::vector<int> pids_;
-  std::unique_ptr<Marked> mine_;
+  std::unique_ptr<uint64_t> mark_;  // of this process, where peers read it
   std::vector<MemoryMark> marks_;  // by rank; read with the bytes, so that they are not those of a process with a dead one's id
   bool reaches_all_ = false;
 };

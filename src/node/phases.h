@@ -42,9 +42,9 @@ Phase mapped_reduce(FrameMemory& frame, Lane& lane, Task task);
 // AllReduce and Reduce where each rank reduces a shard.
 Phase mapped_all_reduce(FrameMemory& frame, Lane& lane, Task task);
 
-// AllGather where each rank reads its peers' memory. Ends settled on the ring if a rank could not be read: then no rank has its
-// result, every one still has its input, and the ring goes on.
-Phase attach_all_gather(FrameMemory& frame, Lane& lane, Task task);
+// AllGather and AlltoAll where each rank reads its peers' memory. Ends settled on the ring if a rank could not be read: then no
+// rank has its result, every one still has its input, and the ring goes on.
+Phase attach_move(FrameMemory& frame, Lane& lane, Task task);
 
 // Through slots, slice by slice, for any size. Buffers are private memory of any alignment.
 Phase ring_all_gather(FrameMemory& frame, Lane& lane, Task task);

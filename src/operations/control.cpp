@@ -21,7 +21,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kReportAfter{5000};
 
 std::string describe_record(const CallRecord::Value& record) {
-  return fmt::format("{} (call {})", describe(record.signature), static_cast<int64_t>(record.number - kFirstNumber));
+  return fmt::format("{} (call {})", describe(record.signature), std::max(record.number, kFirstNumber) - kFirstNumber);
 }
 
 const char* setting_of_deadline(const Wait& wait) {
@@ -335,7 +335,7 @@ CallRecord::Value Control::last_call_of(int rank) const {
 std::string Control::describe_last_call_of(int rank) const {
   if (!is_here(rank)) return "not known on this host";
   const CallRecord::Value last = last_call_of(rank);
-  return last.number < kFirstNumber ? "none" : describe_record(last);
+  return last.number < kEarliestNumber ? "none" : describe_record(last);
 }
 
 const char* Control::failure_text() {

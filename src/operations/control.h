@@ -34,6 +34,8 @@ struct Peer {
 // The first number of a communicator's calls. Near the wrap of its lower half, and of the sequence of a lane, so that every run
 // comes past it.
 inline constexpr uint64_t kFirstNumber = 0xfffffff0;
+// Init may make some calls before, which messages number as the first one.
+inline constexpr uint64_t kEarliestNumber = kFirstNumber - 16;
 
 // The call that waits, for what, and since when; what the slow path needs to judge it.
 struct Wait {

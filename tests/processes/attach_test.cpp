@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <thread>
 
 #include "processes/size.h"
 #include "processes/trial.h"
@@ -23,17 +24,19 @@ void forbid_attach() {
   ASSERT_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter), 0);
 }
 
-void try_all_gathers(const Seat& seat, fcclComm_t comm, fcclStream_t stream = nullptr) {
+void try_moves(const Seat& seat, fcclComm_t comm, fcclStream_t stream = nullptr) {
   int iteration = 0;
-  for (const size_t bytes : {size_t{5000}, size_t{20'000}, size_t{3} << 20, size_t{20'001}})
-    for (const bool in_place : {true, false})
-      EXPECT_EQ(try_collective({.collective = fcclCollAllGather,
-                                .dtype = fcclUint8,
-                                .count = bytes,
-                                .in_place = in_place,
-                                .iteration = ++iteration},
-                               seat.rank, seat.ranks, comm, stream),
-                "");
+  for (const size_t bytes : {size_t{5000}, size_t{40'000}, size_t{3} << 20, size_t{40'001}})
+    for (const fcclColl_t collective : {fcclCollAllGather, fcclCollAlltoAll})
+      for (const bool in_place : {true, false})
+        if (collective == fcclCollAllGather || !in_place)
+          EXPECT_EQ(try_collective({.collective = collective,
+                                    .dtype = fcclUint8,
+                                    .count = bytes,
+                                    .in_place = in_place,
+                                    .iteration = ++iteration},
+                                   seat.rank, seat.ranks, comm, stream),
+                    "");
 }
 
 class Attaching : public ::testing::TestWithParam<Size> {
@@ -44,16 +47,16 @@ TEST_P(Attaching, that_is_forbidden_to_one_rank_gives_way_to_the_ring) {
   run_ranks(GetParam().launch(), [](const Seat& seat) {
     if (seat.rank == seat.ranks - 1) forbid_attach();
     const Comm comm(seat);
-    try_all_gathers(seat, comm);
+    try_moves(seat, comm);
   });
 }
 
 TEST_P(Attaching, that_is_forbidden_to_one_rank_later_on_gives_way_to_the_ring) {
   run_ranks(GetParam().launch(), [](const Seat& seat) {
     const Comm comm(seat);
-    try_all_gathers(seat, comm);
+    try_moves(seat, comm);
     if (seat.rank == 0) forbid_attach();
-    try_all_gathers(seat, comm);
+    try_moves(seat, comm);
   });
 }
 
@@ -63,7 +66,7 @@ TEST_P(Attaching, on_streams_gives_way_to_the_ring_where_that_is_faster_or_the_o
     const Comm comm(seat);
     fcclStream_t stream = nullptr;
     ASSERT_TRUE(succeeded(fcclStreamCreate(&stream)));
-    try_all_gathers(seat, comm, stream);
+    try_moves(seat, comm, stream);
     EXPECT_TRUE(succeeded(fcclStreamDestroy(stream)));
   });
 }
@@ -86,13 +89,29 @@ TEST_P(Attaching, between_ranks_of_which_some_are_in_place_is_right) {
 
 INSTANTIATE_TEST_SUITE_P(As, Attaching, ::testing::ValuesIn(sizes(2, 3)), name_of_size);
 
+TEST(AttachingTried, comes_to_the_same_answer_on_every_rank) {
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "ranks that outnumber the processors do not try it";
+  const Setting level("FCCL_LOG", "info");
+  ::testing::internal::CaptureStderr();
+  run_ranks({.as = RanksAs::threads, .ranks = 2}, [](const Seat& seat) {
+    const Comm comm(seat);
+    try_moves(seat, comm);
+  });
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  const std::string begin = "an AlltoAll of 64 KiB for each of 2 ranks took ";
+  const size_t first = log.find(begin), second = log.find(begin, first + 1);
+  ASSERT_NE(second, std::string::npos) << log;
+  EXPECT_EQ(log.substr(first, log.find('\n', first) - first), log.substr(second, log.find('\n', second) - second));
+  EXPECT_EQ(log.find(begin, second + 1), std::string::npos) << log;
+}
+
 TEST(AttachingForbidden, is_told_to_the_log_once_by_each_rank_that_is_concerned) {
   const Setting level("FCCL_LOG", "info"), attach("FCCL_CROSS_MEMORY_ATTACH", "on");
   ::testing::internal::CaptureStderr();
   run_ranks({.as = RanksAs::threads, .ranks = 2}, [](const Seat& seat) {
     if (seat.rank == 1) forbid_attach();
     const Comm comm(seat);
-    try_all_gathers(seat, comm);
+    try_moves(seat, comm);
   });
   const std::string log = ::testing::internal::GetCapturedStderr();
   const std::string line = "rank 1 cannot read the memory of rank 0 (pid ";

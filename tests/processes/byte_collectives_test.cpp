@@ -22,8 +22,7 @@ std::vector<size_t> counts_for(size_t mailbox, size_t slot, size_t size, int ran
 
 // AllGathers around the sizes at which they begin to be read out of the peers' memory, are read in more than one piece, and go
 // by the ring again if they are not in place.
-void try_all_gathers_of_attach(const Seat& seat) {
-  const Comm comm(seat);
+void try_all_gathers_of_attach(const Seat& seat, const Comm& comm) {
   int iteration = 0;
   std::vector<size_t> counts{(size_t{5} << 18) + 24};
   for (const size_t bytes : {size_t{8} << 10, size_t{1} << 20}) add_counts_around(counts, bytes, 1, 1);
@@ -37,6 +36,23 @@ void try_all_gathers_of_attach(const Seat& seat) {
                                 .iteration = ++iteration},
                                seat.rank, seat.ranks, comm),
                 "");
+}
+
+void try_all_to_alls_of_attach(const Seat& seat, const Comm& comm) {
+  int iteration = 0;
+  std::vector<size_t> counts;
+  for (const size_t bytes : {size_t{32} << 10, size_t{1} << 20, (size_t{16} << 20) / seat.ranks})
+    add_counts_around(counts, bytes, 1, 1);
+  for (const size_t count : counts)
+    EXPECT_EQ(try_collective({.collective = fcclCollAlltoAll, .dtype = fcclUint8, .count = count, .iteration = ++iteration},
+                             seat.rank, seat.ranks, comm),
+              "");
+}
+
+void try_moves_of_attach(const Seat& seat) {
+  const Comm comm(seat);
+  try_all_gathers_of_attach(seat, comm);
+  try_all_to_alls_of_attach(seat, comm);
 }
 
 class ByteCollectives : public ::testing::TestWithParam<Size> {};
@@ -78,12 +94,12 @@ TEST_P(ByteCollectives, deliver_every_count_around_the_edges_of_the_default_mail
 
 TEST_P(ByteCollectives, deliver_every_count_around_the_edges_of_cross_memory_attach) {
   const Setting attach("FCCL_CROSS_MEMORY_ATTACH", "on");
-  run_ranks(GetParam().launch(), try_all_gathers_of_attach);
+  run_ranks(GetParam().launch(), try_moves_of_attach);
 }
 
 TEST_P(ByteCollectives, deliver_the_same_counts_without_cross_memory_attach) {
   const Setting attach("FCCL_CROSS_MEMORY_ATTACH", "off");
-  run_ranks(GetParam().launch(), try_all_gathers_of_attach);
+  run_ranks(GetParam().launch(), try_moves_of_attach);
 }
 
 TEST_P(ByteCollectives, move_every_type) {

@@ -1,4 +1,4 @@
-// Cross-memory attach: who may read whom, and how an AllGather by it ends, one step of one rank at a time.
+// Cross-memory attach: who may read whom, and how an AllGather or AlltoAll by it ends, one step of one rank at a time.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -57,28 +57,6 @@ TEST(PeerMemory, that_is_only_partly_there_is_not_read) {
   EXPECT_FALSE(memory.read(0, target.data(), source.memory + kPage, 1));
 }
 
-TEST(PeerMemory, that_lies_ready_is_measured_beside_a_slot_of_the_same_rank) {
-  const SegmentShape shape{2, 64, 128 << 10};
-  const auto segment = *Segment::map(*Segment::make(shape), shape);
-  segment->initialise(1);
-  PeerMemory first(segment, 0, {getpid(), getpid()}), second(segment, 1, {getpid(), getpid()});
-  for (PeerMemory* each : {&first, &second}) each->lay_samples();
-  ASSERT_TRUE(first.reach_all());
-  const auto cost = first.measure();
-  ASSERT_TRUE(cost);
-  EXPECT_GT(cost->of_read.count(), 0);
-  EXPECT_GT(cost->of_copy.count(), 0);
-  EXPECT_EQ(*segment->transfer_slot(1, 0, 0), std::byte{1});
-}
-
-TEST(PeerMemory, is_not_measured_where_slots_are_shorter_than_a_sample) {
-  const auto segment = segment_of(2);
-  PeerMemory first(segment, 0, {getpid(), getpid()}), second(segment, 1, {getpid(), getpid()});
-  for (PeerMemory* each : {&first, &second}) each->lay_samples();
-  ASSERT_TRUE(first.reach_all());
-  EXPECT_FALSE(first.measure());
-}
-
 TEST(PeerMemory, of_a_process_that_has_ended_is_not_reached) {
   const pid_t child = fork();
   if (child == 0) _exit(0);
@@ -124,7 +102,7 @@ class Attach : public ::testing::Test {
     for (int rank = 0; rank < kRanks; ++rank) memories.push_back(std::make_unique<PeerMemory>(segment, rank, pids));
     for (int rank = 0; rank < kRanks; ++rank) {
       EXPECT_TRUE(memories[rank]->reach_all());
-      lanes[rank]->attach(std::move(memories[rank]));
+      lanes[rank]->attach(std::move(memories[rank]), kShortest);
     }
   }
 
@@ -147,7 +125,20 @@ class Attach : public ::testing::Test {
   void start(int rank, const std::byte* send, std::byte* recv) {
     phases[rank].end();
     const Call call{{fcclCollAllGather, fcclInt8, ReduceOp::sum, -1, count}, send, recv};
-    phases[rank] = attach_all_gather(lanes[rank]->frame, *lanes[rank], {call, number});
+    phases[rank] = attach_move(lanes[rank]->frame, *lanes[rank], {call, number});
+  }
+  // The same of an AlltoAll, whose blocks have so many bytes.
+  void begin_to_swap(size_t bytes) {
+    count = bytes;
+    sends.assign(kRanks, std::vector<std::byte>(kRanks * bytes));
+    results.assign(kRanks, std::vector<std::byte>(kRanks * bytes, std::byte{0xa5}));
+    ++number;
+    for (int rank = 0; rank < kRanks; ++rank) {
+      for (size_t i = 0; i < kRanks * bytes; ++i) sends[rank][i] = input(rank, i);
+      phases[rank].end();
+      const Call call{{fcclCollAlltoAll, fcclInt8, ReduceOp::sum, -1, count}, sends[rank].data(), results[rank].data()};
+      phases[rank] = attach_move(lanes[rank]->frame, *lanes[rank], {call, number});
+    }
   }
   // Resumes a rank until it waits for another one or has ended; whether it has ended.
   bool go_on(int rank) {
@@ -195,6 +186,17 @@ TEST_F(Attach, gathers_call_after_call_of_any_number_of_pieces) {
       EXPECT_FALSE(phases[rank].outcome().failed || phases[rank].outcome().closed);
       EXPECT_TRUE(is_whole(rank)) << bytes << " bytes, rank " << rank;
     }
+  }
+}
+
+TEST_F(Attach, swaps_blocks_of_any_number_of_pieces) {
+  for (const size_t bytes : {kShortest, kPiece, 3 * kPiece + 5}) {
+    begin_to_swap(bytes);
+    finish();
+    for (int rank = 0; rank < kRanks; ++rank)
+      for (int source = 0; source < kRanks; ++source)
+        for (size_t i = 0; i < bytes; ++i)
+          ASSERT_EQ(results[rank][source * bytes + i], input(source, rank * bytes + i)) << bytes << " bytes, rank " << rank;
   }
 }
 
@@ -277,7 +279,7 @@ TEST_F(Attach, settles_on_the_ring_on_every_rank_if_one_cannot_read_and_is_open_
   if (copy == 0) ::pause();
   auto memory = std::make_unique<PeerMemory>(segment, 0, std::vector<int>{getpid(), copy});
   EXPECT_TRUE(memory->reach_all());
-  lanes[0]->attach(std::move(memory));
+  lanes[0]->attach(std::move(memory), kShortest);
   kill(copy, SIGKILL);
   waitpid(copy, nullptr, 0);
   begin(kShortest, true);
@@ -291,7 +293,7 @@ TEST_F(Attach, settles_on_the_ring_on_every_rank_if_one_cannot_read_and_is_open_
 }
 
 TEST_F(Attach, is_over_for_good_once_a_rank_does_not_reach_its_peers) {
-  lanes[1]->attach(std::make_unique<PeerMemory>(segment, 1, std::vector<int>(kRanks, getpid())));
+  lanes[1]->attach(std::make_unique<PeerMemory>(segment, 1, std::vector<int>(kRanks, getpid())), kShortest);
   begin(kShortest, true);
   finish();
   expect_settled_for_the_ring();

@@ -29,7 +29,7 @@ class Choice : public ::testing::Test {
     call.uneven = &uneven;
     return choose(call, lane);
   }
-  void attach() { lane.attach(std::make_unique<PeerMemory>(segment, 0, std::vector<int>(2, getpid()))); }
+  void attach() { lane.attach(std::make_unique<PeerMemory>(segment, 0, std::vector<int>(2, getpid())), kAttached); }
 
   std::shared_ptr<Segment> segment = segment_of(2);
   Lane lane{segment, kGatherLane, 0, {0, 1}, 1};
@@ -48,12 +48,20 @@ TEST_F(Choice, is_the_mailbox_for_an_all_to_all_if_all_blocks_of_a_rank_fit) {
   EXPECT_EQ(choose_for(fcclCollAlltoAll, kMailbox / 2 + 1), Path::ring);
 }
 
-TEST_F(Choice, is_to_attach_for_an_all_gather_from_8_KiB_per_rank_on) {
+TEST_F(Choice, is_to_attach_for_an_all_gather_from_the_least_block_of_the_lane_on) {
   attach();
   EXPECT_EQ(choose_for(fcclCollAllGather, kMailbox), Path::mailbox);
   EXPECT_EQ(choose_for(fcclCollAllGather, kAttached - 1), Path::ring);
   EXPECT_EQ(choose_for(fcclCollAllGather, kAttached), Path::attach);
   EXPECT_EQ(choose_for(fcclCollAllGather, size_t{1} << 30), Path::attach);
+}
+
+TEST_F(Choice, is_to_attach_for_an_all_to_all_of_equal_counts_as_for_an_all_gather) {
+  attach();
+  EXPECT_EQ(choose_for(fcclCollAlltoAll, kAttached - 1), Path::ring);
+  EXPECT_EQ(choose_for(fcclCollAlltoAll, kAttached), Path::attach);
+  lane.attach_from(2 * kAttached);
+  EXPECT_EQ(choose_for(fcclCollAlltoAll, kAttached), Path::ring);
 }
 
 TEST_F(Choice, of_blocks_with_counts_of_their_own_is_by_the_longest_where_each_rank_gives_one) {
@@ -74,7 +82,7 @@ TEST_F(Choice, of_an_exchange_of_uneven_blocks_is_the_mailbox_since_nobody_knows
 
 TEST_F(Choice, is_the_ring_for_every_other_collective) {
   attach();
-  for (const fcclColl_t collective : {fcclCollBroadcast, fcclCollGather, fcclCollScatter, fcclCollAlltoAll})
+  for (const fcclColl_t collective : {fcclCollBroadcast, fcclCollGather, fcclCollScatter})
     EXPECT_EQ(choose_for(collective, kAttached), Path::ring) << name_of(collective);
 }
 
