@@ -99,15 +99,21 @@ typedef enum {
  * and of -0 and +0 the one of the lower rank; a result that is NaN has one bit pattern: positive, quiet, no payload (0x7f in
  * 8-bit floats).
  *
- * fcclBool: any byte but zero is true, results are 0 and 1; sum and max are or, prod and min are and; average and
- * pre-multiplied sum are refused with fcclInvalidArgument. */
+ * fcclBool: any byte but zero is true, results are 0 and 1; sum, max and bor are or, prod, min and band are and, bxor is whether
+ * an odd number of ranks has true; average and pre-multiplied sum are refused with fcclInvalidArgument.
+ *
+ * fcclBand, fcclBor and fcclBxor, which nccl.h does not have, are and, or and exclusive or of the bits; for floats they are
+ * refused with fcclInvalidArgument. */
 typedef enum {
   fcclSum = 0,
   fcclProd = 1,
   fcclMax = 2,
   fcclMin = 3,
   fcclAvg = 4,
-  fcclNumOps = 5,
+  fcclBand = 5,
+  fcclBor = 6,
+  fcclBxor = 7,
+  fcclNumOps = 8,
   fcclMaxRedOp = 0x7fffffff /* values between are made by fcclRedOpCreatePreMulSum */
 } fcclRedOp_t;
 

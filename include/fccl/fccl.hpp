@@ -221,7 +221,16 @@ class StreamRef {
 // ---- Operators ----------------------------------------------------------------------------------
 
 // How the values of the ranks become one.
-enum class Op : int { sum = fcclSum, prod = fcclProd, max = fcclMax, min = fcclMin, avg = fcclAvg };
+enum class Op : int {
+  sum = fcclSum,
+  prod = fcclProd,
+  max = fcclMax,
+  min = fcclMin,
+  avg = fcclAvg,
+  band = fcclBand,
+  bor = fcclBor,
+  bxor = fcclBxor
+};
 using enum Op;
 
 inline fcclRedOp_t handle_of(Op op) { return static_cast<fcclRedOp_t>(op); }

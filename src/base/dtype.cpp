@@ -6,7 +6,7 @@
 namespace fccl {
 namespace {
 
-constexpr std::array<const char*, 6> kReduceOps{"sum", "prod", "max", "min", "avg", "premul_sum"};
+constexpr std::array<const char*, 9> kReduceOps{"sum", "prod", "max", "min", "avg", "band", "bor", "bxor", "premul_sum"};
 
 }  // namespace
 

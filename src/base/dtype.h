@@ -9,9 +9,9 @@
 
 namespace fccl {
 
-// The operators that a kernel may be asked for. An operator handle of the C interface names one of the first five or, with a
+// The operators that a kernel may be asked for. An operator handle of the C interface names one of the first eight or, with a
 // scalar, the last.
-enum class ReduceOp : uint8_t { sum, prod, max, min, avg, premul_sum };
+enum class ReduceOp : uint8_t { sum, prod, max, min, avg, band, bor, bxor, premul_sum };
 
 // The bits of one element of up to eight bytes: the factor of a pre-multiplied sum, stored in the operation's own type.
 struct Scalar {

@@ -69,8 +69,9 @@ inline bool waits(const fcclConfig_t* config) { return config == nullptr || conf
 
 // Why a type has no kernel for an operator.
 inline std::string no_kernel(fcclDataType_t dtype, ReduceOp op) {
-  return fmt::format("{} of {} has no meaning: truth values have sum and max, which are or, and prod and min, which are and",
-                     name_of(op), name_of(dtype));
+  const char* what = dtype == fcclBool ? "truth values have sum, max and bor, which are or, prod, min and band, which are and, and bxor"
+                                       : "band, bor and bxor are of integers and of bool";
+  return fmt::format("{} of {} has no meaning: {}", name_of(op), name_of(dtype), what);
 }
 
 // The stream of a call on CPU memory. What is none is not read: it may be a stream of CUDA's.

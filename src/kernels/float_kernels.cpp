@@ -29,6 +29,10 @@ ReduceKernel kernel_of(ReduceOp op, Divisor divisor) {
                                               : Kernel<ReduceOp::avg, Element>::run_with_divisor;
     case ReduceOp::premul_sum:
       return Kernel<ReduceOp::premul_sum, Element>::run;
+    case ReduceOp::band:
+    case ReduceOp::bor:
+    case ReduceOp::bxor:
+      return nullptr;
   }
   return nullptr;
 }

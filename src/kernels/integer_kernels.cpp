@@ -13,7 +13,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace fccl::HWY_NAMESPACE {
 
-// Sums and products have the same bits with and without a sign.
+// All but an order and a quotient have the same bits with and without a sign.
 template <class T>
 ReduceKernel kernel_of(ReduceOp op, Divisor divisor) {
   using Bits = Plain<std::make_unsigned_t<T>>;
@@ -29,6 +29,12 @@ ReduceKernel kernel_of(ReduceOp op, Divisor divisor) {
     case ReduceOp::avg:
       return divisor == Divisor::source_count ? Kernel<ReduceOp::avg, Plain<T>>::run
                                               : Kernel<ReduceOp::avg, Plain<T>>::run_with_divisor;
+    case ReduceOp::band:
+      return Kernel<ReduceOp::band, Bits>::run;
+    case ReduceOp::bor:
+      return Kernel<ReduceOp::bor, Bits>::run;
+    case ReduceOp::bxor:
+      return Kernel<ReduceOp::bxor, Bits>::run;
     case ReduceOp::premul_sum:
       return Kernel<ReduceOp::premul_sum, Bits>::run;
   }
@@ -39,10 +45,14 @@ ReduceKernel bool_kernel(ReduceOp op) {
   switch (op) {
     case ReduceOp::sum:
     case ReduceOp::max:
+    case ReduceOp::bor:
       return Kernel<ReduceOp::max, Bool>::run;
     case ReduceOp::prod:
     case ReduceOp::min:
+    case ReduceOp::band:
       return Kernel<ReduceOp::min, Bool>::run;
+    case ReduceOp::bxor:
+      return Kernel<ReduceOp::bxor, Bool>::run;
     case ReduceOp::avg:
     case ReduceOp::premul_sum:
       return nullptr;

@@ -28,6 +28,10 @@ ReduceKernel widening(ReduceOp op) {
       return Kernel<ReduceOp::premul_sum, Element, Plain<float>>::run;
     case ReduceOp::avg:
       return Kernel<ReduceOp::avg, Element, Plain<float>>::run;
+    case ReduceOp::band:
+    case ReduceOp::bor:
+    case ReduceOp::bxor:
+      return nullptr;
   }
   return nullptr;
 }
@@ -45,6 +49,9 @@ ReduceKernel narrowing(ReduceOp op) {
       return Kernel<ReduceOp::min, Plain<float>, Element>::run;
     case ReduceOp::avg:
       return Kernel<ReduceOp::avg, Plain<float>, Element>::run_with_divisor;
+    case ReduceOp::band:
+    case ReduceOp::bor:
+    case ReduceOp::bxor:
     case ReduceOp::premul_sum:
       return nullptr;
   }

@@ -49,6 +49,12 @@ Vector<T> merge(Vector<T> first, Vector<T> second) {
     return better<op, T>(first, second);
   else if constexpr (op == ReduceOp::prod)
     return multiply<T>(first, second);
+  else if constexpr (op == ReduceOp::band)
+    return hn::And(first, second);
+  else if constexpr (op == ReduceOp::bor)
+    return hn::Or(first, second);
+  else if constexpr (op == ReduceOp::bxor)
+    return hn::Xor(first, second);
   else
     return hn::Add(first, second);
 }

@@ -44,8 +44,8 @@ void reduce(benchmark::State& state, fcclDataType_t dtype, ReduceOp op) {
 
 void register_all() {
   for (int type = 0; type < fcclNumTypes; ++type)
-    for (const ReduceOp op :
-         {ReduceOp::sum, ReduceOp::prod, ReduceOp::max, ReduceOp::min, ReduceOp::avg, ReduceOp::premul_sum}) {
+    for (const ReduceOp op : {ReduceOp::sum, ReduceOp::prod, ReduceOp::max, ReduceOp::min, ReduceOp::avg, ReduceOp::band,
+                              ReduceOp::bor, ReduceOp::bxor, ReduceOp::premul_sum}) {
       const auto dtype = static_cast<fcclDataType_t>(type);
       if (reduce_kernel(dtype, op) == nullptr) continue;
       const std::string name = std::string(name_of(dtype)) + "/" + name_of(op);

@@ -55,6 +55,9 @@ Placement find_placement(const World& world) {
 MPI_Op mpi_op(ReduceOp op) {
   if (op == ReduceOp::min) return MPI_MIN;
   if (op == ReduceOp::prod) return MPI_PROD;
+  if (op == ReduceOp::band) return MPI_BAND;
+  if (op == ReduceOp::bor) return MPI_BOR;
+  if (op == ReduceOp::bxor) return MPI_BXOR;
   return op == ReduceOp::max ? MPI_MAX : MPI_SUM;
 }
 

@@ -89,6 +89,11 @@ TEST_P(Refusals, of_an_average_of_truth_values) {
                  [](fcclComm_t comm) { return fcclAllReduce(values, values, 1, fcclBool, fcclAvg, comm, nullptr); });
 }
 
+TEST_P(Refusals, of_the_bits_of_floats) {
+  expect_refused(fcclInvalidArgument, "bxor of float32 has no meaning: band, bor and bxor are of integers and of bool",
+                 [](fcclComm_t comm) { return fcclAllReduce(values, values, 1, fcclFloat32, fcclBxor, comm, nullptr); });
+}
+
 TEST_P(Refusals, of_a_factor_for_truth_values) {
   expect_refused(fcclInvalidArgument, "premul_sum of bool has no meaning", [](fcclComm_t comm) {
     bool factor = true;

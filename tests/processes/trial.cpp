@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/call.h"
+#include "operators.h"
 #include "unit/kernels/reference.h"
 
 namespace fccl::testing {
@@ -107,9 +108,8 @@ const std::vector<Reduction>& every_reduction() {
   static const std::vector<Reduction> all = [] {
     std::vector<Reduction> found;
     for (int dtype = 0; dtype < fcclNumTypes; ++dtype)
-      for (const ReduceOp op :
-           {ReduceOp::sum, ReduceOp::prod, ReduceOp::max, ReduceOp::min, ReduceOp::avg, ReduceOp::premul_sum})
-        if (dtype != fcclBool || (op != ReduceOp::avg && op != ReduceOp::premul_sum))
+      for (const ReduceOp op : kEveryOperator)
+        if (has_meaning(static_cast<fcclDataType_t>(dtype), op))
           found.push_back({static_cast<fcclDataType_t>(dtype), op});
     return found;
   }();

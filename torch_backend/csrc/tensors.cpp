@@ -126,7 +126,12 @@ Reduction premul_sum_of(const c10d::ReduceOp& op, fcclDataType_t type, const at:
 
 void refuse_for_bool(fcclDataType_t type, const char* op, const char* operation) {
   TORCH_CHECK_VALUE(type != fcclBool, operation, ": ", op, " of bool has no meaning: truth values have SUM, MAX and BOR, which",
-                    " are or, and PRODUCT, MIN and BAND, which are and");
+                    " are or, PRODUCT, MIN and BAND, which are and, and BXOR");
+}
+
+void refuse_for_floats(const at::Tensor& operand, const char* op, const char* operation) {
+  TORCH_CHECK_VALUE(!operand.is_floating_point() && !operand.is_complex(), operation, ": ", op, " of ", operand.scalar_type(),
+                    " has no meaning: BAND, BOR and BXOR are of integers and of bool");
 }
 
 const std::vector<at::Tensor>& one_list(const std::vector<std::vector<at::Tensor>>& lists, int size, const char* operation) {
@@ -270,13 +275,14 @@ Reduction reduction_of(const c10d::ReduceOp& op, fcclDataType_t type, const at::
       refuse_for_bool(type, "premul_sum", operation);
       return premul_sum_of(op, type, operand, operation);
     case c10d::ReduceOp::BAND:
-      if (type == fcclBool) return {fcclMin};
-      throw_not_yet(c10::str(operation, " with ReduceOp.BAND of other types than bool"));
+      refuse_for_floats(operand, "BAND", operation);
+      return {fcclBand};
     case c10d::ReduceOp::BOR:
-      if (type == fcclBool) return {fcclMax};
-      throw_not_yet(c10::str(operation, " with ReduceOp.BOR of other types than bool"));
+      refuse_for_floats(operand, "BOR", operation);
+      return {fcclBor};
     case c10d::ReduceOp::BXOR:
-      throw_not_yet(c10::str(operation, " with ReduceOp.BXOR"));
+      refuse_for_floats(operand, "BXOR", operation);
+      return {fcclBxor};
     case c10d::ReduceOp::UNUSED:
       break;
   }

@@ -107,6 +107,7 @@ def reduce_truth_values():
     values = [torch.tensor([peer == 1, True, False, peer != 1]) for peer in range(size)]
     either, both = torch.stack(values).any(0), torch.stack(values).all(0)
     expected = {"SUM": either, "MAX": either, "BOR": either, "PRODUCT": both, "MIN": both, "BAND": both}
+    expected["BXOR"] = torch.stack(values).sum(0) % 2 == 1
     for name, result in expected.items():
         tensor = values[rank].clone()
         dist.all_reduce(tensor, op=getattr(dist.ReduceOp, name))

@@ -4,6 +4,7 @@ That suite is not in torch's wheel; these are tests of the same contents: each t
 and some, blocking and asynchronous, in every form. docs/torch.md has what it asks and fccl does otherwise.
 """
 
+import functools
 import itertools
 import warnings
 
@@ -20,8 +21,17 @@ WHOLE = (torch.int8, torch.uint8, torch.int32, torch.int64)
 FLOAT8 = (torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz)
 COMPLEX = (torch.complex64, torch.complex128)
 MOVED = (*FLOATS, *WHOLE, torch.bool, *FLOAT8, *COMPLEX)
-# Of truth values these are "or" and "and".
-OF_TRUTHS = {"SUM": any, "PRODUCT": all, "MIN": all, "MAX": any, "BOR": any, "BAND": all}
+# Of truth values these are "or", "and" and "an odd number of them".
+OF_TRUTHS = {
+    "SUM": any,
+    "PRODUCT": all,
+    "MIN": all,
+    "MAX": any,
+    "BOR": any,
+    "BAND": all,
+    "BXOR": lambda bits: sum(bits) % 2 == 1,
+}
+BITWISE = {"BAND": torch.bitwise_and, "BOR": torch.bitwise_or, "BXOR": torch.bitwise_xor}
 
 
 def movements():
@@ -33,9 +43,10 @@ def movements():
 def reductions():
     """Each type, operator, number of elements and kind of call, and what is different in each."""
     of_numbers = itertools.product((*FLOATS, *WHOLE), OPERATORS)
+    of_bits = itertools.product(WHOLE, BITWISE)
     of_truths = ((torch.bool, op) for op in OF_TRUTHS)
     # torch's suite takes averages of floats alone.
-    asked = (case for case in (*of_numbers, *of_truths) if case[1] != "AVG" or case[0].is_floating_point)
+    asked = (case for case in (*of_numbers, *of_bits, *of_truths) if case[1] != "AVG" or case[0].is_floating_point)
     for index, ((dtype, op), count, later) in enumerate(itertools.product(asked, COUNTS, (False, True))):
         yield dtype, op, count, later, index
 
@@ -53,7 +64,7 @@ def small(rank, count, dtype, iteration):
 
 def reduction_of(tensors, op):
     if tensors[0].dtype != torch.bool:
-        return reduced(tensors, OPERATORS[op])
+        return functools.reduce(BITWISE[op], tensors) if op in BITWISE else reduced(tensors, OPERATORS[op])
     return torch.tensor(
         [OF_TRUTHS[op](bits) for bits in zip(*map(torch.Tensor.tolist, tensors), strict=True)]
     ).bool()

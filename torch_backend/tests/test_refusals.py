@@ -58,8 +58,12 @@ def gather_sparse():
 def reduce_what_cannot_be_reduced():
     ones = torch.ones(4, dtype=torch.int32)
     for op in ("BAND", "BOR", "BXOR"):
-        refuse(NotImplementedError, op, lambda op=op: dist.all_reduce(ones, op=getattr(dist.ReduceOp, op)))
-    refuse(NotImplementedError, "BXOR", lambda: dist.all_reduce(ones.bool(), op=dist.ReduceOp.BXOR))
+        for dtype in (torch.float32, torch.bfloat16):
+            refuse(
+                ValueError,
+                f"{op} of {'Float' if dtype == torch.float32 else 'BFloat16'} has no meaning",
+                lambda op=op, dtype=dtype: dist.all_reduce(ones.to(dtype), op=getattr(dist.ReduceOp, op)),
+            )
     refuse(NotImplementedError, "all_reduce", lambda: dist.all_reduce(ones.to(torch.float8_e4m3fnuz)))
     refuse(NotImplementedError, "all_gather of a tensor of layout Sparse", gather_sparse)
     refuse(

@@ -48,6 +48,9 @@ TEST(ReduceOp, has_the_values_of_the_c_interface) {
   EXPECT_EQ(static_cast<int>(ReduceOp::max), fcclMax);
   EXPECT_EQ(static_cast<int>(ReduceOp::min), fcclMin);
   EXPECT_EQ(static_cast<int>(ReduceOp::avg), fcclAvg);
+  EXPECT_EQ(static_cast<int>(ReduceOp::band), fcclBand);
+  EXPECT_EQ(static_cast<int>(ReduceOp::bor), fcclBor);
+  EXPECT_EQ(static_cast<int>(ReduceOp::bxor), fcclBxor);
 }
 
 TEST(ReduceOp, has_its_own_name) {
@@ -56,6 +59,9 @@ TEST(ReduceOp, has_its_own_name) {
   EXPECT_STREQ(name_of(ReduceOp::max), "max");
   EXPECT_STREQ(name_of(ReduceOp::min), "min");
   EXPECT_STREQ(name_of(ReduceOp::avg), "avg");
+  EXPECT_STREQ(name_of(ReduceOp::band), "band");
+  EXPECT_STREQ(name_of(ReduceOp::bor), "bor");
+  EXPECT_STREQ(name_of(ReduceOp::bxor), "bxor");
   EXPECT_STREQ(name_of(ReduceOp::premul_sum), "premul_sum");
 }
 

@@ -8,21 +8,18 @@
 #include <tuple>
 #include <vector>
 
+#include "operators.h"
 #include "unit/kernels/reference.h"
 
 namespace fccl::testing {
 
 inline constexpr std::byte kPoison{0xa5};
-inline constexpr ReduceOp kOps[] = {ReduceOp::sum, ReduceOp::prod, ReduceOp::max,
-                                    ReduceOp::min, ReduceOp::avg,  ReduceOp::premul_sum};
-
-// Every type with every operator but the average and the pre-multiplied sum of truth values.
+// Every type with every operator that means something for it.
 inline std::vector<std::tuple<fcclDataType_t, ReduceOp>> every_kernel() {
   std::vector<std::tuple<fcclDataType_t, ReduceOp>> all;
   for (int dtype = 0; dtype < fcclNumTypes; ++dtype)
-    for (const ReduceOp op : kOps)
-      if (dtype != fcclBool || (op != ReduceOp::avg && op != ReduceOp::premul_sum))
-        all.emplace_back(static_cast<fcclDataType_t>(dtype), op);
+    for (const ReduceOp op : kEveryOperator)
+      if (has_meaning(static_cast<fcclDataType_t>(dtype), op)) all.emplace_back(static_cast<fcclDataType_t>(dtype), op);
   return all;
 }
 

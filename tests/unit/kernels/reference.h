@@ -74,6 +74,11 @@ T reference_merge(ReduceOp op, T a, T b) {
     return (op == ReduceOp::min ? b < a : b > a) ? b : a;
   }
   if (op == ReduceOp::prod) return reference_product(a, b);
+  if constexpr (std::is_integral_v<T>) {
+    if (op == ReduceOp::band) return static_cast<T>(a & b);
+    if (op == ReduceOp::bor) return static_cast<T>(a | b);
+    if (op == ReduceOp::bxor) return static_cast<T>(a ^ b);
+  }
   if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
   return a + b;
 }

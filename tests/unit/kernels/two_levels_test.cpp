@@ -218,7 +218,7 @@ TEST(TwoLevels, carry_narrow_floats_as_float32_only_if_asked_and_all_else_as_its
 
 TEST(TwoLevels, have_kernels_wherever_one_level_has_one) {
   for (int type = -1; type <= fcclNumTypes; ++type)
-    for (const ReduceOp op : kOps)
+    for (const ReduceOp op : testing::kEveryOperator)
       for (const WireType wire : {WireType::call, WireType::float32}) {
         const auto dtype = static_cast<fcclDataType_t>(type);
         const bool is_missing = reduce_kernel(dtype, op) == nullptr;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/reduce.h"
+#include "operators.h"
 
 namespace fccl {
 namespace {
@@ -32,23 +33,21 @@ uint32_t reduced_bits(ReduceOp op, const std::vector<float>& values) {
   return std::bit_cast<uint32_t>(reduced(fcclFloat32, op, values));
 }
 
-TEST(ReduceKernel, exists_for_every_type_and_operator_but_averages_and_scaled_sums_of_truth_values) {
+TEST(ReduceKernel, exists_for_every_operator_that_means_something_for_its_type) {
   for (int dtype = 0; dtype < fcclNumTypes; ++dtype)
-    for (ReduceOp op : {ReduceOp::sum, ReduceOp::prod, ReduceOp::max, ReduceOp::min, ReduceOp::avg, ReduceOp::premul_sum}) {
-      const bool has_no_meaning = dtype == fcclBool && (op == ReduceOp::avg || op == ReduceOp::premul_sum);
-      EXPECT_EQ(reduce_kernel(static_cast<fcclDataType_t>(dtype), op) == nullptr, has_no_meaning)
+    for (const ReduceOp op : testing::kEveryOperator)
+      EXPECT_EQ(reduce_kernel(static_cast<fcclDataType_t>(dtype), op) != nullptr, testing::has_meaning(static_cast<fcclDataType_t>(dtype), op))
           << dtype << " " << name_of(op);
-    }
   for (int dtype : {-1, static_cast<int>(fcclNumTypes)})
     EXPECT_EQ(reduce_kernel(static_cast<fcclDataType_t>(dtype), ReduceOp::sum), nullptr) << dtype;
 }
 
 TEST(ReduceKernel, with_results_in_float32_exists_for_every_narrow_float_and_operator_and_no_other_type) {
   for (int dtype = -1; dtype <= fcclNumTypes; ++dtype)
-    for (const ReduceOp op :
-         {ReduceOp::sum, ReduceOp::prod, ReduceOp::max, ReduceOp::min, ReduceOp::avg, ReduceOp::premul_sum}) {
+    for (const ReduceOp op : testing::kEveryOperator) {
       const bool narrow = dtype == fcclFloat16 || dtype == fcclBfloat16 || dtype == fcclFloat8e4m3 || dtype == fcclFloat8e5m2;
-      EXPECT_EQ(float32_kernel(static_cast<fcclDataType_t>(dtype), op) != nullptr, narrow) << dtype << " " << name_of(op);
+      EXPECT_EQ(float32_kernel(static_cast<fcclDataType_t>(dtype), op) != nullptr, narrow && !testing::is_bitwise(op))
+          << dtype << " " << name_of(op);
     }
 }
 
@@ -115,15 +114,23 @@ TEST(ReduceKernel, divides_every_integer_of_up_to_32_bits_as_integers_are_divide
 }
 
 TEST(ReduceKernel, takes_any_byte_but_zero_for_true) {
-  for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max}) {
+  for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max, ReduceOp::bor}) {
     EXPECT_EQ(reduced<uint8_t>(fcclBool, op, {0, 0, 0}), 0) << name_of(op);
     EXPECT_EQ(reduced<uint8_t>(fcclBool, op, {0, 128, 2}), 1) << name_of(op);
   }
-  for (const ReduceOp op : {ReduceOp::prod, ReduceOp::min}) {
+  for (const ReduceOp op : {ReduceOp::prod, ReduceOp::min, ReduceOp::band}) {
     EXPECT_EQ(reduced<uint8_t>(fcclBool, op, {255, 1, 2}), 1) << name_of(op);
     EXPECT_EQ(reduced<uint8_t>(fcclBool, op, {1, 0, 2}), 0) << name_of(op);
   }
+  EXPECT_EQ(reduced<uint8_t>(fcclBool, ReduceOp::bxor, {255, 1, 2}), 1);
+  EXPECT_EQ(reduced<uint8_t>(fcclBool, ReduceOp::bxor, {255, 0, 2}), 0);
   EXPECT_EQ(reduced<uint8_t>(fcclBool, ReduceOp::sum, {7}), 1);
+}
+
+TEST(ReduceKernel, merges_the_bits_of_integers) {
+  EXPECT_EQ(reduced<uint16_t>(fcclUint16, ReduceOp::band, {0xff0f, 0x0fff, 0xf0ff}), 0x000f);
+  EXPECT_EQ(reduced<int32_t>(fcclInt32, ReduceOp::bor, {INT32_MIN, 1, 2}), INT32_MIN + 3);
+  EXPECT_EQ(reduced<int8_t>(fcclInt8, ReduceOp::bxor, {-1, 3, 3}), -1);
 }
 
 TEST(ReduceKernel, overflows_8_bit_floats_as_torch_does) {
