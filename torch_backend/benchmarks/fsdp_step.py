@@ -11,12 +11,18 @@ import fccl
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
+from fccl.fsdp import AllGather, ReduceScatter
 from torch.distributed.device_mesh import DeviceMesh
-from torch.distributed.fsdp import fully_shard
+from torch.distributed.fsdp import FSDPModule, fully_shard
 from transformers import LlamaConfig, LlamaForCausalLM
 
-# What is compared: the backend, and whether buffers lie in the arena.
-SUBJECTS = {"fccl": ("fccl", True), "fccl without arena": ("fccl", False), "gloo": ("gloo", False)}
+# What is compared: the backend, and what of fccl the model is given: its arena, its collectives for FSDP2.
+SUBJECTS = {
+    "fccl": ("fccl", "arena"),
+    "fccl.fsdp": ("fccl", "fsdp"),
+    "fccl without arena": ("fccl", ""),
+    "gloo": ("gloo", ""),
+}
 CONFIG = LlamaConfig(
     hidden_size=512,
     intermediate_size=1344,
@@ -28,7 +34,7 @@ CONFIG = LlamaConfig(
 )
 
 
-def training_step(backend: str, uses_arena: bool, tokens: torch.Tensor) -> Callable[[], float]:
+def training_step(backend: str, uses: str, tokens: torch.Tensor) -> Callable[[], float]:
     """One step of a model of its own, sharded over a group of its own; returns the loss."""
     torch.manual_seed(0)
     model = LlamaForCausalLM(CONFIG)
@@ -36,8 +42,13 @@ def training_step(backend: str, uses_arena: bool, tokens: torch.Tensor) -> Calla
     for layer in model.model.layers:
         fully_shard(layer, mesh=mesh)
     fully_shard(model, mesh=mesh)
-    if uses_arena:
+    if uses == "arena":
         fccl.use_arena(model)
+    elif uses == "fsdp":
+        for module in model.modules():
+            if isinstance(module, FSDPModule):
+                AllGather(mesh.get_group()).install(module)
+                module.set_custom_reduce_scatter(ReduceScatter(mesh.get_group()))
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, foreach=True)
 
     def step() -> float:

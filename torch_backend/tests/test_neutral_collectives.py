@@ -46,7 +46,9 @@ def reductions():
     of_bits = itertools.product(WHOLE, BITWISE)
     of_truths = ((torch.bool, op) for op in OF_TRUTHS)
     # torch's suite takes averages of floats alone.
-    asked = (case for case in (*of_numbers, *of_bits, *of_truths) if case[1] != "AVG" or case[0].is_floating_point)
+    asked = (
+        case for case in (*of_numbers, *of_bits, *of_truths) if case[1] != "AVG" or case[0].is_floating_point
+    )
     for index, ((dtype, op), count, later) in enumerate(itertools.product(asked, COUNTS, (False, True))):
         yield dtype, op, count, later, index
 
