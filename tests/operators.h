@@ -5,8 +5,9 @@
 
 namespace fccl::testing {
 
-inline constexpr ReduceOp kEveryOperator[] = {ReduceOp::sum,  ReduceOp::prod, ReduceOp::max,  ReduceOp::min,       ReduceOp::avg,
-                                              ReduceOp::band, ReduceOp::bor,  ReduceOp::bxor, ReduceOp::premul_sum};
+inline constexpr ReduceOp kEveryOperator[] = {ReduceOp::sum, ReduceOp::prod, ReduceOp::max,
+                                              ReduceOp::min, ReduceOp::avg,  ReduceOp::band,
+                                              ReduceOp::bor, ReduceOp::bxor, ReduceOp::premul_sum};
 
 inline bool is_bitwise(ReduceOp op) { return op == ReduceOp::band || op == ReduceOp::bor || op == ReduceOp::bxor; }
 inline bool is_integer(fcclDataType_t dtype) {

@@ -90,8 +90,9 @@ typedef enum {
 } fcclDataType_t;
 
 /* Operators, for every type. The value of a result is fixed by docs/decisions/0002: sources are merged as a binary tree over
- * ranks, in float32 for 16-bit and 8-bit floats, and rounded once to nearest; the same bits for every message size, alignment,
- * path, processor and run, whatever rounding or flushing of subnormals the caller has asked the processor for.
+ * ranks, in float32 for 16-bit and 8-bit floats, and rounded to nearest: once within a host, between hosts once on each
+ * host and once in the end (FCCL_WIRE_DTYPE); the same bits for every message size, alignment, path, processor and run,
+ * whatever rounding or flushing of subnormals the caller has asked the processor for.
  *
  * Integers: sums and products wrap; an average is the wrapped sum divided by the number of ranks, truncated towards zero.
  *
@@ -99,8 +100,8 @@ typedef enum {
  * and of -0 and +0 the one of the lower rank; a result that is NaN has one bit pattern: positive, quiet, no payload (0x7f in
  * 8-bit floats).
  *
- * fcclBool: any byte but zero is true, results are 0 and 1; sum, max and bor are or, prod, min and band are and, bxor is whether
- * an odd number of ranks has true; average and pre-multiplied sum are refused with fcclInvalidArgument.
+ * fcclBool: any byte but zero is true, results are 0 and 1; sum, max and bor are or, prod, min and band are and, bxor is
+ * whether an odd number of ranks has true; average and pre-multiplied sum are refused with fcclInvalidArgument.
  *
  * fcclBand, fcclBor and fcclBxor, which nccl.h does not have, are and, or and exclusive or of the bits; for floats they are
  * refused with fcclInvalidArgument. */

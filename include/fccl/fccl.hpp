@@ -15,13 +15,16 @@
 
 #include <fccl/fccl.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <climits>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <fccl/operators.hpp>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -218,53 +221,6 @@ class StreamRef {
   fcclStream_t handle_ = nullptr;
 };
 
-// ---- Operators ----------------------------------------------------------------------------------
-
-// How the values of the ranks become one.
-enum class Op : int {
-  sum = fcclSum,
-  prod = fcclProd,
-  max = fcclMax,
-  min = fcclMin,
-  avg = fcclAvg,
-  band = fcclBand,
-  bor = fcclBor,
-  bxor = fcclBxor
-};
-using enum Op;
-
-inline fcclRedOp_t handle_of(Op op) { return static_cast<fcclRedOp_t>(op); }
-
-// The communicator's C handle; null once it has been aborted. Shared so that operators can see whether it still lives.
-struct CommunicatorHandle {
-  explicit CommunicatorHandle(fcclComm_t comm) : comm(comm) {}
-  CommunicatorHandle(const CommunicatorHandle&) = delete;
-  CommunicatorHandle& operator=(const CommunicatorHandle&) = delete;
-  ~CommunicatorHandle() {
-    if (fcclComm_t left = comm.exchange(nullptr)) static_cast<void>(fcclCommDestroy(left));
-  }
-
-  std::atomic<fcclComm_t> comm;
-};
-
-// An operator that multiplies this rank's input by a scalar and then sums; made by Communicator::pre_multiplied_sum. Move only;
-// the ranks make and destroy theirs in the same order, on the thread that uses the communicator. Useless once the communicator
-// is gone.
-class PreMulSum {
- public:
-  PreMulSum(std::weak_ptr<CommunicatorHandle> handle, Op op) : handle_(std::move(handle)), op_(op) {}
-  PreMulSum(PreMulSum&&) = default;
-  ~PreMulSum() {
-    const auto handle = handle_.lock();
-    if (fcclComm_t comm = handle ? handle->comm.load() : nullptr) static_cast<void>(fcclRedOpDestroy(handle_of(op_), comm));
-  }
-  operator Op() const { return op_; }
-
- private:
-  std::weak_ptr<CommunicatorHandle> handle_;
-  Op op_;
-};
-
 // ---- Communicators ------------------------------------------------------------------------------
 
 // Names one communicator to be; plain bytes, so that MPI_Bcast, a file or a store can carry it to the other ranks.
@@ -274,6 +230,11 @@ inline Result<UniqueId> unique_id() {
   UniqueId id{};
   if (auto made = result_of(fcclGetUniqueId(&id)); !made) return made.error();
   return id;
+}
+
+// As the C interface takes them: what it cannot hold is the longest that it can.
+inline int milliseconds_of(std::chrono::milliseconds time) {
+  return static_cast<int>(std::clamp<std::chrono::milliseconds::rep>(time.count(), INT_MIN + 1, INT_MAX));
 }
 
 // What a communicator may be told at its creation; what is left out is decided by FCCL_TIMEOUT, FCCL_INIT_TIMEOUT and the
@@ -287,16 +248,16 @@ struct Options {
   fcclConfig_t config() const {
     fcclConfig_t config = FCCL_CONFIG_INITIALIZER;
     config.memoryKind = memory;
-    if (timeout) config.timeoutMs = static_cast<int>(timeout->count());
-    if (init_timeout) config.initTimeoutMs = static_cast<int>(init_timeout->count());
+    if (timeout) config.timeoutMs = milliseconds_of(*timeout);
+    if (init_timeout) config.initTimeoutMs = milliseconds_of(*init_timeout);
     if (!name.empty()) config.commName = name.c_str();
     return config;
   }
 };
 
 // One rank of a group of ranks. Owns its C handle and destroys it; move only. One thread at a time may use it, except abort,
-// finalize and async_error, which any thread may call while another is inside a collective. After the first failure other than
-// fcclInvalidArgument and fcclNotImplemented only abort and destruction are of use.
+// finalize, dead_ranks and async_error, which any thread may call while another is inside a collective. After the first failure
+// other than fcclInvalidArgument and fcclNotImplemented only shrink, abort and destruction are of use.
 class Communicator {
  public:
   // Joins as `rank` of `ranks`; returns when all have joined.
@@ -493,7 +454,7 @@ class Communicator {
   }
 
   Result<void> set_timeout(std::chrono::milliseconds timeout) {
-    return result_of(fcclCommSetTimeout(handle(), static_cast<int>(timeout.count())));
+    return result_of(fcclCommSetTimeout(handle(), milliseconds_of(timeout)));
   }
   // Refuses calls from now on, and waits until everything this rank has issued is done.
   Result<void> finalize() { return result_of(fcclCommFinalize(handle())); }

@@ -69,8 +69,9 @@ inline bool waits(const fcclConfig_t* config) { return config == nullptr || conf
 
 // Why a type has no kernel for an operator.
 inline std::string no_kernel(fcclDataType_t dtype, ReduceOp op) {
-  const char* what = dtype == fcclBool ? "truth values have sum, max and bor, which are or, prod, min and band, which are and, and bxor"
-                                       : "band, bor and bxor are of integers and of bool";
+  const char* what = dtype == fcclBool
+                         ? "truth values have sum, max and bor, which are or, prod, min and band, which are and, and bxor"
+                         : "band, bor and bxor are of integers and of bool";
   return fmt::format("{} of {} has no meaning: {}", name_of(op), name_of(dtype), what);
 }
 

@@ -1,6 +1,7 @@
 // The checks of a user's call, and the call that they let through.
 #include "c_api/user_call.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "kernels/reduce.h"
@@ -50,7 +51,7 @@ std::string how_in_place(const UserCall& call, int ranks) {
 // No overlap but that of a call in place, on a rank that has results: what is written there is still to be read by others.
 Result<void> check_apart(const UserCall& call, int rank, int ranks) {
   const Collective& row = row_of(call.collective);
-  if (call.uneven != nullptr || !row.gives(rank, call.root) || !row.takes(rank, call.root)) return {};
+  if (!row.gives(rank, call.root) || !row.takes(rank, call.root)) return {};
   const fcclDataType_t results = call.recvtype.value_or(call.dtype);
   const size_t sent = call.count * row.input_blocks(ranks) * size_of(call.dtype);
   const size_t received = call.count * row.output_blocks(ranks) * size_of(results);
@@ -60,6 +61,52 @@ Result<void> check_apart(const UserCall& call, int rank, int ranks) {
               fmt::format("sendbuff and recvbuff overlap: the {} bytes of {} and the {} bytes of {} begin {} bytes apart; {}",
                           sent, name_of(call.dtype), received, name_of(results), send < recv ? recv - send : send - recv,
                           how_in_place(call, ranks)));
+}
+
+struct Bytes {
+  uintptr_t begin = UINTPTR_MAX, end = 0;
+
+  bool overlap(const Bytes& other) const { return begin < other.end && other.begin < end; }
+};
+
+Bytes block_of(const void* buffer, const Layout& layout, int block) {
+  const uintptr_t begin = reinterpret_cast<uintptr_t>(buffer) + layout.offset(block);
+  return {begin, begin + layout.bytes(block)};
+}
+
+// From the first block that is not empty to the end of the last one.
+Bytes extent_of(const void* buffer, const Layout& layout, int blocks) {
+  Bytes extent;
+  for (int i = 0; i < blocks; ++i) {
+    if (layout.bytes(i) == 0) continue;
+    const Bytes block = block_of(buffer, layout, i);
+    extent = {std::min(extent.begin, block.begin), std::max(extent.end, block.end)};
+  }
+  return extent;
+}
+
+// The same of blocks with counts of their own, where only a rank's own block may lie in place.
+Result<void> check_blocks_apart(const UserCall& call, int rank, int ranks) {
+  const Collective& row = row_of(call.collective);
+  const Layout input = call.uneven->input.layout(), output = call.uneven->output.layout();
+  const int sent = static_cast<int>(row.input_blocks(ranks)), received = static_cast<int>(row.output_blocks(ranks));
+  if (!extent_of(call.send, input, sent).overlap(extent_of(call.recv, output, received))) return {};
+  for (int i = 0; i < sent; ++i)
+    for (int j = 0; j < received; ++j) {
+      const Bytes from = block_of(call.send, input, i), to = block_of(call.recv, output, j);
+      if (input.bytes(i) == 0 || output.bytes(j) == 0 || !from.overlap(to)) continue;
+      const bool is_own = !row.has_pairs() && (sent == 1 || i == rank) && (received == 1 || j == rank);
+      if (is_own && from.begin == to.begin) continue;
+      return fail(
+          fcclInvalidArgument,
+          fmt::format("sendbuff and recvbuff overlap: block {} of sendbuff ({} bytes) and block {} of recvbuff ({} bytes) "
+                      "begin {} bytes apart; {}",
+                      i, input.bytes(i), j, output.bytes(j),
+                      from.begin < to.begin ? to.begin - from.begin : from.begin - to.begin,
+                      row.has_pairs() ? "AlltoAllV does not work in place, give it a recvbuff of its own"
+                                      : "only the rank's own block may lie in both, at the same place"));
+    }
+  return {};
 }
 
 Result<void> check_shape(const UserCall& call, int rank, int ranks) {
@@ -77,7 +124,7 @@ Result<void> check_shape(const UserCall& call, int rank, int ranks) {
     return fail(fcclInvalidArgument, fmt::format("sendbuff is NULL with count {}", sent));
   if (received > 0 && row.takes(rank, call.root) && call.recv == nullptr)
     return fail(fcclInvalidArgument, fmt::format("recvbuff is NULL with count {}", received));
-  return check_apart(call, rank, ranks);
+  return call.uneven != nullptr ? check_blocks_apart(call, rank, ranks) : check_apart(call, rank, ranks);
 }
 
 // Between hosts what has no algorithm is refused first, and alike on all ranks, since what is wrong with its arguments may be

@@ -45,7 +45,7 @@ struct Parts {
   std::optional<MeetingPlaces> places;  // between hosts
   std::chrono::milliseconds timeout;
   uint64_t number = kEarliestNumber;  // of the next call
-  int rails = 0;                   // of each host, between hosts
+  int rails = 0;                      // of each host, between hosts
   InitCost cost;
   bool oversubscribed = true;  // more ranks than processors; known once all ranks have joined
 

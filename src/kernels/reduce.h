@@ -1,4 +1,5 @@
-// Reduction kernels: the elementwise sum, product, average, minimum, maximum, and, or and exclusive or of several sources, in the written order.
+// Reduction kernels: the elementwise sum, product, average, minimum, maximum, and, or and exclusive or of several sources, in
+// the written order.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +16,9 @@ namespace fccl {
 // scalars[s] first, in the type it is added in. min and max propagate NaN and keep the first of equal values, -0 and +0 among
 // them. A floating-point result that is NaN is always the same one (positive, quiet, no payload; 0x7f in 8-bit floats), so that
 // every result has one value to the bit. float8e4m3, which has no infinity, overflows to its largest number. Of bool any byte
-// but zero is true and results are 0 and 1: sum, max and bor are or, prod, min and band are and. None of it depends on the caller's
-// rounding mode or flushing of subnormals. Buffers may have any alignment; `out` may be one of the sources, exactly. `scalars`
-// is read by premul_sum only.
+// but zero is true and results are 0 and 1: sum, max and bor are or, prod, min and band are and. None of it depends on the
+// caller's rounding mode or flushing of subnormals. Buffers may have any alignment; `out` may be one of the sources, exactly.
+// `scalars` is read by premul_sum only.
 //
 // A kernel allocates nothing, keeps nothing, and uses 4 KiB of the caller's stack; any thread may call it.
 using ReduceKernel = void (*)(void* out, const void* const* sources, int source_count, size_t count, const Scalar* scalars);

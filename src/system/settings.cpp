@@ -112,8 +112,10 @@ constexpr Setting kSettings[] = {
     {"FCCL_SLOT_BYTES", Bytes{&Settings::slot_bytes, 64, 256 * 1024}, Scope::agreed,
      "the largest slice that goes through a ring at once"},
     {"FCCL_CROSS_MEMORY_ATTACH", Choice{&Settings::cross_memory_attach, kAutoOnOff}, Scope::agreed,
-     "whether an AllGather, an AlltoAll and a receive may read long blocks in the memory of their peers, if the kernel lets every "
-     "rank of the host read every other one; auto: unless there are more ranks than processors, and the shorter ones only where "
+     "whether an AllGather, an AlltoAll and a receive may read long blocks in the memory of their peers, if the kernel lets "
+     "every "
+     "rank of the host read every other one; auto: unless there are more ranks than processors, and the shorter ones only "
+     "where "
      "that was the faster when the communicator was made"},
     {"FCCL_ARENA_BYTES", Number{&Settings::arena_bytes, 0, size_t{1} << 46}, Scope::local,
      "the addresses that a process reserves at its first `fcclMemAlloc`, and so the most that it can allocate at a time; they "

@@ -109,8 +109,7 @@ const std::vector<Reduction>& every_reduction() {
     std::vector<Reduction> found;
     for (int dtype = 0; dtype < fcclNumTypes; ++dtype)
       for (const ReduceOp op : kEveryOperator)
-        if (has_meaning(static_cast<fcclDataType_t>(dtype), op))
-          found.push_back({static_cast<fcclDataType_t>(dtype), op});
+        if (has_meaning(static_cast<fcclDataType_t>(dtype), op)) found.push_back({static_cast<fcclDataType_t>(dtype), op});
     return found;
   }();
   return all;

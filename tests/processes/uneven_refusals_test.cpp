@@ -54,6 +54,24 @@ TEST(UnevenRefusal, of_blocks_that_overlap_shows_both) {
   });
 }
 
+TEST(UnevenRefusal, of_a_sendbuff_that_overlaps_recvbuff_but_in_place) {
+  std::vector<float> buffer(64);
+  float* values = buffer.data();
+  expect_refused({"sendbuff and recvbuff overlap", "block 0 of sendbuff (16 bytes)", "own block"},
+                 [&](fcclComm_t comm, int rank) {
+                   const size_t counts[] = {4, 4}, displs[] = {0, 4};
+                   return fcclAllGatherV(values + displs[rank] + 1, 4, values, counts, displs, fcclFloat32, comm, nullptr);
+                 });
+  expect_refused({"sendbuff and recvbuff overlap", "of recvbuff (16 bytes)", "own block"}, [&](fcclComm_t comm, int rank) {
+    const size_t counts[] = {4, 4};
+    return fcclReduceScatterV(values, values + (rank == 0 ? 4 : 0), counts, fcclFloat32, fcclSum, comm, nullptr);
+  });
+  expect_refused({"sendbuff and recvbuff overlap", "AlltoAllV does not work in place"}, [&](fcclComm_t comm, int) {
+    const size_t counts[] = {4, 4}, from[] = {0, 4}, to[] = {4, 8};
+    return fcclAlltoAllV(values, counts, from, values + 2, counts, to, fcclFloat32, comm, nullptr);
+  });
+}
+
 TEST(UnevenRefusal, of_blocks_that_overlap_is_not_for_empty_ones_nor_for_those_that_are_sent) {
   run_ranks({RanksAs::threads, 2}, [](const Seat& seat) {
     const Comm comm(seat);

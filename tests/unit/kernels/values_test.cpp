@@ -36,7 +36,8 @@ uint32_t reduced_bits(ReduceOp op, const std::vector<float>& values) {
 TEST(ReduceKernel, exists_for_every_operator_that_means_something_for_its_type) {
   for (int dtype = 0; dtype < fcclNumTypes; ++dtype)
     for (const ReduceOp op : testing::kEveryOperator)
-      EXPECT_EQ(reduce_kernel(static_cast<fcclDataType_t>(dtype), op) != nullptr, testing::has_meaning(static_cast<fcclDataType_t>(dtype), op))
+      EXPECT_EQ(reduce_kernel(static_cast<fcclDataType_t>(dtype), op) != nullptr,
+                testing::has_meaning(static_cast<fcclDataType_t>(dtype), op))
           << dtype << " " << name_of(op);
   for (int dtype : {-1, static_cast<int>(fcclNumTypes)})
     EXPECT_EQ(reduce_kernel(static_cast<fcclDataType_t>(dtype), ReduceOp::sum), nullptr) << dtype;
