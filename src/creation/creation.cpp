@@ -24,8 +24,9 @@ namespace {
 // The place of the rank that makes a host's segment and hands it out.
 constexpr int kLeader = 0;
 // What is worth a call of the kernel: the shortest transfer or block of an AlltoAll, and the shortest block of an AllGather,
-// which no slot holds twice. Where slots were the faster, reading gathers wins again from a longer one on.
-constexpr size_t kLeastRead = 32 << 10, kLeastGathered = 8 << 10, kLeastGatheredWhereSlotsWon = 1 << 20;
+// which no slot holds twice. Where slots were the faster, reading wins again from a longer one on, but never in an AlltoAll.
+constexpr size_t kLeastRead = 32 << 10, kLeastGathered = 8 << 10;
+constexpr size_t kLeastSentWhereSlotsWon = 512 << 10, kLeastGatheredWhereSlotsWon = 1 << 20;
 // More ranks than these find slots too short to be compared, and an AlltoAll too long for init.
 constexpr int kTriedRanks = 8;
 
@@ -206,15 +207,19 @@ Result<void> Creation::attach(InitCalls& calls) {
   Lane &gathers = parts_->lanes[kGatherLane].lane, &pairs = parts_->lanes[kPairLane].lane;
   gathers.attach(memory, kLeastGathered);
   pairs.attach(memory, kLeastRead);
+  size_t least_sent = kLeastRead;
   if (wanted == "auto") {
     const bool is_tried = ranks <= kTriedRanks;
     const auto reads = is_tried ? reads_faster(calls, pairs) : false;
     if (!reads) return fail(reads.error());
     pairs.attach_from(kLeastRead);
-    if (!*reads) pairs.stop_attaching();
-    if (is_tried && !*reads) gathers.attach_from(kLeastGatheredWhereSlotsWon);
+    if (!*reads) {
+      pairs.stop_attaching();
+      least_sent = is_tried ? kLeastSentWhereSlotsWon : SIZE_MAX;
+      gathers.attach_from(is_tried ? kLeastGatheredWhereSlotsWon : kLeastGathered);
+    }
   }
-  if (pairs.attaches()) parts_->transfers.read_from(memory, kLeastRead);
+  parts_->transfers.read_from(memory, least_sent);
   if (parts_->columns->hosts() > 1)
     for (LaneQueue& queue : parts_->lanes) queue.lane.stop_attaching();
   return {};

@@ -63,7 +63,7 @@ Result<bool> reads_faster(InitCalls& calls, Lane& lane) {
           "an AlltoAll of {} KiB for each of {} ranks took {:.1f} us by reading the peers' memory and {:.1f} us through "
           "slots: {}",
           kBlock >> 10, ranks, mean_us(sum.read), mean_us(sum.through_slots),
-          reads ? "what is long is read" : "what is sent and AlltoAll go through slots"));
+          reads ? "what is long is read" : "all but the longest goes through slots"));
   return reads;
 }
 
