@@ -61,6 +61,7 @@ bench() {
       torch_backend/benchmarks/fsdp_step.py "${@:2}"
   fi
   configure_and_build release
+  [[ " $* " != *" --plot"* ]] || need_environment
   unlock
-  exec python3 perf_tests/compare.py "$@"
+  exec env PATH="$PWD/$venv/bin:$PATH" python3 perf_tests/compare.py "$@"
 }

@@ -62,6 +62,8 @@ Parsed check(const Arguments& arguments) {
   if (arguments.in_arena && (arguments.uses_gpus() || arguments.measures_mpi))
     return refuse(ExitCode::not_implemented,
                   "--buffers arena measures FCCL on its own CPU memory: leave out --device cuda and --peer");
+  if (arguments.fresh && arguments.uses_gpus())
+    return refuse(ExitCode::not_implemented, "--fresh writes inputs on the processor: leave out --device cuda");
   if (arguments.init && (arguments.measures_mpi || arguments.calibrates))
     return refuse(ExitCode::usage, "--init tells of FCCL's init beside a table: leave out --peer and --calibrate");
   if (arguments.calibrates &&

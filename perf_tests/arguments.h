@@ -58,6 +58,7 @@ struct Arguments {
   bool in_arena = false;  // buffers are of memory that peers map
   bool init = false;      // tell what it took
   bool rotates = true;    // buffers, from call to call
+  bool fresh = false;     // inputs are written before each timed call
   int skew = 0;           // microseconds by which ranks arrive apart, at most; 0: not measured
   std::string csv_path;   // empty: none
 

@@ -2,6 +2,9 @@
 #include "call_memory.h"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
 #include <memory>
 
 namespace fccl::perf {
@@ -40,6 +43,17 @@ Buffers CallMemory::buffers(const Layout& layout, std::size_t element_bytes, std
   std::byte* recv = recv_ + offset;
   if (!in_place) return {send_ + offset, recv};
   return {recv + layout.in_place_send * element_bytes, recv + layout.in_place_recv * element_bytes};
+}
+
+void rewrite(std::byte* at, std::size_t bytes) {
+  std::array<std::byte, kAlignment> copy;
+  for (std::size_t done = 0; done < bytes; done += copy.size()) {
+    const std::size_t piece = std::min(copy.size(), bytes - done);
+    std::memcpy(copy.data(), at + done, piece);
+    // Else the compiler sees that both copies together change nothing.
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    std::memcpy(at + done, copy.data(), piece);
+  }
 }
 
 std::byte* end_of(const Buffers& buffers, const Layout& layout, std::size_t element_bytes, bool in_place) {

@@ -54,6 +54,9 @@ class CallMemory {
   std::byte* recv_;
 };
 
+// Writes again what is there, as a producer does who leaves data in the caches of its core.
+void rewrite(std::byte* at, std::size_t bytes);
+
 // The first byte behind what a call may write; `in_place`, behind what it reads, too.
 std::byte* end_of(const Buffers& buffers, const Layout& layout, std::size_t element_bytes, bool in_place);
 

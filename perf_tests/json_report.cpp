@@ -52,6 +52,7 @@ Json config_of(const Beginning& beginning) {
   config["per_iter_skip"] = arguments.skipped;
   config["parallel_init"] = word(arguments.parallel_init);
   config["rotate"] = word(arguments.rotates);
+  config["fresh"] = word(arguments.fresh);
   if (arguments.skew > 0) config["skew"] = arguments.skew;
   if (arguments.uneven) config["uneven"] = name_of(*arguments.uneven);
   config["library"] = beginning.library.empty() ? "fccl" : beginning.library;

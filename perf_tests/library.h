@@ -24,7 +24,7 @@ class Library {
   // What the calls that follow reduce with.
   virtual Result<void> choose(const ElementType& type, const Operator& op) = 0;
   // The layout as this library wants it.
-  virtual Layout fit(const Layout& layout) const { return layout; }
+  virtual Layout fit(const Collective&, const Layout& layout) const { return layout; }
   // What it took to join; of FCCL alone.
   virtual Result<fcclInitCost_t> init_cost() const { return Error{fcclInvalidUsage, "only FCCL tells what its init took"}; }
   virtual Result<void> start(const Collective& collective, const Operation& operation) = 0;

@@ -62,7 +62,7 @@ std::size_t Meter::timed_calls() const {
 }
 
 Buffers Meter::buffers(const Subject& subject, bool in_place, std::size_t part) const {
-  return call_memory_.buffers(library_.fit(subject.layout), subject.type.bytes, subject.bytes, in_place, part);
+  return call_memory_.buffers(library_.fit(run_.collective, subject.layout), subject.type.bytes, subject.bytes, in_place, part);
 }
 
 Trial Meter::trial(const Subject& subject, std::uint64_t number) const {
@@ -138,6 +138,13 @@ void Meter::start_blocking(const Subject& subject, const Buffers& buffers) {
   if (blocking == Blocking::wait_and_barrier) run_.team.barrier(thread_);
 }
 
+void Meter::refresh(const Subject& subject, bool in_place, const Parts& parts, std::size_t call) {
+  const std::size_t bytes = subject.layout.send_count * subject.type.bytes;
+  for (int repeat = 0; repeat < run_.arguments.aggregated; ++repeat)
+    rewrite(buffers(subject, in_place, parts.part_of(call++)).send, bytes);
+  run_.team.barrier(thread_);
+}
+
 Meter::Timed Meter::time_calls(const Subject& subject, bool in_place, const Parts& parts) {
   const Arguments& arguments = run_.arguments;
   const auto calls = static_cast<double>(parts.calls);
@@ -145,6 +152,12 @@ Meter::Timed Meter::time_calls(const Subject& subject, bool in_place, const Part
   double untimed = 0;
   std::size_t call = 0;
   for (int iteration = 0; iteration < arguments.iterations; ++iteration) {
+    if (arguments.fresh) {
+      finish();
+      const auto paused = Clock::now();
+      refresh(subject, in_place, parts, call);
+      untimed += seconds_since(paused);
+    }
     for (int repeat = 0; repeat < arguments.aggregated; ++repeat)
       start_blocking(subject, buffers(subject, in_place, parts.part_of(call++)));
     if (arguments.blocking == Blocking::untimed_barrier) {
@@ -166,6 +179,7 @@ Iterations Meter::time_iterations(const Subject& subject, bool in_place) {
   own.reserve(static_cast<std::size_t>(arguments.iterations));
   std::size_t call = 0;
   for (int iteration = 0; iteration < arguments.iterations; ++iteration) {
+    if (arguments.fresh) refresh(subject, in_place, parts, call);
     const auto began = Clock::now();
     for (int repeat = 0; repeat < arguments.aggregated; ++repeat)
       start_blocking(subject, buffers(subject, in_place, parts.part_of(call++)));
@@ -258,7 +272,7 @@ std::uint64_t Meter::count_wrong_in_last_calls(const Subject& subject, bool in_p
 
 std::uint64_t Meter::count_wrong_in_checks(const Subject& subject, bool in_place) {
   const Buffers used = buffers(subject, in_place, 0);
-  std::byte* guard = end_of(used, library_.fit(subject.layout), subject.type.bytes, in_place);
+  std::byte* guard = end_of(used, library_.fit(run_.collective, subject.layout), subject.type.bytes, in_place);
   std::uint64_t wrong = 0;
   for (int check = 0; check < run_.arguments.checks; ++check) {
     const Trial checked = trial(subject, ++last_trial_);

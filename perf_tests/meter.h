@@ -49,6 +49,8 @@ class Meter {
   void finish();
   void start_together(const Subject& subject, const Buffers& buffers);
   void start_blocking(const Subject& subject, const Buffers& buffers);
+  // Writes the inputs of an iteration's calls, which begins with `call`, and waits for the other ranks to have done so.
+  void refresh(const Subject& subject, bool in_place, const Parts& parts, std::size_t call);
   Timed time_calls(const Subject& subject, bool in_place, const Parts& parts);
   Iterations time_iterations(const Subject& subject, bool in_place);
   Skew time_skewed(const Subject& subject, bool in_place);

@@ -87,6 +87,7 @@ void Table::begin(const Beginning& beginning) {
   }
   if (arguments_.uneven) std::fprintf(out_, "# Counts of blocks: %s\n", std::string(name_of(*arguments_.uneven)).c_str());
   if (arguments_.odd) std::fprintf(out_, "# Odd counts at odd addresses\n");
+  if (arguments_.fresh) std::fprintf(out_, "# Inputs are freshly written\n");
   if (!arguments_.rotates) std::fprintf(out_, "# Buffers do not rotate\n");
   if (arguments_.skew > 0)
     std::fprintf(out_, "# Skew: in one more run ranks come to each call up to %d us later than they could\n", arguments_.skew);

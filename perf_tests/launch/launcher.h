@@ -15,6 +15,7 @@ struct FcclPeerCall {
   int collective;  // fcclColl_t
   int datatype;    // fcclDataType_t
   int op;          // fcclRedOp_t
+  int root;        // where there is one
   std::size_t count;
   const void* send;
   void* recv;

@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <climits>
+#include <cstring>
 
 #include "fccl/fccl.h"
 
@@ -59,50 +60,86 @@ MPI_Op op_of(int op) {
   }
 }
 
-// Whether `send` is where `call` is in place on this rank.
-bool in_place(const FcclPeerCall& call, MPI_Datatype type) {
-  if (call.collective != fcclCollAllGather) return call.send == call.recv;
-  int rank = 0;
-  int bytes = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Type_size(type, &bytes);
-  const std::size_t offset = static_cast<std::size_t>(rank) * call.count * static_cast<std::size_t>(bytes);
-  return call.send == static_cast<const char*>(call.recv) + offset;
-}
-
-// The ranks that this one sends to and receives from.
-struct Neighbours {
-  int next = 0;
-  int previous = 0;
-};
-
-Neighbours find_neighbours() {
+struct World {
   int rank = 0;
   int ranks = 1;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  return {(rank + 1) % ranks, (rank + ranks - 1) % ranks};
+};
+
+World find_world() {
+  World world;
+  MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &world.ranks);
+  return world;
+}
+
+World world() {
+  static const World kWorld = find_world();
+  return kWorld;
+}
+
+// Whether `block` is block `rank` of `blocks`.
+bool is_block(const void* block, const void* blocks, const FcclPeerCall& call, MPI_Datatype type) {
+  int bytes = 0;
+  MPI_Type_size(type, &bytes);
+  const std::size_t offset = static_cast<std::size_t>(world().rank) * call.count * static_cast<std::size_t>(bytes);
+  return block == static_cast<const char*>(blocks) + offset;
+}
+
+// What MPI is told to read: MPI_IN_PLACE where the call is in place on this rank. Of a rooted call only the root may say so.
+const void* source_of(const FcclPeerCall& call, MPI_Datatype type) {
+  bool in_place = call.send == call.recv;
+  if (call.collective == fcclCollAllGather || call.collective == fcclCollGather)
+    in_place = is_block(call.send, call.recv, call, type);
+  if (call.collective == fcclCollReduce || call.collective == fcclCollGather) in_place &= world().rank == call.root;
+  return in_place ? MPI_IN_PLACE : call.send;
 }
 
 int send_and_receive(const FcclPeerCall& call, int count, MPI_Datatype type) {
-  static const Neighbours kNeighbours = find_neighbours();
-  return MPI_Sendrecv(call.send, count, type, kNeighbours.next, 0, call.recv, count, type, kNeighbours.previous, 0,
-                      MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  const int ranks = world().ranks;
+  return MPI_Sendrecv(call.send, count, type, (world().rank + 1) % ranks, 0, call.recv, count, type,
+                      (world().rank + ranks - 1) % ranks, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+// MPI_Bcast knows one buffer, so out of place the root's call has the copy to the other one, which FCCL's has, too.
+int broadcast(const FcclPeerCall& call, int count, MPI_Datatype type) {
+  if (world().rank == call.root && call.send != call.recv) {
+    int bytes = 0;
+    MPI_Type_size(type, &bytes);
+    std::memcpy(call.recv, call.send, call.count * static_cast<std::size_t>(bytes));
+  }
+  return MPI_Bcast(call.recv, count, type, call.root, MPI_COMM_WORLD);
+}
+
+int scatter(const FcclPeerCall& call, int count, MPI_Datatype type) {
+  const bool in_place = world().rank == call.root && is_block(call.recv, call.send, call, type);
+  return MPI_Scatter(call.send, count, type, in_place ? MPI_IN_PLACE : call.recv, count, type, call.root, MPI_COMM_WORLD);
 }
 
 }  // namespace
 
 bool mpi_supports(int collective, int datatype, int op) {
-  if (collective == fcclCollAllGather || collective == fcclCollAlltoAll || collective == fcclCollSend) return true;
-  if (collective != fcclCollReduceScatter && collective != fcclCollAllReduce) return false;
-  return number_of(datatype) != MPI_DATATYPE_NULL && op_of(op) != MPI_OP_NULL;
+  switch (collective) {
+    case fcclCollAllGather:
+    case fcclCollAlltoAll:
+    case fcclCollBroadcast:
+    case fcclCollGather:
+    case fcclCollScatter:
+    case fcclCollSend:
+      return true;
+    case fcclCollReduceScatter:
+    case fcclCollAllReduce:
+    case fcclCollReduce:
+      return number_of(datatype) != MPI_DATATYPE_NULL && op_of(op) != MPI_OP_NULL;
+    default:
+      return false;
+  }
 }
 
 int mpi_call(const FcclPeerCall* call) {
   if (call->count > INT_MAX) return MPI_ERR_COUNT;
   const int count = static_cast<int>(call->count);
   const MPI_Datatype type = carrier_of(call->datatype);
-  const void* send = in_place(*call, type) ? MPI_IN_PLACE : call->send;
+  const void* send = source_of(*call, type);
   switch (call->collective) {
     case fcclCollAllGather:
       return MPI_Allgather(send, count, type, call->recv, count, type, MPI_COMM_WORLD);
@@ -110,6 +147,14 @@ int mpi_call(const FcclPeerCall* call) {
       return MPI_Alltoall(send, count, type, call->recv, count, type, MPI_COMM_WORLD);
     case fcclCollSend:
       return send_and_receive(*call, count, type);
+    case fcclCollBroadcast:
+      return broadcast(*call, count, type);
+    case fcclCollGather:
+      return MPI_Gather(send, count, type, call->recv, count, type, call->root, MPI_COMM_WORLD);
+    case fcclCollScatter:
+      return scatter(*call, count, type);
+    case fcclCollReduce:
+      return MPI_Reduce(send, call->recv, count, type, op_of(call->op), call->root, MPI_COMM_WORLD);
     case fcclCollReduceScatter:
       return MPI_Reduce_scatter_block(send, call->recv, count, type, op_of(call->op), MPI_COMM_WORLD);
     case fcclCollAllReduce:

@@ -1,4 +1,4 @@
-// MPI's AllGather, ReduceScatter, AllReduce, AlltoAll and sends around a ring, called with FCCL's names of types and operators.
+// MPI's collectives and sends around a ring, called with FCCL's names of types and operators.
 #pragma once
 
 #include "launch/launcher.h"

@@ -16,9 +16,9 @@ class MpiLibrary : public Library {
   }
 
   // MPI_Reduce_scatter_block in place leaves the result at the start of the buffer.
-  Layout fit(const Layout& layout) const override {
+  Layout fit(const Collective& collective, const Layout& layout) const override {
     Layout fitted = layout;
-    fitted.in_place_recv = 0;
+    if (collective.collective == fcclCollReduceScatter) fitted.in_place_recv = 0;
     return fitted;
   }
 
@@ -26,6 +26,7 @@ class MpiLibrary : public Library {
     const FcclPeerCall call{.collective = collective.collective,
                             .datatype = operation.send.datatype,
                             .op = static_cast<int>(op_),
+                            .root = operation.root,
                             .count = operation.count,
                             .send = operation.send.data,
                             .recv = operation.recv.data};

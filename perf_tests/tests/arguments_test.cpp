@@ -166,6 +166,12 @@ TEST(Arguments, BuffersRotateUnlessTheyAreToldNotTo) {
   EXPECT_EQ(exit_status({"--rotate", "maybe"}), 6);
 }
 
+TEST(Arguments, InputsAreFreshlyWrittenIfThatIsAskedOfCpuMemory) {
+  EXPECT_FALSE(parse({}).arguments->fresh);
+  EXPECT_TRUE(parse({"--fresh"}).arguments->fresh);
+  EXPECT_EQ(exit_status({"--fresh", "--device", "cuda"}), 5);
+}
+
 TEST(Arguments, ACsvFileHasAName) {
   EXPECT_EQ(parse({"--csv", "rows"}).arguments->csv_path, "rows");
   EXPECT_EQ(exit_status({"--csv", ""}), 6);

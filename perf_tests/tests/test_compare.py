@@ -14,7 +14,8 @@ import json, sys
 from pathlib import Path
 me, times = Path(sys.argv[0]), iter(Path(sys.argv[0] + ".times").read_text().split())
 with (me.parents[2] / "turns").open("a") as turns:
-    said = [word for flag, word in (("--peer", "as a peer"), ("arena", "in an arena")) if flag in sys.argv]
+    words = {{"no": "warm", "--fresh": "fresh", "--peer": "as a peer", "arena": "in an arena"}}
+    said = [word for flag, word in words.items() if flag in sys.argv]
     print(me.parents[1].name, me.name, *said, file=turns)
 time, queued = float(next(times)), 0.0
 Path(sys.argv[0] + ".times").write_text(" ".join([*times, str(time)]))
@@ -66,7 +67,7 @@ def compare(tmp_path):
                 *(sys.executable, ROOT / "perf_tests" / "compare.py", "--build", tmp_path / "new"),
                 *("--ranks", "1", "--batches", "3", "--rows", tmp_path / "rows.csv", *arguments),
             ],
-            env=os.environ | {"PATH": f"{tmp_path / 'bin'}:/nowhere"},
+            env=os.environ | {"PATH": f"{tmp_path / 'bin'}:/nowhere", "I_MPI_ROOT": "/nowhere"},
             text=True,
             capture_output=True,
         )
@@ -181,3 +182,53 @@ def test_the_library_old_and_its_build_are_named_together_or_not_at_all(compare,
     ended = compare(*arguments)
     assert ended.returncode == 2
     assert "the library old is the build that --old names: give both or neither" in ended.stderr
+
+
+def test_the_best_peer_is_the_fastest_of_those_that_count(builds, compare, tmp_path):
+    builds("new", all_gather=[10])
+    builds("older", all_gather=[15])
+    arguments = ["--old", tmp_path / "older", "--collectives", "all_gather"]
+    ended = compare(*arguments, "--libraries", "fccl", "openmpi", "old")
+    assert ended.returncode == 0, ended.stderr
+    assert "64       10.00 (  3)       10.00 (  3)       15.00 (  3)      1.00 openmpi\n" in ended.stdout
+    assert "best peer / fccl, all_gather: 1.000 in the median of 4" in ended.stdout
+
+
+def test_buffers_that_peers_map_are_a_library_of_their_own_beside_private_ones(builds, compare, tmp_path):
+    builds("new", all_gather=[10])
+    ended = compare("--collectives", "all_gather", "--libraries", "fccl", "fccl_arena", "openmpi")
+    assert ended.returncode == 0, ended.stderr
+    in_turn = ["new all_gather_perf", "new all_gather_perf in an arena", "new all_gather_perf as a peer"]
+    assert turns(tmp_path) == 3 * in_turn
+    assert "openmpi / fccl_arena, all_gather: 1.000" in ended.stdout
+
+
+def test_inputs_are_compared_one_kind_after_the_other(builds, compare, tmp_path):
+    builds("new", all_gather=[10])
+    ended = compare("--collectives", "all_gather", "--batches", "1", "--inputs", "warm", "fresh")
+    assert ended.returncode == 0, ended.stderr
+    assert turns(tmp_path) == [
+        *("new all_gather_perf warm", "new all_gather_perf warm as a peer"),
+        *("new all_gather_perf fresh", "new all_gather_perf fresh as a peer"),
+    ]
+    kinds = {
+        line.split(",")[0] for line in (tmp_path / "rows.csv").read_text().splitlines() if line[0] in "wf"
+    }
+    assert kinds == {"warm", "fresh"}
+
+
+def test_more_ranks_than_cores_leave_out_peers_that_spin_and_count_every_row(builds, compare, tmp_path):
+    builds("new", all_gather=[-10])
+    crowd = str(len(os.sched_getaffinity(0)) + 1)
+    ended = compare("--collectives", "all_gather", "--batches", "1", "--ranks", crowd)
+    assert ended.returncode == 0, ended.stderr
+    assert turns(tmp_path) == ["new all_gather_perf", "new all_gather_perf as a peer"]
+    assert " 0 of them disturbed" in ended.stdout
+
+
+def test_the_ratios_are_drawn(builds, compare, tmp_path):
+    builds("new", all_gather=[10], all_reduce=[10])
+    arguments = ["--collectives", "all_gather", "all_reduce", "--inputs", "warm", "fresh", "--batches", "1"]
+    ended = compare(*arguments, "--plot", tmp_path / "plots" / "ratios.png")
+    assert ended.returncode == 0, ended.stderr
+    assert (tmp_path / "plots" / "ratios.png").read_bytes().startswith(b"\x89PNG")
