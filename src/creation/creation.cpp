@@ -24,9 +24,10 @@ namespace {
 // The place of the rank that makes a host's segment and hands it out.
 constexpr int kLeader = 0;
 // What is worth a call of the kernel: the shortest transfer or block of an AlltoAll, and the shortest block of an AllGather,
-// which no slot holds twice. Where slots were the faster, reading wins again from a longer one on, but never in an AlltoAll.
+// which no slot holds twice.
 constexpr size_t kLeastRead = 32 << 10, kLeastGathered = 8 << 10;
-constexpr size_t kLeastSentWhereSlotsWon = 512 << 10, kLeastGatheredWhereSlotsWon = 1 << 20;
+// Where slots take so many times as long, results are read that slots would write past the caches.
+constexpr double kFarFaster = 2;
 // More ranks than these find slots too short to be compared, and an AlltoAll too long for init.
 constexpr int kTriedRanks = 8;
 
@@ -208,16 +209,19 @@ Result<void> Creation::attach(InitCalls& calls) {
   gathers.attach(memory, kLeastGathered);
   pairs.attach(memory, kLeastRead);
   size_t least_sent = kLeastRead;
-  if (wanted == "auto") {
-    const bool is_tried = ranks <= kTriedRanks;
-    const auto reads = is_tried ? reads_faster(calls, pairs) : false;
-    if (!reads) return fail(reads.error());
+  if (wanted == "auto" && ranks <= kTriedRanks) {
+    const auto gain = gain_of_reading(calls, pairs);
+    if (!gain) return fail(gain.error());
     pairs.attach_from(kLeastRead);
-    if (!*reads) {
-      pairs.stop_attaching();
-      least_sent = is_tried ? kLeastSentWhereSlotsWon : SIZE_MAX;
-      gathers.attach_from(is_tried ? kLeastGatheredWhereSlotsWon : kLeastGathered);
+    if (*gain >= kFarFaster)
+      for (Lane* lane : {&gathers, &pairs}) lane->read_past_caches();
+    if (*gain <= 1) {
+      for (Lane* lane : {&gathers, &pairs}) lane->stop_attaching();
+      least_sent = SIZE_MAX;
     }
+  } else if (wanted == "auto") {
+    pairs.stop_attaching();
+    least_sent = SIZE_MAX;
   }
   parts_->transfers.read_from(memory, least_sent);
   if (parts_->columns->hosts() > 1)

@@ -30,7 +30,7 @@ struct Times {
 
 // Each call has buffers of its own, as those of a trainer: what was written a moment ago lies in the next cache, where slots
 // lose less than by calls on the same buffers.
-Result<bool> reads_faster(InitCalls& calls, Lane& lane) {
+Result<double> gain_of_reading(InitCalls& calls, Lane& lane) {
   const auto ranks = static_cast<size_t>(lane.ranks());
   const size_t bytes = ranks * kBlock;
   const std::vector<std::byte> given(2 * kTrialRounds * bytes, std::byte{1});
@@ -56,15 +56,15 @@ Result<bool> reads_faster(InitCalls& calls, Lane& lane) {
     sum.through_slots += each.through_slots;
     sum.read += each.read;
   }
-  const bool reads = lane.attaches() && sum.read < sum.through_slots;
+  const double gain = lane.attaches() ? static_cast<double>(sum.through_slots) / static_cast<double>(sum.read) : 0;
   const auto mean_us = [&](int64_t nanoseconds) { return static_cast<double>(nanoseconds) / static_cast<double>(ranks) / 1e3; };
   log(LogLevel::info,
       fmt::format(
           "an AlltoAll of {} KiB for each of {} ranks took {:.1f} us by reading the peers' memory and {:.1f} us through "
           "slots: {}",
           kBlock >> 10, ranks, mean_us(sum.read), mean_us(sum.through_slots),
-          reads ? "what is long is read" : "all but the longest goes through slots"));
-  return reads;
+          gain > 1 ? "what is long is read" : "nothing is read"));
+  return gain;
 }
 
 }  // namespace fccl

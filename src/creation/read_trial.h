@@ -11,13 +11,13 @@ namespace fccl {
 class InitCalls;
 class Lane;
 
-// What reads_faster makes.
+// What gain_of_reading makes.
 inline constexpr int kTrialRounds = 4;
 inline constexpr uint64_t kTrialCalls = 2 * kTrialRounds + 1;
 static_assert(kEarliestNumber + 1 + kTrialCalls <= kFirstNumber, "behind the first barrier");
 
-// Whether blocks come faster where each rank reads its peers' memory than through slots. All ranks of the host ask together,
-// and get the same answer; `lane` is the one that AlltoAll takes, attached. Error: a call failed.
-Result<bool> reads_faster(InitCalls& calls, Lane& lane);
+// How many times as long blocks take through slots as where each rank reads its peers' memory; 0 if it cannot. All ranks of the
+// host ask together, and get the same answer; `lane` is the one that AlltoAll takes, attached. Error: a call failed.
+Result<double> gain_of_reading(InitCalls& calls, Lane& lane);
 
 }  // namespace fccl

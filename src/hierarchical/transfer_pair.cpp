@@ -74,7 +74,7 @@ bool TransferPair::put(const void* bytes, size_t size) {
 }
 
 void TransferPair::drain(size_t size) {
-  if (node_) return node_->drain();
+  if (node_) return node_->drain(size);
   wire_->receive(member_, size);
   wire_->consume(member_);
 }

@@ -49,7 +49,7 @@ class TransferPair {
   // Puts a slice if there is room for it now.
   bool put(const void* bytes, size_t size);
   bool has_slice(size_t size) const { return node_ ? node_->has_slice() : wire_->has_arrived(member_, size); }
-  const std::byte* slice() const { return node_ ? node_->slice() : wire_->landing(member_); }
+  const std::byte* slice(size_t size) const { return node_ ? node_->slice(size) : wire_->landing(member_); }
   void drain(size_t size);
   bool is_on_this_host() const { return node_.has_value(); }
   // Of a rank of this host, as NodePair does.

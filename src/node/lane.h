@@ -76,9 +76,21 @@ class Lane {
     return {&views_[peer].board->results_published.value, slices, rank_of(peer)};
   }
   Awaited unread(int peer, uint64_t slices) const { return {&views_[peer].board->unread.value, slices, rank_of(peer)}; }
-  std::byte* gather_slot(int source, uint64_t slice) const { return segment_->gather_slot(source, id_, slice & 1); }
+  // The slots of a call whose slices have at most so many bytes.
+  SlotRing gather_ring(size_t longest_slice) const { return {shape().gather_ring_bytes(), longest_slice}; }
+  SlotRing pair_ring(size_t longest_slice) const { return {shape().pair_ring_bytes(), longest_slice}; }
+  std::byte* gather_slot(int source, const SlotRing& ring, uint64_t slice) const {
+    return segment_->gather_ring(source, id_) + ring.offset(slice);
+  }
+  std::byte* pair_slot(int source, int destination, const SlotRing& ring, uint64_t slice) const {
+    return segment_->pair_ring(source, destination) + ring.offset(slice);
+  }
+  // Of slices that are as long as a slot may be.
+  std::byte* gather_slot(int source, uint64_t slice) const {
+    return gather_slot(source, gather_ring(shape().slot_bytes), slice);
+  }
   std::byte* pair_slot(int source, int destination, uint64_t slice) const {
-    return segment_->pair_slot(source, destination, slice & 1);
+    return pair_slot(source, destination, pair_ring(shape().pair_slot_bytes()), slice);
   }
   const SegmentShape& shape() const { return segment_->shape(); }
   bool has_failed() const { return segment_->failure().first.load(std::memory_order_acquire) != 0; }
@@ -94,6 +106,9 @@ class Lane {
   void stop_attaching() { attaches_ = false; }
   bool attaches() const { return attaches_; }
   size_t least_attached() const { return least_attached_; }
+  // Lets calls read also what slots would write past the caches. Equal on all ranks of the lane.
+  void read_past_caches() { reads_past_caches_ = true; }
+  bool reads_past_caches() const { return reads_past_caches_; }
   const PeerMemory& peer_memory() const { return *memory_; }
 
   // Lets calls read peers' arenas in place from here on, until one finds a rank that cannot. Equal on all ranks of the lane.
@@ -137,6 +152,7 @@ class Lane {
   std::shared_ptr<const PeerMemory> memory_;
   std::unique_ptr<MappedPeers> mapped_peers_;
   bool attaches_ = false;
+  bool reads_past_caches_ = false;
   size_t least_attached_ = 0;
   Path settled_ = Path::ring;
 };

@@ -76,16 +76,23 @@ class NodePair {
   size_t slice_bytes() const { return segment_->shape().transfer_slot_bytes(); }
   bool can_put() const { return put_ - out_->drained.value.load(std::memory_order_acquire) < 2; }
   void put(const void* bytes, size_t size) {
-    copy_bytes(segment_->transfer_slot(rank_, peer_, static_cast<int>(put_ & 1)), bytes, size);
+    copy_bytes(segment_->transfer_ring(rank_, peer_) + put_at_.offset(ring_bytes(), size), bytes, size);
+    put_at_.pass(ring_bytes(), size);
     out_->published.publish(++put_);
   }
 
   // Slices from the peer.
   bool has_slice() const { return in_->published.value.load(std::memory_order_acquire) > drained_; }
-  const std::byte* slice() const { return segment_->transfer_slot(peer_, rank_, static_cast<int>(drained_ & 1)); }
-  void drain() { in_->drained.publish(++drained_); }
+  const std::byte* slice(size_t size) const {
+    return segment_->transfer_ring(peer_, rank_) + drained_at_.offset(ring_bytes(), size);
+  }
+  void drain(size_t size) {
+    drained_at_.pass(ring_bytes(), size);
+    in_->drained.publish(++drained_);
+  }
 
  private:
+  size_t ring_bytes() const { return segment_->shape().transfer_ring_bytes(); }
   const NoticeLine& next_line() const { return in_->notices[taken_ % TransferBoard::kNotices]; }
   void post_beside(const Notice& notice, const void* bytes, size_t size) {
     NoticeLine& line = out_->notices[posted_ % TransferBoard::kNotices];
@@ -106,6 +113,7 @@ class NodePair {
   uint64_t posted_ = 0, taken_ = 0;
   uint64_t taken_there_ = 0;  // when this rank last looked, as are free_slots_
   uint64_t put_ = 0, drained_ = 0;
+  SliceCursor put_at_, drained_at_;
   unsigned free_slots_ = 0;  // a bit for each
   std::array<uint64_t, TransferBoard::kEagerSlots> used_{}, released_{};
 };

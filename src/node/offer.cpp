@@ -44,7 +44,7 @@ Offer::Answer answer_to_attach(const Lane& lane, const Call& call) {
   const Layout output = call.output(lane.ranks());
   const bool in_place = call.send == static_cast<std::byte*>(call.recv) + output.offset(lane.rank());
   const size_t past_caches = call.signature.row().has_pairs() ? kSwappedPastCaches : kPastCaches;
-  return in_place || output.total() < past_caches ? Offer::kYes : Offer::kNotNow;
+  return in_place || output.total() < past_caches || lane.reads_past_caches() ? Offer::kYes : Offer::kNotNow;
 }
 
 // Whether a peer reads what a rank gives.

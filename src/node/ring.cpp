@@ -1,4 +1,4 @@
-// The ring for collectives that only move bytes: a source puts a slice into one of its two slots, its readers take it out.
+// The ring for collectives that only move bytes: a source puts slice after slice into its slots, its readers take them out.
 #include "kernels/copy.h"
 #include "node/offer.h"
 #include "node/slices.h"
@@ -15,6 +15,7 @@ Phase ring_all_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task
   if (settles_elsewhere(lane, task, Path::ring)) co_return Outcome{.settled = true};
   const SlicedInput input = input_of(task.call, lane.ranks(), lane.shape().slot_bytes);
   const SlicedOutput output = output_of(task.call, lane.ranks(), lane.shape().slot_bytes);
+  const SlotRing ring = lane.gather_ring(output.longest_slice());
   const uint64_t first = lane.slices();
   const bool streams = output.layout.total() >= kStreamedBytes;
   const auto take = streams ? stream_bytes : copy_bytes;
@@ -24,17 +25,17 @@ Phase ring_all_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task
     std::byte* own = output.at(lane.rank(), k);
     const size_t length = output.length(lane.rank(), k);
     if (streams) {
-      stream_bytes_and_copy(own, lane.gather_slot(lane.rank(), slice), send, length);
+      stream_bytes_and_copy(own, lane.gather_slot(lane.rank(), ring, slice), send, length);
       lane.my_board().published.publish(slice + 1);
     } else {
-      copy_bytes(lane.gather_slot(lane.rank(), slice), send, length);
+      copy_bytes(lane.gather_slot(lane.rank(), ring, slice), send, length);
       lane.my_board().published.publish(slice + 1);
       copy_bytes(own, send, length);
     }
     for (int i = 1; i < lane.ranks(); ++i) {
       const int peer = lane.peer(i);
       co_await lane.published(peer, slice + 1);
-      take(output.at(peer, k), lane.gather_slot(peer, slice), output.length(peer, k));
+      take(output.at(peer, k), lane.gather_slot(peer, ring, slice), output.length(peer, k));
     }
   }
   lane.count_slices(output.count());
@@ -51,6 +52,7 @@ Phase ring_broadcast([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task)
   const SlicedInput input = input_of(task.call, lane.ranks(), lane.shape().slot_bytes);
   const SlicedOutput output = output_of(task.call, lane.ranks(), lane.shape().slot_bytes);
   const int root = task.call.signature.root;
+  const SlotRing ring = lane.gather_ring(output.longest_slice());
   const uint64_t first = lane.slices();
   for (uint64_t k = 0; k < output.count(); ++k) {
     const uint64_t slice = first + k;
@@ -59,12 +61,12 @@ Phase ring_broadcast([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task)
     if (lane.rank() == root) {
       const std::byte* send = input.at(root, k);
       for (int i = 1; k >= 2 && i < lane.ranks(); ++i) co_await lane.drained(lane.peer(i), slice - 1);
-      copy_bytes(lane.gather_slot(root, slice), send, length);
+      copy_bytes(lane.gather_slot(root, ring, slice), send, length);
       lane.my_board().published.publish(slice + 1);
       copy_bytes(recv, send, length);
     } else {
       co_await lane.published(root, slice + 1);
-      copy_bytes(recv, lane.gather_slot(root, slice), length);
+      copy_bytes(recv, lane.gather_slot(root, ring, slice), length);
       lane.my_board().drained.publish(slice + 1);
     }
   }
@@ -82,6 +84,7 @@ Phase ring_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
   const SlicedInput input = input_of(task.call, lane.ranks(), lane.shape().slot_bytes);
   const SlicedOutput output = output_of(task.call, lane.ranks(), lane.shape().slot_bytes);
   const int root = task.call.signature.root;
+  const SlotRing ring = lane.gather_ring(output.longest_slice());
   const uint64_t first = lane.slices();
   for (uint64_t k = 0; k < output.count(); ++k) {
     const uint64_t slice = first + k;
@@ -91,12 +94,12 @@ Phase ring_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
       for (int i = 1; i < lane.ranks(); ++i) {
         const int peer = lane.peer(i);
         co_await lane.published(peer, slice + 1);
-        copy_bytes(output.at(peer, k), lane.gather_slot(peer, slice), output.length(peer, k));
+        copy_bytes(output.at(peer, k), lane.gather_slot(peer, ring, slice), output.length(peer, k));
       }
       lane.my_board().drained.publish(slice + 1);
     } else {
       if (k >= 2) co_await lane.drained(root, slice - 1);
-      copy_bytes(lane.gather_slot(lane.rank(), slice), send, input.length(root, k));
+      copy_bytes(lane.gather_slot(lane.rank(), ring, slice), send, input.length(root, k));
       lane.my_board().published.publish(slice + 1);
     }
   }
@@ -104,7 +107,7 @@ Phase ring_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
   co_return Outcome{};
 }
 
-// The root serves its peers one after the other through its two slots; a slot is free when its last reader has drained it.
+// The root serves its peers one after the other through its slots; a slot is free when its last reader has drained it.
 Phase ring_scatter([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
   enter_with_offer(lane, task);
   for (int i = 1; i < lane.ranks(); ++i) {
@@ -115,6 +118,7 @@ Phase ring_scatter([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
   const SlicedInput input = input_of(task.call, lane.ranks(), lane.shape().slot_bytes);
   const SlicedOutput output = output_of(task.call, lane.ranks(), lane.shape().slot_bytes);
   const int root = task.call.signature.root;
+  const SlotRing ring = lane.gather_ring(output.longest_slice());
   const uint64_t first = lane.slices();
   const uint64_t each = input.count();
   const uint64_t total = each * (lane.ranks() - 1);
@@ -125,11 +129,11 @@ Phase ring_scatter([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
     const uint64_t k = t % each;
     if (lane.rank() == root) {
       if (t >= 2) co_await lane.drained(reader_of(t - 2), slice - 1);
-      copy_bytes(lane.gather_slot(root, slice), input.at(reader_of(t), k), input.length(reader_of(t), k));
+      copy_bytes(lane.gather_slot(root, ring, slice), input.at(reader_of(t), k), input.length(reader_of(t), k));
       lane.my_board().published.publish(slice + 1);
     } else if (lane.rank() == reader_of(t)) {
       co_await lane.published(root, slice + 1);
-      copy_bytes(output.at(root, k), lane.gather_slot(root, slice), output.length(root, k));
+      copy_bytes(output.at(root, k), lane.gather_slot(root, ring, slice), output.length(root, k));
       lane.my_board().drained.publish(slice + 1);
     }
   }

@@ -42,16 +42,18 @@ Phase ring_all_to_all([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task
   }
   const uint64_t first = lane.slices();
   const uint64_t slices = Slices{longest_of_all(lane), input.piece}.count();
+  // Peers may still read the counts, so what comes behind them keeps to their slots.
+  const SlotRing ring = lane.pair_ring(task.call.uneven != nullptr ? input.piece : input.longest_slice());
   const auto take = output.layout.total() >= kStreamedBytes ? stream_bytes : copy_bytes;
   for (uint64_t k = 0; k < slices; ++k) {
     const uint64_t slice = first + k;
-    put_for_peers(lane, input, slice, k);
+    put_for_peers(lane, input, ring, slice, k);
     lane.my_board().published.publish(slice + 1);
     take(output.at(me, k), input.at(me, k), output.length(me, k));
     for (int i = 1; i < lane.ranks(); ++i) {
       const int peer = lane.peer(i);
       co_await lane.published(peer, slice + 1);
-      take(output.at(peer, k), lane.pair_slot(peer, me, slice), output.length(peer, k));
+      take(output.at(peer, k), lane.pair_slot(peer, me, ring, slice), output.length(peer, k));
     }
   }
   lane.count_slices(slices);

@@ -16,9 +16,9 @@ struct OwnSlice {
 };
 
 // Reduces it with the peers' parts, which lie in their slots.
-void reduce_slice(Lane& lane, const Task& task, uint64_t slice, const OwnSlice& own) {
+void reduce_slice(Lane& lane, const Task& task, const SlotRing& ring, uint64_t slice, const OwnSlice& own) {
   for (int rank = 0; rank < lane.ranks(); ++rank)
-    lane.sources[rank] = rank == lane.rank() ? own.source : lane.pair_slot(rank, lane.rank(), slice);
+    lane.sources[rank] = rank == lane.rank() ? own.source : lane.pair_slot(rank, lane.rank(), ring, slice);
   const size_t count = own.bytes / size_of(task.call.signature.dtype);
   task.reduce(own.result, lane.sources.data(), lane.ranks(), count, lane.scalars.data());
 }
@@ -36,14 +36,15 @@ Phase ring_reduce_scatter([[maybe_unused]] FrameMemory& frame, Lane& lane, Task 
   const SlicedInput input = input_of(task.call, lane.ranks(), lane.shape().pair_slot_bytes());
   const size_t result_piece = lane.shape().pair_slot_bytes() * task.call.signature.widening();
   const SlicedOutput output = output_of(task.call, lane.ranks(), result_piece);
+  const SlotRing ring = lane.pair_ring(input.longest_slice());
   const uint64_t first = lane.slices();
   for (uint64_t k = 0; k < input.count(); ++k) {
     const uint64_t slice = first + k;
-    put_for_peers(lane, input, slice, k);
+    put_for_peers(lane, input, ring, slice, k);
     lane.my_board().published.publish(slice + 1);
     for (int i = 1; i < lane.ranks(); ++i) co_await lane.published(lane.peer(i), slice + 1);
     const int me = lane.rank();
-    reduce_slice(lane, task, slice, {input.at(me, k), output.at(me, k), input.length(me, k)});
+    reduce_slice(lane, task, ring, slice, {input.at(me, k), output.at(me, k), input.length(me, k)});
   }
   lane.count_slices(input.count());
   co_return Outcome{};
@@ -65,23 +66,24 @@ Phase ring_all_reduce([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task
                           lane.shape().pair_slot_bytes() / widening};
   const SlicedOutput output{static_cast<std::byte*>(task.call.recv),
                             shards_of(signature, signature.result_type(), lane.ranks()), input.piece * widening};
+  const SlotRing ring = lane.pair_ring(input.longest_slice()), results = lane.gather_ring(output.longest_slice());
   const uint64_t first = lane.slices();
   const bool takes_result = signature.root < 0 || signature.root == lane.rank();
   for (uint64_t k = 0; k < input.count(); ++k) {
     const uint64_t slice = first + k;
-    put_for_peers(lane, input, slice, k);
+    put_for_peers(lane, input, ring, slice, k);
     lane.my_board().published.publish(slice + 1);
     for (int i = 1; i < lane.ranks(); ++i) co_await lane.published(lane.peer(i), slice + 1);
-    std::byte* result = lane.gather_slot(lane.rank(), slice);
+    std::byte* result = lane.gather_slot(lane.rank(), results, slice);
     const size_t length = input.length(lane.rank(), k);
-    reduce_slice(lane, task, slice, {input.at(lane.rank(), k), result, length});
+    reduce_slice(lane, task, ring, slice, {input.at(lane.rank(), k), result, length});
     lane.my_board().results_published.publish(slice + 1);
     if (!takes_result) continue;
     copy_bytes(output.at(lane.rank(), k), result, length * widening);
     for (int i = 1; i < lane.ranks(); ++i) {
       const int peer = lane.peer(i);
       co_await lane.results_published(peer, slice + 1);
-      copy_bytes(output.at(peer, k), lane.gather_slot(peer, slice), output.length(peer, k));
+      copy_bytes(output.at(peer, k), lane.gather_slot(peer, results, slice), output.length(peer, k));
     }
   }
   lane.count_slices(input.count());

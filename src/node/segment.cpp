@@ -23,9 +23,13 @@
 namespace fccl {
 namespace {
 
-constexpr size_t kPairSlotsPerRank = 4ULL << 20;
-// Of either kind: what a rank sends to all ranks of its host takes no more, unless they are very many.
+constexpr size_t kPairSlotsPerRank = 3ULL << 20;
+// Of larger segments every page is mapped when it is first used: by then so many ranks would map so many pages in init.
+constexpr size_t kMappedAtOnce = 64ULL << 20;
+// Of either kind: what a rank sends to all ranks of its host takes no more, unless they are very many; of slices twice as much
+// where they are few.
 constexpr size_t kTransferSlotsPerRank = 1ULL << 20;
+constexpr int kFewRanks = 4;  // and not one alone
 constexpr size_t kLongestTransferSlot = 128 << 10;
 
 // The part of a rank with fixed size: its state and its boards.
@@ -44,11 +48,11 @@ struct Parts {
     boards = fates + (static_cast<size_t>(shape.everybody) * sizeof(std::atomic<Fate>) + 63) / 64 * 64;
     payloads = boards + ranks * sizeof(RankBoards);
     gather_slots = payloads + ranks * kLanes * 2 * shape.mailbox_bytes;
-    pair_slots = gather_slots + ranks * kLanes * 2 * shape.slot_bytes;
-    transfer_boards = pair_slots + ranks * (ranks - 1) * 2 * shape.pair_slot_bytes();
+    pair_slots = gather_slots + ranks * kLanes * shape.gather_ring_bytes();
+    transfer_boards = pair_slots + ranks * (ranks - 1) * shape.pair_ring_bytes();
     eager_slots = transfer_boards + ranks * ranks * sizeof(TransferBoard);
     transfer_slots = eager_slots + ranks * ranks * TransferBoard::kEagerSlots * shape.eager_bytes();
-    end = transfer_slots + ranks * ranks * 2 * shape.transfer_slot_bytes();
+    end = transfer_slots + ranks * ranks * shape.transfer_ring_bytes();
     end = (end + kPageBytes - 1) / kPageBytes * kPageBytes;
   }
 };
@@ -60,6 +64,12 @@ struct Mappings {
 };
 
 constinit PerProcess<Mappings> mappings;
+
+// The kernel maps pages of memory that is there when it is read as well as when it is written, and some neighbours with each.
+void map_pages(const void* begin, size_t bytes) {
+  const auto* at = static_cast<const volatile std::byte*>(begin);
+  for (size_t offset = 0; offset < bytes; offset += kPageBytes) static_cast<void>(at[offset]);
+}
 
 tl::unexpected<Error> memory_failure(const char* attempt, const SegmentShape& shape, const std::string& observed) {
   return fail(fcclSystemError,
@@ -146,7 +156,7 @@ ArenaName RankState::get_arena() const {
 
 size_t SegmentShape::pair_slot_bytes() const {
   if (ranks < 2) return slot_bytes;
-  const size_t share = kPairSlotsPerRank / (2 * (static_cast<size_t>(ranks) - 1));
+  const size_t share = kPairSlotsPerRank / (kSlots * (static_cast<size_t>(ranks) - 1));
   return std::clamp<size_t>(share / 64 * 64, 64, slot_bytes);
 }
 
@@ -156,8 +166,13 @@ size_t SegmentShape::eager_bytes() const {
 }
 
 size_t SegmentShape::transfer_slot_bytes() const {
-  const size_t share = kTransferSlotsPerRank / (2 * static_cast<size_t>(ranks));
+  const size_t share = transfer_ring_bytes() / kSlots;
   return std::clamp<size_t>(share / 64 * 64, 64, std::min(slot_bytes, kLongestTransferSlot));
+}
+
+size_t SegmentShape::transfer_ring_bytes() const {
+  const size_t of_rank = (ranks > 1 && ranks <= kFewRanks ? 2 : 1) * kTransferSlotsPerRank;
+  return std::max<size_t>(of_rank / static_cast<size_t>(ranks) / 64 * 64, kSlots * 64);
 }
 
 size_t SegmentShape::total_bytes() const { return Parts(*this).end; }
@@ -191,6 +206,7 @@ Result<std::shared_ptr<Segment>> Segment::map(const Descriptor& memory, const Se
   if (auto mapped = known.lock()) return mapped;
   void* address = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
   if (address == MAP_FAILED) return system_failure("mapping", shape);
+  if (bytes <= kMappedAtOnce) map_pages(address, bytes);
   std::shared_ptr<Segment> mapped(new Segment(static_cast<std::byte*>(address), shape));
   known = mapped;
   std::erase_if(all.of, [](const auto& entry) { return entry.second.expired(); });
@@ -225,15 +241,14 @@ std::byte* Segment::payload(int rank, LaneId lane, int parity) const {
   return memory_ + Parts(shape_).payloads + ((rank * kLanes + lane) * 2 + parity) * shape_.mailbox_bytes;
 }
 
-std::byte* Segment::gather_slot(int rank, LaneId lane, int parity) const {
-  return memory_ + Parts(shape_).gather_slots + ((rank * kLanes + lane) * 2 + parity) * shape_.slot_bytes;
+std::byte* Segment::gather_ring(int rank, LaneId lane) const {
+  return memory_ + Parts(shape_).gather_slots + static_cast<size_t>(rank * kLanes + lane) * shape_.gather_ring_bytes();
 }
 
-std::byte* Segment::pair_slot(int source, int destination, int parity) const {
+std::byte* Segment::pair_ring(int source, int destination) const {
   const int ranks = shape_.ranks;
   const int distance = (destination - source - 1 + ranks) % ranks;  // 0 .. ranks - 2
-  return memory_ + Parts(shape_).pair_slots +
-         ((static_cast<size_t>(source) * (ranks - 1) + distance) * 2 + parity) * shape_.pair_slot_bytes();
+  return memory_ + Parts(shape_).pair_slots + (static_cast<size_t>(source) * (ranks - 1) + distance) * shape_.pair_ring_bytes();
 }
 
 TransferBoard& Segment::transfer_board(int source, int destination) const {
@@ -245,9 +260,8 @@ std::byte* Segment::eager_slot(int source, int destination, int number) const {
   return memory_ + Parts(shape_).eager_slots + slot * shape_.eager_bytes();
 }
 
-std::byte* Segment::transfer_slot(int source, int destination, int parity) const {
-  const size_t slot = pair(source, destination) * 2 + static_cast<size_t>(parity);
-  return memory_ + Parts(shape_).transfer_slots + slot * shape_.transfer_slot_bytes();
+std::byte* Segment::transfer_ring(int source, int destination) const {
+  return memory_ + Parts(shape_).transfer_slots + pair(source, destination) * shape_.transfer_ring_bytes();
 }
 
 }  // namespace fccl

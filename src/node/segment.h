@@ -7,6 +7,7 @@
 // Whoever writes a line owns it: a rank writes its own state, boards, payloads and slots, and reads everybody's.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -129,18 +130,47 @@ struct alignas(64) FailureBoard {
   std::atomic<uint32_t> first{0};  // 1 + the rank, 0: none
 };
 
+// Slots of the longest slice. Two would do, but what is written should no longer be in a cache of the core that read it
+// last, so the slots of a source fill a cache of a core by default.
+inline constexpr size_t kSlots = 4;
+
+// How the slices of a call lie in the slots of a source: one behind the other, also where they are shorter than a slot.
+struct SlotRing {
+  size_t stride;
+  size_t places;
+
+  SlotRing(size_t ring_bytes, size_t longest_slice)
+      : stride(std::max<size_t>((longest_slice + 63) / 64 * 64, 64)), places(ring_bytes / stride) {}
+  size_t offset(uint64_t slice) const { return slice % places * stride; }
+};
+
+// The same for slices of any lengths that go from one rank to one other, of which both keep count. Of two successive ones no
+// byte is the same in a ring of three slots or more.
+class SliceCursor {
+ public:
+  size_t offset(size_t ring_bytes, size_t size) const { return next_ + size <= ring_bytes ? next_ : 0; }
+  void pass(size_t ring_bytes, size_t size) { next_ = offset(ring_bytes, size) + (size + 63) / 64 * 64; }
+
+ private:
+  size_t next_ = 0;
+};
+
 // What the layout depends on; equal on all ranks.
 struct SegmentShape {
   int ranks = 1;             // of this host
   size_t mailbox_bytes = 0;  // one payload
-  size_t slot_bytes = 0;     // one gather slot; a multiple of 64
+  size_t slot_bytes = 0;     // the longest slice in a gather slot; a multiple of 64
   int everybody = 1;         // ranks of all hosts
 
-  // One pair slot: as large as a gather slot, but two per peer of a rank stay under 4 MiB.
+  // The longest slice in a pair slot: as in a gather slot, but the slots of all peers of a rank stay under 3 MiB.
   size_t pair_slot_bytes() const;
+  // All slots of a source for all of its peers, or for one.
+  size_t gather_ring_bytes() const { return kSlots * slot_bytes; }
+  size_t pair_ring_bytes() const { return kSlots * pair_slot_bytes(); }
   // Of a payload that goes along with its notice, and of a slice of a transfer.
   size_t eager_bytes() const;
   size_t transfer_slot_bytes() const;
+  size_t transfer_ring_bytes() const;
   size_t total_bytes() const;
 };
 
@@ -166,11 +196,11 @@ class Segment {
   RankState& state(int rank) const;
   LaneBoard& board(int rank, LaneId lane) const;
   std::byte* payload(int rank, LaneId lane, int parity) const;
-  std::byte* gather_slot(int rank, LaneId lane, int parity) const;
-  std::byte* pair_slot(int source, int destination, int parity) const;
+  std::byte* gather_ring(int rank, LaneId lane) const;
+  std::byte* pair_ring(int source, int destination) const;
   TransferBoard& transfer_board(int source, int destination) const;
   std::byte* eager_slot(int source, int destination, int number) const;
-  std::byte* transfer_slot(int source, int destination, int parity) const;
+  std::byte* transfer_ring(int source, int destination) const;
 
  private:
   Segment(std::byte* memory, const SegmentShape& shape) : memory_(memory), shape_(shape) {}

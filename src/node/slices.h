@@ -30,6 +30,7 @@ struct SlicedBlocks {
 
   // Of the longest block.
   uint64_t count() const { return Slices{layout.most(), piece}.count(); }
+  size_t longest_slice() const { return std::min<size_t>(layout.most(), piece); }
   // Behind a block that has ended it is the block's end.
   Byte* at(int block, uint64_t slice) const {
     return base + layout.offset(block) + std::min<size_t>(slice * piece, layout.bytes(block));

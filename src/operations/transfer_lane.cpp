@@ -296,7 +296,7 @@ void TransferLane::receive_slices(Peer& peer) {
       const size_t whole = operation->transfer.envelope.bytes(), bytes = slice_bytes_of(*operation, pair);
       if (!pair.has_slice(bytes)) return;
       std::byte* target = static_cast<std::byte*>(operation->transfer.target) + operation->moved;
-      (whole >= kStreamedBytes ? stream_bytes : copy_bytes)(target, pair.slice(), bytes);
+      (whole >= kStreamedBytes ? stream_bytes : copy_bytes)(target, pair.slice(bytes), bytes);
       operation->moved += bytes;
       pair.drain(bytes);
       step(*operation);

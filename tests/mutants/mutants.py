@@ -36,9 +36,9 @@ MUTANTS = [
     Mutant(
         "a reader of Scatter never says that it is done with a slot",
         RING,
-        "output.at(root, k), lane.gather_slot(root, slice), output.length(root, k));\n"
+        "output.at(root, k), lane.gather_slot(root, ring, slice), output.length(root, k));\n"
         "      lane.my_board().drained.publish(slice + 1);\n",
-        "output.at(root, k), lane.gather_slot(root, slice), output.length(root, k));\n",
+        "output.at(root, k), lane.gather_slot(root, ring, slice), output.length(root, k));\n",
     ),
     Mutant(
         "a word is announced before its payload is there",
@@ -102,19 +102,19 @@ MUTANTS = [
         "the root of Broadcast overwrites a slot that is still being read",
         RING,
         "for (int i = 1; k >= 2 && i < lane.ranks(); ++i) co_await lane.drained(lane.peer(i), slice - 1);",
-        "for (int i = 1; k >= 2 && i < lane.ranks(); ++i) co_await lane.drained(lane.peer(i), slice - 2);",
+        "",
     ),
     Mutant(
-        "a gather has one slot instead of two",
+        "a gather has one slot instead of some",
         LANE,
-        "return segment_->gather_slot(source, id_, slice & 1);",
-        "return segment_->gather_slot(source, id_, 0);",
+        "return segment_->gather_ring(source, id_) + ring.offset(slice);",
+        "return segment_->gather_ring(source, id_) + ring.offset(0);",
     ),
     Mutant(
-        "a pair of ranks has one slot instead of two",
+        "a pair of ranks has one slot instead of some",
         LANE,
-        "return segment_->pair_slot(source, destination, slice & 1);",
-        "return segment_->pair_slot(source, destination, 0);",
+        "return segment_->pair_ring(source, destination) + ring.offset(slice);",
+        "return segment_->pair_ring(source, destination) + ring.offset(0);",
     ),
     Mutant(
         "a lane has one box instead of two",
@@ -144,8 +144,8 @@ MUTANTS = [
     Mutant(
         "ReduceScatter gives each peer the block of its neighbour",
         "src/node/pair_slots.h",
-        "copy_bytes(lane.pair_slot(lane.rank(), peer, slice), input.at(peer, k), ",
-        "copy_bytes(lane.pair_slot(lane.rank(), peer, slice), input.at((peer + 1) % lane.ranks(), k), ",
+        "copy_bytes(lane.pair_slot(lane.rank(), peer, ring, slice), input.at(peer, k), ",
+        "copy_bytes(lane.pair_slot(lane.rank(), peer, ring, slice), input.at((peer + 1) % lane.ranks(), k), ",
     ),
     Mutant(
         "Scatter by mailbox takes the first block on every rank",
@@ -156,14 +156,14 @@ MUTANTS = [
     Mutant(
         "the slots of two ranks overlap by one line",
         SEGMENT,
-        "pair_slots = gather_slots + ranks * kLanes * 2 * shape.slot_bytes;",
-        "pair_slots = gather_slots + ranks * kLanes * 2 * shape.slot_bytes - 64;",
+        "pair_slots = gather_slots + ranks * kLanes * shape.gather_ring_bytes();",
+        "pair_slots = gather_slots + ranks * kLanes * shape.gather_ring_bytes() - 64;",
     ),
     Mutant(
         "every piece of an AllGather by attach is read from the beginning of the block",
         ATTACH,
-        "(offer_of(lane, peer).source) + k * output.piece;",
-        "(offer_of(lane, peer).source);",
+        "(offer_of(lane, peer).source) + offset + k * output.piece;",
+        "(offer_of(lane, peer).source) + offset;",
     ),
     # Calls that differ.
     Mutant(
@@ -243,8 +243,8 @@ MUTANTS = [
     Mutant(
         "wider results may be written over what is given",
         "src/c_api/user_call.cpp",
-        "if (sent == 0 || send + sent <= recv || recv + received <= send) return {};",
-        "if (sent == 0 || send != recv) return {};",
+        "recv + received <= send || is_in_place(call, rank, ranks)) return {};",
+        "recv + received <= send || send == recv) return {};",
     ),
     Mutant(
         "every rank's factor is this rank's own",

@@ -59,20 +59,16 @@ std::vector<Region> regions_of(const Segment& segment) {
     regions.push_back(region_of(&segment.state(rank), sizeof(RankState)));
     for (const LaneId lane : lanes_from(kGatherLane)) {
       regions.push_back(region_of(&segment.board(rank, lane), sizeof(LaneBoard)));
-      for (const int parity : {0, 1}) {
-        regions.push_back({segment.payload(rank, lane, parity), shape.mailbox_bytes});
-        regions.push_back({segment.gather_slot(rank, lane, parity), shape.slot_bytes});
-      }
+      for (const int parity : {0, 1}) regions.push_back({segment.payload(rank, lane, parity), shape.mailbox_bytes});
+      regions.push_back({segment.gather_ring(rank, lane), shape.gather_ring_bytes()});
     }
     for (int peer = 0; peer < shape.ranks; ++peer)
-      for (const int parity : {0, 1})
-        if (peer != rank) regions.push_back({segment.pair_slot(rank, peer, parity), shape.pair_slot_bytes()});
+      if (peer != rank) regions.push_back({segment.pair_ring(rank, peer), shape.pair_ring_bytes()});
     for (int peer = 0; peer < shape.ranks; ++peer) {
       regions.push_back(region_of(&segment.transfer_board(rank, peer), sizeof(TransferBoard)));
       for (int slot = 0; slot < TransferBoard::kEagerSlots; ++slot)
         regions.push_back({segment.eager_slot(rank, peer, slot), shape.eager_bytes()});
-      for (const int parity : {0, 1})
-        regions.push_back({segment.transfer_slot(rank, peer, parity), shape.transfer_slot_bytes()});
+      regions.push_back({segment.transfer_ring(rank, peer), shape.transfer_ring_bytes()});
     }
   }
   return regions;
@@ -111,6 +107,34 @@ TEST_P(SegmentLayout, has_pair_slots_of_whole_lines_that_fit_a_gather_slot) {
   EXPECT_EQ(shape().pair_slot_bytes() % 64, 0U);
   EXPECT_GE(shape().pair_slot_bytes(), 64U);
   EXPECT_LE(shape().pair_slot_bytes(), shape().slot_bytes);
+}
+
+TEST_P(SegmentLayout, keeps_every_slice_of_a_ring_apart_from_the_one_before) {
+  for (const size_t longest : {size_t{0}, size_t{1}, size_t{64}, size_t{65}, shape().slot_bytes - 64, shape().slot_bytes}) {
+    const SlotRing ring(shape().gather_ring_bytes(), longest);
+    for (uint64_t slice = 1; slice < 3 * ring.places; ++slice) {
+      const size_t before = ring.offset(slice - 1), here = ring.offset(slice);
+      ASSERT_EQ(here % 64, 0U);
+      ASSERT_LE(here + longest, shape().gather_ring_bytes());
+      ASSERT_GE(std::max(before, here) - std::min(before, here), std::max<size_t>(longest, 1)) << longest;
+    }
+  }
+}
+
+TEST_P(SegmentLayout, keeps_slices_of_any_lengths_apart_from_the_one_before) {
+  const size_t ring = shape().transfer_ring_bytes(), longest = shape().transfer_slot_bytes();
+  ASSERT_GE(ring, 3 * longest);
+  SliceCursor cursor;
+  size_t before = 0, size_before = 0;
+  for (size_t slice = 0; slice < 1000; ++slice) {
+    const size_t size = 1 + slice * 7919 % longest, here = cursor.offset(ring, size);
+    ASSERT_EQ(here % 64, 0U);
+    ASSERT_LE(here + size, ring);
+    ASSERT_TRUE(here >= before + size_before || here + size <= before) << slice;
+    cursor.pass(ring, size);
+    before = here;
+    size_before = size;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, SegmentLayout, ::testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 33, 64),
