@@ -73,8 +73,8 @@ World find_world() {
 }
 
 World world() {
-  static const World kWorld = find_world();
-  return kWorld;
+  static const World found = find_world();
+  return found;
 }
 
 // Whether `block` is block `rank` of `blocks`.
