@@ -15,8 +15,9 @@ class Substitute:
 PARSE = "import sys; from trainer.fsdp.arguments import parse; parse(sys.argv[1:])"
 
 
+# -c, not -q: grep -q ends at the first match, and the program before the pipe may end by SIGPIPE then.
 def _offered(command: str, reason: str) -> Substitute:
-    return Substitute(command, reason, f"./dev help | grep -qF '{command}'")
+    return Substitute(command, reason, f"./dev help | grep -cF '{command}'")
 
 
 def _planned(arguments: str, before: str = "") -> Substitute:
@@ -37,7 +38,7 @@ CPP_TRAININGS = [
 def _trained_in_cpp(arguments: str) -> Substitute:
     command = f"./dev train --cpp {arguments}".strip()
     reason = "builds and trains for minutes; trainer/cpp/tests train with such arguments"
-    return Substitute(command, reason, "./dev help | grep -qF './dev train --cpp'")
+    return Substitute(command, reason, "./dev help | grep -cF './dev train --cpp'")
 
 
 def _clustered(arguments: str, instead: str = "") -> Substitute:
@@ -62,7 +63,7 @@ SUBSTITUTES = [
     Substitute(
         "build/perf_tests/all_gather_perf --device cuda -t 2 -b 8 -e 64M -f 8",
         "wants a GPU; perf_tests/tests runs such sweeps on a simulated one",
-        "build/perf_tests/all_gather_perf --help | grep -qF '[--device <cpu|cuda>]'",
+        "build/perf_tests/all_gather_perf --help | grep -cF '[--device <cpu|cuda>]'",
     ),
     Substitute(
         "build/perf_tests/reduce_scatter_perf -t 2 -d all -o all --ulp",

@@ -28,7 +28,7 @@ echo "== install"
 cmake --install "$build_dir" --prefix "$prefix" >/dev/null
 library=$(find "$prefix" -name libfccl.so)
 [ -n "$library" ] || fail "no libfccl.so under the prefix"
-readelf -d "$library" | grep -q 'SONAME.*\[libfccl\.so\.0\]' || fail "the SONAME is not libfccl.so.0"
+grep -q 'SONAME.*\[libfccl\.so\.0\]' <<<"$(readelf -d "$library")" || fail "the SONAME is not libfccl.so.0"
 libdir=$(dirname "$library")
 "$source_dir/tests/install/search_paths.py" "$prefix" || fail "a file of the prefix searches the current directory"
 
