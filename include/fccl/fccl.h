@@ -460,10 +460,18 @@ FCCL_API fcclResult_t fcclStreamDestroy(fcclStream_t stream);
 /* The first failure of anything on `stream` so far; without one fcclSuccess if everything issued on it is done, else
  * fcclInProgress. A host function on the stream may ask how the operations before it ended. */
 FCCL_API fcclResult_t fcclStreamQuery(fcclStream_t stream);
+/* Waits until everything issued on `stream` so far is done. The calling thread serves the stream meanwhile. */
 FCCL_API fcclResult_t fcclStreamSynchronize(fcclStream_t stream);
-/* Runs fn(userData) on the worker once everything issued on `stream` before it is done, whether that succeeded or failed (ask
- * fcclStreamQuery inside). It must not wait for a stream, issue a collective or end a communicator; fcclCommRevoke it may. It
- * must not call CUDA: the worker may be what the GPU waits for. What it throws becomes the stream's failure, fcclInvalidUsage.
+/* How many calls, groups and host functions have been issued on `stream` so far: a place in it for fcclStreamSynchronizeTo. 0
+ * for NULL. */
+FCCL_API fcclResult_t fcclStreamGetPosition(fcclStream_t stream, unsigned long long* position);
+/* The same as fcclStreamSynchronize for what was issued up to `position`, for at most timeoutMs milliseconds; negative: for as
+ * long as that takes. fcclInProgress where it is not done then. What was issued later is not waited for. */
+FCCL_API fcclResult_t fcclStreamSynchronizeTo(fcclStream_t stream, unsigned long long position, int timeoutMs);
+/* Runs fn(userData) once everything issued on `stream` before it is done, whether that succeeded or failed (ask
+ * fcclStreamQuery inside): on the worker, or on a thread that waits for the stream. It must not wait for a stream, issue a
+ * collective or end a communicator; fcclCommRevoke it may. It must not call CUDA: its thread may be what the GPU waits for.
+ * What it throws becomes the stream's failure, fcclInvalidUsage.
  */
 FCCL_API fcclResult_t fcclLaunchHostFunc(fcclStream_t stream, fcclHostFunc_t fn, void* userData);
 

@@ -166,6 +166,11 @@ struct Blocks {
   Counts displacements = {};
 };
 
+// As the C interface takes them: what it cannot hold is the longest that it can.
+inline int milliseconds_of(std::chrono::milliseconds time) {
+  return static_cast<int>(std::clamp<std::chrono::milliseconds::rep>(time.count(), INT_MIN + 1, INT_MAX));
+}
+
 // ---- Streams ------------------------------------------------------------------------------------
 
 // A queue of collectives that run in order while the caller goes on. Move only; the destructor waits until it is empty. Any
@@ -180,6 +185,17 @@ class Stream {
 
   // Waits until everything issued so far is done; the first failure of it, if any.
   Result<void> synchronize() { return result_of(fcclStreamSynchronize(handle())); }
+  // How much has been issued so far, and a wait for that alone; false where it is not done within `timeout`.
+  unsigned long long position() const {
+    unsigned long long issued = 0;
+    static_cast<void>(fcclStreamGetPosition(handle(), &issued));
+    return issued;
+  }
+  Result<bool> synchronize_to(unsigned long long position, std::chrono::milliseconds timeout) {
+    const fcclResult_t code = fcclStreamSynchronizeTo(handle(), position, milliseconds_of(timeout));
+    if (code != fcclSuccess && code != fcclInProgress) return result_of(code).error();
+    return code == fcclSuccess;
+  }
   // Whether everything issued so far is done.
   Result<bool> done() {
     const fcclResult_t code = fcclStreamQuery(handle());
@@ -187,7 +203,8 @@ class Stream {
     if (auto queried = result_of(code); !queried) return queried.error();
     return true;
   }
-  // Runs `function` on the worker thread after everything issued so far; it may not throw, wait for a stream or issue a call.
+  // Runs `function` after everything issued so far, on the worker thread or on one that waits for the stream; it may not throw,
+  // wait for a stream or issue a call.
   Result<void> launch(std::function<void()> function) {
     auto owned = std::make_unique<std::function<void()>>(std::move(function));
     const auto run = [](void* data) noexcept {
@@ -230,11 +247,6 @@ inline Result<UniqueId> unique_id() {
   UniqueId id{};
   if (auto made = result_of(fcclGetUniqueId(&id)); !made) return made.error();
   return id;
-}
-
-// As the C interface takes them: what it cannot hold is the longest that it can.
-inline int milliseconds_of(std::chrono::milliseconds time) {
-  return static_cast<int>(std::clamp<std::chrono::milliseconds::rep>(time.count(), INT_MIN + 1, INT_MAX));
 }
 
 // What a communicator may be told at its creation; what is left out is decided by FCCL_TIMEOUT, FCCL_INIT_TIMEOUT and the

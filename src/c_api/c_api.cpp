@@ -120,7 +120,7 @@ const char* fcclGetLastError(fcclComm_t comm) {
 
 fcclResult_t fcclCommFinalize(fcclComm_t comm) {
   if (comm == nullptr) return refuse(__func__, "comm is NULL");
-  if (fccl::Worker::is_this_thread()) return fccl::refuse_in_host_function(__func__);
+  if (fccl::Worker::is_in_host_function()) return fccl::refuse_in_host_function(__func__);
   if (comm->making) comm->making->end();
   if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
   return report(__func__, comm->communicator->finalize());
@@ -128,7 +128,7 @@ fcclResult_t fcclCommFinalize(fcclComm_t comm) {
 
 fcclResult_t fcclCommDestroy(fcclComm_t comm) {
   if (comm == nullptr) return fcclSuccess;
-  if (fccl::Worker::is_this_thread()) return fccl::refuse_in_host_function(__func__);
+  if (fccl::Worker::is_in_host_function()) return fccl::refuse_in_host_function(__func__);
   delete comm;
   return fcclSuccess;
 }
@@ -142,7 +142,7 @@ fcclResult_t fcclCommRevoke(fcclComm_t comm, int flags) {
 
 fcclResult_t fcclCommAbort(fcclComm_t comm) {
   if (comm == nullptr) return fcclSuccess;
-  if (fccl::Worker::is_this_thread()) return fccl::refuse_in_host_function(__func__);
+  if (fccl::Worker::is_in_host_function()) return fccl::refuse_in_host_function(__func__);
   if (comm->making) comm->making->end();
   if (comm->communicator) comm->communicator->abort();
   delete comm;

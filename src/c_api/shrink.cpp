@@ -37,7 +37,7 @@ fcclResult_t fcclCommShrink(fcclComm_t comm, int* ranks, int count, fcclComm_t* 
   if (comm == nullptr || newcomm == nullptr) return refuse(__func__, "comm or newcomm is NULL");
   *newcomm = nullptr;
   if (const auto free = fccl::check_free(comm); !free) return report(__func__, free);
-  if (fccl::Worker::is_this_thread()) return fccl::refuse_in_host_function(__func__);
+  if (fccl::Worker::is_in_host_function()) return fccl::refuse_in_host_function(__func__);
   if (count < 0 || (count > 0 && ranks == nullptr))
     return refuse(__func__, fmt::format("excludeRanksCount is {}, excludeRanksList {}: give as many ranks as the count says",
                                         count, ranks == nullptr ? "NULL" : "set"));

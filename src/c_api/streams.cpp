@@ -45,7 +45,7 @@ fcclResult_t fcclStreamCreate(fcclStream_t* stream) {
 
 fcclResult_t fcclStreamDestroy(fcclStream_t stream) {
   if (stream == nullptr) return fcclSuccess;
-  if (fccl::Worker::is_this_thread()) return fccl::refuse_in_host_function(__func__);
+  if (fccl::Worker::is_in_host_function()) return fccl::refuse_in_host_function(__func__);
   const std::unique_ptr<Stream> owned(Stream::find(stream));
   if (!owned) return refuse_stream(__func__, stream);
   return outcome_of(owned->synchronize());
@@ -62,9 +62,34 @@ fcclResult_t fcclStreamQuery(fcclStream_t stream) {
 
 fcclResult_t fcclStreamSynchronize(fcclStream_t stream) {
   if (stream == nullptr) return fcclSuccess;
-  if (fccl::Worker::is_this_thread()) return fccl::refuse_in_host_function(__func__);
+  if (fccl::Worker::is_in_host_function()) return fccl::refuse_in_host_function(__func__);
   Stream* const found = Stream::find(stream);
   return found == nullptr ? refuse_stream(__func__, stream) : outcome_of(found->synchronize());
+}
+
+fcclResult_t fcclStreamGetPosition(fcclStream_t stream, unsigned long long* position) {
+  if (position == nullptr) return refuse(__func__, "position is NULL");
+  const Stream* const found = stream == nullptr ? nullptr : Stream::find(stream);
+  if (found == nullptr && stream != nullptr) return refuse_stream(__func__, stream);
+  *position = found == nullptr ? 0 : found->position();
+  return fcclSuccess;
+}
+
+fcclResult_t fcclStreamSynchronizeTo(fcclStream_t stream, unsigned long long position, int timeoutMs) {
+  if (stream == nullptr) return fcclSuccess;
+  if (fccl::Worker::is_in_host_function()) return fccl::refuse_in_host_function(__func__);
+  Stream* const found = Stream::find(stream);
+  if (found == nullptr) return refuse_stream(__func__, stream);
+  if (const auto usable = found->check_usable(); !usable) return fccl::report(__func__, usable.error());
+  if (const uint64_t issued = found->position(); position > issued)
+    return refuse(__func__, fmt::format("position is {}, but only {} have been issued on the stream: give one that "
+                                        "fcclStreamGetPosition gave",
+                                        position, issued));
+  const fccl::Deadline deadline = timeoutMs < 0 ? fccl::Deadline{fccl::Clock::time_point::max()}
+                                                : fccl::Deadline::after(std::chrono::milliseconds(timeoutMs));
+  const auto done = found->synchronize_to(position, deadline);
+  if (!done) return fccl::report("", done.error());
+  return *done ? fcclSuccess : fcclInProgress;
 }
 
 fcclResult_t fcclLaunchHostFunc(fcclStream_t stream, fcclHostFunc_t fn, void* userData) {

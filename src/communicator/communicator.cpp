@@ -232,7 +232,7 @@ Result<Stream*> Communicator::queue_for(Stream* stream) {
     FCCL_TRY(stream->check_usable());
     return stream;
   }
-  if (Worker::is_this_thread())
+  if (Worker::is_in_host_function())
     return fail(fcclInvalidUsage, "a host function may not wait for a collective whose lane still has operations of streams");
   if (!blocking_) {
     auto made = Stream::make();

@@ -77,7 +77,7 @@ Result<void> Group::end() {
 }
 
 Result<void> Group::check_may_wait() {
-  if (Worker::is_this_thread()) return fail(fcclInvalidUsage, "a host function may not wait for a group of calls");
+  if (Worker::is_in_host_function()) return fail(fcclInvalidUsage, "a host function may not wait for a group of calls");
   return {};
 }
 

@@ -34,6 +34,10 @@ Poll IssuedCall::poll() const {
   return queue_.hierarchical ? poll_of(*queue_.hierarchical, bytes) : Poll{};
 }
 
+bool IssuedCall::is_short() const {
+  return task_.call.uneven == nullptr && size_of_call(task_.call, queue_.ranks()) <= queue_.lane.shape().mailbox_bytes;
+}
+
 void IssuedCall::keep_blocks() {
   if (task_.call.uneven == nullptr) return;
   blocks_ = std::make_unique<const UnevenBlocks>(*task_.call.uneven);

@@ -69,6 +69,10 @@ class IssuedCall {
   Result<void> run();
   // One step as far as it goes without waiting.
   Result<Advance> advance();
+  // Whether it is no longer than waking another thread, where its peers have come.
+  bool is_short() const;
+  // Whether looking again and again keeps no peer from the processor.
+  bool may_spin() const { return !around_.oversubscribed; }
   // How long whoever advances it had better yield between steps that get nowhere, before it sleeps between them.
   std::chrono::microseconds yielding() const { return poll().yield_for; }
 

@@ -84,11 +84,23 @@ Result<bool> Stream::query() const {
   return items_.empty();
 }
 
+uint64_t Stream::position() const {
+  const std::lock_guard lock(worker_->mutex());
+  return issued_;
+}
+
 Result<void> Stream::synchronize() {
   FCCL_TRY(check_usable());
-  worker_->wait_until([this] { return items_.empty(); });
+  FCCL_TRY(synchronize_to(position(), {Clock::time_point::max()}));
+  return {};
+}
+
+Result<bool> Stream::synchronize_to(uint64_t position, Deadline deadline) {
+  FCCL_TRY(check_usable());
+  const bool done = worker_->wait_for(*this, position, deadline);
   const std::lock_guard lock(worker_->mutex());
-  return result_;
+  if (!result_) return fail(result_.error());
+  return done;
 }
 
 }  // namespace fccl

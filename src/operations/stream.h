@@ -1,11 +1,13 @@
 // Host streams: queues of operations and host functions that the process's one worker thread serves.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <variant>
 
 #include "base/result.h"
+#include "system/clock.h"
 
 namespace fccl {
 
@@ -40,15 +42,25 @@ class Stream {
   void enqueue(Item item);
   // The first failure of an item so far; without one, whether the stream is empty.
   Result<bool> query() const;
+  // How many items have been issued so far.
+  uint64_t position() const;
+  // Both wait, and serve the stream meanwhile, host functions included: the first for all items that were issued before it, the
+  // second for so many of all that ever were. The first failure of an item so far; without one the second says whether they are
+  // done, which at the deadline they need not be.
   Result<void> synchronize();
+  Result<bool> synchronize_to(uint64_t position, Deadline deadline);
 
  private:
   friend class Worker;
   Stream();
 
   Worker* worker_;
-  std::deque<Item> items_;  // guarded by the worker's mutex; the first item is the worker's alone
-  Result<void> result_;     // guarded likewise
+  // Guarded by the worker's mutex; while is_served_ the first item is the thread's that serves the stream, alone.
+  std::deque<Item> items_;
+  Result<void> result_;
+  uint64_t issued_ = 0;
+  uint64_t finished_ = 0;
+  bool is_served_ = false;
 };
 
 }  // namespace fccl

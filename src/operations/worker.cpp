@@ -26,8 +26,14 @@ constexpr int kSleepFraction = 64;  // of the time since something moved, which 
 // A wake-up costs about 20 us of a virtual machine's processor, so that waiting takes one part in a hundred of it.
 constexpr microseconds kLongestSleep{2000};
 
-// A fork that a host function makes has only the thread that was the parent's worker.
-thread_local const Worker* served_here = nullptr;
+// How often whoever issues a short call looks whether its peers have come, too, before the worker is woken, which takes as
+// long; and how often whoever waits looks before it yields between looks.
+constexpr int kTriesAtOnce = 64;
+// How long whoever waits serves a stream on which nothing moves.
+constexpr microseconds kServesFor{1000};
+
+// Of the thread that is inside a host function: the worker of its process, since a fork has the thread, too.
+thread_local const Worker* host_function_of = nullptr;
 
 // Not joined at the end: that would hang a process that exits with work outstanding.
 constinit PerProcess<Worker> worker;
@@ -35,14 +41,18 @@ constinit PerProcess<Worker> worker;
 // No caller is there to catch what a host function throws.
 Result<void> call(const Stream::HostFunction& host) {
   constexpr const char* kAdvice = "it must catch what it throws";
+  struct Inside {
+    Inside() { host_function_of = &Worker::of_process(); }
+    ~Inside() { host_function_of = nullptr; }
+  };
+  const Inside inside;
   try {
     host.function(host.user_data);
     return {};
   } catch (const std::exception& error) {
-    return fail(fcclInvalidUsage,
-                fmt::format("a host function threw an exception on the worker: {}; {}", error.what(), kAdvice));
+    return fail(fcclInvalidUsage, fmt::format("a host function threw an exception: {}; {}", error.what(), kAdvice));
   } catch (...) {
-    return fail(fcclInvalidUsage, fmt::format("a host function threw on the worker what is no std::exception; {}", kAdvice));
+    return fail(fcclInvalidUsage, fmt::format("a host function threw what is no std::exception; {}", kAdvice));
   }
 }
 
@@ -58,7 +68,7 @@ Result<Advance> advance_item(Stream::Item& item) {
 
 Worker& Worker::of_process() { return worker.get(); }
 
-bool Worker::is_this_thread() { return served_here != nullptr && served_here == &of_process(); }
+bool Worker::is_in_host_function() { return host_function_of != nullptr && host_function_of == &of_process(); }
 
 Result<void> Worker::add(Stream& stream) {
   const std::lock_guard lock(mutex_);
@@ -79,39 +89,95 @@ void Worker::remove(Stream& stream) {
 }
 
 void Worker::enqueue(Stream& stream, Stream::Item item) {
-  const std::lock_guard lock(mutex_);
+  Lock lock(mutex_);
   stream.items_.push_back(std::move(item));
-  work_.notify_all();
+  ++stream.issued_;
+  if (stream.items_.size() == 1 && !stream.is_served_) try_at_once(stream, lock);
+  if (!stream.items_.empty()) work_.notify_all();
 }
 
-void Worker::wait_until(const std::function<bool()>& done) {
+// Its peers make a short call at about the same time.
+void Worker::try_at_once(Stream& stream, Lock& lock) {
+  const auto* call = std::get_if<std::unique_ptr<IssuedCall>>(&stream.items_.front());
+  if (call == nullptr || !(*call)->is_short()) return;
+  const int tries = (*call)->may_spin() ? kTriesAtOnce : 1;
+  const uint64_t before = stream.finished_;
+  stream.is_served_ = true;
+  for (int i = 0; i < tries && stream.finished_ == before; ++i)
+    if (!advance(stream, lock)) pause();
+  stream.is_served_ = false;
+}
+
+bool Worker::wait_for(Stream& stream, uint64_t position, Deadline deadline) {
   Lock lock(mutex_);
-  ended_.wait(lock, done);
+  // Who serves it may be about to leave it.
+  for (int i = 0; i < kTriesAtOnce && stream.is_served_ && stream.finished_ < position; ++i) {
+    lock.unlock();
+    pause();
+    lock.lock();
+  }
+  if (!stream.is_served_ && stream.finished_ < position) serve_here(stream, position, deadline, lock);
+  return ended_.wait_until(lock, deadline.at, [&] { return stream.finished_ >= position; });
+}
+
+// Until so many items are finished, or nothing has moved for a while: then the worker goes on.
+void Worker::serve_here(Stream& stream, uint64_t position, Deadline deadline, Lock& lock) {
+  stream.is_served_ = true;
+  Clock::time_point until{};
+  for (int looks = 0; stream.finished_ < position; ++looks) {
+    if (advance(stream, lock)) {
+      looks = 0;
+    } else if (looks < kTriesAtOnce) {
+      pause();
+    } else {
+      const Clock::time_point now = Clock::now();
+      if (looks == kTriesAtOnce) until = std::min(now + kServesFor, deadline.at);
+      if (now >= until) break;
+      lock.unlock();
+      sched_yield();
+      lock.lock();
+    }
+  }
+  stream.is_served_ = false;
+  if (!stream.items_.empty()) work_.notify_all();
 }
 
 void Worker::serve() {
-  served_here = this;
   std::vector<Stream*> busy;
   bool is_idle = false;
   Clock::time_point idle_since;
   Lock lock(mutex_);
   while (!streams_.empty()) {
     busy.clear();
-    std::copy_if(streams_.begin(), streams_.end(), std::back_inserter(busy), [](Stream* s) { return !s->items_.empty(); });
+    std::copy_if(streams_.begin(), streams_.end(), std::back_inserter(busy),
+                 [](const Stream* stream) { return !stream->items_.empty() && !stream->is_served_; });
     if (busy.empty()) {
+      is_idle = false;
       work_.wait(lock);
       continue;
     }
-    bool moved = false;
-    for (Stream* stream : busy) moved |= advance(*stream, lock);
+    const bool moved = advance_each(busy, lock);
     if (!moved) {
       const Clock::time_point now = Clock::now();
       if (!is_idle) idle_since = now;
-      back_off(lock, now - idle_since, yielding_of(busy));
+      back_off(lock, now - idle_since);
     }
     is_idle = !moved;
   }
   running_ = false;
+}
+
+// Each as far as it goes. While it has one, the others may be emptied by whoever waits for them, and be gone.
+bool Worker::advance_each(std::span<Stream* const> busy, Lock& lock) {
+  bool moved = false;
+  for (Stream* stream : busy) {
+    if (std::find(streams_.begin(), streams_.end(), stream) == streams_.end()) continue;
+    if (stream->items_.empty() || stream->is_served_) continue;
+    stream->is_served_ = true;
+    moved |= advance(*stream, lock);
+    stream->is_served_ = false;
+  }
+  return moved;
 }
 
 // Takes the stream's first item as far as it goes, without the mutex: others only append. Whether it moved.
@@ -123,14 +189,16 @@ bool Worker::advance(Stream& stream, Lock& lock) {
   if (progress && *progress != Advance::done) return *progress == Advance::some;
   if (!progress && stream.result_) stream.result_ = fail(std::move(progress).error());
   stream.items_.pop_front();
+  ++stream.finished_;
   ended_.notify_all();
   return true;
 }
 
 // Of all that is outstanding the shortest: what takes long on the network needs the core for itself.
-microseconds Worker::yielding_of(std::span<Stream* const> idle) {
+microseconds Worker::shortest_yielding() const {
   microseconds shortest = kLongestYielding;
-  for (const Stream* stream : idle) {
+  for (const Stream* stream : streams_) {
+    if (stream->items_.empty() || stream->is_served_) continue;
     const Stream::Item& item = stream->items_.front();
     if (const auto* operation = std::get_if<std::unique_ptr<IssuedCall>>(&item))
       shortest = std::min(shortest, (*operation)->yielding());
@@ -140,8 +208,8 @@ microseconds Worker::yielding_of(std::span<Stream* const> idle) {
   return shortest;
 }
 
-void Worker::back_off(Lock& lock, Clock::duration idle, Clock::duration yielding) {
-  if (idle >= yielding) {
+void Worker::back_off(Lock& lock, Clock::duration idle) {
+  if (idle >= shortest_yielding()) {
     work_.wait_for(lock, std::min<Clock::duration>(idle / kSleepFraction, kLongestSleep));
     return;
   }

@@ -3,7 +3,7 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <functional>
+#include <cstdint>
 #include <mutex>
 #include <span>
 #include <vector>
@@ -14,30 +14,36 @@
 namespace fccl {
 
 // One per process; lives as long as the process, its thread as long as there are streams. Any thread may call. It sleeps when
-// nothing is outstanding, and longer and longer, up to two milliseconds, when nothing moves.
+// nothing is outstanding, and longer and longer, up to two milliseconds, when nothing moves. To wake it costs more than a short
+// call, so a thread that issues one, or waits for a stream, serves that stream itself, and the worker leaves it alone
+// meanwhile.
 class Worker {
  public:
   static Worker& of_process();
-  // Whether the caller is the worker's thread, that is, inside a host function, where waiting for the worker would never end.
-  static bool is_this_thread();
+  // Whether the caller is inside a host function, where waiting for its stream would never end.
+  static bool is_in_host_function();
 
   Result<void> add(Stream& stream);
   // The stream must be empty and stay so.
   void remove(Stream& stream);
   void enqueue(Stream& stream, Stream::Item item);
-  // Waits until `done`, which is asked under the worker's mutex after every finished item.
-  void wait_until(const std::function<bool()>& done);
+  // Waits until the first `position` items that were ever issued on the stream are done, or until the deadline: whether they
+  // are.
+  bool wait_for(Stream& stream, uint64_t position, Deadline deadline);
   std::mutex& mutex() { return mutex_; }
 
  private:
   using Lock = std::unique_lock<std::mutex>;
   void serve();
+  bool advance_each(std::span<Stream* const> busy, Lock& lock);
   bool advance(Stream& stream, Lock& lock);
-  static std::chrono::microseconds yielding_of(std::span<Stream* const> idle);
-  void back_off(Lock& lock, Clock::duration idle, Clock::duration yielding);
+  void try_at_once(Stream& stream, Lock& lock);
+  void serve_here(Stream& stream, uint64_t position, Deadline deadline, Lock& lock);
+  std::chrono::microseconds shortest_yielding() const;
+  void back_off(Lock& lock, Clock::duration idle);
 
   std::mutex mutex_;
-  std::condition_variable work_;   // an item was added or a stream removed
+  std::condition_variable work_;   // an item was added, or a stream removed or left by another thread
   std::condition_variable ended_;  // an item was finished
   std::vector<Stream*> streams_;
   bool running_ = false;

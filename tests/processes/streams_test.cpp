@@ -68,6 +68,37 @@ TEST_P(Streams, are_in_progress_until_the_last_rank_has_come) {
   });
 }
 
+TEST_P(Streams, are_waited_for_up_to_a_place) {
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    const Comm comm(seat);
+    const TestStream stream;
+    const auto first = trial_of(fcclCollAllReduce, 1000, seat), second = trial_of(fcclCollAllReduce, 1000, seat, 1);
+    unsigned long long behind_first = 77;
+    EXPECT_TRUE(succeeded(fcclStreamGetPosition(stream, &behind_first)));
+    EXPECT_EQ(behind_first, 0);
+    EXPECT_TRUE(succeeded(first->issue(comm, stream)));
+    EXPECT_TRUE(succeeded(fcclStreamGetPosition(stream, &behind_first)));
+    EXPECT_EQ(behind_first, 1);
+    const bool late = seat.rank == seat.ranks - 1;
+    if (!late) {
+      EXPECT_TRUE(succeeded(second->issue(comm, stream)));
+    }
+    EXPECT_TRUE(succeeded(fcclStreamSynchronizeTo(stream, behind_first, -1)));
+    EXPECT_EQ(first->fault(), "");
+    if (!late) {
+      EXPECT_EQ(fcclStreamSynchronizeTo(stream, 2, 20), fcclInProgress);
+    }
+    seat.meet();
+    if (late) {
+      EXPECT_TRUE(succeeded(second->issue(comm, stream)));
+    }
+    EXPECT_TRUE(succeeded(fcclStreamSynchronizeTo(stream, 2, -1)));
+    EXPECT_EQ(second->fault(), "");
+    EXPECT_EQ(fcclStreamSynchronizeTo(stream, 3, -1), fcclInvalidArgument);
+    EXPECT_EQ(fcclStreamGetPosition(stream, nullptr), fcclInvalidArgument);
+  });
+}
+
 TEST_P(Streams, run_a_host_function_when_all_before_it_is_done) {
   run_ranks(GetParam().launch(), [](const Seat& seat) {
     struct Record {

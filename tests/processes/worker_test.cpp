@@ -1,5 +1,6 @@
 // The worker in trouble: host functions that throw or wait, and threads that cannot be had.
 #include <atomic>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 
@@ -39,6 +40,31 @@ TEST(HostFunction, that_throws_leaves_other_streams_alone) {
   EXPECT_TRUE(succeeded(fcclStreamSynchronize(other)));
 }
 
+// A host function that keeps the worker until it is let go.
+class Held {
+ public:
+  explicit Held(fcclStream_t stream) : stream_(stream) {
+    EXPECT_TRUE(succeeded(fcclLaunchHostFunc(stream, hold, this)));
+    while (!is_inside_) std::this_thread::yield();
+  }
+  ~Held() {
+    may_go_ = true;
+    EXPECT_TRUE(succeeded(fcclStreamSynchronize(stream_)));
+  }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+
+ private:
+  static void hold(void* data) {
+    auto* held = static_cast<Held*>(data);
+    held->is_inside_ = true;
+    while (!held->may_go_) std::this_thread::yield();
+  }
+
+  fcclStream_t stream_;
+  std::atomic<bool> is_inside_{false}, may_go_{false};
+};
+
 class HostFunctions : public ::testing::TestWithParam<Size> {};
 
 // Else the worker would wait for itself.
@@ -71,6 +97,43 @@ TEST_P(HostFunctions, may_not_wait_for_a_collective_behind_one_that_the_worker_s
 }
 
 INSTANTIATE_TEST_SUITE_P(As, HostFunctions, ::testing::ValuesIn(sizes(2, 2)), name_of_size);
+
+// The worker is inside a host function of another stream all the while.
+TEST_P(HostFunctions, that_take_long_hold_up_no_stream_that_somebody_waits_for) {
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    const Comm comm(seat);
+    const TestStream occupied, waited_for;
+    std::optional<Held> held;
+    if (seat.rank == 0) held.emplace(occupied);
+    seat.meet();
+    const auto trial = trial_of(fcclCollAllReduce, 50'000, seat);
+    EXPECT_TRUE(succeeded(trial->issue(comm, waited_for)));
+    EXPECT_TRUE(succeeded(fcclStreamSynchronize(waited_for)));
+    EXPECT_EQ(trial->fault(), "");
+    if (held) {
+      EXPECT_EQ(fcclStreamQuery(occupied), fcclInProgress);
+    }
+    held.reset();
+  });
+}
+
+// On whatever thread it runs.
+TEST(HostFunction, may_not_wait_for_its_stream_on_a_thread_that_serves_it) {
+  const TestStream occupied, stream;
+  struct Attempt {
+    fcclStream_t stream;
+    std::atomic<int> result{-1};
+  } attempt{stream};
+  std::optional<Held> held(occupied);
+  const auto wait_for_itself = [](void* data) {
+    auto* tried = static_cast<Attempt*>(data);
+    tried->result = fcclStreamSynchronizeTo(tried->stream, 1, -1);
+  };
+  EXPECT_TRUE(succeeded(fcclLaunchHostFunc(stream, wait_for_itself, &attempt)));
+  EXPECT_TRUE(succeeded(fcclStreamSynchronize(stream)));
+  EXPECT_EQ(attempt.result.load(), fcclInvalidUsage);
+  held.reset();
+}
 
 TEST(Worker, that_cannot_be_started_is_an_error_of_the_first_stream) {
   fcclStream_t stream = nullptr;

@@ -4,6 +4,7 @@
 #include <exception>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "completions.h"
 #include "errors.h"
@@ -24,7 +25,12 @@ struct CpuCalls::Pending {
   std::shared_ptr<TransferStreams> owner;  // of the stream; null if that is the collectives'
   c10::intrusive_ptr<Work> work;
   Operation operation;
+
+  // Those that end on this thread while it waits for one of them, or issues it; null where nobody looks after them.
+  static thread_local std::vector<std::shared_ptr<Pending>>* ended_here;
 };
+
+thread_local std::vector<std::shared_ptr<CpuCalls::Pending>>* CpuCalls::Pending::ended_here = nullptr;
 
 namespace {
 
@@ -46,7 +52,7 @@ void CpuCalls::renew(fcclComm_t comm, Place place) {
   // What has failed on a stream stays with it.
   transfers_->end();
   transfers_ = std::make_shared<TransferStreams>();
-  if (stream_ != nullptr) (void)fcclStreamDestroy(std::exchange(stream_, nullptr));
+  end_stream();
   copies_on_stream_ = false;
   const fcclComm_t before = communicator_->replace(comm, std::move(place));
   if (before != nullptr) (void)fcclCommDestroy(before);
@@ -71,7 +77,7 @@ void CpuCalls::run_now(fcclComm_t comm, const Operation& operation, Work& work) 
   // earlier calls have left. Who has passed a barrier expects what it issued before to be done.
   const bool is_barrier = operation.type == c10d::OpType::BARRIER;
   if (copies_on_stream_ || ((operation.packs || is_barrier) && stream_ != nullptr)) {
-    check(fcclStreamSynchronize(stream_), work.attempt());
+    check(fcclStreamSynchronize(stream_.get()), work.attempt());
     copies_on_stream_ = false;
   }
   for (const Step& step : operation.steps) {
@@ -82,9 +88,19 @@ void CpuCalls::run_now(fcclComm_t comm, const Operation& operation, Work& work) 
 }
 
 fcclResult_t CpuCalls::stream_of_collectives(fcclStream_t* stream) {
-  const fcclResult_t made = stream_ == nullptr ? fcclStreamCreate(&stream_) : fcclSuccess;
-  *stream = stream_;
-  return made;
+  if (stream_ == nullptr) {
+    if (const fcclResult_t made = fcclStreamCreate(stream); made != fcclSuccess) return made;
+    stream_ = std::shared_ptr<void>(*stream, [](void* ended) { (void)fcclStreamDestroy(ended); });
+  }
+  *stream = stream_.get();
+  return fcclSuccess;
+}
+
+// Who still waits for a work of the stream is the last to have it.
+void CpuCalls::end_stream() {
+  // A failure of what was on the stream has reached its work.
+  if (stream_ != nullptr) (void)fcclStreamSynchronize(stream_.get());
+  stream_ = nullptr;
 }
 
 void CpuCalls::enqueue(fcclComm_t comm, Operation operation, const c10::intrusive_ptr<Work>& work) {
@@ -101,8 +117,14 @@ void CpuCalls::enqueue(fcclComm_t comm, Operation operation, const c10::intrusiv
     cause = fcclGetLastError(nullptr);
     break;
   }
+  if (issued == fcclSuccess && fcclStreamQuery(stream) == fcclSuccess) return look_after([&] { on_done(pending.release()); });
   const fcclResult_t launched = fcclLaunchHostFunc(stream, on_done, pending.get());
-  if (launched == fcclSuccess) (void)pending.release();
+  if (launched == fcclSuccess) {
+    (void)pending.release();
+    unsigned long long position = 0;
+    if (!owner && fcclStreamGetPosition(stream, &position) == fcclSuccess)
+      work->serve_by([stream = stream_, position](auto timeout) { serve(stream.get(), position, timeout); });
+  }
   if (issued != fcclSuccess) check(issued, work->attempt(), cause.c_str());
   if (launched != fcclSuccess) check(launched, work->attempt());
 }
@@ -112,18 +134,41 @@ void CpuCalls::on_done(void* user_data) {
   const std::exception_ptr failure = failure_on(pending->stream, *pending->work);
   if (pending->owner && !failure) pending->owner->give_back(pending->stream);
   pending->work->complete(failure);
+  if (Pending::ended_here != nullptr) return Pending::ended_here->push_back(std::move(pending));
   // Given away, since the last holder releases the tensors, which may take Python's lock.
   Completions::of_process().post([pending = std::move(pending)] { pending->work->complete_future(); });
 }
 
+// What ends on the way is released here, without another thread, unless callbacks may be waiting for it.
+template <class Function>
+void CpuCalls::look_after(Function function) {
+  std::vector<std::shared_ptr<Pending>> ended;
+  Pending::ended_here = &ended;
+  function();
+  Pending::ended_here = nullptr;
+  for (std::shared_ptr<Pending>& pending : ended) {
+    if (pending->work->has_future()) {
+      Completions::of_process().post([pending = std::move(pending)] { pending->work->complete_future(); });
+    } else {
+      pending->work->complete_future();
+    }
+  }
+}
+
+// On a thread that waits for the operation at this place of the stream.
+void CpuCalls::serve(fcclStream_t stream, unsigned long long position, std::chrono::milliseconds timeout) {
+  // A failure has reached its work.
+  look_after([&] { (void)fcclStreamSynchronizeTo(stream, position, timeout <= kNoTimeout ? -1 : clamped(timeout)); });
+}
+
 fcclResult_t CpuCalls::drain() {
   const std::lock_guard turn(communicator_->turn());
-  return stream_ == nullptr ? fcclSuccess : fcclStreamSynchronize(stream_);
+  return stream_ == nullptr ? fcclSuccess : fcclStreamSynchronize(stream_.get());
 }
 
 bool CpuCalls::has_outstanding() {
   const std::lock_guard turn(communicator_->turn());
-  return (stream_ != nullptr && fcclStreamQuery(stream_) == fcclInProgress) || transfers_->has_outstanding();
+  return (stream_ != nullptr && fcclStreamQuery(stream_.get()) == fcclInProgress) || transfers_->has_outstanding();
 }
 
 void CpuCalls::abort() {
@@ -137,8 +182,7 @@ void CpuCalls::abort() {
 void CpuCalls::shut_down() {
   const std::lock_guard turn(communicator_->turn());
   transfers_->end();
-  // A failure of what was on the stream has reached its work.
-  if (stream_ != nullptr) (void)fcclStreamDestroy(std::exchange(stream_, nullptr));
+  end_stream();
   communicator_->end("fccl:shutdown");
 }
 

@@ -42,11 +42,15 @@ class CpuCalls {
   void run_now(fcclComm_t comm, const Operation& operation, Work& work);
   void enqueue(fcclComm_t comm, Operation operation, const c10::intrusive_ptr<Work>& work);
   fcclResult_t stream_of_collectives(fcclStream_t* stream);
+  void end_stream();
   static void on_done(void* user_data);
+  template <class Function>
+  static void look_after(Function function);
+  static void serve(fcclStream_t stream, unsigned long long position, std::chrono::milliseconds timeout);
 
   const std::shared_ptr<Communicator> communicator_;
   std::shared_ptr<TransferStreams> transfers_ = std::make_shared<TransferStreams>();  // of sends and receives
-  fcclStream_t stream_ = nullptr;  // of collectives; guarded by the communicator's turn, as the next
+  std::shared_ptr<void> stream_;   // of collectives, also of those who wait; guarded by the communicator's turn, as the next
   bool copies_on_stream_ = false;  // which a blocking call waits for
 };
 

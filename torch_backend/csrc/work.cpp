@@ -31,12 +31,19 @@ void Work::complete_future() {
   if (future) settle(*future);
 }
 
+bool Work::has_future() {
+  const std::lock_guard lock(future_mutex_);
+  return future_ != nullptr;
+}
+
 bool Work::wait(std::chrono::milliseconds timeout) {
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  if (serve_ && !isCompleted()) serve_(timeout);
   std::unique_lock lock(mutex_);
   const auto done = [this] { return completed_; };
   if (timeout <= kNoTimeout) {
     cv_.wait(lock, done);
-  } else if (!cv_.wait_for(lock, timeout, done)) {
+  } else if (!cv_.wait_until(lock, deadline, done)) {
     C10_THROW_ERROR(DistBackendError, c10::str(attempt(), ": not done within the ", timeout.count(),
                                                " ms given to wait(); it goes on, call wait() again or abort the group"));
   }

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <string>
 #include <torch/csrc/distributed/c10d/Work.hpp>
+#include <utility>
 #include <vector>
 
 #include "operation.h"
@@ -42,10 +43,14 @@ class Work final : public c10d::Work {
  public:
   Work(int rank, Description description, const std::vector<at::Tensor>& inputs, std::vector<at::Tensor> outputs);
 
+  // What whoever waits does until the operation is done or the time is up. Before others have the work; without it they sleep.
+  void serve_by(std::function<void(std::chrono::milliseconds)> serve) { serve_ = std::move(serve); }
   // Wakes those who wait; `failure` is null after success. Called once, by the library's worker or the issuing thread.
   void complete(std::exception_ptr failure);
   // Completes the future, if anybody has asked for it, and runs its callbacks. Called once, after complete.
   void complete_future();
+  // Whether somebody has asked for it, so that there may be callbacks.
+  bool has_future();
 
   std::string attempt() const { return description_.attempt(); }
   bool wait(std::chrono::milliseconds timeout) override;
@@ -60,6 +65,7 @@ class Work final : public c10d::Work {
 
   const Description description_;
   const std::vector<at::Tensor> outputs_;
+  std::function<void(std::chrono::milliseconds)> serve_;
   std::mutex future_mutex_;
   c10::intrusive_ptr<c10::ivalue::Future> future_;
   bool future_settled_ = false;
