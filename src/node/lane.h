@@ -1,6 +1,7 @@
 // Lane: one rank's side of one of the communicator's sequences of collectives, seen from the loops that move the bytes.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <vector>
@@ -47,6 +48,10 @@ class Lane {
     Box& box = my_board().boxes[parity()];
     word_ = (uint64_t{sequence_} << 32) | hash_of(call.signature, static_cast<uint32_t>(number));
     box.record.write({number, call.signature, call.scalar});
+    if (const int here = current_processor(); here != processor_) {
+      processor_ = here;
+      my_board().processor.store(here, std::memory_order_relaxed);
+    }
     copy_bytes(place_of(rank_, bytes), payload, bytes);
     box.word.store(word_, std::memory_order_release);
   }
@@ -65,6 +70,13 @@ class Lane {
   CallRecord::Value record_of(int peer) const { return views_[peer].board->boxes[parity()].record.read(); }
   // The payload that a peer put beside its word; `bytes` as the peer put it.
   const std::byte* payload_of(int peer, size_t bytes) const { return const_cast<Lane*>(this)->place_of(peer, bytes); }
+
+  // Whether a rank of the communicator, if it is of this host, entered its last call on the processor of the calling thread.
+  bool is_here(int rank) const {
+    const auto found = std::find(numbers_.begin(), numbers_.end(), rank);
+    if (found == numbers_.end()) return false;
+    return views_[found - numbers_.begin()].board->processor.load(std::memory_order_relaxed) == current_processor();
+  }
 
   // Slices are numbered through all calls of the lane; a call's first one has the number slices().
   uint64_t slices() const { return slices_; }
@@ -148,6 +160,7 @@ class Lane {
   uint32_t sequence_;         // of the call that runs or ran last
   uint64_t word_ = 0;
   uint64_t slices_ = 0;
+  int processor_ = -1;           // as the board says
   std::vector<PeerView> views_;  // by rank
   std::shared_ptr<const PeerMemory> memory_;
   std::unique_ptr<MappedPeers> mapped_peers_;

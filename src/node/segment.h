@@ -76,6 +76,7 @@ struct LaneBoard {
   Counter drained;    // slices that this rank has read: from the root's slots, as the root from its peers', or in peers' memory
   Counter results_published;  // reduced slices that peers find in this rank's gather slots or output, for AllReduce and Reduce
   Counter unread;             // 1 + the first slice of the last call in which this rank could not read a peer's memory
+  alignas(64) std::atomic<int> processor{-1};  // on which the rank entered its last call
 };
 
 // Whom a rank waits for, and when it last said so.

@@ -49,7 +49,8 @@ Result<void> IssuedCall::run() {
   Result<void> result = begin();
   while (result) {
     if (!phase_.resume()) {
-      result = await(phase_.awaited(), {&IssuedCall::look, this}, {around_.oversubscribed, around_.nap}, network);
+      result = await(phase_.awaited(), {&IssuedCall::look, this, &IssuedCall::is_here}, {around_.oversubscribed, around_.nap},
+                     network);
     } else if (!goes_on()) {
       result = conclude(phase_.outcome());
       break;
@@ -148,6 +149,10 @@ Result<void> IssuedCall::look(void* operation, const Awaited& awaited) {
   auto* self = static_cast<IssuedCall*>(operation);
   if (self->queue_.hierarchical && self->queue_.hierarchical->inter_host_call) return self->look_at_wire(awaited);
   return self->around_.control.look(self->wait_, awaited);
+}
+
+bool IssuedCall::is_here(void* operation, const Awaited& awaited) {
+  return static_cast<IssuedCall*>(operation)->queue_.lane.is_here(awaited.rank);
 }
 
 // Also while the node is waited for: the wire goes on meanwhile, and may have found out something.

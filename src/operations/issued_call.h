@@ -86,6 +86,7 @@ class IssuedCall {
   void pass_turn();
   Poll poll() const;
   static Result<void> look(void* operation, const Awaited& awaited);
+  static bool is_here(void* operation, const Awaited& awaited);
   Result<void> look_at_wire(const Awaited& awaited);
   Result<void> look_at_other_lanes() const;
 

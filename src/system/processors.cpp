@@ -22,4 +22,6 @@ Processors allowed_processors() {
   return allowed;
 }
 
+int current_processor() { return sched_getcpu(); }
+
 }  // namespace fccl

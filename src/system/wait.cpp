@@ -15,17 +15,26 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-constexpr int kPauses = 1 << 14;               // about half a millisecond
+constexpr int kPauses = 1 << 14;  // about half a millisecond
+constexpr int kPausesWhereItMayBeHere = 1 << 8;
 constexpr int kPausesOversubscribed = 1 << 6;  // the price of one context switch
 constexpr milliseconds kLookEvery{1};
 constexpr microseconds kYieldFor{20000};
 constexpr microseconds kLongestSleep{1000};
 constexpr int kSleepFraction = 64;  // of the time waited so far, which is what a sleep may add to it
 
+// Not where the awaited rank waits for this processor, as far as is known: it does not come sooner for that.
+bool comes_while_spinning(const Awaited& awaited, const SlowPath& slow, const Haste& haste) {
+  if (haste.oversubscribed) return awaited.reached_within(kPausesOversubscribed);
+  if (awaited.reached_within(kPausesWhereItMayBeHere)) return true;
+  if (slow.is_here != nullptr && slow.is_here(slow.context, awaited)) return false;
+  return awaited.reached_within(kPauses - kPausesWhereItMayBeHere);
+}
+
 }  // namespace
 
 Result<void> await(const Awaited& awaited, const SlowPath& slow, const Haste& haste, const Poll& poll) {
-  if (!poll && awaited.reached_within(haste.oversubscribed ? kPausesOversubscribed : kPauses)) return {};
+  if (!poll && comes_while_spinning(awaited, slow, haste)) return {};
   const Clock::time_point begin = Clock::now();
   Clock::time_point next_look = begin + kLookEvery;
   while (!awaited.reached()) {

@@ -13,6 +13,8 @@ namespace fccl {
 struct SlowPath {
   Result<void> (*look)(void* context, const Awaited& awaited) = nullptr;
   void* context = nullptr;
+  // Whether who is awaited was last seen on this thread's processor, so that spinning keeps it from running; null: never.
+  bool (*is_here)(void* context, const Awaited& awaited) = nullptr;
 };
 
 // What a wait does between two looks at its counter where others do not raise it by themselves: a poll of the network. Never

@@ -49,6 +49,31 @@ TEST(WaitInACrowd, looks_once_between_two_naps) {
   EXPECT_GE(Clock::now() - begin, 5 * 4ms);
 }
 
+// Who it is, and how often was asked whether they are here.
+struct Here {
+  int asked = 0;
+  int rank = -1;
+
+  static Result<void> look(void*, const Awaited&) { return fail(fcclRemoteError, "gone"); }
+  static bool is_here(void* context, const Awaited& awaited) {
+    auto* here = static_cast<Here*>(context);
+    ++here->asked;
+    here->rank = awaited.rank;
+    return true;
+  }
+};
+
+TEST(WaitForARankOfTheSameProcessor, asks_where_the_rank_is_once_it_has_not_come_soon) {
+  Counter counter;
+  Here here;
+  EXPECT_FALSE(await({&counter.value, 1, 2}, {&Here::look, &here, &Here::is_here}, {false}));
+  EXPECT_EQ(here.asked, 1);
+  EXPECT_EQ(here.rank, 2);
+  counter.publish(1);
+  EXPECT_TRUE(await({&counter.value, 1, 2}, {&Here::look, &here, &Here::is_here}, {false}));
+  EXPECT_EQ(here.asked, 1);
+}
+
 class Wait : public ::testing::TestWithParam<bool> {};
 
 TEST_P(Wait, that_is_over_at_once_does_not_ask) {
