@@ -62,6 +62,8 @@ struct Arguments {
   int skew = 0;           // microseconds by which ranks arrive apart, at most; 0: not measured
   std::string csv_path;   // empty: none
 
+  // A page of such a buffer costs each peer a fault when it first reads it.
+  bool peers_map_buffers() const { return in_arena; }
   bool uses_gpus() const { return device == DeviceKind::cuda; }
   int ranks_per_process() const { return threads * gpus; }
   // Of CPU memory: whether a call returns when it is done. Of CUDA memory: whether it is put on the default stream.

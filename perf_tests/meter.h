@@ -49,6 +49,8 @@ class Meter {
   void finish();
   void start_together(const Subject& subject, const Buffers& buffers);
   void start_blocking(const Subject& subject, const Buffers& buffers);
+  // Where peers map the buffers: one call on each part, so that no page is new to the timed calls.
+  void use_all_parts(const Subject& subject, bool in_place, const Parts& parts);
   // Writes the inputs of an iteration's calls, which begins with `call`, and waits for the other ranks to have done so.
   void refresh(const Subject& subject, bool in_place, const Parts& parts, std::size_t call);
   Timed time_calls(const Subject& subject, bool in_place, const Parts& parts);

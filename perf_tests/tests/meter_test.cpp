@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -27,6 +28,7 @@ class CopyLibrary : public Library {
     const std::size_t bytes = operation.send.count * sizeof(float);
     auto* recv = static_cast<std::byte*>(operation.recv.data);
     const int call = calls++;
+    results.push_back(recv);
     if (call == lost_call) return {};
     if (operation.recv.data != operation.send.data) std::memcpy(recv, operation.send.data, bytes);
     if (call == long_call) std::memset(recv + bytes, 0, 3);
@@ -44,11 +46,12 @@ class CopyLibrary : public Library {
   Result<void> finish() override { return {}; }
 
   int calls = 0;
-  int lost_call = -1;     // leaves recv as it was
-  int flipped_call = -1;  // changes one bit
-  int long_call = -1;     // writes three bytes too many
-  int late_call = -1;     // gives the result of the call before
-  int inexact_call = -1;  // is two units in the last place off
+  std::vector<const std::byte*> results;  // where each call put its own
+  int lost_call = -1;                     // leaves recv as it was
+  int flipped_call = -1;                  // changes one bit
+  int long_call = -1;                     // writes three bytes too many
+  int late_call = -1;                     // gives the result of the call before
+  int inexact_call = -1;                  // is two units in the last place off
 
  private:
   std::vector<std::byte> last_result_;
@@ -57,12 +60,9 @@ class CopyLibrary : public Library {
 constexpr int kIterations = 5;
 constexpr std::size_t kCount = 16;
 
-// The measurement of `library` by sums of floats, out of place, where `max_count` floats are the largest size.
-Measurement measure(CopyLibrary& library, std::size_t max_count = kCount, bool ulp = false) {
-  Arguments arguments;
+// The measurement of `library` by sums of `count` floats, out of place.
+Measurement measure(CopyLibrary& library, std::size_t count, Arguments arguments) {
   arguments.iterations = kIterations;
-  arguments.max_bytes = max_count * sizeof(float);
-  arguments.ulp = ulp;
   const auto processes = Processes::start({"", 1}, false);
   Team team(*processes, {}, 1);
   const std::vector<Case> cases{{find_element_type("float"), find_operator("sum")}};
@@ -70,7 +70,15 @@ Measurement measure(CopyLibrary& library, std::size_t max_count = kCount, bool u
   const Samples samples(*cases[0].type, *cases[0].op, 1);
   HostMemory memory;
   return Meter(run, 0, library, memory)
-      .measure({*cases[0].type, *cases[0].op, &samples, {}, kAllReduce.layout(kCount, {}), kCount * sizeof(float)}, false);
+      .measure({*cases[0].type, *cases[0].op, &samples, {}, kAllReduce.layout(count, {}), count * sizeof(float)}, false);
+}
+
+// Where `max_count` floats are the largest size.
+Measurement measure(CopyLibrary& library, std::size_t max_count = kCount, bool ulp = false) {
+  Arguments arguments;
+  arguments.max_bytes = max_count * sizeof(float);
+  arguments.ulp = ulp;
+  return measure(library, kCount, arguments);
 }
 
 TEST(Meter, ARightLibraryHasNoWrongElements) {
@@ -121,6 +129,42 @@ TEST(Meter, TheErrorIsInUnitsInTheLastPlace) {
   CopyLibrary inexact;
   inexact.inexact_call = 1 + kIterations + 1;
   EXPECT_EQ(measure(inexact, kCount, true).ulp, 2.0);
+}
+
+constexpr std::size_t kPartFloats = 2048;
+constexpr std::size_t kParts = 4;  // and one for each of the last two calls
+
+// Of calls on buffers that peers map, where they are `count` floats each.
+Measurement measure_mapped(CopyLibrary& library, std::size_t count, bool mapped = true) {
+  Arguments arguments;
+  arguments.max_bytes = kParts * kPartFloats * sizeof(float);
+  arguments.in_arena = mapped;
+  return measure(library, count, arguments);
+}
+
+TEST(Meter, BuffersThatPeersMapAreUsedThroughoutBeforeTheClockStarts) {
+  CopyLibrary library;
+  EXPECT_EQ(measure_mapped(library, kPartFloats).wrong, 0u);
+  std::vector<std::ptrdiff_t> parts(library.results.size());
+  std::ranges::transform(library.results, parts.begin(), [&](const std::byte* result) {
+    return (result - library.results[2]) / static_cast<std::ptrdiff_t>(kPartFloats * sizeof(float));
+  });
+  EXPECT_EQ(parts,
+            (std::vector<std::ptrdiff_t>{4, 5, 0, 1, 2, 3, /* untimed */ 0, /* timed */ 0, 1, 2, 4, 5, /* checked */ 0}));
+}
+
+TEST(Meter, PrivateBuffersAndThoseOfSmallCallsAreNotUsedBeforeTheClockStarts) {
+  for (const bool mapped : {false, true}) {
+    CopyLibrary library;
+    EXPECT_EQ(measure_mapped(library, mapped ? kPartFloats / 2 : kPartFloats, mapped).wrong, 0u);
+    EXPECT_EQ(library.calls, 1 + kIterations + 1) << mapped;
+  }
+}
+
+TEST(Meter, ALostTimedCallOnABufferThatWasUsedBeforeIsWrongThroughout) {
+  CopyLibrary library;
+  library.lost_call = 6 + kIterations;
+  EXPECT_EQ(measure_mapped(library, kPartFloats).wrong, kPartFloats);
 }
 
 TEST(Meter, TheTimeIsPositiveAndGivesTheBandwidth) {
