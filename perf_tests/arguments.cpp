@@ -59,15 +59,18 @@ Parsed check(const Arguments& arguments) {
   if (arguments.measures_mpi && (arguments.ranks_per_process() > 1 || !arguments.null_stream() || arguments.uses_gpus()))
     return refuse(ExitCode::not_implemented,
                   "--peer mpi measures blocking calls of processes on CPU memory: leave out -t, -g, -y 0 and --device cuda");
-  if (arguments.in_arena && (arguments.uses_gpus() || arguments.measures_mpi))
+  if (arguments.measures_limit && (!arguments.null_stream() || arguments.uses_gpus()))
+    return refuse(ExitCode::not_implemented,
+                  "--peer limit measures blocking loops on CPU memory: leave out -y 0 and --device cuda");
+  if (arguments.in_arena && (arguments.uses_gpus() || !arguments.measures_fccl()))
     return refuse(ExitCode::not_implemented,
                   "--buffers arena measures FCCL on its own CPU memory: leave out --device cuda and --peer");
   if (arguments.fresh && arguments.uses_gpus())
     return refuse(ExitCode::not_implemented, "--fresh writes inputs on the processor: leave out --device cuda");
-  if (arguments.init && (arguments.measures_mpi || arguments.calibrates))
+  if (arguments.init && (!arguments.measures_fccl() || arguments.calibrates))
     return refuse(ExitCode::usage, "--init tells of FCCL's init beside a table: leave out --peer and --calibrate");
   if (arguments.calibrates &&
-      (arguments.measures_mpi || arguments.uses_gpus() || !arguments.json_path.empty() || !arguments.csv_path.empty()))
+      (!arguments.measures_fccl() || arguments.uses_gpus() || !arguments.json_path.empty() || !arguments.csv_path.empty()))
     return refuse(
         ExitCode::usage,
         "--calibrate measures FCCL on CPU memory and prints its costs: leave out --peer, -J, --csv and --device cuda");

@@ -54,6 +54,7 @@ struct Arguments {
   bool ulp = false;
   bool percentiles = false;
   bool measures_mpi = false;
+  bool measures_limit = false;
   bool calibrates = false;
   bool in_arena = false;  // buffers are of memory that peers map
   bool init = false;      // tell what it took
@@ -63,7 +64,8 @@ struct Arguments {
   std::string csv_path;   // empty: none
 
   // A page of such a buffer costs each peer a fault when it first reads it.
-  bool peers_map_buffers() const { return in_arena; }
+  bool peers_map_buffers() const { return in_arena || measures_limit; }
+  bool measures_fccl() const { return !measures_mpi && !measures_limit; }
   bool uses_gpus() const { return device == DeviceKind::cuda; }
   int ranks_per_process() const { return threads * gpus; }
   // Of CPU memory: whether a call returns when it is done. Of CUDA memory: whether it is put on the default stream.

@@ -13,7 +13,9 @@ Cases cases_of(const Arguments& arguments, const Collective& collective, const F
       const bool first = &op == operators().data();
       if (collective.reduces ? arguments.op != "all" && arguments.op != op.name : !first) continue;
       if (collective.reduces && arguments.op == "all" && !applies(op, type)) continue;
-      if (peer && !mpi_has(*peer, collective, type, op)) {
+      const bool has =
+          arguments.measures_limit ? limit_has(collective, type, op) : !peer || mpi_has(*peer, collective, type, op);
+      if (!has) {
         cases.left_out.push_back(collective.reduces ? std::string(op.name) + " of " + std::string(type.name)
                                                     : std::string(type.name));
         continue;

@@ -21,7 +21,7 @@ struct Cases {
   std::vector<std::string> left_out;  // asked for, but the measured peer has none: "avg of float"
 };
 
-// `peer` is the MPI to measure, or null for FCCL.
+// `peer` is the MPI to measure, or null.
 Cases cases_of(const Arguments& arguments, const Collective& collective, const FcclLauncher* peer);
 
 }  // namespace fccl::perf

@@ -105,8 +105,10 @@ Taken device(Arguments& arguments, const char* text) {
 }
 
 Taken peer(Arguments& arguments, const char* text) {
-  arguments.measures_mpi = true;
-  return std::string_view(text) == "mpi" ? Taken::yes : Taken::bad_value;
+  const std::string_view name = text;
+  arguments.measures_mpi = name == "mpi";
+  arguments.measures_limit = name == "limit";
+  return arguments.measures_fccl() ? Taken::bad_value : Taken::yes;
 }
 
 Taken uneven(Arguments& arguments, const char* text) {
@@ -164,7 +166,8 @@ constexpr Flag kFlags[] = {
     {kFirstOwnFlag + 1, "ulp", nullptr, "a column with the largest error, in units in the last place, of a call on random data",
      present<&A::ulp>},
     {kFirstOwnFlag + 2, "percentiles", nullptr, "columns p50 and p99 of a second run of each size", present<&A::percentiles>},
-    {kFirstOwnFlag + 3, "peer", "mpi", "measure the MPI that mpirun belongs to instead of FCCL", peer},
+    {kFirstOwnFlag + 3, "peer", "mpi|limit",
+     "instead of FCCL measure the MPI that mpirun belongs to, or bare loops over memory that all ranks map", peer},
     {kFirstOwnFlag + 4, "calibrate", nullptr,
      "instead of a sweep measure the costs between hosts, -n times, and print them as FCCL_COSTS takes them",
      present<&A::calibrates>},

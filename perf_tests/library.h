@@ -1,4 +1,4 @@
-// What is measured: FCCL, or the MPI that started the run, called in the same way on the same buffers.
+// What is measured: FCCL, or the MPI that started the run, called in the same way on the same buffers; or what a host allows.
 #pragma once
 
 #include <memory>
@@ -7,6 +7,7 @@
 #include "collective.h"
 #include "elements.h"
 #include "launch/launcher.h"
+#include "memory.h"
 
 namespace fccl::perf {
 
@@ -40,5 +41,16 @@ std::unique_ptr<Library> use_mpi(const FcclLauncher* launcher);
 
 // Whether the MPI behind `launcher` has the collective for this type and operator.
 bool mpi_has(const FcclLauncher& launcher, const Collective& collective, const ElementType& type, const Operator& op);
+
+// A rank's bare loops, and the memory that its calls are on, which outlives them.
+struct Limit {
+  std::unique_ptr<Memory> memory;
+  std::unique_ptr<Library> library;
+};
+
+// As the rank of `thread`; all ranks do so at the same time.
+Result<Limit> join_limit(const Run& run, int thread);
+// Whether there is a loop for it.
+bool limit_has(const Collective& collective, const ElementType& type, const Operator& op);
 
 }  // namespace fccl::perf

@@ -9,6 +9,7 @@
 #include "csv_report.h"
 #include "json_report.h"
 #include "launch/team.h"
+#include "peers/limit_loops.h"
 #include "report.h"
 
 namespace fccl::perf {
@@ -23,6 +24,7 @@ struct Run {
   UniqueId id;
   std::string program;
   std::vector<DeviceInfo> devices;  // of this process's threads
+  LoopChoice loops = {};            // of the limit
   Table* table = nullptr;
   JsonReport* json = nullptr;
   CsvReport* csv = nullptr;

@@ -59,6 +59,25 @@ std::vector<DeviceInfo> devices_of(const Arguments& arguments, const Environment
   processes.abort(chosen.error().code == fcclUnhandledCudaError ? ExitCode::cuda : ExitCode::usage);
 }
 
+// Of what is measured in the place of FCCL.
+std::optional<Refusal> refusal_of_peer(const Arguments& arguments, const Team& team, const Cases& cases) {
+  if (arguments.measures_fccl()) return std::nullopt;
+  const FcclLauncher* launcher = team.processes().launcher();
+  const std::string flag = arguments.measures_mpi ? "--peer mpi" : "--peer limit";
+  if (arguments.measures_mpi && !launcher)
+    return Refusal{ExitCode::usage, "--peer mpi measures the MPI whose mpirun starts the processes; start them by mpirun"};
+  if (team.ranks() != team.processes().processes() * arguments.ranks_per_process())
+    return Refusal{ExitCode::not_implemented, flag + " measures all processes together; unset FCCL_TESTS_SPLIT"};
+  if (!cases.chosen.empty()) return std::nullopt;
+  const std::string missing = cases.left_out.empty() ? "" : cases.left_out.front();
+  if (arguments.measures_mpi)
+    return Refusal{ExitCode::not_implemented, std::string(launcher->version()) + " has no such call: " + missing};
+  return Refusal{ExitCode::not_implemented,
+                 "--peer limit has loops for all_gather_perf, and for sums of float of reduce_scatter_perf and "
+                 "all_reduce_perf; it has no such call: " +
+                     missing};
+}
+
 std::optional<Refusal> refusal(const Arguments& arguments, const Collective& collective, const Team& team, const Cases& cases) {
   if (collective.wants_power_of_two && !std::has_single_bit(static_cast<unsigned>(team.ranks())))
     return Refusal{ExitCode::usage,
@@ -73,15 +92,7 @@ std::optional<Refusal> refusal(const Arguments& arguments, const Collective& col
                                         std::to_string(team.ranks()) + " ranks"};
   if (arguments.calibrates && team.ranks() != team.processes().processes() * arguments.ranks_per_process())
     return Refusal{ExitCode::usage, "--calibrate measures all processes together; unset FCCL_TESTS_SPLIT"};
-  if (!arguments.measures_mpi) return std::nullopt;
-  if (!team.processes().launcher())
-    return Refusal{ExitCode::usage, "--peer mpi measures the MPI whose mpirun starts the processes; start them by mpirun"};
-  if (team.ranks() != team.processes().processes())
-    return Refusal{ExitCode::not_implemented, "--peer mpi measures all processes together; unset FCCL_TESTS_SPLIT"};
-  if (cases.chosen.empty())
-    return Refusal{ExitCode::not_implemented, std::string(team.processes().launcher()->version()) + " has no such call: " +
-                                                  (cases.left_out.empty() ? "" : cases.left_out.front())};
-  return std::nullopt;
+  return refusal_of_peer(arguments, team, cases);
 }
 
 // The GB/s of FCCL_TESTS_MIN_BW.
@@ -129,7 +140,7 @@ ExitCode run_together(Run& run, const Beginning& beginning, std::size_t asked_by
     if (run.arguments.max_bytes < asked_bytes) run.table->reduced_max_bytes(run.arguments.max_bytes);
     run.table->header();
   }
-  if (!run.arguments.measures_mpi) {
+  if (run.arguments.measures_fccl()) {
     auto id = run.team.share_id();
     require(run, 0, id);
     run.id = *id;
@@ -178,9 +189,13 @@ int run(int argc, char** argv, const Collective& collective) {
   const std::vector<DeviceInfo> devices = devices_of(arguments, environment, *processes);
   const std::vector<RankInfo> ranks = team.introduce(devices);
   arguments.max_bytes = affordable_bytes(arguments, ranks);
-  const Beginning beginning{arguments, ranks, peer ? peer->version() : "", cases.left_out,
-                            environment.cuda_path.value_or("auto")};
-  Run shared{arguments, collective, cases.chosen, team, {}, std::filesystem::path(argv[0]).filename(), devices};
+  const LoopChoice loops = arguments.measures_limit ? choose_loops(*processes, arguments) : LoopChoice{};
+  const std::string library = arguments.measures_limit
+                                  ? "the limit of loops over memory that all ranks map (" + loops.text() + ")"
+                              : peer ? peer->version()
+                                     : "";
+  const Beginning beginning{arguments, ranks, library, cases.left_out, environment.cuda_path.value_or("auto")};
+  Run shared{arguments, collective, cases.chosen, team, {}, std::filesystem::path(argv[0]).filename(), devices, loops};
   if (arguments.calibrates) return static_cast<int>(calibrate(shared));
   auto csv = open_csv(arguments, *processes);
   if (!csv)

@@ -31,12 +31,16 @@ std::unique_ptr<Library> join(const Run& run, int thread, const Gpu* gpu) {
 }  // namespace
 
 Sweep::Sweep(const Run& run, int thread)
-    : run_(run),
-      thread_(thread),
-      resident_(static_cast<double>(resident_bytes())),
-      gpu_(open_gpu(run, thread)),
-      library_(join(run, thread, gpu_.get())),
-      memory_(memory_of(gpu_.get(), run.arguments.in_arena)) {
+    : run_(run), thread_(thread), resident_(static_cast<double>(resident_bytes())), gpu_(open_gpu(run, thread)) {
+  if (run.arguments.measures_limit) {
+    auto limit = join_limit(run, thread);
+    require(run, thread, limit);
+    memory_ = std::move(limit->memory);
+    library_ = std::move(limit->library);
+  } else {
+    memory_ = memory_of(gpu_.get(), run.arguments.in_arena);
+    library_ = join(run, thread, gpu_.get());
+  }
   memory_use_.joining = more_memory();
   if (run.arguments.init) init_lines_ = describe_init();
   meter_ = std::make_unique<Meter>(run, thread, *library_, *memory_);

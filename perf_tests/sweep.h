@@ -49,8 +49,8 @@ class Sweep {
   MemoryUse memory_use_;
   std::vector<std::string> init_lines_;
   std::unique_ptr<Gpu> gpu_;  // null where the memory is the host's
-  std::unique_ptr<Library> library_;
   std::unique_ptr<Memory> memory_;
+  std::unique_ptr<Library> library_;
   std::unique_ptr<Meter> meter_;
   std::optional<Samples> samples_;  // of the current case, where it reduces
   UnevenCounts counts_;             // of the current subject, where its blocks have counts of their own

@@ -159,6 +159,23 @@ TEST(Arguments, AnMpiIsMeasuredByBlockingCallsOfProcesses) {
   EXPECT_EQ(exit_status({"--peer", "mpi", "--device", "cuda"}), 5);
 }
 
+TEST(Arguments, TheLimitIsMeasuredByBlockingCallsOnCpuMemoryThatAllRanksMap) {
+  const auto limit = parse({"--peer", "limit", "-t", "2"}).arguments;
+  EXPECT_TRUE(limit->measures_limit);
+  EXPECT_FALSE(limit->measures_mpi);
+  EXPECT_FALSE(limit->measures_fccl());
+  EXPECT_TRUE(limit->peers_map_buffers());
+  EXPECT_EQ(exit_status({"--peer", "limit", "-y", "0"}), 5);
+  EXPECT_EQ(exit_status({"--peer", "limit", "--device", "cuda"}), 5);
+  EXPECT_EQ(exit_status({"--peer", "limit", "--buffers", "arena"}), 5);
+  EXPECT_EQ(exit_status({"--peer", "limit", "--init"}), 6);
+  EXPECT_EQ(exit_status({"--peer", "limit", "--calibrate"}), 6);
+}
+
+TEST(Arguments, OfTwoPeersTheLastOneIsMeasured) {
+  EXPECT_FALSE(parse({"--peer", "limit", "--peer", "mpi"}).arguments->measures_limit);
+}
+
 TEST(Arguments, BuffersRotateUnlessTheyAreToldNotTo) {
   EXPECT_TRUE(parse({}).arguments->rotates);
   EXPECT_TRUE(parse({"--rotate", "yes"}).arguments->rotates);

@@ -36,6 +36,18 @@ TEST(Cases, WhatIsNamedIsNotLeftOut) { EXPECT_EQ(cases(true, "bool", "avg").chos
 
 TEST(Cases, WithoutAReductionThereIsOneCasePerType) { EXPECT_EQ(cases(false, "all", "all").chosen.size(), 15u); }
 
+TEST(Cases, TheLimitHasSumsOfFloatAlone) {
+  Arguments arguments;
+  arguments.measures_limit = true;
+  arguments.type = "all";
+  arguments.op = "all";
+  const Cases found = cases_of(arguments, collective(true, false), nullptr);
+  ASSERT_EQ(found.chosen.size(), 1u);
+  EXPECT_EQ(found.chosen[0].type->name, "float");
+  EXPECT_EQ(found.chosen[0].op->name, "sum");
+  EXPECT_EQ(found.left_out.size(), 15u * 6 - 2 - 1);
+}
+
 TEST(Cases, WhatAPeerLacksIsLeftOutByName) {
   FcclLauncher launcher{};
   launcher.supports = [](int, int datatype, int) { return datatype != fcclFloat16; };

@@ -136,9 +136,29 @@ def launch(launcher: str, processes: int, command: list[str]) -> list[str]:
     return [launcher, "--allow-run-as-root", "--oversubscribe", "-np", str(processes), *command]
 
 
+def run(
+    launcher: str, processes: int, command: list[str], environment: dict[str, str], meeting: Path
+) -> subprocess.CompletedProcess[str]:
+    """What it said and how it ended; of local processes, the first, and the others must end as it does."""
+    how = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    if launcher != "local":
+        return subprocess.run(launch(launcher, processes, command), env=environment, **how)
+    meeting.touch()
+    places = [
+        environment | {"FCCL_TESTS_LOCAL": f"{process}/{processes}:{meeting}"} for process in range(processes)
+    ]
+    others = [subprocess.Popen(command, env=place, stdout=subprocess.DEVNULL) for place in places[1:]]
+    ran = subprocess.run(command, env=places[0], **how)
+    ended = [other.wait() for other in others]
+    require(
+        set(ended) <= {ran.returncode}, f"the first process ended with {ran.returncode}, others with {ended}"
+    )
+    return ran
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--launcher", default="none", help="an mpirun, or none")
+    parser.add_argument("--launcher", default="none", help="an mpirun, local or none")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--status", type=int, default=0)
     parser.add_argument("--rows", type=int, help="how many rows there must be")
@@ -157,13 +177,7 @@ def main() -> None:
         if given.csv:
             command += ["--csv", str(Path(folder) / "rows.csv")]
         environment = os.environ | dict(each.split("=", 1) for each in given.environment)
-        ran = subprocess.run(
-            launch(given.launcher, given.processes, command),
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        ran = run(given.launcher, given.processes, command, environment, Path(folder) / "meeting")
         print(ran.stdout)
         require(ran.returncode == given.status, f"exit status {ran.returncode}, wanted {given.status}")
         require(re.search(given.says, ran.stdout) is not None, f"the output does not say '{given.says}'")
