@@ -9,9 +9,10 @@ collective the median of all ratios, and where the least one was. All rows, also
 kept in a CSV file with the commands that made them.
 
 Besides the MPIs as they come there are some with settings that make them faster (libraries.py); the best
-peer is the fastest of all. fccl_arena is FCCL with buffers that peers map. --inputs repeats all for inputs
-that rotate through memory, that stay in caches (warm), and that every rank has written just before the call
-(fresh).
+peer is the fastest of all. fccl_arena is FCCL with buffers that peers map. limit is what the host allows:
+the time of its bare loops over that of FCCL is the fraction of it that FCCL comes to. --inputs repeats all
+for inputs that rotate through memory, that stay in caches (warm), and that every rank has written just before
+the call (fresh).
 
 With --old the peer is FCCL itself, called old, as that build folder has it with its own perf binaries.
 
@@ -35,7 +36,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from libraries import FROM_MPIRUN, LIBRARIES, MPIRUNS, OWN, binary_of, find_mpirun, launch_of
+from libraries import FROM_MPIRUN, LIBRARIES, LIMITED, MPIRUNS, OWN, binary_of, find_mpirun, launch_of
 from medians import PLACEMENTS, Cell, Medians, Row
 
 COLLECTIVES = ["all_gather", "reduce_scatter", "all_reduce"]
@@ -131,19 +132,26 @@ def write_rows(path: Path, rows: Iterable[Row], commands: Iterable[str]) -> None
         writer.writerows(asdict(row) for row in rows)
 
 
+def own_of(libraries: list[str]) -> list[str]:
+    """FCCL, of this build, in its kinds of memory."""
+    return [library for library in libraries if library in OWN and library != "old"]
+
+
 def print_table(medians: Medians, cells: list[Cell], libraries: list[str]) -> None:
     if not cells:
         return
-    own = [library for library in libraries if library in OWN and library != "old"]
+    own = own_of(libraries)
+    limited = own if "limit" in libraries else []
     first = cells[0]
     print(
         f"\n{first.collective}, {first.placement.replace('_', ' ')}, inputs {first.inputs}: "
-        "median us of (undisturbed batches), and best peer / FCCL's"
+        "median us of (undisturbed batches), and best peer / FCCL's" + (", limit / FCCL's" if limited else "")
     )
     print(
         f"{'size':>12}"
         + "".join(f"{library:>18}" for library in libraries)
         + "".join(f"{'best / ' + each:>10}{'':16}" for each in own)
+        + "".join(f"{'limit / ' + each:>20}" for each in limited)
     )
     for cell in cells:
         line = f"{cell.size:>12}"
@@ -153,6 +161,9 @@ def print_table(medians: Medians, cells: list[Cell], libraries: list[str]) -> No
         for each in own:
             best = medians.best(cell, each)
             line += f"{best.ratio:>10.2f} {best.peer:<15}" if best else f"{'-':>10}{'':16}"
+        for each in limited:
+            fraction = medians.ratio(cell, "limit", each)
+            line += f"{'-' if fraction is None else f'{fraction:.2f}':>20}"
         print(line.rstrip())
 
 
@@ -167,16 +178,17 @@ def print_worst(ratios: dict[Cell, float], of: str) -> None:
 
 
 def print_summary(medians: Medians, given: argparse.Namespace) -> None:
-    """Of each of FCCL's own libraries and each peer, and of the best peers where there are several."""
-    own = [library for library in given.libraries if library in OWN and library != "old"]
+    """Of each of FCCL's own libraries and each peer or the limit, and of the best of several peers."""
+    own = own_of(given.libraries)
     peers = [library for library in given.libraries if library not in own]
+    has_many_peers = len([peer for peer in peers if peer != "limit"]) > 1
     for inputs, each in itertools.product(given.inputs, own):
         kind = "" if given.inputs == ["rotating"] else f", {inputs}"
         for peer, collective in itertools.product(peers, given.collectives):
             cells = medians.cells(inputs, collective)
             ratios = {cell: ratio for cell in cells if (ratio := medians.ratio(cell, peer, each))}
             print_worst(ratios, f"{peer} / {each}, {collective}{kind}")
-        for collective in given.collectives if len(peers) > 1 else []:
+        for collective in given.collectives if has_many_peers else []:
             cells = medians.cells(inputs, collective)
             ratios = {cell: best.ratio for cell in cells if (best := medians.best(cell, each))}
             print_worst(ratios, f"best peer / {each}, {collective}{kind}")
@@ -196,6 +208,10 @@ def choose_what_to_compare(given: argparse.Namespace, parser: argparse.ArgumentP
         parser.error("the library old is the build that --old names: give both or neither")
     if given.collectives is None:
         given.collectives = [*COLLECTIVES, *(ON_ONE_HOST if given.old and not given.cluster else [])]
+    if "limit" in given.libraries and (given.cluster or set(given.collectives) - set(LIMITED)):
+        parser.error(
+            f"the limit is that of one host, for {', '.join(LIMITED)}; leave the others out, or limit"
+        )
     for collective in list(given.collectives):
         if given.old and not binary_of(given.old, collective).exists():
             print(f"compare: {collective} is left out: {given.old} has no {collective}_perf", file=sys.stderr)

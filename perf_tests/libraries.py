@@ -1,4 +1,4 @@
-"""What compare.py measures: FCCL, MPIs as they come, and MPIs with settings that make them faster."""
+"""What compare.py measures: FCCL, the limit of the host, MPIs as they come and with faster settings."""
 
 import os
 import shutil
@@ -62,6 +62,7 @@ RING = (
 LIBRARIES = {
     "fccl": Library(flags=()),
     "fccl_arena": Library(flags=("--buffers", "arena")),
+    "limit": Library(flags=("--peer", "limit")),
     "old": Library(flags=()),
     "openmpi": Library("openmpi"),
     "openmpi_tuned": Library("openmpi", RING, KEPT_MEMORY),
@@ -72,6 +73,7 @@ LIBRARIES = {
     "intelmpi": Library("intelmpi"),
     "intelmpi_tuned": Library("intelmpi", (), KEPT_MEMORY | SHARED_MEMORY),
 }
+LIMITED = ["all_gather", "reduce_scatter", "all_reduce"]  # what the limit has loops for
 OWN = [name for name, library in LIBRARIES.items() if not library.flags or "--buffers" in library.flags]
 
 

@@ -77,11 +77,11 @@ class Medians:
         return theirs / ours if theirs is not None and ours else None
 
     def best(self, cell: Cell, own: str = "fccl") -> Best | None:
-        """None where no peer or not `own` has a median."""
+        """None where no peer or not `own` has a median. The limit is no peer, since nobody can use it."""
         found = [
             Best(peer, ratio)
             for peer in self._times[cell]
-            if peer not in OWN or (peer == "old" and own != "old")
+            if peer not in (*OWN, "limit") or (peer == "old" and own != "old")
             if (ratio := self.ratio(cell, peer, own)) is not None
         ]
         return min(found, key=lambda best: best.ratio, default=None)

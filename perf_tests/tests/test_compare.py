@@ -14,7 +14,8 @@ import json, sys
 from pathlib import Path
 me, times = Path(sys.argv[0]), iter(Path(sys.argv[0] + ".times").read_text().split())
 with (me.parents[2] / "turns").open("a") as turns:
-    words = {{"no": "warm", "--fresh": "fresh", "--peer": "as a peer", "arena": "in an arena"}}
+    words = {{"no": "warm", "--fresh": "fresh", "mpi": "as a peer", "arena": "in an arena"}}
+    words["limit"] = "at the limit"
     said = [word for flag, word in words.items() if flag in sys.argv]
     print(me.parents[1].name, me.name, *said, file=turns)
 time, queued = float(next(times)), 0.0
@@ -201,6 +202,36 @@ def test_buffers_that_peers_map_are_a_library_of_their_own_beside_private_ones(b
     in_turn = ["new all_gather_perf", "new all_gather_perf in an arena", "new all_gather_perf as a peer"]
     assert turns(tmp_path) == 3 * in_turn
     assert "openmpi / fccl_arena, all_gather: 1.000" in ended.stdout
+
+
+def test_a_row_says_which_fraction_of_the_limit_it_is_and_the_limit_is_no_peer(builds, compare, tmp_path):
+    builds("new", all_gather=[10, 8, 4, 20])
+    libraries = ["fccl", "fccl_arena", "limit", "openmpi"]
+    ended = compare("--collectives", "all_gather", "--libraries", *libraries)
+    assert ended.returncode == 0, ended.stderr
+    assert turns(tmp_path)[2:4] == ["new all_gather_perf at the limit", "new all_gather_perf as a peer"]
+    rows = [line.split() for line in ended.stdout.splitlines() if line.lstrip().startswith("64 ")]
+    assert [row[-6:] for row in rows] == 2 * [["2.00", "openmpi", "2.50", "openmpi", "0.40", "0.50"]]
+    assert "limit / fccl  limit / fccl_arena\n" in ended.stdout
+    # With a single peer besides the limit there is no line of the best one.
+    assert "best peer / fccl," not in ended.stdout
+
+
+def test_the_last_lines_are_the_median_and_the_worst_fraction_of_the_limit(builds, compare):
+    builds("new", all_gather=[10, 4], all_reduce=[10, 9])
+    ended = compare("--collectives", "all_gather", "all_reduce", "--libraries", "fccl", "limit")
+    assert ended.returncode == 0, ended.stderr
+    assert [line for line in ended.stdout.splitlines() if line.startswith("limit / fccl, ")] == [
+        "limit / fccl, all_gather: 0.400 in the median of 4; worst 0.400 at 64 bytes out of place",
+        "limit / fccl, all_reduce: 0.900 in the median of 4; worst 0.900 at 64 bytes out of place",
+    ]
+
+
+@pytest.mark.parametrize("arguments", [["--collectives", "alltoall"], ["--cluster", "2x1"]])
+def test_the_limit_is_of_one_host_and_of_collectives_that_have_loops(compare, arguments):
+    ended = compare(*arguments, "--libraries", "fccl", "limit")
+    assert ended.returncode == 2
+    assert "the limit is that of one host, for all_gather, reduce_scatter, all_reduce" in ended.stderr
 
 
 def test_inputs_are_compared_one_kind_after_the_other(builds, compare, tmp_path):
