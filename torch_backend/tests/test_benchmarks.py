@@ -19,6 +19,20 @@ def lines_of(program: str, *words: str, ranks: int = 2) -> list[str]:
     return ran.stdout.splitlines()
 
 
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_collectives_of_every_contestant_have_no_wrong_elements(ranks):
+    lines = lines_of("collectives.py", "--most", "32K", "--factor", "32", "--turns", "2", ranks=ranks)
+    assert lines[0].startswith(f"{ranks} ranks")
+    rows = [line.split() for line in lines if line.startswith(("all_gather", "reduce_scatter", "all_reduce"))]
+    assert [row[:3] for row in rows] == [
+        [collective, size, inputs]
+        for collective in ("all_gather", "reduce_scatter", "all_reduce")
+        for size in ("1024", "32768")
+        for inputs in ("warm", "fresh")
+    ]
+    assert all(row[-1] == "0" for row in rows), lines
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kept", [False, True])
 def test_a_step_of_fsdp2_is_timed_with_every_subject_and_the_memory_that_was_asked_for(kept):
