@@ -1,7 +1,8 @@
 // The choice of a path, and the table of phases behind it.
 #include "node/path.h"
 
-#include <array>
+#include <iterator>
+#include <span>
 
 #include "base/check.h"
 #include "node/offer.h"
@@ -10,23 +11,17 @@ namespace fccl {
 namespace {
 
 // By collective; the barrier carries no data.
-constexpr std::array<NodePhase, fcclNumColls> kRings{
-    ring_all_reduce, ring_broadcast, ring_all_reduce, ring_all_gather, ring_reduce_scatter, ring_gather,
-    ring_scatter,    nullptr,        ring_all_to_all, ring_all_gather, ring_reduce_scatter, ring_all_to_all};
+constexpr NodePhase kRings[] = {ring_all_reduce,     ring_broadcast,  ring_all_reduce,     ring_all_gather,
+                                ring_reduce_scatter, ring_gather,     ring_scatter,        nullptr,
+                                ring_all_to_all,     ring_all_gather, ring_reduce_scatter, ring_all_to_all};
+constexpr NodePhase kMapped[] = {mapped_all_reduce, mapped_move, mapped_all_reduce, mapped_move,
+                                 mapped_reduce,     mapped_move, mapped_move,       nullptr,
+                                 mapped_move,       mapped_move, mapped_reduce,     mapped_all_to_all_v};
 
-constexpr std::array<NodePhase, fcclNumColls> kMapped{mapped_all_reduce, mapped_move, mapped_all_reduce, mapped_move,
-                                                      mapped_reduce,     mapped_move, mapped_move,       nullptr,
-                                                      mapped_move,       mapped_move, mapped_reduce,     mapped_all_to_all_v};
+// Of the collectives of a lane. One that is forgotten would end the process at its first large call.
+static_assert(std::size(kRings) == fcclCollSend && std::size(kMapped) == fcclCollSend);
 
-// By the collectives of a lane. One that is forgotten at the end of a table would end the process at its first large call.
-constexpr bool has_all(const std::array<NodePhase, fcclNumColls>& phases) {
-  for (int collective = 0; collective < fcclNumColls; ++collective)
-    if (phases[collective] == nullptr && collective != fcclCollBarrier && collective < fcclCollSend) return false;
-  return true;
-}
-static_assert(has_all(kRings) && has_all(kMapped));
-
-NodePhase in(const std::array<NodePhase, fcclNumColls>& phases, fcclColl_t collective) {
+NodePhase in(std::span<const NodePhase> phases, fcclColl_t collective) {
   check(phases[collective] != nullptr, "a path is taken by the collectives that it has a phase for");
   return phases[collective];
 }
