@@ -128,7 +128,8 @@ frameworks_venv=.venv-frameworks
 need_frameworks() {
   local wanted=torch_backend/frameworks/requirements.txt packages
   cmp -s "$wanted" "$frameworks_venv/requirements.txt" && return
-  step "make the virtual environment $frameworks_venv" venv-frameworks "$venv/bin/python" -m venv --clear "$frameworks_venv"
+  # Its pip and setuptools are those of $venv, too: the ones that Python brings are too old to build what is built from source.
+  step "make the virtual environment $frameworks_venv" venv-frameworks "$venv/bin/python" -m venv --clear --without-pip "$frameworks_venv"
   packages=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
   echo "$packages" >"${packages/"/$venv/"/"/$frameworks_venv/"}/torch_environment.pth"
   step "install the frameworks into $frameworks_venv (a few minutes)" pip-frameworks "$frameworks_venv/bin/python" -m pip install \
