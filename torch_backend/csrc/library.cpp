@@ -12,6 +12,7 @@
 #include "backend.h"
 #include "bootstrap.h"
 #include "completions.h"
+#include "direct_calls.h"
 #include "errors.h"
 #include "estimate.h"
 #include "fccl/fccl.h"
@@ -75,6 +76,7 @@ TORCH_LIBRARY(fccl, library) {
   // For tests that bring a device of their own.
   library.def("stand_in_for_cuda(str device_type) -> ()", fccl::stand_in_for_cuda);
   library.def("allocate_cpu_tensors_in_arena() -> ()", fccl::allocate_cpu_tensors_in_arena);
+  library.def("all_reduce_(Tensor(a!) tensor, str op, str group) -> ()", fccl::all_reduce_in_place);
   library.def("finish_callbacks() -> ()", fccl::finish_callbacks);
   library.def("start_estimate() -> ()", fccl::start_estimate);
   library.def("end_estimate() -> float", [] { return static_cast<double>(fccl::end_estimate()); });
