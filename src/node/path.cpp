@@ -34,7 +34,7 @@ Path choose(const Call& call, const Lane& lane) {
   const fcclColl_t collective = call.signature.collective;
   // What others have to give is not known here.
   if (row_of(collective).has_private_counts()) return Path::mailbox;
-  if (mailbox_bytes(call, lane.ranks()) <= lane.shape().mailbox_bytes) return Path::mailbox;
+  if (mailbox_bytes(call, lane.ranks()) <= lane.shape().box_bytes()) return Path::mailbox;
   if (lane.settled() == Path::mapped) return Path::mapped;
   if (lane.settled() == Path::whole) return collective == fcclCollAllReduce ? Path::whole : Path::mapped;
   return may_attach(lane, call) ? Path::attach : Path::ring;

@@ -24,6 +24,8 @@ namespace fccl {
 namespace {
 
 constexpr size_t kPairSlotsPerRank = 3ULL << 20;
+// Of FCCL_MAILBOX_BYTES: what a rank reads of all others in a call by mailbox, where these are few.
+constexpr size_t kBoxesReadAtOnce = 4;
 // Of larger segments every page is mapped when it is first used: by then so many ranks would map so many pages in init.
 constexpr size_t kMappedAtOnce = 64ULL << 20;
 // Of either kind: what a rank sends to all ranks of its host takes no more, unless they are very many; of slices twice as much
@@ -47,7 +49,7 @@ struct Parts {
     fates = sizeof(FailureBoard);
     boards = fates + (static_cast<size_t>(shape.everybody) * sizeof(std::atomic<Fate>) + 63) / 64 * 64;
     payloads = boards + ranks * sizeof(RankBoards);
-    gather_slots = payloads + ranks * kLanes * 2 * shape.mailbox_bytes;
+    gather_slots = payloads + ranks * kLanes * 2 * shape.box_bytes();
     pair_slots = gather_slots + ranks * kLanes * shape.gather_ring_bytes();
     transfer_boards = pair_slots + ranks * (ranks - 1) * shape.pair_ring_bytes();
     eager_slots = transfer_boards + ranks * ranks * sizeof(TransferBoard);
@@ -154,6 +156,11 @@ ArenaName RankState::get_arena() const {
           arena[3].load(std::memory_order_relaxed)};
 }
 
+size_t SegmentShape::box_bytes() const {
+  if (ranks < 2) return mailbox_bytes;
+  return std::max(mailbox_bytes, kBoxesReadAtOnce * mailbox_bytes / (static_cast<size_t>(ranks) - 1) / 64 * 64);
+}
+
 size_t SegmentShape::pair_slot_bytes() const {
   if (ranks < 2) return slot_bytes;
   const size_t share = kPairSlotsPerRank / (kSlots * (static_cast<size_t>(ranks) - 1));
@@ -238,7 +245,7 @@ LaneBoard& Segment::board(int rank, LaneId lane) const {
 }
 
 std::byte* Segment::payload(int rank, LaneId lane, int parity) const {
-  return memory_ + Parts(shape_).payloads + ((rank * kLanes + lane) * 2 + parity) * shape_.mailbox_bytes;
+  return memory_ + Parts(shape_).payloads + ((rank * kLanes + lane) * 2 + parity) * shape_.box_bytes();
 }
 
 std::byte* Segment::gather_ring(int rank, LaneId lane) const {

@@ -159,10 +159,12 @@ class SliceCursor {
 // What the layout depends on; equal on all ranks.
 struct SegmentShape {
   int ranks = 1;             // of this host
-  size_t mailbox_bytes = 0;  // one payload
+  size_t mailbox_bytes = 0;  // one payload, among many ranks
   size_t slot_bytes = 0;     // the longest slice in a gather slot; a multiple of 64
   int everybody = 1;         // ranks of all hosts
 
+  // One payload. Among few ranks it may be longer: what a rank reads of all others is little, and it waits for them once.
+  size_t box_bytes() const;
   // The longest slice in a pair slot: as in a gather slot, but the slots of all peers of a rank stay under 3 MiB.
   size_t pair_slot_bytes() const;
   // All slots of a source for all of its peers, or for one.

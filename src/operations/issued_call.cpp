@@ -35,7 +35,7 @@ Poll IssuedCall::poll() const {
 }
 
 bool IssuedCall::is_short() const {
-  return task_.call.uneven == nullptr && size_of_call(task_.call, queue_.ranks()) <= queue_.lane.shape().mailbox_bytes;
+  return task_.call.uneven == nullptr && size_of_call(task_.call, queue_.ranks()) <= queue_.lane.shape().box_bytes();
 }
 
 void IssuedCall::keep_blocks() {

@@ -108,7 +108,8 @@ constexpr Setting kSettings[] = {
     {"FCCL_METRICS_ADDRESS", Text{&Settings::metrics_address, "an address"}, Scope::local,
      "the address of this host on which they are served, in numbers; whoever reaches it may read them"},
     {"FCCL_MAILBOX_BYTES", Bytes{&Settings::mailbox_bytes, 64, 64 * 1024}, Scope::agreed,
-     "the largest payload of a rank that goes by mailbox"},
+     "the largest payload of a rank that goes by mailbox; of a collective among two ranks of a host four times, among three "
+     "twice as much"},
     {"FCCL_SLOT_BYTES", Bytes{&Settings::slot_bytes, 64, 256 * 1024}, Scope::agreed,
      "the largest slice that goes through a ring at once"},
     {"FCCL_CROSS_MEMORY_ATTACH", Choice{&Settings::cross_memory_attach, kAutoOnOff}, Scope::agreed,

@@ -193,7 +193,7 @@ TEST_F(Mapped, is_right_for_every_collective_size_and_place_in_any_order_of_step
   for (const LaneId id : {kGatherLane, kPairLane})
     run(id == kGatherLane ? fcclCollAllGather : fcclCollAllReduce, 100, false, kAll, Path::ring);
   for (const fcclColl_t collective : kMapping)
-    for (const size_t words : {size_t{17}, size_t{1025}, size_t{200'003}, kLarge / 4})
+    for (const size_t words : {size_t{33}, size_t{1025}, size_t{200'003}, kLarge / 4})
       for (const bool in_place : {false, true}) {
         const bool placed_too = in_place && collective != fcclCollGather && collective != fcclCollScatter;
         run(collective, words, placed_too, kAll, mapped_path(collective, words, placed_too));

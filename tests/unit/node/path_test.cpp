@@ -8,7 +8,8 @@ namespace fccl {
 namespace {
 
 constexpr size_t kMailbox = 4096;
-constexpr size_t kAttached = 8192;
+constexpr size_t kBox = 4 * kMailbox;  // of two ranks
+constexpr size_t kAttached = 2 * kBox;
 
 Call bytes_of(fcclColl_t collective, size_t bytes) { return {{collective, fcclInt8, ReduceOp::sum, -1, bytes}}; }
 
@@ -38,19 +39,19 @@ class Choice : public ::testing::Test {
 TEST_F(Choice, of_one_rank_is_to_go_alone) { EXPECT_EQ(choose_alone(1 << 20), Path::alone); }
 
 TEST_F(Choice, is_the_mailbox_for_what_fits_and_the_ring_for_more) {
-  EXPECT_EQ(choose_for(fcclCollAllGather, kMailbox), Path::mailbox);
-  EXPECT_EQ(choose_for(fcclCollAllGather, kMailbox + 1), Path::ring);
+  EXPECT_EQ(choose_for(fcclCollAllGather, kBox), Path::mailbox);
+  EXPECT_EQ(choose_for(fcclCollAllGather, kBox + 1), Path::ring);
   EXPECT_EQ(choose_for(fcclCollAllGather, size_t{1} << 30), Path::ring);
 }
 
 TEST_F(Choice, is_the_mailbox_for_an_all_to_all_if_all_blocks_of_a_rank_fit) {
-  EXPECT_EQ(choose_for(fcclCollAlltoAll, kMailbox / 2), Path::mailbox);
-  EXPECT_EQ(choose_for(fcclCollAlltoAll, kMailbox / 2 + 1), Path::ring);
+  EXPECT_EQ(choose_for(fcclCollAlltoAll, kBox / 2), Path::mailbox);
+  EXPECT_EQ(choose_for(fcclCollAlltoAll, kBox / 2 + 1), Path::ring);
 }
 
 TEST_F(Choice, is_to_attach_for_an_all_gather_from_the_least_block_of_the_lane_on) {
   attach();
-  EXPECT_EQ(choose_for(fcclCollAllGather, kMailbox), Path::mailbox);
+  EXPECT_EQ(choose_for(fcclCollAllGather, kBox), Path::mailbox);
   EXPECT_EQ(choose_for(fcclCollAllGather, kAttached - 1), Path::ring);
   EXPECT_EQ(choose_for(fcclCollAllGather, kAttached), Path::attach);
   EXPECT_EQ(choose_for(fcclCollAllGather, size_t{1} << 30), Path::attach);
@@ -66,14 +67,14 @@ TEST_F(Choice, is_to_attach_for_an_all_to_all_of_equal_counts_as_for_an_all_gath
 
 TEST_F(Choice, of_blocks_with_counts_of_their_own_is_by_the_longest_where_each_rank_gives_one) {
   attach();
-  EXPECT_EQ(choose_for_blocks(fcclCollAllGatherV, {{0, 0}, {0, kMailbox}}), Path::mailbox);
-  EXPECT_EQ(choose_for_blocks(fcclCollAllGatherV, {{0, 1}, {1, kMailbox + 1}}), Path::ring);
+  EXPECT_EQ(choose_for_blocks(fcclCollAllGatherV, {{0, 0}, {0, kBox}}), Path::mailbox);
+  EXPECT_EQ(choose_for_blocks(fcclCollAllGatherV, {{0, 1}, {1, kBox + 1}}), Path::ring);
   EXPECT_EQ(choose_for_blocks(fcclCollAllGatherV, {{0, 1}, {1, kAttached}}), Path::attach);
 }
 
 TEST_F(Choice, of_blocks_with_counts_of_their_own_is_by_their_sum_where_each_rank_gives_all) {
-  EXPECT_EQ(choose_for_blocks(fcclCollReduceScatterV, {{0, 1}, {1, kMailbox - 1}}), Path::mailbox);
-  EXPECT_EQ(choose_for_blocks(fcclCollReduceScatterV, {{0, 1}, {1, kMailbox}}), Path::ring);
+  EXPECT_EQ(choose_for_blocks(fcclCollReduceScatterV, {{0, 1}, {1, kBox - 1}}), Path::mailbox);
+  EXPECT_EQ(choose_for_blocks(fcclCollReduceScatterV, {{0, 1}, {1, kBox}}), Path::ring);
 }
 
 TEST_F(Choice, of_an_exchange_of_uneven_blocks_is_the_mailbox_since_nobody_knows_what_others_have) {

@@ -59,7 +59,7 @@ std::vector<Region> regions_of(const Segment& segment) {
     regions.push_back(region_of(&segment.state(rank), sizeof(RankState)));
     for (const LaneId lane : lanes_from(kGatherLane)) {
       regions.push_back(region_of(&segment.board(rank, lane), sizeof(LaneBoard)));
-      for (const int parity : {0, 1}) regions.push_back({segment.payload(rank, lane, parity), shape.mailbox_bytes});
+      for (const int parity : {0, 1}) regions.push_back({segment.payload(rank, lane, parity), shape.box_bytes()});
       regions.push_back({segment.gather_ring(rank, lane), shape.gather_ring_bytes()});
     }
     for (int peer = 0; peer < shape.ranks; ++peer)
@@ -139,6 +139,16 @@ TEST_P(SegmentLayout, keeps_slices_of_any_lengths_apart_from_the_one_before) {
 
 INSTANTIATE_TEST_SUITE_P(Of, SegmentLayout, ::testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 33, 64),
                          [](const auto& info) { return std::to_string(info.param) + "_ranks"; });
+
+TEST(SegmentShape, has_longer_boxes_for_few_ranks) {
+  const auto box_of = [](int ranks) { return SegmentShape{ranks, 4096, 64}.box_bytes(); };
+  EXPECT_EQ(box_of(1), 4096);
+  EXPECT_EQ(box_of(2), 16384);
+  EXPECT_EQ(box_of(3), 8192);
+  EXPECT_EQ(box_of(4), 5440);
+  EXPECT_EQ(box_of(5), 4096);
+  EXPECT_EQ(box_of(1000), 4096);
+}
 
 TEST(Lanes, of_calls_that_need_pair_slots_are_those_that_have_them) {
   for (int c = 0; c < fcclCollSend; ++c) {
