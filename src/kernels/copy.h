@@ -17,7 +17,5 @@ using CopyBytes = void (*)(void* target, const void* source, size_t bytes);
 void stream_bytes(void* target, const void* source, size_t bytes);
 // Results from this size on had better be streamed, if their call does not read them again.
 inline constexpr size_t kStreamedBytes = size_t{2} << 20;
-// stream_bytes to `target` and a plain copy to `slot`, reading the source once.
-void stream_bytes_and_copy(void* target, void* slot, const void* source, size_t bytes);
 
 }  // namespace fccl

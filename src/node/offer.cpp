@@ -16,6 +16,9 @@ constexpr size_t kPastCaches = 4 << 20, kSwappedPastCaches = 16 << 20;
 // Of a vector that every rank reduces whole: what it reads of its peers, at most. More is better shared out.
 constexpr size_t kReadWhole = 512 << 10;
 
+// Of a vector of two ranks that is in place: what goes through slots all the same. There each rank waits less often.
+constexpr size_t kInSlots = 256 << 10;
+
 // Up to the end of the last block.
 size_t extent_of(const Layout& layout, int ranks) {
   size_t end = 0;
@@ -91,18 +94,24 @@ bool everybody_attaches(Lane& lane) {
   return least == Offer::kYes;
 }
 
-// Whether every rank reduces all of an AllReduce by itself: nobody waits for results then. In place it would destroy what its
-// peers still read.
-bool reduces_whole(const Lane& lane, const Call& call) {
-  if (call.signature.collective != fcclCollAllReduce) return false;
-  if (call.signature.bytes() * static_cast<size_t>(lane.ranks() - 1) > kReadWhole) return false;
+bool is_in_place_somewhere(const Lane& lane) {
   bool any_overlaps = false;
   for (int rank = 0; rank < lane.ranks(); ++rank) any_overlaps = any_overlaps || offer_of(lane, rank).overlaps;
-  return !any_overlaps;
+  return any_overlaps;
+}
+
+// The way of an AllReduce whose input is in arenas. Whole: every rank reduces all of it by itself, and nobody waits for
+// results; in place it would destroy what its peers still read.
+Path settle_all_reduce(const Lane& lane, const Signature& signature) {
+  const bool in_place = is_in_place_somewhere(lane);
+  if (lane.ranks() == 2 && in_place && signature.result_bytes() < kInSlots) return Path::ring;
+  const bool is_short = signature.bytes() * static_cast<size_t>(lane.ranks() - 1) <= kReadWhole;
+  return is_short && !in_place ? Path::whole : Path::mapped;
 }
 
 Path settle(Lane& lane, const Call& call) {
-  if (everybody_maps(lane, call)) return reduces_whole(lane, call) ? Path::whole : Path::mapped;
+  if (everybody_maps(lane, call))
+    return call.signature.collective == fcclCollAllReduce ? settle_all_reduce(lane, call.signature) : Path::mapped;
   return may_attach(lane, call) && everybody_attaches(lane) ? Path::attach : Path::ring;
 }
 

@@ -17,21 +17,15 @@ Phase ring_all_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task
   const SlicedOutput output = output_of(task.call, lane.ranks(), lane.shape().slot_bytes);
   const SlotRing ring = lane.gather_ring(output.longest_slice());
   const uint64_t first = lane.slices();
-  const bool streams = output.layout.total() >= kStreamedBytes;
-  const auto take = streams ? stream_bytes : copy_bytes;
+  const auto take = output.layout.total() >= kStreamedBytes ? stream_bytes : copy_bytes;
   for (uint64_t k = 0; k < output.count(); ++k) {
     const uint64_t slice = first + k;
     const std::byte* send = input.at(lane.rank(), k);
     std::byte* own = output.at(lane.rank(), k);
     const size_t length = output.length(lane.rank(), k);
-    if (streams) {
-      stream_bytes_and_copy(own, lane.gather_slot(lane.rank(), ring, slice), send, length);
-      lane.my_board().published.publish(slice + 1);
-    } else {
-      copy_bytes(lane.gather_slot(lane.rank(), ring, slice), send, length);
-      lane.my_board().published.publish(slice + 1);
-      copy_bytes(own, send, length);
-    }
+    copy_bytes(lane.gather_slot(lane.rank(), ring, slice), send, length);
+    lane.my_board().published.publish(slice + 1);
+    take(own, send, length);
     for (int i = 1; i < lane.ranks(); ++i) {
       const int peer = lane.peer(i);
       co_await lane.published(peer, slice + 1);

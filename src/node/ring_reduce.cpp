@@ -50,9 +50,39 @@ Phase ring_reduce_scatter([[maybe_unused]] FrameMemory& frame, Lane& lane, Task 
   co_return Outcome{};
 }
 
+namespace {
+
+// Between two ranks: each puts all of its vector into its slots and reduces all of it, so that it waits for the other one once
+// a slice. As much goes from core to core as if each reduced a half and gave the result away.
+Phase all_reduce_of_two([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
+  const int me = lane.rank(), peer = lane.peer(1);
+  enter_with_offer(lane, task);
+  co_await lane.entered(peer);
+  if (!lane.agrees(peer)) co_return Outcome{lane.rank_of(peer)};
+  if (settles_elsewhere(lane, task, Path::ring)) co_return Outcome{.settled = true};
+  read_scalars(lane, task.call.signature);
+  const SlicedInput input = input_of(task.call, lane.ranks(), lane.shape().slot_bytes);
+  const SlicedOutput output = output_of(task.call, lane.ranks(), lane.shape().slot_bytes * task.call.signature.widening());
+  const SlotRing ring = lane.gather_ring(input.longest_slice());
+  const uint64_t first = lane.slices();
+  for (uint64_t k = 0; k < input.count(); ++k) {
+    const uint64_t slice = first + k;
+    const size_t length = input.length(me, k);
+    copy_bytes(lane.gather_slot(me, ring, slice), input.at(me, k), length);
+    lane.my_board().published.publish(slice + 1);
+    co_await lane.published(peer, slice + 1);
+    lane.sources[me] = input.at(me, k);
+    lane.sources[peer] = lane.gather_slot(peer, ring, slice);
+    task.reduce(output.at(me, k), lane.sources.data(), lane.ranks(), length / size_of(task.call.signature.dtype),
+                lane.scalars.data());
+  }
+  lane.count_slices(input.count());
+  co_return Outcome{};
+}
+
 // Slice by slice: reduce this rank's block as above into a gather slot, then take the peers' results out of theirs. Where these
 // are wider, slices are shorter, so that their results find room.
-Phase ring_all_reduce([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
+Phase all_reduce_of_shards([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
   enter_with_offer(lane, task);
   for (int i = 1; i < lane.ranks(); ++i) {
     co_await lane.entered(lane.peer(i));
@@ -88,6 +118,13 @@ Phase ring_all_reduce([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task
   }
   lane.count_slices(input.count());
   co_return Outcome{};
+}
+
+}  // namespace
+
+Phase ring_all_reduce(FrameMemory& frame, Lane& lane, Task task) {
+  const bool is_of_two = lane.ranks() == 2 && task.call.signature.root < 0;
+  return is_of_two ? all_reduce_of_two(frame, lane, task) : all_reduce_of_shards(frame, lane, task);
 }
 
 }  // namespace fccl

@@ -93,6 +93,12 @@ MUTANTS = [
         "co_await lane.published(lane.peer(i), slice);\n    const int me =",
     ),
     Mutant(
+        "AllReduce of two ranks reads a slot before its slice is there",
+        RING_REDUCE,
+        "co_await lane.published(peer, slice + 1);\n    lane.sources[me]",
+        "co_await lane.published(peer, slice);\n    lane.sources[me]",
+    ),
+    Mutant(
         "AlltoAll reads a slot before its slice is there",
         "src/node/ring_all_to_all.cpp",
         "      co_await lane.published(peer, slice + 1);\n",

@@ -56,30 +56,13 @@ TEST(StreamBytes, copies_every_byte_and_no_other_at_any_size_and_alignment) {
       }
 }
 
-TEST(StreamBytesAndCopy, fills_the_target_and_the_slot_at_any_size_and_alignment) {
-  const auto source = patterned(100'100);
-  for (const size_t bytes : kSizes)
-    for (const size_t misalignment : kMisalignments) {
-      Target target(bytes, misalignment);
-      Target slot(bytes, 0);
-      stream_bytes_and_copy(target.data(), slot.data(), source.data() + 3, bytes);
-      EXPECT_TRUE(target.holds_pattern(3)) << bytes << " bytes, " << misalignment << " past a line";
-      EXPECT_TRUE(slot.holds_pattern(3)) << bytes << " bytes, " << misalignment << " past a line";
-    }
-}
-
-TEST(StreamBytesAndCopy, fills_the_slot_alone_in_place) {
+TEST(StreamBytes, leaves_in_place_what_is_there) {
   auto source = patterned(5000);
-  Target slot(5000, 0);
-  stream_bytes_and_copy(source.data(), slot.data(), source.data(), 5000);
-  EXPECT_TRUE(slot.holds_pattern(0));
+  stream_bytes(source.data(), source.data(), 5000);
   EXPECT_EQ(source, patterned(5000));
 }
 
-TEST(StreamBytes, takes_null_pointers_with_zero_bytes) {
-  stream_bytes(nullptr, nullptr, 0);
-  stream_bytes_and_copy(nullptr, nullptr, nullptr, 0);
-}
+TEST(StreamBytes, takes_null_pointers_with_zero_bytes) { stream_bytes(nullptr, nullptr, 0); }
 
 }  // namespace
 }  // namespace fccl
