@@ -25,7 +25,8 @@ def reduce_both_ways():
 
 def reduce_strided():
     whole = numbers(dist.get_rank(), 40, torch.float32).reshape(4, 10)
-    wanted = sum(numbers(rank, 40, torch.float32).reshape(4, 10)[:, 1] for rank in range(dist.get_world_size()))
+    ranks = range(dist.get_world_size())
+    wanted = sum(numbers(rank, 40, torch.float32).reshape(4, 10)[:, 1] for rank in ranks)
     torch.ops.fccl.all_reduce_(whole[:, 1], "sum", dist.group.WORLD.group_name)
     assert_same(whole[:, 1], wanted, "a column")
 
