@@ -466,7 +466,8 @@ FCCL_API fcclResult_t fcclStreamSynchronize(fcclStream_t stream);
  * for NULL. */
 FCCL_API fcclResult_t fcclStreamGetPosition(fcclStream_t stream, unsigned long long* position);
 /* The same as fcclStreamSynchronize for what was issued up to `position`, for at most timeoutMs milliseconds; negative: for as
- * long as that takes. fcclInProgress where it is not done then. What was issued later is not waited for. */
+ * long as that takes, and to the end of what this thread has begun by then. fcclInProgress where it is not done then, else the
+ * first failure of anything on the stream so far. What was issued later is not waited for. */
 FCCL_API fcclResult_t fcclStreamSynchronizeTo(fcclStream_t stream, unsigned long long position, int timeoutMs);
 /* Runs fn(userData) once everything issued on `stream` before it is done, whether that succeeded or failed (ask
  * fcclStreamQuery inside): on the worker, or on a thread that waits for the stream. It must not wait for a stream, issue a

@@ -71,7 +71,10 @@ fcclResult_t fcclStreamGetPosition(fcclStream_t stream, unsigned long long* posi
   if (position == nullptr) return refuse(__func__, "position is NULL");
   const Stream* const found = stream == nullptr ? nullptr : Stream::find(stream);
   if (found == nullptr && stream != nullptr) return refuse_stream(__func__, stream);
-  *position = found == nullptr ? 0 : found->position();
+  *position = 0;
+  if (found == nullptr) return fcclSuccess;
+  if (const auto usable = found->check_usable(); !usable) return fccl::report(__func__, usable.error());
+  *position = found->position();
   return fcclSuccess;
 }
 

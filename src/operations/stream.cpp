@@ -63,11 +63,12 @@ Result<std::unique_ptr<Stream>> Stream::make() {
 
 Stream* Stream::find(const void* address) { return addresses.find(address); }
 
+// A host function may launch others on its own stream meanwhile.
 Stream::~Stream() {
+  const bool is_usable = check_usable().has_value();
+  while (is_usable && !is_empty()) (void)worker_->wait_for(*this, position(), {Clock::time_point::max()});
   addresses.remove(this);
-  if (!check_usable()) return;
-  (void)synchronize();
-  worker_->remove(*this);
+  if (is_usable) worker_->remove(*this);
 }
 
 Result<void> Stream::check_usable() const {
@@ -84,6 +85,11 @@ Result<bool> Stream::query() const {
   return items_.empty();
 }
 
+bool Stream::is_empty() const {
+  const std::lock_guard lock(worker_->mutex());
+  return items_.empty();
+}
+
 uint64_t Stream::position() const {
   const std::lock_guard lock(worker_->mutex());
   return issued_;
@@ -97,10 +103,10 @@ Result<void> Stream::synchronize() {
 
 Result<bool> Stream::synchronize_to(uint64_t position, Deadline deadline) {
   FCCL_TRY(check_usable());
-  const bool done = worker_->wait_for(*this, position, deadline);
+  if (!worker_->wait_for(*this, position, deadline)) return false;
   const std::lock_guard lock(worker_->mutex());
   if (!result_) return fail(result_.error());
-  return done;
+  return true;
 }
 
 }  // namespace fccl

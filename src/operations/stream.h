@@ -45,14 +45,15 @@ class Stream {
   // How many items have been issued so far.
   uint64_t position() const;
   // Both wait, and serve the stream meanwhile, host functions included: the first for all items that were issued before it, the
-  // second for so many of all that ever were. The first failure of an item so far; without one the second says whether they are
-  // done, which at the deadline they need not be.
+  // second for so many of all that ever were, which at the deadline need not be done: then it says so. Else the first failure
+  // of an item so far.
   Result<void> synchronize();
   Result<bool> synchronize_to(uint64_t position, Deadline deadline);
 
  private:
   friend class Worker;
   Stream();
+  bool is_empty() const;
 
   Worker* worker_;
   // Guarded by the worker's mutex; while is_served_ the first item is the thread's that serves the stream, alone.

@@ -109,29 +109,38 @@ void Worker::try_at_once(Stream& stream, Lock& lock) {
 }
 
 bool Worker::wait_for(Stream& stream, uint64_t position, Deadline deadline) {
+  const auto is_done = [&] { return stream.finished_ >= position; };
   Lock lock(mutex_);
   // Who serves it may be about to leave it.
-  for (int i = 0; i < kTriesAtOnce && stream.is_served_ && stream.finished_ < position; ++i) {
+  for (int i = 0; i < kTriesAtOnce && stream.is_served_ && !is_done(); ++i) {
     lock.unlock();
     pause();
     lock.lock();
   }
-  if (!stream.is_served_ && stream.finished_ < position) serve_here(stream, position, deadline, lock);
-  return ended_.wait_until(lock, deadline.at, [&] { return stream.finished_ >= position; });
+  // The worker may be inside a host function of another stream for long, so it is not relied on after that.
+  for (microseconds patience = kServesFor; !is_done(); patience = microseconds(0)) {
+    if (!stream.is_served_) serve_here(stream, position, {deadline, patience}, lock);
+    const Clock::time_point now = Clock::now();
+    if (is_done() || now >= deadline.at) break;
+    ended_.wait_until(lock, std::min(deadline.at, now + kLongestSleep), is_done);
+  }
+  return is_done();
 }
 
-// Until so many items are finished, or nothing has moved for a while: then the worker goes on.
-void Worker::serve_here(Stream& stream, uint64_t position, Deadline deadline, Lock& lock) {
+// Until so many items are finished, or nothing has moved for as long as there is patience: then the worker goes on.
+void Worker::serve_here(Stream& stream, uint64_t position, const Limits& limits, Lock& lock) {
+  const bool has_deadline = limits.deadline.at != Clock::time_point::max();
   stream.is_served_ = true;
   Clock::time_point until{};
   for (int looks = 0; stream.finished_ < position; ++looks) {
     if (advance(stream, lock)) {
       looks = 0;
+      if (has_deadline && limits.deadline.passed()) break;
     } else if (looks < kTriesAtOnce) {
       pause();
     } else {
       const Clock::time_point now = Clock::now();
-      if (looks == kTriesAtOnce) until = std::min(now + kServesFor, deadline.at);
+      if (looks == kTriesAtOnce) until = std::min(now + limits.patience, limits.deadline.at);
       if (now >= until) break;
       lock.unlock();
       sched_yield();

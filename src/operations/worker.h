@@ -34,11 +34,16 @@ class Worker {
 
  private:
   using Lock = std::unique_lock<std::mutex>;
+  // Of a thread that serves a stream while it waits: until when, and for how long while nothing moves.
+  struct Limits {
+    Deadline deadline;
+    std::chrono::microseconds patience;
+  };
   void serve();
   bool advance_each(std::span<Stream* const> busy, Lock& lock);
   bool advance(Stream& stream, Lock& lock);
   void try_at_once(Stream& stream, Lock& lock);
-  void serve_here(Stream& stream, uint64_t position, Deadline deadline, Lock& lock);
+  void serve_here(Stream& stream, uint64_t position, const Limits& limits, Lock& lock);
   std::chrono::microseconds shortest_yielding() const;
   void back_off(Lock& lock, Clock::duration idle);
 

@@ -109,7 +109,7 @@ constexpr Setting kSettings[] = {
      "the address of this host on which they are served, in numbers; whoever reaches it may read them"},
     {"FCCL_MAILBOX_BYTES", Bytes{&Settings::mailbox_bytes, 64, 64 * 1024}, Scope::agreed,
      "the largest payload of a rank that goes by mailbox; of a collective among two ranks of a host four times, among three "
-     "twice as much"},
+     "twice, among four a third more, save AlltoAllV"},
     {"FCCL_SLOT_BYTES", Bytes{&Settings::slot_bytes, 64, 256 * 1024}, Scope::agreed,
      "the largest slice that goes through a ring at once"},
     {"FCCL_CROSS_MEMORY_ATTACH", Choice{&Settings::cross_memory_attach, kAutoOnOff}, Scope::agreed,

@@ -134,25 +134,23 @@ void CpuCalls::on_done(void* user_data) {
   const std::exception_ptr failure = failure_on(pending->stream, *pending->work);
   if (pending->owner && !failure) pending->owner->give_back(pending->stream);
   pending->work->complete(failure);
-  if (Pending::ended_here != nullptr) return Pending::ended_here->push_back(std::move(pending));
+  if (Pending::ended_here != nullptr && pending->work->complete_without_future())
+    return Pending::ended_here->push_back(std::move(pending));
   // Given away, since the last holder releases the tensors, which may take Python's lock.
   Completions::of_process().post([pending = std::move(pending)] { pending->work->complete_future(); });
 }
 
-// What ends on the way is released here, without another thread, unless callbacks may be waiting for it.
+// What ends on the way is released here, without another thread; what has callbacks is not.
 template <class Function>
 void CpuCalls::look_after(Function function) {
   std::vector<std::shared_ptr<Pending>> ended;
-  Pending::ended_here = &ended;
+  struct Here {
+    explicit Here(std::vector<std::shared_ptr<Pending>>* list) : before(std::exchange(Pending::ended_here, list)) {}
+    ~Here() { Pending::ended_here = before; }
+    std::vector<std::shared_ptr<Pending>>* before;
+  };
+  const Here here(&ended);
   function();
-  Pending::ended_here = nullptr;
-  for (std::shared_ptr<Pending>& pending : ended) {
-    if (pending->work->has_future()) {
-      Completions::of_process().post([pending = std::move(pending)] { pending->work->complete_future(); });
-    } else {
-      pending->work->complete_future();
-    }
-  }
 }
 
 // On a thread that waits for the operation at this place of the stream.

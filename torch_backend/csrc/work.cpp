@@ -31,9 +31,11 @@ void Work::complete_future() {
   if (future) settle(*future);
 }
 
-bool Work::has_future() {
+bool Work::complete_without_future() {
   const std::lock_guard lock(future_mutex_);
-  return future_ != nullptr;
+  if (future_) return false;
+  future_settled_ = true;
+  return true;
 }
 
 bool Work::wait(std::chrono::milliseconds timeout) {

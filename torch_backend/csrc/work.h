@@ -49,8 +49,9 @@ class Work final : public c10d::Work {
   void complete(std::exception_ptr failure);
   // Completes the future, if anybody has asked for it, and runs its callbacks. Called once, after complete.
   void complete_future();
-  // Whether somebody has asked for it, so that there may be callbacks.
-  bool has_future();
+  // The same if nobody has asked for it yet, so that there are no callbacks; else false, and complete_future is still to be
+  // called.
+  bool complete_without_future();
 
   std::string attempt() const { return description_.attempt(); }
   bool wait(std::chrono::milliseconds timeout) override;
