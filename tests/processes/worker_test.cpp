@@ -32,6 +32,23 @@ TEST(HostFunction, that_throws_what_is_no_exception_is_the_failure_of_its_stream
   expect_failure_of_stream([](void*) { throw 7; }, "host function");
 }
 
+TEST(HostFunction, that_others_launch_on_their_stream_runs_before_it_is_freed) {
+  struct Chain {
+    fcclStream_t stream = nullptr;
+    std::atomic<int> ran{0};
+    static void run(void* data) {
+      auto* chain = static_cast<Chain*>(data);
+      if (++chain->ran < 5) {
+        EXPECT_TRUE(succeeded(fcclLaunchHostFunc(chain->stream, run, chain)));
+      }
+    }
+  } chain;
+  EXPECT_TRUE(succeeded(fcclStreamCreate(&chain.stream)));
+  EXPECT_TRUE(succeeded(fcclLaunchHostFunc(chain.stream, Chain::run, &chain)));
+  EXPECT_TRUE(succeeded(fcclStreamDestroy(chain.stream)));
+  EXPECT_EQ(chain.ran.load(), 5);
+}
+
 TEST(HostFunction, that_throws_leaves_other_streams_alone) {
   const TestStream throwing, other;
   EXPECT_TRUE(succeeded(fcclLaunchHostFunc(throwing, [](void*) { throw std::runtime_error("no"); }, nullptr)));
@@ -93,6 +110,25 @@ TEST_P(HostFunctions, may_not_wait_for_a_collective_behind_one_that_the_worker_s
     }
     EXPECT_TRUE(succeeded(fcclStreamSynchronize(calls)));
     EXPECT_TRUE(succeeded(fcclBarrier(comm, nullptr)));
+  });
+}
+
+TEST_P(HostFunctions, that_fail_do_not_pass_for_the_end_of_what_is_behind_them) {
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    const Comm comm(seat);
+    const TestStream stream;
+    EXPECT_TRUE(succeeded(fcclLaunchHostFunc(stream, [](void*) { throw std::runtime_error("the file is gone"); }, nullptr)));
+    const bool late = seat.rank == 1;
+    if (!late) {
+      EXPECT_TRUE(succeeded(fcclBarrier(comm, stream)));
+      EXPECT_EQ(fcclStreamSynchronizeTo(stream, 1, -1), fcclInvalidUsage);
+      EXPECT_EQ(fcclStreamSynchronizeTo(stream, 2, 20), fcclInProgress);
+    }
+    seat.meet();
+    if (late) {
+      EXPECT_TRUE(succeeded(fcclBarrier(comm, stream)));
+    }
+    EXPECT_EQ(fcclStreamSynchronizeTo(stream, 2, -1), fcclInvalidUsage);
   });
 }
 

@@ -34,6 +34,24 @@ def test_async_calls_give_their_results_whatever_the_order_of_waits():
     run_ranks(3, run_async_calls_in_order)
 
 
+def wait_for_what_waits_for_a_callback():
+    """Rank 1 issues the second call when rank 0's callback of the first one has run."""
+    store = dist.distributed_c10d._get_default_store()
+    first, second = numbers(dist.get_rank(), 100_000, torch.float32), torch.ones(1000)
+    work = dist.all_reduce(first, async_op=True)
+    if dist.get_rank() == 0:
+        work.get_future().then(lambda _: store.set("callback", "has run"))
+    else:
+        store.wait(["callback"])
+    dist.all_reduce(second, async_op=True).wait()
+    assert_same(first, total(100_000), "the first call")
+    assert second[0] == dist.get_world_size()
+
+
+def test_a_callback_does_not_wait_for_a_later_call_that_is_waited_for():
+    run_ranks(2, wait_for_what_waits_for_a_callback)
+
+
 def mix_async_and_blocking():
     rank, size = dist.get_rank(), dist.get_world_size()
     for iteration in range(20):
