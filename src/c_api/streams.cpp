@@ -73,8 +73,9 @@ fcclResult_t fcclStreamGetPosition(fcclStream_t stream, unsigned long long* posi
   if (found == nullptr && stream != nullptr) return refuse_stream(__func__, stream);
   *position = 0;
   if (found == nullptr) return fcclSuccess;
-  if (const auto usable = found->check_usable(); !usable) return fccl::report(__func__, usable.error());
-  *position = found->position();
+  const auto issued = found->position();
+  if (!issued) return fccl::report(__func__, issued.error());
+  *position = *issued;
   return fcclSuccess;
 }
 
@@ -83,11 +84,12 @@ fcclResult_t fcclStreamSynchronizeTo(fcclStream_t stream, unsigned long long pos
   if (fccl::Worker::is_in_host_function()) return fccl::refuse_in_host_function(__func__);
   Stream* const found = Stream::find(stream);
   if (found == nullptr) return refuse_stream(__func__, stream);
-  if (const auto usable = found->check_usable(); !usable) return fccl::report(__func__, usable.error());
-  if (const uint64_t issued = found->position(); position > issued)
+  const auto issued = found->position();
+  if (!issued) return fccl::report(__func__, issued.error());
+  if (position > *issued)
     return refuse(__func__, fmt::format("position is {}, but only {} have been issued on the stream: give one that "
                                         "fcclStreamGetPosition gave",
-                                        position, issued));
+                                        position, *issued));
   const fccl::Deadline deadline = timeoutMs < 0 ? fccl::Deadline{fccl::Clock::time_point::max()}
                                                 : fccl::Deadline::after(std::chrono::milliseconds(timeoutMs));
   const auto done = found->synchronize_to(position, deadline);

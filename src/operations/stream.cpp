@@ -66,7 +66,7 @@ Stream* Stream::find(const void* address) { return addresses.find(address); }
 // A host function may launch others on its own stream meanwhile.
 Stream::~Stream() {
   const bool is_usable = check_usable().has_value();
-  while (is_usable && !is_empty()) (void)worker_->wait_for(*this, position(), {Clock::time_point::max()});
+  while (is_usable && !is_empty()) (void)synchronize();
   addresses.remove(this);
   if (is_usable) worker_->remove(*this);
 }
@@ -90,14 +90,16 @@ bool Stream::is_empty() const {
   return items_.empty();
 }
 
-uint64_t Stream::position() const {
+Result<uint64_t> Stream::position() const {
+  FCCL_TRY(check_usable());
   const std::lock_guard lock(worker_->mutex());
   return issued_;
 }
 
 Result<void> Stream::synchronize() {
-  FCCL_TRY(check_usable());
-  FCCL_TRY(synchronize_to(position(), {Clock::time_point::max()}));
+  const auto issued = position();
+  if (!issued) return fail(issued.error());
+  FCCL_TRY(synchronize_to(*issued, {Clock::time_point::max()}));
   return {};
 }
 

@@ -43,7 +43,7 @@ class Stream {
   // The first failure of an item so far; without one, whether the stream is empty.
   Result<bool> query() const;
   // How many items have been issued so far.
-  uint64_t position() const;
+  Result<uint64_t> position() const;
   // Both wait, and serve the stream meanwhile, host functions included: the first for all items that were issued before it, the
   // second for so many of all that ever were, which at the deadline need not be done: then it says so. Else the first failure
   // of an item so far.
