@@ -17,9 +17,10 @@ campaign_faults() {
   local seeds
   seeds=$(number_after --seeds 100 "$@")
   lock
-  configure_and_build release faults
+  configure_and_build release faults hosts_test
   unlock
   build/tests/faults/faults --seeds "$seeds"
+  FCCL_TEST_KILLS=$((2 * seeds)) build/tests/processes/hosts_test --gtest_filter='KillCampaign.*'
 }
 
 # Each fuzzer for so long, one after the other; what they learn stays in build-fuzz/fuzz.

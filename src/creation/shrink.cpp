@@ -178,28 +178,41 @@ Result<void> Shrink::await_survivors(const ShrinkOffer& mine, std::chrono::milli
                       parent_.rank(), in_seconds(at_most), describe_list(excluded_by(mine)), parent_.describe_rank(missing)));
     std::this_thread::sleep_for(kPause);
   }
-  see_all();
+  see_those_of(mine);
   return {};
 }
 
-// Whether this rank need not wait for that one any more. Of one that is excluded only another opinion counts.
+// Whether this rank need not wait for that one any more. An offer of a rank that this one excludes, or that excludes this one,
+// is of another shrink, before or behind this one.
 Result<bool> Shrink::has_come(int rank, const ShrinkOffer& mine) {
-  const ShrinkOffer theirs = is_here(rank) ? parent_.shrink_board(rank).read() : ShrinkOffer{};
-  if (is_news(rank, theirs) && differ(mine, theirs)) return difference(rank, mine, theirs);
   if (mine.excluded[static_cast<size_t>(rank)]) return true;
+  const ShrinkOffer theirs = is_here(rank) ? parent_.shrink_board(rank).read() : ShrinkOffer{};
+  const bool concerns_this_one = is_news(rank, theirs) && !theirs.excluded[static_cast<size_t>(parent_.rank())];
+  if (concerns_this_one && differ(mine, theirs)) return difference(rank, mine, theirs);
   if (parent_.has_died(rank))
     return fail(fcclRemoteError, fmt::format("{} died before all survivors were in fcclCommShrink: exclude it, too",
                                              parent_.describe_rank(rank)));
-  if (is_news(rank, theirs) && theirs.excluded == mine.excluded) {
+  if (concerns_this_one && theirs.excluded == mine.excluded) {
     // One that failed before this rank came is past, unless its rank could not open where all would meet.
     const bool is_root_without_id = rank == survivors_.front() && theirs.id == ShrinkOffer::Id{};
-    return theirs.state == ShrinkState::open || is_root_without_id;
+    if (theirs.state == ShrinkState::open || is_root_without_id) return true;
+    if (const auto other = other_opinion(mine)) return difference(*other, mine, parent_.shrink_board(*other).read());
+    return false;
   }
   if (parent_.has_left(rank))
     return fail(fcclRemoteError, fmt::format("{} has finalized or destroyed the communicator and cannot come to fcclCommShrink",
                                              parent_.describe_rank(rank)));
   // Those of other hosts are waited for where all meet.
   return !is_here(rank);
+}
+
+// A rank of this host with another list, be it one without this rank: a survivor with the list of this rank may have failed for it.
+std::optional<int> Shrink::other_opinion(const ShrinkOffer& mine) const {
+  for (const int rank : columns_.ranks_of(columns_.host()))
+    if (const ShrinkOffer theirs = parent_.shrink_board(rank).read();
+        rank != parent_.rank() && is_news(rank, theirs) && differ(mine, theirs))
+      return rank;
+  return std::nullopt;
 }
 
 // Who differs by the dead alone learns of them by itself, and comes again.
@@ -215,10 +228,20 @@ bool Shrink::is_news(int rank, const ShrinkOffer& offer) const {
          (offer.state == ShrinkState::open || offer.state == ShrinkState::failed);
 }
 
-void Shrink::see_all() {
+// The offer of a rank that is excluded may be for a shrink to come, unless it has failed.
+void Shrink::see_those_of(const ShrinkOffer& mine) {
   for (const int rank : columns_.ranks_of(columns_.host()))
-    if (const ShrinkOffer offer = parent_.shrink_board(rank).read(); offer.state != ShrinkState::none)
-      seen_[static_cast<size_t>(rank)] = offer.number;
+    if (const ShrinkOffer offer = parent_.shrink_board(rank).read();
+        offer.state == ShrinkState::failed || !mine.excluded[static_cast<size_t>(rank)])
+      see(rank, offer);
+}
+
+void Shrink::see_all() {
+  for (const int rank : columns_.ranks_of(columns_.host())) see(rank, parent_.shrink_board(rank).read());
+}
+
+void Shrink::see(int rank, const ShrinkOffer& offer) {
+  if (offer.state != ShrinkState::none) seen_[static_cast<size_t>(rank)] = offer.number;
 }
 
 Result<void> Shrink::check_wanted() const {

@@ -43,7 +43,10 @@ class Shrink {
   Result<bool> has_come(int rank, const ShrinkOffer& mine);
   bool differ(const ShrinkOffer& mine, const ShrinkOffer& theirs) const;
   bool is_news(int rank, const ShrinkOffer& offer) const;
+  std::optional<int> other_opinion(const ShrinkOffer& mine) const;
+  void see_those_of(const ShrinkOffer& mine);
   void see_all();
+  void see(int rank, const ShrinkOffer& offer);
   Result<void> check_wanted() const;
   tl::unexpected<Error> difference(int rank, const ShrinkOffer& mine, const ShrinkOffer& theirs);
   std::vector<int> excluded_by(const ShrinkOffer& offer) const;

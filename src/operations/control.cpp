@@ -64,6 +64,7 @@ Result<void> Control::look(Wait& wait, const Awaited& awaited, const std::option
     wait.broken = {};
     wait.reported = false;
     wait.looked = now;
+    wait.dead.reset();
   }
   wait.awaited = awaited;
   show(wait, now);
@@ -80,10 +81,11 @@ Result<void> Control::look(Wait& wait, const Awaited& awaited, const std::option
   } else {
     FCCL_TRY(look_beyond(wait, awaited, network));
   }
+  FCCL_TRY(look_for_other_deaths(wait, now));
   const Clock::duration waited = now - wait.began;
-  const Clock::duration patience = wait.timeout + report_steps(awaited.rank) * kReportStep;
   // A rank that was stopped itself may find its deadline passed and what it waited for done.
-  if (waited >= patience && !is_reached(wait, awaited))
+  if (waited >= wait.timeout && waited >= wait.timeout + report_steps(last_in_line(wait, awaited.rank)) * kReportStep &&
+      !is_reached(wait, awaited))
     return fail(raise({fcclTimeout, fmt::format("{}. The deadline is {}; look whether that rank is stopped, still computing, "
                                                 "or has skipped the call",
                                                 describe(wait, waited), setting_of_deadline(wait))}));

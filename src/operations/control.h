@@ -52,6 +52,10 @@ struct Wait {
   Clock::time_point broken{};       // when it first found the awaited rank gone or out of reach
   Clock::time_point looked{};       // when it last did
   Clock::time_point shown_since{};  // on the page of the process; none: it is not
+  Clock::time_point next_search{};  // for ranks that died though this wait is for another one
+  size_t searched_from = 0;         // the place among the ranks of this host at which the next search begins
+  std::optional<int> dead{};        // the rank that a search has found
+  Clock::time_point dead_since{};   // when it did
   bool reported = false;
 };
 
@@ -143,6 +147,11 @@ class Control {
   void show(Wait& wait, Clock::time_point now);
   void look_for_deaths_beyond();
   void look_at_watches(size_t first);
+  size_t turn_behind(size_t first) const;
+  std::vector<int> dead_among(size_t first) const;
+  std::optional<int> dead_beyond() const;
+  std::optional<int> search(Wait& wait) const;
+  Result<void> look_for_other_deaths(Wait& wait, Clock::time_point now);
   Result<void> look_for_departure(const Wait& wait, const Awaited& awaited);
   Result<void> look_for_any(const Wait& wait, const Awaited& awaited);
   Result<void> look_beyond(Wait& wait, const Awaited& awaited, const std::optional<Error>& network);

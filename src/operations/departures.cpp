@@ -4,15 +4,21 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <span>
+#include <utility>
 
 #include "operations/control.h"
+#include "system/failure_timing.h"
 
 namespace fccl {
 namespace {
 
 // Processes that one question to the kernel is about.
 constexpr size_t kWatchedAtOnce = 64;
+
+// A wait that has lasted so long looks for the deaths of ranks that it does not wait for.
+constexpr std::chrono::milliseconds kSearchAfter{500};
 
 }  // namespace
 
@@ -79,25 +85,64 @@ void Control::look_for_deaths() {
 void Control::look_for_deaths_by_turns() {
   look_for_deaths_beyond();
   look_at_watches(next_watch_);
-  next_watch_ = next_watch_ + kWatchedAtOnce < locals_.size() ? next_watch_ + kWatchedAtOnce : 0;
+  next_watch_ = turn_behind(next_watch_);
 }
 
 void Control::look_for_deaths_beyond() {
-  for (int rank = 0; std::cmp_less(rank, peers_.size()); ++rank)
-    if (!is_here(rank) && !has_failed() && fate_of(rank) == Fate::died)
-      (void)raise({fcclRemoteError, fmt::format("{} died", describe_rank(rank))});
+  if (const auto dead = dead_beyond(); dead && !has_failed())
+    (void)raise({fcclRemoteError, fmt::format("{} died", describe_rank(*dead))});
 }
 
-// At those of this host from place `first` on, by one question to the kernel.
 void Control::look_at_watches(size_t first) {
+  for (const int rank : dead_among(first))
+    if (!has_failed())
+      (void)raise(
+          {fcclRemoteError, fmt::format("{} died; its last call was {}", describe_rank(rank), describe_last_call_of(rank))});
+}
+
+size_t Control::turn_behind(size_t first) const {
+  return first + kWatchedAtOnce < locals_.size() ? first + kWatchedAtOnce : 0;
+}
+
+// The dead of this host from place `first` on, by one question to the kernel.
+std::vector<int> Control::dead_among(size_t first) const {
   const auto some = std::span(locals_).subspan(first, std::min(kWatchedAtOnce, locals_.size() - first));
   std::array<pollfd, kWatchedAtOnce> ended{};
   for (size_t i = 0; i < some.size(); ++i) ended[i] = {peers_[some[i]].watch->descriptor(), POLLIN, 0};
-  if (::poll(ended.data(), some.size(), 0) == 0) return;
-  for (const int rank : some)
-    if (!has_failed() && has_died(rank))
-      (void)raise(
-          {fcclRemoteError, fmt::format("{} died; its last call was {}", describe_rank(rank), describe_last_call_of(rank))});
+  std::vector<int> dead;
+  if (::poll(ended.data(), some.size(), 0) == 0) return dead;
+  std::ranges::copy_if(some, std::back_inserter(dead), [this](int rank) { return has_died(rank); });
+  return dead;
+}
+
+std::optional<int> Control::dead_beyond() const {
+  for (int rank = 0; std::cmp_less(rank, peers_.size()); ++rank)
+    if (!is_here(rank) && fate_of(rank) == Fate::died) return rank;
+  return std::nullopt;
+}
+
+// A dead rank, if this step of the search finds one.
+std::optional<int> Control::search(Wait& wait) const {
+  const size_t first = std::exchange(wait.searched_from, turn_behind(wait.searched_from));
+  if (const auto dead = dead_among(first); !dead.empty()) return dead.front();
+  return dead_beyond();
+}
+
+// The awaited rank lives, but may wait for the dead one in turn, or have failed with another communicator that had it: no call
+// of this communicator can succeed in the end. The dead rank may have done its part of this one.
+Result<void> Control::look_for_other_deaths(Wait& wait, Clock::time_point now) {
+  if (now - wait.began < kSearchAfter || now < wait.next_search) return {};
+  wait.next_search = now + kLookInterval;
+  if (!wait.dead) {
+    wait.dead = search(wait);
+    wait.dead_since = now;
+  }
+  if (!wait.dead || now - wait.dead_since < kOnItsWay || is_reached(wait, wait.awaited)) return {};
+  const std::string awaited = wait.awaited.rank < 0 ? "any rank" : describe_rank(wait.awaited.rank);
+  const std::string last_call =
+      is_here(*wait.dead) ? fmt::format("; the last call of rank {} was {}", *wait.dead, describe_last_call_of(*wait.dead)) : "";
+  return fail(raise({fcclRemoteError, fmt::format("{} died while rank {} waited for {} in {}{}", describe_rank(*wait.dead), rank_,
+                                                  awaited, describe_call(wait), last_call)}));
 }
 
 }  // namespace fccl

@@ -136,7 +136,7 @@ TEST_P(CudaFailures, a_gpu_that_stops_fails_all_and_keeps_nobody) {
     if (seat.rank() == 0) expect_released(seat);
     const int64_t begin = now_ns();
     EXPECT_TRUE(succeeded(fcclCommDestroy(comm.release())));
-    EXPECT_LT(ms_since(begin), 2.5 * kSecond);
+    EXPECT_TRUE(in_time(begin, 2500));
     seat.meet();
     seat.gpu().go_on();
     expect_released(seat);
@@ -159,7 +159,7 @@ TEST_P(CudaFailures, an_abort_ends_a_call_that_its_stream_has_not_come_to) {
     EXPECT_TRUE(succeeded(fcclCommRevoke(comm, 0)));
     if (!bounces()) issuing.join();
     EXPECT_TRUE(succeeded(fcclCommAbort(comm.release())));
-    EXPECT_LT(ms_since(begin), kSecond);
+    EXPECT_TRUE(in_time(begin, 1000));
     seat.release();
     expect_released(seat);
     seat.meet();
@@ -257,7 +257,7 @@ TEST(CudaBounce, is_destroyed_without_waiting_for_a_gpu_that_has_not_come) {
       seat.meet();
       const int64_t begin = now_ns();
       EXPECT_TRUE(succeeded(fcclCommDestroy(comm.release())));
-      EXPECT_LT(ms_since(begin), kSecond);
+      EXPECT_TRUE(in_time(begin, 1000));
       EXPECT_EQ(retired_lanes().count(), 3U);
     } else {
       EXPECT_TRUE(succeeded(trial.issue(comm)));

@@ -205,7 +205,7 @@ void grow_to_four(fcclComm_t comm, int rank, const Seat& seat, Longest& longest)
   const Made made = grow(comm, kSeats, comm == nullptr ? &id : nullptr, rank);
   ASSERT_EQ(made.result, fcclSuccess) << made.text;
   const Comm grown(made.comm);
-  EXPECT_LT(ms_since(begin), 2000 * kSlowdown);
+  EXPECT_TRUE(in_time(begin, 2000));
   raise_to(longest.grow, ms_since(begin));
   fcclCommDestroy(comm);
   EXPECT_EQ(fault_as_rank(grown, rank, kSeats), "");
@@ -305,7 +305,7 @@ TEST(GrowDeath, of_a_rank_of_the_parent_ends_it_for_all_and_names_it) {
       }
       const Made made = grow(parent, 4, &id, seat.rank);
       EXPECT_EQ(made.result, fcclRemoteError);
-      EXPECT_LT(ms_since(seat.board.notes[kKilled]), 1000 * kSlowdown);
+      EXPECT_TRUE(in_time(seat.board.notes[kKilled], 1000));
       // With the one that made it goes the root.
       if (seat.rank == 2 && victim == 0) {
         EXPECT_NE(made.text.find("did not stay"), std::string::npos) << made.text;

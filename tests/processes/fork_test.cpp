@@ -187,7 +187,7 @@ TEST(Fork, of_a_rank_that_dies_does_not_hide_its_death) {
       kill(getpid(), SIGKILL);
     }
     EXPECT_EQ(fcclBarrier(comm, nullptr), fcclRemoteError);
-    EXPECT_LT(ms_since(seat.board.notes[0]), 1000 * kSlowdown);
+    EXPECT_TRUE(in_time(seat.board.notes[0], 1000));
     EXPECT_NE(std::string(fcclGetLastError(comm)).find("rank 1 (pid"), std::string::npos) << fcclGetLastError(comm);
   });
 }
@@ -204,7 +204,7 @@ TEST(Exec, of_a_rank_is_found_at_the_deadline) {
     }
     const int64_t begin = now_ns();
     EXPECT_EQ(fcclBarrier(comm, nullptr), fcclTimeout);
-    EXPECT_LT(ms_since(begin), 300 + 1000 * kSlowdown);
+    EXPECT_TRUE(in_time(begin, 1300));
     EXPECT_NE(std::string(fcclGetLastError(comm)).find("rank 1 (pid"), std::string::npos) << fcclGetLastError(comm);
   });
 }

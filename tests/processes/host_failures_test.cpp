@@ -26,7 +26,7 @@ TEST_P(HostMismatch, shows_both_calls_on_every_rank) {
     seat.meet();
     const int64_t begin = now_ns();
     EXPECT_EQ(trial.issue(comm), fcclInvalidUsage);
-    EXPECT_LT(ms_since(begin), kSecond);
+    EXPECT_TRUE(in_time(begin, 1000));
     const std::string text = fcclGetLastError(comm);
     EXPECT_NE(text.find(text_of(common)), std::string::npos) << text;
     EXPECT_NE(text.find(text_of(other)), std::string::npos) << text;
@@ -64,7 +64,7 @@ TEST_P(HostLeaving, of_the_common_way_to_the_other_lane_shows_both_calls) {
     seat.meet();
     const int64_t begin = now_ns();
     EXPECT_EQ(trial.issue(comm), fcclInvalidUsage);
-    EXPECT_LT(ms_since(begin), kSecond);
+    EXPECT_TRUE(in_time(begin, 1000));
     const std::string text = fcclGetLastError(comm);
     EXPECT_NE(text.find(text_of(gather)), std::string::npos) << text;
     EXPECT_NE(text.find(text_of(reduction)), std::string::npos) << text;
@@ -82,7 +82,7 @@ TEST_P(HostLeaving, while_others_wait_is_an_error_that_names_the_rank) {
         EXPECT_TRUE(succeeded(fcclCommDestroy(comm.release())));
       } else {
         const fcclResult_t result = fcclBarrier(comm, nullptr);
-        EXPECT_LT(ms_since(seat.board.notes[0]), kSecond);
+        EXPECT_TRUE(in_time(seat.board.notes[0], 1000));
         expect_failure(comm, result, fcclRemoteError, {leaver});
         EXPECT_NE(std::string(fcclGetLastError(comm)).find("destroyed"), std::string::npos) << fcclGetLastError(comm);
       }
@@ -119,7 +119,7 @@ TEST_P(HostLeaving, of_one_host_does_not_hold_up_destroying_on_it) {
     if (seat.rank == 0) {
       const int64_t begin = now_ns();
       EXPECT_TRUE(succeeded(fcclCommDestroy(comm.release())));
-      EXPECT_LT(ms_since(begin), 500 * kSlowdown);
+      EXPECT_TRUE(in_time(begin, 500));
     }
     // Others compute meanwhile, and neither notice nor mind.
     seat.meet();
@@ -141,7 +141,7 @@ TEST_P(HostLeaving, late_does_not_stall_who_needs_nothing_more_of_it) {
       if (sleeper)
         std::this_thread::sleep_for(1s * kSlowdown);
       else
-        EXPECT_LT(ms_since(begin), 900 * kSlowdown);
+        EXPECT_TRUE(in_time(begin, 900));
     }
     seat.meet();
   });
@@ -158,7 +158,7 @@ TEST_P(HostLeaving, a_call_out_ends_it_at_the_deadline_and_names_the_rank) {
       if (seat.rank != missing) {
         const int64_t begin = now_ns();
         const fcclResult_t result = reduce(comm, count);
-        EXPECT_LT(ms_since(begin), 400 + kSecond);
+        EXPECT_TRUE(in_time(begin, 1400));
         expect_failure(comm, result, fcclTimeout, {missing});
       }
       seat.meet();
@@ -191,7 +191,7 @@ void expect_end_by_stopping(const OnHosts& on_hosts, const std::vector<int>& sto
       if (stopper.joinable()) stopper.join();
       EXPECT_EQ(result, fcclTimeout);
       if (is_elsewhere(seat.rank)) {
-        EXPECT_LT(ms_since(seat.board.notes[100]), 400 + kSecond);
+        EXPECT_TRUE(in_time(seat.board.notes[100], 1400));
         expect_failure(comm, result, fcclTimeout, stopped);
         ++seat.board.notes[101];
       }
@@ -224,7 +224,7 @@ TEST_P(HostLeaving, by_abort_ends_blocked_calls_on_every_host) {
         EXPECT_TRUE(succeeded(fcclCommAbort(comm.release())));
       } else {
         EXPECT_EQ(fcclBarrier(comm, nullptr), fcclAborted);
-        EXPECT_LT(ms_since(seat.board.notes[0]), kSecond);
+        EXPECT_TRUE(in_time(seat.board.notes[0], 1000));
         const std::string text = fcclGetLastError(comm);
         EXPECT_NE(text.find("rank " + std::to_string(aborter) + " aborted"), std::string::npos) << text;
       }
@@ -246,7 +246,7 @@ TEST_P(HostLeaving, by_revoking_from_another_thread_ends_blocked_calls_on_every_
     // Rank 0 comes late, so that the others are blocked.
     if (seat.rank != 0) {
       EXPECT_EQ(fcclBarrier(comm, nullptr), fcclAborted);
-      EXPECT_LT(ms_since(seat.board.notes[0]), kSecond);
+      EXPECT_TRUE(in_time(seat.board.notes[0], 1000));
     }
     if (thread.joinable()) thread.join();
     seat.meet();

@@ -22,7 +22,7 @@ TEST_P(Leaving, while_others_wait_is_an_error_that_names_the_rank) {
       return;
     }
     EXPECT_EQ(fcclBarrier(comm, nullptr), fcclRemoteError);
-    EXPECT_LT(ms_since(seat.board.notes[0]), 1000 * kSlowdown);
+    EXPECT_TRUE(in_time(seat.board.notes[0], 1000));
     const std::string text = fcclGetLastError(comm);
     EXPECT_NE(text.find("rank 1 (pid"), std::string::npos) << text;
     EXPECT_NE(text.find("destroyed"), std::string::npos) << text;
@@ -66,7 +66,7 @@ void expect_timeout(const Seat& seat, fcclComm_t comm, size_t count) {
     const int64_t begin = now_ns();
     EXPECT_EQ(reduce(), fcclTimeout);
     EXPECT_GE(ms_since(begin), 290);
-    EXPECT_LT(ms_since(begin), 300 + 1000 * kSlowdown);
+    EXPECT_TRUE(in_time(begin, 1300));
   }
   seat.meet();
   // The late rank gets the same failure with the same text.
@@ -110,7 +110,7 @@ TEST_P(Deadlines, end_a_split_of_several_colors_by_naming_the_rank_that_did_not_
       fcclComm_t part = nullptr;
       const int64_t begin = now_ns();
       EXPECT_EQ(fcclCommSplit(comm, seat.rank, 0, &part, nullptr), fcclTimeout);
-      EXPECT_LT(ms_since(begin), 200 + 1000 * kSlowdown);
+      EXPECT_TRUE(in_time(begin, 1200));
       EXPECT_EQ(part, nullptr);
       const std::string text = fcclGetLastError(comm);
       EXPECT_NE(text.find("rank 1 (pid"), std::string::npos) << text;
@@ -155,7 +155,7 @@ TEST_P(Abort, from_another_thread_ends_a_blocked_call_on_every_rank) {
     // Rank 1 does not come, so that the others are blocked.
     if (seat.rank != 1) {
       EXPECT_EQ(fcclBarrier(handle, nullptr), fcclAborted);
-      EXPECT_LT(ms_since(seat.board.notes[0]), 1000 * kSlowdown);
+      EXPECT_TRUE(in_time(seat.board.notes[0], 1000));
     }
     if (aborter.joinable()) aborter.join();
     seat.meet();

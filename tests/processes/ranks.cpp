@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -189,6 +190,33 @@ Comm::Comm(const Seat& seat, fcclConfig_t config) {
 int64_t now_ns() { return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count(); }
 
 double ms_since(int64_t then_ns) { return static_cast<double>(now_ns() - then_ns) * 1e-6; }
+
+namespace {
+
+// How many times as long as alone a fixed piece of work of this thread takes now.
+double load() {
+  constexpr int64_t kWork = 30'000'000;  // ns of the processor
+  const auto used = [] {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+  };
+  const int64_t began = now_ns(), from = used();
+  while (used() - from < kWork) {
+  }
+  return static_cast<double>(now_ns() - began) / static_cast<double>(used() - from);
+}
+
+}  // namespace
+
+::testing::AssertionResult in_time(int64_t then_ns, double ms) {
+  const double took = ms_since(then_ns), allowed = ms * kSlowdown;
+  if (took < allowed) return ::testing::AssertionSuccess();
+  const double slower = std::max(load(), 1.0);
+  if (took < 1.5 * allowed * slower) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << "it took " << took << " ms of " << allowed << ", on a machine that is " << slower
+                                       << " times as slow as an idle one";
+}
 
 Setting::Setting(const char* name, const std::string& value) : name_(name) { setenv(name, value.c_str(), 1); }
 

@@ -142,6 +142,24 @@ TEST_P(Shrink, with_other_lists_is_an_error_on_all_that_names_the_difference_and
   });
 }
 
+// Rank 0 takes no part in the first one and is at the second at once, while rank 1 still waits for rank 2 in the first.
+TEST_P(Shrink, behind_one_with_another_list_waits_for_those_who_are_in_that_one) {
+  run_ranks(launch(3), [](const Seat& seat) {
+    const Comm comm(seat);
+    if (seat.rank == 2) std::this_thread::sleep_for(200ms);
+    if (seat.rank != 0) {
+      const Made first = shrink(comm, {0});
+      ASSERT_EQ(first.result, fcclSuccess) << first.text;
+      const Comm without(first.comm);
+      EXPECT_EQ(fault_as_rank(without, seat.rank - 1, 2), "");
+    }
+    const Made second = shrink(comm, {});
+    ASSERT_EQ(second.result, fcclSuccess) << second.text;
+    const Comm all(second.comm);
+    EXPECT_EQ(fault_as_rank(all, seat.rank, 3), "");
+  });
+}
+
 TEST_P(Shrink, that_a_survivor_does_not_come_to_ends_at_the_deadline_and_names_it) {
   run_ranks(launch(3), [](const Seat& seat) {
     const Comm comm(seat);
