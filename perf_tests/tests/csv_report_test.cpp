@@ -84,5 +84,12 @@ TEST_F(CsvReportTest, AFileThatCannotBeMadeIsRefusedByName) {
       << report.error().message;
 }
 
+TEST_F(CsvReportTest, on_a_full_device_is_an_error) {
+  const auto report = CsvReport::open("/dev/full");
+  ASSERT_FALSE(report);
+  EXPECT_NE(report.error().message.find("writing to /dev/full failed (No space left on device)"), std::string::npos)
+      << report.error().message;
+}
+
 }  // namespace
 }  // namespace fccl::perf

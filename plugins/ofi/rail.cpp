@@ -301,10 +301,18 @@ bool Rail::translate(const fi_cq_data_entry& entry, fi_addr_t sender, Completion
   return true;
 }
 
+namespace {
+
+Completion stranger(const char* observed) { return {.kind = Completion::Kind::stranger, .bytes = {}, .observed = observed}; }
+
+}  // namespace
+
 // The buffer goes back in any case. A message with an immediate, which needs no key, is none of a peer's.
 Completion Rail::message(const fi_cq_data_entry& entry, fi_addr_t sender) {
   const std::span<const std::byte> bytes = receives_.take(entry.op_context, entry.len);
-  if (!is_peer(sender) || (entry.flags & FI_REMOTE_CQ_DATA) != 0) return {.kind = Completion::Kind::stranger, .bytes = {}};
+  if (!is_peer(sender))
+    return stranger(sender == FI_ADDR_NOTAVAIL ? "a message of a sender without an address" : "a message of no peer");
+  if ((entry.flags & FI_REMOTE_CQ_DATA) != 0) return stranger("a message of a peer with an immediate, which no peer sends");
   return {.kind = Completion::Kind::message, .bytes = bytes};
 }
 
@@ -312,7 +320,11 @@ Completion Rail::message(const fi_cq_data_entry& entry, fi_addr_t sender) {
 Completion Rail::arrival(const fi_cq_data_entry& entry, fi_addr_t sender) const {
   const bool is_write = (entry.flags & FI_REMOTE_WRITE) != 0;
   const bool is_of_peer = is_peer(sender) || !endpoint_.provider->names_writers;
-  if (!is_write || !is_of_peer || entry.data >> 32 != notice_token_) return {.kind = Completion::Kind::stranger, .bytes = {}};
+  const bool has_token = entry.data >> 32 == notice_token_;
+  if (!is_write) return stranger("an immediate without a write");
+  if (!is_of_peer && has_token) return stranger("a write with the right token, whose sender is not known as a peer");
+  if (!is_of_peer) return stranger("a write with a wrong token of no peer");
+  if (!has_token) return stranger("a write with a wrong token of a peer");
   return {.kind = Completion::Kind::arrived, .immediate = static_cast<uint32_t>(entry.data), .bytes = {}};
 }
 

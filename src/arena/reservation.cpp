@@ -25,7 +25,8 @@ namespace {
 // Of the addresses that RLIMIT_AS leaves: the peers' arenas and all else need some, too.
 constexpr size_t kShareOfAddresses = 4;
 
-size_t within_address_limit(size_t bytes) {
+size_t within_limits(size_t bytes) {
+  bytes = std::min(bytes, longest_file() / kPageBytes * kPageBytes);
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return bytes;
   size_t used = 0;
@@ -35,10 +36,11 @@ size_t within_address_limit(size_t bytes) {
 }
 
 tl::unexpected<Error> reservation_failure(const char* attempt, size_t bytes) {
-  return fail(fcclSystemError,
-              fmt::format("{} an arena of {} bytes of addresses failed: {}; raise the limit on addresses (ulimit -v), or lower "
-                          "FCCL_ARENA_BYTES",
-                          attempt, bytes, std::strerror(errno)));
+  return fail(
+      fcclSystemError,
+      fmt::format("{} an arena of {} bytes of addresses failed: {}; raise the limits on addresses (ulimit -v) and on the "
+                  "length of files (ulimit -f), or lower FCCL_ARENA_BYTES",
+                  attempt, bytes, std::strerror(errno)));
 }
 
 // Runs in a child with one thread, before fork() returns: system calls alone, and no lock. A child that could neither have a
@@ -82,7 +84,7 @@ bool is_inherited(const void* memory) {
 }
 
 Result<const Reservation*> reserve_arena(size_t most) {
-  const size_t bytes = within_address_limit(most);
+  const size_t bytes = within_limits(most);
   errno = ENOMEM;
   if (bytes < 2 * kPageBytes) return reservation_failure("mapping", most);
   const ArenaId id = random_id();

@@ -45,9 +45,10 @@ inline fcclResult_t refuse(const char* function, std::string why) {
 
 // For calls that wait for the worker.
 inline fcclResult_t refuse_in_host_function(const char* function) {
-  return report(function, {fcclInvalidUsage,
-                           "a host function may not wait for a stream or end a communicator; fcclCommRevoke does "
-                           "not wait"});
+  return report(function,
+                {fcclInvalidUsage,
+                 "a host function may not wait for a stream, make a blocking call or end a communicator: issue the call on a "
+                 "stream of its own; fcclCommRevoke does not wait"});
 }
 
 // Whether the communicator of a handle is there. With config.blocking = 0 it may still be being made, or may have failed to be.

@@ -1,5 +1,6 @@
 // The C interface: sends and receives.
 #include "c_api/c_api.h"
+#include "operations/worker.h"
 
 namespace fccl {
 namespace {
@@ -39,6 +40,8 @@ fcclResult_t run(const UserTransfer& user, fcclComm_t comm, fcclStream_t stream)
   if (communicator.device() != nullptr) return report(user.function, communicator.transfer_on_device(user.transfer, {stream}));
   const auto host_stream = host_stream_of(stream);
   if (!host_stream) return report(user.function, host_stream);
+  if (*host_stream == nullptr && Worker::is_in_host_function()) [[unlikely]]
+    return refuse_in_host_function(user.function);
   return report(user.function, communicator.transfer(user.transfer, *host_stream));
 }
 

@@ -206,7 +206,8 @@ Result<bool> Shrink::has_come(int rank, const ShrinkOffer& mine) {
   return !is_here(rank);
 }
 
-// A rank of this host with another list, be it one without this rank: a survivor with the list of this rank may have failed for it.
+// A rank of this host with another list, be it one without this rank: a survivor with the list of this rank may have failed for
+// it.
 std::optional<int> Shrink::other_opinion(const ShrinkOffer& mine) const {
   for (const int rank : columns_.ranks_of(columns_.host()))
     if (const ShrinkOffer theirs = parent_.shrink_board(rank).read();

@@ -12,9 +12,8 @@
 
 namespace fccl {
 
-// Owned by a rank's transfer lane; used by the one thread that has the lane's turn. As NodePair, which it is for a rank of this
-// host; a rank of another host has no slots, so what comes from there is kept aside if no
-// receive has asked for it.
+// Owned by a rank's transfer lane; used by the one thread that has the lane's turn. For a rank of this host it is a NodePair. A
+// rank of another host has no slots, so the pair keeps aside what comes from there before its receive.
 class TransferPair {
  public:
   // A payload that came before its receive.

@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "metrics/server.h"
 #include "system/descriptor.h"
+#include "system/memory.h"
 #include "system/per_process.h"
 
 namespace fccl::metrics {
@@ -32,6 +33,7 @@ constinit PerProcess<Process> process;
 
 // Where the kernel gives no memory with a descriptor, nobody else sees this process.
 Descriptor memory_for_page() {
+  if (longest_file() < sizeof(Page)) return {};
   Descriptor memory(::memfd_create(kMemoryName, MFD_CLOEXEC));
   if (memory && ::ftruncate(memory.get(), sizeof(Page)) != 0) return {};
   return memory;

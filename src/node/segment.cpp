@@ -87,6 +87,10 @@ tl::unexpected<Error> system_failure(const char* attempt, const SegmentShape& sh
 
 // A memfd has no limit of its own: reserving more than there is would wake the kernel's killer of processes.
 Result<void> check_available(const SegmentShape& shape) {
+  if (shape.total_bytes() > longest_file())
+    return memory_failure(
+        "sizing", shape,
+        fmt::format("this process may make files of {} bytes at most (ulimit -f), which counts here, too", longest_file()));
   const AvailableMemory available = available_memory();
   if (shape.total_bytes() <= available.bytes) return {};
   return memory_failure("reserving", shape,

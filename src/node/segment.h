@@ -1,8 +1,8 @@
 // The segment: the memory that the ranks of one host share, and how it is laid out.
 //
 //   header | fates of the ranks of all hosts | per rank: state, one board per lane | per rank and lane: 2 mailbox payloads,
-//   2 gather slots | pair slots of the pair lane: for each ordered pair (source, destination) 2 slots | for each ordered pair,
-//   also of a rank with itself: transfer board, eager slots, 2 transfer slots
+//   a ring of 4 gather slots | pair slots of the pair lane: for each ordered pair (source, destination) a ring of 4 | for each
+//   ordered pair, also of a rank with itself: transfer board, eager slots, a ring of 4 transfer slots or more
 //
 // Whoever writes a line owns it: a rank writes its own state, boards, payloads and slots, and reads everybody's.
 #pragma once

@@ -89,7 +89,7 @@ Result<void> Control::look(Wait& wait, const Awaited& awaited, const std::option
     return fail(raise({fcclTimeout, fmt::format("{}. The deadline is {}; look whether that rank is stopped, still computing, "
                                                 "or has skipped the call",
                                                 describe(wait, waited), setting_of_deadline(wait))}));
-  if (waited >= kReportAfter && !wait.reported) {
+  if (waited >= kReportAfter && !wait.reported && wait.warns) {
     wait.reported = true;
     log(LogLevel::warn, describe(wait, waited));
   }

@@ -57,6 +57,7 @@ struct Wait {
   std::optional<int> dead{};        // the rank that a search has found
   Clock::time_point dead_since{};   // when it did
   bool reported = false;
+  bool warns = true;  // whether the log is told of it after a while
 };
 
 // Owned by a communicator. Any thread may call. Failures are sticky: the first one found by any rank becomes every rank's.

@@ -100,9 +100,7 @@ void Control::look_at_watches(size_t first) {
           {fcclRemoteError, fmt::format("{} died; its last call was {}", describe_rank(rank), describe_last_call_of(rank))});
 }
 
-size_t Control::turn_behind(size_t first) const {
-  return first + kWatchedAtOnce < locals_.size() ? first + kWatchedAtOnce : 0;
-}
+size_t Control::turn_behind(size_t first) const { return first + kWatchedAtOnce < locals_.size() ? first + kWatchedAtOnce : 0; }
 
 // The dead of this host from place `first` on, by one question to the kernel.
 std::vector<int> Control::dead_among(size_t first) const {
@@ -140,9 +138,10 @@ Result<void> Control::look_for_other_deaths(Wait& wait, Clock::time_point now) {
   if (!wait.dead || now - wait.dead_since < kOnItsWay || is_reached(wait, wait.awaited)) return {};
   const std::string awaited = wait.awaited.rank < 0 ? "any rank" : describe_rank(wait.awaited.rank);
   const std::string last_call =
-      is_here(*wait.dead) ? fmt::format("; the last call of rank {} was {}", *wait.dead, describe_last_call_of(*wait.dead)) : "";
-  return fail(raise({fcclRemoteError, fmt::format("{} died while rank {} waited for {} in {}{}", describe_rank(*wait.dead), rank_,
-                                                  awaited, describe_call(wait), last_call)}));
+      is_here(*wait.dead) ? fmt::format("; the last call of rank {} was {}", *wait.dead, describe_last_call_of(*wait.dead))
+                          : "";
+  return fail(raise({fcclRemoteError, fmt::format("{} died while rank {} waited for {} in {}{}", describe_rank(*wait.dead),
+                                                  rank_, awaited, describe_call(wait), last_call)}));
 }
 
 }  // namespace fccl

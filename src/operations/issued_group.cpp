@@ -1,8 +1,11 @@
 // All operations of a group in turn.
 #include "operations/issued_group.h"
 
+#include <algorithm>
+
 #include "operations/between_rounds.h"
 #include "operations/issued_call.h"
+#include "operations/issued_transfers.h"
 
 namespace fccl {
 
@@ -12,9 +15,10 @@ IssuedGroup::~IssuedGroup() = default;
 void IssuedGroup::add(std::unique_ptr<IssuedCall> call) { calls_.push_back(std::move(call)); }
 
 void IssuedGroup::add(const IssuedTransfer::Around& around, const TransferEnd& transfer) {
+  auto place = std::ranges::find_if(transfers_, [&](const auto& each) { return &each->lane() == &around.lane; });
+  if (place == transfers_.end()) place = transfers_.insert(place, std::make_unique<IssuedTransfers>());
   around.lane.count_in();
-  transfers_.push_back(std::make_unique<IssuedTransfer>(around, transfer));
-  transfers_.back()->queue();
+  (*place)->queue(around, transfer);
 }
 
 // Whether something moved. What has ended is taken out.
@@ -26,9 +30,11 @@ bool IssuedGroup::advance_calls() {
 
 bool IssuedGroup::advance_transfers() {
   bool moved = false;
-  std::erase_if(transfers_, [&](const std::unique_ptr<IssuedTransfer>& transfer) {
-    if (keep(transfer->advance(), moved)) return false;
-    transfer->lane().count_out();
+  std::erase_if(transfers_, [&](const std::unique_ptr<IssuedTransfers>& transfers) {
+    TransferLane& lane = transfers->lane();
+    const size_t count = transfers->size();
+    if (keep(transfers->advance(), moved)) return false;
+    lane.count_out(count);
     return true;
   });
   return moved;

@@ -11,6 +11,7 @@
 namespace fccl {
 
 class IssuedCall;
+class IssuedTransfers;
 
 // Filled by the thread that issues, then run by it or, as an item of a stream, advanced by the worker. The failure of one ends
 // that one alone: the others go on to their own ends.
@@ -38,7 +39,7 @@ class IssuedGroup {
   bool keep(const Result<Advance>& progress, bool& moved);
 
   std::vector<std::unique_ptr<IssuedCall>> calls_;
-  std::vector<std::unique_ptr<IssuedTransfer>> transfers_;
+  std::vector<std::unique_ptr<IssuedTransfers>> transfers_;  // of each communicator
   Result<void> result_;
   bool oversubscribed_ = false;
 };

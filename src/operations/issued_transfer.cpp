@@ -2,47 +2,32 @@
 #include "operations/issued_transfer.h"
 
 namespace fccl {
-namespace {
 
-constexpr std::chrono::milliseconds kLookAtTransferEvery{1};
-// Idle steps from one reading of the clock to the next.
-constexpr int kStepsPerClock = 8;
-
-}  // namespace
-
-Result<Advance> IssuedTransfer::advance() {
-  if (!operation_.has_ended()) around_.lane.progress();
-  return advance_behind_progress();
+Result<Advance> IssuedTransfer::advance(bool judges, bool warns) {
+  auto progress = operation_.has_ended() ? Result<Advance>(Advance::done) : step();
+  if (judges && progress && *progress == Advance::none)
+    if (auto looked = look(warns); !looked) progress = fail(std::move(looked).error());
+  return conclude_step(std::move(progress));
 }
 
-Result<Advance> IssuedTransfer::advance_behind_progress() {
-  if (!operation_.has_ended()) {
-    auto progress = look_at_steps();
-    if (!progress) return fail(end(fail(std::move(progress).error())).error());
-    if (!operation_.has_ended()) return progress;
-  }
-  FCCL_TRY(end(conclude()));
-  return Advance::done;
-}
-
-Result<Advance> IssuedTransfer::look_at_steps() {
+// Starts it, or sees whether it has moved.
+Result<Advance> IssuedTransfer::step() {
   if (!started_) {
     const auto started = start();
     if (!started) return fail(started.error());
     return *started ? Advance::some : Advance::none;
   }
   const uint64_t steps = operation_.steps.load(std::memory_order_acquire);
-  if (steps != seen_) {
-    seen_ = steps;
-    idle_steps_ = 0;
-    return Advance::some;
-  }
-  if (++idle_steps_ % kStepsPerClock != 0) return Advance::none;
-  const Clock::time_point now = Clock::now();
-  if (now < next_look_) return Advance::none;
-  next_look_ = now + kLookAtTransferEvery;
-  FCCL_TRY(look());
-  return Advance::none;
+  if (steps == seen_) return Advance::none;
+  seen_ = steps;
+  return Advance::some;
+}
+
+Result<Advance> IssuedTransfer::conclude_step(Result<Advance> progress) {
+  if (!progress) return fail(end(fail(std::move(progress).error())).error());
+  if (!operation_.has_ended()) return progress;
+  FCCL_TRY(end(conclude()));
+  return Advance::done;
 }
 
 // On a failed communicator nothing starts.
@@ -66,11 +51,11 @@ Result<void> IssuedTransfer::end(Result<void> result) {
   return result;
 }
 
-Result<void> IssuedTransfer::look() {
+Result<void> IssuedTransfer::look(bool warns) {
   TransferLane& lane = around_.lane;
   if (!wait_) wait_ = std::make_unique<Wait>(operation_.transfer, around_.timeout, Poll{&IssuedTransfer::catch_up, &lane});
-  const int other = operation_.other.load(std::memory_order_relaxed);
-  return around_.control.look(*wait_, {&operation_.steps, seen_ + 1, other}, lane.network_failure_of(other));
+  wait_->warns = warns;
+  return around_.control.look(*wait_, {&operation_.steps, seen_ + 1, other()}, lane.network_failure_of(other()));
 }
 
 }  // namespace fccl

@@ -10,8 +10,8 @@
 
 namespace fccl {
 
-// Made when the call is issued; advance() until it is done or fails, by one thread: the caller's or the worker. Ends before its
-// communicator does, which it touches no more then.
+// Made when the call is issued, as one of IssuedTransfers; advance() until it is done or fails, by one thread: the caller's or
+// the worker. Ends before its communicator does, which it touches no more then.
 class IssuedTransfer {
  public:
   // What all transfers of one communicator share.
@@ -21,7 +21,9 @@ class IssuedTransfer {
     std::chrono::milliseconds timeout;
   };
 
-  IssuedTransfer(const Around& around, const TransferEnd& transfer) : around_(around), operation_(transfer) {}
+  // `together`: of those that are issued with it, if any are.
+  IssuedTransfer(const Around& around, const TransferEnd& transfer, TransfersProgress* together = nullptr)
+      : around_(around), operation_(transfer, together) {}
   IssuedTransfer(const IssuedTransfer&) = delete;
   IssuedTransfer& operator=(const IssuedTransfer&) = delete;
 
@@ -29,21 +31,24 @@ class IssuedTransfer {
   void queue() { around_.lane.issue(operation_); }
   // The same, and starts it if nothing of its order comes before it.
   void queue_and_start(TransferLane::Turn& turn) { started_ = turn.issue_and_start(operation_); }
-  bool has_ended() const { return operation_.has_ended(); }
-  // advance() has said how.
+  // The rank at the other end; below zero while that may be any.
+  int other() const { return operation_.other.load(std::memory_order_relaxed); }
+  bool has_started() const { return started_; }
+  // A step has said how.
   bool is_over() const { return is_over_; }
   TransferLane& lane() const { return around_.lane; }
-  // One step as far as it goes without waiting.
-  Result<Advance> advance();
-  // The same for whoever has just asked the lane for progress.
-  Result<Advance> advance_behind_progress();
+  // One step as far as it goes without waiting. Its owner has asked the lane for progress, and comes once a millisecond at
+  // most. `judges`: whether the slow path is asked if it stands still; `warns`: whether that may say so in the log.
+  Result<Advance> advance(bool judges, bool warns);
+  bool has_warned() const { return wait_ && wait_->reported; }
 
  private:
-  Result<Advance> look_at_steps();
+  Result<Advance> step();
+  Result<Advance> conclude_step(Result<Advance> progress);
   Result<bool> start();
   Result<void> conclude();
   Result<void> end(Result<void> result);
-  Result<void> look();
+  Result<void> look(bool warns);
   static void catch_up(void* lane) { static_cast<TransferLane*>(lane)->catch_up(); }
 
   Around around_;
@@ -52,8 +57,6 @@ class IssuedTransfer {
   uint64_t seen_ = 0;           // steps
   bool started_ = false;
   bool is_over_ = false;
-  int idle_steps_ = 0;  // since something of it moved
-  Clock::time_point next_look_{};
 };
 
 }  // namespace fccl

@@ -1,6 +1,7 @@
-// The start of all at once, and the rounds over those that have not ended by then.
+// The start of all at once, and steps that look at each only now and then.
 #include "operations/issued_transfers.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "operations/between_rounds.h"
@@ -12,54 +13,114 @@ namespace {
 constexpr int kLooksAtOnce = 64;
 constexpr int kLooksAtOnceOversubscribed = 4;
 
+// Steps from one reading of the clock to the next.
+constexpr int kStepsPerClock = 8;
+constexpr std::chrono::milliseconds kLookAtAllEvery{1};
+// For each of a large group, so that looks take a small part of the time.
+constexpr std::chrono::nanoseconds kLessOftenBy{200};
+
 }  // namespace
 
 void IssuedTransfers::add(const IssuedTransfer::Around& around, const TransferEnd& transfer) {
   if (used_ == places_.size()) places_.push_back(std::make_unique<std::optional<IssuedTransfer>>());
-  places_[used_++]->emplace(around, transfer);
+  places_[used_++]->emplace(around, transfer, &progress_);
+}
+
+void IssuedTransfers::queue(const IssuedTransfer::Around& around, const TransferEnd& transfer) {
+  add(around, transfer);
+  at(used_ - 1).queue();
 }
 
 Result<void> IssuedTransfers::run(bool oversubscribed) {
-  Result<void> result;
-  if (used_ > 0) {
-    start_all(oversubscribed);
-    result = run_in_rounds(oversubscribed);
+  if (used_ == 0) return {};
+  start_all(oversubscribed);
+  BetweenRounds between(oversubscribed);
+  for (;;) {
+    const Result<Advance> progress = advance();
+    if (!progress) return fail(progress.error());
+    if (*progress == Advance::done) return {};
+    *progress == Advance::some ? between.has_moved() : between.wait();
   }
-  used_ = 0;
-  return result;
 }
 
-// Whoever moves one transfer of a communicator moves all.
+// The thread that moves one transfer of a communicator moves all.
 void IssuedTransfers::start_all(bool oversubscribed) {
-  TransferLane::Turn turn(at(0).lane());
-  for (size_t place = 0; place < used_; ++place) at(place).queue_and_start(turn);
-  size_t ended = 0;
+  TransferLane::Turn turn(lane());
+  all_have_started_ = true;
+  for (size_t place = 0; place < used_; ++place) {
+    at(place).queue_and_start(turn);
+    all_have_started_ = all_have_started_ && at(place).has_started();
+  }
   for (int looks = oversubscribed ? kLooksAtOnceOversubscribed : kLooksAtOnce; looks > 0; --looks) {
-    while (at(ended).has_ended())
-      if (++ended == used_) return;
+    if (progress_.ended.load(std::memory_order_relaxed) == used_) return;
     turn.progress();
   }
 }
 
-// The failure of one ends that one alone: the others go on to their own ends.
-Result<void> IssuedTransfers::run_in_rounds(bool oversubscribed) {
-  Result<void> result;
-  BetweenRounds between(oversubscribed);
-  for (;;) {
-    size_t over = 0;
-    bool moved = false;
-    for (size_t place = 0; place < used_; ++place) {
-      if (!at(place).is_over()) {
-        auto progress = at(place).advance_behind_progress();
-        moved = moved || !progress || *progress != Advance::none;
-        if (!progress && result) result = fail(std::move(progress).error());
-      }
-      if (at(place).is_over()) ++over;
+Result<Advance> IssuedTransfers::advance() {
+  const bool may_move = progress_.ended.load(std::memory_order_acquire) < used_;
+  if (may_move) lane().progress();
+  const uint64_t moves = progress_.moved.load(std::memory_order_acquire);
+  bool moved = std::exchange(seen_moves_, moves) != moves;
+  if (is_look_due(moved)) moved = look_at_all() || moved;
+  if (used_ > 0) return moved ? Advance::some : Advance::none;
+  return finish();
+}
+
+// What only a look brings: starts, ends, and what ends a wait that stands still.
+bool IssuedTransfers::is_look_due(bool moved) {
+  if (progress_.ended.load(std::memory_order_acquire) == used_) return true;
+  if (moved && progress_.differs.exchange(false, std::memory_order_relaxed)) return true;
+  if (!all_have_started_) return true;
+  if (++steps_ % kStepsPerClock != 0) return false;
+  const Clock::time_point now = Clock::now();
+  if (next_look_ == Clock::time_point{}) next_look_ = now + kLookAtAllEvery;
+  return now >= next_look_;
+}
+
+// Whether something came of it. Of the waits for one rank the first is judged: the failure that it finds is that of all.
+bool IssuedTransfers::look_at_all() {
+  size_t over = 0;
+  bool moved = false, started = true;
+  judged_.assign(judged_.size(), false);
+  for (size_t place = 0; place < used_; ++place) {
+    IssuedTransfer& transfer = at(place);
+    if (!transfer.is_over()) {
+      const bool judges = !result_ || is_first_at(transfer.other());
+      const auto progress = transfer.advance(judges, !has_warned_);
+      has_warned_ = has_warned_ || transfer.has_warned();
+      moved = moved || !progress || *progress != Advance::none;
+      if (!progress && result_) result_ = fail(progress.error());
+      started = started && transfer.has_started();
     }
-    if (over == used_) return result;
-    moved ? between.has_moved() : between.wait();
-    at(0).lane().progress();
+    if (transfer.is_over()) ++over;
   }
+  all_have_started_ = started;
+  if (over == used_)
+    used_ = 0;
+  else
+    next_look_ = Clock::now() + kLookAtAllEvery + used_ * kLessOftenBy;
+  return moved;
+}
+
+bool IssuedTransfers::is_first_at(int rank) {
+  const auto place = static_cast<size_t>(std::max(rank, -1) + 1);
+  if (place >= judged_.size()) judged_.resize(place + 1);
+  const bool is_first = !judged_[place];
+  judged_[place] = true;
+  return is_first;
+}
+
+Result<Advance> IssuedTransfers::finish() {
+  progress_.ended = 0;
+  progress_.differs = false;
+  all_have_started_ = false;
+  has_warned_ = false;
+  steps_ = 0;
+  next_look_ = {};
+  const Result<void> result = std::exchange(result_, {});
+  if (!result) return fail(result.error());
+  return Advance::done;
 }
 
 }  // namespace fccl

@@ -25,6 +25,8 @@ size_t slice_bytes_of(const TransferOperation& operation, const TransferPair& pa
   return std::min(pair.slice_bytes(), operation.transfer.envelope.bytes() - operation.moved);
 }
 
+uint64_t tag_key(int32_t tag) { return static_cast<uint32_t>(tag); }
+
 bool is_moved(const TransferOperation& operation) { return operation.moved == operation.transfer.envelope.bytes(); }
 
 // Whether all of it is there now.
@@ -44,15 +46,19 @@ struct TransferLane::Peer {
   int rank = 0;
   std::unique_ptr<TransferPair> pair;  // null: the rank cannot be reached yet
   int interest = 0;                    // operations that this peer has a part in
-  TransferQueue announcing, offered, sending;
+  TransferQueue announcing, sending;
+  KeyedQueue<TransferOperation> offered;  // by the number of the offer
   TransferQueue reading, granting, receiving;
 };
 
 // A notice that no receive has asked for yet.
 struct TransferLane::Arrival {
   Notice notice;
-  int source;
+  int source = 0;
   TransferPair::Kept payload;
+
+  Arrival* next = nullptr;
+  uint64_t key = 0;
 };
 
 TransferLane::TransferLane(std::shared_ptr<Segment> segment, std::span<const int> ranks, int local, int all,
@@ -70,7 +76,10 @@ void TransferLane::span_hosts(std::unique_ptr<WireLane> wire, std::span<const in
       peer.pair = std::make_unique<TransferPair>(*wire_, peer.rank, segment_->shape().mailbox_bytes);
 }
 
-TransferLane::~TransferLane() = default;
+TransferLane::~TransferLane() {
+  // What is in no queue is spare.
+  while (Arrival* arrival = arrivals_.take_any()) delete arrival;
+}
 
 void TransferLane::read_from(std::shared_ptr<const PeerMemory> memory, size_t least) {
   memory_ = std::move(memory);
@@ -94,7 +103,7 @@ void TransferLane::leave(Deadline deadline) {
 
 void TransferLane::issue(TransferOperation& operation) {
   const std::lock_guard turn(mutex_);
-  issued_.push_back(&operation);
+  issued_.push(operation, tag_key(operation.transfer.envelope.tag));
 }
 
 bool TransferLane::start(TransferOperation& operation) {
@@ -106,15 +115,18 @@ bool TransferLane::start(TransferOperation& operation) {
 
 bool TransferLane::Turn::issue_and_start(TransferOperation& operation) {
   const bool starts = lane_.launch_in_turn(operation);
-  if (!starts) lane_.issued_.push_back(&operation);
+  if (!starts) lane_.issued_.push(operation, tag_key(operation.transfer.envelope.tag));
   return starts;
 }
 
+// One that has no place yet comes behind all that have one.
 bool TransferLane::launch_in_turn(TransferOperation& operation) {
-  const auto place = std::ranges::find(issued_, &operation);
-  const auto blocks = [&](const TransferOperation* other) { return other->transfer.shares_order_with(operation.transfer); };
-  if (std::any_of(issued_.begin(), place, blocks)) return false;
-  if (place != issued_.end()) issued_.erase(place);
+  const TransferOperation* const first =
+      issued_.find_if(tag_key(operation.transfer.envelope.tag), [&](const TransferOperation& each) {
+        return &each == &operation || each.transfer.shares_order_with(operation.transfer);
+      });
+  if (first != nullptr && first != &operation) return false;
+  if (first == &operation) issued_.remove(operation);
   launch(operation);
   return true;
 }
@@ -148,13 +160,14 @@ void TransferLane::launch(TransferOperation& operation) {
     return;
   }
   ++(transfer.peer == FCCL_ANY_SOURCE ? any_source_ : peers_[transfer.peer].interest);
-  const auto found =
-      std::ranges::find_if(arrivals_, [&](const Arrival& each) { return transfer.takes(each.source, each.notice.tag); });
-  if (found == arrivals_.end()) return posted_.push(operation);
-  const Arrival arrival = std::move(*found);
-  arrivals_.erase(found);
-  Peer& source = peers_[arrival.source];
-  match(operation, source, arrival.notice, source.pair->payload_of(arrival.notice, arrival.payload));
+  const uint64_t key = tag_key(transfer.envelope.tag);
+  Arrival* const found =
+      arrivals_.remove_if(key, [&](const Arrival& each) { return transfer.takes(each.source, each.notice.tag); });
+  if (found == nullptr) return posted_.push(operation, key);
+  std::unique_ptr<Arrival> arrival(found);
+  Peer& source = peers_[arrival->source];
+  match(operation, source, arrival->notice, source.pair->payload_of(arrival->notice, arrival->payload));
+  spare_arrivals_.push_back(std::move(arrival));
 }
 
 void TransferLane::move(Peer& peer) {
@@ -171,17 +184,31 @@ void TransferLane::take_notices(Peer& peer) {
   while (const Notice* next = pair.next()) {
     const Notice notice = *next;
     if (notice.kind == Notice::kGrant || notice.kind == Notice::kRead) {
-      TransferOperation* taken =
-          peer.offered.remove_if([&](const TransferOperation& each) { return each.number == notice.transfer; });
+      TransferOperation* taken = peer.offered.remove_if(notice.transfer, [](const TransferOperation&) { return true; });
       if (taken != nullptr) notice.kind == Notice::kRead ? finish(*taken) : peer.sending.push(*taken);
-    } else if (TransferOperation* receive = posted_.remove_if(
-                   [&](const TransferOperation& each) { return each.transfer.takes(peer.rank, notice.tag); })) {
+    } else if (TransferOperation* receive = posted_.remove_if(tag_key(notice.tag), [&](const TransferOperation& each) {
+                 return each.transfer.takes(peer.rank, notice.tag);
+               })) {
       match(*receive, peer, notice, pair.payload_of_next());
     } else {
-      arrivals_.push_back({notice, peer.rank, pair.keep_next()});
+      keep_arrival(peer, notice);
     }
     pair.take();
   }
+}
+
+void TransferLane::keep_arrival(Peer& peer, const Notice& notice) {
+  std::unique_ptr<Arrival> arrival;
+  if (spare_arrivals_.empty()) {
+    arrival = std::make_unique<Arrival>();
+  } else {
+    arrival = std::move(spare_arrivals_.back());
+    spare_arrivals_.pop_back();
+  }
+  arrival->notice = notice;
+  arrival->source = peer.rank;
+  arrival->payload = peer.pair->keep_next();
+  arrivals_.push(*arrival.release(), tag_key(notice.tag));
 }
 
 // What has come is for this receive, which is in no queue.
@@ -226,7 +253,7 @@ void TransferLane::announce(Peer& peer) {
     notice.kind = Notice::kOffer;
     notice.transfer = operation->number = ++offers_;
     pair.post_offer(notice, lends ? transfer.source : nullptr);
-    peer.offered.push(*operation);
+    peer.offered.push(*operation, operation->number);
     step(*operation);
   }
 }
@@ -331,12 +358,13 @@ void TransferLane::drop_interest(const TransferOperation& operation) {
 
 void TransferLane::withdraw(TransferOperation& operation) {
   const std::lock_guard turn(mutex_);
-  if (std::erase(issued_, &operation) > 0 || operation.has_ended()) return;
+  if (operation.has_ended() || issued_.remove(operation)) return;
   bool was_there = posted_.remove(operation);
-  for (Peer& peer : peers_)
-    for (TransferQueue* queue :
-         {&peer.announcing, &peer.offered, &peer.sending, &peer.reading, &peer.granting, &peer.receiving})
+  for (Peer& peer : peers_) {
+    was_there |= peer.offered.remove(operation);
+    for (TransferQueue* queue : {&peer.announcing, &peer.sending, &peer.reading, &peer.granting, &peer.receiving})
       was_there |= queue->remove(operation);
+  }
   if (was_there) drop_interest(operation);
 }
 

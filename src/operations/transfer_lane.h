@@ -80,7 +80,7 @@ class TransferLane {
   // Whoever issues says when an operation comes and, as the last that it does here, when it has gone; but not of those that a
   // call of the communicator waits for.
   void count_in() { outstanding_.fetch_add(1, std::memory_order_relaxed); }
-  void count_out() { outstanding_.fetch_sub(1, std::memory_order_release); }
+  void count_out(size_t operations = 1) { outstanding_.fetch_sub(static_cast<int>(operations), std::memory_order_release); }
   bool is_idle() const { return outstanding_.load(std::memory_order_acquire) == 0; }
 
  private:
@@ -92,6 +92,7 @@ class TransferLane {
   void launch(TransferOperation& operation);
   void move(Peer& peer);
   void take_notices(Peer& peer);
+  void keep_arrival(Peer& peer, const Notice& notice);
   void match(TransferOperation& operation, Peer& source, const Notice& notice, const std::byte* payload);
   void announce(Peer& peer);
   bool reads(Peer& peer, const TransferOperation& operation) const;
@@ -111,10 +112,13 @@ class TransferLane {
   std::shared_ptr<const PeerMemory> memory_;  // null: nothing is read
   size_t least_read_ = 0;
   std::vector<Peer> peers_;  // by rank
-  std::vector<TransferOperation*> issued_;
-  TransferQueue posted_;           // receives that nothing has come for
-  std::vector<Arrival> arrivals_;  // in the order in which they came
-  int any_source_ = 0;             // posted receives from any rank
+  // By tag, each: operations that have a place, but have not started; receives that nothing has come for; what has come that no
+  // receive has asked for.
+  KeyedQueue<TransferOperation> issued_;
+  KeyedQueue<TransferOperation> posted_;
+  KeyedQueue<Arrival> arrivals_;
+  std::vector<std::unique_ptr<Arrival>> spare_arrivals_;
+  int any_source_ = 0;  // posted receives from any rank
   uint64_t offers_ = 0;
   std::atomic<int> outstanding_{0};
 };

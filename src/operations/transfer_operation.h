@@ -6,22 +6,44 @@
 #include <cstdint>
 
 #include "base/transfer.h"
+#include "operations/linked_queue.h"
 #include "system/clock.h"
 
 namespace fccl {
 
+// How far transfers that are issued together are, so that their owner need not look at each. Written by the thread that has the
+// lane's turn.
+struct TransfersProgress {
+  std::atomic<uint64_t> moved{0};    // raised whenever something of one of them has moved
+  std::atomic<uint64_t> ended{0};    // how many have ended
+  std::atomic<bool> differs{false};  // the other end of one of them said something else
+
+  static void raise(std::atomic<uint64_t>& counter) {
+    counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  }
+};
+
 // Owned by whoever issued it, who keeps it until it has ended or has been withdrawn from the lane. Only the members that say so
 // may be read by the owner meanwhile; the rest belongs to the thread that has the lane's turn.
 struct TransferOperation {
-  explicit TransferOperation(const TransferEnd& asked) : transfer(asked), other(asked.peer) {}
+  explicit TransferOperation(const TransferEnd& asked, TransfersProgress* progress = nullptr)
+      : transfer(asked), together(progress), other(asked.peer) {}
 
   const TransferEnd transfer;
+  TransfersProgress* const together;  // null: it is issued alone
   // For the owner: raised whenever something of it has moved, and at last by kEnd, from where on all is the owner's.
   static constexpr uint64_t kEnd = uint64_t{1} << 62;
   std::atomic<uint64_t> steps{0};
   bool has_ended() const { return steps.load(std::memory_order_acquire) >= kEnd; }
-  // By the thread that has the turn, so no read-modify-write is needed.
-  void raise_steps(uint64_t by) { steps.store(steps.load(std::memory_order_relaxed) + by, std::memory_order_release); }
+  // By the thread that has the turn, so no read-modify-write is needed. The owner may take all away once `steps` has kEnd.
+  void raise_steps(uint64_t by) {
+    if (together != nullptr) {
+      if (by == kEnd) TransfersProgress::raise(together->ended);
+      if (differs) together->differs.store(true, std::memory_order_release);
+      TransfersProgress::raise(together->moved);
+    }
+    steps.store(steps.load(std::memory_order_relaxed) + by, std::memory_order_release);
+  }
   // For the owner, once it has ended: whether the other end said something else, and what.
   bool differs = false;
   Envelope theirs;
@@ -33,39 +55,9 @@ struct TransferOperation {
   Clock::time_point began{};   // of what is too long to go along with its notice
 
   TransferOperation* next = nullptr;  // in its queue
+  uint64_t key = 0;                   // by which its queue finds it, if it does
 };
 
-// Operations in the order in which they came. They stay their owners'; each is in one queue at a time.
-class TransferQueue {
- public:
-  TransferOperation* front() const { return first_; }
-  void push(TransferOperation& operation) {
-    operation.next = nullptr;
-    (last_ == nullptr ? first_ : last_->next) = &operation;
-    last_ = &operation;
-  }
-  void pop() {
-    (void)remove_if([](const TransferOperation&) { return true; });
-  }
-  // Takes out the first one for which it holds; null if there is none.
-  template <class Condition>
-  TransferOperation* remove_if(Condition holds_for) {
-    TransferOperation* before = nullptr;
-    for (TransferOperation* each = first_; each != nullptr; before = each, each = each->next) {
-      if (!holds_for(*each)) continue;
-      (before == nullptr ? first_ : before->next) = each->next;
-      if (last_ == each) last_ = before;
-      return each;
-    }
-    return nullptr;
-  }
-  bool remove(const TransferOperation& operation) {
-    return remove_if([&](const TransferOperation& each) { return &each == &operation; }) != nullptr;
-  }
-
- private:
-  TransferOperation* first_ = nullptr;
-  TransferOperation* last_ = nullptr;
-};
+using TransferQueue = LinkedQueue<TransferOperation>;
 
 }  // namespace fccl

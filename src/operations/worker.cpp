@@ -33,7 +33,8 @@ constexpr int kTriesAtOnce = 64;
 constexpr microseconds kServesFor{1000};
 
 // Of the thread that is inside a host function: the worker of its process, since a fork has the thread, too.
-thread_local const Worker* host_function_of = nullptr;
+// Asked in every blocking call, so read without a function of the loader's.
+__attribute__((tls_model("initial-exec"))) thread_local const Worker* host_function_of = nullptr;
 
 // Not joined at the end: that would hang a process that exits with work outstanding.
 constinit PerProcess<Worker> worker;

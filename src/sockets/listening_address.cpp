@@ -121,9 +121,10 @@ Result<Descriptor> on_allowed_port(const Address& where, const Settings& setting
   if (taken) return taken;
   return fail(
       taken.error().code,
-      fmt::format("{}, nor on any port before it of FCCL_SOCKET_PORTS={}: each communicator that is being made takes one; of "
-                  "several hosts it takes another one, and each of its ranks keeps one",
-                  taken.error().message, settings.socket_ports));
+      fmt::format(
+          "{}, nor on any port before it of FCCL_SOCKET_PORTS={}: each communicator that is being made takes two, also on "
+          "one host; of several hosts each of its ranks keeps one",
+          taken.error().message, settings.socket_ports));
 }
 
 }  // namespace

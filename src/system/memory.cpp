@@ -1,6 +1,8 @@
 // Memory, as /proc and the control groups tell.
 #include "system/memory.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -73,6 +75,12 @@ AvailableMemory available_memory(const std::string& root) {
     if (controllers == "memory") take_groups(groups / "memory", path, kVersion1, least);
   }
   return least;
+}
+
+size_t longest_file() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return SIZE_MAX;
+  return limit.rlim_cur;
 }
 
 }  // namespace fccl

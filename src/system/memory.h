@@ -20,4 +20,8 @@ struct AvailableMemory {
 // not limit.
 AvailableMemory available_memory(const std::string& root = "/");
 
+// The longest file that this process may make (ulimit -f). The kernel kills a process by a signal that sizes a longer one, also
+// in memory.
+size_t longest_file();
+
 }  // namespace fccl

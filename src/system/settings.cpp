@@ -94,10 +94,9 @@ constexpr Setting kSettings[] = {
      "where "
      "the name stands for the loopback"},
     {"FCCL_SOCKET_PORTS", Text{&Settings::socket_ports, "ports", fault_of_ports}, Scope::local,
-     "the ports on which the bootstrap may listen, as 29600 or 29600-29699, for firewalls; unset, the system chooses. A "
-     "communicator that is being made takes one; of several hosts it takes another one, and each of its ranks keeps one if "
-     "there is one. The "
-     "data's ports are its transport's"},
+     "the ports on which the bootstrap may listen, as 29600-29699, for firewalls; unset, the system chooses. A communicator "
+     "that is being made takes two, also on one host; of several hosts each of its ranks keeps one, if one is left. The data's "
+     "ports are its transport's"},
     {"FCCL_HOST_ID", Text{&Settings::host_id}, Scope::local,
      "stands for the boot id, name and IPC namespace by which ranks find out that they share a host; the namespaces of PIDs "
      "and "

@@ -70,19 +70,21 @@ Endpoint::~Endpoint() {
 }
 
 void Endpoint::progress() {
-  if (!progress_in_turn()) return;
-  // Without the turn, since whoever reads the log may be slow.
+  const char* const observed = progress_in_turn();
+  if (observed == nullptr) return;
+  // Without the turn, since the reader of the log may be slow.
   log(LogLevel::warn,
-      "between hosts: something came to this process over the network that no rank of its communicators sent; it is dropped, "
-      "and whatever follows is dropped and counted. Let nobody but the hosts of the job reach their ports, and let no address "
-      "be "
-      "translated between them (docs/security.md)");
+      fmt::format(
+          "between hosts: something came to this process over the network that no rank of its communicators sent: {}; it "
+          "is dropped, and all that follows is dropped and counted. Let nobody but the hosts of the job reach their "
+          "ports, and let no address be translated between them (docs/security.md)",
+          observed));
 }
 
-// Whether strangers have been heard of for the first time.
-bool Endpoint::progress_in_turn() {
+// What was known of the first stranger, in the turn that has heard of it; else null.
+const char* Endpoint::progress_in_turn() {
   const Turn turn(*this, std::try_to_lock);
-  if (!turn || broken_) return false;
+  if (!turn || broken_) return nullptr;
   polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   ++first_served_;
   // What is there to be sent goes first, and then what there is room for.
@@ -91,7 +93,7 @@ bool Endpoint::progress_in_turn() {
     poll(rail);
     post(rail);
   }
-  return strangers_ > 0 && !std::exchange(strangers_are_told_, true);
+  return std::exchange(first_stranger_, nullptr);
 }
 
 void Endpoint::poll(int rail) {
@@ -116,9 +118,12 @@ void Endpoint::route(const Completion& completion) {
     case Completion::Kind::message:
       return on_message(completion.bytes);
     case Completion::Kind::stranger:
-      ++strangers_;
-      return;
+      return drop(completion.observed);
   }
+}
+
+void Endpoint::drop(const char* observed) {
+  if (++strangers_ == 1) first_stranger_ = observed;
 }
 
 // Null for a channel that no open port has: a latecomer to a closed lane, or a stranger.
@@ -133,13 +138,13 @@ std::pair<Port*, int> Endpoint::find_channel(uint32_t channel) const {
 
 void Endpoint::on_message(std::span<const std::byte> bytes) {
   if (bytes.size() < sizeof(EntryMessage)) {
-    ++strangers_;
+    drop("a message of a known sender that is shorter than any of FCCL");
     return;
   }
   uint32_t channel;
   std::memcpy(&channel, bytes.data() + offsetof(EntryMessage, channel), sizeof(channel));
   const auto [port, peer] = find_channel(channel);
-  if (port != nullptr && !port->on_message(peer, bytes)) ++strangers_;
+  if (port != nullptr && !port->on_message(peer, bytes)) drop("a message of a known sender without its lane's token");
 }
 
 void Endpoint::land(uint64_t tag, bool well) {

@@ -63,9 +63,10 @@ class Endpoint {
   };
   class Turn;
 
-  bool progress_in_turn();
+  const char* progress_in_turn();
   void poll(int rail);
   void route(const Completion& completion);
+  void drop(const char* observed);
   std::pair<Port*, int> find_channel(uint32_t channel) const;
   void on_message(std::span<const std::byte> bytes);
   void land(uint64_t tag, bool well);
@@ -95,7 +96,7 @@ class Endpoint {
   std::vector<int> room_;  // by rail
   size_t first_served_ = 0;
   uint64_t strangers_ = 0;
-  bool strangers_are_told_ = false;
+  const char* first_stranger_ = nullptr;  // what was known of it, until that is told
   bool broken_ = false;
   ProgressThread thread_;
 };

@@ -87,6 +87,8 @@ struct Completion {
   uint64_t tag = 0;        // ended, failed
   // message: in the transport's own memory, until the rail is polled again.
   std::span<const std::byte> bytes;
+  // stranger: what was known of it, for the log; lives as long as the transport.
+  const char* observed = "nothing is known of it";
 };
 
 // Created by a plug-in or a test; owned by the wire. One thread at a time, save address() and limits(), and no call waits.

@@ -279,6 +279,65 @@ TEST_P(InitAll, lets_one_thread_run_collectives_of_all_ranks) {
     }
 }
 
+// Tagged sends of one group, received in one group in the reverse order; the seconds that the least of some tries took.
+double seconds_of_group(const Comm& comm, const Seat& seat, int sends, int tries) {
+  double least = 1e9;
+  for (int round = 0; round < tries; ++round) {
+    std::vector<int> given(static_cast<size_t>(sends)), got(given.size(), -1);
+    EXPECT_TRUE(succeeded(fcclBarrier(comm, nullptr)));
+    const int64_t began = now_ns();
+    EXPECT_TRUE(succeeded(fcclGroupStart()));
+    for (int i = 0; i < sends; ++i) {
+      const int tag = seat.rank == 0 ? i : sends - 1 - i;
+      const auto place = static_cast<size_t>(tag);
+      given[place] = tag * 7 + round;
+      if (seat.rank == 0) {
+        EXPECT_TRUE(succeeded(fcclSendTagged(&given[place], 1, fcclInt32, 1, tag, comm, nullptr)));
+      } else {
+        EXPECT_TRUE(succeeded(fcclRecvTagged(&got[place], 1, fcclInt32, 0, tag, nullptr, comm, nullptr)));
+      }
+    }
+    EXPECT_TRUE(succeeded(fcclGroupEnd()));
+    least = std::min(least, ms_since(began) / 1000);
+    for (int i = 0; seat.rank == 1 && i < sends; ++i) EXPECT_EQ(got[static_cast<size_t>(i)], i * 7 + round);
+  }
+  return least;
+}
+
+TEST(LargeGroup, of_four_times_as_many_sends_takes_at_most_five_times_as_long) {
+  run_ranks({RanksAs::threads, 2}, [](const Seat& seat) {
+    const Comm comm(seat);
+    // All ranks try equally often: the first one says when it was enough. The square of four would be sixteen.
+    bool is_enough = false;
+    for (int attempt = 0; attempt < 10 && !is_enough; ++attempt) {
+      const double few = seconds_of_group(comm, seat, 4'000, 4), many = seconds_of_group(comm, seat, 16'000, 4);
+      is_enough = many <= 5 * few;
+      EXPECT_TRUE(succeeded(fcclBroadcast(&is_enough, &is_enough, 1, fcclUint8, 0, comm, nullptr)));
+    }
+    EXPECT_TRUE(is_enough);
+  });
+}
+
+TEST(LongLargeGroup, whose_peer_is_late_says_so_in_one_line_of_the_log) {
+  ::testing::internal::CaptureStderr();
+  run_ranks({RanksAs::threads, 2}, [](const Seat& seat) {
+    const Comm comm(seat);
+    EXPECT_TRUE(succeeded(fcclGroupStart()));
+    std::array<int, 300> values{};
+    for (int& value : values) {
+      const int tag = static_cast<int>(&value - values.data());
+      EXPECT_TRUE(succeeded(seat.rank == 0 ? fcclSendTagged(&value, 1, fcclInt32, 1, tag, comm, nullptr)
+                                           : fcclRecvTagged(&value, 1, fcclInt32, 0, tag, nullptr, comm, nullptr)));
+    }
+    if (seat.rank == 0) std::this_thread::sleep_for(std::chrono::milliseconds(6500));
+    EXPECT_TRUE(succeeded(fcclGroupEnd()));
+  });
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  size_t lines = 0;
+  for (size_t at = log.find(" in Recv of"); at != std::string::npos; at = log.find(" in Recv of", at + 1)) ++lines;
+  EXPECT_EQ(lines, 1u) << log;
+}
+
 TEST_P(InitAll, lets_one_thread_send_between_its_ranks) {
   Parcels sent, received;
   EXPECT_TRUE(succeeded(fcclGroupStart()));

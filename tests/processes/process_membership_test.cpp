@@ -128,6 +128,18 @@ TEST(Init, without_descriptors_for_a_socket_fails_at_once) {
   });
 }
 
+TEST(Init, where_files_may_not_be_as_long_as_its_memory_says_which_limit_it_is) {
+  run_ranks({RanksAs::processes, 2}, [](const Seat& seat) {
+    const fcclUniqueId id = agree_on_id(seat);
+    const rlimit short_files{1 << 20, 1 << 20};
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &short_files), 0);
+    fcclConfig_t config = config_of_tests();
+    fcclComm_t comm = nullptr;
+    EXPECT_EQ(fcclCommInitRankConfig(&comm, seat.ranks, id, seat.rank, &config), fcclSystemError);
+    EXPECT_NE(std::string(fcclGetLastError(nullptr)).find("ulimit -f"), std::string::npos) << fcclGetLastError(nullptr);
+  });
+}
+
 TEST(Init, of_ranks_that_agree_on_a_host_of_another_name_works) {
   const Setting setting("FCCL_HOST_ID", "orchard");
   run_ranks({RanksAs::processes, 2}, [](const Seat& seat) {

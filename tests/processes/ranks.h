@@ -86,8 +86,8 @@ inline constexpr int kSlowdown = FCCL_TEST_SLOWDOWN;
 int64_t now_ns();
 double ms_since(int64_t then_ns);
 
-// Whether something that began then, and should take at most `ms` in a plain build on an idle machine, has ended in time: where it
-// has not, half as much again, times what other processes take of this processor just now.
+// Whether something that began then, and should take at most `ms` in a plain build on an idle machine, has ended in time: where
+// it has not, half as much again, times what other processes take of this processor just now.
 ::testing::AssertionResult in_time(int64_t then_ns, double ms);
 
 // Sets an environment variable for the life of the object; made before the ranks are.

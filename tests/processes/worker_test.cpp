@@ -49,6 +49,33 @@ TEST(HostFunction, that_others_launch_on_their_stream_runs_before_it_is_freed) {
   EXPECT_EQ(chain.ran.load(), 5);
 }
 
+TEST(HostFunction, may_not_make_a_blocking_call) {
+  run_ranks({RanksAs::threads, 2}, [](const Seat& seat) {
+    const Comm comm(seat);
+    struct Tried {
+      fcclComm_t comm;
+      std::vector<fcclResult_t> results{};
+      std::string text{};
+    } tried{comm};
+    const TestStream stream;
+    const auto function = [](void* data) {
+      auto& tries = *static_cast<Tried*>(data);
+      int value = 1;
+      tries.results.push_back(fcclAllReduce(&value, &value, 1, fcclInt32, fcclSum, tries.comm, nullptr));
+      tries.text = fcclGetLastError(nullptr);
+      tries.results.push_back(fcclSend(&value, 1, fcclInt32, 0, tries.comm, nullptr));
+    };
+    EXPECT_TRUE(succeeded(fcclLaunchHostFunc(stream, function, &tried)));
+    EXPECT_TRUE(succeeded(fcclStreamSynchronize(stream)));
+    EXPECT_EQ(tried.results, std::vector<fcclResult_t>(2, fcclInvalidUsage));
+    EXPECT_NE(tried.text.find("a host function may not"), std::string::npos) << tried.text;
+    // The communicator is as good as before.
+    int value = seat.rank + 1;
+    EXPECT_TRUE(succeeded(fcclAllReduce(&value, &value, 1, fcclInt32, fcclSum, comm, nullptr)));
+    EXPECT_EQ(value, 3);
+  });
+}
+
 TEST(HostFunction, that_throws_leaves_other_streams_alone) {
   const TestStream throwing, other;
   EXPECT_TRUE(succeeded(fcclLaunchHostFunc(throwing, [](void*) { throw std::runtime_error("no"); }, nullptr)));

@@ -22,12 +22,21 @@ std::string shape_of(const Settings& settings) {
   return text.str();
 }
 
+// Where it is a file that says so: a disk that was full leaves an empty one.
+bool is_complete(const fs::path& folder) {
+  int64_t step = -1;
+  return fs::is_regular_file(folder / kComplete) && std::ifstream(folder / kComplete) >> step;
+}
+
 Checkpoint of_this_shape(const fs::path& folder, const Settings& settings) {
   std::ifstream file(folder / kComplete);
   Checkpoint found{folder, 0};
   std::string shape;
   file >> found.step >> std::ws;
   std::getline(file, shape);
+  if (found.step < 0)
+    throw SettingsError("--resume " + folder.string() + " says that it has made " + std::to_string(found.step) +
+                        " steps: its file '" + kComplete + "' is damaged, choose another checkpoint");
   if (shape != shape_of(settings))
     throw SettingsError("--resume " + folder.string() + " holds another model (" + shape + ") than this one (" +
                         shape_of(settings) + "): give its --model, --layers, --hidden, --dtype and --optimizer");
@@ -35,6 +44,15 @@ Checkpoint of_this_shape(const fs::path& folder, const Settings& settings) {
     throw SettingsError("--resume " + folder.string() + " has made " + std::to_string(found.step) +
                         " steps already: choose more --steps");
   return found;
+}
+
+// At once or not at all.
+void mark_complete(const fs::path& folder, int64_t step, const Settings& settings) {
+  const fs::path beside = folder / "completing";
+  std::ofstream file(beside);
+  file << step << " " << shape_of(settings) << std::endl;
+  if (!file) throw std::runtime_error("saving " + beside.string() + " failed: is the disk full?");
+  fs::rename(beside, folder / kComplete);
 }
 
 // Calls use(name of the file, tensor, bytes of it that count, where they begin in the file) for all that this rank keeps.
@@ -58,11 +76,11 @@ void for_each_shard(Sharding& sharding, const Optimizer& optimizer, Use use) {
 std::optional<Checkpoint> find_checkpoint(const Settings& settings) {
   if (settings.resume.empty()) return std::nullopt;
   for (const fs::path& place : {fs::path(settings.resume), settings.runs / settings.resume}) {
-    if (fs::exists(place / kComplete)) return of_this_shape(place, settings);
+    if (is_complete(place)) return of_this_shape(place, settings);
     std::vector<fs::path> complete;
     if (fs::is_directory(place / "checkpoints"))
       for (const auto& entry : fs::directory_iterator(place / "checkpoints"))
-        if (fs::exists(entry.path() / kComplete)) complete.push_back(entry.path());
+        if (is_complete(entry.path())) complete.push_back(entry.path());
     if (!complete.empty()) return of_this_shape(*std::max_element(complete.begin(), complete.end()), settings);
   }
   throw SettingsError("--resume " + settings.resume + ": no finished checkpoint there, nor under " +
@@ -83,7 +101,7 @@ void save(const fs::path& run, int64_t step, const Settings& settings, Sharding&
     if (!file) throw std::runtime_error("saving " + (folder / name).string() + " failed: is the disk full?");
   });
   must(sharding.communicator().barrier());
-  if (first) std::ofstream(folder / kComplete) << step << " " << shape_of(settings) << "\n";
+  if (first) mark_complete(folder, step, settings);
 }
 
 void load(const Checkpoint& checkpoint, Sharding& sharding, const Optimizer& optimizer) {

@@ -173,6 +173,25 @@ TEST(Arena, takes_a_quarter_of_the_addresses_that_a_limit_leaves_at_most) {
   }));
 }
 
+TEST(Arena, is_no_longer_than_files_may_be) {
+  EXPECT_TRUE(is_content_in_a_child([] {
+    const rlimit limit{64 * kMiB, 64 * kMiB};
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return false;
+    std::byte* memory = allocate(kMiB);
+    std::memset(memory, 1, kMiB);
+    return process_arena().usage().reserved <= 64 * kMiB;
+  }));
+}
+
+TEST(Arena, refuses_where_the_limit_on_files_leaves_no_room) {
+  EXPECT_TRUE(is_content_in_a_child([] {
+    const rlimit limit{kPageBytes, kPageBytes};
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return false;
+    const auto refused = process_arena().allocate(kPageBytes);
+    return !refused && refused.error().message.find("ulimit -f") != std::string::npos;
+  }));
+}
+
 TEST(Arena, refuses_where_the_limit_on_addresses_leaves_no_room) {
   EXPECT_TRUE(is_content_in_a_child([] {
     if (!leave_addresses(0)) return false;

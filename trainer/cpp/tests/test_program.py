@@ -1,5 +1,6 @@
 """What a run leaves, what it says of wrong arguments and of failures, and that it draws what numpy draws."""
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -54,6 +55,27 @@ def test_a_checkpoint_that_has_made_its_steps_is_refused(runs: Runs) -> None:
     ended = mpirun("-np", "2", "trainer", *SHORT, "--steps", "2", "--resume", str(saved.folder))
     assert ended.returncode == 2
     assert "has made 2 steps already: choose more --steps" in ended.stderr
+
+
+def test_a_checkpoint_with_a_negative_step_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "complete").write_text("-5 float32 adamw 4 64 176 4 257\n")
+    ended = mpirun("-np", "2", "trainer", *SHORT, "--resume", str(tmp_path))
+    assert ended.returncode == 2
+    assert "says that it has made -5 steps: its file 'complete' is damaged" in ended.stderr
+
+
+@pytest.mark.parametrize("kind", ["an empty file", "a fifo"])
+def test_a_save_whose_mark_is_damaged_is_passed_over_for_the_one_before(tmp_path: Path, kind: str) -> None:
+    for step, mark in ((3, "-3 another model\n"), (6, "")):
+        folder = tmp_path / "checkpoints" / f"step-{step:06}"
+        folder.mkdir(parents=True)
+        if mark or kind == "an empty file":
+            (folder / "complete").write_text(mark)
+        else:
+            os.mkfifo(folder / "complete")
+    ended = mpirun("-np", "2", "trainer", *SHORT, "--resume", str(tmp_path))
+    assert ended.returncode == 2
+    assert "step-000003 says that it has made -3 steps" in ended.stderr
 
 
 def test_ranks_that_differ_print_what_fccl_says_and_fail(tmp_path: Path) -> None:

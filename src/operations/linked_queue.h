@@ -1,0 +1,105 @@
+// LinkedQueue and KeyedQueue: queues of nodes that stay their owners', so that nothing is allocated for a node.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace fccl {
+
+// Nodes in the order in which they came. Each is in one queue at a time, by its member `next`.
+template <class Node>
+class LinkedQueue {
+ public:
+  Node* front() const { return first_; }
+  void push(Node& node) {
+    node.next = nullptr;
+    (last_ == nullptr ? first_ : last_->next) = &node;
+    last_ = &node;
+  }
+  void pop() {
+    (void)remove_if([](const Node&) { return true; });
+  }
+  // Takes out the first one for which it holds; null if it holds for none.
+  template <class Condition>
+  Node* remove_if(Condition holds_for) {
+    Node* before = nullptr;
+    for (Node* each = first_; each != nullptr; before = each, each = each->next) {
+      if (!holds_for(*each)) continue;
+      (before == nullptr ? first_ : before->next) = each->next;
+      if (last_ == each) last_ = before;
+      return each;
+    }
+    return nullptr;
+  }
+  bool remove(const Node& node) {
+    return remove_if([&](const Node& each) { return &each == &node; }) != nullptr;
+  }
+  // The first one for which it holds; null if it holds for none.
+  template <class Condition>
+  Node* find_if(Condition holds_for) const {
+    Node* each = first_;
+    while (each != nullptr && !holds_for(*each)) each = each->next;
+    return each;
+  }
+
+ private:
+  Node* first_ = nullptr;
+  Node* last_ = nullptr;
+};
+
+// The same, found by a key: the time for a node does not grow with the number of nodes of other keys. Those of one key keep
+// their order. Allocates only when it holds more nodes than ever before.
+template <class Node>
+class KeyedQueue {
+ public:
+  void push(Node& node, uint64_t key) {
+    if (++size_ > 2 * queues_.size()) grow();
+    node.key = key;
+    queue_of(key).push(node);
+  }
+  template <class Condition>
+  Node* remove_if(uint64_t key, Condition holds_for) {
+    Node* const found = queue_of(key).remove_if([&](const Node& each) { return each.key == key && holds_for(each); });
+    if (found != nullptr) --size_;
+    return found;
+  }
+  bool remove(const Node& node) {
+    return remove_if(node.key, [&](const Node& each) { return &each == &node; }) != nullptr;
+  }
+  template <class Condition>
+  Node* find_if(uint64_t key, Condition holds_for) {
+    return queue_of(key).find_if([&](const Node& each) { return each.key == key && holds_for(each); });
+  }
+  // Any one, taken out; null if it is empty.
+  Node* take_any() {
+    for (LinkedQueue<Node>& queue : queues_)
+      if (Node* node = queue.front()) {
+        queue.pop();
+        --size_;
+        return node;
+      }
+    return nullptr;
+  }
+
+ private:
+  static constexpr size_t kFewest = 16;
+
+  // Their number is a power of two. Keys that follow each other go to queues that do.
+  LinkedQueue<Node>& queue_of(uint64_t key) { return queues_[key & (queues_.size() - 1)]; }
+
+  void grow() {
+    std::vector<LinkedQueue<Node>> before(2 * queues_.size());
+    queues_.swap(before);
+    for (LinkedQueue<Node>& queue : before)
+      while (Node* node = queue.front()) {
+        queue.pop();
+        queue_of(node->key).push(*node);
+      }
+  }
+
+  std::vector<LinkedQueue<Node>> queues_ = std::vector<LinkedQueue<Node>>(kFewest);
+  size_t size_ = 0;
+};
+
+}  // namespace fccl
