@@ -47,7 +47,8 @@ class Work final : public c10d::Work {
 
   // What whoever waits does until the operation is done or the time is up. Before others have the work; without it they sleep.
   void serve_by(std::function<void(std::chrono::milliseconds)> serve) { serve_ = std::move(serve); }
-  // Ends the operation for those who wait; `failure` is null after success. Called once, by the library's worker or the issuing thread.
+  // Ends the operation for those who wait; `failure` is null after success. Called once, by the library's worker or the issuing
+  // thread.
   void complete(std::exception_ptr failure);
   // Completes the future, if anybody has asked for it, and runs its callbacks. After complete; the first call does it.
   void complete_future();

@@ -12,7 +12,7 @@ COUNTS = (16, 1024, 16_384)
 
 
 def count_late_futures(calls):
-    """Even calls are waited for at once, by the thread that then runs them; odd ones while the worker runs them."""
+    """Even calls are waited for at once, by the thread that runs them; odd ones while the worker does."""
     rank, size = dist.get_rank(), dist.get_world_size()
     late = []
     for call in range(calls):

@@ -1,10 +1,9 @@
-"""torchft trains by fccl: its own integration tests pass over `ProcessGroupFccl`, and every step of a run is committed."""
+"""torchft trains by fccl: its integration tests pass over `ProcessGroupFccl`, and no step is dropped."""
 
 import threading
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-
 
 import fccl
 import pytest
