@@ -1,4 +1,4 @@
-"""A program that destroys its group and makes the next one at the same address, with rank 0 as the host of the store."""
+"""A program that makes one group after the other at the same address, where rank 0 hosts the store."""
 
 import os
 import socket
