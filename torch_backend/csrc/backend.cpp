@@ -11,6 +11,7 @@
 #include "arena.h"
 #include "completions.h"
 #include "errors.h"
+#include "leaving.h"
 
 namespace fccl {
 namespace {
@@ -93,8 +94,12 @@ void Backend::abort() {
 }
 
 void Backend::shutdown() {
+  Communicator& used = cpu_->communicator().is_made() ? cpu_->communicator() : device_->communicator();
+  const bool together =
+      getGroupDesc() == "default_pg" && getSize() > 1 && used.is_made() && getError() == c10d::ErrorType::SUCCESS;
   cpu_->shut_down();
   device_->shut_down();
+  if (together) leave_together(used.store(), c10::str("fccl/leaving/", used.identity(), "/"), getRank(), getSize());
 }
 
 Backend::WorkPtr Backend::run(Operation operation) {

@@ -24,6 +24,8 @@ void check(fcclResult_t result, const std::string& attempt, const char* cause) {
   std::string text = attempt + ": " + with_settings_of_torch(cause) + " [" + fcclGetErrorString(result) + "]";
   // Gloo's words, by which programs such as torchft tell that a peer has gone.
   if (result == fcclRemoteError) text += " (Connection closed by peer)";
+  // Words by which torchft tells a time-out.
+  if (result == fcclTimeout) text += " (timed out)";
   if (result == fcclNotImplemented) C10_THROW_ERROR(NotImplementedError, text);
   if (result == fcclInvalidArgument) C10_THROW_ERROR(ValueError, text);
   C10_THROW_ERROR(DistBackendError, text);

@@ -124,14 +124,15 @@ Reduction premul_sum_of(const c10d::ReduceOp& op, fcclDataType_t type, const at:
   return {fcclSum, std::nullopt, factor.detach().to(c10::toRealValueType(operand.scalar_type()))};
 }
 
+// As Gloo's, refusals of an operator by type are RuntimeErrors.
 void refuse_for_bool(fcclDataType_t type, const char* op, const char* operation) {
-  TORCH_CHECK_VALUE(type != fcclBool, operation, ": ", op, " of bool has no meaning: truth values have SUM, MAX and BOR, which",
-                    " are or, PRODUCT, MIN and BAND, which are and, and BXOR");
+  TORCH_CHECK(type != fcclBool, operation, ": ", op, " of bool has no meaning: truth values have SUM, MAX and BOR, which",
+              " are or, PRODUCT, MIN and BAND, which are and, and BXOR");
 }
 
 void refuse_for_floats(const at::Tensor& operand, const char* op, const char* operation) {
-  TORCH_CHECK_VALUE(!operand.is_floating_point() && !operand.is_complex(), operation, ": ", op, " of ", operand.scalar_type(),
-                    " has no meaning: BAND, BOR and BXOR are of integers and of bool");
+  TORCH_CHECK(!operand.is_floating_point() && !operand.is_complex(), operation, ": ", op, " of ", operand.scalar_type(),
+              " has no meaning: BAND, BOR and BXOR are of integers and of bool");
 }
 
 const std::vector<at::Tensor>& one_list(const std::vector<std::vector<at::Tensor>>& lists, int size, const char* operation) {

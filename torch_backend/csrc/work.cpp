@@ -8,6 +8,12 @@
 #include <utility>
 
 namespace fccl {
+namespace {
+
+// Set while this thread runs the callbacks of a work.
+thread_local bool in_callback = false;
+
+}  // namespace
 
 void leave_register(c10d::Work& work) {
   if (!c10d::allow_inflight_collective_as_graph_input()) return;
@@ -25,32 +31,75 @@ void Work::complete(std::exception_ptr failure) { finish(std::move(failure)); }
 
 void Work::complete_future() {
   std::unique_lock lock(future_mutex_);
-  future_settled_ = true;
+  if (std::exchange(future_claimed_, true)) return;
   const auto future = future_;
   lock.unlock();
+  // A callback that throws releases those who wait as well.
+  struct End {
+    explicit End(Work* ended) : work(ended), before(std::exchange(in_callback, true)) {}
+    ~End() {
+      in_callback = before;
+      const std::lock_guard ending(work->future_mutex_);
+      work->callbacks_ended_ = true;
+      work->future_cv_.notify_all();
+    }
+    Work* work;
+    bool before;
+  };
+  const End end(this);
   if (future) settle(*future);
 }
 
 bool Work::complete_without_future() {
   const std::lock_guard lock(future_mutex_);
   if (future_) return false;
-  future_settled_ = true;
+  future_claimed_ = true;
+  callbacks_ended_ = true;
   return true;
 }
 
+// The thread that waits completes the future itself unless another has begun to, so that a wait in a callback needs no thread
+// that is busy with callbacks.
+bool Work::await_future(const std::optional<std::chrono::steady_clock::time_point>& deadline) {
+  complete_future();
+  std::unique_lock lock(future_mutex_);
+  const auto future = future_;
+  if (in_callback && future) {
+    // The callbacks of two works may wait for each other's work: each gets the value, and neither waits for callbacks.
+    lock.unlock();
+    future->wait();
+    return true;
+  }
+  const auto ended = [this] { return callbacks_ended_; };
+  if (deadline) return future_cv_.wait_until(lock, *deadline, ended);
+  future_cv_.wait(lock, ended);
+  return true;
+}
+
+bool Work::isCompleted() {
+  if (!c10d::Work::isCompleted()) return false;
+  const std::lock_guard lock(future_mutex_);
+  return !future_ || future_->completed();
+}
+
 bool Work::wait(std::chrono::milliseconds timeout) {
-  const auto deadline = std::chrono::steady_clock::now() + timeout;
-  if (serve_ && !isCompleted()) serve_(timeout);
+  std::optional<std::chrono::steady_clock::time_point> deadline;
+  if (timeout > kNoTimeout) deadline = std::chrono::steady_clock::now() + timeout;
+  if (serve_ && !c10d::Work::isCompleted()) serve_(timeout);
   std::unique_lock lock(mutex_);
   const auto done = [this] { return completed_; };
-  if (timeout <= kNoTimeout) {
+  bool in_time = true;
+  if (deadline) {
+    in_time = cv_.wait_until(lock, *deadline, done);
+  } else {
     cv_.wait(lock, done);
-  } else if (!cv_.wait_until(lock, deadline, done)) {
-    C10_THROW_ERROR(DistBackendError, c10::str(attempt(), ": not done within the ", timeout.count(),
-                                               " ms given to wait(); it goes on, call wait() again or abort the group"));
   }
   const std::exception_ptr failure = exception_;
   lock.unlock();
+  if (!in_time || !await_future(deadline)) {
+    C10_THROW_ERROR(DistBackendError, c10::str(attempt(), ": timed out, not done within the ", timeout.count(),
+                                               " ms given to wait(); it goes on, call wait() again or abort the group"));
+  }
   leave_register(*this);
   if (failure) std::rethrow_exception(failure);
   return true;
@@ -69,7 +118,7 @@ c10::intrusive_ptr<c10::ivalue::Future> Work::getFuture() {
   std::unique_lock lock(future_mutex_);
   if (!future_) {
     future_ = c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()));
-    if (future_settled_) settle(*future_);
+    if (future_claimed_) settle(*future_);
   }
   return future_;
 }

@@ -5,11 +5,13 @@
 #include <ATen/core/ivalue.h>
 
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 #include <utility>
@@ -45,16 +47,19 @@ class Work final : public c10d::Work {
 
   // What whoever waits does until the operation is done or the time is up. Before others have the work; without it they sleep.
   void serve_by(std::function<void(std::chrono::milliseconds)> serve) { serve_ = std::move(serve); }
-  // Wakes those who wait; `failure` is null after success. Called once, by the library's worker or the issuing thread.
+  // Ends the operation for those who wait; `failure` is null after success. Called once, by the library's worker or the issuing
+  // thread.
   void complete(std::exception_ptr failure);
-  // Completes the future, if anybody has asked for it, and runs its callbacks. Called once, after complete.
+  // Completes the future, if anybody has asked for it, and runs its callbacks. After complete; the first call does it.
   void complete_future();
   // The same if nobody has asked for it yet, so that there are no callbacks; else false, and complete_future is still to be
   // called.
   bool complete_without_future();
 
   std::string attempt() const { return description_.attempt(); }
+  // Ends when the future is done and its callbacks have run, after a failure too.
   bool wait(std::chrono::milliseconds timeout) override;
+  bool isCompleted() override;
   void abort() override;
   int sourceRank() const override;
   std::vector<at::Tensor> result() override;
@@ -62,6 +67,8 @@ class Work final : public c10d::Work {
   uint64_t getSequencenumber() const override;
 
  private:
+  // False if another thread is still in the callbacks at the deadline.
+  bool await_future(const std::optional<std::chrono::steady_clock::time_point>& deadline);
   void settle(c10::ivalue::Future& future);
 
   const Description description_;
@@ -69,7 +76,9 @@ class Work final : public c10d::Work {
   std::function<void(std::chrono::milliseconds)> serve_;
   std::mutex future_mutex_;
   c10::intrusive_ptr<c10::ivalue::Future> future_;
-  bool future_settled_ = false;
+  bool future_claimed_ = false;  // a thread completes it or has done so
+  bool callbacks_ended_ = false;
+  std::condition_variable future_cv_;
 };
 
 }  // namespace fccl

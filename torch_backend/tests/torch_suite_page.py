@@ -49,6 +49,10 @@ of that Python; `.venv-2.15.0` has another version.
 The tests are not asked for a backend's own events in the profiler, which begin with its name. torch skips
 tests that need a GPU, and others by the name of the backend, so more of them run under the name `gloo`.
 
+The rows "gloo, replaced" were had with torch's list of backends that have profiler events cleared.
+As torch's suite stands, 46 of 94 tests pass on torch 2.13 under the name `gloo` with fccl in its place:
+the others look for events that begin with `gloo:`, and fccl's begin with `fccl:`.
+
 | torch | name | ranks | passed | failed | skipped |
 |---|---|---|---|---|---|
 """

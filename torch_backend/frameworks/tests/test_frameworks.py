@@ -32,6 +32,8 @@ SHARDED = {"AllGather": STEPS, "ReduceScatter": STEPS}
 ROWS = [
     Row("accelerate", "accelerate_ddp.py", DDP, replaces_gloo=True),
     Row("transformers", "transformers_trainer.py", DDP, replaces_gloo=True, tolerance=1e-3),
+    Row("ignite", "ignite_ddp.py", DDP, replaces_gloo=True),
+    Row("fabric", "fabric_ddp.py", DDP, replaces_gloo=True),
     Row("lightning_ddp", "lightning_trainer.py", DDP, {"STRATEGY": "ddp"}),
     Row("lightning_fsdp", "lightning_trainer.py", SHARDED, {"STRATEGY": "fsdp"}),
     Row("lightning_fsdp2", "lightning_trainer.py", SHARDED, {"STRATEGY": "model_parallel"}),
