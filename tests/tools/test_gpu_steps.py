@@ -12,6 +12,7 @@ import measured
 import pack
 import pytest
 import steps
+import training
 from measured import Sweep
 from probes import PARTS
 from programs import Programs, Ranks, started
@@ -219,6 +220,15 @@ def test_a_folder_that_would_be_of_no_use_on_a_gpu_is_refused(packed, name, cont
     if content is not None:
         (packed / name).write_text(content)
     assert wrong in pack.wrong_with(packed, with_torch=True)
+
+
+def test_the_trainers_own_words_are_told_and_not_those_of_its_launcher():
+    said = "trainer: --device cuda: torch finds no GPU\nE1125 06:44:43.1 12 api.py:9] failed\nTraceback\n"
+    assert training.complaint_of(said) == "trainer: --device cuda: torch finds no GPU"
+    assert (
+        training.complaint_of("E1125 06:44:43.1 12 api.py:9] failed")
+        == "E1125 06:44:43.1 12 api.py:9] failed"
+    )
 
 
 @needs_build

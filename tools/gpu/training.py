@@ -2,13 +2,14 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from measured import row
-from programs import Programs, Ranks, started
+from programs import LAST_WORDS, Programs, Ranks, started
 
 CASE = "FSDP2, a small Llama"
 RANKS = Ranks(2, "processes")
@@ -29,6 +30,7 @@ NO_CUDA = "--device cuda: t"  # what the trainer says where torch has no CUDA, o
 # By its address, since a machine without a network may know no name, not even its own.
 ADDRESSES = "--rdzv-endpoint 127.0.0.1:0 --local-addr 127.0.0.1"
 LAUNCH = f"-m torch.distributed.run --nnodes 1 --rdzv-backend c10d {ADDRESSES}"
+OF_LAUNCHER = re.compile(r"^E\d{4} \d\d:", re.MULTILINE)  # how it begins its first line about an end
 LEAST_FALL = 0.02  # of the loss in so many steps
 
 
@@ -57,6 +59,11 @@ def ask() -> tuple[str, str, str]:
     return python, "", f"{python}: {last[0]}"
 
 
+def complaint_of(said: str) -> str:
+    """The end of what the trainer complained, without what its launcher says of it afterwards."""
+    return " ".join(OF_LAUNCHER.split(said, maxsplit=1)[0].split())[-LAST_WORDS:] or said[-LAST_WORDS:]
+
+
 def train(python: str, version: str, precision: str, seconds: float) -> Iterator[dict]:
     """One run of the trainer."""
     launch = [python, *LAUNCH.split(), "--nproc-per-node", str(RANKS.count)]
@@ -76,7 +83,7 @@ def train(python: str, version: str, precision: str, seconds: float) -> Iterator
                 f"not done after {seconds:.0f} s" if process.status is None else f"status {process.status}"
             )
             verdict = "unsupported" if NO_CUDA in process.said("err") else "failed"
-            yield row(what, verdict, f"{ended}: {process.last_words}", RANKS, case=CASE)
+            yield row(what, verdict, f"{ended}: {complaint_of(process.said('err'))}", RANKS, case=CASE)
             return
     first, last = summary["first_loss"], summary["last_loss"]
     note = f"loss {first:.4f} -> {last:.4f} in {STEPS} steps"
