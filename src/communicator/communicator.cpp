@@ -161,7 +161,8 @@ Result<void> Communicator::take_out(const StagedCall& call, bool has_result) {
 }
 
 Result<void> Communicator::check_place(const char* name, const void* pointer) const {
-  return device_calls_->check_place(name, pointer);
+  FCCL_TRY(device_calls_->check_place(name, pointer));
+  return {};
 }
 
 Result<void> Communicator::transfer(const TransferEnd& transfer, Stream* stream) {

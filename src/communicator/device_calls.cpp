@@ -19,6 +19,9 @@ namespace {
 
 // Of the calls by which the ranks meet before and behind the set-up of a lane: what no sub-call is.
 constexpr uint32_t kBeforeSetUp = UINT32_MAX - 1, kBehindSetUp = UINT32_MAX;
+// Entries that the blocking path keeps for the end of a call: it says that it is drained, and records its end; and all but the
+// copies, of which there is a room for one: the fork.
+constexpr size_t kEntriesOfEnd = 2, kEntriesOfBlocking = 2 + kEntriesOfEnd;
 
 std::string name_of(const Device& device) { return fmt::format("cuda:{} ({})", device.limits().ordinal, device.limits().name); }
 
@@ -84,9 +87,10 @@ Result<void> DeviceCalls::check_stream(const std::string& what, void* stream) {
   return {};
 }
 
-Result<void> DeviceCalls::check_place(const char* name, const void* pointer) const {
-  const std::string fault = fault_of(device_->place_of(pointer));
-  if (fault.empty()) return {};
+Result<MemoryPlace> DeviceCalls::check_place(const char* name, const void* pointer) const {
+  const MemoryPlace place = device_->place_of(pointer);
+  const std::string fault = fault_of(place);
+  if (fault.empty()) return place;
   return fail(fcclInvalidArgument,
               fmt::format("{} ({}) is {}, but the communicator is of CUDA memory, on {}: give memory of that "
                           "GPU, managed or pinned memory. For host memory make a communicator with "
@@ -94,13 +98,24 @@ Result<void> DeviceCalls::check_place(const char* name, const void* pointer) con
                           name, pointer, fault, name_of(*device_)));
 }
 
-Result<void> DeviceCalls::check_buffers(const Call& call) const {
+Result<DeviceCalls::HostEnds> DeviceCalls::check_buffers(const Call& call) const {
   const Signature& s = call.signature;
   const int rank = parts_.control->rank(), ranks = parts_.columns->ranks();
-  if (s.row().gives(rank, s.root) && call.input(ranks).total() > 0) FCCL_TRY(check_place("sendbuff", call.send));
-  if (s.row().takes(rank, s.root) && call.output(ranks).total() > 0) FCCL_TRY(check_place("recvbuff", call.recv));
-  return {};
+  HostEnds on_host;
+  if (s.row().gives(rank, s.root) && call.input(ranks).total() > 0) {
+    const Result<MemoryPlace> place = check_place("sendbuff", call.send);
+    if (!place) return fail(place.error());
+    on_host.input = *place == MemoryPlace::pinned_host;
+  }
+  if (s.row().takes(rank, s.root) && call.output(ranks).total() > 0) {
+    const Result<MemoryPlace> place = check_place("recvbuff", call.recv);
+    if (!place) return fail(place.error());
+    on_host.output = *place == MemoryPlace::pinned_host;
+  }
+  return on_host;
 }
+
+bool DeviceCalls::is_on_host(const void* pointer) const { return device_->place_of(pointer) == MemoryPlace::pinned_host; }
 
 // All that may refuse comes before the call has a number.
 Result<void> DeviceCalls::run(const Call& call, const void* scalar, void* stream) {
@@ -108,15 +123,17 @@ Result<void> DeviceCalls::run(const Call& call, const void* scalar, void* stream
   const Device::Use use(*device_);
   if (!use.entered()) return fail(raise(describe(s), use.entered().error()));
   FCCL_TRY(check_stream(describe(s), stream));
-  FCCL_TRY(check_buffers(call));
+  Result<HostEnds> on_host = check_buffers(call);
+  if (!on_host) return fail(std::move(on_host).error());
+  on_host->scalar = scalar != nullptr && is_on_host(scalar);
   const LaneId id = lane_of(s.collective);
   const ReduceKernel kernel = kernel_of(s);
   const SubCalls calls(call, parts_.control->rank(), parts_.columns->ranks(), shape_.buffer_bytes,
                        device_->limits().most_pitch);
-  Issue issue{lanes_[id], parts_.lanes[id], calls, {call, parts_.number++, kernel}, scalar, {stream}};
+  Issue issue{lanes_[id], parts_.lanes[id], calls, {call, parts_.number++, kernel}, scalar, *on_host, {stream}};
   parts_.control->say_issued(issue.task.number);
   if (!issue.lane.device) FCCL_TRY(prepare(issue));
-  return bounces_ ? bounce(issue) : block(issue);
+  return bounces_ && !issue.on_host.any() ? bounce(issue) : block(issue);
 }
 
 // Set-up may wait for all that this process has given the GPU, and keep other threads from giving it more meanwhile. So it
@@ -162,36 +179,56 @@ Result<void> DeviceCalls::bounce(Issue& issue) {
   return conclude(describe(issue.task.call.signature), std::move(result), program.join(issue.user));
 }
 
+// Also where the others bounce: ranks need not take the same path.
 Result<void> DeviceCalls::block(Issue& issue) {
+  DeviceLane& lane = *issue.lane.device;
   issue.lane.gpu_has_come = false;
-  Result<void> result = issue.lane.device->fork(issue.user);
+  Result<void> result = lane.has_room(kEntriesOfBlocking) ? Result<void>{} : await_own_gpu(issue);
+  if (result) result = lane.fork(issue.user);
   for (uint64_t part = 0; result && part < issue.calls.count(); ++part) result = run_sub_call(issue, part);
+  if (result && bounces_) result = lane.end_copies();
   return conclude(describe(issue.task.call.signature), std::move(result), issue.lane.device->join(issue.user));
 }
 
 Result<void> DeviceCalls::run_sub_call(Issue& issue, uint64_t part) {
   DeviceLane& lane = *issue.lane.device;
-  std::byte* const buffer = lane.buffer(0);
-  const bool brings_scalar = issue.scalar != nullptr && part == 0;
-  if (brings_scalar) FCCL_TRY(lane.copy_scalar(issue.scalar, issue.task.call.signature.dtype));
-  FCCL_TRY(copy(issue, issue.calls.in(part, lane.device_address(buffer))));
-  FCCL_TRY(await_own_gpu(issue));
+  FCCL_TRY(bring_in(issue, part));
   issue.lane.gpu_has_come = true;
   if (part == 0) parts_.control->say_begun(lane_of(issue.task.call.signature.collective), issue.task.number);
-  if (brings_scalar) issue.task.call.scalar = lane.scalar(issue.task.call.signature.dtype);
+  if (issue.scalar != nullptr && part == 0) issue.task.call.scalar = lane.scalar(issue.task.call.signature.dtype);
   Task task = issue.task;
-  task.call = issue.calls.sub_call(part, buffer);
+  task.call = issue.calls.sub_call(part, lane.buffer(0));
   task.call.scalar = issue.task.call.scalar;
   const uint64_t ended = part + 1 == issue.calls.count() ? 1 : 0;
   FCCL_TRY(IssuedCall(parts_.around(), issue.queue, task, parts_.timeout, {issue.queue.take_tickets(1), ended}).run());
-  return copy(issue, issue.calls.out(part, lane.device_address(buffer)));
+  return take_out(issue, part);
+}
+
+// Returns when the GPU has come to the call, and the input is in the buffer.
+Result<void> DeviceCalls::bring_in(Issue& issue, uint64_t part) {
+  DeviceLane& lane = *issue.lane.device;
+  std::byte* const buffer = lane.buffer(0);
+  const fcclDataType_t dtype = issue.task.call.signature.dtype;
+  const void* const scalar = part == 0 ? issue.scalar : nullptr;
+  if (scalar != nullptr && !issue.on_host.scalar) FCCL_TRY(lane.copy_scalar(scalar, dtype));
+  if (!issue.on_host.input) FCCL_TRY(copy(issue, issue.calls.in(part, lane.device_address(buffer))));
+  FCCL_TRY(await_own_gpu(issue));
+  if (scalar != nullptr && issue.on_host.scalar) lane.copy_scalar_on_host(scalar, dtype);
+  if (issue.on_host.input) copy_on_host(issue.calls.in(part, buffer));
+  return {};
+}
+
+Result<void> DeviceCalls::take_out(const Issue& issue, uint64_t part) {
+  std::byte* const buffer = issue.lane.device->buffer(0);
+  if (!issue.on_host.output) return copy(issue, issue.calls.out(part, issue.lane.device->device_address(buffer)));
+  copy_on_host(issue.calls.out(part, buffer));
+  return {};
 }
 
 Result<void> DeviceCalls::copy(const Issue& issue, const Copies& copies) {
   DeviceLane& lane = *issue.lane.device;
   for (size_t i = 0; i < copies.count; ++i) {
-    // One entry is kept for the join.
-    if (!lane.has_room(2)) FCCL_TRY(await_own_gpu(issue));
+    if (!lane.has_room(1 + kEntriesOfEnd)) FCCL_TRY(await_own_gpu(issue));
     FCCL_TRY(lane.copy(copies[i]));
   }
   return {};

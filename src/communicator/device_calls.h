@@ -35,8 +35,8 @@ class DeviceCalls {
   DeviceCalls& operator=(const DeviceCalls&) = delete;
 
   Device& device() const { return *device_; }
-  // Whether what a pointer points to may be used by calls; `name` is that of the argument.
-  Result<void> check_place(const char* name, const void* pointer) const;
+  // Where a pointer points to, if calls may use that; `name` is that of the argument.
+  Result<MemoryPlace> check_place(const char* name, const void* pointer) const;
   // Of a call whose arguments have been checked. `scalar`: this rank's factor, if it lies on the GPU, else null.
   Result<void> run(const Call& call, const void* scalar, void* stream);
   // ---- Of calls that run as a whole in host memory, and of transfers, whose peer need be in no other call.
@@ -68,6 +68,15 @@ class DeviceCalls {
   };
   // The place of the lane that staged calls go through, behind those of the communicator's lanes.
   static constexpr size_t kStaging = kLanes;
+  // Which ends of a call lie in pinned host memory. This thread copies from and to these, when the GPU has come to the call: a
+  // driver's copy between two host places would keep it inside the driver until then.
+  struct HostEnds {
+    bool input = false;
+    bool output = false;
+    bool scalar = false;
+    bool any() const { return input || output || scalar; }
+  };
+
   // One call on its way.
   struct Issue {
     OwnLane& lane;
@@ -75,6 +84,7 @@ class DeviceCalls {
     const SubCalls& calls;
     Task task;
     const void* scalar;
+    HostEnds on_host;
     Queue user;
   };
 
@@ -87,12 +97,15 @@ class DeviceCalls {
   };
 
   Result<void> check_stream(const std::string& what, void* stream);
-  Result<void> check_buffers(const Call& call) const;
+  Result<HostEnds> check_buffers(const Call& call) const;
+  bool is_on_host(const void* pointer) const;
   Result<void> prepare(Issue& issue);
   Result<void> meet(const Issue& issue, uint32_t part);
   Result<void> bounce(Issue& issue);
   Result<void> block(Issue& issue);
   Result<void> run_sub_call(Issue& issue, uint64_t part);
+  Result<void> bring_in(Issue& issue, uint64_t part);
+  Result<void> take_out(const Issue& issue, uint64_t part);
   Result<void> copy(const Issue& issue, const Copies& copies);
   Result<void> await_own_gpu(const Issue& issue);
   Result<void> await_idle(DeviceLane& lane, const std::function<std::string()>& what);

@@ -35,11 +35,15 @@ Result<void> DeviceCalls::check(const CallOrTransfer& operation, const OnDevice&
   const Device::Use use(*device_);
   if (!use.entered()) return fail(raise(describe(operation), use.entered().error()));
   FCCL_TRY(check_stream(describe(operation), on_device.stream));
-  if (const auto* const call = std::get_if<Call>(&operation)) return check_buffers(*call);
+  if (const auto* const call = std::get_if<Call>(&operation)) {
+    FCCL_TRY(check_buffers(*call));
+    return {};
+  }
   const TransferEnd& transfer = std::get<TransferEnd>(operation);
   if (transfer.envelope.count == 0) return {};
-  return transfer.direction == Direction::send ? check_place("sendbuff", transfer.source)
-                                               : check_place("recvbuff", transfer.target);
+  FCCL_TRY(transfer.direction == Direction::send ? check_place("sendbuff", transfer.source)
+                                                 : check_place("recvbuff", transfer.target));
+  return {};
 }
 
 Result<void> DeviceCalls::bring_in(const StagedCall& call) {
@@ -62,7 +66,7 @@ Result<void> DeviceCalls::take_out(const StagedCall& call, bool has_result) {
   return conclude(describe(call.on_host()), std::move(result), lanes_[kStaging].device->join({call.stream()}));
 }
 
-// As many at a time as the buffer holds.
+// As many at a time as the buffer holds. What lies in host memory needs none (HostEnds).
 Result<void> DeviceCalls::copy_in(const StagedCall& call) {
   DeviceLane& lane = *lanes_[kStaging].device;
   std::byte* const buffer = lane.buffer(0);
@@ -75,7 +79,11 @@ Result<void> DeviceCalls::copy_in(const StagedCall& call) {
     used = 0;
     return {};
   };
-  for (StagedCall::Piece piece : call.in())
+  for (StagedCall::Piece piece : call.in()) {
+    if (is_on_host(piece.device)) {
+      under_way.push_back(piece);
+      continue;
+    }
     while (piece.bytes > 0) {
       if (used == staging_bytes_ || !lane.has_room(1 + kEntriesOfJoin)) FCCL_TRY(land());
       const size_t bytes = std::min(piece.bytes, staging_bytes_ - used);
@@ -84,6 +92,7 @@ Result<void> DeviceCalls::copy_in(const StagedCall& call) {
       used += bytes;
       piece = {piece.host + bytes, piece.device + bytes, piece.bytes - bytes};
     }
+  }
   FCCL_TRY(land());
   lanes_[kStaging].gpu_has_come = true;
   return {};
@@ -94,7 +103,11 @@ Result<void> DeviceCalls::copy_out(const StagedCall& call) {
   DeviceLane& lane = *lanes_[kStaging].device;
   std::byte* const buffer = lane.buffer(0);
   size_t used = staging_bytes_;
-  for (StagedCall::Piece piece : call.out())
+  for (StagedCall::Piece piece : call.out()) {
+    if (is_on_host(piece.device)) {
+      std::memcpy(piece.device, piece.host, piece.bytes);
+      continue;
+    }
     while (piece.bytes > 0) {
       if (used == staging_bytes_ || !lane.has_room(1 + kEntriesOfJoin)) {
         FCCL_TRY(await_staging(call));
@@ -106,6 +119,7 @@ Result<void> DeviceCalls::copy_out(const StagedCall& call) {
       used += bytes;
       piece = {piece.host + bytes, piece.device + bytes, piece.bytes - bytes};
     }
+  }
   return {};
 }
 

@@ -21,6 +21,13 @@ struct OpenDevices {
 };
 constinit PerProcess<OpenDevices> open_devices;
 
+// Of all devices: how many the thread is inside of, and the mode of captures that it had before the first.
+struct UsesOfThread {
+  int count = 0;
+  CUstreamCaptureMode mode{};
+};
+thread_local UsesOfThread uses_of_thread;
+
 class CudaPinnedMemory : public PinnedMemory {
  public:
   CudaPinnedMemory(std::shared_ptr<CudaDevice> device, std::byte* host, CUdeviceptr address)
@@ -129,13 +136,22 @@ Result<void> CudaDevice::check(CUresult result, const char* attempt, const char*
                           attempt, limits_.ordinal, limits_.name, limits_.bus_id, called, driver_.text_of(result)));
 }
 
+// While anybody records a graph in the mode that is everybody's default, a query of any stream by a thread in that mode is an
+// error, and ends the recording.
 Result<void> CudaDevice::enter() {
-  return check(is_of_parent() ? CUDA_SUCCESS : driver_.context_push(context_), "make the context current", "cuCtxPushCurrent");
+  if (is_of_parent()) return fail(check(CUDA_SUCCESS, "make the context current", "").error());
+  FCCL_TRY(check(driver_.context_push(context_), "make the context current", "cuCtxPushCurrent"));
+  if (uses_of_thread.count++ > 0) return {};
+  uses_of_thread.mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  (void)driver_.exchange_capture_mode(&uses_of_thread.mode);
+  return {};
 }
 
 void CudaDevice::leave() {
+  if (is_of_parent()) return;
+  if (--uses_of_thread.count == 0) (void)driver_.exchange_capture_mode(&uses_of_thread.mode);
   CUcontext left = nullptr;
-  if (!is_of_parent()) (void)driver_.context_pop(&left);
+  (void)driver_.context_pop(&left);
 }
 
 Result<std::unique_ptr<PinnedMemory>> CudaDevice::pin(std::span<std::byte> memory) {

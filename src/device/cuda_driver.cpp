@@ -112,6 +112,7 @@ Result<CudaDriver> find_functions(void* library) {
   find("cuStreamDestroy_v2", found.stream_destroy);
   find("cuStreamGetCtx", found.stream_get_context);
   find("cuStreamIsCapturing", found.stream_is_capturing);
+  find("cuThreadExchangeStreamCaptureMode", found.exchange_capture_mode);
   find("cuStreamQuery", found.stream_query);
   find("cuStreamWaitEvent", found.stream_wait_event);
   find("cuEventCreate", found.event_create);

@@ -31,6 +31,7 @@ struct CudaDriver {
   decltype(&::cuStreamDestroy_v2) stream_destroy;
   decltype(&::cuStreamGetCtx) stream_get_context;
   decltype(&::cuStreamIsCapturing) stream_is_capturing;
+  decltype(&::cuThreadExchangeStreamCaptureMode) exchange_capture_mode;
   decltype(&::cuStreamQuery) stream_query;
   decltype(&::cuStreamWaitEvent) stream_wait_event;
   decltype(&::cuEventCreate) event_create;

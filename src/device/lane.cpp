@@ -95,6 +95,10 @@ Result<void> DeviceLane::copy_scalar(const void* from, fcclDataType_t dtype) {
   return copy({device_address(&words_->scalar), static_cast<const std::byte*>(from), size_of(dtype)});
 }
 
+void DeviceLane::copy_scalar_on_host(const void* from, fcclDataType_t dtype) {
+  std::memcpy(&words_->scalar, from, size_of(dtype));
+}
+
 WordOperation DeviceLane::write(DeviceWord& word, uint64_t value) const {
   return {WordOperation::Kind::write, device_address(&word), value};
 }
@@ -139,6 +143,13 @@ Result<void> DeviceLane::join(Queue user) {
 void DeviceLane::end_program(uint64_t first_number) {
   (void)has_begun();
   programs_[newest_++ % programs_.size()] = {first_number, marked_};
+}
+
+// The GPU has come to all that was issued before, so the last number is ready.
+Result<void> DeviceLane::end_copies() {
+  FCCL_TRY(write_drained());
+  end_program(numbers_);
+  return {};
 }
 
 void DeviceLane::see_idle() {

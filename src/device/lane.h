@@ -54,6 +54,8 @@ class DeviceLane {
   size_t unmarked() const { return enqueued_ - marked_; }
   Result<void> copy(const Copy& copy);
   Result<void> copy_scalar(const void* from, fcclDataType_t dtype);
+  // The same by this thread, for a factor in host memory.
+  void copy_scalar_on_host(const void* from, fcclDataType_t dtype);
   Result<void> write_ready(uint64_t number);
   Result<void> write_ready_and_await(uint64_t ready, uint64_t finished);
   Result<void> await_finished(uint64_t number);
@@ -64,6 +66,8 @@ class DeviceLane {
   Result<void> join(Queue user);
   // Ends the enqueueing of a program that began with this sub-call.
   void end_program(uint64_t first_number);
+  // The same of a call without sub-calls of the worker's, whose copies out are on the queue.
+  Result<void> end_copies();
 
   // The queue was seen to be idle.
   void see_idle();

@@ -2,6 +2,7 @@
 #include "device/sub_calls.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/check.h"
 
@@ -23,6 +24,14 @@ size_t most_elements(const Signature& s, int ranks, size_t buffer_bytes) {
 }
 
 }  // namespace
+
+void copy_on_host(const Copies& copies) {
+  for (size_t i = 0; i < copies.count; ++i) {
+    const Copy copy = copies[i];
+    for (size_t row = 0; row < copy.rows; ++row)
+      std::memcpy(copy.to + row * copy.to_pitch, copy.from + row * copy.from_pitch, copy.bytes);
+  }
+}
 
 SubCalls::SubCalls(const Call& call, int rank, int ranks, size_t buffer_bytes, size_t most_pitch)
     : call_(call),

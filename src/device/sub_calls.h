@@ -25,6 +25,9 @@ struct Copies {
   }
 };
 
+// By this thread, where both ends are host memory and may be touched.
+void copy_on_host(const Copies& copies);
+
 // Of one rank's call, whose buffers are addresses of the GPU. Sub-calls take the same elements of every block, so all ranks cut
 // alike: by the signature, their number and the agreed size of the buffer. The host buffer of a sub-call holds its input and
 // its output, in place where the collective works in place. A value; any thread may ask.

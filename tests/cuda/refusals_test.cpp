@@ -1,5 +1,6 @@
 // What a communicator of CUDA memory refuses, and what it takes: nothing is started by what is refused.
 #include <bit>
+#include <cstring>
 
 #include "cuda/cuda_ranks.h"
 #include "processes/test_stream.h"
@@ -65,6 +66,49 @@ TEST_P(CudaRefusals, do_not_concern_managed_and_pinned_memory) {
       std::vector<float> sum(kCount);
       seat.gpu().read(buffer, std::as_writable_bytes(std::span(sum)));
       EXPECT_EQ(sum, std::vector<float>(kCount, 3));
+    }
+  });
+}
+
+// The driver copies between two host places while its caller waits inside it, where no deadline reaches.
+TEST_P(CudaRefusals, do_not_concern_pinned_memory_whose_stream_is_held_until_the_deadline) {
+  run_on_gpus({.ranks = 2, .gpus = 2}, [](CudaSeat& seat) {
+    fcclConfig_t config = config_of_cuda_tests();
+    const Comm comm(seat.seat(), config);
+    expect_good(seat, comm);
+    ASSERT_TRUE(succeeded(fcclCommSetTimeout(comm, 300 * kSlowdown)));
+    std::byte* const buffer = seat.gpu().allocate(MemoryPlace::pinned_host, kBytes);
+    if (seat.rank() == 0) seat.hold();
+    EXPECT_EQ(all_reduce(buffer, buffer, comm, seat.stream().native), fcclTimeout);
+    seat.meet();
+    seat.release();
+    seat.gpu().synchronize(seat.stream());
+    seat.meet();
+  });
+}
+
+// The rank with pinned memory waits on its own thread, the other one takes the path that it was asked to.
+TEST_P(CudaRefusals, do_not_concern_ranks_of_which_one_has_pinned_memory) {
+  run_on_gpus({.ranks = 2, .gpus = 2, .options = {.delay_us = 200}}, [](CudaSeat& seat) {
+    const Comm comm(seat.seat(), config_of_cuda_tests());
+    constexpr size_t kLong = 100'000;  // several sub-calls
+    using enum MemoryPlace;
+    const MemoryPlace places[] = {this_device, pinned_host};
+    for (int round = 0; round < 8; ++round) {
+      const bool mine = round % 2 == seat.rank();
+      std::byte* const from = seat.gpu().allocate(places[mine && round % 4 < 2], kLong * sizeof(float));
+      std::byte* const to = seat.gpu().allocate(places[mine && round < 4], kLong * sizeof(float));
+      std::vector<float> sent(kLong), sum(kLong), expected(kLong);
+      for (size_t i = 0; i < kLong; ++i) {
+        sent[i] = static_cast<float>(i % 1000 + static_cast<size_t>(seat.rank() + 2 * round));
+        expected[i] = static_cast<float>(2 * (i % 1000) + static_cast<size_t>(1 + 4 * round));
+      }
+      seat.gpu().launch(seat.stream(), [=, &sent] { std::memcpy(simulated::real(from), sent.data(), kLong * sizeof(float)); });
+      EXPECT_TRUE(succeeded(fcclAllReduce(from, to, kLong, fcclFloat32, fcclSum, comm, seat.stream().native)));
+      seat.gpu().synchronize(seat.stream());
+      seat.gpu().read(to, std::as_writable_bytes(std::span(sum)));
+      EXPECT_EQ(sum, expected) << "round " << round;
+      expect_good(seat, comm);
     }
   });
 }

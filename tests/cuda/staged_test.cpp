@@ -219,6 +219,26 @@ TEST_P(CudaStaged, calls_of_either_kind_keep_their_order_on_the_lane) {
   });
 }
 
+TEST_P(CudaStaged, pinned_memory_is_sent_and_received_behind_what_the_stream_does_with_it) {
+  run_on_gpus({.ranks = 2, .gpus = 2, .options = {.delay_us = 300}}, [](CudaSeat& seat) {
+    const Comm comm(seat.seat(), config_of_cuda_tests());
+    for (const size_t count : {333, 100'001}) {
+      const auto expected = values_of(0, static_cast<int>(count % 7), count);
+      const size_t bytes = count * sizeof(int32_t);
+      std::byte* const memory = seat.gpu().allocate(MemoryPlace::pinned_host, bytes);
+      if (seat.rank() == 0) {
+        seat.gpu().launch(seat.stream(), [=, &expected] { std::memcpy(memory, expected.data(), bytes); });
+        EXPECT_TRUE(succeeded(fcclSend(memory, count, fcclInt32, 1, comm, seat.stream().native)));
+      } else {
+        EXPECT_TRUE(succeeded(fcclRecv(memory, count, fcclInt32, 0, comm, seat.stream().native)));
+        seat.gpu().synchronize(seat.stream());
+        EXPECT_EQ(read(seat, memory, count), expected);
+      }
+      seat.meet();
+    }
+  });
+}
+
 TEST_P(CudaStaged, a_rank_whose_stream_is_held_keeps_its_peer_until_the_deadline) {
   run_on_gpus({.ranks = 2, .gpus = 2}, [](CudaSeat& seat) {
     fcclConfig_t config = config_of_cuda_tests();

@@ -16,12 +16,14 @@ Result<std::unique_ptr<GpuUser>> open_gpu() {
   return opened;
 }
 
+bool is_real() { return std::getenv("FAKE_CUDA_GPUS") == nullptr; }
+
 bool queues_are_apart() {
   const char* const connections = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
   return connections == nullptr || std::string_view(connections) != "1";
 }
 
-INSTANTIATE_TEST_SUITE_P(Cuda, DeviceConformance, testing::Values(GpuFactory{"gpu_0", open_gpu, queues_are_apart()}),
+INSTANTIATE_TEST_SUITE_P(Cuda, DeviceConformance, testing::Values(GpuFactory{"gpu_0", open_gpu, queues_are_apart(), is_real()}),
                          name_of_factory);
 
 }  // namespace

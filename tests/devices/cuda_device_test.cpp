@@ -49,6 +49,27 @@ std::string in_a_process(const std::function<std::string()>& body) {
   return status == 0 ? said : fmt::format("{} [its process ended with status {}]", said, status);
 }
 
+template <class Function>
+Function function(const char* name) {
+  return reinterpret_cast<Function>(function_of_loaded_driver(name));
+}
+
+// Makes the first GPU's context current as a program does that knows nothing of this library.
+class Current {
+ public:
+  Current() {
+    CUcontext context = nullptr;
+    function<decltype(&::cuDevicePrimaryCtxRetain)>("cuDevicePrimaryCtxRetain")(&context, 0);
+    function<decltype(&::cuCtxPushCurrent_v2)>("cuCtxPushCurrent_v2")(context);
+  }
+  Current(const Current&) = delete;
+  Current& operator=(const Current&) = delete;
+  ~Current() {
+    CUcontext context = nullptr;
+    function<decltype(&::cuCtxPopCurrent_v2)>("cuCtxPopCurrent_v2")(&context);
+  }
+};
+
 std::string open_gpu(int ordinal) {
   const auto opened = open_device(ordinal);
   return opened ? "opened " + (*opened)->limits().name : opened.error().message;
@@ -147,6 +168,54 @@ TEST(CudaDevice, a_use_gives_back_what_was_current) {
               return said;
             }),
             "0 1 -1");
+}
+
+// Begins a graph in the mode that is everybody's default, does this in another thread, and says how the graph ended.
+std::string capture_beside(const std::function<void(Device&, Queue)>& body) {
+  return in_a_process([&]() -> std::string {
+    load_fake();
+    const auto device = open_device(0).value();
+    const auto begin = function<decltype(&::cuStreamBeginCapture_v2)>("cuStreamBeginCapture_v2");
+    const auto end = function<decltype(&::cuStreamEndCapture)>("cuStreamEndCapture");
+    const auto name_of = function<decltype(&::cuGetErrorName)>("cuGetErrorName");
+    Queue recorded, other;
+    {
+      const Device::Use use(*device);
+      recorded = device->make_queue().value();
+      other = device->make_queue().value();
+    }
+    const Current current;
+    begin(static_cast<CUstream>(recorded.native), CU_STREAM_CAPTURE_MODE_GLOBAL);
+    std::thread([&] { body(*device, other); }).join();
+    CUgraph graph = nullptr;
+    const char* name = nullptr;
+    name_of(end(static_cast<CUstream>(recorded.native), &graph), &name);
+    return testing::Test::HasFailure() ? "a failure beside it" : name;
+  });
+}
+
+TEST(CudaDevice, what_is_asked_under_a_use_leaves_others_captures_good) {
+  EXPECT_EQ(capture_beside([](Device& device, Queue other) {
+              const Device::Use use(device);
+              const Device::Use nested(device);
+              EXPECT_TRUE(device.is_idle(other).value());
+              EXPECT_TRUE(device.make_queue());
+              EXPECT_TRUE(device.make_mark());
+              const PinnedPages pages(device, 1);
+            }),
+            "CUDA_SUCCESS");
+}
+
+TEST(CudaDevice, a_query_without_one_ends_others_captures) {
+  EXPECT_EQ(capture_beside([](Device& device, Queue other) {
+              {
+                const Device::Use use(device);
+              }
+              const Current current;
+              const auto query = function<decltype(&::cuStreamQuery)>("cuStreamQuery");
+              EXPECT_EQ(query(static_cast<CUstream>(other.native)), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+            }),
+            "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED");
 }
 
 TEST(CudaDevice, a_fork_is_refused_and_reaches_no_driver) {

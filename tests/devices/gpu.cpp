@@ -28,6 +28,11 @@ bool has_come(const std::atomic<uint64_t>& word, uint64_t target) {
   return static_cast<int64_t>(word.load(std::memory_order_acquire) - target) >= 0;
 }
 
+bool is_host(Region::Kind kind) {
+  using enum Region::Kind;
+  return kind == pinned || kind == registered || kind == device_address;
+}
+
 // Deletes a chain, youngest first.
 template <class T>
 void delete_all(void* youngest) {
@@ -135,6 +140,13 @@ Answer<void> Gpu::copy(GpuQueue* queue, const Copy& copy) {
   const RealCopy real_copy{
       *to, *from, copy.bytes, copy.rows, copy.to_pitch, copy.from_pitch, target.kind != Region::Kind::device};
   put(queue, 1, [real_copy](Dice& dice) { land(real_copy, dice); });
+  Region source;
+  find_region(copy.from, source);
+  // As CUDA's do: fully synchronous, whatever their name says. It keeps nobody else waiting.
+  if (is_host(source.kind) && is_host(target.kind)) {
+    const uint64_t enqueued = queue->enqueued.load(kRelaxed);
+    progress_.wait_until([&] { return queue->finished.load(std::memory_order_acquire) >= enqueued; });
+  }
   return {};
 }
 

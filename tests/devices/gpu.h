@@ -76,6 +76,7 @@ class Gpu {
   Answer<double> seconds_between(GpuMark* from, GpuMark* to);
 
   // ---- Enqueue: where the queue is full it waits, and keeps every other thread waiting that calls this GPU.
+  // Between two places of host memory it returns when it is done, and keeps nobody else from calling.
   Answer<void> copy(GpuQueue* queue, const Copy& copy);
   Answer<void> words(GpuQueue* queue, std::span<const WordOperation> operations);
   Answer<void> record(GpuQueue* queue, GpuMark* mark);

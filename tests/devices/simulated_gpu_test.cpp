@@ -140,6 +140,26 @@ TEST_F(SimulatedGpuTest, set_up_that_waits_keeps_all_others_waiting) {
   waiting.join();
 }
 
+TEST_F(SimulatedGpuTest, a_copy_between_host_places_waits_for_its_queue_and_keeps_nobody_else_waiting) {
+  open({});
+  std::byte* const pinned = gpu().allocate(MemoryPlace::pinned_host, 100);
+  std::atomic<bool> done{false};
+  hold(queue_);
+  std::thread copying([&] {
+    const Device::Use use(gpu());
+    EXPECT_TRUE(gpu().copy(queue_, {pages_->device(64), pinned, 100}));
+    done.store(true);
+  });
+  std::this_thread::sleep_for(milliseconds(30));
+  EXPECT_FALSE(done.load());
+  EXPECT_TRUE(gpu().is_idle(other_));
+  EXPECT_TRUE(write(other_, 1));
+  gpu().synchronize(other_);
+  EXPECT_FALSE(done.load());
+  release();
+  copying.join();
+}
+
 TEST_F(SimulatedGpuTest, one_queue_holds_up_the_others) {
   open({.one_queue = true});
   hold(queue_);

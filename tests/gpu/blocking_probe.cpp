@@ -9,8 +9,8 @@
 #include <string>
 #include <thread>
 
+#include "device_probe.h"
 #include "flags.h"
-#include "probe.h"
 
 namespace {
 

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "device_probe.h"
 #include "flags.h"
 #include "kernels.h"
-#include "probe.h"
 #include "samples.h"
 #include "verify.h"
 

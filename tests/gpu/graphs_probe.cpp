@@ -2,8 +2,8 @@
 // replay?
 #include <string>
 
+#include "device_probe.h"
 #include "flags.h"
-#include "probe.h"
 #include "samples.h"
 
 namespace {

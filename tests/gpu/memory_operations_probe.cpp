@@ -6,9 +6,9 @@
 #include <thread>
 #include <vector>
 
+#include "device_probe.h"
 #include "flags.h"
 #include "lending.h"
-#include "probe.h"
 #include "samples.h"
 
 namespace {
@@ -209,26 +209,28 @@ void release_a_wait(Rank& rank, const Flags& flags) {
 
 // How many streams may wait before a further one, which need not wait, is held up behind them.
 void hold_up_others(Rank& rank) {
-  constexpr int kMostStreams = 64;
+  constexpr size_t kMostStreams = 64;
   const Flags flags(rank.shared());
   const Watchdog watchdog(flags, Deadline::in(kPatience));
-  std::vector<Stream> waiting;
+  const Stream other = make_stream();
+  // All before the first waits: to make one may wait for those that do.
+  std::vector<Stream> streams;
+  for (size_t i = 0; i < kMostStreams; ++i) streams.push_back(make_stream());
+  size_t waiting = 0;
   bool held_up = false;
-  while (!held_up && static_cast<int>(waiting.size()) < kMostStreams) {
-    waiting.push_back(make_stream());
-    enqueue_wait(waiting.back(), flags.device(0), 1);
-    const Stream other = make_stream();
-    enqueue_write(other, flags.device(1), static_cast<uint32_t>(waiting.size()));
+  while (!held_up && waiting < kMostStreams) {
+    enqueue_wait(streams[waiting++], flags.device(0), 1);
+    enqueue_write(other, flags.device(1), static_cast<uint32_t>(waiting));
     held_up = !is_done_by(other, Deadline::in(0.05));
     if (held_up) flags.set_all(kReleased);
     drain(other, Deadline::in(2 * kPatience), "a stream that need not wait");
   }
   watchdog.require_quiet("streams beside those that wait");
   flags.set_all(kReleased);
-  for (const Stream& stream : waiting) drain(stream, Deadline::in(kPatience), "a stream that waits");
+  for (const Stream& stream : streams) drain(stream, Deadline::in(kPatience), "a stream that waits");
   const char* const setting = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
   const std::string note = std::string("CUDA_DEVICE_MAX_CONNECTIONS is ") + (setting == nullptr ? "not set" : setting);
-  const auto count = static_cast<double>(waiting.size());
+  const auto count = static_cast<double>(waiting);
   rank.report(
       measured(held_up ? "streams that wait when another one is held up by them" : "streams that wait and hold up no other",
                count, "", note));

@@ -8,8 +8,6 @@
 #include <exception>
 #include <string_view>
 
-#include "device.h"
-
 namespace fccl::gpu {
 
 namespace {
@@ -22,20 +20,15 @@ void print(int question, std::string_view name, const Row& row) {
   std::fflush(stdout);
 }
 
-// Whether a GPU can be opened, which is tried in a process of its own: one that has called CUDA may not fork ranks.
-TeamEnd look_for_gpu() {
-  return run_team(1, kOpeningSeconds, [](Rank&) { open_gpu(); }, [](const Row&) {});
-}
-
 // The rows of one case; true if nothing in it was wrong or failed.
-bool run_case(int question, const Case& each, double seconds_left) {
+bool run_case(const Question& question, const Case& each, double seconds_left) {
   bool well = true;
   const auto hear = [&](const Row& row) {
     well = well && row.verdict != Verdict::wrong && row.verdict != Verdict::failed;
-    print(question, each.name, row);
+    print(question.number, each.name, row);
   };
   const auto part = [&](Rank& rank) {
-    open_gpu();
+    if (question.open) question.open();
     each.part(rank);
   };
   const TeamEnd end = run_team(each.ranks, std::min(each.seconds, seconds_left), part, hear);
@@ -44,21 +37,21 @@ bool run_case(int question, const Case& each, double seconds_left) {
   return well;
 }
 
-int run_all(int question, const std::vector<Case>& cases, double seconds) {
+int run_all(const Question& question, const std::vector<Case>& cases, double seconds) {
   const Deadline deadline = Deadline::in(seconds);
-  const TeamEnd gpu = look_for_gpu();
+  const TeamEnd gpu = run_team(1, kOpeningSeconds, [&](Rank&) { question.look_for_gpu(); }, [](const Row&) {});
   if (gpu.outcome == Outcome::unsupported) {
-    print(question, "", {"nothing was run", Verdict::not_run, std::nullopt, "", gpu.why});
+    print(question.number, "", {"nothing was run", Verdict::not_run, std::nullopt, "", gpu.why});
     return kNoGpu;
   }
   if (gpu.outcome == Outcome::failed) {
-    print(question, "", failed("opening the GPU", gpu.why));
+    print(question.number, "", failed("opening the GPU", gpu.why));
     return kSomethingWrong;
   }
   bool well = true;
   for (const Case& each : cases) {
     if (deadline.has_passed()) {
-      print(question, each.name, {"the whole case", Verdict::not_run, std::nullopt, "", "the probe's time was over"});
+      print(question.number, each.name, {"the whole case", Verdict::not_run, std::nullopt, "", "the probe's time was over"});
       well = false;
     } else if (!run_case(question, each, deadline.seconds_left())) {
       well = false;
@@ -69,7 +62,7 @@ int run_all(int question, const std::vector<Case>& cases, double seconds) {
 
 }  // namespace
 
-int run_probe(int question, const std::vector<Case>& cases, int argc, char** argv) {
+int run_probe(const Question& question, const std::vector<Case>& cases, int argc, char** argv) {
   double seconds = kSeconds;
   if (argc == 3 && std::strcmp(argv[1], "--seconds") == 0) seconds = std::atof(argv[2]);
   if ((argc != 1 && argc != 3) || seconds <= 0) {
@@ -81,7 +74,7 @@ int run_probe(int question, const std::vector<Case>& cases, int argc, char** arg
   try {
     return run_all(question, cases, seconds);
   } catch (const std::exception& error) {
-    print(question, "", failed("the probe itself", error.what()));
+    print(question.number, "", failed("the probe itself", error.what()));
     return kSomethingWrong;
   }
 }

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "device_probe.h"
 #include "flags.h"
 #include "kernels.h"
 #include "lending.h"
-#include "probe.h"
 #include "samples.h"
 
 namespace {

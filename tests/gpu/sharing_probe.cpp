@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "device_probe.h"
 #include "kernels.h"
 #include "lending.h"
-#include "probe.h"
 #include "verify.h"
 
 namespace {

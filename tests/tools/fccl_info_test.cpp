@@ -54,6 +54,19 @@ TEST(FcclInfo, lists_every_gpu_with_what_the_driver_offers) {
       << ended.text;
   EXPECT_NE(run_info("gpus", variables + "FAKE_CUDA_WORDS=0").text.find("=auto takes blocking\n"), std::string::npos);
 }
+
+TEST(FcclInfo, keeps_gpus_open_until_its_input_ends) {
+  const std::string variables = "LD_LIBRARY_PATH=" FCCL_FAKE_DRIVER " FAKE_CUDA_GPUS=1 ";
+  const Ended ended = run_info("gpus --hold < /dev/null", variables);
+  EXPECT_EQ(ended.status, 0) << ended.text;
+  EXPECT_TRUE(ended.text.starts_with("gpu 0 at ")) << ended.text;
+  // An input that does not end while it is asked.
+  const Ended held = run_info("gpus --hold", "sleep 2 | timeout 0.5 env " + variables);
+  EXPECT_EQ(held.status, 124) << held.text;
+  const Ended wrong = run_info("gpus --hole", variables);
+  EXPECT_EQ(wrong.status, 2) << wrong.text;
+  EXPECT_NE(wrong.text.find("gpus takes --hold or nothing, but got '--hole'"), std::string::npos) << wrong.text;
+}
 #endif
 
 TEST(FcclInfo, says_which_nics_serve_which_rank_and_how_far_they_are) {

@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 
 import gpu
+import kept
+import probes
 import pytest
 import table
 from probes import Probe
@@ -125,11 +127,13 @@ def test_a_line_of_the_table_names_the_gpu_and_who_shared_it():
 def say(monkeypatch, tmp_path, capsys):
     """Runs the whole program over these probes; gives its status, what it printed and its file of rows."""
 
-    def run_main(*scripts: str) -> tuple[int, str, dict]:
+    def run_main(*scripts: str, more: tuple[str, ...] = ()) -> tuple[int, str, dict]:
         known = [Probe(f"probe_{number}", ["bash", "-c", script]) for number, script in enumerate(scripts)]
         monkeypatch.setattr(gpu.probes, "all_probes", lambda build, tree: known)
-        status = gpu.main(["--build", str(tmp_path), "--seconds", "60"])
-        return status, capsys.readouterr().out, json.loads((tmp_path / "gpu.json").read_text())
+        monkeypatch.setenv("CUDA_LOG_FILE", str(tmp_path / "cuda.log"))
+        status = gpu.main(["--build", str(tmp_path), "--seconds", "60", *more])
+        written = tmp_path / ("out/gpu.json" if more else "gpu.json")
+        return status, capsys.readouterr().out, json.loads(written.read_text())
 
     return run_main
 
@@ -156,9 +160,60 @@ def test_probes_that_were_not_run_beside_others_are_named(say):
     assert said.splitlines()[-1] == "gpu: not run: probe_1"
 
 
+def test_a_folder_takes_all_rows_in_few_files_and_little_is_printed(say, tmp_path):
+    rows = [ROW | {"what": f"figure {number}", "note": "n" * 300} for number in range(400)]
+    rows += [
+        ROW | {"what": f"fault {number}", "verdict": "failed", "note": "f" * 300} for number in range(400)
+    ]
+    (tmp_path / "rows").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    out = tmp_path / "out"
+    status, said, written = say(f"cat {tmp_path}/rows; echo ouch >&2; exit 1", more=("--out", str(out)))
+    assert status == 1
+    assert len(written["rows"]) == 800
+    assert len(said) <= 12_000
+    assert "fault 0" in said
+    assert "figure 0" in said
+    assert "probe_0: 400 measured, 400 failed" in said
+    assert len(list(out.iterdir())) <= 8
+    assert "figure 399" in (out / "gpu.txt").read_text()
+    assert "==== probe_0\nouch" in (out / "steps.log").read_text()
+
+
+def test_what_is_printed_says_how_much_has_no_room():
+    rows = [ROW | {"probe": "a", "what": f"answer {number}", "value": None} for number in range(1000)]
+    said = kept.summary(rows, "the end")
+    assert len(said) <= kept.MOST_CHARACTERS
+    assert said.splitlines()[-2].endswith(" more")
+    assert said.splitlines()[-1] == "the end"
+
+
+def test_each_probe_is_in_one_part_and_no_part_takes_longer_than_eight_minutes():
+    names = [name for part in probes.PARTS.values() for name in part]
+    assert len(names) == len(set(names))
+    one_queue = {f"{name}_with_one_queue" for name in ("enqueue", "blocking")}
+    assert set(names) == {*probes.PROBES, *probes.STEPS, *one_queue}
+    assert all(sum(part.values()) <= gpu.SECONDS for part in probes.PARTS.values())
+    assert next(iter(probes.PARTS["first"])) == probes.FIRST
+
+
+def test_each_probe_has_its_share_of_the_time(monkeypatch, tmp_path, capsys):
+    known = [Probe("long", ["bash", "-c", SAY_ROW], 30), Probe("short", ["bash", "-c", SAY_ROW], 10)]
+    monkeypatch.setattr(gpu.probes, "all_probes", lambda build, tree: known)
+    assert gpu.main(["--build", str(tmp_path), "--seconds", "4000"]) == 0
+    said = capsys.readouterr().err
+    assert "gpu: long (at most 3000 s)" in said or "gpu: long (at most 29" in said
+    assert "gpu: short (at most 4000 s)" in said or "gpu: short (at most 39" in said
+
+
+def test_a_part_and_names_exclude_each_other(capsys):
+    with pytest.raises(SystemExit):
+        gpu.main(["--part", "first", "perf"])
+    assert "exclude each other" in capsys.readouterr().err
+
+
 def test_a_probe_that_there_is_not_is_refused(say, capsys):
     assert gpu.main(["no_such_probe"]) == 2
-    assert "no probe is called no_such_probe; there are conformance" in capsys.readouterr().err
+    assert "no probe is called no_such_probe; there are first_minute" in capsys.readouterr().err
 
 
 def test_a_file_that_cannot_be_written_is_refused_before_any_probe_runs(tmp_path, capsys):

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import killed
@@ -11,7 +12,9 @@ import measured
 import pack
 import pytest
 import steps
+import training
 from measured import Sweep
+from probes import PARTS
 from programs import Programs, Ranks, started
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -75,6 +78,12 @@ def test_a_run_that_is_not_done_in_time_is_killed_and_a_row(fake_gpu):
     (row,) = measured.measure(PROGRAMS, sweep, 2.0)
     assert row["verdict"] == "failed"
     assert "not done after 2 s" in row["note"]
+
+
+@pytest.mark.parametrize(("seconds", "deadline"), [(100.0, "20"), (12.5, "6"), (1.0, "3")])
+def test_the_deadline_of_a_call_comes_before_the_run_is_killed(seconds, deadline):
+    words = Sweep("all_gather", Ranks(2, "threads"), "-b 8").words(PROGRAMS, seconds)
+    assert words[words.index("-T") + 1] == deadline
 
 
 def test_a_run_without_time_is_not_begun():
@@ -150,22 +159,100 @@ def test_a_step_over_nothing_built_says_so(tmp_path, capsys):
 
 @needs_build
 def test_a_packed_folder_runs_by_itself_and_names_what_it_lacks(fake_gpu, tmp_path, capsys):
-    folder = tmp_path / "pack"
-    assert pack.make(folder, tmp_path / "no-probes", TREE) == 0
+    folder, out = tmp_path / "pack", tmp_path / "out"
+    assert pack.make(folder, tmp_path / "no-probes", TREE, without_torch=True) == 0
     said = capsys.readouterr().out
     assert "not built, so not in the folder" in said
     assert "without the torch backend" in said
+    # As a transfer may leave it.
+    (folder / "build/fccl-info").chmod(0o644)
     ran = subprocess.run(
-        [str(folder / "run"), "conformance", "--seconds", "90"], cwd=tmp_path, capture_output=True, text=True
+        ["sh", str(folder / "run"), "conformance", "--seconds", "90", "--out", str(out)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    rows = json.loads((tmp_path / "gpu.json").read_text())["rows"]
+    assert ran.stdout.startswith("gpu: ")
+    rows = json.loads((out / "gpu.json").read_text())["rows"]
     assert rows[-1]["verdict"] == "works"
     assert rows[-1]["gpu"].startswith("Simulated GPU")
     linked = subprocess.run(
         ["ldd", folder / "build/perf_tests/all_gather_perf"], capture_output=True, text=True
     )
     assert "libfccl.so" in linked.stdout
+
+
+def test_without_a_python_for_the_torch_backend_nothing_is_packed(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("FCCL_PACK_PYTHON", sys.executable + " -E")
+    assert pack.make(tmp_path / "pack", tmp_path, tmp_path) == pack.FAILED
+    said = capsys.readouterr().err
+    assert "no Python 3.10 or later with torch 2.11" in said
+    assert "--without-torch" in said
+    assert not (tmp_path / "pack").exists()
+
+
+@pytest.fixture
+def packed(tmp_path):
+    """What a good folder has at least."""
+    for name in ("lib/libfccl.so.0", pack.ADAPTER, "python/fccl/_build.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"\x7fELF" + pack.OF_DEVICE)
+    (tmp_path / "python/fccl/_build.py").write_text('TORCH_VERSION = "2.11.0+cu130"\n')
+    return tmp_path
+
+
+def test_a_good_folder_has_nothing_wrong(packed):
+    assert pack.wrong_with(packed, with_torch=True) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "wrong"),
+    [
+        ("lib/libfccl.so.0", "no device", "libfccl.so.0 was built without CUDA"),
+        ("python/fccl/libfccl_torch.so", "no device", "libfccl_torch.so was built without CUDA"),
+        ("python/fccl/_build.py", 'TORCH_VERSION = "2.13.0"', "not for torch 2.11"),
+        ("python/fccl/libfccl_torch.so", None, "it has no python/fccl/libfccl_torch.so"),
+    ],
+)
+def test_a_folder_that_would_be_of_no_use_on_a_gpu_is_refused(packed, name, content, wrong):
+    (packed / name).unlink()
+    if content is not None:
+        (packed / name).write_text(content)
+    assert wrong in pack.wrong_with(packed, with_torch=True)
+
+
+def test_the_trainers_own_words_are_told_and_not_those_of_its_launcher():
+    said = "trainer: --device cuda: torch finds no GPU\nE1125 06:44:43.1 12 api.py:9] failed\nTraceback\n"
+    assert training.complaint_of(said) == "trainer: --device cuda: torch finds no GPU"
+    assert (
+        training.complaint_of("E1125 06:44:43.1 12 api.py:9] failed")
+        == "E1125 06:44:43.1 12 api.py:9] failed"
+    )
+
+
+@needs_build
+@pytest.mark.slow
+def test_a_packed_folder_asks_the_first_part_of_its_questions(fake_gpu, monkeypatch, tmp_path):
+    python, lack = pack.python_with_torch()
+    if python is None:
+        pytest.skip(lack)
+    if not (ROOT / "build-gpu/first_minute_probe").exists():
+        pytest.skip("the probes are not built: ./dev gpu builds them")
+    monkeypatch.delenv("LD_LIBRARY_PATH")
+    folder, out = tmp_path / "pack", tmp_path / "out"
+    assert pack.make(folder, ROOT / "build-gpu", TREE) == 0
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(FAKE_DRIVER))
+    begin = time.monotonic()
+    words = [str(folder / "run"), "--part", "first", "--out", str(out)]
+    ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert time.monotonic() - begin < 480
+    assert len(ran.stdout) <= 12_000
+    assert len(list(out.iterdir())) <= 8
+    rows = json.loads((out / "first.json").read_text())["rows"]
+    assert {row["verdict"] for row in rows} <= {"works", "measured", "unsupported"}
+    assert {row["probe"] for row in rows} == set(PARTS["first"])
 
 
 def test_a_folder_that_holds_something_is_not_packed_into(tmp_path, capsys):

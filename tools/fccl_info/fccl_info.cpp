@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "device/device.h"
@@ -29,7 +30,8 @@ fccl-info explain COLLECTIVE SIZE [--topology FILE [--hosts H] | --hosts HxR[xNI
                             else FCCL_COSTS is taken, else what is assumed of the provider: efa, verbs or tcp (the default).
 fccl-info top PID           the ranks of this host that belong to the job of process PID: what each has done, which call it waits in,
                             and for whom
-fccl-info gpus              the GPUs that this process may use and what their driver offers, or why there are none
+fccl-info gpus [--hold]     the GPUs that this process may use and what their driver offers, or why there are none; --hold keeps
+                            them open until the input ends, since a driver may shut a GPU down that nobody has open
 fccl-info settings          the variables that FCCL reads, and their values here; * marks those that are not the defaults
 )";
 
@@ -67,8 +69,12 @@ std::string text_of(const DeviceLimits& gpu) {
       gpu.waits_for_words ? "yes, so FCCL_CUDA_PATH=auto takes bounce" : "no, so FCCL_CUDA_PATH=auto takes blocking");
 }
 
+void hold() {
+  while (std::cin.ignore()) continue;
+}
+
 // That there is no GPU is an answer, not a failure.
-Result<std::string> gpus_here(std::span<const std::string>) {
+Result<std::string> list_gpus() {
   std::string text;
   for (int ordinal = 0;; ++ordinal) {
     const auto gpu = open_device(ordinal);
@@ -80,6 +86,16 @@ Result<std::string> gpus_here(std::span<const std::string>) {
     if (ordinal == 0 && gpu.error().code == fcclSystemError) return gpu.error().message + "\n";
     return fail(gpu.error());
   }
+}
+
+Result<std::string> gpus_here(std::span<const std::string> words) {
+  if (!words.empty() && words.front() != "--hold")
+    return fail(fcclInvalidArgument, fmt::format("gpus takes --hold or nothing, but got '{}'", words.front()));
+  Result<std::string> text = list_gpus();
+  if (!text || words.empty()) return text;
+  std::cout << std::exchange(*text, "") << std::flush;
+  hold();
+  return text;
 }
 
 Result<std::string> settings_here(std::span<const std::string>) {
@@ -101,7 +117,7 @@ struct Command {
 
 constexpr Command kCommands[] = {
     {"topology", 0, 1, topology_of}, {"rails", 1, 1, rails_of},         {"explain", 2, 10, explain},
-    {"gpus", 0, 0, gpus_here},       {"settings", 0, 0, settings_here}, {"top", 1, 1, top},
+    {"gpus", 0, 1, gpus_here},       {"settings", 0, 0, settings_here}, {"top", 1, 1, top},
 };
 
 constexpr int kWrongWords = 2;

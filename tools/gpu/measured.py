@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from programs import Programs, Ranks, Run, started
 
 WRONG_DATA = 7
+# Seconds: of a call of a perf binary; and what it needs before its calls begin.
+DEADLINE, LEAST_DEADLINE, UNTIL_CALLS = 20, 3, 6
 
 
 def row(what: str, verdict: str, note: str = "", ranks: Ranks | None = None, **more: object) -> dict:
@@ -33,10 +35,12 @@ class Sweep:
         """How many there are."""
         return self.ranks.count if self.ranks.are == "processes" else 1
 
-    def words(self, programs: Programs) -> list[str]:
-        """The command line; only the first process writes the report."""
+    def words(self, programs: Programs, seconds: float) -> list[str]:
+        """The command line; only the first process writes the report. The deadline comes before the kill."""
         threads = self.ranks.count // self.processes
-        flags = ["--device", "cuda", "-t", str(threads), *self.flags.split(), "-J", "FOLDER/report.json"]
+        deadline = max(LEAST_DEADLINE, min(DEADLINE, int(seconds) - UNTIL_CALLS))
+        flags = ["--device", "cuda", "-t", str(threads), "-T", str(deadline), *self.flags.split()]
+        flags += ["-J", "FOLDER/report.json"]
         return [programs.perf(self.collective), *flags]
 
 
@@ -45,7 +49,7 @@ def measure(programs: Programs, sweep: Sweep, seconds: float) -> Iterator[dict]:
     if seconds < 1:
         yield row(sweep.collective, "not run", "the time of the step was over", sweep.ranks, case=sweep.case)
         return
-    with started(sweep.words(programs), sweep.processes, sweep.hosts, sweep.variables) as run:
+    with started(sweep.words(programs, seconds), sweep.processes, sweep.hosts, sweep.variables) as run:
         run.wait(seconds)
         yield from rows_of(sweep, run, seconds)
 

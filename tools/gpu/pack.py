@@ -12,7 +12,7 @@ import probes
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_BYTES = 60_000_000
-WANTED_PYTHON, WANTED_TORCH = "3.12", "2.11"
+LEAST_PYTHON, WANTED_TORCH = (3, 10), "2.11"
 FAILED = 1
 # What every machine has that torch runs on; its own must be used.
 EVERYWHERE = re.compile(
@@ -21,30 +21,45 @@ EVERYWHERE = re.compile(
 PROGRAMS = ("fccl-info", "perf_tests/libfccl_launch_local.so", "tests/devices/cuda_conformance_test")
 LIBRARIES = ("libfccl.so.0", "libfccl_ofi.so")
 RUN = """#!/bin/sh
-# What the library does on this machine's GPU: one table, and gpu.json. Takes the arguments of ./dev gpu.
+# What the library does on this machine's GPU: one table, and its rows. Takes the arguments of ./dev gpu.
 here=$(cd "$(dirname "$0")" && pwd)
+# Who carried the folder may have dropped its modes.
+chmod -R u+x "$here/build" "$here/build-gpu" 2>/dev/null
 export LD_LIBRARY_PATH="$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export PYTHONPATH="$here/python${PYTHONPATH:+:$PYTHONPATH}"
-exec python3 "$here/tools/gpu/gpu.py" --build "$here/build-gpu" --tree "$here/build" --json gpu.json "$@"
+export PYTHONUNBUFFERED=1
+echo "gpu: $(command -v python3), $(python3 --version)"
+exec python3 "$here/tools/gpu/gpu.py" --build "$here/build-gpu" --tree "$here/build" --out "${OUT:-.}" "$@"
 """
 ASK_PYTHON = "import sys, torch; print('%d.%d' % sys.version_info[:2], torch.__version__)"
+# A function of the driver's that only a library with the device asks for.
+OF_DEVICE = b"cuMemHostRegister_v2"
+ADAPTER = Path("python") / "fccl" / "libfccl_torch.so"
 
 
-def make(folder: Path, build: Path, tree: Path) -> int:
+def make(folder: Path, build: Path, tree: Path, without_torch: bool = False) -> int:
     """The exit status; the folder must not be there, or be empty."""
+    folder = folder.resolve()
     if folder.exists() and any(folder.iterdir()):
         print(f"gpu: {folder} is not empty: name a folder that is not there yet", file=sys.stderr)
+        return FAILED
+    python, missing = (None, "") if without_torch else python_with_torch()
+    if missing:
+        print(f"gpu: {missing}", file=sys.stderr)
         return FAILED
     copied = list(copy_programs(folder, build, tree))
     copy_libraries(folder, [*copied, *(tree / name for name in LIBRARIES)])
     copy_python(folder)
-    missing = adapter_for_torch(folder)
+    wrong = build_adapter(folder, python) if python else ""
+    if wrong := wrong or wrong_with(folder, with_torch=python is not None):
+        print(f"gpu: {folder} is of no use: {wrong}", file=sys.stderr)
+        return FAILED
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     print(
         f"gpu: {folder}: {size / 1e6:.1f} MB; run it there by ./run, which takes the arguments of ./dev gpu"
     )
-    if missing:
-        print(f"gpu: without the torch backend, so training is not run there: {missing}")
+    if without_torch:
+        print("gpu: without the torch backend, so training is not run there")
     if size > MOST_BYTES:
         print(f"gpu: {folder} has more than {MOST_BYTES / 1e6:.0f} MB", file=sys.stderr)
         return FAILED
@@ -99,21 +114,63 @@ def copy_python(folder: Path) -> None:
     run.chmod(0o755)
 
 
-def adapter_for_torch(folder: Path) -> str:
-    """Builds the torch backend by FCCL_PACK_PYTHON into the folder; the reason where it could not."""
-    python = os.environ.get("FCCL_PACK_PYTHON", f"python{WANTED_PYTHON}")
-    wanted = f"Python {WANTED_PYTHON} with torch {WANTED_TORCH}"
-    ask = f"set FCCL_PACK_PYTHON to one that also has scikit-build-core (it is '{python}')"
-    try:
-        asked = subprocess.run([python, "-c", ASK_PYTHON], capture_output=True, text=True)
-    except OSError as error:
-        return f"no {wanted}: {error}; {ask}"
-    version, _, torch = asked.stdout.strip().partition(" ")
-    if version != WANTED_PYTHON or not torch.startswith(WANTED_TORCH + "."):
-        said = asked.stdout.strip() or asked.stderr.strip().splitlines()[-1]
-        return f"no {wanted}: {python} says '{said}'; {ask}"
-    words = [python, "-m", "pip", "install", "--no-build-isolation", "--no-deps", "--no-compile", "--quiet"]
-    built = subprocess.run(
-        [*words, "--target", str(folder / "python"), str(ROOT)], capture_output=True, text=True
+def python_with_torch() -> tuple[str | None, str]:
+    """A Python for whose torch the backend can be built, or what there is instead; it serves any Python."""
+    named = os.environ.get("FCCL_PACK_PYTHON")
+    environments = sorted(ROOT.glob(f".venv-{WANTED_TORCH}.*/bin/python"))
+    told = []
+    for python in [named] if named else [*map(str, environments), "python3"]:
+        try:
+            asked = subprocess.run([python, "-c", ASK_PYTHON], capture_output=True, text=True)
+        except OSError as error:
+            told.append(str(error))
+            continue
+        version, _, torch = asked.stdout.strip().partition(" ")
+        is_new = version and tuple(map(int, version.split("."))) >= LEAST_PYTHON
+        if is_new and torch.startswith(WANTED_TORCH + "."):
+            return python, ""
+        said = asked.stdout.strip() or (asked.stderr.strip().splitlines() or ["nothing"])[-1]
+        told.append(f"{python} says '{said}'")
+    wanted = (
+        f"Python {'.'.join(map(str, LEAST_PYTHON))} or later with torch {WANTED_TORCH} and scikit-build-core"
     )
-    return "" if built.returncode == 0 else f"the build failed: {built.stderr.strip()[-400:]}"
+    asks = f"FCCL_TORCH={WANTED_TORCH}.0 ./dev gpu --pack makes one, FCCL_PACK_PYTHON names one"
+    return None, f"no {wanted} ({'; '.join(told)}): {asks}, --without-torch packs without the torch backend"
+
+
+def build_adapter(folder: Path, python: str) -> str:
+    """Builds the torch backend into the folder; why it could not."""
+    words = [python, "-m", "pip", "install", "--no-build-isolation", "--no-deps", "--no-compile", "--quiet"]
+    words += [
+        "--target",
+        str(folder / "python"),
+        "--config-settings",
+        "build-dir=build/torch-pack",
+        str(ROOT),
+    ]
+    environment = dict(os.environ)
+    # Not resolved: an environment is where its link lies.
+    environment["PATH"] = f"{Path(shutil.which(python) or python).absolute().parent}:{environment['PATH']}"
+    if shutil.which("ccache"):
+        environment.setdefault("CMAKE_CXX_COMPILER_LAUNCHER", "ccache")
+    built = subprocess.run(words, capture_output=True, text=True, env=environment, cwd=ROOT)
+    if built.returncode != 0:
+        return f"the build of the torch backend failed: {built.stderr.strip()[-400:]}"
+    subprocess.run(["strip", str(folder / ADAPTER)], check=False, stderr=subprocess.DEVNULL)
+    return ""
+
+
+def wrong_with(folder: Path, with_torch: bool) -> str:
+    """What would be found out only on the machine with a GPU."""
+    libraries = [Path("lib") / "libfccl.so.0", *([ADAPTER] if with_torch else [])]
+    for name in libraries:
+        if not (folder / name).exists():
+            return f"it has no {name}"
+        if OF_DEVICE not in (folder / name).read_bytes():
+            return f"{name} was built without CUDA: install CUDA's headers, or set CUDA_PATH"
+    if not with_torch:
+        return ""
+    built = (folder / "python" / "fccl" / "_build.py").read_text()
+    if f'TORCH_VERSION = "{WANTED_TORCH}.' not in built:
+        return f"its torch backend is not for torch {WANTED_TORCH}: {built}"
+    return ""

@@ -1,33 +1,51 @@
-"""What is run on a GPU: the programs, and their order."""
+"""What is run on a GPU: the programs, their order, and how much of the time is theirs."""
 
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-# The most wanted answers first, in case that the time is too short.
-PROBES = ("memory_operations", "enqueue", "blocking", "progress", "sharing", "graphs")
-# Probes whose answers may be others where all streams share one queue.
-WITH_ONE_QUEUE = ("enqueue", "blocking")
+# The least that tells whether anything works at all; the one probe that must find the GPU closed.
+FIRST = "first_minute"
+PROBES = (FIRST, "memory_operations", "enqueue", "blocking", "progress", "sharing", "graphs")
+ONE_QUEUE = "_with_one_queue"
 STEPS = ("conformance", "bits", "threads", "processes", "kill", "hosts", "fsdp", "perf")
 STEPS_PROGRAM = Path(__file__).with_name("steps.py")
+# In their order, with their seconds, the most wanted answers first. A part is one command of 8 minutes.
+PARTS = {
+    "first": {FIRST: 140, "conformance": 50, "processes": 70, "kill": 40, "fsdp": 160},
+    "second": {"bits": 210, "hosts": 70, "threads": 80, "perf": 100},
+    "third": {
+        "memory_operations": 90,
+        "enqueue": 60,
+        "blocking": 70,
+        "progress": 70,
+        "sharing": 60,
+        "graphs": 30,
+        # Where all streams share one queue the answers may be others.
+        f"enqueue{ONE_QUEUE}": 40,
+        f"blocking{ONE_QUEUE}": 40,
+    },
+}
 
 
 @dataclass(frozen=True)
 class Probe:
-    """One program: its name in the table and its words."""
+    """One program: its name in the table, its words, and its share of the seconds."""
 
     name: str
     words: list[str]
+    seconds: float = 60
 
 
 def all_probes(build: Path, tree: Path) -> list[Probe]:
     """Probes as they were built in `build`, and steps over the programs of `tree`."""
-    asked = [Probe(name, [str(build / f"{name}_probe")]) for name in PROBES]
-    connections = ["env", "CUDA_DEVICE_MAX_CONNECTIONS=1"]
-    asked += [
-        Probe(f"{name}_with_one_queue", [*connections, str(build / f"{name}_probe")])
-        for name in WITH_ONE_QUEUE
-    ]
-    steps = [Probe(name, [sys.executable, str(STEPS_PROGRAM), name, "--tree", str(tree)]) for name in STEPS]
-    first = [step for step in steps if step.name in ("conformance", "bits")]
-    return first + asked + [step for step in steps if step not in first]
+    shares = {name: seconds for part in PARTS.values() for name, seconds in part.items()}
+    return [Probe(name, words_of(name, build, tree), seconds) for name, seconds in shares.items()]
+
+
+def words_of(name: str, build: Path, tree: Path) -> list[str]:
+    """The command line of one probe or step."""
+    if name in STEPS:
+        return [sys.executable, str(STEPS_PROGRAM), name, "--tree", str(tree)]
+    words = ["env", "CUDA_DEVICE_MAX_CONNECTIONS=1"] if name.endswith(ONE_QUEUE) else []
+    return [*words, str(build / f"{name.removesuffix(ONE_QUEUE)}_probe")]

@@ -28,6 +28,7 @@ class Ended:
     probe: Probe
     rows: list[dict] = field(default_factory=list)
     ran: bool = False
+    complained: str = ""
 
     def add(self, what: str, verdict: str, note: str) -> None:
         """A row about the probe itself."""
@@ -49,7 +50,8 @@ def run(probe: Probe, seconds: float, grace: float = GRACE) -> Ended:
             ended.add("the whole probe", "failed", f"could not be started: {error}")
             return ended
         read_rows(ended, text_of(said))
-        judge(ended, status, text_of(complained), seconds)
+        ended.complained = text_of(complained)
+        judge(ended, status, ended.complained, seconds)
     return ended
 
 

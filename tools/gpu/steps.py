@@ -25,7 +25,7 @@ SHORT = "-b 1K -e 1M -f 1024 -n 5"
 
 def bits_sweeps() -> Iterator[Sweep]:
     """Every type by every operator, on each path, against what the processor says the bits must be."""
-    for path in ("bounce", "blocking"):
+    for path in ("blocking", "bounce"):
         for name in EVERY:
             yield Sweep(
                 name,
@@ -54,7 +54,7 @@ def hosts_sweeps() -> Iterator[Sweep]:
 
 def perf_sweeps() -> Iterator[Sweep]:
     """Large buffers on either path, and one queue for all."""
-    for path in ("bounce", "blocking"):
+    for path in ("blocking", "bounce"):
         for name in MAIN:
             case = f"large buffers, path {path}"
             variables = {"FCCL_CUDA_PATH": path}
@@ -67,14 +67,14 @@ def perf_sweeps() -> Iterator[Sweep]:
 
 
 def swept(sweeps: Callable[[], Iterator[Sweep]]) -> Callable[[Programs, float], Iterator[dict]]:
-    """A step of sweeps, each of which has what its predecessors left over, at most half of the rest."""
+    """A step of sweeps, each of which has its share of what its predecessors left over."""
 
     def step(programs: Programs, seconds: float) -> Iterator[dict]:
         end = time.monotonic() + seconds
         chosen = list(sweeps())
         for number, sweep in enumerate(chosen):
             left = end - time.monotonic()
-            yield from measure(programs, sweep, max(left / (len(chosen) - number), left / 2))
+            yield from measure(programs, sweep, left / (len(chosen) - number))
 
     return step
 
@@ -120,7 +120,7 @@ def main(words: list[str]) -> int:
     gpus = gpus_of(programs)
     if not gpus.startswith("gpu 0 "):
         say(row("nothing was run", "not run", gpus.strip()))
-        if given.step == "fsdp" and (lack := training.ask(training.PACKAGES)[2]):
+        if given.step == "fsdp" and (lack := training.ask()[2]):
             say(row("what training also lacks", "not run", lack, case=training.CASE))
         return NO_GPU
     bad = [

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <c10/core/Device.h>
+#include <c10/core/Event.h>
 #include <c10/core/Stream.h>
 
 #include <string>
@@ -21,7 +22,23 @@ c10::Stream current_stream(c10::Device device);
 c10::Stream pooled_stream(c10::Device device);
 // As the library takes it.
 fcclStream_t handle_of(const c10::Stream& stream);
-// Whether the stream records a graph. Before torch 2.13 nobody can tell.
+// Whether the stream records a graph.
 bool is_capturing(const c10::Stream& stream);
+
+// While it lives, what its thread asks of the device ends no graph that any thread records: without it even a query of another
+// stream's event does, by the rules of the mode that torch and CUDA take where nobody names one.
+class CaptureGuard {
+ public:
+  CaptureGuard();
+  CaptureGuard(const CaptureGuard&) = delete;
+  CaptureGuard& operator=(const CaptureGuard&) = delete;
+  ~CaptureGuard();
+
+ private:
+  int mode_;
+};
+
+// Whether the device has come to the event; under a guard of captures.
+bool is_done(const c10::Event& event);
 
 }  // namespace fccl

@@ -83,8 +83,9 @@ c10::intrusive_ptr<c10d::Work> DeviceCalls::run(const Operation& operation, c10:
     if (stream != current) follow(current, stream);
     std::rethrow_exception(failure);
   }
-  DeviceWork::Place place{communicator_, stream, nullptr};
-  if (operation.async) place.launch = Launches::of_process().add(stream, current, tensors_of(operation));
+  // Only what runs beside the caller's stream needs to be kept from the memory of its tensors.
+  auto kept = operation.async ? tensors_of(operation) : std::vector<at::Tensor>{};
+  DeviceWork::Place place{communicator_, stream, Launches::of_process().add(stream, current, std::move(kept))};
   return c10::make_intrusive<DeviceWork>(description, std::move(place), operation.inputs, operation.outputs);
 }
 
@@ -150,7 +151,7 @@ void DeviceCalls::leave(std::shared_ptr<DeviceCalls> calls) {
 bool DeviceCalls::is_through() {
   if (ends_.empty())
     for (const c10::Stream& stream : used_) ends_.push_back(Launches::of_process().add(stream, stream, {}));
-  return std::all_of(ends_.begin(), ends_.end(), [](const auto& launch) { return launch->end.query(); });
+  return std::all_of(ends_.begin(), ends_.end(), [](const auto& launch) { return is_done(launch->end); });
 }
 
 void DeviceCalls::end_those_left() {

@@ -27,11 +27,10 @@ DeviceWork::DeviceWork(Description description, Place place, const std::vector<a
     : c10d::Work(place.communicator->membership().rank, description.type, description.title, inputs),
       description_(std::move(description)),
       place_(std::move(place)),
-      outputs_(std::move(outputs)),
-      launch_(place_.launch) {
+      outputs_(std::move(outputs)) {
   // The profiler's time is that of issuing; the device has its own.
   if (recordFunctionEndCallback_) recordFunctionEndCallback_();
-  if (!place_.launch) return;
+  if (place_.launch->issuer == place_.stream) return;
   future_ = c10::make_intrusive<Future>(c10::ListType::create(c10::TensorType::get()), std::vector{place_.stream.device()});
   // Whoever waits for the future waits for what is on this stream now.
   const c10::StreamGuard guard(place_.stream);
@@ -53,18 +52,17 @@ bool DeviceWork::wait(std::chrono::milliseconds timeout) {
 
 void DeviceWork::synchronize() {
   const c10::Stream current = current_stream(place_.stream.device());
-  if (current != place_.stream) end_event().block(current);
+  if (current != place_.stream) end().block(current);
   // The memory of the tensors goes back to that stream.
-  if (place_.launch && current == place_.launch->issuer) Launches::of_process().release(*place_.launch);
-  Launches::of_process().sweep();
+  if (current == place_.launch->issuer) Launches::of_process().release(*place_.launch);
+  if (!is_capturing(current)) Launches::of_process().sweep();
 }
 
 void DeviceWork::wait_for_the_device(std::chrono::milliseconds timeout) {
-  const c10::Event& end = end_event();
   const auto deadline = Clock::now() + timeout;
   auto pause = kFirstPause;
   // Polled, since whoever waits inside the driver cannot be told of a failure.
-  while (!end.query() && !exception()) {
+  while (!is_done(end()) && !exception()) {
     if (timeout > kNoTimeout && Clock::now() >= deadline) {
       C10_THROW_ERROR(DistBackendError, c10::str(description_.attempt(), ": not done within the ", timeout.count(),
                                                  " ms given to wait(); it goes on, call wait() again or abort the group"));
@@ -76,7 +74,7 @@ void DeviceWork::wait_for_the_device(std::chrono::milliseconds timeout) {
 
 bool DeviceWork::isCompleted() {
   if (succeeded_) return true;
-  if (!end_event().query()) return false;
+  if (!is_done(end())) return false;
   succeeded_ = !exception();
   return true;
 }
@@ -93,13 +91,6 @@ c10::intrusive_ptr<Future> DeviceWork::getFuture() {
     future_->markCompleted(outputs_);
   }
   return future_;
-}
-
-const c10::Event& DeviceWork::end_event() {
-  const std::lock_guard lock(parts_);
-  // Of a call on the issuer's own stream nobody may ever ask.
-  if (!launch_) launch_ = Launches::of_process().add(place_.stream, place_.stream, {});
-  return launch_->end;
 }
 
 }  // namespace fccl

@@ -24,7 +24,8 @@ namespace fccl {
 // stream wait first, since what has been issued still uses its tensors, and then throws the cause.
 class DeviceWork final : public c10d::Work {
  public:
-  // Where the call runs; `launch` is null if that is the stream on which it was issued.
+  // Where the call runs, and its launch, whose end was recorded when it was issued: whoever asks later, from any thread, puts
+  // nothing on any stream.
   struct Place {
     std::shared_ptr<Communicator> communicator;
     c10::Stream stream;
@@ -47,15 +48,14 @@ class DeviceWork final : public c10d::Work {
   uint64_t getSequencenumber() const override { return description_.sequence; }
 
  private:
-  const c10::Event& end_event();
+  const c10::Event& end() const { return place_.launch->end; }
   void wait_for_the_device(std::chrono::milliseconds timeout);
 
   const Description description_;
   const Place place_;
   const std::vector<at::Tensor> outputs_;
   std::atomic<bool> succeeded_ = false;  // the device was done with it while nothing had failed
-  std::mutex parts_;                     // guards the next two, made when asked for
-  std::shared_ptr<Launch> launch_;
+  std::mutex parts_;                     // guards the next, of a blocking call made when asked for
   c10::intrusive_ptr<c10::ivalue::Future> future_;
 };
 

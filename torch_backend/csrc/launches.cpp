@@ -6,6 +6,8 @@
 #include <iterator>
 #include <utility>
 
+#include "accelerator.h"
+
 namespace fccl {
 
 Launches& Launches::of_process() {
@@ -14,6 +16,7 @@ Launches& Launches::of_process() {
 }
 
 std::shared_ptr<Launch> Launches::add(const c10::Stream& stream, const c10::Stream& issuer, std::vector<at::Tensor> tensors) {
+  const CaptureGuard guard;  // the first record makes the event
   const std::lock_guard lock(mutex_);
   auto launch = std::make_shared<Launch>(Launch{take_event(stream.device()), issuer, std::move(tensors)});
   auto& queue = outstanding_[stream];
@@ -31,6 +34,7 @@ void Launches::release(Launch& launch) {
 
 void Launches::sweep() {
   std::vector<std::vector<at::Tensor>> tensors;
+  const CaptureGuard guard;
   const std::lock_guard lock(mutex_);
   for (auto& [stream, queue] : outstanding_) {
     while (!queue.empty() && queue.front()->end.query()) {

@@ -333,6 +333,55 @@ def test_a_call_during_a_capture_is_refused_and_the_capture_stays_good():
     run_device_ranks(2, call_during_a_capture)
 
 
+def until(done):
+    deadline = time.monotonic() + 60
+    while not done() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return done()
+
+
+def call_beside_a_capture():
+    for asynchronous in (False, True):
+        dist.all_reduce(mine(), async_op=asynchronous)
+    check(mine().clone(), numbers(dist.get_rank(), COUNT, torch.float32, 0))
+    first, second, third = mine(), mine(), mine()
+    hold()
+    outstanding = dist.all_reduce(first, async_op=True)
+    recorded = torch.Stream(DEVICE)
+    with recorded:
+        torch.ops.stand_in.begin_capture()
+        assert not outstanding.is_completed()
+    later = dist.all_reduce(second, async_op=True)
+    dist.all_reduce(third)
+    later.wait()
+    let_go()
+    assert until(outstanding.is_completed)
+    outstanding.wait()
+    with recorded:
+        torch.ops.stand_in.end_capture()
+    for tensor in (first, second, third):
+        check(tensor, total())
+
+
+def test_calls_and_questions_beside_a_capture_leave_it_good():
+    run_device_ranks(2, call_beside_a_capture)
+
+
+def ask_what_was_issued():
+    backend = dist.group.WORLD._get_backend(DEVICE)
+    options = dist.AllreduceOptions()
+    options.asyncOp = False
+    tensor = mine()
+    works = [backend.allreduce([tensor], options) for _ in range(3)]
+    hold()
+    assert until(lambda: all(work.is_completed() for work in works))
+    let_go()
+
+
+def test_a_blocking_work_is_completed_without_what_came_behind_it():
+    run_device_ranks(2, ask_what_was_issued)
+
+
 def mix_devices():
     with pytest.raises(ValueError, match="must be on one device, got simulated:0 and cpu"):
         dist.group.WORLD._get_backend(DEVICE)._allgather_base(torch.empty(2 * COUNT), mine())

@@ -9,6 +9,7 @@ using fccl::simulated::find_region;
 using fccl::simulated::give;
 using fccl::simulated::Gpu;
 using fccl::simulated::GpuQueue;
+using fccl::simulated::is_prohibited;
 using fccl::simulated::on_current;
 using fccl::simulated::on_stream;
 using fccl::simulated::real;
@@ -18,6 +19,7 @@ using fccl::simulated::result_of;
 namespace {
 
 CUresult allocate(Region::Kind kind, size_t bytes, std::byte** made) {
+  if (is_prohibited()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   return on_current([&](Gpu& gpu) {
     const CUresult result = give(gpu.allocate(kind, bytes), made);
     return result == CUDA_ERROR_INVALID_VALUE ? CUDA_ERROR_OUT_OF_MEMORY : result;
@@ -32,6 +34,7 @@ std::byte* reached(CUdeviceptr address) {
 
 // After what is on the default stream, and done when it returns.
 CUresult copy_now(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
+  if (is_prohibited()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   return on_stream(nullptr, [&](Gpu& gpu, GpuQueue* queue) {
     if (const CUresult result = result_of(gpu.synchronize(queue)); result != CUDA_SUCCESS) return result;
     std::memmove(reached(to), reached(from), bytes);
@@ -91,6 +94,7 @@ CUresult cuMemHostAlloc(void** memory, size_t bytes, unsigned /*flags*/) {
 CUresult cuMemAllocHost_v2(void** memory, size_t bytes) { return cuMemHostAlloc(memory, bytes, 0); }
 
 CUresult cuMemFree_v2(CUdeviceptr memory) {
+  if (is_prohibited()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   if (memory == 0) return CUDA_SUCCESS;
   return on_current([&](Gpu& gpu) { return result_of(gpu.free(bytes_at(memory))); });
 }
@@ -103,10 +107,12 @@ CUresult cuMemGetInfo_v2(size_t* free, size_t* all) {
 }
 
 CUresult cuMemHostRegister_v2(void* memory, size_t bytes, unsigned /*flags*/) {
+  if (is_prohibited()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   return on_current([&](Gpu& gpu) { return result_of(gpu.pin({static_cast<std::byte*>(memory), bytes})); });
 }
 
 CUresult cuMemHostUnregister(void* memory) {
+  if (is_prohibited()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   return on_current([&](Gpu& gpu) { return result_of(gpu.unpin(static_cast<std::byte*>(memory))); });
 }
 

@@ -32,6 +32,10 @@ CUresult initialise();
 FakeDriver* fake_driver();
 Gpu* gpu_at(CUdevice device);
 
+// Whether a graph is recorded somewhere that keeps the calling thread from calls that could be unsafe for it, by the modes of
+// the recording and of the thread. If so, the recording is no good any more, as with CUDA.
+bool is_prohibited();
+
 CUresult result_of(const Refusal& refusal);
 template <class T>
 CUresult result_of(const Answer<T>& answer) {

@@ -15,6 +15,7 @@ using fccl::simulated::give;
 using fccl::simulated::Gpu;
 using fccl::simulated::GpuMark;
 using fccl::simulated::GpuQueue;
+using fccl::simulated::is_prohibited;
 using fccl::simulated::on_current;
 using fccl::simulated::on_stream;
 using fccl::simulated::Region;
@@ -46,11 +47,21 @@ CUresult do_words(CUstream stream, const std::vector<WordOperation>& operations)
 extern "C" {
 
 CUresult cuStreamCreate(CUstream* stream, unsigned /*flags*/) {
+  if (is_prohibited()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   return on_current([&](Gpu& gpu) {
     const Answer<GpuQueue*> made = gpu.make_queue();
     if (made) *stream = reinterpret_cast<CUstream>(*made);
     return result_of(made);
   });
+}
+
+CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int /*priority*/) {
+  return cuStreamCreate(stream, flags);
+}
+
+CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
+  *least = *greatest = 0;
+  return fake_driver() == nullptr ? CUDA_ERROR_NOT_INITIALIZED : CUDA_SUCCESS;
 }
 
 CUresult cuStreamDestroy_v2(CUstream stream) {
@@ -70,26 +81,15 @@ CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
   return CUDA_SUCCESS;
 }
 
-CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
-  return on_stream(stream, [&](Gpu& gpu, GpuQueue* queue) {
-    const Answer<bool> capturing = gpu.is_capturing(queue);
-    if (capturing) *status = *capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
-    return result_of(capturing);
-  });
+CUresult cuStreamGetDevice(CUstream stream, CUdevice* device) {
+  CUcontext context = nullptr;
+  const CUresult found = cuStreamGetCtx(stream, &context);
+  if (found == CUDA_SUCCESS) *device = reinterpret_cast<Gpu*>(context)->options().ordinal;
+  return found;
 }
-
-CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode /*mode*/) {
-  return on_stream(stream, [](Gpu& gpu, GpuQueue* queue) { return result_of(gpu.set_capturing(queue, true)); });
-}
-
-CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
-  *graph = nullptr;
-  return on_stream(stream, [](Gpu& gpu, GpuQueue* queue) { return result_of(gpu.set_capturing(queue, false)); });
-}
-
-CUresult cuGraphDestroy(CUgraph /*graph*/) { return CUDA_SUCCESS; }
 
 CUresult cuStreamQuery(CUstream stream) {
+  if (is_prohibited()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   return on_stream(stream, [](Gpu& gpu, GpuQueue* queue) {
     const Answer<bool> idle = gpu.is_idle(queue);
     if (!idle) return result_of(idle);
@@ -98,10 +98,12 @@ CUresult cuStreamQuery(CUstream stream) {
 }
 
 CUresult cuStreamSynchronize(CUstream stream) {
+  if (is_prohibited()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   return on_stream(stream, [](Gpu& gpu, GpuQueue* queue) { return result_of(gpu.synchronize(queue)); });
 }
 
 CUresult cuCtxSynchronize() {
+  if (is_prohibited()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   return on_current([](Gpu& gpu) { return result_of(gpu.synchronize_all()); });
 }
 
@@ -126,6 +128,7 @@ CUresult cuEventRecord(CUevent event, CUstream stream) {
 }
 
 CUresult cuEventQuery(CUevent event) {
+  if (is_prohibited()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   return on_current([&](Gpu& gpu) {
     const Answer<bool> done = gpu.is_done(mark_of(event));
     if (!done) return result_of(done);
@@ -134,6 +137,7 @@ CUresult cuEventQuery(CUevent event) {
 }
 
 CUresult cuEventSynchronize(CUevent event) {
+  if (is_prohibited()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   return on_current([&](Gpu& gpu) { return result_of(gpu.synchronize(mark_of(event))); });
 }
 

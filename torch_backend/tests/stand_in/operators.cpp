@@ -165,7 +165,7 @@ void let_go() {
 
 void begin_capture() {
   const CUstream stream = native(current({c10::kPrivateUse1, current_device()}));
-  check(driver().begin_capture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), "cuStreamBeginCapture");
+  check(driver().begin_capture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL), "cuStreamBeginCapture");
 }
 
 void end_capture() {
