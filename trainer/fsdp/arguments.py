@@ -8,6 +8,9 @@ from typing import Any
 
 from trainer.fsdp.presets import CHECKPOINT_FOLDER, PRESETS
 
+PRECISIONS = ("fp32", "bf16", "fp16", "pure_bf16", "fp64")
+OPTIMIZERS = ("adamw", "sgd")
+WEIGHT_DECAY = {"adamw": 0.1, "sgd": 0.0}
 STRATEGIES = ("full_shard", "shard_grad_op", "hybrid_shard", "no_shard")
 PROGRAM = "./dev train"
 
@@ -26,6 +29,7 @@ class Settings:
     strategy: str
     shard_degree: int
     fsdp1: bool
+    tensor_parallel: int
     arena: bool
     backend: str
     device: str
@@ -36,6 +40,8 @@ class Settings:
     warmup: int
     lr: float
     clip: float
+    optimizer: str
+    weight_decay: float
     seed: int
     seq_len: int
     global_batch: int
@@ -43,6 +49,7 @@ class Settings:
     data: tuple[str, ...]
     validate_every: int
     save_every: int | None
+    save_hf: bool
     resume: str | None
     name: str | None
     runs: Path
@@ -53,14 +60,19 @@ class Settings:
     @property
     def micro_batch(self) -> int:
         """Sequences in one forward and backward pass of one rank."""
-        return self.global_batch // (self.ranks * self.grad_accum)
+        return self.global_batch // (self.data_ranks * self.grad_accum)
+
+    @property
+    def data_ranks(self) -> int:
+        """Groups of tensor-parallel ranks, which work on the same sequences; ranks where tensors are not split."""
+        return self.ranks // self.tensor_parallel
 
     @property
     def shards(self) -> int:
         """Ranks among which one copy of the parameters is split."""
         if self.strategy == "no_shard":
             return 1
-        return self.shard_degree if self.strategy == "hybrid_shard" else self.ranks
+        return self.shard_degree if self.strategy == "hybrid_shard" else self.data_ranks
 
 
 def parse(words: list[str]) -> Settings:
@@ -71,6 +83,8 @@ def parse(words: list[str]) -> Settings:
             given[setting] = value
     if given["decay_steps"] is None:
         given["decay_steps"] = max(given["steps"], _defaults(given["model"])["steps"])
+    if given["weight_decay"] is None:
+        given["weight_decay"] = WEIGHT_DECAY[given["optimizer"]]
     given["data"] = tuple(given["data"])
     given["ranks"] = _ranks(given["ranks"])
     settings = Settings(**given)
@@ -79,7 +93,7 @@ def parse(words: list[str]) -> Settings:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=PROGRAM, description="Train a Llama with FSDP.")
+    parser = argparse.ArgumentParser(prog=PROGRAM, description="Train a causal model with FSDP.")
     _add_model_arguments(parser.add_argument_group("model and data"))
     _add_sharding_arguments(parser.add_argument_group("sharding"))
     _add_training_arguments(parser.add_argument_group("training"))
@@ -93,7 +107,7 @@ def _add_model_arguments(group: Any) -> None:
         "--preset",
         default="tiny",
         metavar="MODEL",
-        help=f"{', '.join(PRESETS)}, or a folder with a Hugging Face Llama and its tokenizer (tiny)",
+        help=f"{', '.join(PRESETS)}, or a Hugging Face folder of a causal model and its tokenizer (tiny)",
     )
     group.add_argument("--layers", type=_positive, metavar="N", help="blocks, in place of the preset's")
     group.add_argument("--hidden", type=_positive, metavar="N", help="width, in place of the preset's")
@@ -112,6 +126,9 @@ def _add_sharding_arguments(group: Any) -> None:
     group.add_argument(
         "--shard-degree", type=_positive, default=2, metavar="N", help="ranks of one hybrid_shard copy (2)"
     )
+    group.add_argument(
+        "--tensor-parallel", type=_positive, default=1, metavar="N", help="ranks that share each tensor (1)"
+    )
     group.add_argument("--fsdp1", action="store_true", help="the older class, FullyShardedDataParallel")
     group.add_argument(
         "--no-arena",
@@ -121,7 +138,9 @@ def _add_sharding_arguments(group: Any) -> None:
     )
     group.add_argument("--backend", default="fccl", help="fccl, or gloo to compare (fccl)")
     group.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="ranks may share a GPU (cpu)")
-    group.add_argument("--precision", choices=("fp32", "bf16"), default="fp32", help="bf16 is mixed (fp32)")
+    group.add_argument(
+        "--precision", choices=PRECISIONS, default="fp32", help="bf16 and fp16 are mixed with fp32 (fp32)"
+    )
     group.add_argument("--activation-checkpointing", action="store_true", help="less memory, more compute")
     group.add_argument("--ranks", type=_positive, metavar="N", help="processes (2)")
 
@@ -139,6 +158,8 @@ def _add_training_arguments(group: Any) -> None:
         help="where the cosine ends (the preset's steps, or --steps if that is more)",
     )
     group.add_argument("--clip", type=float, default=1.0, metavar="X", help="highest gradient norm (1.0)")
+    group.add_argument("--optimizer", choices=OPTIMIZERS, default="adamw", help="(adamw)")
+    group.add_argument("--weight-decay", type=float, metavar="X", help="(0.1 for adamw, 0 for sgd)")
     group.add_argument("--seed", type=int, default=0, metavar="N", help="of weights and batches (0)")
 
 
@@ -149,6 +170,7 @@ def _add_run_arguments(group: Any) -> None:
     group.add_argument(
         "--save-every", type=int, metavar="N", help="save each N steps and at the end; 0: never (at the end)"
     )
+    group.add_argument("--save-hf", action="store_true", help="leave hf/, a Hugging Face folder, at the end")
     group.add_argument("--resume", metavar="RUN", help="a run's name, its folder, or one of its checkpoints")
     group.add_argument("--sample-tokens", type=int, default=160, metavar="N", help="at the end (160)")
     group.add_argument("--dry-run", action="store_true", help="only print what a run would take")
@@ -178,10 +200,17 @@ def _ranks(given: int | None) -> int:
 
 
 def _refuse_what_cannot_work(settings: Settings) -> None:
-    passes = settings.ranks * settings.grad_accum
+    if settings.tensor_parallel > 1:
+        _refuse_tensor_parallel(settings)
+    passes = settings.data_ranks * settings.grad_accum
     if settings.global_batch % passes:
+        among = (
+            f"{settings.ranks} ranks"
+            if settings.tensor_parallel == 1
+            else f"{settings.data_ranks} groups of --tensor-parallel ranks"
+        )
         raise SettingsError(
-            f"--global-batch {settings.global_batch} does not divide among {settings.ranks} ranks times "
+            f"--global-batch {settings.global_batch} does not divide among {among} times "
             f"--grad-accum {settings.grad_accum}: choose a multiple of {passes}"
         )
     if settings.model not in PRESETS and not (Path(settings.model) / "config.json").is_file():
@@ -192,10 +221,20 @@ def _refuse_what_cannot_work(settings: Settings) -> None:
         _refuse_shard_degree(settings)
 
 
-def _refuse_shard_degree(settings: Settings) -> None:
-    if settings.ranks % settings.shard_degree:
+def _refuse_tensor_parallel(settings: Settings) -> None:
+    if settings.ranks % settings.tensor_parallel:
         raise SettingsError(
-            f"--shard-degree {settings.shard_degree} does not divide {settings.ranks} ranks: "
+            f"--tensor-parallel {settings.tensor_parallel} does not divide {settings.ranks} ranks: choose a divisor"
+        )
+    if settings.fsdp1:
+        raise SettingsError("--tensor-parallel needs FSDP2: leave --fsdp1 out")
+
+
+def _refuse_shard_degree(settings: Settings) -> None:
+    if settings.data_ranks % settings.shard_degree:
+        whom = "ranks" if settings.tensor_parallel == 1 else "groups of --tensor-parallel ranks"
+        raise SettingsError(
+            f"--shard-degree {settings.shard_degree} does not divide {settings.data_ranks} {whom}: "
             f"choose a divisor, or --strategy full_shard"
         )
     if settings.fsdp1 and settings.shard_degree == 1:
