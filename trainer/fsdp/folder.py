@@ -103,11 +103,13 @@ def fill_from_folder(
     """
     transformers_logging.disable_progress_bar()
     files = weight_files(Path(folder))
+    # Transformers looks conversions up by the name of the class, which FSDP2 has changed.
+    unsharded = model_on_meta(model.config, model.dtype)
     reading = LoadStateDictConfig(
         pretrained_model_name_or_path=str(folder),
         device_map={"": device},
         dtype=model.dtype,
-        weight_mapping=get_model_conversion_mapping(model, renamed),
+        weight_mapping=get_model_conversion_mapping(unsharded, renamed),
     )
     found, _ = model._load_pretrained_model(model, None, [str(file) for file in files], reading)
     tied = model.all_tied_weights_keys
@@ -115,13 +117,13 @@ def fill_from_folder(
     if lacking or found.mismatched_keys:
         wrong = [*lacking, *(f"{name} of shape {tuple(there)}" for name, there, _ in found.mismatched_keys)]
         raise FolderError(
-            f"{folder}: its weights do not fill the {type(model).__name__} that its config.json describes; lacking or "
+            f"{folder}: its weights do not fill the {type(unsharded).__name__} that its config.json describes; lacking or "
             f"of another shape: {', '.join(wrong[:4])}{' and more' if len(wrong) > 4 else ''}"
         )
     model._finalize_model_loading(model, reading, found)
     if renamed:
         # A folder is written with the model's own names, so the caller's must not be turned around then.
-        model._weight_conversions = get_model_conversion_mapping(model)
+        model._weight_conversions = get_model_conversion_mapping(unsharded)
 
 
 def weight_files(folder: Path) -> list[Path]:

@@ -78,7 +78,9 @@ def split_tensors(model: PreTrainedModel, mesh: DeviceMesh) -> None:
             f"--tensor-parallel {mesh.size()} does not divide the model's {heads} heads of attention and {groups} of "
             f"keys and values: choose a divisor of both"
         )
-    apply_tensor_parallelism(model, mesh, plan)
+    tied = model.all_tied_weights_keys
+    apply_tensor_parallelism(model, mesh, {name: style for name, style in plan.items() if name not in tied})
+    model.tie_weights()
 
 
 def checkpoint_activations(model: nn.Module) -> None:

@@ -56,6 +56,11 @@ def use_fair_share_of_cores() -> None:
     torch.set_num_threads(max(1, cores // int(os.environ.get("LOCAL_WORLD_SIZE", "1"))))
 
 
+def seed_dropout(settings: Settings, rank: int) -> None:
+    """Lets dropout differ between sequences, and be the same on ranks that share tensors."""
+    torch.manual_seed(settings.seed * settings.ranks + rank // settings.tensor_parallel)
+
+
 @contextmanager
 def _process_group(backend: str, device: torch.device) -> Iterator[None]:
     dist.init_process_group(backend, device_id=None if device.type == "cpu" else device)
@@ -76,6 +81,7 @@ class Trainer:
         self.counters = collectives.counters_for(settings.backend)
         self.tokenizer = data.tokenizer_for(settings)
         self.corpus = data.read_corpus(settings, self.tokenizer)
+        seed_dropout(settings, self.rank)
         model = empty_model(settings)
         self.shape = _shape(model)
         resumed = checkpoint.find(settings, self.shape) if settings.resume else None

@@ -51,12 +51,14 @@ class Runs:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._begun = 0
         self._done: dict[tuple[int, str], Run] = {}
 
     def of(self, ranks: int, arguments: str, base: list[str] = SMALL) -> Run:
         """The run with these arguments after `base`; fails with what the ranks printed unless all succeed."""
         if (ranks, arguments) not in self._done:
-            name = f"run-{len(self._done)}"
+            self._begun += 1
+            name = f"run-{self._begun}"
             words = [
                 *base,
                 "--backend",

@@ -17,7 +17,7 @@ SHAPES = {
     "llama": {"num_key_value_heads": 2},
     "mistral": {"num_key_value_heads": 2, "sliding_window": 16},
     "gpt_neox": {},
-    "gpt2": {},
+    "gpt2": {"resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0},
     "mixtral": {"num_key_value_heads": 2, "num_local_experts": 4},
 }
 

@@ -1,5 +1,7 @@
 """Doubles and plain SGD make sharded runs comparable to one process; half precision learns."""
 
+import hashlib
+
 import pytest
 
 from trainer.fsdp.tests.plain_loop import write_plain_losses
@@ -11,7 +13,7 @@ EXACT = ["--precision", "fp64", "--optimizer", "sgd", "--lr", "0.1"]
 
 def plain_losses_of(runs: Runs, words: list[str]) -> dict[int, float]:
     """The losses of one process with these arguments, by step."""
-    path = runs.folder / f"plain-{'-'.join(words).replace('/', '_')}"[:200]
+    path = runs.folder / f"plain-{hashlib.sha256(repr(words).encode()).hexdigest()[:16]}"
     if not path.exists():
         on_ranks(1, path.with_suffix(".log"), lambda: write_plain_losses(path, words))
     return dict(enumerate(map(float, path.read_text().splitlines()), start=1))
