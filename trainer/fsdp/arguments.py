@@ -51,6 +51,7 @@ class Settings:
     save_every: int | None
     save_hf: bool
     resume: str | None
+    auto_resume: bool
     name: str | None
     runs: Path
     sample_tokens: int
@@ -172,6 +173,11 @@ def _add_run_arguments(group: Any) -> None:
     )
     group.add_argument("--save-hf", action="store_true", help="leave hf/, a Hugging Face folder, at the end")
     group.add_argument("--resume", metavar="RUN", help="a run's name, its folder, or one of its checkpoints")
+    group.add_argument(
+        "--auto-resume",
+        action="store_true",
+        help="go on in the folder of --name, from its last checkpoint, if it is there already",
+    )
     group.add_argument("--sample-tokens", type=int, default=160, metavar="N", help="at the end (160)")
     group.add_argument("--dry-run", action="store_true", help="only print what a run would take")
 
@@ -217,6 +223,8 @@ def _refuse_what_cannot_work(settings: Settings) -> None:
         raise SettingsError(
             f"--model {settings.model}: neither one of {', '.join(PRESETS)} nor a folder with a config.json"
         )
+    if settings.auto_resume and settings.name is None:
+        raise SettingsError("--auto-resume needs a --name: the folder under --runs in which the run goes on")
     if settings.strategy == "hybrid_shard":
         _refuse_shard_degree(settings)
 

@@ -13,14 +13,15 @@ import torch.distributed as dist
 from torch import nn
 
 from trainer.fsdp import checkpoint, collectives, data
-from trainer.fsdp.arguments import Settings, SettingsError
+from trainer.fsdp.arguments import Settings
+from trainer.fsdp.attempt import begin_attempt
 from trainer.fsdp.device import device_of, finish
 from trainer.fsdp.interrupt import Interrupt
 from trainer.fsdp.memory import peak_bytes
 from trainer.fsdp.folder import write_folder
 from trainer.fsdp.model import empty_model, next_token_loss
 from trainer.fsdp.optimizer import clip_gradients, make_optimizer, make_scaler
-from trainer.fsdp.report import Report, new_folder
+from trainer.fsdp.report import Report
 from trainer.fsdp.sample import continuation
 from trainer.fsdp.schedule import learning_rate
 from trainer.fsdp.sharding import reshard, shard_model
@@ -84,16 +85,17 @@ class Trainer:
         seed_dropout(settings, self.rank)
         model = empty_model(settings)
         self.shape = _shape(model)
-        resumed = checkpoint.find(settings, self.shape) if settings.resume else None
-        self.folder = _agreed_folder(settings)
+        attempt = begin_attempt(settings, self.shape)
+        self.folder = attempt.folder
         self.parameters = sum(parameter.numel() for parameter in model.parameters())
         self.model = shard_model(model, settings, device)
         self.optimizer = make_optimizer(settings, list(self.model.parameters()))
         self.scaler = make_scaler(settings, device)
+        resumed = attempt.checkpoint
         self.done = checkpoint.load(resumed, self.model, self.optimizer) if resumed else 0
         self.saved = self.done
         self.spent = Spent(0, 0.0, collectives.none())
-        self.report = Report(self.folder, settings, self.done) if self.rank == 0 else None
+        self.report = Report(attempt, settings, self.done) if self.rank == 0 else None
 
     def run(self) -> bool:
         """Trains to the last step, or to the step after which any rank was interrupted."""
@@ -263,17 +265,3 @@ def _farewell(summary: dict[str, Any], folder: Path, settings: Settings) -> str:
 def _shape(model: nn.Module) -> dict[str, Any]:
     keys = ("num_hidden_layers", "hidden_size", "intermediate_size", "num_key_value_heads", "vocab_size")
     return {key: getattr(model.config, key, None) for key in keys}
-
-
-def _agreed_folder(settings: Settings) -> Path:
-    """Rank 0 makes the run's folder; the others learn its name, or why there is none."""
-    outcome: list[Any] = [None]
-    if dist.get_rank() == 0:
-        try:
-            outcome = [new_folder(settings)]
-        except SettingsError as error:
-            outcome = [error]
-    dist.broadcast_object_list(outcome)
-    if isinstance(outcome[0], SettingsError):
-        raise outcome[0]
-    return outcome[0]
