@@ -12,6 +12,7 @@ PRECISIONS = ("fp32", "bf16", "fp16", "pure_bf16", "fp64")
 OPTIMIZERS = ("adamw", "sgd")
 WEIGHT_DECAY = {"adamw": 0.1, "sgd": 0.0}
 STRATEGIES = ("full_shard", "shard_grad_op", "hybrid_shard", "no_shard")
+EXPERT_PARALLEL = 2
 PROGRAM = "./dev train"
 
 
@@ -30,11 +31,14 @@ class Settings:
     shard_degree: int
     fsdp1: bool
     tensor_parallel: int
+    expert_parallel: int
     arena: bool
     backend: str
     device: str
     precision: str
     activation_checkpointing: bool
+    selective_checkpointing: int | None
+    compile: bool
     steps: int
     decay_steps: int
     warmup: int
@@ -67,6 +71,11 @@ class Settings:
     def data_ranks(self) -> int:
         """Groups of tensor-parallel ranks, which work on the same sequences; ranks where tensors are not split."""
         return self.ranks // self.tensor_parallel
+
+    @property
+    def checkpointed_every(self) -> int:
+        """One block in so many keeps its input only; 0 means none."""
+        return self.selective_checkpointing or int(self.activation_checkpointing)
 
     @property
     def shards(self) -> int:
@@ -130,6 +139,9 @@ def _add_sharding_arguments(group: Any) -> None:
     group.add_argument(
         "--tensor-parallel", type=_positive, default=1, metavar="N", help="ranks that share each tensor (1)"
     )
+    group.add_argument(
+        "--expert-parallel", type=_positive, default=1, metavar="N", help="ranks that share the experts (1)"
+    )
     group.add_argument("--fsdp1", action="store_true", help="the older class, FullyShardedDataParallel")
     group.add_argument(
         "--no-arena",
@@ -143,6 +155,10 @@ def _add_sharding_arguments(group: Any) -> None:
         "--precision", choices=PRECISIONS, default="fp32", help="bf16 and fp16 are mixed with fp32 (fp32)"
     )
     group.add_argument("--activation-checkpointing", action="store_true", help="less memory, more compute")
+    group.add_argument(
+        "--selective-checkpointing", type=_positive, metavar="N", help="the same for one block in N only"
+    )
+    group.add_argument("--compile", action="store_true", help="torch.compile for every block")
     group.add_argument("--ranks", type=_positive, metavar="N", help="processes (2)")
 
 
@@ -223,6 +239,8 @@ def _refuse_what_cannot_work(settings: Settings) -> None:
         raise SettingsError(
             f"--model {settings.model}: neither one of {', '.join(PRESETS)} nor a folder with a config.json"
         )
+    if settings.expert_parallel > 1:
+        _refuse_expert_parallel(settings)
     if settings.auto_resume and settings.name is None:
         raise SettingsError("--auto-resume needs a --name: the folder under --runs in which the run goes on")
     if settings.strategy == "hybrid_shard":
@@ -236,6 +254,21 @@ def _refuse_tensor_parallel(settings: Settings) -> None:
         )
     if settings.fsdp1:
         raise SettingsError("--tensor-parallel needs FSDP2: leave --fsdp1 out")
+
+
+def _refuse_expert_parallel(settings: Settings) -> None:
+    degree = settings.expert_parallel
+    if degree != EXPERT_PARALLEL:
+        raise SettingsError(
+            f"--expert-parallel {degree}: only {EXPERT_PARALLEL} is known to train as one process does; choose it"
+        )
+    if settings.ranks % degree:
+        raise SettingsError(f"--expert-parallel {degree} does not divide {settings.ranks} ranks: take more ranks")
+    if settings.tensor_parallel > 1 or settings.fsdp1 or settings.strategy not in ("full_shard", "shard_grad_op"):
+        raise SettingsError(
+            f"--expert-parallel {degree} goes with FSDP2's full_shard and shard_grad_op alone: leave --fsdp1, "
+            f"--tensor-parallel and other strategies out"
+        )
 
 
 def _refuse_shard_degree(settings: Settings) -> None:

@@ -19,6 +19,7 @@ from transformers.distributed.tensor_parallel import apply_tensor_parallelism
 
 from trainer.fsdp.arguments import Settings, SettingsError
 from trainer.fsdp.blocks import blocks_of, modules_by_group
+from trainer.fsdp.experts import split_experts
 from trainer.fsdp.folder import copy_tensors, groups_from_seed
 from trainer.fsdp.model import empty_model, fill, model_config
 from trainer.fsdp.presets import PRESETS
@@ -37,8 +38,12 @@ def shard_model(model: PreTrainedModel, settings: Settings, device: torch.device
         return _shard_by_older_class(model, settings, mesh, device)
     if settings.tensor_parallel > 1:
         split_tensors(model, mesh["tensor"])
-    if settings.activation_checkpointing:
-        checkpoint_activations(model)
+    if settings.expert_parallel > 1:
+        split_experts(model, settings, device.type, _precision(settings))
+    if settings.checkpointed_every:
+        checkpoint_activations(model, settings.checkpointed_every)
+    if settings.compile:
+        compile_blocks(model)
     shard_blocks(model, _data_mesh(mesh), settings)
     if maps_buffers:
         _use_arena(model)
@@ -83,23 +88,34 @@ def split_tensors(model: PreTrainedModel, mesh: DeviceMesh) -> None:
     model.tie_weights()
 
 
-def checkpoint_activations(model: nn.Module) -> None:
-    """Makes every block keep its input only, and compute the rest again when the gradient needs it."""
+def checkpoint_activations(model: nn.Module, every: int = 1) -> None:
+    """Makes one block in so many keep its input only, and compute the rest again when the gradient needs it."""
     blocks = blocks_of(model)
     for index, block in enumerate(blocks):
-        blocks[index] = checkpoint_wrapper(block)
+        if index % every == 0:
+            blocks[index] = checkpoint_wrapper(block)
+
+
+def compile_blocks(model: nn.Module) -> None:
+    """Compiles every block by itself, since FSDP gathers parameters between them."""
+    for block in blocks_of(model):
+        block.compile()
 
 
 def shard_blocks(model: nn.Module, mesh: DeviceMesh, settings: Settings) -> None:
     """Shards every block, and what is left of the model, as one group of parameters each."""
-    precision = MixedPrecisionPolicy()
-    if settings.precision in USED:
-        precision = MixedPrecisionPolicy(param_dtype=USED[settings.precision], reduce_dtype=torch.float32)
+    precision = _precision(settings)
     reshard_after_forward = settings.strategy != "shard_grad_op"
     for block in blocks_of(model):
         fully_shard(block, mesh=mesh, mp_policy=precision, reshard_after_forward=reshard_after_forward)
     # The backward pass begins with what the root holds, so giving it back in between would be for nothing.
     fully_shard(model, mesh=mesh, mp_policy=precision, reshard_after_forward=False)
+
+
+def _precision(settings: Settings) -> MixedPrecisionPolicy:
+    if settings.precision in USED:
+        return MixedPrecisionPolicy(param_dtype=USED[settings.precision], reduce_dtype=torch.float32)
+    return MixedPrecisionPolicy()
 
 
 def reshard(model: nn.Module) -> None:
@@ -132,13 +148,16 @@ def _shard_by_older_class(
         )
 
     blocks = blocks_of(model)
+    every = settings.checkpointed_every
+    if settings.compile:
+        compile_blocks(model)
     for group, own in zip(_weights_of(settings, mesh, device), modules_by_group(model), strict=True):
         for name, module in own.items():
             module.to_empty(device=device, recurse=False)
             copy_tensors(group[name], module)
         for index, block in enumerate(blocks):
             if block in own.values():
-                blocks[index] = wrapped(checkpoint_wrapper(block) if settings.activation_checkpointing else block)
+                blocks[index] = wrapped(checkpoint_wrapper(block) if every and index % every == 0 else block)
     model.tie_weights()
     return wrapped(model)
 

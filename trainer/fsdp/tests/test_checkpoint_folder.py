@@ -64,6 +64,7 @@ def test_llama_from_a_folder_learns(runs: Runs) -> None:
         pytest.param("gpt_neox", {}, "--tensor-parallel 2", marks=pytest.mark.slow),
         pytest.param("gpt2", {}, "", marks=pytest.mark.slow),
         pytest.param("mixtral", {}, "", marks=pytest.mark.slow),
+        pytest.param("mixtral", {}, "--expert-parallel 2", marks=pytest.mark.slow),
     ],
 )
 def test_model_of_a_folder_matches_one_process(runs: Runs, kind: str, more: dict, arguments: str) -> None:
@@ -99,6 +100,7 @@ def logits_of_shards(words: list[str], place: Path) -> int:
         pytest.param("llama", {}, "--fsdp1", marks=pytest.mark.slow),
         pytest.param("gpt_neox", {}, "--activation-checkpointing", marks=pytest.mark.slow),
         pytest.param("mixtral", {}, "", marks=pytest.mark.slow),
+        pytest.param("mixtral", {}, "--expert-parallel 2", marks=pytest.mark.slow),
     ],
 )
 def test_written_folder_is_read_by_transformers_with_the_same_logits(
