@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from trainer.fsdp.presets import CHECKPOINT_FOLDER, PRESETS
+from trainer.fsdp.smp_config import SmpConfigError, read_arguments
 
 PRECISIONS = ("fp32", "bf16", "fp16", "pure_bf16", "fp64")
 OPTIMIZERS = ("adamw", "sgd")
@@ -30,6 +31,7 @@ class Settings:
     strategy: str
     shard_degree: int
     fsdp1: bool
+    smp_config: Path | None
     tensor_parallel: int
     expert_parallel: int
     arena: bool
@@ -69,7 +71,7 @@ class Settings:
 
     @property
     def data_ranks(self) -> int:
-        """Groups of tensor-parallel ranks, which work on the same sequences; ranks where tensors are not split."""
+        """Groups of ranks that train on the same sequences: one per --tensor-parallel ranks."""
         return self.ranks // self.tensor_parallel
 
     @property
@@ -87,7 +89,14 @@ class Settings:
 
 def parse(words: list[str]) -> Settings:
     """Settings from the command line, with the preset's values where it is silent."""
-    given = vars(_parser().parse_args(words))
+    parser = _parser()
+    config = parser.parse_known_args(words)[0].smp_config
+    if config is not None:
+        try:
+            parser.set_defaults(**read_arguments(config))
+        except SmpConfigError as error:
+            raise SettingsError(f"--smp-config {error}") from error
+    given = vars(parser.parse_args(words))
     for setting, value in _defaults(given["model"]).items():
         if given[setting] is None:
             given[setting] = value
@@ -135,6 +144,9 @@ def _add_sharding_arguments(group: Any) -> None:
     group.add_argument("--strategy", choices=STRATEGIES, default="full_shard", help="(full_shard)")
     group.add_argument(
         "--shard-degree", type=_positive, default=2, metavar="N", help="ranks of one hybrid_shard copy (2)"
+    )
+    group.add_argument(
+        "--smp-config", type=Path, metavar="FILE", help="JSON keys of SageMaker's model parallelism v2"
     )
     group.add_argument(
         "--tensor-parallel", type=_positive, default=1, metavar="N", help="ranks that share each tensor (1)"
@@ -250,24 +262,34 @@ def _refuse_what_cannot_work(settings: Settings) -> None:
 def _refuse_tensor_parallel(settings: Settings) -> None:
     if settings.ranks % settings.tensor_parallel:
         raise SettingsError(
-            f"--tensor-parallel {settings.tensor_parallel} does not divide {settings.ranks} ranks: choose a divisor"
+            f"--tensor-parallel {settings.tensor_parallel} does not divide {settings.ranks} ranks: "
+            f"choose a divisor"
         )
     if settings.fsdp1:
         raise SettingsError("--tensor-parallel needs FSDP2: leave --fsdp1 out")
+    if settings.compile:
+        raise SettingsError("--compile with --tensor-parallel has not been tried: leave one of them out")
 
 
 def _refuse_expert_parallel(settings: Settings) -> None:
     degree = settings.expert_parallel
     if degree != EXPERT_PARALLEL:
         raise SettingsError(
-            f"--expert-parallel {degree}: only {EXPERT_PARALLEL} is known to train as one process does; choose it"
+            f"--expert-parallel {degree}: only {EXPERT_PARALLEL} is known to train as one process does; "
+            f"choose it"
         )
     if settings.ranks % degree:
-        raise SettingsError(f"--expert-parallel {degree} does not divide {settings.ranks} ranks: take more ranks")
-    if settings.tensor_parallel > 1 or settings.fsdp1 or settings.strategy not in ("full_shard", "shard_grad_op"):
         raise SettingsError(
-            f"--expert-parallel {degree} goes with FSDP2's full_shard and shard_grad_op alone: leave --fsdp1, "
-            f"--tensor-parallel and other strategies out"
+            f"--expert-parallel {degree} does not divide {settings.ranks} ranks: take more ranks"
+        )
+    if (
+        settings.tensor_parallel > 1
+        or settings.fsdp1
+        or settings.strategy not in ("full_shard", "shard_grad_op")
+    ):
+        raise SettingsError(
+            f"--expert-parallel {degree} goes with FSDP2's full_shard and shard_grad_op alone: "
+            f"leave --fsdp1, --tensor-parallel and other strategies out"
         )
 
 

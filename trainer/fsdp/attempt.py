@@ -63,7 +63,7 @@ def _launch() -> str | None:
     name = os.environ.get("TORCHELASTIC_RUN_ID")
     if name != "none":
         return name
-    # Launches without --rdzv-id share this name, so the agent itself must do: the process that started this one.
+    # Launches without --rdzv-id share this name, so the launcher itself, our parent, must do.
     agent = os.getppid()
     begun = Path(f"/proc/{agent}/stat").read_text().rpartition(")")[2].split()[19]
     return f"{socket.gethostname()}-{agent}-{begun}"
@@ -72,7 +72,9 @@ def _launch() -> str | None:
 def _folder_to_go_on_in(settings: Settings, launch: str | None) -> Path | None:
     if settings.name is not None:
         folder = settings.runs / settings.name
-        return folder if folder.exists() and (settings.auto_resume or _is_unfinished(folder, launch)) else None
+        return (
+            folder if folder.exists() and (settings.auto_resume or _is_unfinished(folder, launch)) else None
+        )
     begun = [file.parent for file in settings.runs.glob(f"*/{CONFIG}") if _is_unfinished(file.parent, launch)]
     return max(begun, key=lambda folder: (folder / CONFIG).stat().st_mtime, default=None)
 
@@ -97,8 +99,8 @@ def _new_folder(settings: Settings) -> Path:
         folder = settings.runs / settings.name
         if folder.exists():
             raise SettingsError(
-                f"--name {settings.name}: {folder} is there already; choose another name, or go on there with "
-                f"--auto-resume"
+                f"--name {settings.name}: {folder} is there already; choose another name, or go on "
+                f"there with --auto-resume"
             )
         folder.mkdir(parents=True)
         return folder

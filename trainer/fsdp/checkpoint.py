@@ -69,7 +69,5 @@ def _of_this_shape(place: Path, shape: dict[str, Any]) -> Path:
         if saved.get(key) != value
     ]
     if different:
-        raise SettingsError(
-            f"{place} holds another model ({'; '.join(different)}): give its --model"
-        )
+        raise SettingsError(f"{place} holds another model ({'; '.join(different)}): give its --model")
     return place

@@ -88,7 +88,9 @@ def training_batch(corpus: Corpus, settings: Settings, step: int, rank: int) -> 
     """One rank's sequences of one step, shaped (grad_accum, micro_batch, seq_len + 1)."""
     last = len(corpus.training) - settings.seq_len - 1
     starts = np.random.default_rng((settings.seed, step)).integers(0, last, size=settings.global_batch)
-    share = starts.reshape(settings.data_ranks, settings.grad_accum, settings.micro_batch)[rank // settings.tensor_parallel]
+    share = starts.reshape(settings.data_ranks, settings.grad_accum, settings.micro_batch)[
+        rank // settings.tensor_parallel
+    ]
     return _sequences(corpus.training, share, settings.seq_len)
 
 

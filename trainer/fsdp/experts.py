@@ -14,7 +14,7 @@ DISPATCHED = "ep_dispatch_experts"
 def split_experts(
     model: PreTrainedModel, settings: Settings, device_type: str, precision: MixedPrecisionPolicy
 ) -> None:
-    """Gives each of --expert-parallel neighbours its part of every block's experts, and shards it over the others."""
+    """Gives each of --expert-parallel neighbours its experts, sharded over the ranks with the same ones."""
     plan = model._expand_parallel_plan(model.ep_plan)
     if DISPATCHED not in plan.values():
         raise SettingsError(
@@ -22,7 +22,9 @@ def split_experts(
             f"{type(model).__name__}; leave it out"
         )
     copies = settings.ranks // settings.expert_parallel
-    mesh = init_device_mesh(device_type, (copies, settings.expert_parallel), mesh_dim_names=("copy", "expert"))
+    mesh = init_device_mesh(
+        device_type, (copies, settings.expert_parallel), mesh_dim_names=("copy", "expert")
+    )
     alone = init_device_mesh(device_type, (settings.ranks, 1), mesh_dim_names=("data", "tensor"))["tensor"]
     apply_expert_parallelism(model, mesh["expert"], alone, plan, ep_implementation="all_to_all")
     for name, style in plan.items():

@@ -1,6 +1,6 @@
 """Fills a sharded causal model from a seed or from a Hugging Face folder, and writes it as such a folder.
 
-No rank holds more than its shards and one block, nor does any of these functions depend on how the model is sharded.
+No rank holds more than its shards, one block and the root, however the model is sharded.
 """
 
 import json
@@ -60,7 +60,7 @@ def fill_from_seed(model: nn.Module, seed: int, device: torch.device) -> None:
 
 
 def groups_from_seed(config: PretrainedConfig, seed: int) -> Iterator[dict[str, nn.Module]]:
-    """Modules by name, the root's and then each block's, with weights for as long as the caller looks at them.
+    """Modules by name, the root's and then each block's, with weights until the next ones are asked for.
 
     They are drawn in float32 on the processor, so that no number of ranks, dtype or device changes them.
     """
@@ -78,7 +78,7 @@ def groups_from_seed(config: PretrainedConfig, seed: int) -> Iterator[dict[str, 
 
 @torch.no_grad()
 def copy_tensors(source: nn.Module, target: nn.Module) -> None:
-    """Copies a module's own parameters and buffers, whole ones or shards, to a module that has memory for them."""
+    """Copies a module's own parameters and buffers to a module that has memory for them or for its shards."""
     for name, tensor in source.named_parameters(recurse=False):
         whole, parameter = _whole(tensor), target.get_parameter(name)
         if isinstance(parameter, DTensor):
@@ -117,8 +117,8 @@ def fill_from_folder(
     if lacking or found.mismatched_keys:
         wrong = [*lacking, *(f"{name} of shape {tuple(there)}" for name, there, _ in found.mismatched_keys)]
         raise FolderError(
-            f"{folder}: its weights do not fill the {type(unsharded).__name__} that its config.json describes; lacking or "
-            f"of another shape: {', '.join(wrong[:4])}{' and more' if len(wrong) > 4 else ''}"
+            f"{folder}: its weights do not fill the {type(unsharded).__name__} of its config.json; lacking or "
+            f" of another shape: {', '.join(wrong[:4])}{' and more' if len(wrong) > 4 else ''}"
         )
     model._finalize_model_loading(model, reading, found)
     if renamed:
@@ -149,8 +149,8 @@ def write_folder(
 ) -> None:
     """Writes the model as `AutoModelForCausalLM.from_pretrained` reads it; every rank calls it.
 
-    Every rank gathers one group after the other, and rank 0 writes each to a file of its own. `change` may rename,
-    merge or leave out tensors of a group before they are written; it is called on rank 0 alone.
+    Every rank gathers one group after the other, and rank 0 writes each to a file of its own. `change` may
+    rename, merge or leave out tensors of a group before they are written; it is called on rank 0 alone.
     """
     plain = getattr(model, "module", model)  # FullyShardedDataParallel keeps the model there
     state = get_model_state_dict(model)
@@ -164,7 +164,11 @@ def write_folder(
             folder.mkdir(parents=True, exist_ok=True)
             tensors = revert_weight_conversion(plain, change(tensors))
             file = f"model-{index:05d}-of-{len(groups):05d}.safetensors"
-            save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, folder / file, {"format": "pt"})
+            save_file(
+                {name: tensor.contiguous() for name, tensor in tensors.items()},
+                folder / file,
+                {"format": "pt"},
+            )
             places |= dict.fromkeys(tensors, file)
             size += sum(tensor.nbytes for tensor in tensors.values())
     if _writes():

@@ -30,7 +30,7 @@ def make_optimizer(settings: Settings, parameters: list[nn.Parameter]) -> Optimi
 
 
 def make_scaler(settings: Settings, device: torch.device) -> ShardedGradScaler:
-    """What keeps gradients in the range of fp16, and leaves a step out whose gradients were not on any rank."""
+    """What keeps gradients in the range of fp16, and leaves a step out where a rank has left it."""
     return ShardedGradScaler(device.type, enabled=settings.precision == "fp16")
 
 
@@ -64,7 +64,9 @@ def _clip_older_class(model: FullyShardedDataParallel, highest_norm: float) -> f
     if all(parameter.grad.dtype != torch.float64 for parameter in parameters):
         return model.clip_grad_norm_(highest_norm).item()
     # FullyShardedDataParallel itself refuses doubles.
-    squares = sum((parameter.grad.square().sum() for parameter in parameters), torch.zeros((), dtype=torch.float64))
+    squares = sum(
+        (parameter.grad.square().sum() for parameter in parameters), torch.zeros((), dtype=torch.float64)
+    )
     if model.sharding_strategy != ShardingStrategy.NO_SHARD:
         dist.all_reduce(squares, group=model.process_group)
     norm = squares.sqrt()

@@ -1,5 +1,6 @@
 """Splits a model over the ranks: tensors by the model's own plan, blocks by FSDP2 or by the older class."""
 
+import warnings
 from collections.abc import Iterator
 
 import torch
@@ -62,11 +63,15 @@ def make_mesh(settings: Settings, device_type: str) -> DeviceMesh:
     shape, names = [settings.shards], ["shard"]
     if settings.strategy not in ("full_shard", "shard_grad_op"):
         # A mesh of one shard and many replicas averages gradients by AllReduce and keeps mixed precision,
-        # clipping and checkpoints the same as for the other strategies, which DistributedDataParallel does not.
+        # clipping and checkpoints as they are for the other strategies; DistributedDataParallel does not.
         shape, names = [settings.data_ranks // settings.shards, *shape], ["replica", *names]
     if settings.tensor_parallel > 1:
         shape, names = [*shape, settings.tensor_parallel], [*names, "tensor"]
-    return init_device_mesh(device_type, tuple(shape), mesh_dim_names=tuple(names))
+    mesh = init_device_mesh(device_type, tuple(shape), mesh_dim_names=tuple(names))
+    if settings.tensor_parallel > 1:
+        # The norm of all gradients then takes one sum over both, not two.
+        mesh["shard", "tensor"]._flatten()
+    return mesh
 
 
 def split_tensors(model: PreTrainedModel, mesh: DeviceMesh) -> None:
@@ -74,22 +79,25 @@ def split_tensors(model: PreTrainedModel, mesh: DeviceMesh) -> None:
     plan = model._expand_parallel_plan(model.tp_plan)
     if not plan:
         raise SettingsError(
-            f"--tensor-parallel {mesh.size()}: Transformers has no plan for a {type(model).__name__}; leave it out"
+            f"--tensor-parallel {mesh.size()}: Transformers has no plan for a {type(model).__name__}; "
+            f"leave it out"
         )
     heads = model.config.num_attention_heads
     groups = getattr(model.config, "num_key_value_heads", None) or heads
     if heads % mesh.size() or groups % mesh.size():
         raise SettingsError(
-            f"--tensor-parallel {mesh.size()} does not divide the model's {heads} heads of attention and {groups} of "
-            f"keys and values: choose a divisor of both"
+            f"--tensor-parallel {mesh.size()} does not divide the model's {heads} heads of attention and "
+            f"{groups} of keys and values: choose a divisor of both"
         )
+    # Nobody writes to the logits in place, which are such a view.
+    warnings.filterwarnings("ignore", message="FSDP2-wrapped module .* returned a view tensor")
     tied = model.all_tied_weights_keys
     apply_tensor_parallelism(model, mesh, {name: style for name, style in plan.items() if name not in tied})
     model.tie_weights()
 
 
 def checkpoint_activations(model: nn.Module, every: int = 1) -> None:
-    """Makes one block in so many keep its input only, and compute the rest again when the gradient needs it."""
+    """Makes one block in so many keep its input only, and compute the rest again for the gradient."""
     blocks = blocks_of(model)
     for index, block in enumerate(blocks):
         if index % every == 0:
@@ -162,10 +170,8 @@ def _shard_by_older_class(
     return wrapped(model)
 
 
-def _weights_of(
-    settings: Settings, mesh: DeviceMesh, device: torch.device
-) -> Iterator[dict[str, nn.Module]]:
-    """Modules with the first weights, group by group: drawn, or in shards that FSDP2 has read from the folder."""
+def _weights_of(settings: Settings, mesh: DeviceMesh, device: torch.device) -> Iterator[dict[str, nn.Module]]:
+    """Modules with the first weights, group by group: drawn, or in shards that were read from the folder."""
     if settings.model in PRESETS:
         return groups_from_seed(model_config(settings), settings.seed)
     source = empty_model(settings)

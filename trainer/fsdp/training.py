@@ -16,9 +16,9 @@ from trainer.fsdp import checkpoint, collectives, data
 from trainer.fsdp.arguments import Settings
 from trainer.fsdp.attempt import begin_attempt
 from trainer.fsdp.device import device_of, finish
+from trainer.fsdp.folder import write_folder
 from trainer.fsdp.interrupt import Interrupt
 from trainer.fsdp.memory import peak_bytes
-from trainer.fsdp.folder import write_folder
 from trainer.fsdp.model import empty_model, next_token_loss
 from trainer.fsdp.optimizer import clip_gradients, make_optimizer, make_scaler
 from trainer.fsdp.report import Report

@@ -12,6 +12,13 @@ from trainer.fsdp.arguments import SettingsError, parse
         ("--ranks 4 --global-batch 12 --grad-accum 2", "choose a multiple of 8"),
         ("--ranks 4 --strategy hybrid_shard --shard-degree 3", "choose a divisor"),
         ("--ranks 4 --strategy hybrid_shard --shard-degree 1 --fsdp1", "use --strategy no_shard"),
+        ("--ranks 4 --tensor-parallel 3", "choose a divisor"),
+        ("--ranks 4 --tensor-parallel 2 --fsdp1", "leave --fsdp1 out"),
+        ("--ranks 4 --tensor-parallel 2 --global-batch 5", "2 groups of --tensor-parallel ranks"),
+        ("--ranks 8 --tensor-parallel 2 --strategy hybrid_shard --shard-degree 3", "choose a divisor"),
+        ("--ranks 4 --expert-parallel 4", "only 2 is known"),
+        ("--ranks 4 --expert-parallel 2 --strategy no_shard", "goes with FSDP2's full_shard"),
+        ("--auto-resume", "needs a --name"),
         ("--model nowhere", "nor a folder with a config.json"),
     ],
 )

@@ -1,4 +1,4 @@
-"""A causal model that lies in a Hugging Face folder is trained on in shards, and comes out as such a folder."""
+"""A causal model that lies in a Hugging Face folder is trained in shards, and comes out as such a folder."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import AutoModelForCausalLM, AutoTokenizer, CONFIG_MAPPING, PreTrainedTokenizerFast
+from transformers import CONFIG_MAPPING, AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast
 
 from trainer.fsdp import __main__ as entry
 from trainer.fsdp import training
@@ -96,7 +96,9 @@ def logits_of_shards(words: list[str], place: Path) -> int:
     ("kind", "more", "arguments"),
     [
         ("llama", {}, "--tensor-parallel 2"),
-        pytest.param("llama", {"tie_word_embeddings": True}, "--strategy hybrid_shard", marks=pytest.mark.slow),
+        pytest.param(
+            "llama", {"tie_word_embeddings": True}, "--strategy hybrid_shard", marks=pytest.mark.slow
+        ),
         pytest.param("llama", {}, "--fsdp1", marks=pytest.mark.slow),
         pytest.param("gpt_neox", {}, "--activation-checkpointing", marks=pytest.mark.slow),
         pytest.param("mixtral", {}, "", marks=pytest.mark.slow),
@@ -119,7 +121,9 @@ def test_written_folder_is_read_by_transformers_with_the_same_logits(
         expected = torch.load(place)
         with torch.no_grad():
             logits = model(input_ids=torch.arange(200).reshape(2, 100)).logits
-            first = AutoModelForCausalLM.from_pretrained(folder)(input_ids=torch.arange(200).reshape(2, 100)).logits
+            first = AutoModelForCausalLM.from_pretrained(folder)(
+                input_ids=torch.arange(200).reshape(2, 100)
+            ).logits
         apart = ((logits - expected).abs().max() / expected.abs().max()).item()
         print("relative difference", apart, "moved", (first - expected).abs().max().item())
         assert model.dtype == torch.float32 and apart < 1e-6
@@ -128,13 +132,16 @@ def test_written_folder_is_read_by_transformers_with_the_same_logits(
         ours, theirs = AutoTokenizer.from_pretrained(written), AutoTokenizer.from_pretrained(folder)
         assert ours(text).input_ids == theirs(text).input_ids
         ignored = ("dtype", "transformers_version", "architectures")
-        configs = [json.loads((place / "config.json").read_text()) for place in (written, folder)]
-        assert [{k: v for k, v in c.items() if k not in ignored} for c in configs][0] == {
-            k: v for k, v in configs[1].items() if k not in ignored
-        }
+        ours, theirs = (config_of(place, ignored) for place in (written, folder))
+        assert ours == theirs
         return 0
 
     on_ranks(1, runs.folder / f"{name}.compared.log", compare)
+
+
+def config_of(folder: Path, ignored: tuple[str, ...]) -> dict:
+    config = json.loads((folder / "config.json").read_text())
+    return {key: value for key, value in config.items() if key not in ignored}
 
 
 @pytest.mark.parametrize("change", ["no weights", "another width"])

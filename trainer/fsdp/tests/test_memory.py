@@ -58,7 +58,9 @@ def train_and_watch(words: list[str], place: Path) -> int:
 def write_large_folder(folder: Path) -> int:
     write_model(folder, "llama")
     torch.manual_seed(0)
-    AutoModelForCausalLM.from_config(model_config(parse(SHAPE))).save_pretrained(folder, max_shard_size="300MB")
+    AutoModelForCausalLM.from_config(model_config(parse(SHAPE))).save_pretrained(
+        folder, max_shard_size="300MB"
+    )
     return 0
 
 

@@ -34,10 +34,8 @@ def largest_difference(run: Run, plain: dict[int, float]) -> float:
         pytest.param(4, "--tensor-parallel 4", marks=pytest.mark.slow),
         pytest.param(4, "--tensor-parallel 2 --strategy no_shard", marks=pytest.mark.slow),
         pytest.param(8, "--tensor-parallel 2 --strategy hybrid_shard", marks=pytest.mark.slow),
-        pytest.param(2, "--compile", marks=pytest.mark.slow),
         pytest.param(2, "--selective-checkpointing 2", marks=pytest.mark.slow),
         pytest.param(2, "--fsdp1 --selective-checkpointing 3", marks=pytest.mark.slow),
-        pytest.param(2, "--compile --tensor-parallel 2", marks=pytest.mark.slow),
         pytest.param(4, "--fsdp1 --strategy no_shard", marks=pytest.mark.slow),
     ],
 )

@@ -19,7 +19,12 @@ LONG = [*SMALL, *EXACT, "--hidden", "256", "--steps", "30", "--save-every", "10"
 
 
 def start(runs: Path, *words: str, launcher: tuple[str, ...] = (), **environment: str) -> subprocess.Popen:
-    command = [sys.executable, "-m", "trainer.launch", *(launcher or ("--standalone", "--nproc-per-node", "2"))]
+    command = [
+        sys.executable,
+        "-m",
+        "trainer.launch",
+        *(launcher or ("--standalone", "--nproc-per-node", "2")),
+    ]
     return subprocess.Popen(
         [*command, "-m", "trainer.fsdp", *LONG, "--runs", str(runs), *words],
         cwd=REPOSITORY,
@@ -51,7 +56,9 @@ def kill_a_rank_at(step: int, runs: Path, rank: str) -> None:
 
 
 @pytest.mark.parametrize("rank", ["1", pytest.param("0", marks=pytest.mark.slow)])
-def test_killed_rank_is_restarted_and_the_run_goes_on_in_its_folder(runs: Runs, tmp_path: Path, rank: str) -> None:
+def test_killed_rank_is_restarted_and_the_run_goes_on_in_its_folder(
+    runs: Runs, tmp_path: Path, rank: str
+) -> None:
     undisturbed = runs.of(2, "", base=[*LONG])
     restarts = ("--standalone", "--nproc-per-node", "2", "--max-restarts", "2")
     process = start(tmp_path, launcher=restarts)
@@ -98,7 +105,9 @@ def test_launcher_obeys_the_variables_of_torchrun(
     tmp_path: Path, variables: dict[str, str], status: int, text: str
 ) -> None:
     # A batch of 3 is good for one rank, as PET_NPROC_PER_NODE says, and no strategy has this name.
-    process = start(tmp_path, "--global-batch", "3", "--strategy", "none", launcher=("--max-restarts", "0"), **variables)
+    process = start(
+        tmp_path, "--global-batch", "3", "--strategy", "none", launcher=("--max-restarts", "0"), **variables
+    )
     printed, _ = process.communicate(timeout=LIMIT_SECONDS)
     assert process.returncode == status, printed
     assert text in printed
