@@ -117,8 +117,8 @@ def fill_from_folder(
     if lacking or found.mismatched_keys:
         wrong = [*lacking, *(f"{name} of shape {tuple(there)}" for name, there, _ in found.mismatched_keys)]
         raise FolderError(
-            f"{folder}: its weights do not fill the {type(unsharded).__name__} of its config.json; lacking or "
-            f" of another shape: {', '.join(wrong[:4])}{' and more' if len(wrong) > 4 else ''}"
+            f"{folder}: its weights do not fill the {type(unsharded).__name__} of its config.json; lacking "
+            f"or of another shape: {', '.join(wrong[:4])}{' and more' if len(wrong) > 4 else ''}"
         )
     model._finalize_model_loading(model, reading, found)
     if renamed:

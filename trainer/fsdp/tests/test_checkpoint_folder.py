@@ -58,7 +58,7 @@ def test_llama_from_a_folder_learns(runs: Runs) -> None:
     ("kind", "more", "arguments"),
     [
         ("llama", {"tie_word_embeddings": True}, "--tensor-parallel 2"),
-        ("gpt_neox", {}, ""),
+        pytest.param("gpt_neox", {}, "", marks=pytest.mark.slow),
         pytest.param("llama", {}, "--fsdp1", marks=pytest.mark.slow),
         pytest.param("mistral", {}, "--tensor-parallel 2", marks=pytest.mark.slow),
         pytest.param("gpt_neox", {}, "--tensor-parallel 2", marks=pytest.mark.slow),
@@ -144,7 +144,7 @@ def config_of(folder: Path, ignored: tuple[str, ...]) -> dict:
     return {key: value for key, value in config.items() if key not in ignored}
 
 
-@pytest.mark.parametrize("change", ["no weights", "another width"])
+@pytest.mark.parametrize("change", ["no weights", pytest.param("another width", marks=pytest.mark.slow)])
 def test_folder_whose_weights_do_not_fit_is_refused(runs: Runs, tmp_path: Path, change: str) -> None:
     whole = folder_of(runs, "llama")
     for file in whole.iterdir():

@@ -47,7 +47,8 @@ def test_counts_of_split_tensors_are_those_of_the_dry_run(runs: Runs, ranks: int
     planned = added(
         collectives_per_step(settings, groups_of(model)), collectives_of_tensors(model, settings, plan, 8)
     )
-    summary = runs.of(ranks, f"--tensor-parallel 2 {arguments} {' '.join(EXACT)}").summary
+    words = ["--tensor-parallel", "2", *arguments.split(), *EXACT]
+    summary = runs.of(ranks, " ".join(words)).summary
     for name, tally in planned.items():
         counted = summary["collectives"][name]
         assert (name, counted["calls"], counted["bytes"]) == (name, tally.calls * 20, tally.bytes * 20)

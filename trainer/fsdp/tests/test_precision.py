@@ -29,7 +29,7 @@ def largest_difference(run: Run, plain: dict[int, float]) -> float:
     [
         (4, ""),
         (2, "--fsdp1"),
-        (4, "--fsdp1 --strategy hybrid_shard"),
+        pytest.param(4, "--fsdp1 --strategy hybrid_shard", marks=pytest.mark.slow),
         (4, "--tensor-parallel 2"),
         pytest.param(4, "--tensor-parallel 4", marks=pytest.mark.slow),
         pytest.param(4, "--tensor-parallel 2 --strategy no_shard", marks=pytest.mark.slow),
@@ -42,9 +42,10 @@ def largest_difference(run: Run, plain: dict[int, float]) -> float:
 def test_doubles_with_sgd_match_one_process_to_a_billionth(runs: Runs, ranks: int, more: str) -> None:
     plain = plain_losses_of(runs, [*SMALL, *EXACT])
     assert plain[20] < plain[1] - 0.2
-    assert largest_difference(runs.of(ranks, f"{more} {' '.join(EXACT)}"), plain) < 1e-9
+    assert largest_difference(runs.of(ranks, f"{more} {' '.join(EXACT)}".strip()), plain) < 1e-9
 
 
+@pytest.mark.slow
 def test_tensor_parallel_adamw_matches_one_process(runs: Runs) -> None:
     words = ["--precision", "fp64", "--tensor-parallel", "2"]
     plain = plain_losses_of(runs, [*SMALL, "--precision", "fp64"])
@@ -54,7 +55,8 @@ def test_tensor_parallel_adamw_matches_one_process(runs: Runs) -> None:
     assert largest_difference(run, plain) < 1e-9
 
 
-@pytest.mark.parametrize("precision", ["fp16", pytest.param("pure_bf16", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", ["fp16", "pure_bf16"])
 def test_half_precision_learns(runs: Runs, precision: str) -> None:
     run = runs.of(2, f"--precision {precision}")
     assert run.summary["last_loss"] < run.summary["first_loss"] - 1

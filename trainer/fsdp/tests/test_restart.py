@@ -55,7 +55,8 @@ def kill_a_rank_at(step: int, runs: Path, rank: str) -> None:
     raise AssertionError(f"no rank {rank} at step {step}")
 
 
-@pytest.mark.parametrize("rank", ["1", pytest.param("0", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("rank", ["0", "1"])
 def test_killed_rank_is_restarted_and_the_run_goes_on_in_its_folder(
     runs: Runs, tmp_path: Path, rank: str
 ) -> None:
@@ -82,11 +83,10 @@ def test_killed_rank_is_restarted_and_the_run_goes_on_in_its_folder(
 def test_stopped_run_goes_on_by_itself_only_where_it_is_told_to(runs: Runs) -> None:
     base = [*SMALL, *EXACT, "--save-every", "10"]
     whole = runs.of(4, "", base=base)
-    runs.of(4, "--name again --steps 13 --save-every 0", base=base)
+    folder = runs.folder / "again"
+    runs.of(4, "--name again --steps 13", base=base)
     with pytest.raises(AssertionError, match="or go on there with --auto-resume"):
         runs.of(2, "--name again ", base=base)
-    begun = runs.of(4, "--name again --auto-resume --steps 13", base=base)
-    folder = begun.folder.parent / "again"
     runs.of(2, "--name again --auto-resume", base=base)
     metrics = metrics_of(folder)
     assert [line["step"] for line in metrics] == list(range(1, 21))
@@ -98,7 +98,12 @@ def test_stopped_run_goes_on_by_itself_only_where_it_is_told_to(runs: Runs) -> N
     ("variables", "status", "text"),
     [
         ({"LOGLEVEL": "loud"}, 2, "LOGLEVEL=loud: choose one of DEBUG"),
-        ({"LOGLEVEL": "info", "PET_NPROC_PER_NODE": "1", "PET_STANDALONE": "1"}, 2, "torch/distributed"),
+        pytest.param(
+            {"LOGLEVEL": "info", "PET_NPROC_PER_NODE": "1", "PET_STANDALONE": "1"},
+            2,
+            "torch/distributed",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_launcher_obeys_the_variables_of_torchrun(
