@@ -1,6 +1,7 @@
 """Turns the command line into settings, and refuses what cannot work before anything is started."""
 
 import argparse
+import importlib.util
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +41,7 @@ class Settings:
     precision: str
     activation_checkpointing: bool
     selective_checkpointing: int | None
+    offload_activations: int | None
     compile: bool
     steps: int
     decay_steps: int
@@ -170,6 +172,12 @@ def _add_sharding_arguments(group: Any) -> None:
     group.add_argument(
         "--selective-checkpointing", type=_positive, metavar="N", help="the same for one block in N only"
     )
+    group.add_argument(
+        "--offload-activations",
+        type=_positive,
+        metavar="HORIZON",
+        help="keep the inputs of checkpointed blocks far away, but for so many",
+    )
     group.add_argument("--compile", action="store_true", help="torch.compile for every block")
     group.add_argument("--ranks", type=_positive, metavar="N", help="processes (2)")
 
@@ -251,6 +259,8 @@ def _refuse_what_cannot_work(settings: Settings) -> None:
         raise SettingsError(
             f"--model {settings.model}: neither one of {', '.join(PRESETS)} nor a folder with a config.json"
         )
+    if settings.offload_activations:
+        _refuse_offloading(settings)
     if settings.expert_parallel > 1:
         _refuse_expert_parallel(settings)
     if settings.auto_resume and settings.name is None:
@@ -269,6 +279,19 @@ def _refuse_tensor_parallel(settings: Settings) -> None:
         raise SettingsError("--tensor-parallel needs FSDP2: leave --fsdp1 out")
     if settings.compile:
         raise SettingsError("--compile with --tensor-parallel has not been tried: leave one of them out")
+
+
+def _refuse_offloading(settings: Settings) -> None:
+    if not settings.checkpointed_every:
+        raise SettingsError(
+            "--offload-activations keeps the inputs of checkpointed blocks far away: give "
+            "--activation-checkpointing or --selective-checkpointing, too"
+        )
+    if importlib.util.find_spec("fccl_sagemaker") is None:
+        raise SettingsError(
+            "--offload-activations needs the package fccl-sagemaker: "
+            "pip install --no-build-isolation --no-deps ./sagemaker"
+        )
 
 
 def _refuse_expert_parallel(settings: Settings) -> None:

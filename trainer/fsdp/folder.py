@@ -152,7 +152,7 @@ def write_folder(
     Every rank gathers one group after the other, and rank 0 writes each to a file of its own. `change` may
     rename, merge or leave out tensors of a group before they are written; it is called on rank 0 alone.
     """
-    plain = getattr(model, "module", model)  # FullyShardedDataParallel keeps the model there
+    plain = next(module for module in model.modules() if isinstance(module, PreTrainedModel))
     state = get_model_state_dict(model)
     tied = getattr(plain, "all_tied_weights_keys", None) or {}
     groups = list(names_by_group(model, [name for name in state if name not in tied]))

@@ -49,7 +49,15 @@ def shard_model(model: PreTrainedModel, settings: Settings, device: torch.device
     if maps_buffers:
         _use_arena(model)
     fill(model, settings, device)
-    return model
+    return _offloaded(model, settings)
+
+
+def _offloaded(model: nn.Module, settings: Settings) -> nn.Module:
+    if not settings.offload_activations:
+        return model
+    from fccl_sagemaker.offloading import offload_wrapper  # which other runs do not need
+
+    return offload_wrapper(model, settings.offload_activations)
 
 
 def _use_arena(*model: nn.Module) -> None:
@@ -167,7 +175,7 @@ def _shard_by_older_class(
             if block in own.values():
                 blocks[index] = wrapped(checkpoint_wrapper(block) if every and index % every == 0 else block)
     model.tie_weights()
-    return wrapped(model)
+    return _offloaded(wrapped(model), settings)
 
 
 def _weights_of(settings: Settings, mesh: DeviceMesh, device: torch.device) -> Iterator[dict[str, nn.Module]]:

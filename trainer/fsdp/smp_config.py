@@ -13,10 +13,20 @@ ARGUMENTS = {
 }
 """Keys that are arguments of another name."""
 
-WITHOUT_EFFECT = ("fsdp_cache_flush_warnings", "allow_empty_shards", "activation_loading_horizon")
+WITHOUT_EFFECT = ("fsdp_cache_flush_warnings", "allow_empty_shards")
 KEYS = (
-    *ARGUMENTS, *WITHOUT_EFFECT, "hybrid_shard_degree", "sm_activation_offloading", "context_parallel_degree"
-)  # fmt: skip
+    *ARGUMENTS,
+    *WITHOUT_EFFECT,
+    "hybrid_shard_degree",
+    "context_parallel_degree",
+    "sm_activation_offloading",
+    "activation_loading_horizon",
+)
+
+
+MAY_BE_ZERO = ("hybrid_shard_degree", "random_seed", "tensor_parallel_seed")
+HORIZON = 2
+"""Layers near at once where the file does not say how many."""
 
 
 class SmpConfigError(Exception):
@@ -34,6 +44,8 @@ def read_arguments(file: Path) -> dict[str, Any]:
     arguments: dict[str, Any] = {}
     for key, value in keys.items():
         arguments |= _arguments_of(file, key, value)
+    if keys.get("sm_activation_offloading") is True:
+        arguments["offload_activations"] = keys.get("activation_loading_horizon", HORIZON)
     return arguments
 
 
@@ -44,14 +56,14 @@ def _arguments_of(file: Path, key: str, value: Any) -> dict[str, Any]:
     if key in WITHOUT_EFFECT:
         return {}
     if key == "sm_activation_offloading":
-        if value is True:
-            raise SmpConfigError(
-                f"{file}: {key} true: this trainer does not offload activations; set it to false"
-            )
+        if type(value) is not bool:
+            raise SmpConfigError(f"{file}: {key} is {value!r}; true and false are allowed")
         return {}
-    lowest = 1 if key.endswith("_degree") and key != "hybrid_shard_degree" else 0
+    lowest = 0 if key in MAY_BE_ZERO else 1
     if type(value) is not int or value < lowest:
         raise SmpConfigError(f"{file}: {key} is {value!r}; an integer from {lowest} on is allowed")
+    if key == "activation_loading_horizon":
+        return {}
     if key == "context_parallel_degree":
         if value > 1:
             raise SmpConfigError(

@@ -18,6 +18,7 @@ from trainer.fsdp.arguments import SettingsError, parse
         ("--ranks 8 --tensor-parallel 2 --strategy hybrid_shard --shard-degree 3", "choose a divisor"),
         ("--ranks 4 --expert-parallel 4", "only 2 is known"),
         ("--ranks 4 --expert-parallel 2 --strategy no_shard", "goes with FSDP2's full_shard"),
+        ("--offload-activations 2", "give --activation-checkpointing"),
         ("--auto-resume", "needs a --name"),
         ("--model nowhere", "nor a folder with a config.json"),
     ],

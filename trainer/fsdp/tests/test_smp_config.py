@@ -1,7 +1,10 @@
 """A JSON file of SageMaker's keys stands for arguments of the trainer."""
 
+import importlib.util
 import json
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -47,7 +50,9 @@ def test_argument_of_the_command_line_goes_before_the_file(tmp_path: Path) -> No
         ({"hybrid_shard_degree": 3}, "--shard-degree 3 does not divide 8 ranks"),
         ({"hybrid_shard_degree": "2"}, "is '2'; an integer from 0 on"),
         ({"context_parallel_degree": 2}, "does not split sequences"),
-        ({"sm_activation_offloading": True}, "set it to false"),
+        ({"sm_activation_offloading": True}, "give --activation-checkpointing or"),
+        ({"sm_activation_offloading": 1}, "is 1; true and false are allowed"),
+        ({"activation_loading_horizon": 0}, "is 0; an integer from 1 on"),
         ({"expert_parallel_degree": 4}, "only 2 is known"),
         ([], "one JSON object"),
     ],
@@ -62,3 +67,26 @@ def test_wrong_file_is_refused_with_what_is_allowed(
 def test_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="cannot be read as JSON"):
         parse(["--smp-config", str(tmp_path / "none.json")])
+
+
+@pytest.mark.parametrize(("horizon", "expected"), [({}, 2), ({"activation_loading_horizon": 5}, 5)])
+def test_offloading_of_the_file_is_asked_for_with_its_horizon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, horizon: dict[str, int], expected: int
+) -> None:
+    monkeypatch.setitem(sys.modules, "fccl_sagemaker", stand_in("fccl_sagemaker"))
+    keys = {"sm_activation_offloading": True, **horizon}
+    assert settings_of(tmp_path, keys, "--activation-checkpointing").offload_activations == expected
+
+
+def test_offloading_without_its_package_is_refused_with_how_to_install_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(SettingsError, match="needs the package fccl-sagemaker: pip install"):
+        settings_of(tmp_path, {"sm_activation_offloading": True}, "--activation-checkpointing")
+
+
+def stand_in(name: str) -> ModuleType:
+    module = ModuleType(name)
+    module.__spec__ = importlib.util.spec_from_loader(name, None)
+    return module
