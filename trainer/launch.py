@@ -1,22 +1,33 @@
 """torchrun that ends quietly: `python -m trainer.launch --standalone --nproc-per-node 2 -m trainer.fsdp ...`.
 
 Takes torchrun's arguments. A run that was interrupted, or that refused its settings, ends with that
-exit status and without the launcher's stack trace; a rank that failed is named.
+exit status and without the launcher's stack trace; a rank that failed is named. The variables PET_* stand
+for arguments as they do under torchrun, and LOGLEVEL brings the launcher's own log back.
 """
 
 import logging
+import os
 import sys
 
-from torch.distributed.elastic.multiprocessing.api import SignalException
-from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
-from torch.distributed.run import main
-
 WRONG_SETTINGS = 2
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
 def launch(words: list[str]) -> int:
     """The exit status of the rank that failed first, or of a shell command that the signal ended."""
-    logging.disable(logging.ERROR)
+    level = os.environ.get("LOGLEVEL")
+    if level is None:
+        logging.disable(logging.ERROR)
+    elif level.upper() not in LEVELS:
+        print(f"LOGLEVEL={level}: choose one of {', '.join(LEVELS)}, or unset it", file=sys.stderr)
+        return WRONG_SETTINGS
+    else:
+        os.environ["LOGLEVEL"] = level.upper()
+    # Imported here because torch reads LOGLEVEL when it is imported.
+    from torch.distributed.elastic.multiprocessing.api import SignalException
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+    from torch.distributed.run import main
+
     try:
         main(words)
     except SignalException as interruption:

@@ -21,7 +21,9 @@ def save(folder: Path, step: int, model: nn.Module, optimizer: Optimizer, shape:
     place = folder / f"step-{step:06d}"
     dcp.save(_state(model, optimizer), checkpoint_id=place)
     if dist.get_rank() == 0:
-        (place / COMPLETE).write_text(json.dumps({"step": step, "shape": shape}, indent=2) + "\n")
+        beside = place / f"{COMPLETE}.new"
+        beside.write_text(json.dumps({"step": step, "shape": shape}, indent=2) + "\n")
+        beside.rename(place / COMPLETE)
     dist.barrier()
     return place
 
@@ -32,12 +34,18 @@ def find(settings: Settings, shape: dict[str, Any]) -> Path:
     for place in (named, settings.runs / named):
         if (place / COMPLETE).is_file():
             return _of_this_shape(place, shape)
-        complete = sorted(place.glob(f"checkpoints/step-*/{COMPLETE}"))
-        if complete:
-            return _of_this_shape(complete[-1].parent, shape)
+        newest = latest(place, shape)
+        if newest:
+            return newest
     raise SettingsError(
         f"--resume {settings.resume}: no finished checkpoint at {named} nor under {settings.runs / named}"
     )
+
+
+def latest(folder: Path, shape: dict[str, Any]) -> Path | None:
+    """The newest finished checkpoint of a run's folder."""
+    complete = sorted(folder.glob(f"checkpoints/step-*/{COMPLETE}"))
+    return _of_this_shape(complete[-1].parent, shape) if complete else None
 
 
 def load(place: Path, model: nn.Module, optimizer: Optimizer) -> int:
@@ -61,7 +69,5 @@ def _of_this_shape(place: Path, shape: dict[str, Any]) -> Path:
         if saved.get(key) != value
     ]
     if different:
-        raise SettingsError(
-            f"--resume {place} holds another model ({'; '.join(different)}): give its --model"
-        )
+        raise SettingsError(f"{place} holds another model ({'; '.join(different)}): give its --model")
     return place

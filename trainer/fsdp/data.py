@@ -51,6 +51,9 @@ class FolderTokenizer:
     def decode(self, tokens: list[int]) -> str:
         return self._tokenizer.decode(tokens)
 
+    def save_pretrained(self, folder: Path) -> None:
+        self._tokenizer.save_pretrained(folder)
+
 
 @dataclass(frozen=True)
 class Corpus:
@@ -85,7 +88,9 @@ def training_batch(corpus: Corpus, settings: Settings, step: int, rank: int) -> 
     """One rank's sequences of one step, shaped (grad_accum, micro_batch, seq_len + 1)."""
     last = len(corpus.training) - settings.seq_len - 1
     starts = np.random.default_rng((settings.seed, step)).integers(0, last, size=settings.global_batch)
-    share = starts.reshape(settings.ranks, settings.grad_accum, settings.micro_batch)[rank]
+    share = starts.reshape(settings.data_ranks, settings.grad_accum, settings.micro_batch)[
+        rank // settings.tensor_parallel
+    ]
     return _sequences(corpus.training, share, settings.seq_len)
 
 
@@ -93,7 +98,7 @@ def validation_batches(corpus: Corpus, settings: Settings, rank: int, count: int
     """One rank's part of `count` batches that lie evenly over the validation tokens."""
     last = len(corpus.validation) - settings.seq_len - 1
     starts = np.linspace(0, last, num=count * settings.global_batch, dtype=np.int64)
-    share = starts.reshape(settings.ranks, -1, settings.micro_batch)[rank]
+    share = starts.reshape(settings.data_ranks, -1, settings.micro_batch)[rank // settings.tensor_parallel]
     return _sequences(corpus.validation, share, settings.seq_len)
 
 

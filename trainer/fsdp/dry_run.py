@@ -1,5 +1,6 @@
 """Says what a run would take, from a model of shapes alone: parameters, memory and collectives per rank."""
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -7,15 +8,15 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
-from transformers import AutoModelForCausalLM, LlamaForCausalLM
+from torch.distributed.tensor import DTensor
+from transformers import AutoModelForCausalLM, PretrainedConfig, PreTrainedModel
 
-from trainer.fsdp.arguments import Settings
+from trainer.fsdp.arguments import Settings, SettingsError
+from trainer.fsdp.blocks import blocks_of
 from trainer.fsdp.collectives import Tallies, Tally, none
-from trainer.fsdp.model import model_config
-
-MASTER_BYTES = 4
-"""Parameters, gradients, and each of Adam's two moments are kept in fp32."""
-
+from trainer.fsdp.model import empty_model, kept_dtype, model_config
+from trainer.fsdp.sharding import USED
+from trainer.fsdp.tensors import collectives_of_tensors, split_without_ranks, widths_of_a_rank
 
 UNITS = ((30, "GiB"), (20, "MiB"), (10, "KiB"))
 
@@ -28,7 +29,10 @@ class Group:
 
     @classmethod
     def of(cls, parameters: list[nn.Parameter]) -> "Group":
-        return cls(tuple(parameter.shape for parameter in parameters))
+        local = (
+            parameter.to_local() if isinstance(parameter, DTensor) else parameter for parameter in parameters
+        )
+        return cls(tuple(parameter.shape for parameter in local))
 
     def elements(self, shards: int) -> int:
         """Elements in one collective: every parameter padded until its rows divide among the shards."""
@@ -41,14 +45,17 @@ class Group:
 
 def describe(settings: Settings) -> str:
     """The whole answer, as text."""
-    model = shapes_only(settings)
+    model = empty_model(settings)
+    whole = groups_of(model)
+    plan = split_without_ranks(model, settings)
     groups = groups_of(model)
     tensors = sum(len(group.shapes) for group in groups)
-    parameters = sum(group.elements(1) for group in groups)
+    parameters = sum(group.elements(1) for group in whole)
+    split = f" of {settings.tensor_parallel} ranks that share tensors" if settings.tensor_parallel > 1 else ""
     lines = [
         f"{settings.model}: {parameters:,} parameters, {tensors} tensors, {len(groups) - 1} blocks, a root",
-        f"{settings.strategy}: {settings.ranks} ranks, {settings.ranks // settings.shards} copies of "
-        f"{settings.shards} shards; {settings.precision}; {settings.global_batch} sequences of "
+        f"{settings.strategy}: {settings.ranks} ranks, {settings.data_ranks // settings.shards} copies of "
+        f"{settings.shards} shards{split}; {settings.precision}; {settings.global_batch} sequences of "
         f"{settings.seq_len} tokens per step, {settings.micro_batch} per rank and pass",
         "",
         "memory per rank",
@@ -56,22 +63,31 @@ def describe(settings: Settings) -> str:
     memory = memory_per_rank(settings, groups, saved_activations(settings))
     lines += [f"  {name:<52}{_readable(size)}" for name, size in memory.items()]
     lines += [f"  {'peak of a step':<52}{_readable(sum(memory.values()))}"]
-    lines += [f"  {'before sharding, the whole model':<52}{_readable(parameters * MASTER_BYTES)}"]
+    filling = (sum(group.kept(settings.shards) for group in groups) + _largest_two(whole)) * _kept_width(
+        settings
+    )
+    lines += [f"  {'while it is filled: shards, a block and the root':<52}{_readable(filling)}"]
     lines += ["", "collectives per step and rank"]
-    for name, tally in collectives_per_step(settings, groups).items():
+    tallies = collectives_per_step(settings, groups)
+    for name, tally in tallies.items():
         lines.append(f"  {name:<16}{tally.calls:>6} calls{_readable(tally.bytes)}")
+    if settings.tensor_parallel > 1:
+        lines += ["", "collectives for split tensors per step and rank, beside these"]
+        for name, tally in collectives_of_tensors(model, settings, plan, _used_width(settings)).items():
+            lines.append(f"  {name:<16}{tally.calls:>6} calls{_readable(tally.bytes)}")
     return "\n".join(lines)
 
 
-def shapes_only(settings: Settings) -> nn.Module:
-    """The model on the meta device: every shape, no memory."""
-    with torch.device("meta"):
-        return LlamaForCausalLM(model_config(settings))
+def shapes_only(settings: Settings) -> PreTrainedModel:
+    """The model on the meta device: every shape that a rank has of it, no memory."""
+    model = empty_model(settings)
+    split_without_ranks(model, settings)
+    return model
 
 
 def groups_of(model: nn.Module) -> list[Group]:
     """The root's group, then one per block, as sharding.py makes them."""
-    blocks = [list(block.parameters()) for block in model.model.layers]
+    blocks = [list(block.parameters()) for block in blocks_of(model)]
     inside = {id(parameter) for block in blocks for parameter in block}
     root = [parameter for parameter in model.parameters() if id(parameter) not in inside]
     return [Group.of(root), *map(Group.of, blocks)]
@@ -79,20 +95,26 @@ def groups_of(model: nn.Module) -> list[Group]:
 
 def memory_per_rank(settings: Settings, groups: list[Group], activations: int) -> dict[str, int]:
     """Bytes by purpose at the fullest moment, the backward pass of a block while the next is gathered."""
-    width = _gathered_width(settings)
-    kept = sum(group.kept(settings.shards) for group in groups) * MASTER_BYTES
+    width, kept_width = _used_width(settings), _kept_width(settings)
+    kept = sum(group.kept(settings.shards) for group in groups) * kept_width
     whole = sorted((group.elements(settings.shards) for group in groups[1:]), reverse=True)
     gathered = sum(whole) if settings.strategy == "shard_grad_op" else sum(whole[:2])
     gathered += groups[0].elements(settings.shards)
     largest = max(group.elements(settings.shards) for group in groups)
+    name = settings.precision if settings.precision not in USED else "fp32"
+    moments = {f"Adam's two moments, {name}": 2 * kept} if settings.optimizer == "adamw" else {}
     return {
-        "parameters, fp32": kept,
-        "gradients, fp32": kept,
-        "Adam's two moments, fp32": 2 * kept,
+        f"parameters, {name}": kept,
+        f"gradients, {name}": kept,
+        **moments,
         f"parameters gathered, {settings.precision}": gathered * width,
-        "one group's gradient, and its reduction in fp32": largest * (width + MASTER_BYTES),
+        f"one group's gradient, and its reduction in {name}": largest * (width + kept_width),
         "activations kept for one backward pass": activations,
     }
+
+
+def _largest_two(groups: list[Group]) -> int:
+    return groups[0].elements(1) + max(group.elements(1) for group in groups[1:])
 
 
 def collectives_per_step(settings: Settings, groups: list[Group]) -> Tallies:
@@ -103,15 +125,15 @@ def collectives_per_step(settings: Settings, groups: list[Group]) -> Tallies:
         # Blocks are given back after the forward pass, except by shard_grad_op; the root never is.
         gathers = 1 if group is groups[0] or settings.strategy == "shard_grad_op" else 2
         if shards > 1:
-            total["all_gather"] += _calls(gathers, whole * _gathered_width(settings))
-            total["reduce_scatter"] += _calls(1, whole * MASTER_BYTES)
+            total["all_gather"] += _calls(gathers, whole * _used_width(settings))
+            total["reduce_scatter"] += _calls(1, whole * _kept_width(settings))
         if settings.strategy in ("hybrid_shard", "no_shard"):
-            total["all_reduce"] += _calls(1, whole // shards * MASTER_BYTES)
+            total["all_reduce"] += _calls(1, whole // shards * _kept_width(settings))
     passes = settings.grad_accum
     total = {name: Tally(tally.calls * passes, tally.bytes * passes) for name, tally in total.items()}
     if shards > 1:
         # Clipping adds up the norms of all parameters' shards.
-        total["all_reduce"] += _calls(1, 4 * sum(len(group.shapes) for group in groups))
+        total["all_reduce"] += _calls(1, _kept_width(settings) * sum(len(group.shapes) for group in groups))
     return total
 
 
@@ -121,24 +143,39 @@ def _calls(calls: int, size: int) -> Tally:
 
 def saved_activations(settings: Settings) -> int:
     """Bytes that the forward pass of one micro-batch keeps for the backward pass."""
-    dtype = torch.bfloat16 if settings.precision == "bf16" else torch.float32
-    config = model_config(settings)
-    blocks, config.num_hidden_layers = config.num_hidden_layers, 1
+    config = widths_of_a_rank(model_config(settings), settings.tensor_parallel)
+    if getattr(config, "num_local_experts", None):
+        raise SettingsError(
+            "--dry-run: what a mixture of experts keeps depends on the tokens that each expert gets; train a "
+            "few steps instead, summary.json has peak_bytes_per_rank"
+        )
+    blocks = config.num_hidden_layers
+    one, two = (_kept_by(config, layers, settings) for layers in (1, 2))
+    block, rest = two - one, 2 * one - two
+    every = settings.checkpointed_every
+    if not every:
+        return blocks * block + rest
+    checkpointed = -(-blocks // every)
+    inputs = (
+        checkpointed * settings.micro_batch * settings.seq_len * config.hidden_size * _used_width(settings)
+    )
+    return inputs + (blocks - checkpointed) * block + block + rest
+
+
+def _kept_by(config: PretrainedConfig, layers: int, settings: Settings) -> int:
+    short = copy.deepcopy(config)
+    short.num_hidden_layers = layers
+    if getattr(short, "layer_types", None):
+        short.layer_types = short.layer_types[:layers]
     # Fake tensors are shapes without memory that pass for CPU tensors, so that attention takes the CPU's way.
     with FakeTensorMode():
-        model = AutoModelForCausalLM.from_config(config, dtype=dtype)
+        model = AutoModelForCausalLM.from_config(short, dtype=_used_dtype(settings))
         tokens = torch.zeros((settings.micro_batch, settings.seq_len), dtype=torch.long)
-        hidden = model.model.embed_tokens(tokens)
-        positions = model.model.rotary_emb(hidden, torch.arange(settings.seq_len)[None])
-        block = _saved_bytes(model, lambda: model.model.layers[0](hidden, position_embeddings=positions))
-        tail = _saved_bytes(model, lambda: _loss_of(model, hidden, tokens))
-    if settings.activation_checkpointing:
-        return blocks * hidden.untyped_storage().nbytes() + block + tail
-    return blocks * block + tail
+        return _saved_bytes(model, lambda: _loss_of(model, tokens))
 
 
-def _loss_of(model: nn.Module, hidden: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
-    logits = model.lm_head(model.model.norm(hidden))
+def _loss_of(model: nn.Module, tokens: torch.Tensor) -> torch.Tensor:
+    logits = model(input_ids=tokens, use_cache=False).logits
     return F.cross_entropy(logits.float().flatten(0, 1), tokens.flatten())
 
 
@@ -163,5 +200,13 @@ def _readable(size: int) -> str:
     return f"{size / unit:>10,.2f} {name}"
 
 
-def _gathered_width(settings: Settings) -> int:
-    return 2 if settings.precision == "bf16" else MASTER_BYTES
+def _used_dtype(settings: Settings) -> torch.dtype:
+    return USED.get(settings.precision, kept_dtype(settings))
+
+
+def _used_width(settings: Settings) -> int:
+    return _used_dtype(settings).itemsize
+
+
+def _kept_width(settings: Settings) -> int:
+    return kept_dtype(settings).itemsize

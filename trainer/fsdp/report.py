@@ -3,49 +3,37 @@
 import json
 from collections import deque
 from dataclasses import asdict
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
-from trainer.fsdp.arguments import Settings, SettingsError
+from trainer.fsdp.arguments import Settings
+from trainer.fsdp.attempt import SUMMARY, Attempt
 from trainer.fsdp.collectives import Tallies
 
+METRICS = "metrics.jsonl"
 LAST_STEPS = 20
 """last_loss is the mean over so many steps, or the loss of the last one when there are no more."""
-
-
-def new_folder(settings: Settings) -> Path:
-    """Makes runs/<name>/, or a folder of a free name that says what is in it."""
-    if settings.name is not None:
-        folder = settings.runs / settings.name
-        if folder.exists():
-            raise SettingsError(f"--name {settings.name}: {folder} is there already; choose another name")
-        folder.mkdir(parents=True)
-        return folder
-    model = Path(settings.model).name
-    stem = f"{model}-{settings.strategy}-{settings.ranks}x-{datetime.now():%m%d-%H%M%S}"
-    for attempt in range(1, 1000):
-        folder = settings.runs / (stem if attempt == 1 else f"{stem}-{attempt}")
-        try:
-            folder.mkdir(parents=True)
-            return folder
-        except FileExistsError:
-            continue
-    raise SettingsError(f"{settings.runs} has a thousand runs called {stem}: give a --name")
 
 
 class Report:
     """The bar and the files of one run; rank 0 has one, its main thread uses it."""
 
-    def __init__(self, folder: Path, settings: Settings, first_step: int) -> None:
-        self.folder = folder
+    def __init__(self, attempt: Attempt, settings: Settings, first_step: int) -> None:
+        self.folder = attempt.folder
+        self._attempt = attempt.number
         self._losses: list[tuple[int, float]] = []
         self._validation: list[tuple[int, float]] = []
         self._recent: deque[float] = deque(maxlen=LAST_STEPS)
-        self._metrics = (folder / "metrics.jsonl").open("w", buffering=1)
-        _write_json(folder / "config.json", asdict(settings))
+        history = _history(self.folder / METRICS, first_step)
+        for line in history:
+            self._take(line)
+        self._attempts = {line["attempt"] for line in history if "attempt" in line} | {attempt.number}
+        beside = self.folder / f"{METRICS}.new"
+        beside.write_text("".join(json.dumps(line) + "\n" for line in history))
+        beside.rename(self.folder / METRICS)
+        self._metrics = (self.folder / METRICS).open("a", buffering=1)
         self._bar = tqdm(
             total=settings.steps, initial=first_step, unit="step", mininterval=0.5, dynamic_ncols=True
         )
@@ -57,8 +45,6 @@ class Report:
     def step(self, metrics: dict[str, Any], tokens_per_second: float, share: float) -> None:
         """Takes one training step: a line of metrics and a move of the bar."""
         self._write(metrics)
-        self._losses.append((metrics["step"], metrics["loss"]))
-        self._recent.append(metrics["loss"])
         self._bar.set_postfix_str(
             f"loss {metrics['loss']:.3f}, {tokens_per_second:,.0f} tokens/s, {share:.0%} in collectives",
             refresh=False,
@@ -68,7 +54,6 @@ class Report:
     def validation(self, step: int, loss: float) -> None:
         """Takes the loss on text that is not trained on."""
         self._write({"step": step, "validation_loss": loss})
-        self._validation.append((step, loss))
         self.say(f"step {step}: validation loss {loss:.3f}")
 
     def close(self, facts: dict[str, Any], collectives: Tallies) -> dict[str, Any]:
@@ -78,16 +63,25 @@ class Report:
         recent = list(self._recent)[-1:] if len(self._losses) <= LAST_STEPS else list(self._recent)
         summary = {
             **facts,
+            "attempts": len(self._attempts),
             "first_loss": self._losses[0][1] if self._losses else None,
             "last_loss": sum(recent) / len(recent) if recent else None,
             "collectives": {name: asdict(tally) for name, tally in collectives.items()},
         }
-        _write_json(self.folder / "summary.json", summary)
+        (self.folder / SUMMARY).write_text(json.dumps(summary, indent=2, default=str) + "\n")
         self._draw()
         return summary
 
     def _write(self, metrics: dict[str, Any]) -> None:
-        self._metrics.write(json.dumps(metrics) + "\n")
+        self._take(metrics)
+        self._metrics.write(json.dumps({**metrics, "attempt": self._attempt}) + "\n")
+
+    def _take(self, metrics: dict[str, Any]) -> None:
+        if "loss" in metrics:
+            self._losses.append((metrics["step"], metrics["loss"]))
+            self._recent.append(metrics["loss"])
+        else:
+            self._validation.append((metrics["step"], metrics["validation_loss"]))
 
     def _draw(self) -> None:
         import matplotlib
@@ -110,5 +104,10 @@ class Report:
         pyplot.close(figure)
 
 
-def _write_json(path: Path, content: dict[str, Any]) -> None:
-    path.write_text(json.dumps(content, indent=2, default=str) + "\n")
+def _history(file: Path, last_step: int) -> list[dict[str, Any]]:
+    """What earlier attempts have written of the steps that are not done again."""
+    if not file.exists():
+        return []
+    # An attempt that was killed may have left half a line.
+    lines = [line for line in file.read_text().split("\n")[:-1] if line.endswith("}")]
+    return [metrics for metrics in map(json.loads, lines) if metrics["step"] <= last_step]

@@ -12,7 +12,7 @@ def continuation(model: nn.Module, prompt: torch.Tensor, count: int, window: int
     generator = torch.Generator(prompt.device).manual_seed(seed)
     tokens = prompt
     for _ in range(count):
-        logits = model(input_ids=tokens[None, -window:]).logits[0, -1].float()
+        logits = model(input_ids=tokens[None, -window:], use_cache=False).logits[0, -1].float()
         chosen = torch.multinomial(torch.softmax(logits / TEMPERATURE, dim=0), 1, generator=generator)
         tokens = torch.cat([tokens, chosen])
     return tokens[len(prompt) :].tolist()

@@ -11,17 +11,20 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch.optim import AdamW
 
 from trainer.fsdp import checkpoint, collectives, data
-from trainer.fsdp.arguments import Settings, SettingsError
+from trainer.fsdp.arguments import Settings
+from trainer.fsdp.attempt import begin_attempt
 from trainer.fsdp.device import device_of, finish
+from trainer.fsdp.folder import write_folder
 from trainer.fsdp.interrupt import Interrupt
-from trainer.fsdp.model import build_model, next_token_loss
-from trainer.fsdp.report import Report, new_folder
+from trainer.fsdp.memory import peak_bytes
+from trainer.fsdp.model import empty_model, next_token_loss
+from trainer.fsdp.optimizer import clip_gradients, make_optimizer, make_scaler
+from trainer.fsdp.report import Report
 from trainer.fsdp.sample import continuation
 from trainer.fsdp.schedule import learning_rate
-from trainer.fsdp.sharding import clip_gradients, reshard, shard_model
+from trainer.fsdp.sharding import reshard, shard_model
 
 VALIDATION_BATCHES = 4
 PROMPT_TOKENS = 48
@@ -54,6 +57,11 @@ def use_fair_share_of_cores() -> None:
     torch.set_num_threads(max(1, cores // int(os.environ.get("LOCAL_WORLD_SIZE", "1"))))
 
 
+def seed_dropout(settings: Settings, rank: int) -> None:
+    """Lets dropout differ between sequences, and be the same on ranks that share tensors."""
+    torch.manual_seed(settings.seed * settings.ranks + rank // settings.tensor_parallel)
+
+
 @contextmanager
 def _process_group(backend: str, device: torch.device) -> Iterator[None]:
     dist.init_process_group(backend, device_id=None if device.type == "cpu" else device)
@@ -74,19 +82,20 @@ class Trainer:
         self.counters = collectives.counters_for(settings.backend)
         self.tokenizer = data.tokenizer_for(settings)
         self.corpus = data.read_corpus(settings, self.tokenizer)
-        model = build_model(settings)
+        seed_dropout(settings, self.rank)
+        model = empty_model(settings)
         self.shape = _shape(model)
-        resumed = checkpoint.find(settings, self.shape) if settings.resume else None
-        self.folder = _agreed_folder(settings)
+        attempt = begin_attempt(settings, self.shape)
+        self.folder = attempt.folder
         self.parameters = sum(parameter.numel() for parameter in model.parameters())
-        self.model = shard_model(model.to(device), settings, device)
-        self.optimizer = AdamW(
-            self.model.parameters(), lr=settings.lr, betas=(0.9, 0.95), weight_decay=0.1, fused=True
-        )
+        self.model = shard_model(model, settings, device)
+        self.optimizer = make_optimizer(settings, list(self.model.parameters()))
+        self.scaler = make_scaler(settings, device)
+        resumed = attempt.checkpoint
         self.done = checkpoint.load(resumed, self.model, self.optimizer) if resumed else 0
         self.saved = self.done
         self.spent = Spent(0, 0.0, collectives.none())
-        self.report = Report(self.folder, settings, self.done) if self.rank == 0 else None
+        self.report = Report(attempt, settings, self.done) if self.rank == 0 else None
 
     def run(self) -> bool:
         """Trains to the last step, or to the step after which any rank was interrupted."""
@@ -102,9 +111,12 @@ class Trainer:
                 self._save()
         if self.settings.save_every != 0 and self.saved != self.done:
             self._save()
+        if self.settings.save_hf and not stopped:
+            self._save_folder()
         sample = "" if stopped else self._sample()
+        peak = self._peak_bytes()
         if self.report:
-            self._conclude(self.report, stopped, sample, time.perf_counter() - begin)
+            self._conclude(self.report, stopped, sample, peak, time.perf_counter() - begin)
         return not stopped
 
     def _step(self) -> bool:
@@ -116,8 +128,10 @@ class Trainer:
         begin = time.perf_counter()
         before = self.counters.read()
         loss = self._gradients(batch)
+        self.scaler.unscale_(self.optimizer)
         norm = clip_gradients(self.model, self.settings.clip)
-        self.optimizer.step()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
         self.optimizer.zero_grad()
         finish(self.device)
         counted = collectives.between(before, self.counters.read())
@@ -141,7 +155,7 @@ class Trainer:
         total = 0.0
         for sequences in batch:
             loss = next_token_loss(self.model, sequences) / len(batch)
-            loss.backward()
+            self.scaler.scale(loss).backward()
             total += loss.item()
         return total
 
@@ -168,6 +182,18 @@ class Trainer:
         self.saved = self.done
         if self.report:
             self.report.say(f"step {self.done}: saved {place}")
+
+    def _save_folder(self) -> None:
+        tokenizer = self.tokenizer if isinstance(self.tokenizer, data.FolderTokenizer) else None
+        write_folder(self.model, self.folder / "hf", tokenizer)
+        if self.report:
+            self.report.say(f"wrote {self.folder / 'hf'}, a Hugging Face folder")
+
+    def _peak_bytes(self) -> int:
+        """The most that any rank has held."""
+        peak = torch.tensor(peak_bytes(self.device), dtype=torch.int64, device=self.device)
+        dist.all_reduce(peak, dist.ReduceOp.MAX)
+        return int(peak.item())
 
     def _sample(self) -> str:
         if not self.settings.sample_tokens:
@@ -196,7 +222,7 @@ class Trainer:
         if self.done:
             self.report.say(f"resumed after step {self.done}")
 
-    def _conclude(self, report: Report, stopped: bool, sample: str, seconds: float) -> None:
+    def _conclude(self, report: Report, stopped: bool, sample: str, peak: int, seconds: float) -> None:
         settings, spent = self.settings, self.spent
         facts: dict[str, Any] = {
             "status": "interrupted" if stopped else "finished",
@@ -205,6 +231,8 @@ class Trainer:
             "ranks": settings.ranks,
             "strategy": settings.strategy,
             "fsdp1": settings.fsdp1,
+            "tensor_parallel": settings.tensor_parallel,
+            "peak_bytes_per_rank": peak,
             "steps": self.done,
             "trained_steps": spent.steps,
             "tokens_per_second": self._tokens_per_step() * spent.steps / spent.seconds
@@ -236,18 +264,4 @@ def _farewell(summary: dict[str, Any], folder: Path, settings: Settings) -> str:
 
 def _shape(model: nn.Module) -> dict[str, Any]:
     keys = ("num_hidden_layers", "hidden_size", "intermediate_size", "num_key_value_heads", "vocab_size")
-    return {key: getattr(model.config, key) for key in keys}
-
-
-def _agreed_folder(settings: Settings) -> Path:
-    """Rank 0 makes the run's folder; the others learn its name, or why there is none."""
-    outcome: list[Any] = [None]
-    if dist.get_rank() == 0:
-        try:
-            outcome = [new_folder(settings)]
-        except SettingsError as error:
-            outcome = [error]
-    dist.broadcast_object_list(outcome)
-    if isinstance(outcome[0], SettingsError):
-        raise outcome[0]
-    return outcome[0]
+    return {key: getattr(model.config, key, None) for key in keys}

@@ -3,22 +3,22 @@
 from pathlib import Path
 
 import torch
-from torch.optim import AdamW
 
 from trainer.fsdp import data
 from trainer.fsdp.arguments import parse
 from trainer.fsdp.model import build_model, next_token_loss
+from trainer.fsdp.optimizer import make_optimizer
 from trainer.fsdp.schedule import learning_rate
 from trainer.fsdp.tests.runs import SMALL
 
 
-def write_plain_losses(path: Path) -> int:
+def write_plain_losses(path: Path, words: list[str] = SMALL) -> int:
     """Trains the small model on whole batches; writes the loss of each step, one per line."""
     torch.set_num_threads(1)
-    settings = parse([*SMALL, "--ranks", "1"])
+    settings = parse([*words, "--ranks", "1"])
     corpus = data.read_corpus(settings, data.tokenizer_for(settings))
     model = build_model(settings)
-    optimizer = AdamW(model.parameters(), betas=(0.9, 0.95), weight_decay=0.1)
+    optimizer = make_optimizer(settings, list(model.parameters()))
     losses = []
     for step in range(1, settings.steps + 1):
         (batch,) = data.training_batch(corpus, settings, step, rank=0)

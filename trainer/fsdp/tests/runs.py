@@ -51,12 +51,15 @@ class Runs:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._done: dict[tuple[int, str], Run] = {}
+        self._begun = 0
+        self._done: dict[tuple[int, str, tuple[str, ...]], Run] = {}
 
     def of(self, ranks: int, arguments: str, base: list[str] = SMALL) -> Run:
         """The run with these arguments after `base`; fails with what the ranks printed unless all succeed."""
-        if (ranks, arguments) not in self._done:
-            name = f"run-{len(self._done)}"
+        key = (ranks, arguments, tuple(base))
+        if key not in self._done:
+            self._begun += 1
+            name = f"run-{self._begun}"
             words = [
                 *base,
                 "--backend",
@@ -68,8 +71,8 @@ class Runs:
                 *arguments.split(),
             ]
             on_ranks(ranks, self.folder / f"{name}.log", lambda: entry.main(words))
-            self._done[ranks, arguments] = Run(self.folder / name)
-        return self._done[ranks, arguments]
+            self._done[key] = Run(self.folder / name)
+        return self._done[key]
 
 
 def on_ranks(ranks: int, log: Path, body: Callable[[], int]) -> None:

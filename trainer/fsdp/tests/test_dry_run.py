@@ -1,8 +1,11 @@
 """What --dry-run prints without starting a process group."""
 
-import pytest
+from pathlib import Path
 
-from trainer.fsdp.arguments import parse
+import pytest
+from transformers import MixtralConfig
+
+from trainer.fsdp.arguments import SettingsError, parse
 from trainer.fsdp.dry_run import describe, groups_of, memory_per_rank, shapes_only
 
 
@@ -38,3 +41,20 @@ def test_activation_checkpointing_keeps_less() -> None:
         return saved_activations(parse(["--model", "125m", *more]))
 
     assert activations("--activation-checkpointing") < activations() / 3
+
+
+def test_split_tensors_are_in_the_table_of_a_13b_model() -> None:
+    words = "--model llama2-13b --ranks 8 --tensor-parallel 2 --precision bf16 --global-batch 8 --dry-run"
+    text = describe(parse(words.split()))
+    assert "13,015,864,320 parameters" in text
+    assert "4 shards of 2 ranks that share tensors" in text
+    # A quarter of half of each tensor, in fp32: 13,015,864,320 x 4 / 8 bytes are 6.06 GiB.
+    assert "parameters, fp32                                          6.06 GiB" in text
+    # 2 sums forward and 5 backward for each block, 1 for the embedding, 1 for the head, 1 for the norm.
+    assert "all_reduce         283 calls" in text
+
+
+def test_mixture_of_experts_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    MixtralConfig(num_hidden_layers=2, hidden_size=64, intermediate_size=128).save_pretrained(tmp_path)
+    with pytest.raises(SettingsError, match="has peak_bytes_per_rank"):
+        describe(parse(["--model", str(tmp_path), "--dry-run"]))

@@ -8,6 +8,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from trainer.fsdp.tests.runs import BACKEND, SMALL
 
 REPOSITORY = Path(__file__).parents[3]
@@ -66,6 +68,20 @@ def test_interrupt_leaves_a_marked_run_and_no_process(tmp_path: Path) -> None:
     summary = json.loads((tmp_path / "cut" / "summary.json").read_text())
     assert summary["status"] == "interrupted"
     assert processes_that_name(str(tmp_path)) == []
+
+
+@pytest.mark.slow
+def test_compiled_blocks_give_the_losses_of_blocks_as_they_are(tmp_path: Path) -> None:
+    losses = {}
+    for name, words in (("compiled", ["--compile"]), ("as-they-are", [])):
+        exact = ["--precision", "fp64", "--optimizer", "sgd", "--layers", "2", "--steps", "4"]
+        process = start(tmp_path, "--name", name, *exact, *words)
+        printed, _ = process.communicate(timeout=5 * LIMIT_SECONDS)
+        assert process.returncode == 0, printed
+        lines = map(json.loads, (tmp_path / name / "metrics.jsonl").read_text().splitlines())
+        losses[name] = [line["loss"] for line in lines]
+    assert len(losses["compiled"]) == 4
+    assert losses["compiled"] == pytest.approx(losses["as-they-are"], rel=0, abs=1e-9)
 
 
 def test_wrong_setting_is_one_line_and_status_two(tmp_path: Path) -> None:
