@@ -76,7 +76,7 @@ def save_for_recipes(settings: Settings, model: nn.Module, optimizer: Optimizer,
         state: dict[str, Any] = {"model": get_model_state_dict(model)}
         if train.save_optimizer:
             state["optim"] = get_optimizer_state_dict(model, optimizer)
-        dcp.save(state, checkpoint_id=folder)
+        dcp.save(state, storage_writer=dcp.FileSystemWriter(folder, overwrite=True))
         return folder
     saved = {f"{_flat(train.model_name)}-{epoch}.pt": get_model_state_dict(model, options=whole)}
     if train.save_optimizer:
@@ -117,7 +117,7 @@ class Places:
     def save(self, model: nn.Module, optimizer: Optimizer, progress: Progress) -> None:
         """Saves what the run needs to go on; every rank calls it."""
         place = self._folder / f"step-{progress.step:08d}"
-        dcp.save(_state(model, optimizer), checkpoint_id=place)
+        dcp.save(_state(model, optimizer), storage_writer=dcp.FileSystemWriter(place, overwrite=True))
         if writes():
             content = {"launch": _launch(), "progress": asdict(progress)}
             (place / f"{COMPLETE}.new").write_text(json.dumps(content) + "\n")

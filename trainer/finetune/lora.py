@@ -59,7 +59,7 @@ def inject(model: PreTrainedModel, config: LoraConfig) -> None:
 def renamed_weights(model: nn.Module) -> dict[str, str]:
     """How a folder's names become those of a model with an adapter, for fill_from_folder."""
     leaves = sorted({name.rpartition(".")[2] for name in _layers(model)})
-    return {rf"\.({'|'.join(leaves)})\.(weight|bias)$": r".\1.base_layer.\2"}
+    return {rf"({'|'.join(leaves)})\.{kind}": rf"\1.base_layer.{kind}" for kind in ("weight", "bias")}
 
 
 def is_adapter(name: str) -> bool:
