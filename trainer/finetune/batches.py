@@ -16,7 +16,7 @@ Numbers = list[int]
 def pack(samples: Iterable[Sample], length: int) -> list[Sample]:
     """Samples joined one behind the other and cut into chunks of `length` tokens; the rest is left out.
 
-    A chunk is cut when more than `length` tokens are there, as llama-recipes does, so the last one may wait for ever.
+    A chunk is cut when more than `length` tokens are there, as llama-recipes does.
     """
     chunks: list[Sample] = []
     buffer: Sample = {"input_ids": [], "attention_mask": [], "labels": []}
@@ -32,7 +32,7 @@ def pack(samples: Iterable[Sample], length: int) -> list[Sample]:
 
 
 def packed_batches(count: int, size: int, seed: int | None) -> list[Numbers]:
-    """The numbers of all chunks in batches of `size`, in an order that follows from the seed; the rest is left out."""
+    """The numbers of all chunks in batches of `size`, in the seed's order; the rest is left out."""
     order = list(range(count))
     if seed is not None:
         order = torch.randperm(count, generator=torch.Generator().manual_seed(seed)).tolist()
@@ -51,7 +51,9 @@ def padded_batches(samples: Sequence[Sample], size: int, seed: int | None) -> li
 class Batches:
     """The batches of one dataset on one rank; every rank knows those of all."""
 
-    def __init__(self, samples: Sequence[Sample], size: int, padding: bool, ranks: int, seed: int | None) -> None:
+    def __init__(
+        self, samples: Sequence[Sample], size: int, padding: bool, ranks: int, seed: int | None
+    ) -> None:
         self.samples = samples
         self._size = size
         self._padding = padding
@@ -63,14 +65,16 @@ class Batches:
         return len(self.samples) // self._size // self._ranks
 
     def rounds(self, epoch: int, used: int = 0) -> list[list[Numbers]]:
-        """For each batch of a rank the samples' numbers of all ranks, behind the first `used` batches of all ranks."""
+        """For each batch of a rank the numbers of all ranks, behind the first `used` batches of all ranks."""
         seed = None if self._seed is None else self._seed + epoch
         if self._padding:
             batches = padded_batches(self.samples, self._size, seed)
         else:
             batches = packed_batches(len(self.samples), self._size, seed)
         left = batches[used:]
-        return [left[begin : begin + self._ranks] for begin in range(0, len(left) - self._ranks + 1, self._ranks)]
+        return [
+            left[begin : begin + self._ranks] for begin in range(0, len(left) - self._ranks + 1, self._ranks)
+        ]
 
     def load(self, mine: list[Numbers], collator: Collator, workers: int) -> Iterator[dict[str, Any]]:
         """The tensors of these batches, one after the other."""

@@ -104,7 +104,9 @@ class Places:
         self._folder = Path(settings.train.output_dir) / "resume"
         restarts = int(os.environ.get("TORCHELASTIC_MAX_RESTARTS", "0"))
         self._goes_on_always = settings.train.auto_resume
-        self.used = settings.train.enable_fsdp and (restarts > 0 or self._goes_on_always or settings.train.save_every > 0)
+        self.used = settings.train.enable_fsdp and (
+            restarts > 0 or self._goes_on_always or settings.train.save_every > 0
+        )
 
     def latest(self) -> Path | None:
         """The last complete checkpoint of this launch, or of any launch under --auto_resume; rank 0 asks."""
@@ -131,7 +133,11 @@ class Places:
         state = _state(model, optimizer)
         dcp.load(state, checkpoint_id=place)
         set_state_dict(
-            model, optimizer, model_state_dict=state["model"], optim_state_dict=state["optimizer"], options=TRAINED
+            model,
+            optimizer,
+            model_state_dict=state["model"],
+            optim_state_dict=state["optimizer"],
+            options=TRAINED,
         )
         return Progress(**json.loads((place / COMPLETE).read_text())["progress"])
 

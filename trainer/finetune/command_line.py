@@ -29,7 +29,13 @@ CHOICES: dict[tuple[str, str], tuple[Any, ...]] = {
     ("lora", "task_type"): ("CAUSAL_LM",),
     ("lora", "inference_mode"): (False,),
 }
-AT_LEAST_ONE = ("batch_size_training", "val_batch_size", "context_length", "gradient_accumulation_steps", "num_epochs")
+AT_LEAST_ONE = (
+    "batch_size_training",
+    "val_batch_size",
+    "context_length",
+    "gradient_accumulation_steps",
+    "num_epochs",
+)
 NOT_SERVED = {
     "quantization": "weights are kept in fp32, or in bf16 by --pure_bf16",
     "use_wandb": "metrics.jsonl has every step",
@@ -46,7 +52,12 @@ def parse(words: list[str]) -> Settings:
     if dataset not in DATASETS:
         raise FlagError(f"--dataset {dataset} is not served: choose one of {', '.join(DATASETS)}")
     settings = Settings(
-        TrainConfig(), FsdpConfig(), LoraFlags(), DATASETS[dataset](), _number("WORLD_SIZE"), _number("LOCAL_WORLD_SIZE")
+        TrainConfig(),
+        FsdpConfig(),
+        LoraFlags(),
+        DATASETS[dataset](),
+        _number("WORLD_SIZE"),
+        _number("LOCAL_WORLD_SIZE"),
     )
     configs = {
         "train_config": settings.train,
@@ -100,7 +111,10 @@ def _unknown(flag: str, config: str, name: str, configs: dict[str, Any]) -> str:
     elsewhere = [key for key, kind in DATASETS.items() if config in ("", key) and _has(kind, name)]
     if elsewhere:
         chosen = next(key for key in configs if key in DATASETS)
-        return f"--{flag} belongs to {' and '.join(elsewhere)}, but --dataset is {chosen}: change --dataset, or leave it out"
+        return (
+            f"--{flag} belongs to {' and '.join(elsewhere)}, but --dataset is {chosen}: "
+            f"change --dataset, or leave it out"
+        )
     flags = {field.name for kind in CONFIGS.values() for field in dataclasses.fields(kind)}
     if config:
         flags = {f"{key}.{field.name}" for key, kind in CONFIGS.items() for field in dataclasses.fields(kind)}
@@ -123,7 +137,9 @@ def _converted(flag: str, value: Any, hint: Any) -> Any:
         return str(value)
     if typing.get_origin(kind) is list and isinstance(value, str | list | tuple):
         return value.split(",") if isinstance(value, str) else [str(each) for each in value]
-    wanted = {bool: "True or False", int: "a whole number", float: "a number", str: "a text"}.get(kind, "a list")
+    wanted = {bool: "True or False", int: "a whole number", float: "a number", str: "a text"}.get(
+        kind, "a list"
+    )
     raise FlagError(f"--{flag} {value}: it takes {wanted}")
 
 
@@ -151,7 +167,9 @@ def _refuse_what_cannot_work(settings: Settings) -> None:
     for (config, name), allowed in CHOICES.items():
         value = getattr(getattr(settings, config), name)
         if value not in allowed:
-            raise FlagError(f"--{name} {value}: choose {' or '.join(str(each) for each in allowed if each is not None)}")
+            raise FlagError(
+                f"--{name} {value}: choose {' or '.join(str(each) for each in allowed if each is not None)}"
+            )
     for name in AT_LEAST_ONE:
         if getattr(train, name) < 1:
             raise FlagError(f"--{name} {getattr(train, name)}: it takes a number of at least 1")
@@ -169,20 +187,29 @@ def _refuse_ranks(settings: Settings) -> None:
     fsdp, ranks = settings.fsdp, settings.ranks
     if not settings.train.enable_fsdp:
         if ranks > 1:
-            raise FlagError(f"torchrun started {ranks} ranks, which need --enable_fsdp: give it, or start one process")
+            raise FlagError(
+                f"torchrun started {ranks} ranks, which need --enable_fsdp: give it, or start one process"
+            )
         return
     if "RANK" not in os.environ:
-        raise FlagError("--enable_fsdp needs the ranks of torchrun: start with torchrun --nproc_per_node N, or leave it out")
+        raise FlagError(
+            "--enable_fsdp needs the ranks of torchrun: start with torchrun --nproc_per_node N, "
+            "or leave it out"
+        )
     if fsdp.hsdp:
         if fsdp.sharding_strategy != "HYBRID_SHARD":
             raise FlagError(f"--hsdp needs --sharding_strategy HYBRID_SHARD, not {fsdp.sharding_strategy}")
         if fsdp.sharding_group_size < 1 or fsdp.sharding_group_size * fsdp.replica_group_size != ranks:
             raise FlagError(
-                f"--sharding_group_size {fsdp.sharding_group_size} times --replica_group_size {fsdp.replica_group_size} "
-                f"is not the {ranks} ranks that torchrun started: choose a divisor of {ranks}"
+                f"--sharding_group_size {fsdp.sharding_group_size} times "
+                f"--replica_group_size {fsdp.replica_group_size} is not the {ranks} "
+                f"ranks that torchrun started: choose a divisor of {ranks}"
             )
     elif ranks % settings.shards:
-        raise FlagError(f"HYBRID_SHARD: {ranks} ranks do not divide into hosts of {settings.shards}; give --hsdp and its groups")
+        raise FlagError(
+            f"HYBRID_SHARD: {ranks} ranks do not divide into hosts of {settings.shards}; "
+            f"give --hsdp and its groups"
+        )
 
 
 def _refuse_adapter(train: TrainConfig) -> None:

@@ -42,7 +42,7 @@ class TrainConfig:
     output_dir: str | None = None
     freeze_layers: bool = False
     num_freeze_layers: int = 1
-    freeze_LLM_only: bool = False
+    freeze_LLM_only: bool = False  # noqa: N815  (llama-recipes' name)
     quantization: str | None = None
     one_gpu: bool = False
     save_model: bool = True

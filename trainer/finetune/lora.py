@@ -26,8 +26,8 @@ def adapter_config(settings: Settings) -> LoraConfig:
         config = PeftConfig.from_pretrained(settings.train.from_peft_checkpoint)
         if not isinstance(config, LoraConfig):
             raise FlagError(
-                f"--from_peft_checkpoint {settings.train.from_peft_checkpoint} holds a {config.peft_type.value} adapter, "
-                f"and only LoRA is served"
+                f"--from_peft_checkpoint {settings.train.from_peft_checkpoint} holds an adapter of type "
+                f"{config.peft_type.value}, and only LoRA is served"
             )
         config.inference_mode = False
         return config
@@ -68,7 +68,7 @@ def is_adapter(name: str) -> bool:
 
 
 def fill_adapter(model: nn.Module, seed: int, folder: str) -> None:
-    """Gives the adapter its first values: those that lie in a folder, or what peft begins with, drawn from the seed."""
+    """Gives the adapter its first values: those of a folder, or what peft begins with."""
     read = load_peft_weights(folder, device="cpu") if folder else {}
     for index, (name, layer) in enumerate(sorted(_layers(model).items())):
         for letter, matrices in (("A", layer.lora_A), ("B", layer.lora_B)):
@@ -84,7 +84,7 @@ def fill_adapter(model: nn.Module, seed: int, folder: str) -> None:
 
 
 def save_adapter(model: nn.Module, config: LoraConfig, folder: Path, writes: bool) -> None:
-    """Leaves a folder that PeftModel.from_pretrained reads; every rank calls it, the one that writes gets it all."""
+    """Leaves a folder that PeftModel.from_pretrained reads; every rank calls it, and one writes."""
     tensors: Tensors = {}
     for name, parameter in model.named_parameters():
         if is_adapter(name):
@@ -117,7 +117,9 @@ def scaling_of(config: LoraConfig) -> float:
 
 
 def _layers(model: nn.Module) -> dict[str, LoraLayer]:
-    return {plain_name(name): module for name, module in model.named_modules() if isinstance(module, LoraLayer)}
+    return {
+        plain_name(name): module for name, module in model.named_modules() if isinstance(module, LoraLayer)
+    }
 
 
 def _found(read: Tensors, name: str, folder: str) -> torch.Tensor:

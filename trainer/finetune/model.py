@@ -1,4 +1,4 @@
-"""Makes the model: read from its folder shard by shard, with an adapter or frozen layers, in the precision asked for."""
+"""Makes the model: read from its folder shard by shard, with an adapter or frozen layers."""
 
 from pathlib import Path
 
@@ -54,13 +54,13 @@ def find_folder(name: str) -> Path:
         return Path(snapshot_download(name, local_files_only=True))
     except (LocalEntryNotFoundError, HFValidationError, HfHubHTTPError) as error:
         raise FlagError(
-            f"--model_name {name}: neither a folder with a config.json nor in the hub's cache; `hf download {name}` fetches "
-            f"it, after `hf auth login` where it is gated"
+            f"--model_name {name}: neither a folder with a config.json nor in the hub's cache; "
+            f"`hf download {name}` fetches it, after `hf auth login` where it is gated"
         ) from error
 
 
 def read_tokenizer(settings: Settings) -> PreTrainedTokenizerBase:
-    """The tokenizer of the model, or the one that is named; padding is the end of the text where it has no own."""
+    """The tokenizer of the model, or the one that is named; it pads with the end of the text by default."""
     name = settings.train.tokenizer_name or settings.train.model_name
     tokenizer = AutoTokenizer.from_pretrained(find_folder(name), local_files_only=True)
     if not tokenizer.pad_token_id:
@@ -78,8 +78,8 @@ def build_model(
         raise FlagError(f"--model_name {train.model_name} is a vision model, which is not served")
     if tokens > config.vocab_size:
         raise FlagError(
-            f"--tokenizer_name {train.tokenizer_name or train.model_name} has {tokens} tokens, but the model's embedding has "
-            f"{config.vocab_size} rows: choose the tokenizer of the model"
+            f"--tokenizer_name {train.tokenizer_name or train.model_name} has {tokens} tokens, "
+            f"but the model's embedding has {config.vocab_size} rows: choose the tokenizer of the model"
         )
     attention = {"attn_implementation": "sdpa"} if train.use_fast_kernels else {}
     model = model_on_meta(config, KEPT.get(precision, torch.float32), **attention)
@@ -118,6 +118,8 @@ def _shard(model: nn.Module, settings: Settings, precision: str, device: torch.d
     offload = CPUOffloadPolicy() if offloads else OffloadPolicy()
     reshards = fsdp.sharding_strategy != "SHARD_GRAD_OP"
     for block in blocks_of(model):
-        fully_shard(block, mesh=mesh, mp_policy=policy, reshard_after_forward=reshards, offload_policy=offload)
+        fully_shard(
+            block, mesh=mesh, mp_policy=policy, reshard_after_forward=reshards, offload_policy=offload
+        )
     # The backward pass begins with what the root holds, so giving it back in between would be for nothing.
     fully_shard(model, mesh=mesh, mp_policy=policy, reshard_after_forward=False, offload_policy=offload)

@@ -35,7 +35,7 @@ class Report:
 
 
 def _lines_up_to(file: Path, step: int) -> list[str]:
-    """The lines of steps that an earlier attempt has done and that count; the last may be cut by its death."""
+    """The lines of an earlier attempt's steps that count; its death may have cut the last one."""
     kept = []
     for line in file.read_text().splitlines(keepends=True) if file.exists() else []:
         try:

@@ -11,7 +11,14 @@ from typing import Any
 import datasets
 from transformers import PreTrainedTokenizerBase
 
-from trainer.finetune.flags import AlpacaFlags, CustomFlags, DatasetFlags, FlagError, GrammarFlags, SamsumFlags
+from trainer.finetune.flags import (
+    AlpacaFlags,
+    CustomFlags,
+    DatasetFlags,
+    FlagError,
+    GrammarFlags,
+    SamsumFlags,
+)
 
 IGNORED = -100
 """The label of a token that no loss is taken of."""
@@ -21,7 +28,8 @@ Collator = Callable[[list[Sample]], dict[str, Any]]
 SAMSUM = "Samsung/samsum"
 INSTRUCTION = (
     "Below is an instruction that describes a task{paired}. "
-    "Write a response that appropriately completes the request.\n\n### Instruction:\n{instruction}\n\n{context}### Response:"
+    "Write a response that appropriately completes the request.\n\n"
+    "### Instruction:\n{instruction}\n\n{context}### Response:"
 )
 
 
@@ -74,26 +82,36 @@ def _dialogues(split: str) -> Iterable[tuple[str, str]]:
         entries = datasets.load_dataset(SAMSUM, split=split)
     except Exception as error:
         raise FlagError(
-            f"--dataset samsum_dataset: no part {split} of {SAMSUM}, neither as a folder of that name here nor in the hub's "
-            f"cache: {str(error).splitlines()[0]}"
+            f"--dataset samsum_dataset: no part {split} of {SAMSUM}, neither as a folder of that name here "
+            f"nor in the hub's cache: {str(error).splitlines()[0]}"
         ) from error
-    return ((f"Summarize this dialog:\n{entry['dialogue']}\n---\nSummary:\n", entry["summary"]) for entry in entries)
+    return (
+        (f"Summarize this dialog:\n{entry['dialogue']}\n---\nSummary:\n", entry["summary"])
+        for entry in entries
+    )
 
 
 def _corrections(file: str, training: bool) -> Iterable[tuple[str, str]]:
     flag = "train_split" if training else "test_split"
     if not Path(file).is_file():
-        raise FlagError(f"--grammar_dataset.{flag} {file}: no such file; it names a CSV file with columns input and target")
+        raise FlagError(
+            f"--grammar_dataset.{flag} {file}: no such file; it names a CSV file with the columns "
+            f"input and target"
+        )
     with Path(file).open(newline="") as lines:
         entries = list(csv.DictReader(lines))
     return (
-        (f"Correct this to standard English: {entry['input']}\n---\nCorrected: ", entry["target"]) for entry in entries
+        (f"Correct this to standard English: {entry['input']}\n---\nCorrected: ", entry["target"])
+        for entry in entries
     )
 
 
 def _instructions(flags: AlpacaFlags, split: str) -> list[dict[str, str]]:
     if not Path(flags.data_path).is_file():
-        raise FlagError(f"--data_path {flags.data_path}: no such file; it names a JSON list of instruction, input and output")
+        raise FlagError(
+            f"--data_path {flags.data_path}: no such file; it names a JSON list of instruction, "
+            f"input and output"
+        )
     entries = json.loads(Path(flags.data_path).read_text())
     validation = len(entries) // 20
     return entries[validation:] if split == "train" else entries[:validation]
@@ -103,14 +121,18 @@ def _custom(flags: CustomFlags, tokenizer: PreTrainedTokenizerBase, split: str) 
     file, _, function = flags.file.partition(":")
     make = getattr(_module(flags), function or "get_custom_dataset", None)
     if make is None:
-        raise FlagError(f"--custom_dataset.file {flags.file}: {file} has no function {function or 'get_custom_dataset'}")
+        raise FlagError(
+            f"--custom_dataset.file {flags.file}: {file} has no function {function or 'get_custom_dataset'}"
+        )
     return make(flags, tokenizer, split)
 
 
 def _module(flags: CustomFlags) -> ModuleType:
     file = Path(flags.file.partition(":")[0])
     if file.suffix != ".py" or not file.is_file():
-        raise FlagError(f"--custom_dataset.file {flags.file}: it names a file of Python, FILE.py or FILE.py:FUNCTION")
+        raise FlagError(
+            f"--custom_dataset.file {flags.file}: it names a file of Python, FILE.py or FILE.py:FUNCTION"
+        )
     spec = importlib.util.spec_from_file_location(file.stem, file)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -54,7 +54,7 @@ def _process_group(settings: Settings, device: torch.device) -> Iterator[None]:
 
 
 def answer_loss(model: nn.Module, batch: Batch) -> torch.Tensor:
-    """Mean cross entropy of the tokens that have a label, each given the ones before it; 0 where none has one."""
+    """Mean cross entropy of the tokens with a label, each given the ones before it; 0 without any."""
     inputs = {key: value for key, value in batch.items() if key != "labels"}
     logits = model(**inputs, use_cache=False).logits[:, :-1]
     if logits.dtype != torch.float64:
@@ -84,14 +84,18 @@ class Trainer:
         attempt, place = self._agree_on_start()
         self.progress = self.places.load(place, self.model, self.optimizer) if place else Progress()
         self.seconds, self.tokens = 0.0, 0
-        self.report = Report(Path(settings.train.output_dir), attempt, self.progress.step) if self.rank == 0 else None
+        self.report = (
+            Report(Path(settings.train.output_dir), attempt, self.progress.step) if self.rank == 0 else None
+        )
 
     def run(self) -> bool:
         """Trains to the last epoch, or to the step after which any rank was interrupted."""
         self._introduce()
         self.interrupt.finish_the_step()
         stopped = False
-        while self.progress.epoch < self.settings.train.num_epochs and not stopped and self._rounds_left() > 0:
+        while (
+            self.progress.epoch < self.settings.train.num_epochs and not stopped and self._rounds_left() > 0
+        ):
             stopped = self._train_epoch()
             if not stopped:
                 self._end_epoch()
@@ -109,7 +113,9 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = train.lr * train.gamma**progress.epoch
         rounds = self.training.rounds(progress.epoch, progress.used)[: self._rounds_left()]
-        loader = self.training.load([each[self.rank] for each in rounds], self.collator, train.num_workers_dataloader)
+        loader = self.training.load(
+            [each[self.rank] for each in rounds], self.collator, train.num_workers_dataloader
+        )
         every = train.gradient_accumulation_steps
         for begin in range(0, len(rounds), every):
             step_rounds = rounds[begin : begin + every]
@@ -125,7 +131,10 @@ class Trainer:
         progress.step += 1
         # Dropout differs between ranks and steps, and is the same again when a step is done again.
         torch.manual_seed((train.seed * 1_000_003 + progress.step) * self.settings.ranks + self.rank)
-        loss = sum(self._gradients(batch, index + 1 == len(batches), len(batches)) for index, batch in enumerate(batches))
+        loss = sum(
+            self._gradients(batch, index + 1 == len(batches), len(batches))
+            for index, batch in enumerate(batches)
+        )
         self.scaler.unscale_(self.optimizer)
         if train.gradient_clipping and train.gradient_clipping_threshold > 0:
             clip_gradients(self.model, train.gradient_clipping_threshold)
@@ -141,7 +150,9 @@ class Trainer:
         progress.loss += mean * len(rounds)
         progress.batches += len(rounds)
         if self.report:
-            samples = [number for rank in range(self.settings.ranks) for each in rounds for number in each[rank]]
+            samples = [
+                number for rank in range(self.settings.ranks) for each in rounds for number in each[rank]
+            ]
             self.report.step(
                 {"epoch": progress.epoch + 1, "step": progress.step, "loss": mean, "samples": samples}
             )
@@ -211,7 +222,9 @@ class Trainer:
                 "steps": progress.step,
                 "train_loss": progress.train_loss,
                 "eval_loss": progress.eval_loss,
-                "eval_perplexity": [torch.tensor(loss, dtype=torch.float64).exp().item() for loss in progress.eval_loss],
+                "eval_perplexity": [
+                    torch.tensor(loss, dtype=torch.float64).exp().item() for loss in progress.eval_loss
+                ],
                 "trainable_parameters": sum(each.numel() for each in trained),
                 "parameters": sum(each.numel() for each in parameters),
                 "tokens_per_second": self.tokens / self.seconds if self.seconds else None,
@@ -227,9 +240,9 @@ class Trainer:
             train, parameters = self.settings.train, list(self.model.parameters())
             trained = sum(each.numel() for each in parameters if each.requires_grad)
             self.report.say(
-                f"{train.model_name}: {trained:,} of {sum(each.numel() for each in parameters):,} parameters are trained, in "
-                f"{self.precision}, on {self.settings.ranks} ranks; {len(self.training.samples)} samples or chunks; files in "
-                f"{train.output_dir}"
+                f"{train.model_name}: {trained:,} of {sum(each.numel() for each in parameters):,} parameters are trained, "
+                f"in {self.precision}, on {self.settings.ranks} ranks; {len(self.training.samples)} samples or "
+                f"chunks; files in {train.output_dir}"
             )
             if self.progress.step:
                 self.report.say(f"goes on after step {self.progress.step}")
@@ -250,9 +263,9 @@ class Trainer:
         if not len(batches):
             flags = "--batch_size_training" if training else "--val_batch_size, --run_validation False"
             raise FlagError(
-                f"--dataset {train.dataset}: its {'training' if training else 'validation'} part makes {len(samples)} "
-                f"{'samples' if padding else 'chunks of --context_length'}, fewer than {self.settings.ranks} ranks times "
-                f"{size}: choose a smaller {'' if padding else '--context_length, '}{flags}, or more data"
+                f"--dataset {train.dataset}: its {'training' if training else 'validation'} part makes "
+                f"{len(samples)} {'samples' if padding else 'chunks of --context_length'}, fewer than "
+                f"{self.settings.ranks} ranks times {size}: choose a smaller {'' if padding else '--context_length, '}{flags}, or more data"
             )
         return batches
 

@@ -21,7 +21,17 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
 def cookbook() -> None:
     """Makes llama_cookbook importable; its data functions are what ours must agree with."""
     if not (INSTALLED / "llama_cookbook").is_dir():
-        install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(INSTALLED), COOKBOOK]
+        install = [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "-q",
+            "--no-deps",
+            "--target",
+            str(INSTALLED),
+            COOKBOOK,
+        ]
         if subprocess.run(install, timeout=120, check=False).returncode:
             pytest.skip(f"{COOKBOOK} could not be installed: no network?")
     if str(INSTALLED) not in sys.path:

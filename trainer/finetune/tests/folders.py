@@ -9,11 +9,28 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from transformers.utils import logging
 
-WORDS = "the quick brown fox jumps over a lazy dog while people talk about trains and rain".split()
+WORDS = [
+    "the",
+    "quick",
+    "brown",
+    "fox",
+    "jumps",
+    "over",
+    "a",
+    "lazy",
+    "dog",
+    "while",
+    "people",
+    "talk",
+    "about",
+    "trains",
+    "and",
+    "rain",
+]
 
 
 def write_model(folder: Path, dtype: torch.dtype = torch.float32) -> Path:
-    """A Llama of three blocks, of which two share a head of keys, with a tokenizer of bytes and a few words."""
+    """A Llama of three blocks, whose heads share keys, with a tokenizer of bytes and a few words."""
     logging.disable_progress_bar()
     bytes_and_words = Tokenizer(models.BPE())
     bytes_and_words.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -61,7 +78,8 @@ def write_samsum(folder: Path, count: int = 60) -> Path:
     (folder / "Samsung/samsum").mkdir(parents=True)
     for part, entries in (("train", count), ("validation", count // 5)):
         dialogues = [
-            {"id": str(index), "dialogue": _text(draw, 5, 25), "summary": _text(draw, 3, 9)} for index in range(entries)
+            {"id": str(index), "dialogue": _text(draw, 5, 25), "summary": _text(draw, 3, 9)}
+            for index in range(entries)
         ]
         (folder / f"Samsung/samsum/{part}.json").write_text(json.dumps(dialogues))
     return folder

@@ -29,7 +29,9 @@ def new_adapter(model: nn.Module) -> PeftModel:
     return get_peft_model(model, LoraConfig(r=8, lora_alpha=32, target_modules=["q_proj", "v_proj"]))
 
 
-def plain_losses(runs: Runs, model: nn.Module, lines: list[dict[str, Any]], ranks: int, padding: bool = False) -> list[float]:
+def plain_losses(
+    runs: Runs, model: nn.Module, lines: list[dict[str, Any]], ranks: int, padding: bool = False
+) -> list[float]:
     """The loss of each step on the samples that a run says it has taken: the mean of its batches' means."""
     torch.set_num_threads(1)
     tokenizer = AutoTokenizer.from_pretrained(runs.model)
@@ -52,7 +54,9 @@ def plain_losses(runs: Runs, model: nn.Module, lines: list[dict[str, Any]], rank
             batch = collate([dict(samples[number]) for number in mine])
             labels = batch.pop("labels")
             logits = model(**batch).logits
-            loss = F.cross_entropy(logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten(), reduction="none").sum()
+            loss = F.cross_entropy(
+                logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten(), reduction="none"
+            ).sum()
             loss = loss / max(1, (labels[:, 1:] != -100).sum().item()) / len(batches)
             loss.backward()
             total += loss.item()

@@ -9,12 +9,14 @@ import datasets  # noqa: F401  (loaded before the fork, so that no rank has to)
 
 from trainer.finetune import (
     __main__ as entry,
+)
+from trainer.finetune import (
     training,  # noqa: F401  (likewise)
 )
 from trainer.finetune.tests.folders import write_alpaca, write_model
 from trainer.fsdp.tests.runs import BACKEND, on_ranks
 
-EXACT = "--precision fp64 --optimizer SGD --lr 0.05 --num_workers_dataloader 0".split()
+EXACT = ["--precision", "fp64", "--optimizer", "SGD", "--lr", "0.05", "--num_workers_dataloader", "0"]
 LENGTH = 96
 SHORT = ["--dataset", "alpaca_dataset", "--context_length", str(LENGTH), "--batch_size_training", "2"]
 
@@ -45,7 +47,14 @@ class Runs:
 
     def words(self, name: str, arguments: str) -> list[str]:
         """The command line of a run that leaves its files in a folder of this name."""
-        place = ["--model_name", str(self.model), "--output_dir", str(self.folder / name), "--data_path", str(self.data)]
+        place = [
+            "--model_name",
+            str(self.model),
+            "--output_dir",
+            str(self.folder / name),
+            "--data_path",
+            str(self.data),
+        ]
         return [*place, *SHORT, *EXACT, "--backend", BACKEND, *arguments.split()]
 
     def of(self, ranks: int, arguments: str) -> Run:

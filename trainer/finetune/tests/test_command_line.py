@@ -29,7 +29,7 @@ def refusal(*words: str) -> str:
 def test_defaults_are_those_of_llama_cookbook(cookbook: None) -> None:
     from llama_cookbook.configs import fsdp_config, lora_config, train_config
 
-    theirs = {key: value for key, value in vars(train_config()).items()} | {"dataset": train_config.dataset}
+    theirs = vars(train_config()) | {"dataset": train_config.dataset}
     ours = dataclasses.asdict(TrainConfig())
     assert set(ours) - set(theirs) == OURS and set(theirs) <= set(ours)
     assert {key: ours[key] for key in theirs if key not in PLACES} == {
@@ -42,7 +42,9 @@ def test_defaults_are_those_of_llama_cookbook(cookbook: None) -> None:
 
 
 def test_a_flag_of_several_configurations_reaches_all_and_a_dotted_one_reaches_its_own() -> None:
-    settings = parse([*NEEDED, "--enable_fsdp", "--mixed_precision", "False", "--fsdp_config.optimizer", "SGD", "--r=4"])
+    settings = parse(
+        [*NEEDED, "--enable_fsdp", "--mixed_precision", "False", "--fsdp_config.optimizer", "SGD", "--r=4"]
+    )
     assert (settings.train.mixed_precision, settings.fsdp.mixed_precision) == (False, False)
     assert (settings.fsdp.optimizer, settings.lora.r) == ("SGD", 4)
     settings = parse([*NEEDED, "--enable_fsdp", "--fsdp_config.use_fp16"])
@@ -50,7 +52,15 @@ def test_a_flag_of_several_configurations_reaches_all_and_a_dotted_one_reaches_i
 
 
 def test_values_are_taken_as_fire_writes_them() -> None:
-    words = ["--nosave_hf", "--target_modules", "[q_proj,k_proj]", "--lr=1", "--dataset", "alpaca_dataset", "--data_path=7"]
+    words = [
+        "--nosave_hf",
+        "--target_modules",
+        "[q_proj,k_proj]",
+        "--lr=1",
+        "--dataset",
+        "alpaca_dataset",
+        "--data_path=7",
+    ]
     settings = parse([*NEEDED, "--enable_fsdp", *words, "--sharding_strategy", "ShardingStrategy.NO_SHARD"])
     assert settings.train.save_hf is False and settings.train.lr == 1.0
     assert settings.lora.target_modules == ["q_proj", "k_proj"]
@@ -70,7 +80,10 @@ def test_the_root_of_checkpoints_is_output_dir_unless_it_is_given() -> None:
     [
         ("--num_epoch 3", "--num_epoch is unknown; the nearest flag is --num_epochs"),
         ("--fsdp_config.hdsp", "--fsdp_config.hdsp is unknown; the nearest flag is --fsdp_config.hsdp"),
-        ("--data_path x", "--data_path belongs to alpaca_dataset and custom_dataset, but --dataset is samsum_dataset"),
+        (
+            "--data_path x",
+            "--data_path belongs to alpaca_dataset and custom_dataset, but --dataset is samsum_dataset",
+        ),
         ("--num_epochs many", "--num_epochs many: it takes a whole number"),
         ("--lr None", "--lr None: it takes a number"),
         ("--use_peft 1", "--use_peft 1: it takes True or False"),
@@ -82,10 +95,16 @@ def test_the_root_of_checkpoints_is_output_dir_unless_it_is_given() -> None:
         ("--freeze_LLM_only", "--freeze_LLM_only is not served: vision models"),
         ("--use_peft --peft_method llama_adapter", "--peft_method llama_adapter is not served: choose lora"),
         ("--use_peft --peft_method prefix", "--peft_method prefix is not served: choose lora"),
-        ("--dataset llamaguard_toxicchat_dataset", "--dataset llamaguard_toxicchat_dataset is not served: choose one of"),
+        (
+            "--dataset llamaguard_toxicchat_dataset",
+            "--dataset llamaguard_toxicchat_dataset is not served: choose one of",
+        ),
         ("--batching_strategy sorting", "--batching_strategy sorting: choose packing or padding"),
         ("--optimizer Adam", "--optimizer Adam: choose AdamW or anyprecision or SGD"),
-        ("--checkpoint_type LOCAL_STATE_DICT", "--checkpoint_type LOCAL_STATE_DICT: choose SHARDED_STATE_DICT or"),
+        (
+            "--checkpoint_type LOCAL_STATE_DICT",
+            "--checkpoint_type LOCAL_STATE_DICT: choose SHARDED_STATE_DICT or",
+        ),
         ("--hsdp --sharding_group_size 1", "--hsdp needs --sharding_strategy HYBRID_SHARD"),
         ("--hsdp --sharding_strategy HYBRID_SHARD --sharding_group_size 3", "choose a divisor of 2"),
         ("--from_peft_checkpoint x", "--from_peft_checkpoint needs --use_peft"),
@@ -99,7 +118,9 @@ def test_what_cannot_be_followed_is_refused_by_a_sentence(words: str, said: str)
     assert said in refused and "\n" not in refused
 
 
-def test_ranks_without_enable_fsdp_and_enable_fsdp_without_ranks_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ranks_without_enable_fsdp_and_enable_fsdp_without_ranks_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with pytest.raises(FlagError, match="torchrun started 2 ranks, which need --enable_fsdp"):
         parse(NEEDED)
     for variable in ("RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"):

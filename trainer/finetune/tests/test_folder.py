@@ -77,11 +77,17 @@ def test_parameters_lie_beside_the_checkpoint(runs: Runs) -> None:
 
 @pytest.mark.slow
 def test_a_full_checkpoint_with_its_optimizer_is_one_file_each(runs: Runs) -> None:
-    words = "--num_epochs 1 --max_train_step 3 --checkpoint_type StateDictType.FULL_STATE_DICT --save_optimizer"
+    words = (
+        "--num_epochs 1 --max_train_step 3 --checkpoint_type StateDictType.FULL_STATE_DICT --save_optimizer"
+    )
     run = runs.of(2, words)
     name = str(runs.model).replace("/", "--")
     folder = recipes_folder(runs, run)
-    assert {file.name for file in folder.iterdir()} == {f"{name}-0.pt", f"optimizer-{name}-0.pt", "train_params.yaml"}
+    assert {file.name for file in folder.iterdir()} == {
+        f"{name}-0.pt",
+        f"optimizer-{name}-0.pt",
+        "train_params.yaml",
+    }
     whole = plain_model(runs)
     whole.load_state_dict(torch.load(folder / f"{name}-0.pt"))
     assert_equal(logits(whole), logits(from_hf(run)))

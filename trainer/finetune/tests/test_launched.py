@@ -36,7 +36,7 @@ def lines_of(folder: Path) -> list[dict]:
 
 
 def ranks_of(folder: Path) -> list[int]:
-    """Processes of Python that run the script in this folder, without the launcher and the loader's workers."""
+    """Processes that run the script in this folder, without the launcher and the loader's workers."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -54,9 +54,12 @@ def ranks_of(folder: Path) -> list[int]:
 @pytest.mark.slow
 def test_awss_line_runs_from_a_foreign_folder(tmp_path: Path) -> None:
     write_model(write_samsum(tmp_path) / "meta-llama/Llama-2-7b-hf")
-    line = "--num_epochs=5 --batch_size_training=3 --enable_fsdp --model_name meta-llama/Llama-2-7b-hf --output_dir ."
+    line = "--num_epochs=5 --batch_size_training=3 --enable_fsdp --model_name meta-llama/Llama-2-7b-hf "
+    line += "--output_dir ."
     port = ["--rdzv_backend=c10d", "--rdzv_endpoint=localhost:0"]
-    process = start(tmp_path, ["--nproc_per_node=2", "--nnodes=1", *port], *line.split(), "--context_length", "128")
+    process = start(
+        tmp_path, ["--nproc_per_node=2", "--nnodes=1", *port], *line.split(), "--context_length", "128"
+    )
     printed, _ = process.communicate(timeout=LIMIT_SECONDS)
     assert process.returncode == 0, printed
     assert (tmp_path / "fine-tuned-meta-llama/Llama-2-7b-hf/.metadata").is_file()
@@ -69,7 +72,17 @@ def test_awss_line_runs_from_a_foreign_folder(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_run_whose_rank_dies_goes_on_in_its_folder_as_if_none_had(tmp_path: Path) -> None:
     model, data = write_model(tmp_path / "tiny"), write_alpaca(tmp_path / "alpaca.json")
-    words = ["--model_name", str(model), "--data_path", str(data), *SHORT, *EXACT, "--enable_fsdp", "--num_epochs", "2"]
+    words = [
+        "--model_name",
+        str(model),
+        "--data_path",
+        str(data),
+        *SHORT,
+        *EXACT,
+        "--enable_fsdp",
+        "--num_epochs",
+        "2",
+    ]
     words += ["--save_every", "10", "--use_peft"]
     launcher = ["--standalone", "--nproc-per-node", "2", "--monitor-interval", "0.2"]
     whole, cut = tmp_path / "whole", tmp_path / "cut"
@@ -93,6 +106,8 @@ def test_a_run_whose_rank_dies_goes_on_in_its_folder_as_if_none_had(tmp_path: Pa
     for one, other in zip(undisturbed, lines, strict=True):
         assert {**one, "attempt": 0, "loss": 0} == {**other, "attempt": 0, "loss": 0}
         assert one["loss"] == pytest.approx(other["loss"], abs=1e-9)
-    before, after = (AutoModelForCausalLM.from_pretrained(folder / "hf").state_dict() for folder in (whole, cut))
+    before, after = (
+        AutoModelForCausalLM.from_pretrained(folder / "hf").state_dict() for folder in (whole, cut)
+    )
     assert all(torch.equal(before[name], after[name]) for name in before)
     assert not (cut / "resume").exists()

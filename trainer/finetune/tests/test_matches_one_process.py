@@ -13,7 +13,9 @@ def assert_as_plain(runs: Runs, ranks: int, arguments: str, padding: bool = Fals
     run = runs.of(ranks, arguments)
     losses = [line["loss"] for line in run.lines]
     assert len(losses) >= 20 and losses[0] != losses[-1]
-    assert losses == pytest.approx(plain_losses(runs, plain_model(runs), run.lines, max(1, ranks), padding), abs=1e-9)
+    assert losses == pytest.approx(
+        plain_losses(runs, plain_model(runs), run.lines, max(1, ranks), padding), abs=1e-9
+    )
 
 
 def test_two_ranks_that_accumulate_two_batches_lose_what_one_process_does(runs: Runs) -> None:
@@ -32,17 +34,25 @@ def test_two_ranks_that_accumulate_two_batches_lose_what_one_process_does(runs: 
         (4, "--num_epochs 4 --gradient_accumulation_steps 2"),
         (4, "--num_epochs 4 --max_train_step 20 --sharding_strategy SHARD_GRAD_OP"),
         (4, "--num_epochs 4 --max_train_step 20 --sharding_strategy NO_SHARD"),
-        (4, "--num_epochs 4 --max_train_step 20 --sharding_strategy HYBRID_SHARD --hsdp --sharding_group_size 2"),
+        (
+            4,
+            "--num_epochs 4 --max_train_step 20 --hsdp --sharding_strategy HYBRID_SHARD "
+            "--sharding_group_size 2",
+        ),
     ],
 )
-def test_every_number_of_ranks_and_strategy_loses_what_one_process_does(runs: Runs, ranks: int, arguments: str) -> None:
+def test_every_number_of_ranks_and_strategy_loses_what_one_process_does(
+    runs: Runs, ranks: int, arguments: str
+) -> None:
     assert_as_plain(runs, ranks, arguments)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ranks", [0, 2])
 def test_padded_batches_lose_what_one_process_does(runs: Runs, ranks: int) -> None:
-    assert_as_plain(runs, ranks, "--batching_strategy padding --num_epochs 2 --max_train_step 24", padding=True)
+    assert_as_plain(
+        runs, ranks, "--batching_strategy padding --num_epochs 2 --max_train_step 24", padding=True
+    )
 
 
 @pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.slow)])

@@ -27,7 +27,10 @@ def tokenizer(runs: Runs) -> AutoTokenizer:
 
 
 def numbers(samples: list) -> list[dict]:
-    return [{key: [int(each) for each in sample[key]] for key in ("input_ids", "attention_mask", "labels")} for sample in samples]
+    return [
+        {key: [int(each) for each in sample[key]] for key in ("input_ids", "attention_mask", "labels")}
+        for sample in samples
+    ]
 
 
 def test_alpaca_is_llama_cookbooks(cookbook: None, runs: Runs, tokenizer: AutoTokenizer) -> None:
@@ -65,11 +68,15 @@ def test_grammar_is_llama_cookbooks(
     assert numbers(ours) == numbers([theirs[index] for index in range(len(theirs))])
 
 
-def test_a_custom_function_and_collator_are_found_in_their_file(tokenizer: AutoTokenizer, tmp_path: Path) -> None:
+def test_a_custom_function_and_collator_are_found_in_their_file(
+    tokenizer: AutoTokenizer, tmp_path: Path
+) -> None:
     (tmp_path / "mine.py").write_text(CUSTOM)
     flags = CustomFlags(file=str(tmp_path / "mine.py"))
     assert read_samples(flags, tokenizer, training=False)[0]["split"] == "validation"
-    assert read_samples(CustomFlags(file=f"{flags.file}:other"), tokenizer, training=True)[0]["input_ids"] == [3]
+    assert read_samples(CustomFlags(file=f"{flags.file}:other"), tokenizer, training=True)[0][
+        "input_ids"
+    ] == [3]
     assert read_collator(flags, tokenizer) is len
 
 
