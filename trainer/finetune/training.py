@@ -239,10 +239,10 @@ class Trainer:
         if self.report:
             train, parameters = self.settings.train, list(self.model.parameters())
             trained = sum(each.numel() for each in parameters if each.requires_grad)
+            total, samples = sum(each.numel() for each in parameters), len(self.training.samples)
             self.report.say(
-                f"{train.model_name}: {trained:,} of {sum(each.numel() for each in parameters):,} parameters are trained, "
-                f"in {self.precision}, on {self.settings.ranks} ranks; {len(self.training.samples)} samples or "
-                f"chunks; files in {train.output_dir}"
+                f"{train.model_name}: {trained:,} of {total:,} parameters are trained, in {self.precision}, on "
+                f"{self.settings.ranks} ranks; {samples} samples or chunks; files in {train.output_dir}"
             )
             if self.progress.step:
                 self.report.say(f"goes on after step {self.progress.step}")
@@ -262,10 +262,11 @@ class Trainer:
         batches = Batches(samples, size, padding, self.settings.ranks, seed)
         if not len(batches):
             flags = "--batch_size_training" if training else "--val_batch_size, --run_validation False"
+            flags = flags if padding else f"--context_length, {flags}"
             raise FlagError(
                 f"--dataset {train.dataset}: its {'training' if training else 'validation'} part makes "
                 f"{len(samples)} {'samples' if padding else 'chunks of --context_length'}, fewer than "
-                f"{self.settings.ranks} ranks times {size}: choose a smaller {'' if padding else '--context_length, '}{flags}, or more data"
+                f"{self.settings.ranks} ranks times {size}: choose a smaller {flags}, or more data"
             )
         return batches
 
