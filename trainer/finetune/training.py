@@ -241,8 +241,8 @@ class Trainer:
             trained = sum(each.numel() for each in parameters if each.requires_grad)
             total, samples = sum(each.numel() for each in parameters), len(self.training.samples)
             self.report.say(
-                f"{train.model_name}: {trained:,} of {total:,} parameters are trained, in {self.precision}, on "
-                f"{self.settings.ranks} ranks; {samples} samples or chunks; files in {train.output_dir}"
+                f"{train.model_name}: {trained:,} of {total:,} parameters are trained, in {self.precision}, "
+                f"on {self.settings.ranks} ranks; {samples} samples or chunks; files in {train.output_dir}"
             )
             if self.progress.step:
                 self.report.say(f"goes on after step {self.progress.step}")
