@@ -5,11 +5,15 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from trainer.finetune.tests.runs import Runs
 
 COOKBOOK = "llama-cookbook==0.0.5.post1"
 INSTALLED = Path(__file__).parents[3] / "build" / "llama-cookbook"
+
+# A rank that is forked from a process with threads of OpenMP would wait for them for ever.
+torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")
