@@ -1,6 +1,7 @@
 """Runs of the trainer on ranks that are forked, each made once and looked at by several tests."""
 
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,13 @@ class Runs:
         if (ranks, arguments) not in self._done:
             name = f"run-{len(self._done)}"
             words = self.words(name, arguments) + (["--enable_fsdp"] if ranks else [])
-            on_ranks(max(1, ranks), self.folder / f"{name}.log", lambda: entry.main(words))
+            on_ranks(max(1, ranks), self.folder / f"{name}.log", lambda: _on_one_core(words))
             self._done[ranks, arguments] = Run(self.folder / name)
         return self._done[ranks, arguments]
+
+
+def _on_one_core(words: list[str]) -> int:
+    # A forked rank must not start threads of OpenMP, and it starts as many as it has cores.
+    if os.environ["WORLD_SIZE"] == "1":
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    return entry.main(words)
