@@ -1,0 +1,71 @@
+"""Losses of sharded runs against a plain loop on the same samples, in doubles."""
+
+import pytest
+
+from trainer.finetune.tests.plain_loop import plain_losses, plain_model, with_adapter
+from trainer.finetune.tests.runs import Runs
+
+WHOLE = "--num_epochs 2 --max_train_step 40"
+ADAPTER = "--use_peft --lora_dropout 0 --num_epochs 1"
+
+
+def assert_as_plain(runs: Runs, ranks: int, arguments: str, padding: bool = False) -> None:
+    run = runs.of(ranks, arguments)
+    losses = [line["loss"] for line in run.lines]
+    assert len(losses) >= 20 and losses[0] != losses[-1]
+    assert losses == pytest.approx(
+        plain_losses(runs, plain_model(runs), run.lines, max(1, ranks), padding), abs=1e-9
+    )
+
+
+def test_two_ranks_that_accumulate_two_batches_lose_what_one_process_does(runs: Runs) -> None:
+    assert_as_plain(runs, 2, f"{WHOLE} --gradient_accumulation_steps 2")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("ranks", "arguments"),
+    [
+        (0, "--max_train_step 20"),
+        (1, "--max_train_step 20"),
+        (1, "--max_train_step 40 --gradient_accumulation_steps 2"),
+        (2, "--max_train_step 20 --nofsdp_config.fsdp_activation_checkpointing"),
+        (4, "--num_epochs 3 --max_train_step 24"),
+        (4, "--num_epochs 4 --gradient_accumulation_steps 2"),
+        (4, "--num_epochs 4 --max_train_step 20 --sharding_strategy SHARD_GRAD_OP"),
+        (4, "--num_epochs 4 --max_train_step 20 --sharding_strategy NO_SHARD"),
+        (
+            4,
+            "--num_epochs 4 --max_train_step 20 --hsdp --sharding_strategy HYBRID_SHARD "
+            "--sharding_group_size 2",
+        ),
+    ],
+)
+def test_every_number_of_ranks_and_strategy_loses_what_one_process_does(
+    runs: Runs, ranks: int, arguments: str
+) -> None:
+    assert_as_plain(runs, ranks, arguments)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ranks", [0, 2])
+def test_padded_batches_lose_what_one_process_does(runs: Runs, ranks: int) -> None:
+    assert_as_plain(
+        runs, ranks, "--batching_strategy padding --num_epochs 2 --max_train_step 24", padding=True
+    )
+
+
+@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.slow)])
+def test_an_adapter_loses_what_pefts_does_in_one_process(runs: Runs, ranks: int) -> None:
+    first = runs.of(2, f"{ADAPTER} --lr 0 --max_train_step 1")
+    run = runs.of(ranks, f"{ADAPTER} --num_epochs 3 --max_train_step 20")
+    losses = plain_losses(runs, with_adapter(plain_model(runs), first), run.lines, ranks)
+    assert len(losses) == 20
+    assert [line["loss"] for line in run.lines] == pytest.approx(losses, abs=1e-9)
+
+
+def test_a_step_says_its_samples_and_an_epoch_takes_none_twice(runs: Runs) -> None:
+    lines = runs.of(2, f"{WHOLE} --gradient_accumulation_steps 2").lines
+    assert [line["step"] for line in lines] == list(range(1, len(lines) + 1))
+    first = [number for line in lines if line["epoch"] == 1 for number in line["samples"]]
+    assert len(first) == len(set(first)) and len(first) % 4 == 0 and max(first) < len(first) + 4
