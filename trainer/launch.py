@@ -5,11 +5,13 @@ exit status and without the launcher's stack trace; a rank that failed is named.
 """
 
 import logging
+import os
 import sys
 
 from torch.distributed.elastic.multiprocessing.api import SignalException
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
-from torch.distributed.run import main
+from torch.distributed.elastic.rendezvous.api import RendezvousClosedError, RendezvousError
+from torch.distributed.run import main, parse_args
 
 WRONG_SETTINGS = 2
 
@@ -17,6 +19,8 @@ WRONG_SETTINGS = 2
 def launch(words: list[str]) -> int:
     """The exit status of the rank that failed first, or of a shell command that the signal ended."""
     logging.disable(logging.ERROR)
+    # With torch's shared store a host that joins looks for an address that nobody publishes again, and all end.
+    os.environ.setdefault("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1")
     try:
         main(words)
     except SignalException as interruption:
@@ -26,7 +30,20 @@ def launch(words: list[str]) -> int:
         if failure.exitcode != WRONG_SETTINGS:
             print(f"rank {rank} failed first, with status {failure.exitcode}", file=sys.stderr)
         return failure.exitcode if failure.exitcode > 0 else 128 - failure.exitcode
+    except RendezvousClosedError:
+        print(_closed(parse_args(words).rdzv_id), file=sys.stderr)
+        return 1
+    except RendezvousError as error:
+        print(f"trainer.launch: {error}", file=sys.stderr)
+        return 1
     return 0
+
+
+def _closed(run_id: str) -> str:
+    return (
+        f"trainer.launch: the rendezvous of the job with the id '{run_id}' is closed, because a job with this id has "
+        "ended: start this one on every host with an id of its own, --rdzv-id (rdzvId)"
+    )
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from trainer.ddp.arguments import PROGRAM, SettingsError, parse
 from trainer.fsdp.interrupt import die_with_the_launcher
 
 WRONG_SETTINGS = 2
+FAILED = 1
 
 
 def main(words: list[str]) -> int:
@@ -18,9 +19,15 @@ def main(words: list[str]) -> int:
     try:
         settings = parse(words)
         # Imported here because torch and torchvision take seconds, and a wrong argument should not.
+        from torch.distributed import DistError
+
         from trainer.ddp.training import train
 
-        train(settings)
+        try:
+            train(settings)
+        except DistError as error:
+            print(f"{PROGRAM}: {error}", file=sys.stderr)
+            return FAILED
         return 0
     except SettingsError as error:
         if os.environ.get("RANK", "0") == "0":

@@ -51,13 +51,15 @@ class History:
 class SampleLines:
     """attempt-A.rank-R.jsonl: a line a step, before the step's first collective."""
 
-    def __init__(self, folder: Path, attempt: int, world: int, rank: int) -> None:
+    def __init__(self, folder: Path, attempt: int, rank: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._who = {"attempt": attempt, "world": world, "rank": rank}
+        self._who = (attempt, rank)
         self._file = (folder / f"attempt-{attempt}.rank-{rank}.jsonl").open("a", buffering=1)
 
     def write(self, place: Place, share: Share, ids: list[int]) -> None:
-        line = {**self._who, "epoch": place.epoch, "step": place.step, "world": share.parts, "ids": ids}
+        attempt, rank = self._who
+        line = {"attempt": attempt, "epoch": place.epoch, "step": place.step, "world": share.parts, "rank": rank}
+        line["ids"] = ids
         self._file.write(json.dumps(line) + "\n")
 
 

@@ -31,9 +31,14 @@ def train(settings: Settings) -> None:
 def device_for(settings: Settings) -> torch.device:
     """A GPU where torch finds one, and the processor elsewhere."""
     if not torch.cuda.is_available():
-        for flag, wants in (("--dist-backend nccl", settings.dist_backend == "nccl"), ("--precision amp", settings.precision == "amp")):
-            if wants:
-                raise SettingsError(f"{flag} needs a GPU, and torch {torch.__version__} finds none: leave it out")
+        for flag, value, needy in (
+            ("--dist-backend", settings.dist_backend, "nccl"),
+            ("--precision", settings.precision, "amp"),
+        ):
+            if value == needy:
+                raise SettingsError(
+                    f"{flag} {needy} needs a GPU, and torch {torch.__version__} finds none: leave it out"
+                )
         return torch.device("cpu")
     device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count())
     torch.cuda.set_device(device)
@@ -67,14 +72,21 @@ class Trainer:
         self.best_acc1 = 0.0
         self.spent = Spent()
         self.loss_sum = torch.zeros(1, dtype=torch.float64, device=device)
-        self._resume()
+        self._accounted = time.perf_counter()
+        state = checkpoint.load_newest(settings)
+        if state:
+            self.load_state_dict(state)
         attempt = self._begin_attempt(started)
-        self.samples = SampleLines(settings.samples, attempt, dist.get_world_size(), self.rank) if settings.samples else None
+        # Every host has the newest checkpoint from here on, and the attempt counts even if it dies before the next.
+        self._save()
+        self.samples = SampleLines(settings.samples, attempt, self.rank) if settings.samples else None
 
     def run(self) -> None:
         """Trains to the last step, validates after each epoch, and writes the summary."""
-        self._say(f"{self.settings.arch}: {dist.get_world_size()} ranks over {self.settings.dist_backend} on {self.device}, "
-            f"{self.feed.size} images of {len(self.feed.classes)} classes, from step {self.place.step}")
+        self._say(
+            f"{self.settings.arch}: {dist.get_world_size()} ranks over {self.settings.dist_backend} on {self.device}, "
+            f"{self.feed.size} images of {len(self.feed.classes)} classes, from step {self.place.step}"
+        )
         while not self._is_done():
             share = self.peers.begin_step()
             if not self.feed.fits(self.place, share):
@@ -144,7 +156,7 @@ class Trainer:
             )
         self._validate()
         self.place = self.place.in_next_epoch()
-        self._clock = time.perf_counter()
+        self._accounted = time.perf_counter()
         if not self.settings.checkpoint_every:
             self._save()
 
@@ -158,14 +170,16 @@ class Trainer:
         epoch = self.history.epoch(self.place.epoch)
         epoch.acc1, epoch.acc5 = 100 * first / whole, 100 * five / whole
         self.best_acc1 = max(self.best_acc1, epoch.acc1)
-        self._say(f"epoch {epoch.epoch}: loss {epoch.train_loss:.4f}, acc1 {epoch.acc1:.2f}, acc5 {epoch.acc5:.2f}")
+        self._say(
+            f"epoch {epoch.epoch}: loss {epoch.train_loss:.4f}, acc1 {epoch.acc1:.2f}, acc5 {epoch.acc5:.2f}"
+        )
 
     def _account(self) -> None:
         """Adds what was done since the last call to the epoch's record, which is then the same on every rank."""
         epoch = self.history.epoch(self.place.epoch)
         now = time.perf_counter()
-        epoch.seconds += now - self._clock
-        self._clock = now
+        epoch.seconds += now - self._accounted
+        self._accounted = now
         new = self.peers.total(self.loss_sum).item()
         self.loss_sum.zero_()
         if self.place.used:
@@ -178,12 +192,6 @@ class Trainer:
             self._account()
         if os.environ.get("LOCAL_RANK", "0") == "0":
             checkpoint.save(self.settings.checkpoint_file, self.state_dict())
-
-    def _resume(self) -> None:
-        state = checkpoint.load_newest(self.settings)
-        if state:
-            self.load_state_dict(state)
-        self._clock = time.perf_counter()
 
     def _begin_attempt(self, started: int) -> int:
         """The number of this attempt: when rank 0 started, in Unix milliseconds."""

@@ -1,0 +1,21 @@
+"""Runs trainer.ddp on ranks forked from the test's process, which has torch loaded already."""
+
+from pathlib import Path
+
+import torch
+
+from trainer.ddp import (
+    __main__ as entry,
+    training,  # noqa: F401  (loaded before the fork)
+)
+from trainer.fsdp.tests.runs import on_ranks
+
+
+def train_on(ranks: int, folder: Path, words: list[str]) -> None:
+    """Fails with what the ranks printed unless all succeed."""
+
+    def body() -> int:
+        torch.set_num_threads(1)
+        return entry.main(words)
+
+    on_ranks(ranks, folder / "printed", body)
