@@ -47,7 +47,8 @@ torch_suite() {
   lock
   configure_and_build release gpus_for_python
   unlock
-  python_suites "$2" "$1=torch_backend/tests" "$1=trainer/fsdp/tests" -- "${@:3}"
+  fetch_etcd
+  python_suites "$2" "$1=torch_backend/tests" "$1=trainer/fsdp/tests" "$1=trainer/ddp/tests" -- "${@:3}"
 }
 
 # cpp_trainer_suite: trainer/cpp, and trainer/fsdp beside it.
@@ -70,6 +71,12 @@ frameworks_suite() {
   unlock
   venv=$frameworks_venv
   try_step "test frameworks" test-frameworks run_pytest torch_backend/frameworks/tests --junitxml=build/reports/frameworks.xml || true
+}
+
+# elastic_suite: jobs whose ranks and hosts are killed.
+elastic_suite() {
+  fetch_etcd
+  python_suites "$torch_version" elastic=trainer/ddp/tests -- -m slow
 }
 
 # docs_suite: every command and program of the pages; needs what cpp_suite has built.
@@ -167,7 +174,8 @@ test_every_change() {
   fetch_cuda_headers
   cpp_suite cpp release --label-exclude '^(slow|long)$'
   cuda_races_suite
-  python_suites "$torch_version" torch=torch_backend/tests torch=trainer/fsdp/tests docs=tests/docs \
+  fetch_etcd
+  python_suites "$torch_version" torch=torch_backend/tests torch=trainer/fsdp/tests torch=trainer/ddp/tests docs=tests/docs \
     tools=tests/tools tools=perf_tests/tests -- -m 'not slow'
   cluster_suite cluster -m 'not slow and not emulator'
   emulator_suite

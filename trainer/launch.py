@@ -19,7 +19,7 @@ WRONG_SETTINGS = 2
 def launch(words: list[str]) -> int:
     """The exit status of the rank that failed first, or of a shell command that the signal ended."""
     logging.disable(logging.ERROR)
-    # With torch's shared store a host that joins looks for an address that nobody publishes again, and all end.
+    # With torch's shared store a host that joins looks for an address that nobody publishes again.
     os.environ.setdefault("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1")
     try:
         main(words)
@@ -41,8 +41,8 @@ def launch(words: list[str]) -> int:
 
 def _closed(run_id: str) -> str:
     return (
-        f"trainer.launch: the rendezvous of the job with the id '{run_id}' is closed, because a job with this id has "
-        "ended: start this one on every host with an id of its own, --rdzv-id (rdzvId)"
+        f"trainer.launch: the rendezvous of the job with the id '{run_id}' is closed, because a job with this id "
+        "has ended: start this one on every host with an id of its own, --rdzv-id (rdzvId)"
     )
 
 

@@ -1,4 +1,4 @@
-"""A client of etcd's v3 API over its JSON gateway: reads, transactions and leases, tried again while etcd is away."""
+"""A client of etcd's v3 API over its JSON gateway, which tries again while etcd is away."""
 
 from __future__ import annotations
 
@@ -71,14 +71,14 @@ class Etcd:
         """The last of the keys that begin with `prefix`, in the order of their names."""
         bounds = {"key": _text(prefix), "range_end": _text(prefix[:-1] + chr(ord(prefix[-1]) + 1))}
         return _entry(
-            self._call(
-                "kv/range", {**bounds, "sort_order": "DESCEND", "sort_target": "KEY", "limit": 1}
-            )
+            self._call("kv/range", {**bounds, "sort_order": "DESCEND", "sort_target": "KEY", "limit": 1})
         )
 
     def has(self, keys: list[str]) -> bool:
         """Whether all of these keys are there."""
-        answer = self._transact([], [{"requestRange": {"key": _text(key), "count_only": True}} for key in keys])
+        answer = self._transact(
+            [], [{"requestRange": {"key": _text(key), "count_only": True}} for key in keys]
+        )
         return all(each["response_range"].get("count", "0") != "0" for each in answer["responses"])
 
     def put(self, key: str, value: bytes) -> None:
@@ -88,7 +88,7 @@ class Etcd:
     def replace(
         self, key: str, revision: int, value: bytes, marker: str | None = None
     ) -> tuple[Entry | None, bool]:
-        """Writes the key if this revision, or 0 for none, wrote it last; returns what it holds, and if that is `value`.
+        """Writes the key if this revision, or 0 for none, wrote it last; returns what it holds, and if it wrote.
 
         A call that is tried again may find that it was heard the first time: `marker`, a key of this
         call's own that is written with the other, tells so.
@@ -130,14 +130,15 @@ class Etcd:
                 answer = self._ask(path, body)
                 self._given_up = False
                 return answer
-            except (urllib3.exceptions.HTTPError, _Away) as error:
+            except (urllib3.exceptions.HTTPError, _AwayError) as error:
                 self._preferred += 1
                 if time.monotonic() >= deadline and self._preferred >= len(self.access.endpoints):
                     # What follows, such as closing the rendezvous, shall not wait as long again.
                     self._given_up = True
                     raise EtcdError(
-                        f"etcd at {self.access} did not answer /v3/{path} for {self.access.retry_timeout} s: "
-                        f"{_reason(error)}. See whether etcd runs there and whether --rdzv-endpoint is right; "
+                        f"etcd at {self.access} did not answer /v3/{path} for "
+                        f"{self.access.retry_timeout} s: {_reason(error)}. See whether etcd runs there and "
+                        "whether --rdzv-endpoint is right; "
                         "--rdzv-conf retry_timeout=SECONDS waits longer for it"
                     ) from error
                 time.sleep(PAUSE_SECONDS)
@@ -151,14 +152,14 @@ class Etcd:
             return json.loads(text)
         # Without a leader, or while it stops, etcd answers so; another try may find it well again.
         if response.status in (500, 502, 503, 504):
-            raise _Away(f"status {response.status}, {text.strip()}")
+            raise _AwayError(f"status {response.status}, {text.strip()}")
         raise EtcdError(
             f"etcd at {self.access.protocol}://{endpoint} refused /v3/{path} with status {response.status}: "
             f"{text.strip()}. etcd-v3 needs etcd 3.4 or later with its JSON gateway, and no authentication"
         )
 
 
-class _Away(Exception):
+class _AwayError(Exception):
     """An answer that means that etcd cannot serve now."""
 
 

@@ -67,13 +67,16 @@ class EtcdV3Handler(DynamicRendezvousHandler):
 def closed(run_id: str) -> str:
     """What to tell a user whose job met a closed rendezvous."""
     return (
-        f"the rendezvous of the job with the id '{run_id}' is closed, because that job has ended on another host "
-        "or has been ended: start the job anew on every host with an id of its own, --rdzv-id (rdzvId)"
+        f"the rendezvous of the job with the id '{run_id}' is closed, because that job has ended on another "
+        "host: start the job anew on every host with an id of its own, --rdzv-id (rdzvId)"
     )
 
 
 class EtcdV3Backend(RendezvousBackend):
-    """The state of one job, under its id and a number that grows with each job of this id; used under the handler's lock."""
+    """The state of one job, under its id and a number that grows with each job of this id.
+
+    Used under the handler's lock.
+    """
 
     def __init__(self, etcd: Etcd, run_id: str) -> None:
         self._etcd = etcd
@@ -147,7 +150,8 @@ class EtcdV3Store(Store):
         while not self.check(keys):
             if time.monotonic() > deadline:
                 raise DistStoreError(
-                    f"no other host's agent wrote {', '.join(keys)} to etcd at {self._etcd.access} within {limit:.0f} s"
+                    f"no other host's agent wrote {', '.join(keys)} to etcd at {self._etcd.access} within "
+                    f"{limit:.0f} s"
                 )
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
@@ -158,7 +162,8 @@ def _etcd_of(parameters: RendezvousParameters) -> Etcd:
         from fccl._etcd import Access, Etcd
     except ImportError as error:
         raise RendezvousConnectionError(
-            f"--rdzv-backend {NAME} speaks to etcd by urllib3, which is not installed ({error}): pip install urllib3"
+            f"--rdzv-backend {NAME} speaks to etcd by urllib3, which is not installed ({error}): "
+            "pip install urllib3"
         ) from error
     protocol = parameters.get("protocol", "http")
     if protocol not in ("http", "https"):
@@ -166,7 +171,9 @@ def _etcd_of(parameters: RendezvousParameters) -> Etcd:
     if bool(parameters.get("cert")) != bool(parameters.get("key")):
         raise ValueError("--rdzv-conf cert and key go together: give both, or neither")
     if not parameters.endpoint:
-        raise ValueError(f"--rdzv-backend {NAME} needs the address of etcd: --rdzv-endpoint HOST:{DEFAULT_PORT}")
+        raise ValueError(
+            f"--rdzv-backend {NAME} needs the address of etcd: --rdzv-endpoint HOST:{DEFAULT_PORT}"
+        )
     numbers = {
         name: parameters.get_as_int(name)
         for name in ("read_timeout", "retry_timeout", "ttl")

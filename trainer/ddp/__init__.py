@@ -1,1 +1,1 @@
-"""Trains image classifiers of torchvision by DistributedDataParallel, and goes on after ranks or hosts were lost."""
+"""Trains image classifiers of torchvision by DistributedDataParallel, and survives the loss of hosts."""

@@ -15,7 +15,7 @@ from trainer.ddp.arguments import Settings, SettingsError
 
 @dataclass(frozen=True)
 class Found:
-    """What a rank has at the checkpoint's path: the step and the attempt that wrote it, or what is wrong with it."""
+    """What a rank has at the checkpoint's path: who wrote it, or what is wrong with it."""
 
     step: int = -1
     attempts: int = 0
@@ -64,7 +64,7 @@ def _read(settings: Settings) -> tuple[dict[str, Any] | None, Found]:
         return None, Found()
     except (OSError, RuntimeError, KeyError, TypeError, EOFError, pickle.UnpicklingError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        wrong = f"--checkpoint-file {path}: it is not a checkpoint of trainer.ddp ({reason}): remove it, or name another"
+        wrong = f"--checkpoint-file {path}: not a checkpoint of trainer.ddp ({reason}): remove it, or name another"
         return None, Found(wrong=wrong)
 
 
@@ -72,7 +72,7 @@ def _difference(path: Path, state: dict[str, Any], settings: Settings) -> str:
     for key, asked in (("arch", settings.arch), ("seed", settings.seed)):
         if state[key] != asked:
             return (
-                f"--checkpoint-file {path}: it is of a run with --{key} {state[key]}, and this one has {asked}: "
-                "remove the file, or name another"
+                f"--checkpoint-file {path}: it is of a run with --{key} {state[key]}, and this one has "
+                f"{asked}: remove the file, or name another"
             )
     return ""

@@ -1,4 +1,4 @@
-"""Which images each rank takes in each step, and how they are cropped: a matter of seed, epoch and place alone."""
+"""Says which images each rank takes in each step, and crops them, by seed, epoch and place alone."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -54,7 +54,7 @@ def seed_of(*numbers: int) -> int:
 
 
 class Feed:
-    """The batches of one rank, in order; for the thread that trains. Another place or share restarts the reading."""
+    """The batches of one rank, for the thread that trains. Another place or share restarts the reading."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -88,6 +88,8 @@ class Feed:
             batch_sampler=[[(place.epoch, sample) for sample in self._ids(start, share)] for start in starts],
             num_workers=self.settings.workers,
             pin_memory=torch.cuda.is_available(),
+            # Its own draws would be taken from the one of dropout.
+            generator=torch.Generator(),
         )
         self._batches = iter(loader)
 
@@ -134,8 +136,8 @@ def validation_batches(settings: Settings, classes: list[str], share: Share) -> 
     if folder.classes != classes:
         strange = sorted(set(folder.classes) ^ set(classes))
         raise SettingsError(
-            f"{settings.data}/train and {settings.data}/val hold different classes, {strange[0]} among them: a "
-            "class is a folder of each; ImageNet's val is sorted by python -m trainer.ddp.imagenet_val"
+            f"{settings.data}/train and {settings.data}/val hold different classes, {strange[0]} among them: "
+            "a class is a folder of each; ImageNet's val is sorted by python -m trainer.ddp.imagenet_val"
         )
     part = Subset(folder, range(share.part, len(folder), share.parts))
     return DataLoader(part, batch_size=share.images, num_workers=settings.workers)
@@ -146,6 +148,6 @@ def _folder(path: Path, transform: transforms.Compose | None = None) -> ImageFol
         return ImageFolder(str(path), transform)
     except FileNotFoundError as error:
         raise SettingsError(
-            f"{path}: found no folder of classes with images in it ({str(error).splitlines()[0]}): give the folder "
-            "that holds train/CLASS/IMAGE and val/CLASS/IMAGE"
+            f"{path}: found no folder of classes with images in it ({str(error).splitlines()[0]}): give the "
+            "folder that holds train/CLASS/IMAGE and val/CLASS/IMAGE"
         ) from None

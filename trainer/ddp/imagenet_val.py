@@ -1,6 +1,6 @@
-"""Sorts ImageNet's validation images into a folder per class: `python -m trainer.ddp.imagenet_val FOLDER ANNOTATIONS`.
+"""Sorts ImageNet's validation images into a folder per class.
 
-FOLDER holds ILSVRC2012_val_00000001.JPEG and so on, ANNOTATIONS the .xml file of each image.
+`python -m trainer.ddp.imagenet_val FOLDER ANNOTATIONS`: FOLDER holds ILSVRC2012_val_00000001.JPEG and so on, ANNOTATIONS the .xml file of each image.
 """
 
 import argparse
@@ -18,7 +18,9 @@ def class_of(annotation: Path) -> str:
     try:
         names = {name.text for name in ElementTree.parse(annotation).iterfind("object/name") if name.text}
     except OSError as error:
-        raise AnnotationError(f"{annotation}: {error.strerror}; the annotations are in ILSVRC2012_bbox_val") from None
+        raise AnnotationError(
+            f"{annotation}: {error.strerror}; the annotations are in ILSVRC2012_bbox_val"
+        ) from None
     except ElementTree.ParseError as error:
         raise AnnotationError(f"{annotation}: it is not XML ({error})") from None
     if len(names) != 1:
@@ -27,7 +29,7 @@ def class_of(annotation: Path) -> str:
 
 
 def sort_images(folder: Path, annotations: Path) -> int:
-    """Moves each image of `folder` into the folder of its class, once all classes are known; returns how many."""
+    """Moves each image into the folder of its class, once all classes are known; returns how many."""
     images = sorted(each for each in folder.iterdir() if each.suffix.lower() in (".jpeg", ".jpg", ".png"))
     classes = [class_of(annotations / f"{image.stem}.xml") for image in images]
     for image, name in zip(images, classes, strict=True):
@@ -41,7 +43,9 @@ def main(words: list[str]) -> int:
     """The exit status."""
     parser = argparse.ArgumentParser(prog="trainer.ddp.imagenet_val", description=__doc__)
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="with the images; they are moved in it")
-    parser.add_argument("annotations", type=Path, metavar="ANNOTATIONS", help="a folder with IMAGE.xml of each")
+    parser.add_argument(
+        "annotations", type=Path, metavar="ANNOTATIONS", help="a folder with IMAGE.xml of each"
+    )
     order = parser.parse_args(words)
     try:
         count = sort_images(order.folder, order.annotations)

@@ -32,7 +32,7 @@ def build_model(settings: Settings, classes: int) -> nn.Module:
 
 
 class Learner:
-    """Model and optimizer of one rank, for the thread that trains; a wrapper of the model may average gradients."""
+    """Model and optimizer of one rank, for the thread that trains; `forward` may average gradients."""
 
     def __init__(self, settings: Settings, model: nn.Module, device: torch.device) -> None:
         self.settings = settings

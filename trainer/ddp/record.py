@@ -58,7 +58,13 @@ class SampleLines:
 
     def write(self, place: Place, share: Share, ids: list[int]) -> None:
         attempt, rank = self._who
-        line = {"attempt": attempt, "epoch": place.epoch, "step": place.step, "world": share.parts, "rank": rank}
+        line = {
+            "attempt": attempt,
+            "epoch": place.epoch,
+            "step": place.step,
+            "world": share.parts,
+            "rank": rank,
+        }
         line["ids"] = ids
         self._file.write(json.dumps(line) + "\n")
 

@@ -77,15 +77,15 @@ class Trainer:
         if state:
             self.load_state_dict(state)
         attempt = self._begin_attempt(started)
-        # Every host has the newest checkpoint from here on, and the attempt counts even if it dies before the next.
+        # Every host has the newest checkpoint from here on, and the attempt counts even if it dies early.
         self._save()
         self.samples = SampleLines(settings.samples, attempt, self.rank) if settings.samples else None
 
     def run(self) -> None:
         """Trains to the last step, validates after each epoch, and writes the summary."""
         self._say(
-            f"{self.settings.arch}: {dist.get_world_size()} ranks over {self.settings.dist_backend} on {self.device}, "
-            f"{self.feed.size} images of {len(self.feed.classes)} classes, from step {self.place.step}"
+            f"{self.settings.arch}: {dist.get_world_size()} ranks over {self.settings.dist_backend} on "
+            f"{self.device}, {self.feed.size} images of {len(self.feed.classes)} classes, from step {self.place.step}"
         )
         while not self._is_done():
             share = self.peers.begin_step()
@@ -175,7 +175,7 @@ class Trainer:
         )
 
     def _account(self) -> None:
-        """Adds what was done since the last call to the epoch's record, which is then the same on every rank."""
+        """Adds what was done since the last call to the epoch's record, which is then alike on every rank."""
         epoch = self.history.epoch(self.place.epoch)
         now = time.perf_counter()
         epoch.seconds += now - self._accounted

@@ -8,7 +8,6 @@ import pytest
 from trainer.ddp.tests.etcd_server import EtcdServer
 from trainer.ddp.tests.images import four_colours
 from trainer.ddp.tests.jobs import IMAGES, Job
-from trainer.ddp.tests.ranks import train_on
 
 
 @pytest.fixture(scope="session")
@@ -18,6 +17,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory, data: Path) -> Job:
+    # Imports torchvision, which some versions of torch lack; their tests are skipped.
+    from trainer.ddp.tests.ranks import train_on
+
     job = Job(tmp_path_factory.mktemp("undisturbed"), data)
     train_on(2, job.folder, job.trainer)
     return job

@@ -1,5 +1,6 @@
 """Jobs of trainer.ddp under torchrun whose ranks are killed, and what they left."""
 
+import itertools
 import json
 import os
 import random
@@ -17,7 +18,7 @@ import numpy
 REPOSITORY = Path(__file__).parents[3]
 LIMIT_SECONDS = 240
 IMAGES = 48
-SMALL = "--image-size 32 --lr 0.01 --seed 5 --print-freq 1000 --global-batch 12 --epochs 2".split()
+SMALL = ["--image-size", "32", "--lr", "0.01", "--seed", "5", "--print-freq", "1000", "--global-batch", "12"]
 QUICK_MEETING = "last_call_timeout=1,keep_alive_interval=1,keep_alive_max_attempt=3"
 
 
@@ -28,11 +29,18 @@ class Job:
     folder: Path
     data: Path
     every: int = 2
+    epochs: int = 2
 
     @property
     def trainer(self) -> list[str]:
-        files = ["--checkpoint-file", str(self.folder / "checkpoint"), "--samples", str(self.folder / "samples")]
-        return [str(self.data), *SMALL, *files, "--checkpoint-every", str(self.every)]
+        files = [
+            "--checkpoint-file",
+            str(self.folder / "checkpoint"),
+            "--samples",
+            str(self.folder / "samples"),
+        ]
+        counts = ["--epochs", str(self.epochs), "--checkpoint-every", str(self.every)]
+        return [str(self.data), *SMALL, *files, *counts]
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -111,19 +119,21 @@ def stop(*agents: subprocess.Popen) -> None:
             agent.wait()
 
 
-def assert_every_image_once(job: Job, epochs: int = 2) -> None:
-    """The lines of each step's highest attempt, joined in the order of ranks, are the epochs' permutations."""
+def assert_every_image_once(job: Job) -> None:
+    """The lines of each step's highest attempt, joined by rank, are the epochs' permutations."""
     steps: dict[int, list[dict[str, Any]]] = defaultdict(list)
     for line in job.lines():
         steps[line["step"]].append(line)
     taken: dict[int, list[int]] = defaultdict(list)
     for step in range(job.summary["steps"]):
         last = max(line["attempt"] for line in steps[step])
-        lines = sorted((line for line in steps[step] if line["attempt"] == last), key=lambda line: line["rank"])
+        lines = sorted(
+            (line for line in steps[step] if line["attempt"] == last), key=lambda line: line["rank"]
+        )
         assert [line["rank"] for line in lines] == list(range(lines[0]["world"])), f"step {step}"
         for line in lines:
             taken[line["epoch"]] += line["ids"]
-    assert sorted(taken) == list(range(epochs))
+    assert sorted(taken) == list(range(job.epochs))
     for epoch, ids in taken.items():
         expected = numpy.random.default_rng((5, epoch)).permutation(IMAGES).tolist()
         assert ids == expected[: len(ids)] and len(ids) > IMAGES - 12, f"epoch {epoch}"
@@ -135,5 +145,5 @@ def assert_little_was_redone(job: Job) -> None:
     for line in job.lines():
         attempts[line["attempt"]].append(line["step"])
     ordered = [attempts[attempt] for attempt in sorted(attempts)]
-    for before, after in zip(ordered, ordered[1:], strict=False):
+    for before, after in itertools.pairwise(ordered):
         assert max(before) - min(after) <= job.every

@@ -4,10 +4,8 @@ from pathlib import Path
 
 import torch
 
-from trainer.ddp import (
-    __main__ as entry,
-    training,  # noqa: F401  (loaded before the fork)
-)
+from trainer.ddp import __main__ as entry
+from trainer.ddp import training  # noqa: F401  (loaded before the fork)
 from trainer.fsdp.tests.runs import on_ranks
 
 

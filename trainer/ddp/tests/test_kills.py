@@ -8,6 +8,8 @@ import pytest
 from trainer.ddp.tests.etcd_server import EtcdServer
 from trainer.ddp.tests.jobs import Job, assert_every_image_once, assert_little_was_redone
 
+pytest.importorskip("torchvision")
+
 
 def kill_and_compare(job: Job, backend: str, etcd: EtcdServer, undisturbed: Job, seed: int) -> None:
     endpoint = "127.0.0.1:0" if backend == "c10d" else etcd.endpoint
