@@ -88,7 +88,7 @@ class Etcd:
     def replace(
         self, key: str, revision: int, value: bytes, marker: str | None = None
     ) -> tuple[Entry | None, bool]:
-        """Writes the key if this revision, or 0 for none, wrote it last; returns what it holds, and if it wrote.
+        """Writes the key if this revision (0: none) wrote it last; returns what it holds, and if it wrote.
 
         A call that is tried again may find that it was heard the first time: `marker`, a key of this
         call's own that is written with the other, tells so.

@@ -64,7 +64,9 @@ def _read(settings: Settings) -> tuple[dict[str, Any] | None, Found]:
         return None, Found()
     except (OSError, RuntimeError, KeyError, TypeError, EOFError, pickle.UnpicklingError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        wrong = f"--checkpoint-file {path}: not a checkpoint of trainer.ddp ({reason}): remove it, or name another"
+        wrong = (
+            f"--checkpoint-file {path}: no checkpoint of trainer.ddp ({reason}): remove it or name another"
+        )
         return None, Found(wrong=wrong)
 
 

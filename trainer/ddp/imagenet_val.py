@@ -1,6 +1,7 @@
 """Sorts ImageNet's validation images into a folder per class.
 
-`python -m trainer.ddp.imagenet_val FOLDER ANNOTATIONS`: FOLDER holds ILSVRC2012_val_00000001.JPEG and so on, ANNOTATIONS the .xml file of each image.
+Called as `python -m trainer.ddp.imagenet_val FOLDER ANNOTATIONS`.
+FOLDER holds ILSVRC2012_val_00000001.JPEG and so on, ANNOTATIONS the .xml file of each image.
 """
 
 import argparse

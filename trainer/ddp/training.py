@@ -85,7 +85,8 @@ class Trainer:
         """Trains to the last step, validates after each epoch, and writes the summary."""
         self._say(
             f"{self.settings.arch}: {dist.get_world_size()} ranks over {self.settings.dist_backend} on "
-            f"{self.device}, {self.feed.size} images of {len(self.feed.classes)} classes, from step {self.place.step}"
+            f"{self.device}, {self.feed.size} images of {len(self.feed.classes)} classes, "
+            f"from step {self.place.step}"
         )
         while not self._is_done():
             share = self.peers.begin_step()
