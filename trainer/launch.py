@@ -41,8 +41,8 @@ def launch(words: list[str]) -> int:
 
 def _closed(run_id: str) -> str:
     return (
-        f"trainer.launch: the rendezvous of the job with the id '{run_id}' is closed, because a job with this "
-        "id has ended: start this one on every host with an id of its own, --rdzv-id (rdzvId)"
+        f"trainer.launch: the rendezvous of the job with the id '{run_id}' is closed, because a job with "
+        "this id has ended: start this one on every host with an id of its own, --rdzv-id (rdzvId)"
     )
 
 

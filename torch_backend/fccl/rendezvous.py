@@ -55,13 +55,23 @@ def create(parameters: RendezvousParameters) -> RendezvousHandler:
 
 
 class EtcdV3Handler(DynamicRendezvousHandler):
-    """torch's handler, whose error over a closed rendezvous says what to do."""
+    """torch's handler, which says what to do about a closed rendezvous, and joins again after a false death."""
 
     def next_rendezvous(self) -> RendezvousInfo:
         try:
             return super().next_rendezvous()
         except RendezvousClosedError as error:
             raise RendezvousClosedError(closed(self.settings.run_id)) from error
+
+    def num_nodes_waiting(self) -> int:
+        """The agents that wait; this one counts as such where the others took it for dead and went on.
+
+        Without this its ranks would train beside theirs for ever, since torch's handler does not look.
+        """
+        waiting = super().num_nodes_waiting()
+        state = self._state_holder.state
+        forgotten = state.complete and state.participants and self._this_node not in state.participants
+        return max(waiting, 1) if forgotten else waiting
 
 
 def closed(run_id: str) -> str:

@@ -1,6 +1,7 @@
 """fccl.rendezvous against an etcd of its own: the agents' state and store, and jobs that share an id."""
 
 import datetime
+import pickle
 import sys
 import threading
 import time
@@ -82,21 +83,43 @@ def test_agents_meet_and_share_a_store(etcd, run_id):
         assert agent.shutdown()
 
 
+def until_both_are_in(agent):
+    """As torchrun's agent does: whenever another agent waits, all meet again."""
+    met = agent.next_rendezvous()
+    while met.world_size < 2:
+        if agent.num_nodes_waiting():
+            met = agent.next_rendezvous()
+        time.sleep(0.05)
+    return met
+
+
 def test_an_agent_that_joins_learns_where_rank_0_is_now(etcd, run_id):
     first, second = handler(etcd, run_id, 1, 2), handler(etcd, run_id, 1, 2)
     assert first.next_rendezvous().world_size == 1
-    joining = threading.Thread(target=lambda: joined.append(second.next_rendezvous()))
-    joined = []
-    joining.start()
-    deadline = time.monotonic() + 200
-    while not first.num_nodes_waiting() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    again = first.next_rendezvous()
-    joining.join(200)
-    assert again.world_size == joined[0].world_size == 2
-    assert again.bootstrap_store_info.master_port == joined[0].bootstrap_store_info.master_port
+    met = together(lambda: until_both_are_in(first), lambda: until_both_are_in(second))
+    assert sorted(each.rank for each in met) == [0, 1]
+    assert len({each.bootstrap_store_info.master_port for each in met}) == 1
     first.shutdown()
     second.shutdown()
+
+
+def test_an_agent_that_was_taken_for_dead_joins_again(etcd, run_id):
+    forgotten, other = handler(etcd, run_id, 1, 2), handler(etcd, run_id, 1, 2)
+    met = together(lambda: until_both_are_in(forgotten), lambda: until_both_are_in(other))
+    assert {each.world_size for each in met} == {2}
+    forgotten._stop_heartbeats()
+    backend = forgotten._state_holder._backend
+    written = False
+    while not written:
+        state, token = backend.get_state()
+        state = pickle.loads(state)
+        del state.participants[forgotten._this_node]
+        _, _, written = backend.set_state(pickle.dumps(state), token)
+    # The handler believes for a second what it was told.
+    time.sleep(1.1)
+    assert forgotten.num_nodes_waiting() == 1 and other.num_nodes_waiting() == 0
+    forgotten.shutdown()
+    other.shutdown()
 
 
 def test_a_job_starts_whose_id_was_used_by_a_job_that_has_ended(etcd, run_id):

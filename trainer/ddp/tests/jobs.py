@@ -16,7 +16,7 @@ from typing import Any
 import numpy
 
 REPOSITORY = Path(__file__).parents[3]
-LIMIT_SECONDS = 240
+LIMIT_SECONDS = 280
 IMAGES = 48
 SMALL = ["--image-size", "32", "--lr", "0.01", "--seed", "5", "--print-freq", "1000", "--global-batch", "12"]
 QUICK_MEETING = "last_call_timeout=1,keep_alive_interval=1,keep_alive_max_attempt=3"

@@ -18,7 +18,7 @@ from trainer.ddp.tests.jobs import LIMIT_SECONDS, QUICK_MEETING, Job, stop  # no
 
 ENTER = str(REPOSITORY / "tools" / "cluster" / "enter.py")
 CLUSTER = str(REPOSITORY / "tools" / "cluster" / "cluster.py")
-LEAST_EPOCHS = 60
+LEAST_EPOCHS = 24
 
 
 class Hosts:
