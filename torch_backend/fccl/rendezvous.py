@@ -70,7 +70,8 @@ class EtcdV3Handler(DynamicRendezvousHandler):
         """
         waiting = super().num_nodes_waiting()
         state = self._state_holder.state
-        forgotten = state.complete and state.participants and self._this_node not in state.participants
+        others = state.participants if state.complete else {}
+        forgotten = bool(others) and self._this_node not in others
         return max(waiting, 1) if forgotten else waiting
 
 

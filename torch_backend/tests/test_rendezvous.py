@@ -123,7 +123,7 @@ def test_an_agent_that_was_taken_for_dead_joins_again(etcd, run_id):
 
 
 def test_a_job_starts_whose_id_was_used_by_a_job_that_has_ended(etcd, run_id):
-    for _ in range(3):
+    for _ in range(2):
         agent = handler(etcd, run_id)
         assert agent.next_rendezvous().world_size == 1
         agent.shutdown()
