@@ -30,8 +30,8 @@ def _planned(arguments: str, before: str = "") -> Substitute:
 IMAGE_TRAININGS = [
     "python -m trainer.launch --standalone --nproc-per-node 2 --max-restarts 3 -m trainer.ddp images "
     "--arch resnet50",
-    "torchrun --nnodes 1:4 --nproc-per-node 2 --max-restarts 10 --rdzv-backend etcd-v3 "
-    "--rdzv-endpoint etcd:2379 -m trainer.ddp images -b 8",
+    "torchrun --nnodes 1:4 --nproc-per-node 2 --max-restarts 9 --rdzv-backend etcd-v3 "
+    "--rdzv-endpoint etcd:2379 -m trainer.ddp images",
     "torchrun --standalone --nproc-per-node 2 examples/imagenet/main.py images -a efficientnet_b7 -b 8 "
     "--checkpoint-every 100",
 ]

@@ -55,7 +55,7 @@ def create(parameters: RendezvousParameters) -> RendezvousHandler:
 
 
 class EtcdV3Handler(DynamicRendezvousHandler):
-    """torch's handler, which says what to do about a closed rendezvous, and joins again after a false death."""
+    """torch's handler, which says what to do about a closed rendezvous, and survives a false death."""
 
     def next_rendezvous(self) -> RendezvousInfo:
         try:
