@@ -195,6 +195,14 @@ fetch_promtool() {
   try_step "fetch promtool" promtool env -C "$folder" bash -c 'apt-get download prometheus && dpkg -x prometheus_*.deb .' || true
 }
 
+# fetch_etcd: out of Debian's package of its server, as promtool. Without it the tests of rendezvous by etcd are left out.
+fetch_etcd() {
+  local folder=build/etcd
+  [[ ! -x $folder/usr/bin/etcd ]] || return 0
+  mkdir -p "$folder"
+  try_step "fetch etcd" etcd env -C "$folder" bash -c 'apt-get download etcd-server && dpkg -x etcd-server_*.deb .' || true
+}
+
 # What ./dev gpu runs beside the probes.
 gpu_targets=(fccl-info cuda_conformance_test fccl_ofi {all_gather,all_reduce,alltoall,broadcast,gather,reduce,reduce_scatter,scatter}_perf)
 

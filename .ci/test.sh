@@ -48,6 +48,8 @@ torch_suite() {
   configure_and_build release gpus_for_python
   unlock
   python_suites "$2" "$1=torch_backend/tests" "$1=trainer/fsdp/tests" "$1=trainer/finetune/tests" -- "${@:3}"
+  fetch_etcd
+  python_suites "$2" "$1=torch_backend/tests" "$1=trainer/fsdp/tests" "$1=trainer/ddp/tests" -- "${@:3}"
 }
 
 # cpp_trainer_suite: trainer/cpp, and trainer/fsdp beside it.
@@ -70,6 +72,12 @@ frameworks_suite() {
   unlock
   venv=$frameworks_venv
   try_step "test frameworks" test-frameworks run_pytest torch_backend/frameworks/tests --junitxml=build/reports/frameworks.xml || true
+}
+
+# elastic_suite: jobs whose ranks and hosts are killed.
+elastic_suite() {
+  fetch_etcd
+  python_suites "$torch_version" elastic=trainer/ddp/tests -- -m slow
 }
 
 # docs_suite: every command and program of the pages; needs what cpp_suite has built.
@@ -169,6 +177,9 @@ test_every_change() {
   cuda_races_suite
   python_suites "$torch_version" torch=torch_backend/tests torch=trainer/fsdp/tests torch=trainer/finetune/tests \
     docs=tests/docs tools=tests/tools tools=perf_tests/tests -- -m 'not slow'
+  fetch_etcd
+  python_suites "$torch_version" torch=torch_backend/tests torch=trainer/fsdp/tests torch=trainer/ddp/tests docs=tests/docs \
+    tools=tests/tools tools=perf_tests/tests -- -m 'not slow'
   cluster_suite cluster -m 'not slow and not emulator'
   emulator_suite
   conclude

@@ -9,6 +9,11 @@ import logging
 import os
 import sys
 
+from torch.distributed.elastic.multiprocessing.api import SignalException
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+from torch.distributed.elastic.rendezvous.api import RendezvousClosedError, RendezvousError
+from torch.distributed.run import main, parse_args
+
 WRONG_SETTINGS = 2
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
@@ -28,6 +33,9 @@ def launch(words: list[str]) -> int:
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.run import main
 
+    logging.disable(logging.ERROR)
+    # With torch's shared store a host that joins looks for an address that nobody publishes again.
+    os.environ.setdefault("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1")
     try:
         main(words)
     except SignalException as interruption:
@@ -37,7 +45,20 @@ def launch(words: list[str]) -> int:
         if failure.exitcode != WRONG_SETTINGS:
             print(f"rank {rank} failed first, with status {failure.exitcode}", file=sys.stderr)
         return failure.exitcode if failure.exitcode > 0 else 128 - failure.exitcode
+    except RendezvousClosedError:
+        print(_closed(parse_args(words).rdzv_id), file=sys.stderr)
+        return 1
+    except RendezvousError as error:
+        print(f"trainer.launch: {error}", file=sys.stderr)
+        return 1
     return 0
+
+
+def _closed(run_id: str) -> str:
+    return (
+        f"trainer.launch: the rendezvous of the job with the id '{run_id}' is closed, because a job with "
+        "this id has ended: start this one on every host with an id of its own, --rdzv-id (rdzvId)"
+    )
 
 
 if __name__ == "__main__":

@@ -27,6 +27,15 @@ def _planned(arguments: str, before: str = "") -> Substitute:
     return Substitute(f"./dev train {arguments}".strip(), "trains for minutes", taken_apart)
 
 
+IMAGE_TRAININGS = [
+    "python -m trainer.launch --standalone --nproc-per-node 2 --max-restarts 3 -m trainer.ddp images "
+    "--arch resnet50",
+    "torchrun --nnodes 1:4 --nproc-per-node 2 --max-restarts 9 --rdzv-backend etcd-v3 "
+    "--rdzv-endpoint etcd:2379 -m trainer.ddp images",
+    "torchrun --standalone --nproc-per-node 2 examples/imagenet/main.py images -a efficientnet_b7 -b 8 "
+    "--checkpoint-every 100",
+]
+
 CPP_TRAININGS = [
     "",
     "--ranks 4 --steps 100 --name four --data docs",
@@ -50,6 +59,13 @@ def _clustered(arguments: str, instead: str = "") -> Substitute:
         "./dev would look for packages; smaller where it takes long",
         f"if unshare --net true; then {run}; fi",
     )
+
+
+def _trains_images(command: str) -> Substitute:
+    """Its arguments are only taken apart here; trainer/ddp/tests run the page's commands."""
+    arguments = command.partition(" images")[2]
+    parse = "import sys; from trainer.ddp.arguments import parse; parse(['images', *sys.argv[1:]])"
+    return Substitute(command, "trains for minutes", f'python -c "{parse}" {arguments}')
 
 
 SWEEP = "a sweep up to this size takes long; its flags are run on smaller ones"
@@ -106,6 +122,7 @@ SUBSTITUTES = [
     ),
     _planned("--dry-run --model llama2-70b --ranks 64 --strategy hybrid_shard --shard-degree 8"),
     _planned(""),
+    *map(_trains_images, IMAGE_TRAININGS),
     *(_trained_in_cpp(arguments) for arguments in CPP_TRAININGS),
     Substitute(
         'cmake -S trainer/cpp -B built -D CMAKE_PREFIX_PATH="$PREFIX" '

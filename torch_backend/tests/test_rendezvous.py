@@ -1,0 +1,214 @@
+"""fccl.rendezvous against an etcd of its own: the agents' state and store, and jobs that share an id."""
+
+import datetime
+import pickle
+import sys
+import threading
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+import torch.distributed as dist
+from torch.distributed.elastic.rendezvous import RendezvousParameters
+from torch.distributed.elastic.rendezvous.api import (
+    RendezvousClosedError,
+    RendezvousConnectionError,
+    rendezvous_handler_registry,
+)
+
+pytest.importorskip("urllib3")
+rendezvous = pytest.importorskip("fccl.rendezvous")
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from trainer.ddp.tests.etcd_server import EtcdServer  # noqa: E402
+
+QUICK = {"last_call_timeout": "1", "join_timeout": "200"}
+
+
+@pytest.fixture(scope="module")
+def etcd(tmp_path_factory):
+    server = EtcdServer(tmp_path_factory.mktemp("etcd"))
+    yield server
+    server.stop()
+
+
+@pytest.fixture(autouse=True)
+def environment_is_kept(monkeypatch):
+    # The handler sets it for its process.
+    monkeypatch.setenv("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1")
+
+
+@pytest.fixture
+def run_id():
+    return uuid.uuid4().hex
+
+
+def handler(etcd, run_id, least=1, most=1, **options):
+    parameters = RendezvousParameters(
+        "etcd-v3", etcd.endpoint, run_id, least, most, "127.0.0.1", **QUICK, **options
+    )
+    return rendezvous.create(parameters)
+
+
+def store(etcd, run_id):
+    return handler(etcd, run_id)._store
+
+
+def together(*calls):
+    outcomes = [None] * len(calls)
+
+    def note(index):
+        outcomes[index] = calls[index]()
+
+    threads = [threading.Thread(target=note, args=(index,)) for index in range(len(calls))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(200)
+    return outcomes
+
+
+def test_torchrun_knows_the_backend_by_its_entry_point():
+    assert "etcd-v3" in rendezvous_handler_registry._registry
+
+
+def test_agents_meet_and_share_a_store(etcd, run_id):
+    agents = [handler(etcd, run_id, 2, 2) for _ in range(2)]
+    met = together(*(agent.next_rendezvous for agent in agents))
+    assert sorted(each.rank for each in met) == [0, 1] and {each.world_size for each in met} == {2}
+    met[0].store.set("key", "value of 0")
+    assert met[1].store.get("key") == b"value of 0"
+    assert len({each.bootstrap_store_info.master_port for each in met}) == 1
+    for agent in agents:
+        assert agent.shutdown()
+
+
+def until_both_are_in(agent):
+    """As torchrun's agent does: whenever another agent waits, all meet again."""
+    met = agent.next_rendezvous()
+    while met.world_size < 2:
+        if agent.num_nodes_waiting():
+            met = agent.next_rendezvous()
+        time.sleep(0.05)
+    return met
+
+
+def test_an_agent_that_joins_learns_where_rank_0_is_now(etcd, run_id):
+    first, second = handler(etcd, run_id, 1, 2), handler(etcd, run_id, 1, 2)
+    assert first.next_rendezvous().world_size == 1
+    met = together(lambda: until_both_are_in(first), lambda: until_both_are_in(second))
+    assert sorted(each.rank for each in met) == [0, 1]
+    assert len({each.bootstrap_store_info.master_port for each in met}) == 1
+    first.shutdown()
+    second.shutdown()
+
+
+def test_an_agent_that_was_taken_for_dead_joins_again(etcd, run_id):
+    forgotten, other = handler(etcd, run_id, 1, 2), handler(etcd, run_id, 1, 2)
+    met = together(lambda: until_both_are_in(forgotten), lambda: until_both_are_in(other))
+    assert {each.world_size for each in met} == {2}
+    forgotten._stop_heartbeats()
+    backend = forgotten._state_holder._backend
+    written = False
+    while not written:
+        state, token = backend.get_state()
+        state = pickle.loads(state)
+        del state.participants[forgotten._this_node]
+        _, _, written = backend.set_state(pickle.dumps(state), token)
+    # The handler believes for a second what it was told.
+    time.sleep(1.1)
+    assert forgotten.num_nodes_waiting() == 1 and other.num_nodes_waiting() == 0
+    forgotten.shutdown()
+    other.shutdown()
+
+
+def test_a_job_starts_whose_id_was_used_by_a_job_that_has_ended(etcd, run_id):
+    for _ in range(2):
+        agent = handler(etcd, run_id)
+        assert agent.next_rendezvous().world_size == 1
+        agent.shutdown()
+
+
+def test_an_agent_of_a_job_that_has_ended_does_not_close_the_next_one(etcd, run_id):
+    late = handler(etcd, run_id, 1, 2)
+    ended = handler(etcd, run_id, 1, 2)
+    ended.next_rendezvous()
+    ended.shutdown()
+    following = handler(etcd, run_id, 1, 2)
+    following.next_rendezvous()
+    late.shutdown()
+    assert not following.is_closed()
+    following.shutdown()
+
+
+def test_a_closed_rendezvous_names_the_id_and_the_flag(etcd, run_id):
+    agent = handler(etcd, run_id, 1, 2)
+    agent.next_rendezvous()
+    handler(etcd, run_id, 1, 2).set_closed()
+    with pytest.raises(RendezvousClosedError, match=f"{run_id}.*--rdzv-id"):
+        agent.next_rendezvous()
+
+
+def test_an_etcd_that_does_not_answer_is_named(run_id):
+    class Nobody:
+        endpoint = "127.0.0.1:1"
+
+    with pytest.raises(RendezvousConnectionError, match=r"127\.0\.0\.1:1 did not answer.*retry_timeout"):
+        handler(Nobody, run_id, retry_timeout="0")
+
+
+def test_an_etcd_that_was_away_is_asked_again(etcd, run_id):
+    agent = handler(etcd, run_id)
+    agent.next_rendezvous()
+    etcd.stop()
+    # The handler believes for a second what it was told.
+    time.sleep(1.1)
+    asked = []
+    asking = threading.Thread(target=lambda: asked.append(agent.is_closed()))
+    asking.start()
+    time.sleep(1.5)
+    assert asked == []
+    etcd.start()
+    asking.join(200)
+    assert asked == [False]
+    agent.shutdown()
+
+
+def test_sums_of_several_agents_lose_nothing(etcd, run_id):
+    stores = [store(etcd, run_id) for _ in range(4)]
+    together(*(lambda each=each: [each.add("sum", 1) for _ in range(10)] for each in stores))
+    assert stores[0].get("sum") == b"40"
+    assert stores[1].add("sum", -15) == 25
+
+
+def test_a_key_that_nobody_writes_is_named(etcd, run_id):
+    with pytest.raises(dist.DistStoreError, match="missing"):
+        store(etcd, run_id).wait(["missing"], datetime.timedelta(milliseconds=50))
+
+
+def test_compare_set_writes_only_over_what_was_expected(etcd, run_id):
+    agents = store(etcd, run_id)
+    assert agents.compare_set("key", "", "one") == b"one"
+    assert agents.compare_set("key", "two", "three") == b"one"
+    assert agents.compare_set("key", "one", "four") == b"four"
+    assert agents.get("key") == b"four"
+
+
+def test_a_key_and_a_value_of_any_bytes_are_kept(etcd, run_id):
+    agents = store(etcd, run_id)
+    value = bytes(range(256))
+    agents.set("a/b c:ü", value)
+    assert agents.get("a/b c:ü") == value
+    assert agents.check(["a/b c:ü"]) and not agents.check(["a/b c:ü", "other"])
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"protocol": "ftp"}, "choose http or https"),
+        ({"cert": "/certificate"}, "cert and key go together"),
+    ],
+)
+def test_a_wrong_option_is_refused(etcd, run_id, options, says):
+    with pytest.raises(ValueError, match=says):
+        handler(etcd, run_id, **options)

@@ -1,0 +1,80 @@
+"""A run's checkpoint: one file, replaced as a whole, and read by whichever rank has the newest."""
+
+import os
+import pickle
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from trainer.ddp.arguments import Settings, SettingsError
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a rank has at the checkpoint's path: who wrote it, or what is wrong with it."""
+
+    step: int = -1
+    attempts: int = 0
+    wrong: str = ""
+
+
+def save(path: Path, state: dict[str, Any]) -> None:
+    """Writes beside the path and renames, so that a death leaves the older checkpoint whole."""
+    beside = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with beside.open("wb") as file:
+            torch.save(state, file)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise SettingsError(f"--checkpoint-file {path}: could not write it: {error.strerror}") from error
+
+
+def load_newest(settings: Settings) -> dict[str, Any] | None:
+    """The newest state that any rank's host has, on every rank. All ranks call it."""
+    state, own = _read(settings)
+    found: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(found, own)
+    for each in found:
+        if each.wrong:
+            raise SettingsError(each.wrong)
+    newest = max(found, key=lambda each: (each.step, each.attempts))
+    if newest.step < 0:
+        return None
+    holder = found.index(newest)
+    carried = [state if dist.get_rank() == holder else None]
+    dist.broadcast_object_list(carried, holder)
+    return carried[0]
+
+
+def _read(settings: Settings) -> tuple[dict[str, Any] | None, Found]:
+    path = settings.checkpoint_file
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+        found = Found(state["step"], len(state["history"]["attempts"]), _difference(path, state, settings))
+        return state, found
+    except FileNotFoundError:
+        return None, Found()
+    except (OSError, RuntimeError, KeyError, TypeError, EOFError, pickle.UnpicklingError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        wrong = (
+            f"--checkpoint-file {path}: no checkpoint of trainer.ddp ({reason}): remove it or name another"
+        )
+        return None, Found(wrong=wrong)
+
+
+def _difference(path: Path, state: dict[str, Any], settings: Settings) -> str:
+    for key, asked in (("arch", settings.arch), ("seed", settings.seed)):
+        if state[key] != asked:
+            return (
+                f"--checkpoint-file {path}: it is of a run with --{key} {state[key]}, and this one has "
+                f"{asked}: remove the file, or name another"
+            )
+    return ""

@@ -1,0 +1,83 @@
+"""Jobs that share an etcd, and an etcd that goes away while a job trains."""
+
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from trainer.ddp.tests.etcd_server import EtcdServer
+from trainer.ddp.tests.jobs import Job, assert_every_image_once, stop
+
+pytest.importorskip("torchvision")
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def own_etcd(tmp_path: Path) -> Iterator[EtcdServer]:
+    server = EtcdServer(tmp_path)
+    yield server
+    server.stop()
+
+
+def agent_of(job: Job, backend: str, etcd: EtcdServer, *words: str) -> subprocess.Popen:
+    place = ["--rdzv-backend", backend, "--rdzv-endpoint", etcd.endpoint]
+    return job.start("--nnodes", "1", "--nproc-per-node", "2", *place, *words)
+
+
+def test_two_jobs_in_turn_without_an_id_both_run_by_etcd_v3(
+    tmp_path: Path, data: Path, etcd: EtcdServer
+) -> None:
+    for name in ("first", "second"):
+        job = Job(tmp_path / name, data)
+        job.wait(agent_of(job, "etcd-v3", etcd))
+        assert job.summary["status"] == "finished" and job.summary["attempts"] == 1
+
+
+@pytest.mark.parametrize("backend", ["etcd", "etcd-v2"])
+def test_the_second_job_without_an_id_by_torchs_etcd_is_told_to_choose_one(
+    tmp_path: Path, data: Path, etcd: EtcdServer, backend: str
+) -> None:
+    # Both tests of this use the id "none", and each kind of rendezvous has its own place for it in etcd.
+    first, second = Job(tmp_path / "first", data), Job(tmp_path / "second", data)
+    first.wait(agent_of(first, backend, etcd))
+    agent = agent_of(second, backend, etcd)
+    assert agent.wait(200) == 1, second.printed()
+    said = second.printed().strip().splitlines()
+    assert len(said) == 1 and "'none'" in said[0] and "--rdzv-id" in said[0], said
+
+
+def test_an_etcd_that_is_away_for_five_seconds_is_not_noticed(
+    tmp_path: Path, data: Path, own_etcd: EtcdServer, undisturbed: Job
+) -> None:
+    job = Job(tmp_path / "job", data)
+    agent = agent_of(job, "etcd-v3", own_etcd)
+    job.wait_for_step(1, agent)
+    own_etcd.stop()
+    time.sleep(5)
+    own_etcd.start()
+    job.wait(agent)
+    assert job.summary["attempts"] == 1
+    assert job.summary["weights_sha256"] == undisturbed.summary["weights_sha256"]
+    assert_every_image_once(job)
+
+
+def test_an_etcd_that_is_away_for_good_ends_the_job_with_a_sentence(
+    tmp_path: Path, data: Path, own_etcd: EtcdServer
+) -> None:
+    job = Job(tmp_path / "job", data, epochs=500)
+    agent = agent_of(job, "etcd-v3", own_etcd, "--rdzv-conf", "retry_timeout=2")
+    job.wait_for_step(1, agent)
+    own_etcd.stop()
+    try:
+        assert agent.wait(120) == 1, job.printed()
+    finally:
+        stop(agent)
+    last = job.printed().strip().splitlines()[-1]
+    assert (
+        last.startswith(f"trainer.launch: etcd at http://{own_etcd.endpoint} did not answer")
+        and "retry_timeout" in last
+    )
+    assert job.ranks() == {}

@@ -1,0 +1,38 @@
+"""What is learned: as over Gloo, and well."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torchvision")
+
+from trainer.ddp.tests.ranks import train_on
+
+pytestmark = pytest.mark.slow
+
+
+def summary_of(folder: Path, data: Path, words: str) -> dict:
+    folder.mkdir(exist_ok=True)
+    train_on(2, folder, [str(data), *words.split(), "--checkpoint-file", str(folder / "c")])
+    return json.loads((folder / "c.json").read_text())
+
+
+@pytest.mark.parametrize("arch", ["resnet50", "efficientnet_b7"])
+def test_three_steps_lose_what_they_lose_over_gloo(tmp_path: Path, data: Path, arch: str) -> None:
+    words = f"--arch {arch} --image-size 64 --steps 3 -b 4 --precision fp64 --lr 0.01"
+    losses = {
+        backend: summary_of(tmp_path / backend, data, f"{words} --dist-backend {backend}")["epochs"][0][
+            "train_loss"
+        ]
+        for backend in ("fccl", "gloo")
+    }
+    assert losses["fccl"] == pytest.approx(losses["gloo"], abs=1e-9)
+
+
+def test_resnet18_learns_four_colours(tmp_path: Path, data: Path) -> None:
+    words = "--image-size 32 --global-batch 12 --epochs 12 --lr 0.005 --print-freq 1000"
+    summary = summary_of(tmp_path, data, words)
+    assert summary["epochs"][-1]["acc1"] > 90
+    assert sum(summary["share"].values()) == pytest.approx(1)
+    assert all(epoch["images"] == 48 and epoch["seconds"] > 0 for epoch in summary["epochs"])
