@@ -47,9 +47,8 @@ torch_suite() {
   lock
   configure_and_build release gpus_for_python
   unlock
-  python_suites "$2" "$1=torch_backend/tests" "$1=trainer/fsdp/tests" "$1=trainer/finetune/tests" -- "${@:3}"
   fetch_etcd
-  python_suites "$2" "$1=torch_backend/tests" "$1=trainer/fsdp/tests" "$1=trainer/ddp/tests" -- "${@:3}"
+  python_suites "$2" "$1=torch_backend/tests" "$1=trainer/fsdp/tests" "$1=trainer/finetune/tests" "$1=trainer/ddp/tests" -- "${@:3}"
 }
 
 # cpp_trainer_suite: trainer/cpp, and trainer/fsdp beside it.
@@ -175,11 +174,9 @@ test_every_change() {
   fetch_cuda_headers
   cpp_suite cpp release --label-exclude '^(slow|long)$'
   cuda_races_suite
-  python_suites "$torch_version" torch=torch_backend/tests torch=trainer/fsdp/tests torch=trainer/finetune/tests \
-    docs=tests/docs tools=tests/tools tools=perf_tests/tests -- -m 'not slow'
   fetch_etcd
-  python_suites "$torch_version" torch=torch_backend/tests torch=trainer/fsdp/tests torch=trainer/ddp/tests docs=tests/docs \
-    tools=tests/tools tools=perf_tests/tests -- -m 'not slow'
+  python_suites "$torch_version" torch=torch_backend/tests torch=trainer/fsdp/tests torch=trainer/finetune/tests \
+    torch=trainer/ddp/tests docs=tests/docs tools=tests/tools tools=perf_tests/tests -- -m 'not slow'
   cluster_suite cluster -m 'not slow and not emulator'
   emulator_suite
   conclude

@@ -9,11 +9,6 @@ import logging
 import os
 import sys
 
-from torch.distributed.elastic.multiprocessing.api import SignalException
-from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
-from torch.distributed.elastic.rendezvous.api import RendezvousClosedError, RendezvousError
-from torch.distributed.run import main, parse_args
-
 WRONG_SETTINGS = 2
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
@@ -31,9 +26,9 @@ def launch(words: list[str]) -> int:
     # Imported here because torch reads LOGLEVEL when it is imported.
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
-    from torch.distributed.run import main
+    from torch.distributed.elastic.rendezvous.api import RendezvousClosedError, RendezvousError
+    from torch.distributed.run import main, parse_args
 
-    logging.disable(logging.ERROR)
     # With torch's shared store a host that joins looks for an address that nobody publishes again.
     os.environ.setdefault("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1")
     try:
