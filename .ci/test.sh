@@ -176,7 +176,8 @@ test_every_change() {
   cuda_races_suite
   fetch_etcd
   python_suites "$torch_version" torch=torch_backend/tests torch=trainer/fsdp/tests torch=trainer/finetune/tests \
-    torch=trainer/ddp/tests docs=tests/docs tools=tests/tools tools=perf_tests/tests -- -m 'not slow'
+    torch=trainer/ddp/tests torch=trainer/scaling/tests torch=trainer/replicas/tests torch=tests/aws \
+    docs=tests/docs tools=tests/tools tools=perf_tests/tests -- -m 'not slow'
   cluster_suite cluster -m 'not slow and not emulator'
   emulator_suite
   conclude

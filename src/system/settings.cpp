@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -102,6 +103,8 @@ constexpr Setting kSettings[] = {
      "and "
      "of the network must be the same"},
     {"FCCL_LOG", Choice{&Settings::log_level, kLogLevels}, Scope::local, "what is written to stderr"},
+    {"NCCL_DEBUG", Text{&Settings::nccl_debug, "a level of NCCL"}, Scope::local,
+     "INFO and TRACE, in any letters, stand for `FCCL_LOG=info` where `FCCL_LOG` is unset; without effect otherwise"},
     {"FCCL_METRICS_PORT", Number{&Settings::metrics_port, 0, 65535}, Scope::local,
      "the port on which the first rank of a host serves the metrics of all its ranks as Prometheus text; 0: none"},
     {"FCCL_METRICS_ADDRESS", Text{&Settings::metrics_address, "an address"}, Scope::local,
@@ -209,6 +212,11 @@ std::string set(Settings& settings, const Choice& kind, std::string_view text) {
   return {};
 }
 
+bool asks_for_info(std::string nccl_debug) {
+  std::ranges::transform(nccl_debug, nccl_debug.begin(), [](unsigned char letter) { return std::toupper(letter); });
+  return nccl_debug == "INFO" || nccl_debug == "TRACE";
+}
+
 // How many letters have to be changed, added or taken away to make one text of the other.
 size_t distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
@@ -265,6 +273,7 @@ Result<Settings> parse_settings(const std::function<std::string_view(const char*
       return fail(fcclInvalidUsage, fmt::format("{}={}{} {}", setting.variable, text.substr(0, kShown),
                                                 text.size() > kShown ? "..." : "", fault));
   }
+  if (text_of_variable("FCCL_LOG").empty() && asks_for_info(settings.nccl_debug)) settings.log_level = "info";
   return settings;
 }
 

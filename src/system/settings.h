@@ -40,6 +40,7 @@ struct Settings {
   size_t cuda_buffer_bytes = 32 * 1024 * 1024;
   size_t cuda_queue_entries = 256;
   std::string log_level = "warn";
+  std::string nccl_debug;
   size_t metrics_port = 0;
   std::string metrics_address = "127.0.0.1";
 

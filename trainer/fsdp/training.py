@@ -43,12 +43,14 @@ class Spent:
         return collectives.seconds(self.collectives) / self.seconds if self.seconds else 0.0
 
 
-def train(settings: Settings, interrupt: Interrupt) -> bool:
-    """Runs on every rank; returns whether the run came to its last step."""
+def train(settings: Settings, interrupt: Interrupt, trainer: type["Trainer"] | None = None) -> bool:
+    """Runs on every rank; returns whether the run came to its last step. Another trainer may see more of
+    it.
+    """
     use_fair_share_of_cores()
     device = device_of(settings)
     with _process_group(settings.backend, device):
-        return Trainer(settings, interrupt, device).run()
+        return (trainer or Trainer)(settings, interrupt, device).run()
 
 
 def use_fair_share_of_cores() -> None:

@@ -76,6 +76,17 @@ TEST(Settings, refuse_what_is_no_number_of_entries) {
 
 TEST(Settings, refuse_a_level_that_the_log_does_not_have) { expect_refused("FCCL_LOG", "loud"); }
 
+TEST(Settings, take_the_level_of_the_log_from_nccl_where_there_is_no_other) {
+  for (const char* value : {"INFO", "info", "TRACE"}) EXPECT_EQ(read_with("NCCL_DEBUG", value)->log_level, "info") << value;
+  for (const char* value : {"WARN", "VERSION", "", "loud"}) EXPECT_EQ(read_with("NCCL_DEBUG", value)->log_level, "warn") << value;
+}
+
+TEST(Settings, keep_their_own_level_of_the_log_beside_that_of_nccl) {
+  setenv("NCCL_DEBUG", "INFO", 1);
+  EXPECT_EQ(read_with("FCCL_LOG", "error")->log_level, "error");
+  unsetenv("NCCL_DEBUG");
+}
+
 TEST(Settings, refuse_a_list_that_names_no_nic) {
   for (const char* value : {",", ",,", "eth0, eth1", "eth\t0"}) expect_refused("FCCL_NICS", value);
   EXPECT_EQ(read_with("FCCL_NICS", "eth0,eth1")->nics, "eth0,eth1");

@@ -1,0 +1,140 @@
+"""The entry: starts a lighthouse and a torchrun for each replica, and says what recoveries took."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from trainer.fsdp.arguments import Settings, SettingsError
+from trainer.fsdp.report import new_folder
+from trainer.replicas.arguments import PROGRAM, Order, parse, trainer_settings
+
+HEARTBEAT_MS, JOIN_MS = 1000, 10_000
+POLL_SECONDS = 0.05
+PATIENCE_SECONDS = 60
+"""For the others, once a replica has come to the last step."""
+
+
+def main(words: list[str]) -> int:
+    """The exit status: that of the first replica that has given up."""
+    order = parse(words)
+    try:
+        settings = trainer_settings(order)
+        folder = new_folder(settings).resolve()
+    except SettingsError as error:
+        print(f"{PROGRAM}: {error}", file=sys.stderr)
+        return 2
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    with _lighthouse(order.lighthouse) as address:
+        return _train(order, settings, folder, address)
+
+
+@contextmanager
+def _lighthouse(given: str | None) -> Iterator[str]:
+    if given:
+        yield given
+        return
+    from torchft.coordination import LighthouseServer
+
+    server = LighthouseServer(
+        bind="[::]:0", min_replicas=1, join_timeout_ms=JOIN_MS, heartbeat_timeout_ms=HEARTBEAT_MS
+    )
+    try:
+        yield server.address()
+    finally:
+        server.shutdown()
+
+
+def _train(order: Order, settings: Settings, folder: Path, lighthouse: str) -> int:
+    from trainer.replicas.deaths import DeathWatch, recoveries_of
+
+    for index in range(order.replicas):
+        (folder / f"replica-{index}").mkdir()
+    watch = DeathWatch(folder, order.replicas)
+    replicas = [_start(order, folder, index, lighthouse) for index in range(order.replicas)]
+    try:
+        statuses = _wait(replicas, watch, folder)
+    finally:
+        for each in replicas:
+            each.terminate()
+        for each in replicas:
+            each.wait()
+    recoveries = recoveries_of(folder, order.replicas, watch.deaths)
+    (folder / "recoveries.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in recoveries))
+    summary = _summary(order, settings, folder, recoveries, statuses)
+    (folder / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
+    print(f"{summary['status']} after step {summary['steps']}, {len(recoveries)} recoveries; see {folder}/")
+    return next(filter(None, statuses), 0)
+
+
+def _start(order: Order, folder: Path, index: int, lighthouse: str) -> subprocess.Popen:
+    launcher = [
+        sys.executable,
+        "-m",
+        "trainer.launch",
+        "--nnodes",
+        "1",
+        "--nproc-per-node",
+        str(order.nproc_per_node),
+    ]
+    launcher += [
+        "--max-restarts",
+        str(order.max_restarts),
+        "--rdzv-backend",
+        "c10d",
+        "--rdzv-endpoint",
+        "localhost:0",
+    ]
+    launcher += ["--rdzv-id", f"replica-{index}"]
+    module = ["-m", "trainer.replicas.rank", str(folder), str(index), str(order.replicas), *order.trainer]
+    said = (folder / f"replica-{index}" / "said.log").open("w")
+    environment = os.environ | {"TORCHFT_LIGHTHOUSE": lighthouse}
+    return subprocess.Popen([*launcher, *module], env=environment, stdout=said, stderr=subprocess.STDOUT)
+
+
+def _wait(replicas: list[subprocess.Popen], watch: Any, folder: Path) -> list[int]:
+    from trainer.replicas.rank import FINISHED
+
+    deadline = None
+    while any(each.poll() is None for each in replicas):
+        if (folder / FINISHED).exists():
+            # What ends from here on has come to the end.
+            deadline = deadline or time.monotonic() + PATIENCE_SECONDS
+            if time.monotonic() > deadline:
+                break
+        else:
+            watch.look()
+        time.sleep(POLL_SECONDS)
+    return [each.poll() or 0 for each in replicas]
+
+
+def _summary(
+    order: Order, settings: Settings, folder: Path, recoveries: list[dict[str, Any]], statuses: list[int]
+) -> dict[str, Any]:
+    from trainer.replicas.deaths import lines_of
+    from trainer.replicas.rank import METRICS
+
+    done = [
+        line["step"]
+        for index in range(order.replicas)
+        for line in lines_of(folder / f"replica-{index}" / METRICS)
+    ]
+    last = max(done, default=0)
+    status = "finished" if last == settings.steps else "failed"
+    facts = {
+        "status": status,
+        "steps": last,
+        "replicas": order.replicas,
+        "ranks_per_replica": order.nproc_per_node,
+    }
+    return {**facts, "statuses": statuses, "recoveries": recoveries}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

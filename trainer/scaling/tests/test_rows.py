@@ -1,0 +1,54 @@
+"""Rows of a chart, from runs that are made up."""
+
+from pathlib import Path
+
+import pytest
+
+from trainer.scaling.arguments import parse
+from trainer.scaling.figures import draw_measured
+from trainer.scaling.rows import rows_of, write
+from trainer.scaling.sizes import Measured, Size
+
+
+def measured(step_seconds: float, ranks: int) -> Measured:
+    return Measured(step_seconds, 100 * ranks, 6000, 1000 // ranks, 5000, 0.1 * ranks, 70)
+
+
+@pytest.fixture
+def rows() -> list[dict]:
+    runs = {
+        Size(hosts, hosts, rails): [measured(0.5 + hosts / 10 / rails, hosts)]
+        for rails in (1, 2)
+        for hosts in (1, 2)
+    }
+    return rows_of(runs, 0.2)
+
+
+def test_the_first_row_has_the_efficiency_one(rows: list[dict]) -> None:
+    assert rows[0]["efficiency"] == 1
+
+
+def test_efficiency_is_throughput_over_that_of_as_many_ranks_like_the_first(rows: list[dict]) -> None:
+    for row in rows:
+        ideal = rows[0]["per_second"] * row["ranks"] / rows[0]["ranks"]
+        assert row["ideal"] == ideal and row["efficiency"] == row["per_second"] / ideal
+
+
+def test_of_several_turns_the_median_counts() -> None:
+    turns = [measured(seconds, 1) for seconds in (9.0, 0.5, 1.0)]
+    assert rows_of({Size(1, 1, 1): turns}, 0.0)[0]["step_seconds"] == 1.0
+
+
+def test_rows_and_charts_are_written(rows: list[dict], tmp_path: Path) -> None:
+    write(tmp_path, "scaling", rows, {"cores": 2})
+    draw_measured(tmp_path / "scaling.png", rows, 2)
+    assert {file.name for file in tmp_path.iterdir()} == {"scaling.json", "scaling.csv", "scaling.png"}
+
+
+@pytest.mark.parametrize(
+    "words", ["--hosts 2,1", "--rate fast", "--rails 17", "--compute soon", "--predict p3"]
+)
+def test_a_wrong_argument_is_refused(words: str, capsys: pytest.CaptureFixture) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parse([*words.split(), "--out", "x", "--", "-m", "trainer.fsdp"])
+    assert ended.value.code == 2 and words.split()[0] in capsys.readouterr().err
