@@ -76,7 +76,7 @@ frameworks_suite() {
 # elastic_suite: jobs whose ranks and hosts are killed.
 elastic_suite() {
   fetch_etcd
-  python_suites "$torch_version" elastic=trainer/ddp/tests -- -m slow
+  python_suites "$torch_version" elastic=trainer/ddp/tests elastic=trainer/replicas/tests elastic=trainer/scaling/tests elastic=tests/aws -- -m slow
 }
 
 # docs_suite: every command and program of the pages; needs what cpp_suite has built.

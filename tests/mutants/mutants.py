@@ -280,8 +280,8 @@ MUTANTS = [
     Mutant(
         "a wait has no deadline",
         "src/operations/control.cpp",
-        "if (waited >= patience &&",
-        "if (waited >= 1000 * patience &&",
+        "if (waited >= wait.timeout && waited",
+        "if (waited >= 1000 * wait.timeout && waited",
     ),
     Mutant(
         "a rank that did its part before it died fails the call",
