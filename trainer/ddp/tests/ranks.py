@@ -9,6 +9,7 @@ from trainer.ddp import __main__ as entry
 from trainer.ddp import training  # noqa: F401  (loaded before the fork)
 from trainer.fsdp.tests.runs import on_ranks
 
+LIMIT_SECONDS = 280
 GLOO = dist.ProcessGroupGloo.__init__
 
 
@@ -22,4 +23,4 @@ def train_on(ranks: int, folder: Path, words: list[str]) -> None:
             dist.ProcessGroupGloo.__init__ = GLOO
         return entry.main(words)
 
-    on_ranks(ranks, folder / "printed", body)
+    on_ranks(ranks, folder / "printed", body, LIMIT_SECONDS)

@@ -75,11 +75,11 @@ class Runs:
         return self._done[key]
 
 
-def on_ranks(ranks: int, log: Path, body: Callable[[], int]) -> None:
+def on_ranks(ranks: int, log: Path, body: Callable[[], int], limit: float = LIMIT_SECONDS) -> None:
     """Forks `ranks` processes that call `body`, and raises unless each returns 0 within the limit."""
     port = _free_port()
     children = [_fork(rank, ranks, port, log, body) for rank in range(ranks)]
-    statuses = _wait(children)
+    statuses = _wait(children, limit)
     if any(statuses):
         raise AssertionError(f"exit statuses by rank: {statuses}\n{log.read_text()[-6000:]}")
 
@@ -117,9 +117,9 @@ def _fork(rank: int, ranks: int, port: int, log: Path, body: Callable[[], int]) 
         os._exit(status)
 
 
-def _wait(children: list[int]) -> list[int]:
+def _wait(children: list[int], limit: float) -> list[int]:
     statuses: dict[int, int] = {}
-    deadline = time.monotonic() + LIMIT_SECONDS
+    deadline = time.monotonic() + limit
     while len(statuses) < len(children):
         for child in set(children) - set(statuses):
             done, status = os.waitpid(child, os.WNOHANG)
