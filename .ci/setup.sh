@@ -117,11 +117,25 @@ need_package() {
   local sources
   use_ccache
   sources=$(digest CMakeLists.txt pyproject.toml cmake include plugins src torch_backend "$venv/requirements.txt")
-  [[ ! -e $venv/fccl.sources || $(<"$venv/fccl.sources") != "$sources" ]] || return 0
+  if [[ -e $venv/fccl.sources && $(<"$venv/fccl.sources") == "$sources" ]]; then
+    need_sagemaker
+    return
+  fi
   step "build the package fccl for torch $torch_version" "package-$torch_version" env PATH="$PWD/$venv/bin:$PATH" \
     "$venv/bin/python" -m pip install --verbose --disable-pip-version-check --no-build-isolation --no-deps --force-reinstall \
     --config-settings=build-dir="build/torch-$torch_version" .
   echo "$sources" >"$venv/fccl.sources"
+  need_sagemaker
+}
+
+# The same for the package fccl-sagemaker, which is Python alone.
+need_sagemaker() {
+  local sources
+  sources=$(digest sagemaker/pyproject.toml sagemaker/setup.py sagemaker/fccl_sagemaker "$venv/requirements.txt")
+  [[ ! -e $venv/sagemaker.sources || $(<"$venv/sagemaker.sources") != "$sources" ]] || return 0
+  step "install the package fccl-sagemaker for torch $torch_version" "sagemaker-$torch_version" \
+    "$venv/bin/python" -m pip install --disable-pip-version-check --no-build-isolation --no-deps --force-reinstall ./sagemaker
+  echo "$sources" >"$venv/sagemaker.sources"
 }
 
 frameworks_venv=.venv-frameworks

@@ -176,7 +176,7 @@ test_every_change() {
   cuda_races_suite
   fetch_etcd
   python_suites "$torch_version" torch=torch_backend/tests torch=trainer/fsdp/tests torch=trainer/finetune/tests \
-    torch=trainer/ddp/tests torch=trainer/scaling/tests torch=trainer/replicas/tests torch=tests/aws \
+    torch=trainer/ddp/tests torch=trainer/scaling/tests torch=trainer/replicas/tests torch=tests/aws torch=sagemaker/tests \
     docs=tests/docs tools=tests/tools tools=perf_tests/tests -- -m 'not slow'
   cluster_suite cluster -m 'not slow and not emulator'
   emulator_suite
