@@ -48,7 +48,7 @@ torch_suite() {
   configure_and_build release gpus_for_python
   unlock
   fetch_etcd
-  python_suites "$2" "$1=torch_backend/tests" "$1=trainer/fsdp/tests" "$1=trainer/finetune/tests" "$1=trainer/ddp/tests" -- "${@:3}"
+  python_suites "$2" "$1=torch_backend/tests" "$1=trainer/fsdp/tests" "$1=trainer/finetune/tests" -- "${@:3}"
 }
 
 # cpp_trainer_suite: trainer/cpp, and trainer/fsdp beside it.
@@ -122,7 +122,7 @@ emulator_suite() {
 }
 
 # python_suites VERSION SUITE=FOLDER... -- PYTEST-ARGUMENT...: the tests of each folder, in all folders at once, since ranks wait
-# more than they compute. Folders of one suite count together.
+# more than they compute. Folders of one suite count together; those that a colon joins share a process.
 python_suites() {
   local version=$1 folders=() names=()
   shift
@@ -141,17 +141,18 @@ python_suites() {
 }
 
 # report_of SUITE=FOLDER: the name of the report of these tests.
-report_of() { echo "${1//[=\/]/-}"; }
+report_of() { echo "${1//[=\/:]/-}"; }
 
 # run_at_once SUITE=FOLDER... -- PYTEST-ARGUMENT...
 run_at_once() {
-  local folders=() running=() status=0 each
+  local folders=() running=() paths=() status=0 each
   while [[ $1 != -- ]]; do
     folders+=("$1")
     shift
   done
   for each in "${folders[@]}"; do
-    run_pytest "${each#*=}" --junitxml="build/reports/$(report_of "$each").xml" "${@:2}" &
+    IFS=: read -ra paths <<<"${each#*=}"
+    run_pytest "${paths[@]}" --junitxml="build/reports/$(report_of "$each").xml" "${@:2}" &
     running+=($!)
   done
   for each in "${running[@]}"; do wait "$each" || status=$?; done
@@ -175,8 +176,8 @@ test_every_change() {
   cpp_suite cpp release --label-exclude '^(slow|long)$'
   cuda_races_suite
   fetch_etcd
-  python_suites "$torch_version" torch=torch_backend/tests torch=trainer/fsdp/tests torch=trainer/finetune/tests \
-    torch=trainer/ddp/tests torch=trainer/scaling/tests torch=trainer/replicas/tests torch=tests/aws torch=sagemaker/tests \
+  python_suites "$torch_version" torch=torch_backend/tests torch=trainer/fsdp/tests \
+    torch=trainer/finetune/tests:trainer/ddp/tests:trainer/scaling/tests:trainer/replicas/tests:sagemaker/tests:tests/aws \
     docs=tests/docs tools=tests/tools tools=perf_tests/tests -- -m 'not slow'
   cluster_suite cluster -m 'not slow and not emulator'
   emulator_suite

@@ -16,6 +16,8 @@ from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import (
     checkpoint_wrapper,
 )
 
+pytestmark = pytest.mark.slow
+
 LAYERS, BATCH, LENGTH, WIDTH = 5, 2, 3, 16
 
 

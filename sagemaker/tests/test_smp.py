@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 RANKS = Path(__file__).with_name("smp_ranks.py")
 LAYERS, WIDTH, LENGTH, BATCH = 4, 32, 8, 8
 

@@ -286,8 +286,8 @@ double seconds_of_this_thread() {
   return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
 }
 
-// Tagged sends of one group, received in one group in the reverse order; the seconds of the processor that the least of some tries
-// took, since two ranks that share one wait for it as often as their notices fill a window.
+// Tagged sends of one group, received in one group in the reverse order; the seconds of the processor that the least of some
+// tries took, since two ranks that share one wait for it as often as their notices fill a window.
 double seconds_of_group(const Comm& comm, const Seat& seat, int sends, int tries) {
   double least = 1e9;
   for (int round = 0; round < tries; ++round) {

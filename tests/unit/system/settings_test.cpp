@@ -78,7 +78,8 @@ TEST(Settings, refuse_a_level_that_the_log_does_not_have) { expect_refused("FCCL
 
 TEST(Settings, take_the_level_of_the_log_from_nccl_where_there_is_no_other) {
   for (const char* value : {"INFO", "info", "TRACE"}) EXPECT_EQ(read_with("NCCL_DEBUG", value)->log_level, "info") << value;
-  for (const char* value : {"WARN", "VERSION", "", "loud"}) EXPECT_EQ(read_with("NCCL_DEBUG", value)->log_level, "warn") << value;
+  for (const char* value : {"WARN", "VERSION", "", "loud"})
+    EXPECT_EQ(read_with("NCCL_DEBUG", value)->log_level, "warn") << value;
 }
 
 TEST(Settings, keep_their_own_level_of_the_log_beside_that_of_nccl) {

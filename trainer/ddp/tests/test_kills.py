@@ -8,6 +8,8 @@ import pytest
 from trainer.ddp.tests.etcd_server import EtcdServer
 from trainer.ddp.tests.jobs import Job, assert_every_image_once, assert_little_was_redone
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("torchvision")
 
 

@@ -15,6 +15,8 @@ from trainer.finetune.tests.plain_loop import plain_model
 from trainer.finetune.tests.runs import Run, Runs
 from trainer.finetune.tests.test_matches_one_process import ADAPTER, WHOLE
 
+pytestmark = pytest.mark.slow
+
 TOKENS = torch.arange(3, 60).reshape(3, 19)
 ALL = f"{WHOLE} --gradient_accumulation_steps 2"
 TUNED = f"{ADAPTER} --num_epochs 3 --max_train_step 20"

@@ -15,6 +15,8 @@ from transformers import AutoModelForCausalLM
 from trainer.finetune.tests.folders import write_alpaca, write_model, write_samsum
 from trainer.finetune.tests.runs import EXACT, SHORT
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = Path(__file__).parents[3] / "examples" / "finetuning.py"
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run"]
 LIMIT_SECONDS = 280

@@ -5,6 +5,8 @@ import pytest
 from trainer.finetune.tests.plain_loop import plain_losses, plain_model, with_adapter
 from trainer.finetune.tests.runs import Runs
 
+pytestmark = pytest.mark.slow
+
 WHOLE = "--num_epochs 2 --max_train_step 40"
 ADAPTER = "--use_peft --lora_dropout 0 --num_epochs 1"
 

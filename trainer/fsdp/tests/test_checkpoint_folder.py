@@ -98,7 +98,7 @@ def logits_of_shards(words: list[str], place: Path) -> int:
 @pytest.mark.parametrize(
     ("kind", "more", "arguments"),
     [
-        ("llama", {}, "--tensor-parallel 2"),
+        pytest.param("llama", {}, "--tensor-parallel 2", marks=pytest.mark.slow),
         pytest.param(
             "llama", {"tie_word_embeddings": True}, "--strategy hybrid_shard", marks=pytest.mark.slow
         ),

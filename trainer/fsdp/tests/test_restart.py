@@ -80,6 +80,7 @@ def test_killed_rank_is_restarted_and_the_run_goes_on_in_its_folder(
     assert processes_that_name(str(tmp_path)) == []
 
 
+@pytest.mark.slow
 def test_stopped_run_goes_on_by_itself_only_where_it_is_told_to(runs: Runs) -> None:
     base = [*SMALL, *EXACT, "--save-every", "10"]
     whole = runs.of(4, "", base=base)

@@ -1,0 +1,76 @@
+"""Layers and hooks that scripts for SMP v2 import: what they name is served, or refused when it is made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class FlashSelfAttention(nn.Module):
+    """Attention by torch over one tensor [batch, length, 3, heads, width] of queries, keys and values."""
+
+    def __init__(
+        self, attention_dropout_prob: float = 0.0, scale: float | None = None, causal: bool = False, **_: Any
+    ) -> None:
+        super().__init__()
+        self._dropout = attention_dropout_prob
+        self._scale = scale
+        self._causal = causal
+
+    def forward(self, qkv: torch.Tensor, attn_mask: torch.Tensor | None = None) -> torch.Tensor:
+        query, key, value = (each.transpose(1, 2) for each in qkv.unbind(2))
+        found = F.scaled_dot_product_attention(
+            query,
+            key,
+            value,
+            attn_mask=attn_mask,
+            dropout_p=self._dropout if self.training else 0.0,
+            is_causal=self._causal and attn_mask is None,
+            scale=self._scale,
+        )
+        return found.transpose(1, 2)
+
+
+class _Refused:
+    """A name that scripts import, and that is refused when it is made."""
+
+    reason = ""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        raise NotImplementedError(
+            f"torch.sagemaker's {type(self).__name__} is not served by fccl-sagemaker: {self.reason}"
+        )
+
+
+class LlamaFlashAttention(_Refused):
+    """SMP's replacement of Llama's attention."""
+
+    reason = 'load the model with attn_implementation="sdpa", which Transformers brings'
+
+
+class MoEConfig(_Refused):
+    """SMP's configuration of experts, sinkhorn's load balancing among it."""
+
+    reason = "init() does not split experts; train with trainer/fsdp and its --expert-parallel"
+
+
+class TransformerLayer(nn.Module, _Refused):
+    """SMP's own layer: a wrapping policy may name it, and no model of Transformers has one."""
+
+    reason = "take a layer of Transformers, which transform() splits by the model's plan"
+
+    def __init__(self, *inputs: Any, **named: Any) -> None:
+        _Refused.__init__(self, *inputs, **named)
+
+
+class TETransformerLayer(TransformerLayer):
+    """The same by Transformer Engine, which serves FP8."""
+
+    reason = "it needs Transformer Engine and a GPU that computes in FP8"
+
+
+def register_tp_processing_pre_comm_hook(model: nn.Module, *_: Any, **__: Any) -> None:
+    """Does nothing: the plans of Transformers leave every rank whole gradients before FSDP's calls."""
