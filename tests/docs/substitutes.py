@@ -68,6 +68,24 @@ def _trains_images(command: str) -> Substitute:
     return Substitute(command, "trains for minutes", f'python -c "{parse}" {arguments}')
 
 
+PACKED = [
+    "FCCL_TORCH=2.11.0 ./dev gpu --pack FOLDER",
+    "FCCL_TORCH=2.11.0 ./dev gpu --pack build/pack",
+    "./dev gpu --part first",
+    "sh build/pack/run --part first --out OUT",
+    "sh build/pack/run --part second --out OUT",
+    "sh build/pack/run --part third --out OUT",
+]
+
+
+def _packed(command: str) -> Substitute:
+    """Its option alone is looked up; tests/tools runs packs and parts on a fake driver."""
+    option = "--pack" if "--pack" in command else "--part"
+    return Substitute(
+        command, "builds or measures for minutes", f"python3 tools/gpu/gpu.py --help | grep -cF -- '{option}'"
+    )
+
+
 SWEEP = "a sweep up to this size takes long; its flags are run on smaller ones"
 
 SUBSTITUTES = [
@@ -117,11 +135,18 @@ SUBSTITUTES = [
     _planned("--backend gloo"),
     _planned("--device cuda --precision bf16"),
     _planned(
-        "--model ~/models/my-llama --data ~/texts --precision bf16 --activation-checkpointing",
+        "--model ~/models/my-llama --data ~/texts --precision bf16 --activation-checkpointing --save-hf",
         before="HOME=$PWD; mkdir -p ~/models/my-llama; echo '{}' >~/models/my-llama/config.json; ",
     ),
     _planned("--dry-run --model llama2-70b --ranks 64 --strategy hybrid_shard --shard-degree 8"),
+    _planned("--ranks 4 --tensor-parallel 2"),
     _planned(""),
+    Substitute(
+        "torchrun --standalone --nproc-per-node 2 --max-restarts 2 -m trainer.fsdp --save-every 100",
+        "trains for minutes; trainer/fsdp/tests kill ranks of such a run",
+        f'python -c "{PARSE}" --ranks 2 --save-every 100',
+    ),
+    *map(_packed, PACKED),
     *map(_trains_images, IMAGE_TRAININGS),
     *(_trained_in_cpp(arguments) for arguments in CPP_TRAININGS),
     Substitute(
