@@ -360,6 +360,7 @@ void Rail::close_connections_on_exec() {
   looked_for_connections_ = now;
   has_new_connections_ = false;
   std::vector<SocketName> names;
+  names.reserve(peers_.size());
   for (const Peer& peer : peers_) names.push_back(peer.destination.name);
   std::ranges::sort(names);
   const auto own = name_of(endpoint_);

@@ -19,7 +19,8 @@ Result<void> check_transfer(const UserTransfer& user, int ranks) {
   if (!is_valid(envelope.dtype))
     return fail(fcclInvalidArgument, fmt::format("datatype {} is no fcclDataType_t", int{envelope.dtype}));
   const bool may_be_any = user.is_tagged && !sends;
-  if (transfer.peer >= ranks || (transfer.peer < 0 && !(may_be_any && transfer.peer == FCCL_ANY_SOURCE)))
+  const bool is_any = may_be_any && transfer.peer == FCCL_ANY_SOURCE;
+  if (transfer.peer >= ranks || (transfer.peer < 0 && !is_any))
     return fail(fcclInvalidArgument, fmt::format("peer is {}: give 0 <= peer < {}{}", transfer.peer, ranks,
                                                  may_be_any ? ", or FCCL_ANY_SOURCE" : ""));
   if (user.is_tagged && envelope.tag < 0)

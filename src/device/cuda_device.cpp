@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <bit>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -34,7 +35,7 @@ class CudaPinnedMemory : public PinnedMemory {
       : device_(std::move(device)), host_(host), address_(address) {}
   ~CudaPinnedMemory() override { device_->unpin(host_); }
   std::byte* device_address(const void* host) const override {
-    return reinterpret_cast<std::byte*>(address_) + (static_cast<const std::byte*>(host) - host_);
+    return std::bit_cast<std::byte*>(address_) + (static_cast<const std::byte*>(host) - host_);
   }
 
  private:

@@ -34,15 +34,14 @@ LaneId lane_of(const Wait& wait) {
   return wait.task == nullptr ? kTransferLane : fccl::lane_of(wait.task->call.signature.collective);
 }
 
-// What is awaited, after a last look at what only a look brings.
+double seconds(Clock::duration span) { return std::chrono::duration<double>(span).count(); }
+
+}  // namespace
+
 bool is_reached(const Wait& wait, const Awaited& awaited) {
   if (wait.catch_up) wait.catch_up.poll(wait.catch_up.context);
   return awaited.reached();
 }
-
-double seconds(Clock::duration span) { return std::chrono::duration<double>(span).count(); }
-
-}  // namespace
 
 std::string Control::describe(const Task& task) const {
   const std::string call = describe_record({task.number, task.call.signature, {}});

@@ -60,6 +60,9 @@ struct Wait {
   bool warns = true;  // whether the log is told of it after a while
 };
 
+// Whether what is awaited is there, after a last look at what only a look brings.
+bool is_reached(const Wait& wait, const Awaited& awaited);
+
 // Owned by a communicator. Any thread may call. Failures are sticky: the first one found by any rank becomes every rank's.
 class Control {
  public:
