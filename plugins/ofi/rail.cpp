@@ -71,6 +71,8 @@ uint64_t data_of(const Operation& operation, const Destination& to) {
   return uint64_t{to.notice_token} << 32 | operation.immediate;
 }
 
+Completion stranger(const char* observed) { return {.kind = Completion::Kind::stranger, .bytes = {}, .observed = observed}; }
+
 }  // namespace
 
 Result<std::unique_ptr<Rail>> Rail::open(const Provider& provider, Info info, size_t message_bytes) {
@@ -300,12 +302,6 @@ bool Rail::translate(const fi_cq_data_entry& entry, fi_addr_t sender, Completion
   completion = arrival(entry, sender);
   return true;
 }
-
-namespace {
-
-Completion stranger(const char* observed) { return {.kind = Completion::Kind::stranger, .bytes = {}, .observed = observed}; }
-
-}  // namespace
 
 // The buffer goes back in any case. A message with an immediate, which needs no key, is none of a peer's.
 Completion Rail::message(const fi_cq_data_entry& entry, fi_addr_t sender) {
