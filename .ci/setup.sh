@@ -117,14 +117,12 @@ need_package() {
   local sources
   use_ccache
   sources=$(digest CMakeLists.txt pyproject.toml cmake include plugins src torch_backend "$venv/requirements.txt")
-  if [[ -e $venv/fccl.sources && $(<"$venv/fccl.sources") == "$sources" ]]; then
-    need_sagemaker
-    return
+  if [[ ! -e $venv/fccl.sources || $(<"$venv/fccl.sources") != "$sources" ]]; then
+    step "build the package fccl for torch $torch_version" "package-$torch_version" env PATH="$PWD/$venv/bin:$PATH" \
+      "$venv/bin/python" -m pip install --verbose --disable-pip-version-check --no-build-isolation --no-deps --force-reinstall \
+      --config-settings=build-dir="build/torch-$torch_version" .
+    echo "$sources" >"$venv/fccl.sources"
   fi
-  step "build the package fccl for torch $torch_version" "package-$torch_version" env PATH="$PWD/$venv/bin:$PATH" \
-    "$venv/bin/python" -m pip install --verbose --disable-pip-version-check --no-build-isolation --no-deps --force-reinstall \
-    --config-settings=build-dir="build/torch-$torch_version" .
-  echo "$sources" >"$venv/fccl.sources"
   need_sagemaker
 }
 

@@ -1,4 +1,4 @@
-// BetweenRounds: what a thread does between two rounds over the operations that it waits for.
+// BetweenRounds: what a thread does between two rounds over the operations that it waits for, and the loop over such rounds.
 #pragma once
 
 #include <sched.h>
@@ -7,6 +7,8 @@
 #include <chrono>
 #include <thread>
 
+#include "base/result.h"
+#include "operations/advance.h"
 #include "system/clock.h"
 #include "system/counter.h"
 
@@ -37,5 +39,17 @@ class BetweenRounds {
   int idle_rounds_ = 0;
   Clock::time_point since_{};
 };
+
+// Advances operations until they are done or fail, on this thread.
+template <class Operations>
+Result<void> advance_to_the_end(Operations& operations, bool oversubscribed) {
+  BetweenRounds between(oversubscribed);
+  for (;;) {
+    const Result<Advance> progress = operations.advance();
+    if (!progress) return fail(progress.error());
+    if (*progress == Advance::done) return {};
+    *progress == Advance::some ? between.has_moved() : between.wait();
+  }
+}
 
 }  // namespace fccl

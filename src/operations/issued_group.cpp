@@ -54,14 +54,6 @@ Result<Advance> IssuedGroup::advance() {
   return Advance::done;
 }
 
-Result<void> IssuedGroup::run() {
-  BetweenRounds between(oversubscribed_);
-  for (;;) {
-    const Result<Advance> progress = advance();
-    if (!progress) return fail(progress.error());
-    if (*progress == Advance::done) return {};
-    *progress == Advance::some ? between.has_moved() : between.wait();
-  }
-}
+Result<void> IssuedGroup::run() { return advance_to_the_end(*this, oversubscribed_); }
 
 }  // namespace fccl

@@ -21,8 +21,8 @@ class IssuedTransfer {
     std::chrono::milliseconds timeout;
   };
 
-  // `together`: of those that are issued with it, if any are.
-  IssuedTransfer(const Around& around, const TransferEnd& transfer, TransfersProgress* together = nullptr)
+  // `together`: of those that are issued with it.
+  IssuedTransfer(const Around& around, const TransferEnd& transfer, TransfersProgress* together)
       : around_(around), operation_(transfer, together) {}
   IssuedTransfer(const IssuedTransfer&) = delete;
   IssuedTransfer& operator=(const IssuedTransfer&) = delete;

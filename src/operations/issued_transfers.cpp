@@ -34,13 +34,7 @@ void IssuedTransfers::queue(const IssuedTransfer::Around& around, const Transfer
 Result<void> IssuedTransfers::run(bool oversubscribed) {
   if (used_ == 0) return {};
   start_all(oversubscribed);
-  BetweenRounds between(oversubscribed);
-  for (;;) {
-    const Result<Advance> progress = advance();
-    if (!progress) return fail(progress.error());
-    if (*progress == Advance::done) return {};
-    *progress == Advance::some ? between.has_moved() : between.wait();
-  }
+  return advance_to_the_end(*this, oversubscribed);
 }
 
 // The thread that moves one transfer of a communicator moves all.

@@ -1,7 +1,6 @@
 // Groups: calls that are issued together, in whatever order they stand, also those of several ranks of one thread.
 #include <algorithm>
 #include <array>
-#include <ctime>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -280,12 +279,6 @@ TEST_P(InitAll, lets_one_thread_run_collectives_of_all_ranks) {
     }
 }
 
-double seconds_of_this_thread() {
-  timespec used{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-  return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
-}
-
 // Tagged sends of one group, received in one group in the reverse order; the seconds of the processor that the least of some
 // tries took, since two ranks that share one wait for it as often as their notices fill a window.
 double seconds_of_group(const Comm& comm, const Seat& seat, int sends, int tries) {
@@ -293,7 +286,7 @@ double seconds_of_group(const Comm& comm, const Seat& seat, int sends, int tries
   for (int round = 0; round < tries; ++round) {
     std::vector<int> given(static_cast<size_t>(sends)), got(given.size(), -1);
     EXPECT_TRUE(succeeded(fcclBarrier(comm, nullptr)));
-    const double began = seconds_of_this_thread();
+    const double began = processor_seconds();
     EXPECT_TRUE(succeeded(fcclGroupStart()));
     for (int i = 0; i < sends; ++i) {
       const int tag = seat.rank == 0 ? i : sends - 1 - i;
@@ -306,7 +299,7 @@ double seconds_of_group(const Comm& comm, const Seat& seat, int sends, int tries
       }
     }
     EXPECT_TRUE(succeeded(fcclGroupEnd()));
-    least = std::min(least, seconds_of_this_thread() - began);
+    least = std::min(least, processor_seconds() - began);
     for (int i = 0; seat.rank == 1 && i < sends; ++i) EXPECT_EQ(got[static_cast<size_t>(i)], i * 7 + round);
   }
   return least;

@@ -84,12 +84,6 @@ class Rounds {
 // The last is the rank that computes.
 class Computing : public ::testing::TestWithParam<std::tuple<OnHosts, Way, int>> {};
 
-double processor_seconds() {
-  timespec used{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-  return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
-}
-
 // It computes until the others are out or it has used that much of a processor, which they can too, whoever else wants one.
 TEST_P(Computing, stalls_nobody) {
   constexpr double kMostSeconds = 2.0 * kSlowdown;

@@ -191,20 +191,22 @@ int64_t now_ns() { return std::chrono::duration_cast<std::chrono::nanoseconds>(C
 
 double ms_since(int64_t then_ns) { return static_cast<double>(now_ns() - then_ns) * 1e-6; }
 
+double processor_seconds() {
+  timespec used{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
+}
+
 namespace {
 
 // How many times as long as alone a fixed piece of work of this thread takes now.
 double load() {
-  constexpr int64_t kWork = 30'000'000;  // ns of the processor
-  const auto used = [] {
-    timespec time{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-  };
-  const int64_t began = now_ns(), from = used();
-  while (used() - from < kWork) {
-  }
-  return static_cast<double>(now_ns() - began) / static_cast<double>(used() - from);
+  constexpr double kWork = 0.03;
+  const int64_t began = now_ns();
+  const double from = processor_seconds();
+  double used = 0;
+  while (used < kWork) used = processor_seconds() - from;
+  return ms_since(began) * 1e-3 / used;
 }
 
 }  // namespace

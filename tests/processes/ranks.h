@@ -86,6 +86,9 @@ inline constexpr int kSlowdown = FCCL_TEST_SLOWDOWN;
 int64_t now_ns();
 double ms_since(int64_t then_ns);
 
+// What this thread has used of processors so far.
+double processor_seconds();
+
 // Whether something that began then, and should take at most `ms` in a plain build on an idle machine, has ended in time: where
 // it has not, half as much again, times what other processes take of this processor just now.
 ::testing::AssertionResult in_time(int64_t then_ns, double ms);

@@ -1,8 +1,6 @@
 // Lets the ranks of a healthy default group leave at one moment.
 #include "leaving.h"
 
-#include <c10/util/Exception.h>
-
 #include <chrono>
 #include <exception>
 #include <future>

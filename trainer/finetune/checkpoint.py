@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import socket
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from torch.distributed.checkpoint.state_dict import (
 from torch.optim import Optimizer
 
 from trainer.finetune.flags import Settings
+from trainer.fsdp.attempt import launch_of
 
 COMPLETE = "progress.json"
 """Written last, so that a folder without it is a save that did not finish."""
@@ -155,12 +155,5 @@ def _flat(name: str) -> str:
     return name.replace("/", "--")
 
 
-def _launch() -> str:
-    """What tells this launch of torchrun from others and stays the same when it restarts its workers."""
-    name = os.environ.get("TORCHELASTIC_RUN_ID", "none")
-    if name != "none":
-        return name
-    # Launches without --rdzv-id share this name, so the process that started this one tells them apart.
-    agent = os.getppid()
-    begun = Path(f"/proc/{agent}/stat").read_text().rpartition(")")[2].split()[19]
-    return f"{socket.gethostname()}-{agent}-{begun}"
+def _launch() -> str | None:
+    return launch_of(os.environ.get("TORCHELASTIC_RUN_ID", "none"))

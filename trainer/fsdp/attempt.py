@@ -45,7 +45,7 @@ def begin_attempt(settings: Settings, shape: dict[str, Any]) -> Attempt:
 
 def _choose(settings: Settings, shape: dict[str, Any]) -> Attempt:
     number = time.time_ns() // 1_000_000
-    launch = _launch()
+    launch = launch_of(os.environ.get("TORCHELASTIC_RUN_ID"))
     folder = _folder_to_go_on_in(settings, launch)
     place = checkpoint.latest(folder, shape) if folder else None
     if place is None and settings.resume:
@@ -58,9 +58,8 @@ def _choose(settings: Settings, shape: dict[str, Any]) -> Attempt:
     return Attempt(folder, number, place)
 
 
-def _launch() -> str | None:
-    """What tells this launch of torchrun from others and stays the same when it restarts its workers."""
-    name = os.environ.get("TORCHELASTIC_RUN_ID")
+def launch_of(name: str | None) -> str | None:
+    """What tells a launch of torchrun with this id from others; restarts of its workers keep it."""
     if name != "none":
         return name
     # Launches without --rdzv-id share this name, so the launcher itself, our parent, must do.
