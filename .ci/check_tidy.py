@@ -49,7 +49,7 @@ def faults_of(tree: Tree, path: str) -> set[Fault]:
 
 def affected(tree: Tree, sources: list[str]) -> list[str]:
     """The changed sources, and for each changed header its own source or the first that includes it."""
-    changed = changed_files(tree)
+    changed = tree.changed
     chosen = set(changed) & set(sources)
     for header in changed & set(tree.headers):
         own = str(Path(header).with_suffix(".cpp"))
@@ -57,16 +57,3 @@ def affected(tree: Tree, sources: list[str]) -> list[str]:
             [own] if own in sources else [path for path in sources if header in tree.closure(path)][:1]
         )
     return sorted(chosen)
-
-
-def changed_files(tree: Tree) -> set[str]:
-    """What is new since this branch left origin/main, or else since the commit before the last."""
-    for base in (["merge-base", "origin/main", "HEAD"], ["rev-parse", "--verify", "HEAD~1"]):
-        try:
-            commit = tree.git(*base).strip()
-        except subprocess.CalledProcessError:
-            continue
-        if commit != tree.git("rev-parse", "HEAD").strip():
-            new = tree.git("ls-files", "--others", "--exclude-standard")
-            return set(tree.git("diff", "--name-only", commit).splitlines()) | set(new.splitlines())
-    return set(tree.files)

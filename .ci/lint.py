@@ -51,7 +51,7 @@ def main(arguments: list[str]) -> int:
             "names": lambda: check_names.faults(tree),
             "format": lambda: check_format.faults(tree),
             "python": lambda: check_python.faults(tree),
-            "headers": lambda: check_headers.faults(tree),
+            "headers": lambda: check_headers.faults(tree, every_file="--all" in arguments),
             "symbols": lambda: check_symbols.faults(tree),
             "tidy": lambda: check_tidy.faults(tree, every_file="--all" in arguments),
         }.items()

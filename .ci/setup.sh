@@ -114,13 +114,18 @@ need_environment() {
 
 # Sees to it that the package fccl in the virtual environment is built from the sources as they are now.
 need_package() {
-  local sources
+  local sources library=
   use_ccache
   sources=$(digest CMakeLists.txt pyproject.toml cmake include plugins src torch_backend "$venv/requirements.txt")
   if [[ ! -e $venv/fccl.sources || $(<"$venv/fccl.sources") != "$sources" ]]; then
+    # The library of the folder build is the same, if that serves CUDA too: torch's headers serve it where no toolkit is.
+    if grep -q '^FCCL_CUDA_INCLUDE:PATH=/' build/CMakeCache.txt 2>/dev/null && [[ -e build/build.ninja ]]; then
+      configure_and_build release fccl fccl_ofi
+      library=$PWD/build
+    fi
     step "build the package fccl for torch $torch_version" "package-$torch_version" env PATH="$PWD/$venv/bin:$PATH" \
       "$venv/bin/python" -m pip install --verbose --disable-pip-version-check --no-build-isolation --no-deps --force-reinstall \
-      --config-settings=build-dir="build/torch-$torch_version" .
+      --config-settings=build-dir="build/torch-$torch_version" --config-settings=cmake.define.FCCL_PREBUILT="$library" .
     echo "$sources" >"$venv/fccl.sources"
   fi
   need_sagemaker

@@ -9,18 +9,22 @@ die() {
 
 step_group=
 ticker=
+beside=
 
 # Ends the running step with everything it started, so that an interrupted ./dev leaves nothing behind: first as Ctrl-C would,
 # which lets it clean up, and ten seconds later by force.
 end_step() {
   local tenths=0
   [[ -z $ticker ]] || kill -- "-$ticker" 2>/dev/null || true
+  [[ -z $beside ]] || kill "$beside" 2>/dev/null || true
   if [[ -n $step_group ]] && kill -INT -- "-$step_group" 2>/dev/null; then
     while ((tenths++ < 100)) && kill -0 -- "-$step_group" 2>/dev/null; do sleep 0.1; done
     kill -KILL -- "-$step_group" 2>/dev/null || true
   fi
+  [[ -z $beside ]] || wait "$beside" 2>/dev/null || true
   ticker=''
   step_group=''
+  beside=''
 }
 trap end_step EXIT
 trap 'exit 130' INT
@@ -74,6 +78,23 @@ step() {
   try_step "$@" && return
   tail -n 40 "build/log/$2.log" | sed 's/^/    /' >&2
   die "could not finish: $1"
+}
+
+# start_beside COMMAND...: runs steps beside the next ones, until await_beside, which ends ./dev if they failed.
+start_beside() {
+  (
+    trap end_step EXIT
+    trap 'exit 143' INT TERM HUP
+    "$@"
+  ) &
+  beside=$!
+}
+
+await_beside() {
+  local status=0
+  wait "$beside" || status=$?
+  beside=''
+  ((status == 0)) || exit "$status"
 }
 
 # digest PATH...: one hash of the names and contents of all files below the paths, tests aside; a path need not exist.

@@ -50,6 +50,19 @@ class Tree:
             if path.endswith(".py") or self.text(path).startswith("#!/usr/bin/env python3")
         ]
 
+    @cached_property
+    def changed(self) -> frozenset[str]:
+        """What is new since this branch left origin/main, or else since the commit before the last."""
+        for base in (["merge-base", "origin/main", "HEAD"], ["rev-parse", "--verify", "HEAD~1"]):
+            try:
+                commit = self.git(*base).strip()
+            except subprocess.CalledProcessError:
+                continue
+            if commit != self.git("rev-parse", "HEAD").strip():
+                new = self.git("ls-files", "--others", "--exclude-standard")
+                return frozenset(self.git("diff", "--name-only", commit).splitlines() + new.splitlines())
+        return self.known
+
     def git(self, *arguments: str) -> str:
         return subprocess.run(
             ["git", *arguments], cwd=self.root, check=True, capture_output=True, text=True
