@@ -1,4 +1,4 @@
-"""Headers: each one under include and src that a change can have touched compiles alone, and fccl.h also as C."""
+"""Headers: each one that a change can have touched compiles alone, and fccl.h also as C."""
 
 import subprocess
 from collections.abc import Iterator

@@ -6,17 +6,16 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <future>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <thread>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
@@ -39,67 +38,81 @@ constexpr milliseconds kClosingTime{100};
 // The store closes its connections a moment before it stops listening.
 constexpr milliseconds kHeadStart{5};
 
-// False if somebody has not come.
-bool meet(c10d::Store& store, const std::string& key, int size) {
-  try {
-    const std::string all = key + "all";
-    if (store.add(key, 1) == size) {
-      store.set(all, "left");
-    } else {
-      store.wait({all}, kMeetingTime);
-    }
-    return true;
-  } catch (const std::exception&) {
-    return false;
-  }
-}
-
-// An agent of torchrun keeps the store that it hosts.
-bool is_an_agents() {
-  const char* said = std::getenv("TORCHELASTIC_USE_AGENT_STORE");
-  return said != nullptr && std::string_view(said) == "True";
-}
-
-// Nothing unless the store is one that rank 0 hosts.
+// Nothing unless the store is behind a socket.
 std::optional<std::uint16_t> port_of(const c10::intrusive_ptr<c10d::Store>& store) {
-  if (is_an_agents()) return std::nullopt;
   c10::intrusive_ptr<c10d::Store> below = store;
   if (auto* prefixed = dynamic_cast<c10d::PrefixStore*>(store.get())) below = prefixed->getUnderlyingNonPrefixStore();
-  auto* hosted = dynamic_cast<c10d::TCPStore*>(below.get());
-  if (hosted == nullptr) return std::nullopt;
-  return hosted->getPort();
+  auto* served = dynamic_cast<c10d::TCPStore*>(below.get());
+  if (served == nullptr) return std::nullopt;
+  return served->getPort();
 }
 
-std::optional<std::uint16_t> peers_port(int descriptor) {
-  sockaddr_storage peer{};
-  socklen_t length = sizeof peer;
-  if (getpeername(descriptor, reinterpret_cast<sockaddr*>(&peer), &length) != 0) return std::nullopt;
-  if (peer.ss_family == AF_INET) return ntohs(reinterpret_cast<const sockaddr_in&>(peer).sin_port);
-  if (peer.ss_family == AF_INET6) return ntohs(reinterpret_cast<const sockaddr_in6&>(peer).sin6_port);
-  return std::nullopt;
-}
-
-// The store does not tell its socket, and its own calls log a warning where they find the connection closed.
-std::vector<pollfd> connections_to(std::uint16_t port) {
-  std::vector<pollfd> found;
+std::vector<int> open_descriptors() {
+  std::vector<int> found;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", error)) {
     const std::string name = entry.path().filename();
     int descriptor = -1;
     std::from_chars(name.data(), name.data() + name.size(), descriptor);
-    if (peers_port(descriptor) == port) found.push_back({descriptor, POLLRDHUP, 0});
+    found.push_back(descriptor);
   }
   return found;
 }
 
-// Returns when the store's host has closed a connection to it, or after kClosingTime.
+using NameOfSocket = int (*)(int, sockaddr*, socklen_t*);
+
+// The port of a socket's own end, by getsockname, or of its peer's, by getpeername.
+std::optional<std::uint16_t> port_of_end(int descriptor, NameOfSocket name) {
+  sockaddr_storage end{};
+  socklen_t length = sizeof end;
+  if (name(descriptor, reinterpret_cast<sockaddr*>(&end), &length) != 0) return std::nullopt;
+  if (end.ss_family == AF_INET) return ntohs(reinterpret_cast<const sockaddr_in&>(end).sin_port);
+  if (end.ss_family == AF_INET6) return ntohs(reinterpret_cast<const sockaddr_in6&>(end).sin6_port);
+  return std::nullopt;
+}
+
+bool listens_at(std::uint16_t port) {
+  return std::ranges::any_of(open_descriptors(), [port](int descriptor) {
+    int listens = 0;
+    socklen_t length = sizeof listens;
+    return getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) == 0 && listens != 0 &&
+           port_of_end(descriptor, getsockname) == port;
+  });
+}
+
+// Rank 0 hosts the store, unless the caller or an agent of torchrun does elsewhere.
+bool hosts(const c10::intrusive_ptr<c10d::Store>& store) {
+  const std::optional<std::uint16_t> port = port_of(store);
+  return port && listens_at(*port);
+}
+
+// Returns when the store's host has closed a connection to it, or after kClosingTime. The store does not tell its socket, and
+// its own calls log a warning where they find the connection closed.
 void await_closing(const c10::intrusive_ptr<c10d::Store>& store) {
   const std::optional<std::uint16_t> port = port_of(store);
-  if (!port) return;
-  std::vector<pollfd> connections = connections_to(*port);
-  if (connections.empty()) return;
+  std::vector<pollfd> connections;
+  for (const int descriptor : open_descriptors())
+    if (port && port_of_end(descriptor, getpeername) == port) connections.push_back({descriptor, POLLRDHUP, 0});
   if (poll(connections.data(), connections.size(), static_cast<int>(kClosingTime.count())) > 0)
     std::this_thread::sleep_for(kHeadStart);
+}
+
+// Throws if somebody does not come, or if the store is gone.
+void leave(const c10::intrusive_ptr<c10d::Store>& store, const std::string& key, int rank, int size) {
+  const std::string all = key + "all", hosted = key + "hosted";
+  if (rank == 0) {
+    store->set(hosted, hosts(store) ? "by rank 0" : "elsewhere");
+  } else {
+    store->wait({hosted}, kMeetingTime);
+  }
+  // Asked first: rank 0 closes the store as soon as all are there.
+  const bool closes = rank != 0 && store->get_to_str(hosted) == "by rank 0";
+  if (store->add(key, 1) == size) {
+    store->set(all, "left");
+  } else {
+    store->wait({all}, kMeetingTime);
+  }
+  if (closes) await_closing(store);
 }
 
 }  // namespace
@@ -109,7 +122,10 @@ void leave_together(const c10::intrusive_ptr<c10d::Store>& store, const std::str
   std::future<void> result = left->get_future();
   // The store is given back before the caller goes on: its last holder on rank 0 closes it.
   Completions::of_process().post([left = std::move(left), held = store, key, rank, size]() mutable {
-    if (meet(*held, key, size) && rank != 0) await_closing(held);
+    try {
+      leave(held, key, rank, size);
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)  somebody has not come, or the store is gone
+    }
     held.reset();
     left->set_value();
   });
