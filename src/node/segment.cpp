@@ -26,7 +26,7 @@ namespace {
 constexpr size_t kPairSlotsPerRank = 3ULL << 20;
 // Of FCCL_MAILBOX_BYTES: what a rank reads of all others in a call by mailbox, where these are few.
 constexpr size_t kBoxesReadAtOnce = 4;
-// Of larger segments every page is mapped when it is first used: by then so many ranks would map so many pages in init.
+// Of larger parts every page is mapped when it is first used: by then so many ranks would map so many pages in init.
 constexpr size_t kMappedAtOnce = 64ULL << 20;
 // Of either kind: what a rank sends to all ranks of its host takes no more, unless they are very many; of slices twice as much
 // where they are few.
@@ -43,6 +43,9 @@ struct RankBoards {
 // Byte offsets of the parts of a segment.
 struct Parts {
   size_t fates, boards, payloads, gather_slots, pair_slots, transfer_boards, eager_slots, transfer_slots, end;
+
+  // Short calls use no more than this, so init maps it. A slot costs memory when a call first uses it: most groups never do.
+  size_t used_at_once() const { return gather_slots; }
 
   explicit Parts(const SegmentShape& shape) {
     const size_t ranks = shape.ranks;
@@ -197,7 +200,7 @@ Result<Descriptor> Segment::make(const SegmentShape& shape) {
   // A signal undoes all that has been reserved: a profiler's, one a millisecond, would let this never end.
   const SignalsHeldBack here;
   int reserved;
-  do reserved = fallocate(memory.get(), 0, 0, bytes);
+  do reserved = fallocate(memory.get(), 0, 0, static_cast<off_t>(Parts(shape).used_at_once()));
   while (reserved != 0 && errno == EINTR);
   if (reserved != 0) return system_failure("reserving", shape);
   if (fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) return system_failure("sealing", shape);
@@ -217,7 +220,7 @@ Result<std::shared_ptr<Segment>> Segment::map(const Descriptor& memory, const Se
   if (auto mapped = known.lock()) return mapped;
   void* address = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
   if (address == MAP_FAILED) return system_failure("mapping", shape);
-  if (bytes <= kMappedAtOnce) map_pages(address, bytes);
+  if (const size_t used = Parts(shape).used_at_once(); used <= kMappedAtOnce) map_pages(address, used);
   std::shared_ptr<Segment> mapped(new Segment(static_cast<std::byte*>(address), shape));
   known = mapped;
   std::erase_if(all.of, [](const auto& entry) { return entry.second.expired(); });

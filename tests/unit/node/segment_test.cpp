@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -179,6 +180,23 @@ TEST(Segment, mapped_twice_in_a_process_is_one_mapping) {
 }
 
 // As a profiler sends them.
+TEST(Segment, takes_little_memory_until_a_call_uses_its_slots) {
+  const SegmentShape shape{2, kMailboxBytes, kSlotBytes};
+  const auto memory = Segment::make(shape);
+  ASSERT_TRUE(memory);
+  const auto mapped = Segment::map(*memory, shape);
+  ASSERT_TRUE(mapped);
+  (*mapped)->initialise(1);
+  const auto kept = [&memory] {
+    struct stat state{};
+    EXPECT_EQ(fstat(memory->get(), &state), 0);
+    return static_cast<size_t>(state.st_blocks) * 512;
+  };
+  EXPECT_LT(kept(), shape.total_bytes() / 8);
+  std::memset((*mapped)->gather_ring(0, kGatherLane), 1, shape.gather_ring_bytes());
+  EXPECT_GE(kept(), shape.gather_ring_bytes());
+}
+
 TEST(Segment, is_made_though_signals_come_all_the_time) {
   ::signal(SIGALRM, [](int) { signals = signals + 1; });
   const itimerval often{{0, 1000}, {0, 1000}};
