@@ -1,7 +1,7 @@
-"""Runs a program on ranks that are forked from a process with torch: forked_ranks.py RANKS PROGRAM [MODULE...].
+"""Runs a program on ranks that are forked from a process with torch: RANKS PROGRAM [MODULE...].
 
-The import of torch takes seconds. The modules are loaded before the fork, too. The ranks find each other as they
-do under torchrun, and end as any interpreter does.
+The import of torch takes seconds. The modules are loaded before the fork, too. The ranks find each other
+as they do under torchrun, and end as any interpreter does.
 """
 
 import importlib

@@ -1,7 +1,8 @@
 // Speed of a transport between two processes of this host: the time of a small write, the rate of large ones.
 //
-//   transport_benchmark LIBRARY [PROVIDER [NIC [ROUNDS]]]      as in TransportRequest; tcp over lo if not given, 20000 rounds of a
-//                                                              small write, and a large write for five of them
+//   transport_benchmark LIBRARY [PROVIDER [NIC [ROUNDS]]]      as in TransportRequest; tcp over lo if not given
+//
+// A round is a small write each way, 20000 if not given; for every five of them there is a large write.
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -124,8 +125,7 @@ void large_writes(Side& side, bool first, int writes) {
     side.await_ended(ended + writes);
     side.await_arrived(arrived + 1);
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-    fmt::print("writes of 1 MiB, {} at once: {:.2f} GB/s\n", kWindow,
-               writes * static_cast<double>(kLarge) / seconds / 1e9);
+    fmt::print("writes of 1 MiB, {} at once: {:.2f} GB/s\n", kWindow, writes * static_cast<double>(kLarge) / seconds / 1e9);
   } else {
     side.await_arrived(arrived + writes);
     side.write(0, 0);
