@@ -1,4 +1,4 @@
-"""Commands of the pages that a test cannot run as they stand: why, and what is run in their place."""
+"""Commands of the pages that no test runs as they stand: why, and what is run in their place."""
 
 from dataclasses import dataclass
 
@@ -89,7 +89,7 @@ def _packed(command: str) -> Substitute:
 
 
 def _on_forked_ranks(ranks: int, program: str, *modules: str) -> Substitute:
-    """Its ranks load torch together; the programs of README.md and of a death run under torchrun itself."""
+    """Its ranks load torch together; the page's program of a death runs under torchrun itself."""
     forking = ROOT / "torch_backend" / "tests" / "forked_ranks.py"
     return Substitute(
         f"torchrun --standalone --nproc-per-node {ranks} {program}",
@@ -101,6 +101,7 @@ def _on_forked_ranks(ranks: int, program: str, *modules: str) -> Substitute:
 SWEEP = "a sweep up to this size takes long; its flags are run on smaller ones"
 
 SUBSTITUTES = [
+    _on_forked_ranks(2, "ranks.py", "torch._dynamo", "torch.distributed.fsdp"),
     _on_forked_ranks(4, "strategies.py", "torch._dynamo", "torch.distributed.fsdp"),
     _on_forked_ranks(2, "calls.py"),
     _on_forked_ranks(2, "waits.py"),
