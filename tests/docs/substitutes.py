@@ -1,6 +1,8 @@
-"""Commands of the pages that a test cannot run as they stand: why, and what is run in their place."""
+"""Commands of the pages that no test runs as they stand: why, and what is run in their place."""
 
 from dataclasses import dataclass
+
+from pages import ROOT
 
 
 @dataclass(frozen=True)
@@ -86,9 +88,23 @@ def _packed(command: str) -> Substitute:
     )
 
 
+def _on_forked_ranks(ranks: int, program: str, *modules: str) -> Substitute:
+    """Its ranks load torch together; the page's program of a death runs under torchrun itself."""
+    forking = ROOT / "torch_backend" / "tests" / "forked_ranks.py"
+    return Substitute(
+        f"torchrun --standalone --nproc-per-node {ranks} {program}",
+        "loads torch in the launcher and in each rank",
+        " ".join(["python", str(forking), str(ranks), program, *modules]),
+    )
+
+
 SWEEP = "a sweep up to this size takes long; its flags are run on smaller ones"
 
 SUBSTITUTES = [
+    _on_forked_ranks(2, "ranks.py", "torch._dynamo", "torch.distributed.fsdp"),
+    _on_forked_ranks(4, "strategies.py", "torch._dynamo", "torch.distributed.fsdp"),
+    _on_forked_ranks(2, "calls.py"),
+    _on_forked_ranks(2, "waits.py"),
     Substitute(
         "mpirun -np 2 build/perf_tests/all_gather_perf -b 8 -e 64M -f 2",
         SWEEP,
@@ -103,6 +119,11 @@ SUBSTITUTES = [
         "build/perf_tests/reduce_scatter_perf -t 2 -d all -o all --ulp",
         SWEEP,
         "build/perf_tests/reduce_scatter_perf -t 2 -d all -o all --ulp -b 8 -e 1K -f 16 -n 2",
+    ),
+    Substitute(
+        "build/plugins/ofi/transport_benchmark build/libfccl_ofi.so tcp lo",
+        "spins for seconds on both cores; fewer rounds",
+        "build/plugins/ofi/transport_benchmark build/libfccl_ofi.so tcp lo 500",
     ),
     _clustered("2x2 --prefix -- bash -c 'echo $RANK of $WORLD_SIZE on $(hostname)'"),
     _clustered(

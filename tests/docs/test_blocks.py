@@ -35,7 +35,7 @@ def test_the_commands_of_a_page_succeed(block, run, checkout):
 @blocks(*sorted(PROGRAMS))
 def test_a_program_of_a_page_runs_as_its_first_line_says(block, run, programs_of):
     program = program_of(block)
-    outcome = run(program.command, programs_of(block.page))
+    outcome = run(INSTEAD.get(program.command, program.command), programs_of(block.page))
     wanted = "a failure" if program.fails else "success"
     assert (outcome.status != 0) == program.fails, (
         f"{block.place}: `{program.command}` ended with status {outcome.status}, "
@@ -55,6 +55,7 @@ def test_every_block_names_a_language_that_is_run_or_is_data(block):
 @pytest.mark.parametrize("substitute", SUBSTITUTES, ids=[each.command for each in SUBSTITUTES])
 def test_every_substitute_stands_for_a_command_of_a_page(substitute):
     written = {command for block in BLOCKS if block.language == "sh" for command in commands_of(block)}
+    written |= {program_of(block).command for block in BLOCKS if block.language in PROGRAMS}
     assert substitute.command in written, "no page has this command any more: remove it from substitutes.py"
 
 

@@ -14,9 +14,19 @@ import torch
 import torch.distributed as dist
 
 _SERVER = multiprocessing.get_context("forkserver")
-# The server imports what the tests use once, so that a rank starts at once.
+# The server imports what the tests use once, so that a rank starts at once. Every rank loads pytest.
+# Optimizers, DDP and FSDP2 load torch._dynamo, which takes a second.
 _SERVER.set_forkserver_preload(
-    ["fccl", "torch.distributed.checkpoint.state_dict", "torch.distributed.fsdp", "torch.testing"]
+    [
+        "fccl",
+        "numpy.random",
+        "pytest",
+        "torch._dynamo",
+        "torch._inductor",
+        "torch.distributed.checkpoint.state_dict",
+        "torch.distributed.fsdp",
+        "torch.testing",
+    ]
 )
 
 

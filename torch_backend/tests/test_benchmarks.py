@@ -19,7 +19,7 @@ def lines_of(program: str, *words: str, ranks: int = 2) -> list[str]:
     return ran.stdout.splitlines()
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("ranks", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_collectives_of_every_contestant_have_no_wrong_elements(ranks):
     lines = lines_of("collectives.py", "--most", "32K", "--factor", "32", "--turns", "2", ranks=ranks)
     assert lines[0].startswith(f"{ranks} ranks")

@@ -87,6 +87,6 @@ def compare_with_sums_of_float32():
     assert any(not torch.equal(rounded[name], expected[name]) for name in expected)
 
 
-@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("size", [pytest.param(2, marks=pytest.mark.slow), 3])
 def test_fsdp2_sums_bfloat16_gradients_in_float32_with_half_the_bytes_and_the_same_bits(size):
     run_ranks(size, compare_with_sums_of_float32)

@@ -1,10 +1,10 @@
 """A program that makes one group after the other at the same address, where rank 0 hosts the store."""
 
 import os
-import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -22,36 +22,27 @@ for each in range({GROUPS}):
 """
 
 
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
+def run_ranks_by_address(program: Path, text: str, size: int) -> None:
+    program.write_text(text)
+    ran = subprocess.run(
+        [sys.executable, Path(__file__).with_name("forked_ranks.py"), str(size), program],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=120,
+    )
+    assert ran.returncode == 0, ran.stderr
 
 
-def run_ranks_by_address(program: str, size: int) -> None:
-    place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": str(size)}
-    ranks = [
-        subprocess.Popen(
-            [sys.executable, "-c", program],
-            env={**os.environ, **place, "RANK": str(rank), "OMP_NUM_THREADS": "1"},
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(size)
-    ]
-    said = [rank.communicate(timeout=120)[1] for rank in ranks]
-    assert [rank.returncode for rank in ranks] == [0] * size, "\n".join(said)
-
-
-def test_groups_are_made_in_turn_at_one_address():
-    run_ranks_by_address(PROGRAM, 3)
+def test_groups_are_made_in_turn_at_one_address(tmp_path):
+    run_ranks_by_address(tmp_path / "turns.py", PROGRAM, 3)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_groups_are_made_in_turn_at_one_address_in_five_runs():
+def test_groups_are_made_in_turn_at_one_address_in_five_runs(tmp_path):
     for _ in range(5):
-        run_ranks_by_address(PROGRAM, 3)
+        run_ranks_by_address(tmp_path / "turns.py", PROGRAM, 3)
 
 
 LEAVES_EARLY = """
@@ -67,7 +58,7 @@ assert rank == 0 or time.monotonic() - began < 3, "held up by a rank that does n
 """
 
 
-def test_a_rank_that_does_not_leave_holds_nobody_up():
+def test_a_rank_that_does_not_leave_holds_nobody_up(tmp_path):
     began = time.monotonic()
-    run_ranks_by_address(LEAVES_EARLY, 2)
+    run_ranks_by_address(tmp_path / "early.py", LEAVES_EARLY, 2)
     assert time.monotonic() - began > 4

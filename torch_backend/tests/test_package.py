@@ -67,7 +67,13 @@ assert os.waitpid(child, 0)[1] == 0
 
 @pytest.mark.parametrize(
     ("count", "visible", "devices"),
-    [(2, None, "cpu,cuda"), (2, "", "cpu"), (2, "MIG-1", "cpu,cuda"), (0, None, "cpu"), (-1, None, "cpu")],
+    [
+        (2, None, "cpu,cuda"),
+        (2, "", "cpu"),
+        pytest.param(2, "MIG-1", "cpu,cuda", marks=pytest.mark.slow),
+        pytest.param(0, None, "cpu", marks=pytest.mark.slow),
+        (-1, None, "cpu"),
+    ],
 )
 def test_the_name_stands_for_cuda_where_nvml_counts_gpus_and_cuda_stays_uninitialised(
     tmp_path, count, visible, devices
@@ -79,13 +85,20 @@ def test_the_name_stands_for_cuda_where_nvml_counts_gpus_and_cuda_stays_uninitia
     assert ran.stdout.strip() == devices
 
 
-@pytest.mark.parametrize("first", ["import fccl, torch", "import torch, fccl"])
-def test_the_package_may_be_imported_before_or_after_torch(first):
+@pytest.mark.parametrize(
+    ("first", "autoload"),
+    [
+        ("import fccl, torch", "1"),
+        ("import torch, fccl", "0"),
+        pytest.param("import fccl, torch", "0", marks=pytest.mark.slow),
+        pytest.param("import torch, fccl", "1", marks=pytest.mark.slow),
+    ],
+)
+def test_the_package_may_be_imported_before_or_after_torch(first, autoload):
     program = f"{first}\nassert torch.distributed.Backend._plugins['FCCL']\nprint(fccl.version())"
-    for autoload in ("0", "1"):
-        ran = run_python(program, TORCH_DEVICE_BACKEND_AUTOLOAD=autoload)
-        assert ran.returncode == 0 and not ran.stderr, ran.stderr
-        assert ran.stdout.strip() == fccl.__version__
+    ran = run_python(program, TORCH_DEVICE_BACKEND_AUTOLOAD=autoload)
+    assert ran.returncode == 0 and not ran.stderr, ran.stderr
+    assert ran.stdout.strip() == fccl.__version__
 
 
 def test_a_failing_registration_is_a_warning(monkeypatch):

@@ -93,7 +93,7 @@ def train_fsdp2(reshard, one_scale):
     assert_matches(full_state(model), size)
 
 
-@pytest.mark.two_hosts(every_change=True)
+@pytest.mark.two_hosts
 @pytest.mark.parametrize("reshard", [True, False])
 def test_fsdp2_matches_one_process(reshard):
     run_ranks(3, train_fsdp2, reshard, False)

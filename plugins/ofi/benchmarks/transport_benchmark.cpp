@@ -1,6 +1,8 @@
 // Speed of a transport between two processes of this host: the time of a small write, the rate of large ones.
 //
-//   transport_benchmark LIBRARY [PROVIDER [NIC]]      as in TransportRequest; tcp over lo if not given
+//   transport_benchmark LIBRARY [PROVIDER [NIC [ROUNDS]]]      as in TransportRequest; tcp over lo if not given
+//
+// A round is a small write each way, 20000 if not given; for every five of them there is a large write.
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -22,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kLarge = size_t{1} << 20;
 constexpr int kWindow = 8;
 constexpr int kRounds = 20000;
-constexpr int kLargeWrites = 4000;
+constexpr int kRoundsPerLargeWrite = 5;
 
 template <class T>
 T must(Result<T> result) {
@@ -95,38 +97,37 @@ class Side {
   RemoteMemory remote_;
 };
 
-void small_writes(Side& side, bool first) {
+void small_writes(Side& side, bool first, int rounds) {
   std::vector<double> microseconds;
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     const auto begin = Clock::now();
     if (first) side.write(8, 0);
     side.await_arrived(round + 1);
     if (!first) side.write(8, 0);
     microseconds.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count() / 2);
   }
-  side.await_ended(kRounds);
+  side.await_ended(rounds);
   std::ranges::sort(microseconds);
   if (first)
-    fmt::print("write of 8 bytes, one way: median {:.2f} us, tenth {:.2f} us\n", microseconds[kRounds / 2],
-               microseconds[kRounds / 10]);
+    fmt::print("write of 8 bytes, one way: median {:.2f} us, tenth {:.2f} us\n", microseconds[rounds / 2],
+               microseconds[rounds / 10]);
 }
 
-void large_writes(Side& side, bool first) {
+void large_writes(Side& side, bool first, int writes) {
   const auto begin = Clock::now();
   const int arrived = side.arrived();
   const int ended = side.ended();
   if (first) {
-    for (int i = 0; i < kLargeWrites; ++i) {
+    for (int i = 0; i < writes; ++i) {
       side.await_ended(ended + i - kWindow + 1);
       side.write(kLarge, i % kWindow);
     }
-    side.await_ended(ended + kLargeWrites);
+    side.await_ended(ended + writes);
     side.await_arrived(arrived + 1);
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-    fmt::print("writes of 1 MiB, {} at once: {:.2f} GB/s\n", kWindow,
-               kLargeWrites * static_cast<double>(kLarge) / seconds / 1e9);
+    fmt::print("writes of 1 MiB, {} at once: {:.2f} GB/s\n", kWindow, writes * static_cast<double>(kLarge) / seconds / 1e9);
   } else {
-    side.await_arrived(arrived + kLargeWrites);
+    side.await_arrived(arrived + writes);
     side.write(0, 0);
     side.await_ended(ended + 1);
   }
@@ -136,10 +137,15 @@ void large_writes(Side& side, bool first) {
 
 int main(int count, char** arguments) {
   if (count < 2) {
-    fmt::print(stderr, "transport_benchmark LIBRARY [PROVIDER [NIC]]\n");
+    fmt::print(stderr, "transport_benchmark LIBRARY [PROVIDER [NIC [ROUNDS]]]\n");
     return 2;
   }
   const TransportRequest request{.provider = count > 2 ? arguments[2] : "tcp", .nics = {count > 3 ? arguments[3] : "lo"}};
+  const int rounds = count > 4 ? std::atoi(arguments[4]) : kRounds;
+  if (rounds < kRoundsPerLargeWrite) {
+    fmt::print(stderr, "transport_benchmark: ROUNDS is '{}'; give a number from {} on\n", arguments[4], kRoundsPerLargeWrite);
+    return 2;
+  }
   int sockets[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets) != 0) return 1;
   const pid_t child = ::fork();
@@ -147,8 +153,8 @@ int main(int count, char** arguments) {
   {
     Side side(arguments[1], request, sockets[first ? 0 : 1]);
     if (first) fmt::print("{}\n", side.description());
-    small_writes(side, first);
-    large_writes(side, first);
+    small_writes(side, first, rounds);
+    large_writes(side, first, rounds / kRoundsPerLargeWrite);
     // The last to be heard of must still poll.
     char done = 0;
     if (first && ::write(sockets[0], &done, 1) != 1) return 1;

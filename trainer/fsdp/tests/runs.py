@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import matplotlib.backends.backend_agg
 import matplotlib.pyplot  # noqa: F401  (loaded before the fork, so that no rank has to)
 import torch.distributed as dist
+import transformers.models.llama.modeling_llama  # noqa: F401  (likewise)
 
 from trainer.fsdp import __main__ as entry
 from trainer.fsdp import training  # noqa: F401  (likewise)

@@ -60,7 +60,8 @@ def test_llama_from_a_folder_learns(runs: Runs) -> None:
 @pytest.mark.parametrize(
     ("kind", "more", "arguments"),
     [
-        ("llama", {"tie_word_embeddings": True}, "--tensor-parallel 2"),
+        ("llama", {"tie_word_embeddings": True}, ""),
+        pytest.param("llama", {"tie_word_embeddings": True}, "--tensor-parallel 2", marks=pytest.mark.slow),
         pytest.param("gpt_neox", {}, "", marks=pytest.mark.slow),
         pytest.param("llama", {}, "--fsdp1", marks=pytest.mark.slow),
         pytest.param("mistral", {}, "--tensor-parallel 2", marks=pytest.mark.slow),

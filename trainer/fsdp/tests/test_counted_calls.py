@@ -8,6 +8,7 @@ from trainer.fsdp.dry_run import collectives_per_step, groups_of, shapes_only
 from trainer.fsdp.model import empty_model
 from trainer.fsdp.tensors import collectives_of_tensors, split_without_ranks
 from trainer.fsdp.tests.runs import BACKEND, SMALL, Runs, forbid_gloo, on_ranks
+from trainer.fsdp.tests.test_matches_one_process import EVERY_STRATEGY
 from trainer.fsdp.tests.test_precision import EXACT
 
 
@@ -19,9 +20,8 @@ def test_full_shard_takes_nine_all_gathers_and_five_reduce_scatters_per_step(run
     assert run.calls_per_step("reduce_scatter") == 5
 
 
-@pytest.mark.parametrize("ranks", [pytest.param(2, marks=pytest.mark.slow), 4])
-@pytest.mark.parametrize("strategy", ["full_shard", "shard_grad_op", "hybrid_shard", "no_shard"])
-def test_counts_are_those_of_the_dry_run(runs: Runs, strategy: str, ranks: int) -> None:
+@pytest.mark.parametrize(("ranks", "strategy"), EVERY_STRATEGY)
+def test_counts_are_those_of_the_dry_run(runs: Runs, ranks: int, strategy: str) -> None:
     settings = parse([*SMALL, "--strategy", strategy, "--ranks", str(ranks)])
     planned = collectives_per_step(settings, groups_of(shapes_only(settings)))
     summary = runs.of(ranks, f"--strategy {strategy}").summary

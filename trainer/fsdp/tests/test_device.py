@@ -1,17 +1,14 @@
 """Where a rank's tensors are; no GPU is needed to ask."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 
+from trainer.fsdp import __main__ as entry
 from trainer.fsdp.arguments import SettingsError, parse
 from trainer.fsdp.device import device_of
-
-REPOSITORY = Path(__file__).parents[3]
+from trainer.fsdp.tests.runs import on_ranks
 
 
 @pytest.fixture
@@ -45,14 +42,11 @@ def test_without_a_gpu_the_trainer_says_so(monkeypatch: pytest.MonkeyPatch) -> N
         device_of(parse(["--device", "cuda"]))
 
 
-def test_without_a_gpu_the_run_ends_with_status_2_and_one_sentence() -> None:
-    ended = subprocess.run(
-        [sys.executable, "-m", "trainer.fsdp", "--ranks", "1", "--device", "cuda"],
-        cwd=REPOSITORY,
-        env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert ended.returncode == 2
-    assert ended.stderr.count("\n") == 1
-    assert "--device cuda: torch" in ended.stderr
+def test_without_a_gpu_the_run_ends_with_status_2_and_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    log = tmp_path / "log"
+    on_ranks(1, log, lambda: 0 if entry.main(["--ranks", "1", "--device", "cuda"]) == 2 else 1)
+    assert log.read_text().count("\n") == 1
+    assert "--device cuda: torch" in log.read_text()

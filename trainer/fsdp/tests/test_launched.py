@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from trainer.fsdp.tests.runs import BACKEND, SMALL
+from trainer.fsdp import __main__ as entry
+from trainer.fsdp.tests.runs import BACKEND, SMALL, on_ranks
 
 REPOSITORY = Path(__file__).parents[3]
 LIMIT_SECONDS = 120
@@ -43,10 +44,9 @@ def processes_that_name(text: str) -> list[int]:
 
 def test_run_leaves_metrics_curve_configuration_summary_and_sample(tmp_path: Path) -> None:
     words = ["--name", "whole", "--validate-every", "10", "--save-every", "20", "--sample-tokens", "8"]
-    process = start(tmp_path, *words)
-    printed, _ = process.communicate(timeout=LIMIT_SECONDS)
-    assert process.returncode == 0, printed
-    assert "sample:" in printed
+    log = tmp_path / "whole.log"
+    on_ranks(2, log, lambda: entry.main([*SMALL, "--backend", BACKEND, "--runs", str(tmp_path), *words]))
+    assert "sample:" in log.read_text()
     files = {file.name for file in (tmp_path / "whole").iterdir()}
     assert files == {"metrics.jsonl", "loss.png", "config.json", "summary.json", "checkpoints"}
     summary = json.loads((tmp_path / "whole" / "summary.json").read_text())

@@ -5,7 +5,14 @@ import pytest
 from trainer.fsdp.tests.plain_loop import write_plain_losses
 from trainer.fsdp.tests.runs import Run, Runs, on_ranks
 
-STRATEGIES = ("full_shard", "shard_grad_op", "hybrid_shard", "no_shard")
+# Four ranks are what makes two groups of shards; the other strategies are slow tests there.
+EVERY_STRATEGY = [
+    pytest.param(
+        ranks, strategy, marks=[] if (ranks == 4) == (strategy == "hybrid_shard") else pytest.mark.slow
+    )
+    for strategy in ("full_shard", "shard_grad_op", "hybrid_shard", "no_shard")
+    for ranks in (2, 4)
+]
 
 
 @pytest.fixture(scope="module")
@@ -23,17 +30,23 @@ def assert_same_losses(run: Run, plain_losses: list[float], tolerance: float = 1
     assert max(differences.values()) < tolerance, differences
 
 
-@pytest.mark.parametrize("ranks", [pytest.param(2, marks=pytest.mark.slow), 4])
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize(("ranks", "strategy"), EVERY_STRATEGY)
 def test_strategy_matches_one_process(
-    runs: Runs, plain_losses: list[float], strategy: str, ranks: int
+    runs: Runs, plain_losses: list[float], ranks: int, strategy: str
 ) -> None:
     assert_same_losses(runs.of(ranks, f"--strategy {strategy}"), plain_losses)
 
 
 @pytest.mark.parametrize(
     ("ranks", "strategy"),
-    [(2, "full_shard"), (4, "full_shard"), (4, "hybrid_shard"), (4, "shard_grad_op"), (4, "no_shard")],
+    [
+        (2, "full_shard"),
+        (4, "hybrid_shard"),
+        *(
+            pytest.param(4, each, marks=pytest.mark.slow)
+            for each in ("full_shard", "shard_grad_op", "no_shard")
+        ),
+    ],
 )
 def test_older_class_matches_one_process(
     runs: Runs, plain_losses: list[float], ranks: int, strategy: str
@@ -49,12 +62,12 @@ def test_activation_checkpointing_changes_nothing(runs: Runs, plain_losses: list
     assert_same_losses(runs.of(2, "--strategy full_shard --activation-checkpointing"), plain_losses)
 
 
-@pytest.mark.parametrize("ranks", [pytest.param(2, marks=pytest.mark.slow), 4])
+@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_bf16_stays_near_fp32_of_one_process(runs: Runs, plain_losses: list[float], ranks: int) -> None:
     assert_same_losses(runs.of(ranks, "--strategy full_shard --precision bf16"), plain_losses, 0.02)
 
 
-@pytest.mark.parametrize("older_class", ["", " --fsdp1"])
+@pytest.mark.parametrize("older_class", ["", pytest.param(" --fsdp1", marks=pytest.mark.slow)])
 def test_resumed_on_two_ranks_goes_on_as_if_never_stopped(
     runs: Runs, plain_losses: list[float], older_class: str
 ) -> None:

@@ -27,7 +27,7 @@ def largest_difference(run: Run, plain: dict[int, float]) -> float:
 @pytest.mark.parametrize(
     ("ranks", "more"),
     [
-        (4, ""),
+        pytest.param(4, "", marks=pytest.mark.slow),
         (2, "--fsdp1"),
         pytest.param(4, "--fsdp1 --strategy hybrid_shard", marks=pytest.mark.slow),
         (4, "--tensor-parallel 2"),
