@@ -244,8 +244,12 @@ Result<void> HostJoiner::connect_lanes(const Network& network) {
 LinkEvents HostJoiner::link_events() {
   return {.failed = [control = parts_.control](const Error& error) { control->hear_of_failure(error); },
           .gone = [control = parts_.control](int rank, Gone how) { control->hear_of_departure(rank, how); },
+          .waits = [control = parts_.control](const LongWait& wait) { control->hear_of_wait(wait); },
           .cut = [control = parts_.control](int leader, LinkEnd how) { control->hear_of_end(leader, how); },
-          .look = [control = parts_.control] { return LinkNews{control->failure(), control->local_departures()}; }};
+          .look =
+              [control = parts_.control] {
+                return LinkNews{control->failure(), control->local_departures(), control->local_waits()};
+              }};
 }
 
 bool HostJoiner::is_leader() const { return joined_.rank == columns_.ranks_of(columns_.host()).front(); }

@@ -36,7 +36,8 @@ HostLink::HostLink(HostLinkRequest request, Descriptor bell)
     : request_(std::move(request)),
       bell_(std::move(bell)),
       is_cut_(request_.leaders.size()),
-      gone_(request_.host_of.size(), Gone::no) {}
+      gone_(request_.host_of.size(), Gone::no),
+      awaited_(request_.host_of.size(), kNobody) {}
 
 Result<std::unique_ptr<HostLink>> HostLink::meet(HostLinkRequest request, Descriptor listener, const WaitLimit& limit) {
   Descriptor bell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -79,6 +80,8 @@ void HostLink::keep(const LinkNews& news) {
           "a leader tells of ranks of its own host that are gone");
     if (std::exchange(gone_[departure.rank], departure.how) == Gone::no) to_tell_.push_back(encode_link(departure));
   }
+  for (const LongWait& wait : news.waits)
+    if (std::exchange(awaited_[wait.rank], wait.awaited) != wait.awaited) to_tell_.push_back(encode_link(wait));
 }
 
 void HostLink::stop() {
@@ -194,6 +197,12 @@ bool HostLink::take(const LeaderConnection& from, const LinkMessage& message) {
     if (std::exchange(gone_[departure->rank], departure->how) != Gone::no) return true;
     relay(encode_link(message), &from);
     events_.gone(departure->rank, departure->how);
+  } else if (const auto* wait = std::get_if<LongWait>(&message)) {
+    const auto ranks = static_cast<int>(awaited_.size());
+    if (wait->rank >= ranks || wait->awaited >= ranks || !speaks_of(from, request_.host_of[wait->rank])) return false;
+    awaited_[wait->rank] = wait->awaited;
+    relay(encode_link(message), &from);
+    events_.waits(*wait);
   } else if (const auto* told = std::get_if<Cut>(&message)) {
     if (told->host >= request_.hosts() || request_.is_hub() || told->host == HostLinkRequest::kHub ||
         !speaks_of(from, told->host))

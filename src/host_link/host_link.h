@@ -23,17 +23,20 @@
 
 namespace fccl {
 
-// What a host has to tell the others: that the communicator has failed there, and which of its ranks are gone.
+// What a host has to tell the others: that the communicator has failed there, which of its ranks are gone, and for whom they
+// wait.
 struct LinkNews {
   std::optional<Error> failure = {};
   std::vector<Departure> departures = {};
+  std::vector<LongWait> waits = {};
 };
 
 // All are set. Called on the link's thread, one at a time; a handler neither waits nor destroys the link, but may tell. Who is
-// named is never of this host, and is named once.
+// named is never of this host, and is gone once.
 struct LinkEvents {
   std::function<void(const Error&)> failed;          // the communicator has failed on another host; not once it has here
   std::function<void(int rank, Gone how)> gone;      // a rank is gone
+  std::function<void(const LongWait&)> waits;        // for whom a rank waits has changed
   std::function<void(int leader, LinkEnd how)> cut;  // nothing more will be heard of the host of that leader
   // `wake` was written to, or a watched process has ended. Returns all that there is to tell, also what is told already.
   std::function<LinkNews()> look;
@@ -41,8 +44,8 @@ struct LinkEvents {
 
 // One leader per host speaks for the ranks of its host. The leaders form a star: each has one authenticated connection to the
 // hub, which tells the others what it hears from one. A thread sleeps until there is something to tell or to hear. Nobody waits
-// for a slow or stopped leader: what it does not take is kept for it, and that is never more than one failure and one line per
-// rank and per host.
+// for a slow or stopped leader: what it does not take is kept for it, and that is never more than one failure, one line per
+// rank and per host, and two lines for each wait that lasts seconds.
 //
 // Made by one thread, by meet, any number of exchanges, and start; an error of these is final: destroy the link. Any thread may
 // tell. To destroy a copy in a forked child would end the parent's connections: a child leaves it alone.
@@ -56,8 +59,8 @@ class HostLink {
   // Begins to call `events`, also for what came since meet. `wake` is an eventfd; the ranks of this host write to it.
   Result<void> start(Descriptor wake, std::vector<std::shared_ptr<ProcessWatch>> processes, LinkEvents events);
 
-  // To all other hosts, without waiting. Only the first failure that a link is told or hears of counts, and of each rank of its
-  // own host only what it is told first.
+  // To all other hosts, without waiting. Only the first failure that a link is told or hears of counts, of each rank of its own
+  // host that is gone only what it is told first, and of a wait only what is new.
   void tell(const LinkNews& news);
 
   // For a leader that leaves before others do: tells that, and goes on without it for the ranks of its host that are still
@@ -99,7 +102,9 @@ class HostLink {
   std::vector<std::string> to_tell_;
   bool failed_ = false;
   bool leaving_ = false;
-  std::vector<Gone> gone_;  // by rank: of other hosts the thread's, of this one under the lock
+  // By rank: of other hosts the thread's, of this one under the lock.
+  std::vector<Gone> gone_;
+  std::vector<int> awaited_;
 
   std::thread thread_;
 };

@@ -33,6 +33,10 @@ void write(Writer& writer, const Cut& cut) {
   writer.number(static_cast<uint8_t>(cut.how));
 }
 void write(Writer&, const Goodbye&) {}
+void write(Writer& writer, const LongWait& wait) {
+  writer.number(int32_t{wait.rank});
+  writer.number(int32_t{wait.awaited});
+}
 
 bool read(Reader& reader, Piece& piece) {
   piece.host = reader.number<int32_t>();
@@ -63,6 +67,11 @@ bool read(Reader& reader, Cut& cut) {
   return cut.host >= 0 && (cut.how == LinkEnd::goodbye || cut.how == LinkEnd::broken);
 }
 bool read(Reader&, Goodbye&) { return true; }
+bool read(Reader& reader, LongWait& wait) {
+  wait.rank = reader.number<int32_t>();
+  wait.awaited = reader.number<int32_t>();
+  return wait.rank >= 0 && wait.awaited >= kNobody;
+}
 
 template <size_t Kind>
 std::optional<LinkMessage> decode_as(Reader& reader) {

@@ -53,7 +53,16 @@ struct Cut {
 
 struct Goodbye {};
 
-using LinkMessage = std::variant<Piece, Awaiting, Failure, Departure, Cut, Goodbye>;
+// Nobody, where a rank is awaited.
+inline constexpr int kNobody = -1;
+
+// A rank has waited for another one so long that its own peers may be waiting for it, or does not wait for it any more.
+struct LongWait {
+  int rank = 0;
+  int awaited = kNobody;
+};
+
+using LinkMessage = std::variant<Piece, Awaiting, Failure, Departure, Cut, Goodbye, LongWait>;
 
 // Texts are cut to kLinkTextLimit.
 std::string encode_link(const LinkMessage& message);

@@ -42,7 +42,7 @@ struct RankBoards {
 
 // Byte offsets of the parts of a segment.
 struct Parts {
-  size_t fates, boards, payloads, gather_slots, pair_slots, transfer_boards, eager_slots, transfer_slots, end;
+  size_t fates, awaited, boards, payloads, gather_slots, pair_slots, transfer_boards, eager_slots, transfer_slots, end;
 
   // Short calls use no more than this, so init maps it. A slot costs memory when a call first uses it: most groups never do.
   size_t used_at_once() const { return gather_slots; }
@@ -50,7 +50,8 @@ struct Parts {
   explicit Parts(const SegmentShape& shape) {
     const size_t ranks = shape.ranks;
     fates = sizeof(FailureBoard);
-    boards = fates + (static_cast<size_t>(shape.everybody) * sizeof(std::atomic<Fate>) + 63) / 64 * 64;
+    awaited = fates + (static_cast<size_t>(shape.everybody) * sizeof(std::atomic<Fate>) + 63) / 64 * 64;
+    boards = awaited + (static_cast<size_t>(shape.everybody) * sizeof(std::atomic<int32_t>) + 63) / 64 * 64;
     payloads = boards + ranks * sizeof(RankBoards);
     gather_slots = payloads + ranks * kLanes * 2 * shape.box_bytes();
     pair_slots = gather_slots + ranks * kLanes * shape.gather_ring_bytes();
@@ -233,7 +234,10 @@ Segment::~Segment() { munmap(memory_, shape_.total_bytes()); }
 void Segment::initialise(uint32_t first_sequence) {
   const Parts parts(shape_);
   new (memory_) FailureBoard;
-  for (int rank = 0; rank < shape_.everybody; ++rank) new (&fate(rank)) std::atomic<Fate>{Fate::present};
+  for (int rank = 0; rank < shape_.everybody; ++rank) {
+    new (&fate(rank)) std::atomic<Fate>{Fate::present};
+    new (&awaited_beyond(rank)) std::atomic<int32_t>{-1};
+  }
   for (int rank = 0; rank < shape_.ranks; ++rank) {
     auto* boards = new (memory_ + parts.boards + rank * sizeof(RankBoards)) RankBoards;
     for (LaneBoard& board : boards->lanes)
@@ -243,6 +247,10 @@ void Segment::initialise(uint32_t first_sequence) {
 
 std::atomic<Fate>& Segment::fate(int rank) const {
   return *at<std::atomic<Fate>>(Parts(shape_).fates + static_cast<size_t>(rank) * sizeof(std::atomic<Fate>));
+}
+
+std::atomic<int32_t>& Segment::awaited_beyond(int rank) const {
+  return *at<std::atomic<int32_t>>(Parts(shape_).awaited + static_cast<size_t>(rank) * sizeof(std::atomic<int32_t>));
 }
 
 RankState& Segment::state(int rank) const { return at<RankBoards>(Parts(shape_).boards + rank * sizeof(RankBoards))->state; }

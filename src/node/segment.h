@@ -1,8 +1,8 @@
 // The segment: the memory that the ranks of one host share, and how it is laid out.
 //
-//   header | fates of the ranks of all hosts | per rank: state, one board per lane | per rank and lane: 2 mailbox payloads,
-//   a ring of 4 gather slots | pair slots of the pair lane: for each ordered pair (source, destination) a ring of 4 | for each
-//   ordered pair, also of a rank with itself: transfer board, eager slots, a ring of 4 transfer slots or more
+//   header | fates and waits of the ranks of all hosts | per rank: state, one board per lane | per rank and lane: 2 mailbox
+//   payloads, a ring of 4 gather slots | pair slots of the pair lane: for each ordered pair (source, destination) a ring of 4 |
+//   for each ordered pair, also of a rank with itself: transfer board, eager slots, a ring of 4 transfer slots or more
 //
 // Whoever writes a line owns it: a rank writes its own state, boards, payloads and slots, and reads everybody's.
 #pragma once
@@ -98,6 +98,8 @@ struct Cause {
 };
 
 struct alignas(64) RankState {
+  // For whom it has waited so long that other hosts are told; -1: for nobody.
+  std::array<std::atomic<int32_t>, kLanes + 1> waits_long{-1, -1, -1};
   std::atomic<uint32_t> left{0};                            // 1 once the rank has finalized or destroyed its communicator
   std::array<std::atomic<uint64_t>, kLanes + 1> waiting{};  // written while a wait lasts long; read by peers that wait in turn
   // Numbers of calls on GPU memory, 0 before the first: the last one issued, and on each lane the last one that the rank's GPU
@@ -196,6 +198,8 @@ class Segment {
   FailureBoard& failure() const { return *at<FailureBoard>(0); }
   // Of any rank, as the communicator counts them; the other calls count within the host.
   std::atomic<Fate>& fate(int rank) const;
+  // For whom a rank of another host has said that it waits; -1: for nobody.
+  std::atomic<int32_t>& awaited_beyond(int rank) const;
   RankState& state(int rank) const;
   LaneBoard& board(int rank, LaneId lane) const;
   std::byte* payload(int rank, LaneId lane, int parity) const;

@@ -19,6 +19,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kReportAfter{5000};
+// A wait that has lasted so long, or half its timeout, is told to the other hosts, whose ranks may wait for this one.
+constexpr milliseconds kToldAfter{2000};
 
 std::string describe_record(const CallRecord::Value& record) {
   return fmt::format("{} (call {})", describe(record.signature), std::max(record.number, kFirstNumber) - kFirstNumber);
@@ -59,6 +61,7 @@ Result<void> Control::look(Wait& wait, const Awaited& awaited, const std::option
   const Clock::time_point now = Clock::now();
   // The deadline is one wait's, not the whole call's. Whom the network waits for may change meanwhile.
   if (wait.awaited.where != awaited.where || wait.awaited.target != awaited.target) {
+    tell_hosts_of(wait, kNobody);
     wait.began = now;
     wait.broken = {};
     wait.reported = false;
@@ -82,6 +85,7 @@ Result<void> Control::look(Wait& wait, const Awaited& awaited, const std::option
   }
   FCCL_TRY(look_for_other_deaths(wait, now));
   const Clock::duration waited = now - wait.began;
+  if (waited >= std::min(kToldAfter, wait.timeout / 2)) tell_hosts_of(wait, awaited.rank);
   // A rank that was stopped itself may find its deadline passed and what it waited for done.
   if (waited >= wait.timeout && waited >= wait.timeout + report_steps(last_in_line(wait, awaited.rank)) * kReportStep &&
       !is_reached(wait, awaited))
@@ -109,7 +113,16 @@ void Control::show(Wait& wait, Clock::time_point now) {
                          span);
 }
 
+// Once when it has become long, and once when it is over.
+void Control::tell_hosts_of(Wait& wait, int awaited) {
+  if (wait.is_told == (awaited != kNobody)) return;
+  wait.is_told = awaited != kNobody;
+  segment_->state(local()).waits_long[lane_of(wait)].store(awaited, std::memory_order_relaxed);
+  tell_leader();
+}
+
 void Control::end_wait(Wait& wait) {
+  tell_hosts_of(wait, kNobody);
   if (wait.shown_since != Clock::time_point{}) statistics_->end_wait(lane_of(wait));
   wait.shown_since = {};
 }
@@ -146,20 +159,26 @@ std::string Control::describe_way_to(const Task& task, int rank) const {
   return ", and it is at work on this one";
 }
 
-// The rank at the end of the line: this rank waits for `rank`, which may wait for another one in turn, which may be stopped.
-// Who waits says so every millisecond; who has not for half the time that this rank has waited does something else.
-int Control::last_in_line(const Wait& wait, int rank) const {
+// For whom that rank waits in turn. A rank of this host says so every millisecond; who has not for half the time that this rank
+// has waited does something else. Of a rank of another host its leader has told.
+int Control::awaited_by(const Wait& wait, int rank) const {
+  if (!is_here(rank)) return segment_->awaited_beyond(rank).load(std::memory_order_relaxed);
   const Clock::time_point now = Clock::now();
   const uint64_t fresh = to_ms(now - (now - wait.began) / 2);
+  Waiting waiting;
+  for (int place = 0; place <= kLanes; ++place)
+    if (waiting.at_ms < fresh)
+      waiting = state_of(rank).get_waiting(static_cast<LaneId>((lane_of(wait) + place) % (kLanes + 1)));
+  return waiting.at_ms < fresh || std::cmp_greater_equal(waiting.rank, peers_.size()) ? kNobody : waiting.rank;
+}
+
+// The rank at the end of the line: this rank waits for `rank`, which may wait for another one in turn, which may be stopped.
+int Control::last_in_line(const Wait& wait, int rank) const {
   int last = rank;
-  for (size_t steps = 0; steps < locals_.size(); ++steps) {
-    if (!is_here(last)) return last;
-    Waiting waiting;
-    for (int place = 0; place <= kLanes; ++place)
-      if (waiting.at_ms < fresh)
-        waiting = state_of(last).get_waiting(static_cast<LaneId>((lane_of(wait) + place) % (kLanes + 1)));
-    if (waiting.at_ms < fresh || std::cmp_greater_equal(waiting.rank, peers_.size())) return last;
-    last = waiting.rank;
+  for (size_t steps = 0; steps < peers_.size(); ++steps) {
+    const int next = awaited_by(wait, last);
+    if (next < 0 || std::cmp_greater_equal(next, peers_.size())) return last;
+    last = next;
   }
   // They wait for each other.
   return rank;

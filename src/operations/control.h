@@ -57,7 +57,8 @@ struct Wait {
   std::optional<int> dead{};        // the rank that a search has found
   Clock::time_point dead_since{};   // when it did
   bool reported = false;
-  bool warns = true;  // whether the log is told of it after a while
+  bool is_told = false;  // to other hosts
+  bool warns = true;     // whether the log is told of it after a while
 };
 
 // Whether what is awaited is there, after a last look at what only a look brings.
@@ -119,11 +120,14 @@ class Control {
   // Of the ranks of this host, for its leader to tell: who has left or died.
   std::vector<Departure> local_departures() const;
   std::vector<std::shared_ptr<ProcessWatch>> local_watches() const;
+  // For whom the ranks of this host wait, if they have for long: also for its leader to tell.
+  std::vector<LongWait> local_waits() const;
   // What is heard of a failure on another host, of ranks of other hosts, and that nothing more will be heard of a host;
   // `leader` is its first rank.
   void hear_of_failure(const Error& error);
   void hear_of_departure(int rank, Gone how);
   void hear_of_end(int leader, LinkEnd how);
+  void hear_of_wait(const LongWait& wait);
   // What waits ask from now on, beside their own questions and less often: whether they are cancelled. By one thread.
   void ask(CancelCheck cancel_check) { cancel_check_ = std::move(cancel_check); }
 
@@ -145,6 +149,8 @@ class Control {
   CallRecord::Value last_call_of(int rank) const;
   std::string describe_last_call_of(int rank) const;
   std::string describe_call(const Wait& wait) const;
+  void tell_hosts_of(Wait& wait, int awaited);
+  int awaited_by(const Wait& wait, int rank) const;
   int last_in_line(const Wait& wait, int rank) const;
   std::string describe_way_to(const Task& task, int rank) const;
   std::string describe(const Wait& wait, Clock::duration waited) const;

@@ -63,6 +63,22 @@ std::vector<std::shared_ptr<ProcessWatch>> Control::local_watches() const {
   return watches;
 }
 
+std::vector<LongWait> Control::local_waits() const {
+  std::vector<LongWait> waits;
+  for (const int rank : locals_) {
+    LongWait wait{.rank = rank};
+    for (const auto& awaited : state_of(rank).waits_long)
+      if (wait.awaited < 0) wait.awaited = std::max(kNobody, static_cast<int>(awaited.load(std::memory_order_relaxed)));
+    // A peer may have written anything.
+    if (std::cmp_less(wait.awaited, peers_.size())) waits.push_back(wait);
+  }
+  return waits;
+}
+
+void Control::hear_of_wait(const LongWait& wait) {
+  segment_->awaited_beyond(wait.rank).store(wait.awaited, std::memory_order_relaxed);
+}
+
 bool Control::has_died(int rank) const {
   if (!is_here(rank)) return fate_of(rank) == Fate::died;
   // In this order: it may leave and exit in between.

@@ -171,6 +171,26 @@ TEST_P(HostLeaving, a_call_out_ends_it_at_the_deadline_and_names_the_rank) {
     });
 }
 
+// Rank 0 waits for rank 2, which waits for rank 3, which does not come; each on a host of its own.
+TEST(HostDeadline, between_hosts_names_the_last_in_line) {
+  run_ranks(kTwoAndOneAndOne.launch(), [](const Seat& seat) {
+    const Comm comm(seat);
+    const auto timeout = [](int milliseconds) { return static_cast<int>(milliseconds * kSlowdown); };
+    EXPECT_TRUE(succeeded(fcclCommSetTimeout(comm, timeout(seat.rank == 0 ? 1000 : 1600))));
+    std::vector<std::byte> buffer(100);
+    seat.meet();
+    if (seat.rank == 0 || seat.rank == 2) {
+      const int awaited = seat.rank == 0 ? 2 : 3;
+      EXPECT_EQ(fcclRecv(buffer.data(), buffer.size(), fcclUint8, awaited, comm, nullptr), fcclTimeout);
+      const std::string text = fcclGetLastError(comm);
+      EXPECT_NE(text.find("rank 0 has waited"), std::string::npos) << text;
+      EXPECT_NE(text.find("for " + name_of_rank(2)), std::string::npos) << text;
+      EXPECT_NE(text.find("which waits for " + name_of_rank(3)), std::string::npos) << text;
+    }
+    seat.meet();
+  });
+}
+
 // Stops these ranks in the midst of calls; all ranks of other hosts have an error at the deadline that names one of them.
 void expect_end_by_stopping(const OnHosts& on_hosts, const std::vector<int>& stopped) {
   for (const size_t count : {3, 2'000'000})

@@ -9,7 +9,8 @@ namespace {
 
 std::vector<LinkMessage> samples() {
   return {Piece{3, 7, "abc"},       Piece{0, 0, ""},          Awaiting{"missing: rank 4"}, Failure{{fcclTimeout, "late"}},
-          Departure{9, Gone::left}, Departure{9, Gone::died}, Cut{2, LinkEnd::goodbye},    Goodbye{}};
+          Departure{9, Gone::left}, Departure{9, Gone::died}, Cut{2, LinkEnd::goodbye},    Goodbye{},
+          LongWait{3, 9},           LongWait{3, kNobody}};
 }
 
 TEST(LinkMessages, come_back_from_their_bytes) {
@@ -49,7 +50,9 @@ TEST(LinkMessages, what_nobody_says_is_refused) {
   EXPECT_FALSE(decode_link(encode_link(Departure{1, static_cast<Gone>(3)})));
   EXPECT_FALSE(decode_link(encode_link(Cut{-1, LinkEnd::broken})));
   EXPECT_FALSE(decode_link(encode_link(Cut{1, LinkEnd::unheard})));
-  EXPECT_FALSE(decode_link("\x06"));
+  EXPECT_FALSE(decode_link(encode_link(LongWait{-1, 2})));
+  EXPECT_FALSE(decode_link(encode_link(LongWait{1, -2})));
+  EXPECT_FALSE(decode_link("\x07"));
 }
 
 TEST(LinkMessages, long_texts_are_cut_and_the_largest_piece_fits_a_message) {

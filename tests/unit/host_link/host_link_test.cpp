@@ -59,6 +59,16 @@ TEST(HostLink, the_goodbye_of_a_host_is_told_to_all_others_after_its_last_words)
   for (const int host : {0, 1, 3}) EXPECT_EQ(star.heard[host].first(2), (Lines{"gone: 5 left", "cut: 4 goodbye"})) << host;
 }
 
+TEST(HostLink, a_long_wait_reaches_all_others_when_it_begins_and_when_it_is_over) {
+  Star star(3);
+  tell_wait(*star.links[1], 3, 0);
+  for (const int host : {0, 2}) EXPECT_EQ(star.heard[host].first(1), Lines{"waits: 3 for 0"}) << host;
+  // The same is no news.
+  tell_wait(*star.links[1], 3, 0);
+  tell_wait(*star.links[1], 3, kNobody);
+  for (const int host : {0, 2}) EXPECT_EQ(star.heard[host].first(2), (Lines{"waits: 3 for 0", "waits: 3 for -1"})) << host;
+}
+
 TEST(HostLink, after_the_hubs_goodbye_nothing_more_is_heard_of_anybody) {
   Star star(4);
   tell_gone(*star.links[0], 0, Gone::left);

@@ -64,13 +64,15 @@ inline void on_all(int hosts, const std::function<void(int)>& act) {
 class Heard {
  public:
   LinkEvents events() {
-    return {[this](const Error& error) { add("failed: " + error.message); },
-            [this](int rank, Gone how) { add("gone: " + std::to_string(rank) + (how == Gone::left ? " left" : " died")); },
-            [this](int leader, LinkEnd how) { add("cut: " + std::to_string(leader) + " " + text_of(how)); },
-            [this] {
-              add("look");
-              return LinkNews{};
-            }};
+    return {
+        [this](const Error& error) { add("failed: " + error.message); },
+        [this](int rank, Gone how) { add("gone: " + std::to_string(rank) + (how == Gone::left ? " left" : " died")); },
+        [this](const LongWait& wait) { add("waits: " + std::to_string(wait.rank) + " for " + std::to_string(wait.awaited)); },
+        [this](int leader, LinkEnd how) { add("cut: " + std::to_string(leader) + " " + text_of(how)); },
+        [this] {
+          add("look");
+          return LinkNews{};
+        }};
   }
 
   std::vector<std::string> all() const {
@@ -101,6 +103,7 @@ class Heard {
 };
 
 inline void tell_failure(HostLink& link, const Error& error) { link.tell({.failure = error}); }
+inline void tell_wait(HostLink& link, int rank, int awaited) { link.tell({.waits = {{rank, awaited}}}); }
 inline void tell_gone(HostLink& link, int rank, Gone how) { link.tell({.departures = {{rank, how}}}); }
 
 inline Descriptor make_wake() { return Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }

@@ -94,6 +94,47 @@ TEST_F(SlowPathTest, names_the_rank_at_the_end_of_a_line_of_waits) {
   EXPECT_NE(text.find("which waits for rank 2 (pid"), std::string::npos) << text;
 }
 
+// Ranks 0 and 1 of this host, rank 2 of another one.
+TEST_F(SlowPathTest, names_the_rank_for_which_a_rank_of_another_host_says_that_it_waits) {
+  auto peers = all_peers();
+  peers[2] = {{2, getpid(), {}, "there", {}, {}}, nullptr, -1};
+  Control here("", 0, peers, segment);
+  Wait wait{task, 50ms};
+  here.hear_of_wait({.rank = 2, .awaited = 1});
+  EXPECT_TRUE(here.look(wait, slice(1, 2)));
+  std::this_thread::sleep_for(60ms);
+  const Result<void> looked = here.look(wait, slice(1, 2));
+  ASSERT_FALSE(looked);
+  EXPECT_NE(looked.error().message.find("for rank 2 (pid"), std::string::npos) << looked.error().message;
+  EXPECT_NE(looked.error().message.find("which waits for rank 1 (pid"), std::string::npos) << looked.error().message;
+}
+
+TEST_F(SlowPathTest, names_a_rank_of_another_host_whose_long_wait_is_over) {
+  auto peers = all_peers();
+  peers[2] = {{2, getpid(), {}, "there", {}, {}}, nullptr, -1};
+  Control here("", 0, peers, segment);
+  Wait wait{task, 50ms};
+  here.hear_of_wait({.rank = 2, .awaited = 1});
+  here.hear_of_wait({.rank = 2, .awaited = kNobody});
+  EXPECT_TRUE(here.look(wait, slice(1, 2)));
+  std::this_thread::sleep_for(700ms);
+  const Result<void> looked = here.look(wait, slice(1, 2));
+  ASSERT_FALSE(looked);
+  EXPECT_EQ(looked.error().message.find("which waits for"), std::string::npos) << looked.error().message;
+}
+
+TEST_F(SlowPathTest, tells_for_whom_it_waits_after_half_its_timeout_until_the_wait_is_over) {
+  Wait wait{task, 100ms};
+  EXPECT_TRUE(control->look(wait, slice(1, 2)));
+  const auto awaited = [this] { return control->local_waits().front().awaited; };
+  EXPECT_EQ(awaited(), kNobody);
+  std::this_thread::sleep_for(60ms);
+  (void)control->look(wait, slice(1, 2));
+  EXPECT_EQ(awaited(), 2);
+  control->end_wait(wait);
+  EXPECT_EQ(awaited(), kNobody);
+}
+
 TEST_F(SlowPathTest, names_the_awaited_rank_if_it_waited_for_another_one_long_ago) {
   Wait first{task, 200ms}, second{task, 10s};
   EXPECT_EQ(look(1, second, 2), "");
