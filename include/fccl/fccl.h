@@ -203,7 +203,9 @@ FCCL_API fcclResult_t fcclCommSplit(fcclComm_t comm, int color, int key, fcclCom
  * Errors: fcclInvalidArgument (a rank out of range, twice, or the caller itself), fcclInvalidUsage (survivors that give other
  * lists: on all of them that have come; finalized), fcclRemoteError (a survivor died or left), fcclTimeout (one does not come;
  * on several hosts also lists that differ in the first rank that goes on, or between ranks of one host only), the first failure
- * of `comm` (FCCL_SHRINK_DEFAULT). An error leaves *newcomm = NULL, and fcclCommShrink may be called again. */
+ * of `comm` (FCCL_SHRINK_DEFAULT). An error leaves *newcomm = NULL, and fcclCommShrink may be called again.
+ * Two shrinks with different lists may follow each other at once. On several hosts, where the first rank that goes on is the
+ * same in both, a rank of the second alone must not call before that first rank has made the first. */
 FCCL_API fcclResult_t fcclCommShrink(fcclComm_t comm, int* excludeRanksList, int excludeRanksCount, fcclComm_t* newcomm,
                                      fcclConfig_t* config, int shrinkFlags);
 /* The ranks whose processes ended without finalizing or destroying `comm`, in ascending order; such as fcclCommShrink takes.
