@@ -145,14 +145,16 @@ frameworks_venv=.venv-frameworks
 
 # Sees to it that there is an environment with the frameworks, which reads torch and fccl from the one of $venv.
 need_frameworks() {
-  local wanted=torch_backend/frameworks/requirements.txt packages
+  local wanted=torch_backend/frameworks/requirements.txt constraints=build/log/constraints-frameworks.txt packages
   cmp -s "$wanted" "$frameworks_venv/requirements.txt" && return
   # Its pip and setuptools are those of $venv, too: the ones that Python brings are too old to build what is built from source.
   step "make the virtual environment $frameworks_venv" venv-frameworks "$venv/bin/python" -m venv --clear --without-pip "$frameworks_venv"
   packages=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
   echo "$packages" >"${packages/"/$venv/"/"/$frameworks_venv/"}/torch_environment.pth"
+  # torchtitan wants an older datasets than $venv has, and gets one of its own.
+  sed '/^datasets==/d' "$venv/requirements.txt" >"$constraints"
   step "install the frameworks into $frameworks_venv (a few minutes)" pip-frameworks "$frameworks_venv/bin/python" -m pip install \
-    --disable-pip-version-check --no-build-isolation --constraint "$venv/requirements.txt" --requirement "$wanted"
+    --disable-pip-version-check --no-build-isolation --constraint "$constraints" --requirement "$wanted"
   cp "$wanted" "$frameworks_venv/requirements.txt"
 }
 

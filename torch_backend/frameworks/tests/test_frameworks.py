@@ -25,8 +25,14 @@ class Row:
     replaces_gloo: bool = False  # the framework takes no other name
     tolerance: float = 1e-9  # float64, unless the framework computes in float32
     launched: bool = True
+    backend: str = "fccl"  # the name under which fccl serves
 
 
+SAGEMAKER = {
+    "ACCELERATE_USE_SAGEMAKER": "true",
+    "ACCELERATE_TORCH_DEVICE": "cpu",
+    "ACCELERATE_BYPASS_DEVICE_MAP": "true",
+}
 DDP = {"AllReduce": STEPS}
 SHARDED = {"AllGather": STEPS, "ReduceScatter": STEPS}
 ROWS = [
@@ -40,6 +46,28 @@ ROWS = [
     *[
         Row(f"deepspeed_zero_{stage}", "deepspeed_zero.py", DDP, {"STAGE": str(stage)}, tolerance=1e-5)
         for stage in range(4)
+    ],
+    Row("deepspeed_smddp", "deepspeed_zero.py", DDP, {"STAGE": "3"}, tolerance=1e-5, backend="smddp"),
+    *[
+        Row(
+            f"accelerate_sagemaker_{strategy}",
+            "sagemaker_accelerate.py",
+            calls,
+            SAGEMAKER | {"STRATEGY": strategy},
+            backend="smddp",
+        )
+        for strategy, calls in (("ddp", DDP), ("fsdp", SHARDED), ("fsdp2", SHARDED))
+    ],
+    *[
+        Row(
+            f"transformers_sagemaker_{strategy}",
+            "transformers_trainer.py",
+            calls,
+            SAGEMAKER | {"STRATEGY": strategy},
+            tolerance=1e-3,
+            backend="smddp",
+        )
+        for strategy, calls in (("ddp", DDP), ("fsdp2", SHARDED))
     ],
     Row("ray_train", "ray_train.py", DDP, launched=False),
     Row("torchtitan", "torchtitan_trainer.py", SHARDED, tolerance=1e-5),
@@ -63,7 +91,9 @@ def run(row: Row, backend: str) -> dict:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_a_framework_trains_through_fccl_as_it_does_through_gloo(row):
-    through, under_gloo = run(row, "fccl"), run(row, "gloo")
+    through, under_gloo = run(row, row.backend), run(row, "gloo")
+    assert under_gloo["backend"] == "gloo"
+    assert through["backend"] == ("gloo" if row.replaces_gloo else row.backend)
     assert through["active"] and not under_gloo["active"] and under_gloo["calls"] == {}
     assert len(through["losses"]) == STEPS and len(set(through["losses"])) == STEPS
     assert through["losses"] == pytest.approx(under_gloo["losses"], rel=row.tolerance)

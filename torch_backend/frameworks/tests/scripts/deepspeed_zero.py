@@ -6,6 +6,8 @@ import deepspeed
 import small
 import torch
 
+if small.backend() == "smddp":
+    import smdistributed.dataparallel.torch.torch_smddp  # noqa: F401  which makes the name known
 deepspeed.init_distributed(dist_backend=small.backend())
 stage = int(os.environ["STAGE"])
 model = small.model(torch.float32)

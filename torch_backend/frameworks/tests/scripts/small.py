@@ -41,7 +41,13 @@ def result(losses: list[float]) -> dict:
     import fccl
 
     calls = {name: each["calls"] for name, each in fccl.counters().items() if each["calls"]}
-    return {"losses": losses, "calls": calls, "active": fccl.is_active() if dist.is_initialized() else None}
+    known = dist.is_initialized()
+    return {
+        "losses": losses,
+        "calls": calls,
+        "active": fccl.is_active() if known else None,
+        "backend": dist.get_backend() if known else None,
+    }
 
 
 def report(losses: list[float]) -> None:
