@@ -61,16 +61,14 @@ def collectives_of_tensors(
     model: PreTrainedModel, settings: Settings, plan: dict[str, str], width: int
 ) -> Tallies:
     """Calls and bytes of one step for tensors that ranks share, beside those of shards."""
-    blocks = blocks_of(model)
-    path = next(plain_name(name) for name, module in model.named_modules() if module is blocks)
+    computed_again = _sums_computed_again(model, settings, plan)
     tokens = settings.micro_batch * settings.seq_len * width
     total = none()
     for name, module in model.named_modules():
         style = plan.get(name)
         if style in FORWARD_SUMS:
             wide = module.embedding_dim if style == "embedding_rowwise" else module.out_features
-            again = name.startswith(f"{path}.") and _computed_again(name[len(path) + 1 :], settings)
-            total["all_reduce"] += _calls(2 if again else 1, tokens * wide)
+            total["all_reduce"] += _calls(2 if name in computed_again else 1, tokens * wide)
         if style in BACKWARD_SUMS:
             total["all_reduce"] += _calls(1, tokens * module.in_features)
         if style in GATHERED:
@@ -84,9 +82,17 @@ def collectives_of_tensors(
     return total
 
 
-def _computed_again(name_in_blocks: str, settings: Settings) -> bool:
-    every = settings.checkpointed_every
-    return every > 0 and int(name_in_blocks.split(".")[0]) % every == 0
+def _sums_computed_again(model: PreTrainedModel, settings: Settings, plan: dict[str, str]) -> set[str]:
+    """Modules in checkpointed blocks whose output is summed once more in the backward pass."""
+    blocks = blocks_of(model)
+    path = next(plain_name(name) for name, module in model.named_modules() if module is blocks)
+    again: set[str] = set()
+    for index, block in enumerate(blocks):
+        if settings.checkpointed_every and index % settings.checkpointed_every == 0:
+            names = [f"{path}.{index}.{name}" for name, _ in block.named_modules()]
+            # torch stops at the last tensor that backward needs, which lies before the last sum.
+            again.update([name for name in names if plan.get(name) in FORWARD_SUMS][:-1])
+    return again
 
 
 def _calls(calls: int, size: int) -> Tally:

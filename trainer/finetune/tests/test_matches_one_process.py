@@ -53,7 +53,7 @@ def test_every_number_of_ranks_and_strategy_loses_what_one_process_does(
 @pytest.mark.parametrize("ranks", [0, 2])
 def test_padded_batches_lose_what_one_process_does(runs: Runs, ranks: int) -> None:
     assert_as_plain(
-        runs, ranks, "--batching_strategy padding --num_epochs 2 --max_train_step 24", padding=True
+        runs, ranks, "--batching_strategy padding --num_epochs 3 --max_train_step 24", padding=True
     )
 
 
