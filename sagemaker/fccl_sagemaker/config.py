@@ -6,7 +6,7 @@ import dataclasses
 import difflib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Union
 
@@ -82,13 +82,16 @@ Given = Union[str, "os.PathLike[str]", Mapping[str, Any], Config, None]
 
 def read_config(given: Given = None) -> Config:
     """A dict, JSON text, the path of a JSON file; else what SM_HP_MP_PARAMETERS holds; else the defaults."""
-    if isinstance(given, Config):
-        return given
+    return given if isinstance(given, Config) else Config(**read_keys(given))
+
+
+def read_keys(given: Given = None, serves: Collection[str] = ()) -> dict[str, Any]:
+    """The keys that are given, by their newest names; the caller serves those of NOT_BUILT in `serves`."""
     source = "config"
     if given is None:
         text = os.environ.get(ENVIRONMENT_VARIABLE, "").strip()
         if not text:
-            return Config()
+            return {}
         given, source = text, f"the environment's {ENVIRONMENT_VARIABLE}"
     if isinstance(given, (str, os.PathLike)):
         given = _parse(os.fspath(given), source)
@@ -98,7 +101,7 @@ def read_config(given: Given = None) -> Config:
             f"{type(given).__name__}; give a dict, JSON text of "
             "an object, or the path of a JSON file"
         )
-    return _checked(given)
+    return _checked(given, serves)
 
 
 def _parse(text: str, source: str) -> Any:
@@ -134,7 +137,7 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _checked(given: Mapping[str, Any]) -> Config:
+def _checked(given: Mapping[str, Any], serves: Collection[str]) -> dict[str, Any]:
     types = {field.name: type(field.default) for field in dataclasses.fields(Config)}
     values: dict[str, Any] = {}
     for written, value in given.items():
@@ -157,13 +160,13 @@ def _checked(given: Mapping[str, Any]) -> Config:
                 f"key {written!r} of torch.sagemaker's configuration is {value!r}; allowed is an "
                 f"integer of at least {LEAST[key]}"
             )
-        if key in NOT_BUILT and value != 1:
+        if key in NOT_BUILT and key not in serves and value != 1:
             raise ConfigError(
                 f"key {written!r} of torch.sagemaker's configuration is {value!r}; allowed is 1, since "
                 f"{NOT_BUILT[key]}"
             )
         values[key] = value
-    return Config(**values)
+    return values
 
 
 def _unknown(key: Any, value: Any, known: list[str]) -> str:

@@ -1,14 +1,13 @@
 """Turns the command line into settings, and refuses what cannot work before anything is started."""
 
 import argparse
-import importlib.util
 import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from trainer.fsdp.presets import CHECKPOINT_FOLDER, PRESETS
-from trainer.fsdp.smp_config import SmpConfigError, read_arguments
+from trainer.fsdp.smp_config import SmpConfigError, package_is_missing, read_arguments
 
 PRECISIONS = ("fp32", "bf16", "fp16", "pure_bf16", "fp64")
 OPTIMIZERS = ("adamw", "sgd")
@@ -287,7 +286,7 @@ def _refuse_offloading(settings: Settings) -> None:
             "--offload-activations keeps the inputs of checkpointed blocks far away: give "
             "--activation-checkpointing or --selective-checkpointing, too"
         )
-    if importlib.util.find_spec("fccl_sagemaker") is None:
+    if package_is_missing():
         raise SettingsError(
             "--offload-activations needs the package fccl-sagemaker: "
             "pip install --no-build-isolation --no-deps ./sagemaker"

@@ -60,6 +60,15 @@ def _offloaded(model: nn.Module, settings: Settings) -> nn.Module:
     return offload_wrapper(model, settings.offload_activations)
 
 
+def offloading_of_last_pass(settings: Settings) -> dict[str, dict[str, int]]:
+    """For a step's line of metrics: what this rank has kept far away, where that was asked for."""
+    if not settings.offload_activations:
+        return {}
+    from fccl_sagemaker.offloading import measured  # which other runs do not need
+
+    return {"offloading": dict(vars(measured))}
+
+
 def _use_arena(*model: nn.Module) -> None:
     import fccl  # which a run over Gloo does not need
 

@@ -1,7 +1,6 @@
 """Reads the keys of SageMaker's model parallelism, version 2, as arguments of this trainer."""
 
-import difflib
-import json
+import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -9,70 +8,38 @@ ARGUMENTS = {
     "tensor_parallel_degree": "tensor_parallel",
     "expert_parallel_degree": "expert_parallel",
     "random_seed": "seed",
-    "tensor_parallel_seed": "seed",
 }
 """Keys that are arguments of another name."""
-
-WITHOUT_EFFECT = ("fsdp_cache_flush_warnings", "allow_empty_shards")
-KEYS = (
-    *ARGUMENTS,
-    *WITHOUT_EFFECT,
-    "hybrid_shard_degree",
-    "context_parallel_degree",
-    "sm_activation_offloading",
-    "activation_loading_horizon",
-)
-
-
-MAY_BE_ZERO = ("hybrid_shard_degree", "random_seed", "tensor_parallel_seed")
-HORIZON = 2
-"""Layers near at once where the file does not say how many."""
 
 
 class SmpConfigError(Exception):
     """A file that cannot be followed; its text says which key, its value and what is allowed."""
 
 
+def package_is_missing() -> bool:
+    """Whether the package fccl-sagemaker, which knows SageMaker's keys, is not installed."""
+    return importlib.util.find_spec("fccl_sagemaker") is None
+
+
 def read_arguments(file: Path) -> dict[str, Any]:
     """The arguments that a JSON file of such keys stands for."""
+    if package_is_missing():
+        raise SmpConfigError(
+            f"{file} is read by the package fccl-sagemaker, which is not installed: "
+            "pip install --no-build-isolation --no-deps ./sagemaker"
+        )
+    from fccl_sagemaker.config import Config, ConfigError, read_keys  # which other runs do not need
+
     try:
-        keys = json.loads(file.read_text())
-    except (OSError, ValueError) as error:
-        raise SmpConfigError(f"{file} cannot be read as JSON: {error}") from error
-    if not isinstance(keys, dict):
-        raise SmpConfigError(f"{file} must hold one JSON object with keys such as {KEYS[0]}")
-    arguments: dict[str, Any] = {}
-    for key, value in keys.items():
-        arguments |= _arguments_of(file, key, value)
-    if keys.get("sm_activation_offloading") is True:
-        arguments["offload_activations"] = keys.get("activation_loading_horizon", HORIZON)
+        keys = read_keys(file, serves=("expert_parallel_degree",))
+    except ConfigError as error:
+        raise SmpConfigError(f"{file}: {error}") from error
+    arguments = {ARGUMENTS[key]: value for key, value in keys.items() if key in ARGUMENTS}
+    arguments |= _sharding_of(keys.get("hybrid_shard_degree", 0))
+    # Nothing is offloaded unless the file asks for it: SMP's default waits for a script's offload_wrapper.
+    if keys.get("sm_activation_offloading"):
+        arguments["offload_activations"] = Config(**keys).activation_loading_horizon
     return arguments
-
-
-def _arguments_of(file: Path, key: str, value: Any) -> dict[str, Any]:
-    if key not in KEYS:
-        near = difflib.get_close_matches(key, KEYS, n=1)
-        raise SmpConfigError(f"{file}: {key} is unknown; {f'{near[0]} is near' if near else ', '.join(KEYS)}")
-    if key in WITHOUT_EFFECT:
-        return {}
-    if key == "sm_activation_offloading":
-        if type(value) is not bool:
-            raise SmpConfigError(f"{file}: {key} is {value!r}; true and false are allowed")
-        return {}
-    lowest = 0 if key in MAY_BE_ZERO else 1
-    if type(value) is not int or value < lowest:
-        raise SmpConfigError(f"{file}: {key} is {value!r}; an integer from {lowest} on is allowed")
-    if key == "activation_loading_horizon":
-        return {}
-    if key == "context_parallel_degree":
-        if value > 1:
-            raise SmpConfigError(
-                f"{file}: {key} {value}: this trainer does not split sequences; 1 is allowed"
-            )
-        return {}
-    if key == "hybrid_shard_degree":
-        return _sharding_of(value)
-    return {ARGUMENTS[key]: value}
 
 
 def _sharding_of(degree: int) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from trainer.fsdp.optimizer import clip_gradients, make_optimizer, make_scaler
 from trainer.fsdp.report import Report
 from trainer.fsdp.sample import continuation
 from trainer.fsdp.schedule import learning_rate
-from trainer.fsdp.sharding import reshard, shard_model
+from trainer.fsdp.sharding import offloading_of_last_pass, reshard, shard_model
 
 VALIDATION_BATCHES = 4
 PROMPT_TOKENS = 48
@@ -150,6 +150,7 @@ class Trainer:
             speed = self._tokens_per_step() / seconds
             metrics = {"step": step, "loss": mean_loss, "learning_rate": rate, "gradient_norm": norm}
             metrics |= {"tokens_per_second": speed, "seconds": seconds, "collective_share": share}
+            metrics |= offloading_of_last_pass(self.settings)
             self.report.step(metrics, speed, share)
         return stopped
 

@@ -1,20 +1,17 @@
 """A causal model that lies in a Hugging Face folder is trained in shards, and comes out as such a folder."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import offload_wrapper
 from transformers import CONFIG_MAPPING, AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast
 
 from trainer.fsdp import __main__ as entry
 from trainer.fsdp import training
 from trainer.fsdp.tests.runs import BACKEND, SHORT, TEXT, Runs, on_ranks
 from trainer.fsdp.tests.test_precision import EXACT, largest_difference, plain_losses_of
-from trainer.fsdp.tests.test_smp_config import stand_in
 
 SHAPES = {
     "llama": {"num_key_value_heads": 2},
@@ -165,17 +162,19 @@ def test_folder_whose_weights_do_not_fit_is_refused(runs: Runs, tmp_path: Path, 
 
 
 @pytest.mark.slow
-def test_root_that_is_wrapped_for_offloading_trains_and_is_written_as_before(
-    runs: Runs, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    package, offloading = stand_in("fccl_sagemaker"), stand_in("fccl_sagemaker.offloading")
-    # Torch's own wrapper stands for the package's, which keeps names and losses as they are, too.
-    offloading.offload_wrapper = lambda module, horizon: offload_wrapper(module)
-    monkeypatch.setitem(sys.modules, "fccl_sagemaker", package)
-    monkeypatch.setitem(sys.modules, "fccl_sagemaker.offloading", offloading)
+@pytest.mark.parametrize("horizon", [1, 2])
+def test_offloaded_inputs_change_neither_losses_nor_what_is_written(runs: Runs, horizon: int) -> None:
     words = ["--model", str(folder_of(runs, "llama")), *EXACT, "--activation-checkpointing", "--save-hf"]
     near = runs.of(2, " ".join(words), base=SHORT)
-    far = runs.of(2, " ".join([*words, "--offload-activations", "2"]), base=SHORT)
+    far = runs.of(2, " ".join([*words, "--offload-activations", str(horizon)]), base=SHORT)
     assert far.losses == near.losses
     indices = [(run.folder / "hf" / "model.safetensors.index.json").read_text() for run in (near, far)]
     assert indices[0] == indices[1]
+    settings = json.loads((far.folder / "config.json").read_text())
+    layers, width, itemsize = 2, 64, 8
+    inputs = layers * settings["global_batch"] // 2 * settings["seq_len"] * width * itemsize
+    for line in map(json.loads, (far.folder / "metrics.jsonl").read_text().splitlines()):
+        if "loss" in line:
+            offloading = line["offloading"]
+            assert 1 <= offloading["most_layers_near"] <= horizon
+            assert (offloading["layers"], offloading["bytes_offloaded"]) == (layers, inputs)
