@@ -4,34 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-import torch.nn.functional as F
 from torch import nn
-
-
-class FlashSelfAttention(nn.Module):
-    """Attention by torch over one tensor [batch, length, 3, heads, width] of queries, keys and values."""
-
-    def __init__(
-        self, attention_dropout_prob: float = 0.0, scale: float | None = None, causal: bool = False, **_: Any
-    ) -> None:
-        super().__init__()
-        self._dropout = attention_dropout_prob
-        self._scale = scale
-        self._causal = causal
-
-    def forward(self, qkv: torch.Tensor, attn_mask: torch.Tensor | None = None) -> torch.Tensor:
-        query, key, value = (each.transpose(1, 2) for each in qkv.unbind(2))
-        found = F.scaled_dot_product_attention(
-            query,
-            key,
-            value,
-            attn_mask=attn_mask,
-            dropout_p=self._dropout if self.training else 0.0,
-            is_causal=self._causal and attn_mask is None,
-            scale=self._scale,
-        )
-        return found.transpose(1, 2)
 
 
 class _Refused:
@@ -43,12 +16,6 @@ class _Refused:
         raise NotImplementedError(
             f"torch.sagemaker's {type(self).__name__} is not served by fccl-sagemaker: {self.reason}"
         )
-
-
-class LlamaFlashAttention(_Refused):
-    """SMP's replacement of Llama's attention."""
-
-    reason = 'load the model with attn_implementation="sdpa", which Transformers brings'
 
 
 class MoEConfig(_Refused):

@@ -40,9 +40,12 @@ CONTENTS: dict[str, dict[str, str]] = {
     "moe": {},
     "moe.moe_config": {"MoEConfig": "layers:MoEConfig"},
     "nn": {},
-    "nn.attn": {"FlashSelfAttention": "layers:FlashSelfAttention"},
+    "nn.attn": {
+        "FlashGroupedQueryAttention": "attention:FlashGroupedQueryAttention",
+        "FlashSelfAttention": "attention:FlashSelfAttention",
+    },
     "nn.huggingface": {},
-    "nn.huggingface.llama_flashattn": {"LlamaFlashAttention": "layers:LlamaFlashAttention"},
+    "nn.huggingface.llama_flashattn": {"LlamaFlashAttention": "llama:LlamaFlashAttention"},
     "tensor_parallel": {},
     "tensor_parallel.transformer": {
         "TETransformerLayer": "layers:TETransformerLayer",

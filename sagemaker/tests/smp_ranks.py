@@ -13,10 +13,8 @@ from typing import Any
 import smdistributed.dataparallel.torch.torch_smddp  # noqa: F401
 import torch
 import torch.distributed as dist
-import torch.nn.functional as F
 import fccl
 import fccl_sagemaker
-from torch import nn
 from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import (
     CheckpointImpl,
     apply_activation_checkpointing,
@@ -25,16 +23,15 @@ from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import (
 )
 from torch.distributed.fsdp import FullStateDictConfig, StateDictType
 from torch.distributed.fsdp import FullyShardedDataParallel as FSDP  # noqa: N817  every script names it so
-from torch.distributed.fsdp.wrap import transformer_auto_wrap_policy
 from torch.sagemaker.delayed_param import DelayedParamIniter
 from torch.sagemaker.distributed.checkpoint.state_dict_loader import load
 from torch.sagemaker.distributed.checkpoint.state_dict_saver import async_save, maybe_finalize_async_calls
 from torch.sagemaker.grad_norm import clip_grad_norm_
 from transformers import AutoModelForCausalLM, LlamaConfig
 from transformers.models.llama.modeling_llama import LlamaDecoderLayer
+from small_llama import make, one_process, shard, train
 
 STEPS = 5 if sys.argv[2] == "quick" else 20
-BATCH, LENGTH, WORDS, WIDTH, LAYERS = 8, 8, 64, 32, 4
 CASES = {
     "native": {},
     "degree 1": {"hybrid_shard_degree": 1},
@@ -59,56 +56,6 @@ WRONG = [
 ]
 
 
-def config() -> LlamaConfig:
-    return LlamaConfig(
-        vocab_size=WORDS,
-        hidden_size=WIDTH,
-        intermediate_size=64,
-        num_hidden_layers=LAYERS,
-        num_attention_heads=4,
-        num_key_value_heads=4,
-        max_position_embeddings=32,
-        use_cache=False,
-    )
-
-
-def make() -> nn.Module:
-    torch.manual_seed(1)
-    return AutoModelForCausalLM.from_config(config()).double()
-
-
-def train(model: nn.Module, part: int, parts: int, clip: Any) -> list[float]:
-    """20 steps on a part of every batch; the loss of the whole batch."""
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
-    losses = []
-    for step in range(STEPS):
-        batch = torch.randint(0, WORDS, (BATCH, LENGTH + 1), generator=torch.Generator().manual_seed(step))
-        mine = batch.chunk(parts)[part]
-        logits = model(input_ids=mine[:, :-1]).logits
-        loss = F.cross_entropy(logits.reshape(-1, WORDS), mine[:, 1:].reshape(-1))
-        loss.backward()
-        clip(model.parameters() if parts == 0 else model, 0.7)
-        optimizer.step()
-        optimizer.zero_grad()
-        mean = loss.detach().clone()
-        if parts > 1:
-            dist.all_reduce(mean)
-            mean /= dist.get_world_size()
-        losses.append(mean.item())
-    return losses
-
-
-def one_process() -> tuple[list[float], dict[str, torch.Tensor]]:
-    model = make()
-    losses = train(model, 0, 1, lambda whole, norm: nn.utils.clip_grad_norm_(whole.parameters(), norm))
-    return losses, model.state_dict()
-
-
-def shard(model: nn.Module, **options: Any) -> FSDP:
-    policy = functools.partial(transformer_auto_wrap_policy, transformer_layer_cls={LlamaDecoderLayer})
-    return FSDP(model, auto_wrap_policy=policy, use_orig_params=True, sync_module_states=True, **options)
-
-
 def full_state(model: FSDP) -> dict[str, torch.Tensor]:
     settings = FullStateDictConfig(rank0_only=True, offload_to_cpu=True)
     with FSDP.state_dict_type(model, StateDictType.FULL_STATE_DICT, settings):
@@ -131,7 +78,8 @@ def degrees_case(
     degrees = tsm.state.degrees
     model = shard(tsm.transform(make()))
     before = fccl.counters()
-    found = train(model, dist.get_rank() // degrees.tensor, degrees.shard * degrees.replicas, clip_grad_norm_)
+    part, parts = dist.get_rank() // degrees.tensor, degrees.shard * degrees.replicas
+    found = train(model, part, parts, clip_grad_norm_, STEPS)
     after = fccl.counters()
     calls = {name: after[name]["calls"] - before.get(name, {"calls": 0})["calls"] for name in after}
     moved = {name: after[name]["bytes"] - before.get(name, {"bytes": 0})["bytes"] for name in after}
@@ -155,7 +103,7 @@ def offloading_case(keys: dict[str, Any] | None) -> dict[str, Any]:
     )
     if keys is not None:
         model = offload_wrapper(model)
-    losses = train(model, dist.get_rank(), dist.get_world_size(), clip_grad_norm_)
+    losses = train(model, dist.get_rank(), dist.get_world_size(), clip_grad_norm_, STEPS)
     return {"losses": losses, **vars(tsm.state.offloading)}
 
 
@@ -238,7 +186,7 @@ def run(case: Any, *inputs: Any) -> Any:
 def main(out: Path, quick: bool) -> None:
     dist.init_process_group("smddp")
     found: dict[str, Any] = {"backend": dist.get_backend(), "active": fccl.is_active()}
-    losses, states = one_process()
+    losses, states = one_process(STEPS)
     cases = EIGHT if dist.get_world_size() == 8 else CASES
     for name, keys in cases.items():
         if not quick or name in ("native", "degree 2", "tensor 2", "tensor 4"):

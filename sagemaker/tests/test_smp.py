@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from small_llama import BATCH, LAYERS, LENGTH, WIDTH
 
 pytestmark = pytest.mark.slow
 
 RANKS = Path(__file__).with_name("smp_ranks.py")
-LAYERS, WIDTH, LENGTH, BATCH = 4, 32, 8, 8
 
 
 def found_by(ranks: int, extent: str, out: Path) -> list[dict[str, Any]]:
