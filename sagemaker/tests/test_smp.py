@@ -93,6 +93,12 @@ def test_delayed_parameters_are_drawn_as_the_model_would(quick: list[dict[str, A
     assert all(0.015 < rank["delayed"]["spread"] < 0.025 for rank in quick)
 
 
+def test_delayed_parameters_that_a_folder_fills_train_as_one_process_does(
+    quick: list[dict[str, Any]],
+) -> None:
+    assert all(rank["folder"]["losses"] <= 1e-9 for rank in quick)
+
+
 def test_an_asynchronous_checkpoint_comes_back(quick: list[dict[str, Any]]) -> None:
     assert all(
         len(rank["checkpoint"]["finished"]) == 1 and rank["checkpoint"]["states"] == 0 for rank in quick
