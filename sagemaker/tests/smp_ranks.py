@@ -28,7 +28,7 @@ from torch.sagemaker.distributed.checkpoint.state_dict_saver import async_save, 
 from torch.sagemaker.grad_norm import clip_grad_norm_
 from transformers import AutoModelForCausalLM, LlamaConfig
 from transformers.models.llama.modeling_llama import LlamaDecoderLayer
-from small_llama import make, one_process, shard, train
+from small_llama import config, make, one_process, shard, train
 
 STEPS = 5 if sys.argv[2] == "quick" else 20
 CASES = {
@@ -149,7 +149,7 @@ def folder_case(folder: str, losses: list[float]) -> dict[str, Any]:
         model = shard(AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float64))
     else:
         with torch.device("meta"):
-            model = make()
+            model = AutoModelForCausalLM.from_config(config(), dtype=torch.float64)
         delayed = DelayedParamIniter(model)
         with delayed.validate_params_and_buffers_inited():
             model = shard(

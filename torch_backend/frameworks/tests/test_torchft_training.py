@@ -2,6 +2,7 @@
 
 import threading
 import unittest
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
@@ -19,6 +20,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 STEPS = 200
 REPLICAS = 2
+# The quorum of torchft's own tests misses its deadline now and then, under Gloo, too.
+MISSED_DEADLINE = "Timeout expired"
+ATTEMPTS = 3
 
 
 def group() -> ProcessGroupFccl:
@@ -29,12 +33,26 @@ def group() -> ProcessGroupFccl:
 def test_torchfts_integration_tests_pass(theirs, monkeypatch):
     monkeypatch.setattr(theirs, "ProcessGroupGloo", group)
     before = calls()
-    result = unittest.TestResult()
-    unittest.TestLoader().loadTestsFromModule(theirs).run(result)
-    failures = [f"{test}\n{trace}" for test, trace in result.failures + result.errors]
-    assert not failures, "\n".join(failures)
-    assert result.testsRun - len(result.skipped) >= 5
-    assert calls() > before
+    tests = list(cases_of(unittest.TestLoader().loadTestsFromModule(theirs)))
+    ran = 0
+    for _ in range(ATTEMPTS):
+        result = unittest.TestResult()
+        unittest.TestSuite(tests).run(result)
+        ran += result.testsRun - len(result.skipped)
+        failed = result.failures + result.errors
+        tests = [type(test)(test._testMethodName) for test, _ in failed]
+        if not failed or any(MISSED_DEADLINE not in trace for _, trace in failed):
+            break
+    assert not failed, "\n".join(f"{test}\n{trace}" for test, trace in failed)
+    assert ran >= 5 and calls() > before
+
+
+def cases_of(suite: unittest.TestSuite) -> Iterator[unittest.TestCase]:
+    for each in suite:
+        if isinstance(each, unittest.TestSuite):
+            yield from cases_of(each)
+        else:
+            yield each
 
 
 def calls() -> int:
