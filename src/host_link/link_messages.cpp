@@ -73,17 +73,17 @@ bool read(Reader& reader, LongWait& wait) {
   return wait.rank >= 0 && wait.awaited >= kNobody;
 }
 
-template <size_t Kind>
+template <size_t index>
 std::optional<LinkMessage> decode_as(Reader& reader) {
-  std::variant_alternative_t<Kind, LinkMessage> message;
+  std::variant_alternative_t<index, LinkMessage> message;
   if (!read(reader, message) || !reader.complete()) return std::nullopt;
   return LinkMessage(std::move(message));
 }
 
-template <size_t... Kinds>
-std::optional<LinkMessage> decode_kind(size_t kind, Reader& reader, std::index_sequence<Kinds...>) {
+template <size_t... indices>
+std::optional<LinkMessage> decode_kind(size_t kind, Reader& reader, std::index_sequence<indices...>) {
   std::optional<LinkMessage> message;
-  (void)((kind == Kinds && (message = decode_as<Kinds>(reader), true)) || ...);
+  (void)((kind == indices && (message = decode_as<indices>(reader), true)) || ...);
   return message;
 }
 
