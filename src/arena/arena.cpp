@@ -1,4 +1,4 @@
-// Allocations of an arena: addresses by best fit, memory only as far as it is there.
+// Assigns addresses by best fit and refuses an allocation that the machine's memory cannot back.
 #include "arena/arena.h"
 
 #include <fcntl.h>
@@ -17,9 +17,9 @@ namespace fccl {
 namespace {
 
 constexpr size_t kLine = 64;
-// Memory of freed allocations that is kept for the next ones, since a page costs a quarter of a microsecond to come again.
+// The arena keeps up to this much freed memory for later allocations, since faulting a page in again costs 0.25 us.
 constexpr size_t kKept = size_t{256} << 20;
-// The machine's memory is looked at once for so much, not for each small allocation.
+// The arena checks the machine's memory once per this many bytes, not for each small allocation.
 constexpr size_t kGrant = size_t{1} << 20;
 
 constinit PerProcess<Arena> arenas;
@@ -85,7 +85,7 @@ Result<void> Arena::reserve() {
   return {};
 }
 
-// Pages that come too late for a refusal end processes: the kernel kills one, or the one that writes gets SIGBUS.
+// Refuses before pages are missing. A later shortage would end processes: the kernel kills one, or the writer gets SIGBUS.
 Result<void> Arena::grant(size_t bytes) {
   const size_t wanted = extents_->taken() + bytes;
   if (wanted <= granted_) return {};
@@ -118,14 +118,14 @@ Result<void*> Arena::place(size_t bytes) {
   return reservation_->begin + *offset;
 }
 
-// Memory that the file takes now.
+// Returns how much memory the file occupies now.
 size_t Arena::filled() const {
   struct stat file{};
-  constexpr size_t kBlock = 512;  // of st_blocks, whatever the file system's are
+  constexpr size_t kBlock = 512;  // the unit of st_blocks on every file system
   return fstat(reservation_->file.get(), &file) == 0 ? static_cast<size_t>(file.st_blocks) * kBlock : 0;
 }
 
-// Whole pages alone. A file system that cannot do it keeps them.
+// Releases whole pages only. A file system that cannot punch holes keeps the pages.
 void Arena::give_up(const ByteRange& free) {
   const size_t begin = rounded_up(free.offset, kPageBytes);
   const size_t end = (free.offset + free.bytes) / kPageBytes * kPageBytes;

@@ -12,25 +12,25 @@ namespace fccl {
 
 struct Reservation;
 
-// What an arena holds and has held.
+// The present and past use of an arena, in bytes.
 struct ArenaUsage {
   size_t bytes = 0;     // allocated
-  size_t most = 0;      // that ever were
-  size_t filled = 0;    // memory that it takes, with what is kept of freed allocations
+  size_t most = 0;      // the most that were allocated at one time
+  size_t filled = 0;    // memory that it occupies, including kept memory of freed allocations
   size_t reserved = 0;  // addresses
 };
 
-// One per process that allocates (process_arena); any thread may call. Its addresses are reserved at the first allocation and
-// kept until the process ends; pages come when they are first written, on the node of the thread that writes. A failed call
+// One per process that allocates (process_arena); any thread may call. The first allocation reserves addresses for the rest of
+// the process's life. Each page is allocated when a thread first writes to it, on that thread's NUMA node. A failed call
 // changes nothing.
 class Arena {
  public:
-  // At a multiple of 64, and of a page if it is a page or more. Reused memory is not cleared. Error: fcclSystemError where it
-  // fits neither the addresses nor what this process may still take of the machine's memory, so that no fault is refused later;
-  // fcclInvalidUsage for a setting.
+  // Allocates at a multiple of 64 bytes, or of a page if `bytes` is a page or more. Reused memory is not cleared. Fails early,
+  // so that no later page fault can fail. Errors: fcclSystemError if the reserved addresses or the memory available to this
+  // process do not suffice; fcclInvalidUsage for a wrong setting.
   Result<void*> allocate(size_t bytes);
-  // Nothing happens for null, and for memory of a process that this one was forked from. Error: fcclInvalidArgument for what
-  // is no allocation.
+  // Frees an allocation. Ignores null, and memory that a fork inherited from its parent. Error: fcclInvalidArgument for any
+  // other pointer.
   Result<void> free(void* memory);
   ArenaUsage usage();
 
@@ -45,7 +45,7 @@ class Arena {
   std::mutex mutex_;
   const Reservation* reservation_ = nullptr;
   std::optional<Extents> extents_;
-  size_t granted_ = 0;  // allocated bytes up to which the machine's memory was looked at
+  size_t granted_ = 0;  // the machine's memory was checked for this many allocated bytes
   size_t most_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Best fit with coalescing.
+// Keeps free extents by offset and by size, for best fit with coalescing.
 #include "arena/extents.h"
 
 #include <iterator>

@@ -1,4 +1,4 @@
-// The arenas of peers, by their ids.
+// Opens a peer's arena through /proc, verifies it, and keeps each mapping by its id.
 #include "arena/peer_arena.h"
 
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 namespace fccl {
 namespace {
 
-// The mappings of this process.
+// All mappings of this process.
 struct PeerArenas {
   std::mutex mutex;
   std::map<ArenaId, std::weak_ptr<const PeerArena>> of;
@@ -31,7 +31,7 @@ tl::unexpected<Error> mapping_failure(int pid, const std::string& observed) {
   return fail(fcclSystemError, fmt::format("mapping the arena of the process with pid {} failed: {}", pid, observed));
 }
 
-// Opened without waiting, since a peer may name any file.
+// Opens the file without blocking, since a peer may name any file.
 Result<Descriptor> open_arena(int pid, const ArenaName& name) {
   const std::string path = fmt::format("/proc/{}/fd/{}", pid, name.descriptor);
   Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
@@ -67,7 +67,7 @@ Result<std::shared_ptr<const PeerArena>> PeerArena::map(int pid, const ArenaName
   return mapped;
 }
 
-// In a fork something else may lie at these addresses.
+// Leaves the addresses alone in a fork, which may have mapped something else there.
 PeerArena::~PeerArena() {
   if (!is_own_ && forks_ == forks()) munmap(const_cast<std::byte*>(begin_), bytes_);
 }

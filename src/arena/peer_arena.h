@@ -1,4 +1,4 @@
-// PeerArena: another process's arena, mapped to be read.
+// PeerArena: a read-only mapping of another process's arena.
 #pragma once
 
 #include <cstddef>
@@ -11,20 +11,20 @@
 
 namespace fccl {
 
-// One mapping per arena and process, shared by all who hold it and unmapped with the last of them. Immutable; any thread may
-// read. The pages stay when the peer's process ends, and the file cannot shrink, so reading never fails. Not for a fork of the
-// process that mapped it, which does not inherit it.
+// There is one mapping per arena and process; its holders share it, and the last one unmaps it. Immutable; any thread may read.
+// Reading never fails: the pages outlive the peer's process, and the file cannot shrink. A fork does not inherit the mapping
+// and must not use it.
 class PeerArena {
  public:
-  // Maps the arena of process `pid`, or gives the mapping that there is, this process's own among them. Nothing that the peer
-  // wrote is believed: it must be a sealed file of that size with that id. Error: fcclSystemError.
+  // Maps the arena of process `pid`, or returns the existing mapping; this includes the process's own arena. Does not trust the
+  // peer: the file must be sealed and have that size and that id. Error: fcclSystemError.
   static Result<std::shared_ptr<const PeerArena>> map(int pid, const ArenaName& name);
 
   ~PeerArena();
   PeerArena(const PeerArena&) = delete;
   PeerArena& operator=(const PeerArena&) = delete;
 
-  // Where `bytes` bytes at an offset of the peer's lie here; null if they do not lie in the arena.
+  // Returns where `bytes` bytes at an offset of the peer's arena lie here; null if they lie outside it.
   const std::byte* at(uint64_t offset, uint64_t bytes) const {
     return offset <= bytes_ && bytes <= bytes_ - offset ? begin_ + offset : nullptr;
   }
@@ -35,7 +35,7 @@ class PeerArena {
   const std::byte* begin_;
   uint64_t bytes_;
   bool is_own_;
-  unsigned forks_ = forks();  // of the process that mapped it
+  unsigned forks_ = forks();  // forks() when this process mapped it
 };
 
 }  // namespace fccl

@@ -1,4 +1,4 @@
-// A sparse memfd, sealed to its size, and what becomes of it in a fork.
+// Makes a sparse memfd, sealed to its size, and turns it into a private copy in a fork.
 #include "arena/reservation.h"
 
 #include <fcntl.h>
@@ -22,7 +22,8 @@ constinit std::atomic<Reservation*> newest_reservation{nullptr};
 
 namespace {
 
-// Of the addresses that RLIMIT_AS leaves: the peers' arenas and all else need some, too.
+// The arena takes one part in this many of the addresses that RLIMIT_AS leaves. The peers' arenas and the application need the
+// rest.
 constexpr size_t kShareOfAddresses = 4;
 
 size_t within_limits(size_t bytes) {
@@ -43,8 +44,8 @@ tl::unexpected<Error> reservation_failure(const char* attempt, size_t bytes) {
                   attempt, bytes, std::strerror(errno)));
 }
 
-// Runs in a child with one thread, before fork() returns: system calls alone, and no lock. A child that could neither have a
-// copy nor be kept from writing into its parent's memory must not have the addresses at all.
+// Runs in a child that has one thread, before fork() returns, so it makes system calls only and takes no lock. If the private
+// copy fails, the child loses the addresses: it must never write into its parent's memory.
 void make_private_in_child() {
   for (Reservation* one = newest_reservation.load(std::memory_order_relaxed); one != nullptr; one = one->before) {
     if (one->is_inherited) continue;
@@ -56,7 +57,7 @@ void make_private_in_child() {
   }
 }
 
-// When the library is loaded, not at first use: another thread could fork in the middle of that.
+// Registers when the library is loaded. At first use, another thread could fork in the middle of it.
 [[maybe_unused]] const bool kHandlesForks = [] {
   const int registered = pthread_atfork(nullptr, nullptr, make_private_in_child);
   check(registered == 0, "a fork handler can be registered");
@@ -64,7 +65,7 @@ void make_private_in_child() {
 }();
 
 void advise(std::byte* begin, size_t bytes) {
-  // Either may be refused, and changes what a core dump or a page fault costs, no result.
+  // A refusal changes the cost of a core dump or of a page fault, never a result.
   madvise(begin, bytes, MADV_DONTDUMP);
   madvise(begin, bytes, MADV_HUGEPAGE);
 }

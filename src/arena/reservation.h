@@ -1,4 +1,4 @@
-// Reservation: the sealed file behind an arena, mapped where its process sees it.
+// Reservation: the sealed file behind an arena, and its mapping in the process that owns it.
 #pragma once
 
 #include <array>
@@ -12,10 +12,10 @@
 
 namespace fccl {
 
-// 128 bits by which a peer knows that the file it has opened is the arena that it was told of.
+// 128 random bits. A peer compares them to verify that it opened the announced arena.
 using ArenaId = std::array<uint64_t, 2>;
 
-// What a process tells its peers of its arena. They find the file as /proc/PID/fd/NUMBER.
+// A process's description of its arena for its peers, which open the file as /proc/PID/fd/NUMBER.
 struct ArenaName {
   int descriptor = -1;
   ArenaId id{};
@@ -24,16 +24,16 @@ struct ArenaName {
   bool operator==(const ArenaName&) const = default;
 };
 
-// Made once per process that allocates, and never unmade, since any thread may be reading from it; a forked child inherits its
-// parent's and, if it allocates, makes one of its own. In the child the parent's is a private copy: what is there can be read,
-// and what the child writes stays the child's. The first page carries the id. Read without a lock by any thread.
+// One per process that allocates. Never destroyed, since any thread may be reading from it. A forked child inherits its
+// parent's reservation as a private copy: it can read what is there, and its writes stay its own. A child that allocates makes
+// a reservation of its own. The first page holds the id. Any thread may read it without a lock.
 struct Reservation {
   std::byte* begin;
   size_t bytes;
   Descriptor file;  // closed in the child
   ArenaId id;
-  bool is_inherited;    // changed by the fork's handler alone, when the child has one thread
-  Reservation* before;  // of the process that this one was forked from
+  bool is_inherited;    // set by the fork handler alone, while the child has one thread
+  Reservation* before;  // the parent's reservation, in a fork
 
   bool holds(const void* memory) const {
     const auto* byte = static_cast<const std::byte*>(memory);
@@ -41,19 +41,20 @@ struct Reservation {
   }
 };
 
-// The newest of this process or of those that it was forked from; null before the first.
+// The newest reservation of this process or of a process that it was forked from; null before the first.
 extern std::atomic<Reservation*> newest_reservation;
 
-// This process's own; null before its first allocation.
+// Returns this process's own reservation; null before its first allocation.
 inline const Reservation* own_reservation() {
   const Reservation* newest = newest_reservation.load(std::memory_order_acquire);
   return newest != nullptr && !newest->is_inherited ? newest : nullptr;
 }
 
-// Of memory that peers cannot map.
+// The offset of memory that peers cannot map.
 inline constexpr uint64_t kNotInArena = UINT64_MAX;
 
-// Where `bytes` bytes at `memory` lie in this process's arena, if all of them do. No bytes lie in any arena there is.
+// Returns where `bytes` bytes at `memory` lie in this process's arena, or kNotInArena if any of them lies outside. An empty
+// range counts as inside as soon as there is an arena.
 inline uint64_t offset_in_arena(const void* memory, size_t bytes) {
   const Reservation* own = own_reservation();
   if (own == nullptr) return kNotInArena;
@@ -63,11 +64,11 @@ inline uint64_t offset_in_arena(const void* memory, size_t bytes) {
   return offset >= kPageBytes && bytes <= own->bytes - offset ? offset : kNotInArena;
 }
 
-// Whether it is memory of an arena of a process that this one was forked from.
+// True if the memory belongs to an arena that a fork inherited from its parent.
 bool is_inherited(const void* memory);
 
-// Reserves at most `bytes` bytes of addresses, a multiple of pages, and takes no memory but a page. Publishes it as the newest.
-// Error: fcclSystemError.
+// Reserves at most `bytes` bytes of addresses, a multiple of pages, and uses one page of memory. Publishes the reservation as
+// the newest. Error: fcclSystemError.
 Result<const Reservation*> reserve_arena(size_t bytes);
 
 inline ArenaName name_of(const Reservation& reservation) { return {reservation.file.get(), reservation.id, reservation.bytes}; }

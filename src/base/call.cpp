@@ -1,4 +1,4 @@
-// Names and texts of calls.
+// Turns calls into text for messages.
 #include "base/call.h"
 
 #include <fmt/format.h>

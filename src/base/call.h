@@ -15,43 +15,45 @@
 
 namespace fccl {
 
-// Who issues a call: the user, or fcclCommInitRank, fcclCommSplit or fcclCommGrow as a step of theirs, which must not meet a
-// user's call.
+// The issuer of a call. Internal calls of fcclCommInitRank, fcclCommSplit and fcclCommGrow carry their own issuer, so that they
+// never match a user's call.
 enum class Issuer : uint8_t { user, init, split, grow };
 
 const char* name_of(Issuer issuer);
 
-// What all ranks must have in common in a call, and all that they must: the hash in a word covers it, and a box's record and an
-// entry on the wire show it, each by words_of. What may differ from rank to rank, so counts that do, belongs to Call. `count`
-// is the count argument of the C call, in elements; of AllGatherV and ReduceScatterV the sum of their counts.
+// The properties of a call that all ranks must agree on, and no others. Ranks compare them as a hash in the mailbox word, and
+// in full in a box's record and in an entry on the wire (see words_of). Values that may differ between ranks, such as the
+// counts of AlltoAllV, belong to Call. `count` is the count argument of the C call, in elements; for AllGatherV and
+// ReduceScatterV it is the sum of their counts.
 struct Signature {
   fcclColl_t collective = fcclCollBarrier;
   fcclDataType_t dtype = fcclInt8;
-  ReduceOp op = ReduceOp::sum;  // sum where nothing is reduced
-  int root = -1;                // -1 where there is none
+  ReduceOp op = ReduceOp::sum;  // sum if the collective reduces nothing
+  int root = -1;                // -1 if the collective has no root
   size_t count = 0;
   Issuer issuer = Issuer::user;
-  // Of a call that runs as several sub-calls: the elements of the others, and which one it is.
+  // `elsewhere` counts the elements of the call's other sub-calls, `part` numbers this one. Both are 0 for a call that runs
+  // whole.
   size_t elsewhere = 0;
   uint32_t part = 0;
-  uint64_t counts = 0;  // hash_of the counts of AllGatherV and ReduceScatterV
-  // Of a reduction of a narrower float: its results are float32, as they were added, and not rounded to dtype.
+  uint64_t counts = 0;  // hash_of the counts of
+  // True for a reduction of a narrower float that returns the float32 sums without rounding them to dtype.
   bool widens = false;
 
   const Collective& row() const { return row_of(collective); }
-  // Of a block of the input, and of all blocks where each has a count of its own.
+  // Bytes of one input block; for AllGatherV and ReduceScatterV, of all blocks together.
   size_t bytes() const { return count * size_of(dtype); }
-  // Of the output.
+  // The type of the output's elements.
   fcclDataType_t result_type() const { return widens ? fcclFloat32 : dtype; }
   size_t result_bytes() const { return count * size_of(result_type()); }
-  // Bytes of an element of the output for each one of the input.
+  // The size of an output element divided by that of an input element.
   size_t widening() const { return widens ? size_of(fcclFloat32) / size_of(dtype) : 1; }
 };
 
-// A signature as ranks show it to each other and as they hash it; a field that is in no word is not compared. A sub-call shows
-// the count of its call, so that calls which differ do so from their first sub-call on.
+// A signature in the form that ranks exchange and hash. Ranks do not compare a field that is in no word. Every sub-call shows
+// the count of the whole call, so that two different calls differ from their first sub-call on.
 struct SignatureWords {
-  // root (20 bits) | part (12 bits) | collective | type, above it whether it widens | operator | issuer (8 bits each)
+  // root (20 bits) | part (12 bits) | collective | type, with kWidens in its top bit | operator | issuer (8 bits each)
   uint64_t kind = 0;
   uint64_t count = 0;
   uint64_t counts = 0;
@@ -60,7 +62,7 @@ struct SignatureWords {
 };
 
 inline constexpr int kPartBits = 12;
-inline constexpr uint64_t kWidens = 0x80;  // in the byte of the type
+inline constexpr uint64_t kWidens = 0x80;  // set in the byte of the type
 
 inline SignatureWords words_of(const Signature& s) {
   const uint32_t root_and_part = static_cast<uint32_t>(s.root) << kPartBits | (s.part & ((1U << kPartBits) - 1));
@@ -70,8 +72,8 @@ inline SignatureWords words_of(const Signature& s) {
           s.count + s.elsewhere, s.counts};
 }
 
-// Of words that a peer has written, which may be any: a collective, type or issuer that there is not becomes fcclNumColls,
-// fcclNumTypes or Issuer::grow.
+// Decodes words that a peer wrote, which may contain anything. Unknown values become fcclNumColls, fcclNumTypes and
+// Issuer::grow.
 inline Signature signature_of(const SignatureWords& words) {
   const auto field = [&](int shift) { return static_cast<int>(words.kind >> shift & 0xff); };
   return {.collective = static_cast<fcclColl_t>(std::min<int>(field(24), fcclNumColls)),
@@ -85,21 +87,21 @@ inline Signature signature_of(const SignatureWords& words) {
           .widens = (words.kind >> 16 & kWidens) != 0};
 }
 
-// Whether they name a collective, a type, an operator and an issuer.
+// True if the words name a known collective, type, operator and issuer.
 inline bool name_a_call(const SignatureWords& words) {
   const Signature s = signature_of(words);
   return is_known(s.collective) && is_valid(s.dtype) && s.op <= ReduceOp::premul_sum && words_of(s) == words;
 }
 
-// One rank's call: the signature, and what is this rank's own.
+// One rank's call: the signature, and the arguments that belong to this rank alone.
 struct Call {
   Signature signature;
   const void* send = nullptr;
   void* recv = nullptr;
   Scalar scalar = {};                    // this rank's factor of a pre-multiplied sum
-  const UnevenBlocks* uneven = nullptr;  // of a collective whose blocks have counts of their own; the issuer's
+  const UnevenBlocks* uneven = nullptr;  // set if blocks have counts of their own; owned by the issuer
 
-  // Where the blocks of its buffers lie, among so many ranks.
+  // Return where the blocks of a buffer lie when `ranks` ranks take part.
   Layout input(int ranks) const {
     return uneven != nullptr ? uneven->input.layout() : layout(signature.row().input, signature.bytes(), ranks);
   }
@@ -113,13 +115,13 @@ struct Call {
   }
 };
 
-// The library's own AllGather, of so many bytes of each rank.
+// Makes an internal AllGather that exchanges `bytes` bytes per rank.
 inline Call exchange_of(Issuer issuer, const void* mine, void* all, size_t bytes) {
   return {{fcclCollAllGather, fcclUint8, ReduceOp::sum, -1, bytes, issuer}, mine, all};
 }
 
-// Two ranks' calls match if they have equal hashes: `number` is the communicator's count of calls, so that a skipped call shows
-// even where the next one has equal arguments.
+// Hashes a call for comparison: two ranks' calls match if their hashes are equal. `number` is the communicator's count of
+// calls. It reveals that a rank skipped a call even if the next call has equal arguments.
 inline uint32_t hash_of(const Signature& s, uint32_t number) {
   const SignatureWords words = words_of(s);
   uint64_t h = (uint64_t{number} << 32) | (words.kind & UINT32_MAX);
@@ -132,16 +134,16 @@ inline uint32_t hash_of(const Signature& s, uint32_t number) {
   return static_cast<uint32_t>(h >> 32);
 }
 
-// Of counts that all ranks must have in common, by rank.
+// Hashes the counts of all ranks, by rank, which every rank must pass alike.
 uint64_t hash_of(std::span<const size_t> counts);
 
 inline bool is_reduction(fcclColl_t collective) { return is_known(collective) && row_of(collective).reduces; }
 inline bool is_rooted(fcclColl_t collective) { return is_known(collective) && row_of(collective).is_rooted(); }
-// Whether the larger buffer has a block for each rank, and is not one whole.
+// True if the larger buffer holds one block per rank.
 inline bool has_rank_blocks(fcclColl_t collective) { return is_known(collective) && row_of(collective).has_rank_blocks(); }
 const char* name_of(fcclColl_t collective);
-// "AllGather of 1024 float32", "Reduce(sum) of 3 int32 with root 2", "AllReduce(sum) of 5 bfloat16 into float32"; of uneven
-// counts the sum, and their hash.
+// Examples: "AllGather of 1024 float32", "Reduce(sum) of 3 int32 with root 2", "AllReduce(sum) of 5 bfloat16 into float32".
+// Uneven counts appear as their sum and their hash.
 std::string describe(const Signature& signature);
 
 }  // namespace fccl

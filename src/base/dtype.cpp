@@ -1,4 +1,4 @@
-// The names behind dtype.h.
+// Looks up the names of data types and operators.
 #include "base/dtype.h"
 
 #include <array>

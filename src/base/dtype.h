@@ -9,8 +9,8 @@
 
 namespace fccl {
 
-// The operators that a kernel may be asked for. An operator handle of the C interface names one of the first eight or, with a
-// scalar, the last.
+// The operators that kernels implement. An operator handle of the C interface stands for one of the first eight or, if it
+// carries a scalar, for premul_sum.
 enum class ReduceOp : uint8_t { sum, prod, max, min, avg, band, bor, bxor, premul_sum };
 
 // The bits of one element of up to eight bytes: the factor of a pre-multiplied sum, stored in the operation's own type.
@@ -23,7 +23,7 @@ struct DataType {
   uint8_t bytes;  // of one element
 };
 
-// By fcclDataType_t.
+// Indexed by fcclDataType_t.
 inline constexpr std::array<DataType, fcclNumTypes> kDataTypes{{
     {"int8", 1},
     {"uint8", 1},
@@ -43,11 +43,11 @@ inline constexpr std::array<DataType, fcclNumTypes> kDataTypes{{
 }};
 
 inline bool is_valid(fcclDataType_t dtype) { return static_cast<unsigned>(dtype) < kDataTypes.size(); }
-// 0 for a value that is no data type.
+// Returns 0 for an unknown value.
 inline size_t size_of(fcclDataType_t dtype) { return is_valid(dtype) ? kDataTypes[dtype].bytes : 0; }
-// "float32", "bfloat16", ...; "?" for a value that is no data type.
+// Returns "float32", "bfloat16", ...; "?" for an unknown value.
 const char* name_of(fcclDataType_t dtype);
-// "sum", "avg", ...; "?" for a value that is no operator.
+// Returns "sum", "avg", ...; "?" for an unknown value.
 const char* name_of(ReduceOp op);
 
 }  // namespace fccl

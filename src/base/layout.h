@@ -7,23 +7,24 @@
 
 namespace fccl {
 
-// Where one block lies in a buffer of uneven blocks, in bytes.
+// The position of one block in a buffer of uneven blocks, in bytes.
 struct ByteRange {
   size_t offset = 0;
   size_t bytes = 0;
 };
 
-// Offsets and lengths in bytes; block i is for rank i, or from it. Whoever moves blocks asks for both, block by block, so that
-// no loop takes blocks for equal. A value; the ranges of uneven blocks are their maker's, who outlives it.
+// Gives the offset and the length of each block in bytes; block i goes to rank i, or comes from it. Code that moves blocks asks
+// for both per block, so that no loop assumes equal blocks. A value that refers to the ranges of uneven blocks; their owner
+// must outlive it.
 class Layout {
  public:
   Layout() = default;
   // A buffer of one block: every index gives the whole buffer.
   static constexpr Layout of_one(size_t bytes) { return {0, bytes, bytes}; }
-  // One behind the other, `each` bytes long until `total` is used up: the last ones are shorter, or empty.
+  // Blocks of `each` bytes, one after the other, until `total` is used up. The last ones may be shorter or empty.
   static constexpr Layout of_many(size_t each, size_t total) { return {each, each, total}; }
 
-  // Each at a range of its own, in any order, perhaps with gaps.
+  // Each block has a range of its own, in any order, perhaps with gaps.
   static constexpr Layout of_ranges(std::span<const ByteRange> ranges) {
     Layout layout;
     layout.ranges_ = ranges.data();
@@ -40,9 +41,9 @@ class Layout {
   constexpr size_t bytes(int block) const {
     return ranges_ != nullptr ? ranges_[block].bytes : std::min(most_, total_ - offset(block));
   }
-  // Of the longest block.
+  // Bytes of the longest block.
   constexpr size_t most() const { return most_; }
-  // Of all blocks of the buffer.
+  // Bytes of all blocks together.
   constexpr size_t total() const { return total_; }
 
  private:

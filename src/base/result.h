@@ -1,4 +1,4 @@
-// Result<T>: a value or the reason why there is none.
+// Result<T>: a value, or the error that explains why it is missing.
 #pragma once
 
 #include <string>

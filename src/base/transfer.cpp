@@ -1,4 +1,4 @@
-// Texts of transfers.
+// Turns transfers into text for messages.
 #include "base/transfer.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Transfer: what one send gives to one receive, as users ask for it and as ranks tell each other of it.
+// Transfer: the data that one send passes to one receive, as users request it and as ranks announce it to each other.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,17 @@
 
 namespace fccl {
 
-// The tag of what fcclSend and fcclRecv move; users' tags are not below zero.
+// The tag of transfers by fcclSend and fcclRecv. Users' tags are never negative.
 inline constexpr int32_t kUntagged = -1;
 
-// What a send says of what it gives. A receive takes the oldest one with its tag from its source; type and count must then be
+// A send's description of its data. A receive takes the oldest send with its tag from its source; type and count must then be
 // equal, too.
 struct Envelope {
   int32_t tag = kUntagged;
   fcclDataType_t dtype = fcclInt8;
   size_t count = 0;
 
-  // Of an envelope whose type there is.
+  // Requires a valid dtype.
   size_t bytes() const { return count * size_of(dtype); }
   bool operator==(const Envelope&) const = default;
 };
@@ -30,42 +30,42 @@ enum class Direction : uint8_t { send, receive };
 // One end of a transfer as its user asked for it.
 struct TransferEnd {
   Direction direction = Direction::send;
-  int peer = 0;  // to whom or from whom; FCCL_ANY_SOURCE
+  int peer = 0;  // the receiver's or sender's rank, or FCCL_ANY_SOURCE
   Envelope envelope;
-  const void* source = nullptr;  // of a send
-  void* target = nullptr;        // of a receive
-  int* told_source = nullptr;    // where a receive puts the rank of its source, if anywhere
+  const void* source = nullptr;  // set by a send
+  void* target = nullptr;        // set by a receive
+  int* told_source = nullptr;    // where a receive stores its sender's rank; may be null
 
   fcclColl_t counted_as() const { return direction == Direction::send ? fcclCollSend : fcclCollRecv; }
-  // Whether the order in which two ends of one rank were issued decides which of them comes first.
+  // True if the order in which one rank issued two ends decides which of them matches first.
   bool shares_order_with(const TransferEnd& other) const {
     return direction == other.direction && envelope.tag == other.envelope.tag &&
            (peer == other.peer || peer == FCCL_ANY_SOURCE || other.peer == FCCL_ANY_SOURCE);
   }
-  // Whether this receive takes what has this tag and comes from that rank.
+  // True if this receive matches a send from rank `from` with tag `tag`.
   bool takes(int from, int32_t tag) const { return envelope.tag == tag && (peer == from || peer == FCCL_ANY_SOURCE); }
 };
 
-// What one rank tells another of a transfer. Plain bytes, and a peer may have written anything.
+// A message about a transfer from one rank to another. Plain bytes: a faulty peer may have written anything.
 struct Notice {
   enum Kind : uint8_t {
-    kEager = 1,  // the payload comes along
-    kOffer,      // the sender waits to be granted
-    kGrant,      // the receiver waits for the slices of an offer
-    kRead,       // the receiver has read what was offered
+    kEager = 1,  // the payload comes with the notice
+    kOffer,      // the sender waits for a grant
+    kGrant,      // the receiver has a place for the offer's slices
+    kRead,       // the receiver has read the offered bytes
   };
   Kind kind = kEager;
   uint8_t dtype = 0;
-  uint16_t slot = 0;  // of an eager payload
+  uint16_t slot = 0;  // holds an eager payload
   int32_t tag = 0;
   uint64_t count = 0;
-  uint64_t transfer = 0;  // the sender's number: of an offer, and of the offer that is granted or has been read
+  uint64_t transfer = 0;  // the sender's number of an offer; grants and reads repeat it
 
   Envelope envelope() const { return {tag, static_cast<fcclDataType_t>(dtype), static_cast<size_t>(count)}; }
 };
 static_assert(sizeof(Notice) == 24);
 
-// "Send of 1024 float32 to rank 3", "Recv of 1 int8 from any rank with tag 7".
+// Examples: "Send of 1024 float32 to rank 3", "Recv of 1 int8 from any rank with tag 7".
 std::string describe(const TransferEnd& transfer);
 
 }  // namespace fccl

@@ -8,8 +8,8 @@
 
 namespace fccl {
 
-// The layout of one buffer, with the ranges behind it. A value, also when copied. Filling one again allocates nothing once it
-// was as large.
+// The layout of one buffer together with the ranges that it refers to. Copies are independent. Setting it again allocates only
+// if there are more ranges than ever before.
 class UnevenBuffer {
  public:
   UnevenBuffer() = default;
@@ -21,12 +21,12 @@ class UnevenBuffer {
   }
   ~UnevenBuffer() = default;
 
-  // One block.
+  // Makes it a buffer of one block.
   void set(size_t bytes) {
     ranges_.clear();
     layout_ = Layout::of_one(bytes);
   }
-  // A block per rank.
+  // Makes it a buffer of one block per rank.
   void set(std::span<const ByteRange> ranges) {
     ranges_.assign(ranges.begin(), ranges.end());
     layout_ = Layout::of_ranges(ranges_);
@@ -38,7 +38,7 @@ class UnevenBuffer {
   Layout layout_;
 };
 
-// One rank's, of one call; whoever issues the call keeps it until the call has ended.
+// The layouts of one rank's buffers in one call. The issuer keeps them until the call has ended.
 struct UnevenBlocks {
   UnevenBuffer input, output;
 };
