@@ -36,7 +36,7 @@ struct Signature {
   // whole.
   size_t elsewhere = 0;
   uint32_t part = 0;
-  uint64_t counts = 0;  // hash_of the counts of
+  uint64_t counts = 0;  // hash_of the counts of AllGatherV and ReduceScatterV
   // True for a reduction of a narrower float that returns the float32 sums without rounding them to dtype.
   bool widens = false;
 

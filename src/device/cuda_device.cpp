@@ -1,4 +1,4 @@
-// CudaDevice: each function of the contract is one or two of the driver's.
+// Implements each function of Device by one or two calls of CUDA's driver.
 #include "device/cuda_device.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 namespace fccl {
 namespace {
 
-constexpr size_t kWordsPerCall = 255;  // cuStreamBatchMemOp takes fewer than 256
+constexpr size_t kWordsPerCall = 255;  // the limit of cuStreamBatchMemOp
 
 struct OpenDevices {
   std::mutex mutex;
@@ -22,7 +22,7 @@ struct OpenDevices {
 };
 constinit PerProcess<OpenDevices> open_devices;
 
-// Of all devices: how many the thread is inside of, and the mode of captures that it had before the first.
+// Counts the Uses of any device that the thread is inside of. Keeps the capture mode that the thread had before the first one.
 struct UsesOfThread {
   int count = 0;
   CUstreamCaptureMode mode{};
@@ -54,12 +54,12 @@ CUstreamBatchMemOpParams driver_operation(const WordOperation& operation) {
     made.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64;
     made.writeValue.address = address_of(operation.word);
     made.writeValue.value64 = operation.value;
-    made.writeValue.flags = CU_STREAM_WRITE_VALUE_DEFAULT;  // with the fence that the contract wants
+    made.writeValue.flags = CU_STREAM_WRITE_VALUE_DEFAULT;  // includes the memory fence that WordOperation promises
   } else {
     made.waitValue.operation = CU_STREAM_MEM_OP_WAIT_VALUE_64;
     made.waitValue.address = address_of(operation.word);
     made.waitValue.value64 = operation.value;
-    made.waitValue.flags = CU_STREAM_WAIT_VALUE_GEQ;  // of numbers that wrap
+    made.waitValue.flags = CU_STREAM_WAIT_VALUE_GEQ;  // compares numbers that wrap
   }
   return made;
 }
@@ -110,7 +110,9 @@ Result<void> CudaDevice::find_limits(int ordinal) {
   for (const char byte : uuid.bytes) limits_.identity += fmt::format("{:02x}", static_cast<unsigned char>(byte));
   const auto attribute = [this](CUdevice_attribute which) {
     int value = 0;
-    return driver_.device_get_attribute(&value, which, device_) == CUDA_SUCCESS ? value : 0;  // older drivers do not know all
+    return driver_.device_get_attribute(&value, which, device_) == CUDA_SUCCESS
+               ? value
+               : 0;  // an older driver does not know every attribute
   };
   int version = 0;
   FCCL_TRY(check(driver_.driver_get_version(&version), "ask for the driver's version", "cuDriverGetVersion"));
@@ -137,8 +139,8 @@ Result<void> CudaDevice::check(CUresult result, const char* attempt, const char*
                           attempt, limits_.ordinal, limits_.name, limits_.bus_id, called, driver_.text_of(result)));
 }
 
-// While anybody records a graph in the mode that is everybody's default, a query of any stream by a thread in that mode is an
-// error, and ends the recording.
+// Leaves the default capture mode. While any thread records a graph in the global mode, a stream query by a thread in that mode
+// fails and ends the recording.
 Result<void> CudaDevice::enter() {
   if (is_of_parent()) return fail(check(CUDA_SUCCESS, "make the context current", "").error());
   FCCL_TRY(check(driver_.context_push(context_), "make the context current", "cuCtxPushCurrent"));
@@ -200,7 +202,7 @@ MemoryPlace CudaDevice::place_of(const void* pointer) const {
   std::array<CUpointer_attribute, 3> which{CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
                                            CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
   unsigned type = 0;
-  unsigned managed = 0;  // the driver writes a whole bool or int
+  unsigned managed = 0;  // an integer, since the driver may write one
   int ordinal = -1;
   std::array<void*, 3> answers{&type, &managed, &ordinal};
   if (driver_.pointer_get_attributes(static_cast<unsigned>(which.size()), which.data(), answers.data(), address_of(pointer)) !=
@@ -223,7 +225,7 @@ Result<bool> CudaDevice::owns(Queue queue) const {
 Result<bool> CudaDevice::is_capturing(Queue queue) const {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   const CUresult result = is_of_parent() ? CUDA_SUCCESS : driver_.stream_is_capturing(stream_of(queue), &status);
-  // The default stream, while a stream that waits for it records.
+  // Returned for the default stream while a stream that synchronizes with it records a graph.
   if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) return true;
   FCCL_TRY(check(result, "ask whether a stream records a graph", "cuStreamIsCapturing"));
   return status != CU_STREAM_CAPTURE_STATUS_NONE;

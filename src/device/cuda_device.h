@@ -1,4 +1,4 @@
-// CudaDevice: a GPU by CUDA's driver.
+// CudaDevice: a GPU, used through CUDA's driver.
 #pragma once
 
 #include <cuda.h>
@@ -12,9 +12,9 @@
 
 namespace fccl {
 
-// In the GPU's primary context, which torch and CUDA's runtime use, too. It lives as long as the process, and with it the
-// context: to release it while others free what they made there would be a race that nobody can win. A fork may call, and is
-// refused: nothing of its parent's reaches the driver.
+// Uses the GPU's primary context, which torch and CUDA's runtime share. The device and the context live as long as the process,
+// because releasing them would race with other threads that still free their own objects. Every call of a forked child is
+// refused before it reaches the driver.
 class CudaDevice : public Device, public std::enable_shared_from_this<CudaDevice> {
  public:
   static Result<std::shared_ptr<CudaDevice>> open(const CudaDriver& driver, int ordinal);
@@ -34,7 +34,7 @@ class CudaDevice : public Device, public std::enable_shared_from_this<CudaDevice
   Result<void> record(Queue queue, Mark mark) override;
   Result<void> await(Queue queue, Mark mark) override;
 
-  // For what the memory of `pin` does at its end, on a thread that may have no Use.
+  // Unpins memory that `pin` returned, on any thread, with or without a Use.
   void unpin(void* memory);
 
  private:
@@ -42,7 +42,7 @@ class CudaDevice : public Device, public std::enable_shared_from_this<CudaDevice
   Result<void> enter() override;
   void leave() override;
   Result<void> find_limits(int ordinal);
-  // An error of what was called to `attempt`; none for CUDA_SUCCESS.
+  // Turns the result of a driver function into an error that says what was attempted; CUDA_SUCCESS is no error.
   Result<void> check(CUresult result, const char* attempt, const char* called) const;
   bool is_of_parent() const { return forks() != forks_; }
 

@@ -1,4 +1,4 @@
-// CudaDriver: opens libcuda.so.1, never from the current directory, and finds its functions.
+// Opens libcuda.so.1, never from the current directory, and finds its functions.
 #include "device/cuda_driver.h"
 
 #include <dlfcn.h>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr const char* kLibrary = "libcuda.so.1";
 
-// Where drivers lie that the loader does not find by its folders.
+// Folders of drivers that the loader does not search.
 constexpr const char* kFolders[] = {"/usr/lib/wsl/lib", "/usr/local/nvidia/lib64", "/usr/lib64/nvidia",
                                     "/run/opengl-driver/lib", "/usr/lib64"};
 
@@ -35,14 +35,15 @@ constinit PerProcess<OpenDriver> open_driver;
 
 void found_from_here() {}
 
-// Where the loader looks for what this library asks for, in order; what ldconfig knows comes after them.
+// Returns the folders that the loader searches for this library's dependencies, in order. The folders that ldconfig knows come
+// after these.
 std::vector<std::string> folders_of_loader() {
   Dl_info found{};
   void* object = nullptr;
   Dl_serinfo size{};
   if (::dladdr1(reinterpret_cast<const void*>(&found_from_here), &found, &object, RTLD_DL_LINKMAP) == 0 || object == nullptr ||
       ::dlinfo(object, RTLD_DI_SERINFOSIZE, &size) != 0)
-    return {""};  // unknown: as bad as the current directory
+    return {""};  // unknown: treat it like the current directory
   const auto memory = std::make_unique<std::max_align_t[]>(size.dls_size / sizeof(std::max_align_t) + 1);
   auto* const list = reinterpret_cast<Dl_serinfo*>(memory.get());
   std::memcpy(list, &size, sizeof(size));
@@ -53,7 +54,8 @@ std::vector<std::string> folders_of_loader() {
   return folders;
 }
 
-// Asked without the loader, whose lock a fork may find taken by another thread: its child could never make a communicator.
+// Reads /proc instead of asking the loader: another thread may hold the loader's lock while this process forks, and the child
+// would then wait for the lock forever.
 bool is_mapped() {
   std::ifstream maps("/proc/self/maps");
   std::string line;
@@ -64,7 +66,8 @@ bool is_mapped() {
 
 bool is_absolute(const std::string& folder) { return folder.starts_with('/'); }
 
-// By its name only where the loader looks into absolute folders alone: LD_LIBRARY_PATH may have an empty or a relative element.
+// Opens the library by name only if the loader searches nothing but absolute folders, since LD_LIBRARY_PATH may have an empty
+// or relative element.
 void* open_library() {
   if (void* loaded = ::dlopen(kLibrary, RTLD_NOW | RTLD_NOLOAD)) return loaded;
   std::vector<std::string> folders = folders_of_loader();
@@ -80,7 +83,7 @@ void* open_library() {
   return nullptr;
 }
 
-// Notes in `missing` what the library does not have.
+// Looks up a function, and notes the first missing name in `missing`.
 template <class Function>
 void find(void* library, const char* name, Function& function, std::string& missing) {
   function = reinterpret_cast<Function>(::dlsym(library, name));

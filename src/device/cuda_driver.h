@@ -1,5 +1,4 @@
-// CudaDriver: the functions of CUDA's driver that the library calls, found while it runs, so that libfccl needs no library of
-// CUDA.
+// CudaDriver: the functions of CUDA's driver, looked up at run time so that libfccl does not link to any CUDA library.
 #pragma once
 
 #include <cuda.h>
@@ -8,7 +7,7 @@
 
 namespace fccl {
 
-// Each is named as the driver exports it, since that is its version.
+// The declared symbol carries the version, such as cuMemHostRegister_v2.
 struct CudaDriver {
   decltype(&::cuInit) init;
   decltype(&::cuDriverGetVersion) driver_get_version;
@@ -39,16 +38,16 @@ struct CudaDriver {
   decltype(&::cuEventRecord) event_record;
   decltype(&::cuMemcpyAsync) copy;
   decltype(&::cuMemcpy2DAsync_v2) copy_rows;
-  decltype(&::cuStreamBatchMemOp_v2) stream_batch;  // null where the driver is older than CUDA 11.7
+  decltype(&::cuStreamBatchMemOp_v2) stream_batch;  // null if the driver is older than CUDA 11.7
 
-  // "CUDA_ERROR_INVALID_VALUE (invalid argument)".
+  // Returns a text such as "CUDA_ERROR_INVALID_VALUE (invalid argument)".
   std::string text_of(CUresult result) const;
 };
 
-// Loads the driver at the first call of a process and initialises it. Any thread. The error says "no driver" or "no GPU".
+// Loads and initialises the driver at the first call in a process. Any thread may call. The error says "no driver" or "no GPU".
 Result<const CudaDriver*> cuda_driver();
 
-// A function of the driver, if the process has loaded one, by whomever; never loads it.
+// Returns a driver function if any code of the process has loaded the driver; never loads it.
 void* function_of_loaded_driver(const char* name);
 
 }  // namespace fccl

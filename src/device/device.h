@@ -1,13 +1,13 @@
-// Device: one GPU as the rooms above see it, and the laws by which they use it.
+// Device: the interface to one GPU, and the rules for calling it.
 //
-// Three kinds of functions, and a law for each:
-//   set up    pin, create, drop: may wait for whatever the GPU has been given, so never while a lock is held that
-//             another thread needs to release the GPU.
-//   look      say what is known now, and never wait.
-//   enqueue   put an operation on a queue, behind what is there, and return. Called on the thread that issues the collective,
-//             before the call returns, and by no other thread: nobody else of the library ever calls the GPU. A queue that is
-//             full blocks every thread of the process, so whoever enqueues keeps count (DeviceLimits::queue_entries).
-// All else between GPU and host goes by 64-bit words in pinned memory (device/words.h).
+// There are three kinds of functions, with a rule for each:
+//   set up    (pin, make, drop) may wait for the GPU's earlier work. So the caller must not hold a lock that another thread
+//             needs to release the GPU.
+//   look      report the present state, and never wait.
+//   enqueue   append an operation to a queue, and return. Only the thread that issues the collective calls them, before the
+//             call returns; no other thread of the library ever calls the GPU. A full queue blocks every thread of the
+//             process, so the issuing thread counts its entries (DeviceLimits::queue_entries).
+// All other communication between GPU and host uses 64-bit words in pinned memory (device/words.h).
 #pragma once
 
 #include <cstddef>
@@ -20,19 +20,20 @@
 
 namespace fccl {
 
-// The same for the device's whole life.
+// The properties of a device, constant for its whole life.
 struct DeviceLimits {
-  std::string name;              // "NVIDIA H100 80GB HBM3, compute capability 9.0, driver 13.0"
-  std::string bus_id;            // "0000:53:00.0"
-  std::string identity;          // equal for two processes that use the same GPU, or the same part of one
-  int ordinal = 0;               // among the process's GPUs
-  bool waits_for_words = false;  // has 64-bit stream memory operations; without them only the blocking path runs
-  size_t words_per_call = 255;   // the most operations of one words()
-  size_t queue_entries = 256;    // the most that its users may have on one queue; a copy, word, record or await is one
-  size_t most_pitch = 0;         // bytes; a copy of rows with a larger pitch is refused
+  std::string name;      // "NVIDIA H100 80GB HBM3, compute capability 9.0, driver 13.0"
+  std::string bus_id;    // "0000:53:00.0"
+  std::string identity;  // equal in two processes that use the same GPU, or the same part of one
+  int ordinal = 0;       // the device's number among the process's GPUs
+  bool waits_for_words =
+      false;                    // true if the GPU has 64-bit stream memory operations; without them only the blocking path runs
+  size_t words_per_call = 255;  // the most operations in one call of words()
+  size_t queue_entries = 256;   // the most entries outstanding on one queue; a copy, word, record or await is one entry
+  size_t most_pitch = 0;        // bytes; a copy of rows with a larger pitch is refused
 };
 
-// A stream, the library's or the user's; an event. Values: whoever made one drops it.
+// Handles of a stream (the library's or the user's) and of an event. The code that made one drops it.
 struct Queue {
   void* native = nullptr;
 };
@@ -40,21 +41,21 @@ struct Mark {
   void* native = nullptr;
 };
 
-// Host memory that the GPU may use, until destroyed, which is a set-up function, but needs no Use.
+// Host memory that the GPU may use until this object is destroyed. The destructor counts as a set-up function but needs no Use.
 class PinnedMemory {
  public:
   PinnedMemory() = default;
   PinnedMemory(const PinnedMemory&) = delete;
   PinnedMemory& operator=(const PinnedMemory&) = delete;
   virtual ~PinnedMemory() = default;
-  // Where the GPU finds what the host has at `host`; it may be another number.
+  // Returns the GPU's address for the host address `host`; the two may differ.
   virtual std::byte* device_address(const void* host) const = 0;
 };
 
-// Whose memory a pointer of the user points to, by its first byte.
+// The kind of memory at a user's pointer, judged by its first byte.
 enum class MemoryPlace : uint8_t { this_device, other_device, managed, pinned_host, pageable_host };
 
-// `rows` runs of `bytes`, one every pitch; one row needs no pitch. Addresses are those of the GPU.
+// A copy of `rows` rows of `bytes` bytes, one row every pitch. A single row needs no pitch. Addresses are the GPU's.
 struct Copy {
   std::byte* to = nullptr;
   const std::byte* from = nullptr;
@@ -64,9 +65,8 @@ struct Copy {
   size_t from_pitch = 0;
 };
 
-// On one word, by its device address, aligned to 8. A wait is over when the word, read as a number that wraps, has come to
-// `value`. A write comes after all that is before it on the queue, whose effects every processor of the host sees once it sees
-// the word.
+// An operation on one word, given by its device address, aligned to 8. A wait ends when the word has reached `value`; numbers
+// wrap. A write follows all earlier entries of the queue: a host processor that sees the word sees their effects, too.
 struct WordOperation {
   enum class Kind : uint8_t { wait_for, write };
   Kind kind = Kind::write;
@@ -74,13 +74,13 @@ struct WordOperation {
   uint64_t value = 0;
 };
 
-// One per process and GPU, shared by its communicators. Any thread may call, a queue one thread at a time. Every function but
-// limits() and the look at a place wants a Use on the calling thread. An error of any function may be an earlier one of
-// anybody's work on this GPU: it is then the GPU's last word, and final.
+// One per process and GPU, shared by the process's communicators. Any thread may call, but only one thread at a time may use a
+// queue. The caller holds a Use for every function but limits() and place_of(). Any function may report the error of earlier
+// work on this GPU, from any of its users; that error is final.
 class Device {
  public:
-  // Makes the device the calling thread's current one, and gives back on its end what was current before. Once per call of the
-  // C interface, not per operation.
+  // Makes the device current on the calling thread, and restores the previous device at its end. Each call of the C interface
+  // makes one Use, not each operation.
   class Use {
    public:
     explicit Use(Device& device) : device_(device), entered_(device.enter()) {}
@@ -104,29 +104,29 @@ class Device {
   virtual const DeviceLimits& limits() const = 0;
 
   // ---- Set up
-  // Whole pages of the library's own mmap, which no other PinnedMemory of this process has.
+  // Pins whole pages that the library itself mapped and that no other PinnedMemory of this process covers.
   virtual Result<std::unique_ptr<PinnedMemory>> pin(std::span<std::byte> memory) = 0;
-  // It does not wait for the default stream, nor that for it.
+  // The queue and the default stream do not wait for each other.
   virtual Result<Queue> make_queue() = 0;
   virtual Result<Mark> make_mark() = 0;
-  // What is still on the queue runs on.
+  // Entries that are still on the queue run to their end.
   virtual void drop(Queue queue) = 0;
   virtual void drop(Mark mark) = 0;
 
   // ---- Look
   virtual MemoryPlace place_of(const void* pointer) const = 0;
-  // Whether a stream of the user's belongs to this device: null, the default stream, does.
+  // True if a user's stream belongs to this device; null, the default stream, does.
   virtual Result<bool> owns(Queue queue) const = 0;
-  // Whether the queue records a graph, in which case nothing may be enqueued.
+  // True if the queue records a graph. Nothing may be enqueued then.
   virtual Result<bool> is_capturing(Queue queue) const = 0;
-  // Whether all that was enqueued is done.
+  // True if all entries of the queue are done.
   virtual Result<bool> is_idle(Queue queue) const = 0;
 
   // ---- Enqueue
   virtual Result<void> copy(Queue queue, const Copy& copy) = 0;
-  // In this order.
+  // Enqueues the operations in this order.
   virtual Result<void> words(Queue queue, std::span<const WordOperation> operations) = 0;
-  // What is on the queue now is what whoever awaits the mark waits for.
+  // Sets the mark behind the queue's present entries. A queue that awaits the mark waits for them.
   virtual Result<void> record(Queue queue, Mark mark) = 0;
   virtual Result<void> await(Queue queue, Mark mark) = 0;
 
@@ -135,10 +135,10 @@ class Device {
   virtual void leave() = 0;
 };
 
-// The GPU with this place among the process's. Loads the driver, which no other function of the library does. Error:
-// fcclSystemError, "built without CUDA", "no driver" or "no GPU"; fcclInvalidArgument for a place that there is not.
+// Opens the process's GPU number `ordinal`. Loads the driver; no other function of the library does. Errors: fcclSystemError
+// ("built without CUDA", "no driver" or "no GPU"), fcclInvalidArgument for a number out of range.
 Result<std::shared_ptr<Device>> open_device(int ordinal);
-// The place of the GPU that is current in the calling thread, or -1. Never loads the driver, nor initialises it.
+// Returns the number of the calling thread's current GPU, or -1. Neither loads nor initialises the driver.
 int current_device();
 
 }  // namespace fccl

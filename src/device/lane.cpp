@@ -1,4 +1,4 @@
-// Making a lane's memory and queue, and putting entries on the queue, each of which is counted.
+// Makes a lane's memory and queue, and counts each entry that it enqueues.
 #include "device/lane.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 namespace fccl {
 namespace {
 
-// A program has at least as many entries.
+// The fewest entries of a program.
 constexpr size_t kFewestEntries = 4;
 
 }  // namespace
@@ -39,8 +39,8 @@ DeviceLane::~DeviceLane() {
 
 size_t DeviceLane::memory_bytes() const { return kPageBytes + static_cast<size_t>(shape_.buffers) * shape_.buffer_bytes; }
 
-// Not CUDA's own memory: peers read it by process_vm_readv, and the kernel may refuse pages of a driver. A fork does not get
-// it, since to share its pages with a fork would take them from under the GPU.
+// Uses mmap and not CUDA's allocator, because peers read this memory by process_vm_readv, which the kernel may refuse for a
+// driver's pages. A fork does not inherit it: copy-on-write would take the pages from under the GPU.
 Result<void> DeviceLane::reserve() {
   const auto failure = [&](const std::string& observed) {
     return fail(fcclSystemError,
@@ -145,7 +145,7 @@ void DeviceLane::end_program(uint64_t first_number) {
   programs_[newest_++ % programs_.size()] = {first_number, marked_};
 }
 
-// The GPU has come to all that was issued before, so the last number is ready.
+// The GPU has reached everything issued before, so the last number is ready.
 Result<void> DeviceLane::end_copies() {
   FCCL_TRY(write_drained());
   end_program(numbers_);

@@ -1,4 +1,5 @@
-// DeviceLane: what a lane of a communicator has on its GPU: a queue, host memory that both reach, and the words between them.
+// DeviceLane: the GPU side of a communicator's lane: a queue, host memory that GPU and host both reach, and the words between
+// them.
 #pragma once
 
 #include <array>
@@ -16,17 +17,17 @@
 namespace fccl {
 
 struct DeviceLaneShape {
-  size_t buffer_bytes = 0;    // a multiple of a page
-  int buffers = 1;            // of which sub-calls take turns
-  size_t queue_entries = 32;  // the most that may be outstanding
+  size_t buffer_bytes = 0;    // a multiple of the page size
+  int buffers = 1;            // sub-calls use them in turn
+  size_t queue_entries = 32;  // the most entries that may be outstanding
 };
 
-// Made and destroyed under a Use, as set-up functions are; destroyed only when the queue is idle, else retired. The thread that
-// issues calls enqueues and asks for room; the worker reads `ready` and releases `finished`. After a failure whoever owns it
-// releases `finished` for good. Three words:
-//   ready     by the GPU: the sub-calls whose input is in its buffer
-//   finished  by the host: the sub-calls whose output is in its buffer
-//   drained   by the GPU: the entries of the queue that are done
+// The owner makes and destroys a lane under a Use. It destroys a lane whose queue is idle, and retires any other. The issuing
+// thread enqueues entries and asks for room. The worker reads `ready` and writes `finished`. After a failure the owner calls
+// release_for_good. Three words connect GPU and host:
+//   ready     the GPU writes how many sub-calls have their input in their buffers
+//   finished  the host writes how many sub-calls have their output in their buffers
+//   drained   the GPU writes how many entries of the queue are done
 class DeviceLane {
  public:
   static Result<std::unique_ptr<DeviceLane>> make(std::shared_ptr<Device> device, const DeviceLaneShape& shape);
@@ -37,47 +38,47 @@ class DeviceLane {
   const std::shared_ptr<Device>& device() const { return device_; }
   Queue queue() const { return queue_; }
   size_t queue_entries() const { return shape_.queue_entries; }
-  // Of a sub-call, counted over all calls of the lane.
+  // The buffer of a sub-call. Numbers count the sub-calls of all calls of the lane.
   std::byte* buffer(uint64_t number) const;
   std::byte* device_address(const void* host) const { return pinned_->device_address(host); }
   DeviceWord& ready() const { return words_->ready; }
   DeviceWord& finished() const { return words_->finished; }
-  // The factor that a program has brought from the GPU.
+  // The factor that a program has copied from the GPU.
   Scalar scalar(fcclDataType_t dtype) const;
 
   // ---- On the thread that issues calls
-  // Gives numbers to the sub-calls of a call: the first one's.
+  // Reserves numbers for the sub-calls of a call, and returns the first one.
   uint64_t take_numbers(uint64_t sub_calls);
   size_t outstanding() const { return enqueued_ - words_->drained.load(std::memory_order_acquire); }
   bool has_room(size_t entries) const { return outstanding() + entries <= shape_.queue_entries; }
-  // Entries that no write of `drained` follows yet.
+  // Entries that no write of `drained` covers yet.
   size_t unmarked() const { return enqueued_ - marked_; }
   Result<void> copy(const Copy& copy);
   Result<void> copy_scalar(const void* from, fcclDataType_t dtype);
-  // The same by this thread, for a factor in host memory.
+  // Copies the factor on this thread, if it lies in host memory.
   void copy_scalar_on_host(const void* from, fcclDataType_t dtype);
   Result<void> write_ready(uint64_t number);
   Result<void> write_ready_and_await(uint64_t ready, uint64_t finished);
   Result<void> await_finished(uint64_t number);
-  // Lets the host see that all entries up to here, this one included, are done.
+  // Enqueues a write of `drained`, which tells the host that all entries up to and including this one are done.
   Result<void> write_drained();
-  // The queue begins behind what is on the user's stream now; the stream goes on behind what is on the queue now.
+  // fork makes the queue wait for the user's stream; join makes the user's stream wait for the queue.
   Result<void> fork(Queue user);
   Result<void> join(Queue user);
-  // Ends the enqueueing of a program that began with this sub-call.
+  // Marks the end of a program whose first sub-call has this number.
   void end_program(uint64_t first_number);
-  // The same of a call without sub-calls of the worker's, whose copies out are on the queue.
+  // Ends a call whose copies are all on the queue and that gives the worker no sub-calls.
   Result<void> end_copies();
 
-  // The queue was seen to be idle.
+  // Notes that the queue was seen idle.
   void see_idle();
 
   // ---- While no thread issues calls
-  // Whatever waits for `finished`, now or later, goes on.
+  // Ends every present and future wait for `finished`.
   void release_for_good();
-  // Whether the GPU has done all that the host can see it do.
+  // True if the GPU has done all entries whose end the host can see.
   bool is_drained() const;
-  // Whether the first program that is not done has begun.
+  // True if the GPU has begun the oldest program that is not done.
   bool has_begun();
 
  private:
@@ -89,7 +90,7 @@ class DeviceLane {
   };
   struct Program {
     uint64_t first_number;
-    uint64_t drained;  // once it is done
+    uint64_t drained;  // the value of `drained` when the program is done
   };
 
   DeviceLane(std::shared_ptr<Device> device, const DeviceLaneShape& shape);
@@ -102,16 +103,16 @@ class DeviceLane {
 
   std::shared_ptr<Device> device_;
   DeviceLaneShape shape_;
-  std::byte* memory_ = nullptr;  // the words' page, then the buffers
+  std::byte* memory_ = nullptr;  // a page for the words, then the buffers
   std::unique_ptr<PinnedMemory> pinned_;
   Words* words_ = nullptr;
   Queue queue_;
   Mark forked_;
   Mark joined_;
   uint64_t enqueued_ = 0;  // entries
-  uint64_t marked_ = 0;    // of these, with the last write of `drained`
+  uint64_t marked_ = 0;    // the entries that writes of `drained` cover
   uint64_t numbers_ = 0;
-  std::vector<Program> programs_;  // a ring of those that may not be done
+  std::vector<Program> programs_;  // a ring of the programs that may still run
   uint64_t oldest_ = 0;
   uint64_t newest_ = 0;
 };

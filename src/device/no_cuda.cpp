@@ -1,4 +1,4 @@
-// Device where FCCL was built without CUDA: there is none.
+// Refuses to open a device, since FCCL was built without CUDA.
 #include "device/device.h"
 
 namespace fccl {

@@ -1,4 +1,4 @@
-// The entries of a program, one after the other.
+// Enqueues the entries of a program one after the other.
 #include "device/program.h"
 
 #include <algorithm>
@@ -6,9 +6,10 @@
 namespace fccl {
 namespace {
 
-// Of a sub-call beside its copies: ready, finished.
+// Word operations per sub-call: ready, finished.
 constexpr size_t kWords = 2;
-// Of a program: it awaits the user's stream, says that it is drained, records its end; the factor.
+// Entries per program beside its sub-calls: the wait for the user's stream, the copy of the factor, the write of `drained`, the
+// mark at its end.
 constexpr size_t kEnds = 4;
 
 }  // namespace
@@ -20,14 +21,14 @@ Program::Program(DeviceLane& lane, const SubCalls& calls, const void* scalar)
       first_number_(lane.take_numbers(calls.count())),
       fits_(entries() < lane.queue_entries()) {}
 
-// Copies of the first sub-call are as many as of any other, or more.
+// No other sub-call needs more copies than the first.
 size_t Program::entries() const {
   return kEnds + calls_.count() * (kWords + calls_.in(0, device_buffer(0)).count + calls_.out(0, device_buffer(0)).count);
 }
 
 size_t Program::entries_to_begin() const { return fits_ ? entries() : lane_.queue_entries() / 2; }
 
-// A write of `drained` now and then, so that whoever waits for room sees it.
+// Writes `drained` now and then, so that the thread that waits for room sees progress.
 Result<void> Program::make_room(size_t entries) {
   if (fits_) return {};
   if (lane_.unmarked() >= lane_.queue_entries() / 4) FCCL_TRY(lane_.write_drained());

@@ -1,4 +1,4 @@
-// Program: all that one call puts on its lane's queue, from the user's stream and back to it.
+// Program: the entries of one call on its lane's queue, from the user's stream and back to it.
 #pragma once
 
 #include <cstddef>
@@ -10,29 +10,29 @@
 
 namespace fccl {
 
-// In the order of the queue, with two buffers, so that the copy into one and the work on the other overlap:
+// The order of entries. Two buffers let the copy into one overlap with the work on the other.
 //   await the user's stream; copy in 0; write ready 0
 //   for each sub-call i: copy in i+1; write ready i+1; wait for finished i; copy out i
 //   write drained; the user's stream awaits the queue
-// Lives during a call on the thread that issues it. Whoever called fork calls join, whatever failed between: the user's stream
-// must not go on beside copies from and to the user's memory. A program that stops half way leaves nothing that waits for ever,
-// once `finished` has been released for good.
+// Lives on the issuing thread during the call. A caller of fork must call join even after a failure, because the user's stream
+// must not run beside copies from and to the user's memory. A program that stops half way leaves no endless wait once
+// release_for_good was called.
 class Program {
  public:
-  // Returns when the queue has room for so many entries.
+  // Blocks until the queue has room for `entries` entries.
   using AwaitRoom = std::function<Result<void>(size_t entries)>;
 
-  // `scalar`: a factor in memory of the GPU, null without one.
+  // `scalar`: a factor in GPU memory; null if the call has no factor.
   Program(DeviceLane& lane, const SubCalls& calls, const void* scalar);
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  // Of its first sub-call, on the lane.
+  // The lane's number of its first sub-call.
   uint64_t first_number() const { return first_number_; }
-  // For how many entries there must be room before it begins: all, if the queue can have as many.
+  // The room that the caller must await first: for all entries, if the queue can hold them.
   size_t entries_to_begin() const;
   Result<void> fork(Queue user) { return lane_.fork(user); }
-  // Waits for room between its portions if it has more entries than the queue takes.
+  // Enqueues the program. Waits for room in between if it has more entries than the queue holds.
   Result<void> enqueue(const AwaitRoom& await_room);
   Result<void> join(Queue user);
 
@@ -48,7 +48,7 @@ class Program {
   const SubCalls& calls_;
   const void* scalar_;
   uint64_t first_number_;
-  bool fits_;  // into the queue, all at once
+  bool fits_;  // true if the queue holds all entries at once
   const AwaitRoom* await_room_ = nullptr;
 };
 

@@ -1,4 +1,4 @@
-// Which elements a sub-call takes, and where they lie on either side of a copy.
+// Computes which elements a sub-call takes, and where they lie on both sides of a copy.
 #include "device/sub_calls.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace fccl {
 namespace {
 
-// Pieces of whole cache lines, so that no later one begins within a line of the one before.
+// Sub-calls take whole cache lines, so that none begins within a line of the one before.
 constexpr size_t kLine = 64;
 
 bool works_in_place(const Signature& s) { return !s.row().has_pairs() && !s.widens; }
@@ -48,7 +48,8 @@ SubCalls::SubCalls(const Call& call, int rank, int ranks, size_t buffer_bytes, s
 
 size_t SubCalls::elements_of(uint64_t part) const { return std::min(most_elements_, call_.signature.count - first_of(part)); }
 
-// In place by the rules of fccl.h, where the collective works in place. Wider results come first, so that both are aligned.
+// Places input and output as fccl.h requires for in-place calls, if the collective works in place. Wider results come first,
+// which aligns both.
 size_t SubCalls::input_offset(const Signature& part) const {
   if (part.widens) return row_->output_blocks(ranks_) * part.result_bytes();
   const bool is_one_of_many = row_->input == Extent::one_block && row_->output == Extent::block_per_rank && takes_;
@@ -78,7 +79,7 @@ Call SubCalls::sub_call(uint64_t part, std::byte* buffer) const {
   return sub;
 }
 
-// Blocks that lie side by side on both sides are one row.
+// Merges blocks that lie side by side on both ends into one row.
 Copies SubCalls::rows(const Copy& row, size_t blocks) const {
   if (row.bytes == 0) return {};
   const bool side_by_side = row.to_pitch == row.bytes && row.from_pitch == row.bytes;

@@ -1,5 +1,4 @@
-// SubCalls: how a call on GPU memory is cut into calls on host memory, and what is copied in before each of them and out after
-// it.
+// SubCalls: cuts a call on GPU memory into calls on host memory, and lists the copies before and after each of them.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +9,7 @@
 
 namespace fccl {
 
-// Copies of one kind, as many entries of a queue as `count` says. A value.
+// `count` equal copies at constant steps; each is one entry of a queue.
 struct Copies {
   Copy first;
   size_t count = 0;
@@ -25,25 +24,26 @@ struct Copies {
   }
 };
 
-// By this thread, where both ends are host memory and may be touched.
+// Copies on this thread; both ends are host memory that it may touch.
 void copy_on_host(const Copies& copies);
 
-// Of one rank's call, whose buffers are addresses of the GPU. Sub-calls take the same elements of every block, so all ranks cut
-// alike: by the signature, their number and the agreed size of the buffer. The host buffer of a sub-call holds its input and
-// its output, in place where the collective works in place. A value; any thread may ask.
+// Cuts one rank's call, whose buffers are GPU addresses. A sub-call takes the same elements of every block. All ranks cut
+// alike, because only the signature, the number of ranks and the agreed buffer size decide. The host buffer of a sub-call holds
+// its input and its output, in place if the collective works in place. A value; any thread may ask.
 class SubCalls {
  public:
-  // `most_pitch`: beyond it rows are copied one by one.
+  // `most_pitch`: rows with a larger pitch are copied one by one.
   SubCalls(const Call& call, int rank, int ranks, size_t buffer_bytes, size_t most_pitch);
 
-  // The least buffer that any call of so many ranks fits into.
+  // Returns the smallest buffer that holds a sub-call of any collective among `ranks` ranks.
   static size_t least_buffer(int ranks) { return 2 * static_cast<size_t>(ranks) * sizeof(uint64_t); }
 
-  // At least one, also where there are no elements.
+  // At least 1, even for a call without elements.
   uint64_t count() const { return count_; }
-  // On host memory, in a buffer that begins at `buffer`.
+  // Returns sub-call `part`, on host memory in a buffer that begins at `buffer`.
   Call sub_call(uint64_t part, std::byte* buffer) const;
-  // Into the buffer, whose address on the GPU is given, and out of it; none where this rank gives or takes nothing.
+  // Return the copies into the buffer and out of it; `buffer` is its GPU address. There are no copies on a rank that gives or
+  // takes nothing.
   Copies in(uint64_t part, std::byte* buffer) const;
   Copies out(uint64_t part, std::byte* buffer) const;
   const Call& whole() const { return call_; }
@@ -63,7 +63,7 @@ class SubCalls {
   bool gives_;
   bool takes_;
   size_t most_pitch_;
-  size_t most_elements_;  // of a block in a sub-call
+  size_t most_elements_;  // the most elements of a block in one sub-call
   uint64_t count_;
 };
 

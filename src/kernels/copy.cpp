@@ -1,4 +1,4 @@
-// Copying past the caches, compiled once per instruction set.
+// Implements copying past the caches, compiled once per instruction set.
 #include "kernels/copy.h"
 
 #include "kernels/targets.h"
@@ -6,7 +6,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/copy.cpp"
 #include <hwy/foreach_target.h>
-// Behind it.
+// It must come after foreach_target.h.
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
@@ -20,7 +20,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr size_t kLine = 64;
 constexpr size_t kAhead = 16 * kLine;
 
-// Whole lines of the target are streamed; what comes before and behind them is copied.
+// Streams whole lines of the target, and copies the bytes before and after them.
 void stream_here(void* to, const void* from, size_t bytes) {
   const hn::ScalableTag<uint8_t> d;
   constexpr size_t kVector = hn::MaxLanes(d);
@@ -34,7 +34,7 @@ void stream_here(void* to, const void* from, size_t bytes) {
     hwy::Prefetch(source + i + kAhead);
     for (size_t k = 0; k < kLine; k += kVector) hn::Stream(hn::LoadU(d, source + i + k), d, target + i + k);
   }
-  // Streamed stores are not ordered by the release that tells others of them.
+  // A release store does not order streamed stores before it.
   hwy::FlushStream();
   std::memcpy(target + i, source + i, bytes - i);
 }

@@ -6,16 +6,17 @@
 
 namespace fccl {
 
-// Zero bytes may come with null pointers. Not for overlapping buffers, save that target == source copies nothing.
+// Copies between buffers that do not overlap; target == source copies nothing. The pointers may be null if `bytes` is 0.
 inline void copy_bytes(void* target, const void* source, size_t bytes) {
   if (bytes != 0 && target != source) std::memcpy(target, source, bytes);
 }
 
 using CopyBytes = void (*)(void* target, const void* source, size_t bytes);
 
-// The same past the caches, so that a target larger than they are is not read before it is written and pushes nothing out.
+// Copies like copy_bytes, but past the caches. The processor then does not read a large target before writing it, and evicts
+// nothing.
 void stream_bytes(void* target, const void* source, size_t bytes);
-// Results from this size on had better be streamed, if their call does not read them again.
+// The size from which a call streams its result, unless the call reads the result again.
 inline constexpr size_t kStreamedBytes = size_t{2} << 20;
 
 }  // namespace fccl

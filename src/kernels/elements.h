@@ -24,8 +24,8 @@ namespace fccl::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Elements are reduced in chunks of two vectors of the type that they are added in, their wide type. Which element lies in
-// which lane is the format's own affair, since no two lanes ever meet.
+// Kernels reduce elements in chunks of two vectors of their wide type, the type in which they are added. Each format chooses
+// its own order of lanes, since no operation combines two lanes.
 template <class Vector>
 struct Pair {
   Vector first, second;
@@ -36,7 +36,7 @@ using Lanes = hn::ScalableTag<T>;
 template <class T>
 using Vector = hn::Vec<Lanes<T>>;
 
-// By bytes, since an element may lie at any address.
+// Loads by bytes, since an element may lie at any address.
 template <class D>
 hn::Vec<D> load_bytes(D d, const std::byte* at) {
   return hn::BitCast(d, hn::LoadU(hn::Repartition<uint8_t, D>(), reinterpret_cast<const uint8_t*>(at)));
@@ -48,7 +48,7 @@ void store_bytes(V vector, std::byte* at) {
   hn::StoreU(hn::BitCast(bytes, vector), bytes, reinterpret_cast<uint8_t*>(at));
 }
 
-// The product, integers modulo 2^n; Highway multiplies no bytes and no 64-bit integers.
+// Multiplies; integers wrap modulo 2^n. Highway cannot multiply bytes or 64-bit integers.
 template <class T>
 Vector<T> multiply(Vector<T> a, Vector<T> b) {
   if constexpr (std::is_integral_v<T> && sizeof(T) == 1) {
@@ -69,9 +69,9 @@ Vector<T> multiply(Vector<T> a, Vector<T> b) {
   }
 }
 
-// The quotient, integers towards zero. The reciprocal of a power of two is exact, so its product is the quotient. Floats divide
-// small integers: for divisors up to 2^24, which they hold exactly, a quotient lies farther below the next integer than it is
-// rounded by.
+// Divides; integers truncate towards zero. The reciprocal of a power of two is exact, so multiplying by it gives the quotient.
+// Small integers are divided as floats, which hold divisors up to 2^24 exactly: the gap between a quotient and the next larger
+// integer exceeds the rounding error.
 template <class T>
 Vector<T> divide(Vector<T> sum, int divisor) {
   const Lanes<T> d;
@@ -87,13 +87,13 @@ Vector<T> divide(Vector<T> sum, int divisor) {
   }
 }
 
-// One NaN for all: positive, quiet, without payload.
+// Replaces every NaN by the same one: positive, quiet, without payload.
 template <class T>
 Vector<T> with_one_nan(Vector<T> value) {
   return hn::IfThenElse(hn::IsNaN(value), hn::Set(Lanes<T>(), std::numeric_limits<T>::quiet_NaN()), value);
 }
 
-// The bits of every lane's element, from the bits of one.
+// Copies the element with these bits into every lane.
 template <class T>
 Vector<T> broadcast(uint64_t bits) {
   T element;
@@ -119,7 +119,7 @@ struct Plain {
   }
 };
 
-// Any byte but zero is true; results are 0 and 1. A sum is a maximum of these, a product a minimum.
+// Any byte but zero is true; results are 0 and 1. A sum is the maximum of these, a product the minimum.
 struct Bool : Plain<uint8_t> {
   static Pair<Vector<uint8_t>> load(const std::byte* at) {
     const auto one = hn::Set(Lanes<uint8_t>(), 1);
@@ -135,7 +135,8 @@ Floats as_floats(V bits) {
   return hn::BitCast(Lanes<float>(), bits);
 }
 
-// bfloat16 is the upper half of a float32, so a vector of them is two of float32: the odd elements and, shifted, the even ones.
+// bfloat16 is the upper half of a float32. A vector of bfloat16 becomes two vectors of float32: the odd elements and, shifted,
+// the even ones.
 struct Bfloat16 {
   using Stored = uint16_t;
   using Wide = float;
@@ -151,7 +152,7 @@ struct Bfloat16 {
     const auto even = hn::ShiftRight<16>(rounded(pair.first));
     store_bytes(hn::Or(even, hn::And(rounded(pair.second), hn::Set(d, 0xffff0000))), at);
   }
-  // To nearest, ties to even; in the upper half. A NaN stays one.
+  // Rounds to nearest, ties to even. The result is in the upper half. A NaN stays one.
   static Vector<uint32_t> rounded(Floats value) {
     const Lanes<uint32_t> d;
     const auto bits = hn::BitCast(d, with_one_nan<float>(value));
@@ -160,7 +161,7 @@ struct Bfloat16 {
   }
 };
 
-// The same in the order of memory, to meet elements of another size.
+// bfloat16 in the order of memory, which it shares with elements of another size.
 struct OrderedBfloat16 {
   using Stored = uint16_t;
   using Wide = float;
@@ -184,8 +185,8 @@ struct OrderedBfloat16 {
   }
 };
 
-// The narrow binary formats. kOverflow is what is too large is stored as: infinity or, without one, the largest number. What is
-// above it is NaN.
+// The narrow binary formats. kOverflow is the result of a number that is too large: infinity, or the largest number in a format
+// without infinity. Larger bit patterns are NaN.
 struct Binary16 {
   using Stored = uint16_t;
   static constexpr int kMantissaBits = 10, kBias = 15;
@@ -226,8 +227,8 @@ struct Narrow {
  private:
   static constexpr int32_t kInfinity = 0x7f800000, kNan = 0x7fc00000;  // of float32
   static constexpr int32_t kSign = 1 << (sizeof(Stored) * 8 - 1);
-  static constexpr int kShift = 23 - Format::kMantissaBits;        // from this mantissa to that of float32
-  static constexpr int32_t kRebias = (127 - Format::kBias) << 23;  // from this exponent to that of float32
+  static constexpr int kShift = 23 - Format::kMantissaBits;        // shift from this mantissa to that of float32
+  static constexpr int32_t kRebias = (127 - Format::kBias) << 23;  // added to this exponent to get that of float32
 
   static Floats load_half(const std::byte* at) {
     return widen(hn::BitCast(Lanes<int32_t>(), hn::PromoteTo(Lanes<uint32_t>(), load_bytes(Half(), at))));
@@ -247,17 +248,17 @@ struct Narrow {
     return as_floats(hn::Or(value, hn::ShiftLeft<32 - 8 * sizeof(Stored)>(hn::And(bits, hn::Set(d, kSign)))));
   }
 
-  // To nearest, ties to even, subnormals included.
+  // Rounds to nearest, ties to even, subnormals included.
   static Ints narrow(Floats value) {
     const Lanes<int32_t> d;
     const auto bits = hn::BitCast(d, value);
     const auto any_magnitude = hn::And(bits, hn::Set(d, 0x7fffffff));
-    // At most the normal number that kOverflow would be, which rounds to it.
+    // Limits the magnitude to kOverflow as if that were a normal number, so larger numbers round to kOverflow.
     const auto magnitude = hn::Min(any_magnitude, hn::Set(d, kRebias + (Format::kOverflow << kShift)));
     const auto last = hn::And(hn::ShiftRight<kShift>(magnitude), hn::Set(d, 1));
     const auto to_nearest = hn::Set(d, (1 << (kShift - 1)) - 1 - kRebias);
     const auto normal = hn::ShiftRight<kShift>(hn::Add(magnitude, hn::Add(last, to_nearest)));
-    // The unit in the last place of this number is the format's smallest subnormal, so the addition rounds as the format does.
+    // The last place of this number is the format's smallest subnormal, so the addition rounds as the format does.
     constexpr float kCoarse = 0x1p24f / (1 << (Format::kBias + Format::kMantissaBits));
     const auto coarse = hn::Set(Lanes<float>(), kCoarse);
     const auto subnormal = hn::Sub(hn::BitCast(d, hn::Add(as_floats(magnitude), coarse)), hn::BitCast(d, coarse));

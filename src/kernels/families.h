@@ -1,19 +1,19 @@
-// The families of kernels, each found for the instruction set of this processor.
+// The families of kernels. Each function picks the kernel for this processor's instruction set.
 #pragma once
 
 #include "kernels/reduce.h"
 
 namespace fccl {
 
-// What an average is divided by.
+// The divisor of an average.
 enum class Divisor : uint8_t { source_count, first_scalar };
 
-// Kernels whose elements come out as they go in; nullptr for types of another family.
+// Kernels whose results have the type of their sources; nullptr for types of another family.
 ReduceKernel float_kernel(fcclDataType_t dtype, ReduceOp op, Divisor divisor);
 ReduceKernel integer_kernel(fcclDataType_t dtype, ReduceOp op, Divisor divisor);
 
-// Kernels of float8, float16 and bfloat16 whose results are float32, and the other way around, all but the pre-multiplied sum.
-// The latter divide an average by the first scalar, the former by the number of sources.
+// Kernels from float8, float16 and bfloat16 to float32, and back; neither has the pre-multiplied sum. A narrowing kernel
+// divides an average by the first scalar, a widening kernel by the number of sources.
 ReduceKernel widening_kernel(fcclDataType_t dtype, ReduceOp op);
 ReduceKernel narrowing_kernel(fcclDataType_t dtype, ReduceOp op);
 

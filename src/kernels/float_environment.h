@@ -1,4 +1,4 @@
-// FloatEnvironment: the rounding mode and the treatment of subnormals that every sum is made under, whatever the caller's are.
+// FloatEnvironment: gives every sum the same rounding mode and treatment of subnormals, regardless of the caller's.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 
 namespace fccl {
 
-// The control register of the processor's floating-point arithmetic, but for its flags of exceptions that have happened.
+// The processor's control register for floating-point arithmetic. kFlags are its sticky exception flags, which do not count as
+// control.
 struct FloatControl {
 #if defined(__SSE2__)
   using Word = uint32_t;
@@ -20,7 +21,7 @@ struct FloatControl {
 #elif defined(__aarch64__)
   using Word = uint64_t;
   static constexpr Word kDefault = 0;  // nearest, subnormals kept, NaNs propagated, no exception traps
-  static constexpr Word kFlags = 0;    // they are in another register
+  static constexpr Word kFlags = 0;    // the flags are in another register
   static Word read() {
     Word word;
     asm volatile("mrs %0, fpcr" : "=r"(word)::"memory");
@@ -32,9 +33,9 @@ struct FloatControl {
 #endif
 };
 
-// Rounds to nearest and keeps subnormals for as long as it lives on this thread, then gives back what it found. Writing the
-// register costs more than a small sum, so it is left alone where it is right. The compiler may move arithmetic across the
-// ends of this object's life, unless it happens in a function that is not inlined.
+// Makes this thread round to nearest and keep subnormals while it lives, then restores the register. Leaves a register that is
+// right alone, because writing it costs more than a small sum. The compiler may move inlined arithmetic across the ends of this
+// object's life; arithmetic in a function that is not inlined stays inside.
 class FloatEnvironment {
  public:
   FloatEnvironment() : found_(FloatControl::read()) {

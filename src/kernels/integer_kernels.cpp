@@ -5,7 +5,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/integer_kernels.cpp"
 #include <hwy/foreach_target.h>
-// Behind it.
+// It must come after foreach_target.h.
 #include <hwy/highway.h>
 
 #include "kernels/tree.h"
@@ -13,7 +13,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace fccl::HWY_NAMESPACE {
 
-// All but an order and a quotient have the same bits with and without a sign.
+// Every operator but min, max and avg gives the same bits with and without a sign.
 template <class T>
 ReduceKernel kernel_of(ReduceOp op, Divisor divisor) {
   using Bits = Plain<std::make_unsigned_t<T>>;

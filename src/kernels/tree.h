@@ -1,4 +1,5 @@
-// The written order of a reduction, a binary tree over the sources, over chunks of elements; once per instruction set.
+// Implements the order of a reduction given in reduce.h: a binary tree over the sources, chunk by chunk. Compiled once per
+// instruction set.
 
 // Highway's guard: open once per instruction set.
 #if defined(FCCL_KERNELS_TREE_H) == defined(HWY_TARGET_TOGGLE)
@@ -22,7 +23,7 @@ constexpr int kLevels = 16;
 constexpr int kMaxSources = 1 << kLevels;
 constexpr uint64_t kMaxDivisor = 1 << 24;
 
-// What a kernel was called with.
+// The arguments of a kernel's call.
 struct Work {
   std::byte* out;
   const void* const* sources;
@@ -32,7 +33,7 @@ struct Work {
   int divisor;  // of an average
 };
 
-// The second value where it is better or NaN, so that NaN propagates and the first of equal values stays.
+// Selects the second value if it is better or NaN. So NaN propagates, and the first of equal values stays.
 template <ReduceOp op, class T>
 Vector<T> better(Vector<T> first, Vector<T> second) {
   if constexpr (std::is_integral_v<T>)
@@ -59,7 +60,7 @@ Vector<T> merge(Vector<T> first, Vector<T> second) {
     return hn::Add(first, second);
 }
 
-// A kernel: one operator on sources of one type of elements, which comes out as the same or another one.
+// A kernel: one operator on sources of one element type, with results of the same or another type.
 template <ReduceOp op, class In, class Out = In>
 struct Kernel {
   using Wide = typename In::Wide;
@@ -68,8 +69,8 @@ struct Kernel {
   static constexpr size_t kChunk = 2 * hn::MaxLanes(Lanes<Wide>());
   static constexpr size_t kInBytes = sizeof(typename In::Stored), kOutBytes = sizeof(typename Out::Stored);
 
-  // The part of every source that is reduced at a time: a chunk where it lies, or what is left behind the last whole chunk, by
-  // way of a copy.
+  // The part of every source that is reduced at a time: a whole chunk where it lies, or a copy of the rest after the last whole
+  // chunk.
   struct Place {
     size_t begin;
     size_t count = kChunk;
@@ -80,7 +81,7 @@ struct Kernel {
     return {HWY_NAMESPACE::merge<op, Wide>(a.first, b.first), HWY_NAMESPACE::merge<op, Wide>(a.second, b.second)};
   }
 
-  // A source as it enters the tree.
+  // Loads a source as a leaf of the tree; premul_sum multiplies it by its factor.
   static HWY_INLINE Chunk leaf(const Work& work, int source, Place place) {
     const std::byte* at = static_cast<const std::byte*>(work.sources[source]) + place.begin * kInBytes;
     if (place.copy != nullptr) at = static_cast<const std::byte*>(std::memcpy(place.copy, at, place.count * kInBytes));
@@ -90,7 +91,7 @@ struct Kernel {
     return {multiply<Wide>(chunk.first, factor), multiply<Wide>(chunk.second, factor)};
   }
 
-  // The tree over a power of two of sources.
+  // Reduces `sources` sources from `first` on, a power of two.
   template <int sources>
   static HWY_INLINE Chunk subtree(const Work& work, int first, Place place) {
     if constexpr (sources == 1)
@@ -99,8 +100,8 @@ struct Kernel {
       return merge(subtree<sources / 2>(work, first, place), subtree<sources / 2>(work, first + sources / 2, place));
   }
 
-  // The tree over all sources. A subtree waits for its right sibling, which is complete when as many fours of sources as a
-  // power of two have come; what waits at the end is merged from the right.
+  // Reduces all sources. A complete subtree waits in `waiting` for its right sibling of the same size; the bits of `fours` tell
+  // when that is complete. At the end the remaining subtrees are merged from the right.
   static Chunk tree(const Work& work, Place place) {
     Chunk waiting[kLevels];
     int levels = 0;
@@ -126,7 +127,7 @@ struct Kernel {
     Out::store(root, at);
   }
 
-  // Every whole chunk of so many sources; the elements of them.
+  // Reduces every whole chunk; returns the number of elements done.
   template <int sources>
   static size_t reduce_chunks(const Work& work) {
     const size_t whole = work.count / kChunk * kChunk;
@@ -135,7 +136,7 @@ struct Kernel {
     return whole;
   }
 
-  // Not inlined, so that nothing of it leaves the floating-point environment that its caller makes.
+  // Not inlined, so that its arithmetic stays within its caller's FloatEnvironment.
   static HWY_NOINLINE void reduce(const Work& work) {
     size_t begin = 0;
     if constexpr (kInBytes != kOutBytes)
@@ -164,7 +165,7 @@ struct Kernel {
     run_with({static_cast<std::byte*>(out), sources, source_count, count, scalars, source_count});
   }
 
-  // The divisor of an average is not the number of its sources but scalars[0].
+  // Divides an average by scalars[0] instead of the number of sources.
   static void run_with_divisor(void* out, const void* const* sources, int source_count, size_t count, const Scalar* scalars) {
     const uint64_t divisor = scalars[0].bits;
     check(divisor >= 1 && divisor <= kMaxDivisor, "an average is of between 1 and 16777216 ranks");
