@@ -202,7 +202,7 @@ MemoryPlace CudaDevice::place_of(const void* pointer) const {
   std::array<CUpointer_attribute, 3> which{CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
                                            CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
   unsigned type = 0;
-  unsigned managed = 0;  // an integer, since the driver may write one
+  unsigned managed = 0;  // wide enough for a bool or an int, whichever the driver writes
   int ordinal = -1;
   std::array<void*, 3> answers{&type, &managed, &ordinal};
   if (driver_.pointer_get_attributes(static_cast<unsigned>(which.size()), which.data(), answers.data(), address_of(pointer)) !=

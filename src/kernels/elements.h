@@ -161,7 +161,7 @@ struct Bfloat16 {
   }
 };
 
-// bfloat16 in the order of memory, which it shares with elements of another size.
+// bfloat16 whose lanes keep the order of memory, for kernels whose sources and results differ in size.
 struct OrderedBfloat16 {
   using Stored = uint16_t;
   using Wide = float;

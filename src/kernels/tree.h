@@ -30,7 +30,7 @@ struct Work {
   int source_count;
   size_t count;
   const Scalar* scalars;
-  int divisor;  // of an average
+  int divisor;  // used by avg alone
 };
 
 // Selects the second value if it is better or NaN. So NaN propagates, and the first of equal values stays.

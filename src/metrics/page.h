@@ -1,4 +1,4 @@
-// Page: the memory in which a process shows what its communicators do, to itself and to whoever may look at it.
+// Page: the memory in which a process shows its communicators' activity, to itself and to other processes.
 #pragma once
 
 #include <array>
@@ -12,29 +12,29 @@
 
 namespace fccl::metrics {
 
-// The ways of a call, in the order of Path (node/path_name.h), and that of a send or receive.
+// The paths of a call, in the order of Path (node/path_name.h), then the path of sends and receives.
 inline constexpr auto kPathNames =
     std::to_array<const char*>({"alone", "mailbox", "whole", "mapped", "attach", "ring", "across", "transfer"});
 inline constexpr size_t kPaths = kPathNames.size();
 inline constexpr size_t kTransferPath = kPaths - 1;
-// On the first paths a clock would cost more than the call, so one call in so many is timed.
+// Calls on the first kPathsTimedNowAndThen paths are shorter than reading a clock, so only one in kTimedOneIn is timed.
 inline constexpr size_t kPathsTimedNowAndThen = 2;
 inline constexpr uint64_t kTimedOneIn = 64;
-// A class of sizes ends with so many bytes; the last one has no end.
+// The largest call of each class of sizes, in bytes; the last class has no end.
 inline constexpr std::array<uint64_t, 5> kLargest = {256, 4096, 65536, uint64_t{1} << 20, uint64_t{1} << 24};
 inline constexpr size_t kSizes = kLargest.size() + 1;
-// Bucket i of a histogram counts what took at most 2^i times 1.024 us, the last one all that took longer.
+// Bucket i of a histogram counts calls of at most 2^i times 1.024 us; the last one counts all longer calls.
 inline constexpr size_t kBuckets = FCCL_METRICS_BUCKETS;
 inline constexpr int kFirstBucketBits = 10;
 inline constexpr int kRails = FCCL_METRICS_RAILS;
 inline constexpr int kCommunicators = 64;
 inline constexpr int kPeers = 1024;
 inline constexpr int kPlaces = 512;
-// The lanes of a communicator, that of sends and receives included, each with one call in flight at a time.
+// The lanes of a communicator, including the lane of sends and receives. Each lane has one call in flight at a time.
 inline constexpr size_t kLanes = 3;
 
 inline size_t size_class_of(uint64_t bytes) {
-  // Four bits a class, from 2^8 on.
+  // Each class spans four bits of size, from 2^8 on.
   const int bits = bytes <= kLargest[0] ? 0 : (std::bit_width(bytes - 1) - 5) / 4;
   return static_cast<size_t>(bits) < kSizes ? static_cast<size_t>(bits) : kSizes - 1;
 }
@@ -47,7 +47,7 @@ inline size_t bucket_of(uint64_t nanoseconds) {
 using Count = std::atomic<uint64_t>;
 
 inline uint64_t value_of(const Count& count) { return count.load(std::memory_order_relaxed); }
-// Of one writer, so no read-modify-write is needed.
+// Adds without an atomic read-modify-write, since each count has one writer.
 inline void raise(Count& count, uint64_t by) { count.store(value_of(count) + by, std::memory_order_relaxed); }
 
 // The calls of one collective, path and class of sizes.
@@ -63,29 +63,29 @@ struct Calls {
 };
 using CallsOfCollective = std::array<std::array<Calls, kSizes>, kPaths>;
 
-// The calls of a communicator, or of those that are gone. What has not been called has not been written either.
+// The calls of one communicator, or of all that have ended. Entries of collectives never called are untouched memory.
 struct CallTable {
-  Count called;  // a bit for each collective that has been
+  Count called;  // a bit for each collective that was called
   std::array<CallsOfCollective, fcclNumColls> of;
 
   bool has(int collective) const { return (value_of(called) >> collective & 1) != 0; }
 };
 
-// A call that has waited for a millisecond.
+// A call that has waited for at least a millisecond.
 struct Flight {
-  Count is_shown;  // 0: no such call
+  Count is_shown;  // 0: no call is shown
   Count collective, bytes;
-  Count since_ms;                // when it was first seen to wait, on the scale of to_ms
-  std::atomic<int64_t> awaited;  // the rank; -1: any
+  Count since_ms;                // when the wait was first seen, on the scale of to_ms
+  std::atomic<int64_t> awaited;  // the awaited rank; -1: any rank
 };
 
-// A communicator of the process. Written by its rank alone: each lane's flight, and the calls of the lane's collectives, by the
-// thread that runs the lane.
+// A communicator of the process. Only its rank writes here: the thread that runs a lane writes the lane's flight and the counts
+// of the lane's collectives.
 struct CommunicatorPart {
   Count is_shown;  // 0: the place is free
   std::array<char, 32> name;
   int32_t rank, ranks, places;
-  std::array<int32_t, kPlaces> processes;  // of its host's ranks
+  std::array<int32_t, kPlaces> processes;  // process ids of the ranks on this host
   std::array<Flight, kLanes> flights;
   std::array<Count, kPeers> waited_us;
   CallTable calls;
@@ -96,13 +96,13 @@ struct RailPart {
   Count bytes, messages, retries;
 };
 
-// One for each process; begins as zeros, and is never given back to the system while the process lives.
+// One per process. It begins as zeros and stays allocated while the process lives.
 struct Page {
   uint64_t magic;
   int64_t process;
-  Count served_port;  // where this process serves its host's metrics; 0: it does not
+  Count served_port;  // the port on which this process serves metrics; 0: it does not
   std::array<RailPart, kRails> rails;
-  CallTable gone;  // of communicators that have ended
+  CallTable gone;  // sums over communicators that have ended
   std::array<CommunicatorPart, kCommunicators> communicators;
 };
 

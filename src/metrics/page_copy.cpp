@@ -1,4 +1,4 @@
-// Finding a process's page by its descriptors, and copying what has been written of it.
+// Finds a process's page among its open descriptors, and copies the written parts.
 #include "metrics/page_copy.h"
 
 #include <dirent.h>
@@ -22,9 +22,9 @@
 namespace fccl::metrics {
 namespace {
 
-// More ranks than any host has, and a bound on what a page that names processes without end costs.
+// Exceeds the ranks of any host. Bounds the work if pages name processes without end.
 constexpr size_t kMostProcesses = 4096;
-// A page for each generation of forks.
+// The pages that a process can hold open, one per generation of forks.
 constexpr size_t kMostPages = 16;
 
 tl::unexpected<Error> cannot_look(int process, const std::string& observed) {
@@ -35,7 +35,7 @@ struct CloseFolder {
   void operator()(DIR* folder) const { ::closedir(folder); }
 };
 
-// The descriptors of the process that look like its page: a fork also has that of its parent.
+// Opens the descriptors of the process that look like a page. A fork also holds its parent's.
 Result<std::vector<Descriptor>> find_pages(int process) {
   const std::string folder = fmt::format("/proc/{}/fd", process);
   const std::unique_ptr<DIR, CloseFolder> listed(::opendir(folder.c_str()));
@@ -48,7 +48,7 @@ Result<std::vector<Descriptor>> find_pages(int process) {
     std::array<char, 64> target;
     const ssize_t length = ::readlink(path.c_str(), target.data(), target.size());
     if (length <= 0 || !std::string_view(target.data(), static_cast<size_t>(length)).starts_with(wanted)) continue;
-    // Not blocking, since by now the number may be that of something else.
+    // Opens without blocking, since the number may name another file by now.
     Descriptor page(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     if (page) found.push_back(std::move(page));
   }
@@ -62,7 +62,7 @@ size_t offset_in(const Page& page, const void* part) {
   return static_cast<size_t>(static_cast<const char*>(part) - reinterpret_cast<const char*>(&page));
 }
 
-// What has not been called is left out: to read it would make memory of it.
+// Skips collectives that were never called, because reading their entries would allocate memory.
 template <class Read>
 bool copy_calls(Page& into, CallTable& calls, const Read& read) {
   for (int collective = 0; collective < fcclNumColls; ++collective) {
@@ -105,7 +105,7 @@ Result<PageCopy> PageCopy::of(int process) {
   return cannot_look(process, observed);
 }
 
-// "": it is the page of the process.
+// Returns why the memory is not the page of the process; "" if it is.
 std::string PageCopy::fault_of_copying(int memory, int process) {
   constexpr const char* kOtherVersion = "its metrics are those of another version of FCCL";
   struct stat known{};

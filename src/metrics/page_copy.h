@@ -1,4 +1,4 @@
-// PageCopy: what the page of a process said at one moment.
+// PageCopy: the contents of a process's page at one moment.
 #pragma once
 
 #include <cstdlib>
@@ -12,18 +12,19 @@
 
 namespace fccl::metrics {
 
-// Memory of its own, so that whoever wrote the page can change nothing that is being read. A value; one thread at a time. The
-// numbers in it are a stranger's: readers check each before they use it as an index.
+// A copy, so that the page's writer cannot change it during reading. A value; used by one thread at a time. Another process may
+// have written any numbers: a reader checks each before it uses it as an index.
 class PageCopy {
  public:
-  // fcclSystemError with what was looked at: no such process, none that uses FCCL, or one of somebody else's.
+  // Copies the page of a process. Error: fcclSystemError, saying whether the process is absent, uses no FCCL, or belongs to
+  // another user.
   static Result<PageCopy> of(int process);
-  // Of the calling process; always there.
+  // Copies the page of the calling process; never fails.
   static PageCopy own();
 
   const Page& operator*() const { return *page_; }
   const Page* operator->() const { return page_.get(); }
-  // Of its communicators that are there now.
+  // Returns the communicators that exist now.
   std::vector<const CommunicatorPart*> communicators() const;
 
  private:
@@ -31,7 +32,7 @@ class PageCopy {
     void operator()(Page* page) const { std::free(page); }
   };
   PageCopy();
-  // What has been written of a page. `read(at, into)` gives bytes of it from an offset on; false: there are none.
+  // Copies the written parts of a page. `read(at, into)` copies bytes from an offset on, and returns false if it cannot.
   template <class Read>
   bool copy(const Read& read);
   std::string fault_of_copying(int memory, int process);
@@ -39,15 +40,15 @@ class PageCopy {
   std::unique_ptr<Page, Free> page_;
 };
 
-// Of a communicator: of letters that do nothing to a terminal, whatever was written.
+// Returns a communicator's name, in characters that cannot control a terminal, whatever the process wrote.
 std::string name_of(const CommunicatorPart& communicator);
-// The name of a collective, "?" for what is none.
+// Returns the name of a flight's collective; "?" if the number is unknown.
 const char* collective_of(const Flight& flight);
-// The processes of a communicator's ranks on this host.
+// Returns the processes of a communicator's ranks on this host.
 std::span<const int32_t> processes_of(const CommunicatorPart& communicator);
 
-// Of a process, of those with which it shares a host in a communicator, and so on, by their ids. Whoever cannot be looked at is
-// left out, save the first one.
+// Copies the pages of a process, of the processes that share a host and a communicator with it, of their partners and so on, in
+// the order of process ids. Leaves out processes that cannot be read; only for the first one this is an error.
 Result<std::vector<PageCopy>> pages_from(int process);
 
 }  // namespace fccl::metrics

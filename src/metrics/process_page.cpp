@@ -1,5 +1,4 @@
-// Where the page of this process lies: in memory with a descriptor, by which others find it, as long as there are
-// communicators.
+// Keeps the page in memory with a descriptor while there are communicators. Other processes find it by the descriptor.
 #include "metrics/process_page.h"
 
 #include <sys/mman.h>
@@ -31,7 +30,7 @@ struct Process {
 
 constinit PerProcess<Process> process;
 
-// Where the kernel gives no memory with a descriptor, nobody else sees this process.
+// Returns an empty descriptor if the kernel refuses; then no other process sees the page.
 Descriptor memory_for_page() {
   if (longest_file() < sizeof(Page)) return {};
   Descriptor memory(::memfd_create(kMemoryName, MFD_CLOEXEC));
@@ -47,7 +46,7 @@ void Process::make() {
   page->process = ::getpid();
 }
 
-// In the same place, since counts of rails are written all the time.
+// Maps the shared page over the private one, at the same address, because other threads keep writing counts of rails.
 void Process::show() {
   memory = memory_for_page();
   if (!memory) return;
@@ -83,7 +82,7 @@ void fold(CallTable& into, const CallTable& ended) {
   into.called.fetch_or(value_of(ended.called), std::memory_order_relaxed);
 }
 
-// What has not been called is zero as it is.
+// Skips collectives that were never called: their entries are still zero.
 void clear(CommunicatorPart& ended) {
   for (int collective = 0; collective < fcclNumColls; ++collective)
     if (ended.calls.has(collective))
@@ -127,7 +126,7 @@ CommunicatorPlace::CommunicatorPlace() {
   own.communicators.insert(part_);
 }
 
-// In a fork, the parent's are not its own.
+// A fork does not own its parent's places, and leaves them alone.
 CommunicatorPlace::~CommunicatorPlace() {
   Process& own = own_process();
   std::unique_lock lock(own.mutex);

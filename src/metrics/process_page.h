@@ -1,4 +1,4 @@
-// The page of this process, and a part of it for each of its communicators.
+// The page of this process, with a part for each of its communicators.
 #pragma once
 
 #include <functional>
@@ -8,8 +8,8 @@
 
 namespace fccl::metrics {
 
-// The part of one communicator: on the page while it has room, else in memory that nobody else sees. Owned by the
-// communicator's statistics. Any thread may make one; what it has counted goes to the page's sums at its end.
+// Owns the part of one communicator: on the page while there is room, else in private memory. Belongs to the communicator's
+// statistics. Any thread may make one. Its destructor adds its counts to the page's sums.
 class CommunicatorPlace {
  public:
   CommunicatorPlace();
@@ -19,7 +19,7 @@ class CommunicatorPlace {
 
   CommunicatorPart& part() const { return *part_; }
   bool is_hidden() const { return hidden_ != nullptr; }
-  // From now on others see the part as `write` leaves it.
+  // Makes the part visible to other processes, after `write` has filled it.
   void show(const std::function<void(CommunicatorPart&)>& write);
 
  private:
@@ -27,16 +27,16 @@ class CommunicatorPlace {
   CommunicatorPart* part_;
 };
 
-// The page of this process, which a fork makes anew. Lives as long as the process.
+// Returns the page of this process. A fork makes a new page. It lives as long as the process.
 Page& page_of_process();
 bool has_communicators();
-// Calls read(page) while no part of it comes or goes.
+// Calls read(page) while no part is added to the page or removed.
 void with_own_page(const std::function<void(const Page&)>& read);
-// Copies words of a page that others write meanwhile.
+// Copies words of a page that other threads write at the same time.
 void read_words(const Page& page, size_t at, std::span<char> into);
-// Of this process and a collective, over all communicators that it has or had.
+// Sums the calls of a collective over all communicators that this process has or had.
 fcclCallMetrics_t calls_of_process(fcclColl_t collective, size_t path, size_t size);
-// Adds those of one communicator.
+// Adds the calls of one communicator to the sum.
 void add(fcclCallMetrics_t& sum, const Calls& calls);
 
 }  // namespace fccl::metrics

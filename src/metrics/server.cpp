@@ -1,4 +1,4 @@
-// One thread that serves a few clients at a time, none of which it ever waits for alone.
+// Serves a few clients on one thread, and never blocks on one of them.
 #include "metrics/server.h"
 
 #include <fmt/format.h>
@@ -29,9 +29,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Texts are made no more often than this, however many ask.
+// The time for which a text is reused, however many clients ask.
 constexpr auto kTextLasts = 50ms;
-// The wait after a client that could not be let in, for want of descriptors.
+// The pause after accepting a client failed for want of descriptors.
 constexpr auto kPauseOfDoor = 100ms;
 
 struct Door {
@@ -55,7 +55,7 @@ std::string response(std::string_view status, std::string_view body) {
       status, body.size(), body);
 }
 
-// Of the serving thread alone.
+// Called by the serving thread alone.
 std::string recent_text() {
   static thread_local std::string text;
   static thread_local Deadline lasts{};
@@ -73,13 +73,13 @@ class Client {
 
   pollfd polled() const { return {socket_.get(), static_cast<short>(is_answering() ? POLLIN | POLLOUT : POLLIN), 0}; }
   Deadline deadline() const { return deadline_; }
-  // False: it is served, has gone, or is too slow.
+  // Returns false if the client is served, has gone, or is too slow.
   bool advance() { return !deadline_.passed() && read() && write(); }
 
  private:
   bool is_answering() const { return written_ < answer_.size(); }
 
-  // Also behind the answer, since to close on what has not been read would take the answer away.
+  // Reads even after the request: closing a socket with unread bytes would discard the answer.
   bool read() {
     std::array<char, 1024> buffer;
     const fccl::Transfer got = read_some(socket_.get(), buffer);
@@ -105,12 +105,12 @@ class Client {
   size_t written_ = 0;
 };
 
-// The clients of a door, oldest first. Of the serving thread.
+// The clients of a door, oldest first. Used by the serving thread.
 class Clients {
  public:
   explicit Clients(const Door& door) : door_(door) {}
 
-  // Until the order to stop.
+  // Serves until the order to stop.
   void serve() {
     while (wait()) {
       std::erase_if(clients_, [](Client& client) { return !client.advance(); });
@@ -205,7 +205,7 @@ void stop_serving_if_unused() {
   const uint64_t once = 1;
   (void)!::write(own.door->stop.get(), &once, sizeof once);
   own.thread.join();
-  // A fork may hold the socket, too.
+  // A fork may still hold the socket, so closing it is not enough.
   shut(own.door->listener.get());
   own.door.reset();
   page_of_process().served_port.store(0, std::memory_order_relaxed);

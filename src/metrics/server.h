@@ -1,4 +1,4 @@
-// The server of the metrics of this process and of those with which it shares a host.
+// The HTTP server for the metrics of this process and of its partners on this host.
 #pragma once
 
 #include <string>
@@ -13,22 +13,25 @@ struct Settings;
 
 namespace fccl::metrics {
 
-// One for each process, on one thread; serving already, nothing happens, also where another process of this host's job serves
-// at the address. Any thread may call, while the process has a communicator. A failure leaves the process without a server.
+// Starts the server, one thread per process. Does nothing if the process serves already, or if another process of this host's
+// job serves at the address. Any thread may call while the process has a communicator. After a failure the process has no
+// server.
 Result<void> serve(const Address& address);
-// The same where the settings say, if they say so, by the first rank of a host for all of them. A failure is one warning.
+// Starts the server if the settings ask for it. The first rank of a host calls this for all its ranks. Logs a failure as one
+// warning.
 void serve_if_asked(const Settings& settings);
-// Ends the server once the process has no communicator any more. In a fork there is none to end.
+// Ends the server once the process has no communicator left. A fork has no server to end.
 void stop_serving_if_unused();
 
-// What is answered to a request of HTTP, `make_text` giving the text of metrics; empty as long as the request is not all there.
+// Returns the answer to an HTTP request; `make_text` makes the text of metrics. Returns an empty text until the request is
+// complete.
 std::string answer_to(std::string_view request, std::string (*make_text)());
 
-// Of a request: a longer one is refused.
+// The longest request, in bytes; the server refuses a longer one.
 inline constexpr size_t kLongestRequest = 8192;
-// Of clients that are served at a time: the next one takes the place of the oldest.
+// The most clients served at a time. A further client takes the place of the oldest.
 inline constexpr size_t kMostClients = 16;
-// A client that is slower than this to ask and to read is left.
+// The time that a client has to send its request and to read the answer.
 inline constexpr std::chrono::seconds kPatience{5};
 
 }  // namespace fccl::metrics

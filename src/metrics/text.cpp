@@ -1,4 +1,4 @@
-// By hand: the format is lines of a name, labels and a number, less than a library for it would take to call.
+// Writes the format by hand: lines of a name, labels and a number need less code than a library's interface.
 #include "metrics/text.h"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 namespace fccl::metrics {
 namespace {
 
-// Of a label's value: what the format has a meaning for.
+// Escapes the characters of a label's value that the format gives a meaning.
 std::string escaped(std::string_view text) {
   std::string out;
   for (const char letter : text) {
@@ -70,7 +70,7 @@ std::vector<Kind> kinds_of(std::span<const PageCopy> pages) {
   return kinds;
 }
 
-// The communicators of all pages, with what tells them apart.
+// A communicator of some page, with the labels that tell it apart from the others.
 struct Shown {
   std::string labels;
   const CommunicatorPart* part;

@@ -1,4 +1,4 @@
-// The text of pages in the exposition format of Prometheus, version 0.0.4.
+// The text of pages, in the exposition format of Prometheus, version 0.0.4.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace fccl::metrics {
 
-// `now_ms`: on the clock of to_ms, by which the age of a call is told.
+// `now_ms` is on the clock of to_ms. The ages of waiting calls are relative to it.
 std::string text_of(std::span<const PageCopy> pages, uint64_t now_ms);
 
 }  // namespace fccl::metrics

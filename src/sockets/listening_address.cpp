@@ -1,4 +1,4 @@
-// Which address and port of this host a listener of the bootstrap takes, and why.
+// Ranks the host's addresses by the variables, the default route and the order of interfaces.
 #include "sockets/listening_address.h"
 
 #include <fmt/format.h>
@@ -20,11 +20,11 @@ constexpr const char* kReasons[] = {"which FCCL_SOCKET_IFNAME names",     "which
                                     "which GLOO_SOCKET_IFNAME names",     "which reaches MASTER_ADDR",
                                     "the interface of the default route", "the first that is up"};
 
-// Addresses for documentation, which nobody has: a route to them is the default route.
+// Addresses reserved for documentation. No host has them, so a route to them is the default route.
 constexpr Address kSomewhere{false, {192, 0, 2, 1}, 9};
 constexpr Address kSomewhere6{true, {0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}, 9};
 
-// A variable's text, taken apart.
+// The parsed text of a variable.
 struct Names {
   ChosenBy by = ChosenBy::order;
   std::string_view text;
@@ -35,7 +35,7 @@ struct Names {
   bool are_given() const { return by != ChosenBy::order; }
   std::string said() const { return fmt::format("{}={}", kVariables[static_cast<size_t>(by)], text); }
 
-  // The place of the first name that fits; nothing if none does.
+  // Returns the place of the first name that fits, or nothing.
   std::optional<size_t> place_of(std::string_view interface_name) const {
     const auto fits = [&](std::string_view name) { return whole ? interface_name == name : interface_name.starts_with(name); };
     const auto found = std::ranges::find_if(names, fits);
@@ -72,7 +72,8 @@ using Addresses = std::vector<InterfaceAddress>;
 
 ListeningAddress chosen(const InterfaceAddress& from, ChosenBy by) { return {from.address, from.interface_name, by}; }
 
-// Of the addresses that the names allow, the best: of an earlier name, and of a whole one, where they name any.
+// Returns the best of the allowed addresses. An interface of an earlier name wins, then a name that matches the whole
+// interface.
 const InterfaceAddress& best_of(const Addresses& addresses, const Names& names) {
   const auto drawbacks = [&](const InterfaceAddress& each) {
     const std::optional<size_t> place = names.place_of(each.interface_name);
@@ -88,7 +89,7 @@ const InterfaceAddress* find(const Addresses& addresses, const std::optional<Add
   return found == addresses.end() ? nullptr : &*found;
 }
 
-// The way to a host may lead over the loopback alone: its name stands for that in many a file of hosts.
+// Returns the address that reaches `host`. Ignores the loopback, because many hosts files map the host's own name to it.
 const InterfaceAddress* towards_host(const Addresses& addresses, const std::string& host) {
   if (host.empty()) return nullptr;
   for (const Address& there : addresses_of_host(host))

@@ -1,4 +1,4 @@
-// Which address and port of this host a listener of the bootstrap takes, and why.
+// The address and port of this host that a listener of the bootstrap takes.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace fccl {
 
-// Who chose an interface. Travels in the unique id as a number.
+// The reason for choosing an interface. It travels in the unique id as a number.
 enum class ChosenBy : uint8_t { fccl_variable, nccl_variable, gloo_variable, master_address, default_route, order };
 
 struct ListeningAddress {
@@ -20,21 +20,22 @@ struct ListeningAddress {
   ChosenBy by = ChosenBy::order;
 };
 
-// "eth0, the interface of the default route".
+// Returns a text such as "eth0, the interface of the default route".
 std::string describe(const std::string& interface_name, ChosenBy by);
 
-// The first that is set of FCCL_SOCKET_IFNAME, NCCL_SOCKET_IFNAME (both in NCCL's grammar: names or beginnings of names with
-// commas between, "=" in front where names must be whole, "^" in front to leave those out) and GLOO_SOCKET_IFNAME (whole names)
-// says which interfaces may be taken. Of those that are named, the first in the order of the names. Else the one that reaches
-// MASTER_ADDR, else that of the default route, else the first that is up: no loopback before loopback, no bridge of containers
-// before one, IPv4 before IPv6. Error: fcclInvalidUsage where FCCL_SOCKET_IFNAME leaves none, with what there is; the other
-// two leave all then, which is logged once.
+// Chooses the address to listen at. The first variable that is set of FCCL_SOCKET_IFNAME, NCCL_SOCKET_IFNAME and
+// GLOO_SOCKET_IFNAME limits the interfaces. The first two use NCCL's grammar: prefixes of names, separated by commas; "=" in
+// front asks for whole names, "^" in front excludes the names. The third lists whole names. If a variable names interfaces, the
+// earliest name wins. Otherwise the order is: the interface that reaches MASTER_ADDR, the interface of the default route, the
+// first one that is up. In that last step other interfaces precede the loopback, bridges of containers come last but for it,
+// and IPv4 precedes IPv6. Error: fcclInvalidUsage with the present interfaces if FCCL_SOCKET_IFNAME excludes all. If one of the
+// other two excludes all, it is ignored, with one warning.
 Result<ListeningAddress> choose_address(const Settings& settings);
 Result<ListeningAddress> choose_address(const Settings& settings, const std::vector<InterfaceAddress>& all);
 
-// Listens there, on a port of FCCL_SOCKET_PORTS, or on one that the system chooses.
+// Listens there, on a port of FCCL_SOCKET_PORTS or, if that is not set, on a port that the system chooses.
 Result<Descriptor> listen_at(const ListeningAddress& where, const Settings& settings);
-// Keeps such a port, as hold_port does; any port where all of those are taken.
+// Holds such a port, as hold_port does. Takes any port if all of FCCL_SOCKET_PORTS are in use.
 Result<Descriptor> hold_at(const Address& where, const Settings& settings);
 
 }  // namespace fccl

@@ -1,4 +1,4 @@
-// The network interfaces of this host, as far as other hosts may reach it by them.
+// Lists the interfaces by getifaddrs, without those that lead to no other host.
 #include "sockets/network_interface.h"
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ std::optional<Address> usable_address(const ifaddrs& entry) {
   if (entry.ifa_addr->sa_family == AF_INET6) {
     sockaddr_in6 in6{};
     std::memcpy(&in6, entry.ifa_addr, sizeof(in6));
-    // A link-local address means nothing without the number that the interface has on this host alone.
+    // A link-local address needs the interface's number, which other hosts do not share.
     if (IN6_IS_ADDR_LINKLOCAL(&in6.sin6_addr)) return std::nullopt;
     address.v6 = true;
     std::memcpy(address.bytes.data(), &in6.sin6_addr, 16);

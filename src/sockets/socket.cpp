@@ -1,4 +1,4 @@
-// Sockets: TCP and abstract unix addresses, never blocking, closed on exec, never raising SIGPIPE.
+// Wraps the socket calls of the system, so that none blocks beyond its deadline.
 #include "sockets/socket.h"
 
 #include <arpa/inet.h>
@@ -52,7 +52,7 @@ SystemAddress to_system(const Address& address) {
   return system;
 }
 
-// Abstract: a zero byte, the name, no terminator. An empty name lets the kernel choose one on bind.
+// An abstract address is a zero byte, then the name without a terminator. If the name is empty, the kernel chooses one on bind.
 SystemAddress to_system(std::string_view local_name) {
   SystemAddress system;
   sockaddr_un un{};
@@ -94,11 +94,11 @@ Result<Descriptor> made(Connection socket, const char* attempted, const std::str
   return fail(fcclSystemError, fmt::format("cannot {} {}: {}", attempted, where, error_text(socket.error)));
 }
 
-// `option` lets a port be shared in its way; 0: with nobody.
+// `option` is the socket option under which the port is shared; 0: not shared.
 Connection bind_to(int family, SystemAddress where, int option) {
   Descriptor socket(::socket(family, SOCK_STREAM | kSocketFlags, 0));
   if (!socket) return {{}, errno};
-  // Accepted sockets inherit it.
+  // Accepted sockets inherit this option.
   if (family != AF_UNIX) send_at_once(socket.get());
   const int on = 1;
   if (option != 0) ::setsockopt(socket.get(), SOL_SOCKET, option, &on, sizeof(on));
@@ -112,7 +112,7 @@ Connection listen_on(int family, SystemAddress where, int backlog, int option) {
   return socket;
 }
 
-// On the first port that is free, until another error comes.
+// Tries one port after the other until one is free or another error occurs.
 template <class Attempt>
 Connection at_first_free_port(Address& address, uint16_t last_port, const Attempt& attempt) {
   while (true) {
@@ -147,12 +147,12 @@ std::optional<Address> address_from(std::string_view text) {
   if (error != std::errc{} ||
       ::inet_pton(address.v6 ? AF_INET6 : AF_INET, std::string(host).c_str(), address.bytes.data()) != 1)
     return std::nullopt;
-  // One way to write each address, and nothing before or behind it.
+  // Each address has one spelling, with nothing before or after it.
   if (to_text(address) != text) return std::nullopt;
   return address;
 }
 
-// A port that was asked for may have connections of an earlier listener that are still on their way out.
+// Sets SO_REUSEADDR, because connections of an earlier listener may still be closing on the port.
 Result<Descriptor> listen_tcp(const Address& address, uint16_t last_port) {
   Address at = address;
   auto socket = at_first_free_port(
@@ -160,7 +160,7 @@ Result<Descriptor> listen_tcp(const Address& address, uint16_t last_port) {
   return made(std::move(socket), "listen on", to_text(at));
 }
 
-// It takes a port that is nobody's, and shares it from then on, with listen_at_held alone.
+// Binds a free port without sharing it, and then lets listen_at_held share it.
 Result<Descriptor> hold_port(const Address& address, uint16_t last_port) {
   Address at = address;
   auto socket =
@@ -208,7 +208,7 @@ std::optional<Address> local_address_towards(const Address& there) {
   return *own;
 }
 
-// connect(2) goes on in the background where it cannot finish at once, also after EINTR.
+// connect(2) continues in the background if it cannot finish at once, and also after EINTR.
 Connection begin_to_connect(const Address& address) {
   Descriptor socket(::socket(address.v6 ? AF_INET6 : AF_INET, SOCK_STREAM | kSocketFlags, 0));
   if (!socket) return {{}, errno};
@@ -263,7 +263,7 @@ Connection accept_one(int listener) {
   while (true) {
     Descriptor socket(::accept4(listener, nullptr, nullptr, kSocketFlags));
     if (socket) return {std::move(socket), 0};
-    // The first two concern one connection, not the listener.
+    // ECONNABORTED and EPROTO concern one connection, not the listener.
     if (errno != ECONNABORTED && errno != EPROTO && errno != EINTR) return {{}, errno};
   }
 }
@@ -276,7 +276,7 @@ Transfer read_some(int socket, std::span<char> into, Descriptor* passed) {
   message.msg_iovlen = 1;
   if (passed != nullptr) {
     message.msg_control = control;
-    // Not CMSG_SPACE: its padding would let a second descriptor in.
+    // Uses sizeof, not CMSG_SPACE, whose padding has room for a second descriptor.
     message.msg_controllen = sizeof(control);
   }
   ssize_t got;
@@ -325,7 +325,7 @@ int poll_until(std::span<pollfd> set, Deadline deadline) {
     if (errno == EINTR && !deadline.passed()) continue;
     for (pollfd& entry : set) entry.revents = 0;
     if (errno == EINTR) return 0;
-    // ENOMEM: the kernel is short of memory for a moment.
+    // ENOMEM: the kernel lacks memory for a moment.
     ::poll(nullptr, 0, 1);
     if (deadline.passed()) return 0;
   }

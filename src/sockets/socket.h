@@ -20,54 +20,54 @@
 
 namespace fccl {
 
-// Where a TCP socket is.
+// The address and port of a TCP socket.
 struct Address {
   bool v6 = false;
-  std::array<uint8_t, 16> bytes{};  // the first four where it is IPv4; network order
+  std::array<uint8_t, 16> bytes{};  // in network order; IPv4 uses the first four
   uint16_t port = 0;                // host order; 0 asks the system to choose
 
   bool operator==(const Address&) const = default;
 };
 
-// "10.0.0.1:4242", "[fd00::1]:4242".
+// Returns a text such as "10.0.0.1:4242" or "[fd00::1]:4242".
 std::string to_text(const Address& address);
-// The same without the port: "10.0.0.1", "fd00::1".
+// Returns a text without the port, such as "10.0.0.1" or "fd00::1".
 std::string host_text(const Address& address);
-// The same, read; nothing for any other text.
+// Parses a text of to_text; returns nothing for any other text.
 std::optional<Address> address_from(std::string_view text);
 
-// On the first port that is free from the address's own to `last_port`, where that is given.
+// Listens on the first free port from the address's own to `last_port`, if that is given.
 Result<Descriptor> listen_tcp(const Address& address, uint16_t last_port = 0);
-// Keeps such a port without listening at it: whoever connects is refused, also while this process listens there no more, until
-// listen_at_held does. One listener at a time.
+// Holds such a port without listening, so that connecting to it is refused. listen_at_held then listens on it; only one
+// listener may exist at a time. When it closes, the port stays held.
 Result<Descriptor> hold_port(const Address& address, uint16_t last_port = 0);
 Result<Descriptor> listen_at_held(const Address& address);
-// Where a socket that asked for port 0 is.
+// Returns the address of a socket, with the port that the system chose.
 Result<Address> address_of(int socket);
 
-// What the system knows by this name; none where it knows nothing. May ask a name server, for as long as the system lets it.
+// Looks up a host name; returns no address for an unknown one. May ask a name server and block as long as the system does.
 std::vector<Address> addresses_of_host(const std::string& name);
-// The address of this host, with port 0, from which packets would go to another one; nothing where no route leads there.
-// Nothing is sent.
+// Returns the local address, with port 0, from which packets to `there` would leave; nothing if no route leads there. Sends
+// nothing.
 std::optional<Address> local_address_towards(const Address& there);
 
-// An attempt to connect or accept: a socket, or the errno that says why there is none.
+// The outcome of connecting or accepting: a socket, or the errno of the failure.
 struct Connection {
   Descriptor socket;
   int error = 0;
 };
 
-// Begins to connect; `await_connected` gives the errno of the outcome, 0 once connected, ETIMEDOUT if there is none yet.
+// Begins to connect. `await_connected` returns 0 once connected, else the errno of the failure, ETIMEDOUT after the deadline.
 Connection begin_to_connect(const Address& address);
 int await_connected(int socket, Deadline deadline);
-// Both.
+// Begins to connect and waits for the outcome.
 Connection connect_tcp(const Address& address, Deadline deadline);
 
-// How long each attempt to connect may take, twice as long as the one before it: where a door's backlog is full the kernel
-// drops an attempt without a word, and would repeat it only after 1, 3, 7 seconds.
+// Gives the time limit of each attempt to connect, double that of the one before. If the listener's backlog is full, the kernel
+// drops an attempt silently and would repeat it only after 1, 3 and 7 seconds.
 class ConnectPatience {
  public:
-  // Between two attempts.
+  // The pause between two attempts.
   static constexpr std::chrono::milliseconds kPause{20};
 
   std::chrono::milliseconds next() { return std::exchange(next_, std::min(2 * next_, kMost)); }
@@ -77,35 +77,35 @@ class ConnectPatience {
   std::chrono::milliseconds next_{250};
 };
 
-// A listener in the abstract unix namespace under a name that the kernel chooses: nothing in the file system, gone with the
-// process, visible in this network namespace only.
+// Listens in the abstract unix namespace, under a name that the kernel chooses. The name is not in the file system, ends with
+// the process, and is visible in this network namespace only.
 Result<Descriptor> listen_local(int backlog);
 Result<std::string> local_name(int socket);
-// ECONNREFUSED if nobody has the name. While its backlog is full this waits in line, unlike a socket that does not block;
-// EAGAIN after a wait of at most `patience`, which is at least a millisecond.
+// Connects to an abstract name; ECONNREFUSED if no listener has it. If the listener's backlog is full, this waits in line for
+// `patience`, at least a millisecond, then fails with EAGAIN; a nonblocking socket could not wait.
 Connection connect_local(std::string_view name, std::chrono::milliseconds patience);
 
-// EAGAIN if nobody waits.
+// Accepts one connection; EAGAIN if none is waiting.
 Connection accept_one(int listener);
 
-// What one read or write moved. Neither waits; `error` is EAGAIN if nothing could be moved now.
+// The result of one read or write, which never waits; `error` is EAGAIN if nothing could be moved now.
 struct Transfer {
   size_t bytes = 0;
   int error = 0;
   bool closed = false;  // the peer will send no more
-  bool lost = false;    // a descriptor came along for which this process has no room
+  bool lost = false;    // the peer passed a descriptor, but this process has no room for it
 };
 
-// A descriptor that came along replaces `*passed`. No second one, and without `passed` none, enters this process, since even to
-// close what a stranger chose may block.
+// Stores a passed descriptor in `*passed`. A second one, or any one if `passed` is null, never enters this process, because
+// even closing a stranger's descriptor may block.
 Transfer read_some(int socket, std::span<char> into, Descriptor* passed = nullptr);
-// `pass` >= 0 travels with the first byte (unix sockets only).
+// Sends the descriptor `pass`, if it is not negative, with the first byte (unix sockets only).
 Transfer write_some(int socket, std::string_view from, int pass = -1);
 
-// Ends the connection for every holder of the socket, so that a copy in a forked child does not keep it open.
+// Ends the connection for every holder of the socket, including a forked child that would keep it open.
 void shut(int socket);
 
-// poll(2) until something is ready or the deadline is reached; the number of ready entries.
+// Polls until an entry is ready or the deadline passes; returns the number of ready entries.
 int poll_until(std::span<pollfd> set, Deadline deadline);
 
 }  // namespace fccl
