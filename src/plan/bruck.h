@@ -1,4 +1,4 @@
-// Bruck: in each round everybody sends all it has to one member, twice as far away as before; log2 n rounds, for any n.
+// Bruck: in each round every member sends all it has to one member, twice as far away as before; log2 n rounds, for any n.
 #pragma once
 
 #include <algorithm>
@@ -7,8 +7,8 @@
 
 namespace fccl::plan {
 
-// Before a round a member has the slots of itself and of the distance - 1 members below it. Also the barrier, of chunks without
-// bytes: whoever has every chunk has heard of every member.
+// A member enters a round with its own slot and those of the distance - 1 members below it. The barrier uses the same algorithm
+// on empty chunks: a member that has every chunk knows that every member has entered.
 template <class Sink>
 void bruck_all_gather(Group group, Sink& sink) {
   for (int round = 0, distance = 1; distance < group.members; ++round, distance *= 2) {

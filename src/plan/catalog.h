@@ -1,4 +1,4 @@
-// The catalog of wire algorithms: a new one is its function and one line here.
+// The catalog of wire algorithms. To add an algorithm, write its function and add one line here.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace fccl::plan {
 
-// Into how many chunks a slice of the buffer is cut.
+// The number of chunks that a slice of the buffer is cut into.
 enum class Cut : uint8_t { whole, per_member };
 
 template <class Sink>
@@ -24,7 +24,7 @@ struct Algorithm {
   void (*tell)(Group, Sink&);
 };
 
-// An algorithm is known by its place in this list, which is the same for every sink.
+// An algorithm's index in this list identifies it; the list is the same for every sink.
 template <class Sink>
 inline constexpr std::array kCatalog{
     Algorithm<Sink>{fcclCollAllGather, "pairwise", Cut::per_member, pairwise_all_gather<Sink>},

@@ -1,5 +1,4 @@
-// Chain: each member hands the root's data to the next; slices follow one another, so that a long broadcast crosses each link
-// once.
+// Chain: each member passes the root's data to the next. Slices follow one another, so a long broadcast crosses each link once.
 #pragma once
 
 #include "plan/steps.h"

@@ -1,4 +1,4 @@
-// The cheapest of all algorithms, and the words for it.
+// Compares the prices of all algorithms, and prints them as a table.
 #include "plan/choose.h"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 namespace fccl::plan {
 namespace {
 
-// More slices gain nothing: what does not overlap is under two percent then.
+// The most times that the number of slices is doubled. Beyond it less than two percent of the time is left to overlap.
 constexpr int kMostDoublings = 6;
 
 const Algorithm<Price>& algorithm_at(int place) { return kCatalog<Price>[static_cast<size_t>(place)]; }
@@ -26,7 +26,7 @@ std::string bytes_in_words(double bytes) {
 
 std::string counted(int count, const char* thing) { return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s"); }
 
-// "3 hosts x 2 ranks"; where hosts differ, "3 hosts of at most 4 ranks, 9 in all, in 2 columns".
+// Returns "3 hosts x 2 ranks" or, if hosts differ, "3 hosts of at most 4 ranks, 9 in all, in 2 columns".
 std::string in_words(const Shape& shape) {
   const std::string hosts = counted(shape.hosts, "host");
   if (shape.most_ranks == shape.columns) return fmt::format("{} x {}", hosts, counted(shape.columns, "rank"));

@@ -1,4 +1,4 @@
-// choose: which algorithm and how many slices a collective takes between hosts, by price; and the table that explains it.
+// choose: picks by price the algorithm and the number of slices of a collective between hosts, and explains the choice.
 #pragma once
 
 #include <string>
@@ -8,27 +8,27 @@
 
 namespace fccl::plan {
 
-// Whether the catalog has an algorithm for a collective; without one it does not go between hosts.
+// True if the catalog has an algorithm for the collective; without one it cannot go between hosts.
 bool has_algorithm(fcclColl_t collective);
 
 struct Choice {
-  int algorithm;  // its place in the catalog
+  int algorithm;  // its index in the catalog
   int slices;
   Time time;
 };
 
-// Chooses for communicators of one shape. A value that holds the prices of all algorithms, made once; choosing allocates
-// nothing. Any thread may ask. Ranks that have equal shapes choose alike: the answer depends on nothing else.
+// Chooses for communicators of one shape. A value that holds the prices of all algorithms; choosing allocates nothing. Any
+// thread may ask. Ranks with equal shapes choose alike, because the choice depends on nothing else.
 class Chooser {
  public:
   explicit Chooser(const Shape& shape) : shape_(shape), costs_(price_catalog(shape.hosts)) {}
 
-  // The cheapest algorithm, the earlier in the catalog where two cost the same, with the number of slices that suits it.
+  // Returns the cheapest algorithm with its best number of slices. If two cost the same, the earlier in the catalog wins.
   Choice choose(const Request& request) const;
-  // The number of slices that suits an algorithm, chosen or not; by its place in the catalog.
+  // Returns the best number of slices for an algorithm, given by its index in the catalog.
   Choice best_slices(int algorithm, const Request& request) const;
 
-  // A table of the algorithms that could be taken, each with the number of slices that suits it, the chosen one marked.
+  // Returns a table of the possible algorithms, each with its best number of slices; the chosen one is marked.
   std::string explain(const Request& request) const;
 
  private:

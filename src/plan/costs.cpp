@@ -1,4 +1,4 @@
-// Reading and writing costs, and the published figures behind the defaults.
+// Reads and writes costs, and holds the published figures behind the defaults.
 #include "plan/costs.h"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@ namespace {
 
 struct Unit {
   const char* name;
-  double scale;  // of a time: so many make a second; of a rate: the bytes per second of one
+  double scale;  // for a time, units per second; for a rate, bytes per second of one unit
   bool is_rate;
 };
 
@@ -36,11 +36,11 @@ constexpr const char* kForm = "latency=20us,message=1us,wire=100Gbit/s,add=10GB/
 constexpr std::string_view kErrorName = "error";
 constexpr Unit kPercent{"%", 1, false};
 
-// Nothing slower or faster is a machine. Times may be nothing.
+// No real machine is slower or faster. A time may be 0.
 constexpr double kLeastRate = 1e-6;
 constexpr double kMost = 1e9;
 
-// Seconds, or seconds per byte.
+// Returns seconds, or seconds per byte.
 double seconds(const Unit& unit, double value) { return unit.is_rate ? 1 / (value * unit.scale) : value / unit.scale; }
 
 double in_unit(const Unit& unit, double seconds) { return unit.is_rate ? 1 / (seconds * unit.scale) : seconds * unit.scale; }
@@ -51,7 +51,7 @@ tl::unexpected<Error> refuse(const std::string& reason) {
   return fail(fcclInvalidUsage, fmt::format("{}; costs are written as in \"{}\"", reason, kForm));
 }
 
-// What an outsider wrote, fit for a message.
+// Quotes foreign text for a message: shortened, without control characters.
 std::string quoted(std::string_view text) {
   constexpr size_t kShown = 60;
   std::string shown;
@@ -63,11 +63,11 @@ std::optional<double> value_in(std::string_view text, const Unit& unit) {
   double value = 0;
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool fits = fault == std::errc() && text.substr(end - text.data()) == unit.name;
-  // So written that what is not a number does not pass.
+  // The comparisons are written so that a NaN fails them.
   return fits && value >= least(unit) && value <= kMost ? std::optional(value) : std::nullopt;
 }
 
-// Where its constant stands in kConstants, behind them the error; nothing for another name.
+// Returns the index of the constant in kConstants; one past the end means the error. Returns nothing for another name.
 std::optional<size_t> place_of(std::string_view name) {
   for (size_t i = 0; i < kConstants.size(); ++i)
     if (kConstants[i].name == name) return i;
@@ -121,13 +121,13 @@ std::string to_text(const Costs& costs) {
 }
 
 std::optional<Constants> default_costs(std::string_view provider, int nic_megabits) {
-  // Of p5.48xlarge where there is a figure for it.
+  // The figures for p5.48xlarge, as far as they are published:
   //   latency   20 us, a write of 8 bytes with immediate data on p5: aws-ofi-nccl 2daf7d3, src/tuner/nccl_ofi_model.cpp
   //   message   1.25 us, as 0.8 million writes per second: fi_rma_bw on p5, github.com/abcdabcd987/libfabric-efa-demo
   //   wire      97.1 percent: 3108 of 3200 Gbit/s over all 32 NICs of a p5, same source
   //   add       1555 GB/s, the memory of an A100 (data sheet), the slowest GPU that comes with EFA in p4 and p5
   //   node      360 GB/s, an AllGather of 16 GB by 8 H100 over NVSwitch: github.com/NVIDIA/nccl-tests, issue 326
-  // So they speak of ranks whose buffers are in GPUs that NVSwitch joins.
+  // These figures hold for ranks whose buffers lie in GPUs joined by NVSwitch.
   constexpr double kEfaLatency = 20e-6, kEfaMessage = 1.25e-6, kEfaShare = 0.971;
   constexpr double kGpuAdded = 1 / 1555e9, kGpuNode = 1 / 360e9;
   if (provider == "efa")

@@ -1,10 +1,11 @@
-// costs: the constants of the price model as text, and those that hold until somebody has measured.
+// costs: the constants of the price model as text, and their defaults before a measurement.
 //
 //   latency=20us,message=1.25us,wire=97.1Gbit/s,add=1555GB/s,node=360GB/s,error=6.5%
 //
-// latency and message are times; wire is what one rail carries in one direction; add is what a rank reads when it adds, and
-// node what it copies within its host. Every constant stands once, in any order, in the unit shown; GB are 10^9 bytes. error,
-// which may be missing, is the median of how far the price was off where these constants were measured; it decides nothing.
+// latency and message are times. wire is the rate of one rail in one direction. add is the rate at which a rank reads data to
+// add it. node is the rate at which a rank copies within its host. Every constant appears once, in any order, in the unit
+// shown; GB are 10^9 bytes. error may be missing: it is the median error of the price where these constants were measured, and
+// decides nothing.
 #pragma once
 
 #include <optional>
@@ -18,18 +19,18 @@ namespace fccl::plan {
 
 struct Costs {
   Constants constants;
-  std::optional<double> error_percent = {};  // nothing where nobody has measured
+  std::optional<double> error_percent = {};  // empty if the costs were not measured
 };
 
-// Equal texts give equal values, on any machine. Any bytes will do as input. Error: fcclInvalidUsage, naming the constant, what
-// stands there and what was expected.
+// Parses any bytes. Equal texts give equal values on any machine. Error: fcclInvalidUsage with the constant, its text and the
+// expected text.
 Result<Costs> parse_costs(std::string_view text);
 
-// With six digits: parsing gives the value but for rounding, and the text of that value is this text again.
+// Writes six digits, so parsing the text may round the value. Writing that rounded value gives the same text again.
 std::string to_text(const Costs& costs);
 
-// What is assumed of "efa", "verbs" and "tcp" before anything is measured, over NICs of this speed; nothing for other names.
-// nic_megabits = 0 where the speed is not known.
+// Returns the assumed costs of "efa", "verbs" and "tcp" over NICs of this speed; nothing for other names. nic_megabits = 0
+// means unknown.
 std::optional<Constants> default_costs(std::string_view provider, int nic_megabits = 0);
 
 }  // namespace fccl::plan

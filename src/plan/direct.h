@@ -1,5 +1,5 @@
-// Direct: the root exchanges with every member itself; gather, scatter, reduce, and the broadcast that is a scatter and an
-// AllGather.
+// Direct: the root exchanges data with every member itself. Used for gather, scatter, reduce, and a broadcast made of a scatter
+// and an AllGather.
 #pragma once
 
 #include "plan/pairwise.h"
@@ -7,7 +7,7 @@
 
 namespace fccl::plan {
 
-// Slot q of every member q to the root.
+// Every member q sends its slot q to the root.
 template <class Sink>
 void gather_slots(Group group, int round, Space space, Sink& sink) {
   for (int distance = 1; distance < group.members; ++distance) {
@@ -29,7 +29,7 @@ void direct_scatter(Group group, Sink& sink) {
   }
 }
 
-// Of one chunk: the root adds everyone's.
+// Works on one chunk: the root adds every member's.
 template <class Sink>
 void direct_reduce(Group group, Sink& sink) {
   gather_slots(group, 0, Space::parts, sink);
@@ -42,7 +42,7 @@ void scattered_reduce(Group group, Sink& sink) {
   gather_slots(group, 1, Space::data, sink);
 }
 
-// The root has every chunk already, so nobody sends it one.
+// No member sends a chunk to the root, which has them all.
 template <class Sink>
 void scattered_broadcast(Group group, Sink& sink) {
   direct_scatter(group, sink);

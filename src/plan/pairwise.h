@@ -1,11 +1,11 @@
-// Pairwise: every member sends to every other, straight to the one who needs it; each byte crosses the wire once.
+// Pairwise: every member sends directly to every other; each byte crosses the wire once.
 #pragma once
 
 #include "plan/steps.h"
 
 namespace fccl::plan {
 
-// Everyone's slot `member` of this space to everyone, in one round.
+// Every member sends its own slot of this space to all others, in one round.
 template <class Sink>
 void pairwise_exchange(Group group, int round, Space space, Sink& sink) {
   for (int distance = 1; distance < group.members; ++distance)
@@ -44,7 +44,7 @@ void pairwise_all_reduce(Group group, Sink& sink) {
   pairwise_exchange(group, 1, Space::data, sink);
 }
 
-// Of one chunk: everyone gets everyone's partial and adds.
+// Works on one chunk: every member gets the partials of all, and adds them.
 template <class Sink>
 void direct_all_reduce(Group group, Sink& sink) {
   pairwise_exchange(group, 0, Space::parts, sink);

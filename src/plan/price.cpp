@@ -1,4 +1,4 @@
-// Counting loads, and the price model.
+// Counts the loads of an algorithm, and turns them into seconds.
 #include "plan/price.h"
 
 #include <algorithm>
@@ -12,7 +12,8 @@ namespace {
 
 Load larger(const Load& a, const Load& b) { return {std::max(a.messages, b.messages), std::max(a.chunks, b.chunks)}; }
 
-// The bytes of a host's chunk, of AlltoAll for another host, as if each of its columns carried as much as the busiest.
+// Returns the bytes of a host's chunk (for AlltoAll, of its chunk for one other host), as if each of its columns carried as
+// much as the busiest.
 double chunk_bytes(const Request& request, Cut cut, const Shape& shape) {
   const Collective& row = row_of(request.collective);
   if (row.givers == Who::nobody) return 0;
@@ -22,15 +23,15 @@ double chunk_bytes(const Request& request, Cut cut, const Shape& shape) {
   return cut == Cut::whole ? request.bytes : request.bytes / shape.hosts;
 }
 
-// The bytes that a rank copies within its host, or adds there.
+// Returns the bytes that a rank copies or adds within its host.
 double node_bytes(const Request& request, const Shape& shape) {
   const Collective& row = row_of(request.collective);
   if (row.has_rank_blocks()) return request.bytes * shape.ranks;
   return request.bytes * ((row.givers == Who::all ? 1 : 0) + (row.takers == Who::all ? 1 : 0));
 }
 
-// So many things that follow another through a pipeline, each of whose stages takes so long for one. The slowest sets the pace;
-// stages that take about as long hold each other up.
+// Adds the time of `things` items that pass through a pipeline of three stages, each given by its time per item. The slowest
+// stage sets the pace; stages of about equal length delay each other.
 void pass(Time& time, int things, double message, double wire, double node) {
   const double pace = std::hypot(message, wire, node);
   if (pace == 0) return;
@@ -99,11 +100,11 @@ double wire_minimum(const Request& request, const Shape& shape) {
   const Collective& row = row_of(request.collective);
   if (row.givers == Who::nobody) return 0;
   if (!row.has_rank_blocks()) return row.is_rooted() ? request.bytes : 2 * request.bytes * (shape.hosts - 1) / shape.hosts;
-  // Of the hosts whose numbers are known: each sends as much as it receives.
+  // Only the largest and the smallest host are known; each sends as much as it receives.
   if (row.has_pairs())
     return request.bytes *
            std::max(shape.most_ranks * (shape.ranks - shape.most_ranks), shape.columns * (shape.ranks - shape.columns));
-  // The root may be where the most ranks are; else it is the host with the fewest ranks.
+  // The largest host may hold the root. Without a root, the smallest host receives the most.
   return request.bytes * (shape.ranks - (row.is_rooted() ? shape.most_ranks : shape.columns));
 }
 

@@ -1,4 +1,4 @@
-// price: what an algorithm costs, counted by the busiest member, and the time that makes of it.
+// price: counts the cost of an algorithm for the busiest member, and predicts its time.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace fccl::plan {
 
-// Messages, and the chunks in them, through one member's port in one direction.
+// Counts messages, and the chunks in them, through one member's port in one direction.
 struct Load {
   int messages = 0;
   int chunks = 0;
@@ -17,12 +17,13 @@ struct Load {
 
 struct Cost {
   int rounds = 0;
-  Load path;          // one behind the other, from the first send to the last arrival: the largest load of each round, added up
-  Load port;          // of the busiest port, over all rounds
-  int additions = 0;  // of the busiest member, each of as many parts as there are members
+  Load path;          // the chain from the first send to the last arrival: the largest load of each round, summed up
+  Load port;          // the busiest port's load over all rounds
+  int additions = 0;  // the busiest member's additions, each of one part per member
 };
 
-// The sink that counts. In an exchange that is the same for everyone it looks at the root, whose ports are the busiest.
+// The sink that counts. In an exchange that is the same for all members it counts the root's part, because the root's ports are
+// the busiest.
 class Price {
  public:
   explicit Price(Group group) : root_(group.root), ports_(2 * group.members), additions_(group.members, 0) {}
@@ -43,48 +44,48 @@ class Price {
   void load(Port& port, const Transfer& transfer);
 
   int root_;
-  std::vector<Port> ports_;  // each member's way out and way in
+  std::vector<Port> ports_;  // each member's port out and port in
   std::vector<int> additions_;
   Load in_round_;
   Cost cost_;
 };
 
-// The cost of every algorithm of the catalog, in its order.
+// Returns the cost of every algorithm, in the order of the catalog.
 std::vector<Cost> price_catalog(int hosts);
 
-// Measured, in seconds; equal on all ranks, since they decide.
+// Measured constants, in seconds. They decide the algorithm, so they must be equal on all ranks.
 struct Constants {
-  double latency;     // alpha: from the end of a send to the moment at which the receiver may go on
-  double message;     // o: of a rank's time for each message
-  double wire_byte;   // beta: for each byte on one rail
-  double added_byte;  // gamma: for each byte that a rank reads to add it
-  double node_byte;   // nu: for each byte that a rank copies within its host
+  double latency;     // alpha: the time from the end of a send until the receiver may continue
+  double message;     // o: a rank's time per message
+  double wire_byte;   // beta: time per byte on one rail
+  double added_byte;  // gamma: time per byte that a rank reads to add it
+  double node_byte;   // nu: time per byte that a rank copies within its host
 };
 
-// The hosts between which collectives go. Column i, of as many as the host with the fewest ranks has, is the i-th rank of every
-// host; only columns use the wire. The blocks of a host's other ranks are dealt out to its columns.
+// The shape of a communicator. Column i is the i-th rank of every host; there are as many columns as the smallest host has
+// ranks. Only ranks in a column use the wire; they also carry the blocks of their host's other ranks.
 struct Shape {
   int hosts;
-  int ranks;       // of all hosts
-  int most_ranks;  // of one host
+  int ranks;       // on all hosts together
+  int most_ranks;  // on the largest host
   int columns;
-  int rails;  // of each host, for all its columns; the fewest where they differ
+  int rails;  // per host, for all its columns; the minimum over hosts
   Constants constants;
 
   static Shape of_equal_hosts(int hosts, int ranks, int rails, const Constants& constants) {
     return {hosts, hosts * ranks, ranks, ranks, rails, constants};
   }
-  // The blocks of ranks that the busiest column carries for a host.
+  // Returns the number of ranks whose blocks the busiest column of a host carries.
   int carried_blocks() const { return (most_ranks + columns - 1) / columns; }
 };
 
-// What is to be done; `bytes` are those of the count that the user gives, so of AllGather one rank's contribution.
+// A collective to price. `bytes` is the user's count argument in bytes, for AllGather one rank's contribution.
 struct Request {
   fcclColl_t collective;
   double bytes;
 };
 
-// Seconds, by where they go.
+// A time in seconds, split by cause.
 struct Time {
   double latency = 0;
   double message = 0;
@@ -94,11 +95,11 @@ struct Time {
   double total() const { return latency + message + wire + node; }
 };
 
-// One slice passes through wire and node, a message being posted while the one before it is on the wire and that before it in
-// the node; the other slices follow at the pace of the three together, which is near that of the slowest.
+// Predicts the time. Within a slice, one message is posted while the previous one is on the wire and the one before that is
+// copied within the host. Later slices follow at the joint pace of these three stages, close to that of the slowest.
 Time predict(const Request& request, Cut cut, const Cost& cost, const Shape& shape, int slices);
 
-// No algorithm moves fewer bytes in one direction through the busiest host's interfaces.
+// Returns a lower bound for any algorithm: the bytes that must cross the busiest host's interfaces in one direction.
 double wire_minimum(const Request& request, const Shape& shape);
 
 }  // namespace fccl::plan

@@ -1,4 +1,4 @@
-// The projections of all algorithms, compiled once.
+// Compiles the projections of all algorithms, once.
 #include "plan/project.h"
 
 #include "plan/catalog.h"

@@ -1,4 +1,4 @@
-// project: one member's part of an algorithm as a flat array of steps, which a plan executor runs for every slice.
+// project: one member's part of an algorithm as a flat array of steps, which the plan executor runs for every slice.
 #pragma once
 
 #include <algorithm>
@@ -13,11 +13,11 @@ namespace fccl::plan {
 
 enum class Kind : uint8_t { send, receive, add };
 
-// What the member does; `peer` and what follows it are of sends and receives only, and of an addition `here` is its result.
+// One step of a member. Additions use only `kind` and `here`, their result; the other fields belong to sends and receives.
 //
-// Whoever runs the steps of a slice does the sends in the order of the array, and beside them the receives and additions in
-// that order. A send waits until every receive and addition among the first `after` steps is done. The k-th send to a peer is
-// the k-th receive there, and both ends know `here` and `there`.
+// The executor runs the sends of a slice in the order of the array. Concurrently, it runs the receives and additions in their
+// order. A send waits until every receive and addition among the first `after` steps is done. The k-th send to a peer is the
+// k-th receive there, and both ends know `here` and `there`.
 struct Step {
   Kind kind;
   int peer = -1;
@@ -27,7 +27,7 @@ struct Step {
   int after = 0;
 };
 
-// The steps of one member. A value; whoever made it owns it.
+// The steps of one member.
 using Steps = std::vector<Step>;
 
 // The sink that keeps the steps of one member.
@@ -51,7 +51,7 @@ class Project {
   Steps take() { return std::move(steps_); }
 
  private:
-  // For each slot, 1 + the place of the step that wrote it last; 0 for what lay there from the beginning.
+  // Holds for each slot 1 + the index of the step that wrote it last; 0 for a slot that no step has written.
   using Written = std::vector<int>;
 
   void send(const Transfer& t) {
@@ -82,7 +82,7 @@ class Project {
   Steps steps_;
 };
 
-// The steps of one member in an algorithm, given by its place in the catalog.
+// Returns the steps of one member in an algorithm, given by its index in the catalog.
 Steps steps_of(int algorithm, Group group, int member);
 
 }  // namespace fccl::plan

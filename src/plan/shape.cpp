@@ -1,4 +1,4 @@
-// Counting hosts, columns and their NICs.
+// Counts hosts, columns and their NICs.
 #include "plan/shape.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace fccl::plan {
 namespace {
 
 int serving(Host host, int columns) {
-  // The others use no NIC.
+  // Ranks outside the columns use no NIC.
   host.ranks.resize(static_cast<size_t>(columns));
   std::set<int> nics;
   for (const std::vector<int>& of_column : nics_of_ranks(host)) nics.insert(of_column.begin(), of_column.end());

@@ -1,4 +1,4 @@
-// shape_of: the Shape (plan/price.h) of a topology, which is what the price model takes from it.
+// shape_of: reduces a topology to the Shape (plan/price.h) that the price model needs.
 #pragma once
 
 #include "plan/price.h"
@@ -6,10 +6,10 @@
 
 namespace fccl::plan {
 
-// Of a topology whose hosts all have ranks and NICs. Its rails are the different NICs that serve the columns of a host.
+// Requires a topology whose hosts all have ranks and NICs. Its rails are the different NICs that serve the columns of a host.
 Shape shape_of(const Topology& topology, const Constants& constants);
 
-// In megabits per second; 0 if the speed of some NIC is not known, or there is none.
+// Returns the speed in megabits per second; 0 if there is no NIC or some NIC's speed is unknown.
 int slowest_nic(const Topology& topology);
 
 }  // namespace fccl::plan

@@ -1,4 +1,4 @@
-// Tree: who has the root's data sends it on, so that twice as many have it after each round; for small broadcasts.
+// Tree: every member that has the root's data sends it on, which doubles their number in each round. Suits small broadcasts.
 #pragma once
 
 #include <algorithm>

@@ -27,9 +27,9 @@ std::string describe(const std::string& interface_name, ChosenBy by);
 // GLOO_SOCKET_IFNAME limits the interfaces. The first two use NCCL's grammar: prefixes of names, separated by commas; "=" in
 // front asks for whole names, "^" in front excludes the names. The third lists whole names. If a variable names interfaces, the
 // earliest name wins. Otherwise the order is: the interface that reaches MASTER_ADDR, the interface of the default route, the
-// first one that is up. In that last step other interfaces precede the loopback, bridges of containers come last but for it,
-// and IPv4 precedes IPv6. Error: fcclInvalidUsage with the present interfaces if FCCL_SOCKET_IFNAME excludes all. If one of the
-// other two excludes all, it is ignored, with one warning.
+// first one that is up. In that last step the loopback comes last and bridges of containers just before it; IPv4 precedes IPv6.
+// Error: fcclInvalidUsage with the present interfaces if FCCL_SOCKET_IFNAME excludes all. If one of the other two excludes all,
+// it is ignored, with one warning.
 Result<ListeningAddress> choose_address(const Settings& settings);
 Result<ListeningAddress> choose_address(const Settings& settings, const std::vector<InterfaceAddress>& all);
 

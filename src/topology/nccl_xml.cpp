@@ -1,4 +1,4 @@
-// The reader of NCCL's topology files.
+// Reads NCCL's XML files host by host, and keeps the first fault.
 #include "topology/nccl_xml.h"
 
 #include <fmt/format.h>
@@ -25,21 +25,21 @@ std::optional<int> number_of(const pugi::xml_node& node, const char* attribute) 
 
 bool has_child(const pugi::xml_node& node, const char* name) { return !node.child(name).empty(); }
 
-// Class codes of PCI: 0x0300xx and 0x0302xx are display and 3D controllers, 0x02xxxx is a network.
+// PCI class codes: 0x0300xx and 0x0302xx are display and 3D controllers, 0x02xxxx is a network.
 bool is_gpu(const pugi::xml_node& pci) {
   const std::string_view code = text_of(pci, "class");
   return has_child(pci, "gpu") || code.starts_with("0x0302") || code.starts_with("0x0300");
 }
 bool is_nic(const pugi::xml_node& pci) { return has_child(pci, "nic") || text_of(pci, "class").starts_with("0x02"); }
 
-// Collects one host after the other. The first fault is kept, and what is read after it counts for nothing.
+// Collects one host after the other. Keeps the first fault; whatever it reads after that is discarded.
 class HostReader {
  public:
   Result<Topology> read(const pugi::xml_node& system) {
     for (const pugi::xml_node& cpu : system.children("cpu")) {
       open_host(std::string(text_of(cpu, "host_hash")));
       Place place;
-      // NCCL writes -1 where it does not know.
+      // NCCL writes -1 for an unknown value.
       place.numa = number_of(cpu, "numaid");
       if (place.numa == -1) place.numa.reset();
       read_children(cpu, place);
@@ -62,7 +62,7 @@ class HostReader {
     if (is_new) hosts_.emplace_back().name = name;
   }
 
-  // A place has few bridges above it, which bounds the recursion.
+  // Recursion is bounded, because a place may have only a few bridges above it.
   void read_children(const pugi::xml_node& parent, const Place& place) {
     for (const pugi::xml_node& nic : parent.children("nic")) read_nets(nic, place);
     for (const pugi::xml_node& pci : parent.children("pci")) read_pci(pci, place);
@@ -120,8 +120,8 @@ class HostReader {
   }
 
   std::vector<Host> hosts_;
-  std::unordered_map<std::string, size_t> numbers_;  // of the hosts, by name
-  size_t host_ = 0;                                  // the one being read
+  std::unordered_map<std::string, size_t> numbers_;  // the numbers of the hosts, by name
+  size_t host_ = 0;                                  // the host being read
   std::string fault_;
 };
 

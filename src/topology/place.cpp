@@ -1,4 +1,4 @@
-// Places: PCI addresses as text, and distances.
+// Parses and prints PCI addresses, and compares places.
 #include "topology/place.h"
 
 #include <fmt/format.h>
@@ -8,7 +8,7 @@
 namespace fccl {
 namespace {
 
-// Takes a hexadecimal number of at most `digits` digits and the mark behind it off the front of the text.
+// Parses a hexadecimal number of at most `digits` digits at the front of the text, and removes it and the mark after it.
 std::optional<uint32_t> take_hex(std::string_view& text, size_t digits, std::string_view mark) {
   const size_t size = mark.empty() ? text.size() : text.find(mark);
   if (size == std::string_view::npos || size == 0 || size > digits) return std::nullopt;

@@ -1,4 +1,4 @@
-// Place: where a device or a rank sits inside its host, and how far two places are from each other.
+// Place: the position of a device or a rank inside its host, and the distance between two places.
 #pragma once
 
 #include <compare>
@@ -10,7 +10,7 @@
 
 namespace fccl {
 
-// domain:bus:device.function, as Linux writes it: "0000:10:1b.0".
+// A PCI address, domain:bus:device.function, as Linux writes it: "0000:10:1b.0".
 struct PciAddress {
   uint32_t domain = 0;
   uint8_t bus = 0, device = 0, function = 0;
@@ -19,10 +19,10 @@ struct PciAddress {
 };
 
 std::string to_text(const PciAddress& address);
-// Takes domains of one to eight digits, since NVIDIA's tools write eight; nothing where the text is no address.
+// Parses an address; returns nothing for any other text. The domain has one to eight digits, since NVIDIA's tools write eight.
 std::optional<PciAddress> parse_pci_address(std::string_view text);
 
-// What is not known is empty. Places of one host can be compared; those of two hosts have nothing to do with each other.
+// A position inside one host; unknown parts are empty. Only places of the same host can be compared.
 struct Place {
   std::optional<PciAddress> pci = {};
   std::optional<int> numa = {};
@@ -31,18 +31,18 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
-// From near to far. Where too little is known to tell, two places are as far apart as a host allows.
+// Distances from near to far. If too little is known, two places count as far apart as possible.
 enum class Distance : uint8_t {
-  same_switch,  // below one PCI switch or bridge: NCCL's PIX
-  same_root,    // below one root port, by way of several switches: NCCL's PXB
-  same_numa,    // by way of the host bridge of their NUMA node: NCCL's PHB
-  same_host,    // between NUMA nodes: NCCL's SYS
+  same_switch,  // both below one PCI switch or bridge: NCCL's PIX
+  same_root,    // both below one root port, through several switches: NCCL's PXB
+  same_numa,    // connected by the host bridge of one NUMA node: NCCL's PHB
+  same_host,    // on different NUMA nodes: NCCL's SYS
 };
 
 Distance distance(const Place& a, const Place& b);
-// "same switch", ...
+// Returns "same switch", "same root", "same NUMA node" or "same host".
 const char* name_of(Distance distance);
-// "PIX", "PXB", "PHB", "SYS".
+// Returns "PIX", "PXB", "PHB" or "SYS".
 const char* nccl_name_of(Distance distance);
 
 }  // namespace fccl

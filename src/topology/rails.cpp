@@ -1,4 +1,4 @@
-// Rails: NICs are given to ranks from near to far, under equal quotas.
+// Gives NICs to ranks from near to far, under equal quotas.
 #include "topology/rails.h"
 
 #include <algorithm>
@@ -10,13 +10,13 @@ namespace {
 
 constexpr Distance kDistances[] = {Distance::same_switch, Distance::same_root, Distance::same_numa, Distance::same_host};
 
-// How many NICs a rank may have, and how many ranks a NIC.
+// The most NICs that a rank may have, and the most ranks that a NIC may serve.
 struct Quota {
   size_t nics = 1, ranks = 1;
 };
 
-// The NICs of one host while they are given out. Distances form a tree, so giving away all that is near before anything
-// farther keeps the sum of distances least.
+// Assigns the NICs of one host. Distances form a tree, so assigning all near NICs before any farther one minimizes the sum of
+// distances.
 class Assignment {
  public:
   explicit Assignment(const Host& host) : distances_(host.ranks.size()), given_(host.ranks.size()), load_(host.nics.size()) {
@@ -26,7 +26,8 @@ class Assignment {
     }
   }
 
-  // Ranks take turns, one NIC each, so that none has a second while another could still have a first that near.
+  // Ranks take turns, one NIC each. So no rank gets a second NIC while another rank could still get its first one at that
+  // distance.
   void give_out(const Quota& quota) {
     for (const Distance reach : kDistances)
       for (bool given = true; given;) {
@@ -35,7 +36,7 @@ class Assignment {
       }
   }
 
-  // Near ones were given before far ones, and of those the first in the host's list.
+  // Near NICs were assigned first; NICs at one distance were assigned in the order of the host's list.
   std::vector<std::vector<int>> nearest_first() && { return std::move(given_); }
 
  private:
@@ -54,12 +55,12 @@ class Assignment {
 
   std::vector<std::vector<Distance>> distances_;  // by rank and NIC
   std::vector<std::vector<int>> given_;           // by rank
-  std::vector<size_t> load_;                      // by NIC: the ranks it serves
+  std::vector<size_t> load_;                      // by NIC: the number of ranks it serves
 };
 
 size_t divide_up(size_t a, size_t b) { return (a + b - 1) / b; }
 
-// Takes every NIC that both lists name out of both, in ascending order.
+// Removes from both lists every NIC that both contain, and returns these in ascending order.
 std::vector<int> take_shared(std::vector<int>& a, std::vector<int>& b) {
   std::vector<int> shared;
   for (const int nic : a)
@@ -78,7 +79,7 @@ std::vector<std::vector<int>> nics_of_ranks(const Host& host) {
   const size_t nics = host.nics.size(), ranks = host.ranks.size();
   if (nics == 0 || ranks == 0) return std::vector<std::vector<int>>(ranks);
   Assignment assignment(host);
-  // First what all can have equally, then what is left over.
+  // First every rank gets an equal share, then the remainder is assigned.
   assignment.give_out({std::max<size_t>(1, nics / ranks), std::max<size_t>(1, ranks / nics)});
   assignment.give_out({divide_up(nics, ranks), divide_up(ranks, nics)});
   return std::move(assignment).nearest_first();

@@ -1,4 +1,4 @@
-// Rails: which NICs serve which rank, and which of them two ranks use with each other.
+// Rails: the NICs that serve each rank, and the pairs of NICs that two ranks use with each other.
 #pragma once
 
 #include <vector>
@@ -7,14 +7,14 @@
 
 namespace fccl {
 
-// For each local rank of a host its NICs, as numbers in the host's list, nearest first.
-//   - Every NIC serves a rank, and every rank is served, if there are both.
-//   - As many NICs as ranks or more: a NIC serves one rank only, and the ranks' numbers of NICs differ by at most one.
-//   - Fewer NICs than ranks: a rank has one NIC, and the NICs' numbers of ranks differ by at most one.
-//   - Within that, near NICs are given out before far ones.
+// Returns for each local rank of a host its NICs, as numbers in the host's list, nearest first.
+//   - Every NIC serves a rank, and every rank is served, if the host has both.
+//   - As many NICs as ranks or more: a NIC serves one rank only, and ranks have equal numbers of NICs, plus or minus one.
+//   - Fewer NICs than ranks: a rank has one NIC, and NICs serve equal numbers of ranks, plus or minus one.
+//   - Within these quotas, near NICs are assigned before far ones.
 std::vector<std::vector<int>> nics_of_ranks(const Host& host);
 
-// A NIC of either rank, as numbers in their hosts' lists.
+// A pair of NICs, one of each rank, as numbers in their hosts' lists.
 struct Rail {
   int nic = 0, peer_nic = 0;
 
@@ -27,11 +27,12 @@ class Rails {
   explicit Rails(const Topology& topology);
 
   const std::vector<int>& nics_of(int rank) const;
-  // What two ranks of different hosts use with each other: as many rails as the one with fewer NICs has. NICs that have the
-  // same number on both hosts are joined first, since networks may be as separate as the NICs; the others in turn, beginning at
-  // the peer's local rank, so that the peers of a rank spread over its NICs. Both ranks find the same rails in the same order.
+  // Returns the rails between two ranks of different hosts: as many as the rank with fewer NICs has. NICs with the same number
+  // on both hosts are paired first, since each number may have a network of its own. The remaining NICs are paired in turn,
+  // beginning at the peer's local rank, so that a rank's peers spread over its NICs. Both ranks compute the same rails in the
+  // same order.
   std::vector<Rail> between(int rank, int peer) const;
-  // What any two ranks of different hosts have at least; 0 if some host has no NIC.
+  // Returns the smallest number of rails between any two ranks of different hosts; 0 if some host has no NIC.
   int least() const;
 
  private:

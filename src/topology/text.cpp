@@ -1,4 +1,4 @@
-// The text form of a topology: written and read.
+// Writes the text form and parses it, line by line.
 #include "topology/text.h"
 
 #include <fmt/format.h>
@@ -35,12 +35,12 @@ template <class Number = int>
 std::optional<Number> number_in(std::string_view text) {
   Number value = 0;
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
-  // One text for one number: no sign, no leading zero.
+  // Each number has one spelling: no sign, no leading zero.
   const bool plain = !text.empty() && text.front() != '-' && (text.size() == 1 || text.front() != '0');
   return plain && fault == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
-// "100Gbit/s", "2.5Gbit/s".
+// Parses a speed such as "100Gbit/s" or "2.5Gbit/s".
 std::optional<int> speed_in(std::string_view text) {
   if (!text.ends_with(kSpeedUnit)) return std::nullopt;
   text.remove_suffix(kSpeedUnit.size());
@@ -84,7 +84,7 @@ std::string_view take_line(std::string_view& text) {
   return line;
 }
 
-// What an outsider wrote, fit for a message.
+// Quotes foreign text for a message: shortened, without control characters.
 std::string quoted(std::string_view text) {
   constexpr size_t kShown = 60;
   std::string shown;
@@ -92,7 +92,7 @@ std::string quoted(std::string_view text) {
   return fmt::format("\"{}{}\"", shown, text.size() > kShown ? "..." : "");
 }
 
-// Reads line by line. The first fault ends it; `expected_` then says what should have stood there.
+// Parses line by line and stops at the first fault; `expected_` then says what the line should contain.
 class Parser {
  public:
   Result<Topology> parse(std::string_view text) {
@@ -167,7 +167,7 @@ class Parser {
     return true;
   }
 
-  // Where the fields of a line go; null for those that it may not have.
+  // The targets of a line's fields; null for a field that the line may not have.
   struct Fields {
     std::optional<PciAddress>* pci = nullptr;
     std::optional<int>* numa = nullptr;

@@ -9,16 +9,16 @@
 
 namespace fccl {
 
-// One text for one value: equal topologies have equal texts, and parsing gives the value back.
+// Writes a topology. Equal topologies have equal texts, and parsing a text returns the same topology.
 std::string to_text(const Topology& topology);
 
-// Any bytes will do as input. Error: fcclInvalidUsage, naming the line, what stands there and what was expected.
+// Parses any bytes. Error: fcclInvalidUsage with the line, its text and the expected text.
 Result<Topology> parse_topology(std::string_view text);
 
-// By which ranks compare their topologies: SipHash of the text.
+// Returns SipHash of the text, by which ranks compare their topologies.
 uint64_t hash_of(const Topology& topology);
 
-// "line 3 is "nic eth0" on rank 0, but "nic eth1" on rank 7", or "" where the texts are equal.
+// Returns a text such as "line 3 is "nic eth0" on rank 0, but "nic eth1" on rank 7", or "" if the texts are equal.
 std::string first_difference(int rank, std::string_view text, int other_rank, std::string_view other_text);
 
 }  // namespace fccl

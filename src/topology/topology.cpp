@@ -1,4 +1,4 @@
-// Topology: what must hold of the hosts of a communicator.
+// Checks the invariants of a topology while it is made.
 #include "topology/topology.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kLongestName = 255;
 
-// One word of a line of the text form.
+// True if the name can be one word of the text form.
 bool is_name(const std::string& name) {
   const auto visible = [](char c) { return c > ' ' && c <= '~'; };
   return !name.empty() && name.size() <= kLongestName && std::all_of(name.begin(), name.end(), visible);

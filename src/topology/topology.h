@@ -14,13 +14,13 @@ namespace fccl {
 // One network device as a transport sees it: "eth0", "rdmap79s0".
 struct Nic {
   std::string name;
-  int megabits = 0;  // per second and direction, 0 where it is not known
+  int megabits = 0;  // per second and direction; 0 if unknown
   Place place;
 
   bool operator==(const Nic&) const = default;
 };
 
-// The order in which a host counts its NICs: by their PCI addresses, those without one last; "eth10" after "eth9".
+// The order in which a host numbers its NICs: by PCI address, those without one last by name, with "eth10" after "eth9".
 bool comes_before(const Nic& a, const Nic& b);
 
 struct Gpu {
@@ -30,7 +30,7 @@ struct Gpu {
   bool operator==(const Gpu&) const = default;
 };
 
-// A rank of the communicator, and what it sits at: a GPU of its host or a NUMA node, or neither if it is bound to none.
+// A rank of the communicator and the GPU or NUMA node that it is bound to, if any.
 struct Rank {
   int number = 0;
   std::optional<int> gpu = {}, numa = {};
@@ -38,10 +38,10 @@ struct Rank {
   bool operator==(const Rank&) const = default;
 };
 
-// `ranks` are in ascending order, and a rank's local rank is its place among them; NICs and GPUs are in the order in which the
-// host counts them.
+// A host. `ranks` are in ascending order; a rank's local rank is its index among them. NICs and GPUs are in the order of the
+// host's numbering.
 struct Host {
-  std::string name;  // for people: two hosts may have one name
+  std::string name;  // for messages; two hosts may share a name
   std::vector<Nic> nics;
   std::vector<Gpu> gpus;
   std::vector<Rank> ranks;
@@ -49,27 +49,27 @@ struct Host {
   bool operator==(const Host&) const = default;
 };
 
-// Where the rank sits; the rank is one of the host's.
+// Returns the place of one of the host's ranks.
 Place place_of(const Host& host, const Rank& rank);
 
-// An immutable value that keeps what it promises: ranks count from 0 without a gap, each on one host; hosts are in the order of
-// their first ranks; a host's NICs have different names, its GPUs different numbers, and a rank's GPU is one of them. The
-// description of a machine has no ranks.
+// An immutable value with these invariants: ranks count from 0 without a gap, each on one host; hosts are in the order of their
+// first ranks; a host's NICs have different names and its GPUs different numbers; a rank's GPU is one of its host's. A
+// description of a machine may have no ranks.
 class Topology {
  public:
   static constexpr int kMostRanks = 1 << 20;
-  static constexpr size_t kMostDevices = 256;  // NICs, or GPUs, of one host
-  static constexpr size_t kMostBridges = 16;   // above one device
+  static constexpr size_t kMostDevices = 256;  // NICs of one host; also GPUs of one host
+  static constexpr size_t kMostBridges = 16;   // bridges above one device
   static constexpr int kMostMegabits = 100'000'000;
   static constexpr int kMostNuma = 4095;
 
   Topology() = default;
-  // Error: fcclInvalidUsage, naming the host and what is wrong with it.
+  // Checks the invariants. Error: fcclInvalidUsage with the host and what is wrong with it.
   static Result<Topology> of(std::vector<Host> hosts);
 
   int ranks() const { return static_cast<int>(seats_.size()); }
   const std::vector<Host>& hosts() const { return hosts_; }
-  // The number of the rank's host, and the rank's number on that host.
+  // Return the number of the rank's host, and the rank's number on that host.
   int host_of(int rank) const { return seat(rank).host; }
   int local_rank_of(int rank) const { return seat(rank).local_rank; }
 
