@@ -9,7 +9,7 @@ namespace fccl {
 
 using Clock = std::chrono::steady_clock;
 
-// On a scale that all processes of a host share.
+// Converts to a scale that all processes of a host share.
 inline uint64_t to_ms(Clock::time_point time) {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count());
 }
@@ -22,7 +22,7 @@ struct Deadline {
 
   static Deadline after(std::chrono::milliseconds span) { return {Clock::now() + span}; }
   bool passed() const { return Clock::now() >= at; }
-  // Rounded up, never negative: fits poll(2).
+  // Returns the time left for poll(2): rounded up, never negative.
   int remaining_ms() const {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(at - Clock::now()).count();
     return static_cast<int>(std::clamp<long long>(left, 0, 1'000'000'000));

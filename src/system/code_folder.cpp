@@ -1,4 +1,4 @@
-// Code folder: where the library or program lies that a piece of code is in.
+// Asks the loader first, then the kernel's list of mappings.
 #include "system/code_folder.h"
 
 #include <dlfcn.h>
@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// As the loader found it, through links of folders or files if need be; empty for the program itself.
+// Returns the path by which the loader opened the file, with symbolic links kept; empty for the program itself.
 fs::path file_of_loader(const void* address) {
   Dl_info found{};
   link_map* object = nullptr;
@@ -22,7 +22,7 @@ fs::path file_of_loader(const void* address) {
   return object->l_name;
 }
 
-// As the kernel mapped it, which is always an absolute path.
+// Returns the path that the kernel shows for the mapping, which is always absolute.
 fs::path file_of_kernel(const void* address) {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {

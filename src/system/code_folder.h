@@ -1,12 +1,13 @@
-// Code folder: where the library or program lies that a piece of code is in.
+// Code folder: the folder of the library or program that contains a piece of code.
 #pragma once
 
 #include <string>
 
 namespace fccl {
 
-// The absolute path of the folder of the file from which the code or constant at `address` was loaded, also where the loader
-// was given a relative one and the current directory has changed since; empty if neither the loader nor the kernel knows.
+// Returns the absolute path of the folder of the file that the code or constant at `address` was loaded from, even if the
+// loader was given a relative path and the current directory has changed since. Returns an empty text if neither the loader nor
+// the kernel knows.
 std::string folder_of_code(const void* address);
 
 }  // namespace fccl

@@ -17,22 +17,22 @@ inline void pause() {
 #endif
 }
 
-// Alone in its cache line. Written by one rank, read by any; what was written before publish is seen after reached.
+// A counter alone in its cache line. One rank writes it; any rank may read it. A reader that sees the count also sees
+// everything written before publish.
 struct alignas(64) Counter {
   std::atomic<uint64_t> value{0};
 
   void publish(uint64_t reached) { value.store(reached, std::memory_order_release); }
 };
 
-// A wait that can be looked at from outside: until *where has come to `target` or passed it, modulo 2^64. `rank` is who raises
-// it.
+// A condition to wait for: *where has reached `target` or passed it, modulo 2^64. `rank` is the rank that raises the counter.
 struct Awaited {
   const std::atomic<uint64_t>* where = nullptr;
   uint64_t target = 0;
   int rank = -1;
 
   bool reached() const { return static_cast<int64_t>(where->load(std::memory_order_acquire) - target) >= 0; }
-  // Looks `times` times, with a pause between.
+  // Checks `times` times, with a pause in between.
   bool reached_within(int times) const {
     for (int i = 0; i < times; ++i) {
       if (reached()) return true;

@@ -7,7 +7,7 @@
 
 namespace fccl {
 
-// Closes its descriptor when destroyed; -1 is "none". Move only; one thread at a time.
+// Closes its descriptor when destroyed; -1 means none. Move only; used by one thread at a time.
 class Descriptor {
  public:
   Descriptor() = default;

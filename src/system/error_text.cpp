@@ -1,4 +1,4 @@
-// What an errno means, in words for a message.
+// Adds advice to the system's text if descriptors are short.
 #include "system/error_text.h"
 
 #include <cerrno>

@@ -1,14 +1,14 @@
-// What an errno means, in words for a message.
+// Turns an errno into text for a message.
 #pragma once
 
 #include <string>
 
 namespace fccl {
 
-// Whether this process or this host has as many files open as it may.
+// True if the errno says that this process or this host has too many files open.
 bool is_short_of_descriptors(int error);
 
-// "Connection refused"; for want of descriptors also what to do.
+// Returns a text such as "Connection refused". If descriptors are short, it also says what to do.
 std::string error_text(int error);
 
 }  // namespace fccl

@@ -1,26 +1,26 @@
-// The ladder of failures: who may report what after how long, so that the error that all ranks see is of who knows best.
+// Failure timing: the delays of failure reports. They let the best informed rank report first, so that all ranks see its error.
 //
-// Whoever waits for a rank reports it some steps of 0.3 s after its deadline has passed:
+// A rank that waits for another rank reports it this long after the deadline; the right column gives the reason:
 //
-//   0 s    in a call a rank that waits for a rank of its own host    sees that rank's process and its last call
-//          in init also a leader that waits for a rank of its host
-//   0.3 s  in a call a rank that waits for another host's leader     a leader that is stopped takes its host's voice with it
-//          in init a leader that waits for other leaders             a rank of its own host may keep another leader
-//   0.6 s  in a call a rank that waits for another host's other rank its host knows whether it is stopped or waits in turn
-//          in init, between hosts, a rank that waits for its leader  that may wait for another host
+//   0 s    in a call: a rank that waits for a rank of its own host    it sees that rank's process and last call
+//          in init: also a leader that waits for a rank of its host
+//   0.3 s  in a call: a rank that waits for another host's leader     a stopped leader cannot report for its host
+//          in init: a leader that waits for other leaders             the other leader may wait for a rank of its own host
+//   0.6 s  in a call: a rank that waits for another host's non-leader that host knows if it is stopped or waits in turn
+//          in init, between hosts: a rank that waits for its leader   the leader may wait for another host
 //
-// A failure that has already come to be is reported before the deadline, but not before its cause may have come:
+// A failure that has already happened is reported before the deadline, but only after its cause had time to arrive:
 //
-//   0.1 s  a peer's connection has ended             its process may be dying, which tells more
-//   0.3 s  a rank of another host is gone            its part of the call may be on its way, and then nothing has failed
-//   0.5 s  the root has been told why a rank gives up  it tells the others, whose first reason counts
+//   0.1 s  a peer's connection has ended        the peer's process may be dying, which is a better cause
+//   0.3 s  a rank of another host is gone       its data may still be on the way; if it arrives, nothing has failed
+//   0.5 s  a rank gives up and tells the root   the root answers with the first reason that it was told
 #pragma once
 
 #include <chrono>
 
 namespace fccl {
 
-// One step of the ladder, and how far behind its leader a rank is in init.
+// One step between reporters, and the delay of a rank behind its leader in init.
 inline constexpr std::chrono::milliseconds kReportStep{300};
 inline constexpr std::chrono::milliseconds kBehindLeader = 2 * kReportStep;
 
@@ -28,7 +28,7 @@ inline constexpr std::chrono::milliseconds kDyingTakes{100};
 inline constexpr std::chrono::milliseconds kOnItsWay{300};
 inline constexpr std::chrono::milliseconds kAnswerTakes{500};
 
-// How often a wait asks whether something has happened that ends it.
+// The interval at which a wait checks for an event that ends it.
 inline constexpr std::chrono::milliseconds kLookInterval{20};
 
 }  // namespace fccl

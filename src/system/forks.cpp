@@ -1,4 +1,4 @@
-// forks: how often this process is a fork of one that had the library loaded.
+// Counts forks by a handler that runs in each child.
 #include "system/forks.h"
 
 #include <pthread.h>
@@ -11,7 +11,7 @@ constinit std::atomic<unsigned> fork_count{0};
 
 namespace {
 
-// When the library is loaded, not at first use: another thread could fork in the middle of that.
+// Registers when the library is loaded. At first use, another thread could fork in the middle of it.
 [[maybe_unused]] const bool kCounting = [] {
   const int registered = pthread_atfork(nullptr, nullptr, [] { fork_count.fetch_add(1, std::memory_order_relaxed); });
   check(registered == 0, "a fork handler can be registered");

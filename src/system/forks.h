@@ -1,11 +1,11 @@
-// forks: how often this process is a fork of one that had the library loaded.
+// forks: the number of forks between this process and the one that loaded the library.
 #pragma once
 
 #include <atomic>
 
 namespace fccl {
 
-// Raised in the child before fork() returns there; read by forks alone.
+// Incremented in the child before fork() returns; only forks() reads it.
 extern std::atomic<unsigned> fork_count;
 
 inline unsigned forks() { return fork_count.load(std::memory_order_relaxed); }

@@ -1,4 +1,4 @@
-// Host identity: the text by which ranks find out that they share memory.
+// Builds the identity from the boot id, the host name and the numbers of namespaces.
 #include "system/host_identity.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ std::string first_line(const char* path) {
   return line;
 }
 
-// "ipc:[4026531839]": the number names the namespace.
+// Returns a text such as "ipc:[4026531839]"; the number identifies the namespace.
 std::string link_target(const char* path) {
   std::array<char, 64> target{};
   const ssize_t size = ::readlink(path, target.data(), target.size());

@@ -1,4 +1,4 @@
-// The host's topology: places from hwloc, interfaces from the kernel's list, speeds from /sys.
+// Combines places from hwloc, interfaces from the kernel's list and speeds from /sys.
 #include "system/host_topology.h"
 
 #include <fmt/format.h>
@@ -22,11 +22,11 @@ namespace {
 
 using Hwloc = std::unique_ptr<hwloc_topology, decltype(&hwloc_topology_destroy)>;
 
-// All that is wanted stands in /sys. These parts of hwloc would start a driver of a GPU, talk to a display, visit every
-// processor, or read the registers of every PCI device.
+// hwloc needs only /sys here. These parts would start a GPU driver, talk to a display, visit every processor, or read the
+// registers of every PCI device.
 constexpr const char* kUnwantedParts[] = {"cuda", "nvml", "opencl", "rsmi", "levelzero", "gl", "x86", "pci"};
 
-// Null where hwloc cannot say anything of this machine.
+// Returns null if hwloc knows nothing about this machine.
 Hwloc load_hwloc() {
   hwloc_topology_t topology = nullptr;
   if (hwloc_topology_init(&topology) != 0) return {nullptr, hwloc_topology_destroy};
@@ -49,7 +49,7 @@ std::optional<int> only_node_of(hwloc_const_nodeset_t nodes) {
   return hwloc_bitmap_first(nodes);
 }
 
-// The device is a PCI device or hangs below one.
+// Returns the place of a device that is a PCI device or below one.
 Place place_of_device(hwloc_topology_t topology, hwloc_obj_t device) {
   Place place;
   for (hwloc_obj_t at = device; at != nullptr; at = at->parent) {
@@ -57,13 +57,13 @@ Place place_of_device(hwloc_topology_t topology, hwloc_obj_t device) {
     if (at->type == HWLOC_OBJ_BRIDGE && at->attr->bridge.upstream_type == HWLOC_OBJ_BRIDGE_PCI)
       place.under.insert(place.under.begin(), address_of(at->attr->bridge.upstream.pci));
   }
-  // Nobody has as many; what is kept is what is nearest.
+  // Keeps the nearest bridges. No real device has more.
   while (place.under.size() > Topology::kMostBridges) place.under.erase(place.under.begin());
   if (hwloc_obj_t owner = hwloc_get_non_io_ancestor_obj(topology, device)) place.numa = only_node_of(owner->nodeset);
   return place;
 }
 
-// A display controller is a GPU only if NVIDIA made it: servers have others for their consoles.
+// Counts a display controller as a GPU only if NVIDIA made it, since servers have others for their consoles.
 bool is_gpu(const PciDevice& pci) {
   constexpr unsigned short kDisplay = 0x0300, kAccelerator3d = 0x0302, kNvidia = 0x10de;
   return pci.class_id == kAccelerator3d || (pci.class_id == kDisplay && pci.vendor_id == kNvidia);
@@ -80,7 +80,7 @@ Result<std::set<std::string>> interfaces_that_are_up() {
   return names;
 }
 
-// What hwloc knows of devices.
+// The devices that hwloc knows.
 struct Devices {
   std::map<std::string, Place> interfaces;
   std::vector<Nic> rdma;

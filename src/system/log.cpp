@@ -1,4 +1,4 @@
-// The log, laid out by spdlog.
+// Formats lines by spdlog, in a way that survives forks.
 #include "system/log.h"
 
 #include <pthread.h>
@@ -29,8 +29,8 @@ spdlog::level::level_enum level_of(LogLevel level) {
 
 constinit std::atomic<spdlog::level::level_enum> least{spdlog::level::warn};
 
-// Held while a line is laid out, and while the process forks, since the C library's lock of the time zone would stay taken in
-// the child. Not while it is written, which may take for ever.
+// Held while a line is formatted, and while the process forks: otherwise the child could find the C library's lock of the time
+// zone taken for ever. Not held while the line is written, which may block for ever.
 constinit std::mutex layout;
 // Never destroyed, since a detached thread may log while the process exits.
 spdlog::pattern_formatter& formatter = *new spdlog::pattern_formatter("%Y-%m-%dT%H:%M:%S.%e [%P] fccl %l: %v");
@@ -52,7 +52,7 @@ void log(LogLevel level, const std::string& line) {
     const std::lock_guard lock(layout);
     formatter.format({"fccl", level_of(level), line}, text);
   }
-  // A whole line in one write; a fork has the lock of stderr anew.
+  // Writes the whole line at once. The C library renews the lock of stderr in a fork.
   (void)std::fwrite(text.data(), 1, text.size(), stderr);
 }
 

@@ -7,9 +7,9 @@ namespace fccl {
 
 enum class LogLevel { error, warn, info, debug };
 
-// "off", "error", "warn", "info" or "debug"; holds for the whole process.
+// Sets the level of the whole process: "off", "error", "warn", "info" or "debug".
 void set_log_level(const std::string& level);
-// Any thread; never on the hot path.
+// Writes a line. Any thread may call, but never on the hot path.
 void log(LogLevel level, const std::string& line);
 
 }  // namespace fccl

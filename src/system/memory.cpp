@@ -1,4 +1,4 @@
-// Memory, as /proc and the control groups tell.
+// Reads /proc and the files of the control groups.
 #include "system/memory.h"
 
 #include <sys/resource.h>
@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// How one version of control groups names things.
+// The file names of one version of control groups.
 struct GroupFiles {
   const char* limit;
   const char* used;
@@ -24,14 +24,14 @@ struct GroupFiles {
 constexpr GroupFiles kVersion1{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file", "total_active_file"};
 constexpr GroupFiles kVersion2{"memory.max", "memory.current", "inactive_file", "active_file"};
 
-// Nothing for a file that is absent or begins with no number, as one that says "max".
+// Returns the number at the beginning of a file; nothing if the file is absent or says something else, such as "max".
 std::optional<uint64_t> number_in(const fs::path& path) {
   uint64_t number = 0;
   if (std::ifstream(path) >> number) return number;
   return std::nullopt;
 }
 
-// The number behind a key, in files of lines "key number ...".
+// Returns the number after a key, in a file of lines "key number ...".
 std::optional<uint64_t> number_of(std::string_view key, const fs::path& path) {
   std::ifstream file(path);
   for (std::string word, rest; file >> word; std::getline(file, rest)) {
@@ -52,8 +52,7 @@ void take_group(const fs::path& group, const GroupFiles& files, AvailableMemory&
   if (left < least.bytes) least = {left, (group / files.limit).string()};
 }
 
-// A group is limited by all groups around it. In a container the path may be the host's, and only the outermost folder be
-// there.
+// All groups around a group limit it, too. In a container the path may be the host's; then only the outermost folder exists.
 void take_groups(const fs::path& mount, const fs::path& path, const GroupFiles& files, AvailableMemory& least) {
   for (fs::path group = path.relative_path();; group = group.parent_path()) {
     take_group(mount / group, files, least);

@@ -1,4 +1,4 @@
-// Memory: its pages, and how much of it this process may still take.
+// Memory: the size of pages, and the memory that this process may still take.
 #pragma once
 
 #include <cstddef>
@@ -7,21 +7,21 @@
 
 namespace fccl {
 
-// No page is smaller.
+// The smallest page of any supported machine.
 inline constexpr size_t kPageBytes = 4096;
 
 struct AvailableMemory {
   uint64_t bytes = UINT64_MAX;
-  std::string limited_by;  // the file that says so; empty if none could be read
+  std::string limited_by;  // the file that gives the limit; empty if none could be read
 };
 
-// The least of what the machine has (MemAvailable) and what the memory limits of this process's control groups leave, v1 and
-// v2, without the file pages that the kernel would drop. `root` stands for "/" in tests. Never fails: what cannot be read does
-// not limit.
+// Returns the minimum of the machine's available memory (MemAvailable) and what the process's control groups (v1 and v2) leave.
+// Page cache that the kernel would drop does not count as used. `root` replaces "/" in tests. Never fails: a file that cannot
+// be read sets no limit.
 AvailableMemory available_memory(const std::string& root = "/");
 
-// The longest file that this process may make (ulimit -f). The kernel kills a process by a signal that sizes a longer one, also
-// in memory.
+// Returns the longest file that this process may make (ulimit -f). The kernel sends a killing signal to a process that sizes a
+// longer one, even in memory.
 size_t longest_file();
 
 }  // namespace fccl

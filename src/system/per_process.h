@@ -1,4 +1,4 @@
-// PerProcess: what a process has one of, and its fork one of its own.
+// PerProcess: an object that exists once per process; a fork gets its own.
 #pragma once
 
 #include <atomic>
@@ -7,10 +7,10 @@
 
 namespace fccl {
 
-// Declared constinit, outside of functions: a fork finds it made or not made, never half made by a thread that it does not
-// have, as it may find a static variable of a function. T is made at first use, by its default constructor, which has no effect
-// elsewhere. In a fork it is made anew, since the parent's may be locked or half changed by a thread that the fork does not
-// have; what was the parent's stays as it was. Never destroyed, since threads may outlive main. Any thread may call.
+// Declare it constinit, outside of functions: a fork then finds it made or not made, never half made, as could happen to a
+// function's static variable. The first use makes T by its default constructor, which must have no effect elsewhere. A fork
+// makes a new T, because another thread may have locked or half changed the parent's during the fork; the parent's T stays
+// unchanged. T is never destroyed, since threads may outlive main. Any thread may call.
 template <class T>
 class PerProcess {
  public:
@@ -33,7 +33,7 @@ class PerProcess {
   struct Made {
     T value{};
     unsigned forks = fccl::forks();
-    Made* parents;  // kept for the leak sanitizer alone
+    Made* parents;  // keeps the parent's object reachable for the leak sanitizer
   };
   std::atomic<Made*> made_{nullptr};
 };

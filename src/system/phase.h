@@ -12,7 +12,7 @@
 
 namespace fccl {
 
-// Where the frame of a running phase lies, so that starting one allocates nothing. Owned by a lane, which runs one phase at a
+// Memory for the frame of a running phase, so that starting a phase allocates nothing. A lane owns it and runs one phase at a
 // time.
 class FrameMemory {
  public:
@@ -28,39 +28,39 @@ class FrameMemory {
   bool taken_ = false;
 };
 
-// How a phase ended. With none of these it did what it is for.
+// The outcome of a phase. The default value means that it has done its work.
 struct Outcome {
   int differing_rank = -1;  // the first rank found that made another call
   bool failed = false;      // the communicator has failed, and its failure may have spoiled the result
-  bool closed = false;      // on every rank alike, this way is closed to the call: the ring must be taken, from its beginning
-  bool settled = false;     // on every rank alike, the ranks' offers lead to the path that the lane names: no rank enters again
-  // Of the differing rank where it made the same call with other counts: the bytes that it sends to this rank, and those that
-  // it expects from it.
+  bool closed = false;      // equal on every rank: the mailbox cannot carry the call, and the ring must start it anew
+  bool settled = false;     // equal on every rank: the offers select the path that the lane names; ranks do not enter again
+  // Set if the differing rank made the same call with other counts: the bytes that it sends to this rank, and the bytes that it
+  // expects from it.
   bool counts_differ = false;
   uint64_t sends = 0, expects = 0;
 
   bool agreed() const { return differing_rank < 0; }
 };
 
-// co_await Glance{...} looks once before it suspends: for who has better to do than to look, such as to poll.
+// co_await Glance{...} checks once before it suspends, for a caller with other work, such as polling.
 struct Glance {
   Awaited awaited;
 };
 
-// co_await Turn{...} suspends once, though it waits for what is reached: whatever else the thread runs gets a turn.
+// co_await Turn{...} suspends once although the condition is met, so that the thread's other work gets a turn.
 struct Turn {
   Awaited reached;
 };
 
 // A phase is a function that returns Phase, takes its FrameMemory first and its other parameters by value, and waits by
-// co_await Awaited{...}. Whoever owns the Phase resumes it, on any thread but one at a time, only when what it awaits is
-// reached. Destroying a suspended phase ends it: its loop sees no errors.
+// co_await Awaited{...}. Its owner resumes it when the awaited condition is met, on any thread, one at a time. Destroying a
+// suspended phase ends it; the phase sees no error.
 class [[nodiscard]] Phase {
  public:
   struct promise_type;
   using Handle = std::coroutine_handle<promise_type>;
 
-  // Peers that are at work on the same call are often only a cache line's way behind, and to suspend costs as much.
+  // Peers in the same call are often late by no more than a cache line's transfer, which takes about as long as suspending.
   static constexpr int kTries = 8;
 
   struct Wait {
@@ -102,8 +102,8 @@ class [[nodiscard]] Phase {
   }
   ~Phase() { end(); }
 
-  // Runs on to the next wait that is not yet reached; true at the end. What the handle's resume does, but without a frame of
-  // its own on the way of every call.
+  // Runs until the next wait whose condition is not met; returns true at the end. Equals the handle's resume without its extra
+  // stack frame in every call.
   bool resume() {
     __builtin_coro_resume(handle_.address());
     return handle_.done();

@@ -13,7 +13,7 @@ struct PortRange {
   uint16_t last = 0;
 };
 
-// "29600" or "29600-29699"; nothing for any other text.
+// Parses "29600" or "29600-29699"; returns nothing for any other text.
 inline std::optional<PortRange> port_range_in(std::string_view text) {
   const auto port_in = [](std::string_view digits) -> std::optional<uint16_t> {
     uint16_t port = 0;

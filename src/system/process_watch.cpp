@@ -1,4 +1,4 @@
-// ProcessWatch: knows whether a process of this host is still alive.
+// Opens one pidfd per watched process, and shares it.
 #include "system/process_watch.h"
 
 #include <fmt/format.h>
@@ -22,9 +22,9 @@ constexpr size_t kFewestSwept = 64;
 struct Registry {
   std::mutex mutex;
   std::map<int, std::weak_ptr<ProcessWatch>> watches;
-  size_t swept_at = kFewestSwept;  // how many there are when those of nobody go next
+  size_t swept_at = kFewestSwept;  // the number of watches at which expired ones are removed next
 
-  // Seldom enough that a watch costs the same however many there are.
+  // Sweeps rarely enough that the cost per watch does not grow with their number.
   void sweep() {
     if (watches.size() < swept_at) return;
     std::erase_if(watches, [](const auto& entry) { return entry.second.expired(); });
@@ -41,9 +41,9 @@ Result<std::shared_ptr<ProcessWatch>> ProcessWatch::of(int pid) {
   Registry& all = registry.get();
   const std::lock_guard lock(all.mutex);
   all.sweep();
-  // A watch of the dead stays with its holders; the pid may name another process by now.
+  // A dead process's watch stays with its holders. The pid may name another process by now.
   if (auto known = all.watches[pid].lock(); known && known->alive()) return known;
-  // A pidfd is closed on exec from birth.
+  // The kernel opens a pidfd with close-on-exec set.
   Descriptor pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!pidfd) {
     const int error = errno;

@@ -1,4 +1,4 @@
-// ProcessWatch: knows whether a process of this host is still alive.
+// ProcessWatch: tells whether a process of this host is still alive.
 #pragma once
 
 #include <memory>
@@ -8,23 +8,23 @@
 
 namespace fccl {
 
-// Watches one process by a pidfd, so that a pid that is used again is not mistaken for it. Shared: all communicators of this
-// process hold one watch, hence one descriptor, per watched process. Any thread may call. The own process is always alive and
-// costs no descriptor.
+// Watches one process by a pidfd, so that a reused pid cannot be mistaken for it. All communicators of this process share one
+// watch, hence one descriptor, per watched process. Any thread may call. This process itself is always alive and needs no
+// descriptor.
 class ProcessWatch {
  public:
-  // fcclRemoteError if there is no such process now.
+  // Returns the watch of a process; fcclRemoteError if there is no such process now.
   static Result<std::shared_ptr<ProcessWatch>> of(int pid);
 
-  // False from the moment that the process has ended, also while its parent has not waited for it.
+  // Returns false as soon as the process has ended, even before its parent has waited for it.
   bool alive() const;
-  // Becomes readable when the process ends, and stays so; -1 for this process.
+  // Returns a descriptor that becomes readable when the process ends, and stays so; -1 for this process.
   int descriptor() const { return pidfd_.get(); }
 
  private:
   explicit ProcessWatch(Descriptor pidfd) : pidfd_(std::move(pidfd)) {}
 
-  Descriptor pidfd_;  // none: this process
+  Descriptor pidfd_;  // empty for this process
 };
 
 }  // namespace fccl

@@ -1,4 +1,4 @@
-// Processors, as the scheduler knows them.
+// Asks the scheduler for the thread's processors.
 #include "system/processors.h"
 
 #include <sched.h>

@@ -1,4 +1,4 @@
-// Processors: which of this machine's processors a thread may run on.
+// Processors: the processors of this machine that a thread may run on.
 #pragma once
 
 #include <bitset>
@@ -7,10 +7,11 @@ namespace fccl {
 
 using Processors = std::bitset<1024>;
 
-// Those of the calling thread; where the kernel does not say, as many as the machine has, from the first on.
+// Returns the calling thread's processors. If the kernel does not tell, returns the machine's number of processors, counted
+// from 0.
 Processors allowed_processors();
 
-// The calling thread's, now; it costs a nanosecond or two.
+// Returns the processor that runs the calling thread now; takes a nanosecond or two.
 int current_processor();
 
 }  // namespace fccl

@@ -1,4 +1,4 @@
-// Random: bits that nobody can guess.
+// Takes random bits from the kernel's generator.
 #include "system/random.h"
 
 #include <fmt/format.h>

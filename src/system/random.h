@@ -1,4 +1,4 @@
-// Random: bits that nobody can guess.
+// Random: bits that no other process can guess.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace fccl {
 
-// From the kernel; any thread may call. Error: the kernel has none.
+// Returns bits from the kernel; any thread may call. Error: the kernel has none.
 Result<uint64_t> random_bits();
 
 }  // namespace fccl

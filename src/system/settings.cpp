@@ -40,10 +40,10 @@ constexpr std::string_view kAutoOnOff[] = {"auto", "on", "off"};
 
 constexpr std::string_view kOnOff[] = {"on", "off"};
 
-// So that what all ranks must agree on fits into one message, whatever is set.
+// Limits that keep the settings that ranks must agree on within one message.
 constexpr size_t kLongestCosts = 512;
 constexpr size_t kLongestNic = 255;
-// Of a value, in a message.
+// The letters of a value that a message shows.
 constexpr size_t kShown = 100;
 
 std::string fault_of_nics(std::string_view text) {
@@ -159,7 +159,7 @@ constexpr Setting kSettings[] = {
      "ones are done"},
 };
 
-// Read by the tests, the perf binaries and ./dev.
+// Prefixes of variables that the tests, the perf binaries and ./dev read.
 constexpr std::string_view kForeignPrefixes[] = {"FCCL_TEST", "FCCL_TORCH", "FCCL_CLUSTER"};
 
 template <class... Cases>
@@ -173,7 +173,7 @@ bool parse_number(std::string_view text, Value& number) {
   return error == std::errc{} && end == text.data() + text.size();
 }
 
-// What is wrong with the text; "" once the field has its value.
+// Sets the field from the text. Returns what is wrong with the text, "" if nothing is.
 std::string set(Settings& settings, const Seconds& kind, std::string_view text) {
   double seconds = 0;
   if (!parse_number(text, seconds) || !(seconds >= in_seconds(kind.least)) || seconds > in_seconds(kind.most))
@@ -217,7 +217,7 @@ bool asks_for_info(std::string nccl_debug) {
   return nccl_debug == "INFO" || nccl_debug == "TRACE";
 }
 
-// How many letters have to be changed, added or taken away to make one text of the other.
+// Returns how many letters must be changed, added or removed to turn one text into the other.
 size_t distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});

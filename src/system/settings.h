@@ -1,4 +1,4 @@
-// Settings: everything FCCL takes from the environment, read at one place.
+// Settings: all environment variables of FCCL, read in one place.
 #pragma once
 
 #include <chrono>
@@ -14,8 +14,8 @@
 
 namespace fccl {
 
-// The values of the FCCL_* variables. A plain value; each communicator keeps the one it was made with. What they mean and may
-// be stands in the table of settings.cpp.
+// The values of the FCCL_* variables. Each communicator keeps the value that it was made with. The table in settings.cpp gives
+// meanings and allowed values.
 struct Settings {
   std::chrono::milliseconds timeout{600'000};
   std::chrono::milliseconds init_timeout{300'000};
@@ -44,11 +44,11 @@ struct Settings {
   size_t metrics_port = 0;
   std::string metrics_address = "127.0.0.1";
 
-  // The lines that must be equal on all ranks, since they decide which path a message takes.
+  // Returns the settings that must be equal on all ranks, one per line: they decide which path a message takes.
   std::string agreement() const;
 };
 
-// What a variable may be, and the field that it sets.
+// The allowed values of a variable, and the field that it sets.
 struct Seconds {
   std::chrono::milliseconds Settings::* field;
   std::chrono::milliseconds least, most;
@@ -64,7 +64,7 @@ struct Number {
 struct Text {
   std::string Settings::* field;
   const char* allowed = "any";
-  std::string (*fault_of)(std::string_view text) = nullptr;  // what is wrong with a text, "" if nothing is
+  std::string (*fault_of)(std::string_view text) = nullptr;  // returns what is wrong with a text, "" if nothing is
 };
 struct Choice {
   std::string Settings::* field;
@@ -83,17 +83,17 @@ struct Setting {
 
 std::span<const Setting> every_setting();
 
-// The value of a setting as one would write it into the environment.
+// Returns the value of a setting as it would appear in the environment.
 std::string text_of(const Setting& setting, const Settings& settings);
 
-// Reads the environment, sets the level of the log, and the first time warns of FCCL_* variables that do not exist. Error:
-// fcclInvalidUsage, naming the variable, its value and what it may be.
+// Reads the environment and sets the level of the log. Its first call also warns about unknown FCCL_* variables. Error:
+// fcclInvalidUsage with the variable, its value and the allowed values.
 Result<Settings> read_settings();
 
-// The same from any source of texts; an empty one is not set.
+// Reads settings from any source of texts; an empty text means not set.
 Result<Settings> parse_settings(const std::function<std::string_view(const char* variable)>& text_of_variable);
 
-// One warning for each "NAME=value" whose name looks like a setting and is none.
+// Returns one warning for each "NAME=value" whose name looks like a setting but is unknown.
 std::vector<std::string> warnings_of(std::span<const std::string_view> environment);
 
 }  // namespace fccl

@@ -1,4 +1,4 @@
-// The page that documents the settings.
+// Writes docs/environment.md from the table of settings.
 #include "system/settings_document.h"
 
 #include <fmt/format.h>

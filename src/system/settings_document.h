@@ -5,7 +5,7 @@
 
 namespace fccl {
 
-// docs/environment.md, made from the table of settings.
+// Returns docs/environment.md, made from the table of settings.
 std::string settings_document();
 
 }  // namespace fccl

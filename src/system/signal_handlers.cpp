@@ -1,4 +1,4 @@
-// SignalHandlers: what a process does on each signal, kept where a library that is loaded would change it.
+// Reads every handler by sigaction, and restores those that changed.
 #include "system/signal_handlers.h"
 
 namespace fccl {
@@ -11,7 +11,7 @@ bool is_same(const struct sigaction& a, const struct sigaction& b) {
 
 }  // namespace
 
-// Of signals that are the C library's own nothing can be learned, nor is it changed.
+// sigaction fails for the C library's own signals, so they are neither saved nor restored.
 SignalHandlers::SignalHandlers() {
   sigset_t all;
   sigfillset(&all);

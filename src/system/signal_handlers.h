@@ -1,4 +1,4 @@
-// SignalHandlers: what a process does on each signal, kept where a library that is loaded would change it.
+// SignalHandlers: protects the process's signal handlers from a library that is being loaded.
 #pragma once
 
 #include <signal.h>
@@ -7,8 +7,8 @@
 
 namespace fccl {
 
-// Lives on the stack of a thread that runs code of others. At the end of its life the process has the handlers that it had at
-// the beginning; one that another thread sets meanwhile is lost.
+// Lives on the stack of a thread that runs foreign code. Its destructor restores the handlers that the process had at its
+// construction; a handler that another thread sets in between is lost.
 class SignalHandlers {
  public:
   SignalHandlers();
@@ -17,7 +17,7 @@ class SignalHandlers {
   ~SignalHandlers();
 
  private:
-  std::array<struct sigaction, NSIG> before_{};  // by signal
+  std::array<struct sigaction, NSIG> before_{};  // indexed by signal
   sigset_t mask_{};
 };
 

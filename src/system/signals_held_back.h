@@ -1,4 +1,4 @@
-// SignalsHeldBack: no signal comes to a thread for a while.
+// SignalsHeldBack: blocks signals to a thread for a while.
 #pragma once
 
 #include <signal.h>
@@ -7,9 +7,9 @@
 
 namespace fccl {
 
-// Lives on the stack. While it does, this thread and those that it starts take no signal that is meant for the application;
-// another thread takes it, or this one afterwards. Those of a thread's own faults come: a fault that is blocked would end the
-// process without a word to whoever reports crashes.
+// Lives on the stack. Meanwhile this thread, and threads that it starts, take no signal meant for the application; another
+// thread takes it, or this one afterwards. A thread's own faults still arrive: a blocked fault would end the process before a
+// crash handler could report it.
 class SignalsHeldBack {
  public:
   SignalsHeldBack() {

@@ -1,4 +1,4 @@
-// Spare descriptors: what a process keeps open for the moment in which it may open nothing more.
+// Holds spares as eventfds, opened when the library is loaded.
 #include "system/spare_descriptor.h"
 
 #include <sys/eventfd.h>
@@ -15,10 +15,10 @@
 namespace fccl {
 namespace {
 
-// One to reach the root, and one for the root to let a rank in, which may be in the same process.
+// One spare lets a rank reach the root, the other lets the root accept a rank; both may be in one process.
 constexpr int kSpares = 2;
 
-// -1: spent. Set before any code runs, and never destroyed.
+// -1 means spent. Initialised before any code runs, and never destroyed.
 constinit std::array<std::atomic<int>, kSpares> spares{-1, -1};
 
 int open_any() { return ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }

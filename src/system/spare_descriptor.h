@@ -1,10 +1,11 @@
-// Spare descriptors: what a process keeps open for the moment in which it may open nothing more.
+// Spare descriptors: held in reserve for the moment when the process can open no more.
 #pragma once
 
 namespace fccl {
 
-// The right to one more descriptor. The process holds two back from the start of the library on, so that a rank which is short
-// of descriptors can still tell the others so. Taken back when destroyed, as far as that goes by then. Any thread has its own.
+// The right to one more descriptor. The process reserves two when the library is loaded, so that a rank that is short of
+// descriptors can still report it to the others. The destructor reserves the spent ones again, if the process can open them by
+// then. Each thread makes its own object.
 class SpareDescriptor {
  public:
   SpareDescriptor() = default;
@@ -12,11 +13,11 @@ class SpareDescriptor {
   SpareDescriptor& operator=(const SpareDescriptor&) = delete;
   ~SpareDescriptor();
 
-  // Lets go of one: the next descriptor may be opened. False: none was left.
+  // Releases one spare, so that the next descriptor can be opened. Returns false if none was left.
   bool spend();
 };
 
-// The errno that says why this process cannot open so many descriptors more; 0 if it can.
+// Returns 0 if this process can open `wanted` more descriptors, else the errno of the failure.
 int lack_of_descriptors(int wanted);
 
 }  // namespace fccl

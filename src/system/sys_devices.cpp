@@ -1,4 +1,4 @@
-// Reading /sys: the path of a device names all that is above it.
+// Reads /sys, where a device's path names all bridges above it.
 #include "system/sys_devices.h"
 
 #include <net/if.h>
@@ -23,7 +23,7 @@ std::string first_line(const fs::path& path) {
   return line;
 }
 
-// The number that the line begins with, as in "100 Gb/sec (4X EDR)"; 0 if there is none.
+// Returns the number at the beginning of a line such as "100 Gb/sec (4X EDR)"; 0 for any other line.
 double leading_number(const std::string& line) {
   double value = 0;
   std::from_chars(line.data(), line.data() + line.size(), value);
@@ -34,7 +34,7 @@ int speed_within_limits(double megabits) {
   return static_cast<int>(std::clamp(megabits, 0.0, double{Topology::kMostMegabits}));
 }
 
-// The number at the front of the text, taken off it.
+// Removes the number at the front of the text, and returns it.
 std::optional<size_t> take_number(std::string_view& text) {
   size_t number = 0;
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -43,7 +43,7 @@ std::optional<size_t> take_number(std::string_view& text) {
   return number;
 }
 
-// As in "0-3,8,10-11"; those that the set has no room for are left out.
+// Parses a list such as "0-3,8,10-11". Skips processors that the set has no room for.
 Processors processors_in(std::string_view list) {
   Processors processors;
   while (const auto first = take_number(list)) {
@@ -59,7 +59,7 @@ Processors processors_in(std::string_view list) {
   return processors;
 }
 
-// Of a folder "node3".
+// Returns the number of a folder such as "node3".
 std::optional<int> node_number(const fs::path& folder) {
   const std::string name = folder.filename();
   if (!name.starts_with("node")) return std::nullopt;
@@ -77,7 +77,7 @@ Place SysDevices::place_of_interface(const std::string& name) const {
   return shows_interface(name) ? place_at(root_ / "class/net" / name / "device") : Place{};
 }
 
-// The last PCI device on the way to it: one of virtio or USB stands below that.
+// Uses the last PCI device in the path; a virtio or USB device stands below it.
 Place SysDevices::place_at(const fs::path& device) const {
   std::error_code missing;
   const fs::path way = fs::canonical(device, missing);
@@ -92,14 +92,14 @@ Place SysDevices::place_at(const fs::path& device) const {
     folder = so_far;
   }
   if (!place.pci) return {};
-  // Nobody has as many; what is kept is what is nearest.
+  // Keeps the nearest bridges. No real device has more.
   while (place.under.size() > Topology::kMostBridges) place.under.erase(place.under.begin());
-  // numa_node beside it is -1 on many machines of one node.
+  // Does not read numa_node, which is -1 on many machines with one node.
   place.numa = numa_node_of(processors_in(first_line(folder / "local_cpulist")));
   return place;
 }
 
-// An interface without a speed of its own says -1, or nothing.
+// An interface without a speed of its own reports -1 or nothing.
 int SysDevices::speed_of_interface(const std::string& name) const {
   if (!shows_interface(name)) return 0;
   return speed_within_limits(leading_number(first_line(root_ / "class/net" / name / "speed")));

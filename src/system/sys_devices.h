@@ -1,4 +1,4 @@
-// What the kernel's /sys tells of this host's devices: where they sit, and how fast they are.
+// SysDevices: places and speeds of this host's devices, read from the kernel's /sys.
 #pragma once
 
 #include <filesystem>
@@ -10,24 +10,24 @@
 
 namespace fccl {
 
-// A value that reads files each time it is asked and keeps nothing; any thread may ask. What the kernel does not tell is empty,
-// or 0. Places have the form that hwloc gives them (host_topology.h).
+// A value that reads files at each call and caches nothing; any thread may call. Unknown results are empty or 0. Places have
+// the form that hwloc gives them (host_topology.h).
 class SysDevices {
  public:
-  // `root` stands for /sys.
+  // `root` replaces /sys in tests.
   explicit SysDevices(std::filesystem::path root = "/sys") : root_(std::move(root)) {}
 
-  // Of a PCI device.
+  // Returns the place of a PCI device.
   Place place_of(const PciAddress& address) const;
-  // Of the PCI device that a network interface of this process's namespace belongs to.
+  // Returns the place of the PCI device behind a network interface of this process's namespace.
   Place place_of_interface(const std::string& name) const;
-  // In megabits per second and direction.
+  // Return the speed in megabits per second and direction.
   int speed_of_interface(const std::string& name) const;
   int speed_of_rdma_device(const std::string& name) const;
-  // Whether /sys speaks of the interface of that name here: it may have been mounted in another network namespace.
+  // True if /sys shows this namespace's interface of that name; /sys may have been mounted in another network namespace.
   bool shows_interface(const std::string& name) const;
 
-  // The NUMA node that all of these processors are of, if it is one.
+  // Returns the NUMA node of these processors; nothing unless all belong to one node.
   std::optional<int> numa_node_of(const Processors& processors) const;
 
  private:

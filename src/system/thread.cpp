@@ -1,4 +1,4 @@
-// start_thread: the one way in which the library starts a thread.
+// Starts and names a thread, and turns failures into errors with advice.
 #include "system/thread.h"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 namespace fccl {
 Result<std::thread> start_thread(const ThreadRole& role, std::function<void()> work) {
   const SignalsHeldBack here;
-  // Out of threads is an exception of its own, out of memory is another.
+  // A lack of threads and a lack of memory throw different exceptions; both are caught here.
   try {
     std::thread started(std::move(work));
     pthread_setname_np(started.native_handle(), role.name);

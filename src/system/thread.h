@@ -1,4 +1,4 @@
-// start_thread: the one way in which the library starts a thread.
+// start_thread: starts every thread of the library.
 #pragma once
 
 #include <functional>
@@ -8,15 +8,15 @@
 
 namespace fccl {
 
-// A thread of the library: what /proc and debuggers call it, at most 15 letters, and what it does, for the message that there
-// is none.
+// Describes a thread. `name` is what /proc and debuggers show, at most 15 letters. `purpose` completes the message of a failed
+// start.
 struct ThreadRole {
   const char* name;
   const char* purpose;
 };
 
-// The thread takes no signal that is meant for the application; those of its own faults it does, so that whoever reports
-// crashes hears of them. Errors: fcclSystemError.
+// Starts a thread that takes no signal meant for the application. It still takes signals of its own faults, so that a crash
+// handler can report them. Error: fcclSystemError.
 Result<std::thread> start_thread(const ThreadRole& role, std::function<void()> work);
 
 }  // namespace fccl

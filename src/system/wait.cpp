@@ -1,4 +1,4 @@
-// The wait of a blocking call.
+// Waits for a counter in a blocking call.
 #include "system/wait.h"
 
 #include <sched.h>
@@ -15,15 +15,15 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-constexpr int kPauses = 1 << 14;  // about half a millisecond
+constexpr int kPauses = 1 << 14;  // spins for about half a millisecond
 constexpr int kPausesWhereItMayBeHere = 1 << 8;
-constexpr int kPausesOversubscribed = 1 << 6;  // the price of one context switch
+constexpr int kPausesOversubscribed = 1 << 6;  // spins for about as long as a context switch takes
 constexpr milliseconds kLookEvery{1};
 constexpr microseconds kYieldFor{20000};
 constexpr microseconds kLongestSleep{1000};
-constexpr int kSleepFraction = 64;  // of the time waited so far, which is what a sleep may add to it
+constexpr int kSleepFraction = 64;  // a sleep takes this fraction of the time waited so far
 
-// Not where the awaited rank waits for this processor, as far as is known: it does not come sooner for that.
+// Stops spinning early if the awaited rank was last seen on this processor, because spinning would keep it from running.
 bool comes_while_spinning(const Awaited& awaited, const SlowPath& slow, const Haste& haste) {
   if (haste.oversubscribed) return awaited.reached_within(kPausesOversubscribed);
   if (awaited.reached_within(kPausesWhereItMayBeHere)) return true;

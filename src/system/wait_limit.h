@@ -1,4 +1,4 @@
-// WaitLimit: how long whoever waits for other ranks may wait, and what tells it to stop before.
+// WaitLimit: a deadline for a wait for other ranks, and a check that can cancel it.
 #pragma once
 
 #include <algorithm>
@@ -11,16 +11,16 @@
 
 namespace fccl {
 
-// Asked now and then while somebody waits; an error ends the wait. Empty: nothing to ask.
+// Called regularly during a wait; an error ends the wait. An empty one is not called.
 using CancelCheck = std::function<Result<void>()>;
 
-// A value of whoever waits. A deadline alone is one, too.
+// The limit of one wait. A deadline alone converts to it.
 struct WaitLimit {
   WaitLimit(Deadline until, CancelCheck check = {}) : deadline(until), cancel_check(std::move(check)) {}
 
-  // Why the wait is cancelled, if it is.
+  // Returns the reason if the wait is cancelled.
   Result<void> check_cancelled() const { return cancel_check ? cancel_check() : Result<void>{}; }
-  // Until when to sleep before the next question.
+  // Returns when a sleeping wait must check again.
   Deadline next_look() const { return {std::min(deadline.at, Deadline::after(kLookInterval).at)}; }
 
   Deadline deadline;
