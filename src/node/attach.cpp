@@ -1,5 +1,5 @@
-// Cross-memory attach: each rank of an AllGather or AlltoAll reads what is for it in its peers' own memory, so it is copied
-// once.
+// Cross-memory attach: each rank of an AllGather or AlltoAll reads its blocks directly from its peers' memory, with a single
+// copy.
 #include "kernels/copy.h"
 #include "node/offer.h"
 #include "node/slices.h"
@@ -7,16 +7,17 @@
 namespace fccl {
 namespace {
 
-// How much is read at once: between two pieces others get a turn, and every piece has the whole deadline.
+// The bytes of a piece. The thread's other work gets a turn between two pieces, and each piece has the whole deadline.
 constexpr size_t kPiece = 1 << 20;
 
-// Makes piece k of what peers read come.
+// Faults in the pages of piece k, which peers read next.
 void bring_in_piece(const Lane& lane, const Collective& row, const SlicedInput& input, uint64_t k) {
   if (!row.has_pairs()) return bring_in(input.at(lane.rank(), k), input.length(lane.rank(), k));
   for (int i = 1; i < lane.ranks(); ++i) bring_in(input.at(lane.peer(i), k), input.length(lane.peer(i), k));
 }
 
-// Piece k of a peer's block for this rank, which begins at `offset` in the peer's input; false if it cannot be read.
+// Reads piece k of a peer's block for this rank; the block begins at `offset` in the peer's input. Returns false if it cannot
+// be read.
 bool take(const Lane& lane, int peer, size_t offset, const SlicedOutput& output, uint64_t k) {
   if (output.length(peer, k) == 0) return true;
   const auto* source = static_cast<const std::byte*>(offer_of(lane, peer).source) + offset + k * output.piece;
@@ -25,8 +26,8 @@ bool take(const Lane& lane, int peer, size_t offset, const SlicedOutput& output,
 
 }  // namespace
 
-// A source stays in the call until every peer has read it. One that cannot, since its wait ends in a failure, has told of the
-// failure before its user writes over what is being read; so whoever has read looks for a failure before it believes the bytes.
+// A rank stays in the call until every peer has read its input. If its wait fails, it publishes the failure before it returns,
+// and only then can its user overwrite the input. So a reader checks for a failure after reading, before it trusts the bytes.
 Phase attach_move([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
   enter_with_offer(lane, task);
   for (int i = 1; i < lane.ranks(); ++i) {

@@ -1,4 +1,4 @@
-// The mailbox: small collectives, payload beside the word.
+// The mailbox: runs small collectives by payloads beside the word.
 #include <cstddef>
 
 #include "kernels/copy.h"
@@ -7,7 +7,7 @@
 namespace fccl {
 namespace {
 
-// This rank's part of a call, and its way out of the boxes.
+// Copies or reduces this rank's results out of the boxes.
 class Delivery {
  public:
   Delivery(Lane& lane, const Task& task)
@@ -18,13 +18,13 @@ class Delivery {
         output_(task.call.output(lane.ranks())),
         takes_(output_.total() != 0 && row_.takes(lane.rank(), task.call.signature.root)) {}
 
-  // What this rank puts beside its word.
+  // Returns how many bytes this rank puts beside its word.
   size_t given() const { return row_.gives(lane_.rank(), task_.call.signature.root) ? input_.total() : 0; }
-  // What it gives itself, while the words of its peers are on their way.
+  // Takes this rank's own input, while the words of its peers are on their way.
   void take_own() {
     if (takes_) take(lane_.rank(), static_cast<const std::byte*>(task_.call.send), task_.call.scalar);
   }
-  // Every peer has entered the same call.
+  // Takes the peers' payloads. Every peer must have entered the same call.
   void take_others() {
     if (!takes_) return;
     const Signature& s = task_.call.signature;

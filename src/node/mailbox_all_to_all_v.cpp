@@ -1,4 +1,4 @@
-// The mailbox of AlltoAllV: counts for all peers and the blocks behind them in the box, if that is enough for every rank.
+// The mailbox of AlltoAllV: a box holds the counts for all peers, then the blocks. Used if every rank's box has room.
 #include "kernels/copy.h"
 #include "node/pair_counts.h"
 #include "node/phases.h"
@@ -8,7 +8,7 @@ namespace {
 
 size_t counts_bytes(const Lane& lane) { return static_cast<size_t>(lane.ranks()) * sizeof(PairCounts); }
 
-// Whether all that this rank has for its peers finds room in its box.
+// True if the blocks for all peers fit into this rank's box.
 bool fits(const Lane& lane, const Layout& input) {
   const size_t room = lane.shape().mailbox_bytes, counts = counts_bytes(lane);
   return counts <= room && input.total() - input.bytes(lane.rank()) <= room - counts;
@@ -32,7 +32,7 @@ PairCounts told_by(const Lane& lane, int peer, int of) {
   return counts;
 }
 
-// Where a peer has put what is for this rank: behind the blocks for those before.
+// Returns the offset of this rank's block in a peer's box: after the blocks for lower ranks.
 size_t offset_in_box(const Lane& lane, int peer) {
   size_t offset = counts_bytes(lane);
   for (int other = 0; other < lane.rank(); ++other)
@@ -40,7 +40,7 @@ size_t offset_in_box(const Lane& lane, int peer) {
   return offset;
 }
 
-// Whether every rank, this one included, has put everything into its box.
+// True if every rank, including this one, has put all its blocks into its box.
 bool everything_is_beside(const Lane& lane, bool mine) {
   bool all = mine;
   for (int i = 1; i < lane.ranks(); ++i) all = all && *lane.payload_of(lane.peer(i), 1) != std::byte{0};

@@ -1,4 +1,4 @@
-// Mapped memory, for collectives that only move bytes: each rank takes its blocks out of its peers' inputs, in place.
+// Mapped memory, for collectives that only move bytes: each rank copies its blocks directly from its peers' inputs.
 #include "kernels/copy.h"
 #include "node/offer.h"
 #include "node/slices.h"
@@ -6,13 +6,13 @@
 namespace fccl {
 namespace {
 
-// How much is read at once: between two pieces others get a turn, and every piece has the whole deadline.
+// The bytes of a piece. The thread's other work gets a turn between two pieces, and each piece has the whole deadline.
 constexpr size_t kMappedPiece = 1 << 20;
 
 }  // namespace
 
-// A source stays in the call until every peer has read it. One that cannot, since its wait ends in a failure, has told of the
-// failure before its user writes over what is being read; so whoever has read looks for a failure before it believes the bytes.
+// A rank stays in the call until every peer has read its input. If its wait fails, it publishes the failure before it returns,
+// and only then can its user overwrite the input. So a reader checks for a failure after reading, before it trusts the bytes.
 Phase mapped_move([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
   enter_with_offer(lane, task);
   for (int i = 1; i < lane.ranks(); ++i) {

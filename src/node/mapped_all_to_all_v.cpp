@@ -1,4 +1,4 @@
-// Mapped memory, for AlltoAllV: ranks tell each other where the blocks between them begin, and take them in place.
+// Mapped memory, for AlltoAllV: ranks tell each other where their blocks begin, then copy them directly.
 #include "kernels/copy.h"
 #include "node/offer.h"
 #include "node/pair_counts.h"
@@ -7,13 +7,13 @@
 namespace fccl {
 namespace {
 
-// How much of a block is read at once: between two pieces others get a turn, and every piece has the whole deadline.
+// The bytes of a piece. The thread's other work gets a turn between two pieces, and each piece has the whole deadline.
 constexpr size_t kExchangedPiece = 1 << 20;
 
-// What a rank tells a peer of the block that it has for it.
+// A rank's message to a peer about the block that it has for the peer.
 struct ToldBlock {
   PairCounts counts;
-  uint64_t offset = 0;  // from its input's beginning
+  uint64_t offset = 0;  // from the beginning of the sender's input
 };
 
 void tell_peers(Lane& lane, const Call& call) {
@@ -31,8 +31,8 @@ ToldBlock block_told_by(const Lane& lane, int peer) {
   return told;
 }
 
-// Notes where a peer's block lies here. False if it is of another length than this rank expects, or does not lie in the peer's
-// arena: what a peer says is checked.
+// Notes the address of a peer's block in this process. Returns false if its length differs from what this rank expects, or if
+// it lies outside the peer's arena; the peer's word is not trusted.
 bool find_block(Lane& lane, const Call& call, int peer, const ToldBlock& told) {
   if (!agree(counts_for(call, peer, lane.ranks()), told.counts)) return false;
   lane.inputs[peer] = lane.mapped_peers()->at(peer, offer_of(lane, peer).input + told.offset, told.counts.sends);
@@ -50,8 +50,8 @@ void take_exchanged(const Lane& lane, const SlicedOutput& output, uint64_t k) {
 
 }  // namespace
 
-// The first slice brings no bytes but what peers tell each other; those behind it have none in slots. What stays and who looks
-// for a failure: as in mapped_move.
+// The first slice carries only what peers tell each other; later slices carry no bytes. mapped_move explains why ranks stay and
+// check for failures.
 Phase mapped_all_to_all_v([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
   enter_with_offer(lane, task);
   for (int i = 1; i < lane.ranks(); ++i) {

@@ -1,4 +1,4 @@
-// Mapping arenas as they are first offered.
+// Maps an arena when its rank first offers memory in it.
 #include "node/mapped_peers.h"
 
 #include <fmt/format.h>

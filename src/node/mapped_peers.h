@@ -1,4 +1,4 @@
-// MappedPeers: the arenas of the other ranks of a host, as one lane reads them.
+// MappedPeers: the arenas of the host's other ranks, as one lane reads them.
 #pragma once
 
 #include <cstddef>
@@ -11,24 +11,24 @@
 
 namespace fccl {
 
-// A lane's; used by the thread that runs the lane's phase. A peer's arena is mapped when the peer first offers memory in it,
-// which all ranks see in the same call. What cannot be mapped is no error: this rank says so in its offers from then on.
+// Owned by a lane; used by the thread that runs the lane's phase. A rank maps a peer's arena when the peer first offers memory
+// in it; all ranks see that offer in the same call. Failing to map is no error: the rank's later offers say that it cannot.
 class MappedPeers {
  public:
-  // `pids` by rank.
+  // `pids` is indexed by rank.
   MappedPeers(std::shared_ptr<Segment> segment, int rank, std::vector<int> pids);
 
-  // Tells the peers of this process's arena, once there is one. Before each entry.
+  // Announces this process's arena to the peers once it exists. Call it before each entry.
   void publish() {
     if (!is_published_) [[unlikely]]
       publish_arena();
   }
-  // Of any rank, this one included, whose arena needs no mapping.
+  // True if the rank was met. `peer` may be this rank, whose arena needs no mapping.
   bool knows(int peer) const { return peers_[peer].is_known; }
   void meet(int peer);
-  // False once a peer's arena could not be mapped.
+  // Returns false once mapping a peer's arena has failed.
   bool reaches_all() const { return reaches_all_; }
-  // Of a rank that is known: where memory of its arena lies here; null if it does not.
+  // Returns the address of a known rank's arena memory in this process; null if it lies outside the arena.
   const std::byte* at(int peer, uint64_t offset, uint64_t bytes) const {
     const auto& arena = peers_[peer].arena;
     return arena ? arena->at(offset, bytes) : nullptr;

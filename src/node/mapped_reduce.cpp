@@ -1,4 +1,4 @@
-// Mapped memory, for collectives that reduce: each rank reduces its block straight out of its peers' inputs.
+// Mapped memory, for collectives that reduce: each rank reduces its block directly from its peers' inputs.
 #include <algorithm>
 
 #include "kernels/copy.h"
@@ -9,13 +9,14 @@
 namespace fccl {
 namespace {
 
-// Of a block, reduced at once: what has been reduced is still in a cache when peers take it, and others get a turn.
+// The bytes reduced at a time. A result is then still in a cache when peers take it, and the thread's other work gets a turn.
 constexpr size_t kReducedPiece = 256 << 10;
 
-// Results from this size on are not worth a copy; of shorter ones a slot spares the wait until peers have taken them.
+// The size from which peers read results from outputs instead of slots. A shorter result goes to a slot, so that its rank need
+// not wait until peers have taken it.
 constexpr size_t kInOutputs = 256 << 10;
 
-// One piece of this rank's block: `offset` is where it lies in every rank's input.
+// Reduces one piece of this rank's block, which lies at `offset` in every rank's input.
 void reduce_piece(Lane& lane, const Task& task, size_t offset, std::byte* result, size_t bytes) {
   for (int rank = 0; rank < lane.ranks(); ++rank) lane.sources[rank] = lane.inputs[rank] + offset;
   const size_t count = bytes / size_of(task.call.signature.dtype);
@@ -30,8 +31,8 @@ bool every_output_is_mapped(const Lane& lane) {
 
 }  // namespace
 
-// What stays and who looks for a failure: as in mapped_move. In place only a rank's own block is written, which no peer reads.
-// An AllReduce has one block for all ranks.
+// mapped_move explains why ranks stay and check for failures. An in-place rank overwrites only its own block, which no peer
+// reads. The one block of an AllReduce is the whole vector.
 Phase mapped_reduce([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
   enter_with_offer(lane, task);
   for (int i = 1; i < lane.ranks(); ++i) {
@@ -58,10 +59,10 @@ Phase mapped_reduce([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) 
   co_return Outcome{.failed = lane.has_failed()};
 }
 
-// Piece by piece: reduce this rank's shard, then take the peers' results: out of their outputs if these are long, all mapped
-// and every rank takes the result, else out of gather slots. In place a peer's shard of this rank's input is written over when
-// the peer's result is there, so when the peer has read it. A slot is free when its turn comes again, as in the ring: every
-// rank waits for all results of a piece, and so has taken those of the piece before.
+// For each piece, a rank reduces its shard, then takes its peers' results. It reads long results from the peers' outputs if all
+// of these are mapped and every rank takes the result; else from gather slots. An in-place rank overwrites a peer's shard only
+// after the peer's result is there, so after the peer has read it. A slot can be reused as in the ring: a rank waits for all
+// results of a piece, so it has taken those of the piece before.
 Phase mapped_all_reduce([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
   enter_with_offer(lane, task);
   for (int i = 1; i < lane.ranks(); ++i) {

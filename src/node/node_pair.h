@@ -1,4 +1,4 @@
-// NodePair: one rank's side of the transfers between it and a rank of its host, in both directions.
+// NodePair: one rank's end of the transfers between it and another rank of its host, in both directions.
 #pragma once
 
 #include <array>
@@ -14,11 +14,12 @@
 
 namespace fccl {
 
-// Owned by a rank's transfer lane; used by the one thread that has the lane's turn. No function waits: each says what can be
-// done now. A line that the peer writes is read when what it said before does not do: each look takes it away from the peer.
+// Owned by a rank's transfer lane; used by the one thread that has the lane's turn. No function waits; the can_ and has_
+// functions tell what is possible now. Reading a line takes it from the peer's cache, so this rank reads it only if the last
+// value no longer suffices.
 class NodePair {
  public:
-  // Ranks are counted within the host; a rank has a pair with itself, too.
+  // Ranks are numbered within the host. A rank has a pair with itself, too.
   NodePair(std::shared_ptr<Segment> segment, int rank, int peer)
       : segment_(std::move(segment)),
         rank_(rank),
@@ -26,7 +27,7 @@ class NodePair {
         out_(&segment_->transfer_board(rank, peer)),
         in_(&segment_->transfer_board(peer, rank)) {}
 
-  // Notices to the peer, and payloads that go along with them.
+  // Send notices to the peer, with or without a payload.
   size_t eager_bytes() const { return segment_->shape().eager_bytes(); }
   bool can_post() {
     if (posted_ - taken_there_ >= TransferBoard::kNotices) taken_there_ = out_->taken.value.load(std::memory_order_acquire);
@@ -45,16 +46,17 @@ class NodePair {
     copy_bytes(segment_->eager_slot(rank_, peer_, notice.slot), payload, bytes);
     post(notice);
   }
-  // With where the offered bytes are in this process, if the peer may read them there.
+  // Posts an offer with the address of the offered bytes in this process, if the peer may read them there.
   void post_offer(const Notice& notice, const void* source) {
     post_beside(notice, static_cast<const void*>(&source), sizeof source);
   }
-  // Copies what the peer offers in its process. False: some of it could not be read.
+  // Copies the bytes that the peer offers in its memory. Returns false if some could not be read.
   bool read(const PeerMemory& memory, void* target, const void* source, size_t bytes) const {
     return memory.read(peer_, target, source, bytes);
   }
 
-  // The peer's oldest notice that is not taken yet, null if there is none; of an eager one also where its payload is.
+  // Returns the peer's oldest notice that is not taken yet; null if it has sent no other. payload_of_next then finds an eager
+  // notice's payload.
   const Notice* next() const {
     const NoticeLine& line = next_line();
     return line.word.load(std::memory_order_acquire) == taken_ + 1 ? &line.notice : nullptr;
@@ -63,7 +65,7 @@ class NodePair {
     return is_beside ? next_line().beside.data() : payload_in_slot(next_line().notice);
   }
   void take() { in_->taken.publish(++taken_); }
-  // Of a notice that has been taken: a payload that did not fit beside it, until it is released.
+  // Returns the payload in a slot, of a notice that was taken but not released.
   const std::byte* payload_in_slot(const Notice& notice) const {
     return segment_->eager_slot(peer_, rank_, notice.slot % TransferBoard::kEagerSlots);
   }
@@ -72,7 +74,7 @@ class NodePair {
     in_->releases.of_slot[slot].store(++released_[slot], std::memory_order_release);
   }
 
-  // Slices to the peer.
+  // Send slices to the peer.
   size_t slice_bytes() const { return segment_->shape().transfer_slot_bytes(); }
   bool can_put() const { return put_ - out_->drained.value.load(std::memory_order_acquire) < 2; }
   void put(const void* bytes, size_t size) {
@@ -81,7 +83,7 @@ class NodePair {
     out_->published.publish(++put_);
   }
 
-  // Slices from the peer.
+  // Take slices from the peer.
   bool has_slice() const { return in_->published.value.load(std::memory_order_acquire) > drained_; }
   const std::byte* slice(size_t size) const {
     return segment_->transfer_ring(peer_, rank_) + drained_at_.offset(ring_bytes(), size);
@@ -111,10 +113,10 @@ class NodePair {
   TransferBoard* out_;
   TransferBoard* in_;
   uint64_t posted_ = 0, taken_ = 0;
-  uint64_t taken_there_ = 0;  // when this rank last looked, as are free_slots_
+  uint64_t taken_there_ = 0;  // as of this rank's last look; so is free_slots_
   uint64_t put_ = 0, drained_ = 0;
   SliceCursor put_at_, drained_at_;
-  unsigned free_slots_ = 0;  // a bit for each
+  unsigned free_slots_ = 0;  // one bit per slot
   std::array<uint64_t, TransferBoard::kEagerSlots> used_{}, released_{};
 };
 

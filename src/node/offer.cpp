@@ -1,4 +1,4 @@
-// What ranks offer, and which path all offers allow.
+// Makes this rank's offer, and derives the path from all ranks' offers.
 #include "node/offer.h"
 
 #include <algorithm>
@@ -9,17 +9,17 @@
 namespace fccl {
 namespace {
 
-// A result of this size or more that is not in place had better be written past the caches, which the kernel does not do. An
-// AlltoAll copies every block twice on its way through slots, so it is later.
+// The size from which an out-of-place result should be written past the caches, which process_vm_readv does not do. It is
+// larger for AlltoAll, which copies every block twice on its way through slots.
 constexpr size_t kPastCaches = 4 << 20, kSwappedPastCaches = 16 << 20;
 
-// Of a vector that every rank reduces whole: what it reads of its peers, at most. More is better shared out.
+// The most bytes that a rank reads from its peers to reduce a whole vector itself. Beyond it, ranks share the work.
 constexpr size_t kReadWhole = 512 << 10;
 
-// Of a vector of two ranks that is in place: what goes through slots all the same. There each rank waits less often.
+// The size below which two ranks send an in-place vector through slots, because they wait for each other less often there.
 constexpr size_t kInSlots = 256 << 10;
 
-// Up to the end of the last block.
+// Returns the end of the last block.
 size_t extent_of(const Layout& layout, int ranks) {
   size_t end = 0;
   for (int block = 0; block < ranks; ++block)
@@ -27,14 +27,15 @@ size_t extent_of(const Layout& layout, int ranks) {
   return end;
 }
 
-// Bytes from the beginning of a rank's input that peers read. Of AlltoAllV a rank knows its own alone; peers check each block.
+// Returns how many bytes of a rank's input peers may read. A rank knows only its own counts in AlltoAllV; there its peers check
+// each block.
 size_t given_by(const Lane& lane, const Call& call, int rank) {
   const Collective& row = call.signature.row();
   if (row.has_private_counts()) return rank == lane.rank() ? extent_of(call.input(lane.ranks()), lane.ranks()) : 0;
   return row.is_uneven() && !row.reduces ? call.output(lane.ranks()).bytes(rank) : call.input(lane.ranks()).total();
 }
 
-// Of memory that peers may read in place: the input, and of AllReduce also the output.
+// Offers the memory that peers may read in place: the input and, for AllReduce, the output.
 void offer_arena(Lane& lane, const Call& call, Offer& offer) {
   lane.mapped_peers()->publish();
   offer.overlaps = call.send == call.recv;
@@ -50,18 +51,19 @@ Offer::Answer answer_to_attach(const Lane& lane, const Call& call) {
   return in_place || output.total() < past_caches || lane.reads_past_caches() ? Offer::kYes : Offer::kNotNow;
 }
 
-// Whether a peer reads what a rank gives.
+// True if a peer reads the rank's input.
 bool is_read(const Signature& signature, int rank) {
   const Collective& row = signature.row();
   return row.gives(rank, signature.root) && (row.reduces || row.takers != Who::root || rank != signature.root);
 }
 
-// Takes note of where a rank's buffers lie here. What a peer says is checked: what does not lie in its arena is not offered.
+// Notes the addresses of a rank's buffers in this process. Treats a buffer as not offered if it lies outside the peer's arena,
+// because the peer's word is not trusted.
 void find_buffers(Lane& lane, const Call& call, int rank, const Offer& offer) {
   const bool gives = offer.input != kNotInArena, lends = offer.output != kNotInArena;
   const MappedPeers& peers = *lane.mapped_peers();
   if (rank == lane.rank()) {
-    // By the offset, as peers find them: a buffer of no bytes may be null and is offered all the same.
+    // Uses the offset, as peers do: an empty buffer may be null and still counts as offered.
     lane.inputs[rank] = gives ? own_reservation()->begin + offer.input : nullptr;
     lane.outputs[rank] = lends ? own_reservation()->begin + offer.output : nullptr;
   } else {
@@ -70,7 +72,8 @@ void find_buffers(Lane& lane, const Call& call, int rank, const Offer& offer) {
   }
 }
 
-// A rank that offers for the first time is met by all, but read only in the calls after it: not every rank may reach it.
+// When a rank first offers arena memory, all ranks map it, but they read it only from the next call on: one of them may fail to
+// map.
 bool everybody_maps(Lane& lane, const Call& call) {
   MappedPeers* peers = lane.mapped_peers();
   if (peers == nullptr) return false;
@@ -100,8 +103,8 @@ bool is_in_place_somewhere(const Lane& lane) {
   return any_overlaps;
 }
 
-// The way of an AllReduce whose input is in arenas. Whole: every rank reduces all of it by itself, and nobody waits for
-// results; in place it would destroy what its peers still read.
+// Selects the path of an AllReduce whose inputs lie in arenas. In the path "whole" every rank reduces the whole vector, and no
+// rank waits for results. An in-place rank cannot take it, as it would overwrite data that its peers still read.
 Path settle_all_reduce(const Lane& lane, const Signature& signature) {
   const bool in_place = is_in_place_somewhere(lane);
   if (lane.ranks() == 2 && in_place && signature.result_bytes() < kInSlots) return Path::ring;

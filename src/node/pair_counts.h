@@ -1,4 +1,4 @@
-// PairCounts: what two ranks tell each other of the blocks between them where every pair has counts of its own.
+// PairCounts: the sizes of the blocks between two ranks, if every pair has counts of its own.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace fccl {
 
-// What a rank tells a peer, in bytes: of the block that it sends it, and of the one that it expects from it.
+// A rank's message to a peer: the bytes that it sends to the peer, and the bytes that it expects from it.
 struct PairCounts {
   uint64_t sends = 0;
   uint64_t expects = 0;
@@ -18,12 +18,12 @@ inline PairCounts counts_for(const Call& call, int peer, int ranks) {
   return {call.input(ranks).bytes(peer), call.output(ranks).bytes(peer)};
 }
 
-// Whether both take the same for the blocks between them; each of the two compares, so that both find out.
+// True if both ranks have the same sizes. Both compare, so both find a difference.
 inline bool agree(const PairCounts& mine, const PairCounts& theirs) {
   return mine.sends == theirs.expects && mine.expects == theirs.sends;
 }
 
-// The peer, as the communicator counts it, has other counts.
+// Reports that a peer, given by the communicator's number, has other counts.
 inline Outcome other_counts(int peer, const PairCounts& theirs) {
   return {.differing_rank = peer, .counts_differ = true, .sends = theirs.sends, .expects = theirs.expects};
 }

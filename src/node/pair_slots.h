@@ -1,4 +1,4 @@
-// Pair slots: how a slice of each peer's block gets on its way to that peer.
+// Pair slots: copies a slice of each peer's block into the slot for that peer.
 #pragma once
 
 #include "kernels/copy.h"
@@ -7,8 +7,8 @@
 
 namespace fccl {
 
-// Slice k of the call, which is the lane's slice `slice`: what is for a peer goes into the slot of that pair. The slots are
-// free when their turn comes again: whoever has published slice k - 1 has taken slice k - 2 out of every slot before.
+// Puts slice k of the call, which is the lane's slice `slice`, into the slot of each pair. The slots are free by then: a rank
+// publishes slice k - 1 only after it has taken slice k - 2 out of every slot.
 inline void put_for_peers(Lane& lane, const SlicedInput& input, const SlotRing& ring, uint64_t slice, uint64_t k) {
   for (int i = 1; i < lane.ranks(); ++i) {
     const int peer = lane.peer(i);

@@ -1,4 +1,4 @@
-// The choice of a path, and the table of phases behind it.
+// Holds the tables of phases, and the rule for a call's first path.
 #include "node/path.h"
 
 #include <iterator>
@@ -10,7 +10,7 @@
 namespace fccl {
 namespace {
 
-// By collective; the barrier carries no data.
+// Indexed by collective; the barrier carries no data, so it has no phase here.
 constexpr NodePhase kRings[] = {ring_all_reduce,     ring_broadcast,  ring_all_reduce,     ring_all_gather,
                                 ring_reduce_scatter, ring_gather,     ring_scatter,        nullptr,
                                 ring_all_to_all,     ring_all_gather, ring_reduce_scatter, ring_all_to_all};
@@ -18,7 +18,7 @@ constexpr NodePhase kMapped[] = {mapped_all_reduce, mapped_move, mapped_all_redu
                                  mapped_reduce,     mapped_move, mapped_move,       nullptr,
                                  mapped_move,       mapped_move, mapped_reduce,     mapped_all_to_all_v};
 
-// Of the collectives of a lane. One that is forgotten would end the process at its first large call.
+// Checks that no collective is missing: a missing one would end the process at its first large call.
 static_assert(std::size(kRings) == fcclCollSend && std::size(kMapped) == fcclCollSend);
 
 NodePhase in(std::span<const NodePhase> phases, fcclColl_t collective) {
@@ -28,11 +28,11 @@ NodePhase in(std::span<const NodePhase> phases, fcclColl_t collective) {
 
 }  // namespace
 
-// The offers decide (node/offer.h): this is where most calls end up, so that they begin there.
+// Begins on the path on which most calls end; the offers (node/offer.h) may then change it.
 Path choose(const Call& call, const Lane& lane) {
   if (lane.ranks() == 1) return Path::alone;
   const fcclColl_t collective = call.signature.collective;
-  // What others have to give is not known here.
+  // A rank does not know the other ranks' counts here.
   if (row_of(collective).has_private_counts()) return Path::mailbox;
   if (mailbox_bytes(call, lane.ranks()) <= lane.shape().box_bytes()) return Path::mailbox;
   if (lane.settled() == Path::mapped) return Path::mapped;

@@ -1,4 +1,4 @@
-// With which path a call begins. Only what is equal on all ranks decides.
+// Chooses the path that a call begins with, from facts that are equal on all ranks.
 #pragma once
 
 #include "node/path_name.h"
@@ -6,10 +6,10 @@
 
 namespace fccl {
 
-// Of the ranks of one host.
+// Chooses among the paths within one host.
 Path choose(const Call& call, const Lane& lane);
 
-// What runs a call on a path within a host.
+// The function that runs a call on a path within a host.
 using NodePhase = Phase (*)(FrameMemory& frame, Lane& lane, Task task);
 NodePhase phase_of(Path path, fcclColl_t collective);
 

@@ -1,4 +1,4 @@
-// Reading a peer's memory by process_vm_readv.
+// Reads a peer's memory by process_vm_readv, and checks the peer's mark with each read.
 #include "node/peer_memory.h"
 
 #include <fmt/format.h>

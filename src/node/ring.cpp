@@ -1,11 +1,12 @@
-// The ring for collectives that only move bytes: a source puts slice after slice into its slots, its readers take them out.
+// The ring, for collectives that only move bytes: a source puts slice after slice into its slots, and its readers take them
+// out.
 #include "kernels/copy.h"
 #include "node/offer.h"
 #include "node/slices.h"
 
 namespace fccl {
 
-// A slot is free when its turn comes again: whoever has published slice k - 1 has taken slice k - 2 out of every slot before.
+// A slot is free by its next turn: a rank publishes slice k - 1 only after it has taken slice k - 2 out of every slot.
 Phase ring_all_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
   enter_with_offer(lane, task);
   for (int i = 1; i < lane.ranks(); ++i) {
@@ -101,7 +102,7 @@ Phase ring_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
   co_return Outcome{};
 }
 
-// The root serves its peers one after the other through its slots; a slot is free when its last reader has drained it.
+// The root serves its peers one after the other through its slots. A slot is free once its last reader has drained it.
 Phase ring_scatter([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
   enter_with_offer(lane, task);
   for (int i = 1; i < lane.ranks(); ++i) {

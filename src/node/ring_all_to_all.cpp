@@ -1,5 +1,5 @@
-// The ring of AlltoAll and AlltoAllV: a rank puts what is for each peer into the slot of that pair, and takes what is for
-// itself out of theirs.
+// The ring of AlltoAll and AlltoAllV: a rank puts its block for each peer into the slot of that pair, and takes its own blocks
+// out of its peers' slots.
 #include "kernels/copy.h"
 #include "node/offer.h"
 #include "node/pair_counts.h"
@@ -17,7 +17,7 @@ void put_counts_for_peers(Lane& lane, const Call& call, uint64_t slice) {
 
 }  // namespace
 
-// The first slice of AlltoAllV brings no bytes but what peers expect of each other.
+// The first slice of AlltoAllV carries only the sizes that peers expect from each other.
 Phase ring_all_to_all([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
   const SlicedInput input = input_of(task.call, lane.ranks(), lane.shape().pair_slot_bytes());
   const SlicedOutput output = output_of(task.call, lane.ranks(), lane.shape().pair_slot_bytes());
@@ -42,7 +42,7 @@ Phase ring_all_to_all([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task
   }
   const uint64_t first = lane.slices();
   const uint64_t slices = Slices{longest_of_all(lane), input.piece}.count();
-  // Peers may still read the counts, so what comes behind them keeps to their slots.
+  // Peers may still read the counts, so later slices must not overlap their slots.
   const SlotRing ring = lane.pair_ring(task.call.uneven != nullptr ? input.piece : input.longest_slice());
   const auto take = output.layout.total() >= kStreamedBytes ? stream_bytes : copy_bytes;
   for (uint64_t k = 0; k < slices; ++k) {

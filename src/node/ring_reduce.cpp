@@ -1,5 +1,5 @@
-// The ring for collectives that reduce: a rank puts its part of each peer's block into a slot of that pair, and each rank
-// reduces its own block straight out of the slots.
+// The ring, for collectives that reduce: a rank puts its part of each peer's block into a slot of that pair, and each rank
+// reduces its own block directly from the slots.
 #include "kernels/copy.h"
 #include "node/offer.h"
 #include "node/pair_slots.h"
@@ -8,14 +8,14 @@
 namespace fccl {
 namespace {
 
-// One slice of this rank's block: its own part, and where the result goes.
+// One slice of this rank's block: its own part, and the place of the result.
 struct OwnSlice {
   const std::byte* source;
   std::byte* result;
   size_t bytes;
 };
 
-// Reduces it with the peers' parts, which lie in their slots.
+// Reduces the slice with the peers' parts, which lie in their slots.
 void reduce_slice(Lane& lane, const Task& task, const SlotRing& ring, uint64_t slice, const OwnSlice& own) {
   for (int rank = 0; rank < lane.ranks(); ++rank)
     lane.sources[rank] = rank == lane.rank() ? own.source : lane.pair_slot(rank, lane.rank(), ring, slice);
@@ -52,8 +52,8 @@ Phase ring_reduce_scatter([[maybe_unused]] FrameMemory& frame, Lane& lane, Task 
 
 namespace {
 
-// Between two ranks: each puts all of its vector into its slots and reduces all of it, so that it waits for the other one once
-// a slice. As much goes from core to core as if each reduced a half and gave the result away.
+// Runs AllReduce between two ranks. Each puts its whole vector into its slots and reduces all of it, so it waits for the other
+// rank only once per slice. The bytes between the cores are as many as if each reduced a half and passed on the result.
 Phase all_reduce_of_two([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
   const int me = lane.rank(), peer = lane.peer(1);
   enter_with_offer(lane, task);
@@ -80,8 +80,8 @@ Phase all_reduce_of_two([[maybe_unused]] FrameMemory& frame, Lane& lane, Task ta
   co_return Outcome{};
 }
 
-// Slice by slice: reduce this rank's block as above into a gather slot, then take the peers' results out of theirs. Where these
-// are wider, slices are shorter, so that their results find room.
+// For each slice, a rank reduces its block into a gather slot, then takes the peers' results from their gather slots. If
+// results are wider than inputs, slices are shorter, so that the results fit.
 Phase all_reduce_of_shards([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
   enter_with_offer(lane, task);
   for (int i = 1; i < lane.ranks(); ++i) {

@@ -1,4 +1,4 @@
-// The segment: reserved as a memfd, mapped once per process.
+// Lays out the segment, makes it as a memfd, and maps it once per process.
 #include "node/segment.h"
 
 #include <fcntl.h>
@@ -24,17 +24,18 @@ namespace fccl {
 namespace {
 
 constexpr size_t kPairSlotsPerRank = 3ULL << 20;
-// Of FCCL_MAILBOX_BYTES: what a rank reads of all others in a call by mailbox, where these are few.
+// The payloads that a rank reads from all others in a mailbox call between few ranks, in units of FCCL_MAILBOX_BYTES.
 constexpr size_t kBoxesReadAtOnce = 4;
-// Of larger parts every page is mapped when it is first used: by then so many ranks would map so many pages in init.
+// The most memory that init maps at once. Pages of a larger segment are mapped at first use, because init would spend too long
+// if that many ranks mapped that many pages.
 constexpr size_t kMappedAtOnce = 64ULL << 20;
-// Of either kind: what a rank sends to all ranks of its host takes no more, unless they are very many; of slices twice as much
-// where they are few.
+// The slots for a rank's sends to all ranks of its host: this much for eager payloads, and as much for slices. Few ranks get
+// twice as much for slices; very many ranks need more, since slots have a least size.
 constexpr size_t kTransferSlotsPerRank = 1ULL << 20;
-constexpr int kFewRanks = 4;  // and not one alone
+constexpr int kFewRanks = 4;  // two to this many ranks are few
 constexpr size_t kLongestTransferSlot = 128 << 10;
 
-// The part of a rank with fixed size: its state and its boards.
+// The fixed-size part of a rank: its state and its boards.
 struct RankBoards {
   RankState state;
   std::array<LaneBoard, kLanes> lanes;
@@ -44,7 +45,8 @@ struct RankBoards {
 struct Parts {
   size_t fates, awaited, boards, payloads, gather_slots, pair_slots, transfer_boards, eager_slots, transfer_slots, end;
 
-  // Short calls use no more than this, so init maps it. A slot costs memory when a call first uses it: most groups never do.
+  // The part that short calls use, which init maps. A slot takes memory only when a call first uses it, because most
+  // communicators never use most of their slots.
   size_t used_at_once() const { return gather_slots; }
 
   explicit Parts(const SegmentShape& shape) {
@@ -63,7 +65,7 @@ struct Parts {
   }
 };
 
-// The mappings of this process, by the identity of the memory behind them.
+// The mappings of this process, by the identity of the memory.
 struct Mappings {
   std::mutex mutex;
   std::map<std::pair<dev_t, ino_t>, std::weak_ptr<Segment>> of;
@@ -71,7 +73,7 @@ struct Mappings {
 
 constinit PerProcess<Mappings> mappings;
 
-// The kernel maps pages of memory that is there when it is read as well as when it is written, and some neighbours with each.
+// Reads one byte per page, which makes the kernel map it, and some neighbours with it.
 void map_pages(const void* begin, size_t bytes) {
   const auto* at = static_cast<const volatile std::byte*>(begin);
   for (size_t offset = 0; offset < bytes; offset += kPageBytes) static_cast<void>(at[offset]);
@@ -89,7 +91,7 @@ tl::unexpected<Error> system_failure(const char* attempt, const SegmentShape& sh
   return memory_failure(attempt, shape, std::strerror(errno));
 }
 
-// A memfd has no limit of its own: reserving more than there is would wake the kernel's killer of processes.
+// Checks before reserving: a memfd has no limit of its own, and reserving too much would make the kernel kill processes.
 Result<void> check_available(const SegmentShape& shape) {
   if (shape.total_bytes() > longest_file())
     return memory_failure(
@@ -135,7 +137,7 @@ void RankState::set_processors(const Processors& allowed) {
 
 Processors RankState::get_processors() const {
   Processors allowed;
-  // Words without any are skipped: the ranks of a host each read all of theirs.
+  // Skips empty words, because each rank of a host reads the words of all.
   for (size_t word = 0; word < processors.size(); ++word)
     for (uint64_t left = processors[word].load(std::memory_order_relaxed); left != 0; left &= left - 1)
       allowed.set(word * 64 + static_cast<size_t>(std::countr_zero(left)));
@@ -198,7 +200,7 @@ Result<Descriptor> Segment::make(const SegmentShape& shape) {
   Descriptor memory(memfd_create("fccl", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!memory) return system_failure("opening", shape);
   if (ftruncate(memory.get(), bytes) != 0) return system_failure("sizing", shape);
-  // A signal undoes all that has been reserved: a profiler's, one a millisecond, would let this never end.
+  // A signal makes fallocate undo its work. A profiler's signal every millisecond would repeat this loop for ever.
   const SignalsHeldBack here;
   int reserved;
   do reserved = fallocate(memory.get(), 0, 0, static_cast<off_t>(Parts(shape).used_at_once()));
@@ -230,7 +232,7 @@ Result<std::shared_ptr<Segment>> Segment::map(const Descriptor& memory, const Se
 
 Segment::~Segment() { munmap(memory_, shape_.total_bytes()); }
 
-// The boards of transfers, of which there are as many as pairs of ranks, begin as the zeros that the kernel gives.
+// Leaves the transfer boards, one per pair of ranks, as the zeros that the kernel provides.
 void Segment::initialise(uint32_t first_sequence) {
   const Parts parts(shape_);
   new (memory_) FailureBoard;

@@ -1,4 +1,4 @@
-// ShrinkBoard: where a rank tells the others of its host that it shrinks their communicator, without whom, and where to meet.
+// ShrinkBoard: a rank's notice to its host that it shrinks their communicator, with the excluded ranks and the meeting place.
 #pragma once
 
 #include <array>
@@ -9,23 +9,24 @@
 
 namespace fccl {
 
-// How far a rank is with a shrink: it waits for the survivors or makes the new communicator, has not got it, or has it.
+// The progress of a rank's shrink. open: it waits for the survivors or makes the new communicator; failed: it has not got it;
+// made: it has it.
 enum class ShrinkState : uint64_t { none, open, failed, made };
 
-// What a rank says of its last shrink.
+// A rank's description of its last shrink.
 struct ShrinkOffer {
   static constexpr int kMostRanks = 1024;
   using Excluded = std::bitset<kMostRanks>;
   using Id = std::array<uint64_t, 16>;
 
-  uint64_t number = 0;  // of this rank's shrinks, from 1 on
+  uint64_t number = 0;  // the number of this rank's shrink, from 1 on
   ShrinkState state = ShrinkState::none;
   Excluded excluded{};
-  Id id{};  // of the first survivor: where all meet; all zeros if it could not open that
+  Id id{};  // the first survivor's meeting place; all zeros if it could not open one
 };
 
-// Lies in shared memory. One rank writes, all read at any time, also after the communicator has failed or the writer has died.
-// Whoever reads while it is written sees no offer.
+// Lies in shared memory. One rank writes; all ranks read at any time, even after the communicator has failed or the writer has
+// died. A rank that reads during a write sees no offer.
 class alignas(64) ShrinkBoard {
  public:
   void write(const ShrinkOffer& offer) {
@@ -37,7 +38,7 @@ class alignas(64) ShrinkBoard {
     for (size_t i = 0; i < kWords; ++i) id_[i].store(offer.id[i], std::memory_order_relaxed);
     set_state(offer.number, offer.state);
   }
-  // What else has been written stays.
+  // Changes the state and keeps the rest.
   void set_state(uint64_t number, ShrinkState state) {
     word_.store(number << 2 | static_cast<uint64_t>(state), std::memory_order_release);
   }

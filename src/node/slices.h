@@ -1,4 +1,4 @@
-// Slices: how long buffers are cut to go through slots.
+// Slices: the pieces that a long buffer is cut into to pass through slots.
 #pragma once
 
 #include <algorithm>
@@ -9,29 +9,29 @@
 
 namespace fccl {
 
-// `total` bytes in pieces of `piece` bytes, the last one shorter. A piece is a multiple of every element of the call.
+// `total` bytes in pieces of `piece` bytes, the last one shorter. `piece` is a multiple of the size of the call's elements.
 struct Slices {
   size_t total;
   size_t piece;
 
   uint64_t count() const { return (total + piece - 1) / piece; }
   size_t offset(uint64_t slice) const { return slice * piece; }
-  // Zero past the end.
+  // Returns 0 past the end.
   size_t length(uint64_t slice) const { return offset(slice) < total ? std::min(piece, total - offset(slice)) : 0; }
 };
 
-// The blocks of a buffer, each cut into slices of `piece` bytes: slice k of all blocks goes at the same time, and a block that
-// is shorter than the longest ends earlier. A view; the buffer is the user's.
+// The blocks of a buffer, each cut into slices of `piece` bytes. All blocks send slice k at the same time; a block that is
+// shorter than the longest ends earlier. A view of the user's buffer.
 template <class Byte>
 struct SlicedBlocks {
   Byte* base;
   Layout layout;
   size_t piece;
 
-  // Of the longest block.
+  // Returns the slices of the longest block.
   uint64_t count() const { return Slices{layout.most(), piece}.count(); }
   size_t longest_slice() const { return std::min<size_t>(layout.most(), piece); }
-  // Behind a block that has ended it is the block's end.
+  // Returns the end of the block if the block has no such slice.
   Byte* at(int block, uint64_t slice) const {
     return base + layout.offset(block) + std::min<size_t>(slice * piece, layout.bytes(block));
   }

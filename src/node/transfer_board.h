@@ -1,4 +1,4 @@
-// TransferBoard: what the two ranks of an ordered pair show each other of their transfers.
+// TransferBoard: the memory through which two ranks run their transfers in one direction.
 #pragma once
 
 #include <array>
@@ -13,13 +13,13 @@ namespace fccl {
 
 // A notice with room beside it for a small payload, in one cache line.
 struct alignas(64) NoticeLine {
-  std::atomic<uint64_t> word{0};  // 1 + the number of the notice that is there
+  std::atomic<uint64_t> word{0};  // 1 + the number of the notice in this line
   Notice notice;
   std::array<std::byte, 32> beside{};
 };
 static_assert(sizeof(NoticeLine) == 64);
 
-// Of a source and a destination. Lies in the segment; each line is written by one of the two alone. Counters never go back.
+// The board of one source and one destination, in the segment. One of the two ranks writes each line. Counters never decrease.
 struct TransferBoard {
   static constexpr uint64_t kNotices = 16;
   static constexpr int kEagerSlots = 8;
@@ -27,13 +27,13 @@ struct TransferBoard {
     std::array<std::atomic<uint64_t>, kEagerSlots> of_slot{};
   };
 
-  // By the source.
+  // Written by the source.
   std::array<NoticeLine, kNotices> notices;
   Counter published;  // slices put into the transfer slots
-  // By the destination.
-  Counter taken;      // notices
+  // Written by the destination.
+  Counter taken;      // notices taken
   Counter drained;    // slices taken out of the slots
-  Releases releases;  // how often each eager payload has been taken
+  Releases releases;  // how often each eager slot was released
 };
 
 }  // namespace fccl
