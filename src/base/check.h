@@ -1,4 +1,4 @@
-// check: a broken invariant ends the process at once, with the place and the sentence that was believed.
+// check: ends the process if an invariant is broken, and prints the place and the broken belief.
 #pragma once
 
 #include <cstdio>

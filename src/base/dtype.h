@@ -20,7 +20,7 @@ struct Scalar {
 
 struct DataType {
   const char* name;
-  uint8_t bytes;  // of one element
+  uint8_t bytes;  // size of one element
 };
 
 // Indexed by fcclDataType_t.

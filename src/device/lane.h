@@ -109,7 +109,7 @@ class DeviceLane {
   Queue queue_;
   Mark forked_;
   Mark joined_;
-  uint64_t enqueued_ = 0;  // entries
+  uint64_t enqueued_ = 0;  // the number of entries enqueued so far
   uint64_t marked_ = 0;    // the entries that writes of `drained` cover
   uint64_t numbers_ = 0;
   std::vector<Program> programs_;  // a ring of the programs that may still run

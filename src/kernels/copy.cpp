@@ -6,7 +6,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/copy.cpp"
 #include <hwy/foreach_target.h>
-// It must come after foreach_target.h.
+// These includes must follow foreach_target.h.
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 

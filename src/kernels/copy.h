@@ -1,4 +1,4 @@
-// Copying between buffers.
+// Copies bytes between buffers, through the caches or past them.
 #pragma once
 
 #include <cstddef>

@@ -9,7 +9,7 @@
 #endif
 
 #include "kernels/targets.h"
-// Behind it.
+// This include must follow targets.h.
 #include <hwy/highway.h>
 
 #include <bit>
@@ -225,7 +225,7 @@ struct Narrow {
   }
 
  private:
-  static constexpr int32_t kInfinity = 0x7f800000, kNan = 0x7fc00000;  // of float32
+  static constexpr int32_t kInfinity = 0x7f800000, kNan = 0x7fc00000;  // patterns of float32
   static constexpr int32_t kSign = 1 << (sizeof(Stored) * 8 - 1);
   static constexpr int kShift = 23 - Format::kMantissaBits;        // shift from this mantissa to that of float32
   static constexpr int32_t kRebias = (127 - Format::kBias) << 23;  // added to this exponent to get that of float32

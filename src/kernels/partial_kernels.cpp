@@ -5,7 +5,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/partial_kernels.cpp"
 #include <hwy/foreach_target.h>
-// It must come after foreach_target.h.
+// These includes must follow foreach_target.h.
 #include <hwy/highway.h>
 
 #include "kernels/tree.h"

@@ -1,4 +1,4 @@
-// Arena: what it gives, refuses and takes back, and what a forked child may do with it.
+// Tests of Arena: allocating, refusing, freeing, and the arena of a forked child.
 #include "arena/arena.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
 
-// Runs `body` in a child, whose arena is its own, and returns whether it was content.
+// Runs `body` in a child with an arena of its own, and returns its result.
 bool is_content_in_a_child(const std::function<bool()>& body) {
   const pid_t child = fork();
   if (child == 0) _exit(body() ? 0 : 1);
@@ -138,7 +138,7 @@ TEST(Arena, refuses_what_does_not_fit_its_addresses_and_goes_on) {
 TEST(Arena, refuses_what_the_machine_has_no_memory_for) {
   const size_t memory = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
   EXPECT_TRUE(is_content_in_a_child([memory] {
-    // A sanitizer has no room for many more.
+    // Reserves few addresses, because a sanitizer leaves no room for many more.
     setenv("FCCL_ARENA_BYTES", std::to_string(3 * memory).c_str(), 1);
     const auto refused = process_arena().allocate(2 * memory);
     return !refused && refused.error().code == fcclSystemError &&
@@ -156,7 +156,7 @@ TEST(Arena, names_a_setting_that_means_nothing) {
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// Lets this process have so many bytes of addresses more.
+// Limits this process to `bytes` more bytes of addresses.
 bool leave_addresses(size_t bytes) {
   size_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
@@ -269,7 +269,7 @@ TEST(ArenaOfAFork, allocates_of_its_own_and_so_does_its_child) {
   give_back(memory);
 }
 
-// The name of this process's arena, and one that is not its.
+// Returns the name of this process's arena.
 ArenaName name_of_own() {
   give_back(allocate(1));
   return name_of(*own_reservation());

@@ -1,4 +1,4 @@
-// Extents against an oracle: a flag for each byte.
+// Compares Extents with an oracle that has a flag for each byte.
 #include "arena/extents.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kBegin = 64;
 constexpr size_t kEnd = 4096;
 
-// What each byte of the stretch is, kept without any cleverness.
+// Holds the state of each byte of the range, in the simplest way.
 class Oracle {
  public:
   bool is_free(size_t offset, size_t bytes) const {
@@ -22,7 +22,7 @@ class Oracle {
     return true;
   }
   void set(size_t offset, size_t bytes, bool taken) { std::fill_n(taken_.begin() + static_cast<long>(offset), bytes, taken); }
-  // By offset, as they lie.
+  // Returns sizes by offset.
   std::map<size_t, size_t> free_extents() const {
     std::map<size_t, size_t> found;
     for (size_t i = kBegin, begin = kBegin; i <= kEnd; ++i)
@@ -32,7 +32,7 @@ class Oracle {
       }
     return found;
   }
-  // Of the free extents with room the shortest, and of those the first.
+  // Returns an offset in the shortest free extent with room; the first of equally short ones.
   std::optional<size_t> best_fit(size_t bytes, size_t alignment) const {
     std::optional<size_t> best;
     size_t shortest = SIZE_MAX;

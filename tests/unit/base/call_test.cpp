@@ -1,4 +1,4 @@
-// Calls: which collectives reduce or have a root, how a call reads, and when two calls match.
+// Tests of calls: properties of collectives, descriptions, and when two calls match.
 #include "base/call.h"
 
 #include <gtest/gtest.h>

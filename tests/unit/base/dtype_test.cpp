@@ -1,4 +1,4 @@
-// Data types and operators: sizes, names, and what is none of them.
+// Tests of data types and operators: sizes, names, and unknown values.
 #include "base/dtype.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Layouts: blocks one behind the other that cover a buffer, and the one block that is every rank's.
+// Tests of layouts: consecutive blocks that cover a buffer, and one block for all ranks.
 #include "base/layout.h"
 
 #include <gtest/gtest.h>

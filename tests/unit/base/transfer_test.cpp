@@ -1,4 +1,4 @@
-// Transfers: what messages call them, and which of them share an order.
+// Tests of transfers: their descriptions, and which of them share an order.
 #include "base/transfer.h"
 
 #include <gtest/gtest.h>

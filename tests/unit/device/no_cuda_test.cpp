@@ -1,4 +1,4 @@
-// Device: what a build without CUDA says.
+// Tests that a build without CUDA refuses to open a device.
 #include <gtest/gtest.h>
 
 #include "device/device.h"

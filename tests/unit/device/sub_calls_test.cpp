@@ -1,4 +1,4 @@
-// How a call on GPU memory is cut: that every element goes into the sub-call that has it and comes out where it belongs.
+// Tests that sub-calls of a call on GPU memory carry every element in and out of its place.
 #include "device/sub_calls.h"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ class Buffers {
   bool gives() const { return row_.gives(case_.rank, case_.root); }
   bool takes() const { return row_.takes(case_.rank, case_.root); }
 
-  // What a sub-call must find, and what it answers.
+  // Checks a sub-call's input, and writes its output.
   void run(const Call& sub, size_t first) const {
     const size_t count = sub.signature.count;
     const auto* send = static_cast<const uint32_t*>(sub.send);

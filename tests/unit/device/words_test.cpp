@@ -1,4 +1,4 @@
-// Words: when one has come, and what one store releases.
+// Tests of words: when a word has reached its target, and what one store releases.
 #include "device/words.h"
 
 #include <gtest/gtest.h>

@@ -21,7 +21,7 @@ class Target {
     begin_ += -reinterpret_cast<uintptr_t>(begin_) % 64 + misalignment - (misalignment > 0 ? 64 : 0);
   }
   std::byte* data() { return begin_; }
-  // Whether it holds the pattern from `first` on, and nothing beside it was touched.
+  // Returns true if it holds the pattern from `first` on and no byte beside it was touched.
   bool holds_pattern(size_t first) const {
     for (const std::byte* at = memory_.data(); at != memory_.data() + memory_.size(); ++at) {
       const bool inside = at >= begin_ && at < begin_ + bytes_;

@@ -1,10 +1,11 @@
-// The conversions of narrow floating-point formats, on every instruction set, against the compiler's type and a slow reference.
+// Tests the conversions of narrow floating-point formats on every instruction set, against the compiler's type and a slow
+// reference.
 #include "kernels/targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "unit/kernels/elements_test.cpp"
 #include <hwy/foreach_target.h>
-// Behind it.
+// These includes must follow foreach_target.h.
 #include <hwy/highway.h>
 
 #include "kernels/elements.h"
@@ -12,7 +13,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace fccl::HWY_NAMESPACE {
 
-// Converts `count` elements there and back, in whole chunks, `wide` in the order of the format's lanes.
+// Converts `count` elements to float32, in whole chunks; `wide` is in the order of the format's lanes.
 template <class Element>
 void widen_all(const std::byte* stored, size_t count, float* wide) {
   const Lanes<float> d;
@@ -102,7 +103,7 @@ const NarrowFormat kFormats[] = {
 
 uint32_t bits_of(float value) { return std::bit_cast<uint32_t>(value); }
 
-// Floats that cover every sign and exponent, and in each the mantissas around every tie of any of the formats.
+// Floats that cover every sign and exponent and, in each, the mantissas around every tie of any format.
 const std::vector<float>& interesting_floats() {
   static const std::vector<float> floats = [] {
     std::vector<float> all;

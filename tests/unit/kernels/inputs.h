@@ -1,5 +1,4 @@
-// What the tests of the kernels reduce: every type and operator, random elements and those at which arithmetic changes its
-// course.
+// Inputs for the tests of kernels: every type and operator, random elements, and edge values of arithmetic.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +13,7 @@
 namespace fccl::testing {
 
 inline constexpr std::byte kPoison{0xa5};
-// Every type with every operator that means something for it.
+// Lists every type with every operator that is defined for it.
 inline std::vector<std::tuple<fcclDataType_t, ReduceOp>> every_kernel() {
   std::vector<std::tuple<fcclDataType_t, ReduceOp>> all;
   for (int dtype = 0; dtype < fcclNumTypes; ++dtype)
@@ -30,7 +29,7 @@ inline uint64_t random_bits(uint64_t source, uint64_t index) {
   return x ^ x >> 31;
 }
 
-// Any integer; floats of either sign whose exponents differ enough that the order of the additions shows in the result.
+// Random integers, and floats of either sign with exponents so different that the order of additions changes the result.
 inline uint64_t random_element(fcclDataType_t dtype, uint64_t source, uint64_t index) {
   const uint64_t bits = random_bits(source, index);
   const double value = std::ldexp(static_cast<double>(static_cast<int64_t>(bits)) * 0x1p-63, static_cast<int>(bits % 9) - 4);
@@ -78,8 +77,7 @@ inline std::vector<const void*> addresses_of(const std::vector<Bytes>& sources) 
   return addresses;
 }
 
-// Bit patterns at which arithmetic changes its course, for every type: zeros, units, extremes, subnormals, infinities, NaN. Of
-// a byte, every pattern.
+// Edge values of every type: zeros, units, extremes, subnormals, infinities, NaN; for a byte, every pattern.
 inline std::vector<uint64_t> edges_of(fcclDataType_t dtype) {
   std::vector<uint64_t> edges;
   const int width = static_cast<int>(size_of(dtype)) * 8;
@@ -100,7 +98,7 @@ inline std::vector<uint64_t> edges_of(fcclDataType_t dtype) {
   return edges;
 }
 
-// Sources that show every pair of edge values to the first two of them.
+// Sources whose first two members together contain every pair of edge values.
 inline std::vector<Bytes> edge_sources(fcclDataType_t dtype, int n) {
   const auto edges = edges_of(dtype);
   std::vector<Bytes> sources(n, Bytes(edges.size() * edges.size() * size_of(dtype)));

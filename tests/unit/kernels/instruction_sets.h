@@ -1,8 +1,8 @@
-// The instruction sets that the kernels are compiled for and this processor has, for tests that run on each of them.
+// The instruction sets that the kernels are compiled for and that this processor has.
 #pragma once
 
 #include "kernels/targets.h"
-// Behind it.
+// This include must follow targets.h.
 #include <hwy/highway.h>
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace fccl::testing {
 
-// Asked for once: the question leaves a virtual machine. Highway's plain set is in none of its lists, since its own library was
-// compiled without.
+// Asks once, because the question leaves a virtual machine. Highway's lists lack its plain set, since Highway's own library was
+// compiled without it.
 inline const std::vector<int64_t>& instruction_sets() {
   static const std::vector<int64_t> sets = [] {
     std::vector<int64_t> all = hwy::SupportedAndGeneratedTargets();
@@ -21,7 +21,7 @@ inline const std::vector<int64_t>& instruction_sets() {
   return sets;
 }
 
-// What is dispatched during its life goes to one instruction set, and afterwards to the best, which is the first.
+// Directs all kernels to one instruction set while it lives, and afterwards to the best one, the first in the list.
 class InstructionSet {
  public:
   explicit InstructionSet(int64_t target) { hwy::GetChosenTarget().Update(target); }

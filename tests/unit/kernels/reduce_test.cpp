@@ -1,4 +1,4 @@
-// The reduction kernels, bit for bit against the written order.
+// Compares the reduction kernels bit for bit with the reference.
 #include "kernels/reduce.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ using namespace testing;  // the inputs and the reference
 
 Bytes prefix(const Bytes& bytes, size_t size) { return Bytes(bytes.begin(), bytes.begin() + size); }
 
-// What `reduce` makes of a kernel on every instruction set; the kernels are handed over one by one.
+// Passes the kernel of every instruction set to `reduce`, one after the other.
 void on_every_instruction_set(fcclDataType_t dtype, ReduceOp op, const std::function<void(ReduceKernel)>& reduce,
                               ReduceKernel (*find)(fcclDataType_t, ReduceOp) = reduce_kernel) {
   for (const int64_t set : testing::instruction_sets()) {
@@ -34,7 +34,7 @@ void on_every_instruction_set(fcclDataType_t dtype, ReduceOp op, const std::func
 
 class EveryKernel : public ::testing::TestWithParam<std::tuple<fcclDataType_t, ReduceOp>> {
  protected:
-  // Expects the first `count` elements of `expected`, and nothing written behind them.
+  // Expects the first `count` elements of `expected`, and no writes after them.
   void expect(const Bytes& expected, const std::vector<const void*>& sources, size_t count,
               const std::vector<Scalar>& scalars) const {
     const auto size = static_cast<ptrdiff_t>(count * size_of(dtype));
@@ -105,7 +105,7 @@ TEST_P(EveryKernel, works_at_any_alignment) {
 }
 
 TEST_P(EveryKernel, may_write_over_any_one_source) {
-  constexpr size_t kCount = 333;  // several chunks, and some elements behind them
+  constexpr size_t kCount = 333;  // several chunks and a rest
   for (int n : {1, 2, 3, 4, 5, 7, 8}) {
     const auto sources = random_sources(dtype, n, kCount);
     const auto scalars = random_scalars(dtype, n);

@@ -1,4 +1,4 @@
-// The value that every reduction must have, written as plainly as the rule itself: one element at a time, by recursion.
+// The correct value of every reduction, computed as plainly as the rule is stated: one element at a time, by recursion.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@ namespace fccl::testing {
 
 using Bytes = std::vector<std::byte>;
 
-// A binary floating-point format of 8 or 16 bits. In one without infinities all ones are the only NaN, and the largest number
-// stands for all that is too large.
+// A binary floating-point format of 8 or 16 bits. In a format without infinities the only NaN has all bits set, and the largest
+// number stands for all larger ones.
 struct Format {
   int bits;
   int mantissa_bits;
@@ -51,7 +51,8 @@ inline uint16_t encode(double value, Format format) {
   if (std::isnan(value)) return format.quiet_nan;
   if (std::isinf(value)) return static_cast<uint16_t>(sign | format.overflow());
   const int exponent = value == 0 ? 1 - format.bias : std::max(std::ilogb(value), 1 - format.bias);
-  // In units of the last place, rounded to even; a mantissa that rounds up to the next power carries into the exponent field.
+  // Counts units of the last place, rounded to even. A mantissa that rounds up to the next power carries into the exponent
+  // field.
   const int mantissa = static_cast<int>(std::nearbyint(std::ldexp(std::fabs(value), format.mantissa_bits - exponent)));
   const int64_t magnitude = (static_cast<int64_t>(exponent + format.bias - 1) << format.mantissa_bits) + mantissa;
   return static_cast<uint16_t>(sign | static_cast<int>(std::min<int64_t>(magnitude, format.overflow())));
@@ -95,12 +96,12 @@ T reference_tree(ReduceOp op, const std::vector<T>& values) {
 
 template <class T>
 T reference_quotient(T sum, size_t divisor) {
-  // Both operands as wide as the result, and wide enough for the number of sources.
+  // Makes both operands as wide as the result, and wide enough for the number of sources.
   using Divided = std::common_type_t<T, std::conditional_t<sizeof(T) < 4, int, T>>;
   return static_cast<T>(static_cast<Divided>(sum) / static_cast<Divided>(divisor));
 }
 
-// One element: every source times its scalar before the tree, the average divided behind it.
+// Computes one element: multiplies each source by its scalar before the tree, and divides an average after it.
 template <class T>
 T reference_element(ReduceOp op, std::vector<T> values, const std::vector<T>& scalars) {
   if (op == ReduceOp::premul_sum)
@@ -109,8 +110,8 @@ T reference_element(ReduceOp op, std::vector<T> values, const std::vector<T>& sc
   return op == ReduceOp::avg ? reference_quotient(result, values.size()) : result;
 }
 
-// One element of a sum between hosts: a tree over the ranks of each host, which `travel` takes to the owner, and one over
-// hosts.
+// Computes one element of a sum between hosts: a tree over each host's ranks, then a tree over hosts; `travel` rounds each
+// partial as the wire does.
 template <class T, class Travel>
 T reference_element_between_hosts(ReduceOp op, std::vector<T> values, const std::vector<T>& scalars,
                                   const std::vector<int>& ranks_of_hosts, Travel travel) {
@@ -127,8 +128,7 @@ T reference_element_between_hosts(ReduceOp op, std::vector<T> values, const std:
   return op == ReduceOp::avg ? reference_quotient(total, values.size()) : total;
 }
 
-// How many ranks each host has, and whether partials travel in float32 where the elements are narrower. No hosts: a sum of one
-// level.
+// The number of ranks of each host, and the type of partials of narrower elements. Empty `ranks` means a sum of one level.
 struct Hosts {
   std::vector<int> ranks;
   bool wire_is_float32 = false;
@@ -141,7 +141,7 @@ T stored_at(const void* bytes, size_t index) {
   return value;
 }
 
-// Stored: how an element lies in memory. T: the type that elements are added in. widen and narrow lead from one to the other.
+// `Stored` is an element's type in memory, `T` the type in which elements are added; `widen` and `narrow` convert between them.
 template <class Stored, class T, class Widen, class Narrow>
 Bytes reference_loop(ReduceOp op, const std::vector<Bytes>& sources, const std::vector<Scalar>& scalars, const Hosts& hosts,
                      Widen widen, Narrow narrow) {
@@ -160,7 +160,7 @@ Bytes reference_loop(ReduceOp op, const std::vector<Bytes>& sources, const std::
   return out;
 }
 
-// Any byte but zero is true; a sum is or, as the maximum is, a product and.
+// Any byte but zero is true. Sum and max are or; prod and min are and.
 inline Bytes reference_of_truths(ReduceOp op, const std::vector<Bytes>& sources, const std::vector<Scalar>& scalars,
                                  const Hosts& hosts) {
   const auto truth = [](uint8_t value) -> uint8_t { return value != 0; };
@@ -220,7 +220,7 @@ inline Bytes reference_reduce(fcclDataType_t dtype, ReduceOp op, const std::vect
   }
 }
 
-// Floats of 8 or 16 bits in float32, which holds them all.
+// Converts floats of 8 or 16 bits to float32, which holds them all exactly.
 template <class Stored>
 Bytes reference_widened(const Bytes& narrow, Format format) {
   Bytes wide(narrow.size() / sizeof(Stored) * sizeof(float));
@@ -239,7 +239,7 @@ inline Bytes reference_widened(fcclDataType_t dtype, const Bytes& narrow) {
   throw std::invalid_argument("only narrow floats are widened");
 }
 
-// The reduction of narrow floats with results in float32: what it is of the same values in float32.
+// Reduces narrow floats to float32: the same as reducing their values as float32.
 inline Bytes reference_reduce_to_float32(fcclDataType_t dtype, ReduceOp op, std::vector<Bytes> sources,
                                          std::vector<Scalar> scalars, const Hosts& hosts = {}) {
   for (Bytes& source : sources) source = reference_widened(dtype, source);

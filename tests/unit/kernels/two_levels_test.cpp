@@ -1,4 +1,4 @@
-// Sums of two levels, bit for bit against the written order, and the law that they have the bits of one level.
+// Compares sums of two levels bit for bit with the reference, and with sums of one level.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -12,7 +12,7 @@ namespace {
 
 using namespace testing;  // the inputs and the reference
 
-constexpr size_t kCounts[] = {1, 7, 131, 333};  // fewer than a chunk, and whole chunks with some elements behind them
+constexpr size_t kCounts[] = {1, 7, 131, 333};  // less than a chunk, and whole chunks with a rest
 
 int total_of(const std::vector<int>& ranks) {
   int total = 0;
@@ -23,8 +23,8 @@ int total_of(const std::vector<int>& ranks) {
 // One operator on one type, with partials of one type on the wire.
 class EverySum : public ::testing::TestWithParam<std::tuple<std::tuple<fcclDataType_t, ReduceOp>, WireType>> {
  protected:
-  // The sum by kernels of the chosen instruction set. The buffers lie `shift` bytes behind an aligned address, and nothing may
-  // be written around them.
+  // Sums by the kernels of the chosen instruction set. The buffers lie `shift` bytes after an aligned address, and the kernels
+  // must not write around them.
   Bytes two_levels(const std::vector<Bytes>& sources, const std::vector<Scalar>& scalars, const std::vector<int>& ranks,
                    size_t shift = 0) const {
     const size_t count = sources[0].size() / size_of(dtype);
@@ -154,7 +154,7 @@ TEST_P(EverySumOfUnroundedPartials, has_the_bits_of_one_level_where_hosts_have_a
     }
 }
 
-// Minima and maxima are among their sources, so they are never rounded.
+// A minimum or maximum equals one of its sources, so it is never rounded.
 std::vector<EverySum::ParamType> sums_of_unrounded_partials() {
   std::vector<EverySum::ParamType> all;
   for (const auto& kernel : every_kernel())

@@ -1,4 +1,4 @@
-// The values of single reductions, stated.
+// Checks single reductions against stated values.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -13,7 +13,7 @@
 namespace fccl {
 namespace {
 
-// One element reduced by a kernel, for the tests that state a value.
+// Reduces one element by a kernel.
 template <class T>
 T reduced(fcclDataType_t dtype, ReduceOp op, const std::vector<T>& values, const std::vector<T>& factors = {}) {
   std::vector<const void*> sources(values.size());

@@ -1,4 +1,4 @@
-// The rules of the format, one line after another.
+// Checks the rules of the format line by line.
 #include "unit/metrics/exposition.h"
 
 #include <regex>

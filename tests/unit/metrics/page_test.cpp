@@ -1,4 +1,4 @@
-// Tests of the page of a process: what is counted where, and who can read it.
+// Tests of the page of a process: its counts, and the processes that may read it.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -107,7 +107,7 @@ TEST(PageCopy, does_not_take_the_page_of_a_parent_for_that_of_its_fork) {
   EXPECT_TRUE(PageCopy::of(getpid()));
 }
 
-// A process that shows memory under the name of a page, as it likes.
+// A process that shows arbitrary memory under the name of a page.
 class Stranger {
  public:
   explicit Stranger(off_t bytes, uint64_t magic = kMagic) {

@@ -1,4 +1,4 @@
-// Tests of the thread that serves metrics: what it answers, and that no client keeps it from the others.
+// Tests of the metrics server: its answers, and that no client delays the others.
 #include "metrics/server.h"
 
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ TEST(Answer, to_a_request_that_is_too_long_is_431) {
   EXPECT_TRUE(answer(std::string(kLongestRequest + 1, 'x')).starts_with("HTTP/1.0 431 "));
 }
 
-// A port that was free a moment ago.
+// Returns a port that was free a moment ago.
 Address free_address() {
   const auto listener = *listen_tcp(*address_from("127.0.0.1:0"));
   return *address_of(listener.get());
@@ -65,7 +65,7 @@ Connection connect_to(const Address& address, std::string_view said = {}) {
   return connection;
 }
 
-// All that comes until the other end closes.
+// Reads until the other end closes.
 std::string hear(const Connection& connection) {
   if (!connection.socket) return "not connected";
   std::string said;
@@ -82,7 +82,7 @@ std::string hear(const Connection& connection) {
 
 std::string ask(const Address& address) { return hear(connect_to(address, kRequest)); }
 
-// What is wrong with an answer that should be the text.
+// Returns what is wrong with an answer that should be the text; "" if nothing is.
 std::string fault_of(const std::string& said) {
   if (!said.starts_with("HTTP/1.0 200 OK\r\n")) return said;
   return read(said.substr(said.find("\r\n\r\n") + 4)).fault;

@@ -1,4 +1,4 @@
-// Tests of the text of metrics, by a reader of the format of its own.
+// Tests of the text of metrics, with a separate reader of the format.
 #include "metrics/text.h"
 
 #include <gtest/gtest.h>

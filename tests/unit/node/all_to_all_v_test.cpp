@@ -1,5 +1,5 @@
-// AlltoAllV within a host: what fits beside the words, what goes on by the ring, and counts that differ; its ranks in one
-// process and each moved on by hand.
+// Tests AlltoAllV within a host: blocks that fit into boxes, calls that continue by the ring, and counts that differ. All ranks
+// are in one process; the test resumes each by hand.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -17,7 +17,8 @@ class UnevenExchange : public ::testing::Test {
  protected:
   UnevenExchange() { start_over(); }
 
-  // No lane whose phase did not end well runs another. Phases live in the memory of their lanes.
+  // Makes new lanes, because a lane cannot run another phase after one that did not end well. Ends the phases first, because
+  // they live in the memory of their lanes.
   void start_over() {
     for (Phase& phase : phases) phase.end();
     lanes.clear();
@@ -30,7 +31,7 @@ class UnevenExchange : public ::testing::Test {
     return std::byte(1 + (static_cast<size_t>(from * 101 + to * 37) + index * 7) % 251);
   }
 
-  // What a rank sends another, and what that one expects.
+  // Gives the bytes that one rank sends to another, or that the other expects.
   using CountOf = std::function<size_t(int from, int to)>;
 
   void start(Path path, const CountOf& sent, const CountOf& expected) {
@@ -56,7 +57,7 @@ class UnevenExchange : public ::testing::Test {
     phases[rank] = phase_of(path, fcclCollAlltoAllV)(lanes[rank]->frame, *lanes[rank], {call, 7});
     ended[rank] = false;
   }
-  // Until every rank has ended or waits for one that has.
+  // Resumes ranks until each has ended or waits for one that has.
   void finish() {
     for (int turn = 0; turn < 3000; ++turn) {
       const int rank = turn % kHere;
@@ -83,7 +84,7 @@ class UnevenExchange : public ::testing::Test {
   std::array<bool, kHere> ended{};
 };
 
-// Behind counts of 48 bytes 80 are left in a box.
+// The counts take 48 bytes of a box and leave 80.
 size_t all_that_fits(int from, int to) { return from == to ? 500 : static_cast<size_t>(from == 0 ? 40 : to); }
 size_t one_byte_more(int from, int to) { return all_that_fits(from, to) + (from == 0 && to == 2 ? 1 : 0); }
 size_t long_blocks(int from, int to) { return from == 1 ? 1000 : static_cast<size_t>(60 * to); }
@@ -112,7 +113,7 @@ TEST_F(UnevenExchange, has_as_many_slices_on_every_rank_as_the_longest_block_of_
   for (const auto& lane : lanes) EXPECT_EQ(lane->slices(), lanes[0]->slices());
 }
 
-// Rank 2 sends rank 0 a byte more than that one expects, or a byte less.
+// Rank 2 sends rank 0 one byte more or less than rank 0 expects.
 void expect_both_to_find_out(const Phase& sender, const Phase& receiver, size_t sent, size_t expected) {
   EXPECT_EQ(sender.outcome().differing_rank, 10);
   EXPECT_TRUE(sender.outcome().counts_differ);

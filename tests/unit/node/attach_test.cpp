@@ -1,4 +1,5 @@
-// Cross-memory attach: who may read whom, and how an AllGather or AlltoAll by it ends, one step of one rank at a time.
+// Tests of cross-memory attach: which ranks can read others, and the outcomes of AllGather and AlltoAll, one step of one rank
+// at a time.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -17,7 +18,7 @@ namespace {
 
 constexpr size_t kPage = 4096;
 constexpr size_t kPiece = 1 << 20;
-constexpr size_t kShortest = 8 << 10;  // the shortest block that is
+constexpr size_t kShortest = 8 << 10;  // the shortest block that ranks attach for
 
 std::shared_ptr<Segment> segment_of(int ranks) {
   const SegmentShape shape{ranks, 64, 4096};
@@ -26,7 +27,7 @@ std::shared_ptr<Segment> segment_of(int ranks) {
   return segment;
 }
 
-// A page that is there, and one behind it that is not.
+// A mapped page, followed by an unmapped one.
 struct LastPage {
   std::byte* memory =
       static_cast<std::byte*>(mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
@@ -71,7 +72,7 @@ TEST(PeerMemory, of_a_process_that_has_ended_is_not_reached) {
   EXPECT_NE(text.find("No such process"), std::string::npos) << text;
 }
 
-// As it is when the id of a dead rank's process is given to another one.
+// Simulates a new process that has the pid of a dead rank's process.
 TEST(PeerMemory, without_the_mark_that_it_had_is_not_believed) {
   const auto segment = segment_of(2);
   PeerMemory reader(segment, 0, {getpid(), getpid()});
@@ -84,7 +85,7 @@ TEST(PeerMemory, without_the_mark_that_it_had_is_not_believed) {
   EXPECT_FALSE(reader.read(1, &target, &source, sizeof source));
 }
 
-// Ranks of one process in AllGathers by attach, each moved on by hand.
+// The ranks of an AllGather by attach in one process, each resumed by hand.
 class Attach : public ::testing::Test {
  protected:
   static constexpr int kRanks = 2;
@@ -121,13 +122,13 @@ class Attach : public ::testing::Test {
       start(rank, send, results[rank].data());
     }
   }
-  // Anew, with other buffers.
+  // Starts a rank's phase anew, with other buffers.
   void start(int rank, const std::byte* send, std::byte* recv) {
     phases[rank].end();
     const Call call{{fcclCollAllGather, fcclInt8, ReduceOp::sum, -1, count}, send, recv};
     phases[rank] = attach_move(lanes[rank]->frame, *lanes[rank], {call, number});
   }
-  // The same of an AlltoAll, whose blocks have so many bytes.
+  // Begins an AlltoAll with blocks of `bytes` bytes on every rank.
   void begin_to_swap(size_t bytes) {
     count = bytes;
     sends.assign(kRanks, std::vector<std::byte>(kRanks * bytes));
@@ -140,7 +141,7 @@ class Attach : public ::testing::Test {
       phases[rank] = attach_move(lanes[rank]->frame, *lanes[rank], {call, number});
     }
   }
-  // Resumes a rank until it waits for another one or has ended; whether it has ended.
+  // Resumes a rank until it waits for another or has ended; returns true if it has ended.
   bool go_on(int rank) {
     const auto may_go_on = [&] {
       const Awaited& awaited = phases[rank].awaited();
@@ -207,7 +208,7 @@ TEST_F(Attach, copies_its_own_block_where_it_is_not_in_place) {
   EXPECT_TRUE(is_whole(1));
 }
 
-// A page may come from where it takes long, and the reader would wait for it inside the kernel.
+// Faulting in a page may take long, and the reader would wait for it inside the kernel.
 TEST_F(Attach, reads_a_piece_only_after_its_source_has_brought_it_in) {
   begin(2 * kPiece, true);
   EXPECT_FALSE(go_on(0));
@@ -241,7 +242,8 @@ TEST_F(Attach, gives_others_a_turn_between_two_pieces) {
   EXPECT_EQ(phases[0].awaited().rank, 1);
 }
 
-// Rank 0 fails in its wait for rank 1, tells of it, returns, and its user writes over what rank 1 is about to read.
+// Rank 0 fails while it waits for rank 1, publishes the failure and returns. Its user then overwrites the bytes that rank 1 is
+// about to read.
 TEST_F(Attach, fails_on_a_reader_whose_source_failed_before_it_had_read) {
   begin(kShortest, true);
   EXPECT_FALSE(go_on(1));
@@ -253,7 +255,7 @@ TEST_F(Attach, fails_on_a_reader_whose_source_failed_before_it_had_read) {
   EXPECT_TRUE(phases[1].outcome().failed);
 }
 
-// The same while rank 1 reads: it finds rank 0 done, and what it has read may be torn.
+// Rank 0 fails while rank 1 reads, so rank 1 may have read torn bytes.
 TEST_F(Attach, fails_on_a_reader_whose_source_failed_while_it_read) {
   begin(kShortest, true);
   EXPECT_FALSE(go_on(0));
@@ -274,7 +276,7 @@ TEST_F(Attach, is_settled_for_the_ring_on_every_rank_with_a_long_result_that_is_
 }
 
 TEST_F(Attach, settles_on_the_ring_on_every_rank_if_one_cannot_read_and_is_open_to_the_next_call) {
-  // For rank 0 rank 1 is a copy of this process, and has the same mark, until it ends.
+  // Lets rank 0 take a copy of this process, which has the same mark, for rank 1 until it ends.
   const pid_t copy = fork();
   if (copy == 0) ::pause();
   auto memory = std::make_unique<PeerMemory>(segment, 0, std::vector<int>{getpid(), copy});

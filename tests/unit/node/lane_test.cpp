@@ -1,4 +1,4 @@
-// A lane's entry word: what a peer sees of a call, in order and across the wrap of its sequence.
+// Tests of a lane's entry word: the peers' view of calls, in order and across the wrap of the sequence.
 #include "node/lane.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// AlltoAllV of memory that peers map: when it goes by it, and what ranks tell each other; its ranks in one process, each moved
-// on by hand.
+// Tests AlltoAllV on memory that peers map: when a call takes this path, and what ranks tell each other. All ranks are in one
+// process; the test resumes each by hand.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -43,7 +43,7 @@ class MappedExchange : public ::testing::Test {
     return std::byte(1 + (static_cast<size_t>(from * 101 + to * 37) + index * 7 + number * 11) % 250);
   }
 
-  // Blocks lie the last one first, with gaps. What is in `own` is private memory; who has nothing to give has no buffer.
+  // Lays out blocks in reverse order, with gaps. Ranks in `own` use private memory; a rank without data has no buffer.
   void start(const CountOf& count, std::array<bool, kExchanging> own = {}) {
     free_inputs();
     ++number;
@@ -96,7 +96,7 @@ class MappedExchange : public ::testing::Test {
               << "byte " << i << " from rank " << from << " on rank " << rank;
     }
   }
-  // In the first call ranks only meet their arenas.
+  // Runs a first call, in which ranks only map each other's arenas.
   void meet() {
     start(one_has_all);
     finish();
@@ -177,7 +177,7 @@ TEST_F(MappedExchange, takes_no_block_that_does_not_lie_in_its_peers_arena) {
   for (int peer = 0; peer < kExchanging; ++peer)
     beyond[peer] = {blocks[2].input.layout().offset(peer) + (peer == 0 ? process_arena().usage().reserved : 0),
                     blocks[2].input.layout().bytes(peer)};
-  go_on(2);  // it has offered
+  go_on(2);  // rank 2 has made its offer
   blocks[2].input.set(beyond);
   finish();
   EXPECT_EQ(phases[0].outcome().differing_rank, 12);

@@ -1,4 +1,4 @@
-// Mapped memory: when a call goes by it, and how it ends, one step of one rank at a time.
+// Tests of mapped memory: when a call takes this path, and its outcome, one step of one rank at a time.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kLarge = 3 << 20;  // several pieces
 
-// Memory of one rank, in the arena or not.
+// The memory of one rank, in the arena or not.
 class RankMemory {
  public:
   RankMemory(size_t bytes, bool in_arena) : size_(bytes), in_arena_(in_arena) {
@@ -45,7 +45,7 @@ class RankMemory {
   bool in_arena_;
 };
 
-// Ranks of one process, each moved on by hand.
+// The ranks of one process, each resumed by hand.
 class Mapped : public ::testing::Test {
  protected:
   static constexpr int kRanks = 3;
@@ -81,7 +81,7 @@ class Mapped : public ::testing::Test {
       start(rank);
     }
   }
-  // In place both buffers are in `sends`.
+  // An in-place call has both buffers in `sends`.
   uint32_t* send_of(int rank) {
     const bool own_block = placed && row_of(made.collective).output_blocks(kRanks) > 1;
     return &sends[rank].word(own_block ? rank * made.count : 0);
@@ -99,7 +99,7 @@ class Mapped : public ::testing::Test {
     ended[rank] = false;
   }
   void start(int rank) { start(rank, choose({made, nullptr, nullptr}, lane(rank)), false); }
-  // Resumes a rank until it waits for another one or has ended; whether it has ended.
+  // Resumes a rank until it waits for another or has ended; returns true if it has ended.
   bool go_on(int rank) {
     const auto may_go_on = [&] { return !phases[rank].awaited().where || phases[rank].awaited().reached(); };
     while (!ended[rank] && may_go_on()) step(rank);
@@ -112,7 +112,7 @@ class Mapped : public ::testing::Test {
     else
       ended[rank] = true;
   }
-  // Each turn goes to any rank, for as many steps as it happens.
+  // Gives each turn to a random rank, for a random number of steps.
   void finish() {
     for (int turn = 0; turn < 10'000 && ended != std::array{true, true, true}; ++turn) {
       const int rank = static_cast<int>(generator() % kRanks);
@@ -121,7 +121,7 @@ class Mapped : public ::testing::Test {
     }
     EXPECT_EQ(ended, (std::array{true, true, true}));
   }
-  // What word `index` of block `block` of a rank's result is.
+  // Returns the expected word `index` of block `block` of a rank's result.
   uint32_t expected(int rank, size_t block, size_t index) const {
     const Collective& row = made.row();
     const size_t own = row.input_blocks(kRanks) > 1 ? rank * made.count + index : index;
@@ -173,7 +173,7 @@ class Mapped : public ::testing::Test {
   std::mt19937 generator{1};
 };
 
-// Short vectors that are not in place are reduced whole by every rank.
+// Every rank reduces a short vector whole if no rank is in place.
 Path mapped_path(fcclColl_t collective, size_t words, bool in_place) {
   const bool whole = collective == fcclCollAllReduce && !in_place && words * sizeof(uint32_t) * 2 <= 512 << 10;
   return whole ? Path::whole : Path::mapped;
@@ -220,7 +220,7 @@ TEST_F(Mapped, comes_and_goes_with_the_offers) {
   }
 }
 
-// Inputs in the arena, outputs not: results go through slots.
+// Results go through slots if inputs are in the arena and outputs are not.
 TEST_F(Mapped, reduces_into_private_memory) {
   run(fcclCollAllReduce, 1000, false, kAll, Path::ring);
   for (const size_t words : {size_t{1000}, size_t{100'001}}) {
@@ -233,7 +233,7 @@ TEST_F(Mapped, reduces_into_private_memory) {
   }
 }
 
-// One rank in place is enough for shards, since peers would read what it has written over.
+// A single in-place rank makes all ranks use shards, since its peers would read what it has overwritten.
 TEST_F(Mapped, reduces_short_vectors_whole_unless_a_rank_is_in_place) {
   run(fcclCollAllReduce, 1000, false, kAll, Path::ring);
   run(fcclCollAllReduce, 1000, false, kAll, Path::whole);
@@ -276,7 +276,8 @@ TEST_F(Mapped, gives_others_a_turn_between_two_pieces) {
   }
 }
 
-// Rank 0 fails in its wait for the others, tells of it, returns, and its user writes over what they are about to read.
+// Rank 0 fails while it waits for the others, publishes the failure and returns. Its user then overwrites the bytes that they
+// are about to read.
 TEST_F(Mapped, fails_on_readers_whose_source_failed_before_they_had_read) {
   run(fcclCollAllGather, 1000, false, kAll, Path::ring);
   begin(fcclCollAllGather, 1000, false, kAll);
@@ -289,7 +290,7 @@ TEST_F(Mapped, fails_on_readers_whose_source_failed_before_they_had_read) {
   EXPECT_FALSE(go_on(2)) << "it waits for rank 0, as whoever runs it finds out";
 }
 
-// The same of a rank that has read before it fails: nobody waits for it any more.
+// Rank 0 fails after it has read, so no rank waits for it any more.
 TEST_F(Mapped, fails_on_readers_whose_source_failed_while_they_read) {
   run(fcclCollAllGather, 1000, false, kAll, Path::ring);
   begin(fcclCollAllGather, 1000, false, kAll);

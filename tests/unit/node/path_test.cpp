@@ -1,4 +1,4 @@
-// The choice of a path: by size, collective, and what the lane's ranks can do.
+// Tests the choice of a path by size, by collective, and by what the lane's ranks can do.
 #include "node/path.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@ namespace fccl {
 namespace {
 
 constexpr size_t kMailbox = 4096;
-constexpr size_t kBox = 4 * kMailbox;  // of two ranks
+constexpr size_t kBox = 4 * kMailbox;  // between two ranks
 constexpr size_t kAttached = 2 * kBox;
 
 Call bytes_of(fcclColl_t collective, size_t bytes) { return {{collective, fcclInt8, ReduceOp::sum, -1, bytes}}; }

@@ -1,4 +1,4 @@
-// The ring of AlltoAll, its ranks in one process and each moved on by hand.
+// Tests the ring of AlltoAll. All ranks are in one process; the test resumes each by hand.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -32,7 +32,7 @@ class RingAllToAll : public ::testing::Test {
     phases[rank] = ring_all_to_all(lanes[rank]->frame, *lanes[rank], {call, static_cast<uint64_t>(iteration)});
     ended[rank] = false;
   }
-  // Until the rank waits for another one, or has ended.
+  // Resumes the rank until it waits for another one or has ended.
   void go_on(int rank) {
     const auto may_go_on = [&] { return !phases[rank].awaited().where || phases[rank].awaited().reached(); };
     while (!ended[rank] && may_go_on()) ended[rank] = phases[rank].resume();
@@ -82,7 +82,7 @@ TEST_F(RingAllToAll, is_right_however_far_one_rank_runs_ahead) {
 TEST_F(RingAllToAll, waits_for_the_slice_of_a_peer_that_has_not_put_it) {
   segment->initialise(1);
   for (int rank = 0; rank < kRanks; ++rank) start(rank, 100, 1);
-  // All enter in that order, so rank 1 alone does not know yet that it may put.
+  // All ranks enter in this order, so only rank 1 does not know yet that it may put.
   for (const int rank : {0, 1, 2, 0}) go_on(rank);
   EXPECT_EQ(phases[0].awaited().where, &segment->board(1, kPairLane).published.value);
   EXPECT_EQ(results[0][0], input(0, 0, 1));

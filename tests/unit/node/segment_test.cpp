@@ -1,4 +1,4 @@
-// The layout of a segment: nothing overlaps, it stays small, and it is mapped once per process.
+// Tests of a segment: no parts overlap, it stays small, and each process maps it once.
 #include "node/segment.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,8 @@ constexpr int kMostTries = 100;
 
 }  // namespace
 
-// In place of the C library's: what older kernels do with a signal while they reserve memory, which here takes 5 ms.
+// Replaces the C library's function. Behaves like older kernels, which give up reserving memory on a signal; reserving takes 5
+// ms here.
 extern "C" int fallocate(int descriptor, int mode, off_t offset, off_t bytes) {
   const int before = signals;
   if (++tries < kMostTries) {
@@ -52,7 +53,7 @@ struct Region {
 
 Region region_of(const void* begin, size_t bytes) { return {static_cast<const std::byte*>(begin), bytes}; }
 
-// Everything that some rank may write.
+// Lists all memory that some rank may write.
 std::vector<Region> regions_of(const Segment& segment) {
   const SegmentShape& shape = segment.shape();
   std::vector<Region> regions{region_of(&segment.failure(), sizeof(FailureBoard))};
@@ -179,7 +180,6 @@ TEST(Segment, mapped_twice_in_a_process_is_one_mapping) {
   EXPECT_EQ(first->get(), second->get());
 }
 
-// As a profiler sends them.
 TEST(Segment, takes_little_memory_until_a_call_uses_its_slots) {
   const SegmentShape shape{2, kMailboxBytes, kSlotBytes};
   const auto memory = Segment::make(shape);
@@ -197,6 +197,7 @@ TEST(Segment, takes_little_memory_until_a_call_uses_its_slots) {
   EXPECT_GE(kept(), shape.gather_ring_bytes());
 }
 
+// Signals come as often as from a profiler.
 TEST(Segment, is_made_though_signals_come_all_the_time) {
   ::signal(SIGALRM, [](int) { signals = signals + 1; });
   const itimerval often{{0, 1000}, {0, 1000}};

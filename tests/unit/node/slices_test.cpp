@@ -1,4 +1,4 @@
-// Slices cover a buffer without a gap and without an overlap.
+// Tests that slices cover a buffer without gaps or overlaps.
 #include "node/slices.h"
 
 #include <gtest/gtest.h>

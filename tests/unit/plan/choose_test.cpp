@@ -1,4 +1,4 @@
-// Which algorithm is chosen, and what is said about it.
+// Tests the choice of an algorithm, and its explanation.
 #include "plan/choose.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace fccl::plan {
 namespace {
 
-// Of the order of an EFA network card, and of a shaped link.
+// Costs in the order of an EFA network card, and of a shaped link.
 constexpr Constants kFast{.latency = 1.5e-5, .message = 1.25e-6, .wire_byte = 8e-11, .added_byte = 5e-12, .node_byte = 2.5e-12};
 constexpr Constants kSlow{.latency = 5e-6, .message = 1e-6, .wire_byte = 8.4e-9, .added_byte = 1e-10, .node_byte = 1e-10};
 
@@ -33,7 +33,7 @@ TEST(Choice, of_a_broadcast_is_a_tree_for_small_and_a_chain_or_a_scatter_for_lar
 TEST(Choice, can_be_made_for_the_collectives_that_are_said_to_have_an_algorithm_and_for_no_other) {
   const Chooser chooser(Shape::of_equal_hosts(2, 2, 1, kFast));
   EXPECT_TRUE(has_algorithm(fcclCollAlltoAll));
-  EXPECT_FALSE(has_algorithm(fcclCollAlltoAllV));  // takes those of the form of equal counts
+  EXPECT_FALSE(has_algorithm(fcclCollAlltoAllV));  // it uses the algorithms of AlltoAll
   for (int i = 0; i < fcclNumColls; ++i) {
     const auto collective = static_cast<fcclColl_t>(i);
     if (has_algorithm(collective))

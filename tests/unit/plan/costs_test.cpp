@@ -1,4 +1,4 @@
-// Costs as text: what it means, that equal texts are equal values, and what is refused.
+// Tests of costs as text: meaning, equality of values, and refused texts.
 #include "plan/costs.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What algorithms cost, against the textbook's formulas.
+// Compares the costs of algorithms with the textbook's formulas.
 #include "plan/price.h"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ TEST(Price, of_a_sum_counts_the_additions_of_the_busiest_member) {
   EXPECT_EQ(cost_of(pairwise_all_gather, 8).additions, 0);
 }
 
-// The count by one member stands for all: the same numbers as from a look at everyone's transfers.
+// Compares the count by one member with a count of all members' transfers.
 TEST(Price, of_the_root_is_that_of_the_busiest_member) {
   struct Ports {
     std::vector<Load> out, in;
@@ -81,7 +81,7 @@ TEST(Prediction, of_one_message_is_latency_and_the_message_and_its_bytes_over_th
   EXPECT_DOUBLE_EQ(time.node, 2 * 2 * 1000 * 1e-10);
 }
 
-// The seconds of four messages behind one another in one round, which take so long each to post and so long on the wire.
+// Returns the seconds for four consecutive messages in one round, with these times per message to post and on the wire.
 double seconds_of_four(double message, double wire) {
   const Shape shape = Shape::of_equal_hosts(5, 1, 1, {0, message, wire, 0, 0});
   return predict({fcclCollAllGather, 1}, Cut::per_member, cost_of(pairwise_all_gather, 5), shape, 1).total();
@@ -109,7 +109,7 @@ TEST(Prediction, of_a_slow_node_is_the_first_message_and_then_the_nodes_time) {
   EXPECT_NEAR(time.total(), 1e-5 + first_message + 5 * 1000 * 1e-6, 1e-6);
 }
 
-// The pace of wire and node together, in the columns' shares of it.
+// Checks the joint pace of the message, wire and node stages.
 TEST(Prediction, adds_up_to_the_pace_of_all_stages) {
   const Shape shape = Shape::of_equal_hosts(2, 1, 1, {0, 3, 4, 0, 0});
   const Cost cost = cost_of(pairwise_all_gather, 2);
@@ -139,7 +139,7 @@ TEST(Prediction, of_a_long_broadcast_down_a_chain_is_one_crossing) {
   EXPECT_NEAR(predict({fcclCollBroadcast, 1e8}, Cut::whole, cost, shape, 64).total(), wire, 0.06 * wire);
 }
 
-// Three ranks on one host and one on each of two others: the one column carries three blocks of the first host.
+// There are three ranks on one host and one on each of two others, so the only column carries three blocks of the first host.
 TEST(Prediction, of_unequal_hosts_is_that_of_the_busiest_column) {
   const Shape shape{3, 5, 3, 1, 1, kConstants};
   const Time time = predict({fcclCollAllGather, 1000}, Cut::per_member, cost_of(pairwise_all_gather, 3), shape, 1);
@@ -147,7 +147,7 @@ TEST(Prediction, of_unequal_hosts_is_that_of_the_busiest_column) {
   EXPECT_DOUBLE_EQ(time.node, 5 * 1000 * 1e-10 / 2);
 }
 
-// Of two columns one carries two of a host's three blocks, so the host's wire takes as long as for four.
+// One of two columns carries two of a host's three blocks, so the host's wire takes as long as for four.
 TEST(Prediction, of_columns_that_do_not_divide_a_host_counts_the_fuller_one) {
   const Shape shape{2, 5, 3, 2, 2, kConstants};
   const Time time = predict({fcclCollReduceScatter, 1000}, Cut::per_member, cost_of(pairwise_reduce_scatter, 2), shape, 1);
@@ -156,7 +156,7 @@ TEST(Prediction, of_columns_that_do_not_divide_a_host_counts_the_fuller_one) {
   EXPECT_DOUBLE_EQ(time.node, 5 * 1000 * 1e-10 + added);
 }
 
-// Each of a host's two ranks has a block for both of each other host.
+// Each of a host's two ranks has a block for both ranks of each other host.
 TEST(Prediction, of_an_exchange_counts_a_block_for_each_pair_of_ranks) {
   const Shape shape = Shape::of_equal_hosts(3, 2, 1, kConstants);
   const Time time = predict({fcclCollAlltoAll, 1000}, Cut::per_member, cost_of(pairwise_all_to_all, 3), shape, 1);

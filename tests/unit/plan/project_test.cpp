@@ -1,4 +1,4 @@
-// One member's steps, stated for small groups.
+// Checks one member's steps against stated ones, for small groups.
 #include "plan/project.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ Steps told_steps(void (*tell)(Group, Project&), Group group, int member) {
   return sink.take();
 }
 
-// "send data 1 to 2 after 3", "receive parts 0..1 from 2", "add data 0".
+// Returns texts such as "send data 1 to 2 after 3", "receive parts 0..1 from 2", "add data 0".
 std::string in_words(const Step& step) {
   const std::string space = step.here.space == Space::data ? " data " : " parts ";
   const std::string range = step.count == 1 ? "" : ".." + std::to_string(step.here.index + step.count - 1);
@@ -65,7 +65,7 @@ TEST(Project, keeps_one_plan_of_4096_hosts_within_10_megabytes) {
     EXPECT_LT(steps_of(algorithm, {4096}, 7).capacity() * sizeof(Step), 10'000'000U) << algorithm;
 }
 
-// A sink that counts what it is told, in place of time, which depends on the machine.
+// A sink that counts calls instead of measuring time, which depends on the machine.
 struct Counter {
   int of;
   int told = 0;

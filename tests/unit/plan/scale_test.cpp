@@ -1,4 +1,4 @@
-// Making what one rank of a large communicator needs takes little time and memory.
+// Tests that planning for one rank of a large communicator takes little time and memory.
 #include <gtest/gtest.h>
 
 #include <ctime>

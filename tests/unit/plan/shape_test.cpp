@@ -1,4 +1,4 @@
-// What a topology's shape is.
+// Tests the shape of a topology.
 #include "plan/shape.h"
 
 #include <gtest/gtest.h>

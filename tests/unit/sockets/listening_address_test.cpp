@@ -1,4 +1,4 @@
-// Which interface and port a listener takes, and the sentence that says why.
+// Tests which interface and port a listener takes, and the text that says why.
 #include "sockets/listening_address.h"
 
 #include <fmt/format.h>
@@ -12,11 +12,11 @@ namespace fccl {
 namespace {
 
 InterfaceAddress interface(const std::string& name, uint8_t last_byte) {
-  // Of a network for documentation, so no route of this host leads over it.
+  // This network is reserved for documentation, so no route of this host leads over it.
   return {name, {false, {198, 51, 100, last_byte}, 0}, name == "lo", name == "docker0"};
 }
 
-// As the kernel lists them.
+// The addresses in the kernel's order.
 const std::vector<InterfaceAddress> kAll = {interface("lo", 1), interface("docker0", 2), interface("eth1", 3),
                                             interface("eth10", 4), interface("ib0", 5)};
 

@@ -1,4 +1,4 @@
-// Tests of sockets: addresses, abstract names, descriptors that travel, nothing that blocks.
+// Tests of sockets: addresses, abstract names, passed descriptors, and that no call blocks.
 #include "sockets/socket.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// The folder of a library stays what it was when the current directory changes.
+// Tests that a library's folder stays the same when the current directory changes.
 #include "system/code_folder.h"
 
 #include <dlfcn.h>

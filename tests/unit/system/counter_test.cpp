@@ -1,4 +1,4 @@
-// Counters: when a wait is over, across the wrap too, and what is seen after it.
+// Tests of counters: when a wait ends, also across the wrap, and what is visible after it.
 #include "system/counter.h"
 
 #include <gtest/gtest.h>

@@ -26,7 +26,8 @@ TEST(HostIdentity, an_override_stands_for_the_name_and_the_ipc_namespace) {
   EXPECT_EQ(host_identity("left").find("ipc:["), std::string::npos);
 }
 
-// Whether host_identity(override_text) is another one in a new namespace of this kind; nothing if there may be none.
+// Returns true if host_identity(override_text) differs in a new namespace of this kind; nothing if this process may not make
+// one.
 std::optional<bool> differs_in_a_new(int kind, const std::string& override_text) {
   const std::string outside = host_identity(override_text);
   const pid_t child = ::fork();
@@ -46,7 +47,7 @@ TEST(HostIdentity, a_process_in_another_ipc_namespace_is_on_another_host_unless_
   EXPECT_EQ(differs_in_a_new(CLONE_NEWIPC, "left"), false);
 }
 
-// It could not reach the others' abstract sockets; likewise for pids, by which it is watched.
+// The process could not reach the others' abstract sockets. Ranks also watch each other by pid.
 TEST(HostIdentity, a_process_in_another_network_namespace_is_on_another_host_whatever_an_override_says) {
   const auto differs = differs_in_a_new(CLONE_NEWNET, "left");
   if (!differs) GTEST_SKIP() << "this process may not make a network namespace (needs CAP_SYS_ADMIN)";

@@ -1,4 +1,4 @@
-// Discovery: this machine's host, and one that hwloc is made to see.
+// Tests discovery of this machine, and of a machine that hwloc reads from a file.
 #include "system/host_topology.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@
 namespace fccl {
 namespace {
 
-// The kernel's flags of an interface, asked in another way than discovery does.
+// Reads the kernel's flags of an interface in another way than discovery does.
 int flags_of(const char* interface) {
   ifreq request{};
   std::strncpy(request.ifr_name, interface, IFNAMSIZ - 1);
@@ -72,7 +72,7 @@ TEST(DiscoverHost, knows_the_pci_address_of_an_interface_of_a_pci_device) {
   }
 }
 
-// What hwloc sees is a file here; interfaces are still those of this machine.
+// hwloc reads a file here; interfaces are still those of this machine.
 class DescribedMachine : public ::testing::Test {
  protected:
   void SetUp() override { setenv("HWLOC_XMLFILE", FCCL_TEST_TOPOLOGIES "/two_switches.hwloc.xml", 1); }
@@ -118,7 +118,7 @@ TEST(DiscoverHost, in_a_network_namespace_of_its_own_names_its_interfaces_only) 
     EXPECT_EQ(if_nametoindex(nic.name.c_str()), 0u) << nic.name << " is of another namespace";
 }
 
-// What goes between hosts finds places without hwloc.
+// Transports between hosts find places without hwloc.
 TEST(DiscoverHost, finds_the_places_that_sys_tells) {
   const auto host = discover_host();
   ASSERT_TRUE(host) << host.error().message;

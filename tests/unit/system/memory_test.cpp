@@ -1,4 +1,4 @@
-// How much memory there is: the machine's own account, and the limits of control groups.
+// Tests available memory: the machine's own account, and the limits of control groups.
 #include "system/memory.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kMiB = 1 << 20;
 
-// A root folder with the files of a machine, removed at the end of its life.
+// A root folder with the files of a machine; its destructor removes it.
 class Machine {
  public:
   Machine() {

@@ -1,4 +1,4 @@
-// Tests of what a process has one of.
+// Tests of objects that exist once per process.
 #include "system/per_process.h"
 
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ TEST(PerProcess, is_made_anew_in_a_fork_and_stays_as_it_was_in_the_parent) {
   EXPECT_EQ(count.get().value, 7);
 }
 
-// Takes long the first time.
+// A type whose first construction takes long.
 struct Slow {
   static inline std::atomic<int> begun{0};
   static inline std::atomic<bool> may_end{false};

@@ -1,4 +1,4 @@
-// Phases: loops that stop at counters, in memory that is given to them.
+// Tests of phases: loops that stop at counters, in memory that the caller provides.
 #include "system/phase.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ struct Trace {
   bool ended = false;
 };
 
-// Notes its own end, however that comes.
+// Notes its own destruction, whatever its cause.
 struct EndMark {
   Trace& trace;
   ~EndMark() { trace.ended = true; }

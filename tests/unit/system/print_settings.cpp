@@ -1,4 +1,4 @@
-// Prints docs/environment.md as the table of settings has it.
+// Prints docs/environment.md, made from the table of settings.
 #include <cstdio>
 
 #include "system/settings_document.h"

@@ -1,4 +1,4 @@
-// Tests of which processors a thread may run on.
+// Tests of the processors that a thread may run on.
 #include "system/processors.h"
 
 #include <gtest/gtest.h>

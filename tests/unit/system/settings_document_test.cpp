@@ -1,4 +1,4 @@
-// The page of the settings is the one that the table makes.
+// Tests that the page of settings equals the one made from the table.
 #include "system/settings_document.h"
 
 #include <gtest/gtest.h>

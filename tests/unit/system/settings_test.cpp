@@ -1,4 +1,4 @@
-// Settings: what the environment may say, and what is answered when it says something else.
+// Tests of settings: allowed values, and the errors for others.
 #include "system/settings.h"
 
 #include <gtest/gtest.h>
@@ -114,7 +114,7 @@ TEST(Settings, that_are_too_long_are_refused_by_their_name_and_shown_in_part) {
   EXPECT_LT(settings.error().message.size(), 300U);
 }
 
-// The bootstrap compares them in one message.
+// The bootstrap compares all agreed settings in one message.
 TEST(Settings, that_are_taken_can_be_agreed_on) {
   size_t longest = 0;
   for (size_t digits = 1; digits < 4096; digits += 64) {
@@ -149,7 +149,7 @@ TEST(Settings, that_do_not_exist_are_warned_of_with_the_nearest_one) {
 }
 
 TEST(Settings, that_do_not_exist_are_written_to_the_log_once) {
-  // In a process of its own, which has not warned yet.
+  // Runs in a process of its own, which has not warned yet.
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   const auto warn_twice = [] {
     setenv("FCCL_TIMOUT", "30", 1);

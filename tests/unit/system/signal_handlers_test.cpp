@@ -1,4 +1,4 @@
-// Tests of keeping what a process does on signals.
+// Tests of protecting a process's signal handlers.
 #include "system/signal_handlers.h"
 
 #include <gtest/gtest.h>

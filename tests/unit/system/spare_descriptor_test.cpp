@@ -1,4 +1,4 @@
-// Spare descriptors: room for one more where the process has as many as it may.
+// Tests of spare descriptors in a process that has as many open as it may.
 #include "system/spare_descriptor.h"
 
 #include <fcntl.h>
@@ -15,7 +15,7 @@ namespace {
 
 Descriptor open_one() { return Descriptor(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)); }
 
-// Nothing more can be opened while it lives.
+// Uses up all descriptors while it lives.
 class Full {
  public:
   Full() {

@@ -1,4 +1,4 @@
-// Places and speeds, read from a made-up /sys and from this machine's.
+// Tests places and speeds, read from a made-up /sys and from this machine's.
 #include "system/sys_devices.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Two NUMA nodes of four processors each; an EFA below two switches of node 1, and an interface of virtio at node 0.
+// The made-up machine: two NUMA nodes of four processors each; an EFA below two switches of node 1, and a virtio interface at
+// node 0.
 class MadeUpSys : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -33,7 +33,7 @@ TEST(Thread, has_its_name_and_blocks_every_signal_of_the_application) {
     over.wait(false);
   });
   ASSERT_TRUE(thread);
-  // Until then it blocks all.
+  // Until the work begins, the thread blocks every signal.
   while (!begun) std::this_thread::yield();
   int found = 0;
   for (const auto& other : testing::threads_of_process()) {

@@ -1,4 +1,4 @@
-// Tests of the limit of a wait: when it is looked at again, and what cancels it.
+// Tests of the limit of a wait: when it is checked again, and what cancels it.
 #include "system/wait_limit.h"
 
 #include <gtest/gtest.h>

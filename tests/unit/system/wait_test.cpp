@@ -1,4 +1,4 @@
-// The wait of a blocking call: it ends when the counter says so, or when the slow path knows why it never will.
+// Tests the wait of a blocking call: it ends when the counter is reached or the slow path returns an error.
 #include "system/wait.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ Result<Outcome> run_to_end(Phase& phase, const SlowPath& slow, bool oversubscrib
   return phase.outcome();
 }
 
-// Counts how often it is asked, and ends the wait at the time `ends` of them.
+// Counts the calls of the slow path, and ends the wait at call number `ends`.
 struct Slow {
   int asked = 0;
   int ends = -1;
@@ -45,11 +45,12 @@ TEST(WaitInACrowd, looks_once_between_two_naps) {
   slow.ends = 5;
   const Clock::time_point begin = Clock::now();
   EXPECT_FALSE(await({&counter.value, 1, 2}, slow.path(), {true, 4ms}));
-  // One that yields, or sleeps a part of what it has waited, looks every millisecond. The first nap ends in the first look.
+  // A wait that yields, or sleeps a fraction of its time, would look every millisecond. The first look comes after the first
+  // nap.
   EXPECT_GE(Clock::now() - begin, 5 * 4ms);
 }
 
-// Who it is, and how often was asked whether they are here.
+// Records the awaited rank, and how often the wait asked whether it is here.
 struct Here {
   int asked = 0;
   int rank = -1;
@@ -124,13 +125,12 @@ TEST_P(Wait, goes_on_asking_while_it_sleeps) {
   slow.ends = 40;
   const Clock::time_point begin = Clock::now();
   EXPECT_FALSE(run_to_end(phase, slow.path(), GetParam()));
-  // About one question per millisecond: far more would cost the processor, far less would find out late.
+  // The wait looks about once per millisecond. More looks would waste the processor; fewer would find out late.
   EXPECT_GE(Clock::now() - begin, 35ms);
   EXPECT_LT(Clock::now() - begin, 2s);
 }
 
-// Nobody but the poll raises the counter: at the third poll of a wait, which is soon,
-// and at one that comes after the first look of the slow path.
+// Only the poll raises the counter: at the third poll, which comes soon, or at one after the first look of the slow path.
 TEST_P(Wait, polls_until_the_poll_has_brought_what_it_waits_for) {
   struct Network {
     Counter counter;

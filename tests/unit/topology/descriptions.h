@@ -24,7 +24,7 @@ inline Topology topology_of(std::string_view text) {
   return topology ? *topology : Topology{};
 }
 
-// The machine as it is described: with one rank for each of its GPUs.
+// Returns the described machine, with one rank for each of its GPUs.
 inline Host machine(const std::string& name) { return topology_of(description_of(name)).hosts().at(0); }
 
 }  // namespace fccl

@@ -1,4 +1,4 @@
-// The reader of NCCL's topology files: what NCCL dumps, what is made for it by hand, and what is neither.
+// Tests the reader of NCCL's topology files: dumps by NCCL, handmade files for NCCL, and faulty files.
 #include "topology/nccl_xml.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ host host
 )");
 }
 
-// In the form of the files that are given to NCCL on machines whose hypervisor hides the bridges.
+// Has the form of files made for NCCL on machines whose hypervisor hides the bridges.
 TEST(NcclXml, that_was_made_by_hand_has_its_devices_by_their_classes) {
   EXPECT_EQ(text_of(R"(<!-- made -->
 <system version="1">
@@ -127,7 +127,7 @@ TEST(NcclXml, is_refused_where_bridges_stand_inside_each_other_without_end) {
   expect_refused_xml("<system><cpu>" + open + close + "</cpu></system>", "expected at most 16 <pci> inside each other");
 }
 
-// To look for each host among all before it took 10 s and more of the processor.
+// Searching all earlier hosts for each host took 10 s of processor time and more.
 TEST(NcclXml, of_a_hundred_thousand_hosts_is_read_in_a_moment) {
   constexpr int kHosts = 100'000;
   std::string xml = "<system>";

@@ -1,4 +1,4 @@
-// Places: PCI addresses, and what is near to what.
+// Tests of places: PCI addresses and distances.
 #include "topology/place.h"
 
 #include <gtest/gtest.h>

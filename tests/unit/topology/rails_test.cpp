@@ -1,4 +1,4 @@
-// Rails: every NIC is used, none much more than another, the near ones first; and two ranks agree on what joins them.
+// Tests of rails: every NIC is used, none much more than another, near ones first; two ranks agree on the rails between them.
 #include "topology/rails.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ Rails rails_of(std::vector<Host> hosts) {
   return Rails(*topology);
 }
 
-// The host's ranks again, as the ranks from `first` on.
+// Returns the host with its ranks renumbered from `first` on.
 Host renumbered(Host host, int first) {
   for (Rank& rank : host.ranks) rank.number += first;
   return host;
@@ -109,7 +109,7 @@ TEST(NicsOfRanks, are_balanced_however_many_there_are) {
   for (int ranks = 1; ranks <= 12; ++ranks)
     for (int nics = 1; nics <= 12; ++nics) {
       Host host = plain_host(ranks, nics);
-      // Most ranks sit where few NICs are.
+      // Puts most ranks near few of the NICs.
       for (int i = 0; i < nics; ++i) host.nics[i].place.numa = i % 3 == 0 ? 0 : 1;
       for (int i = 0; i < ranks; ++i) host.ranks[i].numa = i % 4 == 0 ? 1 : 0;
       std::vector<size_t> load(nics), held;
@@ -158,7 +158,7 @@ TEST(Rails, stay_in_one_network_where_a_lone_rank_meets_several) {
 }
 
 TEST(Rails, spread_the_peers_of_a_rank_over_its_nics_where_numbers_do_not_match) {
-  // Ranks 3 and 4 have NICs 2 and 3, which the host of rank 0 has not.
+  // Ranks 3 and 4 use NICs 2 and 3, which the host of rank 0 lacks.
   const Rails rails = rails_of({plain_host(1, 2), plain_host(4, 4, 1)});
   EXPECT_EQ(rails.between(0, 3), (std::vector<Rail>{{0, 2}}));
   EXPECT_EQ(rails.between(0, 4), (std::vector<Rail>{{1, 3}}));

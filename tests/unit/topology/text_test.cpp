@@ -1,4 +1,4 @@
-// The text form of topologies: what is written comes back, and what is refused is named with its line.
+// Tests the text form of topologies: a written text reads back, and a refusal names the line.
 #include "topology/text.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Topologies: where ranks are, and what is no topology.
+// Tests of topologies: the places of ranks, and invalid topologies.
 #include "topology/topology.h"
 
 #include <gtest/gtest.h>
