@@ -51,7 +51,7 @@ struct Notice {
   enum Kind : uint8_t {
     kEager = 1,  // the payload comes with the notice
     kOffer,      // the sender waits for a grant
-    kGrant,      // the receiver has a place for the offer's slices
+    kGrant,      // the receiver is ready for the slices of an offer
     kRead,       // the receiver has read the offered bytes
   };
   Kind kind = kEager;

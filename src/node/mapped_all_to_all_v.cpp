@@ -50,8 +50,8 @@ void take_exchanged(const Lane& lane, const SlicedOutput& output, uint64_t k) {
 
 }  // namespace
 
-// The first slice carries only what peers tell each other; later slices carry no bytes. mapped_move explains why ranks stay and
-// check for failures.
+// The first slice carries only what peers tell each other; later slices carry nothing through slots. mapped_move explains why
+// ranks stay and check for failures.
 Phase mapped_all_to_all_v([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
   enter_with_offer(lane, task);
   for (int i = 1; i < lane.ranks(); ++i) {

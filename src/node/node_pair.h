@@ -55,8 +55,8 @@ class NodePair {
     return memory.read(peer_, target, source, bytes);
   }
 
-  // Returns the peer's oldest notice that is not taken yet; null if it has sent no other. payload_of_next then finds an eager
-  // notice's payload.
+  // Returns the peer's oldest notice that is not taken yet; null if all are taken. payload_of_next then finds an eager notice's
+  // payload.
   const Notice* next() const {
     const NoticeLine& line = next_line();
     return line.word.load(std::memory_order_acquire) == taken_ + 1 ? &line.notice : nullptr;

@@ -12,7 +12,8 @@
 namespace fccl::plan {
 namespace {
 
-// The most times that the number of slices is doubled. Beyond it less than two percent of the time is left to overlap.
+// The most times that the number of slices is doubled. More slices gain nothing: less than two percent of the time is left
+// without overlap.
 constexpr int kMostDoublings = 6;
 
 const Algorithm<Price>& algorithm_at(int place) { return kCatalog<Price>[static_cast<size_t>(place)]; }

@@ -21,7 +21,7 @@ constexpr int kPausesOversubscribed = 1 << 6;  // spins for about as long as a c
 constexpr milliseconds kLookEvery{1};
 constexpr microseconds kYieldFor{20000};
 constexpr microseconds kLongestSleep{1000};
-constexpr int kSleepFraction = 64;  // a sleep takes this fraction of the time waited so far
+constexpr int kSleepFraction = 64;  // a sleep takes one part in this many of the time waited so far
 
 // Stops spinning early if the awaited rank was last seen on this processor, because spinning would keep it from running.
 bool comes_while_spinning(const Awaited& awaited, const SlowPath& slow, const Haste& haste) {

@@ -13,7 +13,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace fccl::HWY_NAMESPACE {
 
-// Converts `count` elements to float32, in whole chunks; `wide` is in the order of the format's lanes.
+// Convert `count` elements to float32 and back, in whole chunks; `wide` is in the order of the format's lanes.
 template <class Element>
 void widen_all(const std::byte* stored, size_t count, float* wide) {
   const Lanes<float> d;
