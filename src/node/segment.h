@@ -30,7 +30,7 @@ struct TransferBoard;
 // run at the same time. The collective decides the lane: one that needs pair slots takes the pair lane.
 enum LaneId : int { kGatherLane = 0, kPairLane = 1, kLanes = 2 };
 
-// The index after the lanes of collectives, at which a rank publishes for whom its sends and receives wait.
+// The index after the lanes of collectives, at which a rank publishes the rank that its sends and receives wait for.
 inline constexpr LaneId kTransferLane = kLanes;
 
 inline LaneId lane_of(fcclColl_t collective) {

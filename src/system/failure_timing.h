@@ -1,4 +1,4 @@
-// Failure timing: the delays of failure reports. They let the best informed rank report first, so that all ranks see its error.
+// Failure timing: a ladder of delays for failure reports. The best informed rank reports first, so all ranks see its error.
 //
 // A rank that waits for another rank reports it this long after the deadline; the right column gives the reason:
 //
