@@ -25,7 +25,7 @@ HEADLESS = re.compile(
     r"(?:of|what|whether|where|who|whoever|those|that)\b(?![-'])|the same of\b", re.IGNORECASE
 )
 ALLOWED_HEAD = re.compile(r"that is why\b", re.IGNORECASE)
-# A "five is no rank" should say "five is not a rank"; but "there is no rank" and "is no longer" are English.
+# "There is no rank" and "is no longer" are English; a thing that "is no" other thing "is not" one.
 DIALECT = re.compile(
     r"\bwhoever\b|\bhad better\b|\bthere is none\b|\bthat there is not\b"
     r"|(?<!\bthere )\bis no (?!longer\b|more\b|less\b|fewer\b)\w+",
@@ -71,7 +71,7 @@ def sources(tree: Tree) -> list[str]:
 KINDS = [
     Kind("library", library, cpp_comments, headless=18.3, dialect=113, repeated=39),
     Kind("other C++", other_cpp, cpp_comments, headless=15.4, dialect=57, repeated=23),
-    Kind("python", lambda tree: tree.python, python_prose, headless=12.1, dialect=13),
+    Kind("python", lambda tree: tree.python, python_prose, headless=1.0),
     Kind("pages", pages, page_prose, headless=6.5, dialect=29),
     Kind("messages", sources, cpp_messages, headless=2.0, dialect=26),
 ]

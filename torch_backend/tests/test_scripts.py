@@ -104,7 +104,7 @@ dist.destroy_process_group()
 
 
 def test_a_script_that_names_no_backend_runs_through_fccl(tmp_path):
-    # Of CUDA's memory there is none here.
+    # This machine has no CUDA memory.
     variables = {"FCCL_TORCH_DEFAULT": "cpu,cuda", "FCCL_TORCH_REPLACES": "nccl"}
     said, log = run_script(tmp_path, WITHOUT_A_NAME, **variables)
     assert said["sums"] == [[3.0] * 3] * 3
