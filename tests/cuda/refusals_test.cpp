@@ -1,4 +1,4 @@
-// What a communicator of CUDA memory refuses, and what it takes: nothing is started by what is refused.
+// A communicator of CUDA memory refuses some calls and takes others; a call that it refuses starts nothing.
 #include <bit>
 #include <cstring>
 

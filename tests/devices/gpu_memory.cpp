@@ -19,7 +19,7 @@ using Kind = Region::Kind;
 
 const size_t kPage = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
 
-// Of a thread's own queues, one per GPU.
+// A queue of the calling thread's own; it has one for each GPU.
 struct QueueOfThread {
   uint64_t gpu = 0;
   GpuQueue* queue = nullptr;
@@ -34,7 +34,7 @@ std::byte* map(size_t bytes, int protection, int descriptor) {
 
 bool is_memory(Kind kind) { return kind != Kind::queue && kind != Kind::mark; }
 
-// What device memory is made of: it is seen where nobody may touch it, and used elsewhere.
+// Maps device memory twice: at the address that users see nobody may touch it, at the other the GPU uses it.
 Region map_device_memory(size_t bytes) {
   const Descriptor memory(::memfd_create("fccl-simulated-gpu", MFD_CLOEXEC));
   if (!memory || ::ftruncate(memory.get(), static_cast<off_t>(bytes)) != 0) return {};

@@ -60,7 +60,7 @@ class SimulatedGpuTest : public testing::Test {
   }
   bool is_written(size_t word) { return has_come(pages_->word(word * 8), 1); }
   Result<void> copy(Queue queue) { return gpu().copy(queue, {memory_, memory_ + 500, 500}); }
-  // Whether `call`, on another thread with a Use, returns only after release().
+  // True if `call`, on another thread with a Use, returns only after release().
   bool blocks_until_release(const std::function<void()>& call) {
     auto done = std::async(std::launch::async, [&] {
       const Device::Use use(gpu());

@@ -31,8 +31,8 @@ NEAREST = {
     "hierarchical": ["wire_phases_test", "hosts_test"],
     "node": ["node_test", "collectives_test", "streams_test"],
 }
-# Programs that are tried next, with the nearest of other rooms. Random sequences of many seeds, or against MPI,
-# are left out, since what they find says little about what is wrong.
+# Programs that are tried next, with the nearest of other rooms. Random sequences of many seeds, or against
+# MPI, are left out, since what they find says little about what is wrong.
 OTHERS = ["membership_test", "scale_test"]
 PROGRAMS = list(dict.fromkeys([*(each for nearest in NEAREST.values() for each in nearest), *OTHERS]))
 AT_ONCE = 2

@@ -1,4 +1,4 @@
-// What a user is told where a transport's shared library cannot be had.
+// Tests of the errors that a user gets if a transport's shared library cannot be loaded.
 #include "wire/plugin.h"
 
 #include <gmock/gmock.h>
