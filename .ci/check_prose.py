@@ -73,7 +73,7 @@ KINDS = [
     Kind("other C++", other_cpp, cpp_comments, headless=7.5, dialect=23, repeated=17),
     Kind("python", lambda tree: tree.python, python_prose, headless=1.0),
     Kind("pages", pages, page_prose, headless=6.5, dialect=29),
-    Kind("messages", sources, cpp_messages, headless=2.0, dialect=26),
+    Kind("messages", sources, cpp_messages, headless=1.0),
 ]
 # Pages from before the rule of one sentence a line. Rewriting them empties this list; it takes no new page.
 WRAPPED_PAGES = frozenset(
@@ -87,7 +87,6 @@ WRAPPED_PAGES = frozenset(
         "docs/cpp.md",
         "docs/cuda.md",
         "docs/elastic.md",
-        "docs/environment.md",
         "docs/errors.md",
         "docs/from_llama_recipes.md",
         "docs/from_smddp.md",

@@ -126,12 +126,12 @@ def cpp_messages(tree: Tree, path: str) -> Iterator[Sentence]:
 
 
 def message_sentences(literals: Block, path: str) -> Iterator[Sentence]:
-    """A text that begins with a space goes on where another one stopped: its first sentence began there."""
+    """Joins the literals; a field stands before a text that goes on where another one stopped."""
     # Literals meet without a space between them, so they are joined here: the lines of a block get one.
     joined = "".join(words for _, words in literals.lines)
-    for i, sentence in enumerate(Block([(literals.lines[0][0], joined)]).sentences(path)):
-        if i or not joined.startswith((" ", ",", ";", ":", ")")):
-            yield sentence
+    if joined.startswith((" ", ",", ";", ":", ")")):
+        joined = "{}" + joined
+    yield from Block([(literals.lines[0][0], joined)]).sentences(path)
 
 
 def python_prose(tree: Tree, path: str) -> Iterator[Sentence]:

@@ -228,7 +228,7 @@ TEST_F(SimulatedGpuTest, the_hosts_address_of_pinned_memory_is_refused) {
   EXPECT_NE(pages_->device(), pages_->host());
   expect_refused(gpu().copy(queue_, {memory_, pages_->host(), 8}), "the host's address of pinned memory");
   const WordOperation word{Kind::write, pages_->host(), 1};
-  expect_refused(gpu().words(queue_, {&word, 1}), "no address of the GPU's in pinned memory");
+  expect_refused(gpu().words(queue_, {&word, 1}), "not an address of the GPU's in pinned memory");
 }
 
 TEST_F(SimulatedGpuTest, memory_that_is_not_whole_pages_cannot_be_pinned) {

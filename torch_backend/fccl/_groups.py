@@ -20,7 +20,7 @@ def is_active(group: Any = None, device: Any = None) -> bool:
         return _is_of_fccl(group)
     group = c10d._get_default_group() if group is None else group
     if not isinstance(group, c10d.ProcessGroup):
-        raise ValueError("fccl.is_active: this process is no rank of the group")
+        raise ValueError("fccl.is_active: this process is not a rank of the group")
     served = {kind.type: kind for kind in group._device_types}
     wanted = served if device is None else [torch.device(device).type]
     return bool(wanted) and all(

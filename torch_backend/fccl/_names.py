@@ -162,7 +162,7 @@ def _say(wishes: Wishes, backend: str, asked: dict[str, str], rank: int | None) 
     if own_rank != 0 or os.environ.get("FCCL_LOG") in ("off", "error"):
         return
     for name in wishes.unknown:
-        _say_once(f"{name} is no setting of fccl and has no effect: there are {DEFAULT} and {REPLACES}")
+        _say_once(f"{name} is not a setting of fccl and has no effect: there are {DEFAULT} and {REPLACES}")
     replaced = [name for name in wishes.replaced if name in asked.values()]
     by_default = wishes.defaults and backend == "undefined" and NAME in asked.values()
     if by_default:
