@@ -181,6 +181,8 @@ def page_blocks(text: str) -> Iterator[Block]:
         hidden = not fence and (hidden or bare.startswith("<!--"))
         is_prose = bare and not (mark or fence or hidden or bare.startswith(("#", "|", "![", "<")))
         is_prose = is_prose and not re.match(r"\[[^\]]+\]: ", bare)
+        is_code = line.startswith("    ") and not block.lines and not LIST_ITEM.match(bare)
+        is_prose = is_prose and not is_code
         if hidden and "-->" in bare:
             hidden = False
         if block.lines and (not is_prose or LIST_ITEM.match(bare)):
