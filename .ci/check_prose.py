@@ -83,11 +83,8 @@ WRAPPED_PAGES = frozenset(
         "CHANGELOG.md",
         "docs/algorithms.md",
         "docs/architecture.md",
-        "docs/cluster.md",
         "docs/cpp.md",
-        "docs/cuda.md",
         "docs/perf_tests.md",
-        "docs/security.md",
         "docs/torch.md",
         "docs/torch_suites.md",
     }
