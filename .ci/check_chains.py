@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from tree import Fault, Tree
 
 LIMIT = 11
-# Where the files lie that includes in quotes name.
+# The folders in which the check looks for files that an include names in quotes.
 ROOTS = ("src/", "include/")
 
 
@@ -22,7 +22,7 @@ def faults(tree: Tree) -> Iterator[Fault]:
 def longest(tree: Tree, path: str, known: dict[str, list[str]]) -> list[str]:
     """The longest chain of the project's files from this one on, each of which includes the next."""
     if path not in known:
-        known[path] = [path]  # what includes itself goes no further
+        known[path] = [path]  # a file that includes itself ends the chain
         chains = [longest(tree, file, known) for file in included(tree, path)]
         known[path] = [path, *max(chains, key=len, default=[])]
     return known[path]

@@ -85,7 +85,7 @@ def is_reached(room: str, target: str, arrows: set[tuple[str, str]]) -> bool:
 
 
 def neighbours(tree: Tree, path: str) -> set[str]:
-    """What a file outside src may call by a name relative to its own folder or to the top of its room."""
+    """The names by which a file outside src may include files of its own folder or its top folder."""
     top, near = path.split("/")[0] + "/", path.rsplit("/", 1)[0] + "/"
     return {
         file.removeprefix(start)

@@ -8,7 +8,7 @@ from tree import Fault, Tree
 WORDS = "src/device/words.h"
 # A variable, a member, a parameter, an array or a function that gives one.
 DECLARED = re.compile(r"\bDeviceWord\b(?:\s*const\b|[^<>(){};]*>)?\s*[&*]*\s*(\w+)")
-# What follows a name, be it called or indexed, where the word is written.
+# Matches a write to one of NAMES, which code may also call or index first.
 WRITES = (
     r"\b(?:NAMES)\)?(?:\([^()]*\)|\[[^\]]*\])?\s*"
     r"(?:(?:\.|->)\s*(?:store|exchange|compare_exchange\w*|fetch_\w+)\s*\(|(?:[-+&|^]?=)(?!=)|\+\+|--)"

@@ -17,7 +17,7 @@ class Function:
     parameters: int
 
 
-# What may stand between the parameters and the body.
+# Matches the code that may stand between the parameters and the body.
 TAIL = re.compile(
     r"^\s*(?:(?:const|noexcept(?:\s*\([^{}]*\))?|override|final|mutable|volatile|try|&&?|->[^{};]+|requires\b[^{};]+)\s*)*"
     r"(?::(?!:)[^;]*)?$",
@@ -36,7 +36,7 @@ NOT_FUNCTIONS = {
     "static_assert",
     "co_return",
 }
-# Of C++, of compilers, and of CUDA's kernels.
+# Matches attributes of C++, of compilers, and of CUDA's kernels.
 ATTRIBUTE = r"\[\[.*?\]\]|__attribute__\s*\(\(.*?\)\)|__launch_bounds__\s*\(.*?\)"
 CALLABLE = re.compile(r"(?:^|[^\w.])(operator\s*\(\)|operator\s*[^\s\w(]+|~?\w+)\s*\(")
 
@@ -74,7 +74,7 @@ def functions_in(text: str) -> Iterator[Function]:
 
 
 def is_initializer(head: str) -> bool:
-    """Whether the brace after `head` opens a value, as in `: a_(a), b_{` or `int x = {`, and not a scope."""
+    """Tells if the brace after `head` opens a value, not a scope, as in `: a_(a), b_{` or `int x = {`."""
     declared = re.search(r"\b(namespace|class|struct|union|enum|extern)\b", without_template(head))
     return not declared and re.search(r"[\w>,(=]\s*$", head) is not None
 

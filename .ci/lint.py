@@ -12,6 +12,7 @@ import check_headers
 import check_layers
 import check_limits
 import check_names
+import check_prose
 import check_python
 import check_symbols
 import check_tidy
@@ -49,6 +50,7 @@ def main(arguments: list[str]) -> int:
             "limits": lambda: check_limits.faults(tree),
             "words": lambda: check_words.faults(tree),
             "names": lambda: check_names.faults(tree),
+            "prose": lambda: check_prose.faults(tree),
             "format": lambda: check_format.faults(tree),
             "python": lambda: check_python.faults(tree),
             "headers": lambda: check_headers.faults(tree, every_file="--all" in arguments),

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 EXPECTED_TESTS = Path(__file__).parent / "expected_tests"
-SHOWN_LINES = 40  # of the output of one failed test
+SHOWN_LINES = 40  # lines that are shown of the output of one failed test
 
 
 @dataclass
 class Suite:
-    """What one JUnit file says: the tests that passed, and with a text those that failed or were skipped."""
+    """The tests of one JUnit file that passed, and with a text those that failed or were skipped."""
 
     name: str
     passed: list[str] = field(default_factory=list)
@@ -79,7 +79,7 @@ def read_file(suite: Suite, path: Path) -> None:
         within = cases_of(path.with_suffix("") / f"{case.get('name')}.xml")
         for test in within or []:
             add_case(suite, test)
-        # What a program does wrong beside its tests, such as a leak, is a failure of its own.
+        # A fault that a program has beside its tests, such as a leak, is a failure of its own.
         if within is None or (has_failed(case) and not any(map(has_failed, within))):
             add_case(suite, case)
 
@@ -90,7 +90,7 @@ def expected_minimum() -> dict[str, int]:
 
 
 def compare(ran: int, minimum: int | None) -> tuple[bool, str]:
-    """Whether too few tests ran, and what to say about the number in .ci/expected_tests."""
+    """Tells if too few tests ran, and what to say about the number in .ci/expected_tests."""
     if minimum is None:
         return True, "; .ci/expected_tests has no number for this suite"
     if ran < minimum:

@@ -24,7 +24,7 @@ class Fault:
 
 
 class Tree:
-    """What git would see below a folder: tracked files and new ones, but not ignored ones."""
+    """The files below a folder that git would see: tracked files and new ones, but not ignored ones."""
 
     def __init__(self, root: Path):
         self.root = root.resolve()
@@ -52,7 +52,7 @@ class Tree:
 
     @cached_property
     def changed(self) -> frozenset[str]:
-        """What is new since this branch left origin/main, or else since the commit before the last."""
+        """The files that changed since this branch left origin/main, or else by the last commit."""
         for base in (["merge-base", "origin/main", "HEAD"], ["rev-parse", "--verify", "HEAD~1"]):
             try:
                 commit = self.git(*base).strip()

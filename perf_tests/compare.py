@@ -75,7 +75,7 @@ def command_of(given: argparse.Namespace, turn: Turn, report: Path) -> list[str]
 
 
 def shares_cores(given: argparse.Namespace) -> bool:
-    """Whether ranks wait for each other's processors, so that no row is without waiting."""
+    """Tells if the ranks share processors: every row then has time in which ranks wait for one."""
     return given.cluster is not None or given.ranks > len(os.sched_getaffinity(0))
 
 
@@ -178,7 +178,7 @@ def print_worst(ratios: dict[Cell, float], of: str) -> None:
 
 
 def print_summary(medians: Medians, given: argparse.Namespace) -> None:
-    """Of each of FCCL's own libraries and each peer or the limit, and of the best of several peers."""
+    """Compares each library of FCCL with each peer, with the limit, and with the best of several peers."""
     own = own_of(given.libraries)
     peers = [library for library in given.libraries if library not in own]
     has_many_peers = len([peer for peer in peers if peer != "limit"]) > 1

@@ -1,4 +1,4 @@
-"""What compare.py measures: FCCL, the limit of the host, MPIs as they come and with faster settings."""
+"""The libraries that compare.py measures: FCCL, the limit of the host, MPIs as they come and tuned."""
 
 import os
 import shutil
@@ -40,7 +40,7 @@ FROM_MPIRUN = {
 
 @dataclass(frozen=True)
 class Library:
-    """What is measured, and how its processes are started."""
+    """One library that is measured, and how its processes are started."""
 
     mpi: str | None = None  # whose mpirun; none: the first that there is
     settings: tuple[str, ...] = ()  # for mpirun
@@ -73,7 +73,7 @@ LIBRARIES = {
     "intelmpi": Library("intelmpi"),
     "intelmpi_tuned": Library("intelmpi", (), KEPT_MEMORY | SHARED_MEMORY),
 }
-LIMITED = ["all_gather", "reduce_scatter", "all_reduce"]  # what the limit has loops for
+LIMITED = ["all_gather", "reduce_scatter", "all_reduce"]  # collectives for which the limit has loops
 OWN = [name for name, library in LIBRARIES.items() if not library.flags or "--buffers" in library.flags]
 
 
@@ -82,7 +82,7 @@ def find_mpirun(mpi: str) -> str | None:
 
 
 def mpi_of(name: str) -> str:
-    """The MPI whose mpirun starts this library's processes; ends the program if there is none."""
+    """The MPI whose mpirun starts this library's processes; ends the program if the host lacks it."""
     wanted = LIBRARIES[name].mpi
     choice = [wanted] if wanted else list(MPIRUNS)
     found = next((each for each in choice if find_mpirun(each)), None)

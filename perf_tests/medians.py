@@ -28,7 +28,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Cell:
-    """What one median is of."""
+    """One cell of the table: all calls that one median is taken over."""
 
     inputs: str
     collective: str
@@ -77,7 +77,7 @@ class Medians:
         return theirs / ours if theirs is not None and ours else None
 
     def best(self, cell: Cell, own: str = "fccl") -> Best | None:
-        """None where no peer or not `own` has a median. The limit is no peer, since nobody can use it."""
+        """None where no peer or not `own` has a median. Nobody can use the limit, so it does not count."""
         found = [
             Best(peer, ratio)
             for peer in self._times[cell]

@@ -8,7 +8,7 @@
 
 namespace fccl::testing {
 
-// What tells collectives apart. The library's own table is not used here: it is what the tests are about.
+// The properties that tell collectives apart. The library's own table is not used here: it is what the tests are about.
 inline bool reduces(fcclColl_t c) {
   return c == fcclCollAllReduce || c == fcclCollReduce || c == fcclCollReduceScatter || c == fcclCollReduceScatterV;
 }
@@ -37,7 +37,7 @@ struct Source {
   int block;
 };
 
-// What block `block` of the output of `rank` is made of, by rank: the sum of these, or the only one. None: it has no output.
+// The sources of block `block` of the output of `rank`: ranks whose values are added, or the only rank. None: it has no output.
 inline std::vector<Source> sources_of(fcclColl_t c, int rank, int block, int ranks, int root) {
   std::vector<Source> sources;
   for (int from = 0; takes(c, rank, root) && from < ranks; ++from)

@@ -47,7 +47,7 @@ Result<const FcclLauncher*> load(const std::string& mpi, const std::string& inst
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (!library) return refuse("loading the launcher library of " + mpi + " failed: " + std::string(dlerror()));
   const auto launcher = reinterpret_cast<decltype(&fccl_launcher)>(dlsym(library, kLauncherSymbol));
-  if (!launcher) return refuse(file.string() + " is no launcher library: " + dlerror());
+  if (!launcher) return refuse(file.string() + " is not a launcher library: " + dlerror());
   return launcher();
 }
 

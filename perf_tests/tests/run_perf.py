@@ -139,7 +139,7 @@ def launch(launcher: str, processes: int, command: list[str]) -> list[str]:
 def run(
     launcher: str, processes: int, command: list[str], environment: dict[str, str], meeting: Path
 ) -> subprocess.CompletedProcess[str]:
-    """What it said and how it ended; of local processes, the first, and the others must end as it does."""
+    """Returns the output and status of the command; local processes must all end as the first one does."""
     how = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     if launcher != "local":
         return subprocess.run(launch(launcher, processes, command), env=environment, **how)

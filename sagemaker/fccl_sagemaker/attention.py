@@ -102,7 +102,7 @@ def _heads_first(
 
 
 def _bias(mask: torch.Tensor, causal: bool, length: int) -> torch.Tensor:
-    """What is added to the scores; torch takes either a mask or is_causal."""
+    """The mask that is added to the scores; torch takes either a mask or is_causal."""
     if not causal:
         return mask
     later = torch.ones(length, length, dtype=torch.bool, device=mask.device).triu(1)

@@ -149,7 +149,7 @@ def _checked(given: Mapping[str, Any], serves: Collection[str]) -> dict[str, Any
                 f"keys 'random_seed' and 'tensor_parallel_seed' are one, but they are {values[key]!r} "
                 f"and {value!r}; give one of them"
             )
-        # bool is an int to Python, but true is no number of ranks.
+        # Python takes a bool for an int, but true is not a number of ranks.
         if type(value) is not types[key]:
             wanted = "true or false" if types[key] is bool else f"an integer of at least {LEAST[key]}"
             raise ConfigError(

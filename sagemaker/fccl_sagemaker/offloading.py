@@ -19,7 +19,7 @@ from fccl_sagemaker.far_memory import FarTensor, send_away
 
 @dataclasses.dataclass
 class Measured:
-    """What was offloaded in the last step of this process."""
+    """Counts of what this process offloaded in its last step."""
 
     layers: int = 0
     most_layers_near: int = 0
@@ -115,7 +115,7 @@ def offloading(horizon: int) -> Iterator[None]:
 
 
 def has_checkpointed_layers(module: nn.Module) -> bool:
-    """Whether there is anything to offload."""
+    """Tells if the module has anything to offload."""
     return any(isinstance(each, CheckpointWrapper) for each in module.modules())
 
 

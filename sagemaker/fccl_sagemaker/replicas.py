@@ -51,7 +51,7 @@ def _local(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _averaging(wrapper: nn.Module, group: dist.ProcessGroup) -> Callable[[torch.Tensor], None]:
-    # What was averaged before is the same on every rank, so a sum of both averages right.
+    # A gradient that FSDP averaged before is the same on every rank, so this sum averages both kinds right.
     def average(parameter: torch.Tensor) -> None:
         if wrapper._sync_gradients:
             gradient = _local(parameter.grad)

@@ -1,4 +1,4 @@
-"""What torch.sagemaker.init() decides for this process: configuration, groups and state."""
+"""The decisions of torch.sagemaker.init() for this process: configuration, groups and state."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REPLICAS, SHARD, TENSOR = "replicas", "shard", "tensor"
 
 
 class Ranker:
-    """Where each rank stands: tensor-parallel ranks are neighbours, then come shards, then replicas."""
+    """The place of each rank: tensor-parallel ranks are neighbours, then come shards, then replicas."""
 
     def __init__(self, degrees: Degrees) -> None:
         self._degrees = degrees
@@ -134,7 +134,7 @@ class State:
 
     @property
     def sm_activation_offloading(self) -> bool:
-        """Whether PyTorch's offload_wrapper is served by fccl_sagemaker.offloading."""
+        """Tells if fccl_sagemaker.offloading serves PyTorch's offload_wrapper."""
         return self.config.sm_activation_offloading
 
     @property
@@ -144,7 +144,7 @@ class State:
 
     @property
     def offloading(self) -> Measured:
-        """What was offloaded in the last step."""
+        """Counts of what this process offloaded in its last step."""
         return measured
 
 
@@ -152,7 +152,7 @@ state = State()
 
 
 def is_initialized() -> bool:
-    """Whether init() has been called."""
+    """Tells if init() has been called."""
     return state._config is not None
 
 

@@ -102,7 +102,7 @@ def _tensors(model: nn.Module) -> list[tuple[str, torch.Tensor]]:
 
 
 def _weights_of_rank0(model: nn.Module) -> dict[str, torch.Tensor]:
-    """What rank 0 sends; its model, too, becomes one of meta tensors."""
+    """The weights that rank 0 sends; this turns rank 0's model, too, into one of meta tensors."""
     if dist.get_rank() != 0:
         return {}
     weights = {name: tensor.detach() for name, tensor in _tensors(model)}

@@ -61,7 +61,7 @@ Result<void> Arena::free(void* memory) {
   if (!free)
     return fail(
         fcclInvalidArgument,
-        fmt::format("ptr {} is no memory of fcclMemAlloc, or was freed before: give what fcclMemAlloc gave, once", memory));
+        fmt::format("ptr {} does not come from fcclMemAlloc, or was freed before: free each of its pointers once", memory));
   if (filled() > extents_->taken() + kKept) give_up(*free);
   granted_ = std::min(granted_, std::max(extents_->taken(), filled()));
   return {};
@@ -110,8 +110,8 @@ Result<void*> Arena::place(size_t bytes) {
   const auto offset = extents_->take(bytes, bytes < kPageBytes ? kLine : kPageBytes);
   if (!offset)
     return allocation_failure(bytes,
-                              fmt::format("of the arena's {} bytes of addresses {} are allocated, and the longest free part "
-                                          "has {}",
+                              fmt::format("the arena has {} bytes of addresses, of which {} are allocated; its longest free "
+                                          "part has {}",
                                           reservation_->bytes, extents_->taken(), extents_->longest_free()),
                               "free allocations, or raise FCCL_ARENA_BYTES");
   most_ = std::max(most_, extents_->taken());

@@ -38,7 +38,7 @@ Result<Descriptor> open_arena(int pid, const ArenaName& name) {
   if (!file) return mapping_failure(pid, fmt::format("{}: {}", path, std::strerror(errno)));
   struct stat seen{};
   const int seals = fcntl(file.get(), F_GET_SEALS);
-  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return mapping_failure(pid, path + " is no sealed memory");
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return mapping_failure(pid, path + " is not sealed memory");
   if (fstat(file.get(), &seen) != 0 || static_cast<uint64_t>(seen.st_size) != name.bytes || name.bytes < kPageBytes)
     return mapping_failure(pid, fmt::format("{} has {} bytes, not {}", path, seen.st_size, name.bytes));
   return file;

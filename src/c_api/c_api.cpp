@@ -205,10 +205,10 @@ fcclResult_t fcclRedOpCreatePreMulSum(fcclRedOp_t* op, void* scalar, fcclDataTyp
   if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
   const bool is_on_device = residence == fcclScalarDevice;
   if (!is_on_device && residence != fcclScalarHostImmediate)
-    return refuse(__func__, fmt::format("residence {} is no fcclScalarResidence_t", static_cast<int>(residence)));
+    return refuse(__func__, fmt::format("residence {} is not an fcclScalarResidence_t", static_cast<int>(residence)));
   if (is_on_device && comm->communicator->device() == nullptr)
     return refuse(__func__, "a communicator of CPU memory takes scalars of host memory: give fcclScalarHostImmediate");
-  if (!fccl::is_valid(datatype)) return refuse(__func__, fmt::format("datatype {} is no fcclDataType_t", int{datatype}));
+  if (!fccl::is_valid(datatype)) return refuse(__func__, fmt::format("datatype {} is not an fcclDataType_t", int{datatype}));
   if (fccl::reduce_kernel(datatype, fccl::ReduceOp::premul_sum) == nullptr)
     return refuse(__func__, fccl::no_kernel(datatype, fccl::ReduceOp::premul_sum));
   fccl::Communicator::Factor factor{datatype, {}, is_on_device ? scalar : nullptr};

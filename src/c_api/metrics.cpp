@@ -13,7 +13,7 @@ namespace {
 
 Result<void> check_kind(fcclColl_t collective, int path, int size) {
   if (static_cast<unsigned>(collective) >= fcclNumColls)
-    return fail(fcclInvalidArgument, fmt::format("{} is no fcclColl_t", static_cast<int>(collective)));
+    return fail(fcclInvalidArgument, fmt::format("{} is not an fcclColl_t", static_cast<int>(collective)));
   if (path < 0 || std::cmp_greater_equal(path, metrics::kPaths))
     return fail(fcclInvalidArgument, fmt::format("there is no path {}; there are {}", path, metrics::kPaths));
   if (size < 0 || std::cmp_greater_equal(size, metrics::kSizes))
@@ -70,7 +70,7 @@ fcclResult_t fcclCommGetWaited(fcclComm_t comm, int peer, double* seconds) {
   if (comm == nullptr || seconds == nullptr) return refuse(__func__, "comm or seconds is NULL");
   if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
   if (peer < 0 || peer >= comm->communicator->ranks())
-    return refuse(__func__, fmt::format("peer {} is no rank of a communicator of {}", peer, comm->communicator->ranks()));
+    return refuse(__func__, fmt::format("peer {} is not a rank of a communicator of {}", peer, comm->communicator->ranks()));
   *seconds = comm->communicator->statistics().waited_for(peer);
   return fcclSuccess;
 }

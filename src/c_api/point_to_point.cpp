@@ -17,7 +17,7 @@ Result<void> check_transfer(const UserTransfer& user, int ranks) {
   const Envelope& envelope = transfer.envelope;
   const bool sends = transfer.direction == Direction::send;
   if (!is_valid(envelope.dtype))
-    return fail(fcclInvalidArgument, fmt::format("datatype {} is no fcclDataType_t", int{envelope.dtype}));
+    return fail(fcclInvalidArgument, fmt::format("datatype {} is not an fcclDataType_t", int{envelope.dtype}));
   const bool may_be_any = user.is_tagged && !sends;
   const bool is_any = may_be_any && transfer.peer == FCCL_ANY_SOURCE;
   if (transfer.peer >= ranks || (transfer.peer < 0 && !is_any))

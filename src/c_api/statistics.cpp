@@ -14,7 +14,7 @@ fcclResult_t fcclCommGetCounter(fcclComm_t comm, fcclColl_t coll, fcclCounter_t*
   if (comm == nullptr || counter == nullptr) return refuse(__func__, "comm or counter is NULL");
   if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
   if (static_cast<unsigned>(coll) >= fcclNumColls)
-    return refuse(__func__, fmt::format("{} is no fcclColl_t", static_cast<int>(coll)));
+    return refuse(__func__, fmt::format("{} is not an fcclColl_t", static_cast<int>(coll)));
   *counter = comm->communicator->statistics().of(coll);
   return fcclSuccess;
 }
@@ -22,7 +22,7 @@ fcclResult_t fcclCommGetCounter(fcclComm_t comm, fcclColl_t coll, fcclCounter_t*
 fcclResult_t fcclGetProcessCounter(fcclColl_t coll, fcclCounter_t* counter) {
   if (counter == nullptr) return refuse(__func__, "counter is NULL");
   if (static_cast<unsigned>(coll) >= fcclNumColls)
-    return refuse(__func__, fmt::format("{} is no fcclColl_t", static_cast<int>(coll)));
+    return refuse(__func__, fmt::format("{} is not an fcclColl_t", static_cast<int>(coll)));
   *counter = fccl::Statistics::of_process(coll);
   return fcclSuccess;
 }

@@ -12,11 +12,12 @@ using fccl::Stream;
 fccl::Result<Stream*> fccl::host_stream_of(fcclStream_t stream) {
   Stream* const found = stream == nullptr ? nullptr : Stream::find(stream);
   if (found == nullptr && stream != nullptr) [[unlikely]]
-    return fail(fcclInvalidArgument,
-                fmt::format("stream {} is no host stream of this process, but the communicator is of CPU memory: give NULL or "
-                            "one that fcclStreamCreate made. For buffers in CUDA memory and a cudaStream_t make a "
-                            "communicator with memoryKind = fcclMemoryCuda",
-                            stream));
+    return fail(
+        fcclInvalidArgument,
+        fmt::format("stream {} is not a host stream of this process, but the communicator is of CPU memory: give NULL or "
+                    "one that fcclStreamCreate made. For buffers in CUDA memory and a cudaStream_t make a "
+                    "communicator with memoryKind = fcclMemoryCuda",
+                    stream));
   return found;
 }
 
@@ -28,7 +29,7 @@ fcclResult_t outcome_of(const fccl::Result<void>& result) { return result ? fccl
 // What is none is not read.
 fcclResult_t refuse_stream(const char* function, fcclStream_t stream) {
   return refuse(function,
-                fmt::format("stream {} is no host stream of this process: give one that fcclStreamCreate made", stream));
+                fmt::format("stream {} is not a host stream of this process: give one that fcclStreamCreate made", stream));
 }
 
 }  // namespace

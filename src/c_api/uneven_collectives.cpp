@@ -22,7 +22,7 @@ size_t most_elements(fcclDataType_t dtype) { return SIZE_MAX / 2 / size_of(dtype
 Result<void> check_arrays(const UserCounts& user, fcclDataType_t dtype, fcclComm_t comm) {
   if (comm == nullptr) return fail(fcclInvalidArgument, "comm is NULL");
   FCCL_TRY(check_free(comm));
-  if (!is_valid(dtype)) return fail(fcclInvalidArgument, fmt::format("datatype {} is no fcclDataType_t", int{dtype}));
+  if (!is_valid(dtype)) return fail(fcclInvalidArgument, fmt::format("datatype {} is not an fcclDataType_t", int{dtype}));
   if (user.counts != nullptr) return {};
   return fail(fcclInvalidArgument,
               fmt::format("{} is NULL: give a count for each of the {} ranks, zeros where a block is empty", user.name,

@@ -16,10 +16,10 @@ bool is_widened(const UserCall& call) { return call.recvtype && *call.recvtype !
 Result<void> check_types(const UserCall& call) {
   if (!is_valid(call.dtype))
     return fail(fcclInvalidArgument,
-                fmt::format("{} {} is no fcclDataType_t", call.recvtype ? "sendtype" : "datatype", int{call.dtype}));
+                fmt::format("{} {} is not an fcclDataType_t", call.recvtype ? "sendtype" : "datatype", int{call.dtype}));
   if (!is_widened(call)) return {};
   if (!is_valid(*call.recvtype))
-    return fail(fcclInvalidArgument, fmt::format("recvtype {} is no fcclDataType_t", int{*call.recvtype}));
+    return fail(fcclInvalidArgument, fmt::format("recvtype {} is not an fcclDataType_t", int{*call.recvtype}));
   if (*call.recvtype == fcclFloat32 && float32_kernel(call.dtype, ReduceOp::sum) != nullptr) return {};
   return fail(fcclInvalidArgument,
               fmt::format("there is no {} of {} into {}: recvtype is sendtype, or float32 where sendtype is float16, bfloat16, "

@@ -274,7 +274,7 @@ Result<void> Communicator::finalize() {
   if (device_calls_) {
     sleep_until([this] { return !in_call_.load(std::memory_order_acquire); });
     // What waits for this rank's GPU would wait for ever.
-    if (const auto all = device_calls_->await_all(); !all) (void)device_calls_->raise("what was issued", all.error());
+    if (const auto all = device_calls_->await_all(); !all) (void)device_calls_->raise("all issued calls", all.error());
   }
   sleep_until([this] { return is_idle(); });
   parts_->control->leave();
@@ -324,8 +324,8 @@ Result<fcclRedOp_t> Communicator::create_operator(const Factor& factor) {
 Result<size_t> Communicator::find_factor(fcclRedOp_t op) const {
   const size_t index = static_cast<size_t>(op) - fcclNumOps;
   if (op >= fcclNumOps && index < factors_.size() && factors_[index]) return index;
-  return fail(fcclInvalidArgument,
-              fmt::format("{} is no operator that fcclRedOpCreatePreMulSum made for this communicator", static_cast<int>(op)));
+  return fail(fcclInvalidArgument, fmt::format("{} is not an operator that fcclRedOpCreatePreMulSum made for this communicator",
+                                               static_cast<int>(op)));
 }
 
 Result<void> Communicator::destroy_operator(fcclRedOp_t op) {

@@ -64,7 +64,7 @@ Result<void> Communicator::prepare_shrink(ShrinkAs as, const CancelCheck& cancel
     (void)parts_->control->raise({fcclAborted, fmt::format("rank {} ended the communicator to shrink it", rank_)});
   if (device_calls_) {
     const auto all = device_calls_->await_all(cancel_check);
-    if (!all && (!cancel_check || cancel_check())) (void)device_calls_->raise("what was issued", all.error());
+    if (!all && (!cancel_check || cancel_check())) (void)device_calls_->raise("all issued calls", all.error());
   }
   Result<void> wanted;
   sleep_until([&] {

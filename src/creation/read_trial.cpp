@@ -63,7 +63,7 @@ Result<double> gain_of_reading(InitCalls& calls, Lane& lane) {
           "an AlltoAll of {} KiB for each of {} ranks took {:.1f} us by reading the peers' memory and {:.1f} us through "
           "slots: {}",
           kBlock >> 10, ranks, mean_us(sum.read), mean_us(sum.through_slots),
-          gain > 1 ? "what is long is read" : "nothing is read"));
+          gain > 1 ? "long blocks are read" : "nothing is read"));
   return gain;
 }
 

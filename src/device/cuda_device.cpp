@@ -263,7 +263,7 @@ Result<void> CudaDevice::words(Queue queue, std::span<const WordOperation> opera
   std::array<CUstreamBatchMemOpParams, kWordsPerCall> batch;
   for (size_t i = 0; i < operations.size(); ++i) {
     if (address_of(operations[i].word) % sizeof(uint64_t) != 0)
-      return fail(fcclInvalidArgument, fmt::format("cannot enqueue a word at {} on GPU {}: that is no multiple of 8",
+      return fail(fcclInvalidArgument, fmt::format("cannot enqueue a word at {} on GPU {}: the address is not a multiple of 8",
                                                    fmt::ptr(operations[i].word), limits_.ordinal));
     batch[i] = driver_operation(operations[i]);
   }

@@ -29,7 +29,7 @@ Result<std::vector<Host>> hosts_in(const std::vector<std::string>& columns) {
     const auto topology = parse_topology(text);
     const bool is_column = topology && topology->hosts().size() == 1 && topology->ranks() == 1;
     if (!is_column || topology->hosts().front().nics.empty())
-      return fail(fcclInternalError, "what a rank of this host told of its NICs makes no sense");
+      return fail(fcclInternalError, "a rank of this host told NICs that make no sense");
     hosts.push_back(topology->hosts().front());
   }
   return hosts;

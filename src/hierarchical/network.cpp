@@ -66,7 +66,7 @@ std::optional<Address> take_place(std::string_view& bytes) {
   return Address{place.v6 == 1, place.bytes, place.port};
 }
 
-tl::unexpected<Error> refuse_bytes() { return fail(fcclInternalError, "what a host told of its lanes makes no sense"); }
+tl::unexpected<Error> refuse_bytes() { return fail(fcclInternalError, "a host told lanes that make no sense"); }
 
 }  // namespace
 

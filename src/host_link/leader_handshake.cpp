@@ -49,7 +49,8 @@ void LeaderHandshake::admit(Channel channel) {
 Result<void> LeaderHandshake::reach_hub() {
   const std::string& text = request_.leaders[HostLinkRequest::kHub].address;
   const std::optional<Address> address = address_from(text);
-  if (!address) return fail(fcclInternalError, fmt::format("{} is said to listen at \"{}\", which is no address", hub(), text));
+  if (!address)
+    return fail(fcclInternalError, fmt::format("{} is said to listen at \"{}\", which is not an address", hub(), text));
   ConnectPatience patience;
   while (connections_.empty()) {
     FCCL_TRY(try_to_reach(*address, patience.next()));

@@ -190,7 +190,7 @@ void serve_if_asked(const Settings& settings) {
   const std::string where =
       fmt::format("{}{}{}:{}", v6 ? "[" : "", settings.metrics_address, v6 ? "]" : "", settings.metrics_port);
   const std::optional<Address> address = address_from(where);
-  const Result<void> served = address ? serve(*address) : fail(fcclInvalidUsage, where + " is no address in numbers");
+  const Result<void> served = address ? serve(*address) : fail(fcclInvalidUsage, where + " is not an address in numbers");
   if (served || server.get().has_warned.exchange(true)) return;
   log(LogLevel::warn,
       fmt::format("the metrics of this host are not served: {}; FCCL_METRICS_PORT and FCCL_METRICS_ADDRESS decide where. "

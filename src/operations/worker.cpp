@@ -53,7 +53,7 @@ Result<void> call(const Stream::HostFunction& host) {
   } catch (const std::exception& error) {
     return fail(fcclInvalidUsage, fmt::format("a host function threw an exception: {}; {}", error.what(), kAdvice));
   } catch (...) {
-    return fail(fcclInvalidUsage, fmt::format("a host function threw what is no std::exception; {}", kAdvice));
+    return fail(fcclInvalidUsage, fmt::format("a host function threw an object that is not a std::exception; {}", kAdvice));
   }
 }
 

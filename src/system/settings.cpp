@@ -69,7 +69,7 @@ std::string fault_of_costs(std::string_view text) {
 std::string fault_of_algorithm(std::string_view text) {
   std::set<std::string_view> known;
   for (const auto& algorithm : plan::kCatalog<plan::Project>) known.insert(algorithm.name);
-  return known.contains(text) ? "" : fmt::format("is no plan between hosts; there are {}", fmt::join(known, ", "));
+  return known.contains(text) ? "" : fmt::format("is not a plan between hosts; there are {}", fmt::join(known, ", "));
 }
 
 std::string fault_of_ports(std::string_view text) {
@@ -102,20 +102,20 @@ constexpr Setting kSettings[] = {
      "stands for the boot id, name and IPC namespace by which ranks find out that they share a host; the namespaces of PIDs "
      "and "
      "of the network must be the same"},
-    {"FCCL_LOG", Choice{&Settings::log_level, kLogLevels}, Scope::local, "what is written to stderr"},
+    {"FCCL_LOG", Choice{&Settings::log_level, kLogLevels}, Scope::local, "the least severe messages that go to stderr"},
     {"NCCL_DEBUG", Text{&Settings::nccl_debug, "a level of NCCL"}, Scope::local,
      "INFO and TRACE, in any letters, stand for `FCCL_LOG=info` where `FCCL_LOG` is unset; without effect otherwise"},
     {"FCCL_METRICS_PORT", Number{&Settings::metrics_port, 0, 65535}, Scope::local,
      "the port on which the first rank of a host serves the metrics of all its ranks as Prometheus text; 0: none"},
     {"FCCL_METRICS_ADDRESS", Text{&Settings::metrics_address, "an address"}, Scope::local,
-     "the address of this host on which they are served, in numbers; whoever reaches it may read them"},
+     "the address of this host on which they are served, in numbers; every process that reaches it may read them"},
     {"FCCL_MAILBOX_BYTES", Bytes{&Settings::mailbox_bytes, 64, 64 * 1024}, Scope::agreed,
      "the largest payload of a rank that goes by mailbox; of a collective among two ranks of a host four times, among three "
      "twice, among four a third more, save AlltoAllV"},
     {"FCCL_SLOT_BYTES", Bytes{&Settings::slot_bytes, 64, 256 * 1024}, Scope::agreed,
      "the largest slice that goes through a ring at once"},
     {"FCCL_CROSS_MEMORY_ATTACH", Choice{&Settings::cross_memory_attach, kAutoOnOff}, Scope::agreed,
-     "whether an AllGather, an AlltoAll and a receive may read long blocks in the memory of their peers, if the kernel lets "
+     "lets an AllGather, an AlltoAll and a receive read long blocks in the memory of their peers, if the kernel lets "
      "every "
      "rank of the host read every other one; auto: unless there are more ranks than processors, and the shorter ones only "
      "where "
@@ -125,9 +125,10 @@ constexpr Setting kSettings[] = {
      "take no memory until they are written. 0: as much as the machine has memory. A quarter of what a limit on "
      "addresses (`ulimit -v`) leaves, if that is less"},
     {"FCCL_MAPPED", Choice{&Settings::mapped, kOnOff}, Scope::agreed,
-     "whether ranks of one host read each other's buffers of `fcclMemAlloc` in place"},
+     "lets ranks of one host read each other's buffers of `fcclMemAlloc` in place"},
     {"FCCL_TRANSPORT", Choice{&Settings::transport, kTransports}, Scope::agreed,
-     "what carries bytes between hosts: a provider of libfabric, by the plug-in libfccl_ofi.so; auto: the best that is there"},
+     "the carrier of bytes between hosts: a provider of libfabric, by the plug-in libfccl_ofi.so; auto: the best that is "
+     "there"},
     {"FCCL_NICS", Text{&Settings::nics, "names", fault_of_nics}, Scope::local,
      "the NICs of this host that may be used, as `fccl-info topology` or libfabric names them, with commas between; "
      "unset, "
@@ -177,7 +178,7 @@ bool parse_number(std::string_view text, Value& number) {
 std::string set(Settings& settings, const Seconds& kind, std::string_view text) {
   double seconds = 0;
   if (!parse_number(text, seconds) || !(seconds >= in_seconds(kind.least)) || seconds > in_seconds(kind.most))
-    return fmt::format("is no time: give seconds between {} and {:.0f}", in_seconds(kind.least), in_seconds(kind.most));
+    return fmt::format("is not a time: give seconds between {} and {:.0f}", in_seconds(kind.least), in_seconds(kind.most));
   settings.*kind.field = std::chrono::milliseconds(std::llround(seconds * 1000));
   return {};
 }
@@ -185,7 +186,7 @@ std::string set(Settings& settings, const Seconds& kind, std::string_view text) 
 std::string set(Settings& settings, const Bytes& kind, std::string_view text) {
   size_t bytes = 0;
   if (!parse_number(text, bytes) || bytes < kind.multiple || bytes > kind.most || bytes % kind.multiple != 0)
-    return fmt::format("is no size: give a multiple of {} between {} and {}", kind.multiple, kind.multiple, kind.most);
+    return fmt::format("is not a size: give a multiple of {} between {} and {}", kind.multiple, kind.multiple, kind.most);
   settings.*kind.field = bytes;
   return {};
 }
@@ -193,7 +194,7 @@ std::string set(Settings& settings, const Bytes& kind, std::string_view text) {
 std::string set(Settings& settings, const Number& kind, std::string_view text) {
   size_t number = 0;
   if (!parse_number(text, number) || number < kind.least || number > kind.most)
-    return fmt::format("is no number: give one between {} and {}", kind.least, kind.most);
+    return fmt::format("is not a number: give one between {} and {}", kind.least, kind.most);
   settings.*kind.field = number;
   return {};
 }
@@ -298,7 +299,8 @@ std::vector<std::string> warnings_of(std::span<const std::string_view> environme
     };
     const Setting& nearest = *std::min_element(std::begin(kSettings), std::end(kSettings), nearer);
     if (name != nearest.variable)
-      warnings.push_back(fmt::format("{} is no setting of FCCL and has no effect; the nearest is {}", name, nearest.variable));
+      warnings.push_back(
+          fmt::format("{} is not a setting of FCCL and has no effect; the nearest is {}", name, nearest.variable));
   }
   return warnings;
 }

@@ -35,7 +35,7 @@ std::string fault_of_nics(const Host& host) {
     if (!is_name(nic.name)) return "has a NIC whose name is empty, too long or not of visible ASCII characters";
     if (!names.insert(nic.name).second) return fmt::format("has two NICs named {}", nic.name);
     if (nic.megabits < 0 || nic.megabits > Topology::kMostMegabits)
-      return fmt::format("has the NIC {} of {} Mbit/s, which is no speed", nic.name, nic.megabits);
+      return fmt::format("has the NIC {} of {} Mbit/s, which is not a speed", nic.name, nic.megabits);
     if (std::string fault = fault_of(nic.place); !fault.empty()) return fmt::format("has the NIC {} that {}", nic.name, fault);
   }
   return {};

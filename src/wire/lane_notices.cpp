@@ -44,7 +44,7 @@ void WireLane::notify(int member, std::span<const std::byte> head, std::span<con
   peer.told_taken = peer.taken;
   entry.number = peer.taken.packed();
   notice_ = free_notice();
-  check(notice_ >= 0, "whoever notifies has asked whether it can");
+  check(notice_ >= 0, "the caller has asked whether it can notify");
   std::byte* message = port_->notice(notice_);
   copy_bytes(message, &entry, sizeof(entry));
   copy_bytes(message + sizeof(entry), head.data(), head.size());

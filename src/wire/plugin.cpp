@@ -57,7 +57,7 @@ Result<Door> door_of(const std::string& library, const char* symbol) {
   if (!loaded) return fail(loaded.error());
   if (void* door = ::dlsym(*loaded, symbol)) return reinterpret_cast<Door>(door);
   return fail(fcclSystemError,
-              fmt::format("cannot reach other hosts: {} is no transport of FCCL, as it has no {}", library, symbol));
+              fmt::format("cannot reach other hosts: {} is not a transport of FCCL, as it has no {}", library, symbol));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Attacks: what somebody can post who knows where an endpoint listens, and nothing else.
+// Each attack posts one operation with bytes that are mixed from its number: writes, reads, messages and forged entries.
 #include "attack/attacks.h"
 
 #include <array>

@@ -29,7 +29,7 @@ PLACES = {"a third host": ("3x1", "vvo"), "another user of a peer's host": ("2x2
 
 @dataclass
 class Outcome:
-    """What the ranks of one run said."""
+    """The reports of the ranks of one run."""
 
     victims: list[dict]
     outsiders: list[dict]
@@ -38,7 +38,7 @@ class Outcome:
     status: int
 
     def faults(self) -> list[str]:
-        """What should not be."""
+        """Everything in the reports that should not have happened."""
         found = [f"rank {each['rank']}: {each['error']}" for each in self.victims if each["error"]]
         found += [f"rank {each['rank']}: {each['wrong']} wrong" for each in self.victims if each["wrong"]]
         if self.status != 0:
@@ -116,7 +116,7 @@ def attack(build: Path, providers: list[str], seconds: float) -> bool:
 
 
 def measure(build: Path, provider: str, seconds: float, pairs: int) -> bool:
-    """Whether about as many calls pass beside a host that attacks as beside one as busy with itself."""
+    """Tells if about as many calls pass beside a host that attacks as beside one that is as busy."""
     ratios = []
     for _ in range(pairs):
         busy = run(build, ("3x1", "vvb"), provider, seconds, 50_000).calls()

@@ -27,12 +27,12 @@ using Owned = std::unique_ptr<Handle, Closer>;
 // Owned by an attack; one thread. Whatever fails to open ends the program with a sentence.
 class FabricEnd {
  public:
-  // Of any NIC, or of the one of that name.
+  // Opens the named NIC, or any NIC without a name.
   explicit FabricEnd(const std::string& provider, const std::string& nic = "");
 
   // The peer behind an IPv4 address and port.
   fi_addr_t peer(const std::string& address, uint16_t port);
-  // Where others reach this end: "address", port.
+  // The address and the port by which others reach this end.
   std::pair<std::string, uint16_t> name() const;
 
   fid_ep* endpoint() const { return endpoint_.get(); }
@@ -44,7 +44,7 @@ class FabricEnd {
     size_t badly = 0;
     size_t came = 0;  // from others
   };
-  // What has ended since, after which as many more may be posted.
+  // Counts the operations that have ended since the last poll: as many more may be posted.
   Ends poll();
   // Gives the network a buffer for a message of somebody's.
   void receive();

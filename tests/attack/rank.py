@@ -44,7 +44,7 @@ def tell_places(file: Path, victim: subprocess.Popen) -> int:
 
 
 def ports_of(pid: int) -> list[int]:
-    """Where a process of this host listens."""
+    """The TCP ports on which a process of this host listens."""
     try:
         own = {os.readlink(each) for each in Path(f"/proc/{pid}/fd").iterdir()}
     except OSError:

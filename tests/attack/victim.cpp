@@ -19,7 +19,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 namespace fs = std::filesystem;
 
-// Of one communicator; another one follows, so that strangers find joining ranks, too.
+// How long one communicator lives; another one follows, so that strangers find joining ranks, too.
 constexpr std::chrono::milliseconds kRound{1500};
 
 struct Tally {

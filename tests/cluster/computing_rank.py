@@ -9,7 +9,7 @@ from pathlib import Path
 from fault_rank import FLOAT32, SUM, meet, say
 
 COUNT = 500_000
-# Of a processor, which no load of the machine can make shorter for the others.
+# Processor seconds that the computing rank waits for the others: load of the machine does not shorten them.
 LONGEST = 3.0
 # So little that the kernel cannot send the end of a call by itself.
 SEND_BUFFER = "4096 16384 16384"

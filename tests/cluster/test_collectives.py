@@ -14,7 +14,7 @@ BUILD = ROOT / "build"
 LIBRARY = Path(os.environ.get("FCCL_TEST_LIBRARY", BUILD / "libfccl.so"))
 DIFFERENTIAL = BUILD / "tests/processes/differential_mpi"
 FOLDER = Path(__file__).parent
-# Of a link of 1 gbit/s, what TCP leaves of an Ethernet frame, in each direction.
+# The payload rate of a 1 gbit/s link in each direction, without the headers of Ethernet and TCP.
 BYTES_PER_SECOND = 1e9 / 8 * 1448 / 1514
 HOSTS = 2
 ATTEMPTS = 6

@@ -17,7 +17,7 @@ import control
 LIBRARY = Path(os.environ.get("FCCL_TEST_LIBRARY", ROOT / "build/libfccl.so"))
 RANK = str(Path(__file__).parent / "fault_rank.py")
 LEAVING_RANK = str(Path(__file__).parent / "leaving_rank.py")
-# Of 2x2: the ranks of node1, which the faults happen to.
+# The ranks of node1 in a 2x2 cluster, to which the faults happen.
 VICTIMS = (2, 3)
 REMOTE_ERROR, TIMEOUT = 6, 8
 DEADLINE = 2.0
@@ -57,7 +57,7 @@ def shoot(begin, environment, tmp_path, monkeypatch):
             assert line, (heard, complaints)
             said = json.loads(line)
             heard[said["rank"]] = said
-        # What was stopped would not end otherwise.
+        # A stopped process would not end without SIGKILL.
         process.kill()
         process.wait(30)
         listening.join()

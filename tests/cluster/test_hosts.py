@@ -57,7 +57,7 @@ def test_each_rail_joins_every_host(run):
 
 def test_a_link_has_its_rate_in_both_directions_and_its_bytes_are_counted(run, tmp_path):
     rate, total = 100e6 / 8, 5_000_000
-    limit = rate * 1448 / 1514  # what TCP leaves of an Ethernet frame
+    limit = rate * 1448 / 1514  # the share of an Ethernet frame that TCP's headers leave for payload
     seen = []
     for _ in range(3):  # a busy machine may be slower than its links
         said = run("2x1", "--rate", "100mbit", "--counters", "bytes.json", "--", *EXCHANGE, str(total))

@@ -10,7 +10,7 @@ from conftest import ROOT
 
 LIBRARY = Path(os.environ.get("FCCL_TEST_LIBRARY", ROOT / "build/libfccl.so"))
 RANK = str(Path(__file__).parent / "init_rank.py")
-# Of a processor, for each rank; libfabric's look at the kernel's symbols alone would be 80.
+# Processor milliseconds for each rank; libfabric's look at the kernel's symbols alone would take 80.
 MOST_MS = 60
 
 pytestmark = pytest.mark.skipif(

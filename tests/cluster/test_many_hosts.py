@@ -17,7 +17,7 @@ DIRECTIONS = 2  # out of place and in place
 
 @pytest.fixture
 def switches_of(run):
-    """Those of rank 0 in a sweep of so many timed calls of each size, none of whose results may be wrong."""
+    """Counts context switches of rank 0 in a sweep of timed calls, none of whose results may be wrong."""
 
     def sweep(program: str, calls: int) -> int:
         flags = ["-b", str(SIZES[0]), "-e", str(SIZES[-1]), "-f", "8", "-n", str(calls)]
@@ -46,7 +46,7 @@ def is_count(line: str) -> bool:
 def test_short_calls_between_16_hosts_have_no_wrong_element(switches_of, program):
     if not (PERF / program).exists() or not (PERF / "libfccl_launch_openmpi.so").exists():
         pytest.skip(f"{program} and its launcher for Open MPI are not built")
-    # What init and the checks take is in both.
+    # Both sweeps contain the switches of init and of the checks, which the difference takes out.
     few, many = (switches_of(program, calls) for calls in (FEW, MANY))
     per_call = (many - few) / ((MANY - FEW) * DIRECTIONS * len(SIZES))
     print(f"{program}: {per_call:.1f} context switches of rank 0 in a call")

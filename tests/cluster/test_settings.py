@@ -1,4 +1,4 @@
-"""What the kernel is told of a host: a congestion control that any host may have, and why it refused."""
+"""Settings of a host's kernel: a congestion control that any host may have, and why the kernel refused."""
 
 import sys
 from pathlib import Path

@@ -18,7 +18,7 @@ PLAIN_LOSSES = (
 )
 TRAINING_LIMIT = 180
 HOSTS = LOCAL_RANKS = 2
-# Of an Ethernet frame with TCP's usual segment.
+# The share of headers in an Ethernet frame with TCP's usual segment.
 HEADERS = 66 / 1448
 
 

@@ -19,7 +19,7 @@ Result<void> AlteredGpu::copy(Queue queue, const Copy& copy) {
   return {};
 }
 
-// Of the words that are written, `drained` comes alone behind a copy out.
+// A word that is written behind a copy out is the entry `drained`; any other written word is `ready`.
 Result<void> AlteredGpu::words(Queue queue, std::span<const WordOperation> operations) {
   if (!collects()) return SimulatedGpu::words(queue, operations);
   for (const WordOperation& operation : operations) {
@@ -56,7 +56,7 @@ Result<void> AlteredGpu::enqueue_altered() {
       std::swap(collected_[at], collected_[at + 1]);
       break;
     case Alteration::How::miscount:
-      // What is written too early says too much, what is waited for is too little.
+      // The GPU then writes a value that is too high, or awaits one that is too low.
       if (collected_[at].kind == Entry::Kind::ready) ++collected_[at].word.value;
       if (collected_[at].kind == Entry::Kind::finished || collected_[at].kind == Entry::Kind::drained)
         --collected_[at].word.value;

@@ -38,12 +38,12 @@ struct Alteration {
 };
 
 // Collects what the library enqueues, from the record of the user's stream to the await of it, and enqueues it then, altered,
-// one entry at a time, with copies that are late. Of one rank; owned by a test.
+// one entry at a time, with copies that are late. It serves one rank; a test owns it.
 class AlteredGpu : public simulated::SimulatedGpu {
  public:
   AlteredGpu(const simulated::GpuOptions& options, const Lateness& late) : SimulatedGpu(options), late_(late) {}
 
-  // Of the programs from now on; of this stream of the user's.
+  // Alters the programs that come from now on, on this stream of the user's.
   void alter(const Alteration& alteration, Queue user) {
     alteration_ = alteration;
     user_ = user;

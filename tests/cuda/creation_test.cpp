@@ -21,7 +21,7 @@ struct Derivation {
   const char* name;
   int parents;
   int ranks;
-  bool fails_the_parent;  // where it is ended while the others have not come
+  bool fails_the_parent;  // the parent fails if the call ends before the others have come
   // `parent` is null on a new rank.
   std::function<fcclResult_t(const Seat& seat, fcclComm_t parent, fcclComm_t* made, fcclConfig_t* config)> call;
 };

@@ -21,7 +21,7 @@ struct OnGpus {
   simulated::GpuOptions options{};
   std::chrono::seconds limit{60};
   std::vector<int> host_of{};  // the host that each rank, then a process with a GPU of its own, takes itself to be on
-  std::vector<int> killed{};   // those ranks end by SIGKILL
+  std::vector<int> killed{};   // ranks that end by SIGKILL
 };
 
 // One rank, whose current GPU this is, with a stream of its own.

@@ -1,4 +1,4 @@
-// What becomes of calls on CUDA memory that cannot end well: every rank hears of it, and every stream goes on.
+// Calls on CUDA memory that cannot end well: every rank hears of it, and every stream goes on.
 #include <atomic>
 #include <functional>
 #include <thread>

@@ -154,7 +154,7 @@ void kill_in(fcclColl_t collective, const OnGpus& on) {
         raise(SIGKILL);
       });
     if (seat.rank() == 0) std::this_thread::sleep_for(300ms);
-    // Where the victim has given its part before, the call ends well.
+    // The call ends well if the victim has given its part before.
     const fcclResult_t result = trial.issue(comm);
     seat.gpu().synchronize(seat.stream());
     EXPECT_TRUE(in_time(begin, 3000));

@@ -1,5 +1,5 @@
-// Mutants of the program of a call: each of its entries dropped, moved by one, and miscounted. What does harm must be found: by
-// wrong bytes, by a deadline, or by an error.
+// Mutants of the program of a call: each of its entries dropped, moved by one, and miscounted. The test must find every harmful
+// mutant: by wrong bytes, by a deadline, or by an error.
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -17,10 +17,10 @@ using Kind = Entry::Kind;
 using namespace std::chrono_literals;
 
 constexpr int kCalls = 3;
-constexpr size_t kCount = 3 * 1024 - 7;  // of float32: three sub-calls
+constexpr size_t kCount = 3 * 1024 - 7;  // float32 elements: three sub-calls
 constexpr int kTimeout = 250 * kSlowdown;
 
-// What one rank sees of its calls: each input is made by a kernel right before, and each output is taken by one right behind.
+// One rank's view of its calls: a kernel makes each input right before, and another takes each output right behind.
 class Run {
  public:
   Run(CudaSeat& seat, int iteration) : seat_(seat), bytes_(kCount * sizeof(float)) {
@@ -68,7 +68,7 @@ class Run {
   fcclResult_t issued_ = fcclSuccess;
 };
 
-// Who is late: what a mutant does harm to may be there in time by chance.
+// The delays of a run: without them the bytes that a mutant harms may be there in time by chance.
 struct Weather {
   Lateness own;
   Lateness peer;

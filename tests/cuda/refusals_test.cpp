@@ -1,4 +1,4 @@
-// What a communicator of CUDA memory refuses, and what it takes: nothing is started by what is refused.
+// A communicator of CUDA memory refuses some calls and takes others; a call that it refuses starts nothing.
 #include <bit>
 #include <cstring>
 
@@ -181,7 +181,7 @@ TEST_P(CudaRefusals, name_a_stream_that_a_communicator_of_cpu_memory_cannot_have
     void* const nonsense = std::bit_cast<void*>(uintptr_t{16});
     for (void* stream : {seat.stream().native, nonsense})
       expect_refused(all_reduce(values.data(), values.data(), comm, stream), fcclInvalidArgument,
-                     {"no host stream", "fcclStreamCreate", "fcclMemoryCuda"});
+                     {"not a host stream", "fcclStreamCreate", "fcclMemoryCuda"});
     EXPECT_TRUE(succeeded(all_reduce(values.data(), values.data(), comm, nullptr)));
     EXPECT_EQ(values.front(), 2);
     int device = 0;

@@ -13,7 +13,7 @@ namespace {
 
 enum class Fault { none, an_error, stop };
 
-// What a seed stands for.
+// The run that a seed stands for.
 struct Weather {
   std::string path;
   int ranks;
@@ -28,7 +28,7 @@ struct Weather {
     path = kCudaPaths[below(2)];
     ranks = static_cast<int>(1 + below(4));
     fault = static_cast<Fault>(below(3));
-    // What stops, or has one queue for all, stops all ranks on it.
+    // A GPU that stops, or has one queue for all, stops all ranks on it.
     const bool shared = fault != Fault::stop && below(2) == 0;
     on = {.ranks = ranks, .gpus = shared ? 1 : ranks, .options = {.seed = seed, .delay_us = static_cast<int>(below(200))}};
     on.options.one_queue = !shared && below(3) == 0;
@@ -121,7 +121,7 @@ bool is_one(Fault fault) { return fault != Fault::none; }
 
 TEST(CudaSeeds, of_fifteen_end_on_every_rank) { run_seeds(seeds_from(1, 15, is_any), 5, std::chrono::seconds(60)); }
 
-// What is sequential is too slow for it, and has the fifteen.
+// A run of ranks one after the other is too slow for a hundred seeds; the fifteen above cover it.
 TEST(CudaSeeds, of_a_hundred_faults_end_on_every_rank) {
   if (every_kind().back() == RanksAs::threads) GTEST_SKIP() << "a hundred seeds one after the other take too long";
   run_seeds(seeds_from(100, 100, is_one), 10, std::chrono::seconds(100));

@@ -1,4 +1,5 @@
-// What runs as a whole in host memory: uneven blocks, sends and receives, groups. Longer than the staging buffer, and empty.
+// Calls that run as a whole in host memory: uneven blocks, sends and receives, groups. Some are longer
+// than the staging buffer, some empty.
 #include <array>
 #include <cstring>
 #include <numeric>
@@ -16,7 +17,7 @@ class CudaStaged : public ::testing::TestWithParam<const char*> {
   const Setting buffer{"FCCL_CUDA_BUFFER", "4096"};
 };
 
-// What a rank sends in its i-th transfer.
+// The values that a rank sends in its i-th transfer.
 std::vector<int32_t> values_of(int rank, int transfer, size_t count) {
   std::vector<int32_t> values(count);
   std::iota(values.begin(), values.end(), rank * 1'000'000 + transfer * 100'000);
@@ -196,7 +197,7 @@ TEST_P(CudaStaged, a_transfer_between_two_ranks_asks_nothing_of_a_third) {
     }
     // The third rank is here all along, and the collective comes behind.
     seat.meet();
-    // What fills `from` on the rank that sends nothing; the next call takes its memory.
+    // Waits for the kernel that fills `from` on the rank that sends nothing; the next call takes its memory.
     seat.gpu().synchronize(seat.stream());
     expect_good(seat, comm);
   });

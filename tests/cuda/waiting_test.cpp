@@ -1,4 +1,4 @@
-// What sends, receives and groups of CUDA memory wait for on the caller's thread, and orders that are safe all the same.
+// Sends, receives and groups of CUDA memory: the waits on the caller's thread, and orders that are safe all the same.
 #include <chrono>
 #include <numeric>
 #include <thread>
@@ -175,7 +175,7 @@ TEST_P(CudaWaiting, two_long_sends_that_cross_end_at_the_deadline_and_name_both_
 
 INSTANTIATE_TEST_SUITE_P(By, CudaWaiting, ::testing::ValuesIn(kCudaPaths), [](const auto& info) { return info.param; });
 
-// What the blocking path cannot: there the AllReduce waits for the rank that waits for its receive.
+// The blocking path cannot do this: there the AllReduce waits for the rank that waits for its receive.
 TEST(CudaWaitingBounced, a_collective_that_is_out_keeps_no_send_and_no_receive) {
   const Setting path("FCCL_CUDA_PATH", "bounce"), buffer("FCCL_CUDA_BUFFER", "4096");
   run_on_gpus({.ranks = 2, .gpus = 2}, [](CudaSeat& seat) {

@@ -22,10 +22,10 @@ struct Region {
   };
   std::byte* begin = nullptr;
   size_t bytes = 0;
-  std::byte* real = nullptr;  // where the threads of the GPU, and tests, find what lies at `begin`
+  std::byte* real = nullptr;  // the address by which the threads of the GPU, and tests, find what lies at `begin`
   Kind kind = Kind::device;
   Gpu* gpu = nullptr;
-  std::byte* twin = nullptr;  // of registered memory and its device address: the other of the two
+  std::byte* twin = nullptr;  // the other of the two: registered memory or its device address
 };
 
 // False if a byte of it is part of another one.

@@ -25,7 +25,7 @@ class Patience {
   int64_t waited_us_ = 0;
 };
 
-// What the threads of one GPU share. All counters are relaxed: they order nothing.
+// State that the threads of one GPU share. All counters are relaxed: they order nothing.
 struct Progress {
   explicit Progress(const GpuOptions& options) : options(options) {}
 
@@ -51,7 +51,7 @@ class Channel;
 struct GpuQueue {
   Channel* channel = nullptr;
   std::atomic<uint64_t> enqueued{0};
-  std::atomic<uint64_t> finished{0};  // stored with release: whoever asks whether it is idle, and hears yes, has an edge
+  std::atomic<uint64_t> finished{0};  // stored with release: a thread that asks whether it is idle, and hears yes, has an edge
   std::atomic<uint64_t> most_outstanding{0};
   std::atomic<bool> capturing{false};
   GpuQueue* older = nullptr;
@@ -59,7 +59,7 @@ struct GpuQueue {
   size_t outstanding() const { return enqueued.load(std::memory_order_relaxed) - finished.load(std::memory_order_relaxed); }
 };
 
-// What an operation does, on the thread of its channel.
+// The work of an operation, on the thread of its channel.
 using Work = std::function<void(Dice&)>;
 
 // A thread that is started when the channel is made and ends after close(), when all is done. The one edge that it gives is

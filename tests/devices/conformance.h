@@ -22,9 +22,9 @@ namespace fccl {
 struct GpuFactory {
   std::string name;
   std::function<Result<std::unique_ptr<GpuUser>>()> open;
-  // Whether a queue that waits holds up no other.
+  // True if a queue that waits holds up no other.
   bool queues_are_apart = true;
-  // Whether it may do what the library never asks for: a GPU that reads all of the host's memory may take a word of it.
+  // True if it may do what the library never asks for: a GPU that reads all of the host's memory may take a word of it.
   bool may_accept_strange_memory = false;
 };
 
@@ -64,8 +64,8 @@ class DeviceConformance : public testing::TestWithParam<GpuFactory> {
   static void let_it_happen();
   // An error that says something, after which the GPU goes on.
   void expect_refused(const Result<void>& result);
-  // The same, or a skipped test where the GPU may accept it. What was accepted may end the context: tools/gpu/conformance.py
-  // runs tests whose names begin with "strange_" each in a process of its own.
+  // The same, or a skipped test where the GPU may accept it. A call that it accepts may end the context:
+  // tools/gpu/conformance.py runs tests whose names begin with "strange_" each in a process of its own.
   void expect_refused_or_accepted(const Result<void>& result);
 
   static constexpr std::byte kPoison{0xd5};

@@ -9,7 +9,7 @@ namespace fccl {
 
 namespace {
 
-// Where the fake driver was to be found, its absence is no reason to skip.
+// Fails the test if the environment promises a fake driver that is absent: that is not a reason to skip.
 Result<std::unique_ptr<GpuUser>> open_gpu() {
   auto opened = open_cuda_user(0);
   if (!opened && std::getenv("FAKE_CUDA_GPUS") != nullptr) ADD_FAILURE() << opened.error().message;

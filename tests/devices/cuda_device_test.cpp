@@ -28,7 +28,7 @@ using testing::HasSubstr;
 
 const fs::path kFakeDriver = FCCL_FAKE_DRIVER;
 
-// What a child process that ran `body` said by its return value; it gave up by a signal if it says so.
+// Runs `body` in a child process and returns its text, or says that the child gave up by a signal.
 std::string in_a_process(const std::function<std::string()>& body) {
   int ends[2];
   if (::pipe(ends) != 0) return "no pipe";

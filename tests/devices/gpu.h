@@ -33,7 +33,7 @@ struct GpuMark {
   GpuMark* older = nullptr;
 };
 
-// Owned by whoever makes it; what it has made is gone with it, and what is outstanding is not done any more. Any thread may
+// The maker owns it; destroying it frees all that it made, and outstanding operations are dropped. Any thread may
 // call; the calls that want the GPU to be current there say so by a Refusal.
 class Gpu {
  public:
@@ -91,10 +91,10 @@ class Gpu {
   uint64_t calls() const { return calls_.load(std::memory_order_relaxed); }
 
  private:
-  // Whether memory may be read or written there, from the first of `rows` to the end of the last.
+  // Finds memory that may be read or written from the first of `rows` to the end of the last; refuses any other.
   Answer<std::byte*> reach(const char* what, const std::byte* begin, size_t bytes, size_t rows, size_t pitch) const;
   Answer<std::atomic<uint64_t>*> word_at(const std::byte* word) const;
-  // What every call asks first.
+  // The check with which every call begins.
   Answer<void> begin_call(const char* call);
   Answer<void> begin_set_up(const char* call);
   // Once the operation may be enqueued.
@@ -116,7 +116,7 @@ class Gpu {
   GpuQueue* default_queue_ = nullptr;
 };
 
-// Where the thread of a queue, or a test, finds what the GPU has at an address. Null for memory that it does not have.
+// The place of the GPU's memory at an address, for the thread of a queue, or for a test. Null for memory that it does not have.
 std::byte* real(const void* address);
 
 }  // namespace fccl::simulated

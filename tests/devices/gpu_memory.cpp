@@ -19,7 +19,7 @@ using Kind = Region::Kind;
 
 const size_t kPage = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
 
-// Of a thread's own queues, one per GPU.
+// A queue of the calling thread's own; it has one for each GPU.
 struct QueueOfThread {
   uint64_t gpu = 0;
   GpuQueue* queue = nullptr;
@@ -34,7 +34,7 @@ std::byte* map(size_t bytes, int protection, int descriptor) {
 
 bool is_memory(Kind kind) { return kind != Kind::queue && kind != Kind::mark; }
 
-// What device memory is made of: it is seen where nobody may touch it, and used elsewhere.
+// Maps device memory twice: at the address that users see nobody may touch it, at the other the GPU uses it.
 Region map_device_memory(size_t bytes) {
   const Descriptor memory(::memfd_create("fccl-simulated-gpu", MFD_CLOEXEC));
   if (!memory || ::ftruncate(memory.get(), static_cast<off_t>(bytes)) != 0) return {};
@@ -117,7 +117,8 @@ Answer<void> Gpu::unpin(const std::byte* memory) {
 Answer<std::byte*> Gpu::reach(const char* what, const std::byte* begin, size_t bytes, size_t rows, size_t pitch) const {
   Region region;
   if (!find_region(begin, region) || !is_memory(region.kind))
-    return refuse(Why::invalid, fmt::format("a copy {} {}, which is no memory of a GPU nor pinned", what, fmt::ptr(begin)));
+    return refuse(Why::invalid,
+                  fmt::format("a copy {} {}, which is neither memory of a GPU nor pinned", what, fmt::ptr(begin)));
   if (region.kind == Kind::registered && !options().takes_host_addresses)
     return refuse(Why::invalid, fmt::format("a copy {} {}, which is the host's address of pinned memory; the GPU finds it at "
                                             "PinnedMemory::device_address",
@@ -132,11 +133,11 @@ Answer<std::byte*> Gpu::reach(const char* what, const std::byte* begin, size_t b
 
 Answer<std::atomic<uint64_t>*> Gpu::word_at(const std::byte* word) const {
   if (reinterpret_cast<uintptr_t>(word) % sizeof(uint64_t) != 0)
-    return refuse(Why::invalid, fmt::format("a word lies at {}, which is no multiple of 8", fmt::ptr(word)));
+    return refuse(Why::invalid, fmt::format("a word lies at {}, which is not a multiple of 8", fmt::ptr(word)));
   Region region;
   if (!find_region(word, region) || (region.kind != Kind::device_address && region.kind != Kind::pinned))
     return refuse(Why::invalid,
-                  fmt::format("a word lies at {}, which is no address of the GPU's in pinned memory", fmt::ptr(word)));
+                  fmt::format("a word lies at {}, which is not an address of the GPU's in pinned memory", fmt::ptr(word)));
   return reinterpret_cast<std::atomic<uint64_t>*>(region.real + (word - region.begin));
 }
 

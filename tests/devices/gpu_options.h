@@ -11,17 +11,17 @@ struct GpuOptions {
   // Delays and the order in which a copy lands are drawn from it, for each queue apart.
   uint64_t seed = 1;
 
-  // What it has.
+  // The capabilities that it reports.
   bool waits_for_words = true;
   size_t words_per_call = 255;
-  size_t queue_entries = 256;  // what it tells its users to keep to
-  size_t queue_slots = 1000;   // where a queue is full: each copy, word, record and await takes one
+  size_t queue_entries = 256;  // the number of entries that it tells its users to keep to
+  size_t queue_slots = 1000;   // the number at which a queue is full: each copy, word, record and await takes one
   size_t most_pitch = size_t{1} << 31;
   // All queues are one, as with CUDA_DEVICE_MAX_CONNECTIONS=1.
   bool one_queue = false;
-  // Whether pin, make and drop wait until nothing is outstanding, as they may; what frees memory always does.
+  // True if pin, make and drop wait until nothing is outstanding, as they may; calls that free memory always wait.
   bool set_up_waits = true;
-  // Whether copies take the host's address of memory that was pinned later, as CUDA's do; a Device's users may not count on it.
+  // True if copies take the host's address of memory that was pinned later, as CUDA's do; a Device's users may not count on it.
   bool takes_host_addresses = false;
 
   // An operation in four is late by at most this.

@@ -9,7 +9,7 @@
 
 namespace fccl {
 
-// Of one GPU; one thread at a time, with or without a Use. What fails ends the test.
+// A user of one GPU; one thread at a time calls it, with or without a Use. A call that fails ends the test.
 class GpuUser {
  public:
   GpuUser() = default;

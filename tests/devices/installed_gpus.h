@@ -9,9 +9,9 @@ namespace fccl::simulated {
 
 // From now on the GPU with its ordinal. The last one of an ordinal counts.
 void install(std::shared_ptr<SimulatedGpu> gpu);
-// From now on there is none.
+// Removes all GPUs from the process.
 void uninstall_all();
-// What current_device() says in the calling thread from now on; -1 for none.
+// Sets the result of current_device() in the calling thread; -1 stands for no GPU.
 void set_current_device(int ordinal);
 
 }  // namespace fccl::simulated

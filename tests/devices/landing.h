@@ -15,7 +15,7 @@ struct RealCopy {
   size_t rows = 1;
   size_t to_pitch = 0;
   size_t from_pitch = 0;
-  // The host may look at `to`: what is there is overwritten first, so that whoever looks early finds no old bytes.
+  // The host may look at `to`: the copy overwrites it with poison first, so that a host that looks early finds no old bytes.
   bool to_host = false;
 };
 

@@ -24,7 +24,7 @@
 
 namespace fccl::simulated {
 
-// Owned by tests and, as a Device, by whoever opens it. What it makes must be gone before it.
+// Tests own it, or as a Device, the code that opens it. Everything that it makes must be gone before it.
 class SimulatedGpu : public Device {
  public:
   explicit SimulatedGpu(const GpuOptions& options = {});
@@ -49,7 +49,7 @@ class SimulatedGpu : public Device {
   std::byte* allocate(MemoryPlace place, size_t bytes);
   // Waits for all that is outstanding, and keeps all others waiting that call this GPU.
   void free(std::byte* memory);
-  // Not by a queue: whoever calls must know that no queue is using the memory.
+  // These do not go through a queue: the caller must know that no queue is using the memory.
   void write(std::byte* to, std::span<const std::byte> from);
   void read(const std::byte* from, std::span<std::byte> to);
   Queue make_user_queue();

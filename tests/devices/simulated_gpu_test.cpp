@@ -60,7 +60,7 @@ class SimulatedGpuTest : public testing::Test {
   }
   bool is_written(size_t word) { return has_come(pages_->word(word * 8), 1); }
   Result<void> copy(Queue queue) { return gpu().copy(queue, {memory_, memory_ + 500, 500}); }
-  // Whether `call`, on another thread with a Use, returns only after release().
+  // True if `call`, on another thread with a Use, returns only after release().
   bool blocks_until_release(const std::function<void()>& call) {
     auto done = std::async(std::launch::async, [&] {
       const Device::Use use(gpu());
@@ -228,7 +228,7 @@ TEST_F(SimulatedGpuTest, the_hosts_address_of_pinned_memory_is_refused) {
   EXPECT_NE(pages_->device(), pages_->host());
   expect_refused(gpu().copy(queue_, {memory_, pages_->host(), 8}), "the host's address of pinned memory");
   const WordOperation word{Kind::write, pages_->host(), 1};
-  expect_refused(gpu().words(queue_, {&word, 1}), "no address of the GPU's in pinned memory");
+  expect_refused(gpu().words(queue_, {&word, 1}), "not an address of the GPU's in pinned memory");
 }
 
 TEST_F(SimulatedGpuTest, memory_that_is_not_whole_pages_cannot_be_pinned) {

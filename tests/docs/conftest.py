@@ -1,4 +1,4 @@
-"""What the commands of the pages find: an installed prefix, an image of the source folder, an environment."""
+"""Surroundings for the commands of pages: an installed prefix, an image of the sources, an environment."""
 
 import contextlib
 import os

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from pages import ROOT
 
-# Where errors are worded.
+# Files that word errors.
 _SOURCES = (
     *("src/**/*.cpp", "src/**/*.h", "include/fccl/*", "plugins/ofi/*.cpp", "torch_backend/csrc/*.cpp"),
     "tools/cluster/*.py",
@@ -17,12 +17,12 @@ _LITERAL = re.compile(r'R"\((.*?)\)"|"((?:[^"\\\n]|\\.)*)"', re.S)
 _FIELD = re.compile(r"\{[^{}]*\}|%[sud]")
 _FENCED = re.compile(r"^ *```.*?^ *```", re.M | re.S)
 _LOGGED = re.compile(r"^ {4}\S+ \[\d+\] fccl \w+: (.+)$", re.M)
-# What a field may hold that is no message: a number, a name of code, an address, a host, a GPU, a file,
-# a shortened part. No common word.
+# A field that is not a message may hold a number, a name of code, an address, a host, a GPU, a file, or a
+# shortened part. No common word.
 _ATOM = re.compile(r"\.\.\.|\S*[\d_A-Z]\S*|/\S+|(?:\"[^\"]*\")|box|dp|lo|NVIDIA H100")
 _SYSTEM = {os.strerror(number) for number in range(1, 134)}
 _COMMON = re.compile(r"[a-z]{2,}[,;:.?]?")
-# What has fewer words, or an option, is a name, a value or a command.
+# A quotation with fewer words, or with an option, is a name, a value or a command.
 _FEWEST_WORDS, _FEWEST_COMMON = 4, 3
 
 
@@ -77,7 +77,7 @@ class Sources:
             if longest in message and _occur(pieces, message)
         )
 
-    # What stands before a text or behind it is another one's: texts are joined by +, too.
+    # Other messages may stand before and behind a text, since sources also join texts by +.
     def _is_made_by(self, pieces: tuple[str, ...], message: str) -> bool:
         first, *others = pieces
         begins = [found.start() for found in re.finditer(re.escape(first), message)] if first else [0]

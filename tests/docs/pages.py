@@ -13,7 +13,7 @@ PAGES = sorted(
     if not path.relative_to(ROOT).parts[0].startswith((".", "build"))
 )
 PROGRAMS = {"c", "cpp", "python", "cmake"}
-# What is read, not run.
+# Languages of blocks that people read and no test runs.
 DATA = {"text", "json", "mermaid", "yaml"}
 
 _FENCE = re.compile(r"^( *)```(.*)$")
@@ -35,7 +35,7 @@ class Block:
 
     @property
     def language(self) -> str:
-        """The first word behind the fence; "" where there is none."""
+        """The first word behind the fence, or "" without one."""
         return self.words[0] if self.words else ""
 
     @property
@@ -46,7 +46,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Program:
-    """What the first line of a program says: its file, the command that runs it, and whether that fails."""
+    """The first line of a program: its file, the command that runs it, and whether that command fails."""
 
     file: str
     command: str
@@ -80,7 +80,7 @@ def _fenced(page: str, text: str) -> Iterator[Block]:
 
 
 def program_of(block: Block) -> Program:
-    """What the block's first line says, which must be `FILE: COMMAND` or `FILE, which fails: COMMAND`."""
+    """Reads the block's first line, which must be `FILE: COMMAND` or `FILE, which fails: COMMAND`."""
     first = block.text.splitlines()[0] if block.text.strip() else ""
     said = _FIRST_LINE.match(first)
     assert said, (

@@ -8,7 +8,7 @@ from substitutes import SUBSTITUTES
 
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]
 INSTEAD = {each.command: each.instead for each in SUBSTITUTES}
-# What differs from one run to the next in a message.
+# Parts of a message that differ from one run to the next.
 FLEETING = [
     (r"\(pid \d+ on [^)]+\)", "(pid N on HOST)"),
     (r"waited [\d.]+ s", "waited N s"),

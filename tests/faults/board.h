@@ -22,10 +22,10 @@ struct Report {
   std::atomic<int64_t> entered_ns{0};  // when it began its last call
   std::atomic<int64_t> fault_ns{0};    // when it brought a fault upon itself; 0: never
   std::atomic<int64_t> failed_ns{0};   // when it learned of the failure; 0: never
-  std::atomic<int> code{fcclSuccess};  // of that failure
-  std::atomic<bool> had_comm{false};   // whether init had succeeded by then
+  std::atomic<int> code{fcclSuccess};  // the code of that failure
+  std::atomic<bool> had_comm{false};   // true if init had succeeded by then
   std::array<char, 1200> cause{};      // its text
-  std::array<char, 2000> complaint{};  // what this rank found wrong
+  std::array<char, 2000> complaint{};  // the fault that this rank found
 };
 
 struct Board {

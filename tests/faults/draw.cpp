@@ -114,7 +114,7 @@ Recipe draw_recipe(Dice& dice, const Draw& draw) {
   return recipe;
 }
 
-// What a collective of blocks with counts of their own, and a sum into another type, have beyond the rest of a recipe.
+// Draws what some recipes have beyond the rest: blocks with counts of their own, or a sum into another type.
 void draw_variant(Dice& dice, Draw& draw) {
   Recipe& recipe = draw.recipe;
   recipe.shares = testing::kEveryShares[dice.below(testing::kEveryShares.size())];
@@ -177,7 +177,7 @@ Draw draw_of(uint64_t seed) {
 }
 
 std::string shown_of(const Recipe& recipe) {
-  // Of such counts a rank shows a hash.
+  // Messages show a hash of such counts, so the name alone is known here.
   if (testing::is_uneven(recipe.collective)) return name_of(recipe.collective);
   return testing::text_of(recipe);
 }

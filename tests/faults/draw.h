@@ -12,7 +12,7 @@ namespace fccl::faults {
 
 enum class Fault {
   kill,                // kill -9
-  kill_two,            // of two ranks at once
+  kill_two,            // kill -9 of two ranks at once
   segv,                // SIGSEGV
   exit_silently,       // _exit without destroying the communicator
   exit_after_destroy,  // _exit after it
@@ -49,14 +49,14 @@ struct Draw {
   int second_victim = -1;
   int warm_calls = 0;                 // right ones before the moment
   std::chrono::microseconds delay{};  // from the victim's coming to the moment until the fault
-  std::chrono::milliseconds pause{};  // of a brief stop
+  std::chrono::milliseconds pause{};  // how long a brief stop lasts
   std::chrono::milliseconds deadline{};
   std::chrono::milliseconds init_deadline{};
 
   bool is_victim(int rank) const { return rank == victim || rank == second_victim; }
-  // Whether the victims' processes end by the fault.
+  // True if the fault ends the victims' processes.
   bool kills() const { return fault <= Fault::exit_after_destroy; }
-  // Every other send. Who waits for any rank misses none that has left, and can name none that is late.
+  // Every other send. A rank that receives from any rank misses no rank that has left, and can name no rank that is late.
   bool receives_from_any() const { return is_tagged && fault != Fault::exit_after_destroy && fault != Fault::stop_for_long; }
   bool stops() const { return fault == Fault::stop_briefly || fault == Fault::stop_for_long; }
 };
@@ -64,8 +64,7 @@ struct Draw {
 Draw draw_of(uint64_t seed);
 std::string describe(const Draw& draw);
 
-// What the victim of a mismatch calls where the others call draw.recipe; for an order, where they call draw.recipe and then
-// this.
+// The call of a mismatch's victim where the others call draw.recipe; for an order, the others call draw.recipe and then this.
 testing::Recipe differing(const Draw& draw);
 // A recipe as messages show it: "AllGather of 3 int32"; of one with counts that differ from block to block its name.
 std::string shown_of(const testing::Recipe& recipe);

@@ -74,7 +74,7 @@ class Judge {
     const int code = report(rank).code;
     switch (draw_.fault) {
       case Fault::stop_for_long:
-        // In init and split, whoever gives up first leaves the others.
+        // In init and split, the first rank that gives up leaves the others.
         return code == fcclTimeout || (code == fcclRemoteError && draw_.moment != Moment::in_collective);
       case Fault::revoke:
       case Fault::abort:
@@ -94,7 +94,7 @@ class Judge {
     if (victim < 0) return false;
     // In a part of a split ranks have other numbers, but the same processes.
     if (text.find("(pid " + std::to_string(seen_.pids[victim]) + " ") != std::string::npos) return true;
-    // Of those whose own part is made, some wait for the next split, for a rank whose part waits for the stopped one.
+    // Some ranks whose own part is made wait for the next split, for a rank whose part waits for the stopped one.
     if (draw_.moment == Moment::in_split && draw_.fault == Fault::stop_for_long)
       return text.find("missing: rank") != std::string::npos || text.find("has finalized or destroyed") != std::string::npos ||
              text.find("in fcclCommSplit") != std::string::npos ||

@@ -10,7 +10,7 @@
 
 namespace fccl::faults {
 
-// What is wrong with a run; empty if nothing.
+// Lists the faults of a run; empty if it is good.
 std::vector<std::string> judge(const Draw& draw, const Board& board, const Observation& seen);
 
 }  // namespace fccl::faults

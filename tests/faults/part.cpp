@@ -225,7 +225,7 @@ void Part::ask_until_failure() {
       std::this_thread::sleep_for(draw_.delay);
       leave_and_exit();
     }
-    // That a rank leaves is no failure until it is missed.
+    // A rank that leaves is not a failure until another rank misses it.
     if (!wait_until([&] { return board_.gone.load(); }, 20s)) complain("nobody left");
     fcclResult_t state = fcclInternalError;
     if (fcclCommGetAsyncError(comm_, &state) != fcclSuccess || state != fcclSuccess)
@@ -253,7 +253,7 @@ void Part::split_until_failure() {
     const fcclResult_t met = fcclBarrier(made, nullptr);
     const std::string part_cause = fcclGetLastError(nullptr);
     if (fcclCommDestroy(made) != fcclSuccess) complain("a part cannot be destroyed");
-    // That was the part's own failure.
+    // Only the part failed.
     if (met != fcclSuccess && draw_.fault == Fault::stop_for_long) return fail_with(met, part_cause);
     if (met != fcclSuccess && draw_.kills()) return ask_until_failure();
     if (met != fcclSuccess) complain("a part failed without a reason: " + part_cause);
@@ -308,7 +308,7 @@ void Part::fail_with(fcclResult_t code, const std::string& cause) {
   report().code = code;
   write_text(report().cause, cause);
   report().stage = Stage::failed;
-  // What fails after a stop may be a part alone; after finalize every call is refused.
+  // After a stop perhaps only a part failed; after finalize every call is refused.
   const bool of_part = draw_.moment == Moment::in_split && draw_.fault == Fault::stop_for_long;
   if (comm_ != nullptr && !aborted_ && !of_part && draw_.moment != Moment::at_end) check_that_failure_stays();
 }

@@ -17,7 +17,7 @@ class Part {
  public:
   Part(const Draw& draw, int rank, Board& board);
 
-  // Returns when every rank that lives has come to its end. What is wrong is on the board then.
+  // Returns when every rank that lives has come to its end. The board then has what it found wrong.
   void play();
 
  private:

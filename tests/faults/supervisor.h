@@ -10,7 +10,7 @@
 
 namespace fccl::faults {
 
-// What the supervisor saw of a run.
+// The supervisor's observations of a run.
 struct Observation {
   int64_t fault_ns = 0;  // when it brought the fault; 0: never
   std::array<int, kMostRanks> pids{};

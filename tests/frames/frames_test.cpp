@@ -41,7 +41,7 @@ void print(const Frames& frames) {
   std::cout << std::endl;
 }
 
-// Of the stacks that end with these functions none is longer than `most`, and the one of the page is among them.
+// Expects that no stack that ends with these functions is longer than `most`, and that the page's stack is among them.
 void expect_listed(std::vector<Frames> stacks, const std::vector<std::string>& innermost, size_t most) {
   std::erase_if(stacks, [&](const Frames& frames) {
     return frames.size() < innermost.size() ||

@@ -12,7 +12,8 @@ struct Frame {
   std::string file;
 };
 
-// While it lives, the stacks of this thread's calls of memcpy are kept, each once. Of one thread; at most one at a time.
+// While it lives, the stacks of this thread's calls of memcpy are kept, each once. One thread uses it, and one at a
+// time exists.
 class Recording {
  public:
   Recording();
@@ -20,7 +21,7 @@ class Recording {
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
-  // Those between `outermost` and memcpy, outermost first. Ends the recording.
+  // The stacks between `outermost` and memcpy, outermost first. Ends the recording.
   std::vector<std::vector<Frame>> below(const std::string& outermost);
 };
 

@@ -43,7 +43,7 @@ bool take_in_portions(Conversation& end, std::string_view bytes, size_t portion)
   return true;
 }
 
-// What a stranger says, who has no key.
+// Feeds a conversation the words of a stranger, who has no key.
 void listen_to_stranger(Role role, std::string_view said, size_t portion) {
   Conversation whole(role, key(), {kRootRank});
   Conversation parts(role, key(), {kRootRank});

@@ -1,4 +1,4 @@
-// What every fuzzer has: one file per parser of bytes from outside, which defines these two and nothing else.
+// The two functions that every fuzzer defines, and nothing else: one file per parser of bytes from outside.
 #pragma once
 
 #include <cstddef>

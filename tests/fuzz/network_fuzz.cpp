@@ -47,7 +47,7 @@ void read_as_hosts(Input input) {
   }
 }
 
-// What comes of the same bytes as what every rank tells.
+// Reads the same bytes as the words that every rank tells.
 void read_as_rank_ends(Input input) {
   const size_t low = input.byte(), size = low + 256 * size_t{input.byte()};
   const std::string first(input.text(size));

@@ -54,7 +54,7 @@ void report(Rank& rank, const std::string& what, const std::optional<double>& se
   rank.report(unsupported(what, "did not return within 1 s, while the stream waited"));
 }
 
-// What a thread beside one that is kept waiting can still do.
+// Reports the calls that a thread can still make beside one that is kept waiting.
 void report_neighbours(Rank& rank, const Flags& flags, const Stream& other, const std::string& beside) {
   const Attempt asking([&] { static_cast<void>(cudaStreamQuery(other.get())); });
   report(rank, "asking whether another stream is done, beside " + beside, asking.returned());

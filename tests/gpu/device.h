@@ -23,7 +23,7 @@ void check(CUresult result, const char* called);
 void check(cudaError_t result, const char* called);
 #define GPU_CHECK(call) ::fccl::gpu::check((call), #call)
 
-// Makes GPU 0 current in this process. Throws Unsupported where there is none or where its driver is too old.
+// Makes GPU 0 current in this process. Throws Unsupported without a GPU, or with a driver that is too old.
 void open_gpu();
 
 // The driver's functions that the runtime has no equal of, found at run time: a program must start where there is no driver.
@@ -48,7 +48,7 @@ struct Driver {
   decltype(&cuMemImportFromShareableHandle) import_handle;
 };
 
-// Of this process, after open_gpu. Throws Unsupported for a function that the driver lacks.
+// The driver's functions in this process, after open_gpu. Throws Unsupported for a function that the driver lacks.
 const Driver& driver();
 
 int attribute(CUdevice_attribute which);

@@ -20,7 +20,7 @@ constexpr uint32_t kSeed = 6;
 constexpr double kPatience = 12;       // seconds that a case has
 constexpr double kReleaseSeconds = 3;  // within which streams end whose flags are released
 
-// What the program works on: for each step a flag that it awaits, one that it writes, and a slice that it copies.
+// The memory of the program: for each step a flag that it awaits, one that it writes, and a slice that it copies.
 struct Program {
   explicit Program(std::span<std::byte> shared) : flags(shared), from(kSteps * kSliceBytes), to(kSteps * kSliceBytes) {
     const Stream stream = make_stream();

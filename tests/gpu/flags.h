@@ -46,7 +46,7 @@ class Flags {
   CUdeviceptr device_ = 0;
 };
 
-// What no stream can do for itself: at the deadline, it ends every wait for a flag, by writing to all of them, again and again
+// Ends every wait for a flag at the deadline, which no stream can do for itself: it writes to all of them, again and again
 // since streams also reset flags, until it is destroyed. Its thread sleeps before.
 class Watchdog {
  public:

@@ -15,7 +15,7 @@ void lend(Rank& rank, int to, const DeviceMemory& memory) {
 IpcMapping borrow_by_ipc(Rank& rank, int from) {
   const Packet packet = rank.receive(from);
   IpcHandle handle{};
-  if (packet.bytes.size() != handle.size()) throw std::runtime_error("what was lent is no handle of cudaIpc");
+  if (packet.bytes.size() != handle.size()) throw std::runtime_error("the lent bytes are not a handle of cudaIpc");
   std::memcpy(handle.data(), packet.bytes.data(), handle.size());
   return IpcMapping(handle);
 }

@@ -17,10 +17,10 @@ using namespace fccl::gpu;
 
 constexpr size_t kLentBytes = 2 << 20;
 constexpr int kRounds = 1000;
-constexpr int kEnqueuedRounds = 100;  // of two operations each; a stream's queue holds several times as many
+constexpr int kEnqueuedRounds = 100;  // each of two operations; a stream's queue holds several times as many
 constexpr double kPatience = 5;       // seconds that the streams of a step have
 
-// What a flag's memory is: the same step for each.
+// A kind of memory that flags lie in: each goes through the same step.
 struct Place {
   std::string name;
   CUdeviceptr at;
@@ -121,7 +121,7 @@ void try_operations(Rank& rank, const Place& place) {
   try_wait_and_write(rank, place, "wait with a flush", CU_STREAM_WAIT_VALUE_GEQ | CU_STREAM_WAIT_VALUE_FLUSH, false);
 }
 
-// What operations cost that need not wait, one by one and in batches: the host's time to enqueue, and the stream's to do them.
+// Measures operations that need not wait, one by one and in batches: the host's time to enqueue, and the stream's to do them.
 void measure_cost(Rank& rank, const Place& place) {
   constexpr int kOperations = 256, kRepeats = 20;
   put(place.at, 1);

@@ -23,7 +23,7 @@ struct Case {
   std::function<void(Rank&)> part = {};
 };
 
-// What the cases of a probe have in common.
+// The facts that the cases of a probe share.
 struct Question {
   int number = 0;
   // In a process of its own, since one that has called CUDA may not fork ranks; throws Unsupported where there is no GPU.

@@ -21,7 +21,7 @@ constexpr double kEnoughSeconds = 8;  // after which no more rounds are begun
 constexpr int kKernelRounds = 100;
 constexpr double kPatience = 15;                // seconds that a step has
 constexpr double kReleaseSeconds = 3;           // within which streams end whose flags are released
-constexpr uint64_t kSpinLimitNs = 200'000'000;  // of one wait of a kernel
+constexpr uint64_t kSpinLimitNs = 200'000'000;  // the longest wait of a kernel
 // Flags in the memory that the processes share.
 constexpr size_t kPing = 0, kPong = 1, kReached = 2, kStop = 4, kStarted = 8;  // the last: and those behind it
 constexpr size_t kEnough = kSharedBytes / kFlagStride - 1;
@@ -34,7 +34,7 @@ void report_mps(Rank& rank) {
                    : unsupported("MPS", "is not there"));
 }
 
-// Whether the time for rounds is over: the same answer on all ranks, each of which asks after each portion.
+// True if the time for rounds is over: all ranks get the same answer, and each asks after each portion.
 bool is_enough(Rank& rank, Clock::time_point begin) {
   auto& enough = *reinterpret_cast<std::atomic<uint32_t>*>(rank.shared().subspan(kEnough * kFlagStride).data());
   if (rank.index() == 0 && seconds_since(begin) > kEnoughSeconds) enough = 1;
@@ -162,7 +162,7 @@ void streams_beside_a_kernel(Rank& rank) {
                        overlapped ? "the kernel was there to their end" : "the kernel had reached its limit of 3 s before"));
 }
 
-// What abort does after a death: a stream that waits for a process that is gone.
+// Aborts after a death: a stream waits for a process that is gone.
 void outlive_a_partner(Rank& rank) {
   const Flags flags(rank.shared());
   if (rank.index() == 1) {

@@ -50,7 +50,7 @@ class PhysicalMemory {
 
 using IpcHandle = std::array<std::byte, sizeof(cudaIpcMemHandle_t)>;
 
-// Of memory of cudaMalloc.
+// Exports memory of cudaMalloc.
 IpcHandle export_by_ipc(const DeviceMemory& memory);
 
 // Another process's allocation of cudaMalloc.

@@ -13,7 +13,7 @@ namespace {
 using namespace fccl::gpu;
 
 constexpr size_t kBytes = 64 << 20;
-constexpr size_t kMarkBytes = 4096;  // what each peer writes into each other's memory, at the place of its rank
+constexpr size_t kMarkBytes = 4096;  // bytes that each peer writes into each other's memory, at the place of its rank
 constexpr int kTimedCopies = 20;
 
 uint32_t seed_of(int rank) { return 100 + static_cast<uint32_t>(rank); }
@@ -94,7 +94,7 @@ void share(Rank& rank) {
   rank.meet("nobody gives memory back that another one maps");
 }
 
-// Whether cudaIpc takes memory that cudaMalloc has not made.
+// Reports if cudaIpc takes memory that cudaMalloc has not made.
 void ipc_of_physical_memory(Rank& rank) {
   const PhysicalMemory memory = PhysicalMemory::make(kBytes);
   cudaIpcMemHandle_t handle{};
@@ -104,7 +104,7 @@ void ipc_of_physical_memory(Rank& rank) {
                                     : unsupported("cudaIpcGetMemHandle of cuMem memory", text_of(result)));
 }
 
-// Whether memory stays when the process that made it is gone: what a rank still reads of a peer that has died.
+// Reports if memory stays when its maker is gone: the bytes that a rank still reads of a peer that has died.
 void outlive_the_owner(Rank& rank) {
   if (rank.index() == 1) {
     const Stream stream = make_stream();

@@ -27,10 +27,10 @@ namespace fccl::gpu {
 
 namespace {
 
-constexpr size_t kMostBytes = 8 << 10;  // of one packet
+constexpr size_t kMostBytes = 8 << 10;  // limit of one packet
 constexpr double kBurialSeconds = 5;    // within which a killed process ends, its driver's cleaning up included
 constexpr double kGraceSeconds = 0.5;   // for a rank to say itself that its time is over
-// Of what a rank reports: the first byte.
+// The first byte of a rank's report.
 constexpr char kRow = 'R', kFailure = 'F', kUnsupported = 'U';
 
 std::system_error last_error(const std::string& attempted) { return {errno, std::generic_category(), attempted}; }
@@ -185,7 +185,7 @@ class Supervisor {
   };
 
   [[noreturn]] void be_rank(int index, int report, pid_t parent, const std::function<void(Rank&)>& part);
-  // None if there is none now; an empty one at the end of the stream.
+  // Nothing if no packet has come yet; an empty one at the end of the stream.
   std::optional<std::string> next_packet(int index);
   void take(int index, const std::string& packet);
   // Takes one packet; at the end of the stream, the status of the process. True if that was the last of this rank.
@@ -348,7 +348,8 @@ void Supervisor::bury(int index, const Deadline& patience) {
   member = {};
 }
 
-// Who waited for the dead may be heard before their end is seen: a process that dies closes its connections one by one.
+// The supervisor may hear ranks that waited for the dead before it sees the dead end: a dying process closes its connections
+// one by one.
 void Supervisor::name_the_dead() {
   std::this_thread::sleep_for(std::chrono::milliseconds(10));
   for (size_t index = 0; index < members_.size(); ++index) {
@@ -368,7 +369,7 @@ void Supervisor::end_all() {
   for (const Member& member : members_) {
     if (member.pid > 0) kill(member.pid, SIGKILL);
   }
-  // These were killed, which is no news.
+  // The supervisor killed these itself, so their ends tell nothing new.
   const TeamEnd known = end_;
   const Deadline patience = Deadline::in(kBurialSeconds);
   for (size_t index = 0; index < members_.size(); ++index) {

@@ -26,7 +26,7 @@ class Unsupported : public std::runtime_error {
   explicit Unsupported(const std::string& feature) : std::runtime_error("not supported here: " + feature) {}
 };
 
-// What one rank sends another: bytes, and perhaps a descriptor, which then belongs to the receiver.
+// A message between two ranks: bytes, and perhaps a descriptor, which then belongs to the receiver.
 struct Packet {
   std::string bytes;
   int descriptor = -1;

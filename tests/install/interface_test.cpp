@@ -175,7 +175,7 @@ TEST(Interface, OneRankSendsAndAnotherReceives) {
   });
 }
 
-// What has tag 4 is sent first and received last.
+// The message with tag 4 is sent first and received last.
 TEST(Interface, AReceiveWithATagTakesWhatHasItAndTellsWhoseItWas) {
   as_ranks(2, [](Communicator& communicator) {
     if (communicator.rank() == 1) {

@@ -28,7 +28,7 @@ def is_linked(file: Path) -> bool:
 
 
 def linked_files(folder: Path) -> Iterator[Path]:
-    """Those below it, without those of another build in a folder of its own, which may be older."""
+    """Linked files below a folder, without those of other, perhaps older, builds that lie in it."""
     for place, folders, names in os.walk(folder):
         folders[:] = [each for each in folders if not Path(place, each, "CMakeCache.txt").exists()]
         for file in (Path(place, name) for name in sorted(names)):

@@ -31,8 +31,8 @@ NEAREST = {
     "hierarchical": ["wire_phases_test", "hosts_test"],
     "node": ["node_test", "collectives_test", "streams_test"],
 }
-# Those that are tried next, with the nearest of other rooms. Random sequences of many seeds, or against MPI,
-# are left out, since what they find says little about what is wrong.
+# Programs that are tried next, with the nearest of other rooms. Random sequences of many seeds, or against
+# MPI, are left out, since what they find says little about what is wrong.
 OTHERS = ["membership_test", "scale_test"]
 PROGRAMS = list(dict.fromkeys([*(each for nearest in NEAREST.values() for each in nearest), *OTHERS]))
 AT_ONCE = 2
@@ -79,7 +79,7 @@ def build(source: Path, programs: list[str]) -> None:
 
 
 def quick_tests() -> dict[str, list[Test]]:
-    """Those of each program, as they are without a mutant."""
+    """The quick tests of each program, as they are without a mutant."""
     build(ROOT, PROGRAMS)
     listed = command(
         "ctest", "--test-dir", "build", "--label-regex", "^quick$", "--show-only=json-v1", cwd=ROOT

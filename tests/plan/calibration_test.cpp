@@ -1,4 +1,4 @@
-// What --calibrate of the perf binaries takes for the price, its costs and its plans, against the library's own.
+// Compares the price, costs and plans that --calibrate of the perf binaries uses with the library's own.
 #include <gtest/gtest.h>
 
 #include "fit.h"

@@ -9,7 +9,7 @@
 
 namespace fccl::plan {
 
-// What the members run: every slice of a collective, as hierarchical/plan_executor.h does.
+// A run of the members: every slice of a collective, as hierarchical/plan_executor.h does.
 struct Trial {
   fcclColl_t collective;
   Cut cut;

@@ -1,4 +1,4 @@
-// What a collective means for the chunks of its plan, and whose memory they lie in; by the tests' own oracle.
+// The meaning of a collective for the chunks of its plan, and whose memory they lie in; by the tests' own oracle.
 #pragma once
 
 #include <vector>
@@ -15,7 +15,7 @@ inline fcclColl_t meant_by(const Trial& trial) {
 
 inline bool is_chunk(const Trial& trial, int chunk) { return chunk < (trial.cut == Cut::whole ? 1 : trial.group.members); }
 
-// Whether the chunk is of what the member contributes. A buffer of one block is cut into chunks, else a chunk is a block.
+// True if the member contributes the chunk. A buffer of one block is cut into chunks, else a chunk is a block.
 inline bool brings(const Trial& trial, int m, int chunk) {
   const fcclColl_t c = meant_by(trial);
   return is_chunk(trial, chunk) && testing::gives(c, m, trial.group.root) &&
@@ -36,8 +36,8 @@ inline std::vector<int> wanted(const Trial& trial, int m, int chunk) {
 // Which of their chunks that is: in an exchange that for the member, else the same.
 inline int chunk_given(const Trial& trial, int m, int chunk) { return testing::exchanges(trial.collective) ? m : chunk; }
 
-// Where hierarchical/relay.cpp lets a member's pieces lie. What it may put into its output: a buffer with a block for each
-// rank is there to be given, not to be passed on, and who takes nothing has no output but partials of sums.
+// True if hierarchical/relay.cpp lets the member's piece of the chunk lie in its output. A buffer with a block for each rank is
+// there to be given, not to be passed on, and a member that takes nothing has no output but partials of sums.
 inline bool has_room(const Trial& trial, int m, int chunk) {
   const fcclColl_t c = trial.collective;
   if (testing::exchanges(c)) return true;
@@ -45,7 +45,7 @@ inline bool has_room(const Trial& trial, int m, int chunk) {
   return testing::reduces(c) || meant_by(trial) == fcclCollAllGather || testing::takes(c, m, trial.group.root);
 }
 
-// Whether it may be memory that a later slice uses again.
+// True if a later slice may use that memory again.
 inline bool input_is_staged(const Trial& trial, int m) {
   const fcclColl_t c = trial.collective;
   return testing::reduces(c) || testing::exchanges(c) || (c == fcclCollGather && m != trial.group.root) ||

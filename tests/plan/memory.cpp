@@ -19,7 +19,7 @@ Memory::Memory(const Trial& trial, const Run& run, const Waits& waits, const std
   run_clocks(waits, sorted);
 }
 
-// What other members know is left aside: no plan needs it.
+// The clocks leave out the knowledge of other members: no plan needs it.
 void Memory::run_clocks(const Waits& waits, const std::vector<int>& sorted) {
   const auto counts = [&](const Waits::Edge& edge) {
     return edge.always && run_.owner_of(edge.cause) == run_.owner_of(edge.event);

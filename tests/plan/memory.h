@@ -21,12 +21,12 @@ class Memory {
   std::string fault();
 
  private:
-  // What an event does to a place.
+  // The access of an event to a place.
   struct Access {
     int event;
     bool writes;
   };
-  // Of each chain of a member, the last event that has surely happened.
+  // The last event of each chain of a member that has surely happened.
   using Clock = std::array<int, Run::kChains>;
 
   void run_clocks(const Waits& waits, const std::vector<int>& sorted);
@@ -42,7 +42,7 @@ class Memory {
   int n_;
   std::vector<Clock> clocks_;         // by event
   std::vector<bool> brings_, wants_;  // by member and chunk
-  int member_ = 0;                    // that is looked at
+  int member_ = 0;                    // the member that is looked at
   bool in_place_ = false;
   std::vector<std::vector<Access>> places_;  // by slice, buffer and chunk
 };

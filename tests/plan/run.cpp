@@ -50,7 +50,7 @@ std::string Run::join() {
   return "";
 }
 
-// What a step says of itself. Parts go from the member whose they are to the one that adds them.
+// The fault of one step by itself, if any. Parts go from the member whose they are to the one that adds them.
 std::string Run::fault_of_step(int m, size_t i) const {
   const Step& step = members_[m][i];
   if (step.after < 0 || step.after > static_cast<int>(i)) return fmt::format("it waits for step {}", step.after);
@@ -172,7 +172,7 @@ Run::Ends Run::order_steps(Waits& waits, const std::vector<Ends>& ends, int slic
     } else {
       order_room(waits, ends, slice, number);
       if (step.kind == Kind::receive) waits.order(done(slice, other_end_[number]), event);
-      // Where the sends are a slice behind it does not wait.
+      // It does not wait if the sends are a slice behind.
       if (step.kind == Kind::add && now.sent != begin) waits.hinder(now.sent, event);
     }
     cursor = event;

@@ -11,13 +11,13 @@
 namespace fccl::plan {
 
 // The steps of all members, numbered one behind the other, and how they belong together. A value that refers to the members'
-// steps; whoever made those keeps them.
+// steps; the caller keeps those alive.
 class Run {
  public:
   Run(const Trial& trial, const std::vector<Steps>& members);
 
-  // Finds the other end of every message, what frees its landing and which send fills its stage. Empty, or the first fault; the
-  // rest may only be asked where there is none.
+  // Finds the other end of every message, what frees its landing and which send fills its stage. Returns the first fault or "";
+  // without a fault the other functions may be called.
   std::string join();
 
   int members() const { return n_; }
@@ -69,8 +69,8 @@ class Run {
   std::vector<const Step*> steps_;
   std::vector<int> owner_;
   std::vector<std::vector<int>> sends_, receives_;  // by the pair of members
-  std::vector<int> other_end_, place_;              // of a message's ends: the other one; how many of the pair come before
-  std::vector<int> freed_by_;                       // of a receive: the step that is done with its landing
+  std::vector<int> other_end_, place_;              // of a message: its other end; its place among those of the pair
+  std::vector<int> freed_by_;                       // for each receive: the step that is done with its landing
   std::vector<int> stager_;
   std::vector<bool> gets_;  // by member: whether the node takes an output
 };

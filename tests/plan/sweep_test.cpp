@@ -11,7 +11,7 @@ namespace {
 
 class EveryAlgorithm : public ::testing::TestWithParam<Algorithm<Project>> {};
 
-// Of every number of members; and every root that is another case.
+// Expects the algorithm to hold for every number of members, and for every root that makes another case.
 void expect_to_hold(const Algorithm<Project>& algorithm, int window) {
   std::vector<int> sizes{64};
   for (int members = 1; members <= 33; ++members) sizes.push_back(members);

@@ -86,7 +86,7 @@ std::string Computation::fault_of_result(int m, int chunk) {
   std::vector<Value> values;
   for (const int member : wanted(trial_, m, chunk)) values.push_back(values_.of(member, chunk_given(trial_, m, chunk)));
   if (values.empty() || values_.sum(values) == output()[at(m, chunk)]) return "";
-  // What a member has for itself need not go through the plan.
+  // A member's own value need not go through the plan.
   if (!testing::reduces(trial_.collective) && values[0] == input_[at(m, chunk)]) return "";
   return fmt::format("member {} ends without the right value in chunk {}", m, chunk);
 }

@@ -38,8 +38,8 @@ class Computation {
   std::string fault_of(const std::vector<int>& sorted);
 
  private:
-  // What a send that waits for nothing reads, and what arrives or is added. Messages of several chunks bring both, and then the
-  // node has put the member's own chunk where results go.
+  // A send that waits for nothing reads the input; values that arrive or are added go to the output. Messages of several chunks
+  // bring both, and then the node has put the member's own chunk where results go.
   std::vector<Value>& output() { return is_one_memory_ ? input_ : output_; }
   int at(int m, int index) const { return m * n_ + trial_.group.around(index); }
   std::string stage(int number);

@@ -64,7 +64,7 @@ ptrdiff_t count_shared_files() {
   return std::distance(begin(entries), end(entries));
 }
 
-// What a process has of the system.
+// The system's resources that a process holds.
 struct Holdings {
   int descriptors = count_descriptors();
   int threads = count_threads();
@@ -127,7 +127,8 @@ size_t gather(const Seat& seat, fcclComm_t comm, const Memory& given, const Memo
   return wrong;
 }
 
-// So many communicators one after the other. Of every second one memory lives on, of the others it has gone before them.
+// So many communicators one after the other. One memory outlives every second communicator; the memory of the others goes
+// before them.
 void live(const Seat& seat, int from, int to) {
   Memory kept(kCount);
   for (int life = from; life < to; ++life) {

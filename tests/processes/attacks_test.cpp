@@ -1,4 +1,4 @@
-// Init under attack: whoever has no place in the job neither delays nor fails the ranks, and leaves nothing in them.
+// Init under attack: a process without a place in the job neither delays nor fails the ranks, and leaves nothing in them.
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 constexpr int kRanks = 4;
 constexpr int kRounds = 5;
 constexpr int kAttempts = 3;
-// What an attack may cost where twice the normal time is less than a busy machine's scheduler takes.
+// The ms that an attack may cost if twice the normal time is less than a busy machine's scheduler takes.
 constexpr double kNoiseMs = 100;
 
 // Notes of the whiteboard.
@@ -97,7 +97,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Whether an attack leaves the ranks at most twice the normal time, by the medians of rounds in turn; the same on every rank.
+// True if an attack leaves the ranks at most twice the normal time, by the medians of rounds in turn; the same on every rank.
 bool join_in_time(const Siege& siege, const Seat& seat) {
   std::vector<double> normal, attacked;
   for (int round = 0; round < kRounds; ++round) {
@@ -126,7 +126,7 @@ TEST_P(Besieged, ranks_join_in_twice_the_normal_time_and_keep_nothing_of_it) {
     std::this_thread::sleep_for(100ms);
     const int descriptors = count_descriptors(), threads = count_threads();
     seat.meet();
-    // What else is at work on the machine may spoil one median, and not every one.
+    // Other work on the machine may spoil one median, and not every one.
     bool in_time = false;
     for (int attempt = 0; attempt < kAttempts && !in_time; ++attempt) in_time = join_in_time(GetParam(), seat);
     EXPECT_TRUE(in_time) << "in none of " << kAttempts << " attempts";
@@ -139,7 +139,7 @@ TEST_P(Besieged, ranks_join_in_twice_the_normal_time_and_keep_nothing_of_it) {
   });
 }
 
-// What a fourth process with the key says in place of what rank 3 should, and what every honest rank is told.
+// The claim of a fourth process with the key in place of rank 3, and the error that every honest rank gets.
 struct Claim {
   const char* name;
   Party party;

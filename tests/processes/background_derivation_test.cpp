@@ -20,9 +20,9 @@ struct Derivation {
   // As rank of the parent of the first `parents` seats, or as the new one where that is null.
   int parents;
   std::function<fcclResult_t(const Seat& seat, fcclComm_t parent, fcclComm_t* made, fcclConfig_t* config)> call;
-  // Of those seats that take part, in their order.
+  // How many seats take part, in their order.
   int ranks;
-  bool fails_the_parent;  // where it is ended while the others have not come
+  bool fails_the_parent;  // the parent fails if the call ends before the others have come
 };
 
 const Derivation kSplit{"split", 3,

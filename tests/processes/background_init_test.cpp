@@ -30,7 +30,7 @@ fcclComm_t begin(int ranks, const fcclUniqueId& id, int rank, fcclConfig_t confi
   return comm;
 }
 
-// What becomes of it.
+// The result of making the communicator.
 fcclResult_t await(fcclComm_t comm) {
   fcclResult_t state = fcclInProgress;
   while (state == fcclInProgress) {
@@ -127,7 +127,7 @@ TEST_P(BackgroundInit, ends_soon_when_it_is_destroyed_aborted_or_finalized) {
       }
       seat.meet();
       if (seat.rank == 1) {
-        // Whoever comes is told.
+        // A rank that comes after the end is told of it.
         const Comm comm(begin(2, id, 1));
         EXPECT_NE(await(comm), fcclSuccess);
         EXPECT_NE(std::string(fcclGetLastError(comm)).find("rank 0"), std::string::npos) << fcclGetLastError(comm);

@@ -36,7 +36,7 @@ TEST_P(InitCost, tells_its_steps_what_was_sent_and_the_memory_that_the_ranks_sha
     EXPECT_LE(cost.seconds, seconds);
     EXPECT_DOUBLE_EQ(cost.seconds, cost.rosterSeconds + cost.segmentSeconds + cost.barrierSeconds);
     EXPECT_EQ(cost.networkSeconds + cost.hostsSeconds, 0);
-    // Of a hello at least, and of what the handshake takes before it.
+    // The root has read a hello at least, and the bytes of the handshake before it.
     EXPECT_GE(cost.sockets, 1U);
     EXPECT_GE(cost.messages, 1U);
     EXPECT_GT(cost.bytes, 100U);

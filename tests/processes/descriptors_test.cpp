@@ -59,7 +59,7 @@ fcclResult_t init_with(int more, const Seat& seat, const fcclUniqueId& id, fcclC
   return fcclCommInitRankConfig(&comm, seat.ranks, id, seat.rank, &config);
 }
 
-// Whether all ranks have a communicator.
+// True if all ranks have a communicator.
 bool try_to_init(const Seat& seat, int more) {
   auto& notes = seat.board.notes;
   const fcclUniqueId id = agree_on_id(seat);
@@ -82,7 +82,7 @@ bool try_to_init(const Seat& seat, int more) {
   return false;
 }
 
-// Where one rank is short.
+// The rank that is short of descriptors, and its hosts.
 struct Scarcity {
   const char* name;
   OnHosts hosts;

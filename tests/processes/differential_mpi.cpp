@@ -35,7 +35,7 @@ struct World {
   Placement placement{};
 };
 
-// Where FCCL takes the ranks to be.
+// The hosts on which FCCL takes the ranks to be.
 Placement find_placement(const World& world) {
   using Name = std::array<char, 256>;
   Name mine{};
@@ -67,8 +67,8 @@ bool is_float(fcclDataType_t dtype) {
   return dtype == fcclFloat16 || dtype == fcclBfloat16 || dtype == fcclFloat32 || dtype == fcclFloat64 || has_8_bits(dtype);
 }
 
-// What MPI has too: no results of 8-bit floats, no bytes that mean true or false, and no products that leave the range of a
-// float. Eight bytes of each element must find room.
+// Changes a recipe into one that MPI can do: no results of 8-bit floats, no bytes that mean true or false, and no products that
+// leave the range of a float. Eight bytes of each element must find room.
 Recipe known_to_mpi(Recipe recipe) {
   if (!reduces(recipe.collective)) return recipe;
   recipe.count = std::min(recipe.count, kMostBytes / 8);
@@ -211,7 +211,7 @@ std::string compare_moved(const Recipe& recipe, const World& world, const Trial&
     default:
       MPI_Barrier(MPI_COMM_WORLD);
   }
-  // What MPI leaves alone is as FCCL has it, so that the gaps compare; of both the blocks do.
+  // Gaps that MPI leaves alone hold FCCL's bytes here, so only the blocks can differ.
   const bool equal = wanted.empty() || std::memcmp(trial.result().data(), wanted.data(), wanted.size()) == 0;
   return equal ? "" : "the bytes are not MPI's";
 }
@@ -302,7 +302,7 @@ struct Options {
   double seconds = 5;
   uint64_t seed = 0;
   int steps = -1;  // no matter how long they take
-  int only = -1;   // of fcclColl_t; below zero: all, and groups
+  int only = -1;   // an fcclColl_t; below zero: all, and groups
 };
 
 // The same on all ranks.

@@ -8,7 +8,7 @@
 
 namespace fccl::testing {
 
-// What a call made, or why it did not.
+// The communicator that a call made, or why it did not.
 struct Made {
   fcclResult_t result = fcclSuccess;
   fcclComm_t comm = nullptr;
@@ -55,7 +55,7 @@ inline fcclUniqueId agree_to_grow(const Seat& seat, fcclComm_t parent, int host 
   return id;
 }
 
-// What is wrong with a communicator of these ranks, as the rank of this number; "" if nothing.
+// The fault of a communicator of these ranks, as the rank of this number sees it; "" if it is good.
 inline std::string fault_as_rank(fcclComm_t comm, int rank, int ranks, const Placement& placement = {}) {
   int own = -1, count = -1;
   if (fcclCommUserRank(comm, &own) != fcclSuccess || fcclCommCount(comm, &count) != fcclSuccess) return "nothing known";

@@ -1,5 +1,5 @@
-// Shrinks and growths of communicators that span hosts: whoever dies, also the first rank of a host or the one over which hosts
-// hear of each other, the others go on.
+// Shrinks and growths of communicators that span hosts: the others go on, also after the death of a host's first rank or of the
+// one over which hosts hear of each other.
 #include <unistd.h>
 
 #include <algorithm>

@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kSeats = 4;  // of the ranks
+constexpr int kSeats = 4;  // the seats of the ranks
 // The seat behind the ranks is the new process.
 constexpr int kNewSeat = kSeats;
 // The notes of the whiteboard: when the victim was killed, and whether the id is there.
@@ -31,7 +31,7 @@ enum class Form {
   in_group,  // two collectives beside each other, with a send and a receive
 };
 
-// What the victim is killed in.
+// The call in which the victim is killed.
 struct Work {
   const char* name;
   fcclColl_t collective;
@@ -59,7 +59,7 @@ constexpr Work kWorks[] = {{"AllReduce", fcclCollAllReduce},
                            {"SendRecvTagged", fcclCollSend, Form::tagged},
                            {"Group", fcclCollAllReduce, Form::in_group}};
 
-// Of each rank to the next one and from the one before it; must live until the sends are done.
+// Messages of each rank to the next one and from the one before it; must live until the sends are done.
 class Ring {
  public:
   Ring(int rank, int ranks, int iteration)
@@ -236,7 +236,7 @@ TEST_P(Elastic, job_whose_rank_is_killed_in_a_call_goes_on_with_three_and_then_w
 
 INSTANTIATE_TEST_SUITE_P(In, Elastic, ::testing::ValuesIn(kWorks), name_of);
 
-// Of the rounds of one kind of call.
+// The times of the rounds of one kind of call.
 class Times {
  public:
   void add(int64_t ms) { all_.push_back(ms); }
@@ -299,7 +299,7 @@ TEST(GrowDeath, of_a_rank_of_the_parent_ends_it_for_all_and_names_it) {
           seat.board.notes[kKilled] = now_ns();
           kill(getpid(), SIGKILL);
         }).detach();
-        // Of four, one of whom never comes.
+        // This growth asks for four ranks, one of which never comes.
         static_cast<void>(grow(parent, 4, &id, seat.rank));
         std::this_thread::sleep_for(30s);
       }

@@ -140,7 +140,7 @@ TEST_P(Ending, by_destroy_frees_nothing_that_a_call_still_returns_through) {
         continue;
       }
       std::thread caller([handle = fcclComm_t{comm}] { EXPECT_EQ(fcclBarrier(handle, nullptr), fcclSuccess); });
-      // Whoever is through has seen that the caller is inside.
+      // A thread that passes this loop has seen that the caller is inside.
       while (through == 0) {
       }
       EXPECT_TRUE(succeeded(fcclCommDestroy(comm.release())));

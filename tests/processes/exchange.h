@@ -40,7 +40,7 @@ inline void add_crowd(std::mt19937_64& generator, int ranks, int step, Exchange&
                                .misalignment = 0});
 }
 
-// What has no tag keeps its order, and so does the crowd; the others have a tag each. Sizes differ by up to six million bytes.
+// Messages without a tag keep their order, and so does the crowd; the others have a tag each. Sizes differ by up to six MB.
 inline Exchange random_exchange(std::mt19937_64& generator, int ranks, int step) {
   const auto below = [&](uint64_t bound) { return static_cast<size_t>(generator() % bound); };
   constexpr std::array<size_t, 10> kSizes{0, 1, 32, 33, 4096, 4097, 131'073, 1'048'577, 1'500'000, 6'000'000};

@@ -25,7 +25,7 @@ bool use_the_library() {
   fcclComm_t comm = nullptr;
   if (fcclGetUniqueId(&id) != fcclSuccess || fcclCommInitRank(&comm, 1, id, 0) != fcclSuccess) return false;
   fcclCounter_t counter;
-  // What is refused is logged.
+  // The library logs the refused call.
   return fcclBarrier(comm, nullptr) == fcclSuccess && fcclBarrier(nullptr, nullptr) == fcclInvalidArgument &&
          fcclCommDestroy(comm) == fcclSuccess && fcclGetProcessCounter(fcclCollBarrier, &counter) == fcclSuccess;
 }

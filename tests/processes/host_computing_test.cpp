@@ -1,4 +1,4 @@
-// Ranks that compute after their part of a call between hosts: whoever else is in that call, or in the next one if they have
+// Ranks that compute after their part of a call between hosts: every other rank in that call, or in the next one if they have
 // issued it too, comes out while they still compute.
 #include <ctime>
 #include <memory>
@@ -84,7 +84,7 @@ class Rounds {
 // The last is the rank that computes.
 class Computing : public ::testing::TestWithParam<std::tuple<OnHosts, Way, int>> {};
 
-// It computes until the others are out or it has used that much of a processor, which they can too, whoever else wants one.
+// The rank computes until the others are out or it has used that much of a processor, which they can too under any load.
 TEST_P(Computing, stalls_nobody) {
   constexpr double kMostSeconds = 2.0 * kSlowdown;
   const auto& [hosts, way, computing] = GetParam();

@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Who dies, on which hosts.
+// The ranks that die, and their hosts.
 struct Victims {
   const char* name;
   OnHosts hosts;
@@ -108,7 +108,7 @@ TEST_P(HostDeath, while_all_are_idle_shows_to_who_asks) {
 
 constexpr int kInitSeconds = 10;
 
-// Whether an error of init says that victims are missing, and nobody else.
+// True if an error of init says that victims are missing, and nobody else.
 bool misses(const Victims& victims, const std::string& text) {
   std::smatch found;
   if (!std::regex_search(text, found, std::regex("missing: ranks? ([0-9]+)(-([0-9]+))?(,?)")) || found[4].length() > 0)
@@ -137,7 +137,7 @@ TEST_P(HostDeath, in_init_ends_it_for_those_who_wait_there) {
     if (result == fcclSuccess) return expect_death_is_known(seat, made, fcclBarrier(made, nullptr), GetParam());
     EXPECT_EQ(comm, nullptr);
     const std::string text = fcclGetLastError(nullptr);
-    // Who died before it had joined is known to nobody.
+    // No rank knows a rank that died before it had joined.
     const bool was_never_there = result == fcclTimeout && misses(GetParam(), text);
     EXPECT_TRUE(was_never_there || result == fcclRemoteError) << text;
     if (was_never_there) {

@@ -90,7 +90,7 @@ TEST_P(HostLeaving, while_others_wait_is_an_error_that_names_the_rank) {
     });
 }
 
-// Whoever is ready first is gone while others may still be in the call.
+// The first rank that is ready leaves while others may still be in the call.
 TEST_P(HostLeaving, after_the_last_call_is_no_error) {
   for (const size_t count : {1, 300'000})
     for (int round = 0; round < 3; ++round)

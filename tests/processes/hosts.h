@@ -57,7 +57,7 @@ inline void expect_failure(fcclComm_t comm, fcclResult_t result, fcclResult_t co
   EXPECT_EQ(fcclGetLastError(comm), text);
 }
 
-// What fcclCommGetAsyncError says once it is no success, or `limit` ms after `since`, which is 0 until that moment comes.
+// Polls fcclCommGetAsyncError until it returns an error, or until `limit` ms after `since`, which is 0 until that moment comes.
 inline fcclResult_t await_failure(fcclComm_t comm, const std::atomic<int64_t>& since, double limit) {
   fcclResult_t state = fcclSuccess;
   while (state == fcclSuccess && (since == 0 || ms_since(since) < limit)) {

@@ -10,7 +10,7 @@
 namespace fccl::testing {
 namespace {
 
-// What went wrong in a call of this rank; "" if nothing.
+// The fault of a call of this rank; "" if it is good.
 std::string fault_of(const Recipe& recipe, const Seat& seat, fcclComm_t comm, const Placement& placement) {
   Trial trial(recipe, seat.rank, seat.ranks, placement);
   if (trial.issue(comm) != fcclSuccess) return describe(recipe) + ": " + fcclGetLastError(comm);

@@ -34,7 +34,7 @@ TEST_P(Leaving, after_its_last_call_is_no_error) {
   run_ranks(GetParam().launch(), [](const Seat& seat) {
     for (int round = 0; round < 10; ++round) {
       const Comm comm(seat);
-      // Whoever is ready first destroys while others may still be in the call.
+      // The first rank that is ready destroys while others may still be in the call.
       EXPECT_TRUE(succeeded(fcclBarrier(comm, nullptr)));
     }
   });

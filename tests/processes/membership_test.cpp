@@ -201,7 +201,7 @@ TEST_P(InitRefused, when_a_rank_never_comes) {
     fcclComm_t comm = nullptr;
     const int64_t begin = now_ns();
     const fcclResult_t result = fcclCommInitRankConfig(&comm, seat.ranks, id, seat.rank, &config);
-    // Whoever gives up first leaves the others.
+    // The first rank that gives up leaves the others.
     EXPECT_TRUE(result == fcclTimeout || result == fcclRemoteError) << result;
     EXPECT_TRUE(in_time(begin, 1300));
     const std::string text = fcclGetLastError(nullptr);

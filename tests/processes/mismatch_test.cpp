@@ -7,8 +7,8 @@ namespace {
 
 struct Difference {
   const char* name;
-  Recipe first;   // what rank 0 calls
-  Recipe others;  // what every other rank calls
+  Recipe first;   // the call of rank 0
+  Recipe others;  // the call of every other rank
 };
 
 // By a hash on the whiteboard: whether all ranks have the same text.

@@ -19,7 +19,7 @@ const Nonsense kNonsense[] = {
     {"a_list_without_a_nic", "FCCL_NICS", ",,", "FCCL_NICS=,, names no NIC; `fccl-info topology` lists those of this host"},
     {"a_nic_with_a_space", "FCCL_NICS", "eth0, eth1",
      "FCCL_NICS=eth0, eth1 has the name \" eth1\", which no NIC has: give names without spaces, with commas between"},
-    {"no_plan", "FCCL_ALGORITHM", "pairwsie", "FCCL_ALGORITHM=pairwsie is no plan between hosts; there are bruck, chain"},
+    {"no_plan", "FCCL_ALGORITHM", "pairwsie", "FCCL_ALGORITHM=pairwsie is not a plan between hosts; there are bruck, chain"},
     {"no_costs", "FCCL_COSTS", "cheap", "FCCL_COSTS=cheap are no costs: \"cheap\" in the costs is not latency"},
     {"costs_without_end", "FCCL_COSTS", std::string(3000, '1'), "FCCL_COSTS=1111"},
     {"a_plan_without_end", "FCCL_ALGORITHM", std::string(3000, 'a'), "FCCL_ALGORITHM=aaaa"},
@@ -50,7 +50,7 @@ TEST(InitWithNonsense, of_one_rank_is_told_to_the_others_by_name) {
     const fcclUniqueId id = agree_on_id(seat);
     const Setting algorithm("FCCL_ALGORITHM", seat.rank == 1 ? "pairwsie" : "");
     expect_no_communicator(seat, id, fcclInvalidUsage,
-                           {"FCCL_ALGORITHM=pairwsie", seat.rank == 1 ? "is no plan" : name_of_rank(1)});
+                           {"FCCL_ALGORITHM=pairwsie", seat.rank == 1 ? "is not a plan" : name_of_rank(1)});
   });
 }
 

@@ -74,7 +74,7 @@ TEST_P(OtherCounts, across_the_edge_of_the_mailbox_are_an_error_on_both_sides) {
   });
 }
 
-// What all ranks must have in common differs though the sums do not.
+// The common part of the calls differs though the sums do not.
 TEST_P(OtherCounts, of_an_all_gather_or_a_reduce_scatter_are_calls_that_differ) {
   for (const bool gathers : {true, false})
     for (const size_t count : {10, 100'000})

@@ -10,7 +10,7 @@
 
 namespace fccl::testing {
 
-// What goes from one rank to another. Bytes are made from (from, to, tag, iteration, index), so no two parcels of a test are
+// A message from one rank to another. Bytes are made from (from, to, tag, iteration, index), so no two parcels of a test are
 // alike.
 struct Route {
   int from = 0;
@@ -45,16 +45,16 @@ class Parcel {
     if (route_.tag < 0) return fcclRecv(buffer_.data(), route_.count, route_.dtype, route_.from, comm, stream);
     return fcclRecvTagged(buffer_.data(), route_.count, route_.dtype, route_.from, route_.tag, nullptr, comm, stream);
   }
-  // The same from whoever sends, who must be the one that the route names.
+  // Receives from any source, which must be the one that the route names.
   fcclResult_t receive_from_any(fcclComm_t comm, int* source, fcclStream_t stream = nullptr) {
     return fcclRecvTagged(buffer_.data(), route_.count, route_.dtype, FCCL_ANY_SOURCE, route_.tag, source, comm, stream);
   }
 
-  // Of what was received from any source: the route that it turned out to have come by, of the same count.
+  // Sets the route by which a message from any source came; it has the same count.
   void came_by(const Route& route) { route_ = route; }
 
   std::byte* data() { return buffer_.data(); }
-  // Of what was sent or received: the buffer must be the route's.
+  // The fault of a message that was sent or received: the buffer must be the route's.
   std::string fault() const {
     const std::string who = std::to_string(route_.from) + " to " + std::to_string(route_.to) + ", " +
                             std::to_string(route_.bytes()) + " bytes, tag " + std::to_string(route_.tag) + ", iteration " +

@@ -108,7 +108,7 @@ TEST_P(PointToPointAcrossHosts, takes_no_part_in_the_order_of_collectives) {
   });
 }
 
-// What a process that ends at once has sent.
+// A process ends at once after its send.
 TEST_P(PointToPointAcrossHosts, brings_what_a_rank_sent_before_it_left) {
   run_ranks(GetParam().launch(), [](const Seat& seat) {
     Comm comm(seat);

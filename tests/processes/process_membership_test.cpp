@@ -1,4 +1,4 @@
-// What only separate processes can show: hosts and settings that differ.
+// Tests that only separate processes can make: hosts and settings that differ.
 #include <sys/resource.h>
 #include <unistd.h>
 

@@ -22,7 +22,8 @@ enum class RanksAs { threads, processes };
 std::vector<RanksAs> every_kind();
 std::string name_of(RanksAs kind);
 
-// What the ranks share beside FCCL: a meeting point, one unique id at a time, and notes that mean what a test wants them to.
+// Memory that the ranks share beside FCCL: a meeting point, one unique id at a time, and notes that tests give
+// a meaning.
 struct Whiteboard {
   std::atomic<int> arrived{0};
   std::atomic<int> meetings{0};
@@ -86,11 +87,11 @@ inline constexpr int kSlowdown = FCCL_TEST_SLOWDOWN;
 int64_t now_ns();
 double ms_since(int64_t then_ns);
 
-// What this thread has used of processors so far.
+// Processor seconds that this thread has used so far.
 double processor_seconds();
 
-// Whether something that began then, and should take at most `ms` in a plain build on an idle machine, has ended in time: where
-// it has not, half as much again, times what other processes take of this processor just now.
+// True if something that began then has ended in time: it should take at most `ms` in a plain build on an idle machine, and
+// gets half as much again on a busy one, times the load that other processes put on this processor just now.
 ::testing::AssertionResult in_time(int64_t then_ns, double ms);
 
 // Sets an environment variable for the life of the object; made before the ranks are.

@@ -1,4 +1,5 @@
-// The launcher: a rank that ends otherwise than expected must fail the test. What ranks say is looked at in failing_ranks.cpp.
+// The launcher: a rank that ends otherwise than expected must fail the test. The complaints of ranks are tested in
+// failing_ranks.cpp.
 #include "processes/ranks.h"
 
 #include <gtest/gtest-spi.h>

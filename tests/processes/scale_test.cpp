@@ -96,10 +96,10 @@ TEST(LongCrowd, of_512_processes_meets_and_takes_12_ms_of_a_processor_for_each) 
   });
 }
 
-// Of ranks that share a process one looks for all, since looking takes descriptors.
+// One of the ranks that share a process looks for all, since looking takes descriptors.
 bool looks(const Seat& seat, RanksAs as) { return as == RanksAs::processes || seat.rank == 0; }
 
-// What a communicator may leave behind.
+// The resources that a communicator may leave behind.
 struct Holdings {
   int descriptors = count_descriptors();
   int threads = count_threads();

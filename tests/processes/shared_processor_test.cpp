@@ -22,7 +22,7 @@ void stay_on(int processor) {
   EXPECT_EQ(sched_setaffinity(0, sizeof only, &only), 0);
 }
 
-// Whoever spins keeps the awaited rank from running: half a millisecond for each call.
+// A rank that spins keeps the awaited rank from running: half a millisecond for each call.
 TEST(RanksOnOneProcessor, give_it_to_each_other_at_once) {
   if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "one processor: ranks know from the start that they share it";
   run_ranks({RanksAs::processes, 2}, [](const Seat& seat) {

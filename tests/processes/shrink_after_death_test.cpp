@@ -1,4 +1,4 @@
-// Shrinks after a rank was killed: whoever it was, the others go on without it, at once. Ranks are processes here.
+// Shrinks after a rank was killed: the others go on without any victim, at once. Ranks are processes here.
 #include <unistd.h>
 
 #include <algorithm>

@@ -221,7 +221,7 @@ TEST_P(Shrink, names_nobody_dead_where_nobody_is) {
     EXPECT_EQ(count, 0);
     EXPECT_EQ(dead, std::vector<int>(2, -7));
     seat.meet();
-    // Who destroys is not dead.
+    // A rank that destroys is not dead.
     if (seat.rank == 1) fcclCommDestroy(comm.release());
     seat.meet();
     if (seat.rank == 0) {

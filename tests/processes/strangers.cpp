@@ -1,4 +1,4 @@
-// Strangers: what somebody without a place in the job does to the doors of a communicator that is being made.
+// Each attack opens connections to a door, and says too little, too much, the wrong words or the right ones too late.
 #include "processes/strangers.h"
 
 #include <sys/resource.h>
@@ -51,7 +51,7 @@ Crowd crowd_of(const Door& door, size_t size, std::string_view words) {
   return crowd;
 }
 
-// Who was turned out comes again, so that the crowd stays.
+// A stranger who was turned out comes again, so that the crowd stays.
 void stay(const Door& door, size_t size, std::string_view words, const GoesOn& goes_on) {
   Crowd crowd = crowd_of(door, size, words);
   while (goes_on()) {
@@ -142,7 +142,7 @@ void try_a_wrong_key(const Door& door, const GoesOn& goes_on) {
   } while (goes_on());
 }
 
-// What an honest rank with the key said in another conversation.
+// Repeats the words of an honest rank with the key from another conversation.
 void replay(const Door& door, const GoesOn& goes_on) {
   Conversation honest(Role::connects, door.id.key, {kRank});
   Conversation root(Role::listens, door.id.key, {kRootRank});

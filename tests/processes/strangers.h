@@ -9,13 +9,13 @@
 
 namespace fccl::testing {
 
-// What is attacked: the TCP listener of the root, or the abstract unix listener from which ranks get the shared segment.
+// The target of an attack: the TCP listener of the root, or the abstract unix listener from which ranks get the shared segment.
 struct Door {
   UniqueId id;
   std::string local_name;  // "" = the TCP listener
 };
 
-// Whether the attack goes on; called often, and first when all who attack are in place.
+// Returns true while the attack goes on; called often, and first when all attackers are in place.
 using GoesOn = std::function<bool()>;
 
 struct Attack {

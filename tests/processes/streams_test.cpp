@@ -172,7 +172,7 @@ TEST_P(Streams, are_served_to_the_end_when_their_communicator_is_destroyed) {
 }
 
 TEST_P(Streams, keep_their_first_failure_and_run_the_host_functions_behind_it) {
-  // Of more ranks, the first two could fail before the last one has issued its call.
+  // The first two of more ranks could fail before the last one has issued its call.
   run_ranks({GetParam().as, 2}, [](const Seat& seat) {
     const Comm comm(seat);
     const TestStream stream;

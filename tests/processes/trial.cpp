@@ -407,7 +407,7 @@ std::string Trial::fault_of_result() const {
   return "";
 }
 
-// What the call must not have touched: all of the input, or in place, the blocks that no result goes to.
+// The input that the call must not have touched: all of it, or in place, the blocks that no result goes to.
 std::string Trial::fault_of_input() const {
   if (!sends()) return "";
   if (!recipe_.in_place || !receives()) return fault_of({send_, input_.extent, mine_, 0, "input after the call", given_size()});

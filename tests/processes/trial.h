@@ -18,7 +18,7 @@
 
 namespace fccl::testing {
 
-// Where the buffers of a call lie: in memory of the process's own, in that of fcclMemAlloc, or each in one of the two, by rank.
+// The memory of a call's buffers: the process's own, that of fcclMemAlloc, or each in one of the two, by rank.
 enum class Buffers : uint8_t { own, arena, mixed };
 
 // A collective, equal on all ranks. Inputs are made from (rank, index, iteration).
@@ -32,7 +32,7 @@ struct Recipe {
   size_t misalignment = 0;  // bytes past an address that suits every type
   int iteration = 0;
   bool finite = false;  // reductions: no NaN and no infinity among the inputs
-  // Of collectives whose blocks have counts of their own, up to `count`.
+  // The counts of collectives whose blocks have their own, up to `count`.
   Shares shares = Shares::random;
   bool is_displaced = false;
   Buffers buffers = Buffers::own;
@@ -62,7 +62,7 @@ struct Reduction {
   ReduceOp op;
 };
 const std::vector<Reduction>& every_reduction();
-// Whether its results may be float32, which is wider.
+// True if its results may be float32, which is wider.
 inline bool may_widen(fcclColl_t collective, fcclDataType_t dtype) {
   return reduces(collective) && !is_uneven(collective) &&
          (dtype == fcclFloat16 || dtype == fcclBfloat16 || dtype == fcclFloat8e4m3 || dtype == fcclFloat8e5m2);
@@ -96,14 +96,14 @@ class GuardedBuffer {
 // another.
 using Pattern = std::vector<std::byte>;
 
-// Where the ranks are, since a sum has another order between hosts.
+// The hosts of the ranks, since a sum has another order between hosts.
 struct Placement {
   std::vector<int> host_of;      // by rank; empty: all on one host
   bool wire_is_float32 = false;  // between hosts, also of narrower types
 };
 
-// Where the library finds a trial's memory, guards and all, if not where it is: copies of the two buffers, which the test makes
-// before the call and brings back after it. `scalar`: where the factor lies on the GPU, null if it is given at once.
+// The place at which the library finds a trial's memory, guards and all, if not its own: copies of the two buffers, which the
+// test makes before the call and brings back after it. `scalar`: where the factor lies on the GPU, null if it is given at once.
 struct Elsewhere {
   std::array<std::byte*, 2> buffers{};
   void* scalar = nullptr;
@@ -119,7 +119,7 @@ class Trial {
   fcclResult_t issue(fcclComm_t comm, fcclStream_t stream = nullptr);
   fcclResult_t issue_elsewhere(const Elsewhere& elsewhere, fcclComm_t comm, fcclStream_t stream);
   std::array<std::span<std::byte>, 2> memory() { return {first_.memory(), second_.memory()}; }
-  // What is wrong with the buffers after the call; "" if nothing.
+  // The fault of the buffers after the call; "" if they are good.
   std::string fault() const;
 
   // This rank's input as it was before the call, where it has one, and its result, where it gets one.
@@ -137,7 +137,7 @@ class Trial {
     const Pattern& pattern;
     size_t first;  // index of the first element in the pattern
     const char* what;
-    size_t size;  // of an element
+    size_t size;  // the size of an element
   };
   bool sends() const;
   bool receives() const;

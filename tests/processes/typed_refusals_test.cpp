@@ -16,7 +16,7 @@ void expect_last_error(const std::vector<std::string>& words) {
   for (const std::string& word : words) EXPECT_NE(text.find(word), std::string::npos) << word << " is not in: " << text;
 }
 
-// Of two ranks each makes the wrong call; then both make a right one.
+// Each of two ranks makes the wrong call; then both make a right one.
 void expect_typed_refused(const std::vector<std::string>& words,
                           const std::function<fcclResult_t(fcclComm_t, int rank)>& call) {
   run_ranks({RanksAs::threads, 2}, [&](const Seat& seat) {

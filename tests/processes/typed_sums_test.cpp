@@ -108,7 +108,7 @@ TEST_P(TypedSums, on_streams_and_in_groups_are_those_of_blocking_calls) {
 INSTANTIATE_TEST_SUITE_P(As, TypedSums, ::testing::ValuesIn(sizes_after_every_change(1, 5)), name_of_size);
 INSTANTIATE_TEST_SUITE_P(LongAs, TypedSums, ::testing::ValuesIn(other_sizes(1, 5)), name_of_size);
 
-// Of 256 ones and a half in bfloat16, which has 8 bits of precision, the half is lost; and of ranks in turn, likewise.
+// A sum of 256 ones and a half in bfloat16, which has 8 bits of precision, loses the half; so does a sum over ranks.
 TEST(TypedSum, keeps_what_the_plain_one_rounds_away) {
   run_ranks({RanksAs::threads, 2}, [](const Seat& seat) {
     const Comm comm(seat);

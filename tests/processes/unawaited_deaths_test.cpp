@@ -30,7 +30,7 @@ void expect_to_blame(int victim, fcclComm_t comm, fcclResult_t result) {
   EXPECT_TRUE(std::regex_search(text, named, std::regex("rank ([0-9]+) \\(pid")) && std::stoi(named[1]) == victim) << text;
 }
 
-// What a rank that lives does while another one has died: it waits for a third, which comes when it has been released.
+// The call of a living rank while another one has died: it waits for a third, which comes when it has been released.
 using Waits = fcclResult_t (*)(fcclComm_t comm, int peer);
 
 fcclResult_t receive(fcclComm_t comm, int peer) {
@@ -137,7 +137,7 @@ void live_through(const Kill& kill, const Seat& seat) {
   // The victim may hear that its peers take it for dead while it dies.
   if (seat.rank == kill.victim) std::this_thread::sleep_for(30s);
   expect_failure_within_a_second(seat, which == 0 ? first : second, result, kill.victim, seat.board.notes[0]);
-  // The other communicator fails in its next call, whoever else has come to it.
+  // The other communicator fails in its next call, no matter which ranks have come to it.
   fcclComm_t other = which == 0 ? second : first;
   const int64_t entered = now_ns();
   while ((result = reduce(other, kill.count)) == fcclSuccess) {

@@ -11,7 +11,7 @@ using Numbers = std::array<size_t, 2>;
 
 float send[64], recv[64];
 
-// Of two ranks each makes the wrong call; then both make a right one.
+// Each of two ranks makes the wrong call; then both make a right one.
 void expect_refused(const std::vector<std::string>& words, const std::function<fcclResult_t(fcclComm_t, int rank)>& call) {
   run_ranks({RanksAs::threads, 2}, [&](const Seat& seat) {
     const Comm comm(seat);

@@ -1,4 +1,4 @@
-"""Where the tests find the tools that are written in Python."""
+"""Tells the tests where the tools that are written in Python lie."""
 
 import sys
 from pathlib import Path

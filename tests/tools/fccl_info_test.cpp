@@ -180,9 +180,9 @@ TEST(Explain, says_what_is_wrong_with_its_words) {
     const char *words, *said;
   } wrongs[] = {
       {"AllGathers 16M --hosts 2x2", "no collective between hosts is called 'AllGathers'; there are AllGather, ReduceScatter,"},
-      {"AllGather 16X --hosts 2x2", "'16X' is no size"},
-      {"AllGather -1 --hosts 2x2", "'-1' is no size"},
-      {"AllGather 1e300G --hosts 2x2", "'1e300G' is no size"},
+      {"AllGather 16X --hosts 2x2", "'16X' is not a size"},
+      {"AllGather -1 --hosts 2x2", "'-1' is not a size"},
+      {"AllGather 1e300G --hosts 2x2", "'1e300G' is not a size"},
       {"AllGather 16M", "explain needs the hosts"},
       {"AllGather 16M --hosts 2", "'2' are no hosts"},
       {"AllGather 16M --hosts 2x0", "'2x0' are no hosts"},
@@ -192,7 +192,7 @@ TEST(Explain, says_what_is_wrong_with_its_words) {
       {"AllGather 16M --hosts 1x2", "1x2 has 1 host"},
       {"AllGather 16M --hosts", "--hosts is followed by nothing"},
       {"AllGather 16M --hosts 2x2 --hosts 2x2", "--hosts is there twice"},
-      {"AllGather 16M --host 2x2", "'--host' is no option"},
+      {"AllGather 16M --host 2x2", "'--host' is not an option"},
       {"AllGather 16M --hosts 2x2 --costs latency=3", "--costs: the cost \"latency=3\" is not a number"},
       {"AllGather 16M --hosts 2x2 --provider udp", "nothing is assumed of a provider 'udp'"},
       {"AllGather 16M --hosts 2x2 --provider efa --costs a", "exclude each other"},

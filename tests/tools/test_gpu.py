@@ -236,7 +236,7 @@ def test_a_probe_ends_with_a_runner_that_is_killed(tmp_path):
 
 
 def gone(pids: list[int]) -> bool:
-    """Whether these processes end within a moment."""
+    """Tells if these processes end within a moment."""
     deadline = time.monotonic() + MOMENT
     while any(runs(pid) for pid in pids) and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -244,7 +244,7 @@ def gone(pids: list[int]) -> bool:
 
 
 def runs(pid: int) -> bool:
-    """Whether there is such a process, and it is not only waiting to be buried."""
+    """Tells if the process exists and is not a zombie."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:

@@ -194,7 +194,7 @@ def test_without_a_python_for_the_torch_backend_nothing_is_packed(monkeypatch, t
 
 @pytest.fixture
 def packed(tmp_path):
-    """What a good folder has at least."""
+    """The least that a good folder holds."""
     for name in ("lib/libfccl.so.0", pack.ADAPTER, "python/fccl/_build.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"\x7fELF" + pack.OF_DEVICE)

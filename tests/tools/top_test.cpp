@@ -72,7 +72,7 @@ TEST(TopOfNothing, says_why_there_is_nothing) {
   EXPECT_EQ(top_of(1 << 30).status, 1);
   const Ended wrong = run_info("top 12x");
   EXPECT_NE(wrong.status, 0);
-  EXPECT_NE(wrong.text.find("'12x' is no id of a process"), std::string::npos) << wrong.text;
+  EXPECT_NE(wrong.text.find("'12x' is not an id of a process"), std::string::npos) << wrong.text;
 }
 
 }  // namespace

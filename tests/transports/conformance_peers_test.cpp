@@ -47,7 +47,7 @@ TEST_P(Conformance, a_process_may_be_its_own_peer) {
   expect_memory();
 }
 
-// Who has connected to a process without being its peer is heard once it is.
+// A process that connected without being a peer is heard once it is a peer.
 TEST_P(Conformance, a_message_of_who_is_no_peer_is_not_passed_on) {
   ASSERT_TRUE(open(2)) << why_not;
   const Way way{.from = 0, .to = 1};

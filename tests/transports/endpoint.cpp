@@ -1,4 +1,4 @@
-// Endpoint: a transport of a Fabric.
+// Endpoint checks every call against the contract, and hands operations to its rails.
 #include "transports/endpoint.h"
 
 #include <fmt/format.h>

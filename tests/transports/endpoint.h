@@ -42,7 +42,7 @@ class Endpoint final : public Transport {
   std::vector<std::unique_ptr<Rail>> rails_;
   std::vector<std::unique_ptr<Link>> links_;
   std::map<MemoryId, std::shared_ptr<Region>> regions_;
-  // Of operations whose end has not been polled.
+  // The operations whose end has not been polled.
   std::set<uint64_t> tags_;
   std::map<uint64_t, Error> errors_;
 };

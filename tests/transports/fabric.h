@@ -10,7 +10,7 @@
 
 namespace fccl::simulated {
 
-// What endpoints can do unless a test says otherwise.
+// The limits of endpoints unless a test says otherwise.
 inline TransportLimits usual_limits() {
   return {.rails = 1, .write_bytes = size_t{1} << 20, .message_bytes = 4096 + 64, .outstanding = 64};
 }
@@ -20,7 +20,7 @@ struct FabricOptions {
   Faults faults;
   // With one thread, equal seeds and calls give equal histories; with several, equal draws.
   uint64_t seed = 1;
-  // What is against the contract aborts with a sentence; else it is an error of post or a failed operation.
+  // A misuse of the contract aborts with a sentence; if false it is an error of post or a failed operation.
   bool abort_on_misuse = true;
 };
 

@@ -45,7 +45,7 @@ struct Notice {
   Completion::Kind kind = Completion::Kind::arrived;
   uint32_t immediate = 0;
   std::vector<std::byte> bytes;
-  // Of the rail that sent it; only to be compared.
+  // The inbox of the rail that sent it; only to be compared.
   const Inbox* sender = nullptr;
   // Which link it came by, and its place there.
   uint64_t link = 0;
@@ -53,7 +53,7 @@ struct Notice {
   std::shared_ptr<Outcome> outcome;
 };
 
-// What a rail gets from others.
+// The notices that a rail gets from others.
 class Inbox {
  public:
   // False if it is a message for which there is no room.
@@ -77,7 +77,7 @@ class FabricState {
 
   // The number of a new endpoint, which has these inboxes.
   uint64_t add_endpoint(std::vector<std::shared_ptr<Inbox>> inboxes);
-  // Null if there is none.
+  // Null if the endpoint or its rail is gone.
   std::shared_ptr<Inbox> inbox(uint64_t endpoint, uint64_t rail);
   std::shared_ptr<Region> add_region(uint64_t endpoint, std::span<std::byte> bytes, PeersMay peers_may);
   static void release(Region& region);

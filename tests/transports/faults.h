@@ -7,7 +7,7 @@ namespace fccl::simulated {
 struct Faults {
   // Polls by which each fragment, end, `arrived` and message may be late; half of them are.
   int delay_polls = 0;
-  // Whether those that are due at one poll come in any order.
+  // True if operations that are due at one poll come in any order.
   bool reorders = false;
   // Into how many fragments a write or a read may be cut.
   int fragments = 1;
@@ -21,7 +21,7 @@ struct Faults {
   int operations_before_handshake = 0;
 };
 
-// What the efa provider is known to do: no order, fragments of packets, and a handshake for which the peer must poll.
+// The known faults of the efa provider: no order, fragments of packets, and a handshake for which the peer must poll.
 inline Faults like_efa() { return {.delay_polls = 2, .reorders = true, .fragments = 4, .operations_before_handshake = 16}; }
 
 // More than any provider is known to do.

@@ -18,7 +18,7 @@ constexpr uint32_t kRounds = 4;
 // Two producers write blocks to a consumer, which looks at them when it believes them to be there.
 class NaiveTest : public FabricProcesses {
  protected:
-  // Whether the consumer saw the right bytes.
+  // Returns true if the consumer saw the right bytes.
   using Consumer = std::function<bool()>;
 
   bool on(const simulated::FabricOptions& options, const Consumer& consumer) {

@@ -19,7 +19,7 @@ inline std::string text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// What a process of a test has polled; a message's bytes are copied.
+// A completion that a process of a test has polled; a message's bytes are copied.
 struct Finding {
   int rail = 0;
   Completion::Kind kind{};
@@ -45,7 +45,7 @@ struct Way {
   int rail = 0;
 };
 
-// For one thread. What goes wrong is a failure of the running test.
+// For one thread. Any error is a failure of the running test.
 class Processes {
  protected:
   static constexpr size_t kMemoryBytes = size_t{1} << 19;
@@ -93,7 +93,7 @@ class Processes {
   std::vector<Process> processes;
   // Called for each finding, before anything is polled again.
   std::function<void(int process, const Finding& finding)> on_found;
-  // Of each process that start makes.
+  // The memory of each process that start makes.
   size_t memory_bytes = kMemoryBytes;
   // Completions that one poll may find.
   size_t room = 16;

@@ -25,7 +25,7 @@ struct Link {
   // Polls of the target: as of our last poll, and when the first operation was posted.
   uint64_t target_polls = 0;
   uint64_t first_target_polls = 0;
-  // Whether the target has polled between our last two polls.
+  // True if the target has polled between our last two polls.
   bool open = false;
 };
 
@@ -55,11 +55,11 @@ class Rail {
   bool refuses_connect() { return dice_.per_mille(fabric_.options.faults.refusals_per_mille); }
   // A link from this rail, owned by the endpoint.
   void add(Link& link) { links_.push_back(&link); }
-  // Whether one more operation must wait for a later poll.
+  // True if one more operation must wait for a later poll.
   bool full_for(const Link& link);
   void launch(const Operation& operation, Link& link, std::shared_ptr<Region> local);
 
-  // What a poll found, and the flights whose ends are among it.
+  // The completions that a poll found, and the flights that ended with them.
   struct Found {
     std::span<Completion> room;
     size_t completions = 0;
@@ -84,9 +84,9 @@ class Rail {
   bool move(const Fragment& fragment);
   bool end(Flight& flight, Found& found);
   bool arrive(Notice& notice, Found& found);
-  // Whether that rail is a peer of this one.
+  // True if that rail is a peer of this one.
   bool knows(const Inbox& sender) const;
-  // Whether the peer has polled since the post, and since our last poll.
+  // True if the peer has polled since the post, and since our last poll.
   bool lets_move(const Flight& flight) const;
   // Puts a message into the peer's inbox.
   bool bring_message(Flight& flight);

@@ -1,4 +1,4 @@
-// What each collective must bring, and the comparison.
+// The results that each collective must bring, and the comparison.
 #include "wire/calls.h"
 
 #include <algorithm>
@@ -86,7 +86,7 @@ UnevenBlocks uneven_blocks_of(const Calls& calls, const Counts& counts, int rank
   return blocks;
 }
 
-// Where a rank's input lies within its output, or its output within its input, when it is in place.
+// The memory of a rank: in place its input lies within its output, or its output within its input.
 struct Buffers {
   Bytes input, output;
   const std::byte* send;

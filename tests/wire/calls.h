@@ -25,11 +25,11 @@ struct Calls {
   ReduceOp op = ReduceOp::sum;
   size_t count = 0;
   int times = 1;
-  int root = 0;  // of a rooted collective
+  int root = 0;  // the root of a rooted collective
   bool in_place = false;
   int lane = 0;
   uint64_t first_number = 0xfffffffe;
-  // Of collectives whose blocks have counts of their own, up to `count`.
+  // The counts of collectives whose blocks have their own, up to `count`.
   Shares shares = Shares::random;
   bool is_displaced = false;
 

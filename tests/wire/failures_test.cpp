@@ -1,4 +1,4 @@
-// What goes wrong on the wire: calls that differ, peers that go, links that are lost, and peers that break the rules.
+// Failures on the wire: calls that differ, peers that go, links that are lost, and peers that break the rules.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -94,7 +94,7 @@ TEST(WireFailure, of_a_peer_is_not_that_of_another) {
   EXPECT_NE(lane.take_stage(), nullptr);
 }
 
-// Where nothing more is sent to it, only a deadline can tell.
+// A member that sends nothing more to a peer finds it gone by a deadline alone.
 TEST(WireFailure, of_a_peer_that_is_destroyed_in_a_call_ends_the_call_of_the_other) {
   Group group({.members = 2}, {.faults = simulated::worse_than_efa()});
   group.deadline = 300ms;
@@ -219,7 +219,7 @@ class WireIntruder : public ::testing::Test {
     const Deadline deadline = Deadline::after(20s);
     for (size_t ended = 0; ended == 0 && !deadline.passed(); std::this_thread::yield())
       ended = intruder->poll(0, found).value_or(0);
-    // What came is there at the latest at the next poll but one.
+    // The lane finds a message at the latest at the next poll but one.
     for (int i = 0; i < 3; ++i) group.lane(0).progress();
     ASSERT_TRUE(group.endpoint(0).settle(deadline));
   }
@@ -247,7 +247,7 @@ TEST_F(WireIntruder, that_knows_no_channel_is_not_heard) {
 
 TEST_F(WireIntruder, that_does_not_know_the_token_is_not_heard) {
   EntryMessage entry = entry_of_peer();
-  entry.sequence += 1;  // what would be found
+  entry.sequence += 1;  // the lane would find this entry
   entry.token ^= uint64_t{1} << 63;
   send(&entry, sizeof(entry));
   entry.kind = EntryMessage::kCredit;

@@ -35,10 +35,10 @@ struct GroupShape {
   int size() const { return ranks.empty() ? members : std::accumulate(ranks.begin(), ranks.end(), 0); }
 };
 
-// One for each test. What goes wrong while it is made is a failure of the running test.
+// One for each test. An error while it is made is a failure of the running test.
 class Group {
  public:
-  // What a member's transport is put into.
+  // Wraps a member's transport.
   using Bend = std::function<std::unique_ptr<Transport>(int member, std::unique_ptr<Transport>)>;
 
   explicit Group(const GroupShape& shape, const simulated::FabricOptions& options = {}, const Bend& bend = {});
@@ -48,7 +48,7 @@ class Group {
   const GroupShape& shape() const { return shape_; }
   simulated::Fabric& fabric() { return fabric_; }
   const Columns& columns(int rank) { return *members_[rank]->columns; }
-  // Of ranks that have a column.
+  // The lane and endpoint of a rank that has a column.
   WireLane& lane(int rank, int lane = 0) { return members_[rank]->sides[lane]->hierarchical->inter_host_call->lane(); }
   Endpoint& endpoint(int rank) { return *members_[rank]->endpoint; }
   // Ends a rank at once, whatever is under way.
@@ -83,7 +83,7 @@ class Group {
   std::vector<std::unique_ptr<Member>> members_;    // by rank
 };
 
-// What rank `rank` contributes to a call: another value for each (rank, index, iteration).
+// The input of rank `rank` to a call: another value for each (rank, index, iteration).
 Bytes input_of(int rank, size_t bytes, int iteration);
 inline constexpr std::byte kPoison{0xa5};
 

@@ -29,7 +29,7 @@ USAGE = """\
 
 
 def parse(words: list[str]) -> Order:
-    """What the command line orders; ends the program if it means nothing."""
+    """Turns the command line into an order; ends the program if it means nothing."""
     parser = argparse.ArgumentParser(prog="./dev cluster", usage=USAGE, description=__doc__)
     split = words.index("--") if "--" in words else len(words)
     parser.add_argument("shape", metavar="HxR", help="hosts, and ranks of each")

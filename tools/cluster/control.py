@@ -9,7 +9,7 @@ from launch import CONTROL
 
 
 def ask(body: dict, descriptors: tuple[int, ...] = ()) -> dict:
-    """The answer to a request of the cluster that is meant; OSError or ValueError if there is none."""
+    """The answer of the cluster that is meant to a request; OSError or ValueError if no cluster answers."""
     name = _meant()
     try:
         connection = messages.connect(name)
@@ -28,7 +28,7 @@ def ask(body: dict, descriptors: tuple[int, ...] = ()) -> dict:
 
 
 def name_of(process: int | str) -> str:
-    """What the cluster of this process is called: where it listens, and its group of the scheduler."""
+    """The name of the cluster that this process runs: its socket and its scheduler group have it."""
     return f"fccl-cluster-{process}"
 
 

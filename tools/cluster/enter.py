@@ -5,7 +5,7 @@ import sys
 
 import control
 
-# Of ssh's options, those that mpirun gives and that take a value.
+# Options of ssh that mpirun gives and that take a value.
 _WITH_VALUE = {"-p", "-l", "-o", "-i", "-F"}
 
 

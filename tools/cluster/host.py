@@ -28,7 +28,7 @@ class Host:
         self._shape = shape
         self._number = number
         self._channel = channel
-        self._started: dict[int, int] = {}  # what each process was started as
+        self._started: dict[int, int] = {}  # the number of the start for each pid
 
     def live(self) -> int:
         """Runs until the cluster is gone."""

@@ -1,4 +1,4 @@
-"""What to start where: a command once per rank, torchrun once per host, mpirun on the first host."""
+"""Plans which processes start where: one per rank, torchrun once per host, mpirun on the first host."""
 
 import os
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Start:
 
 
 def plan(shape: Shape, command: list[str]) -> list[Start]:
-    """What a command of the user means; ValueError for one that cannot be meant."""
+    """Turns a command of the user into the processes to start; ValueError for one that makes no sense."""
     program = Path(command[0]).name
     if program == "torchrun":
         return [_torchrun(shape, host, command) for host in shape.hosts]
@@ -53,7 +53,7 @@ def _ranks(shape: Shape, command: list[str]) -> list[Start]:
 
 
 def _torchrun(shape: Shape, host: int, command: list[str]) -> Start:
-    # What follows is the script's.
+    # The words behind the script are its own arguments.
     for word in takewhile(lambda word: word != "-m" and not word.endswith(".py"), command[1:]):
         name = word.split("=")[0].lstrip("-").replace("_", "-")
         if word.startswith("--") and name in _TORCHRUN_OPTIONS:
@@ -70,7 +70,7 @@ def _torchrun(shape: Shape, host: int, command: list[str]) -> Start:
 
 
 def _mpi(shape: Shape) -> dict[str, str]:
-    """Settings of the MPIs; each reads its own. What the user's environment or arguments say counts more."""
+    """Settings of the MPIs; each reads its own. Variables and arguments of the user count more."""
     settings = _open_mpi(shape) | _hydra(shape)
     return {name: value for name, value in settings.items() if name not in os.environ}
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 
 class LabelledOutput:
-    """What one command writes into a pipe, passed on line by line to one of our own descriptors.
+    """The output of one command, passed on line by line from a pipe to one of our own descriptors.
 
     `writing` is the command's end of the pipe, to be closed here once the command has it.
     """

@@ -27,7 +27,7 @@ HOST_SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP, "cont": signal.S
 
 @dataclass(frozen=True)
 class Order:
-    """What the user wants: a shape, a command, labels before lines, and counters, perhaps in a file."""
+    """The user's order: a shape, a command, labels before lines, and counters, perhaps in a file."""
 
     shape: Shape
     starts: list[launch.Start]
@@ -54,7 +54,7 @@ class Machine:
         for host, channel in enumerate(self._hosts.channels):
             self._watch(channel, partial(self._hear, host))
         self._running: dict[int, int] = {}  # the host of each start whose status counts
-        self._clients: dict[int, socket.socket] = {}  # who waits for the others
+        self._clients: dict[int, socket.socket] = {}  # the client that waits for each of the other starts
         self._starts = 0
         self._outputs = 0
         self._status = 0
@@ -129,7 +129,7 @@ class Machine:
         reading, writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
         signal.signal(signal.SIGTERM, lambda *_: None)
-        # Of what was orphaned in the cluster, and of the programs that set up its network.
+        # The kernel buries orphans of the cluster and programs that set up its network.
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         self._watch(reading, partial(self._be_interrupted, reading))
 
@@ -165,7 +165,7 @@ class Machine:
             self._watch(client, partial(self._serve, client))
 
     def _reply(self, client: socket.socket, body: dict) -> None:
-        # Who has gone does not want to know any more.
+        # A client that is gone needs no reply.
         with contextlib.suppress(ConnectionError):
             messages.send(client, body)
         client.close()

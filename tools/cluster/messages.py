@@ -12,7 +12,7 @@ _MOST_DESCRIPTORS = 3
 
 @dataclass(frozen=True)
 class Message:
-    """What a packet says, and the descriptors that came with it, which the receiver owns."""
+    """The body of a packet and the descriptors that came with it, which the receiver owns."""
 
     body: dict
     descriptors: tuple[int, ...] = ()
@@ -37,7 +37,7 @@ def listen(name: str) -> socket.socket:
 
 
 def connect(name: str) -> socket.socket:
-    """A connection to whoever listens under this name."""
+    """Connects to the process that listens under this name."""
     connection = _roomy(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
     connection.connect(f"\0{name}")
     return connection

@@ -11,12 +11,12 @@ from shape import Shape, address, host_name, interface, port
 # How late a timer may be before the link loses time: half a millisecond at 1 Gbit/s, on cores that ranks keep
 # busy.
 _HOST_BURST = "64k"
-# What a host sends is paced already; a second pacer as strict would lose time, too.
+# The sending host paces its traffic already; a second pacer as strict would lose time, too.
 _SWITCH_BURST = "128k"
 _LATENCY = "20ms"
 # A bucket cuts what is larger than its burst into single frames, as a network card does for nothing, and
-# that would take the cores that the ranks need. What is smaller passes whole and is charged for the headers
-# of all its frames.
+# that would take the cores that the ranks need. A smaller packet passes whole and is charged for the
+# headers of all its frames.
 _PACKET_BYTES = 32768
 _LINKS_WANT = "Links want a kernel with bridge and veth, and root with the capability NET_ADMIN"
 
@@ -73,7 +73,7 @@ def make_rails(shape: Shape) -> None:
 
 
 def connect_hosts(shape: Shape, inits: list[int]) -> None:
-    """Makes the links; `inits` has a process of each host. What goes to a host is shaped here."""
+    """Makes the links; `inits` has a process of each host. Shapes the traffic to each host."""
     lines = []
     for host, rail in shape.links:
         name = port(host, rail)
@@ -88,7 +88,7 @@ def connect_hosts(shape: Shape, inits: list[int]) -> None:
 
 
 def configure_host(shape: Shape, host: int) -> str:
-    """Gives the links their addresses, in the network namespace of the host. What it sends is shaped here.
+    """Gives the links their addresses, in the host's network namespace, and shapes the traffic from it.
 
     Returns the congestion control of its TCP.
     """
@@ -113,7 +113,7 @@ def set_link(host: int, rail: int, state: str) -> None:
 
 
 def read_counters(shape: Shape) -> list[dict]:
-    """What each host has sent and received on each rail, in bytes."""
+    """Bytes that each host has sent and received on each rail."""
     rows = []
     for host, rail in shape.links:
         statistics = Path(f"/sys/class/net/{port(host, rail)}/statistics")
@@ -129,7 +129,7 @@ def read_counters(shape: Shape) -> list[dict]:
 
 
 def difference(before: list[dict], after: list[dict]) -> list[dict]:
-    """What was sent and received between two readings."""
+    """Bytes sent and received between two readings."""
     return [
         later | {key: later[key] - earlier[key] for key in ("sent", "received")}
         for earlier, later in zip(before, after, strict=True)

@@ -62,7 +62,7 @@ Result<double> size_in(const std::string& word) {
   const int order = suffix.size() == 1 ? static_cast<int>(kSuffixes.find(static_cast<char>(suffix[0] & ~0x20)) + 1) : 0;
   if (fault != std::errc() || !(number >= 0) || (!suffix.empty() && order == 0) || !(std::ldexp(number, 10 * order) < 0x1p62))
     return wrong(
-        fmt::format("'{}' is no size; a size is a number of bytes, or of 1024, 1024^2 or 1024^3 bytes with K, M or G "
+        fmt::format("'{}' is not a size; a size is a number of bytes, or of 1024, 1024^2 or 1024^3 bytes with K, M or G "
                     "behind it, as in 64K",
                     word));
   return std::ldexp(number, 10 * order);
@@ -85,7 +85,8 @@ Result<Question> question_in(std::span<const std::string> words) {
                          : option == "--provider" ? &question.provider
                                                   : nullptr;
     if (value == nullptr)
-      return wrong(fmt::format("'{}' is no option of explain; they are --topology, --hosts, --costs and --provider", option));
+      return wrong(
+          fmt::format("'{}' is not an option of explain; they are --topology, --hosts, --costs and --provider", option));
     if (i + 1 == options.size() || options[i + 1].empty()) return wrong(fmt::format("{} is followed by nothing", option));
     if (!value->empty()) return wrong(fmt::format("{} is there twice", option));
     *value = options[i + 1];

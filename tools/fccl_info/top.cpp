@@ -53,7 +53,7 @@ Result<std::string> top(std::span<const std::string> words) {
   int process = 0;
   const auto [end, fault] = std::from_chars(word.data(), word.data() + word.size(), process);
   if (fault != std::errc() || end != word.data() + word.size() || process < 1)
-    return fail(fcclInvalidArgument, fmt::format("'{}' is no id of a process", word));
+    return fail(fcclInvalidArgument, fmt::format("'{}' is not an id of a process", word));
   const auto pages = metrics::pages_from(process);
   if (!pages) return fail(pages.error());
   const uint64_t now_ms = to_ms(Clock::now());

@@ -10,7 +10,8 @@ from programs import Programs, Ranks, started
 
 ALONE = Ranks(1, "threads")
 CASE = "the contract of a device"
-# What a GPU may accept though the library never asks for it. It may then be lost to the process that did.
+# Tests of operations that a GPU may accept though the library never asks for them. The GPU may then be lost
+# to the process that did.
 STRANGE = "*strange_*"
 LISTED_SECONDS = 60
 
@@ -53,7 +54,7 @@ def tests_of(programs: Programs, chosen: str, seconds: float) -> Generator[dict,
 
 
 def rows_of(tests: list[dict]) -> Iterator[dict]:
-    """Those that did not pass, and how many did."""
+    """A row for each test that did not pass, and one that counts those that did."""
     tests = [test for test in tests if test.get("status") != "NOTRUN"]
     passed = 0
     for test in tests:

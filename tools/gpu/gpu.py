@@ -110,7 +110,7 @@ def rows_of(done: list[Ended]) -> list[dict]:
 
 
 def first_gpu(programs: Programs) -> tuple[str | None, str]:
-    """What the driver calls the first GPU, if there is one; and this, or why there is none."""
+    """The driver's name of the first GPU or None, and the same name or the reason why no GPU was found."""
     said = steps.gpus_of(programs).strip()
     if not said.startswith("gpu 0 "):
         return None, said

@@ -1,4 +1,4 @@
-"""What a run leaves behind in a folder that is carried back, and the little that it prints beside it."""
+"""The results of a run: a folder that is carried back, and a short summary that is printed."""
 
 import json
 import os
@@ -10,9 +10,9 @@ from pathlib import Path
 
 import table
 
-MOST_CHARACTERS = 11_000  # of all that is printed: a carrier may keep no more than the last 12,000
+MOST_CHARACTERS = 11_000  # limit of all that is printed: a carrier may keep no more than the last 12,000
 MOST_OF_FAILURES = 5_000
-MOST_OF_LOG = 300_000  # of what one probe complained
+MOST_OF_LOG = 300_000  # limit of the complaints of one probe
 BAD = ("wrong", "failed")
 ABOUT_SECONDS = 60
 WIDTH = 220
@@ -54,7 +54,7 @@ class Folder:
 
 
 def summary(rows: list[dict], ending: str) -> str:
-    """What went wrong, the verdicts counted, then figures and answers, as many as there is room for."""
+    """Failures, then counts of the verdicts, then as many figures and answers as there is room for."""
     bad = [one_line(row) for row in rows if row["verdict"] in BAD]
     counts = [count_of(probe, rows) for probe in dict.fromkeys(row["probe"] for row in rows)]
     figures = [one_line(row) for row in rows if row["value"] is not None]

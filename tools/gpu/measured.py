@@ -28,7 +28,7 @@ class Sweep:
     case: str = ""
     hosts: int = 1
     variables: dict = field(default_factory=dict)
-    figures: bool = False  # whether rows tell its times and bandwidths, too
+    figures: bool = False  # rows tell its times and bandwidths, too
 
     @property
     def processes(self) -> int:
@@ -55,7 +55,7 @@ def measure(programs: Programs, sweep: Sweep, seconds: float) -> Iterator[dict]:
 
 
 def rows_of(sweep: Sweep, run: Run, seconds: float) -> Iterator[dict]:
-    """What a run that has ended comes to."""
+    """The rows that a run yields when it has ended."""
     about = {"ranks": sweep.ranks, "case": sweep.case}
     bad = next((each for each in run.processes if each.status not in (0, WRONG_DATA)), None)
     if bad:

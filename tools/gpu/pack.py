@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 MOST_BYTES = 60_000_000
 LEAST_PYTHON, WANTED_TORCH = (3, 10), "2.11"
 FAILED = 1
-# What every machine has that torch runs on; its own must be used.
+# Libraries that every machine with torch has; each machine must use its own.
 EVERYWHERE = re.compile(
     r"^(ld-linux|libc\.|libm\.|libdl\.|libpthread\.|librt\.|libresolv\.|libgcc_s\.|libstdc\+\+)"
 )
@@ -161,7 +161,7 @@ def build_adapter(folder: Path, python: str) -> str:
 
 
 def wrong_with(folder: Path, with_torch: bool) -> str:
-    """What would be found out only on the machine with a GPU."""
+    """Looks for faults that would otherwise show only on the machine with a GPU; "" if it finds nothing."""
     libraries = [Path("lib") / "libfccl.so.0", *([ADAPTER] if with_torch else [])]
     for name in libraries:
         if not (folder / name).exists():

@@ -1,4 +1,4 @@
-"""What is run on a GPU: the programs, their order, and how much of the time is theirs."""
+"""The programs that run on a GPU, their order, and the time of each."""
 
 import sys
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ PARTS = {
         "progress": 70,
         "sharing": 60,
         "graphs": 30,
-        # Where all streams share one queue the answers may be others.
+        # The answers may differ if all streams share one queue.
         f"enqueue{ONE_QUEUE}": 40,
         f"blocking{ONE_QUEUE}": 40,
     },

@@ -15,7 +15,7 @@ LAST_WORDS = 300  # characters of what a program complained
 MOMENT = 5.0  # seconds in which what was killed is gone
 DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 LIBC = ctypes.CDLL(None)
-# Where there are several, all ranks share the first: that is what the rows say.
+# All ranks share the first of several GPUs, as the rows say.
 ONE_GPU = {"CUDA_VISIBLE_DEVICES": os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]}
 
 

@@ -104,7 +104,7 @@ def read_rows(ended: Ended, said: str) -> None:
 
 
 def judge(ended: Ended, status: int | None, complained: str, seconds: float) -> None:
-    """What the status adds to the rows; one that says that something was wrong needs a row of it."""
+    """Adds rows for the exit status; a status that reports a fault needs a row that names it."""
     words = " ".join(complained.split())[-LAST_WORDS:]
     ended.ran = status != NO_GPU
     told = any(row["verdict"] in ("wrong", "failed", "not run") for row in ended.rows)

@@ -92,7 +92,7 @@ STEPS: dict[str, Callable[[Programs, float], Iterator[dict]]] = {
 
 
 def gpus_of(programs: Programs) -> str:
-    """What fccl-info says of the GPUs here, or why it said nothing."""
+    """The output of fccl-info on the GPUs here, or why it had none."""
     try:
         asked = subprocess.run([programs.info, "gpus"], capture_output=True, text=True, timeout=LOOK_SECONDS)
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -18,7 +18,7 @@ def text(rows: list[dict]) -> str:
 
 
 def line_of(row: dict) -> str:
-    """What was asked, the answer, and the note."""
+    """One line of the table: the question, the answer, and the note."""
     answer = row["verdict"] if row["value"] is None else f"{number(row['value'])} {row['unit']}"
     where = where_of(row)
     line = f"  {row['what']:<{WIDTH_OF_WHAT}}  {answer:<20}  {where:<{WIDTH_OF_WHERE}}  {row['note']}"

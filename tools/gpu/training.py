@@ -26,16 +26,16 @@ if lacking:
 print(importlib.metadata.version("torch"))
 """
 ASK_SECONDS = 60
-NO_CUDA = "--device cuda: t"  # what the trainer says where torch has no CUDA, or no GPU
+NO_CUDA = "--device cuda: t"  # the trainer's message if torch has no CUDA or finds no GPU
 # By its address, since a machine without a network may know no name, not even its own.
 ADDRESSES = "--rdzv-endpoint 127.0.0.1:0 --local-addr 127.0.0.1"
 LAUNCH = f"-m torch.distributed.run --nnodes 1 --rdzv-backend c10d {ADDRESSES}"
 OF_LAUNCHER = re.compile(r"^E\d{4} \d\d:", re.MULTILINE)  # how it begins its first line about an end
-LEAST_FALL = 0.02  # of the loss in so many steps
+LEAST_FALL = 0.02  # least fall of the loss over the steps of a run
 
 
 def rows(programs: Programs, seconds: float) -> Iterator[dict]:
-    """Whether the loss falls on the GPU, and how fast training is; nothing is run without torch."""
+    """Trains, and yields rows that tell if the loss falls on the GPU and how fast it is; needs torch."""
     python, version, lack = ask()
     if lack:
         yield row("training", "unsupported", lack, RANKS, case=CASE)

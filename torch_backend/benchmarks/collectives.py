@@ -3,7 +3,7 @@
 fccl has private tensors of float32, as Gloo and DeepSpeed do, and tensors of its arena. In each turn every
 contestant makes the same calls on inputs of the turn's own. A fresh input was written by its rank right
 before the call, which is timed alone; a warm one was read by a call before, and four calls are timed
-together. What is written and checked is not in the times, which are those of the slowest rank. DeepSpeed has
+together. Writing and checking are not in the times, which are those of the slowest rank. DeepSpeed has
 an AllReduce within one host, nothing else.
 """
 
@@ -43,7 +43,7 @@ def numbers(count: int, rank: int, turn: int) -> torch.Tensor:
 
 
 class DeepSpeed:
-    """Its AllReduce by shared memory; `missing` says why there is none."""
+    """DeepSpeed's AllReduce by shared memory; `missing` says why it cannot be had."""
 
     def __init__(self) -> None:
         self.missing = self._why_not()
@@ -94,7 +94,7 @@ class Trial:
 
 @dataclass
 class Row:
-    """Of one collective, size and kind of input, for each contestant: seconds, turn by turn."""
+    """Seconds of each contestant, turn by turn, for one collective, size and kind of input."""
 
     seconds: dict[str, torch.Tensor]
     wrong: dict[str, int]

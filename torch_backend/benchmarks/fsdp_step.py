@@ -1,7 +1,7 @@
 """Times FSDP2 steps on fccl, with arena and without, and on Gloo: torchrun --nproc-per-node 2 fsdp_step.py
 
-What a step gains has two causes: the collectives, and buffers whose pages the kernel need not find anew in
-each step. "gloo, arena" has its communication buffers where fccl's are, so that only the backend differs from
+A step gains from two causes: the collectives, and buffers whose pages the kernel need not find anew in each
+step. "gloo, arena" has its communication buffers where fccl's are, so that only the backend differs from
 "fccl". --kept-memory lets the C library keep what is freed, for all alike.
 """
 
@@ -28,7 +28,7 @@ from torch.distributed.fsdp._fully_shard._fsdp_collectives import (
 )
 from transformers import LlamaConfig, LlamaForCausalLM
 
-# What is compared: the backend, and what of fccl the model is given: its arena, its collectives for FSDP2.
+# Each subject: its backend, and the part of fccl that the model gets: the arena or the collectives for FSDP2.
 SUBJECTS = {
     "fccl": ("fccl", "arena"),
     "fccl.fsdp": ("fccl", "fsdp"),
@@ -57,7 +57,7 @@ CONFIG = LlamaConfig(
 
 @dataclass
 class Taken:
-    """What the timed steps of one subject took on this rank."""
+    """Measurements of the timed steps of one subject on this rank."""
 
     seconds: list[float] = field(default_factory=list)
     faults: list[int] = field(default_factory=list)  # pages that the kernel had to find

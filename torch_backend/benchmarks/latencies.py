@@ -1,4 +1,4 @@
-"""What the short calls of a server take between its ranks, by fccl and by Gloo, in turns.
+"""Times the short calls of a server between its ranks, by fccl and by Gloo, in turns.
 
 ./dev cluster 2x1 -- .venv/bin/python torch_backend/benchmarks/latencies.py runs it between two hosts of one
 rank; torchrun on one host. Each rank times each of its calls; the figures are those of the slowest rank, in
@@ -41,7 +41,7 @@ def compute_for_ever() -> None:
 
 
 def switches() -> int:
-    """Of this rank's threads, by will and by force, so far."""
+    """Voluntary and forced context switches of this rank's threads so far."""
     counts = 0
     for thread in os.listdir("/proc/self/task"):
         with open(f"/proc/self/task/{thread}/status") as status:

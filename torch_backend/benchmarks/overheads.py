@@ -1,4 +1,4 @@
-"""What a short call of fccl costs above torch's own part of it: torchrun --nproc-per-node 2 overheads.py
+"""Times a short call of fccl above torch's own part of it: torchrun --nproc-per-node 2 overheads.py
 
 Torch's part is what the same call takes with torch's backend "fake", which communicates nothing, but copies
 what a rank gathers from itself. The ranks need a core
@@ -46,7 +46,7 @@ def forms(group: dist.ProcessGroup) -> dict[str, Callable[[], object]]:
 
 
 def microseconds(call: Callable[[], object], calls: int) -> float:
-    """Of one call, as the mean of many."""
+    """Microseconds of one call, as the mean of `calls` calls."""
     begin = time.perf_counter_ns()
     for _ in range(calls):
         call()

@@ -59,7 +59,7 @@ Factor stored(double factor, const char* operation) {
     // Beyond its range the conversion has no value. Both bounds are powers of two, so exact in double.
     using Limits = std::numeric_limits<Scalar>;
     TORCH_CHECK_VALUE(factor >= static_cast<double>(Limits::min()) && factor < std::ldexp(1.0, Limits::digits), operation,
-                      ": the factor ", factor, " of PREMUL_SUM is no value of the tensors' type");
+                      ": the factor ", factor, " of PREMUL_SUM is not a value of the tensors' type");
     const auto value = static_cast<Scalar>(factor);
     std::memcpy(result.bytes.data(), &value, sizeof value);
   } else {

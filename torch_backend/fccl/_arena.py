@@ -13,7 +13,7 @@ def use_arena(model: Any = None) -> int:
     With a model of FSDP2 (`fully_shard` was called on it, or on modules of it) its buffers of parameters and
     gradients come from there; what is returned is the number of modules that this was set for. Without a
     model all CPU tensors of 16 KiB or more do that are made from here on, until the process ends, and 0 is
-    returned. That is for FSDP1 and DDP, before the model is wrapped.
+    returned. Call it without a model for FSDP1 and DDP, before the model is wrapped.
     """
     if model is None:
         _register.load().allocate_cpu_tensors_in_arena()

@@ -19,7 +19,7 @@ class EtcdError(Exception):
 
 @dataclass(frozen=True)
 class Access:
-    """Where etcd is, and how long to wait for it."""
+    """The addresses of etcd, the ways to reach it, and how long to wait for it."""
 
     endpoints: tuple[str, ...]
     protocol: str = "http"
@@ -64,7 +64,7 @@ class Etcd:
         self._lease_made = 0.0
 
     def entry(self, key: str) -> Entry | None:
-        """What the key holds."""
+        """The value of the key, or None if it does not exist."""
         return _entry(self._call("kv/range", {"key": _text(key)}))
 
     def last_entry(self, prefix: str) -> Entry | None:
@@ -75,7 +75,7 @@ class Etcd:
         )
 
     def has(self, keys: list[str]) -> bool:
-        """Whether all of these keys are there."""
+        """Tells if all of these keys exist."""
         answer = self._transact(
             [], [{"requestRange": {"key": _text(key), "count_only": True}} for key in keys]
         )
@@ -133,7 +133,7 @@ class Etcd:
             except (urllib3.exceptions.HTTPError, _AwayError) as error:
                 self._preferred += 1
                 if time.monotonic() >= deadline and self._preferred >= len(self.access.endpoints):
-                    # What follows, such as closing the rendezvous, shall not wait as long again.
+                    # Calls that follow, such as closing the rendezvous, shall not wait as long again.
                     self._given_up = True
                     raise EtcdError(
                         f"etcd at {self.access} did not answer /v3/{path} for "

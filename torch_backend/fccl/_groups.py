@@ -9,7 +9,7 @@ from fccl import _register
 
 
 def is_active(group: Any = None, device: Any = None) -> bool:
-    """Whether the collectives of a group go through fccl: those of every kind of memory, or of `device`'s.
+    """Tells if the collectives of a group go through fccl: for every kind of memory, or for `device`'s.
 
     Without a group it is the default one; a backend that stands for a group may be asked, too.
     """
@@ -20,7 +20,7 @@ def is_active(group: Any = None, device: Any = None) -> bool:
         return _is_of_fccl(group)
     group = c10d._get_default_group() if group is None else group
     if not isinstance(group, c10d.ProcessGroup):
-        raise ValueError("fccl.is_active: this process is no rank of the group")
+        raise ValueError("fccl.is_active: this process is not a rank of the group")
     served = {kind.type: kind for kind in group._device_types}
     wanted = served if device is None else [torch.device(device).type]
     return bool(wanted) and all(
@@ -36,7 +36,7 @@ def _is_of_fccl(backend: Any) -> bool:
 
 
 class _MadeByFccl(type):
-    """Of what C++ makes, the backends of fccl are the instances."""
+    """Counts the backends of fccl, which C++ makes, as instances of the class."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, _register.torch_backend_class()) and _is_of_fccl(instance)

@@ -1,4 +1,4 @@
-"""What the library counts, out of its text for Prometheus, so that the two always agree."""
+"""The library's metrics, read from its text for Prometheus, so that the two always agree."""
 
 import re
 
@@ -9,7 +9,7 @@ _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
 
 def metrics(host: bool = False) -> dict[str, list[dict]]:
-    """What this process has counted so far; with `host`, also what its group's other ranks on this host have.
+    """The counts of this process so far; with `host`, also those of its group's other ranks on this host.
 
     By the names of docs/metrics.md; each entry is {"labels": {...}, "value": ...}.
     """

@@ -23,7 +23,7 @@ _DEVICES = ("cpu", "cuda")
 
 @dataclass(frozen=True)
 class Wishes:
-    """What the environment asks for: kinds of memory, names of backends, and what is wrong with it."""
+    """The environment's wishes: kinds of memory, names of backends, and a fault of their wording."""
 
     defaults: tuple[str, ...] = ()
     replaced: tuple[str, ...] = ()
@@ -75,7 +75,7 @@ def fulfil(wishes: Wishes, create: Callable, served: list[str]) -> None:
 
 
 def _registers_every_name() -> bool:
-    """Whether torch looks up its own backends as it does those of others (2.15 does, 2.13 does not)."""
+    """Tells if torch looks up its own backends as it does those of others (2.15 does, 2.13 does not)."""
     import torch.distributed.distributed_c10d as c10d
 
     return hasattr(c10d.Backend, "_ensure_backend_registered")
@@ -86,10 +86,10 @@ def _register_in_place_of(name: str, create: Callable) -> None:
 
     def create_in_place(options: Any, backend_options: Any) -> Any:
         group = getattr(options, "process_group", None)
-        # Of "cpu:gloo,cuda:nccl" one backend serves both, so that a barrier covers both.
+        # One backend serves both parts of "cpu:gloo,cuda:nccl", so that a barrier covers both.
         return (_backend_of(group) if group is not None else None) or create(options, backend_options)
 
-    # Of no known type: torch's C++ takes what has that of Gloo for its own class, and reads its fields.
+    # It has no known type: torch's C++ takes any of Gloo's type for its own class and reads its fields.
     c10d.Backend.register_backend(name, create_in_place, extended_api=True, devices=list(_DEVICES))
     # torch's flight recorder leaves out those that have one of their own.
     getattr(c10d, "_FR_SELF_RECORDING_BACKENDS", set()).discard(name)
@@ -141,7 +141,7 @@ def _names_of(backend: str, wishes: Wishes) -> dict[str, str]:
 
 
 def _call_it_as_asked(group: Any, backend: str, asked: dict[str, str], made: dict[str, str]) -> None:
-    """What torch has noted of a group that was made under another name, as if it had that of the script."""
+    """Gives torch's notes of a group that was made under another name the name that the script uses."""
     import torch.distributed.distributed_c10d as c10d
 
     _, store = c10d._world.pg_map[group]
@@ -162,7 +162,7 @@ def _say(wishes: Wishes, backend: str, asked: dict[str, str], rank: int | None) 
     if own_rank != 0 or os.environ.get("FCCL_LOG") in ("off", "error"):
         return
     for name in wishes.unknown:
-        _say_once(f"{name} is no setting of fccl and has no effect: there are {DEFAULT} and {REPLACES}")
+        _say_once(f"{name} is not a setting of fccl and has no effect: there are {DEFAULT} and {REPLACES}")
     replaced = [name for name in wishes.replaced if name in asked.values()]
     by_default = wishes.defaults and backend == "undefined" and NAME in asked.values()
     if by_default:

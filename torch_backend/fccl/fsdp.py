@@ -1,4 +1,4 @@
-"""What FSDP2 may be given in place of its own collectives.
+"""Collectives that FSDP2 may use in place of its own.
 
 `ReduceScatter`: sums of bfloat16 gradients that come in float32. FSDP2 casts gradients to
 `MixedPrecisionPolicy.reduce_dtype` before it sends them, so sums in float32 cost twice the bytes. With this

@@ -38,7 +38,7 @@ LONGEST_PAUSE_SECONDS = 0.2
 
 
 def handler_creator() -> Callable[[RendezvousParameters], RendezvousHandler]:
-    """What torchrun's entry point calls."""
+    """The entry point that torchrun calls."""
     return create
 
 
@@ -76,7 +76,7 @@ class EtcdV3Handler(DynamicRendezvousHandler):
 
 
 def closed(run_id: str) -> str:
-    """What to tell a user whose job met a closed rendezvous."""
+    """The message for a user whose job met a closed rendezvous."""
     return (
         f"the rendezvous of the job with the id '{run_id}' is closed, because that job has ended on another "
         "host: start the job anew on every host with an id of its own, --rdzv-id (rdzvId)"
@@ -200,7 +200,7 @@ def _with_port(endpoint: str) -> str:
 
 
 def _connected(call: Callable[[], Any]) -> Any:
-    """What the call returns; torch knows an error of the connection by its own type."""
+    """Returns the result of the call; torch knows an error of the connection by its own type."""
     from fccl._etcd import EtcdError
 
     try:

@@ -9,7 +9,7 @@ from ranks import run_ranks
 
 
 def failures_of(size: int, cases: Sequence[Callable[[], None]], **options) -> dict[str, str]:
-    """What went wrong in each case, by its name: an empty text where it has passed on every rank.
+    """The failure of each case by its name: an empty text if the case passed on every rank.
 
     All ranks run the cases in turn. A rank whose case fails runs no other, since its peers may be in another
     call, so the cases behind it fail with it, by the same text.
@@ -23,7 +23,7 @@ def failures_of(size: int, cases: Sequence[Callable[[], None]], **options) -> di
         passed = {
             case.__name__: all(_mark(folder, case, rank).exists() for rank in range(size)) for case in cases
         }
-    # What fails behind the last case fails them all.
+    # A failure behind the last case fails them all.
     fails_behind = said and all(passed.values())
     return {name: "" if ended and not fails_behind else said for name, ended in passed.items()}
 

@@ -15,6 +15,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(autouse=True)
 def spread(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tells run_ranks the number of hosts, unless whoever runs the tests has."""
+    """Tells run_ranks the number of hosts, unless the environment of the tests does."""
     if hosts := getattr(request, "param", None):
         monkeypatch.setenv("FCCL_TEST_HOSTS", str(hosts))

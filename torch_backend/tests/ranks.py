@@ -41,7 +41,7 @@ def run_ranks(
     """Calls function(*arguments) on `size` ranks inside a default group of the backend "fccl".
 
     The ranks are on as many hosts as the variable FCCL_TEST_HOSTS says, in order; one, if it is not set.
-    What `prepare` gives for a rank is how its group is made, beside or instead of the usual.
+    The value that `prepare` gives for a rank tells how its group is made, beside or instead of the usual.
     """
     __tracebackhide__ = True  # pytest shows the ranks' failures instead
     run = functools.partial(function, *arguments)
@@ -64,7 +64,7 @@ def run_ranks(
 
 
 def _failure(rank: int, process: multiprocessing.Process, folder: str) -> str | None:
-    """What went wrong on a rank; ends it if it still runs."""
+    """The failure of a rank, or None; kills the rank if it still runs."""
     stuck = process.is_alive()
     if stuck:
         process.kill()

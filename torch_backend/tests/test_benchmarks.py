@@ -10,7 +10,7 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 
 def lines_of(program: str, *words: str, ranks: int = 2) -> list[str]:
-    """What it says on so many ranks."""
+    """The lines that the program prints on so many ranks."""
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)]
     ran = subprocess.run(
         [*launcher, str(BENCHMARKS / program), *words], capture_output=True, text=True, timeout=240

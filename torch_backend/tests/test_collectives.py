@@ -46,7 +46,7 @@ def merged(wide, merge, dtype):
 
 
 def reduced(tensors, op):
-    """What the library promises: computed in a wide type, rounded once on a host and once between hosts.
+    """The result that the library promises: a wide type, rounded once on a host and once between hosts.
 
     Averages of whole numbers are cut.
     """
@@ -92,7 +92,7 @@ def add_every_pair_of_8_bit_floats():
         tensor = tensors[dist.get_rank()].clone()
         dist.all_reduce(tensor, op=op)
         if name in ("MIN", "MAX"):
-            # Of -0 and +0 the library keeps the one of the lower rank.
+            # The library keeps the lower rank's zero when it meets -0 and +0.
             zeros = (mine[0] & 0x7F == 0) & (mine[1] & 0x7F == 0)
             expected = torch.where(zeros, mine[0], expected)
         assert_same(tensor.view(torch.uint8), expected, (dtype, name))

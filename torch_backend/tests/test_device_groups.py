@@ -218,10 +218,10 @@ def drop_a_group():
     tensor = mine()
     hold()
     work = dist.all_reduce(tensor, group=group, async_op=True)
-    # What others have left is not the group's.
+    # Collect events that other tests left: they are not the group's.
     gc.collect()
     events = torch.ops.stand_in.live_events()
-    # What torch itself keeps of a group.
+    # These are the tables in which torch itself keeps a group.
     world = dist.distributed_c10d._world
     for table in (
         world.pg_map,

@@ -62,7 +62,7 @@ def begin(tmp_path) -> Iterator[Callable[[str, int], list[subprocess.Popen]]]:
 
 
 def end(processes: list[subprocess.Popen]) -> list[tuple[str, str]]:
-    """What each rank said and complained of."""
+    """The output and the complaints of each rank."""
     return [process.communicate(timeout=40) for process in processes]
 
 

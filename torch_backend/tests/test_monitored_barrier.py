@@ -80,7 +80,7 @@ def come_too_late(group):
         told = f"Rank {rank} successfully .* rank 0: it has not come to it within 200 ms, or has given up"
     with pytest.raises(dist.DistBackendError, match=told):
         pass_barrier(group, 0.2)
-    # What the late ones left behind is not taken for the next barrier.
+    # The next barrier ignores the keys that the late ranks left behind.
     pass_barrier(group, 20)
 
 

@@ -1,7 +1,7 @@
 """Collectives as torch 2.15's test_c10d_collectives asks them of every backend.
 
-That suite is not in torch's wheel; these are tests of the same contents: each type and operator, no elements
-and some, blocking and asynchronous, in every form. docs/torch.md has what it asks and fccl does otherwise.
+torch's wheel does not have that suite; these tests ask the same: each type and operator, no elements and
+some, blocking and asynchronous, in every form. docs/torch.md has what it asks and fccl does otherwise.
 """
 
 import functools
@@ -21,7 +21,7 @@ WHOLE = (torch.int8, torch.uint8, torch.int32, torch.int64)
 FLOAT8 = (torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz)
 COMPLEX = (torch.complex64, torch.complex128)
 MOVED = (*FLOATS, *WHOLE, torch.bool, *FLOAT8, *COMPLEX)
-# Of truth values these are "or", "and" and "an odd number of them".
+# The operators on truth values: "or", "and" and "an odd number of them".
 OF_TRUTHS = {
     "SUM": any,
     "PRODUCT": all,
@@ -58,7 +58,7 @@ def of_all(count, dtype, iteration):
 
 
 def small(rank, count, dtype, iteration):
-    """Of which even products are exact in every type."""
+    """Numbers so small that even their products are exact in every type."""
     if dtype == torch.bool:
         return numbers(rank, count, dtype, iteration)
     return ((torch.arange(count) * 7 + rank * 13 + iteration * 5) % 3 + 1).to(dtype)

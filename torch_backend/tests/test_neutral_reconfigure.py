@@ -18,7 +18,7 @@ SIZE = 3
 
 
 def handles(of):
-    """Those of all ranks in the order in which they were started, told under a name that is used once."""
+    """The handles of all ranks in the order of their start, told under a name that is used once."""
     said = dist.PrefixStore(of, c10d._get_default_store())
     said.set(str(started_as()), dist._get_reconfigure_handle())
     return [said.get(str(rank)).decode() for rank in range(SIZE)]

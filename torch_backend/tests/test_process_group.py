@@ -91,7 +91,7 @@ def ask_about_groups():
     other = dist.new_group([1 - dist.get_rank()])
     assert fccl.is_active() and fccl.is_active(mine) and fccl.is_active(device="cpu")
     assert not fccl.is_active(device="meta")
-    with pytest.raises(ValueError, match="this process is no rank of the group"):
+    with pytest.raises(ValueError, match="this process is not a rank of the group"):
         fccl.is_active(other)
 
 

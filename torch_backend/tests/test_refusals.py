@@ -1,4 +1,4 @@
-"""What the backend cannot do is refused in words, and the group stays good."""
+"""The backend refuses in words what it cannot do, and the group stays good."""
 
 import pytest
 import torch

@@ -104,7 +104,7 @@ dist.destroy_process_group()
 
 
 def test_a_script_that_names_no_backend_runs_through_fccl(tmp_path):
-    # Of CUDA's memory there is none here.
+    # This machine has no CUDA memory.
     variables = {"FCCL_TORCH_DEFAULT": "cpu,cuda", "FCCL_TORCH_REPLACES": "nccl"}
     said, log = run_script(tmp_path, WITHOUT_A_NAME, **variables)
     assert said["sums"] == [[3.0] * 3] * 3
@@ -196,7 +196,7 @@ def test_a_variable_that_is_no_setting_is_warned_of_once_and_has_no_effect(monke
     for rank in (1, 0, 0):
         _names._say(wishes, "gloo", {"cpu": "gloo"}, rank)
         assert rank == 0 or not caplog.messages
-    told = "FCCL_TORCH_REPLACE is no setting of fccl and has no effect: there are FCCL_TORCH_DEFAULT and"
+    told = "FCCL_TORCH_REPLACE is not a setting of fccl and has no effect: there are FCCL_TORCH_DEFAULT and"
     assert len(caplog.messages) == 1 and caplog.messages[0].startswith(told)
 
 

@@ -118,7 +118,7 @@ def go_on_in_another_order():
         tensor = torch.tensor([dist.get_rank(), 10 * uuid])
         dist.broadcast(tensor, src=1)
         assert tensor.tolist() == [1, 10 * uuid]
-    # What was asked for before is no longer this rank's own.
+    # The handle that the rank asked for before is no longer its own.
     with pytest.raises(ValueError, match=r"this rank's own handle .* is not among the 2 given"):
         dist._reconfigure(uuid=3, handles=handles)
     dist.barrier()

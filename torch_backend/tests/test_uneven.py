@@ -9,7 +9,7 @@ from ranks import assert_same, numbers, poisoned, run_ranks
 everywhere = pytest.mark.parametrize("blocking", [True, False], ids=["blocking", "async"])
 
 TYPES = [torch.float32, torch.uint8, torch.bfloat16, torch.int64, torch.complex64]
-# Of rank `giver` for rank `taker`, times this: small ones, and such as fit no box.
+# Multiples of the rows that rank `giver` has for rank `taker`: few, and so many that they fit no box.
 SCALES = [0, 1, 9, 9_001]
 
 
@@ -75,7 +75,7 @@ def test_splits_count_rows_of_tensors_of_any_strides():
 
 def exchange_where_one_rank_has_equal_parts():
     rank = dist.get_rank()
-    # Of rank 0 all parts are equal, and it may say so or not.
+    # All parts of rank 0 are equal, and it may say so or not.
     sends = [[2, 2, 2], [2, 1, 4], [2, 5, 0]][rank]
     receives = [[2, 2, 2], [2, 1, 5], [2, 4, 0]][rank]
     source = numbers(rank, sum(sends), torch.float32)

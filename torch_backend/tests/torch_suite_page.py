@@ -74,7 +74,7 @@ def run_suite(run: str) -> dict:
 
 
 def summary_of(report: dict) -> dict:
-    """What is compared, and printed."""
+    """The part of a report that is compared and printed."""
     return {
         "passed": len(report["passed"]),
         "failed": {name: line_of(text) for name, text in sorted(report["failed"].items())},
@@ -117,7 +117,7 @@ def page_of(results: dict) -> str:
 
 
 def skips_of(skipped: dict[str, list]) -> str:
-    """Of the name fccl and the newest version, since the others' reasons are the same or fewer."""
+    """The reasons under the name fccl and the newest version; the other runs have the same or fewer."""
     text = "\n## What torch skips\n\n"
     text += "Its reasons, and how many tests each keeps away with the newest version:\n\n"
     text += "| reason | under `fccl` | under `gloo`, replaced |\n|---|---|---|\n"

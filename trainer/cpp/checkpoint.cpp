@@ -22,7 +22,7 @@ std::string shape_of(const Settings& settings) {
   return text.str();
 }
 
-// Where it is a file that says so: a disk that was full leaves an empty one.
+// True if the checkpoint's file holds its step: a full disk leaves an empty file.
 bool is_complete(const fs::path& folder) {
   int64_t step = -1;
   return fs::is_regular_file(folder / kComplete) && std::ifstream(folder / kComplete) >> step;

@@ -15,8 +15,8 @@ struct Checkpoint {
   int64_t step;
 };
 
-// What --resume means, none if it is not given: the latest of a run, or the one it names. A SettingsError where there is none,
-// or one of another model.
+// The checkpoint that --resume asks for: the latest of a run, or the one it names; nothing without --resume. Throws a
+// SettingsError if it does not exist or is of another model.
 std::optional<Checkpoint> find_checkpoint(const Settings& settings);
 
 // All ranks call these; the folder must be one that all of them see.

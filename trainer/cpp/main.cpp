@@ -14,14 +14,14 @@ using namespace trainer;
 
 constexpr int kWrongSettings = 2;
 
-// What a rank needs before it joins the others.
+// The data that a rank needs before it joins the others.
 struct Prepared {
   Settings settings;
   torch::Tensor corpus;
   std::optional<Checkpoint> resumed;
 };
 
-// What rank 0 tells the others.
+// The message of rank 0 to the others.
 struct Start {
   fccl::UniqueId id;
   std::time_t time;

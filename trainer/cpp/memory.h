@@ -37,7 +37,7 @@ class CountedMemory : public c10::Allocator {
   void copy_data(void* target, const void* source, size_t bytes) const override { default_copy_data(target, source, bytes); }
 
  private:
-  // What a tensor's memory needs to know when it goes.
+  // The facts that a tensor's memory needs when it is freed.
   struct Block {
     at::DataPtr memory;
     size_t* held;

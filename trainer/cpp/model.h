@@ -9,7 +9,7 @@
 
 namespace trainer {
 
-// The layers are the embedding, the blocks and the head. It holds no parameters: whoever calls has them.
+// The layers are the embedding, the blocks and the head. It holds no parameters: the caller has them.
 class Llama {
  public:
   explicit Llama(const Settings& settings);

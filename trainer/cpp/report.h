@@ -1,4 +1,4 @@
-// What a run shows and leaves: lines of progress, losses.csv, loss.svg and the summary in its last line.
+// The reports of a run: lines of progress, losses.csv, loss.svg and the summary in its last line.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace trainer {
 
-// What one step came to, over all ranks.
+// The figures of one step, over all ranks.
 struct Metrics {
   int64_t step = 0;
   double loss = 0, learning_rate = 0, gradient_norm = 0, seconds = 0;

@@ -19,9 +19,9 @@ inline void must(const fccl::Result<void>& result) {
 
 // One layer as one row of numbers, padded so that it is cut into equal shards.
 struct Layer {
-  int64_t size = 0;                       // of the row, without the padding
+  int64_t size = 0;                       // elements of the row, without the padding
   torch::Tensor shard;                    // this rank's parameters
-  torch::Tensor gradient;                 // of the shard, the mean over the ranks
+  torch::Tensor gradient;                 // the shard's gradient, the mean over the ranks
   torch::Tensor row;                      // all ranks' parameters; has memory only from gather to release
   std::vector<torch::Tensor> parameters;  // views of the row, as the model takes them
   torch::Tensor row_gradient;             // this rank's gradient of the row, from before the backward pass until it is reduced
@@ -30,7 +30,7 @@ struct Layer {
 // Bytes that this rank has held at most.
 struct Held {
   size_t parameters, gradients;  // shards
-  size_t rows, row_gradients;    // of whole layers
+  size_t rows, row_gradients;    // bytes of whole layers
 };
 
 // The layers of one model on one rank. One thread uses it. Communication goes on two streams, so that a layer is gathered and

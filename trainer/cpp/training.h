@@ -6,7 +6,7 @@
 namespace trainer {
 
 // Trains one rank to the last step, from a checkpoint if there is one; rank 0 reports into the folder, and ends by printing a
-// summary. What fails is thrown.
+// summary. Failures are thrown.
 void train(const Settings& settings, const torch::Tensor& corpus, fccl::Communicator& communicator,
            const std::filesystem::path& folder, const std::optional<Checkpoint>& resumed);
 

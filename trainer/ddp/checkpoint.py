@@ -15,7 +15,7 @@ from trainer.ddp.arguments import Settings, SettingsError
 
 @dataclass(frozen=True)
 class Found:
-    """What a rank has at the checkpoint's path: who wrote it, or what is wrong with it."""
+    """The checkpoint that a rank finds at the path: who wrote it, or what is wrong with it."""
 
     step: int = -1
     attempts: int = 0

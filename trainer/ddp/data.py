@@ -19,7 +19,7 @@ MARGIN = 256 / 224
 
 @dataclass(frozen=True)
 class Place:
-    """Where a run stands; a checkpoint holds it, so that any number of ranks goes on exactly there."""
+    """The point that a run has reached; any number of ranks can go on there from a checkpoint."""
 
     step: int = 0
     epoch: int = 0
@@ -34,7 +34,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Share:
-    """What a rank takes of each step: the part of this number, among so many parts of so many images."""
+    """One rank's share of a step: the part of this number, among so many parts of so many images."""
 
     part: int
     parts: int
@@ -66,7 +66,7 @@ class Feed:
         self._order = numpy.empty(0, int)
 
     def fits(self, place: Place, share: Share) -> bool:
-        """Whether enough of the epoch is left for a step."""
+        """Tells if enough of the epoch is left for a step."""
         return place.used + share.parts * share.images <= self.size
 
     def next(self, place: Place, share: Share) -> Batch:

@@ -82,7 +82,7 @@ class Learner:
         self.optimizer.load_state_dict(state["optimizer"])
 
     def weights_sha256(self) -> str:
-        """Of every tensor's name and bytes, in the order of the state."""
+        """A hash of every tensor's name and bytes, in the order of the state."""
         digest = hashlib.sha256()
         for name, tensor in self.model.state_dict().items():
             digest.update(name.encode())

@@ -13,7 +13,7 @@ from trainer.ddp.model import Learner
 
 
 class Peers(Protocol):
-    """What the trainer asks of the ranks beside it; used by the thread that trains."""
+    """The trainer's view of the other ranks; used by the thread that trains."""
 
     def wrap(self, learner: Learner) -> nn.Module:
         """A module whose backward averages the gradients of all ranks; the learner's state is as before."""
@@ -22,7 +22,7 @@ class Peers(Protocol):
         """This rank's share of the next step."""
 
     def may_update(self) -> bool:
-        """Whether all ranks have the gradients of this step; if not, the step is done once more."""
+        """Tells if all ranks have the gradients of this step; if not, the step is done once more."""
 
     def total(self, tensor: torch.Tensor) -> torch.Tensor:
         """The sum over all ranks."""
@@ -64,8 +64,8 @@ class FixedPeers:
 def _settle_buckets(learner: Learner) -> None:
     """Does a step that changes nothing.
 
-    DistributedDataParallel puts its buckets in order after the first step. That order decides how
-    gradients are summed, so a restarted run would differ in a bit from one that was not.
+    DistributedDataParallel puts its buckets in order after the first step. The order decides how gradients
+    are summed, so a restarted run would differ in a bit from one that was not.
     """
     before = {name: tensor.clone() for name, tensor in learner.model.state_dict().items()}
     size = learner.settings.image_size

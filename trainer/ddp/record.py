@@ -1,4 +1,4 @@
-"""What a run leaves beside its checkpoint: who took which images, and a summary at the end."""
+"""Records that a run leaves beside its checkpoint: who took which images, and a summary at the end."""
 
 import json
 from dataclasses import asdict, dataclass, field

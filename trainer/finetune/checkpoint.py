@@ -53,12 +53,12 @@ class Progress:
 
 
 def writes() -> bool:
-    """Whether this rank writes what is written once."""
+    """Tells if this rank writes the files that only one rank writes."""
     return not dist.is_initialized() or dist.get_rank() == 0
 
 
 def recipes_folder(settings: Settings) -> Path:
-    """Where llama-recipes leaves a sharded model."""
+    """The folder where llama-recipes leaves a sharded model."""
     train = settings.train
     return Path(f"{train.dist_checkpoint_root_folder}/{train.dist_checkpoint_folder}-{train.model_name}")
 

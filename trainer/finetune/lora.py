@@ -63,7 +63,7 @@ def renamed_weights(model: nn.Module) -> dict[str, str]:
 
 
 def is_adapter(name: str) -> bool:
-    """Whether a parameter of this name belongs to the adapter."""
+    """Tells if a parameter of this name belongs to the adapter."""
     return ".lora_" in name
 
 

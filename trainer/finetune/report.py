@@ -1,4 +1,4 @@
-"""What a run shows and leaves: lines on the screen, metrics.jsonl and summary.json."""
+"""The reports of a run: lines on the screen, metrics.jsonl and summary.json."""
 
 import json
 from pathlib import Path

@@ -59,7 +59,7 @@ def _choose(settings: Settings, shape: dict[str, Any]) -> Attempt:
 
 
 def launch_of(name: str | None) -> str | None:
-    """What tells a launch of torchrun with this id from others; restarts of its workers keep it."""
+    """A name that tells a launch of torchrun with this id from others; restarts of its workers keep it."""
     if name != "none":
         return name
     # Launches without --rdzv-id share this name, so the launcher itself, our parent, must do.
@@ -79,7 +79,7 @@ def _folder_to_go_on_in(settings: Settings, launch: str | None) -> Path | None:
 
 
 def _is_unfinished(folder: Path, launch: str | None) -> bool:
-    """Whether an earlier attempt of this launch has ended there before the last step."""
+    """Tells if an earlier attempt of this launch has ended there before the last step."""
     if launch is None or _content(folder / CONFIG).get("launch") != launch:
         return False
     return _content(folder / SUMMARY).get("status") != "finished"

@@ -22,7 +22,7 @@ FUNCTIONS = {
 
 @dataclass(frozen=True)
 class Tally:
-    """What one collective has taken; bytes are the larger of input and output, call by call."""
+    """The cost of one collective; bytes are the larger of input and output, call by call."""
 
     calls: int = 0
     bytes: int = 0
@@ -45,7 +45,7 @@ class Counters(Protocol):
 
 
 class LibraryCounters:
-    """What FCCL itself has counted; calls that fit its mailbox are counted but not timed."""
+    """FCCL's own counters; calls that fit its mailbox are counted but not timed."""
 
     def __init__(self) -> None:
         import fccl
@@ -113,7 +113,7 @@ def added(some: Tallies, more: Tallies) -> Tallies:
 
 
 def between(before: Tallies, after: Tallies) -> Tallies:
-    """What was counted between two readings."""
+    """The counts between two readings."""
     return {name: after[name] - before[name] for name in NAMES}
 
 

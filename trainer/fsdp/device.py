@@ -1,4 +1,4 @@
-"""Where a rank's tensors are: in the memory of the processor or of a GPU."""
+"""The device of a rank's tensors: the processor or a GPU."""
 
 import os
 

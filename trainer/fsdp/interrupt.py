@@ -10,7 +10,7 @@ INTERRUPTED = 128 + signal.SIGINT
 
 
 class Interrupt:
-    """Whether this process was asked to stop; one per process, made by its main thread."""
+    """Notes if this process was asked to stop; one per process, made by its main thread."""
 
     def __init__(self) -> None:
         self.asked = False

@@ -30,7 +30,7 @@ def make_optimizer(settings: Settings, parameters: list[nn.Parameter]) -> Optimi
 
 
 def make_scaler(settings: Settings, device: torch.device) -> ShardedGradScaler:
-    """What keeps gradients in the range of fp16, and leaves a step out where a rank has left it."""
+    """A scaler that keeps gradients in the range of fp16, and skips a step if any rank skips it."""
     return ShardedGradScaler(device.type, enabled=settings.precision == "fp16")
 
 

@@ -1,4 +1,4 @@
-"""What a run shows and leaves: the progress bar and the files of runs/<name>/."""
+"""The reports of a run: the progress bar and the files of runs/<name>/."""
 
 import json
 from collections import deque
@@ -105,7 +105,7 @@ class Report:
 
 
 def _history(file: Path, last_step: int) -> list[dict[str, Any]]:
-    """What earlier attempts have written of the steps that are not done again."""
+    """The metrics that earlier attempts wrote for the steps that are not done again."""
     if not file.exists():
         return []
     # An attempt that was killed may have left half a line.

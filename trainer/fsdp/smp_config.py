@@ -17,7 +17,7 @@ class SmpConfigError(Exception):
 
 
 def package_is_missing() -> bool:
-    """Whether the package fccl-sagemaker, which knows SageMaker's keys, is not installed."""
+    """Tells if the package fccl-sagemaker, which knows SageMaker's keys, is missing."""
     return importlib.util.find_spec("fccl_sagemaker") is None
 
 

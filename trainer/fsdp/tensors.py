@@ -1,4 +1,4 @@
-"""What splitting tensors over ranks takes, from shapes alone."""
+"""The ways to split tensors over ranks, from shapes alone."""
 
 import copy
 

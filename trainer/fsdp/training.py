@@ -32,7 +32,7 @@ PROMPT_TOKENS = 48
 
 @dataclass
 class Spent:
-    """What training steps have taken so far on this rank, without validation, saving and the start."""
+    """The time that training steps took so far on this rank, without validation, saving and the start."""
 
     steps: int
     seconds: float

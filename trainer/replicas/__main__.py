@@ -104,7 +104,7 @@ def _wait(replicas: list[subprocess.Popen], watch: Any, folder: Path) -> list[in
     deadline = None
     while any(each.poll() is None for each in replicas):
         if (folder / FINISHED).exists():
-            # What ends from here on has come to the end.
+            # A replica that ends from here on has done all its steps.
             deadline = deadline or time.monotonic() + PATIENCE_SECONDS
             if time.monotonic() > deadline:
                 break

@@ -1,6 +1,4 @@
-"""What a rank gives to the same rank of a replica that comes back: its shards of parameters and of the
-optimizer's state.
-"""
+"""The state that a rank gives to the same rank of a returning replica: shards of parameters and optimizer."""
 
 import hashlib
 from typing import Any
@@ -45,7 +43,7 @@ def load(state: dict[str, Any], model: nn.Module, optimizer: Optimizer) -> None:
 
 
 def digest(model: nn.Module) -> str:
-    """Of this rank's shards, bit by bit."""
+    """A hash of this rank's shards, bit by bit."""
     whole = hashlib.sha256()
     for parameter in model.parameters():
         whole.update(local(parameter).detach().contiguous().view(torch.uint8).numpy())

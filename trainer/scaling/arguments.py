@@ -12,12 +12,12 @@ MOST_HOSTS, MOST_RAILS = 16, 16
 
 
 class OrderError(Exception):
-    """What the command line asks for cannot be run; the text says why and what to try."""
+    """An order of the command line that cannot be run; the text says why and what to try."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """What is to be measured and predicted."""
+    """The sizes to measure and the instances to predict."""
 
     hosts: tuple[int, ...]
     ranks_per_host: int

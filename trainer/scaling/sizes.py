@@ -21,7 +21,7 @@ WARM_UP = 2
 
 @dataclass(frozen=True)
 class Size:
-    """Where one run takes place; no rails: one host."""
+    """The hosts and ranks of one run; no rails: one host."""
 
     hosts: int
     ranks: int
@@ -30,7 +30,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Measured:
-    """What one run came to."""
+    """The measurements of one run."""
 
     step_seconds: float
     tokens_per_step: int

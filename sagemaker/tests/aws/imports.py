@@ -1,4 +1,4 @@
-"""What the samples of AWS for SMP v2 and SMDDP import."""
+"""Imports everything that the samples of AWS for SMP v2 and SMDDP import."""
 
 import torch.sagemaker as tsm
 from torch.sagemaker import transform

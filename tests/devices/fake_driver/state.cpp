@@ -15,7 +15,7 @@ namespace {
 
 std::mutex mutex;
 FakeDriver* driver = nullptr;
-pid_t owner = 0;  // of the driver
+pid_t owner = 0;  // the process that made the driver
 
 uint64_t number_of(const char* variable, uint64_t otherwise) {
   const char* const text = std::getenv(variable);

@@ -32,8 +32,8 @@ CUresult initialise();
 FakeDriver* fake_driver();
 Gpu* gpu_at(CUdevice device);
 
-// Whether a graph is recorded somewhere that keeps the calling thread from calls that could be unsafe for it, by the modes of
-// the recording and of the thread. If so, the recording is no good any more, as with CUDA.
+// True if the calling thread may not make calls that could be unsafe for a recorded graph, by the modes of the recording and of
+// the thread. The call then spoils the recording, as with CUDA.
 bool is_prohibited();
 
 CUresult result_of(const Refusal& refusal);
@@ -68,7 +68,7 @@ CUresult on_current(Call call) {
   return gpu == nullptr ? CUDA_ERROR_INVALID_CONTEXT : call(*gpu);
 }
 
-// What a CUdeviceptr or a host pointer of the driver's functions is to a Gpu.
+// The address in a Gpu for a CUdeviceptr or a host pointer of the driver's functions.
 // NOLINTNEXTLINE(performance-no-int-to-ptr): CUDA declares them as integers.
 inline std::byte* bytes_at(CUdeviceptr address) { return reinterpret_cast<std::byte*>(address); }
 

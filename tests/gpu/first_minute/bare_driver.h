@@ -73,10 +73,10 @@ CUresult copy(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream);
 
 double ms_since(Clock::time_point from);
 bool happens(double ms, const std::function<bool()>& what);
-// Whether the stream is done within so long, well or not.
+// True if the stream is done within so many ms, well or not.
 bool drains(CUstream stream, double ms);
 
-// Whether a call that another thread makes returns within a second, and what it says; `release` lets it return at last.
+// Tells if a call of another thread returns within a second, and its result; `release` lets it return at last.
 std::string returns(const std::function<CUresult()>& call, const std::function<void()>& release);
 // The same call in another thread, and its result.
 CUresult in_another_thread(const std::function<CUresult()>& call);

@@ -1,4 +1,4 @@
-// What may be called while a thread records a graph in the mode that is everybody's default.
+// Calls that are allowed while a thread records a graph in the default mode.
 #include <sys/mman.h>
 
 #include "first_minute/bare_driver.h"

@@ -5,7 +5,7 @@
 
 namespace fccl::gpu::bare {
 
-// What the driver says of the GPU.
+// Reports the driver's description of the GPU.
 void about(Rank& rank);
 
 // ---- Who waits (waits.cpp)
@@ -33,7 +33,7 @@ void no_context(Rank& rank);
 
 // ---- Times (times.cpp)
 void figures(Rank& rank);
-// What a process pays for its first context, alone and beside one that keeps the GPU open.
+// Times a process's first context, alone and beside a process that keeps the GPU open.
 void openings(Rank& rank);
 // Streams of two processes that wait for each other's words, relayed by their hosts as the library does.
 void two_processes(Rank& rank);

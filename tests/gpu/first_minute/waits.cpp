@@ -1,4 +1,4 @@
-// Who waits in the driver, and whom a stream that waits holds up.
+// Calls that wait in the driver, and calls that a waiting stream holds up.
 #include <sys/mman.h>
 
 #include <cstdlib>

@@ -331,7 +331,7 @@ TEST(PeerArena, of_memory_that_could_shrink_is_refused) {
   ASSERT_EQ(ftruncate(file, static_cast<long>(kMiB)), 0);
   const auto mapped = PeerArena::map(getpid(), {file, {0, 0}, kMiB});
   ASSERT_FALSE(mapped);
-  EXPECT_NE(mapped.error().message.find("is no sealed memory"), std::string::npos) << mapped.error().message;
+  EXPECT_NE(mapped.error().message.find("is not sealed memory"), std::string::npos) << mapped.error().message;
   close(file);
 }
 

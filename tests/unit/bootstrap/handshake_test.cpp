@@ -16,7 +16,7 @@ Key key_of(unsigned char fill) {
 Conversation connecting(const Key& key, Party self = {3}) { return {Role::connects, key, self}; }
 Conversation listening(const Key& key, Party self = {kRootRank}) { return {Role::listens, key, self}; }
 
-// What `from` has to send, removed from it.
+// Removes and returns the bytes that `from` has to send.
 std::string drain(Conversation& from) {
   std::string bytes(from.outgoing());
   from.sent(bytes.size());

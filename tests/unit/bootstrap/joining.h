@@ -1,4 +1,4 @@
-// What the tests of the bootstrap share: ranks as threads, and a census of descriptors and threads.
+// Tools that the tests of the bootstrap share: ranks as threads, and a census of descriptors and threads.
 #pragma once
 
 #include <gtest/gtest.h>

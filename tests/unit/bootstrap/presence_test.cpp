@@ -14,7 +14,7 @@
 namespace fccl {
 namespace {
 
-// What that rank is told, if it is within 5 s.
+// The error that the rank is told, if that happens within 5 s.
 Error told(Joined& joined) {
   for (const Deadline deadline = Deadline::after(5s); !deadline.passed(); std::this_thread::sleep_for(1ms))
     if (const Result<void> looked = joined.presence.look(); !looked) return looked.error();

@@ -1,4 +1,4 @@
-// Tests of the bootstrap under attack: whoever lacks the key neither delays nor fails a rank.
+// Tests of the bootstrap under attack: a process without the key neither delays nor fails a rank.
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>

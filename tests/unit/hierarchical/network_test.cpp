@@ -1,4 +1,4 @@
-// What the hosts tell each other of the network: what holds for all, who differs, and bytes that make no sense.
+// Tests of what the hosts tell each other of the network: facts that hold for all, hosts that differ, and nonsense.
 #include "hierarchical/network.h"
 
 #include <gmock/gmock.h>

@@ -30,7 +30,7 @@ int place_of(fcclColl_t collective, const std::string& name) {
 TEST(WirePlanner, cuts_a_call_into_the_slices_that_suit_the_algorithm_it_was_told_to_take) {
   WirePlanner planner(kColumns, settings_with_slots_of(size_t{1} << 30));
   planner.prefer("tree");
-  // Of 1 MiB, so that no slice is larger than what is staged for one.
+  // The call has 1 MiB, so that no slice is larger than what is staged for one.
   const Signature broadcast{fcclCollBroadcast, fcclInt8, ReduceOp::sum, 0, size_t{1} << 20};
   const plan::Request request{broadcast.collective, static_cast<double>(broadcast.bytes())};
   const plan::Choice suits = chooser().best_slices(place_of(broadcast.collective, "tree"), request);

@@ -79,7 +79,7 @@ void expect_text(const Error& error, const std::vector<std::string>& pieces) {
     EXPECT_NE(error.message.find(piece), std::string::npos) << piece << "\nis not in\n" << error.message;
 }
 
-// What meet or the exchange after it ended with.
+// The error with which meet or the exchange after it ended.
 Error meet_and_exchange(Hosts& hosts, int host, std::chrono::milliseconds patience, const CancelCheck& cancel_check = {}) {
   auto link = hosts.meet(host, patience, cancel_check);
   if (!link) return link.error();

@@ -57,7 +57,7 @@ TEST(HostLinkDoor, strangers_delay_nobody) {
 TEST(HostLinkDoor, ranks_that_are_not_expected_are_turned_away) {
   Hosts hosts(2);
   auto hub = std::async(std::launch::async, [&] { return hosts.meet(0); });
-  // Of the hub's host; no leader; out of range.
+  // The ranks are of the hub's host, not a leader, or out of range.
   std::list<Channel> uninvited;
   for (const int rank : {0, 1, 3, 4, -1, 1 << 30, INT32_MIN}) uninvited.push_back(key_holder(hosts, rank));
   auto leaf = hosts.meet(1);

@@ -41,7 +41,7 @@ class Retirement : public testing::Test {
       ASSERT_TRUE(links[host]->start(std::move(wake), {}, std::move(events)));
     });
   }
-  // What is still there ends before what it tells to.
+  // Ends the links that are still there before the listeners that they tell.
   void TearDown() override {
     for (int rank = 0; rank < kHosts * kRanksPerHost; ++rank) go(rank, Gone::left);
     for (auto& link : links) link.reset();

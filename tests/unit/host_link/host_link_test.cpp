@@ -63,7 +63,7 @@ TEST(HostLink, a_long_wait_reaches_all_others_when_it_begins_and_when_it_is_over
   Star star(3);
   tell_wait(*star.links[1], 3, 0);
   for (const int host : {0, 2}) EXPECT_EQ(star.heard[host].first(1), Lines{"waits: 3 for 0"}) << host;
-  // The same is no news.
+  // Telling the same again changes nothing.
   tell_wait(*star.links[1], 3, 0);
   tell_wait(*star.links[1], 3, kNobody);
   for (const int host : {0, 2}) EXPECT_EQ(star.heard[host].first(2), (Lines{"waits: 3 for 0", "waits: 3 for -1"})) << host;
@@ -226,7 +226,7 @@ TEST(HostLink, what_a_look_finds_is_told_to_the_others_once) {
   EXPECT_EQ(heard[0].first(3), (Lines{"failed: too late", "gone: 3 left", "cut: 2 goodbye"}));
 }
 
-// What this process has cost so far.
+// The processor time and context switches of this process so far.
 struct Cost {
   static Cost now() {
     rusage used{};

@@ -1,4 +1,4 @@
-// What the tests of the link between hosts share: leaders as threads of one process, and what their links tell them.
+// Tools that the tests of the link between hosts share: leaders as threads of one process, and what their links tell them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ inline void on_all(int hosts, const std::function<void(int)>& act) {
   for (int host = 0; host < hosts; ++host) threads.emplace_back(act, host);
 }
 
-// What one link told; outlives it. As "failed: text", "gone: 3 died", "cut: 2 broken", "look".
+// The events that one link told; outlives it. As "failed: text", "gone: 3 died", "cut: 2 broken", "look".
 class Heard {
  public:
   LinkEvents events() {

@@ -37,7 +37,7 @@ class SlowPathTest : public ::testing::Test {
   Awaited slice(uint64_t number, int rank = 1) const {
     return {&segment->board(rank, kGatherLane).published.value, number, rank};
   }
-  // What `rank`, which waits for `other`, says of its wait; the message of the error or "".
+  // The message of the error that `rank` gets while it waits for `other`, or "".
   std::string look(int rank, Wait& wait, int other) {
     const Result<void> looked = controls[rank]->look(wait, slice(1, other));
     return looked ? "" : looked.error().message;
@@ -254,7 +254,7 @@ class BeyondTest : public ::testing::Test {
     control = std::make_unique<Control>("", 0, std::move(peers), segment);
   }
 
-  // What becomes of a wait for rank 3 whose deadline passes.
+  // The error of a wait for rank 3 whose deadline passes.
   Error wait_for_3() {
     Wait wait{task, 50ms};
     const Awaited never{&never_written, 1, 3};

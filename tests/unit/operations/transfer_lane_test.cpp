@@ -160,7 +160,7 @@ TEST_F(TransferLaneTest, goes_through_slots_where_the_memory_cannot_be_read) {
   progress();
   EXPECT_TRUE(sent.operation->has_ended());
   EXPECT_TRUE(holds(received, 8));
-  // What follows between the two is whole, too.
+  // Later transfers between the two arrive whole, too.
   const Operation& next = send(0, 1, kBytes, 3);
   const Operation& after = receive(1, 0, kBytes);
   progress();
@@ -330,7 +330,7 @@ TEST_F(TransferLaneTest, sends_to_its_own_rank) {
   }
 }
 
-// What a broken peer may write: nothing is read or written where it does not belong.
+// Notices of a broken peer: the lane reads and writes nothing where it does not belong.
 TEST_F(TransferLaneTest, comes_to_no_harm_by_notices_that_make_no_sense) {
   std::mt19937_64 dice(7);
   receive(1, 0, 100, 3);

@@ -143,8 +143,8 @@ TEST(Settings, that_do_not_exist_are_warned_of_with_the_nearest_one) {
                                           "FCCL_TORCH=2.13.0",   "NCCL_DEBUG=INFO",     "FCCL_"};
   const std::vector<std::string> warnings = warnings_of(environment);
   ASSERT_EQ(warnings.size(), 3U);
-  EXPECT_EQ(warnings[0], "FCCL_TIMOUT is no setting of FCCL and has no effect; the nearest is FCCL_TIMEOUT");
-  EXPECT_NE(warnings[1].find("FCCL_LOG_LEVEL is no setting"), std::string::npos) << warnings[1];
+  EXPECT_EQ(warnings[0], "FCCL_TIMOUT is not a setting of FCCL and has no effect; the nearest is FCCL_TIMEOUT");
+  EXPECT_NE(warnings[1].find("FCCL_LOG_LEVEL is not a setting"), std::string::npos) << warnings[1];
   EXPECT_NE(warnings[1].find("nearest is FCCL_LOG"), std::string::npos) << warnings[1];
 }
 
@@ -158,7 +158,7 @@ TEST(Settings, that_do_not_exist_are_written_to_the_log_once) {
     (void)read_settings();
     std::exit(::testing::internal::GetCapturedStderr().empty() ? 0 : 1);
   };
-  EXPECT_EXIT(warn_twice(), ::testing::ExitedWithCode(0), "FCCL_TIMOUT is no setting");
+  EXPECT_EXIT(warn_twice(), ::testing::ExitedWithCode(0), "FCCL_TIMOUT is not a setting");
 }
 
 TEST(Settings, agree_where_what_decides_the_path_is_equal) {

@@ -1,4 +1,4 @@
-// What a user is told where a transport's shared library cannot be had.
+// Tests of the errors that a user gets if a transport's shared library cannot be loaded.
 #include "wire/plugin.h"
 
 #include <gmock/gmock.h>
@@ -49,10 +49,10 @@ TEST(PluginTest, a_library_that_is_no_transport_is_refused) {
   const auto opened = open_transport_of(library, {});
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, fcclSystemError);
-  EXPECT_THAT(opened.error().message, HasSubstr(library + " is no transport of FCCL, as it has no fccl_open_transport"));
+  EXPECT_THAT(opened.error().message, HasSubstr(library + " is not a transport of FCCL, as it has no fccl_open_transport"));
   const auto listed = list_nics_of(library, {});
   ASSERT_FALSE(listed);
-  EXPECT_THAT(listed.error().message, HasSubstr(library + " is no transport of FCCL, as it has no fccl_list_nics"));
+  EXPECT_THAT(listed.error().message, HasSubstr(library + " is not a transport of FCCL, as it has no fccl_list_nics"));
 }
 
 TEST(PluginTest, what_a_library_does_to_signals_is_undone) {

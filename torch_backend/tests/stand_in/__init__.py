@@ -73,7 +73,7 @@ def start(gpus: int = 1, **settings) -> None:
     """Brings the device into this process, in the place of CUDA's."""
     os.environ["FAKE_CUDA_GPUS"] = str(gpus)
     os.environ.update({f"FAKE_CUDA_{name.upper()}": str(value) for name, value in settings.items()})
-    # Whoever asks for the driver by its name, as the device and the library do, gets the one that is there.
+    # The device and the library look for the driver by its name, and get the one that is loaded here.
     ctypes.CDLL(str(FAKE_DRIVER))
     # Named, it is what torch calls the accelerator.
     torch.utils.rename_privateuse1_backend(NAME)
@@ -86,7 +86,7 @@ def start(gpus: int = 1, **settings) -> None:
 
 
 def device_module(gpus: int) -> types.ModuleType:
-    """What programs expect to find as torch.NAME."""
+    """The module that programs expect to find as torch.NAME."""
     module = types.ModuleType(f"torch.{NAME}")
     accelerator = torch.accelerator
     module.is_available = module.is_initialized = lambda: True

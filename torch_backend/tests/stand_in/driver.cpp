@@ -1,5 +1,4 @@
-// CUDA's driver, under a device of torch that the tests bring: the functions that it needs, found in the process's
-// libcuda.so.1.
+// Looks up the driver's functions in the process's libcuda.so.1, once, and keeps one context for each GPU.
 #include "driver.h"
 
 #include <c10/util/Exception.h>

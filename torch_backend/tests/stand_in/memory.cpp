@@ -1,4 +1,4 @@
-// Memory of the tests' device: an allocator that hands memory out again as soon as CUDA's could.
+// Keeps freed blocks by size and stream, so that the next allocation takes them while earlier work still runs.
 #include "memory.h"
 
 #include <map>

@@ -8,8 +8,8 @@
 
 namespace stand_in {
 
-// Of one stream each time, the one that is current: a block that is freed is the next one of its size and stream, whatever
-// still runs. One that another stream was recorded on is never handed out again.
+// The allocator serves the current stream: a freed block is the next one of its size and stream, whatever still runs. One that
+// another stream was recorded on is never handed out again.
 c10::Allocator& allocator();
 void record_on_stream(const c10::DataPtr& pointer, const c10::Stream& stream);
 // How many blocks have been handed out a second time.

@@ -1,4 +1,4 @@
-// Streams and events of the tests' device, as torch asks for them.
+// Makes a pool of driver streams for each device, and answers torch's calls on streams and events.
 #include "streams.h"
 
 #include <c10/core/impl/DeviceGuardImplInterface.h>

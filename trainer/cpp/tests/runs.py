@@ -25,7 +25,7 @@ ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class Run:
-    """What one run has printed and left."""
+    """The output of one run and the folder that it left."""
 
     folder: Path
     printed: str

@@ -1,4 +1,4 @@
-"""What a run leaves, what it says of wrong arguments and of failures, and that it draws what numpy draws."""
+"""The files of a run, the messages for wrong arguments and failures, and the same draws as numpy's."""
 
 import os
 import re

@@ -47,7 +47,7 @@ class Job:
         return json.loads((self.folder / "checkpoint.json").read_text())
 
     def lines(self) -> list[dict[str, Any]]:
-        """What the ranks have noted so far of their samples; a line may be in the making."""
+        """The samples that the ranks have noted so far; a rank may still be writing its last line."""
         whole = []
         for file in (self.folder / "samples").glob("*.jsonl"):
             whole += [json.loads(line) for line in file.read_text().splitlines(True) if line.endswith("\n")]

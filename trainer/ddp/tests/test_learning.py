@@ -1,4 +1,4 @@
-"""What is learned: as over Gloo, and well."""
+"""Learning over fccl gives the weights that Gloo gives, and a good model."""
 
 import json
 from pathlib import Path

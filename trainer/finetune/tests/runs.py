@@ -24,7 +24,7 @@ SHORT = ["--dataset", "alpaca_dataset", "--context_length", str(LENGTH), "--batc
 
 @dataclass(frozen=True)
 class Run:
-    """What one run has left."""
+    """The files that one run left."""
 
     folder: Path
 

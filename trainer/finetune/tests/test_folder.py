@@ -1,4 +1,4 @@
-"""What a run leaves: hf/, the adapter, llama-recipes' folders, the summary."""
+"""The folder of a run has hf/, the adapter, llama-recipes' folders and the summary."""
 
 import math
 from pathlib import Path

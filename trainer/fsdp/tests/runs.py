@@ -31,7 +31,7 @@ LIMIT_SECONDS = 120
 
 @dataclass(frozen=True)
 class Run:
-    """What one run has left."""
+    """The files that one run left."""
 
     folder: Path
 

@@ -1,4 +1,4 @@
-"""Where a rank's tensors are; no GPU is needed to ask."""
+"""The settings choose the device of a rank's tensors; these tests need no GPU."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What --dry-run prints without starting a process group."""
+"""The flag --dry-run prints a plan without starting a process group."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the command line of replicas means, and what is refused."""
+"""The command line of replicas: its meaning, and what it refuses."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is said of recoveries, from lines that are made up."""
+"""The report of recoveries, from lines that are made up."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the scripts of this folder train, on which data, and how they say what came of it."""
+"""The model and data that the scripts of this folder train with, and how they report their results."""
 
 import json
 import os
@@ -19,7 +19,7 @@ def model(dtype: torch.dtype = torch.float64) -> torch.nn.Sequential:
 
 
 def samples(dtype: torch.dtype = torch.float64) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """Those of all ranks and steps, in order; of a loader that gives each rank its own."""
+    """The samples of all ranks and steps, in the order of a loader that gives each rank its own."""
     generator = torch.Generator().manual_seed(1)
     inputs = torch.randn(2 * PER_RANK * STEPS, FEATURES, generator=generator, dtype=torch.float64)
     wanted = inputs.sum(1, keepdim=True).tanh()
@@ -37,7 +37,7 @@ def backend() -> str:
 
 
 def result(losses: list[float]) -> dict:
-    """What this rank has seen, and which of fccl's collectives its process has called."""
+    """The losses of this rank, and which of fccl's collectives its process has called."""
     import fccl
 
     calls = {name: each["calls"] for name, each in fccl.counters().items() if each["calls"]}
