@@ -2,11 +2,14 @@
 
 import os
 import sys
+import time
 
 from trainer.fsdp.arguments import PROGRAM, Settings, SettingsError, parse
 from trainer.fsdp.interrupt import INTERRUPTED, Interrupt, die_with_the_launcher
 
 WRONG_SETTINGS = 2
+# A launcher ends all ranks once one has ended, and the first rank may still be starting.
+FIRST_RANK_STARTS_SECONDS = 5
 
 
 def main(words: list[str]) -> int:
@@ -22,8 +25,10 @@ def main(words: list[str]) -> int:
 
         return 0 if train(settings, interrupt) else INTERRUPTED
     except SettingsError as error:
-        if _is_first_rank():
-            print(f"{PROGRAM}: {error}", file=sys.stderr)
+        if not _is_first_rank():
+            time.sleep(FIRST_RANK_STARTS_SECONDS)
+        else:
+            print(f"{PROGRAM}: {error}", file=sys.stderr, flush=True)
         return WRONG_SETTINGS
 
 
