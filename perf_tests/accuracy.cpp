@@ -8,7 +8,7 @@
 namespace fccl::perf {
 namespace {
 
-// A sum's terms are of (0, 1]; a product's factors are near 1, so that it stays in range.
+// The terms of a sum lie in (0, 1]; the factors of a product are near 1, so that it stays in range.
 double random_input(const Trial& trial, int rank, std::size_t index) {
   const double uniform = static_cast<double>((hash_of(trial.number, rank, index) >> 11) + 1) * 0x1p-53;
   const double value = trial.op.op == Op::prod ? 0.75 + 0.5 * uniform : uniform;

@@ -18,11 +18,11 @@ class CsvReport {
   // Opens the file and writes the names of its columns.
   static Result<CsvReport> open(const std::string& path);
 
-  // The file that is written.
+  // Returns the path of the file that is written.
   const std::string& path() const { return path_; }
-  // `program` measured so many ranks.
+  // Adds a row of a run of `program` on `ranks` ranks.
   void row(const Row& row, std::string_view program, int ranks);
-  // What kept the file from taking all rows; empty if nothing did.
+  // Says why the file lacks rows; empty if it has all.
   const std::string& fault() const { return fault_; }
 
  private:

@@ -1,4 +1,4 @@
-// Each collective of torch of equal parts as an operation of the backend: its checks, its library calls, its staging.
+// Turns torch's collectives with equal parts into operations: their checks, their library calls, their staging.
 #include <utility>
 
 #include "backend.h"
