@@ -1,14 +1,14 @@
 // Copies and sums, compiled once per instruction set.
 #include "peers/limit_loops.h"
 
-// As those of the library are.
+// The loops are compiled for the same processors as the library's.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #define HWY_BROKEN_EMU128 0
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "peers/limit_loops.cpp"
 #include <hwy/foreach_target.h>
-// Behind it.
+// These must follow foreach_target.h.
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 

@@ -65,7 +65,7 @@ class Communicator {
 
   // Runs a call on host memory whose arguments have been checked: on a stream, or at once on this thread.
   Result<void> run(const Call& call, Stream* stream);
-  // Runs one end of a transfer likewise. Its peer may be in no other call.
+  // Runs one end of a transfer likewise. Its peer need not be in any other call.
   Result<void> transfer(const TransferEnd& transfer, Stream* stream);
   // Run a call or a transfer on the memory of device(), after the work that its stream already holds. There must be a device.
   Result<void> run_on_device(const Call& call, const OnDevice& on_device);

@@ -40,7 +40,7 @@ class DeviceCalls {
   Result<MemoryPlace> check_place(const char* name, const void* pointer) const;
   // Runs a call whose arguments have been checked. `scalar`: this rank's factor, if it lies on the GPU, else null.
   Result<void> run(const Call& call, const void* scalar, void* stream);
-  // ---- Calls that run as a whole in host memory, and transfers, whose peers may be in no other call. set_up makes what they
+  // ---- Calls that run as a whole in host memory, and transfers, whose peers need not be in any call. set_up makes what they
   // need, after all ranks have met in the creation; the ranks meet again after it by `deadline`.
   Result<void> set_up(Deadline deadline);
   Result<void> check(const CallOrTransfer& operation, const OnDevice& on_device);

@@ -16,9 +16,9 @@ namespace fccl {
 
 struct Parts;
 
-// Holds a unique id that a rank of a communicator has made for a larger one; a thread of this process serves it. That rank's
-// communicator owns it; one thread at a time. Its destructor turns away the ranks that have joined, unless the id was spent; a
-// fork's does not.
+// Holds a unique id that a rank of a communicator has made for a larger one; a thread of this process serves it. The
+// communicator of that rank owns it; one thread at a time. Its destructor turns away the ranks that have joined, unless the id
+// was spent; a fork's does not.
 class Invitation {
  public:
   static Result<std::unique_ptr<Invitation>> open(const Settings& settings);
