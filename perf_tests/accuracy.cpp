@@ -36,7 +36,7 @@ double error_of(const Trial& trial, double got, std::size_t index) {
   const Wide wanted = reference<Wide>(trial, index);
   const FloatRange range = range_of(trial.type.datatype);
   const int exponent = std::ilogb(wanted);
-  if (exponent >= range.max_exponent) return 0;  // near or beyond the type's largest number: overflow is no rounding
+  if (exponent >= range.max_exponent) return 0;  // near or beyond the type's largest number: overflow is not rounding
   const Wide unit = std::ldexp(Wide{1}, std::max(exponent, range.min_exponent) - (range.precision - 1));
   const auto error = static_cast<double>(std::fabs(static_cast<Wide>(got) - wanted) / unit);
   return std::isnan(error) ? INFINITY : error;

@@ -36,7 +36,7 @@ enum class Kind { all_gather, reduce_scatter, broadcast };
 struct Probe {
   PlanIndex plan;
   Kind kind;
-  std::size_t bytes;  // of one rank's block, or of the broadcast buffer
+  std::size_t bytes;  // one rank's block, or the broadcast buffer
 
   std::size_t larger_buffer(const Hosts& hosts) const {
     return kind == Kind::broadcast ? bytes : bytes * static_cast<std::size_t>(hosts.ranks);

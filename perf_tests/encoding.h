@@ -13,8 +13,8 @@ using Bits = std::uint64_t;
 // The range of a floating type: significands of `precision` bits (the hidden one counted) times powers of two.
 struct FloatRange {
   int precision;
-  int min_exponent;  // of the least normal number
-  int max_exponent;  // of the greatest number with a significand of 1
+  int min_exponent;  // exponent of the least normal number
+  int max_exponent;  // exponent of the greatest number with a significand of 1
 };
 
 FloatRange range_of(fcclDataType_t datatype);

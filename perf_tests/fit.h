@@ -39,7 +39,7 @@ struct Load {
   int messages;           // one after another, in a slice; each of one chunk
   int messages_per_port;  // through the busiest port, in a slice
   int slices;
-  double chunk_bytes;  // of a host's chunk, on one of its rails
+  double chunk_bytes;  // a host's chunk, on one of its rails
   double copied_bytes;
   double added_bytes;
 };

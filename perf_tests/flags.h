@@ -17,7 +17,7 @@ enum class Taken {
 struct Flag {
   int key;            // its letter, or a number above all letters
   const char* name;   // after "--"
-  const char* value;  // what --help calls its value; null if it takes none
+  const char* value;  // name of its value in --help; null if it takes none
   const char* text;
   Taken (*take)(Arguments& arguments, const char* text);
 };

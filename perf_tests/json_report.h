@@ -11,7 +11,7 @@
 
 namespace fccl::perf {
 
-// A file that did not exist before: the wanted path, or the first of path.0, path.1, ... that is free. It writes nothing until
+// A file that did not exist before: the wanted path, or the first free one of path.0, path.1 and so on. It writes nothing until
 // `end` or `fail`; one thread of one rank uses it.
 class JsonReport {
  public:

@@ -19,7 +19,7 @@ struct Subject {
   const Samples* samples;  // null if the collective does not reduce
   Place place;
   Layout layout;
-  std::size_t bytes;      // of the larger buffer
+  std::size_t bytes;      // size of the larger buffer
   double bus_factor = 1;  // bus bandwidth over algorithm bandwidth
 };
 

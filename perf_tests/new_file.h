@@ -8,7 +8,7 @@ namespace fccl::perf {
 
 struct NewFile {
   std::FILE* file = nullptr;  // the caller's; null: errno says why it could not be made
-  std::string path;           // of the file, or of the attempt that failed
+  std::string path;           // path of the file, or of the attempt that failed
 };
 
 // If `path` exists, a number is appended to the name: .0, .1 and so on.

@@ -23,7 +23,7 @@ struct Run {
   Team& team;
   UniqueId id;
   std::string program;
-  std::vector<DeviceInfo> devices;  // of this process's threads
+  std::vector<DeviceInfo> devices;  // devices of this process's threads
   LoopChoice loops = {};            // for the limit
   Table* table = nullptr;
   JsonReport* json = nullptr;

@@ -52,8 +52,8 @@ class Sweep {
   std::unique_ptr<Memory> memory_;
   std::unique_ptr<Library> library_;
   std::unique_ptr<Meter> meter_;
-  std::optional<Samples> samples_;  // of the current case, if it reduces
-  UnevenCounts counts_;             // of the current subject, if its blocks have counts of their own
+  std::optional<Samples> samples_;  // samples of the current case, if it reduces
+  UnevenCounts counts_;             // counts of the current subject, if its blocks have counts of their own
 };
 
 }  // namespace fccl::perf

@@ -21,8 +21,8 @@ std::string_view name_of(Uneven uneven);
 // The counts of one call, as one rank sees it. Blocks follow one another.
 struct UnevenCounts {
   std::vector<std::size_t> sent, received;  // by rank; empty if the buffer is one block
-  std::vector<std::size_t> begins;          // where each block of the result begins in its sender's input
-  std::size_t own = 0;                      // where this rank's block of the larger buffer begins
+  std::vector<std::size_t> begins;          // begin of each block of the result in its sender's input
+  std::size_t own = 0;                      // begin of this rank's block in the larger buffer
   std::size_t largest = 0;                  // elements of the largest buffer of any rank
   std::size_t busiest = 0;                  // the most elements that a rank sends to others or receives from them
 

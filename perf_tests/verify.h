@@ -18,7 +18,7 @@ struct Trial {
   const Collective& collective;
   const ElementType& type;
   const Operator& op;
-  const Samples* samples;  // of the type, the operator and the ranks; null if the collective does not reduce
+  const Samples* samples;  // samples of the type, the operator and the ranks; null if the collective does not reduce
   Layout layout;
   Place place;
   std::uint64_t number;

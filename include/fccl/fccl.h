@@ -545,9 +545,9 @@ FCCL_API fcclResult_t fcclCommGetInitCost(fcclComm_t comm, fcclInitCost_t* cost)
 typedef struct {
   size_t size;
   unsigned long long calls;
-  unsigned long long bytes; /* of the larger buffer of each call */
+  unsigned long long bytes; /* the larger buffer of each call */
   unsigned long long timed; /* calls that were timed: all, or one in 64 where reading a clock would cost more than the call */
-  double seconds;           /* of the timed calls, from their turn to their end */
+  double seconds;           /* duration of the timed calls, from turn to end */
   unsigned long long buckets[FCCL_METRICS_BUCKETS]; /* i: calls of at most 2^i * 1.024 us; the last one: longer */
 } fcclCallMetrics_t;
 

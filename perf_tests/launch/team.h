@@ -16,7 +16,7 @@ struct DeviceInfo {
   unsigned domain = 0;
   unsigned bus = 0;
   unsigned slot = 0;
-  std::size_t bytes = 0;  // of its memory; zero for the processor
+  std::size_t bytes = 0;  // size of its memory; zero for the processor
   char name[64] = "";
 };
 

@@ -20,7 +20,7 @@
 namespace fccl::perf {
 namespace {
 
-constexpr std::size_t kPiece = 64 << 10;  // of an AllReduce: small enough to stay in the cache until all ranks have it
+constexpr std::size_t kPiece = 64 << 10;  // a part of an AllReduce: small enough to stay in the cache until all ranks have it
 // Number of polls of others' progress before a rank yields the processor to them.
 constexpr int kLooks = 1 << 11;
 constexpr int kLooksWhereCoresAreShared = 64;
@@ -189,7 +189,7 @@ class LimitLibrary : public Library {
   int looks_ = kLooks;
   std::size_t element_bytes_ = 1;
   std::vector<Seat*> seats_;
-  std::vector<const std::byte*> from_;  // of the current sum, by rank
+  std::vector<const std::byte*> from_;  // sources of the current sum, by rank
   std::uint64_t meetings_ = 0;
   std::uint64_t calls_ = 0;  // number of calls that used slots
 };

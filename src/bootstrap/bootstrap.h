@@ -30,7 +30,7 @@ struct Joined {
   Descriptor listener;          // this rank's abstract unix listener
   UniqueId id;
   int rank = 0;
-  Descriptor tcp_listener = {};  // of rank 0 alone
+  Descriptor tcp_listener = {};  // only rank 0 has one
   Presence presence = {};
 };
 

@@ -15,7 +15,7 @@ namespace fccl {
 // Names one communicator that is to be made. Any process that has it may join, so it is as secret as the channel by which the
 // user hands it on.
 struct UniqueId {
-  Address root;             // where the process that made the id listens
+  Address root;             // address at which the process that made the id listens
   uint64_t generation = 0;  // random: tells ids of one root apart in messages
   Key key{};
   std::string interface_name = {};  // interface that it listens on, and why; at most 15 bytes, "" if unknown

@@ -75,7 +75,7 @@ class Group {
     std::vector<GroupedTransfer> transfers{};
     std::vector<GroupedCall> calls{};
     std::vector<GroupedOnDevice> on_device{};
-    std::vector<std::unique_ptr<const UnevenBlocks>> blocks{};  // of those calls: the caller's blocks live only until the call
+    std::vector<std::unique_ptr<const UnevenBlocks>> blocks{};  // copies, since the caller's blocks live only until the call
                                                                 // returns
     std::vector<std::function<Result<void>()>> creations{};
 
@@ -90,8 +90,7 @@ class Group {
     std::unique_ptr<StagedCall> call;
     bool is_in = false, is_issued = false;
   };
-  // The operations of one group, by stream; the thread that issues runs those without a stream. what has none is run by the
-  // thread that issues.
+  // The operations of one group, by stream; the thread that issues runs those without a stream.
   using ByStream = std::map<Stream*, std::unique_ptr<IssuedGroup>>;
   // Returns true if it was the outermost group.
   Result<bool> close();

@@ -17,7 +17,7 @@ struct InitCost {
   double network = 0;       // between hosts: until the leaders had met and its lanes were open
   double hosts = 0;         // between hosts: until all hosts reached each other
   Traffic traffic;          // traffic of this process in that time
-  size_t shared_bytes = 0;  // of this host's ranks together
+  size_t shared_bytes = 0;  // this host's ranks together
   int local_ranks = 0;      // ranks of this host
 
   double all() const { return roster + segment + barrier + network + hosts; }

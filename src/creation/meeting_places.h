@@ -33,7 +33,7 @@ class MeetingPlaces {
 
   Descriptor held_;
   Address own_;
-  Key key_;  // of the ranks that meet
+  Key key_;  // shared by the ranks that meet
   std::vector<Address> of_ranks_;
 };
 

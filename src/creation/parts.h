@@ -44,7 +44,7 @@ struct Parts {
   std::unique_ptr<HostLink> link;       // only on the leader of a host
   std::optional<MeetingPlaces> places;  // only between hosts
   std::chrono::milliseconds timeout;
-  uint64_t number = kEarliestNumber;  // of the next call
+  uint64_t number = kEarliestNumber;  // the next call's
   int rails = 0;                      // NICs of each host, between hosts
   InitCost cost;
   bool oversubscribed = true;  // more ranks than processors; known once all ranks have joined
@@ -52,7 +52,7 @@ struct Parts {
  private:
   void leave_network_alone();
 
-  unsigned forks_;  // of the process when these were made
+  unsigned forks_;  // the process's count when these were made
 };
 
 }  // namespace fccl

@@ -21,7 +21,7 @@ Result<std::string> describe_column(std::vector<Nic> nics, std::optional<int> nu
 struct ColumnNics {
   std::vector<std::vector<std::string>> names;  // by column, nearest first
   int different = 0;                            // NICs, counted once, over all columns
-  int megabits = 0;                             // of the slowest of them; 0 if the speed of one is not known
+  int megabits = 0;                             // speed of the slowest; 0 if the speed of one is not known
 };
 
 // Divides the NICs, with the same result on all ranks of a host: `columns` holds the texts of describe_column of its columns'

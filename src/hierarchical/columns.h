@@ -16,8 +16,8 @@ namespace fccl {
 // Lists the blocks that a column carries, chunk by chunk: chunk c of a plan holds the blocks of one host, or a part of one
 // buffer.
 struct Blocks {
-  std::vector<int> numbers;   // of all chunks, one chunk after another
-  std::vector<int> begin{0};  // where each chunk begins in `numbers`, and where the last one ends
+  std::vector<int> numbers;   // all chunks' blocks, one chunk after another
+  std::vector<int> begin{0};  // begin of each chunk in `numbers`, and end of the last one
 
   int chunks() const { return static_cast<int>(begin.size()) - 1; }
   int size() const { return static_cast<int>(numbers.size()); }

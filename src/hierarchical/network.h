@@ -18,7 +18,7 @@ namespace fccl {
 struct NetworkEnd {
   std::string provider;  // "efa", "verbs", "tcp"
   int rails = 0;         // different NICs that serve the columns of its host
-  int megabits = 0;      // of the slowest of them; 0 if the speed of one is not known
+  int megabits = 0;      // speed of the slowest; 0 if the speed of one is not known
 };
 
 void append(std::string& bytes, const NetworkEnd& end);
@@ -29,7 +29,7 @@ void append(std::string& bytes, const Introduction& introduction);
 struct Network {
   std::string provider;
   int rails = 0;     // NICs per host, the fewest of any host
-  int megabits = 0;  // of the slowest NIC; 0 if the speed of one is not known
+  int megabits = 0;  // speed of the slowest NIC; 0 if the speed of one is not known
   std::array<std::vector<Introduction>, kLanes> introductions;
 };
 

@@ -46,8 +46,8 @@ class PlanExecutor::Walk {
   const Step& step_;
   const WireSide& side_;
   uint64_t slice_;
-  int chunk_ = 0;     // of the step's chunks
-  size_t block_ = 0;  // of the chunk's blocks
+  int chunk_ = 0;     // index among the step's chunks
+  size_t block_ = 0;  // index among the chunk's blocks
 };
 
 PlanExecutor::PlanExecutor(WireLane& lane, const WireTask& task)

@@ -135,7 +135,7 @@ class IntraHostRelay {
   WirePlan wire_plan_;
   size_t element_;      // bytes of the result's type
   int widening_shift_;  // an element of the result has 2^widening_shift_ times the bytes of an element of the input
-  Layout blocks_;       // of the user's buffers, in elements of the result
+  Layout blocks_;       // the user's buffers, in elements of the result
   bool root_is_here_;
   bool has_up_ = false, has_down_ = false;
   bool is_fed_by_up_ = false;         // the rounds up provide the wire's input
@@ -147,7 +147,7 @@ class IntraHostRelay {
   RoundKind kind_ = RoundKind::up;
   uint64_t step_ = 0, slice_ = 0, round_ = 0;
   int turn_ = -1;      // counts the rounds of one kind and slice
-  size_t offset_ = 0;  // of the slice in each block of the user's buffers
+  size_t offset_ = 0;  // begin of the slice in each block of the user's buffers
   bool closed_ = false;
 };
 

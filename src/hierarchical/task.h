@@ -66,7 +66,7 @@ struct WireSide {
 // piece are the same for all members; the blocks are those of the column, and the addresses the member's own.
 struct WireTask {
   CallInFull call;
-  const plan::Steps* steps = nullptr;  // of this member; null: the payload travels with the entries
+  const plan::Steps* steps = nullptr;  // this member's; null: the payload travels with the entries
   int root = -1;                       // the member on the root's host
   // `input` is what the host contributes; the call puts data of other hosts, and sums, into `output`. If both are the user's
   // buffers, they may be the same memory.
@@ -75,7 +75,7 @@ struct WireTask {
   bool output_is_taken = true;  // the relay takes it out of staging memory, for the ranks; otherwise only the plan reads it
   CopyBytes put = copy_bytes;   // copies into the output
   size_t element_bytes = 1;
-  size_t partial_bytes = 1;  // of an element of a partial sum on the wire
+  size_t partial_bytes = 1;  // size of an element of a partial sum on the wire
   ReduceKernel total = nullptr;
   Scalar divisor;  // for `total`
 

@@ -20,8 +20,8 @@ namespace fccl {
 struct WireSettings {
   plan::Constants costs{};
   int rails = 1;                // NICs of each host
-  size_t payload_bytes = 4096;  // that fit next to an entry
-  size_t slot_bytes = 0;        // of the wire's slots
+  size_t payload_bytes = 4096;  // limit of the payload of an entry
+  size_t slot_bytes = 0;        // size of the wire's slots
   size_t node_slot_bytes = 0;   // the smallest slot size within any host
   WireType wire_type = WireType::call;
 };

@@ -23,7 +23,7 @@ namespace fccl {
 // The leaders, and the number of this one.
 struct HostLinkRequest {
   UniqueId id;
-  int rank = 0;                 // of this leader
+  int rank = 0;                 // this leader's
   std::vector<Member> leaders;  // by host; the first one is the hub, and listens at its address
   std::vector<int> host_of;     // by rank
 

@@ -182,7 +182,7 @@ class Control {
   Descriptor wake_;
   CancelCheck cancel_check_;
   Clock::time_point next_ask_{};
-  size_t next_watch_ = 0;  // where the next look by turns begins
+  size_t next_watch_ = 0;  // begin of the next look by turns
   std::mutex mutex_;
   std::optional<std::string> text_;
 };

@@ -50,7 +50,7 @@ struct TransferOperation {
   Envelope theirs;
 
   std::atomic<int> other;      // the rank at the other end; below zero while it may be any. For the owner, too
-  uint64_t number = 0;         // of the offer, as the sender counts
+  uint64_t number = 0;         // number of the offer, as the sender counts
   size_t moved = 0;            // bytes put or taken; before the offer, bytes brought into memory
   const void* lent = nullptr;  // the sender's address of the bytes, if they may be read there
   Clock::time_point began{};   // when a transfer that does not fit along with its notice began

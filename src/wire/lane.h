@@ -29,7 +29,7 @@ namespace fccl {
 class Endpoint;
 
 struct WireLaneShape {
-  std::vector<int> ranks;  // of all members, in the communicator
+  std::vector<int> ranks;  // all members' ranks in the communicator
   int me = 0;              // this member
   // Number of messages of one peer that may lie in their landing, and the bytes of each; a power of two and a multiple of 64.
   // Equal in all members. All landing takes (members - 1) x window x slot_bytes.
@@ -150,7 +150,7 @@ class WireLane {
     std::array<uint64_t, 2> entries_posted{};  // by parity
     uint64_t credits_posted = 0;
     uint32_t eagers = 0;   // eager notices sent
-    NoticesTaken taken{};  // of the peer's notices
+    NoticesTaken taken{};  // the peer's notices
     NoticesTaken told_taken{};
     std::vector<uint64_t> arrivals;  // by slot: arrivals of the messages received there
   };

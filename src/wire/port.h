@@ -27,11 +27,11 @@ inline constexpr int kLargestWindow = 1 << (kMessageBits - 1);
 inline constexpr size_t kMostStripes = 256;
 
 struct PortShape {
-  std::vector<int> ranks;    // of the peers, in the communicator
+  std::vector<int> ranks;    // the peers' ranks in the communicator
   int window = 8;            // messages of one peer that may lie in their landing; a power of two
-  size_t slot_bytes = 0;     // of one message; a multiple of 64
+  size_t slot_bytes = 0;     // one message's; a multiple of 64
   int stages = 8;            // messages that may be in flight at once
-  size_t payload_bytes = 0;  // of the payload after an entry
+  size_t payload_bytes = 0;  // limit of the payload after an entry
   uint32_t first_sequence = 0;
   uint64_t token = 0;  // peers must put this into their messages
   // Number of one peer's notices that may wait until they are taken, a power of two; 0: the port takes no notices. notices_out
@@ -64,7 +64,7 @@ struct NoticeBox {
 // Holds a peer's entry. The payload is as the peer sent it.
 struct EntryBox {
   std::atomic<uint64_t> word{0};    // sequence (32 bits) | hash
-  std::atomic<uint64_t> number{0};  // of the call, written before `word`
+  std::atomic<uint64_t> number{0};  // number of the call, written before `word`
   CallInFull call;
   size_t payload_bytes = 0;
   std::vector<std::byte> payload;
@@ -128,7 +128,7 @@ class Port {
   std::vector<PostQueue> queues;  // by rail
   std::vector<Counter> ends;
   std::vector<PortPeer> peers;
-  std::atomic<uint32_t> sequence;  // of the lane's current or last call; written by the lane
+  std::atomic<uint32_t> sequence;  // the lane's current or last call; written by the lane
   std::atomic<uint64_t>& arrived(int peer, uint64_t message) {
     return arrived_[static_cast<size_t>(peer) * shape_.window + (message & (shape_.window - 1))];
   }

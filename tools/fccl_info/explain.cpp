@@ -26,7 +26,7 @@ tl::unexpected<Error> wrong(std::string message) { return fail(fcclInvalidArgume
 
 struct Question {
   fcclColl_t collective = fcclCollBarrier;
-  double size = 0;  // of the larger buffer
+  double size = 0;  // size of the larger buffer
   std::string topology_file, hosts, costs, provider;
 };
 

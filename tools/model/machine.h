@@ -3,7 +3,7 @@
 
 namespace fccl::model {
 
-constexpr int kGpus = 8;  // of a host
+constexpr int kGpus = 8;  // GPUs of a host
 
 // Speeds per direction. Sources: EC2's specification of accelerated computing instances, and NVIDIA's of NVSwitch.
 struct Machine {

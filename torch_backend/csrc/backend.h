@@ -136,14 +136,14 @@ class Backend final : public c10d::Backend {
   const std::string word_;       // the word of its handle, which no other rank has
   std::atomic<uint64_t> sequence_ = 0;
   std::atomic<uint64_t> monitored_barriers_ = 0;
-  std::atomic<std::chrono::milliseconds> timeout_;  // of calls that set none
+  std::atomic<std::chrono::milliseconds> timeout_;  // timeout of calls that set none
   const std::shared_ptr<CpuCalls> cpu_;
   const std::shared_ptr<DeviceCalls> device_;
   // The last split: torch asks for it once for each kind of memory. Both turns guard it.
   c10::intrusive_ptr<c10d::Store> split_store_;
   std::vector<int> split_ranks_;
   c10::weak_intrusive_ptr<c10d::Backend> split_child_;
-  std::set<int64_t> uuids_;  // of every reconfigure so far; both turns guard it
+  std::set<int64_t> uuids_;  // ids of every reconfigure so far; both turns guard it
 };
 
 }  // namespace fccl

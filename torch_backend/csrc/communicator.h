@@ -82,7 +82,7 @@ class Communicator {
   fcclComm_t comm_ = nullptr;
   bool aborted_ = false;
   std::exception_ptr refusal_;          // the error of a failed creation
-  fcclResult_t failure_ = fcclSuccess;  // of a communicator that has ended
+  fcclResult_t failure_ = fcclSuccess;  // result of a communicator that has ended
   std::string cause_;
 };
 

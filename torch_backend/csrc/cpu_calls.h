@@ -49,9 +49,9 @@ class CpuCalls {
   static void serve(fcclStream_t stream, unsigned long long position, std::chrono::milliseconds timeout);
 
   const std::shared_ptr<Communicator> communicator_;
-  std::shared_ptr<TransferStreams> transfers_ = std::make_shared<TransferStreams>();  // of sends and receives
-  std::shared_ptr<void> stream_;   // of collectives, also held by threads that wait for one; the communicator's turn guards it
-                                   // and the next member
+  std::shared_ptr<TransferStreams> transfers_ = std::make_shared<TransferStreams>();  // streams of sends and receives
+  std::shared_ptr<void> stream_;   // stream of collectives, which threads that wait for one hold, too; the communicator's turn
+                                   // guards it and the next member
   bool copies_on_stream_ = false;  // the stream holds copies that a blocking call must wait for
 };
 

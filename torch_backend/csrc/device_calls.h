@@ -60,7 +60,7 @@ class DeviceCalls {
   const std::shared_ptr<Communicator> communicator_;
   // The communicator's turn guards them.
   std::optional<c10::Device> device_;
-  std::optional<c10::Stream> side_;            // of asynchronous operations
+  std::optional<c10::Stream> side_;            // stream of asynchronous operations
   std::optional<c10::Event> fork_;             // recorded again each time
   std::vector<c10::Stream> used_;              // streams that calls were put on
   std::vector<std::shared_ptr<Launch>> ends_;  // their ends, recorded when the group was left

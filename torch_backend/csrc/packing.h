@@ -32,7 +32,7 @@ class Packing {
   char* packed_;
   size_t bytes_;
   size_t run_;                         // bytes that are contiguous in both
-  std::vector<Dimension> dimensions_;  // of the runs, the innermost first
+  std::vector<Dimension> dimensions_;  // dimensions of the runs, the innermost first
 };
 
 }  // namespace fccl
