@@ -8,7 +8,7 @@
 namespace fccl::perf {
 namespace {
 
-// A sum's terms are of (0, 1]; a product's factors are near 1, so that it stays in range.
+// The terms of a sum lie in (0, 1]; the factors of a product are near 1, so that it stays in range.
 double random_input(const Trial& trial, int rank, std::size_t index) {
   const double uniform = static_cast<double>((hash_of(trial.number, rank, index) >> 11) + 1) * 0x1p-53;
   const double value = trial.op.op == Op::prod ? 0.75 + 0.5 * uniform : uniform;
@@ -36,7 +36,7 @@ double error_of(const Trial& trial, double got, std::size_t index) {
   const Wide wanted = reference<Wide>(trial, index);
   const FloatRange range = range_of(trial.type.datatype);
   const int exponent = std::ilogb(wanted);
-  if (exponent >= range.max_exponent) return 0;  // near or beyond the type's largest number: overflow is no rounding
+  if (exponent >= range.max_exponent) return 0;  // near or beyond the type's largest number: overflow is not rounding
   const Wide unit = std::ldexp(Wide{1}, std::max(exponent, range.min_exponent) - (range.precision - 1));
   const auto error = static_cast<double>(std::fabs(static_cast<Wide>(got) - wanted) / unit);
   return std::isnan(error) ? INFINITY : error;

@@ -41,7 +41,7 @@ Parsed refuse_value(const Flag& flag, Taken why, const char* text) {
                 "invalid value for " + name + ": " + text + "; --help lists what is known");
 }
 
-// Refuses what cannot be run although each value is fine by itself.
+// Refuses combinations that cannot be run although each value is valid by itself.
 Parsed check(const Arguments& arguments) {
   if (arguments.min_bytes > arguments.max_bytes)
     return refuse(ExitCode::bad_sizes, "invalid sizes for 'minbytes' and 'maxbytes': " + std::to_string(arguments.min_bytes) +
@@ -89,7 +89,7 @@ Parsed parse_arguments(int argc, char* const* argv) {
   names.push_back({nullptr, 0, nullptr, 0});
 
   Arguments arguments;
-  optind = 0;  // getopt keeps its place between calls
+  optind = 0;  // getopt keeps its position between calls
   opterr = 0;
   for (;;) {
     const int index = optind > 0 ? optind : 1;

@@ -11,13 +11,13 @@
 
 namespace fccl::perf {
 
-// -a: which time of the ranks' times the table shows. The numbers are those of the flag.
+// -a: selects which of the ranks' times the table shows. The numbers are those of the flag.
 enum class Average { rank_0 = 0, mean = 1, minimum = 2, maximum = 3 };
 
-// -z: how calls are kept apart. The numbers are those of the flag.
+// -z: selects how calls are kept apart. The numbers are those of the flag.
 enum class Blocking { none = 0, wait_and_barrier = 1, wait = 2, untimed_barrier = 3 };
 
-// --device: whose memory the buffers are.
+// --device: selects the memory of the buffers.
 enum class DeviceKind : std::uint8_t { cpu, cuda };
 
 struct Arguments {
@@ -44,35 +44,35 @@ struct Arguments {
   int timeout_seconds = 0;          // 0: the library's
   bool cpu_time = false;
   bool timestamps = false;
-  std::string json_path;  // empty: none
+  std::string json_path;  // empty: no JSON file
   Average average = Average::mean;
   bool memory = false;
   int unaligned_elements = 0;
-  // FCCL's own.
+  // FCCL's own additions.
   bool odd = false;
-  std::optional<Uneven> uneven;  // none: linear, where it means something
+  std::optional<Uneven> uneven;  // none: linear, where the collective has uneven counts
   bool ulp = false;
   bool percentiles = false;
   bool measures_mpi = false;
   bool measures_limit = false;
   bool calibrates = false;
-  bool in_arena = false;  // buffers are of memory that peers map
-  bool init = false;      // tell what it took
-  bool rotates = true;    // buffers, from call to call
+  bool in_arena = false;  // buffers lie in memory that peers map
+  bool init = false;      // shows what init took
+  bool rotates = true;    // calls use different buffers in turn
   bool fresh = false;     // inputs are written before each timed call
   int skew = 0;           // microseconds by which ranks arrive apart, at most; 0: not measured
-  std::string csv_path;   // empty: none
+  std::string csv_path;   // empty: no CSV file
 
   // A page of such a buffer costs each peer a fault when it first reads it.
   bool peers_map_buffers() const { return in_arena || measures_limit; }
   bool measures_fccl() const { return !measures_mpi && !measures_limit; }
   bool uses_gpus() const { return device == DeviceKind::cuda; }
   int ranks_per_process() const { return threads * gpus; }
-  // Of CPU memory: whether a call returns when it is done. Of CUDA memory: whether it is put on the default stream.
+  // On CPU memory: true if a call returns when it is done. On CUDA memory: true if it is put on the default stream.
   bool null_stream() const { return stream_null.value_or(!uses_gpus()); }
 };
 
-// What the command line came to: arguments, or a text to print and the exit status to end with.
+// The outcome of reading the command line: arguments, or a text to print and the exit status to end with.
 struct Parsed {
   std::optional<Arguments> arguments;
   ExitCode exit_code = ExitCode::success;
@@ -81,7 +81,7 @@ struct Parsed {
 
 Parsed parse_arguments(int argc, char* const* argv);
 
-// The size that follows `bytes` in a sweep.
+// Returns the size that follows `bytes` in a sweep.
 std::size_t next_size(const Arguments& arguments, std::size_t bytes);
 
 }  // namespace fccl::perf

@@ -1,4 +1,4 @@
-// Times calls by plans that are forced, so that it is known what each was made of, and prints what they come to.
+// Times calls of forced plans, so that each call's parts are known, and prints the costs that explain the times.
 #include "calibrate.h"
 
 #include <algorithm>
@@ -17,10 +17,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A piece that the library cuts out of a block, at least.
+// The library cuts a block into pieces of at least this size.
 constexpr std::size_t kPieceBytes = 64;
 
-// What a communicator is joined under, so that its calls go by this plan.
+// The settings under which a communicator is joined, so that its calls use this plan.
 struct Plan {
   const char* algorithm;
   const char* costs;
@@ -36,7 +36,7 @@ enum class Kind { all_gather, reduce_scatter, broadcast };
 struct Probe {
   PlanIndex plan;
   Kind kind;
-  std::size_t bytes;  // of one rank's block, or of all that is broadcast
+  std::size_t bytes;  // one rank's block, or the broadcast buffer
 
   std::size_t larger_buffer(const Hosts& hosts) const {
     return kind == Kind::broadcast ? bytes : bytes * static_cast<std::size_t>(hosts.ranks);
@@ -56,8 +56,8 @@ std::size_t whole_pieces(std::size_t bytes, int parts) {
   return (bytes + unit - 1) / unit * unit;
 }
 
-// Short blocks in one slice show latency and what is done in turn; the same in many slices what a message costs; long ones
-// which of wire and node is slower. What a Broadcast takes of both is in another proportion than of the others.
+// Short blocks in one slice show latency and the work done in turn; short blocks in many slices show the cost of a message;
+// long blocks show which of the wire and the host is slower. A Broadcast uses the two in another proportion than the others.
 std::vector<Probe> probes_on(const Hosts& hosts) {
   std::vector<Probe> probes;
   for (const Kind kind : {Kind::all_gather, Kind::reduce_scatter}) {
@@ -80,7 +80,7 @@ class Calls {
     for (std::size_t plan = 0; plan < kPlans.size(); ++plan) communicators_.push_back(join(kPlans[plan], ids[plan]));
   }
 
-  // As the communicators count them.
+  // Returns the numbers of hosts, ranks and NICs as the communicators count them.
   Hosts hosts() const {
     const auto counted = communicators_.front().hosts();
     require(run_, thread_, counted);
@@ -96,12 +96,12 @@ class Calls {
     recv_.assign(most_bytes / sizeof(float), 0);
   }
 
-  // Seconds of a call on the slowest rank, in the mean of several; the same on all.
+  // Returns the seconds of a call on the slowest rank, in the mean of several; equal on all ranks.
   double time(const Probe& probe) {
     constexpr std::size_t kShort = 1 << 20;
     const int calls = probe.bytes < kShort / static_cast<std::size_t>(run_.team.ranks()) ? 8 : 1;
     run_.team.barrier(thread_);
-    // Untimed, so that all ranks begin to be timed at the same moment.
+    // This call is untimed, so that all ranks begin to be timed at the same moment.
     call(probe);
     const auto began = Clock::now();
     for (int i = 0; i < calls; ++i) call(probe);
@@ -146,13 +146,13 @@ class Calls {
   std::vector<float> recv_;
 };
 
-// What was measured between which hosts; nothing where there is only one.
+// The measured points, and the hosts between which they were measured; no points on a single host.
 struct Measured {
   Hosts hosts;
   std::vector<Point> points;
 };
 
-// One rank's part. Repetitions go over all probes, so that what disturbs a while disturbs each a little.
+// Measures as one rank. Each repetition goes over all probes, so that a temporary disturbance affects each probe a little.
 Measured measure(const Run& run, int thread, const Ids& ids) {
   Calls calls(run, thread, ids);
   const Hosts hosts = calls.hosts();

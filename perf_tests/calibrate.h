@@ -6,7 +6,7 @@
 namespace fccl::perf {
 
 // All processes call this together, before there are other threads. Changes FCCL_COSTS and FCCL_ALGORITHM of this process.
-// ExitCode::usage where all ranks are on one host.
+// Returns ExitCode::usage if all ranks are on one host.
 ExitCode calibrate(Run& run);
 
 }  // namespace fccl::perf

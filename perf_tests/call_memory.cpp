@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kAlignment = 4096;
 
-// `shift` bytes behind an aligned address, room for two calls and a guard.
+// Allocates room for two calls and a guard, `shift` bytes after an aligned address.
 Result<std::byte*> allocate(Memory& memory, std::size_t max_bytes, std::size_t shift) {
   std::size_t space = 2 * max_bytes + kAlignment + shift + CallMemory::kGuardBytes;
   const auto made = memory.allocate(space);
@@ -50,7 +50,7 @@ void rewrite(std::byte* at, std::size_t bytes) {
   for (std::size_t done = 0; done < bytes; done += copy.size()) {
     const std::size_t piece = std::min(copy.size(), bytes - done);
     std::memcpy(copy.data(), at + done, piece);
-    // Else the compiler sees that both copies together change nothing.
+    // Without it the compiler sees that both copies together change nothing.
     std::atomic_signal_fence(std::memory_order_seq_cst);
     std::memcpy(at + done, copy.data(), piece);
   }

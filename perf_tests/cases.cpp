@@ -1,4 +1,4 @@
-// Multiplies -d by -o and leaves out what means nothing.
+// Multiplies -d by -o and leaves out meaningless pairs.
 #include "cases.h"
 
 #include "library.h"

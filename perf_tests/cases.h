@@ -13,12 +13,12 @@ namespace fccl::perf {
 
 struct Case {
   const ElementType* type;
-  const Operator* op;  // of no meaning to collectives that do not reduce
+  const Operator* op;  // ignored by collectives that do not reduce
 };
 
 struct Cases {
   std::vector<Case> chosen;
-  std::vector<std::string> left_out;  // asked for, but the measured peer has none: "avg of float"
+  std::vector<std::string> left_out;  // types and operators asked for that the measured peer does not have: "avg of float"
 };
 
 // `peer` is the MPI to measure, or null.

@@ -1,4 +1,4 @@
-// What tells one measured collective from another, as data: everything else is shared by the runner.
+// Describes a measured collective as data: the runner shares everything else.
 #pragma once
 
 #include <cstddef>
@@ -8,30 +8,31 @@
 
 namespace fccl::perf {
 
-// Where a rank stands in a call.
+// A rank's place in a call.
 struct Place {
   int rank = 0;
   int ranks = 1;
   int root = 0;
 };
 
-// How many elements one call moves and where its buffers lie. In place, both lie in one buffer, at these offsets.
+// The number of elements that one call moves, and the places of its buffers. In place, both lie in one buffer, at these
+// offsets.
 struct Layout {
-  std::size_t count;  // what the call is told, and the table's count column
+  std::size_t count;  // the call's argument, and the table's count column
   std::size_t send_count;
-  std::size_t recv_count;  // zero on a rank that gets nothing
+  std::size_t recv_count;  // zero on a rank without a result
   std::size_t in_place_send = 0;
   std::size_t in_place_recv = 0;
-  const UnevenCounts* uneven = nullptr;  // where blocks have counts of their own
+  const UnevenCounts* uneven = nullptr;  // set if blocks have counts of their own
 
-  // Of a block of the result.
+  // Returns the number of elements in a block of the result.
   std::size_t block_count(std::size_t block) const {
     if (uneven == nullptr) return count;
     return uneven->received.empty() ? recv_count : uneven->received[block];
   }
 };
 
-// Where a block of the result comes from: from one rank's input, or from every rank's, combined by the operator.
+// The origin of a block of the result: one rank's input, or the inputs of all ranks, combined by the operator.
 struct Origin {
   static constexpr int kEveryRank = -1;
   int rank;
@@ -40,7 +41,7 @@ struct Origin {
 
 // One call as it is issued.
 struct Operation {
-  std::size_t count;  // what the call is told
+  std::size_t count;  // the call's argument
   Source send;
   Target recv;
   Op op;
@@ -53,27 +54,27 @@ struct Collective {
   fcclColl_t collective;
   bool reduces;
   bool rooted;
-  // The larger buffer holds one block of `count` elements per rank, not just one of `count`.
+  // True if the larger buffer holds one block of `count` elements per rank, false if it holds one block.
   bool has_blocks;
-  // Whether a call may be told to leave its result in the buffer that it reads.
+  // True if a call may leave its result in the buffer that it reads.
   bool works_in_place = true;
-  // Of the number of ranks.
+  // Requires a power of two as the number of ranks.
   bool wants_power_of_two = false;
   Layout (*layout)(std::size_t count, Place place) = nullptr;
   Result<void> (*start)(Communicator& communicator, const Operation& operation);
-  // Of each block of the result.
+  // Returns the origin of each block of the result.
   Origin (*origin)(const Layout& layout, Place place, std::size_t block);
   // Bus bandwidth over algorithm bandwidth: the part of the size column that must cross the slowest link.
   double (*bus_factor)(int ranks) = nullptr;
-  // Where blocks have counts of their own, in the place of layout and bus_factor.
+  // Replace layout and bus_factor if blocks have counts of their own.
   UnevenCounts (*counts)(Uneven uneven, std::size_t count, Place place) = nullptr;
   Layout (*uneven_layout)(const UnevenCounts& counts, std::size_t count, Place place) = nullptr;
 
   bool is_uneven() const { return counts != nullptr; }
 };
 
-// The count of a call whose larger buffer has at most `elements` elements. A block is a multiple of 16 bytes, as in nccl-tests,
-// or, if `odd`, an odd number of elements.
+// Returns the count of a call whose larger buffer has at most `elements` elements. A block is a multiple of 16 bytes, as in
+// nccl-tests, or, if `odd`, an odd number of elements.
 constexpr std::size_t count_of(const Collective& collective, std::size_t elements, std::size_t element_bytes, int ranks,
                                bool odd) {
   const std::size_t count = collective.has_blocks ? elements / static_cast<std::size_t>(ranks) : elements;
@@ -82,7 +83,7 @@ constexpr std::size_t count_of(const Collective& collective, std::size_t element
   return count / multiple * multiple;
 }
 
-// Elements of the larger buffer.
+// Returns the elements of the larger buffer.
 constexpr std::size_t larger_count(const Collective& collective, std::size_t count, int ranks) {
   return collective.has_blocks ? count * static_cast<std::size_t>(ranks) : count;
 }

@@ -1,4 +1,4 @@
-// Writes numbers with as many digits as tell them from all others.
+// Writes numbers with as many digits as distinguish them from all others.
 #include "csv_report.h"
 
 #include <cerrno>
@@ -25,7 +25,7 @@ std::string text_of(double number) {
   return {text, std::to_chars(text, text + sizeof text, number, std::chars_format::fixed).ptr};
 }
 
-// The next cell; empty where nothing was measured.
+// Returns the next cell; empty if nothing was measured.
 template <class Number>
 std::string cell(const std::optional<Number>& number) {
   return number ? "," + text_of(*number) : ",";

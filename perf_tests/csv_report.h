@@ -11,18 +11,18 @@
 
 namespace fccl::perf {
 
-// A file that did not exist before: the wanted path, or the first of path.0, path.1, ... that is free. Every row is in the file
-// when `row` returns, so that a run which fails leaves those that it has. Used by one thread of one rank.
+// A file that did not exist before: the wanted path, or the first free one of path.0, path.1 and so on. Every row is in the
+// file when `row` returns, so that a run which fails leaves those that it has. Used by one thread of one rank.
 class CsvReport {
  public:
   // Opens the file and writes the names of its columns.
   static Result<CsvReport> open(const std::string& path);
 
-  // The file that is written.
+  // Returns the path of the file that is written.
   const std::string& path() const { return path_; }
-  // `program` measured so many ranks.
+  // Adds a row of a run of `program` on `ranks` ranks.
   void row(const Row& row, std::string_view program, int ranks);
-  // What kept the file from taking all rows; empty if nothing did.
+  // Says why the file lacks rows; empty if it has all.
   const std::string& fault() const { return fault_; }
 
  private:

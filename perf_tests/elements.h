@@ -21,23 +21,23 @@ struct ElementType {
 struct Operator {
   std::string_view name;
   Op op;
-  // A sum of every rank's input times scalar_of(rank).
+  // True if ranks multiply their inputs by scalar_of(rank) before they are summed.
   bool scaled = false;
 };
 
 std::span<const ElementType> element_types();
 std::span<const Operator> operators();
 
-// Null if there is none of that name.
+// Return null for an unknown name.
 const ElementType* find_element_type(std::string_view name);
 const Operator* find_operator(std::string_view name);
 
-// Whether the operator means something for the type; a mean or a multiple of booleans does not.
+// True if the operator means something for the type; a mean or a multiple of booleans does not.
 constexpr bool applies(const Operator& op, const ElementType& type) {
   return type.family != Family::boolean || (op.op != Op::avg && !op.scaled);
 }
 
-// What a rank's input is multiplied by under `mulsum`; as in nccl-tests.
+// Returns the factor of a rank's input under `mulsum`; as in nccl-tests.
 constexpr int scalar_of(int rank) { return 1 + rank % 2; }
 
 }  // namespace fccl::perf

@@ -12,7 +12,7 @@ namespace {
 struct SmallFloat {
   int exponent_bits;
   int stored_bits;
-  bool has_infinity;  // without one, only the highest pattern is no number
+  bool has_infinity;  // without one, only the highest pattern is not a number
 
   int bias() const { return (1 << (exponent_bits - 1)) - 1; }
   Bits sign() const { return Bits{1} << (exponent_bits + stored_bits); }

@@ -1,4 +1,4 @@
-// The numbers behind the bits of each floating element type, computed by arithmetic that shares nothing with the library.
+// Converts floating types between numbers and bits, by arithmetic that shares nothing with the library.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@ namespace fccl::perf {
 // An element in its own encoding, in the low bytes.
 using Bits = std::uint64_t;
 
-// What a floating type can hold: significands of `precision` bits (the hidden one counted) times powers of two.
+// The range of a floating type: significands of `precision` bits (the hidden one counted) times powers of two.
 struct FloatRange {
   int precision;
-  int min_exponent;  // of the least normal number
-  int max_exponent;  // of the greatest number with a significand of 1
+  int min_exponent;  // exponent of the least normal number
+  int max_exponent;  // exponent of the greatest number with a significand of 1
 };
 
 FloatRange range_of(fcclDataType_t datatype);
-// The nearest element to `value`, ties to even. The value must be in range: the largest number of the type at most.
+// Returns the element nearest to `value`, ties to even. The value must be in range: at most the largest number of the type.
 Bits encode(double value, fcclDataType_t datatype);
 double decode(Bits bits, fcclDataType_t datatype);
 

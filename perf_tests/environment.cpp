@@ -10,7 +10,7 @@
 namespace fccl::perf {
 namespace {
 
-// Beginnings of the names that a report keeps. It does not keep the rest, which may hold secrets.
+// Prefixes of the names that a report keeps. It leaves out other variables, which may hold secrets.
 constexpr std::string_view kAboutRun[] = {"FCCL_",  "NCCL_TESTS_", "CUDA_", "OMPI_",  "PMI", "MPI",
                                           "HYDRA_", "I_MPI_",      "UCX_",  "SLURM_", "OMP_"};
 

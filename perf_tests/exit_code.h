@@ -1,4 +1,4 @@
-// What the exit status of a perf binary means; the numbers are those of nccl-tests.
+// The exit statuses of a perf binary; the numbers are those of nccl-tests.
 #pragma once
 
 #include "fccl/fccl.h"

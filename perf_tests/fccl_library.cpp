@@ -53,7 +53,7 @@ class FcclLibrary : public Library {
   }
 
  private:
-  // What fails ends the programs of all calls, so the stream gets done, too, and only the communicator says why.
+  // A failure ends the programs of all calls, so the stream also becomes idle, and only the communicator knows the reason.
   Result<void> finish_gpu() {
     for (;;) {
       const auto done = gpu_->is_done();

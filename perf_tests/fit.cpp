@@ -1,4 +1,4 @@
-// A pattern search over the logarithms of the costs.
+// Searches over the logarithms of the costs, by patterns.
 #include "fit.h"
 
 #include <algorithm>
@@ -16,15 +16,15 @@ constexpr std::array kFields{&Costs::latency, &Costs::message, &Costs::wire_byte
 constexpr std::size_t kCount = kFields.size();
 using Logarithms = std::array<double, kCount>;
 
-// Nothing slower or faster is a machine.
+// Bounds of the search: no machine is slower or faster.
 constexpr Costs kLeast{1e-8, 1e-9, 1 / 1e14, 1 / 1e14, 1 / 1e14};
 constexpr Costs kMost{1, 1e-1, 1 / 1e4, 1 / 1e6, 1 / 1e6};
 
-// Costs between two hosts by TCP. They draw a little, so that what is hidden behind something slower is not made up.
+// Costs between two hosts by TCP. They attract the search a little, so that a cost which a slower one hides is not invented.
 constexpr Costs kCommon{3e-5, 2e-6, 1 / 1.25e9, 1 / 8e9, 1 / 5e9};
 constexpr double kPull = 0.002;
 
-// Logarithms below this are near enough: that leaves the search no sharp ridges.
+// Smaller differences of logarithms count as equal: this leaves the search no sharp ridges.
 constexpr double kNear = 0.02;
 
 Logarithms logarithms_of(const Costs& costs) {
@@ -49,7 +49,7 @@ double misfit(const std::vector<Point>& points, const Logarithms& logarithms) {
   return sum;
 }
 
-// One cost up or down, and two at once: what one adds another may have to give back.
+// Changes one cost up or down, or two at once: one may have to give back what the other adds.
 std::vector<Logarithms> directions() {
   std::vector<Logarithms> all;
   for (std::size_t i = 0; i < kCount; ++i)
@@ -118,7 +118,7 @@ double predict(const Load& load, const Costs& costs) {
 }
 
 Costs fit(const std::vector<Point>& points) {
-  // The wire may be the slower, or the node: each is a minimum that a search from the other may miss.
+  // Either the wire or the host may be the slower one: each case is a minimum that a search from the other one may miss.
   constexpr double kFactors[] = {0.1, 1, 10};
   Found best{logarithms_of(kCommon), misfit(points, logarithms_of(kCommon))};
   for (const double wire : kFactors)

@@ -1,4 +1,4 @@
-// The price of a call between hosts, and the constants of it that explain measured times best.
+// The price of a call between hosts, and the constants that explain measured times best.
 #pragma once
 
 #include <string>
@@ -6,40 +6,40 @@
 
 namespace fccl::perf {
 
-// What FCCL_COSTS carries, in seconds, and seconds per byte.
+// The values of FCCL_COSTS, in seconds, and seconds per byte.
 struct Costs {
-  double latency;     // from the end of a send to the moment when the receiver may go on
-  double message;     // of a rank's time, for each message
+  double latency;     // from the end of a send to the moment when the receiver may continue
+  double message;     // time of a rank for each message
   double wire_byte;   // on one rail
-  double added_byte;  // that a rank reads to add it
-  double node_byte;   // that a rank copies within its host
+  double added_byte;  // for each byte that a rank reads to add it
+  double node_byte;   // for each byte that a rank copies within its host
 };
 
 // The hosts of a run, as the price sees them.
 struct Hosts {
   int hosts = 0;
-  int ranks = 0;       // of all hosts
-  int most_ranks = 0;  // of one host
+  int ranks = 0;       // on all hosts
+  int most_ranks = 0;  // on the host that has the most
   int columns = 0;     // ranks of the host that has the fewest
-  int rails = 1;       // of each host
+  int rails = 1;       // NICs of each host
 
-  // The blocks that the busiest column carries for its host.
+  // Returns the number of blocks that the busiest column carries for its host.
   int carried_blocks() const { return (most_ranks + columns - 1) / columns; }
 };
 
-// FCCL_COSTS under which the library cuts any call into one slice, since a message costs a second, or into as many as it ever
-// plans, since messages cost nothing.
+// FCCL_COSTS that force the number of slices: one slice, since a message costs a second; or the library's largest number, since
+// messages cost nothing.
 inline constexpr const char* kOneSlice = "latency=0us,message=1000000us,wire=1Gbit/s,add=1GB/s,node=1GB/s";
 inline constexpr const char* kManySlices = "latency=0us,message=0us,wire=1Gbit/s,add=1GB/s,node=1GB/s";
 inline constexpr int kMostSlices = 64;
 
-// What a call brings to the price. Bytes are those of the whole call, cut into slices of equal size.
+// The work of a call, from which its price follows. Bytes are those of the whole call, cut into slices of equal size.
 struct Load {
   int rounds;
-  int messages;           // one behind the other, in a slice; each of one chunk
+  int messages;           // one after another, in a slice; each of one chunk
   int messages_per_port;  // through the busiest port, in a slice
   int slices;
-  double chunk_bytes;  // of a host, on one of its rails
+  double chunk_bytes;  // a host's chunk, on one of its rails
   double copied_bytes;
   double added_bytes;
 };
@@ -48,7 +48,7 @@ Load all_gather_load(const Hosts& hosts, double block_bytes, int slices);      /
 Load reduce_scatter_load(const Hosts& hosts, double block_bytes, int slices);  // pairwise
 Load broadcast_load(const Hosts& hosts, double bytes, int slices);             // by chain
 
-// Seconds, by the same formula as the library's (docs/algorithms.md, "The price").
+// Returns seconds, by the library's formula (docs/algorithms.md, "The price").
 double predict(const Load& load, const Costs& costs);
 
 struct Point {
@@ -56,16 +56,16 @@ struct Point {
   double seconds;  // measured, above zero
 };
 
-// The costs with the least sum of the sizes of the logarithms of predicted over measured times, so that points which no costs
-// explain do not spoil the others. All are positive and finite. What the points do not show stays near a common value.
+// Returns the costs that minimise the sum of |log(predicted / measured)|, so that points which no costs explain do not spoil
+// the others. All are positive and finite. A cost that the points do not show stays near a common value.
 Costs fit(const std::vector<Point>& points);
 
-// Percent by which the prediction is off; below zero where it is too short.
+// Returns the error of the prediction in percent; below zero if it is too short.
 double error_percent(const Point& point, const Costs& costs);
-// Of the sizes of the errors of at least one point.
+// Returns the median of the absolute errors of at least one point.
 double median_error_percent(const std::vector<Point>& points, const Costs& costs);
 
-// As FCCL_COSTS takes them, with the median error of the points that they were fitted to.
+// Returns the costs in the format of FCCL_COSTS, with the median error of the points that they were fitted to.
 std::string text_of(const Costs& costs, double error_percent);
 
 }  // namespace fccl::perf

@@ -1,4 +1,4 @@
-// Reads the values of flags strictly: one that means nothing is refused, so that nothing else is measured instead.
+// Reads the values of flags strictly: a meaningless value is refused, so that nothing else is measured in its place.
 #include "flags.h"
 
 #include <cctype>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kAnyNumber = std::numeric_limits<int>::max();
 
-// An integer of [minimum, maximum], whole text.
+// Reads an integer of [minimum, maximum]; it must be the whole text.
 std::optional<int> read_integer(std::string_view text, int minimum, int maximum) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -23,7 +23,7 @@ std::optional<int> read_integer(std::string_view text, int minimum, int maximum)
   return value;
 }
 
-// Bytes: a number and at most one binary suffix.
+// Reads a number of bytes: a number with at most one binary suffix.
 std::optional<std::size_t> read_size(const char* text) {
   char* end = nullptr;
   const double number = std::strtod(text, &end);
@@ -58,7 +58,7 @@ Taken present(Arguments& arguments, const char*) {
   return Taken::yes;
 }
 
-// A flag of nccl-tests of which only one value means something here.
+// Takes a flag of nccl-tests of which only one value has a meaning here.
 template <int neutral, int minimum, int maximum>
 Taken only(Arguments&, const char* text) {
   const auto value = read_integer(text, minimum, maximum);

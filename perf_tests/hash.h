@@ -1,4 +1,4 @@
-// The numbers behind all test data: from the same three indices always the same bits.
+// The numbers behind all test data: the same three indices always give the same bits.
 #pragma once
 
 #include <cstddef>

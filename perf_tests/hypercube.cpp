@@ -19,7 +19,7 @@ std::size_t bytes_of(fcclDataType_t datatype) {
   return std::ranges::find(element_types(), datatype, &ElementType::datatype)->bytes;
 }
 
-// One group per step. The first step sends the input itself, so that the copy into the result may go along with it.
+// Each step is one group. The first step sends the input itself, so that the copy into the result can run at the same time.
 Result<void> start(Communicator& communicator, const Operation& operation) {
   const int rank = communicator.rank();
   const std::size_t bytes = operation.count * bytes_of(operation.send.datatype);

@@ -1,4 +1,4 @@
-// The two lines of --init.
+// Words the two lines of --init.
 #include "init_cost.h"
 
 #include <cstdio>
@@ -8,7 +8,7 @@
 namespace fccl::perf {
 
 std::vector<Part> parts_of(const fcclInitCost_t& cost) {
-  // What the ranks of a host share each of them tells, so each tells its part.
+  // Each rank of a host reports the shared bytes of the whole host, so it counts only its part.
   const double shared = static_cast<double>(cost.sharedBytes) / cost.localRanks;
   return {{cost.seconds, Combine::maximum},
           {cost.rosterSeconds, Combine::maximum},

@@ -1,4 +1,4 @@
-// What init took, over all ranks of a run.
+// Costs of init, over all ranks of a run.
 #pragma once
 
 #include <string>
@@ -9,9 +9,10 @@
 
 namespace fccl::perf {
 
-// The numbers of one rank and how all ranks' make one: of each step the longest, of what was sent and shared the sum.
+// Returns the numbers of one rank, and how those of all ranks are combined: the maximum of each step, the sum of the bytes sent
+// and shared.
 std::vector<Part> parts_of(const fcclInitCost_t& cost);
-// Two lines, of what has become of these parts of `ranks` ranks.
+// Makes two lines from the combined parts of `ranks` ranks.
 std::vector<std::string> lines_of_init(const std::vector<double>& combined, int ranks);
 
 }  // namespace fccl::perf

@@ -1,4 +1,4 @@
-// Writes the keys of nccl-tests' parsers; what it calls NCCL is FCCL here.
+// Writes the keys of nccl-tests' parsers; its "NCCL" means FCCL here.
 #include "json_report.h"
 
 #include <cmath>
@@ -16,7 +16,7 @@ constexpr double kMicroseconds = 1e6;
 // A truth value as nccl-tests writes it.
 const char* word(bool value) { return value ? "true" : "false"; }
 
-// JSON has no number for what is none.
+// JSON has no number for infinities and NaN.
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(std::isnan(value) ? "nan" : "inf"); }
 
 Json in_microseconds(const std::vector<double>& seconds) {

@@ -11,11 +11,11 @@
 
 namespace fccl::perf {
 
-// A file that did not exist before: the wanted path, or the first of path.0, path.1, ... that is free. Writes nothing until
-// `end` or `fail`; used by one thread of one rank.
+// A file that did not exist before: the wanted path, or the first free one of path.0, path.1 and so on. It writes nothing until
+// `end` or `fail`; one thread of one rank uses it.
 class JsonReport {
  public:
-  // Opens the file and says so on `out`, as nccl-tests does, also when it cannot.
+  // Opens the file and reports that on `out`, as nccl-tests does; it also reports a failure.
   JsonReport(const std::string& path, std::FILE* out);
   JsonReport(const JsonReport&) = delete;
   JsonReport& operator=(const JsonReport&) = delete;
@@ -24,7 +24,7 @@ class JsonReport {
   void begin(const Beginning& beginning, const std::vector<std::string>& command, const std::vector<std::string>& environment);
   void row(const Row& row, std::string_view program);
   void end(const Ending& ending);
-  // Ends the file with what is known so far and the reason why there is no more.
+  // Ends the file with the results so far and the reason why the run stopped.
   void fail(std::string_view message);
 
  private:

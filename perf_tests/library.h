@@ -1,4 +1,5 @@
-// What is measured: FCCL, or the MPI that started the run, called in the same way on the same buffers; or what a host allows.
+// The measured library: FCCL, or the MPI that started the run, called in the same way on the same buffers; or loops that show
+// the limit of a host.
 #pragma once
 
 #include <memory>
@@ -14,7 +15,7 @@ namespace fccl::perf {
 class Gpu;
 struct Run;
 
-// One rank's handle of a library. Made, used and destroyed by one thread. After the first failure it is of no use.
+// One rank's handle of a library. One thread makes, uses and destroys it. After its first failure it cannot be used.
 class Library {
  public:
   Library() = default;
@@ -22,35 +23,35 @@ class Library {
   Library& operator=(const Library&) = delete;
   virtual ~Library() = default;
 
-  // What the calls that follow reduce with.
+  // Sets the type and operator of the following calls.
   virtual Result<void> choose(const ElementType& type, const Operator& op) = 0;
-  // The layout as this library wants it.
+  // Returns the layout as this library needs it.
   virtual Layout fit(const Collective&, const Layout& layout) const { return layout; }
-  // What it took to join; of FCCL alone.
+  // Returns the cost of joining; only FCCL knows it.
   virtual Result<fcclInitCost_t> init_cost() const { return Error{fcclInvalidUsage, "only FCCL tells what its init took"}; }
   virtual Result<void> start(const Collective& collective, const Operation& operation) = 0;
   // Waits for all calls that were started.
   virtual Result<void> finish() = 0;
 };
 
-// Joins as the rank of `thread`; all ranks do so at the same time. For calls on the memory of `gpu`, which outlives the
-// library; on the host's if it is null.
+// Joins as the rank of `thread`; all ranks do so at the same time. Calls use the memory of `gpu`, which outlives the library;
+// the host's if it is null.
 Result<std::unique_ptr<Library>> join_fccl(const Run& run, int thread, const Gpu* gpu);
-// `launcher` is not null.
+// `launcher` must not be null.
 std::unique_ptr<Library> use_mpi(const FcclLauncher* launcher);
 
-// Whether the MPI behind `launcher` has the collective for this type and operator.
+// True if the MPI behind `launcher` has the collective for this type and operator.
 bool mpi_has(const FcclLauncher& launcher, const Collective& collective, const ElementType& type, const Operator& op);
 
-// A rank's bare loops, and the memory that its calls are on, which outlives them.
+// A rank's bare loops, and the memory that its calls use, which outlives them.
 struct Limit {
   std::unique_ptr<Memory> memory;
   std::unique_ptr<Library> library;
 };
 
-// As the rank of `thread`; all ranks do so at the same time.
+// Joins as the rank of `thread`; all ranks do so at the same time.
 Result<Limit> join_limit(const Run& run, int thread);
-// Whether there is a loop for it.
+// True if there is a loop for it.
 bool limit_has(const Collective& collective, const ElementType& type, const Operator& op);
 
 }  // namespace fccl::perf

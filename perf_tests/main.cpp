@@ -1,5 +1,5 @@
-// The program of each perf binary. FCCL_MEASURED is the namespace of the collective that it measures.
-// It includes nothing, since it is compiled once for each of them.
+// The program of each perf binary. FCCL_MEASURED is the namespace of the collective that this program measures. The file
+// includes nothing, since it is compiled once for each collective.
 namespace fccl::perf {
 
 struct Collective;

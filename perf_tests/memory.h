@@ -1,4 +1,4 @@
-// Memory: where one rank's buffers lie, and how the host comes at what is in them.
+// Memory: the place of one rank's buffers, and how the host reaches their contents.
 #pragma once
 
 #include <cstddef>
@@ -18,14 +18,14 @@ class Memory {
   virtual ~Memory() = default;
 
   virtual Result<std::byte*> allocate(std::size_t bytes) = 0;
-  // Where the host may write what `put` then brings to `at`; good until the next function is called.
+  // Returns memory where the host may write the bytes that `put` then copies to `at`; valid until the next function is called.
   virtual std::byte* draft(std::byte* at, std::size_t bytes) = 0;
   virtual Result<void> put(std::byte* at, std::size_t bytes) = 0;
-  // What lies at `at`, for the host to read; good until the next function is called.
+  // Returns the contents of `at` for the host to read; valid until the next function is called.
   virtual Result<const std::byte*> look(const std::byte* at, std::size_t bytes) = 0;
 };
 
-// Memory that the host reads and writes as it is: nothing is copied.
+// Memory that the host reads and writes directly: nothing is copied.
 class HostMemory : public Memory {
  public:
   Result<std::byte*> allocate(std::size_t bytes) override { return owned_.emplace_back(bytes).data(); }
@@ -37,7 +37,7 @@ class HostMemory : public Memory {
   std::vector<std::vector<std::byte>> owned_;
 };
 
-// The same, of memory that the ranks of a host map.
+// Host memory that the ranks of a host map.
 class ArenaMemory : public HostMemory {
  public:
   Result<std::byte*> allocate(std::size_t bytes) override {

@@ -1,4 +1,4 @@
-// Issues the calls, reads the clock around them and looks at what came out.
+// Issues the calls, reads the clock around them and checks the results.
 #include "meter.h"
 
 #include <algorithm>
@@ -13,10 +13,10 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point began) { return std::chrono::duration<double>(Clock::now() - began).count(); }
 
-// Bytes of calls whose buffers no peer reads where they lie.
+// Peers do not read the buffers of calls up to this size in place.
 constexpr std::size_t kMostInSlots = 4096;
 
-// How long this thread has waited for a processor so far, as the kernel counts it; zero where it does not.
+// Returns how long this thread has waited for a processor so far, by the kernel's count; zero if the kernel does not count.
 double queued_seconds() {
   std::ifstream schedstat("/proc/thread-self/schedstat");
   double ran = 0;
@@ -38,7 +38,7 @@ Combine combine_of(Average average) {
   }
 }
 
-// Bytes by which buffers miss their alignment.
+// Returns how many bytes the buffers miss their alignment by.
 std::size_t shift_of(const Arguments& arguments, const std::vector<Case>& cases) {
   std::size_t widest = 1;
   for (const Case& each : cases) widest = std::max(widest, each.type->bytes);
@@ -98,13 +98,14 @@ Measurement Meter::measure(const Subject& subject, bool in_place) {
   if (checks()) prepare_last_calls(subject, in_place, parts);
   team.barrier(thread_);
   const double queued_before = queued_seconds();
-  // Untimed, and behind all that takes ranks unequally long, so that they begin to be timed at the same moment.
+  // This call is untimed, and follows all steps that take ranks unequally long, so that ranks begin to be timed at the same
+  // moment.
   start(subject, buffers(subject, in_place, 0));
   finish();
   const Timed timed = time_calls(subject, in_place, parts);
   const double queued = queued_seconds() - queued_before;
   std::uint64_t wrong = checks() ? count_wrong_in_last_calls(subject, in_place, parts) : 0;
-  // Poisons what lies behind its buffers, so the results of the timed calls must have been looked at.
+  // The check poisons memory after its buffers, so the results of the timed calls must have been checked before.
   wrong += count_wrong_in_checks(subject, in_place);
   const bool shows_error = arguments.ulp && rounds(trial(subject, 0));
   const double error = shows_error ? error_on_random_data(subject, in_place) : 0;
@@ -127,8 +128,9 @@ Measurement Meter::measure(const Subject& subject, bool in_place) {
   return measured;
 }
 
-// The parts of the last calls come first, and get their inputs later: so no result of these calls passes for one of theirs. The
-// others follow in the order of the timed calls, so that what those use first is the longest out of the caches.
+// The parts of the last calls come first and get their inputs later: so a result of these calls cannot pass for one of the last
+// calls. The others follow in the order of the timed calls, so that the parts used first have been out of the caches the
+// longest.
 void Meter::use_all_parts(const Subject& subject, bool in_place, const Parts& parts) {
   if (!run_.arguments.peers_map_buffers() || subject.bytes <= kMostInSlots) return;
   const std::size_t all = parts.rotating + parts.reserved;
@@ -138,8 +140,8 @@ void Meter::use_all_parts(const Subject& subject, bool in_place, const Parts& pa
   }
 }
 
-// No rank's call is on a GPU while another one, which may use the same GPU, still copies to it: the copies could wait for the
-// call, and the call for the copies.
+// No rank's call may be on a GPU while another rank, which may share that GPU, still copies to it: the copies could wait for
+// the call, and the call for the copies.
 void Meter::start_together(const Subject& subject, const Buffers& buffers) {
   run_.team.barrier(thread_);
   start(subject, buffers);
@@ -221,7 +223,7 @@ std::vector<double> Meter::maxima(const std::vector<double>& own) {
   return greatest;
 }
 
-// The delay ends before the call's own clock is read, so it is in no time. Other ranks may want the processor meanwhile.
+// The delay ends before the call's own clock is read, so no time includes it. Other ranks may want the processor in the delay.
 Skew Meter::time_skewed(const Subject& subject, bool in_place) {
   const Arguments& arguments = run_.arguments;
   const auto iterations = static_cast<std::size_t>(arguments.iterations);

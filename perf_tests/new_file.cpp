@@ -1,4 +1,4 @@
-// Tries one name after the other.
+// Tries one name after another.
 #include "new_file.h"
 
 #include <cerrno>
@@ -7,7 +7,7 @@
 namespace fccl::perf {
 
 NewFile make_file(const std::string& path) {
-  // What is no file, such as /dev/stdout or a pipe, is written to as it is.
+  // A path that is not a regular file, such as /dev/stdout or a pipe, is written to as it is.
   std::error_code unknown;
   if (std::filesystem::exists(path, unknown) && !std::filesystem::is_regular_file(path, unknown))
     return {std::fopen(path.c_str(), "w"), path};

@@ -1,4 +1,4 @@
-// Makes the file of a report, never over one that is there.
+// Makes the file of a report, without overwriting an existing file.
 #pragma once
 
 #include <cstdio>
@@ -8,10 +8,10 @@ namespace fccl::perf {
 
 struct NewFile {
   std::FILE* file = nullptr;  // the caller's; null: errno says why it could not be made
-  std::string path;           // of the file, or of the attempt that failed
+  std::string path;           // path of the file, or of the attempt that failed
 };
 
-// Where `path` is taken, its name has a number behind it: .0, .1 and so on.
+// If `path` exists, a number is appended to the name: .0, .1 and so on.
 NewFile make_file(const std::string& path);
 
 }  // namespace fccl::perf

@@ -180,7 +180,7 @@ void Table::measurement(const Measurement& measurement) {
   }
 }
 
-// As many columns, each as wide as its title.
+// Prints as many columns, each as wide as its title.
 void Table::no_measurement() {
   const auto print = [&](int width, int columns) {
     for (int i = 0; i < columns; ++i) std::fprintf(out_, "  %*s", width, "N/A");

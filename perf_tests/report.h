@@ -1,4 +1,4 @@
-// What a run says of itself: a table on stdout with the lines and columns of nccl-tests, and on request its JSON file.
+// The reports of a run: a table on stdout with the lines and columns of nccl-tests, and on request its JSON file.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ struct Iterations {
   Statistics statistics;  // over `times` without the first `skipped`
   int skipped = 0;
   std::vector<double> times;                       // the greatest of all processes, per iteration
-  std::vector<std::vector<double>> process_times;  // per process, the greatest of its threads
+  std::vector<std::vector<double>> process_times;  // by process: the greatest of its threads
 };
 
 // One call out of place or in place.
@@ -31,11 +31,11 @@ struct Measurement {
   double seconds;
   double algorithm_bandwidth;  // bytes of the size column per second
   double bus_bandwidth;
-  std::optional<std::uint64_t> wrong = {};  // elements, over all ranks; none if unchecked
-  std::optional<double> ulp = {};           // largest error; none if not asked for or nothing rounds
+  std::optional<std::uint64_t> wrong = {};  // wrong elements over all ranks; none if unchecked
+  std::optional<double> ulp = {};           // largest error; none if it was not asked for, or if no result is rounded
   std::optional<Iterations> iterations = {};
   std::optional<Skew> skew = {};
-  double queued_seconds = 0;  // time that ranks waited for a processor while they were timed, over all ranks
+  double queued_seconds = 0;  // time that ranks waited for a processor in the timed calls, over all ranks
 };
 
 struct Row {
@@ -45,31 +45,31 @@ struct Row {
   std::string_view op;
   int root;
   Measurement out_of_place;
-  std::optional<Measurement> in_place = {};  // none of a collective that does not work in place
+  std::optional<Measurement> in_place = {};  // none if the collective does not work in place
 };
 
-// What the head of a report tells.
+// The facts in the head of a report.
 struct Beginning {
   const Arguments& arguments;
   const std::vector<RankInfo>& ranks;
   std::string library;                     // empty: FCCL; else the name of the measured peer
   std::vector<std::string> left_out = {};  // types and operators that the peer does not have
-  std::string cuda_path = "auto";          // what FCCL_CUDA_PATH says
+  std::string cuda_path = "auto";          // the value of FCCL_CUDA_PATH
 };
 
-// "threads", "processes" or "threads of processes".
+// Returns "threads", "processes" or "threads of processes".
 const char* kinds_of_ranks(const Beginning& beginning);
 
-// What the foot of a report tells.
+// The facts in the foot of a report.
 struct Ending {
   std::uint64_t bad_checks = 0;              // (rank, check) pairs that saw a wrong element
   std::optional<double> min_bandwidth = {};  // GB/s that the mean bus bandwidth must reach, less a tenth
   std::string memory = {};                   // empty: not asked for
-  std::string arena = {};                    // empty: not asked for, or not there
-  std::vector<std::string> init = {};        // the same
+  std::string arena = {};                    // empty: not asked for, or the arena is not used
+  std::vector<std::string> init = {};        // empty: not asked for
 };
 
-// Mean of the bus bandwidths of all cells, GB/s.
+// Computes the mean of the bus bandwidths of all cells, in GB/s.
 class BandwidthMean {
  public:
   void add(const Row& row) {
@@ -89,7 +89,7 @@ class BandwidthMean {
   int cells_ = 0;
 };
 
-// Prints to `out`, which the caller keeps open. Used by one thread of one rank.
+// Prints to `out`, which the caller keeps open. One thread of one rank uses it.
 class Table {
  public:
   Table(std::FILE* out, std::string program, const Arguments& arguments)
@@ -114,13 +114,13 @@ class Table {
   BandwidthMean mean_;
 };
 
-// A number of at most `width` characters, as precise as they allow.
+// Formats a number in at most `width` characters, as precisely as they allow.
 std::string fixed_width(double value, int width);
-// Local time as nccl-tests writes it.
+// Returns the local time as nccl-tests writes it.
 std::string time_now();
-// "1.50 MB": three digits and a binary unit.
+// Returns "1.50 MB": three digits and a binary unit.
 std::string memory_text(double bytes);
-// Of an arena.
+// Describes an arena.
 std::string text_of(const fcclMemUsage_t& usage);
 
 }  // namespace fccl::perf

@@ -1,4 +1,4 @@
-// What all ranks of a process share while they measure, and how a failing call ends the run.
+// State that all ranks of a process share while they measure, and how a failing call ends the run.
 #pragma once
 
 #include <source_location>
@@ -23,14 +23,14 @@ struct Run {
   Team& team;
   UniqueId id;
   std::string program;
-  std::vector<DeviceInfo> devices;  // of this process's threads
-  LoopChoice loops = {};            // of the limit
+  std::vector<DeviceInfo> devices;  // devices of this process's threads
+  LoopChoice loops = {};            // for the limit
   Table* table = nullptr;
   JsonReport* json = nullptr;
   CsvReport* csv = nullptr;
 };
 
-// Says on stderr what failed, as nccl-tests does, and ends every process.
+// Reports the failure on stderr, as nccl-tests does, and ends every process.
 [[noreturn]] void fail(const Run& run, int thread, const Error& error, std::source_location where);
 
 // Ends the run unless `result` is a success.

@@ -1,4 +1,4 @@
-// Reads the command line, meets the other processes, starts one thread per rank and turns what they found into an exit status.
+// Reads the command line, meets the other processes, starts one thread per rank and turns their results into an exit status.
 #include "runner.h"
 
 #include <algorithm>
@@ -18,13 +18,14 @@
 namespace fccl::perf {
 namespace {
 
-// Why a run cannot begin.
+// The reason why a run cannot begin.
 struct Refusal {
   ExitCode code;
   std::string text;
 };
 
-// How far the sweep can go: each rank keeps a send and a recv buffer, each for two calls; of GPUs, half is left alone, too.
+// Returns how far the sweep can go: each rank keeps a send and a recv buffer, each for two calls; on GPUs, half of the memory
+// is also left free.
 std::size_t affordable_bytes(const Arguments& arguments, const std::vector<RankInfo>& ranks) {
   std::size_t bytes = memory_per_rank(static_cast<int>(ranks.size()));
   const auto sharing = static_cast<std::size_t>(ranks_per_gpu(ranks));
@@ -34,7 +35,7 @@ std::size_t affordable_bytes(const Arguments& arguments, const std::vector<RankI
   return std::min(arguments.max_bytes, std::max(bytes / 4, arguments.min_bytes));
 }
 
-// The CSV file of the first process, if one is wanted. Every process returns the same status if it cannot be made.
+// Opens the CSV file of the first process, if one is wanted. Every process returns the same status if it cannot be made.
 Result<std::optional<CsvReport>> open_csv(const Arguments& arguments, const Processes& processes) {
   std::optional<CsvReport> opened;
   Error fault{fcclSuccess, ""};
@@ -50,7 +51,7 @@ Result<std::optional<CsvReport>> open_csv(const Arguments& arguments, const Proc
   return opened;
 }
 
-// What the memory of each thread's buffers belongs to. Ends all processes if it is a GPU that cannot be had.
+// Returns the devices of the threads' buffers. Ends all processes if a GPU is asked for that cannot be used.
 std::vector<DeviceInfo> devices_of(const Arguments& arguments, const Environment& environment, const Processes& processes) {
   if (!arguments.uses_gpus()) return std::vector(static_cast<std::size_t>(arguments.ranks_per_process()), this_processor());
   const auto chosen = choose_gpus(arguments, environment, processes);
@@ -59,7 +60,7 @@ std::vector<DeviceInfo> devices_of(const Arguments& arguments, const Environment
   processes.abort(chosen.error().code == fcclUnhandledCudaError ? ExitCode::cuda : ExitCode::usage);
 }
 
-// Of what is measured in the place of FCCL.
+// Returns why the library that replaces FCCL cannot be measured.
 std::optional<Refusal> refusal_of_peer(const Arguments& arguments, const Team& team, const Cases& cases) {
   if (arguments.measures_fccl()) return std::nullopt;
   const FcclLauncher* launcher = team.processes().launcher();
@@ -95,7 +96,7 @@ std::optional<Refusal> refusal(const Arguments& arguments, const Collective& col
   return refusal_of_peer(arguments, team, cases);
 }
 
-// The GB/s of FCCL_TESTS_MIN_BW.
+// Returns the GB/s of FCCL_TESTS_MIN_BW.
 std::optional<double> min_bandwidth(const Environment& environment) {
   if (!environment.min_bandwidth) return std::nullopt;
   return std::strtod(environment.min_bandwidth->c_str(), nullptr);
@@ -124,7 +125,7 @@ Ending run_ranks(const Run& run) {
   return ending;
 }
 
-// The part that all processes do alike once they have met.
+// Does the part that is the same on all processes once they have met.
 ExitCode run_together(Run& run, const Beginning& beginning, std::size_t asked_bytes, const Environment& environment,
                       const std::vector<std::string>& command) {
   std::optional<Reports> reports;

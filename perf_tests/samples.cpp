@@ -1,4 +1,4 @@
-// Crafts the numbers, and computes what comes of them with code that shares nothing with the library.
+// Crafts the numbers, and computes the results with code that shares nothing with the library.
 #include "samples.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ struct Reduction {
   int ranks;
 };
 
-// Of all ranks a window of `active`, another one for every index, so that many ranks cannot make a sum too large.
+// Only a window of `active` ranks has numbers, another one for every index, so that many ranks cannot make a sum too large.
 bool is_active(const Reduction& reduction, int rank, std::size_t sample, int active) {
   if (active == reduction.ranks) return true;
   const auto ranks = static_cast<std::uint64_t>(reduction.ranks);
@@ -21,21 +21,21 @@ bool is_active(const Reduction& reduction, int rank, std::size_t sample, int act
   return (static_cast<std::uint64_t>(rank) + ranks - first) % ranks < static_cast<std::uint64_t>(active);
 }
 
-// An integer of [-limit, limit].
+// Returns an integer of [-limit, limit].
 double integer_from(std::uint64_t hash, std::uint64_t limit) {
   return static_cast<double>(static_cast<std::int64_t>(hash % (2 * limit + 1)) - static_cast<std::int64_t>(limit));
 }
 
-// 2^e with e the same on all ranks, such that numbers of `bits` bits times 2^e are normal and in range.
+// Returns 2^e, equal on all ranks, such that numbers of `bits` bits times 2^e are normal and in range.
 double scale_of(std::size_t sample, const FloatRange& range, int bits) {
-  constexpr int kWidest = 20;  // varied enough, and far from what a product of double could not hold
+  constexpr int kWidest = 20;  // varied enough, and far from the limits of a product in double
   const int least = std::max(range.min_exponent, -kWidest);
   const int greatest = std::min(range.max_exponent - bits, kWidest);
   const std::uint64_t hash = hash_of(0, -2, sample);
   return std::ldexp(1.0, least + static_cast<int>(hash % static_cast<std::uint64_t>(greatest - least + 1)));
 }
 
-// Integers so small that their sum has no more bits than a significand, times one power of two.
+// Returns integers times one power of two. They are so small that their sum has no more bits than a significand.
 double summand(const Reduction& reduction, int rank, std::size_t sample) {
   const FloatRange range = range_of(reduction.type.datatype);
   const std::uint64_t greatest_sum = (std::uint64_t{1} << range.precision) / (reduction.op.scaled ? 2 : 1);
@@ -45,7 +45,7 @@ double summand(const Reduction& reduction, int rank, std::size_t sample) {
   return integer == 0 ? 0 : integer * scale_of(sample, range, range.precision);
 }
 
-// A full significand on one rank, another one for every index, and powers of two on the others, few of them not 1.
+// Returns a full significand on one rank, another one for every index, and on the others powers of two, most of them 1.
 double factor(const Reduction& reduction, int rank, std::size_t sample) {
   const FloatRange range = range_of(reduction.type.datatype);
   const std::uint64_t hash = hash_of(0, rank, sample);
@@ -59,7 +59,7 @@ double factor(const Reduction& reduction, int rank, std::size_t sample) {
   return is_active(reduction, rank, sample, room) ? sign * std::ldexp(1.0, static_cast<int>((hash >> 1) % 3) - 1) : sign;
 }
 
-// Any number of the type, zero left out: of the two zeros only the library's own tests say which is the least.
+// Returns any number of the type but zero: which of the two zeros is the minimum is left to the library's own tests.
 double candidate(const Reduction& reduction, int rank, std::size_t sample) {
   const FloatRange range = range_of(reduction.type.datatype);
   const double integer = integer_from(hash_of(0, rank, sample), std::uint64_t{1} << range.precision);
@@ -101,7 +101,7 @@ double reduced_floating(const Reduction& reduction, std::size_t sample) {
   return static_cast<float>(total) / static_cast<float>(reduction.ranks);
 }
 
-// The low `bytes` of `bits` as the 64-bit integer of the same value and signedness.
+// Returns the low `bytes` of `bits` as the 64-bit integer of that value and signedness.
 Bits extended(Bits bits, const ElementType& type) {
   const int unused = 64 - 8 * static_cast<int>(type.bytes);
   if (type.family == Family::signed_integer) return static_cast<Bits>(static_cast<std::int64_t>(bits << unused) >> unused);

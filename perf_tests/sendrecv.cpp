@@ -6,7 +6,7 @@ namespace {
 
 Layout layout(std::size_t count, Place) { return {.count = count, .send_count = count, .recv_count = count}; }
 
-// What a call of the group was refused with is what the group ends with.
+// The group returns the error of a refused call.
 Result<void> start(Communicator& communicator, const Operation& operation) {
   const int ranks = communicator.ranks();
   return group([&] {

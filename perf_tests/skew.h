@@ -1,4 +1,4 @@
-// How far apart ranks come to a call, and what the call then costs the one that comes last.
+// Measures how far apart ranks come to a call, and the cost of the call for the last one.
 #pragma once
 
 #include <vector>
@@ -8,24 +8,24 @@ namespace fccl::perf {
 // Medians over the iterations, in seconds.
 struct Skew {
   double apart = 0;  // between the first rank's arrival and the last one's
-  double last = 0;   // that the call took the rank which came last
+  double last = 0;   // the call's time on the rank that came last
 };
 
-// By how much `rank` comes later than it could to the call of `iteration`: evenly drawn below `most`, the same in every run.
+// Returns how long `rank` delays its call of `iteration`: drawn evenly below `most`, and equal in every run.
 double drawn_delay(int rank, int iteration, double most);
 
-// One process's or one rank's times, one per iteration. `delays` are counted from the barrier that the ranks left together, by
-// each rank's own clock; no clock is compared with another rank's.
+// Times of a process or of a rank, one per iteration. `delays` count from the barrier that the ranks left together, by each
+// rank's own clock; clocks of different ranks are never compared.
 struct Arrivals {
   std::vector<double> delays;
   std::vector<double> calls;
 };
 
-// Of each iteration that this rank was the last to come to, its call; of the others zero. `latest` are the greatest delays of
-// all ranks.
+// Returns, for each iteration that this rank was the last to come to, its call's time; zero for the others. `latest` holds the
+// greatest delays of all ranks.
 std::vector<double> calls_as_last(const Arrivals& own, const std::vector<double>& latest);
 
-// From the earliest and the latest delays of each iteration, and the calls of the ranks that came last.
+// Combines the earliest and the latest delays of each iteration with the calls of the ranks that came last.
 Skew skew_of(const std::vector<double>& earliest, const std::vector<double>& latest, const std::vector<double>& last_calls);
 
 }  // namespace fccl::perf

@@ -1,11 +1,11 @@
-// What many times of one call come to.
+// Statistics of many times of one call.
 #pragma once
 
 #include <vector>
 
 namespace fccl::perf {
 
-// In the unit of the times. Percentiles by nearest rank, as nccl-tests computes them.
+// All values are in the unit of the times. Percentiles by nearest rank, as nccl-tests computes them.
 struct Statistics {
   double minimum = 0;
   double maximum = 0;
@@ -18,7 +18,7 @@ struct Statistics {
   double variation_percent() const { return mean > 0 ? deviation / mean * 100 : 0; }
 };
 
-// Of at least one time.
+// Takes at least one time.
 Statistics statistics_of(std::vector<double> times);
 
 }  // namespace fccl::perf

@@ -1,4 +1,4 @@
-// Draws counts from the number of a rank, so that all ranks have the same.
+// Draws counts from the number of a rank, so that all ranks draw the same.
 #include "uneven.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ std::size_t weight(Uneven uneven, int rank, int ranks) {
   }
 }
 
-// What each rank has of `total` elements.
+// Divides `total` elements among the ranks.
 std::vector<std::size_t> shares_of(Uneven uneven, std::size_t total, int ranks) {
   std::vector<std::size_t> shares(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) shares[static_cast<std::size_t>(rank)] = weight(uneven, rank, ranks);
@@ -56,7 +56,7 @@ std::size_t pair_count(Uneven uneven, std::size_t count, int from, Place place, 
   }
 }
 
-// Of collectives that have a block for each rank in one of the two buffers.
+// Makes the counts of collectives with a block for each rank in one of the two buffers.
 UnevenCounts shared_counts(std::vector<std::size_t> shares, Place place) {
   UnevenCounts counts;
   counts.own = sum({shares.begin(), shares.begin() + place.rank});

@@ -12,7 +12,7 @@ static_assert(std::endian::native == std::endian::little, "elements are the low 
 
 constexpr std::byte kPoison{0xab};
 
-// Which sample each index has in a trial; the same on every rank.
+// Chooses the sample of each index in a trial; equal on every rank.
 HashStream sample_choice(const Trial& trial) { return {trial.number, -1}; }
 
 // Calls visit(index in the block, bits) for `count` elements from `origin` on.

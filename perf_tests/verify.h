@@ -1,6 +1,6 @@
-// Inputs of a checked call, what must come of them, and how many elements differ.
+// Inputs of a checked call, their results, and the number of elements that differ.
 //
-// Inputs depend on (rank, index, trial). Where nothing is reduced they are arbitrary bits; where something is, each index has
+// Inputs depend on (rank, index, trial). If the collective does not reduce, they are arbitrary bits; if it does, each index has
 // one of the samples of samples.h, another one in every trial.
 #pragma once
 
@@ -18,7 +18,7 @@ struct Trial {
   const Collective& collective;
   const ElementType& type;
   const Operator& op;
-  const Samples* samples;  // of the type, the operator and the ranks; null where nothing is reduced
+  const Samples* samples;  // samples of the type, the operator and the ranks; null if the collective does not reduce
   Layout layout;
   Place place;
   std::uint64_t number;
@@ -26,11 +26,11 @@ struct Trial {
 
 // Writes this rank's input, layout.send_count elements.
 void fill_input(const Trial& trial, std::byte* send);
-// Fills memory with a pattern that is no result.
+// Fills memory with a pattern that is not a result.
 void poison(std::byte* memory, std::size_t bytes);
-// How many bytes of poisoned memory are poison no more.
+// Counts the bytes of poisoned memory that were overwritten.
 std::uint64_t count_overwritten(const std::byte* memory, std::size_t bytes);
-// How many of the layout.recv_count elements of the result are not what they must be.
+// Counts the elements of the result, out of layout.recv_count, that are wrong.
 std::uint64_t count_wrong(const Trial& trial, const std::byte* recv);
 
 }  // namespace fccl::perf

@@ -4,20 +4,20 @@
  *   counts    are in elements of `datatype`, never in bytes;
  *   buffers   may have any alignment; NULL is refused unless the buffer's size is zero;
  *   stream    on a communicator of CPU memory is NULL (the call returns when the operation is done) or a host stream made by
- *             fcclStreamCreate (the call returns at once); on one of CUDA memory it is a cudaStream_t of its GPU, NULL and
- *             cudaStreamLegacy for the default stream, cudaStreamPerThread for the calling thread's. A stream of the other kind
+ *             fcclStreamCreate (the call returns at once). On one of CUDA memory it is a cudaStream_t of its GPU: NULL or
+ *             cudaStreamLegacy mean the default stream, cudaStreamPerThread the calling thread's. A stream of the other kind
  *             is refused, and so is one that records a CUDA graph;
  *   order     every rank issues the collectives of one communicator in the same order;
- *   threads   one thread at a time uses a communicator, except fcclCommRevoke, fcclCommGetAsyncError, fcclCommGetDeadRanks and
- *             fcclGetLastError, for any thread at any time, and fcclCommFinalize, fcclCommDestroy and fcclCommAbort, for any
- *             thread while another is inside a collective, a split or a finalize: they return when that call has. The last two
- *             free the handle, for all threads: whoever calls them sees to it that none is inside or about to enter another
- *             call, and that no other one frees it;
+ *   threads   one thread at a time uses a communicator, with two exceptions. Any thread may call fcclCommRevoke,
+ *             fcclCommGetAsyncError, fcclCommGetDeadRanks and fcclGetLastError at any time. Any thread may call
+ *             fcclCommFinalize, fcclCommDestroy and fcclCommAbort while another is inside a collective, a split or a finalize:
+ *             they return after that call. The last two free the handle for all threads: their caller makes sure that no
+ *             other thread is inside or about to enter any other call, or frees the handle, too;
  *   errors    a call that is wrong on its face (NULL, bad type, bad root, not implemented, after finalize) starts nothing and
- *             leaves the communicator as it was. Every other error is the communicator's first failure: it is sticky, has a
- *             cause (fcclGetLastError), reaches every rank, in this call or, where the rank's part of this call was done, in
- *             the next, and leaves destroy, abort and fcclCommShrink as the only useful calls;
- *   deadline  no call blocks for ever: each wait ends by fcclTimeout after the communicator's timeout (fcclCommSetTimeout). */
+ *             leaves the communicator as it was. Every other error is the communicator's first failure: it is sticky and has
+ *             a cause (fcclGetLastError). It reaches every rank: in this call, or in the next if the rank's part of this call
+ *             was done. After it only destroy, abort and fcclCommShrink work;
+ *   deadline  no call blocks for ever: each wait ends with fcclTimeout after the timeout of the communicator. */
 #ifndef FCCL_FCCL_H
 #define FCCL_FCCL_H
 
@@ -45,7 +45,7 @@ typedef struct fcclComm* fcclComm_t; /* one rank's handle of a communicator */
 typedef void* fcclStream_t;          /* a host stream (CPU communicators) or a cudaStream_t (CUDA communicators) */
 
 #define FCCL_UNIQUE_ID_BYTES 128
-/* Names one communicator to be: the address of its bootstrap, a generation and a 32-byte key. Whoever has it may join. */
+/* Names one communicator to be made: address of its bootstrap, generation, 32-byte key. Any process that has it may join. */
 typedef struct {
   char internal[FCCL_UNIQUE_ID_BYTES];
 } fcclUniqueId;
@@ -89,21 +89,21 @@ typedef enum {
   fcclNumTypes = 15
 } fcclDataType_t;
 
-/* Operators, for every type. The value of a result is fixed by docs/decisions/0002: sources are merged as a binary tree over
- * ranks, in float32 for 16-bit and 8-bit floats, and rounded to nearest: once within a host, between hosts once on each
- * host and once in the end (FCCL_WIRE_DTYPE); the same bits for every message size, alignment, path, processor and run,
- * whatever rounding or flushing of subnormals the caller has asked the processor for.
+/* Operators, for every type. docs/decisions/0002 fixes the value of a result: the library merges the sources as a binary tree
+ * over ranks. It computes 16-bit and 8-bit floats in float32, and rounds to nearest: once within a host; between hosts once on
+ * each host and once in the end (FCCL_WIRE_DTYPE). The bits are the same for every message size, alignment, path, processor and
+ * run, whatever rounding or flushing of subnormals the caller has asked the processor for.
  *
  * Integers: sums and products wrap; an average is the wrapped sum divided by the number of ranks, truncated towards zero.
  *
- * Floats: results overflow to infinity, of fcclFloat8e4m3, which has none, to 448; minimum and maximum are NaN if a source is,
- * and of -0 and +0 the one of the lower rank; a result that is NaN has one bit pattern: positive, quiet, no payload (0x7f in
- * 8-bit floats).
+ * Floats: results overflow to infinity, or to 448 in fcclFloat8e4m3, which has no infinity; minimum and maximum are NaN if a
+ * source is, and take the zero of the lower rank of -0 and +0; a result that is NaN has one bit pattern: positive, quiet, no
+ * payload (0x7f in 8-bit floats).
  *
- * fcclBool: any byte but zero is true, results are 0 and 1; sum, max and bor are or, prod, min and band are and, bxor is
- * whether an odd number of ranks has true; average and pre-multiplied sum are refused with fcclInvalidArgument.
+ * fcclBool: any byte but zero is true; results are 0 or 1. fcclSum, fcclMax and fcclBor are logical or, fcclProd, fcclMin and
+ * fcclBand logical and, fcclBxor exclusive or. fcclAvg and pre-multiplied sums are refused with fcclInvalidArgument.
  *
- * fcclBand, fcclBor and fcclBxor, which nccl.h does not have, are and, or and exclusive or of the bits; for floats they are
+ * fcclBand, fcclBor and fcclBxor, which nccl.h does not have, are the bitwise and, or and exclusive or; for floats they are
  * refused with fcclInvalidArgument. */
 typedef enum {
   fcclSum = 0,
@@ -123,10 +123,11 @@ typedef enum {
   fcclScalarHostImmediate = 1 /* the scalar lies in host memory and is read before the call returns */
 } fcclScalarResidence_t;
 
-/* Where the buffers of a communicator lie. Cuda: on the GPU that is current in the thread that makes the communicator, the
- * first if none is; device, managed and pinned memory are served, pageable memory and that of another GPU are refused. Auto,
- * the default: that of the parent in a split, else Cuda if the thread has a current GPU, which is asked without loading or
- * initialising CUDA, else Cpu. Ranks that differ in the kind get an error on all of them. */
+/* Says where the buffers of a communicator lie. Cuda: on the GPU that is current in the thread that makes the communicator, or
+ * on the first GPU if that thread has none. Device, managed and pinned memory are served; pageable memory and another GPU's are
+ * refused. Auto, the default: a split takes the kind of its parent. Otherwise the kind is Cuda if the thread has a current GPU,
+ * else Cpu; the library asks for that GPU without loading or initialising CUDA. If ranks differ in the kind, all get an error.
+ */
 typedef enum { fcclMemoryAuto = 0, fcclMemoryCpu = 1, fcclMemoryCuda = 2 } fcclMemoryKind_t;
 
 #define FCCL_CONFIG_MAGIC 0xfcc1beefu
@@ -152,10 +153,10 @@ typedef struct {
 /* ---- Library ------------------------------------------------------------------------------------------------------------ */
 
 FCCL_API fcclResult_t fcclGetVersion(int* version);
-/* A constant text for a result code; never NULL. */
+/* Returns a constant text for a result code; never NULL. */
 FCCL_API const char* fcclGetErrorString(fcclResult_t result);
-/* With a communicator: the cause of its first failure, or "". With NULL: the last error of a call on this thread. The text
- * stays valid until the communicator is destroyed or, for NULL, until this thread's next failing call. */
+/* Returns a text. With a communicator: the cause of its first failure, or "". With NULL: the last error of a call on this
+ * thread. The text stays valid until the communicator is destroyed or, for NULL, until this thread's next failing call. */
 FCCL_API const char* fcclGetLastError(fcclComm_t comm);
 
 /* ---- Communicators ------------------------------------------------------------------------------------------------------ */
@@ -167,140 +168,143 @@ FCCL_API fcclResult_t fcclGetUniqueId(fcclUniqueId* id);
  * one host or of several, or threads of one process (each thread calls this). Errors: fcclInvalidUsage (a rank twice, versions
  * or settings differ), fcclRemoteError (a rank died while joining), fcclTimeout, fcclSystemError (no way to other hosts). */
 FCCL_API fcclResult_t fcclCommInitRank(fcclComm_t* comm, int nranks, fcclUniqueId id, int rank);
-/* With config->blocking = 0 returns fcclInProgress at once, or an error of its arguments, and a thread of the library joins.
- * fcclCommGetAsyncError then says fcclInProgress, and in the end fcclSuccess or the error, whose text fcclGetLastError(*comm)
- * has. Until then every other call on it is refused with fcclInvalidUsage, but fcclCommDestroy, fcclCommAbort and
- * fcclCommFinalize, which end the making within about a second; after an error these calls return the error, and the handle
- * must be destroyed. Such calls of one thread need no group.
- * The same of fcclCommSplit (with a color), fcclCommShrink and fcclCommGrow. Until theirs is made the parent takes no calls
- * that others must answer (fcclInvalidUsage), and to destroy or abort it waits for the making. Whoever ends a split, or a grow
- * for which a rank of the parent is still awaited, ends the parent, too, by fcclAborted. */
+/* With config->blocking = 0 the call returns fcclInProgress at once, or an error of its arguments, and a thread of the library
+ * joins. fcclCommGetAsyncError then says fcclInProgress, and in the end fcclSuccess or the error; fcclGetLastError(*comm) has
+ * its text. Until then every other call on the handle is refused with fcclInvalidUsage. fcclCommDestroy, fcclCommAbort and
+ * fcclCommFinalize are allowed: they end the making within about a second. After an error these calls return the error, and the
+ * handle must be destroyed. One thread may make several such calls without a group. fcclCommSplit (with a color),
+ * fcclCommShrink and fcclCommGrow work likewise. Until their communicator is made, the parent refuses calls that other ranks
+ * must answer (fcclInvalidUsage), and destroying or aborting the parent waits for the making. A rank that ends a split also
+ * ends the parent, with fcclAborted; so does one that ends a grow while a rank of the parent is still awaited. */
 FCCL_API fcclResult_t fcclCommInitRankConfig(fcclComm_t* comm, int nranks, fcclUniqueId id, int rank, fcclConfig_t* config);
-/* The same by `nId` (>= 1) ids, each of its own fcclGetUniqueId, which all ranks give in one order. All ranks meet by the first
- * one, so its process must live until they have; the threads that serve the others are released by rank 0. config may be NULL.
- * Errors: as of fcclCommInitRank; fcclInvalidArgument also for any id that is none. */
+/* Joins like fcclCommInitRankConfig, by `nId` (>= 1) ids, each of its own fcclGetUniqueId, in the same order on all ranks. All
+ * ranks meet at the first id, so its process must live until they have met; rank 0 releases the threads that serve the other
+ * ids. config may be NULL. Errors: those of fcclCommInitRank; fcclInvalidArgument also if any of the ids is not one. */
 FCCL_API fcclResult_t fcclCommInitRankScalable(fcclComm_t* newcomm, int nranks, int myrank, int nId, fcclUniqueId* commIds,
                                                fcclConfig_t* config);
-/* Makes a communicator of `ndev` ranks, all of this process: comms[r] is the handle of rank r. Its threads live as long as the
- * call. If the calling thread has a current GPU, rank r is of CUDA memory, on GPU devlist[r], or r where devlist is NULL: a GPU
- * twice is fcclInvalidUsage, one that there is not fcclInvalidArgument. Else the ranks are of CPU memory and devlist is not
- * read. One thread may use all the handles, with groups for its calls. */
+/* Makes a communicator of `ndev` ranks, all of this process: comms[r] is the handle of rank r. The threads that join for the
+ * ranks end with the call. If the calling thread has a current GPU, rank r is of CUDA memory, on GPU devlist[r], or on GPU r
+ * where devlist is NULL: a GPU that is listed twice is fcclInvalidUsage, one that does not exist is fcclInvalidArgument.
+ * Otherwise the ranks are of CPU memory and devlist is not read. One thread may use all handles, with groups for its calls. */
 FCCL_API fcclResult_t fcclCommInitAll(fcclComm_t* comms, int ndev, const int* devlist);
 
 #define FCCL_SPLIT_NOCOLOR (-1)
 /* Collective over `comm`: ranks of equal `color` (>= 0) make a new communicator, ordered by (key, rank); FCCL_SPLIT_NOCOLOR
- * gets *newcomm = NULL. `config` may be NULL: then the parent's timeouts and memory kind. */
+ * gets *newcomm = NULL. `config` may be NULL: it then means the parent's timeouts and memory kind. */
 FCCL_API fcclResult_t fcclCommSplit(fcclComm_t comm, int color, int key, fcclComm_t* newcomm, fcclConfig_t* config);
 
 #define FCCL_SHRINK_DEFAULT 0
 #define FCCL_SHRINK_ABORT 1
-/* Collective over the ranks that go on, and called by these only: all but the `excludeRanksCount` (>= 0) ranks of
- * `excludeRanksList` make a new communicator, in their order. All give the same list, each rank once, in any order, and not
- * themselves. FCCL_SHRINK_DEFAULT: `comm` is healthy; waits until this rank's outstanding operations are done, and `comm` goes
- * on to work. FCCL_SHRINK_ABORT: for a communicator in any state but finalized, such as after a failure; ends its outstanding
- * operations first, on all ranks, by fcclAborted unless it has failed already. `comm` must be destroyed as ever, before the new
- * one or after it. `config` may be NULL: then the parent's timeouts and memory kind. Each wait ends at initTimeoutMs.
- * Errors: fcclInvalidArgument (a rank out of range, twice, or the caller itself), fcclInvalidUsage (survivors that give other
- * lists: on all of them that have come; finalized), fcclRemoteError (a survivor died or left), fcclTimeout (one does not come;
- * on several hosts also lists that differ in the first rank that goes on, or between ranks of one host only), the first failure
- * of `comm` (FCCL_SHRINK_DEFAULT). An error leaves *newcomm = NULL, and fcclCommShrink may be called again.
- * Two shrinks with different lists may follow each other at once. On several hosts, where the first rank that goes on is the
- * same in both, a rank of the second alone must not call before that first rank has made the first. */
+/* Collective over the surviving ranks, and called by these only: all but the `excludeRanksCount` (>= 0) ranks of
+ * `excludeRanksList` make a new communicator, in their order. All survivors give the same list, in any order; it names each
+ * rank once, and never the caller. FCCL_SHRINK_DEFAULT: `comm` must be healthy; the call waits until this rank's outstanding
+ * operations are done, and `comm` stays usable. FCCL_SHRINK_ABORT: for a communicator in any state but finalized, such as after
+ * a failure. The call first ends the outstanding operations of all ranks, with fcclAborted unless `comm` has failed already.
+ * Either way `comm` must still be destroyed, before the new one or after it. `config` may be NULL: it then means the parent's
+ * timeouts and memory kind. Each wait ends at initTimeoutMs. Errors: fcclInvalidArgument (a rank out of range, twice, or the
+ * caller itself), fcclInvalidUsage (`comm` is finalized; or the survivors give different lists: every survivor that has called
+ * gets it), fcclRemoteError (a survivor died or left), fcclTimeout (a survivor does not call; on several hosts also lists that
+ * differ in their first survivor, or only between ranks of one host), the first failure of `comm` (FCCL_SHRINK_DEFAULT). An
+ * error leaves *newcomm = NULL, and fcclCommShrink may be called again. Two shrinks with different lists may follow each other
+ * at once, with one exception: on several hosts, if both have the same first survivor, a rank that takes part in the second
+ * alone must not call before that first survivor has made the first. */
 FCCL_API fcclResult_t fcclCommShrink(fcclComm_t comm, int* excludeRanksList, int excludeRanksCount, fcclComm_t* newcomm,
                                      fcclConfig_t* config, int shrinkFlags);
-/* The ranks whose processes ended without finalizing or destroying `comm`, in ascending order; such as fcclCommShrink takes.
- * `*count` is the room in `ranks`, then how many are dead; as many are written as there is room for. With ranks = NULL only
- * counts. Does not wait; for any thread, also after a failure. Ranks of other hosts: as far as this host has heard, which is no
- * more of a host once its first rank has died, and of other hosts once rank 0 has: what else died there, or that a whole host
- * is gone, the caller must know. In a fork fcclInvalidUsage. */
+/* Lists the ranks whose processes ended without finalizing or destroying `comm`, in ascending order, as fcclCommShrink takes
+ * them. On entry `*count` is the room in `ranks`, on return the number of dead ranks; no more are written than there is room
+ * for. With ranks = NULL it only counts. It does not wait; any thread may call it, also after a failure. Deaths on other hosts
+ * are reported by their first rank and relayed by rank 0. Once either is dead, later deaths there are not reported: the caller
+ * must learn of these, or of the loss of a whole host, by other means. A forked child gets fcclInvalidUsage. */
 FCCL_API fcclResult_t fcclCommGetDeadRanks(fcclComm_t comm, int* ranks, int* count);
 
-/* Makes the unique id by which new ranks come to fcclCommGrow of `comm`, and opens the bootstrap socket behind it in this
- * process. One rank calls it, and hands the id to the new ranks by a way of its own. Another one is refused with
- * fcclInvalidUsage until a grow has been by this one; without one the id ends with `comm`. */
+/* Makes the unique id by which new ranks join fcclCommGrow of `comm`, and opens the bootstrap socket behind it in this process.
+ * One rank calls it, and hands the id to the new ranks by a way of its own. A second call is refused with fcclInvalidUsage
+ * until a grow has used the first id; an unused id ends with `comm`. */
 FCCL_API fcclResult_t fcclCommGetUniqueId(fcclComm_t comm, fcclUniqueId* uniqueId);
-/* Collective over all ranks of `comm` and new ones: a communicator of `nRanks` ranks, more than `comm` has. Ranks of `comm`
- * give `comm` and rank = -1 and keep their numbers; uniqueId may be NULL, also of the rank that made it, since they learn it
- * from each other. New ranks give comm = NULL, uniqueId and their rank; together they take the numbers from the size of `comm`
- * to nRanks - 1. In any order: who comes early waits. The calls of `comm` must be the same on all its ranks before, as for
- * fcclCommSplit, and `comm` goes on to work until it is destroyed, before the new one or after it. `config` may be NULL: then
- * the parent's timeouts and memory kind, and those of the environment for a new rank. Ranks of `comm` wait for each other until
- * its timeout, then all until initTimeoutMs. Errors: as of fcclCommInitRank, on all ranks that have come (a number twice, other
- * nRanks, a new rank that does not come, is missing or has died); fcclInvalidArgument (nRanks is not larger; no comm and no
- * id); fcclInvalidUsage (no rank of `comm` has an id, or two have different ones). An error leaves *newcomm = NULL and `comm`
- * good, unless one of its own ranks has died or did not call. The id is spent when all ranks of `comm` have found it. */
+/* Collective over all ranks of `comm` and new ones: it makes a communicator of `nRanks` ranks, more than `comm` has. Ranks of
+ * `comm` give `comm` and rank = -1, and keep their numbers; their uniqueId may be NULL, even on the rank that made it, since
+ * they learn it from each other. New ranks give comm = NULL, uniqueId and their rank; together they take the numbers from the
+ * size of `comm` to nRanks - 1. Ranks may call in any order: early ones wait. Before it, the calls on `comm` must be the same
+ * on all its ranks, as for fcclCommSplit. `comm` stays usable until it is destroyed, before the new one or after it. `config`
+ * may be NULL: it then means the parent's timeouts and memory kind, and for a new rank those of the environment. Ranks of
+ * `comm` wait for each other until its timeout, and then for the new ranks until initTimeoutMs. Errors: those of
+ * fcclCommInitRank, on all ranks that have called (a number twice, different nRanks, a new rank that does not call, is missing
+ * or has died); fcclInvalidArgument (nRanks is not larger; no comm and no id); fcclInvalidUsage (no rank of `comm` has an id,
+ * or two have different ones). An error leaves *newcomm = NULL, and `comm` good unless one of its own ranks has died or did not
+ * call. The id is spent once all ranks of `comm` have found it. */
 FCCL_API fcclResult_t fcclCommGrow(fcclComm_t comm, int nRanks, const fcclUniqueId* uniqueId, int rank, fcclComm_t* newcomm,
                                    fcclConfig_t* config);
 
-/* Ends this rank's part: refuses calls from now on, waits until every operation it has issued is done, also in calls that other
- * threads are in, and tells the peers that it has left. Only destroy may follow; to wait without leaving, use
- * fcclStreamSynchronize. Does not need the peers to call it. In a fork fcclInvalidUsage. */
+/* Ends this rank's part: refuses calls from now on, waits until every operation that this rank has issued is done, including
+ * calls that other threads are in, and tells the peers that it has left. Only fcclCommDestroy may follow; to wait without
+ * leaving, use fcclStreamSynchronize. The peers need not call it. A forked child gets fcclInvalidUsage. */
 FCCL_API fcclResult_t fcclCommFinalize(fcclComm_t comm);
-/* Finalizes, tells the peers that this rank has left and frees the handle. Never waits for a peer beyond the outstanding
- * operations, those of calls that other threads are in too, each wait of which has its deadline; a peer that still expects a
- * call of this rank gets an error that says so. On CUDA memory it does not wait for calls that the GPU has not come to, nor
- * longer than 2 s for others: what is left fails on every rank with fcclAborted, so synchronize the streams, or finalize,
- * before. In a fork it frees the copy and tells nobody. */
+/* Finalizes, tells the peers that this rank has left and frees the handle. Waits for a peer only in outstanding operations,
+ * including calls that other threads are in, and each such wait has its deadline; a peer that still expects a call of this rank
+ * gets an error that says so. On CUDA memory it does not wait for calls that the GPU has not reached, nor longer than 2 s for
+ * the others: calls that are left fail on every rank with fcclAborted, so synchronize the streams, or finalize, first. A forked
+ * child frees its copy and tells no peer. */
 FCCL_API fcclResult_t fcclCommDestroy(fcclComm_t comm);
 /* Fails every outstanding and every later operation of every rank with fcclAborted as cause, and returns at once. The handle
  * stays good for fcclCommDestroy. Any thread may call it while another is inside a collective of `comm`. `flags` must be 0. */
 FCCL_API fcclResult_t fcclCommRevoke(fcclComm_t comm, int flags);
-/* Revokes, and frees the handle once the calls of this rank that were inside are out: no other thread may be about to enter
- * one. In a fork it frees the copy and revokes nothing. */
+/* Revokes, and frees the handle once this rank's calls that were inside have returned: no other thread may be about to enter
+ * one. A forked child frees its copy and revokes nothing. */
 FCCL_API fcclResult_t fcclCommAbort(fcclComm_t comm);
-/* The first failure of `comm` so far, fcclSuccess if none. Looks for dead peers, so it also serves to ask while idle. */
+/* Sets *asyncError to the first failure of `comm`, or fcclSuccess. Looks for dead peers, so an idle rank finds them by it. */
 FCCL_API fcclResult_t fcclCommGetAsyncError(fcclComm_t comm, fcclResult_t* asyncError);
 /* Sets the deadline of the waits of operations issued from now on, milliseconds > 0. */
 FCCL_API fcclResult_t fcclCommSetTimeout(fcclComm_t comm, int timeoutMs);
 
 FCCL_API fcclResult_t fcclCommCount(const fcclComm_t comm, int* count);
 FCCL_API fcclResult_t fcclCommUserRank(const fcclComm_t comm, int* rank);
-/* How the ranks are spread over hosts; the same on all of them. */
+/* Says how the ranks are spread over hosts; equal on all ranks. */
 typedef struct {
   int hosts;
-  int mostRanks;   /* of one host */
-  int fewestRanks; /* of one host */
-  int rails;       /* NICs of each host that what goes between hosts is spread over, the fewest where hosts differ; 0 on one */
+  int mostRanks;   /* on the host that has the most */
+  int fewestRanks; /* on the host that has the fewest */
+  int rails;       /* NICs used per host for traffic between hosts (the minimum over hosts); 0 on a single host */
 } fcclHosts_t;
 
 FCCL_API fcclResult_t fcclCommGetHosts(const fcclComm_t comm, fcclHosts_t* hosts);
-/* The number of its GPU in this process; fcclInvalidUsage on CPU communicators. */
+/* Sets *device to the number of the communicator's GPU in this process; fcclInvalidUsage on CPU communicators. */
 FCCL_API fcclResult_t fcclCommCuDevice(const fcclComm_t comm, int* device);
 
 /* ---- Memory that peers map ---------------------------------------------------------------------------------------------- */
 
-/* *ptr = `size` bytes of CPU memory that the other ranks of this host read in place: an allocation out of one file per process
- * (its arena), which each of them maps once. It is memory like any other, for every call and every communicator, made before it
- * or after. Calls on one host that move more than the mailbox (FCCL_MAILBOX_BYTES) copy once where they copy twice otherwise,
- * if what peers read of every rank is in such memory: sendbuff; of AllReduce recvbuff, too, if it is to copy least. Where it is
- * not, or a peer's cannot be mapped, calls work as with other memory; results are the same bits. Sends and receives,
- * calls between hosts and on CUDA memory gain nothing.
- *   cost     addresses are reserved at the first allocation (FCCL_ARENA_BYTES); memory comes as it is first written, on the
- *            node of the thread that writes, and counts for the process and its control group. Up to 256 MiB of what is freed
- *            are kept for the next allocations. What does not fit is refused with fcclSystemError, before the kernel ends
- *            processes for it. At a multiple of 64 bytes, of a page if it is one or more; not cleared; left out of core dumps.
- *   forks    a forked child reads what is there, and what it writes stays its own: its parent's memory is never changed. What
- *            the parent writes later it may see or not. Its own allocations are its own. A child that a program makes by
- *            clone() or the like without fork()'s handlers shares the pages: it must not write to them.
+/* Sets *ptr to `size` bytes of CPU memory that the other ranks of this host can read in place. The memory comes out of one file
+ * per process (its arena), which each of them maps once. It serves like any other memory in every call and every communicator,
+ * made before it or after. Calls on one host that move more than the mailbox (FCCL_MAILBOX_BYTES) copy once instead of twice if
+ * the buffers that peers read are such memory on every rank: sendbuff, and for the fewest copies of AllReduce also recvbuff.
+ * Otherwise, or if a peer's arena cannot be mapped, calls work as with other memory; results have the same bits. Sends and
+ * receives, calls between hosts and calls on CUDA memory gain nothing.
+ *   cost     addresses are reserved at the first allocation (FCCL_ARENA_BYTES). Pages are taken when they are first written, on
+ *            the NUMA node of the thread that writes; they count for the process and its control group. Up to 256 MiB of freed
+ *            memory are kept for the next allocations. An allocation that does not fit is refused with fcclSystemError, before
+ *            the kernel kills processes for it. It begins at a multiple of 64 bytes, from a page on at a multiple of a page,
+ *            is not cleared, and is left out of core dumps.
+ *   forks    a forked child reads what its parent had written; what the child writes never changes its parent's memory. It may
+ *            or may not see what the parent writes later. Its own allocations are its own. A child made by clone() or the
+ *            like, without fork()'s handlers, shares the pages and must not write to them.
  *   threads  any, at any time.
- * Size 0 gives NULL, and so does what is refused. */
+ * Size 0, or a refusal, sets *ptr to NULL. */
 FCCL_API fcclResult_t fcclMemAlloc(void** ptr, size_t size);
-/* Frees it; nothing happens for NULL, and in a fork for what is its parent's. fcclInvalidArgument for what fcclMemAlloc did not
- * give. No communicator needs it any more when the calls that use it are done; it may be freed before them or after. */
+/* Frees memory of fcclMemAlloc; does nothing for NULL, or in a forked child for its parent's memory. Any other pointer is
+ * fcclInvalidArgument. The memory may be freed once the calls that use it are done, before the communicators or after them. */
 FCCL_API fcclResult_t fcclMemFree(void* ptr);
-/* What fcclMemAlloc has given this process, in bytes; all 0 before its first allocation, and in a fork before its own. Before
- * the call set `size` to sizeof(fcclMemUsage_t); as much is written, and a later version may have more to tell. */
+/* Says how many bytes fcclMemAlloc has given this process; all 0 before the first allocation, and in a forked child before its
+ * own. Before the call set `size` to sizeof(fcclMemUsage_t); later versions may append fields. */
 typedef struct {
   size_t size;
   size_t allocated;     /* now */
-  size_t mostAllocated; /* that ever were at once */
-  size_t filled;        /* of memory that it takes, with what is kept of freed allocations */
+  size_t mostAllocated; /* the most at any one time */
+  size_t filled;        /* memory that it occupies, including freed allocations that are kept */
   size_t reserved;      /* addresses */
 } fcclMemUsage_t;
 
 FCCL_API fcclResult_t fcclMemGetUsage(fcclMemUsage_t* usage);
-/* For ports: checks its arguments, and gives a handle until fcclCommDeregister or the end of `comm`. It changes nothing: memory
- * of fcclMemAlloc needs no registration, and other memory is not mapped by it. */
+/* For ports from NCCL: checks its arguments, and gives a handle that is valid until fcclCommDeregister or the end of `comm`.
+ * Memory of fcclMemAlloc needs no registration, and peers do not map other memory because of it. */
 FCCL_API fcclResult_t fcclCommRegister(const fcclComm_t comm, void* buff, size_t size, void** handle);
 FCCL_API fcclResult_t fcclCommDeregister(const fcclComm_t comm, void* handle);
 
@@ -308,7 +312,7 @@ FCCL_API fcclResult_t fcclCommDeregister(const fcclComm_t comm, void* handle);
 
 /* Makes an operator that multiplies this rank's input by *scalar (of `datatype`) and then sums. Ranks may use different scalars
  * and must create and destroy operators in the same order. Use it with `comm` and `datatype` only. fcclScalarDevice is for
- * communicators of CUDA memory: the scalar lies where their buffers may, and must stay there until the operations have run. */
+ * communicators of CUDA memory: the scalar lies where buffers of `comm` may, and stay there until they have run. */
 FCCL_API fcclResult_t fcclRedOpCreatePreMulSum(fcclRedOp_t* op, void* scalar, fcclDataType_t datatype,
                                                fcclScalarResidence_t residence, fcclComm_t comm);
 FCCL_API fcclResult_t fcclRedOpDestroy(fcclRedOp_t op, fcclComm_t comm);
@@ -347,16 +351,16 @@ FCCL_API fcclResult_t fcclScatter(const void* sendbuff, void* recvbuff, size_t c
 /* recvbuff[n * count] on rank r: block i = block r of rank i's sendbuff[n * count]. Not in place: recvbuff != sendbuff. */
 FCCL_API fcclResult_t fcclAlltoAll(const void* sendbuff, void* recvbuff, size_t count, fcclDataType_t datatype, fcclComm_t comm,
                                    fcclStream_t stream);
-/* Returns, or lets the stream go on, when every rank has called it. */
+/* Returns once every rank has called it; on a stream, lets the stream go on then. */
 FCCL_API fcclResult_t fcclBarrier(fcclComm_t comm, fcclStream_t stream);
 
 /* ---- Reductions into another type ---------------------------------------------------------------------------------------- */
-/* Like fcclAllReduce, fcclReduce and fcclReduceScatter, whose elements are of `sendtype` in sendbuff and of `recvtype` in
- * recvbuff: float32 for float16, bfloat16, float8e4m3 or float8e5m2. The result is what the plain call rounds to `sendtype`
- * at its end: nothing is rounded on the way, between hosts neither, whatever FCCL_WIRE_DTYPE says. With recvtype == sendtype
- * each is the plain call; other pairs are refused with fcclInvalidArgument. Both types must be equal on all ranks. An operator
- * of fcclRedOpCreatePreMulSum is one of `sendtype`. Not in place: where recvbuff is used, it may not overlap
- * sendbuff. */
+/* Like fcclAllReduce, fcclReduce and fcclReduceScatter, with elements of `sendtype` in sendbuff and of `recvtype` in recvbuff:
+ * float32 for float16, bfloat16, float8e4m3 or float8e5m2. The result is the value that the plain call has before it rounds to
+ * `sendtype` at its end: nothing is rounded on the way, and FCCL_WIRE_DTYPE has no effect between hosts. With recvtype ==
+ * sendtype each is the plain call; other pairs are refused with fcclInvalidArgument. Both types must be equal on all ranks. An
+ * operator of fcclRedOpCreatePreMulSum must have been made for `sendtype`. Not in place: where recvbuff is used, it may not
+ * overlap sendbuff. */
 FCCL_API fcclResult_t fcclAllReduceTyped(const void* sendbuff, void* recvbuff, size_t count, fcclDataType_t sendtype,
                                          fcclDataType_t recvtype, fcclRedOp_t op, fcclComm_t comm, fcclStream_t stream);
 FCCL_API fcclResult_t fcclReduceTyped(const void* sendbuff, void* recvbuff, size_t count, fcclDataType_t sendtype,
@@ -366,15 +370,16 @@ FCCL_API fcclResult_t fcclReduceScatterTyped(const void* sendbuff, void* recvbuf
 
 /* ---- Collectives of uneven counts ---------------------------------------------------------------------------------------- */
 /* Each block has a count of its own, which may be zero. Arrays have n entries, in elements, and are read before the call
- * returns. displs, sdispls and rdispls say where each block begins; NULL is one behind the other, in the order of ranks. Blocks
- * of a recvbuff may not overlap, and what lies between them is left alone. A buffer may be NULL if all its counts are zero. */
+ * returns. displs, sdispls and rdispls say where each block begins; NULL means one after the other, in the order of ranks.
+ * Blocks of a recvbuff may not overlap, and bytes between them are left alone. A buffer may be NULL if all its counts are zero.
+ */
 
 /* Block r of recvbuff, recvcounts[r] at displs[r], = sendbuff[sendcount] of rank r. recvcounts must be equal on all ranks, and
  * sendcount == recvcounts[rank]; displs may differ. In place: sendbuff == recvbuff + displs[rank]. */
 FCCL_API fcclResult_t fcclAllGatherV(const void* sendbuff, size_t sendcount, void* recvbuff, const size_t* recvcounts,
                                      const size_t* displs, fcclDataType_t datatype, fcclComm_t comm, fcclStream_t stream);
-/* recvbuff[recvcounts[r]] on rank r = op over ranks of block r of sendbuff, whose blocks lie one behind the other. recvcounts
- * must be equal on all ranks. In place: recvbuff == sendbuff + the sum of recvcounts of all ranks below. */
+/* recvbuff[recvcounts[r]] on rank r = op over ranks of block r of sendbuff, whose blocks follow one another. recvcounts must be
+ * equal on all ranks. In place: recvbuff == sendbuff + the sum of recvcounts of all ranks below. */
 FCCL_API fcclResult_t fcclReduceScatterV(const void* sendbuff, void* recvbuff, const size_t* recvcounts,
                                          fcclDataType_t datatype, fcclRedOp_t op, fcclComm_t comm, fcclStream_t stream);
 /* Block i of recvbuff on rank r, recvcounts[i] at rdispls[i], = block r of rank i's sendbuff, sendcounts[r] at sdispls[r]. So
@@ -385,54 +390,54 @@ FCCL_API fcclResult_t fcclAlltoAllV(const void* sendbuff, const size_t* sendcoun
                                     fcclStream_t stream);
 
 /* ---- Sends and receives -------------------------------------------------------------------------------------------------- */
-/* One rank sends, another one (or the same) receives; the rest take no part. Sends and receives have an order of their own:
- * they never wait for a collective, nor a collective for them, whatever streams they are on. What rank a sends to rank b with
- * one tag arrives in the order in which a issued it, and receives take it in the order in which b issued them; other peers and
- * other tags may pass. Count and type of a send and its receive must be equal, else both ranks fail with fcclInvalidUsage and a
- * text that shows both.
+/* One rank sends, another one (or the same) receives; the rest take no part. Sends and receives are ordered apart from
+ * collectives: they never wait for a collective, nor a collective for them, whatever streams they are on. Messages from rank a
+ * to rank b with one tag arrive in the order in which a issued them, and receives take them in the order in which b issued
+ * them; messages of other peers or tags may overtake them. A send and its receive must agree in count and type, else both ranks
+ * fail with fcclInvalidUsage and a text that shows both.
  *
- * A send of up to FCCL_MAILBOX_BYTES (4096; less among more than 32 ranks of a host) is done when its bytes are on their way,
- * as long as fewer than 8 such sends to the peer have not been received. Any other one is done when its receive has taken it.
- * So two ranks that both send much and then receive wait for each other, until the deadline names both: put the four calls
- * between fcclGroupStart and fcclGroupEnd, or on two streams. A rank may send to itself, likewise.
+ * A send of up to FCCL_MAILBOX_BYTES (4096; less with more than 32 ranks on a host) is done when its bytes are on their way, as
+ * long as fewer than 8 such sends to the peer have not been received. Any other send is done when its receive has taken it. So
+ * two ranks that both send a long message and then receive wait for each other, until the deadline names both: put the four
+ * calls between fcclGroupStart and fcclGroupEnd, or on two streams. A rank may also send to itself.
  *
- * On CUDA memory sends, receives and fcclGroupEnd, as collectives of uneven counts, wait on the calling thread, where NCCL
- * returns at once: until the stream has come to the call and then until it is done as above, in a group until all its calls
- * are. So two streams are no way around a group there, and what the stream or the peer waits for must not be issued behind the
- * call by the same thread. An order of sends and receives in which each meets its counterpart, each rank having done its
- * earlier ones, is as safe as in NCCL. */
+ * On CUDA memory sends, receives, fcclGroupEnd and collectives of uneven counts block the calling thread, where NCCL returns at
+ * once: they wait until the stream has reached the call and then until the call is done as above; in a group until all its
+ * calls are. So two streams do not replace a group there, and the thread must not issue after such a call anything that the
+ * stream or the peer needs before it. An order of sends and receives is safe, as in NCCL, if each one meets its counterpart
+ * once each rank has done its earlier ones. */
 
-/* sendbuff[count] to rank `peer`. */
+/* Sends sendbuff[count] to rank `peer`. */
 FCCL_API fcclResult_t fcclSend(const void* sendbuff, size_t count, fcclDataType_t datatype, int peer, fcclComm_t comm,
                                fcclStream_t stream);
-/* recvbuff[count] from rank `peer`. */
+/* Receives recvbuff[count] from rank `peer`. */
 FCCL_API fcclResult_t fcclRecv(void* recvbuff, size_t count, fcclDataType_t datatype, int peer, fcclComm_t comm,
                                fcclStream_t stream);
 
 #define FCCL_ANY_SOURCE (-1)
-/* The same with a tag >= 0, for MPI's and torch's users: a receive takes the oldest send with its tag. What fcclSend sends is
- * for fcclRecv alone, and what has a tag for fcclRecvTagged. */
+/* Sends with a tag >= 0, for users of MPI and torch: a receive takes the oldest send with its tag. fcclRecv receives only
+ * messages of fcclSend, and fcclRecvTagged only messages with a tag. */
 FCCL_API fcclResult_t fcclSendTagged(const void* sendbuff, size_t count, fcclDataType_t datatype, int peer, int tag,
                                      fcclComm_t comm, fcclStream_t stream);
-/* `peer` may be FCCL_ANY_SOURCE: whoever's comes first. *source becomes the sender's rank by the time that the receive is done,
- * and must live until then; it may be NULL. */
+/* `peer` may be FCCL_ANY_SOURCE: the receive then takes the first message that comes from any rank. *source becomes the
+ * sender's rank when the receive is done, and must live until then; it may be NULL. */
 FCCL_API fcclResult_t fcclRecvTagged(void* recvbuff, size_t count, fcclDataType_t datatype, int peer, int tag, int* source,
                                      fcclComm_t comm, fcclStream_t stream);
 
 /* ---- Groups -------------------------------------------------------------------------------------------------------------- */
 /* Between fcclGroupStart and fcclGroupEnd of one thread, collectives, sends and receives are checked, but not issued; the end
- * issues all of them, in order, before it waits for any. So within a group any order of sends and receives is safe, however
- * long they are, and one thread may hold several ranks: their communicators' calls get on together. Those on NULL streams have
- * ended when fcclGroupEnd returns; those of one host stream are one item of it, behind what the stream had before. On CUDA
- * memory fcclGroupEnd returns when the peers have met, and the results are on their way to their streams.
+ * issues all of them, in order, before it waits for any. So any order of sends and receives is safe within a group, whatever
+ * their length, and one thread may hold several ranks: the calls of their communicators progress together. Calls on NULL
+ * streams have ended when fcclGroupEnd returns; calls on one host stream form one item of it, after the items that the stream
+ * had before. On CUDA memory fcclGroupEnd returns once the peers have met and the results are on their way to their streams.
  * fcclCommInitRank, fcclCommInitRankConfig, fcclCommSplit, fcclCommShrink and fcclCommGrow in a group run at its end, all at
  * the same time and before the other calls, and set their handles then; the last three refuse blocking = 0 there. On CUDA
- * memory a collective stands in a group on all ranks or on none. Every other call runs at once. Groups nest: the outermost end
- * counts.
+ * memory either all ranks issue a collective within a group, or none does. Every other call runs at once. Groups nest: only the
+ * outermost end issues.
  *
- * A call that fails in a group returns its error at once, and fcclGroupEnd then issues nothing and returns it, too. After any
- * error of fcclGroupEnd no group is open, and none of its calls is half issued: what was issued has ended, or ends on its
- * stream. */
+ * A call that fails in a group returns its error at once, and fcclGroupEnd then issues nothing and also returns that error.
+ * After any error of fcclGroupEnd no group is open, and no call of it is half issued: a call that was issued has ended, or ends
+ * on its stream. */
 FCCL_API fcclResult_t fcclGroupStart(void);
 FCCL_API fcclResult_t fcclGroupEnd(void);
 
@@ -459,23 +464,22 @@ typedef void (*fcclHostFunc_t)(void* userData);
 FCCL_API fcclResult_t fcclStreamCreate(fcclStream_t* stream);
 /* Waits until the stream is empty, then frees it. Returns what fcclStreamSynchronize would. */
 FCCL_API fcclResult_t fcclStreamDestroy(fcclStream_t stream);
-/* The first failure of anything on `stream` so far; without one fcclSuccess if everything issued on it is done, else
- * fcclInProgress. A host function on the stream may ask how the operations before it ended. */
+/* Returns the first failure of anything on `stream` so far; without a failure fcclSuccess if everything issued on it is done,
+ * else fcclInProgress. A host function on the stream may ask how the operations before it ended. */
 FCCL_API fcclResult_t fcclStreamQuery(fcclStream_t stream);
-/* Waits until everything issued on `stream` so far is done. The calling thread serves the stream meanwhile. */
+/* Waits until everything issued on `stream` so far is done. In the wait the calling thread itself serves the stream. */
 FCCL_API fcclResult_t fcclStreamSynchronize(fcclStream_t stream);
-/* How many calls, groups and host functions have been issued on `stream` so far: a place in it for fcclStreamSynchronizeTo. 0
- * for NULL. */
+/* Sets *position to the number of calls, groups and host functions issued on `stream` so far: a place in it for
+ * fcclStreamSynchronizeTo. It is 0 for NULL. */
 FCCL_API fcclResult_t fcclStreamGetPosition(fcclStream_t stream, unsigned long long* position);
-/* The same as fcclStreamSynchronize for what was issued up to `position`, for at most timeoutMs milliseconds; negative: for as
- * long as that takes, and to the end of what this thread has begun by then. fcclInProgress where it is not done then, else the
- * first failure of anything on the stream so far. What was issued later is not waited for. */
+/* Waits like fcclStreamSynchronize, but only for calls issued up to `position`, and for at most timeoutMs milliseconds; a
+ * negative timeoutMs means no limit. An item that this thread has begun by then is run to its end. Returns fcclInProgress if
+ * they are not done by then, else the first failure of anything on the stream so far. Does not wait for later calls. */
 FCCL_API fcclResult_t fcclStreamSynchronizeTo(fcclStream_t stream, unsigned long long position, int timeoutMs);
-/* Runs fn(userData) once everything issued on `stream` before it is done, whether that succeeded or failed (ask
- * fcclStreamQuery inside): on the worker, or on a thread that waits for the stream. It must not wait for a stream, issue a
- * collective or end a communicator; fcclCommRevoke it may. It must not call CUDA: its thread may be what the GPU waits for.
- * What it throws becomes the stream's failure, fcclInvalidUsage.
- */
+/* Runs fn(userData) once everything issued on `stream` before it is done, whether that succeeded or failed (ask fcclStreamQuery
+ * inside): on the worker, or on a thread that waits for the stream. fn must not wait for a stream, issue a collective or end a
+ * communicator; it may call fcclCommRevoke. fn must not call CUDA: the GPU may be waiting for its thread. An exception of fn
+ * becomes the stream's failure, fcclInvalidUsage. */
 FCCL_API fcclResult_t fcclLaunchHostFunc(fcclStream_t stream, fcclHostFunc_t fn, void* userData);
 
 /* ---- Counters ----------------------------------------------------------------------------------------------------------- */
@@ -498,9 +502,9 @@ typedef enum {
   fcclNumColls = 14
 } fcclColl_t;
 
-/* What this rank has completed. bytes: the larger of sendbuff and recvbuff of each call, as nccl-tests' size column. seconds:
- * time between start and end of the calls between hosts, and of those on one host that are too large for the mailbox; those
- * small enough for it, and those of a communicator of one rank, are counted but not timed. */
+/* Counts the calls that this rank has completed. bytes: the larger of sendbuff and recvbuff of each call, as in nccl-tests'
+ * size column. seconds: time between start and end of the calls between hosts, and of those on one host that are too large for
+ * the mailbox; calls that fit it, and calls of a communicator of one rank, are counted but not timed. */
 typedef struct {
   unsigned long long calls;
   unsigned long long bytes;
@@ -508,84 +512,84 @@ typedef struct {
 } fcclCounter_t;
 
 FCCL_API fcclResult_t fcclCommGetCounter(fcclComm_t comm, fcclColl_t coll, fcclCounter_t* counter);
-/* The sum over every communicator this process has had, destroyed ones too. */
+/* Sums over every communicator that this process has had, including destroyed ones. */
 FCCL_API fcclResult_t fcclGetProcessCounter(fcclColl_t coll, fcclCounter_t* counter);
-/* What it took this rank to make the communicator, step by step, and the bootstrap of this process meanwhile: those of ranks
- * that are its threads cannot be told apart. Before the call set `size` to sizeof(fcclInitCost_t); as much is written, and a
- * later version may have more to tell. */
+/* Says how long this rank took to make the communicator, step by step, and what the bootstrap of this process sent and opened
+ * in that time: ranks that are threads of one process share those numbers. Before the call set `size` to
+ * sizeof(fcclInitCost_t); the library writes that many bytes, and a later version may append fields. */
 typedef struct {
   size_t size;
-  double seconds;        /* in all */
-  double rosterSeconds;  /* until it knew all ranks */
-  double segmentSeconds; /* until it had the memory of its host */
-  double barrierSeconds; /* until all ranks of its host had */
+  double seconds;        /* from begin to end */
+  double rosterSeconds;  /* until the rank knew all ranks */
+  double segmentSeconds; /* until it had the shared memory of its host */
+  double barrierSeconds; /* until all ranks of its host had it */
   double networkSeconds; /* between hosts: until its NICs were open */
   double hostsSeconds;   /* between hosts: until all hosts reached each other */
   unsigned long long sockets;
   unsigned long long messages;    /* sent */
   unsigned long long bytes;       /* sent */
-  unsigned long long sharedBytes; /* of memory that the ranks of its host share */
-  int localRanks;                 /* by which they are to be divided */
+  unsigned long long sharedBytes; /* memory that the ranks of its host share */
+  int localRanks;                 /* ranks of this host, to divide the shared bytes by */
 } fcclInitCost_t;
 
 FCCL_API fcclResult_t fcclCommGetInitCost(fcclComm_t comm, fcclInitCost_t* cost);
 
 /* ---- Metrics: docs/metrics.md ---------------------------------------------------------------------------------------------
- * Every structure says its `size`, which the program sets to sizeof before the call; as much is written, and a later version
- * may have more to tell. Counts never fall and are never reset. */
+ * The program sets `size` of each structure to its sizeof before the call; the library writes that many bytes, and a later
+ * version may append fields. Counts never fall and are never reset. */
 
 #define FCCL_METRICS_BUCKETS 25
 #define FCCL_METRICS_RAILS 16
 
-/* The calls of fcclCounter_t that went one path and are of one class of sizes. */
+/* Counts the calls of fcclCounter_t that took one path and are of one class of sizes. */
 typedef struct {
   size_t size;
   unsigned long long calls;
-  unsigned long long bytes; /* of the larger buffer of each */
-  unsigned long long timed; /* of the calls: all, or one in 64 where a clock would cost more than the call */
-  double seconds;           /* of the timed ones, from their turn to their end */
-  unsigned long long buckets[FCCL_METRICS_BUCKETS]; /* i: of those, at most 2^i * 1.024 us and no less; the last one: longer */
+  unsigned long long bytes; /* the larger buffer of each call */
+  unsigned long long timed; /* calls that were timed: all, or one in 64 where reading a clock would cost more than the call */
+  double seconds;           /* duration of the timed calls, from turn to end */
+  unsigned long long buckets[FCCL_METRICS_BUCKETS]; /* i: calls of at most 2^i * 1.024 us; the last one: longer */
 } fcclCallMetrics_t;
 
-/* Path i of calls, from 0 on: "mailbox", "ring", ..., "transfer" of sends and receives; NULL behind the last one. */
+/* Names path i of calls, from 0 on: "mailbox", "ring", ..., "transfer" (sends and receives); NULL after the last. */
 FCCL_API const char* fcclMetricsPathName(int path);
-/* The most bytes of a call of class i of sizes, from 0 on; of the last one ~0, 0 behind it. */
+/* Returns the largest number of bytes in size class i, from 0 on; ~0 for the last class, 0 after it. */
 FCCL_API unsigned long long fcclMetricsLargestSize(int sizeClass);
 FCCL_API fcclResult_t fcclCommGetCallMetrics(fcclComm_t comm, fcclColl_t coll, int path, int sizeClass,
                                              fcclCallMetrics_t* metrics);
-/* The sum over every communicator this process has had, destroyed ones too. */
+/* Sums over every communicator that this process has had, including destroyed ones. */
 FCCL_API fcclResult_t fcclGetProcessCallMetrics(fcclColl_t coll, int path, int sizeClass, fcclCallMetrics_t* metrics);
 
-/* Seconds that calls of this rank have waited for another one, of the first 1,024, in waits of a millisecond or more. */
+/* Sets *seconds to the time that this rank's calls have waited for `peer` (below 1,024), in waits of a millisecond or more. */
 FCCL_API fcclResult_t fcclCommGetWaited(fcclComm_t comm, int peer, double* seconds);
 
-/* The oldest call of this rank that has waited for a millisecond and has not ended. */
+/* Describes the oldest call of this rank that has waited for a millisecond and has not ended. */
 typedef struct {
   size_t size;
-  fcclColl_t coll; /* fcclNumColls: there is none */
+  fcclColl_t coll; /* fcclNumColls: no call waits */
   unsigned long long bytes;
   double seconds; /* since it was first seen to wait */
-  int peer;       /* for whom it waits now; -1: any rank */
+  int peer;       /* rank that it waits for now; -1: any rank */
 } fcclCallInFlight_t;
 
 FCCL_API fcclResult_t fcclCommGetCallInFlight(fcclComm_t comm, fcclCallInFlight_t* call);
 
-/* What this process has given to one of its NICs, in the order of FCCL_NICS, for other hosts. */
+/* Counts the traffic to other hosts that this process has given to one of its NICs, in the order of FCCL_NICS. */
 typedef struct {
   size_t size;
   unsigned long long bytes;
   unsigned long long messages;
-  unsigned long long retries; /* how often the NIC had no room and was asked again */
+  unsigned long long retries; /* times that the NIC had no room and was asked again */
 } fcclRailMetrics_t;
 
 FCCL_API fcclResult_t fcclGetRailMetrics(int rail, fcclRailMetrics_t* metrics);
 
-/* All of this process as Prometheus text, with `host` != 0 also of the processes that share its host in a communicator.
- * *length: that of the text, without its final zero; a text that is longer than capacity - 1 is cut. buffer may be NULL for
- * capacity 0. */
+/* Writes all metrics of this process as Prometheus text; with `host` != 0 also those of the processes that share its host in a
+ * communicator. *length: the length of the text, without its final zero; a text longer than capacity - 1 is cut. buffer may be
+ * NULL for capacity 0. */
 FCCL_API fcclResult_t fcclGetMetricsText(int host, char* buffer, size_t capacity, size_t* length);
 
-/* "AllReduce", "AllGather", ...; "?" for a bad value. */
+/* Returns "AllReduce", "AllGather", ...; "?" for a bad value. */
 FCCL_API const char* fcclCollName(fcclColl_t coll);
 
 #ifdef __cplusplus

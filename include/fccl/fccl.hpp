@@ -5,8 +5,8 @@
 //   std::vector<float> gradients(n), mean(n);
 //   if (auto done = communicator->all_reduce(gradients, mean, fccl::avg); !done) return report(done.error().message);
 //
-// Nothing here throws on its own account: what can fail returns a Result. fccl.h says what each collective does, which buffers
-// may overlap and what an error leaves behind; this header adds that sizes and datatypes of buffers are checked first.
+// Nothing here throws on its own account: calls that can fail return a Result. fccl.h says what each collective does, which
+// buffers may overlap and what an error leaves behind; this header adds that sizes and datatypes of buffers are checked first.
 #pragma once
 
 #if __cplusplus < 202002L
@@ -41,14 +41,14 @@ inline namespace interface {  // keeps these names apart from those inside the l
 
 // ---- Results ------------------------------------------------------------------------------------
 
-// Why a call failed: the code of the C interface and a sentence for people.
+// Says why a call failed: the code of the C interface and a sentence for people.
 struct Error {
   fcclResult_t code = fcclInternalError;
   std::string message;
 };
 
-// A value or the error that came in its place. A plain value: no owner, no thread rules. Reading a value that is not there, or
-// an error that is not there, is a defect of the program and ends it with the message.
+// A value, or the error that came in its place. A plain value: it owns no handle and has no thread rules. Reading a value or an
+// error that is absent is a defect of the program and ends it with the message.
 template <class T>
 class [[nodiscard]] Result {
  public:
@@ -83,7 +83,7 @@ class [[nodiscard]] Result<void> : public Result<std::monostate> {
   Result(Error error) : Result<std::monostate>(std::move(error)) {}
 };
 
-// The result of a call of the C interface that this thread has just made.
+// Makes the Result of a call of the C interface that this thread has just made.
 inline Result<void> result_of(fcclResult_t code) {
   if (code == fcclSuccess) return {};
   const char* cause = fcclGetLastError(nullptr);
@@ -135,8 +135,8 @@ template <class R>
 concept ElementRange = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
                        requires { Datatype<std::ranges::range_value_t<R>>::value; };
 
-// A view of `count` elements, not owned; the memory must live until the collective is done. Made from any range of elements, or
-// from a pointer where the datatype is known only at run time. {} is no memory.
+// A view of `count` elements, not owned; the memory must live until the collective is done. It is made from any range of
+// elements, or from a pointer where the datatype is known only at run time. {} means no memory.
 template <class Pointer>
 struct Buffer {
   static const char* name() { return std::is_same_v<Pointer, void*> ? "recv" : "send"; }
@@ -152,13 +152,13 @@ struct Buffer {
   std::size_t count = 0;
   fcclDataType_t datatype = fcclUint8;
 };
-using Source = Buffer<const void*>;  // what a collective reads
-using Target = Buffer<void*>;        // what it writes
+using Source = Buffer<const void*>;  // memory that a collective reads
+using Target = Buffer<void*>;        // memory that it writes
 
-// One number per rank, in elements; read before the call returns.
+// One number per rank, in elements; FCCL reads it before the call returns.
 using Counts = std::span<const std::size_t>;
 
-// A buffer with a block per rank, each with a count of its own; without displacements they lie one behind the other.
+// A buffer with a block per rank, each with a count of its own; without displacements the blocks follow one another.
 template <class B>
 struct Blocks {
   B buffer;
@@ -166,7 +166,7 @@ struct Blocks {
   Counts displacements = {};
 };
 
-// As the C interface takes them: what it cannot hold is the longest that it can.
+// Converts to the C interface's milliseconds: a time that its int cannot hold becomes the longest that it can.
 inline int milliseconds_of(std::chrono::milliseconds time) {
   return static_cast<int>(std::clamp<std::chrono::milliseconds::rep>(time.count(), INT_MIN + 1, INT_MAX));
 }
@@ -183,9 +183,10 @@ class Stream {
     return Stream(handle);
   }
 
-  // Waits until everything issued so far is done; the first failure of it, if any.
+  // Waits until everything issued so far is done; returns its first failure, if any.
   Result<void> synchronize() { return result_of(fcclStreamSynchronize(handle())); }
-  // How much has been issued so far, and a wait for that alone; false where it is not done within `timeout`.
+  // position counts what has been issued so far, and synchronize waits for that alone; false if it is not done within
+  // `timeout`.
   unsigned long long position() const {
     unsigned long long issued = 0;
     static_cast<void>(fcclStreamGetPosition(handle(), &issued));
@@ -196,7 +197,7 @@ class Stream {
     if (code != fcclSuccess && code != fcclInProgress) return result_of(code).error();
     return code == fcclSuccess;
   }
-  // Whether everything issued so far is done.
+  // True if everything issued so far is done.
   Result<bool> done() {
     const fcclResult_t code = fcclStreamQuery(handle());
     if (code == fcclInProgress) return false;
@@ -226,7 +227,8 @@ class Stream {
   std::unique_ptr<void, Destroy> handle_;
 };
 
-// Where a collective runs: by default on the caller's thread, which returns when it is done; else on a stream, not owned.
+// Says where a collective runs: by default on the caller's thread, which returns when it is done; otherwise on a stream, which
+// it does not own.
 class StreamRef {
  public:
   StreamRef() = default;
@@ -240,7 +242,7 @@ class StreamRef {
 
 // ---- Communicators ------------------------------------------------------------------------------
 
-// Names one communicator to be; plain bytes, so that MPI_Bcast, a file or a store can carry it to the other ranks.
+// Names one communicator that is to be made; plain bytes, so that MPI_Bcast, a file or a store can carry it to the other ranks.
 using UniqueId = fcclUniqueId;
 
 inline Result<UniqueId> unique_id() {
@@ -249,8 +251,8 @@ inline Result<UniqueId> unique_id() {
   return id;
 }
 
-// What a communicator may be told at its creation; what is left out is decided by FCCL_TIMEOUT, FCCL_INIT_TIMEOUT and the
-// memory of the process.
+// Settings of a communicator at its creation; FCCL_TIMEOUT, FCCL_INIT_TIMEOUT and the memory of the process decide the ones
+// left out.
 struct Options {
   std::optional<std::chrono::milliseconds> timeout = {};
   std::optional<std::chrono::milliseconds> init_timeout = {};
@@ -269,7 +271,7 @@ struct Options {
 
 // One rank of a group of ranks. Owns its C handle and destroys it; move only. One thread at a time may use it, except abort,
 // finalize, dead_ranks and async_error, which any thread may call while another is inside a collective. After the first failure
-// other than fcclInvalidArgument and fcclNotImplemented only shrink, abort and destruction are of use.
+// other than fcclInvalidArgument and fcclNotImplemented only shrink, abort and destruction work.
 class Communicator {
  public:
   // Joins as `rank` of `ranks`; returns when all have joined.
@@ -280,7 +282,7 @@ class Communicator {
     return Communicator(comm, rank, ranks);
   }
 
-  // The same as a new rank of a communicator that grows to `ranks`, by the id of its invite.
+  // Joins as a new rank of a communicator that grows to `ranks`, by the id of its invite.
   static Result<Communicator> join_grown(const UniqueId& id, int rank, int ranks, const Options& options = {}) {
     fcclComm_t comm = nullptr;
     fcclConfig_t config = options.config();
@@ -288,8 +290,8 @@ class Communicator {
     return Communicator(comm, rank, ranks);
   }
 
-  // All ranks of a communicator, for one thread: by rank, on GPUs 0 to ranks - 1 if the thread has a current one. Their calls
-  // go in groups.
+  // Makes all ranks of a communicator, for one thread: the vector is in the order of ranks, on GPUs 0 to ranks - 1 if the
+  // thread has a current GPU. The thread must issue their calls in groups.
   static Result<std::vector<Communicator>> of_one_process(int ranks) {
     std::vector<fcclComm_t> comms(static_cast<std::size_t>(ranks < 0 ? 0 : ranks));
     if (auto made = result_of(fcclCommInitAll(comms.data(), ranks, nullptr)); !made) return made.error();
@@ -307,7 +309,7 @@ class Communicator {
   int ranks() const { return ranks_; }
   fcclComm_t handle() const { return handle_ ? handle_->comm.load() : nullptr; }
 
-  // Ranks of equal color become a communicator, ordered by (key, rank); without a color this rank gets none.
+  // Ranks of equal color become a communicator, ordered by (key, rank); a rank without a color gets no communicator.
   Result<std::optional<Communicator>> split(std::optional<int> color, int key = 0) {
     fcclComm_t comm = nullptr;
     auto made = result_of(fcclCommSplit(handle(), color.value_or(FCCL_SPLIT_NOCOLOR), key, &comm, nullptr));
@@ -318,27 +320,26 @@ class Communicator {
     return std::optional<Communicator>(std::move(*part));
   }
 
-  // The ranks that go on become a communicator, in their order, without `excluded`; also after a failure, with
-  // FCCL_SHRINK_ABORT.
+  // Makes a communicator of the ranks other than `excluded`, in their order; also after a failure, with FCCL_SHRINK_ABORT.
   Result<Communicator> shrink(std::vector<int> excluded, int flags = FCCL_SHRINK_DEFAULT) {
     fcclComm_t comm = nullptr;
     auto made = result_of(fcclCommShrink(handle(), excluded.data(), static_cast<int>(excluded.size()), &comm, nullptr, flags));
     if (!made) return made.error();
     return adopt(comm);
   }
-  // An id by which new ranks come to grow; by one rank, which hands it to them.
+  // Makes an id by which new ranks join grow; one rank calls it and hands the id to them.
   Result<UniqueId> invite() {
     UniqueId id{};
     if (auto made = result_of(fcclCommGetUniqueId(handle(), &id)); !made) return made.error();
     return id;
   }
-  // Ranks of this, which keep their numbers, and new ones, which call join_grown, become a communicator of `ranks`.
+  // Makes a communicator of `ranks` from this one's ranks, which keep their numbers, and new ranks, which call join_grown.
   Result<Communicator> grow(int ranks) {
     fcclComm_t comm = nullptr;
     if (auto made = result_of(fcclCommGrow(handle(), ranks, nullptr, -1, &comm, nullptr)); !made) return made.error();
     return adopt(comm);
   }
-  // Who has died without leaving, in ascending order.
+  // Lists the ranks that died without leaving, in ascending order.
   Result<std::vector<int>> dead_ranks() const {
     std::vector<int> dead(static_cast<size_t>(ranks_));
     int count = ranks_;
@@ -347,7 +348,7 @@ class Communicator {
     return dead;
   }
 
-  // fccl.h says what each collective does. What it uses on the root only may be {} elsewhere.
+  // fccl.h says what each collective does. Arguments that it uses on the root only may be {} elsewhere.
   Result<void> all_gather(Source send, Target recv, StreamRef stream = {}) {
     if (auto fit = check("all_gather", recv, send, ranks_); !fit) return fit;
     return result_of(fcclAllGather(send.data, recv.data, send.count, send.datatype, handle(), stream.handle()));
@@ -370,7 +371,8 @@ class Communicator {
     return result_of(
         fcclReduce(send.data, recv.data, send.count, send.datatype, handle_of(op), root, handle(), stream.handle()));
   }
-  // Into another type: float32 for float16, bfloat16 and float8, which is the sum before it is rounded. Not in place.
+  // Reduces into another type: float32 for float16, bfloat16 and float8, which is the sum before it is rounded. The buffers may
+  // not overlap.
   Result<void> reduce_scatter_typed(Source send, Target recv, Op op, StreamRef stream = {}) {
     if (auto fit = check("reduce_scatter_typed", send, recv, ranks_, true); !fit) return fit;
     return result_of(fcclReduceScatterTyped(send.data, recv.data, recv.count, send.datatype, recv.datatype, handle_of(op),
@@ -381,7 +383,7 @@ class Communicator {
     return result_of(fcclAllReduceTyped(send.data, recv.data, send.count, send.datatype, recv.datatype, handle_of(op), handle(),
                                         stream.handle()));
   }
-  // recv has the type on every rank, also where it has no memory: {nullptr, 0, fcclFloat32}.
+  // recv carries its datatype on every rank, even where it has no memory: {nullptr, 0, fcclFloat32}.
   Result<void> reduce_typed(Source send, Target recv, Op op, int root, StreamRef stream = {}) {
     if (auto fit = rank_ == root ? check("reduce_typed", recv, send, 1, true) : Result<void>(); !fit) return fit;
     return result_of(fcclReduceTyped(send.data, recv.data, send.count, send.datatype, recv.datatype, handle_of(op), root,
@@ -404,7 +406,7 @@ class Communicator {
                                             " equal blocks, one per rank"};
     return result_of(fcclAlltoAll(send.data, recv.data, send.count / blocks, send.datatype, handle(), stream.handle()));
   }
-  // Blocks with counts of their own, one per rank; without displacements they lie one behind the other.
+  // Blocks with counts of their own, one per rank; without displacements the blocks follow one another.
   Result<void> all_gather_v(Source send, Target recv, Counts counts, Counts displacements = {}, StreamRef stream = {}) {
     if (auto fit = check_blocks("all_gather_v", recv, counts, displacements); !fit) return fit;
     if (auto fit = check_datatypes("all_gather_v", send, recv); !fit) return fit;
@@ -429,8 +431,9 @@ class Communicator {
                                    recv.counts.data(), pointer(recv.displacements), send.buffer.datatype, handle(),
                                    stream.handle()));
   }
-  // One rank sends, another one (or the same) receives, in an order of their own. A tag, which is not below zero, keeps what
-  // has it apart; a receive without `source` takes what comes first of any rank's.
+  // One rank sends, another one (or the same) receives; these calls are ordered apart from collectives. Messages with a tag,
+  // which is at least zero, are only for receives with that tag; a receive without `source` takes the first message of any
+  // rank.
   Result<void> send(Source buffer, int to, StreamRef stream = {}) {
     return result_of(fcclSend(buffer.data, buffer.count, buffer.datatype, to, handle(), stream.handle()));
   }
@@ -449,7 +452,7 @@ class Communicator {
     if (!received) return received.error();
     return source;
   }
-  // On a stream; *source, which must live until then, becomes the sender's rank.
+  // Receives on a stream; *source becomes the sender's rank, and must live until the receive is done.
   Result<void> receive_tagged(Target buffer, std::optional<int> from, int tag, int* source, StreamRef stream) {
     const int peer = from.value_or(FCCL_ANY_SOURCE);
     return result_of(fcclRecvTagged(buffer.data, buffer.count, buffer.datatype, peer, tag, source, handle(), stream.handle()));
@@ -470,15 +473,15 @@ class Communicator {
   }
   // Refuses calls from now on, and waits until everything this rank has issued is done.
   Result<void> finalize() { return result_of(fcclCommFinalize(handle())); }
-  // Fails what is outstanding on every rank; this object is empty afterwards.
+  // Fails outstanding operations on every rank; this object is empty afterwards.
   Result<void> abort() { return result_of(fcclCommAbort(handle_ ? handle_->comm.exchange(nullptr) : nullptr)); }
-  // The first failure so far; success if there is none.
+  // Returns the first failure so far; success if no call has failed.
   Result<void> async_error() const {
     fcclResult_t first = fcclSuccess;
     if (auto asked = result_of(fcclCommGetAsyncError(handle(), &first)); !asked) return asked;
     return first == fcclSuccess ? Result<void>() : Error{first, fcclGetLastError(handle())};
   }
-  // How the ranks are spread over hosts.
+  // Says how the ranks are spread over hosts.
   Result<fcclHosts_t> hosts() const {
     fcclHosts_t hosts{};
     if (auto asked = result_of(fcclCommGetHosts(handle(), &hosts)); !asked) return asked.error();
@@ -501,7 +504,7 @@ class Communicator {
   Communicator(fcclComm_t comm, int rank, int ranks)
       : handle_(std::make_shared<CommunicatorHandle>(comm)), rank_(rank), ranks_(ranks) {}
 
-  // One that was made of another one knows its rank itself.
+  // Asks a communicator that was made from another one for its rank and size.
   static Result<Communicator> adopt(fcclComm_t comm) {
     Communicator made(comm, 0, 0);
     if (auto known = result_of(fcclCommUserRank(comm, &made.rank_)); !known) return known.error();
@@ -509,7 +512,7 @@ class Communicator {
     return Result<Communicator>(std::move(made));
   }
 
-  // Refuses two buffers unless the first has `blocks` times the elements of the second, of the same datatype if not `typed`.
+  // Refuses two buffers unless the first has `blocks` times the elements of the second, and, unless `typed`, the same datatype.
   template <class Whole, class Block>
   static Result<void> check(const char* collective, const Whole& whole, const Block& block, int blocks, bool typed = false) {
     const auto times = static_cast<std::size_t>(blocks);
@@ -560,14 +563,14 @@ class Communicator {
 
 // ---- Groups --------------------------------------------------------------------------------------
 
-// Issues the calls that `calls` makes together, at its end: any order of sends and receives is safe, and those of several
-// communicators get on together. Returns when those without a stream are done, with the first failure; a call that was refused,
-// whether or not `calls` looks at it, is one, and then none was issued.
+// Issues the calls that `calls` makes together, when it returns: any order of sends and receives is safe, and the calls of
+// several communicators progress together. Returns the first failure, once the calls without a stream are done; if one was
+// refused, whether or not `calls` looked at its result, none was issued.
 template <std::invocable Calls>
 Result<void> group(Calls&& calls) {
   struct Open {
     bool open = fcclGroupStart() == fcclSuccess;
-    // What throws in between leaves no group open, and issues nothing.
+    // If `calls` throws, this closes the group and issues nothing.
     ~Open() {
       fcclSimInfo_t nothing = FCCL_SIM_INFO_INITIALIZER;
       if (open) static_cast<void>(fcclGroupSimulateEnd(&nothing));

@@ -1,4 +1,5 @@
-// Memory that peers map, owned in C++: fcclMemAlloc and fcclMemFree behind an array of elements, and how much of it there is.
+// Memory that peers map, owned in C++: fcclMemAlloc and fcclMemFree behind an array of elements, and how much this process has
+// of it.
 //
 //   auto gradients = fccl::ArenaArray<float>::make(n);
 //   if (!gradients) return report(gradients.error().message);
@@ -47,7 +48,7 @@ class ArenaArray {
   std::size_t count_ = 0;
 };
 
-// What the arena of this process holds.
+// Says how much the arena of this process holds.
 inline Result<fcclMemUsage_t> arena_usage() {
   fcclMemUsage_t usage{};
   usage.size = sizeof usage;

@@ -1,4 +1,4 @@
-// Operators in C++, a part of fccl.hpp: those that there are, and those that a communicator makes.
+// Operators in C++, a part of fccl.hpp: the built-in ones, and those that a communicator makes.
 #pragma once
 
 #include <fccl/fccl.h>
@@ -10,7 +10,7 @@
 namespace fccl {
 inline namespace interface {
 
-// How the values of the ranks become one.
+// Says how the values of the ranks become one.
 enum class Op : int {
   sum = fcclSum,
   prod = fcclProd,
@@ -38,8 +38,8 @@ struct CommunicatorHandle {
 };
 
 // An operator that multiplies this rank's input by a scalar and then sums; made by Communicator::pre_multiplied_sum. Move only;
-// the ranks make and destroy theirs in the same order, on the thread that uses the communicator. Useless once the communicator
-// is gone.
+// the ranks make and destroy theirs in the same order, on the thread that uses the communicator. It cannot be used once the
+// communicator is gone.
 class PreMulSum {
  public:
   PreMulSum(std::weak_ptr<CommunicatorHandle> handle, Op op) : handle_(std::move(handle)), op_(op) {}

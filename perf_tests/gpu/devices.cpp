@@ -18,7 +18,7 @@ struct HostName {
   char text[64];
 };
 
-// How many processes of this host come before this one.
+// Returns how many processes of this host precede this one.
 int place_on_host(const Processes& processes) {
   HostName own{};
   gethostname(own.text, sizeof own.text - 1);
@@ -63,8 +63,8 @@ Result<std::vector<DeviceInfo>> choose_gpus(const Arguments& arguments, const En
                                             const Processes& processes) {
   const int ranks = arguments.ranks_per_process();
   const int place = place_on_host(processes);
-  // Streams of ranks that share a GPU must not share a queue of it, where the call of one would wait behind that of another,
-  // and for it. 32 is the most that CUDA knows; it is read when the driver is initialised.
+  // Streams of ranks that share a GPU must not share a queue of it, where one rank's call would wait behind another's, and for
+  // it. CUDA allows at most 32; the driver reads it when it is initialised.
   if (ranks > 1) setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   const auto driver = gpu_driver();
   if (!driver) return driver.error();

@@ -1,4 +1,4 @@
-// Which GPU each rank of this process uses.
+// Chooses the GPU of each rank of this process.
 #pragma once
 
 #include <vector>
@@ -10,12 +10,12 @@
 
 namespace fccl::perf {
 
-// One for each thread of this process; all processes call this together, before there are other threads. As in nccl-tests each
-// rank of a host has the next GPU, from FCCL_TESTS_DEVICE on if it is set, which then holds for every process; where there are
-// fewer GPUs, ranks share them. Error: there is no driver or no GPU, or a setting that cannot be.
+// Returns one for each thread of this process; all processes call this together, before there are other threads. As in
+// nccl-tests, each rank of a host gets the next GPU, beginning at FCCL_TESTS_DEVICE if it is set, which then holds for every
+// process; if there are fewer GPUs, ranks share them. Error: no driver, no GPU, or an impossible setting.
 Result<std::vector<DeviceInfo>> choose_gpus(const Arguments& arguments, const Environment& environment,
                                             const Processes& processes);
-// The GPU of each rank of a process whose first rank has the place `first` among the ranks of its host.
+// Returns the GPUs of a process whose first rank has the place `first` among the ranks of its host.
 std::vector<int> ordinals_of(int first, int ranks, int gpus);
 
 }  // namespace fccl::perf

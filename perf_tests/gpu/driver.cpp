@@ -1,4 +1,4 @@
-// Loads libcuda.so.1 and finds its functions, by the names that are their versions.
+// Loads libcuda.so.1 and finds its functions, by their versioned names.
 #include "gpu/driver.h"
 
 #include <dlfcn.h>
@@ -6,7 +6,7 @@
 namespace fccl::perf {
 namespace {
 
-// Also where drivers lie that the loader does not find by its folders.
+// Places that drivers lie in, including some that the loader does not search.
 constexpr const char* kLibraries[] = {"libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1",
                                       "/usr/lib64/nvidia/libcuda.so.1"};
 

@@ -1,5 +1,5 @@
-// GpuDriver: the functions of CUDA's driver that the perf binaries call, found while they run. Like any program that links
-// FCCL they need no CUDA to be built, so the few types of these functions are written here.
+// GpuDriver: the functions of CUDA's driver that the perf binaries call, found at run time. Like any program that links FCCL,
+// the binaries are built without CUDA, so the few types of these functions are declared here.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@
 
 namespace fccl::perf {
 
-// What each function returns; zero is success.
+// The result of each function; zero is success.
 using GpuResult = int;
 inline constexpr GpuResult kGpuNotReady = 600;
 inline constexpr unsigned kNonBlockingStream = 1;
 // A device pointer as the driver takes it.
 using GpuAddress = std::uint64_t;
 
-// Never changes once it was loaded; any thread.
+// Constant once it is loaded; any thread may call it.
 struct GpuDriver {
   GpuResult (*init)(unsigned flags);
   GpuResult (*error_name)(GpuResult result, const char** name);
@@ -38,11 +38,12 @@ struct GpuDriver {
   GpuResult (*query_stream)(void* stream);
   GpuResult (*finish_stream)(void* stream);
 
-  // Success, or an error that says what was called and what the driver said of it.
+  // Returns success, or an error with the name of the call and the driver's message.
   Result<void> check(GpuResult result, const std::string& called) const;
 };
 
-// Loads and initialises the driver at the first call of the process. The error is one sentence: there is no driver, or no GPU.
+// Loads and initialises the driver at the process's first call. The error is one sentence: there is no driver, or the machine
+// has no GPU.
 Result<const GpuDriver*> gpu_driver();
 
 }  // namespace fccl::perf

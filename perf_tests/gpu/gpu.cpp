@@ -19,7 +19,7 @@ Result<std::unique_ptr<Gpu>> Gpu::open(int ordinal, bool default_stream) {
   void* context = nullptr;
   void* stream = nullptr;
   if (auto got = driver.check(driver.get(&device, ordinal), "cuDeviceGet" + where); !got) return got.error();
-  // As the runtime does: torch and FCCL use this context, too. It is given back with the process.
+  // This is the context of the CUDA runtime: torch and FCCL use it, too. It is released with the process.
   auto entered = driver.check(driver.retain_context(&context, device), "cuDevicePrimaryCtxRetain" + where);
   if (entered) entered = driver.check(driver.set_current(context), "cuCtxSetCurrent" + where);
   if (entered && !default_stream)
@@ -59,7 +59,8 @@ std::byte* GpuMemory::draft(std::byte*, std::size_t bytes) {
 Result<void> GpuMemory::put(std::byte* at, std::size_t bytes) {
   if (bytes == 0) return {};
   auto copied = driver_.check(driver_.copy_in(address_of(at), copy_.data(), bytes), "cuMemcpyHtoD");
-  // It may return when the bytes have been read and are not there yet, and no stream of its own waits for the default stream.
+  // The copy may return when the bytes have been read but not yet written, and the stream of this class does not wait for the
+  // default stream.
   if (copied) copied = driver_.check(driver_.finish_stream(nullptr), "cuStreamSynchronize");
   return copied;
 }

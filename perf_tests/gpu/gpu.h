@@ -11,11 +11,11 @@
 
 namespace fccl::perf {
 
-// Made, used and destroyed by the rank's thread, for which the GPU is the current one from then on. Outlives the rank's
-// communicator and its memory.
+// The rank's thread makes, uses and destroys it, and has it as its current GPU from then on. It outlives the rank's
+// communicator and memory.
 class Gpu {
  public:
-  // With a stream of its own, or with the default stream.
+  // Opens it with a stream of its own, or with the default stream.
   static Result<std::unique_ptr<Gpu>> open(int ordinal, bool default_stream);
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
@@ -23,7 +23,7 @@ class Gpu {
 
   const GpuDriver& driver() const { return driver_; }
   void* stream() const { return stream_; }
-  // Whether all that was put on the stream is done.
+  // True if all work on the stream is done.
   Result<bool> is_done() const;
 
  private:

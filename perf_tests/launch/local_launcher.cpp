@@ -1,7 +1,7 @@
 // The launcher library of processes that no mpirun started: they meet in a file, on one machine.
 //
-// FCCL_TESTS_LOCAL=INDEX/COUNT:FILE tells each process its place. FILE is empty when the first one starts, and new for each
-// run.
+// FCCL_TESTS_LOCAL=INDEX/COUNT:FILE tells each process its place. FILE is empty when the first one starts, and each run needs a
+// new one.
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -23,20 +23,20 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kMostProcesses = 64;
-constexpr std::size_t kPart = 64 << 10;  // of what a process tells the others at a time
+constexpr std::size_t kPart = 64 << 10;  // bytes that a process gives to the others at a time
 constexpr int kCouldNotMeet = 1;
 constexpr auto kLook = std::chrono::milliseconds(100);
 
-// One process in the file. Each writes only its own.
+// One process's part of the file. Each process writes only its own.
 struct Seat {
   std::atomic<std::int32_t> id;
   std::atomic<std::int32_t> has_left;
-  std::atomic<std::uint64_t> meetings;  // that it has come to
+  std::atomic<std::uint64_t> meetings;  // number of meetings that it has come to
   unsigned char told[kPart];
 };
 
 struct File {
-  std::atomic<std::int32_t> status;  // of a process that ended all; zero while none did
+  std::atomic<std::int32_t> status;  // exit status with which this process ended the run; zero if it has not
   Seat seats[kMostProcesses];
 };
 
@@ -51,7 +51,7 @@ bool is_gone(const Seat& seat) { return seat.id != 0 && seat.has_left == 0 && ki
   std::_Exit(status);
 }
 
-// Ends this process if another one has ended all, or is gone, as an mpirun would.
+// Ends this process if another one has ended the run, or has died, as an mpirun would.
 void look_at_the_others() {
   if (const int status = file->status; status != 0) end_with(status);
   for (int process = 0; process < count; ++process) {
@@ -61,7 +61,7 @@ void look_at_the_others() {
   }
 }
 
-// FCCL_TESTS_LOCAL is not what it must be, or the file cannot be used: an errno.
+// Returns an errno if FCCL_TESTS_LOCAL is malformed, or the file cannot be used.
 int start(bool, const char* place, int* process, int* processes) {
   char path[4096] = "";
   if (!place || std::sscanf(place, "%d/%d:%4095s", &own, &count, path) != 3) return EINVAL;

@@ -10,7 +10,7 @@
 namespace {
 
 int start(bool many_threads, const char*, int* process, int* processes) {
-  // With one thread per process MPI is not made to lock, so that it is measured at its best. With more, a thread that fails
+  // With one thread per process MPI is told not to lock, so that it is measured at its best. With more, a thread that fails
   // aborts while another may be in a barrier.
   int provided = 0;
   if (const int error = MPI_Init_thread(nullptr, nullptr, many_threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_FUNNELED, &provided))
@@ -21,8 +21,8 @@ int start(bool many_threads, const char*, int* process, int* processes) {
 
 void finish() { MPI_Finalize(); }
 
-// Lets other processes run meanwhile: MPICH does not, and where there are more processes than cores each meeting would take
-// as long as the kernel lets a process run.
+// Lets other processes run while it waits: MPICH does not, and with more processes than cores each meeting would take as long
+// as the kernel lets a process run.
 void wait(MPI_Request request) {
   for (int done = 0; !done;) {
     MPI_Test(&request, &done, MPI_STATUS_IGNORE);

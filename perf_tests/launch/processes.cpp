@@ -1,4 +1,4 @@
-// Chooses and loads a launcher library, and makes sure that its world is the one that was started.
+// Chooses and loads a launcher library, and checks that its world is the one that was started.
 #include "launch/processes.h"
 
 #include <dlfcn.h>
@@ -43,7 +43,7 @@ Result<const FcclLauncher*> load(const std::string& mpi, const std::string& inst
   if (!std::filesystem::exists(file))
     return refuse("this process was started by an mpirun of " + mpi + ", but " + file.string() +
                   " was not built, and without it the processes cannot meet; install " + install_hint(mpi));
-  // Global, because MPI's own plug-ins expect to find MPI's symbols.
+  // The library is loaded globally, because MPI's own plug-ins expect to find MPI's symbols.
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (!library) return refuse("loading the launcher library of " + mpi + " failed: " + std::string(dlerror()));
   const auto launcher = reinterpret_cast<decltype(&fccl_launcher)>(dlsym(library, kLauncherSymbol));
@@ -51,7 +51,7 @@ Result<const FcclLauncher*> load(const std::string& mpi, const std::string& inst
   return launcher();
 }
 
-// The processes of a step of one node meet in a file that is named after the step and the srun, so it is new for each run.
+// The processes of a step on one host meet in a file that is named after the step and the srun, so each run has a new one.
 Result<LaunchChoice> choose_step(const Environment& environment, int processes) {
   const auto process = number_in(environment.slurm_process);
   if (!process || !environment.slurm_job || !environment.slurm_step || number_in(environment.slurm_nodes) != 1)
@@ -66,7 +66,7 @@ Result<LaunchChoice> choose_step(const Environment& environment, int processes) 
   return LaunchChoice{"local", processes, std::to_string(*process) + "/" + std::to_string(processes) + ":" + file, file};
 }
 
-// Makes the file, or finds it made by another process of this user.
+// Makes the file, or opens it if another process of this user has made it.
 Result<void> make_file(const std::string& path) {
   const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   struct stat found{};
@@ -99,7 +99,7 @@ Result<LaunchChoice> choose_launch(const Environment& environment) {
     return refuse("both OMPI_COMM_WORLD_SIZE and PMI_SIZE are set, so who started this process is unclear; " +
                   std::string(kChooseBy));
   if (open_mpi) return LaunchChoice{"openmpi", open_mpi};
-  // MPICH's library speaks to both Hydras.
+  // MPICH's library works under both Hydras.
   if (pmi && environment.intel_mpi) return LaunchChoice{.mpi = "intelmpi", .processes = pmi, .instead = "mpich"};
   if (pmi) return LaunchChoice{"mpich", pmi};
   if (environment.pmix_rank && environment.pmix_space) return LaunchChoice{"openmpi", slurm};
@@ -119,7 +119,7 @@ Result<Processes> Processes::start(const LaunchChoice& choice, bool many_threads
   if (const int error = (*launcher)->start(many_threads, choice.place.c_str(), &process, &processes))
     return refuse("starting by " + choice.mpi + " failed with error " + std::to_string(error));
   if (!choice.new_file.empty()) {
-    (*launcher)->barrier();  // all have opened it
+    (*launcher)->barrier();  // every process has opened it
     if (process == 0) std::filesystem::remove(choice.new_file);
   }
   Processes started(*launcher, process, processes);

@@ -1,4 +1,4 @@
-// The processes of a run: which launcher library they meet through, and what the perf binaries need of it.
+// The processes of a run: the launcher library through which they meet, and the functions of it that the perf binaries need.
 #pragma once
 
 #include <cstddef>
@@ -13,20 +13,20 @@
 
 namespace fccl::perf {
 
-// How this process was started, as the environment tells.
+// How this process was started, according to the environment.
 struct LaunchChoice {
   std::string mpi;               // "openmpi", "mpich", "intelmpi", "local", or empty: one process
-  std::optional<int> processes;  // how many there must be; none where the environment does not say
-  std::string place = {};        // of this process, if it is "local"
-  std::string new_file = {};     // in which "local" processes meet that srun started; they make and remove it
-  std::string instead = {};      // the library that serves where that of `mpi` was not built
+  std::optional<int> processes;  // expected number of processes; none if the environment does not say
+  std::string place = {};        // place of this process, if it is "local"
+  std::string new_file = {};     // file in which "local" processes started by srun meet; they make and remove it
+  std::string instead = {};      // library to use if that of `mpi` was not built
 };
 
-// Refuses what would end as several worlds of one process each.
+// Refuses environments that would give several worlds of one process each.
 Result<LaunchChoice> choose_launch(const Environment& environment);
 
-// This process among those of the run. Made and destroyed by the main thread, outlives every other user; all functions are for
-// the main thread, except `abort`, which any thread may call.
+// This process among the processes of the run. The main thread makes and destroys it, and it outlives every other user; only
+// the main thread calls its functions, except `abort`, which any thread may call.
 class Processes {
  public:
   // Loads the chosen launcher library, if any, and meets the other processes.
@@ -36,18 +36,18 @@ class Processes {
 
   int process() const { return process_; }
   int processes() const { return processes_; }
-  // Null for a process that is alone.
+  // Returns null for a single process.
   const FcclLauncher* launcher() const { return launcher_; }
 
   void barrier() const;
-  // Every process's value, in order.
+  // Returns every process's value, in order.
   template <class T>
   std::vector<T> all_gather(const T& own) const {
     std::vector<T> all(static_cast<std::size_t>(processes_), own);
     if (launcher_) launcher_->all_gather(&own, sizeof own, all.data());
     return all;
   }
-  // Every process's `own`, of the same length everywhere, one after another.
+  // Returns every process's `own`, which has one length everywhere, one after another.
   template <class T>
   std::vector<T> all_gather(const std::vector<T>& own) const {
     if (!launcher_) return own;

@@ -14,7 +14,7 @@ struct Split {
   unsigned long value;
 };
 
-// The number that is all of `text` after spaces.
+// Reads a number that is all of `text` after leading spaces.
 std::optional<unsigned long> read_number(std::string text, int base) {
   text.erase(0, text.find_first_not_of(' '));
   if (base == 0 && (text.starts_with("0b") || text.starts_with("0B"))) {

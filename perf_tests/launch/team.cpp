@@ -14,7 +14,7 @@
 namespace fccl::perf {
 namespace {
 
-// The processor's name as the kernel gives it; empty where it gives none.
+// Returns the processor's name, as the kernel gives it; empty if it gives none.
 std::string processor_name() {
   std::ifstream cpuinfo("/proc/cpuinfo");
   for (std::string line; std::getline(cpuinfo, line);) {
@@ -24,7 +24,7 @@ std::string processor_name() {
   return "";
 }
 
-// What the values in one place of all series come to; a mean is a sum until it is divided.
+// Combines the values in one place of all series; a mean stays a sum here, and is divided later.
 double combine_place(const std::vector<std::vector<double>>& series, std::size_t place, Combine how) {
   double result = series.front()[place];
   for (auto each = series.begin() + 1; each != series.end(); ++each) {

@@ -1,8 +1,8 @@
-// The limit as the measured library: what memory allows where calls check nothing, choose nothing and never fail.
+// The limit as the measured library: the speed that memory allows if calls check nothing, choose nothing and never fail.
 //
-// A rank meets the others, copies or sums straight out of their buffers, and meets them again before its own may change. What
-// fits into a slot needs no second meeting: a slot is written again two calls later, and by then its readers have been in the
-// call between.
+// A rank meets the others, copies or sums straight out of their buffers, and meets them again before its own may change. Data
+// that fits into a slot needs no second meeting: a slot is written again two calls later, and its readers have by then been in
+// the call between.
 #include <sched.h>
 #include <unistd.h>
 
@@ -20,8 +20,8 @@
 namespace fccl::perf {
 namespace {
 
-constexpr std::size_t kPiece = 64 << 10;  // of an AllReduce: what stays in the cache until it is everywhere
-// Looks at what others write before a rank lets them run.
+constexpr std::size_t kPiece = 64 << 10;  // a part of an AllReduce: small enough to stay in the cache until all ranks have it
+// Number of polls of others' progress before a rank yields the processor to them.
 constexpr int kLooks = 1 << 11;
 constexpr int kLooksWhereCoresAreShared = 64;
 
@@ -29,19 +29,19 @@ struct Slot {
   static constexpr std::size_t kBytes = 4096;
 
   alignas(64) std::atomic<std::uint64_t> call;
-  std::byte near[56];  // in the same line
+  std::byte near[56];  // in the same cache line
   alignas(64) std::byte far[kBytes];
 
   std::byte* data(std::size_t bytes) { return bytes <= sizeof near ? near : far; }
 };
 
-// What one rank tells the others; only it writes there. Begins as zeros.
+// One rank's message to the others; only that rank writes it. It begins as zeros.
 struct Seat {
   alignas(64) std::atomic<std::uint64_t> meetings;
   Slot slots[2];
 };
 
-// Where the result takes the place of what was read, or is read again, its lines are in the cache.
+// If the result replaces the input, or is read again, its lines are in the cache.
 LoopKind through_caches(LoopKind kind) { return kind == LoopKind::streamed ? LoopKind::plain : kind; }
 
 void pause() {
@@ -94,7 +94,7 @@ class LimitLibrary : public Library {
 
  private:
   Seat& seat(int rank) const { return *seats_[static_cast<std::size_t>(rank)]; }
-  // Of the others the one `step` places behind this rank, so that not all come to one at once.
+  // Returns the rank `step` places after this one, so that ranks do not all read from one at once.
   int other(int step) const { return (rank_ + step) % ranks_; }
 
   void await(const std::atomic<std::uint64_t>& word, std::uint64_t target) const {
@@ -134,7 +134,7 @@ class LimitLibrary : public Library {
   }
 
   void sum_slots(const std::byte* send, std::byte* recv, std::size_t bytes, std::size_t count) {
-    // Of a ReduceScatter: what becomes of the blocks before.
+    // For a ReduceScatter: skips the blocks of the ranks before this one.
     const std::size_t result = count * sizeof(float);
     const std::size_t skipped = result < bytes ? static_cast<std::size_t>(rank_) * result : 0;
     for (int rank = 0; rank < ranks_; ++rank)
@@ -189,9 +189,9 @@ class LimitLibrary : public Library {
   int looks_ = kLooks;
   std::size_t element_bytes_ = 1;
   std::vector<Seat*> seats_;
-  std::vector<const std::byte*> from_;  // of the current sum, by rank
+  std::vector<const std::byte*> from_;  // sources of the current sum, by rank
   std::uint64_t meetings_ = 0;
-  std::uint64_t calls_ = 0;  // that took slots
+  std::uint64_t calls_ = 0;  // number of calls that used slots
 };
 
 }  // namespace

@@ -1,14 +1,14 @@
 // Copies and sums, compiled once per instruction set.
 #include "peers/limit_loops.h"
 
-// As those of the library are.
+// The loops are compiled for the same processors as the library's.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #define HWY_BROKEN_EMU128 0
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "peers/limit_loops.cpp"
 #include <hwy/foreach_target.h>
-// Behind it.
+// These must follow foreach_target.h.
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
@@ -23,7 +23,7 @@ constexpr size_t kLine = 64;
 constexpr size_t kPage = 4096;
 constexpr size_t kAhead = 16 * kLine;
 
-// The builtin of g++ asks for a line as for reading unless it compiles for a processor that is known to have this.
+// The builtin of g++ prefetches for reading unless it compiles for a processor that is known to have this instruction.
 inline void prefetch_to_write(const uint8_t* at) {
 #if defined(__x86_64__)
   asm volatile("prefetchw %0" : : "m"(*at));
@@ -54,7 +54,7 @@ void copy_prefetched(uint8_t* to, const uint8_t* from, size_t bytes) {
   std::memcpy(to + i, from + i, bytes - i);
 }
 
-// Four pages side by side, so that several rows of memory are on their way.
+// Copies four pages side by side, so that several rows of memory are open at once.
 void copy_streamed(uint8_t* to, const uint8_t* from, size_t bytes) {
   constexpr size_t kPages = 4;
   const size_t head = std::min(bytes, -reinterpret_cast<uintptr_t>(to) % kLine);
@@ -68,7 +68,7 @@ void copy_streamed(uint8_t* to, const uint8_t* from, size_t bytes) {
       }
     }
   }
-  // Streamed stores are not ordered by the release that tells others of them.
+  // The release that tells other ranks does not order streamed stores, so they are flushed here.
   hwy::FlushStream();
   std::memcpy(to + begin, from + begin, bytes - begin);
 }
@@ -84,7 +84,7 @@ void copy_here(LoopKind kind, std::byte* to, const std::byte* from, size_t bytes
     copy_streamed(target, source, bytes);
 }
 
-// One vector at bytes `at`. `fixed` is the number of ranks, or 0 where it is not known.
+// Sums one vector at offset `at`. `fixed` is the number of ranks, or 0 if it is only known at run time.
 template <int fixed, class D>
 auto total(D d, const std::byte* const* from, int ranks, size_t at) {
   const auto load = [&](int rank) { return hn::LoadU(d, reinterpret_cast<const float*>(from[rank] + at)); };

@@ -1,4 +1,4 @@
-// The loops of the limit: copies and sums of floats, each of several kinds, and which of them is the fastest here.
+// The loops of the limit: copies and sums of floats, each of several kinds, and the choice of the fastest.
 #pragma once
 
 #include <cstddef>
@@ -12,16 +12,15 @@ namespace fccl::perf {
 
 enum class LoopKind : std::uint8_t {
   plain,
-  prefetched,  // asks early for lines that it will read, and for those that it will write
+  prefetched,  // prefetches lines that it will read, and lines that it will write
   streamed,    // writes past the caches
 };
 
 void copy_as(LoopKind kind, std::byte* to, const std::byte* from, std::size_t bytes);
-// `count` floats, each the sum of those in its place of all that begin at from[0] to from[ranks - 1], in this order. `to` may
-// be one of them.
+// Sums `ranks` arrays of `count` floats, which begin at from[0] to from[ranks - 1], in this order. `to` may be one of them.
 void sum_as(LoopKind kind, std::byte* to, const std::byte* const* from, int ranks, std::size_t count);
 
-// Of calls of a size: plain ones below `from` bytes.
+// The loop for calls of a size: a plain one below `from` bytes.
 struct SizedLoop {
   LoopKind kind = LoopKind::plain;
   std::size_t from = 0;
@@ -37,8 +36,8 @@ struct LoopChoice {
   std::string text() const;
 };
 
-// Tries the kinds on memory such as the run's calls will use, up to its largest size, in all processes at once; the same
-// everywhere.
+// Tries the kinds, in all processes at once, on memory like that of the run's calls, up to its largest size; all processes get
+// the same choice.
 LoopChoice choose_loops(const Processes& processes, const Arguments& arguments);
 
 }  // namespace fccl::perf

@@ -1,4 +1,4 @@
-// Tries the loops of the limit before anything is measured.
+// Tries the loops of the limit before the run measures.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -15,13 +15,13 @@ namespace {
 constexpr std::array<LoopKind, 3> kKinds = {LoopKind::plain, LoopKind::prefetched, LoopKind::streamed};
 constexpr std::array<const char*, 3> kNames = {"plain", "prefetched", "streamed"};
 constexpr std::array<std::size_t, 5> kTriedSizes = {16 << 20, 4 << 20, 1 << 20, 256 << 10, 64 << 10};
-// Memory of one buffer, at most, and bytes of one round.
+// Largest size of a buffer, and the bytes of one round.
 constexpr std::size_t kSpan = 32 << 20;
 constexpr int kRounds = 5;
-// What is not faster than plain by this much may owe it to chance.
+// A gain below this may be chance.
 constexpr double kGain = 0.95;
 
-// Mapped as the calls' memory is, and freed with this.
+// Memory that is mapped like the calls' memory.
 class Buffer {
  public:
   Buffer() : memory_(mmap(nullptr, kSpan, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {}
@@ -38,11 +38,11 @@ class Buffer {
   void* memory_;
 };
 
-// Takes the bytes of a call and where in the buffers it begins.
+// Takes the bytes of a call and its offset in the buffers.
 using Loop = std::function<void(LoopKind kind, std::size_t bytes, std::size_t begin)>;
 
-// The kinds take turns, and the fastest round of each counts, in the process where that is slowest. Calls use successive parts
-// of `used` bytes, as those of the run do.
+// The kinds take turns. The fastest round of each counts, on the process where that is slowest. Calls use successive parts of
+// `used` bytes, as those of the run do.
 LoopKind fastest_kind(const Processes& processes, std::size_t bytes, std::size_t used, const Loop& loop) {
   using Clock = std::chrono::steady_clock;
   std::vector<double> fastest(kKinds.size(), 1e9);
@@ -61,7 +61,7 @@ LoopKind fastest_kind(const Processes& processes, std::size_t bytes, std::size_t
   return *best < kGain * slowest[0] ? kKinds[static_cast<std::size_t>(best - slowest.begin())] : LoopKind::plain;
 }
 
-// The kind that is best for the largest calls, from the size on from which it is the best throughout.
+// Returns the kind that is best for the largest calls, and the size from which on it is always the best.
 SizedLoop choose(const Processes& processes, const Arguments& arguments, const Loop& loop) {
   SizedLoop chosen;
   for (const std::size_t bytes : kTriedSizes) {

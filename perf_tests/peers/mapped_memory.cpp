@@ -1,4 +1,4 @@
-// Memory of a file without a name, which the other ranks open through /proc.
+// Uses a file without a name, which the other ranks open through /proc.
 #include "peers/mapped_memory.h"
 
 #include <fcntl.h>
@@ -18,7 +18,7 @@ Error failure(const std::string& attempt) {
                                "; --peer limit is for ranks of one host that see each other in /proc"};
 }
 
-// Closed with this.
+// Closes its descriptor at its end.
 struct File {
   explicit File(int opened) : descriptor(opened) {}
   File(const File&) = delete;
@@ -30,7 +30,7 @@ struct File {
   const int descriptor;
 };
 
-// By which a file in memory is told from all others of its host.
+// Returns a number that distinguishes a file in memory from all others on its host.
 double number_of(int descriptor) {
   struct stat seen{};
   return fstat(descriptor, &seen) == 0 ? static_cast<double>(seen.st_ino) : 0;
@@ -62,17 +62,17 @@ Result<std::byte*> MappedMemory::allocate(std::size_t bytes) {
   Segment& segment = segments_.emplace_back(Segment{bytes, {}});
   segment.begins.resize(static_cast<std::size_t>(team_.ranks()));
   segment.begins[static_cast<std::size_t>(team_.rank(thread_))] = *own;
-  // By its own rank first, so that its pages lie near that one's core.
+  // The owner writes first, so that the pages lie near its core.
   std::memset(*own, 0, bytes);
   if (const auto mapped = map_peers(segment, file.descriptor); !mapped) return mapped.error();
-  team_.barrier(thread_);  // all have opened it
+  team_.barrier(thread_);  // every rank has opened it
   return *own;
 }
 
 Result<void> MappedMemory::map_peers(Segment& segment, int file) {
   const auto ranks = static_cast<std::size_t>(team_.ranks());
   const auto own = static_cast<std::size_t>(team_.rank(thread_));
-  // Three numbers of each rank, which only that one does not leave zero.
+  // Each rank sets its own three numbers, and leaves those of the others zero.
   std::vector<Part> told(3 * ranks, {0, Combine::sum});
   told[3 * own].value = getpid();
   told[3 * own + 1].value = file;
@@ -84,7 +84,7 @@ Result<void> MappedMemory::map_peers(Segment& segment, int file) {
                              std::to_string(static_cast<int>(all[3 * rank + 1]));
     const File theirs(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
     const bool is_open = theirs.descriptor >= 0;
-    if (is_open) errno = ESTALE;  // if it is another one
+    if (is_open) errno = ESTALE;  // for a file that is another one
     if (!is_open || number_of(theirs.descriptor) != all[3 * rank + 2])
       return failure("opening " + path + ", the memory of rank " + std::to_string(rank) + ",");
     const auto mapped = map(theirs.descriptor, segment.bytes);

@@ -1,4 +1,4 @@
-// Memory that every rank of a host maps, so that each of them finds there what the others have.
+// Memory that every rank of a host maps, so that each rank can read the others' buffers.
 #pragma once
 
 #include <cstddef>
@@ -9,16 +9,16 @@
 
 namespace fccl::perf {
 
-// One rank's part of it, and where that of the others is mapped. Made, used and destroyed by one thread; all ranks allocate the
-// same at the same time, and are on one host. After a failure it is of no use.
+// One rank's part of it, and the mappings of the others' parts. One thread makes, uses and destroys it; all ranks are on one
+// host, and allocate the same at the same time. After a failure it cannot be used.
 class MappedMemory : public HostMemory {
  public:
   MappedMemory(Team& team, int thread) : team_(team), thread_(thread) {}
   ~MappedMemory() override;
 
-  // Zeros, of which no page is new to any rank.
+  // Returns zeroed memory that every rank has touched already.
   Result<std::byte*> allocate(std::size_t bytes) override;
-  // Where `rank` has what this rank has at `own`.
+  // Returns the place of `rank` that corresponds to this rank's `own`.
   std::byte* of(int rank, const void* own) const;
 
  private:

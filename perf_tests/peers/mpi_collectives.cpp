@@ -11,7 +11,7 @@
 namespace fccl::perf {
 namespace {
 
-// Null where MPI has no such number. fp8, bool, and the 16-bit floats it can only carry.
+// Returns null if MPI has no such number: fp8, bool, and the 16-bit floats, which it can only carry.
 MPI_Datatype number_of(int datatype) {
   switch (datatype) {
     case fcclInt8:
@@ -39,7 +39,7 @@ MPI_Datatype number_of(int datatype) {
   }
 }
 
-// A type of the same size, for what is only carried.
+// Returns a type of the same size, for data that is only carried.
 MPI_Datatype carrier_of(int datatype) {
   if (number_of(datatype) != MPI_DATATYPE_NULL) return number_of(datatype);
   return datatype == fcclFloat16 || datatype == fcclBfloat16 ? MPI_UINT16_T : MPI_UINT8_T;
@@ -77,7 +77,7 @@ World world() {
   return found;
 }
 
-// Whether `block` is block `rank` of `blocks`.
+// True if `block` is block `rank` of `blocks`.
 bool is_block(const void* block, const void* blocks, const FcclPeerCall& call, MPI_Datatype type) {
   int bytes = 0;
   MPI_Type_size(type, &bytes);
@@ -85,7 +85,8 @@ bool is_block(const void* block, const void* blocks, const FcclPeerCall& call, M
   return block == static_cast<const char*>(blocks) + offset;
 }
 
-// What MPI is told to read: MPI_IN_PLACE where the call is in place on this rank. Of a rooted call only the root may say so.
+// Returns the address that MPI reads: MPI_IN_PLACE if the call is in place on this rank. In a rooted call only the root may
+// pass it.
 const void* source_of(const FcclPeerCall& call, MPI_Datatype type) {
   bool in_place = call.send == call.recv;
   if (call.collective == fcclCollAllGather || call.collective == fcclCollGather)
@@ -100,7 +101,7 @@ int send_and_receive(const FcclPeerCall& call, int count, MPI_Datatype type) {
                       (world().rank + ranks - 1) % ranks, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-// MPI_Bcast knows one buffer, so out of place the root's call has the copy to the other one, which FCCL's has, too.
+// MPI_Bcast has one buffer. Out of place the root's call therefore copies to the other one, as FCCL's does.
 int broadcast(const FcclPeerCall& call, int count, MPI_Datatype type) {
   if (world().rank == call.root && call.send != call.recv) {
     int bytes = 0;

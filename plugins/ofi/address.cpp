@@ -1,4 +1,4 @@
-// Address: how other processes reach a rail of this one.
+// Lays out an address, and refuses one that this endpoint cannot use.
 #include "ofi/address.h"
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 namespace fccl::ofi {
 namespace {
 
-// Stands before libfabric's own name. Two versions of a protocol do not speak with each other, and would not say so.
+// Precedes libfabric's own name. Two versions of a protocol cannot speak with each other, and would not report that.
 struct Header {
   uint32_t protocol = 0;
   uint32_t version = 0;

@@ -1,4 +1,4 @@
-// Address: how other processes reach a rail of this one.
+// Address: the bytes by which other processes reach a rail of this one.
 #pragma once
 
 #include <cstddef>
@@ -11,25 +11,25 @@
 
 namespace fccl::ofi {
 
-// What peers must know of an endpoint beside its name.
+// Secrets of an endpoint that its peers need besides its name.
 struct Secrets {
   // A byte that all peers may write.
   RemoteMemory mailbox;
-  // What stands above the immediate of each of their writes; 0 where the provider carries no more than an immediate.
+  // Peers put this above the immediate of each write; 0 where the provider carries no more than an immediate.
   uint32_t notice_token = 0;
 };
 
-// What an address says.
+// The contents of an address.
 struct Destination : Secrets {
-  // As libfabric calls the endpoint.
+  // The endpoint's name in libfabric.
   std::vector<std::byte> name;
 };
 
-// As libfabric calls this endpoint.
+// Returns this endpoint's name in libfabric.
 Result<std::vector<std::byte>> name_of(const Endpoint& endpoint);
-// Of this endpoint. Whoever has it may use the endpoint, so it is told to its peers alone.
+// Returns this endpoint's address. Any process that has it may use the endpoint, so only peers are told it.
 Result<std::vector<std::byte>> address_of(const Endpoint& endpoint, const Secrets& secrets);
-// What another process's address_of gave; an error if `endpoint` cannot reach it.
+// Reads an address that another process's address_of returned; an error if `endpoint` cannot reach it.
 Result<Destination> read_address(const Endpoint& endpoint, std::span<const std::byte> address);
 
 }  // namespace fccl::ofi

@@ -1,4 +1,4 @@
-// Descriptors: what libfabric opens without FD_CLOEXEC.
+// Lists descriptors by /proc, and compares sockets by their names.
 #include "ofi/descriptors.h"
 
 #include <fcntl.h>
@@ -32,7 +32,7 @@ void close_on_exec(int descriptor) {
   if (const int flags = ::fcntl(descriptor, F_GETFD); flags >= 0) ::fcntl(descriptor, F_SETFD, flags | FD_CLOEXEC);
 }
 
-// "" for what has no such name.
+// Returns "" for a socket without such a name.
 template <class Ask>
 SocketName name_of(int socket, Ask ask) {
   sockaddr_storage name{};
@@ -50,14 +50,14 @@ std::vector<int> open_descriptors() {
   for (std::filesystem::directory_iterator entry("/proc/self/fd", error); !error && entry != end(entry); entry.increment(error))
     found.push_back(std::atoi(entry->path().filename().c_str()));
   if (error) return {};
-  // That of the listing itself is not open any more.
+  // The descriptor of the listing itself is closed by now.
   std::erase_if(found, [](int descriptor) { return ::fcntl(descriptor, F_GETFD) < 0; });
   std::ranges::sort(found);
   return found;
 }
 
 void close_new_on_exec(std::span<const int> before) {
-  // Nothing could be listed, so nothing is known to be new.
+  // The listing failed, so no descriptor is known to be new.
   if (before.empty()) return;
   for (const int descriptor : open_descriptors())
     if (!std::ranges::binary_search(before, descriptor) && (is_socket(descriptor) || is_epoll(descriptor)))

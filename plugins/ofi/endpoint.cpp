@@ -1,4 +1,4 @@
-// Endpoint: what a rail is made of in libfabric.
+// Opens the objects of an endpoint, in the order in which they need each other.
 #include "ofi/endpoint.h"
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ Result<void> open_objects(Endpoint& endpoint, Room room) {
 
   fi_cq_attr completions_wanted{};
   completions_wanted.size = room.operations + room.messages + endpoint.provider->arrivals;
-  // The least that has an immediate in it.
+  // The smallest format that has an immediate.
   completions_wanted.format = FI_CQ_FORMAT_DATA;
   completions_wanted.wait_obj = FI_WAIT_NONE;
   fid_cq* completions = nullptr;
@@ -42,7 +42,7 @@ Result<void> open_objects(Endpoint& endpoint, Room room) {
   return {};
 }
 
-// An option that is not there forbids nothing, but then there is nothing to forbid.
+// An unknown option cannot be forbidden, but the provider then has no such feature.
 Result<void> forbid(const Endpoint& endpoint, const NewerOption& option) {
   if (FI_VERSION_LT(fi_version(), option.since)) return {};
   const bool permitted = false;
@@ -81,7 +81,7 @@ Result<Endpoint> open_endpoint(const Provider& provider, Info info, Room room) {
 bool writes_natively(const Endpoint& endpoint) {
   const NewerOption& option = endpoint.provider->emulates_writes;
   if (option.name == 0) return true;
-  // A version that cannot be asked has no write of the NIC's own either.
+  // A version that cannot be asked has no writes by the NIC either.
   if (FI_VERSION_LT(fi_version(), option.since)) return false;
   bool emulated = true;
   size_t bytes = sizeof(emulated);

@@ -1,4 +1,4 @@
-// Endpoint: what a rail is made of in libfabric.
+// Endpoint: the libfabric objects of a rail.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace fccl::ofi {
 
-// One NIC's objects, each after those that it uses. Owned by a rail; one thread at a time.
+// The objects of one NIC, each after the objects that it uses. A rail owns it; one thread at a time.
 struct Endpoint {
   const Provider* provider = nullptr;
   Info info;
@@ -20,12 +20,12 @@ struct Endpoint {
   CompletionQueue completions;
   EndpointHandle handle;
 
-  // "tcp on eth0".
+  // Returns "tcp on eth0".
   std::string text() const;
   bool has_virtual_addresses() const { return (info->domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0; }
 };
 
-// `operations` and `messages` are how many of this process's may be under way.
+// Numbers of this process's operations and messages that may be in flight.
 struct Room {
   size_t operations = 0;
   size_t messages = 0;
@@ -33,14 +33,14 @@ struct Room {
 
 Result<Endpoint> open_endpoint(const Provider& provider, Info info, Room room);
 
-// Whether the NIC writes by itself.
+// True if the NIC itself does writes.
 bool writes_natively(const Endpoint& endpoint);
 
-// "Connection refused" for the negative numbers that libfabric returns.
+// Returns "Connection refused" and the like for the negative numbers that libfabric returns.
 std::string said(ssize_t number);
-// "1.17", of the libfabric that is there at run time.
+// Returns the version of the libfabric at run time: "1.17".
 std::string installed_version();
-// The error of a call of libfabric that prepares something.
+// Makes the error of a libfabric call that prepares something.
 tl::unexpected<Error> cannot(const Endpoint& endpoint, std::string_view what, ssize_t number);
 
 }  // namespace fccl::ofi

@@ -1,4 +1,4 @@
-// Gate: a filter of the kernel's before a listening socket.
+// Builds the kernel's filter, and sets it on the listening socket.
 #include "ofi/gate.h"
 
 #include <linux/filter.h>
@@ -13,15 +13,15 @@
 namespace fccl::ofi {
 namespace {
 
-// The kernel's limit on a filter.
+// The kernel's limit on a filter's length.
 constexpr size_t kMostInstructions = BPF_MAXINSNS;
-// Where a packet has the sender's address: from the begin of its IP header.
+// Offset of the sender's address in a packet: from the begin of the IP header.
 constexpr uint32_t kSenderInV4 = static_cast<uint32_t>(SKF_NET_OFF) + 12;
 constexpr uint32_t kSenderInV6 = static_cast<uint32_t>(SKF_NET_OFF) + 8;
 constexpr uint32_t kAdmit = UINT32_MAX;
 constexpr uint32_t kDrop = 0;
 
-// The words of an address in the order of the network; none for another family.
+// Returns the words of an address in network order; none for another family.
 std::vector<uint32_t> words_of(const SocketName& name) {
   sockaddr_storage address{};
   std::memcpy(&address, name.data(), std::min(name.size(), sizeof address));
@@ -35,13 +35,13 @@ std::vector<uint32_t> words_of(const SocketName& name) {
   return words;
 }
 
-// What it is on the wire, whatever the port.
+// Returns the address as it appears on the wire, for any port.
 SocketName without_port(SocketName name) {
   if (name.size() >= 4) name[2] = name[3] = std::byte{0};
   return name;
 }
 
-// For each address: if all of its words are the sender's, admit. Behind the last one: drop.
+// Compares with each address: if all of its words are the sender's, admits the packet. After the last address: drop.
 std::vector<sock_filter> filter_of(const std::set<SocketName>& admitted) {
   std::vector<sock_filter> program;
   for (const SocketName& name : admitted) {
@@ -49,7 +49,7 @@ std::vector<sock_filter> filter_of(const std::set<SocketName>& admitted) {
     if (words.empty()) return {};
     const uint32_t first = words.size() == 1 ? kSenderInV4 : kSenderInV6;
     for (size_t i = 0; i < words.size(); ++i) {
-      // To the next address: over the two instructions of each word that follows, and the one that admits.
+      // Jumps to the next address: over the two instructions of each word that follows, and the one that admits.
       const auto otherwise = static_cast<uint8_t>(2 * (words.size() - 1 - i) + 1);
       program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, first + static_cast<uint32_t>(4 * i)));
       program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, words[i], 0, otherwise));
@@ -82,7 +82,7 @@ void Gate::close_to_others() const {
   }
   const sock_fprog filter{static_cast<unsigned short>(program.size()), program.data()};
   if (::setsockopt(socket_, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter) == 0) return;
-  // The filter of before does not know the newest peers.
+  // The old filter does not know the newest peers.
   const int none = 0;
   ::setsockopt(socket_, SOL_SOCKET, SO_DETACH_FILTER, &none, sizeof none);
 }

@@ -1,4 +1,4 @@
-// Gate: lets the kernel turn away whoever connects to an endpoint from a machine that has no peer of it.
+// Gate: lets the kernel refuse connections to an endpoint from machines without a peer of it.
 #pragma once
 
 #include <cstdint>
@@ -8,20 +8,20 @@
 
 namespace fccl::ofi {
 
-// The listening socket of one rail over TCP, which libfabric owns, and the filter before it. Owned by the rail; one thread at a
-// time. Where there is no such socket, or the kernel takes no filter, everybody may connect, and what strangers send is dropped
-// when it comes.
+// The listening socket of one rail over TCP, which libfabric owns, and the filter in front of it. The rail owns the gate; one
+// thread at a time uses it. If there is no such socket, or the kernel takes no filter, any machine may connect, and strangers'
+// data is dropped when it comes.
 class Gate {
  public:
-  // Of the endpoint that has this name; so far it admits its own address alone.
+  // Guards the endpoint that has this name; at first only its own address is admitted.
   explicit Gate(const SocketName& own);
 
-  // Whoever connects from this peer's address. The connection is tried again after a second if it came too early.
+  // Admits connections from this peer's address. A peer that came too early connects again after a second.
   void admit(const SocketName& peer);
-  // Attempts so far. None while there were no more than one for each peer: where two peers connect to each other at once,
-  // libfabric breaks one connection off, and Linux counts the last packets of that one, too.
+  // Returns the number of refused attempts so far. It stays 0 up to one attempt per peer: when two peers connect to each other
+  // at the same time, libfabric breaks one connection off, and Linux counts the last packet of that one, too.
   uint64_t turned_away() const;
-  // Its accepted connections have passed, and need no filter.
+  // Removes the filter from an accepted connection, which has passed it already.
   static void open_connection(int accepted);
 
  private:

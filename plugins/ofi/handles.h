@@ -1,4 +1,4 @@
-// Handles: the objects of libfabric, each closed by its one owner.
+// Handles: the objects of libfabric, each with one owner that closes it.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -10,7 +10,7 @@
 
 namespace fccl::ofi {
 
-// Closing fails only for an object that others still use; owners are declared so that users go first.
+// Closing fails only for an object that is still in use; owners are declared so that users go first.
 struct Close {
   template <class Fid>
   void operator()(Fid* object) const {

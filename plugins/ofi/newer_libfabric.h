@@ -1,4 +1,5 @@
-// What libfabric defines after 1.17, whose headers are enough to compile this plug-in; used only where fi_version() has it.
+// Constants that libfabric defines after 1.17, whose headers are enough to compile this plug-in; they are used only if
+// fi_version() is new enough.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -17,7 +18,7 @@ struct NewerOption {
 inline constexpr NewerOption kCudaApiPermitted{10, FI_VERSION(1, 18)};
 // include/rdma/fi_endpoint.h, FI_OPT_SHARED_MEMORY_PERMITTED (bool).
 inline constexpr NewerOption kSharedMemoryPermitted{11, FI_VERSION(1, 21)};
-// include/rdma/fi_ext.h, FI_OPT_EFA_EMULATED_WRITE (bool): the third of the options that begin at -FI_PROV_SPECIFIC_EFA.
+// include/rdma/fi_ext.h, FI_OPT_EFA_EMULATED_WRITE (bool): the third option after -FI_PROV_SPECIFIC_EFA.
 inline constexpr NewerOption kEfaEmulatedWrite{-(0xefa << 16) + 2, FI_VERSION(1, 18)};
 
 }  // namespace fccl::ofi

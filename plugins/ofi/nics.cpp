@@ -1,4 +1,4 @@
-// NICs: what libfabric offers, and which of it becomes a rail.
+// Asks libfabric for offers, and filters them by provider, name and address.
 #include "ofi/nics.h"
 
 #include <fmt/format.h>
@@ -34,12 +34,12 @@ bool is_socket(const fi_info& offer) {
   return offer.addr_format == FI_SOCKADDR || offer.addr_format == FI_SOCKADDR_IN || offer.addr_format == FI_SOCKADDR_IN6;
 }
 
-// The name of the NIC an offer is for, "" for an offer that no rail can be made of.
+// Returns the name of the NIC that an offer is for, "" for an offer that cannot become a rail.
 std::string_view nic_of(const fi_info& offer, const Provider& provider, std::string_view libfabric_name) {
   if (offer.fabric_attr->prov_name == nullptr || offer.fabric_attr->prov_name != libfabric_name) return "";
   if (provider.fabric != nullptr && std::string_view(offer.fabric_attr->name) != provider.fabric) return "";
   if (offer.domain_attr->name == nullptr) return "";
-  // An address that means something on this host alone.
+  // A link-local address means something on this host only.
   const auto address = is_socket(offer) ? address_of(offer) : std::nullopt;
   if (address && address->v6 && address->bytes[0] == 0xfe && (address->bytes[1] & 0xc0) == 0x80) return "";
   return offer.domain_attr->name;
@@ -92,7 +92,7 @@ Result<Nics> nics_of(const Provider& provider, const std::vector<std::string>& w
   std::optional<Address> address;
   if (names.empty()) {
     names.emplace_back();
-    // Where NICs are interfaces, the one on which a process listens that is told nothing.
+    // If NICs are interfaces, the default is the one on which a process listens without any settings.
     if (auto chosen = choose_address(Settings{}); chosen && is_socket(**offers)) address = chosen->address;
   }
   for (const std::string& name : names) {
@@ -106,7 +106,7 @@ Result<Nics> nics_of(const Provider& provider, const std::vector<std::string>& w
   return nics;
 }
 
-// Those by which other hosts may be reached.
+// Keeps the NICs by which other hosts may be reached.
 Result<std::vector<Nic>> usable(std::vector<Nic> nics, const Provider& provider) {
   if (!provider.of_interfaces) return nics;
   const auto interfaces = usable_interfaces();
@@ -115,7 +115,7 @@ Result<std::vector<Nic>> usable(std::vector<Nic> nics, const Provider& provider)
   return nics;
 }
 
-// Those of these names, each once.
+// Keeps the NICs with these names, each once.
 Result<std::vector<Nic>> named(const std::vector<Nic>& nics, const Provider& provider, const std::vector<std::string>& names) {
   std::vector<Nic> chosen;
   for (const std::string& name : names) {
@@ -146,7 +146,7 @@ Result<OfferedNics> list_of(const Provider& provider, const std::vector<std::str
   return OfferedNics{std::string(provider.name), std::move(*nics)};
 }
 
-// Of the provider of that name, or of the first that can: what `ask` finds.
+// Asks the provider of that name, or without a name the first provider that can answer.
 template <class Ask>
 auto of_best(const std::string& name, const Ask& ask) -> decltype(ask(providers().front())) {
   if (!name.empty()) {
@@ -171,7 +171,7 @@ const fi_info* choose_offer(const fi_info* offers, const Provider& provider, uin
     const std::string_view name = nic_of(*offer, provider, libfabric_name(provider, installed));
     if (name.empty() || (!wish.nic.empty() && !is_called(name, wish.nic, provider))) continue;
     if (wish.address && address_of(*offer) != wish.address) continue;
-    // All hosts must choose the same; those that have one version of the Internet protocol have 4.
+    // All hosts must choose the same address family; hosts that have only one version of the Internet protocol have version 4.
     if (offer->addr_format != FI_SOCKADDR_IN6) return offer;
     if (second == nullptr) second = offer;
   }

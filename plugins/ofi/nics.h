@@ -1,4 +1,4 @@
-// NICs: what libfabric offers, and which of it becomes a rail.
+// NICs: lists the NICs that libfabric offers, and chooses those that become rails.
 #pragma once
 
 #include <optional>
@@ -13,31 +13,32 @@
 
 namespace fccl::ofi {
 
-// What the rails of a transport are opened from: one info per rail.
+// The infos that a transport's rails are opened from: one info per rail.
 struct Nics {
   const Provider* provider = nullptr;
   std::vector<Info> rails;
 };
 
-// For a request as a user made it. The error says which provider was asked for, and which NICs there are.
+// Finds the NICs for a user's request. The error says which provider was asked for, and which NICs exist.
 Result<Nics> find_nics(const TransportRequest& request);
 
-// What the plug-in's second door answers: with places and speeds, which libfabric and /sys tell. The error is as above.
+// Answers the plug-in's second exported function: lists NICs with places and speeds, from libfabric and /sys. The error is like
+// find_nics's.
 Result<OfferedNics> list_nics(const NicsRequest& request);
 
-// Which offer a rail is to be made of.
+// Says which offer a rail should be made of.
 struct Wish {
-  // Its name, or what stands before a "-" in it; "" for any.
+  // The NIC's name, or its part before a "-"; "" for any.
   std::string_view nic;
-  // Of the interface, if it matters.
+  // Address of the interface, if it matters.
   std::optional<Address> address;
 };
 
-// The first offer of the provider's own (libfabric adds layered ones) that fits, or nullptr.
+// Returns the first offer that fits and is the provider's own (libfabric adds layered ones), or nullptr.
 const fi_info* choose_offer(const fi_info* offers, const Provider& provider, uint32_t installed, const Wish& wish);
 
-// The NICs that rails can be made of, each once, in the order of the offers; of places only the PCI addresses. A NIC that
-// libfabric knows to have no link is none of them.
+// Returns the NICs that rails can be made of, each once, in the order of the offers; with only the PCI addresses of their
+// places. It leaves out a NIC without a link, if libfabric knows.
 std::vector<Nic> nics_in(const fi_info* offers, const Provider& provider, uint32_t installed);
 
 }  // namespace fccl::ofi

@@ -1,4 +1,4 @@
-// The plug-in's two doors: what libfccl looks for in libfccl_ofi.so.
+// The two functions that libfccl looks up in libfccl_ofi.so.
 #include <fmt/format.h>
 
 #include <string_view>
@@ -20,7 +20,7 @@ Result<void> compare(const char* build) {
       fmt::format(R"(libfccl_ofi.so was built as "{}", but libfccl as "{}"; install both from one build)", kBuild, build));
 }
 
-// What libfabric opened since is closed in programs that this process starts.
+// Closes, in programs that this process starts, the descriptors that libfabric has opened since.
 class ClosedOnExec {
  public:
   ~ClosedOnExec() { ofi::close_new_on_exec(before_); }
@@ -31,7 +31,7 @@ class ClosedOnExec {
 
 }  // namespace
 
-// By the plain names that kTransportSymbol and kNicsSymbol say; extern "C" is for functions that C could call.
+// Both have the plain names that kTransportSymbol and kNicsSymbol give; extern "C" is only for functions that C could call.
 __attribute__((visibility("default"))) Result<std::unique_ptr<Transport>> open_here(
     const TransportRequest& request, const char* build) __asm__("fccl_open_transport");
 __attribute__((visibility("default"))) Result<OfferedNics> list_here(const NicsRequest& request,

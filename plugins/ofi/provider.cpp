@@ -1,4 +1,4 @@
-// Providers: what FCCL asks of each provider of libfabric, and in what they differ, as a table.
+// The table of providers, and the hints that are made from it.
 #include "ofi/provider.h"
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 namespace fccl::ofi {
 namespace {
 
-// Both would make copies where a process on the same host is addressed, and CUDA calls of a provider can wait for a stream that
-// waits for the collective. FCCL does both itself.
+// Both would copy data to a process on the same host, and CUDA calls of a provider can wait for a stream that waits for the
+// collective. FCCL handles both cases itself.
 constexpr std::array kForbiddenOnEfa{kCudaApiPermitted, kSharedMemoryPermitted};
 
 constexpr NewerOption kNeverEmulates{0, 0};
@@ -25,7 +25,7 @@ constexpr std::array kProviders{
         // The device's queue is not protected from overruns.
         .arrivals = 16384,
         .refuses_silently = false,
-        // A NIC needs no help with a write, but the handshake before it does.
+        // The NIC writes without help, but the handshake before the first write needs polls.
         .always_needs_polling = true,
         .names_writers = true,
         .forbidden = kForbiddenOnEfa,
@@ -41,7 +41,7 @@ constexpr std::array kProviders{
         .arrivals = 4096,
         .refuses_silently = false,
         .always_needs_polling = false,
-        // ofi_rxm fills in nobody, or somebody else.
+        // ofi_rxm names no writer, or a wrong one.
         .names_writers = false,
         .forbidden = {},
         .emulates_writes = kNeverEmulates,
@@ -50,7 +50,7 @@ constexpr std::array kProviders{
     Provider{
         .name = "tcp",
         .libfabric_name = "tcp",
-        // There "tcp" is connections under ofi_rxm, where large writes of both directions wait for each other.
+        // Before 1.18 "tcp" means connections under ofi_rxm, where large writes in both directions wait for each other.
         .libfabric_name_before_1_18 = "net",
         .fabric = nullptr,
         .of_interfaces = true,
@@ -64,7 +64,7 @@ constexpr std::array kProviders{
     },
 };
 
-// The newest whose structures are those of the headers of 1.17. EFA writes by itself only for who asks for 1.18.
+// The newest interface whose structures equal those of the 1.17 headers. EFA uses the NIC's writes only if 1.18 is asked for.
 constexpr uint32_t kNewestInterface = FI_VERSION(1, 18);
 
 }  // namespace
@@ -85,15 +85,15 @@ uint32_t interface_version(uint32_t installed) { return std::min(installed, kNew
 Info hints_for(const Provider& provider, uint32_t installed) {
   Info hints(fi_allocinfo());
   if (!hints) return hints;
-  // FI_SOURCE: who sent is asked of everything that comes.
+  // FI_SOURCE: every completion must name its sender.
   hints->caps = FI_MSG | FI_RMA | FI_SOURCE;
   hints->mode = FI_CONTEXT | FI_CONTEXT2;
   hints->ep_attr->type = FI_EP_RDM;
-  // tx_attr->op_flags stay empty: all that a completion must say is that the memory may be used again, and whoever asks for
-  // FI_TRANSMIT_COMPLETE makes newer tcp wait for the peer's answer, which doubles the time of a small write.
+  // tx_attr->op_flags stays empty: a completion only has to say that the memory may be used again. FI_TRANSMIT_COMPLETE would
+  // make newer tcp wait for the peer's answer, which doubles the time of a small write.
   hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
   hints->domain_attr->threading = FI_THREAD_DOMAIN;
-  // FCCL polls anyway; a thread of the provider's would only take a core.
+  // FCCL polls anyway; a thread of the provider would only take a core.
   hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
   hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
   // fi_freeinfo frees it.

@@ -1,4 +1,4 @@
-// Providers: what FCCL asks of each provider of libfabric, and in what they differ, as a table.
+// Providers: the properties of each libfabric provider that FCCL uses, as a table.
 #pragma once
 
 #include <cstddef>
@@ -13,40 +13,40 @@ namespace fccl::ofi {
 
 // One line of the table. Constant.
 struct Provider {
-  // In a request.
+  // Name in a request.
   std::string_view name;
-  // In libfabric, and there before 1.18.
+  // Names in libfabric, now and before 1.18.
   const char* libfabric_name;
   const char* libfabric_name_before_1_18;
-  // Which of the provider's fabrics; null for any.
+  // The provider's fabric to use; null for any.
   const char* fabric;
-  // Whether its NICs are the kernel's network interfaces.
+  // True if its NICs are the kernel's network interfaces.
   bool of_interfaces;
-  // Room in a completion queue for what peers write, beside what this process posts.
+  // Completions of peers' writes that a queue must hold, besides those of this process's operations.
   size_t arrivals;
-  // Whether a peer that refuses to be connected looks like one that is slow.
+  // True if a peer that refuses connections looks like a slow one.
   bool refuses_silently;
-  // Whether peers' operations wait for polls, whatever the provider says of its progress.
+  // True if peers' operations wait for polls, whatever the provider says about its progress.
   bool always_needs_polling;
-  // Whether a write's completion says who wrote.
+  // True if a write's completion names its writer.
   bool names_writers;
-  // Switched off before an endpoint is enabled.
+  // Options that are switched off before an endpoint is enabled.
   std::span<const NewerOption> forbidden;
-  // Tells whether the NIC cannot write by itself; its name is 0 where writes are never emulated.
+  // The option that tells if writes are emulated; its name is 0 if the provider never emulates them.
   NewerOption emulates_writes;
-  // What to do where there is none.
+  // Says what to do if the provider has no NIC.
   std::string_view advice;
 };
 
-// The best first.
+// Lists the providers, the best first.
 std::span<const Provider> providers();
-// Null if there is none of that name.
+// Returns null for an unknown name.
 const Provider* find_provider(std::string_view name);
 
 const char* libfabric_name(const Provider& provider, uint32_t installed);
-// The version of the interface to ask for, where the version `installed` is there.
+// Returns the interface version to ask for, given the version `installed`.
 uint32_t interface_version(uint32_t installed);
-// Null if there is no memory.
+// Returns null if memory is short.
 Info hints_for(const Provider& provider, uint32_t installed);
 
 }  // namespace fccl::ofi

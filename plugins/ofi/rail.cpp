@@ -1,4 +1,4 @@
-// Rail: operations, messages and completions of one NIC.
+// Posts operations, keeps those that must wait, and translates completions.
 #include "ofi/rail.h"
 
 #include <fmt/format.h>
@@ -15,15 +15,15 @@
 namespace fccl::ofi {
 namespace {
 
-// More would only fill queues: a NIC is busy with fewer.
+// More operations would only fill queues: fewer keep a NIC busy.
 constexpr size_t kMostOperations = 1024;
-// What a completion queue is made for; more messages than that may wait for polls in the provider.
+// Messages that a completion queue is made for; more may wait in the provider until a poll.
 constexpr size_t kMessagesInQueue = 1024;
-// Completions taken from libfabric at a time.
+// Number of completions taken from libfabric at a time.
 constexpr size_t kBatch = 32;
-// Between two searches for new connections, which many peers make at once.
+// Interval between searches for new connections, since many peers may connect at once.
 constexpr std::chrono::milliseconds kBetweenLooks{20};
-// A peer that has taken nothing for so long may be gone.
+// A peer that takes nothing for this long may be gone.
 constexpr std::chrono::milliseconds kBeforeSuspicion{100};
 
 TransportLimits limits_of(const Endpoint& endpoint, size_t message_bytes) {
@@ -63,10 +63,10 @@ uint64_t access_of(PeersMay peers_may) {
   return kSource;
 }
 
-// Whether more than an immediate travels with a write.
+// True if a write carries more than an immediate.
 bool carries_tokens(const Endpoint& endpoint) { return endpoint.info->domain_attr->cq_data_size >= sizeof(uint64_t); }
 
-// What travels with a write: the token of whom it is for, and the immediate.
+// Returns the data that travels with a write: the receiver's token, and the immediate.
 uint64_t data_of(const Operation& operation, const Destination& to) {
   return uint64_t{to.notice_token} << 32 | operation.immediate;
 }
@@ -103,7 +103,7 @@ Rail::Rail(Endpoint endpoint, size_t message_bytes)
       slots_(static_cast<size_t>(limits_.outstanding)) {}
 
 Rail::~Rail() {
-  // Before the memory that posted receives and operations point to.
+  // The endpoint must close before the memory that posted receives and operations point to.
   endpoint_.handle.reset();
 }
 
@@ -216,7 +216,7 @@ ssize_t Rail::issue(Slot& slot) {
   return -FI_EINVAL;
 }
 
-// A byte into the peer's mailbox: not every NIC writes nothing, and the caller may know of no memory.
+// Writes one byte into the peer's mailbox: some NICs cannot write zero bytes, and the caller may not know any memory.
 ssize_t Rail::issue_empty_write(Slot& slot, const Peer& peer) {
   const RemoteMemory& mailbox = peer.destination.mailbox;
   return fi_writedata(endpoint_.handle.get(), mailbox_.data(), 1, mailbox_region_.descriptor,
@@ -228,7 +228,7 @@ void Rail::retry_waiting() {
   std::erase_if(held_up_, [&](uint32_t peer) { return retry(peers_[peer], now); });
 }
 
-// Whether nothing of the peer's waits any more.
+// Returns true if no operation to the peer waits any more.
 bool Rail::retry(Peer& peer, Time now) {
   while (!peer.waiting.empty()) {
     const ssize_t number = issue(peer.waiting.front());
@@ -246,7 +246,7 @@ bool Rail::retry(Peer& peer, Time now) {
   return true;
 }
 
-// 0, or the error of the kernel's.
+// Returns 0, or the kernel's error.
 int Rail::why_unreachable(Peer& peer, Time now) {
   if (!endpoint_.provider->refuses_silently || now - peer.waiting_since < kBeforeSuspicion) return 0;
   if (!peer.reachability) peer.reachability = std::make_unique<Reachability>(peer.destination.name);
@@ -259,7 +259,7 @@ Result<size_t> Rail::poll(std::span<Completion> found) {
   auto read = read_completions(found.subspan(failed));
   if (!held_up_.empty()) retry_waiting();
   if (has_new_connections_) close_connections_on_exec();
-  // What has been found is reported first; a rail's error comes again.
+  // Completions found so far are reported first; an error of the rail will come again.
   if (!read && failed == 0) return fail(std::move(read).error());
   return failed + read.value_or(0);
 }
@@ -285,7 +285,7 @@ Result<size_t> Rail::read_completions(std::span<Completion> found) {
   }
 }
 
-// Whether there is something to report.
+// Returns true if there is something to report.
 bool Rail::translate(const fi_cq_data_entry& entry, fi_addr_t sender, Completion& completion) {
   if (Slot* slot = slots_.of(entry.op_context)) {
     note_contact(peers_[static_cast<size_t>(slot->operation.peer)].address);
@@ -303,7 +303,7 @@ bool Rail::translate(const fi_cq_data_entry& entry, fi_addr_t sender, Completion
   return true;
 }
 
-// The buffer goes back in any case. A message with an immediate, which needs no key, is none of a peer's.
+// The buffer is given back in any case. No peer sends a message with an immediate, which needs no key.
 Completion Rail::message(const fi_cq_data_entry& entry, fi_addr_t sender) {
   const std::span<const std::byte> bytes = receives_.take(entry.op_context, entry.len);
   if (!is_peer(sender))
@@ -312,7 +312,7 @@ Completion Rail::message(const fi_cq_data_entry& entry, fi_addr_t sender) {
   return {.kind = Completion::Kind::message, .bytes = bytes};
 }
 
-// Writes alone tell that their sender knew a key.
+// Only a write proves that its sender knew a key.
 Completion Rail::arrival(const fi_cq_data_entry& entry, fi_addr_t sender) const {
   const bool is_write = (entry.flags & FI_REMOTE_WRITE) != 0;
   const bool is_of_peer = is_peer(sender) || !endpoint_.provider->names_writers;
@@ -337,10 +337,10 @@ Result<void> Rail::read_failures() {
         fi_cq_strerror(endpoint_.completions.get(), entry.prov_errno, entry.err_data, text.data(), text.size());
     fail_slot(*slot, fmt::format("{} ({})", said(entry.err), detail != nullptr ? detail : "no more is known"));
   } else if (receives_.owns(entry.op_context)) {
-    // The message is lost with its sender, who knows; the buffer is not.
+    // The message is lost, and its sender knows that; the buffer is kept.
     receives_.take(entry.op_context, 0);
   }
-  // Else nothing of this process's: a peer has gone that others do not depend on.
+  // Other errors do not belong to this process's operations: a peer has gone that the other peers do not depend on.
   return {};
 }
 

@@ -1,4 +1,4 @@
-// Rail: operations, messages and completions of one NIC.
+// Rail: the operations, messages and completions of one NIC.
 #pragma once
 
 #include <array>
@@ -20,9 +20,9 @@
 
 namespace fccl::ofi {
 
-// One rail of a transport, which owns it; one thread at a time. What libfabric does not take at once waits here, each peer's
-// for itself, since a peer that is not connected yet, or is gone, may not hold up the others. After an error of post or poll
-// the rail may be destroyed and nothing else.
+// A transport owns it; one thread at a time uses it. Operations that libfabric does not take at once wait here in a queue per
+// peer, since a peer that is gone or not connected yet must not hold up the others. After an error of post or poll the rail may
+// only be destroyed.
 class Rail {
  public:
   static Result<std::unique_ptr<Rail>> open(const Provider& provider, Info info, size_t message_bytes);
@@ -31,7 +31,7 @@ class Rail {
   Rail& operator=(const Rail&) = delete;
   ~Rail();
 
-  // What this rail alone can do.
+  // Returns the limits of this rail alone.
   TransportLimits limits() const;
   const Endpoint& endpoint() const { return endpoint_; }
 
@@ -46,7 +46,7 @@ class Rail {
   Result<size_t> post(std::span<const Operation> operations);
   Result<size_t> poll(std::span<Completion> found);
   uint64_t turned_away() const { return gate_ ? gate_->turned_away() : 0; }
-  // Why the operation failed, if it is one of this rail's.
+  // Returns why the operation failed, if it belongs to this rail.
   std::optional<Error> take_error(uint64_t tag);
 
  private:
@@ -58,7 +58,7 @@ class Rail {
     fi_addr_t address = FI_ADDR_UNSPEC;
     Destination destination;
     std::string text;
-    // What libfabric has not taken, and since when it takes nothing.
+    // Operations that libfabric has not taken, and since when it takes none.
     SlotQueue waiting;
     Time waiting_since;
     std::unique_ptr<Reachability> reachability;
@@ -66,7 +66,7 @@ class Rail {
 
   Result<void> check(const Operation& operation) const;
   Result<void> start(const Operation& operation);
-  // What libfabric says: 0 if it took the operation.
+  // Returns libfabric's answer: 0 if it took the operation.
   ssize_t issue(Slot& slot);
   ssize_t issue_empty_write(Slot& slot, const Peer& peer);
   void retry_waiting();
@@ -78,7 +78,7 @@ class Rail {
   Completion arrival(const fi_cq_data_entry& entry, fi_addr_t sender) const;
   Completion message(const fi_cq_data_entry& entry, fi_addr_t sender);
   bool is_peer(fi_addr_t sender) const { return sender < contacts_.size() && contacts_[sender] != Contact::stranger; }
-  // The first contact with a peer tells that a connection was made.
+  // The first contact with a peer shows that a connection was made.
   void note_contact(fi_addr_t peer);
   void close_connections_on_exec();
   size_t take_failed(std::span<Completion> found);
@@ -87,25 +87,25 @@ class Rail {
 
   Endpoint endpoint_;
   TransportLimits limits_;
-  // By MemoryId; closed after the endpoint and before the domain.
+  // By MemoryId; the endpoint is closed before them, and the domain after them.
   std::vector<Region> regions_;
-  // Source and target of writes of no bytes.
+  // Source and target of writes without bytes.
   std::array<std::byte, 8> mailbox_{};
   Region mailbox_region_;
-  // Of a rail over TCP.
+  // Only on a rail over TCP.
   std::optional<Gate> gate_;
-  // What peers put above the immediate of every write, where the provider carries so much.
+  // Peers put this above the immediate of every write, if the provider carries that much.
   uint32_t notice_token_ = 0;
   Receives receives_;
   Slots slots_;
   std::vector<Peer> peers_;
-  // By address, which are small numbers. A provider may give a stranger one, too.
+  // By libfabric's address, a small number. A provider may number a stranger, too.
   std::vector<Contact> contacts_;
   bool has_new_connections_ = false;
   Time looked_for_connections_;
-  // Peers with operations that wait, by PeerId.
+  // PeerIds of peers with waiting operations.
   std::vector<uint32_t> held_up_;
-  // Failed, and not polled yet.
+  // Failed operations that have not been polled yet.
   SlotQueue failed_;
   std::unordered_map<uint64_t, Error> errors_;
 };

@@ -1,4 +1,4 @@
-// Reachability: asks the kernel whether a TCP peer still listens, where the provider only says "try again".
+// Connects without waiting, and keeps the kernel's answer.
 #include "ofi/reachability.h"
 
 #include <poll.h>
@@ -10,7 +10,7 @@
 namespace fccl::ofi {
 namespace {
 
-// A slow peer is disturbed no more often.
+// A slow peer is not disturbed more often than this.
 constexpr std::chrono::seconds kBetweenAttempts{1};
 
 }  // namespace
@@ -29,7 +29,7 @@ int Reachability::error_at(Time now) {
 
 int Reachability::attempt() {
   socket_ = Descriptor(::socket(address_.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  // That says nothing of the peer.
+  // Without a socket this says nothing about the peer.
   if (!socket_) return 0;
   if (::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address_), bytes_) == 0 || errno == EINPROGRESS) return 0;
   const int error = errno;

@@ -1,4 +1,4 @@
-// Reachability: asks the kernel whether a TCP peer still listens, where the provider only says "try again".
+// Reachability: asks the kernel if a TCP peer still listens, where the provider only says "try again".
 #pragma once
 
 #include <sys/socket.h>
@@ -10,7 +10,7 @@
 
 namespace fccl::ofi {
 
-// A connection to the peer's listener, made and dropped now and then. Owned by who waits for the peer; never waits itself.
+// Connects to the peer's listener now and then, and drops the connection. Its owner waits for the peer; it never waits itself.
 class Reachability {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -18,7 +18,7 @@ class Reachability {
   // `address` is a sockaddr.
   explicit Reachability(std::span<const std::byte> address);
 
-  // 0, or why the kernel cannot connect to the peer. A peer that is merely slow, or stopped, is reachable.
+  // Returns 0, or why the kernel cannot connect to the peer. A peer that is merely slow, or stopped, is reachable.
   int error_at(Time now);
 
  private:

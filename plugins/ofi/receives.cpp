@@ -1,4 +1,4 @@
-// Receives: buffers that wait for peers' messages.
+// Posts buffers to libfabric, and finds them again by their context.
 #include "ofi/receives.h"
 
 #include <fmt/format.h>

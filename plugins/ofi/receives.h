@@ -1,4 +1,4 @@
-// Receives: buffers that wait for peers' messages.
+// Receives: the buffers for peers' messages.
 #pragma once
 
 #include <cstddef>
@@ -12,21 +12,21 @@
 
 namespace fccl::ofi {
 
-// The message buffers of one rail: each is with libfabric, with the reader of its message until the rail's next poll, or waits
-// because libfabric takes no more. Owned by the rail, whose endpoint goes first; one thread at a time.
+// The message buffers of one rail: each belongs to libfabric, or until the rail's next poll to the reader of its message, or is
+// idle because libfabric takes no more. The rail owns it, and closes its endpoint first; one thread at a time.
 class Receives {
  public:
   explicit Receives(size_t message_bytes) : message_bytes_(message_bytes) {}
 
   Result<void> reserve(const Endpoint& endpoint, int more);
-  // Gives libfabric all that are with readers or wait.
+  // Gives libfabric all buffers that readers have, or that are idle.
   Result<void> post(const Endpoint& endpoint);
-  // What has come into a buffer that libfabric gave back.
+  // Returns the bytes that came into a buffer which libfabric gave back.
   std::span<const std::byte> take(void* context, size_t bytes);
   bool owns(const void* context) const;
 
  private:
-  // What libfabric knows a buffer by; first its own part.
+  // libfabric names a buffer by its address; the first member is libfabric's own.
   struct Buffer {
     fi_context2 context{};
     std::byte* bytes = nullptr;
@@ -39,7 +39,7 @@ class Receives {
   };
 
   size_t message_bytes_;
-  // Buffers do not move.
+  // A deque, since buffers must not move.
   std::deque<Slab> slabs_;
   std::vector<Buffer*> idle_;
 };

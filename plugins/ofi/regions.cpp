@@ -1,4 +1,4 @@
-// Regions: memory as the NIC of one rail knows it.
+// Registers memory under a random key.
 #include "ofi/regions.h"
 
 #include <fmt/format.h>
@@ -33,7 +33,7 @@ Result<Region> open_region(const Endpoint& endpoint, std::span<std::byte> memory
   }
   region.descriptor = fi_mr_desc(handle);
   region.remote.key = fi_mr_key(handle);
-  // Elsewhere the begin of a region is address 0.
+  // For other providers a region begins at address 0.
   if (endpoint.has_virtual_addresses()) region.remote.address = reinterpret_cast<uint64_t>(memory.data());
   return region;
 }

@@ -1,4 +1,4 @@
-// Regions: memory as the NIC of one rail knows it.
+// Regions: memory registered with the NIC of one rail.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,18 @@
 
 namespace fccl::ofi {
 
-// Memory that a NIC may use, until this is destroyed. Owned by a rail.
+// Memory that a NIC may use, until this is destroyed. A rail owns it.
 struct Region {
   MemoryRegion handle;
-  // What operations of this process pass along.
+  // Operations of this process pass this along.
   void* descriptor = nullptr;
-  // What peers address it by.
+  // Peers address the memory by this.
   RemoteMemory remote;
 };
 
-// `access` is what libfabric calls the rights of this process and of its peers (FI_SEND, FI_REMOTE_WRITE). The key is random,
-// of as many bits as the provider takes, so that nobody finds it by trying; where the provider chooses keys, it is the
-// provider's (docs/security.md).
+// `access` holds the rights of this process and of its peers, in libfabric's terms (FI_SEND, FI_REMOTE_WRITE). The key is
+// random, with as many bits as the provider takes, so that it cannot be guessed; a provider that chooses keys itself uses its
+// own (docs/security.md).
 Result<Region> open_region(const Endpoint& endpoint, std::span<std::byte> memory, uint64_t access);
 
 }  // namespace fccl::ofi

@@ -10,7 +10,7 @@
 
 namespace fccl::ofi {
 
-// One operation. libfabric knows it by its first member, which is libfabric's own until the operation ends.
+// One operation. libfabric identifies it by its first member, which is libfabric's own until the operation ends.
 struct Slot {
   fi_context2 context{};
   Operation operation;
@@ -38,7 +38,7 @@ class SlotQueue {
   Slot* last_ = nullptr;
 };
 
-// As many slots as a rail may have operations, for ever. Owned by the rail; one thread at a time.
+// A fixed number of slots, one for each operation that a rail may have. The rail owns them; one thread at a time.
 class Slots {
  public:
   explicit Slots(size_t count) : slots_(count) {
@@ -56,7 +56,7 @@ class Slots {
     slot.next = free_;
     free_ = &slot;
   }
-  // The slot that libfabric means by a context, or nullptr for one that is not of a slot.
+  // Returns the slot that a context of libfabric belongs to, or nullptr if it belongs to none.
   Slot* of(void* context) {
     const auto* slot = static_cast<const Slot*>(context);
     const bool inside = !std::less<>()(slot, slots_.data()) && std::less<>()(slot, slots_.data() + slots_.size());

@@ -1,4 +1,4 @@
-// OfiTransport: the wire's Transport over libfabric.
+// Opens the rails, and keeps memory numbers equal on all of them.
 #include "ofi/transport.h"
 
 #include <fmt/format.h>
@@ -8,7 +8,7 @@
 namespace fccl::ofi {
 namespace {
 
-// What every rail can do.
+// Returns the limits that every rail meets.
 TransportLimits common_limits(const std::vector<std::unique_ptr<Rail>>& rails) {
   TransportLimits common = rails.front()->limits();
   common.rails = static_cast<int>(rails.size());

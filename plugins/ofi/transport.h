@@ -1,4 +1,4 @@
-// OfiTransport: the wire's Transport over libfabric.
+// OfiTransport: implements the wire's Transport over libfabric.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace fccl::ofi {
 
-// Rails side by side: what concerns one is passed on to it.
+// Holds rails side by side: passes each call on to the rail that it concerns.
 class OfiTransport : public Transport {
  public:
   static Result<std::unique_ptr<Transport>> open(const TransportRequest& request);
@@ -35,7 +35,7 @@ class OfiTransport : public Transport {
   std::vector<std::unique_ptr<Rail>> rails_;
   TransportLimits limits_;
   std::vector<std::vector<std::byte>> addresses_;
-  // Released, to be given again.
+  // Released numbers, to be given again.
   std::vector<MemoryId> free_memories_;
   uint32_t memories_ = 0;
 };

@@ -1,4 +1,4 @@
-// Acceptor: lets in from a listener those who hold the key, and keeps strangers cheap.
+// Serves strangers by turns, and gives up the oldest one when descriptors run out.
 #include "bootstrap/acceptor.h"
 
 #include <sys/resource.h>
@@ -19,15 +19,15 @@ using namespace std::chrono_literals;
 constexpr size_t kMostClients = 256;
 constexpr size_t kFewestClients = 16;
 constexpr auto kHandshakeTime = 5s;
-// What a client has even where there are no descriptors for others, since who is turned out comes again.
+// A client keeps its descriptor at least that long even when others get none, since a client that is dropped comes again.
 constexpr auto kLeastTime = 250ms;
-// Few enough that those who are already here get their turn in a flood.
+// Few enough that the connections already accepted get their turn in a flood.
 constexpr int kAcceptsPerTurn = 64;
 constexpr auto kRestWithoutDescriptors = 20ms;
-// What is short for that long stays so.
+// A shortage that lasts that long is taken to be permanent.
 constexpr auto kLongShortage = 500ms;
 
-// An eighth of the descriptors that this process may have, so that strangers leave it enough for its own.
+// Returns an eighth of the descriptors that this process may have, so that strangers leave it enough for its own use.
 size_t most_clients() {
   rlimit descriptors{};
   if (::getrlimit(RLIMIT_NOFILE, &descriptors) != 0) return kFewestClients;
@@ -83,7 +83,8 @@ void Acceptor::accept_waiting() {
     }
     if (connection.error == EAGAIN) return;
     if (spends_spares_ && clients_.empty() && spares_.spend()) continue;
-    // Out of descriptors or memory, which accept(2) says though nobody waits: a stranger's is the first to give back.
+    // accept(2) reports a lack of descriptors or memory even when no connection waits: the oldest stranger gives its descriptor
+    // back first.
     if (!clients_.empty() && clients_.front().deadline.at < Clock::now() + kHandshakeTime - kLeastTime)
       clients_.pop_front();
     else if (short_of_ == 0 && is_short_of_descriptors(connection.error))

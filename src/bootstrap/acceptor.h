@@ -1,4 +1,4 @@
-// Acceptor: lets in from a listener those who hold the key, and keeps strangers cheap.
+// Acceptor: admits connections that hold the key from a listener, and keeps strangers cheap.
 #pragma once
 
 #include <poll.h>
@@ -13,25 +13,26 @@
 
 namespace fccl {
 
-// Everybody who connects is a stranger until the handshake is done. Strangers are served side by side, have 5 s each, and at
-// most 256 are kept, fewer where the process may have few descriptors: one more turns out the one that has been here longest,
-// so that neither many nor silent ones keep a rank out (a rank that is turned out in a flood tries again). Uses a listener that
-// it does not own; one thread at a time.
+// Every connection is a stranger until its handshake is done. Strangers are served side by side, have 5 s each, and at most 256
+// are kept, fewer where the process may have few descriptors: one more drops the oldest one, so that neither many nor silent
+// strangers keep a rank out (a rank that is dropped in a flood tries again). Uses a listener that it does not own; one thread
+// at a time.
 class Acceptor {
  public:
   Acceptor(int listener, const Key& key, const Party& self);
 
-  // Appends what to poll for.
+  // Appends the descriptors to poll.
   void watch(std::vector<pollfd>& set) const;
-  // How long that poll may last.
+  // Returns how long that poll may last.
   Deadline patience() const;
-  // Moves everybody on whom the poll found ready; `polled` is what `watch` appended. Returns those who are in now.
+  // Serves every connection that the poll found ready; `polled` is what `watch` appended. Returns those whose handshake is
+  // complete.
   std::list<Channel> admit(std::span<const pollfd> polled);
-  // The errno for which nobody has been let in for half a second though somebody waits, for want of descriptors; 0: none.
+  // Returns the errno of a lack of descriptors that has kept every waiting connection out for half a second; 0: no such lack.
   int shortage() const;
-  // From now on what the process holds back is for those who wait.
+  // Lets waiting connections have the descriptors that the process holds in reserve.
   void spend_spares() { spends_spares_ = true; }
-  // Turns everybody out.
+  // Drops all connections.
   void clear() { clients_.clear(); }
 
  private:
@@ -46,11 +47,11 @@ class Acceptor {
   Key key_;
   Party self_;
   size_t most_clients_;
-  std::list<Client> clients_;  // the longest here first
+  std::list<Client> clients_;  // the oldest first
   Deadline rest_{};            // the listener is left alone until then
   bool spends_spares_ = false;
   SpareDescriptor spares_;
-  int short_of_ = 0;  // the errno of a shortage that began then
+  int short_of_ = 0;  // errno of the shortage that began at short_since_
   Clock::time_point short_since_;
 };
 

@@ -1,4 +1,4 @@
-// Bootstrap: how the ranks of a communicator find each other, from a unique id to a roster and one shared descriptor.
+// Joins: reaches the root, listens for the ranks of the host, and waits for the roster.
 #include "bootstrap/bootstrap.h"
 
 #include <fcntl.h>
@@ -28,12 +28,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Room before a rank's door beside the ranks that it waits for, so that a few strangers do not fill it.
+// Connections that may queue at a rank's listener beyond the ranks that it waits for, so that a few strangers do not fill it.
 constexpr int kFewestInLine = 128;
-// How long a rank that cannot join may take to tell the others.
+// Longest time that a rank which cannot join spends on telling the others.
 constexpr auto kDecliningTakes = 2s;
 
-// Detached and owning all it uses, so that neither exit nor fork meets anything of it.
+// The thread is detached and owns all it uses, so neither exit nor fork meets anything of it.
 Result<void> serve_in_background(std::shared_ptr<Rendezvous> rendezvous) {
   auto thread = start_thread({"fccl-bootstrap", "serves a unique id"}, [served = std::move(rendezvous)] { served->serve(); });
   if (!thread) return fail(std::move(thread).error());
@@ -58,7 +58,7 @@ class Joiner {
   void tell(Channel& channel, const Error& why, Deadline deadline) const;
   Result<std::vector<Member>> await_roster(Channel& channel);
   static bool give_up(Channel& channel, const Message& why);
-  // Who has nothing to ask need not wake up.
+  // A joiner without a cancel check need not wake up before the deadline.
   Deadline next_look() const { return limit_.cancel_check ? limit_.next_look() : limit_.deadline; }
   std::string name() const { return fmt::format("rank {}", request_.rank); }
   std::string root() const { return fmt::format("the root at {}", root_text(request_.id)); }
@@ -71,12 +71,12 @@ class Joiner {
   Descriptor tcp_listener_;
   Clock::time_point begin_ = Clock::now();
   Progress progress_;
-  SpareDescriptor spare_;          // what the root may still be told by
-  std::optional<Error> shortage_;  // of descriptors, for which it was spent
+  SpareDescriptor spare_;          // descriptor that is given up so that the root can be told
+  std::optional<Error> shortage_;  // the lack of descriptors that spare_ was spent for
 };
 
 Result<Joined> Joiner::join() {
-  // First, so that the others can be told whatever goes wrong then.
+  // The root comes first, so that the other ranks can be told of any later failure.
   Result<Channel> channel = reach_root();
   if (!channel) return fail(std::move(channel).error());
   const Result<Hello> hello = get_ready();
@@ -96,7 +96,7 @@ void Joiner::decline(const Error& why) {
   if (Result<Channel> channel = reach_root()) tell(*channel, why, limit_.deadline);
 }
 
-// Waits for the answer, so that the root has told the others before this process ends, which may be the root's.
+// It waits for the answer: the root may live in this process, and has then told the others before the process ends.
 void Joiner::tell(Channel& channel, const Error& why, Deadline deadline) const {
   channel.say(encode(Hello{{request_.rank, ::getpid(), {}, host_name(), {}}, request_.nranks, {}, why}));
   (void)channel.await_message(deadline);
@@ -114,7 +114,7 @@ Result<Hello> Joiner::get_ready() {
   return make_hello();
 }
 
-// Before anybody can learn where, so that whoever connects finds a listener there or finds this rank dead.
+// The rank listens before any peer can learn its address: a peer that connects finds a listener, or finds this rank dead.
 Result<void> Joiner::listen() {
   Result<Descriptor> local = listen_local(std::clamp(request_.nranks, kFewestInLine, SOMAXCONN));
   if (!local) return fail(std::move(local).error());
@@ -129,7 +129,7 @@ Result<void> Joiner::listen() {
 }
 
 Result<Hello> Joiner::make_hello() const {
-  // The identity of the host is read from files, and without them it is another one.
+  // host_identity reads files; without descriptors it would return another identity.
   if (const int error = lack_of_descriptors(1); error != 0)
     return fail(fcclSystemError, fmt::format("{} cannot read which host this is: {}", name(), error_text(error)));
   Hello hello{
@@ -150,7 +150,7 @@ Result<Hello> Joiner::make_hello() const {
   return hello;
 }
 
-// By which other hosts might have reached the root, where this is its host.
+// Lists the other interfaces by which other hosts might have reached the root, if the root is on this host.
 std::string Joiner::other_interfaces() const {
   Result<std::vector<InterfaceAddress>> addresses = interface_addresses();
   Address root = request_.id.root;
@@ -170,8 +170,8 @@ tl::unexpected<Error> Joiner::timed_out(const std::string& observed) const {
                           name(), waited, request_.nranks, observed, other_interfaces()));
 }
 
-// The listener is older than the id, so a refused connection is final, but for who awaits it. One that is closed within the
-// handshake is not: in a flood of strangers the root turns out the oldest.
+// The listener is older than the id, so a refused connection is final unless the request awaits the root. A connection that is
+// closed within the handshake is not final: in a flood of strangers the root drops the oldest one.
 Result<Channel> Joiner::reach_root() {
   ConnectPatience patience;
   while (true) {
@@ -208,7 +208,7 @@ Result<Channel> Joiner::reach_root() {
   }
 }
 
-// A courtesy to the others: this process may end next, which may be the root's. False: the root does not answer.
+// Tells the root before this process, which may be the root's, ends. Returns false if the root does not answer.
 bool Joiner::give_up(Channel& channel, const Message& why) {
   channel.say(encode(why));
   const Deadline told = Deadline::after(kAnswerTakes);
@@ -222,7 +222,7 @@ bool Joiner::give_up(Channel& channel, const Message& why) {
 
 Result<std::vector<Member>> Joiner::await_roster(Channel& channel) {
   std::vector<Member> members;
-  // No communicator is empty: a number of ranks below one is for the root to refuse.
+  // Every communicator has a rank: the root refuses a number of ranks below one.
   while (std::cmp_less(members.size(), std::max(request_.nranks, 1))) {
     Result<std::string> bytes = channel.await_message(next_look());
     if (!bytes && bytes.error().code == fcclTimeout) {

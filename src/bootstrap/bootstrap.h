@@ -1,4 +1,4 @@
-// Bootstrap: how the ranks of a communicator find each other, from a unique id to a roster and one shared descriptor.
+// Bootstrap: brings the ranks of a communicator together, from a unique id to a roster and one shared descriptor.
 #pragma once
 
 #include <string>
@@ -21,44 +21,44 @@ struct JoinRequest {
   std::string agreement;      // lines "name=value" that must be equal on all ranks; at most 2 KiB
   std::string host_override;  // FCCL_HOST_ID; "" = none
   Settings settings = {};     // which interface and ports a TCP listener may take
-  bool awaits_root = false;   // who serves the id may yet have to begin; else that nobody does is an error
+  bool awaits_root = false;   // a process may yet begin to serve the id; otherwise a refused connection is an error
 };
 
-// What a rank holds once all have joined, until its communicator is made. Owned by who makes that; one thread at a time.
+// Holds what a rank has once all have joined, until its communicator is made. The creation owns it; one thread at a time.
 struct Joined {
   std::vector<Member> members;  // by rank
   Descriptor listener;          // this rank's abstract unix listener
   UniqueId id;
   int rank = 0;
-  Descriptor tcp_listener = {};  // of rank 0 alone
+  Descriptor tcp_listener = {};  // only rank 0 has one
   Presence presence = {};
 };
 
-// A bootstrap that listens, and keeps who comes waiting until it is served. Dropped, it leaves nothing.
+// A bootstrap that listens and keeps connections waiting until it is served. Dropping it leaves nothing behind.
 struct Bootstrap {
   UniqueId id;
   Descriptor listener;
 };
 
 Result<Bootstrap> prepare_bootstrap(const Settings& settings);
-// Serves it from a thread. To shut the descriptor that is returned ends the service before all ranks have come.
+// Serves it from a thread. Shutting the descriptor that it returns ends the service before all ranks have come.
 Result<Descriptor> serve_bootstrap(Bootstrap prepared);
 
-// Both: opens the listener of a new communicator where the settings allow it and serves it from a thread of this
-// process until every rank has left. An id that no rank uses keeps its thread and port for the life of the process; one
-// whose ranks could not agree keeps them for a minute, to tell the late ones why. A forked child is not disturbed and does not
-// serve.
+// Does both: opens the listener of a new communicator where the settings allow it and serves it from a thread of this process
+// until every rank has left. An id that no rank uses keeps its thread and port for the life of the process; a bootstrap whose
+// ranks could not agree keeps them for a minute, to tell late ranks why. A forked child is not disturbed and does not serve.
 Result<UniqueId> open_bootstrap(const Settings& settings);
 
-// Joins; returns when all ranks have. A rank that is there twice or out of range, numbers of ranks, agreements or versions that
-// differ, and a rank that cannot join or leaves before the last has come are errors on every rank, and the id is spent. Any
-// thread; the ranks of one process may join at the same time.
+// Joins; returns when all ranks have joined. The id is spent, and every rank gets an error, if a rank is there twice or out of
+// range, if numbers of ranks, agreements or versions differ, or if a rank cannot join or leaves before the last has come. Any
+// thread may call it; the ranks of one process may join at the same time.
 Result<Joined> join(const JoinRequest& request, WaitLimit limit);
-// Tells the others why this rank cannot join, as far as that goes in a short time. Of the request it reads the first three.
+// Tells the other ranks why this rank cannot join, if that takes only a short time. It reads only the first three fields of the
+// request.
 void decline(const JoinRequest& request, const Error& why);
 
-// Gives `fd` to each of `ranks`, which call `receive_descriptor` with this rank as leader. All are ranks of this host.
-// Strangers who connect meanwhile are served a closed door. The same ranks must meet between two hand-outs of one Joined.
+// Gives `fd` to each of `ranks`, which call `receive_descriptor` with this rank as leader. All of them are ranks of this host.
+// Strangers who connect during it are refused. Between two hand-outs of one Joined these ranks must meet.
 Result<void> send_descriptor(const Joined& joined, int fd, const std::vector<int>& ranks, const WaitLimit& limit);
 Result<Descriptor> receive_descriptor(const Joined& joined, int leader, const WaitLimit& limit);
 

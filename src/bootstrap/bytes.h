@@ -1,4 +1,4 @@
-// Writer and Reader: values as bytes for the network, little-endian; the reader believes nothing.
+// Writer and Reader: values as bytes for the network, little-endian; the reader trusts no length or count that it reads.
 #pragma once
 
 #include <concepts>
@@ -30,8 +30,8 @@ class Writer {
   std::string bytes_;
 };
 
-// Takes values off the front of bytes that it does not own. Whatever does not fit makes it bad for good, and every value after
-// that is zero or empty: read all, then ask `complete`.
+// Takes values off the front of bytes that it does not own. A value that does not fit makes it bad for good, and every value
+// after that is zero or empty: read all, then ask `complete`.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : rest_(bytes) {}
@@ -54,7 +54,7 @@ class Reader {
   }
   std::string text() { return std::string(raw(number<uint16_t>())); }
 
-  // Everything asked for was there, and nothing is left.
+  // True if every value that was asked for was there, and nothing is left.
   bool complete() const { return good_ && rest_.empty(); }
 
  private:

@@ -1,4 +1,4 @@
-// Channel: a Conversation over a connected socket.
+// Moves bytes between a Conversation and its socket, and closes all sockets in a forked child.
 #include "bootstrap/channel.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@
 namespace fccl {
 namespace {
 
-// The sockets of all channels of this process, which a forked child closes. Any thread may call.
+// Holds the sockets of all channels of this process, which a forked child closes. Any thread may call.
 class OpenSockets {
  public:
   void add(int socket) {
@@ -30,7 +30,7 @@ class OpenSockets {
     sockets_.erase(socket);
   }
 
-  // Around a fork, since a set that another thread is changing would be of no use to the child.
+  // A fork locks the set, since the child could not use one that another thread was changing.
   void stay() { mutex_.lock(); }
   void go_on() { mutex_.unlock(); }
   void leave_to_parent() {
@@ -44,8 +44,8 @@ class OpenSockets {
   std::set<int> sockets_;
 };
 
-// Made when the library is loaded: at first use, a fork by another thread could find it half made. Never destroyed, since
-// detached threads have channels, too.
+// Made when the library is loaded: if it were made at first use, a fork by another thread could find it half made. It is never
+// destroyed, since detached threads also have channels.
 OpenSockets& open_sockets = *new OpenSockets;
 
 [[maybe_unused]] const bool kSurvivesForks = [] {
@@ -96,7 +96,7 @@ Result<void> Channel::flush() {
 
 Result<void> Channel::pump() {
   std::array<char, 4096> buffer;
-  // Bounded, so that a peer that never stops talking cannot keep the owner from its other channels.
+  // The number of reads is bounded, so that a peer that never stops talking cannot keep the owner from its other channels.
   for (int reads = 0; reads < 4; ++reads) {
     const Transfer got = read_some(socket_.get(), buffer, conversation_.role() == Role::connects ? &passed_ : nullptr);
     lost_ = lost_ || got.lost;
@@ -104,7 +104,7 @@ Result<void> Channel::pump() {
     if (got.error != 0) return fail(fcclRemoteError, fmt::format("the connection broke: {}", error_text(got.error)));
     if (got.closed) return fail(fcclRemoteError, "the other end closed the connection");
     if (Result<void> taken = conversation_.take({buffer.data(), got.bytes}); !taken) {
-      // It may be waiting for the answer to its wrong proof; whether it can still be told makes no difference here.
+      // The peer may be waiting for the answer to its wrong proof; a failure to send it changes nothing here.
       (void)flush();
       return taken;
     }
@@ -115,7 +115,7 @@ Result<void> Channel::pump() {
 }
 
 Result<void> Channel::pump_until(Deadline deadline) {
-  // The last words of an end that takes no more may be here.
+  // The other end may have sent its last words before it stopped reading.
   if (!flush()) return pump();
   pollfd ready{socket_.get(), events(), 0};
   if (poll_until({&ready, 1}, deadline) == 0) return fail(fcclTimeout, "the other end said nothing until the deadline");
@@ -132,7 +132,7 @@ Result<std::string> Channel::await_message(Deadline deadline) {
     if (std::optional<std::string> message = hear()) return std::move(*message);
     const Result<void> pumped = pump_until(deadline);
     if (pumped) continue;
-    // The last words may have come with the end.
+    // The last words may have come together with the end of the connection.
     if (std::optional<std::string> message = hear()) return std::move(*message);
     return fail(pumped.error());
   }

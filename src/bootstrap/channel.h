@@ -14,8 +14,8 @@
 namespace fccl {
 
 // Owns its socket, and ends the connection for every holder of it when destroyed. A forked child holds none, so that the other
-// end sees at once when this process dies; it must leave the channels alone that it was copied with. One thread at a time.
-// After an error: drop it.
+// end sees at once when this process dies; it must not use the channels that it was copied with. One thread at a time. After an
+// error: drop it.
 class Channel {
  public:
   Channel(Descriptor socket, Conversation conversation);
@@ -26,26 +26,27 @@ class Channel {
   const Party& peer() const { return conversation_.peer(); }
 
   void say(std::string_view message);
-  // `descriptor` travels with what is said; the caller keeps it open until nothing is pending.
+  // Sends `descriptor` with the message; the caller keeps it open until nothing is pending.
   void say(std::string_view message, int descriptor);
   std::optional<std::string> hear() { return conversation_.hear(); }
-  // The descriptor that came with what was heard, if any. The end that listens takes none.
+  // Returns the descriptor that came with what was heard, if any. The listening end takes none.
   Descriptor take_descriptor() { return std::move(passed_); }
-  // One came along for which this process had no room.
+  // True if a descriptor came that this process had no room for.
   bool has_lost_descriptor() const { return lost_; }
-  // Bytes said and not yet given to the kernel.
+  // Returns the number of bytes said and not yet given to the kernel.
   size_t pending() const { return conversation_.outgoing().size(); }
 
   // For an owner with many channels: poll `socket` for `events`, then let `pump` move what can be moved without waiting.
-  // fcclRemoteError: the peer closed the connection. fcclInvalidUsage: it is a stranger. What came before can still be heard.
+  // fcclRemoteError: the peer closed the connection. fcclInvalidUsage: it is a stranger. Messages that arrived before the error
+  // can still be heard.
   int socket() const { return socket_.get(); }
   short events() const;
   Result<void> pump();
-  // Only gives the kernel what it takes now of what was said.
+  // Gives the kernel as much as it takes now of what was said, and receives nothing.
   Result<void> flush();
 
-  // For an owner with one: pump until the conversation is open, a message is there, or nothing is pending. fcclTimeout leaves
-  // the channel good.
+  // For an owner with one channel: pump until the conversation is open, a message is there, or nothing is pending. fcclTimeout
+  // leaves the channel good.
   Result<void> await_open(Deadline deadline);
   Result<std::string> await_message(Deadline deadline);
   Result<void> await_sent(Deadline deadline);

@@ -1,4 +1,4 @@
-// Handing a descriptor from the leader of a host to its other ranks.
+// Hands a descriptor from the leader of a host to its other ranks.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kRetryPause = 1ms;
 
-// One who waits for a member of the same host, and learns if it dies.
+// A member of this host that is waited for, and the watch that tells if it dies.
 struct Awaited {
   Member member;
   std::shared_ptr<ProcessWatch> watch;
@@ -39,7 +39,7 @@ Result<Awaited> await_member(const Member& member) {
   return fail(watch.error().code, fmt::format("{} cannot be waited for: {}", describe(member), watch.error().message));
 }
 
-// The leader's side: who still has to come, and who is being served.
+// The leader's side: the ranks that still have to come, and the channels that are being served.
 class HandOut {
  public:
   HandOut(const Joined& joined, int fd) : fd_(fd), acceptor_(joined.listener.get(), joined.id.key, {joined.rank}) {}
@@ -85,7 +85,7 @@ class HandOut {
     }
   }
 
-  // A rank whose connection breaks is still awaited: it comes again, or it is found dead.
+  // A rank whose connection breaks is still awaited: it connects again, or its watch finds it dead.
   void finish(std::list<Channel>::iterator channel) {
     const Result<void> pumped = channel->pump();
     if (pumped && channel->pending() > 0) return;
@@ -112,7 +112,7 @@ class HandOut {
   std::vector<pollfd> polled_;
 };
 
-// The other ranks' side: one who comes to the leader until it has the descriptor.
+// A non-leader's side: connects to the leader until it has the descriptor.
 class Receiver {
  public:
   Receiver(const Joined& joined, Awaited leader, const WaitLimit& limit)
@@ -132,13 +132,13 @@ class Receiver {
         if (!received || *received) return received;
       }
       FCCL_TRY(still_waiting());
-      // In line was waited already.
+      // For EAGAIN, a full queue at the listener, connect_local has waited already.
       if (connection.error != EAGAIN) std::this_thread::sleep_for(kRetryPause);
     }
   }
 
  private:
-  // Over one connection; nothing if it broke.
+  // Receives over one connection; returns nothing if it broke.
   Result<Descriptor> receive_by(Descriptor socket) const {
     Channel channel(std::move(socket), Conversation(Role::connects, joined_.id.key, {joined_.rank}));
     while (true) {

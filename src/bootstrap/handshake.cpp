@@ -1,4 +1,4 @@
-// Conversation: one end of an authenticated exchange of bounded messages, without any I/O.
+// The steps of the handshake, and the framing of messages.
 #include "bootstrap/handshake.h"
 
 #include <fmt/format.h>
@@ -155,7 +155,7 @@ std::optional<std::string> Conversation::hear() {
 
 void Conversation::sent(size_t bytes) {
   out_begin_ += bytes;
-  // Also where a peer that never takes all would let what is sent already pile up.
+  // This bounds the buffer even if a peer never takes everything.
   if (out_begin_ < out_.size() - out_begin_) return;
   out_.erase(0, out_begin_);
   out_begin_ = 0;

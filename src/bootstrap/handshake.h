@@ -8,7 +8,7 @@
 //   messages  <---------------------------->  messages  length, payload, keyed hash of (sequence number, length, payload)
 //
 // The nonces make every proof fresh, so a recorded conversation cannot be played again; keys of the messages differ per
-// conversation and direction. Nothing but the preamble and the proof, both of fixed size, is looked at before the proof holds.
+// conversation and direction. Before the proof holds, an end looks only at the preamble and the proof, which have a fixed size.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ namespace fccl {
 inline constexpr size_t kPreambleBytes = 8 + 4 + 4 + 4 + 32;
 inline constexpr size_t kProofBytes = sizeof(Digest);
 inline constexpr size_t kMessageLimit = 4096;
-// The "rank" of the root, which is a thread beside the ranks.
+// The "rank" of the root, which is a thread next to the ranks.
 inline constexpr int kRootRank = INT32_MIN;
 
 struct Version {
@@ -37,15 +37,15 @@ struct Version {
 
 inline constexpr Version kOwnVersion{2, FCCL_VERSION_CODE};
 
-// What an end says of itself in its preamble; true of the peer once the conversation is open.
+// Describes an end in its preamble; proved by the peer once the conversation is open.
 struct Party {
   int rank;
   Version version = kOwnVersion;
 };
 
-// "rank 3 speaks protocol 2, library 0.2.0".
+// Returns "rank 3 speaks protocol 2, library 0.2.0".
 std::string describe(const Party& party);
-// "rank 3 speaks ..., but the root speaks ...".
+// Returns "rank 3 speaks ..., but the root speaks ...".
 std::string version_difference(const Party& a, const Party& b);
 
 enum class Role : uint8_t { connects, listens };
@@ -55,21 +55,22 @@ class Conversation {
  public:
   Conversation(Role role, const Key& key, const Party& self);
 
-  // Bytes that arrived, in any portions. fcclInvalidUsage: the peer does not speak FCCL, has another key, or was tampered with.
+  // Takes bytes that arrived, in any portions. fcclInvalidUsage: the peer does not speak FCCL, has another key, or was tampered
+  // with.
   Result<void> take(std::string_view arrived);
 
-  // Both ends hold the key. Whether they speak the same version is for the owner to ask before the first message.
+  // True once each end has shown that it holds the key. The owner must compare the versions before the first message.
   bool open() const { return state_ == State::open; }
   Role role() const { return role_; }
   const Party& self() const { return self_; }
   const Party& peer() const { return peer_; }
 
-  // Only once open; at most `kMessageLimit` bytes.
+  // Allowed only once open; at most `kMessageLimit` bytes.
   void say(std::string_view message);
-  // The next whole message of the peer.
+  // Returns the next whole message of the peer.
   std::optional<std::string> hear();
 
-  // Bytes to send; `sent` removes them from the front.
+  // Returns the bytes to send; `sent` removes them from the front.
   std::string_view outgoing() const { return std::string_view(out_).substr(out_begin_); }
   void sent(size_t bytes);
 

@@ -1,4 +1,4 @@
-// Key: the secret that the ranks of one communicator share, and what is computed with it.
+// Randomness and hashes by libsodium.
 #include "bootstrap/key.h"
 
 #include <sodium.h>
@@ -8,7 +8,8 @@
 namespace fccl {
 namespace {
 
-// When the library is loaded: libsodium has a lock meanwhile, which a fork would find taken for ever.
+// libsodium starts when the library is loaded: it holds a lock while it starts, and a fork at that time would leave the lock
+// taken for ever.
 const bool kReady = sodium_init() >= 0;
 
 void need_sodium() { check(kReady, "libsodium starts"); }

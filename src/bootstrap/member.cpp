@@ -1,4 +1,4 @@
-// Member: one rank as every rank knows it.
+// How messages name a member.
 #include "bootstrap/member.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Messages: what ranks and the root of a bootstrap say to each other, as values and as bytes.
+// How messages are laid out, and what is refused when they are read.
 #include "bootstrap/messages.h"
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@ namespace fccl {
 namespace {
 
 constexpr size_t kErrorLimit = kMessageLimit - 16;
-// Of a hello, which has a member beside it, but no agreement.
+// The limit for a hello that carries a failure: it has a member, but no agreement.
 constexpr size_t kFailureLimit = kAgreementLimit;
 
 template <class... Cases>
@@ -44,7 +44,7 @@ Member read_member(Reader& reader) {
   return member;
 }
 
-// A code that there is not comes as fcclSuccess.
+// An unknown code is read as fcclSuccess.
 Error read_error(Reader& reader) {
   const auto code = reader.number<uint8_t>();
   return {code < fcclNumResults ? static_cast<fcclResult_t>(code) : fcclSuccess, reader.text()};

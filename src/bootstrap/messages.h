@@ -1,4 +1,4 @@
-// Messages: what ranks and the root of a bootstrap say to each other, as values and as bytes.
+// Messages: the words of ranks and of the root of a bootstrap, as values and as bytes.
 #pragma once
 
 #include <optional>
@@ -13,10 +13,10 @@
 namespace fccl {
 
 inline constexpr size_t kAgreementLimit = 2048;
-// Of every text that is no error's.
+// The limit for every text except those of errors.
 inline constexpr size_t kTextLimit = 255;
 
-// A rank asks to join, or says why it cannot. member.rank is not sent: the handshake has said it.
+// A rank asks to join, or says why it cannot. member.rank is not sent: the handshake has carried it.
 struct Hello {
   Member member;
   int nranks = 0;
@@ -27,13 +27,13 @@ struct Hello {
 // A rank leaves because its own deadline passed.
 struct GivingUp {};
 
-// The root says who has come so far.
+// The root tells which ranks have joined so far.
 struct Progress {
   int joined = 0;
   std::string missing;  // "ranks 1, 3-7"
 };
 
-// The root says that this communicator will not be.
+// The root tells that this communicator will not be made.
 struct Refusal {
   Error error;
 };
@@ -43,17 +43,17 @@ struct Failed {
   Error error;
 };
 
-// A rank needs the root no more: what becomes of it now, others tell.
+// A rank needs the root no more: from now on other channels tell what becomes of the rank.
 struct Farewell {};
 
 // A Member is one line of the roster, which the root sends in the order of ranks.
 using Message = std::variant<Hello, GivingUp, Progress, Refusal, Member, Failed, Farewell>;
 
 std::string encode(const Message& message);
-// Nothing for bytes that `encode` does not make.
+// Returns nothing for bytes that `encode` does not make.
 std::optional<Message> decode(std::string_view bytes);
 
-// "rank 3", "ranks 1, 3-7"; long lists end in "and 12 more".
+// Returns "rank 3", "ranks 1, 3-7"; long lists end in "and 12 more".
 std::string list_ranks(const std::vector<int>& ascending);
 
 }  // namespace fccl

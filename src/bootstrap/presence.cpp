@@ -1,4 +1,4 @@
-// Presence: a rank's tie to the root after the roster, by which all ranks hear of one that dies or cannot go on.
+// How a rank tells the root that it gives up, and hears what others gave as reasons.
 #include "bootstrap/presence.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ Result<void> Presence::look() {
 
 Error Presence::give_up(Error why) {
   if (!channel_) return why;
-  // What a rank sees of another one's end it may see a moment before the root does.
+  // This rank may see another one's end a moment before the root does.
   if (why.code == fcclRemoteError) listen(Deadline::after(kDyingTakes));
   if (!told_) {
     if (channel_) channel_->say(encode(Failed{why}));
@@ -31,12 +31,12 @@ Error Presence::give_up(Error why) {
 void Presence::leave() {
   if (!channel_) return;
   channel_->say(encode(Farewell{}));
-  // Only a courtesy where the root is gone.
+  // If the root is gone, this fails, and nothing depends on it.
   (void)channel_->await_sent(Deadline::after(0ms));
   channel_.reset();
 }
 
-// The end of the root is a word, too.
+// The end of the root counts as a refusal.
 void Presence::listen(Deadline deadline) {
   if (!channel_ || told_) return;
   const Result<std::string> bytes = channel_->await_message(deadline);

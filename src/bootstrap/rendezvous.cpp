@@ -1,4 +1,4 @@
-// Rendezvous: the root's side of a bootstrap, where all ranks of one communicator meet.
+// Judges hellos, sends the roster, and tells every rank of the first failure.
 #include "bootstrap/rendezvous.h"
 
 #include <fmt/format.h>
@@ -17,18 +17,18 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Far above any real job; keeps the search for missing ranks bounded whatever a rank claims.
+// Far above any real job; it bounds the search for missing ranks, whatever number a rank claims.
 constexpr int kRankLimit = 65536;
 constexpr auto kFarewellTime = 60s;
 constexpr auto kProgressInterval = 100ms;
-// A long roster is made piecewise, so that slow readers do not pile it up n times.
+// A long roster is sent piecewise, so that slow readers do not hold n copies of it in memory.
 constexpr size_t kPendingLimit = 65536;
 
 bool is_this_process(const Member& member) { return member.pid == ::getpid() && member.host_name == host_name(); }
 
 bool possible(int nranks) { return nranks >= 1 && nranks <= kRankLimit; }
 
-// The first lines in which two agreements differ.
+// Returns the first lines in which two agreements differ.
 std::pair<std::string_view, std::string_view> first_difference(std::string_view a, std::string_view b) {
   while (true) {
     const std::string_view line_a = a.substr(0, a.find('\n'));
@@ -70,7 +70,7 @@ void Rendezvous::serve() {
   }
 }
 
-// The listener was shut: the rank that opened this will not join.
+// The listener was shut: the rank that opened this bootstrap will not join.
 void Rendezvous::withdraw() {
   fail_all(fcclRemoteError, "the rank that opened the bootstrap could not join");
   refuse_all();
@@ -105,7 +105,7 @@ void Rendezvous::move_on() {
   for (PendingClient& client : clients_) pay(client);
 }
 
-// All are here: whoever still knocks is one too many.
+// All ranks are here: any further connection is one too many.
 void Rendezvous::close_door() {
   shut(listener_.get());
   acceptor_.clear();
@@ -120,7 +120,7 @@ void Rendezvous::welcome(std::list<Channel> admitted) {
   }
 }
 
-// This process may end as soon as a rank of its own has heard, so those are the last.
+// This process may end as soon as one of its own ranks has heard, so those are told last.
 void Rendezvous::refuse_all() {
   for (const bool own : {false, true})
     for (PendingClient& client : clients_) {
@@ -128,12 +128,12 @@ void Rendezvous::refuse_all() {
       if ((client.member && is_this_process(*client.member)) != own) continue;
       client.channel.say(encode(Refusal{*failure_}));
       client.refused = true;
-      // What the kernel does not take now leaves with the next poll; so does a client that is gone.
+      // The next poll sends what the kernel does not take now; it also removes a client that is gone.
       (void)client.channel.flush();
     }
 }
 
-// The lines that a client is owed by now; they leave with the next poll.
+// Queues roster lines for a client up to kPendingLimit; the next poll sends them.
 void Rendezvous::pay(PendingClient& client) {
   while (client.lines_sent < roster_.size() && client.channel.pending() < kPendingLimit)
     client.channel.say(roster_[client.lines_sent++]);
@@ -198,7 +198,7 @@ std::string Rendezvous::objection(const Hello& hello) const {
   const Member& member = hello.member;
   if (!possible(hello.nranks))
     return fmt::format("{} wants a communicator of {} ranks; there can be 1 to {}", describe(member), hello.nranks, kRankLimit);
-  // First, since it may say why the numbers differ.
+  // The agreement is compared first, since it may explain why the numbers differ.
   if (hello.agreement != terms_->agreement) {
     const auto [theirs, first] = first_difference(hello.agreement, terms_->agreement);
     return fmt::format(R"({} has "{}" where {} has "{}": this must be equal on all ranks)", describe(member), theirs,
@@ -220,7 +220,7 @@ std::string Rendezvous::objection(const Hello& hello) const {
 void Rendezvous::fail_all(fcclResult_t code, std::string message) {
   if (failure_) return;
   failure_ = Error{code, std::move(message)};
-  // For those who are still to come and be told.
+  // Ranks that are still to come need descriptors to be told.
   acceptor_.spend_spares();
   end_ = Deadline::after(kFarewellTime);
   progress_due_.reset();

@@ -16,32 +16,32 @@
 
 namespace fccl {
 
-// Serves one unique id: gathers a Hello of every rank, judges them, and sends all ranks the roster, or all ranks the one reason
-// why there will be none. Ranks that have the roster stay until others tell of them; one that dies or fails before is the end
-// of all that are here. Owned and used by the thread that serves it.
+// Serves one unique id: gathers a Hello of every rank, checks them, and sends every rank either the roster or the same refusal.
+// Ranks that have the roster stay connected until other channels tell of them; if one of them dies or fails before, the
+// creation fails on all that are connected. Owned and used by the thread that serves it.
 class Rendezvous {
  public:
   Rendezvous(Descriptor listener, const UniqueId& id);
   ~Rendezvous();
 
-  // Returns when every rank has left; or, after a failure, when every rank has been told. Of ranks that are stopped it waits a
-  // minute for the last.
+  // Returns when every rank has left; or, after a failure, when every rank has been told. For stopped ranks it waits a minute
+  // at most.
   void serve();
 
  private:
-  // A connection that holds the key.
+  // A connection whose peer holds the key.
   struct PendingClient {
     Channel channel;
     std::optional<Member> member;  // once its hello was accepted
-    size_t lines_sent = 0;         // of the roster
-    bool refused = false;          // has been sent the failure
-    bool is_leaving = false;       // has said farewell
+    size_t lines_sent = 0;         // lines of the roster sent so far
+    bool refused = false;          // the failure was sent to it
+    bool is_leaving = false;       // it has said farewell
 
     int rank() const { return channel.peer().rank; }
     std::string name() const;
   };
 
-  // What the first rank said; the others must say the same.
+  // The terms of the first rank; the other ranks must name the same.
   struct Terms {
     Member by;
     int nranks;
@@ -70,8 +70,8 @@ class Rendezvous {
   Acceptor acceptor_;
   std::list<PendingClient> clients_;
   std::optional<Terms> terms_;
-  int most_ranks_ = 0;               // that anybody has named: so many are to hear of a failure
-  std::map<int, Member> members_;    // by rank, those who have joined
+  int most_ranks_ = 0;               // largest number of ranks that any rank has named: that many should hear of a failure
+  std::map<int, Member> members_;    // the ranks that have joined
   std::vector<std::string> roster_;  // its encoded lines, once all have joined
   std::optional<Error> failure_;
   std::set<int> aware_;  // ranks that have heard of the failure and left

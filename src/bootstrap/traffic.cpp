@@ -1,4 +1,4 @@
-// The counts of all channels of this process.
+// Counts over all channels of this process.
 #include "bootstrap/traffic.h"
 
 #include <atomic>

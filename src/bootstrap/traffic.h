@@ -1,4 +1,4 @@
-// Traffic: what the channels of this process have taken, for the account of an init.
+// Traffic: counts what the channels of this process have sent, for the cost of an init.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,9 @@ namespace fccl {
 
 // Sums since the process began. A value.
 struct Traffic {
-  uint64_t sockets = 0;   // ends of connections
-  uint64_t messages = 0;  // said, those of handshakes not among them
-  uint64_t bytes = 0;     // sent, all told
+  uint64_t sockets = 0;   // ends of connections that were opened
+  uint64_t messages = 0;  // messages said, without those of handshakes
+  uint64_t bytes = 0;     // bytes sent in all
 
   friend Traffic operator-(const Traffic& now, const Traffic& before) {
     return {now.sockets - before.sockets, now.messages - before.messages, now.bytes - before.bytes};

@@ -1,4 +1,4 @@
-// UniqueId: what the 128 bytes of an fcclUniqueId say.
+// How an id is laid out in its bytes, and sealed against damage.
 #include "bootstrap/unique_id.h"
 
 #include <fmt/format.h>

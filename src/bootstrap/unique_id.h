@@ -1,4 +1,4 @@
-// UniqueId: what the 128 bytes of an fcclUniqueId say.
+// UniqueId: the contents of the 128 bytes of an fcclUniqueId.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +12,23 @@
 
 namespace fccl {
 
-// Names one communicator to be. Whoever has it may join, so it is as secret as the way on which the user hands it on.
+// Names one communicator that is to be made. Any process that has it may join, so it is as secret as the channel by which the
+// user hands it on.
 struct UniqueId {
-  Address root;             // where the process that made the id listens
+  Address root;             // address at which the process that made the id listens
   uint64_t generation = 0;  // random: tells ids of one root apart in messages
   Key key{};
-  std::string interface_name = {};  // on which it listens, and why; at most 15 bytes, none where nobody knows
+  std::string interface_name = {};  // interface that it listens on, and why; at most 15 bytes, "" if unknown
   ChosenBy chosen_by = ChosenBy::order;
 
   bool operator==(const UniqueId&) const = default;
 };
 
-// "10.0.0.1:4242 (eth0, the interface of the default route)", for messages.
+// Returns "10.0.0.1:4242 (eth0, the interface of the default route)", for messages.
 std::string root_text(const UniqueId& id);
 
 fcclUniqueId to_c(const UniqueId& id);
-// fcclInvalidArgument for bytes that fcclGetUniqueId of this format never made: zeroed, cut, damaged.
+// Returns fcclInvalidArgument for bytes that fcclGetUniqueId of this format never made: zeroed, cut, damaged.
 Result<UniqueId> from_c(const fcclUniqueId& bytes);
 
 }  // namespace fccl

@@ -1,4 +1,4 @@
-// The C interface: the end of communicators, what they say of themselves, operators, errors.
+// The C interface: how communicators end, their queries, operators, errors.
 #include "c_api/c_api.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace fccl {
 namespace {
 
-// This thread's last error, for fcclGetLastError(NULL).
+// Holds this thread's last error, for fcclGetLastError(NULL).
 std::string& last_error() {
   thread_local std::string text;
   return text;
@@ -27,13 +27,13 @@ Result<void> read_timeout(const char* field, int value, std::chrono::millisecond
   return {};
 }
 
-// Undefined is the parent's kind, and without one Auto: CUDA if the calling thread has a GPU.
+// An undefined kind takes the parent's, or without a parent Auto: CUDA if the calling thread has a GPU.
 Result<CreateOptions> with_memory(int kind, const CreateOptions* parent, CreateOptions options) {
   if (parent != nullptr && kind != fcclMemoryCpu && (parent->device || kind != fcclMemoryCuda)) return options;
   const int current = kind == fcclMemoryCpu ? -1 : current_device();
   options.device = nullptr;
   if (current < 0 && kind != fcclMemoryCuda) return options;
-  // As in the runtime, a thread that has chosen no GPU has chosen the first.
+  // A thread that has chosen no GPU uses the first, as in the CUDA runtime.
   auto device = open_device(std::max(current, 0));
   if (!device) return fail(std::move(device).error());
   options.device = std::move(*device);

@@ -1,4 +1,4 @@
-// The C interface: how communicators come to be.
+// The C interface: how communicators are made.
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -18,7 +18,7 @@ using fccl::report;
 
 namespace {
 
-// A rank's place in the communicator to be.
+// A rank's place in the communicator that is to be made.
 struct Place {
   int nranks;
   int rank;
@@ -30,10 +30,10 @@ struct SplitRequest {
   const fcclConfig_t* config;
 };
 
-// The ids of one communicator: all ranks meet by the first one.
+// The ids of one communicator: all ranks meet at the first one.
 using Ids = std::vector<fccl::UniqueId>;
 
-// Nobody will meet by the ids behind the first one: the threads that serve them end. By one rank.
+// No rank will meet at the ids after the first one: rank 0 ends the threads that serve them.
 void release(const Ids& ids, const Place& place) {
   if (place.rank != 0) return;
   for (size_t i = 1; i < ids.size(); ++i)
@@ -47,7 +47,7 @@ fccl::Result<std::unique_ptr<fccl::Communicator>> create(const Ids& ids, const P
   return made;
 }
 
-// Makes the communicator and puts it there.
+// Makes the communicator and sets *comm.
 fccl::Result<void> make(const Ids& ids, const Place& place, const fccl::CreateOptions& options, fcclComm_t* comm) {
   auto made = create(ids, place, options);
   if (!made) return fccl::fail(std::move(made).error());
@@ -55,7 +55,7 @@ fccl::Result<void> make(const Ids& ids, const Place& place, const fccl::CreateOp
   return {};
 }
 
-// Hands out the handle of a communicator that is to be.
+// Hands out the handle of a communicator that a thread will make.
 fccl::Result<void> begin(const Ids& ids, const Place& place, const fccl::CreateOptions& options, fcclComm_t* comm) {
   const auto begun =
       fccl::begin_making([=](const fccl::CancelCheck& cancel_check) { return create(ids, place, options, cancel_check); });
@@ -107,7 +107,7 @@ fcclResult_t split(const char* function, fcclComm_t comm, fcclComm_t* newcomm, c
                                                                                    const fccl::CancelCheck& cancel_check) {
     return parent.split(color, key, options, cancel_check);
   };
-  // Without a color there will be no handle to ask.
+  // A rank without a color gets no handle that it could ask.
   return fccl::derive(function, comm, newcomm, make, fccl::waits(request.config) || request.color < 0);
 }
 
@@ -118,7 +118,7 @@ struct GrowRequest {
   const fcclConfig_t* config;
 };
 
-// Of a rank that there is already.
+// Grows as a rank of the existing communicator.
 fcclResult_t grow(const char* function, fcclComm_t comm, fcclComm_t* newcomm, const GrowRequest& request) {
   *newcomm = nullptr;
   if (const auto free = fccl::check_free(comm); !free) return report(function, free);
@@ -143,7 +143,7 @@ fcclResult_t grow(const char* function, fcclComm_t comm, fcclComm_t* newcomm, co
   return fccl::derive(function, comm, newcomm, make, fccl::waits(request.config));
 }
 
-// A GPU for each rank, that of the list or that of its own number.
+// Gives each rank a GPU: the one in the list, or the one with the rank's number.
 fccl::Result<void> choose_devices(const int* devlist, std::span<fccl::CreateOptions> of_ranks) {
   const auto ordinal_of = [devlist](size_t rank) { return devlist == nullptr ? static_cast<int>(rank) : devlist[rank]; };
   for (size_t rank = 0; rank < of_ranks.size(); ++rank) {
@@ -160,7 +160,7 @@ fccl::Result<void> choose_devices(const int* devlist, std::span<fccl::CreateOpti
   return {};
 }
 
-// All ranks of a communicator in this process, on GPUs if this thread has one.
+// Makes all ranks of a communicator in this process, on GPUs if this thread has one.
 fccl::Result<void> init_all(std::span<fcclComm_t> comms, const int* devlist) {
   fcclConfig_t config = FCCL_CONFIG_INITIALIZER;
   config.memoryKind = fcclMemoryCpu;

@@ -1,4 +1,4 @@
-// How communicators are made, also of another one: now, at the end of a group, or in the background.
+// The loan is taken before the thread starts, and given back before the new handle is ready.
 #include "c_api/derive.h"
 
 #include <chrono>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::chrono::microseconds kPause{200};
 
-// One loan, which has been taken.
+// A loan that has been taken.
 class Loan {
  public:
   explicit Loan(Loans& loans) : loans_(loans) {}
@@ -27,7 +27,7 @@ class Loan {
 
 Result<fcclComm_t> begin(fcclComm_t parent, const Derive& make) {
   parent->loans.take();
-  // Given back before the new handle says that it is made.
+  // The loan ends before the new handle says that it is made.
   auto begun = begin_making([=](const CancelCheck& cancel_check) {
     const Loan loan(parent->loans);
     return make(*parent->communicator, cancel_check);

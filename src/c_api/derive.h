@@ -1,4 +1,4 @@
-// How communicators are made, also of another one: now, at the end of a group, or in the background.
+// Runs the making of a communicator, new or from another one: now, at the end of a group, or in the background.
 #pragma once
 
 #include <atomic>
@@ -14,9 +14,9 @@
 
 namespace fccl {
 
-// Of a handle: how many communicators are being made of its own in the background, each of which uses it as the thread that
-// issues its calls. Any thread may ask; the thread of each making gives back. Destroyed before the communicator, it waits until
-// none is left, but in a fork, where nothing makes them any more.
+// Counts how many communicators are being made in the background from a handle's communicator. Each making uses it as the
+// thread that issues its calls. Any thread may ask; the thread of each making gives its loan back. The destructor runs before
+// the communicator's, and waits until no loan is left. In a fork it does not wait, since nothing makes them there.
 class Loans {
  public:
   Loans() = default;
@@ -33,15 +33,15 @@ class Loans {
   unsigned forks_ = forks();
 };
 
-// The handle of a communicator that a thread of its own makes.
+// Returns the handle of a communicator that a thread of its own makes.
 Result<fcclComm_t> begin_making(Making::Make make);
-// Makes now, or at the end of the group that is open.
+// Makes now, or at the end of the open group.
 fcclResult_t make_or_group(const char* function, std::function<Result<void>()> make);
 
-// Makes a communicator of that of a handle; nullptr where this rank gets none.
+// Makes a communicator from a handle's communicator; nullptr if this rank gets none.
 using Derive = std::function<Result<std::unique_ptr<Communicator>>(Communicator& parent, const CancelCheck& cancel_check)>;
 
-// What fcclCommSplit, fcclCommShrink and fcclCommGrow return for one that is to be at `newcomm`. `waits`: not in the
+// Does what fcclCommSplit, fcclCommShrink and fcclCommGrow share, and sets *newcomm. `waits`: makes it now, not in the
 // background.
 fcclResult_t derive(const char* function, fcclComm_t parent, fcclComm_t* newcomm, const Derive& make, bool waits);
 

@@ -1,4 +1,4 @@
-// Making: a communicator that is being made while its user goes on.
+// The thread that makes, and how it is stopped.
 #include "c_api/making.h"
 
 #include <utility>

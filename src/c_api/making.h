@@ -1,4 +1,4 @@
-// Making: a communicator that is being made while its user goes on.
+// Making: a communicator that is being made while its user continues.
 #pragma once
 
 #include <atomic>
@@ -13,27 +13,27 @@
 
 namespace fccl {
 
-// Owned by a handle that was asked for with config.blocking = 0. A thread of its own makes the communicator and puts it where
-// the handle keeps it, before the state says so. Any thread may ask; one ends it. A failure stays. In a fork of the process
-// that started it nothing makes the communicator any more.
+// A handle that was asked for with config.blocking = 0 owns it. A thread of its own makes the communicator and stores it in the
+// handle, before the state says so. Any thread may ask; one thread ends it. A failure is final. In a fork of the process that
+// started it the making stops.
 class Making {
  public:
   using Make = std::function<Result<std::unique_ptr<Communicator>>(const CancelCheck& cancel_check)>;
 
-  // `into` must outlive it.
+  // The caller keeps `into` alive longer than this.
   static Result<std::unique_ptr<Making>> start(Make make, std::unique_ptr<Communicator>& into);
-  // Ends it.
+  // Ends the making.
   ~Making();
   Making(const Making&) = delete;
   Making& operator=(const Making&) = delete;
 
-  // fcclInProgress, then fcclSuccess or the code of the error.
+  // Returns fcclInProgress, then fcclSuccess or the code of the error.
   fcclResult_t state() const { return state_.load(std::memory_order_acquire); }
-  // Whether the communicator is there, or why not.
+  // Returns an error unless the communicator is made.
   Result<void> check() const;
-  // "" unless it has failed.
+  // Returns "" unless the making has failed.
   const char* failure_text() const;
-  // Returns when its thread is out, which it makes give up.
+  // Makes the thread give up, and returns when it has ended.
   void end();
 
  private:

@@ -5,7 +5,7 @@
 namespace fccl {
 namespace {
 
-// What a user's call looks like before it has been checked.
+// Holds a user's call before it has been checked.
 struct UserTransfer {
   const char* function;
   TransferEnd transfer;

@@ -1,4 +1,4 @@
-// The C interface: communicators without some of their ranks, and who is dead.
+// The C interface: communicators without some of their ranks, and the dead ranks.
 #include <algorithm>
 #include <vector>
 
@@ -12,7 +12,7 @@ using fccl::report;
 
 namespace {
 
-// Why a list of ranks is none that fcclCommShrink takes; "" if it is one.
+// Says why fcclCommShrink refuses a list of ranks; "" if it accepts it.
 std::string objection(const std::vector<int>& excluded, const Communicator& communicator) {
   const int ranks = communicator.ranks();
   for (size_t i = 0; i < excluded.size(); ++i) {

@@ -1,4 +1,4 @@
-// The C interface: counters, and what an init took.
+// The C interface: counters, and the cost of an init.
 #include "operations/statistics.h"
 
 #include "c_api/c_api.h"

@@ -23,10 +23,10 @@ fccl::Result<Stream*> fccl::host_stream_of(fcclStream_t stream) {
 
 namespace {
 
-// What failed is an operation that was issued earlier, and its message says which.
+// The failed operation was issued earlier, and its message names it.
 fcclResult_t outcome_of(const fccl::Result<void>& result) { return result ? fcclSuccess : fccl::report("", result.error()); }
 
-// What is none is not read.
+// The handle is not dereferenced: it may be anything.
 fcclResult_t refuse_stream(const char* function, fcclStream_t stream) {
   return refuse(function,
                 fmt::format("stream {} is not a host stream of this process: give one that fcclStreamCreate made", stream));

@@ -1,4 +1,4 @@
-// Structures of the C interface that may grow.
+// Copies structures of the C interface that may grow.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace fccl {
 
-// Gives as much of a structure as the program knows that asks for it, which says so in `size`.
+// Writes as much of a structure as the calling program knows, which it says in `size`.
 template <class Structure>
 fcclResult_t give(const char* function, Structure known, Structure* asked) {
   const size_t size = asked->size;

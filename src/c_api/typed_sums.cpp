@@ -1,4 +1,4 @@
-// The C interface: reductions whose results have another type than what is given.
+// The C interface: reductions whose results have another type than their inputs.
 #include "c_api/user_call.h"
 
 extern "C" {

@@ -12,13 +12,13 @@ struct UserCounts {
   const char* name;
   const size_t* counts;
   const char* displs_name;
-  const size_t* displs;  // null: one behind the other
+  const size_t* displs;  // null: the blocks follow one another
 };
 
-// So that neither a sum of them nor an offset in bytes wraps.
+// Bounds counts so that neither their sum nor an offset in bytes wraps.
 size_t most_elements(fcclDataType_t dtype) { return SIZE_MAX / 2 / size_of(dtype); }
 
-// What a call needs before its arrays can be read; the rest is checked with every other call.
+// Checks only what reading the arrays needs; issue() checks the rest, as for every other call.
 Result<void> check_arrays(const UserCounts& user, fcclDataType_t dtype, fcclComm_t comm) {
   if (comm == nullptr) return fail(fcclInvalidArgument, "comm is NULL");
   FCCL_TRY(check_free(comm));
@@ -29,7 +29,7 @@ Result<void> check_arrays(const UserCounts& user, fcclDataType_t dtype, fcclComm
                           comm->communicator->ranks()));
 }
 
-// Fills the communicator's ranges. An empty block lies at the beginning, wherever it is said to.
+// Fills the communicator's ranges. An empty block is placed at offset 0, whatever its displacement.
 Result<void> fill_ranges(const UserCounts& user, fcclDataType_t dtype, fcclComm_t comm) {
   const size_t size = size_of(dtype), most = most_elements(dtype);
   std::vector<ByteRange>& ranges = comm->ranges;
@@ -54,7 +54,8 @@ bool overlap(const ByteRange& a, const ByteRange& b) {
   return a.bytes > 0 && b.bytes > 0 && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
 }
 
-// Of the buffer that is written. Mostly blocks lie in the order of ranks, and one look at each will do.
+// Refuses overlapping blocks in the buffer that is written. Blocks mostly lie in the order of ranks, and one look at each will
+// do.
 Result<void> check_apart(const UserCounts& user, fcclDataType_t dtype, std::span<const ByteRange> ranges) {
   size_t end = 0;
   const auto is_behind = [&](const ByteRange& range) {
@@ -122,7 +123,7 @@ Result<void> reduce_scatter_v(UserCall& call, const UserCounts& received, fcclCo
   return {};
 }
 
-// A rank's block for itself concerns no peer, so the counts of it can be compared here.
+// A rank's block for itself concerns no peer, so its two counts are compared here.
 Result<void> all_to_all_v(UserCall& call, const UserCounts& sent, const UserCounts& received, fcclComm_t comm) {
   FCCL_TRY(check_arrays(sent, call.dtype, comm));
   FCCL_TRY(check_arrays(received, call.dtype, comm));

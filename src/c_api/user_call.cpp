@@ -1,4 +1,4 @@
-// The checks of a user's call, and the call that they let through.
+// Checks a user's call, and turns it into a call of the communicator.
 #include "c_api/user_call.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ Result<void> check_types(const UserCall& call) {
                           name_of(call.collective), name_of(call.dtype), name_of(*call.recvtype)));
 }
 
-// Of a call of a rank that gives and takes, with blocks of one size.
+// Takes a call of a rank that both gives and takes, with blocks of one size.
 bool is_in_place(const UserCall& call, int rank, int ranks) {
   const Collective& row = row_of(call.collective);
   if (is_widened(call) || row.has_pairs()) return false;
@@ -49,7 +49,8 @@ std::string how_in_place(const UserCall& call, int ranks) {
                                        : "recvbuff == sendbuff + rank * count");
 }
 
-// No overlap but that of a call in place, on a rank that has results: what is written there is still to be read by others.
+// Refuses overlaps except those of a call in place, on a rank that has results: other ranks may still read what such a result
+// would overwrite.
 Result<void> check_apart(const UserCall& call, int rank, int ranks) {
   const Collective& row = row_of(call.collective);
   if (!row.gives(rank, call.root) || !row.takes(rank, call.root)) return {};
@@ -75,7 +76,7 @@ Bytes block_of(const void* buffer, const Layout& layout, int block) {
   return {begin, begin + layout.bytes(block)};
 }
 
-// From the first block that is not empty to the end of the last one.
+// Returns the bytes from the first non-empty block to the end of the last one.
 Bytes extent_of(const void* buffer, const Layout& layout, int blocks) {
   Bytes extent;
   for (int i = 0; i < blocks; ++i) {
@@ -86,7 +87,7 @@ Bytes extent_of(const void* buffer, const Layout& layout, int blocks) {
   return extent;
 }
 
-// The same of blocks with counts of their own, where only a rank's own block may lie in place.
+// Does so for blocks with counts of their own, where only a rank's own block may lie in place.
 Result<void> check_blocks_apart(const UserCall& call, int rank, int ranks) {
   const Collective& row = row_of(call.collective);
   const Layout input = call.uneven->input.layout(), output = call.uneven->output.layout();
@@ -128,8 +129,8 @@ Result<void> check_shape(const UserCall& call, int rank, int ranks) {
   return call.uneven != nullptr ? check_blocks_apart(call, rank, ranks) : check_apart(call, rank, ranks);
 }
 
-// Between hosts what has no algorithm is refused first, and alike on all ranks, since what is wrong with its arguments may be
-// so on one.
+// Checks for a missing algorithm between hosts first: that answer is the same on all ranks, but other argument errors may occur
+// on one rank only.
 Result<void> check_hosts(const UserCall& call, const Communicator& communicator) {
   const int hosts = communicator.hosts().hosts;
   if (hosts == 1 || plan::has_algorithm(even_form(call.collective))) return {};
@@ -139,7 +140,7 @@ Result<void> check_hosts(const UserCall& call, const Communicator& communicator)
                           name_of(call.collective), hosts));
 }
 
-// What a call with a block for each pair of ranks needs beyond its shape.
+// Checks calls with a block for each pair of ranks, beyond their shape.
 Result<void> check_pairs(const UserCall& call) {
   if (!row_of(call.collective).has_pairs()) return {};
   const size_t count = call.uneven != nullptr ? call.uneven->output.layout().total() / size_of(call.dtype) : call.count;

@@ -7,22 +7,22 @@
 
 namespace fccl {
 
-// What a user's call looks like before it has been checked. A value of the function of the C interface that makes it.
+// Holds a user's call before it has been checked. A value of the C function that makes it.
 struct UserCall {
   const char* function;
   fcclColl_t collective;
   const void* send;
   void* recv;
-  size_t count;  // of blocks with counts of their own their sum
+  size_t count;  // for blocks with counts of their own, their sum
   fcclDataType_t dtype;
-  int op = fcclSum;  // fcclRedOp_t, or a handle beyond it
+  int op = fcclSum;  // fcclRedOp_t, or a handle made by fcclRedOpCreatePreMulSum
   int root = -1;
-  uint64_t counts = 0;                                    // hash_of those that all ranks must have in common
+  uint64_t counts = 0;                                    // hash_of the counts that all ranks must have in common
   const UnevenBlocks* uneven = nullptr;                   // already checked
-  std::optional<fcclDataType_t> recvtype = std::nullopt;  // of a call that names one beside dtype, which is then that of `send`
+  std::optional<fcclDataType_t> recvtype = std::nullopt;  // type of the results where it differs from dtype, the type of `send`
 };
 
-// Checks what is wrong on its face, before anything is announced to the peers, then runs the call.
+// Refuses a call that is wrong on its face before any peer hears of it, then runs it.
 fcclResult_t issue(const UserCall& user, fcclComm_t comm, fcclStream_t stream);
 
 }  // namespace fccl

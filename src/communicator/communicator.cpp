@@ -1,4 +1,4 @@
-// The way of a collective into its lane, and the end of a communicator.
+// Hands calls to their lanes, and ends a communicator.
 #include "communicator/communicator.h"
 
 #include <fmt/format.h>
@@ -27,12 +27,12 @@
 namespace fccl {
 namespace {
 
-// Longer than a call takes to show that it is inside.
+// A call shows that it is inside within this time.
 constexpr std::chrono::microseconds kCallsShowWithin{20};
 
 constexpr const char* kForked = "this process is a fork of the one that made the communicator: make a new one after fork()";
 
-// Alike on all ranks.
+// Gives the same answer on all ranks.
 Result<void> check_room(const LaneQueue& lane, const Signature& signature) {
   if (!signature.row().has_pairs() || !lane.hierarchical || lane.hierarchical->planner.has_room_for_pairs()) return {};
   return fail(
@@ -43,7 +43,8 @@ Result<void> check_room(const LaneQueue& lane, const Signature& signature) {
                   name_of(signature.collective)));
 }
 
-// Within a host every byte is copied twice at 10 GB/s; between hosts it goes over a network of 10 Gbit/s.
+// The estimate assumes that within a host every byte is copied twice at 10 GB/s; and that between hosts it goes over a network
+// of 10 Gbit/s.
 double seconds_for(double bytes, bool between_hosts) { return between_hosts ? 50e-6 + bytes / 1.25e9 : 1e-6 + bytes / 5e9; }
 
 }  // namespace
@@ -103,13 +104,13 @@ Result<void> Communicator::run(const Call& call, Stream* stream) {
     return {};
   }
   const InCall inside(in_call_);
-  // A fork may find its parent inside a call.
+  // A fork may have copied its parent inside a call.
   FCCL_TRY(inside.is_outermost() ? check_usable() : check_own());
   FCCL_TRY(check_room(lane, signature));
   const ReduceKernel kernel = kernel_of(signature);
   if (stream == nullptr && lane.is_idle())
     return IssuedCall(parts_->around(), lane, {call, parts_->number++, kernel}, parts_->timeout).run();
-  // A number and a turn on the lane cannot be given back.
+  // A number and a turn on the lane cannot be given back, so the queue is found first.
   const Result<Stream*> queue = queue_for(stream);
   if (!queue) return fail(queue.error());
   const Task task{call, parts_->number++, kernel};
@@ -144,7 +145,8 @@ Result<void> Communicator::check_on_device(const CallOrTransfer& operation, cons
   return device_calls_->check(operation, on_device);
 }
 
-// Who has been let in by an earlier one of the same group is let in, also when the communicator is finalized meanwhile.
+// Once the first operation of a group was accepted, the rest are, too, even if another thread finalizes the communicator in
+// between.
 Result<std::unique_ptr<StagedCall>> Communicator::stage(const CallOrTransfer& operation, const OnDevice& on_device) {
   const bool is_first = !in_call_.load(std::memory_order_relaxed);
   auto staged = StagedCall::make(operation, on_device, rank_, ranks_, in_call_);
@@ -155,7 +157,7 @@ Result<std::unique_ptr<StagedCall>> Communicator::stage(const CallOrTransfer& op
 
 Result<void> Communicator::bring_in(const StagedCall& call) { return device_calls_->bring_in(call); }
 
-// Once the communicator has failed, what lies on the host is no result.
+// Once the communicator has failed, the bytes on the host are no valid result.
 Result<void> Communicator::take_out(const StagedCall& call, bool has_result) {
   return device_calls_->take_out(call, has_result || !parts_->control->has_failed());
 }
@@ -227,7 +229,7 @@ double Communicator::estimate(const TransferEnd& transfer) const {
   return seconds_for(static_cast<double>(transfer.envelope.bytes()), goes_far);
 }
 
-// The user's stream, or the one for blocking calls that find their lane at work.
+// Returns the user's stream, or for a blocking call that finds its lane busy the stream of these.
 Result<Stream*> Communicator::queue_for(Stream* stream) {
   if (stream != nullptr) {
     FCCL_TRY(stream->check_usable());
@@ -258,22 +260,22 @@ Result<void> Communicator::check_usable() const {
   return {};
 }
 
-// The thread that is inside a call first, so that what it has issued is seen.
+// The thread inside a call is asked first, so that the operations which it has issued are seen.
 bool Communicator::is_idle() const {
   return !in_call_.load(std::memory_order_acquire) && std::ranges::all_of(parts_->lanes, &LaneQueue::is_idle) &&
          parts_->transfers.is_idle();
 }
 
-// Calls are refused at once, so that one after the other does not keep it waiting.
+// Calls are refused from here on, so that a sequence of calls cannot keep finalize waiting.
 Result<void> Communicator::finalize() {
   FCCL_TRY(check_own());
   finalizing_.fetch_add(1, std::memory_order_relaxed);
   finalized_.store(true, std::memory_order_relaxed);
-  // A call that has not seen it has shown by then that it is inside.
+  // A call that has not seen finalized_ shows by then that it is inside.
   std::this_thread::sleep_for(kCallsShowWithin);
   if (device_calls_) {
     sleep_until([this] { return !in_call_.load(std::memory_order_acquire); });
-    // What waits for this rank's GPU would wait for ever.
+    // Operations that wait for this rank's GPU would otherwise wait for ever.
     if (const auto all = device_calls_->await_all(); !all) (void)device_calls_->raise("all issued calls", all.error());
   }
   sleep_until([this] { return is_idle(); });
@@ -320,7 +322,7 @@ Result<fcclRedOp_t> Communicator::create_operator(const Factor& factor) {
   return static_cast<fcclRedOp_t>(fcclNumOps + index);
 }
 
-// Its place among the factors.
+// Returns the operator's index in factors_.
 Result<size_t> Communicator::find_factor(fcclRedOp_t op) const {
   const size_t index = static_cast<size_t>(op) - fcclNumOps;
   if (op >= fcclNumOps && index < factors_.size() && factors_[index]) return index;

@@ -1,4 +1,4 @@
-// Communicator: one rank's end of a group of ranks, and the way of every collective through it.
+// Communicator: one rank's end of a group of ranks; every collective goes through it.
 #pragma once
 
 #include <atomic>
@@ -29,62 +29,64 @@ struct InitCost;
 struct Parts;
 struct UniqueId;
 
-// Made by all ranks together (create, split, grow). One thread at a time issues calls; revoke, async_error and last_error are
-// for any thread at any time. Finalize, abort and the destructor, too, are for any thread while another one is inside a call:
-// they wait until that is out. After a failure every call returns the first failure; leaving and destroying still work. In a
-// fork of the process that made it every call is refused, and only the destructor is of use.
+// All ranks make it together (create, split, grow). One thread at a time issues calls; any thread may call revoke, async_error
+// and last_error at any time. Any thread may also finalize, abort or destroy it while another one is inside a call: they wait
+// until that call has returned. After a failure every call returns the first failure; leaving and destroying still work. A fork
+// of the process that made it may only destroy it; every call is refused.
 class Communicator {
  public:
   static Result<std::unique_ptr<Communicator>> create(const UniqueId& id, int rank, int ranks, const CreateOptions& options,
                                                       const CancelCheck& cancel_check = {});
-  // Collective: this rank's part of the group of its color, nullptr for a color below zero. Of this and of shrink and grow: a
-  // `cancel_check` is asked while they wait, and where that fails a call of this communicator, or a split, it is this one's
-  // failure, too.
+  // Collective: makes this rank's end of the group of its color; nullptr for a color below zero. For split, shrink and grow
+  // alike: they ask `cancel_check` while they wait. If it fails during a call of this communicator, or during a split, this
+  // communicator fails, too.
   Result<std::unique_ptr<Communicator>> split(int color, int key, const CreateOptions& options,
                                               const CancelCheck& cancel_check = {});
-  // Collective over the ranks that `excluded` does not name: their new communicator, in the order of their ranks.
-  // Healthy, and waits until what is outstanding is done; or ends that first, as abort does, of a communicator in any state.
+  // Collective over the ranks that `excluded` does not name: makes their new communicator, in the order of their ranks.
+  // ShrinkAs::healthy waits until outstanding operations are done; ShrinkAs::ended first ends them, as abort does, and works in
+  // any state.
   enum class ShrinkAs { healthy, ended };
   Result<std::unique_ptr<Communicator>> shrink(const std::vector<int>& excluded, ShrinkAs as, const CreateOptions& options,
                                                const CancelCheck& cancel_check = {});
-  // A unique id by which new ranks come to this one's grow. There is one at a time, until a grow by it or the end of this.
+  // Makes the unique id by which new ranks join this one's grow. Only one is open at a time, until a grow uses it or this
+  // communicator ends.
   Result<UniqueId> invite();
-  // Collective over the ranks of this, and new ones that create by the same id: their communicator of `ranks` ranks, in which
-  // those of this keep their numbers. `id`: null where another rank knows it, or has made it by invite.
+  // Collective over the ranks of this communicator and new ones, which create by the same id: makes their communicator of
+  // `ranks` ranks, in which the old ranks keep their numbers. `id`: null if another rank knows it, or invite made it.
   Result<std::unique_ptr<Communicator>> grow(int ranks, std::optional<UniqueId> id, const CreateOptions& options,
                                              const CancelCheck& cancel_check = {});
-  // Who has died without leaving, in ascending order. Of other hosts: as far as their leaders have told.
+  // Lists the ranks that died without leaving, in ascending order. For other hosts: the deaths that their leaders have
+  // reported.
   std::vector<int> dead_ranks() const;
-  // Waits for this rank's outstanding operations, and tells the peers that it has left. Nobody may be about to enter a call.
+  // Waits for this rank's outstanding operations, and tells the peers that it has left. No thread may be about to enter a call.
   ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
-  // Runs a call on host memory whose arguments have been checked: on a stream, or here and now.
+  // Runs a call on host memory whose arguments have been checked: on a stream, or at once on this thread.
   Result<void> run(const Call& call, Stream* stream);
-  // The same for one end of a transfer. Its peer need be in no other call.
+  // Runs one end of a transfer likewise. Its peer need not be in any other call.
   Result<void> transfer(const TransferEnd& transfer, Stream* stream);
-  // Both on the memory of device(), which there must be, behind what is on a stream of it.
+  // Run a call or a transfer on the memory of device(), after the work that its stream already holds. There must be a device.
   Result<void> run_on_device(const Call& call, const OnDevice& on_device);
   Result<void> transfer_on_device(const TransferEnd& transfer, const OnDevice& on_device);
-  // ---- Of those that go through host memory as a whole, issued by a group
-  // What may refuse.
+  // ---- Steps of a group's operation on GPU memory that runs as a whole in host memory.
+  // Refuses the operation if any rule does.
   Result<void> check_on_device(const CallOrTransfer& operation, const OnDevice& on_device);
-  // Takes the host memory; nothing is issued yet.
+  // Allocates the host memory; nothing is issued yet.
   Result<std::unique_ptr<StagedCall>> stage(const CallOrTransfer& operation, const OnDevice& on_device);
-  // Its input is on the host then, from where issue() takes it; whatever becomes of that, take_out follows.
+  // Returns once the input is on the host, from where issue() takes it; take_out must follow, even after a failure.
   Result<void> bring_in(const StagedCall& call);
-  // `has_result`: the group has ended well. If not, only what is of a communicator that has not failed is copied back.
+  // `has_result`: the group has succeeded. Otherwise results are copied back only if their communicator has not failed.
   Result<void> take_out(const StagedCall& call, bool has_result);
-  // ----
-  // Gives a call, or an end of a transfer, its place in the order of its kind; whoever has the group runs it.
+  // ---- Gives a call, or an end of a transfer, its place in the order of its kind; the caller that holds the group runs it.
   Result<void> issue(const Call& call, IssuedGroup& group);
   Result<void> issue(const TransferEnd& transfer, IssuedGroup& group);
-  // Issues all of a group, whose transfers on host memory are of this communicator and of no stream, and waits for them.
+  // Issues all transfers of a group and waits for them. All are on host memory, of this communicator and without a stream.
   Result<void> transfer_together(std::span<const GroupedTransfer> transfers);
-  // Whether calls are taken.
+  // Returns an error unless calls are taken.
   Result<void> check_usable() const;
-  // Seconds that one may take, from assumed figures: for who asks before anything has run.
+  // Returns how many seconds the operation may take, from assumed speeds: callers ask before anything has run.
   double estimate(const Call& call) const;
   double estimate(const TransferEnd& transfer) const;
   // Waits until every issued operation is done; no call may follow.
@@ -93,13 +95,13 @@ class Communicator {
   Result<void> revoke();
   // Revokes, and returns when this rank's operations are out.
   void abort();
-  // Whether this is the process that made it.
+  // Returns an error in a fork of the process that made it.
   Result<void> check_own() const;
-  // Looks for dead peers, too.
+  // Looks for dead peers, then returns the first failure.
   std::optional<Error> async_error();
   const char* last_error();
 
-  // The factor of a pre-multiplied sum: itself, or where it lies on the device.
+  // The factor of a pre-multiplied sum: its value, or where it lies on the device.
   struct Factor {
     fcclDataType_t dtype;
     Scalar scalar;
@@ -107,7 +109,7 @@ class Communicator {
   };
   Result<fcclRedOp_t> create_operator(const Factor& factor);
   Result<void> destroy_operator(fcclRedOp_t op);
-  // The factor behind an operator handle made for `dtype`.
+  // Returns the factor behind an operator handle made for `dtype`.
   Result<Factor> factor_of(fcclRedOp_t op, fcclDataType_t dtype) const;
 
   int rank() const { return rank_; }
@@ -115,9 +117,9 @@ class Communicator {
   fcclHosts_t hosts() const;
   void set_timeout(std::chrono::milliseconds timeout);
   const CreateOptions& options() const { return options_; }
-  // Null for one of CPU memory.
+  // Null on CPU memory.
   Device* device() const { return options_.device.get(); }
-  // Whether calls can use what a pointer points to, on a communicator of CUDA memory.
+  // Returns an error unless calls on CUDA memory can use the memory that `pointer` points to.
   Result<void> check_place(const char* name, const void* pointer) const;
   const Statistics& statistics() const;
   const InitCost& init_cost() const;
@@ -135,7 +137,7 @@ class Communicator {
 
   CreateOptions options_;
   std::unique_ptr<Parts> parts_;
-  std::unique_ptr<DeviceCalls> device_calls_;  // null for one of CPU memory
+  std::unique_ptr<DeviceCalls> device_calls_;  // null on CPU memory
   std::unique_ptr<IssuedTransfers> together_;
   int rank_;
   int ranks_;
@@ -143,9 +145,9 @@ class Communicator {
   std::atomic<bool> in_call_{false};  // written by the one thread that issues calls
   std::atomic<int> finalizing_{0};    // threads inside finalize
   std::vector<std::optional<Factor>> factors_;
-  std::vector<uint64_t> shrinks_seen_;      // of each rank, the last one that this rank has heard of
-  std::unique_ptr<Invitation> invitation_;  // null: none is open
-  std::unique_ptr<Stream> blocking_;        // takes blocking calls that find their lane at work
+  std::vector<uint64_t> shrinks_seen_;      // for each rank, the last shrink that this rank has heard of
+  std::unique_ptr<Invitation> invitation_;  // null: no invitation is open
+  std::unique_ptr<Stream> blocking_;        // takes blocking calls that find their lane busy
 };
 
 }  // namespace fccl

@@ -1,4 +1,4 @@
-// How a communicator makes others of itself: split, shrink, grow.
+// Makes other communicators from this one: split, shrink, grow.
 #include <fmt/format.h>
 
 #include "communicator/communicator.h"
@@ -27,7 +27,7 @@ Result<std::unique_ptr<Communicator>> Communicator::split(int color, int key, co
   return *parts ? of_parts(options, std::move(*parts), cancel_check) : nullptr;
 }
 
-// Where the others have a part in it or wait for this rank's, to give it up is the failure of this one, too.
+// If other ranks take part in this making or wait for this rank's, giving it up fails this communicator, too.
 CancelCheck Communicator::ending_this(const CancelCheck& cancel_check, const std::string& during) {
   if (!cancel_check) return {};
   return [this, cancel_check, during]() -> Result<void> {
@@ -39,7 +39,7 @@ CancelCheck Communicator::ending_this(const CancelCheck& cancel_check, const std
   };
 }
 
-// One that may be cancelled runs on a stream, so that this thread can ask.
+// A cancellable call runs on a stream, so that this thread can ask cancel_check.
 Result<void> Communicator::run_unless_cancelled(const Call& call, const CancelCheck& cancel_check) {
   if (!cancel_check) return run(call, nullptr);
   const Result<Stream*> queue = queue_for(nullptr);
@@ -54,8 +54,8 @@ Result<void> Communicator::run_unless_cancelled(const Call& call, const CancelCh
   return (*queue)->synchronize();
 }
 
-// Returns when no operation of this rank is under way. Nobody has heard of the shrink yet, so one that is cancelled here leaves
-// the communicator as it is.
+// Returns once no operation of this rank is in progress. No rank has heard of the shrink yet, so cancelling here leaves the
+// communicator as it is.
 Result<void> Communicator::prepare_shrink(ShrinkAs as, const CancelCheck& cancel_check) {
   FCCL_TRY(check_own());
   if (finalized_.load(std::memory_order_relaxed)) return check_usable();

@@ -1,4 +1,4 @@
-// The way of a call on GPU memory: what refuses it, and the two paths.
+// Runs a call on GPU memory: the checks that may refuse it, and its two paths.
 #include "communicator/device_calls.h"
 
 #include <fmt/format.h>
@@ -17,10 +17,10 @@
 namespace fccl {
 namespace {
 
-// Of the calls by which the ranks meet before and behind the set-up of a lane: what no sub-call is.
+// Numbers of the calls by which the ranks meet before and after the set-up of a lane: no sub-call has them.
 constexpr uint32_t kBeforeSetUp = UINT32_MAX - 1, kBehindSetUp = UINT32_MAX;
-// Entries that the blocking path keeps for the end of a call: it says that it is drained, and records its end; and all but the
-// copies, of which there is a room for one: the fork.
+// Entries that the blocking path reserves for the end of a call: it reports that it is drained, and records its end;
+// kEntriesOfBlocking adds the fork and one copy; every further copy waits for its own room.
 constexpr size_t kEntriesOfEnd = 2, kEntriesOfBlocking = 2 + kEntriesOfEnd;
 
 std::string name_of(const Device& device) { return fmt::format("cuda:{} ({})", device.limits().ordinal, device.limits().name); }
@@ -29,7 +29,7 @@ bool may_bounce(const Device& device, const Settings& settings) {
   return settings.cuda_path != "blocking" && device.limits().waits_for_words;
 }
 
-// The words of a place that no call is served in, "" for one that is.
+// Returns the words for a place that no call can use, "" for a usable one.
 const char* fault_of(MemoryPlace place) {
   switch (place) {
     case MemoryPlace::this_device:
@@ -65,7 +65,7 @@ DeviceCalls::DeviceCalls(std::shared_ptr<Device> device, const Settings& setting
              .buffers = bounces_ ? 2 : 1,
              .queue_entries = std::min(settings.cuda_queue_entries, device_->limits().queue_entries)} {}
 
-// Never looks behind the pointer: it may be of either kind, or of none.
+// Never dereferences the handle: it may be a stream of either kind, or no stream.
 Result<void> DeviceCalls::check_stream(const std::string& what, void* stream) {
   if (Stream::find(stream) != nullptr)
     return fail(fcclInvalidArgument,
@@ -117,7 +117,7 @@ Result<DeviceCalls::HostEnds> DeviceCalls::check_buffers(const Call& call) const
 
 bool DeviceCalls::is_on_host(const void* pointer) const { return device_->place_of(pointer) == MemoryPlace::pinned_host; }
 
-// All that may refuse comes before the call has a number.
+// All checks that may refuse come before the call has a number.
 Result<void> DeviceCalls::run(const Call& call, const void* scalar, void* stream) {
   const Signature& s = call.signature;
   const Device::Use use(*device_);
@@ -136,8 +136,8 @@ Result<void> DeviceCalls::run(const Call& call, const void* scalar, void* stream
   return bounces_ && !issue.on_host.any() ? bounce(issue) : block(issue);
 }
 
-// Set-up may wait for all that this process has given the GPU, and keep other threads from giving it more meanwhile. So it
-// comes when all ranks have issued what they have to before, and nobody issues this call before all are through with it.
+// Set-up may wait for all work that this process has given the GPU, and may keep other threads from giving it more. So the
+// ranks meet before it, when each has issued its earlier work, and after it, before any issues this call.
 Result<void> DeviceCalls::prepare(Issue& issue) {
   FCCL_TRY(meet(issue, kBeforeSetUp));
   auto made = DeviceLane::make(device_, shape_);
@@ -151,7 +151,7 @@ Result<void> DeviceCalls::prepare(Issue& issue) {
   return meet(issue, kBehindSetUp);
 }
 
-// A call that moves nothing and looks like the one to come. The lane is idle, since this is its first.
+// Runs a call that moves nothing and looks like the next one. The lane is idle, since this is its first call.
 Result<void> DeviceCalls::meet(const Issue& issue, uint32_t part) {
   Task meeting = issue.task;
   Signature& s = meeting.call.signature;
@@ -179,7 +179,7 @@ Result<void> DeviceCalls::bounce(Issue& issue) {
   return conclude(describe(issue.task.call.signature), std::move(result), program.join(issue.user));
 }
 
-// Also where the others bounce: ranks need not take the same path.
+// Works also if the other ranks bounce: ranks need not take the same path.
 Result<void> DeviceCalls::block(Issue& issue) {
   DeviceLane& lane = *issue.lane.device;
   issue.lane.gpu_has_come = false;
@@ -204,7 +204,7 @@ Result<void> DeviceCalls::run_sub_call(Issue& issue, uint64_t part) {
   return take_out(issue, part);
 }
 
-// Returns when the GPU has come to the call, and the input is in the buffer.
+// Returns once the GPU has reached the call and the input is in the buffer.
 Result<void> DeviceCalls::bring_in(Issue& issue, uint64_t part) {
   DeviceLane& lane = *issue.lane.device;
   std::byte* const buffer = lane.buffer(0);
@@ -244,7 +244,7 @@ Result<void> DeviceCalls::await_idle(DeviceLane& lane, const std::function<std::
   return {};
 }
 
-// Behind the first entry of a call, whatever happened: without the join the user's stream runs on beside what the queue still
+// Follows the first entry of a call, whatever happened: without the join the user's stream would run on while the queue still
 // copies from and to the user's memory.
 Result<void> DeviceCalls::conclude(const std::string& what, Result<void> result, Result<void> joined) {
   if (result && joined) return {};
@@ -256,7 +256,7 @@ Result<void> DeviceCalls::conclude(const std::string& what, Result<void> result,
                           first.message, name_of(*device_), joined.error().message));
 }
 
-// What the GPU says may be the end of anybody's earlier work on it, so it is final.
+// An error of the GPU may come from any earlier work on it, so it is final.
 Error DeviceCalls::raise(const std::string& what, const Error& error) {
   Control& control = *parts_.control;
   if (auto failed = control.failure()) return *failed;

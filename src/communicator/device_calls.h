@@ -1,4 +1,4 @@
-// DeviceCalls: a communicator's calls on GPU memory, from their arguments to the user's stream that goes on behind them.
+// DeviceCalls: a communicator's calls on GPU memory, from their arguments until the user's stream continues after them.
 #pragma once
 
 #include <array>
@@ -22,12 +22,13 @@ class Stream;
 struct Parts;
 struct Settings;
 
-// Owned by a communicator of GPU memory, over parts that it does not own. The thread that issues calls uses it; whoever ends
-// the communicator does when no thread is inside a call. After a failure nothing starts, and programs that are out are released
-// by the worker. Destroyed when the lanes are idle; what the GPU has not done by then is retired.
+// A communicator of GPU memory owns it; it uses Parts that it does not own. The thread that issues calls uses it, and the
+// thread that ends the communicator once no thread is inside a call. After a failure nothing starts, and the worker releases
+// programs that the GPU already has. It is destroyed when the lanes are idle; work that the GPU has not finished by then is
+// retired.
 class DeviceCalls {
  public:
-  // Before the ranks meet. Error: fcclInvalidUsage, for settings that this GPU or so many ranks cannot have.
+  // Runs before the ranks meet. Error: fcclInvalidUsage, for settings that this GPU or this number of ranks does not allow.
   static Result<void> check(const Device& device, const Settings& settings, int ranks);
   DeviceCalls(std::shared_ptr<Device> device, const Settings& settings, Parts& parts);
   ~DeviceCalls();
@@ -35,41 +36,42 @@ class DeviceCalls {
   DeviceCalls& operator=(const DeviceCalls&) = delete;
 
   Device& device() const { return *device_; }
-  // Where a pointer points to, if calls may use that; `name` is that of the argument.
+  // Returns where a pointer points to, if calls may use that memory; `name` is the name of the argument.
   Result<MemoryPlace> check_place(const char* name, const void* pointer) const;
-  // Of a call whose arguments have been checked. `scalar`: this rank's factor, if it lies on the GPU, else null.
+  // Runs a call whose arguments have been checked. `scalar`: this rank's factor, if it lies on the GPU, else null.
   Result<void> run(const Call& call, const void* scalar, void* stream);
-  // ---- Of calls that run as a whole in host memory, and of transfers, whose peer need be in no other call.
-  // Makes what they need, when all ranks have met in the creation; they meet behind it by `deadline`.
+  // ---- Calls that run as a whole in host memory, and transfers, whose peers need not be in any call. set_up makes what they
+  // need, after all ranks have met in the creation; the ranks meet again after it by `deadline`.
   Result<void> set_up(Deadline deadline);
   Result<void> check(const CallOrTransfer& operation, const OnDevice& on_device);
-  // Returns when the user's stream has come to the call, and what goes in is on the host.
+  // Returns once the user's stream has reached the call and the input is on the host.
   Result<void> bring_in(const StagedCall& call);
-  // After bring_in has succeeded, whatever came of the call: the user's stream goes on behind it.
-  // `has_result`: else there is nothing to copy.
+  // Follows every successful bring_in, even if the call failed: the user's stream continues after it. `has_result`: if false
+  // there is nothing to copy.
   Result<void> take_out(const StagedCall& call, bool has_result);
-  // ----
-  // Before a call on host memory of the lane: waits until those on GPU memory are through, or the wait is cancelled.
+  // ---- Precedes a call on host memory of the lane: waits until the lane's calls on GPU memory are done, or the wait is
+  // cancelled.
   Result<void> await_lane(LaneId lane, Issuer who_waits, const CancelCheck& cancel_check);
-  // Until the GPU has done all that was issued. A GPU that does not come to it fails the communicator at the deadline.
+  // Waits until the GPU has done everything that was issued. A GPU that does not get there fails the communicator at the
+  // deadline.
   Result<void> await_all(const CancelCheck& cancel_check = {});
-  // The same, but no longer than 2 s, and not for calls that the GPU has not come to: if any are left, they fail the
+  // Waits likewise, but no longer than 2 s, and not for calls that the GPU has not reached: calls that are left fail the
   // communicator.
   void leave();
 
-  // What the GPU said of something of this rank ends the communicator for all.
+  // Fails the communicator on all ranks with the GPU's error in this rank's work.
   Error raise(const std::string& what, const Error& error);
 
  private:
   struct OwnLane {
     std::unique_ptr<DeviceLane> device;  // null before its first call
-    std::unique_ptr<Stream> stream;      // the worker's half, for bounce
-    bool gpu_has_come = false;           // by the blocking path, to its last call
+    std::unique_ptr<Stream> stream;      // runs the worker's half of calls that bounce through host memory
+    bool gpu_has_come = false;           // the GPU has reached the last call of the blocking path
   };
-  // The place of the lane that staged calls go through, behind those of the communicator's lanes.
+  // The staged calls' lane comes after the communicator's lanes.
   static constexpr size_t kStaging = kLanes;
-  // Which ends of a call lie in pinned host memory. This thread copies from and to these, when the GPU has come to the call: a
-  // driver's copy between two host places would keep it inside the driver until then.
+  // Says which ends of a call lie in pinned host memory. This thread copies from and to these once the GPU has reached the
+  // call: a driver's copy between two host places would keep the thread inside the driver until then.
   struct HostEnds {
     bool input = false;
     bool output = false;
@@ -77,7 +79,7 @@ class DeviceCalls {
     bool any() const { return input || output || scalar; }
   };
 
-  // One call on its way.
+  // A call that is being issued.
   struct Issue {
     OwnLane& lane;
     LaneQueue& queue;
@@ -88,7 +90,7 @@ class DeviceCalls {
     Queue user;
   };
 
-  // What is waited for on this thread that no other rank does.
+  // A wait of this thread that no other rank takes part in.
   struct OwnWait {
     std::function<Result<bool>()> done;
     std::function<uint64_t()> progress;  // the deadline begins anew when it changes

@@ -1,4 +1,4 @@
-// What a communicator of GPU memory waits for on its own thread, and how it is left.
+// How a communicator of GPU memory waits on its own thread, and how it is left.
 #include <fmt/format.h>
 #include <sched.h>
 
@@ -18,14 +18,14 @@ using namespace std::chrono_literals;
 constexpr auto kYieldFor = 200us;
 constexpr auto kShortestSleep = 20us;
 constexpr auto kLongestSleep = 1000us;
-constexpr int kSleepFraction = 64;  // of the time waited so far, which is what a sleep may add to it
+constexpr int kSleepFraction = 64;  // a sleep may add this fraction of the time waited so far
 constexpr auto kLookForDeathsEvery = 100ms;
-// How long a communicator that is destroyed lets calls go on that the GPU has come to.
+// Destroying a communicator lets calls that the GPU has reached run on for this long.
 constexpr auto kEndWithin = 2s;
 
 }  // namespace
 
-// Not in the driver: no lock is held, and a failure, wherever it was found, ends it.
+// The wait is not in the driver: it holds no lock, and any failure of the communicator ends it.
 Result<void> DeviceCalls::await(const OwnWait& wait) {
   Control& control = *parts_.control;
   const Clock::time_point began = Clock::now();
@@ -83,7 +83,7 @@ Result<bool> DeviceCalls::is_drained() const {
   return true;
 }
 
-// By the blocking path all that is left then is the copy of a result.
+// On the blocking path only the copy of a result can be left then.
 bool DeviceCalls::has_begun() const {
   return std::ranges::any_of(lanes_, [this](const OwnLane& lane) {
     if (!lane.device) return false;
@@ -131,7 +131,7 @@ DeviceCalls::~DeviceCalls() {
     lane.stream.reset();
     if (lane.device) retired_lanes().add(std::move(lane.device));
   }
-  // To free waits for all that the GPU has been given, so not where this may be out of order.
+  // Freeing waits for all work of the GPU, so it is skipped if the GPU may be out of order.
   if (!parts_.control->has_failed()) retired_lanes().free_idle();
 }
 

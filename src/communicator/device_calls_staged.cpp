@@ -1,4 +1,4 @@
-// Calls on GPU memory that run as a whole in host memory: the way of their bytes there and back, on the caller's thread.
+// Runs calls on GPU memory as a whole in host memory: moves their bytes there and back, on the caller's thread.
 #include <algorithm>
 #include <cstring>
 
@@ -10,14 +10,14 @@
 namespace fccl {
 namespace {
 
-// Of the buffer through which all bytes go: pinned by every communicator, whether it comes to such calls or not.
+// Size of the buffer that all these bytes go through; every communicator pins one, whether or not it has such calls.
 constexpr size_t kStagingBytes = size_t{256} << 10;
-// Entries that are kept for whoever joins.
+// Entries that are reserved for the join.
 constexpr size_t kEntriesOfJoin = 2;
 
 }  // namespace
 
-// A send is between two ranks, and to set up needs all of them, so it comes with the creation.
+// A send involves two ranks but set-up needs all of them, so the creation does it.
 Result<void> DeviceCalls::set_up(Deadline deadline) {
   const Device::Use use(*device_);
   if (!use.entered()) return fail(raise("the creation of the communicator", use.entered().error()));
@@ -66,7 +66,7 @@ Result<void> DeviceCalls::take_out(const StagedCall& call, bool has_result) {
   return conclude(describe(call.on_host()), std::move(result), lanes_[kStaging].device->join({call.stream()}));
 }
 
-// As many at a time as the buffer holds. What lies in host memory needs none (HostEnds).
+// Copies as many pieces at a time as the buffer holds. Ends in host memory need no buffer (HostEnds).
 Result<void> DeviceCalls::copy_in(const StagedCall& call) {
   DeviceLane& lane = *lanes_[kStaging].device;
   std::byte* const buffer = lane.buffer(0);
@@ -98,7 +98,7 @@ Result<void> DeviceCalls::copy_in(const StagedCall& call) {
   return {};
 }
 
-// The copies of the call before may still be on the queue.
+// The queue may still hold the copies of the call before.
 Result<void> DeviceCalls::copy_out(const StagedCall& call) {
   DeviceLane& lane = *lanes_[kStaging].device;
   std::byte* const buffer = lane.buffer(0);

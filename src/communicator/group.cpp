@@ -1,4 +1,4 @@
-// The end of a group.
+// Checks, issues and awaits the calls of a group.
 #include "communicator/group.h"
 
 #include <algorithm>
@@ -95,7 +95,7 @@ Result<void> Group::check(const Contents& contents) {
   return {};
 }
 
-// Host memory for all of them, or for none.
+// Takes host memory for all of them, or for none.
 Result<std::vector<Group::Staged>> Group::stage(const Contents& contents) {
   std::vector<Staged> staged;
   for (const GroupedOnDevice& each : contents.on_device) {
@@ -113,9 +113,8 @@ Result<void> Group::issue(const Contents& contents) {
   return only->transfer_together(contents.transfers);
 }
 
-// Nothing is issued unless every communicator and stream takes calls, and there is host memory for them; only what happens at
-// that moment on another thread can stop it halfway, and that ends the communicator. What is on a device runs here, in host
-// memory.
+// Issues nothing unless every communicator and stream takes calls, and there is host memory for them; only a simultaneous event
+// on another thread can stop it halfway, and that ends the communicator. Operations on a device run here, in host memory.
 Result<void> Group::issue_apart(const Contents& contents) {
   FCCL_TRY(check(contents));
   Result<void> result;
@@ -133,7 +132,7 @@ Result<void> Group::issue_apart(const Contents& contents) {
   };
   auto staged = stage(contents);
   if (!staged) return fail(std::move(staged).error());
-  // None goes before the end: the first of a communicator says that this thread is inside it.
+  // `staged` keeps every call to the end: the first one of a communicator marks this thread as inside it.
   for (Staged& each : *staged) each.is_in = keep(each.communicator->bring_in(*each.call));
   for (const GroupedTransfer& each : contents.transfers) keep(each.communicator->issue(each.end, group_of(each.stream)));
   for (const GroupedCall& each : contents.calls) keep(each.communicator->issue(each.call, group_of(each.stream)));

@@ -18,19 +18,19 @@ class Communicator;
 class IssuedGroup;
 class Stream;
 
-// A send or a receive of a group, on host memory. `stream`: null where the thread waits for it.
+// A send or a receive of a group, on host memory. `stream`: null if the thread waits for it.
 struct GroupedTransfer {
   TransferEnd end;
   Communicator* communicator;
   Stream* stream;
 };
 
-// Of one thread, which alone uses it, and never waits before the outermost end. Communicators and streams are the user's and
-// live until then. Whatever comes of it, the next group begins empty.
+// Belongs to one thread, which alone uses it, and never waits before the outermost end. Communicators and streams are the
+// user's and live until then. The next group begins empty, whatever becomes of this one.
 class Group {
  public:
   static Group& of_thread();
-  // Whether one is open: what every collective asks.
+  // True if a group is open: every collective asks this.
   static bool is_open() { return depth > 0; }
 
   // Groups within a group are part of it.
@@ -39,23 +39,25 @@ class Group {
   void add(Communicator& communicator, const TransferEnd& transfer, Stream* stream) {
     contents_.transfers.push_back({transfer, &communicator, stream});
   }
-  // On the memory of the communicator's device.
+  // Adds an operation on the memory of the communicator's device.
   void add(Communicator& communicator, const CallOrTransfer& operation, const OnDevice& on_device);
-  // What needs other ranks that may be this thread's, too: runs on a thread of its own at the end, before the calls.
+  // Adds the making of a communicator, which needs other ranks that may be this thread's, too: it runs on a thread of its own
+  // at the end, before the calls.
   void add(std::function<Result<void>()> creation) { contents_.creations.push_back(std::move(creation)); }
   // A call was refused: the group will issue nothing, and end with the first such error.
   void refuse(const Error& error) {
     if (!refused_) refused_ = error;
   }
 
-  // Of the outermost group issues all before it waits for any, and returns when those without a stream have ended, with the
-  // first failure.
+  // Ends the group. The outermost end issues all before it waits for any, and returns once the calls without a stream have
+  // ended, with the first failure.
   Result<void> end();
-  // A group of one operation on the memory of the communicator's device, while none is open.
+  // Runs a group of one operation on the memory of the communicator's device, while no group is open.
   static Result<void> run_alone(Communicator& communicator, const CallOrTransfer& operation, const OnDevice& on_device) {
     return issue({.on_device = {{&communicator, operation, on_device}}});
   }
-  // The same without issuing anything: how many seconds the calls may take, for those that differ in communicator side by side.
+  // Ends the group without issuing anything: returns how many seconds the calls may take, counting communicators as running
+  // side by side.
   Result<double> simulate_end();
 
  private:
@@ -73,13 +75,14 @@ class Group {
     std::vector<GroupedTransfer> transfers{};
     std::vector<GroupedCall> calls{};
     std::vector<GroupedOnDevice> on_device{};
-    std::vector<std::unique_ptr<const UnevenBlocks>> blocks{};  // of those calls: the caller's live until the call returns
+    std::vector<std::unique_ptr<const UnevenBlocks>> blocks{};  // copies, since the caller's blocks live only until the call
+                                                                // returns
     std::vector<std::function<Result<void>()>> creations{};
 
     void keep_blocks(Call& call);
-    // The room stays for the next group.
+    // Empties it, but keeps its room for the next group.
     void clear();
-    // Null unless all are transfers that the thread waits for, of one communicator.
+    // Returns null unless all are transfers of one communicator that the thread waits for.
     Communicator* only_transfers_of() const;
   };
   struct Staged {
@@ -87,9 +90,9 @@ class Group {
     std::unique_ptr<StagedCall> call;
     bool is_in = false, is_issued = false;
   };
-  // Of one group: what is issued, told apart by stream; what has none is run by the thread that issues.
+  // The operations of one group, by stream; the thread that issues runs those without a stream.
   using ByStream = std::map<Stream*, std::unique_ptr<IssuedGroup>>;
-  // Whether it was the outermost one.
+  // Returns true if it was the outermost group.
   Result<bool> close();
   static Result<void> check_may_wait();
   static Result<void> check(const Contents& contents);
@@ -102,8 +105,8 @@ class Group {
   std::optional<Error> refused_;
 };
 
-// Runs all at the same time, the last one here and each other one on a thread of its own, and returns the first error. What
-// finds no thread is not run, and then the others end by their own deadlines.
+// Runs all tasks at the same time, the last one here and each other one on a thread of its own, and returns the first error. A
+// task that gets no thread is not run, and the others then end by their own deadlines.
 Result<void> run_side_by_side(const std::vector<std::function<Result<void>()>>& tasks);
 
 }  // namespace fccl

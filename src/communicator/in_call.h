@@ -5,8 +5,8 @@
 
 namespace fccl {
 
-// For whoever ends the communicator to wait for, while it lives, on the one thread that issues calls. The calls of a split or a
-// growth are within one, and so is what runs in host memory for a GPU.
+// Lives on the one thread that issues calls, so that a thread which ends the communicator can wait for it. The calls of a split
+// or a growth lie within one, and so does a GPU's call that runs in host memory.
 class InCall {
  public:
   explicit InCall(std::atomic<bool>& flag) : flag_(flag), is_outermost_(!flag.load(std::memory_order_relaxed)) {

@@ -1,4 +1,4 @@
-// Keeping and freeing.
+// Asks the GPU about each retired lane, and frees it.
 #include "communicator/retired_lanes.h"
 
 #include <algorithm>
@@ -12,9 +12,9 @@ namespace {
 
 constinit PerProcess<RetiredLanes> retired;
 
-// Whether it was.
+// Returns true if it was idle and is freed.
 bool free_if_idle(std::unique_ptr<DeviceLane>& lane) {
-  // The lane may be the last to hold it.
+  // The lane may hold the last reference to the device.
   const std::shared_ptr<Device> device = lane->device();
   const Device::Use use(*device);
   if (!use.entered()) return false;

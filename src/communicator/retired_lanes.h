@@ -1,4 +1,4 @@
-// RetiredLanes: what communicators that are gone have left on GPUs that were not through with it.
+// RetiredLanes: keeps lanes of destroyed communicators until their GPUs have finished with them.
 #pragma once
 
 #include <memory>
@@ -9,13 +9,12 @@
 
 namespace fccl {
 
-// One per process. Any thread may call; the GPU is called on the thread that frees, and no lock is held meanwhile. All that is
-// here has been released for good: what its programs still copy is garbage, into and out of memory that is kept until they are
-// through.
+// One per process. Any thread may call; it calls the GPU on the thread that frees, and holds no lock in that call. All lanes
+// here have been released for good: their programs may still copy garbage, but only in memory that is kept until they end.
 class RetiredLanes {
  public:
   void add(std::unique_ptr<DeviceLane> lane);
-  // Frees those that the GPU is through with. A set-up function of the device.
+  // Frees the lanes that the GPU has finished with. A set-up function of the device.
   void free_idle();
   size_t count();
 

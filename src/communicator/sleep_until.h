@@ -1,4 +1,4 @@
-// Waiting for what nobody tells: by sleeps, longer and longer.
+// Waits for a condition that nobody signals: by sleeps, longer and longer.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace fccl {
 
-// Asks now and then: a call that ends on its own thread tells nobody, since that would cost it more than a store.
+// Polls the condition: a call that ends on its own thread signals nothing, since that would cost it more than a store.
 template <class Condition>
 void sleep_until(Condition holds) {
   constexpr std::chrono::microseconds kShortestPause{20};

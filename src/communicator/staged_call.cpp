@@ -1,4 +1,4 @@
-// Where the blocks of a staged call lie on the host, and which runs of bytes go there and back.
+// Lays out the blocks of a staged call on the host, and lists the runs of bytes that go there and back.
 #include "communicator/staged_call.h"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@ namespace fccl {
 namespace {
 
 constexpr size_t kLine = 64;
-// Below it nobody asks how much memory there is.
+// Smaller calls do not ask how much memory there is.
 constexpr size_t kSmall = size_t{64} << 20;
 
 using Pieces = std::vector<StagedCall::Piece>;
@@ -23,8 +23,8 @@ void add(Pieces& pieces, const StagedCall::Piece& piece) {
   if (piece.bytes > 0) pieces.push_back(piece);
 }
 
-// The blocks of a buffer one behind the other from `host` on: their pieces and, of blocks with counts of their own, their
-// layout there.
+// Packs the blocks of a buffer one after another from `host` on: appends their pieces and, for blocks with counts of their own,
+// their layout there.
 void pack(const Layout& layout, int blocks, const StagedCall::Piece& buffer, Pieces& pieces, UnevenBuffer& packed) {
   std::vector<ByteRange> ranges;
   size_t end = 0;
@@ -73,7 +73,7 @@ Result<void> StagedCall::stage(Call& call, const void* scalar, int rank, int ran
   const Collective& row = s.row();
   const bool gives = row.gives(rank, s.root), takes = row.takes(rank, s.root);
   const Layout input = call.input(ranks), output = call.output(ranks);
-  // More than any machine has, and their sum is a number still.
+  // Exceeds any machine's memory, and the sum of two does not overflow.
   constexpr size_t kMost = SIZE_MAX / 4;
   const size_t sent = gives ? whole_lines(std::min(input.total(), kMost)) : 0,
                received = takes ? std::min(output.total(), kMost) : 0;

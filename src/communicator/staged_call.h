@@ -17,24 +17,25 @@ namespace fccl {
 
 using CallOrTransfer = std::variant<Call, TransferEnd>;
 
-// What an operation on GPU memory has beside its arguments: the user's stream, and this rank's factor if it lies on the GPU.
+// Holds what an operation on GPU memory needs in addition to its arguments: the user's stream, and this rank's factor if it
+// lies on the GPU.
 struct OnDevice {
   void* stream = nullptr;
   const void* scalar = nullptr;
 };
 
-// Made and used by the thread that issues it, and destroyed by it before the communicator is. The host memory is as large as
-// what the rank gives and takes, packed, so that ranks need not agree on how a call is cut.
+// The thread that issues the call makes, uses and destroys it, before the communicator ends. The host memory holds all that the
+// rank gives and takes, packed, so ranks need not agree on how a call is cut.
 class StagedCall {
  public:
-  // What is copied as one run. A value.
+  // A run of bytes that is copied at once. A value.
   struct Piece {
     std::byte* host;
     std::byte* device;
     size_t bytes;
   };
 
-  // `in_call`: the communicator's. Error: fcclSystemError, if there is no host memory for it.
+  // `in_call`: the communicator's flag. Error: fcclSystemError if there is no host memory for it.
   static Result<std::unique_ptr<StagedCall>> make(const CallOrTransfer& operation, const OnDevice& on_device, int rank,
                                                   int ranks, std::atomic<bool>& in_call);
   StagedCall(const StagedCall&) = delete;
@@ -43,7 +44,7 @@ class StagedCall {
   const std::vector<Piece>& in() const { return in_; }
   const std::vector<Piece>& out() const { return out_; }
   void* stream() const { return stream_; }
-  // The same operation on host memory; its factor and its input are there when the pieces are.
+  // The operation on host memory; its factor and its input are there once the pieces have been copied.
   const CallOrTransfer& on_host() const { return on_host_; }
 
  private:

@@ -1,4 +1,4 @@
-// How a communicator is to be made.
+// Says how a communicator is to be made.
 #pragma once
 
 #include <memory>
@@ -10,13 +10,13 @@ namespace fccl {
 
 class Device;
 
-// A value of whoever creates; the communicator keeps a copy, from which its parts start.
+// The creator owns this value; the communicator keeps a copy, from which its parts start.
 struct CreateOptions {
   Settings settings;
   std::string name;
-  std::shared_ptr<Device> device;  // of a communicator of CUDA memory; null: of CPU memory
+  std::shared_ptr<Device> device;  // the GPU of a communicator of CUDA memory; null: CPU memory
 
-  // The lines that must be equal on all ranks.
+  // Returns the lines that must be equal on all ranks.
   std::string agreement() const {
     return settings.agreement() + (device ? "memoryKind=fcclMemoryCuda\n" : "memoryKind=fcclMemoryCpu\n");
   }

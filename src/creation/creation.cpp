@@ -1,4 +1,4 @@
-// How a communicator's parts come to be: bootstrap, the segment from hand to hand, a first barrier, the other hosts.
+// Makes a communicator's parts: bootstrap, the segment handed from rank to rank, a first barrier, the other hosts.
 #include "creation/creation.h"
 
 #include <fmt/format.h>
@@ -21,17 +21,17 @@
 namespace fccl {
 namespace {
 
-// The place of the rank that makes a host's segment and hands it out.
+// The leader makes a host's segment and hands it out.
 constexpr int kLeader = 0;
-// What is worth a call of the kernel: the shortest transfer or block of an AlltoAll, and the shortest block of an AllGather,
-// which no slot holds twice.
+// Least sizes that are worth a call of the kernel: the shortest transfer or block of an AlltoAll, and the shortest block of an
+// AllGather, which no slot holds twice.
 constexpr size_t kLeastRead = 32 << 10, kLeastGathered = 8 << 10;
-// Where slots take so many times as long, results are read that slots would write past the caches.
+// Results are read from peers if slots take this many times as long, since slots would write them past the caches.
 constexpr double kFarFaster = 2;
-// More ranks than these find slots too short to be compared, and an AlltoAll too long for init.
+// With more ranks than these, slots are too short for a comparison, and an AlltoAll takes too long for init.
 constexpr int kTriedRanks = 8;
 
-// The ranks of each host, by its first rank.
+// Returns the ranks of each host, in the order of the hosts' first ranks.
 std::vector<std::vector<int>> ranks_of_hosts(const std::vector<Member>& members) {
   std::vector<std::vector<int>> ranks;
   std::map<std::string_view, size_t> number;
@@ -43,14 +43,14 @@ std::vector<std::vector<int>> ranks_of_hosts(const std::vector<Member>& members)
   return ranks;
 }
 
-// For those who have the segment already and wait for the leader in the first barrier.
+// Tells ranks that have the segment already, and wait for the leader in the first barrier, which rank the leader awaits.
 void tell_whom_the_leader_awaits(const Segment& segment, std::span<const int> ranks) {
   for (int place = 1; place < segment.shape().ranks; ++place)
     if (segment.state(place).get_processors().none())
       return segment.state(kLeader).set_waiting(kGatherLane, {to_ms(Clock::now()), ranks[place]});
 }
 
-// `ranks`: those of this host.
+// `ranks`: the ranks of this host.
 Result<std::shared_ptr<Segment>> share_segment(const Joined& joined, const SegmentShape& shape, std::span<const int> ranks,
                                                const WaitLimit& limit) {
   if (joined.rank != ranks[kLeader]) {
@@ -93,7 +93,7 @@ std::vector<int> pids_of(const std::vector<Member>& members, std::span<const int
   return pids;
 }
 
-// A rank that finds the leader gone, since that found another one dead, tells of the dead one, too.
+// If the leader is gone because a third rank died, this reports that rank instead.
 Error name_the_dead(Error error, const std::vector<Peer>& peers) {
   for (const Peer& peer : peers)
     if (peer.watch && !peer.watch->alive())
@@ -101,7 +101,7 @@ Error name_the_dead(Error error, const std::vector<Peer>& peers) {
   return error;
 }
 
-// Whether two ranks have to take turns on a processor. A launcher may have bound each rank to one of its own.
+// True if two ranks must share a processor. A launcher may have bound each rank to its own.
 bool is_oversubscribed(const Segment& segment) {
   Processors all;
   for (int rank = 0; rank < segment.shape().ranks; ++rank) all |= segment.state(rank).get_processors();
@@ -144,7 +144,8 @@ Result<std::unique_ptr<Parts>> Creation::make() {
   FCCL_TRY(share_memory());
   Control& control = *parts_->control;
   control.ask([&]() -> Result<void> {
-    // Nobody may be gone yet, nor a rank that this one does not wait for: those who do may have given up for that.
+    // At this point any rank that is gone is a failure, even one that this rank does not wait for: a rank that waits for it may
+    // have given up.
     control.look_for_deaths_by_turns();
     return limit_.check_cancelled();
   });
@@ -180,13 +181,14 @@ Result<void> Creation::share_memory() {
   return {};
 }
 
-// Of this host first: a rank is ready when it has mapped the segment, in which they tell each other of failures.
+// Awaits the ranks of this host first: a rank is ready when it has mapped the segment, in which they tell each other of
+// failures.
 Result<void> Creation::await_ranks() {
   InitCalls calls(*parts_, limit_.deadline);
   FCCL_TRY(calls.barrier());
   parts_->oversubscribed = is_oversubscribed(*segment_);
   FCCL_TRY(attach(calls));
-  // The ranks of all hosts count calls alike, and not every host has ranks that try.
+  // The ranks of all hosts must count calls alike, and only some hosts have ranks that try.
   parts_->number = kFirstNumber + 1;
   parts_->cost.barrier = steps_.lap();
   if (parts_->columns->hosts() > 1) return HostJoiner(joined_, options_.settings, *parts_, calls, limit_).join();
@@ -194,8 +196,8 @@ Result<void> Creation::await_ranks() {
   return {};
 }
 
-// Where ranks take turns on processors, to wait for the readers costs more than a copy. Between hosts collectives go in rounds,
-// and only what is sent is read.
+// If ranks take turns on processors, waiting for the readers costs more than a copy. Between hosts collectives go in rounds,
+// and only sent data is read.
 Result<void> Creation::attach(InitCalls& calls) {
   const std::string& wanted = options_.settings.cross_memory_attach;
   const bool attaches = wanted == "on" || (wanted == "auto" && !parts_->oversubscribed);
@@ -229,7 +231,7 @@ Result<void> Creation::attach(InitCalls& calls) {
   return {};
 }
 
-// Nothing is mapped before a rank offers memory of its arena in a call.
+// Maps nothing before a rank offers memory of its arena in a call.
 void Creation::map_peers() {
   const Columns& columns = *parts_->columns;
   if (options_.settings.mapped != "on" || columns.hosts() > 1) return;

@@ -1,4 +1,4 @@
-// Creation: how the ranks of a communicator come together, from a unique id to the parts that a communicator is made of.
+// Creation: brings the ranks of a communicator together, from a unique id to the parts that a communicator is made of.
 #pragma once
 
 #include <memory>
@@ -15,8 +15,8 @@ class PeerMemory;
 class Segment;
 struct Parts;
 
-// One rank's way from the roster to its parts. Lives while they are made, on one thread; all its waits have one limit. An error
-// is final: destroy it, by which the rank leaves.
+// Takes one rank from the roster to its parts. It lives while they are made, on one thread; all its waits have one limit. An
+// error is final: destroy the creation, which makes the rank leave.
 class Creation {
  public:
   Creation(Joined& joined, const CreateOptions& options, const WaitLimit& limit);
@@ -42,9 +42,9 @@ class Creation {
   std::unique_ptr<Parts> parts_;
 };
 
-// What a rank that creates by these options says when it joins.
+// Makes the request with which a rank that creates by these options joins.
 JoinRequest join_request(const UniqueId& id, int rank, int ranks, const CreateOptions& options);
-// Joins and creates. A rank that fails says so to all, and returns the first one's reason.
+// Joins and creates. A rank that fails tells all ranks, and returns the first failing rank's reason.
 Result<std::unique_ptr<Parts>> create_parts(const JoinRequest& request, const CreateOptions& options,
                                             const CancelCheck& cancel_check = {});
 

@@ -1,4 +1,4 @@
-// One exchange on the parent, and a creation.
+// Makes one exchange on the parent, and a creation.
 #include "creation/grow.h"
 
 #include <fmt/format.h>
@@ -20,10 +20,10 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// What a rank of the parent says to the others.
+// A rank of the parent sends this to the others.
 struct Proposal {
   int ranks;
-  fcclUniqueId id;  // all zeros: it knows none
+  fcclUniqueId id;  // all zeros: the rank knows no id
 
   bool has_id() const { return !has_id_of({}); }
   bool has_id_of(const Proposal& other) const { return std::memcmp(&id, &other.id, sizeof id) == 0; }
@@ -78,13 +78,13 @@ Result<void> Grow::check_parent() {
 }
 
 Result<std::unique_ptr<Parts>> Grow::join(const UniqueId& id, int ranks, const CreateOptions& options) {
-  // One that dies on its way to the others is missed by nobody but the parent.
+  // Only the parent notices a rank that dies before it has joined.
   auto made = create_parts(join_request(id, parent_.rank(), ranks, options), options, [this]() -> Result<void> {
     FCCL_TRY(check_parent());
     return cancel_check_ ? cancel_check_() : Result<void>{};
   });
   if (made || made.error().code != fcclRemoteError) return made;
-  // A rank's connections are closed a moment before it is seen to be dead, which says more.
+  // A dying rank's connections close a moment before its death is visible, and a death is the better explanation.
   for (const Deadline dying = Deadline::after(kDyingTakes); !dying.passed(); std::this_thread::sleep_for(1ms))
     FCCL_TRY(check_parent());
   return made;

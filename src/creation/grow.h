@@ -1,4 +1,4 @@
-// Grow: how the ranks of a communicator and new ones make a larger one, and the id by which the new ones come.
+// Grow: adds new ranks to those of a communicator, and makes the id by which the new ones join.
 #pragma once
 
 #include <functional>
@@ -16,8 +16,9 @@ namespace fccl {
 
 struct Parts;
 
-// A unique id that a rank of a communicator has made for a larger one, served by a thread of this process. Owned by that rank's
-// communicator; one thread at a time. Unless it was spent, its end turns away whoever has come; not in a fork.
+// Holds a unique id that a rank of a communicator has made for a larger one; a thread of this process serves it. The
+// communicator of that rank owns it; one thread at a time. Its destructor turns away the ranks that have joined, unless the id
+// was spent; a fork's does not.
 class Invitation {
  public:
   static Result<std::unique_ptr<Invitation>> open(const Settings& settings);
@@ -26,19 +27,19 @@ class Invitation {
   Invitation& operator=(const Invitation&) = delete;
 
   const UniqueId& id() const { return id_; }
-  // The ranks meet by it: what becomes of it now, they decide.
+  // The ranks now meet by this id: they decide what becomes of it.
   void spend() { service_ = {}; }
 
  private:
   Invitation(const UniqueId& id, Descriptor service) : id_(id), service_(std::move(service)) {}
 
   UniqueId id_;
-  Descriptor service_;  // to shut it ends the service
+  Descriptor service_;  // shutting it ends the service
   unsigned forks_ = forks();
 };
 
-// Lives during one call of grow, on the thread that issues the parent's calls, of which it makes one, by which all ranks of the
-// parent learn the id. That call's failure is the parent's, too; what fails later leaves the parent as it was.
+// Lives during one call of grow, on the thread that issues the parent's calls. It makes one such call, by which all ranks of
+// the parent learn the id. A failure of that call fails the parent, too; a later failure leaves the parent as it was.
 class Grow {
  public:
   // Runs a call of the parent, of `ranks` ranks.
@@ -46,10 +47,10 @@ class Grow {
   Grow(Control& parent, int ranks, Run run, CancelCheck cancel_check)
       : parent_(parent), ranks_(ranks), run_(std::move(run)), cancel_check_(std::move(cancel_check)) {}
 
-  // By which id the ranks of the parent become some of `ranks`; the same, or an error, on all of them. `id`: the one that this
-  // rank knows, if any.
+  // Returns the id by which the ranks of the parent become some of `ranks`; all of them get the same id, or an error. `id`: the
+  // one that this rank knows, if any.
   Result<UniqueId> agree(int ranks, const std::optional<UniqueId>& id);
-  // This rank's parts of the communicator of `ranks`, in which it keeps its number.
+  // Returns this rank's parts of the communicator of `ranks`, in which it keeps its number.
   Result<std::unique_ptr<Parts>> join(const UniqueId& id, int ranks, const CreateOptions& options);
 
  private:

@@ -1,4 +1,4 @@
-// Barriers and exchanges before there is a communicator.
+// Runs barriers and exchanges before there is a communicator.
 #include "creation/init_calls.h"
 
 #include <algorithm>
@@ -13,12 +13,11 @@ namespace {
 
 using std::chrono::microseconds;
 
-// Ranks of a core from which on they wait for one another asleep, and what the sleep of each has room for: that all others of
-// its core look once.
+// From this many ranks per core, waits sleep between polls: 32 us for each rank of the core, so that all others can poll once.
 constexpr size_t kCrowd = 16;
 constexpr microseconds kLook{32};
 
-// How long a rank sleeps between two looks where `ranks` share the processors that it may run on; 0: it need not.
+// Returns how long a rank sleeps between two polls if `ranks` share the processors that it may run on; 0: no sleep.
 microseconds nap_among(size_t ranks) {
   const size_t ranks_per_core = ranks / std::max<size_t>(allowed_processors().count(), 1);
   return ranks_per_core < kCrowd ? microseconds{0} : static_cast<int>(ranks_per_core) * kLook;
@@ -39,7 +38,7 @@ Result<void> InitCalls::swap(const void* given, void* taken, size_t block) {
   return run({{fcclCollAlltoAll, fcclUint8, ReduceOp::sum, -1, block, Issuer::init}, given, taken});
 }
 
-// Nobody else issues calls yet, so the lane is idle.
+// No other thread issues calls yet, so the lane is idle.
 Result<void> InitCalls::run(const Call& call) {
   LaneQueue& lane = parts_.lanes[lane_of(call.signature.collective)];
   CallContext around = parts_.around();
@@ -47,7 +46,7 @@ Result<void> InitCalls::run(const Call& call) {
   return IssuedCall(around, lane, {call, parts_.number++}, timeout()).run();
 }
 
-// A leader may wait for other hosts: it speaks before its host does.
+// A leader may wait for other hosts: its deadline comes before those of the other ranks of its host, so that it reports first.
 std::chrono::milliseconds InitCalls::timeout() const {
   const std::chrono::milliseconds left(std::max(1, deadline_.remaining_ms()));
   return parts_.columns->hosts() > 1 && parts_.columns->local() > 0 ? left + kBehindLeader : left;

@@ -1,4 +1,4 @@
-// InitCalls: the calls by which the ranks of a communicator that is being made find each other.
+// InitCalls: runs the calls by which the ranks of a communicator that is being made find each other.
 #pragma once
 
 #include <chrono>
@@ -12,16 +12,16 @@ namespace fccl {
 
 struct Parts;
 
-// Owned by a Creation and used by its thread; reads and counts on in parts that it does not own. All calls have one deadline,
-// that of the creation. A failure is the communicator's first one: no call may follow.
+// A Creation owns it, and its thread uses it; it reads parts that it does not own, and advances their count of calls. All calls
+// have one deadline, that of the creation. A failure is the communicator's first one: no call may follow.
 class InitCalls {
  public:
   InitCalls(Parts& parts, Deadline deadline);
 
   Result<void> barrier();
-  // Every rank gets every rank's bytes; of this host, until the lanes span the hosts.
+  // Gives every rank the bytes of every rank; only of this host, until the lanes span the hosts.
   Result<void> exchange(const void* mine, void* all, size_t bytes);
-  // Every rank gives every rank a block of so many bytes.
+  // Every rank sends every rank a block of `block` bytes.
   Result<void> swap(const void* given, void* taken, size_t block);
 
  private:

@@ -1,4 +1,4 @@
-// How a communicator comes to span hosts: the leaders of the hosts meet, every column gets its lanes, and all is told to all.
+// Exchanges addresses through the leaders, opens the lanes, and hands them to the parts.
 #include "creation/join_hosts.h"
 
 #include <fcntl.h>
@@ -27,20 +27,20 @@
 namespace fccl {
 namespace {
 
-// Messages of one peer that may be on their way, and what all peers' landing takes at most, of a lane.
+// Per lane: messages of one peer that may be in flight, and the most memory for all peers' landing.
 constexpr int kWindow = 8;
 constexpr size_t kLandingBytes = size_t{32} << 20;
 constexpr size_t kLeastSlot = 4096;
 constexpr size_t kPayloadBytes = 4096;
-// More than a provider opens for itself, beside a connection to each peer.
+// Descriptors that a provider opens for itself, rounded up; each peer's connection adds one.
 constexpr int kNetworkDescriptors = 40;
-// The same of the lane for transfers, on which a rank has all others as peers.
+// The lane for transfers has smaller limits, since all other ranks are its peers.
 constexpr int kTransferWindow = 4;
 constexpr size_t kTransferLandingBytes = size_t{8} << 20;
-constexpr int kTransferStages = 16;  // so that some ranks which do not take theirs leave some for others
-// Notices of one peer that may wait, and those that may be on their way to all.
+constexpr int kTransferStages = 16;  // enough that ranks which do not take their messages leave some stages for others
+// Notices of one peer that may wait, and those that may be in flight to all.
 constexpr int kNotices = 16;
-// Near the wrap, so that every run comes past it.
+// The sequence starts near its wrap, so that every run passes the wrap.
 constexpr uint32_t kFirstSequence = 0xfffffff0;
 
 size_t wire_slot_bytes(const Settings& settings, const Columns& columns) {
@@ -58,7 +58,7 @@ size_t transfer_slot_bytes(const Settings& settings, const Columns& columns) {
          64 * 64;
 }
 
-// Measured or, where nobody has, what is assumed of the provider.
+// Takes measured costs, or without a measurement those assumed for the provider.
 Result<plan::Constants> costs_of(const Settings& settings, const Network& network) {
   if (!settings.costs.empty()) {
     auto parsed = plan::parse_costs(settings.costs);
@@ -70,7 +70,7 @@ Result<plan::Constants> costs_of(const Settings& settings, const Network& networ
   return *assumed;
 }
 
-// Libraries of networks do not always say that they are short of descriptors, and a peer that is not let in waits.
+// Network libraries do not always report a lack of descriptors, and a peer that is not let in waits.
 Result<void> check_descriptors(const Columns& columns) {
   const int wanted = kNetworkDescriptors + columns.hosts();
   const int error = lack_of_descriptors(wanted);
@@ -93,16 +93,16 @@ HostJoiner::HostJoiner(Joined& joined, const Settings& settings, Parts& parts, I
         return limit.check_cancelled();
       }) {}
 
-// Which NICs this rank uses, and what all ranks must know of them. All ranks of a host take part. One without a column has no
-// part in the spreading of NICs: what it sends and receives goes over those of the column that carries its blocks.
+// Chooses the NICs that this rank uses, and lists what all ranks must know of them. All ranks of a host take part. A rank
+// without a column does not take part in spreading NICs: its data goes over the NICs of the column that carries its blocks.
 Result<NetworkEnd> HostJoiner::open_endpoint() {
-  // A split finds the network open.
+  // A split finds the network already open.
   if (!has_process_endpoint()) FCCL_TRY(check_descriptors(columns_));
   auto offered = allowed_nics(settings_);
   if (!offered) return fail(std::move(offered).error());
   std::string mine;
   if (columns_.has_column()) {
-    // Where there is one NIC, it does not matter where the ranks are.
+    // With a single NIC the place of the ranks does not matter.
     const auto numa = offered->nics.size() > 1 ? SysDevices().numa_node_of(allowed_processors()) : std::nullopt;
     auto described = describe_column(std::move(offered->nics), numa);
     if (!described) return fail(std::move(described).error());
@@ -121,7 +121,7 @@ Result<NetworkEnd> HostJoiner::open_endpoint() {
   return NetworkEnd{std::move(offered->provider), nics->different, nics->megabits};
 }
 
-// What this rank opens towards the other hosts, as all ranks must know it; "" without a column.
+// Opens this rank's lanes towards the other hosts, and returns what all ranks must know of them; "" without a column.
 Result<std::string> HostJoiner::open_lanes() {
   const auto end = open_endpoint();
   if (!end) return fail(end.error());
@@ -146,7 +146,8 @@ Result<std::string> HostJoiner::open_lanes() {
   return told;
 }
 
-// The lane on which this rank reaches every rank of the other hosts, and where it can be met without, as they must know it.
+// Opens the lane on which this rank reaches every rank of the other hosts, and a meeting place for a later shrink; returns the
+// addresses of both.
 Result<std::string> HostJoiner::open_transfers() {
   const auto token = random_bits();
   if (!token) return fail(token.error());
@@ -172,7 +173,7 @@ Result<std::string> HostJoiner::open_transfers() {
   return told;
 }
 
-// Those of this host need not be reached.
+// Ranks of this host need no connection.
 Result<void> HostJoiner::connect_transfers(const std::vector<RankEnd>& all) {
   std::vector<Introduction> introductions;
   std::vector<Address> places;
@@ -188,7 +189,7 @@ Result<void> HostJoiner::connect_transfers(const std::vector<RankEnd>& all) {
   return {};
 }
 
-// Every rank of this host gets every one's bytes, by their places.
+// Gives every rank of this host the bytes of each, by their places.
 Result<std::vector<std::string>> HostJoiner::exchange_here(const std::string& mine) {
   const int ranks = parts_.lanes[kGatherLane].lane.ranks();
   const uint64_t size = mine.size();
@@ -204,7 +205,7 @@ Result<std::vector<std::string>> HostJoiner::exchange_here(const std::string& mi
   return texts;
 }
 
-// The same across hosts: the leader of each tells the others what those of its host have to say.
+// Does so across hosts: the leader of each host sends the others the bytes of its ranks.
 Result<std::vector<std::string>> HostJoiner::exchange_by_leaders(const std::string& mine) {
   auto here = exchange_here(mine);
   if (!here) return fail(std::move(here).error());
@@ -220,7 +221,7 @@ Result<std::vector<std::string>> HostJoiner::exchange_by_leaders(const std::stri
       everything += text;
     }
   }
-  // The leader's is the only one.
+  // Only the leader's string is not empty.
   auto told = exchange_here(everything);
   if (!told) return fail(std::move(told).error());
   std::vector<std::string> by_host;
@@ -240,7 +241,7 @@ Result<void> HostJoiner::connect_lanes(const Network& network) {
   return {};
 }
 
-// The link may outlive the communicator.
+// The link may outlive the communicator, so the events hold what they use.
 LinkEvents HostJoiner::link_events() {
   return {.failed = [control = parts_.control](const Error& error) { control->hear_of_failure(error); },
           .gone = [control = parts_.control](int rank, Gone how) { control->hear_of_departure(rank, how); },
@@ -254,7 +255,7 @@ LinkEvents HostJoiner::link_events() {
 
 bool HostJoiner::is_leader() const { return joined_.rank == columns_.ranks_of(columns_.host()).front(); }
 
-// An event that every rank of this host can raise and its leader hears.
+// Makes an event that every rank of this host can raise and its leader waits on.
 Result<void> HostJoiner::share_wake() {
   const auto here = columns_.ranks_of(columns_.host());
   Result<Descriptor> wake = [&]() -> Result<Descriptor> {
@@ -305,15 +306,15 @@ Result<void> HostJoiner::try_to_join() {
   parts_.cost.network = steps.lap();
   auto by_host = exchange_by_leaders(*opened);
   if (!by_host) return fail(std::move(by_host).error());
-  // All leaders have met, and hear of each other.
+  // All leaders have met, and hear of each other's failures.
   joined_.presence.leave();
   const auto network = read_network(*by_host, columns_, name_of);
   if (!network) return fail(network.error());
   FCCL_TRY(connect_lanes(*network));
   auto told = open_transfers();
   if (!told) return fail(told.error().code, name_of(joined_.rank) + ": " + told.error().message);
-  // A rank's endpoint knows its peers when it has connected to them, and drops what comes from anybody else: no lane is used
-  // before all ranks have come past this.
+  // A rank's endpoint knows its peers once it has connected to them, and drops messages from others: no lane is used before all
+  // ranks have passed this point.
   by_host = exchange_by_leaders(*told);
   if (!by_host) return fail(std::move(by_host).error());
   const auto ends = read_rank_ends(*by_host, columns_);
@@ -321,7 +322,7 @@ Result<void> HostJoiner::try_to_join() {
   FCCL_TRY(connect_transfers(*ends));
   FCCL_TRY(span_lanes(*network));
   FCCL_TRY(start_link());
-  // Shows that every host reaches every other.
+  // This barrier shows that every host reaches every other.
   FCCL_TRY(calls_.barrier());
   parts_.cost.hosts = steps.lap();
   return {};

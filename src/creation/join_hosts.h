@@ -1,5 +1,5 @@
-// HostJoiner: how a communicator comes to span hosts: the leaders of the hosts meet, every column gets its lanes, and all is
-// told to all.
+// HostJoiner: extends a communicator over several hosts: the leaders of the hosts meet, every column gets its lanes, and every
+// rank learns all addresses.
 #pragma once
 
 #include <array>
@@ -19,8 +19,8 @@ namespace fccl {
 class InitCalls;
 struct Parts;
 
-// Lives during a creation, whose parts it goes on with, on its thread. Owns the lanes to be until they span the hosts. A
-// failure is the communicator's first one, and is told to the other hosts.
+// Lives during a creation, on its thread, and completes the creation's parts. It owns the new lanes until they span the hosts.
+// A failure is the communicator's first one, and the other hosts are told.
 class HostJoiner {
  public:
   HostJoiner(Joined& joined, const Settings& settings, Parts& parts, InitCalls& calls, const WaitLimit& limit);
@@ -51,7 +51,7 @@ class HostJoiner {
   WaitLimit limit_;
   std::array<std::unique_ptr<InterHostCall>, kLanes> inter_host_calls_;
   std::unique_ptr<WireLane> transfers_;
-  Descriptor wake_;  // of the link, as long as the others can be told that there is none
+  Descriptor wake_;  // wakes the link, as long as the others can be told of a failure
 };
 
 }  // namespace fccl

@@ -1,4 +1,4 @@
-// Ports that are kept, and the ids of those who meet there.
+// Reserves ports, and derives the ids of the ranks that meet there.
 #include "creation/meeting_places.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// MeetingPlaces: where the ranks of several hosts find each other again, whatever has become of their communicator.
+// MeetingPlaces: ports at which the ranks of several hosts find each other again, whatever has become of their communicator.
 #pragma once
 
 #include <vector>
@@ -11,21 +11,21 @@
 
 namespace fccl {
 
-// One of a communicator's parts where it spans hosts, used by the thread that issues its calls. Every rank keeps a port at
-// which it does not listen, and knows the ports of all: the first rank that goes on without some of them listens at its own,
-// and the others come there, whoever is dead. It outlives any failure.
+// A part of a communicator that spans hosts, used by the thread that issues its calls. Every rank reserves a port without
+// listening, and knows the ports of all: after a failure the first surviving rank listens at its own port, and the other
+// survivors connect to it. It outlives any failure.
 class MeetingPlaces {
  public:
-  // Keeps a port where the settings allow it, on the way to the root of the communicator, whose id this is: no name is looked
-  // up once more.
+  // Reserves a port where the settings allow it, on the way to the root of the communicator, whose id this is: no name is
+  // looked up again.
   static Result<MeetingPlaces> hold(const Settings& settings, const UniqueId& id);
 
-  // This rank's.
+  // Returns this rank's address.
   const Address& own() const { return own_; }
   void learn(std::vector<Address> of_ranks) { of_ranks_ = std::move(of_ranks); }
-  // By which id ranks meet at that of `rank`.
+  // Returns the id by which ranks meet at the port of `rank`.
   UniqueId id_of(int rank) const;
-  // Where this rank is met, as `rank`.
+  // Opens the bootstrap at which this rank, as `rank`, meets the others.
   Result<Bootstrap> open(int rank) const;
 
  private:
@@ -33,7 +33,7 @@ class MeetingPlaces {
 
   Descriptor held_;
   Address own_;
-  Key key_;  // of those who meet
+  Key key_;  // shared by the ranks that meet
   std::vector<Address> of_ranks_;
 };
 

@@ -1,4 +1,4 @@
-// How a rank leaves a communicator.
+// Lets a rank leave a communicator, here and towards other hosts.
 #include "creation/parts.h"
 
 #include <utility>
@@ -12,7 +12,7 @@
 namespace fccl {
 namespace {
 
-// How long a rank that leaves waits until other hosts have taken what it sent.
+// A rank that leaves waits this long for other hosts to take what it sent.
 constexpr std::chrono::milliseconds kDrainTimeout{500};
 
 std::vector<int> ranks_here(const Columns& columns) {
@@ -43,13 +43,13 @@ Parts::~Parts() {
     return;
   }
   transfers.leave(Deadline::after(kDrainTimeout));
-  // What TCP still has on its way when this process ends may be dropped; while others hold the endpoint it stays.
+  // TCP may drop data that it still holds when this process ends; the endpoint stays as long as other communicators hold it.
   if (endpoint.use_count() == 1 && !control->has_failed()) endpoint->await_taken(Deadline::after(kDrainTimeout));
   control->leave();
   if (link) HostLink::retire(std::move(link), timeout);
 }
 
-// In a fork, what goes between hosts is the parent's: to close it here would close it there.
+// In a fork, connections between hosts belong to the parent: closing them here would close them there.
 void Parts::leave_network_alone() {
   (void)link.release();
   transfers.leave_network_alone();

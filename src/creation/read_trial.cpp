@@ -1,4 +1,4 @@
-// The same AlltoAll both ways, in turn, and the least of a few.
+// Runs one AlltoAll both ways, in turn, and takes the least time of a few.
 #include "creation/read_trial.h"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ namespace {
 constexpr size_t kBlock = 64 << 10;
 constexpr size_t kAllBlocks = 0, kNoBlock = std::numeric_limits<size_t>::max();
 
-// Nanoseconds, of one rank or of all of them together.
+// Nanoseconds, of one rank or the sum of all.
 struct Times {
   int64_t through_slots = std::numeric_limits<int64_t>::max();
   int64_t read = std::numeric_limits<int64_t>::max();
@@ -28,8 +28,8 @@ struct Times {
 
 }  // namespace
 
-// Each call has buffers of its own, as those of a trainer: what was written a moment ago lies in the next cache, where slots
-// lose less than by calls on the same buffers.
+// Each call has buffers of its own, like a trainer's: reused buffers would still lie in a cache, where slots lose more than in
+// practice.
 Result<double> gain_of_reading(InitCalls& calls, Lane& lane) {
   const auto ranks = static_cast<size_t>(lane.ranks());
   const size_t bytes = ranks * kBlock;

@@ -1,4 +1,4 @@
-// The trial by which the ranks of a host find out whether they had better read each other's memory.
+// Tries whether the ranks of a host gain by reading each other's memory.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,14 @@ namespace fccl {
 class InitCalls;
 class Lane;
 
-// What gain_of_reading makes.
+// Counts of the calls that gain_of_reading makes.
 inline constexpr int kTrialRounds = 4;
 inline constexpr uint64_t kTrialCalls = 2 * kTrialRounds + 1;
 static_assert(kEarliestNumber + 1 + kTrialCalls <= kFirstNumber, "behind the first barrier");
 
-// How many times as long blocks take through slots as where each rank reads its peers' memory; 0 if it cannot. All ranks of the
-// host ask together, and get the same answer; `lane` is the one that AlltoAll takes, attached. Error: a call failed.
+// Returns the time of blocks through slots, divided by their time where each rank reads its peers' memory; 0 if it cannot read.
+// All ranks of the host call it together, and get the same answer; `lane` is the lane of AlltoAll, attached. Error: a call
+// failed.
 Result<double> gain_of_reading(InitCalls& calls, Lane& lane);
 
 }  // namespace fccl

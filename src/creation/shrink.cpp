@@ -1,4 +1,4 @@
-// Offers on the boards of the parent's shared memory, a bootstrap of the first survivor, and a creation.
+// Makes offers on the boards of the parent's shared memory, a bootstrap of the first survivor, and a creation.
 #include "creation/shrink.h"
 
 #include <fmt/format.h>
@@ -22,11 +22,12 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::chrono::microseconds kPause{200};
-// A second attempt waits for nobody who does not come to it as the others do.
+// Longest wait of the second attempt, since not every rank may make one.
 constexpr std::chrono::milliseconds kAgainTakes{5000};
-// Ranks that shrink otherwise are on their way to the root when it knows; who finds it gone waits to its own deadline.
+// Ranks with other lists are already on their way to the root when it learns of them, and are told in this time; a rank that
+// finds the root gone waits until its own deadline.
 constexpr std::chrono::milliseconds kTellingTakes{1000};
-// Bytes of a list of ranks, in what the ranks compare.
+// Limits the length of a list of ranks in the text that the ranks compare.
 constexpr size_t kMostListed = 1000;
 
 std::string describe_list(const std::vector<int>& ranks) {
@@ -34,7 +35,7 @@ std::string describe_list(const std::vector<int>& ranks) {
   return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "));
 }
 
-// Returns when every rank has heard why they do not meet: the service shuts its listener then.
+// Returns once every rank has heard why the survivors do not meet: the service then shuts its listener.
 void let_all_hear(const Descriptor& service) {
   pollfd listener{service.get(), 0, 0};
   poll_until({&listener, 1}, Deadline::after(kTellingTakes));
@@ -69,7 +70,7 @@ Result<std::unique_ptr<Parts>> Shrink::make(const std::vector<int>& excluded, co
   return made;
 }
 
-// The first survivor opens where all will meet before anybody can come there.
+// The first survivor opens the meeting place before any rank can come there.
 Result<std::unique_ptr<Parts>> Shrink::meet(const ShrinkOffer& mine, const CreateOptions& options) {
   Result<Bootstrap> bootstrap{};
   ShrinkOffer offer = mine;
@@ -94,7 +95,7 @@ Result<std::unique_ptr<Parts>> Shrink::meet(const ShrinkOffer& mine, const Creat
                           describe_list(excluded_by(mine)), parent_.describe_rank(survivors_.front())));
 }
 
-// `bootstrap`: of the root.
+// `bootstrap`: only the root has one.
 Result<std::unique_ptr<Parts>> Shrink::create(Bootstrap bootstrap, const ShrinkOffer& mine, const CreateOptions& options) {
   const auto id = id_of_root();
   if (!id) return fail(id.error());
@@ -109,7 +110,7 @@ Result<std::unique_ptr<Parts>> Shrink::create(Bootstrap bootstrap, const ShrinkO
   return made;
 }
 
-// One of three hosts might be through with its creation when two others lose the connection that they have just made.
+// Without this barrier one of three hosts might have finished when the other two lose the connection that they have just made.
 Result<void> Shrink::see_that_all_have_it(Parts& made, const CreateOptions& options) const {
   made.control->ask([this] { return check_wanted(); });
   FCCL_TRY(InitCalls(made, Deadline::after(options.settings.init_timeout)).barrier());
@@ -117,10 +118,10 @@ Result<void> Shrink::see_that_all_have_it(Parts& made, const CreateOptions& opti
   return {};
 }
 
-// The provider "net" of libfabric 1.17 reuses what it knew of a dead peer for the next one that it meets. If the two call each
-// other at the same time, it may take that one's call for a new process's, and end a connection that is good; not twice.
-// The failure is that of all survivors, since none has its communicator before all have shown that they reach each other, so
-// all of them come again.
+// Provider "net" of libfabric 1.17 reuses its state of a dead peer for the next peer that it meets. If two peers connect to
+// each other at the same time, it may take the other's request for that of a new process, and end a good connection; it does
+// not do so twice. All survivors see this failure, since none returns a communicator before all have shown that they reach each
+// other. So all of them try again.
 bool Shrink::may_be_unreachable_by_mistake(const Error& error) const {
   if (error.code != fcclRemoteError) return false;
   for (const Deadline dying = Deadline::after(kDyingTakes); !dying.passed(); std::this_thread::sleep_for(kPause))
@@ -140,7 +141,7 @@ Result<UniqueId> Shrink::id_of_root() const {
   return id;
 }
 
-// Between hosts nobody has seen yet whether the others exclude the same ranks, and whether the root has come.
+// Between hosts no rank knows yet whether the others exclude the same ranks, or whether the root has started.
 JoinRequest Shrink::request(const UniqueId& id, const ShrinkOffer& mine, const CreateOptions& options) const {
   const auto place = std::ranges::find(survivors_, parent_.rank()) - survivors_.begin();
   JoinRequest request = join_request(id, static_cast<int>(place), static_cast<int>(survivors_.size()), options);
@@ -182,8 +183,8 @@ Result<void> Shrink::await_survivors(const ShrinkOffer& mine, std::chrono::milli
   return {};
 }
 
-// Whether this rank need not wait for that one any more. An offer of a rank that this one excludes, or that excludes this one,
-// is of another shrink, before or behind this one.
+// True if this rank need not wait for `rank` any more. An offer that this rank's list excludes, or that excludes this rank,
+// belongs to another shrink, earlier or later.
 Result<bool> Shrink::has_come(int rank, const ShrinkOffer& mine) {
   if (mine.excluded[static_cast<size_t>(rank)]) return true;
   const ShrinkOffer theirs = is_here(rank) ? parent_.shrink_board(rank).read() : ShrinkOffer{};
@@ -193,7 +194,7 @@ Result<bool> Shrink::has_come(int rank, const ShrinkOffer& mine) {
     return fail(fcclRemoteError, fmt::format("{} died before all survivors were in fcclCommShrink: exclude it, too",
                                              parent_.describe_rank(rank)));
   if (concerns_this_one && theirs.excluded == mine.excluded) {
-    // One that failed before this rank came is past, unless its rank could not open where all would meet.
+    // A failed earlier attempt is ignored, unless it is the root's and failed to open a listener.
     const bool is_root_without_id = rank == survivors_.front() && theirs.id == ShrinkOffer::Id{};
     if (theirs.state == ShrinkState::open || is_root_without_id) return true;
     if (const auto other = other_opinion(mine)) return difference(*other, mine, parent_.shrink_board(*other).read());
@@ -202,12 +203,12 @@ Result<bool> Shrink::has_come(int rank, const ShrinkOffer& mine) {
   if (parent_.has_left(rank))
     return fail(fcclRemoteError, fmt::format("{} has finalized or destroyed the communicator and cannot come to fcclCommShrink",
                                              parent_.describe_rank(rank)));
-  // Those of other hosts are waited for where all meet.
+  // Ranks of other hosts are awaited at the meeting place.
   return !is_here(rank);
 }
 
-// A rank of this host with another list, be it one without this rank: a survivor with the list of this rank may have failed for
-// it.
+// Finds a rank of this host with another list, even one without this rank: a survivor with this rank's list may have failed
+// because of it.
 std::optional<int> Shrink::other_opinion(const ShrinkOffer& mine) const {
   for (const int rank : columns_.ranks_of(columns_.host()))
     if (const ShrinkOffer theirs = parent_.shrink_board(rank).read();
@@ -216,7 +217,7 @@ std::optional<int> Shrink::other_opinion(const ShrinkOffer& mine) const {
   return std::nullopt;
 }
 
-// Who differs by the dead alone learns of them by itself, and comes again.
+// True if the lists differ in a living rank. A rank learns of deaths by itself, and comes again.
 bool Shrink::differ(const ShrinkOffer& mine, const ShrinkOffer& theirs) const {
   const ShrinkOffer::Excluded differing = mine.excluded ^ theirs.excluded;
   for (int rank = 0; differing.any() && rank < columns_.ranks(); ++rank)
@@ -229,7 +230,7 @@ bool Shrink::is_news(int rank, const ShrinkOffer& offer) const {
          (offer.state == ShrinkState::open || offer.state == ShrinkState::failed);
 }
 
-// The offer of a rank that is excluded may be for a shrink to come, unless it has failed.
+// An excluded rank's offer may be for a later shrink, unless that rank has failed.
 void Shrink::see_those_of(const ShrinkOffer& mine) {
   for (const int rank : columns_.ranks_of(columns_.host()))
     if (const ShrinkOffer offer = parent_.shrink_board(rank).read();

@@ -1,4 +1,4 @@
-// Shrink: how the ranks that go on make a communicator without the others, also after the old one has failed.
+// Shrink: the surviving ranks make a communicator without the others, also after the old one has failed.
 #pragma once
 
 #include <memory>
@@ -16,17 +16,17 @@ namespace fccl {
 class Columns;
 struct Parts;
 
-// Lives during one call of shrink, on the thread that issues the parent's calls, of which it makes none. The survivors of a
-// host meet by the boards in the memory that they share, those of several then at the meeting place of the first one; both
-// outlive any failure. An error leaves the parent as it was.
+// Lives during one call of shrink, on the thread that issues the parent's calls. It makes no call of the parent. The survivors
+// of one host meet by the boards in their shared memory; survivors of several hosts then meet at the port of the first one.
+// Both outlive any failure. An error leaves the parent as it was.
 class Shrink {
  public:
-  // `seen`: of each rank the number of the last shrink that this rank has heard of, kept from one shrink to the next.
+  // `seen`: for each rank, the number of the last shrink that this rank has heard of; the parent keeps it between shrinks.
   Shrink(const Parts& parent, std::vector<uint64_t>& seen, CancelCheck cancel_check);
 
-  // Whether it can shrink.
+  // Returns an error unless the parent can shrink.
   Result<void> check() const;
-  // This rank's parts of the communicator without `excluded`, which names other ranks, each once.
+  // Returns this rank's parts of the communicator without `excluded`, which names other ranks, each once.
   Result<std::unique_ptr<Parts>> make(const std::vector<int>& excluded, const CreateOptions& options);
 
  private:

@@ -1,4 +1,4 @@
-// Two exchanges on the parent, and a creation.
+// Makes two exchanges on the parent, and a creation.
 #include "creation/split.h"
 
 #include <fmt/format.h>
@@ -17,12 +17,12 @@ namespace fccl {
 
 using namespace std::chrono_literals;
 
-// The ranks of one color, and how they will meet.
+// Holds the ranks of one color, and the id by which they meet.
 struct Split::Color {
   int number;
-  std::vector<int> ranks;         // of the parent, in the order of the new communicator
-  Result<Bootstrap> bootstrap{};  // of the first one alone
-  fcclUniqueId id{};              // all zeros if that one could not open it
+  std::vector<int> ranks;         // numbers in the parent, in the order of the new communicator
+  Result<Bootstrap> bootstrap{};  // only the first rank has one
+  fcclUniqueId id{};              // all zeros if the first rank could not open it
 
   int root() const { return ranks.front(); }
 };
@@ -41,7 +41,7 @@ Result<std::unique_ptr<Parts>> Split::make(int color, int key, const CreateOptio
   return fail(fail_parent(*chosen, std::move(made).error()));
 }
 
-// Everybody learns everybody's color and key.
+// Every rank learns the color and key of all.
 Result<Split::Color> Split::choose(int color, int key) {
   struct Choice {
     int color, key, rank;
@@ -84,8 +84,8 @@ Result<std::unique_ptr<Parts>> Split::meet(Color& color, const CreateOptions& op
   return made;
 }
 
-// A split that fails on one rank fails the parent on all; but what ended it here may be no more than that others had learned of
-// the parent's failure, or that a rank is dying: its connections are closed a moment before it is seen to be dead.
+// A split that fails on one rank fails the parent on all. The error here may only follow from a failure of the parent that
+// others saw first, or from a rank that is dying: a rank's connections close a moment before its death is visible.
 Error Split::fail_parent(const Color& color, Error error) {
   const Deadline dying = Deadline::after(error.code == fcclRemoteError ? kDyingTakes : 0ms);
   while (true) {

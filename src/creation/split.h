@@ -1,4 +1,4 @@
-// Split: how the ranks of a communicator part into communicators, one for each color.
+// Split: divides the ranks of a communicator into new communicators, one for each color.
 #pragma once
 
 #include <functional>
@@ -13,8 +13,8 @@ namespace fccl {
 
 struct Parts;
 
-// Lives during one call of split, on the thread that issues the parent's calls, of which it makes two. A failure is the
-// parent's, too.
+// Lives during one call of split, on the thread that issues the parent's calls. It makes two such calls. A failure fails the
+// parent, too.
 class Split {
  public:
   // Runs a call of the parent, of `ranks` ranks.
@@ -22,7 +22,7 @@ class Split {
   Split(Control& parent, int rank, int ranks, Run run, CancelCheck cancel_check)
       : parent_(parent), rank_(rank), ranks_(ranks), run_(std::move(run)), cancel_check_(std::move(cancel_check)) {}
 
-  // This rank's parts of the communicator of its color; nullptr for a color below zero.
+  // Returns this rank's parts of the communicator of its color; nullptr for a color below zero.
   Result<std::unique_ptr<Parts>> make(int color, int key, const CreateOptions& options);
 
  private:

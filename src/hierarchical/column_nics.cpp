@@ -1,4 +1,4 @@
-// The NICs of a host, given out to its columns as a topology says.
+// Divides the NICs of a host among its columns, by a topology.
 #include "hierarchical/column_nics.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ std::vector<std::string> split_at_commas(const std::string& text) {
   return parts;
 }
 
-// Each column's rank alone on its host, as it sees that.
+// Returns each column's rank as alone on its host, since it sees the host in its own way.
 Result<std::vector<Host>> hosts_in(const std::vector<std::string>& columns) {
   std::vector<Host> hosts;
   for (const std::string& text : columns) {

@@ -1,4 +1,4 @@
-// The tables of blocks.
+// Fills the tables of blocks.
 #include "hierarchical/columns.h"
 
 #include <algorithm>

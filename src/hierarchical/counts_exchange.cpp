@@ -1,4 +1,4 @@
-// What is told, and how it is compared.
+// Builds the call, and compares the counts that it brought.
 #include "hierarchical/counts_exchange.h"
 
 #include <algorithm>

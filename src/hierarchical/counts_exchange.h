@@ -1,4 +1,4 @@
-// CountsExchange: how the ranks of several hosts come to know, before an AlltoAllV moves anything, what each has for each.
+// CountsExchange: tells the ranks of several hosts the counts of an AlltoAllV before it moves anything.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,21 @@
 
 namespace fccl {
 
-// One rank's, of one lane; used by the one thread that runs the lane's current call. The exchange is a call of its own with a
-// block of a few numbers for each pair of ranks, which goes the way of every AlltoAll.
+// One rank has one per lane; the one thread that runs the lane's current call uses it. The exchange is a call of its own, an
+// AlltoAll with a few numbers for each pair of ranks.
 class CountsExchange {
  public:
   explicit CountsExchange(int ranks);
 
-  // The call that brings the counts of `call`; equal to it for peers.
+  // Returns the call that exchanges the counts of `call`; peers compare it as if it were `call`.
   Call begin(const Call& call);
-  // When they are there: whether this rank and all others take the same for the blocks between them.
+  // Runs once the counts are there: compares the two counts of every block, here and on all other ranks.
   Outcome compare(const Call& call) const;
-  // Of the longest block between any two ranks.
+  // Returns the bytes of the longest block between any two ranks.
   size_t longest() const;
 
  private:
-  // What one rank tells another, in bytes; first what the block between them has.
+  // The numbers that one rank tells another, in bytes; the bytes of the block between them come first.
   struct Told {
     PairCounts counts;
     uint64_t longest = 0;

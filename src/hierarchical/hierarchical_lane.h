@@ -1,4 +1,4 @@
-// HierarchicalLane: what a lane has beside the node's where the communicator spans hosts.
+// HierarchicalLane: the parts of a lane that a communicator of several hosts adds to those of one host.
 #pragma once
 
 #include <memory>
@@ -11,13 +11,13 @@
 
 namespace fccl {
 
-// Owned by the communicator, whose columns outlive it; used by the one thread that runs the lane's current call. After a
+// Owned by the communicator, whose columns outlive it; the one thread that runs the lane's current call uses it. After a
 // failure no call follows.
 struct HierarchicalLane {
   const Columns& columns;
   WirePlanner planner;
   std::unique_ptr<InterHostCall> inter_host_call;  // null if this rank has no column
-  // Made by the first call that needs them.
+  // The first call that needs these makes them.
   std::unique_ptr<PairBlocks> pair_blocks = {};
   std::unique_ptr<CountsExchange> counts_exchange = {};
 };

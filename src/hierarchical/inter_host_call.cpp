@@ -1,4 +1,4 @@
-// Entries, with what is small beside them, and the plan executor behind them.
+// Exchanges entries and small payloads, then runs the plan executor.
 #include "hierarchical/inter_host_call.h"
 
 #include "base/check.h"
@@ -42,12 +42,13 @@ void InterHostCall::poll() {
   if (!told || !heard || done_.load(std::memory_order_relaxed) != task_.slices()) return;
   const bool granted = lane_->grant_rest();
   if (!lane_->all_posted()) lane_->progress();
-  // A rank that only sends could exit before TCP has delivered: with a root, it stays until its peers have taken everything.
+  // A rank that only sends could exit before TCP has delivered: in a call with a root it stays until its peers have taken
+  // everything.
   const bool taken = !executor_ || !row().is_rooted() || lane_->all_taken();
   if (granted && taken && lane_->all_posted()) ended_.store(1, std::memory_order_release);
 }
 
-// Tells every peer of the call; with what is for it once the input is there, if it travels so.
+// Tells every peer of the call; if the payload travels with the entry, waits for the input first.
 bool InterHostCall::enter() {
   if (!executor_ && ready_ < task_.slices()) return false;
   while (entered_ < lane_->members() && enter(lane_->peer(entered_))) ++entered_;
@@ -81,13 +82,13 @@ bool InterHostCall::read_entries() {
   return true;
 }
 
-// Slices whose output has memory.
+// Returns how many slices have memory for their output.
 uint64_t InterHostCall::room() const {
   if (!task_.output.buffer.is_staging()) return task_.slices();
   return (task_.output_is_taken ? released_ : executor_->done()) + task_.output.buffer.slices;
 }
 
-// Every member has entered the same call, with its payload.
+// Runs once every member has entered the same call, with its payload.
 void InterHostCall::deliver() {
   if (row().reduces) {
     if (row().takes(lane_->me(), task_.root)) reduce();
@@ -98,7 +99,7 @@ void InterHostCall::deliver() {
   done_.store(task_.slices(), std::memory_order_release);
 }
 
-// What this member has for another: of what has a block per rank the taker's, else its own.
+// Returns the chunk that this member sends to another: the taker's chunk if there is a block per rank, else its own.
 int InterHostCall::chunk_for(int member) const {
   if (task_.input.blocks->chunks() == 1) return 0;
   return row().input == Extent::block_per_rank ? member : lane_->me();
@@ -121,7 +122,7 @@ size_t InterHostCall::gather(int chunk, std::byte* into) const {
   return static_cast<size_t>(end - into);
 }
 
-// Puts a peer's payload where it belongs.
+// Copies a peer's payload to its place in the output.
 void InterHostCall::take(int member) {
   if (!row().moves(member, lane_->me(), task_.root)) return;
   const int chunk = chunk_from(member);

@@ -1,5 +1,5 @@
-// InterHostCall: the network's half of a call between hosts, which goes on whenever somebody polls, and the numbers of slices
-// that join it to the host's half.
+// InterHostCall: runs the network's half of a call between hosts, on every poll, and counts the slices by which it joins the
+// host's half.
 #pragma once
 
 #include <atomic>
@@ -16,8 +16,8 @@
 
 namespace fccl {
 
-// One lane's; used by the one thread that runs the lane's current call. It never waits and knows no errors: a call that cannot
-// go on is given up by whoever waits for it, and then the lane runs no other.
+// A lane has one; the one thread that runs the lane's current call uses it. It never waits and reports no errors: a waiting
+// relay gives up a call that is stuck, and the lane then runs no other.
 class InterHostCall {
  public:
   explicit InterHostCall(std::unique_ptr<WireLane> lane) : lane_(std::move(lane)) {}
@@ -25,28 +25,30 @@ class InterHostCall {
   WireLane& lane() { return *lane_; }
   const WireLane& lane() const { return *lane_; }
 
-  // Memory for pieces that lie in no buffer of the user; until the next call asks.
+  // Returns memory for pieces that lie in no buffer of the user; valid until the next request.
   std::byte* input_memory(size_t bytes) { return memory(input_, bytes); }
   std::byte* output_memory(size_t bytes) { return memory(output_, bytes); }
 
-  // Begins a call when all ranks of this host are known to have made it. Nothing is sent yet.
+  // Begins a call once all ranks of this host are known to have made it. It does not send yet.
   void begin(const WireTask& task);
-  // The relay says: the input of so many slices is there; the output of so many has been taken out of its memory.
+  // The relay announces progress: make_ready, that the input of the first `slices` is there; release, that it has taken the
+  // output of the first `slices` out of its memory.
   void make_ready(uint64_t slices) { ready_ = slices; }
   void release(uint64_t slices) { released_ = slices; }
-  // Does what can be done now.
+  // Does as much as is possible now.
   void poll();
   static void poll_of(void* inter_host_call) { static_cast<InterHostCall*>(inter_host_call)->poll(); }
 
-  // The relay waits until the output of so many slices is there, or their input is no longer needed, or all is done: everything
-  // has come, what leaves has been handed to the transport, and every member has made the same call.
+  // The relay waits for one of three points: the output of that many slices is there; their input is no longer needed; or the
+  // call has ended: every message has arrived, every outgoing one is with the transport, and every member has made the same
+  // call.
   Awaited received(uint64_t slices) const { return {&received_, slices, kWire}; }
   Awaited done(uint64_t slices) const { return {&done_, slices, kWire}; }
   Awaited ended() const { return {&ended_, 1, kWire}; }
-  // In place of a rank, since whom the wire waits for changes.
+  // Stands for a rank in waits for the network, since the awaited peer changes.
   static constexpr int kWire = -1;
 
-  // A rank that keeps it from going on, and one whose call was found to differ or -1.
+  // Return a rank that the call waits for, and a rank whose call differs, or -1.
   int awaited_rank() const { return lane_->rank_of(awaited_); }
   int differing_rank() const { return differing_ < 0 ? -1 : lane_->rank_of(differing_); }
   CallInFull call_of(int rank) const;
@@ -71,7 +73,7 @@ class InterHostCall {
   std::vector<std::byte> input_, output_, payload_;
   uint64_t ready_ = 0, released_ = 0;
   std::atomic<uint64_t> received_{0}, done_{0}, ended_{1};
-  int entered_ = 1, read_ = 1;  // the peers up to that one: told of the call, heard of
+  int entered_ = 1, read_ = 1;  // peers below this one: told of the call, heard from
   int awaited_ = 0;
   int differing_ = -1;
 };

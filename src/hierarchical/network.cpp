@@ -1,4 +1,4 @@
-// The bytes that leaders pass on, written and read.
+// Writes and reads the bytes that leaders pass on.
 #include "hierarchical/network.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace fccl {
 namespace {
 
 struct EndBytes {
-  std::array<char, 16> provider{};  // zeros behind it
+  std::array<char, 16> provider{};  // padded with zeros
   int32_t rails = 0;
   int32_t megabits = 0;
 };
@@ -31,7 +31,7 @@ bool is_provider(std::string_view name) {
   return !name.empty() && std::ranges::all_of(name, [](char c) { return c >= 'a' && c <= 'z'; });
 }
 
-// The next end; nothing for what append does not make.
+// Takes the next end off the bytes; returns nothing for bytes that append does not make.
 std::optional<NetworkEnd> take_end(std::string_view& bytes) {
   EndBytes end;
   if (bytes.size() < sizeof end) return std::nullopt;
@@ -43,7 +43,7 @@ std::optional<NetworkEnd> take_end(std::string_view& bytes) {
   return NetworkEnd{std::string(provider), end.rails, end.megabits};
 }
 
-// The next introduction; nothing for what append does not make.
+// Takes the next introduction off the bytes; returns nothing for bytes that append does not make.
 std::optional<Introduction> take_introduction(std::string_view& bytes) {
   Introduction introduction;
   if (bytes.size() < offsetof(Introduction, rail)) return std::nullopt;
@@ -56,7 +56,7 @@ std::optional<Introduction> take_introduction(std::string_view& bytes) {
   return introduction;
 }
 
-// The next place; nothing for what append does not make.
+// Takes the next place off the bytes; returns nothing for bytes that append does not make.
 std::optional<Address> take_place(std::string_view& bytes) {
   PlaceBytes place;
   if (bytes.size() < sizeof place) return std::nullopt;
@@ -76,7 +76,7 @@ void append(std::string& bytes, const NetworkEnd& end) {
   bytes.append(reinterpret_cast<const char*>(&own), sizeof own);
 }
 
-// Without the rails that it does not have.
+// Appends only the rails that the introduction has.
 void append(std::string& bytes, const Introduction& introduction) {
   const size_t size = offsetof(Introduction, rail) + static_cast<size_t>(introduction.rails) * sizeof(Introduction::Rail);
   bytes.append(reinterpret_cast<const char*>(&introduction), size);

@@ -1,4 +1,4 @@
-// What the ranks of all hosts tell each other of the network before their lanes connect, and what holds for all of them.
+// The network addresses that the ranks of all hosts exchange before their lanes connect, and the facts that hold for all ranks.
 #pragma once
 
 #include <array>
@@ -14,31 +14,32 @@
 
 namespace fccl {
 
-// What a column's rank tells all ranks; behind it stand the introductions of its lanes.
+// A column's rank tells this to all ranks; the introductions of its lanes follow it.
 struct NetworkEnd {
   std::string provider;  // "efa", "verbs", "tcp"
   int rails = 0;         // different NICs that serve the columns of its host
-  int megabits = 0;      // of the slowest of them; 0 if the speed of one is not known
+  int megabits = 0;      // speed of the slowest; 0 if the speed of one is not known
 };
 
 void append(std::string& bytes, const NetworkEnd& end);
 void append(std::string& bytes, const Introduction& introduction);
 
-// The same on all ranks, but for the introductions: those of the members of the rank's column, by host; none if it has no
-// column.
+// Equal on all ranks, except for the introductions: a rank gets those of the members of its column, by host; a rank without a
+// column gets an empty list.
 struct Network {
   std::string provider;
-  int rails = 0;     // of each host, the fewest where they differ
-  int megabits = 0;  // of the slowest NIC; 0 if the speed of one is not known
+  int rails = 0;     // NICs per host, the fewest of any host
+  int megabits = 0;  // speed of the slowest NIC; 0 if the speed of one is not known
   std::array<std::vector<Introduction>, kLanes> introductions;
 };
 
-// `by_host`: what the ranks of each host have appended, one behind the other. `describe` names a rank in messages. Error:
-// fcclInvalidUsage where ranks take different providers, fcclInternalError for bytes that append does not make.
+// `by_host`: the bytes that the ranks of each host have appended, in order. `describe` names a rank in messages. Error:
+// fcclInvalidUsage if ranks have different providers, fcclInternalError for bytes that append does not make.
 Result<Network> read_network(const std::vector<std::string>& by_host, const Columns& columns,
                              const std::function<std::string(int rank)>& describe);
 
-// What every rank tells all ranks: of its lane for transfers, and where others can meet it if the communicator fails.
+// Every rank tells this to all ranks: the introduction of its lane for transfers, and where others can meet it if the
+// communicator fails.
 struct RankEnd {
   Introduction transfers;
   Address meeting_place;
@@ -46,8 +47,8 @@ struct RankEnd {
 
 void append(std::string& bytes, const RankEnd& end);
 
-// By rank: `by_host` is what the ranks of each host have appended. Error: fcclInternalError for bytes that append does not
-// make.
+// Returns the ends by rank: `by_host` holds the bytes that the ranks of each host have appended. Error: fcclInternalError for
+// bytes that append does not make.
 Result<std::vector<RankEnd>> read_rank_ends(const std::vector<std::string>& by_host, const Columns& columns);
 
 }  // namespace fccl

@@ -1,4 +1,4 @@
-// The tables of blocks between pairs of ranks, and their lengths.
+// Fills the tables of blocks between pairs of ranks, and their lengths.
 #include "hierarchical/pair_blocks.h"
 
 #include "kernels/copy.h"
@@ -47,7 +47,7 @@ void PairBlocks::read(const WireSide& given, const WireSide& taken) {
   taken_.read(taken);
 }
 
-// Pieces are at least as long as that number.
+// Every piece holds at least that number.
 void PairBlocks::Side::read(const WireSide& from) {
   for (int place = 0; place < blocks.size(); ++place) {
     uint64_t bytes = 0;

@@ -1,10 +1,10 @@
-// PairBlocks: which blocks of a call with a block for each pair of ranks a column carries, and how long they are.
+// PairBlocks: the blocks that a column carries of a call with a block for each pair of ranks, and their lengths.
 //
-//   given    from each rank of this host whose blocks the column carries to each rank of another host, chunk by chunk: chunk c
-//            is for host c; in it rank by rank of this host, for each the ranks of that one
+//   given    from each rank of this host whose blocks the column carries to each rank of another host. Chunk c is for host c,
+//            ordered by rank of this host, then by rank of host c
 //   taken    likewise from ranks of another host to each rank of this one; chunk c is from host c
 //
-// A block is numbered by its place. What ranks of one host have for each other stays there.
+// A block's number is its place. Blocks between ranks of one host stay there.
 #pragma once
 
 #include <cstddef>
@@ -17,26 +17,28 @@
 
 namespace fccl {
 
-// One rank's, of one lane; used by the one thread that runs the lane's current call. Setting the bytes of a call allocates
+// One rank has one per lane; the one thread that runs the lane's current call uses it. Setting the bytes of a call allocates
 // nothing.
 class PairBlocks {
  public:
   explicit PairBlocks(const Columns& columns);
 
-  // The ranks of other hosts, host by host.
+  // Lists the ranks of other hosts, host by host.
   const std::vector<int>& foreign() const { return foreign_; }
   const Blocks& given() const { return given_.blocks; }
   const Blocks& taken() const { return taken_.blocks; }
-  // Of a block from a rank of this host that this column carries, by its place there, to a rank of another one.
+  // Returns the place of a block from a rank of this host that this column carries, by that rank's place on its host, to a rank
+  // of another host.
   int place_given(int local, int to) const;
-  // Of the n-th of the other hosts' ranks that this column carries to a rank of this host, by its place there.
+  // Returns the place of a block from the n-th foreign rank of this column to a rank of this host, by that rank's place on its
+  // host.
   int place_taken(int n, int local) const { return n * here_ + local; }
 
-  // Every block has so many bytes.
+  // Makes every block `bytes` long.
   void set_all(size_t bytes);
-  // As those blocks say by which the counts were told, each by its first eight bytes.
+  // Reads each block's length from its first eight bytes in an exchange of counts.
   void read(const WireSide& given, const WireSide& taken);
-  // Where blocks lie in the user's buffers, if this rank's own are all that the column carries.
+  // Places the blocks in the user's buffers; allowed if this column carries only this rank's own blocks.
   void place_in_buffers(const Layout& input, const Layout& output);
   Layout given_layout() const { return Layout::of_ranges(given_.ranges); }
   Layout taken_layout() const { return Layout::of_ranges(taken_.ranges); }
@@ -44,7 +46,7 @@ class PairBlocks {
  private:
   struct Side {
     Blocks blocks;
-    std::vector<int> others;  // by place: the rank of another host that the block is for or from
+    std::vector<int> others;  // by place: the rank of another host that sends or gets the block
     std::vector<ByteRange> ranges;
 
     void add(int other);

@@ -1,4 +1,4 @@
-// The loop of a call between hosts: rounds within the host, beside what goes between hosts.
+// Runs the loop of a call between hosts: rounds within the host, while data moves between hosts.
 #include "hierarchical/phases.h"
 
 #include "hierarchical/relay.h"
@@ -6,19 +6,20 @@
 namespace fccl {
 namespace {
 
-// Who waits for a long message had better leave the core to the kernel, which moves it; who waits for a short one, be there.
+// A wait for a long message leaves the core to the kernel, which moves the message; a wait for a short message keeps the core,
+// to be there when it arrives.
 constexpr size_t kLong = size_t{64} << 10;
 constexpr std::chrono::microseconds kYieldsForLong{50};
 constexpr std::chrono::microseconds kYieldsForShort{1000};
 
-// The call that tells the counts of another one.
+// Returns the call that exchanges the counts of another one.
 Task counts_of(HierarchicalLane& hierarchical, const Task& task) {
   if (!hierarchical.counts_exchange)
     hierarchical.counts_exchange = std::make_unique<CountsExchange>(hierarchical.columns.ranks());
   return {hierarchical.counts_exchange->begin(task.call), task.number};
 }
 
-// The bytes of the longest block between any two ranks, and where equal blocks of pairs lie; 0 for other calls.
+// Returns the bytes of the longest block between any two ranks, and places equal blocks of pairs; returns 0 for other calls.
 size_t prepare_pairs(HierarchicalLane& hierarchical, const Call& call, bool counts_are_known) {
   if (!call.signature.row().has_pairs()) return 0;
   if (!hierarchical.pair_blocks) hierarchical.pair_blocks = std::make_unique<PairBlocks>(hierarchical.columns);
@@ -30,7 +31,8 @@ size_t prepare_pairs(HierarchicalLane& hierarchical, const Call& call, bool coun
 
 }  // namespace
 
-// A call whose counts are each rank's own must tell them before it can be cut into slices, so it goes twice, first with these.
+// A call whose counts are private to each rank must exchange them before it can be cut into slices, so it runs twice, first for
+// the counts.
 Phase across_hosts([[maybe_unused]] FrameMemory& frame, Lane& lane, HierarchicalLane& hierarchical, Task task) {
   const bool tells = task.call.signature.row().has_private_counts();
   for (bool is_told = false;; is_told = true) {
@@ -38,7 +40,7 @@ Phase across_hosts([[maybe_unused]] FrameMemory& frame, Lane& lane, Hierarchical
     lane.enter(part.call, part.number, nullptr, 0);
     IntraHostRelay relay(lane, hierarchical, part, prepare_pairs(hierarchical, part.call, is_told));
     bool goes_on = relay.next();
-    // What goes up first need not wait for the others' entries: nobody takes it before it has seen that the calls agree.
+    // The first round up need not wait for the others' entries: no rank takes its data before it has seen that the calls agree.
     bool is_put = goes_on && relay.begins_up();
     if (is_put) relay.put();
     for (int i = 1; i < lane.ranks(); ++i) {

@@ -1,7 +1,8 @@
-// The phase of a call between hosts: one loop of rounds within the host, beside which the wire goes on.
+// The phase of a call between hosts: one loop of rounds within the host, while the wire advances on every poll.
 //
-// Like every phase it announces the call and returns only when it knows that every rank has made the same one: a rank tells its
-// column of a call when all ranks of its host have told it, so that who has heard of its column has heard of all hosts.
+// Like every phase it announces the call, and returns only when it knows that every rank has made the same one. A rank
+// announces a call to its column only after every rank of its host has entered it. So an announcement from each host in the
+// column means that every rank has entered.
 #pragma once
 
 #include "hierarchical/hierarchical_lane.h"
@@ -11,7 +12,8 @@ namespace fccl {
 
 Phase across_hosts(FrameMemory& frame, Lane& lane, HierarchicalLane& hierarchical, Task task);
 
-// Lets the inter-host call of the lane's current call get on; for whoever waits. `bytes`: of one block of the call.
+// Returns the poll that advances the inter-host call of the lane's current call; a waiting thread runs it. `bytes`: the length
+// of one block of the call.
 Poll poll_of(HierarchicalLane& hierarchical, size_t bytes);
 
 }  // namespace fccl

@@ -1,4 +1,4 @@
-// The two cursors of a plan executor.
+// Advances the sending and the receiving cursor of a plan.
 #include "hierarchical/plan_executor.h"
 
 #include <algorithm>
@@ -13,13 +13,13 @@ using plan::Kind;
 using plan::Space;
 using plan::Step;
 
-// Goes through the pieces of a step's message in a slice, in their order there, and says where they lie in a buffer.
+// Walks the pieces of a step's message in a slice, in their order, and tells where they lie in a buffer.
 class PlanExecutor::Walk {
  public:
   Walk(const PlanExecutor& executor, const Step& step, const WireSide& side, uint64_t slice)
       : executor_(executor), step_(step), side_(side), slice_(slice) {}
 
-  // To the next piece; false behind the last one.
+  // Moves to the next piece; false after the last one.
   bool next() {
     const WireTask& task = executor_.task_;
     for (; chunk_ < step_.count; ++chunk_, block_ = 0) {
@@ -46,8 +46,8 @@ class PlanExecutor::Walk {
   const Step& step_;
   const WireSide& side_;
   uint64_t slice_;
-  int chunk_ = 0;     // of the step
-  size_t block_ = 0;  // of the chunk
+  int chunk_ = 0;     // index among the step's chunks
+  size_t block_ = 0;  // index among the chunk's blocks
 };
 
 PlanExecutor::PlanExecutor(WireLane& lane, const WireTask& task)
@@ -103,7 +103,7 @@ bool PlanExecutor::receive_one(uint64_t ready) {
   return true;
 }
 
-// Nothing of a peer is used before it is known to have made the same call.
+// No byte of a peer is used before the peer is known to have made the same call.
 bool PlanExecutor::receive(const Step& step) {
   const uint64_t slice = receiving_.slice;
   const size_t bytes = message_bytes(step, slice);
@@ -129,7 +129,7 @@ bool PlanExecutor::receive(const Step& step) {
   return true;
 }
 
-// Also waits for the sends told before it, since the sum may be written over what they read.
+// It also waits for earlier sends of the slice, since the sum may overwrite what they read.
 bool PlanExecutor::add(const Step& step, uint64_t ready) {
   const uint64_t slice = receiving_.slice;
   if (slice >= ready || (sending_.slice == slice && sending_.step < receiving_.step)) return false;
@@ -153,7 +153,7 @@ bool PlanExecutor::add(const Step& step, uint64_t ready) {
   return true;
 }
 
-// A message that goes to several peers is staged once.
+// A message that goes to several peers is staged only once.
 bool PlanExecutor::fill_stage(const Step& step) {
   const uint64_t slice = sending_.slice;
   if (staged_ != nullptr && staged_slice_ == slice && staged_->here == step.here && staged_->count == step.count &&
@@ -172,23 +172,24 @@ void PlanExecutor::find(Cursor& cursor, bool sends) const {
   while (cursor.step < steps_.size() && (steps_[cursor.step].kind == Kind::send) != sends) ++cursor.step;
 }
 
-// What waits for nothing is sent however far behind the receiving is.
+// A send that depends on no receive goes out however far receiving has fallen behind.
 bool PlanExecutor::is_done(int steps) const {
   return steps == 0 || receiving_.slice > sending_.slice ||
          (receiving_.slice == sending_.slice && receiving_.step >= static_cast<size_t>(steps));
 }
 
-// What will be added, which lies in parts where it arrives.
+// True if the message holds partial sums, which lie in parts at the receiver.
 bool PlanExecutor::carries_partials(const Step& step) {
   return (step.kind == Kind::send ? step.there : step.here).space == Space::parts;
 }
 
-// What a send reads, or a receive writes.
+// Returns the side that a send reads, or a receive writes.
 const WireSide& PlanExecutor::side_of(const Step& step) const {
   return step.kind == Kind::send && step.after == 0 ? task_.input : task_.output;
 }
 
-// Of its side. Both ends know it: what is sent from parts or put there is of the chunk that is added.
+// Returns a chunk's number on its side. Sender and receiver compute the same one: partial sums belong to the chunk that they
+// are added to.
 int PlanExecutor::chunk_of(const Step& step, int i) const {
   const plan::Slot& slot = step.here.space == Space::parts ? step.there : step.here;
   return slot.space == Space::parts ? 0 : (slot.index + i) % side_of(step).blocks->chunks();

@@ -1,4 +1,4 @@
-// PlanExecutor: one member's steps of a plan over the slices of a call, as far as they go without waiting.
+// PlanExecutor: runs one member's steps of a plan over the slices of a call, as far as it can without waiting.
 #pragma once
 
 #include <cstddef>
@@ -11,38 +11,38 @@ namespace fccl {
 
 class WireLane;
 
-// Lives beside the lane, which has begun the call. Sends, and receives with additions, go on side by side, each in the order of
-// slices and steps: slice k + 1 is sent while slice k is on the wire, and landing is freed however full the way out is, so that
-// members who all send cannot stop each other.
+// It lives as long as the call that the lane has begun. Sending and receiving (with additions) advance side by side, each in
+// the order of slices and steps: it sends slice k + 1 while slice k is on the wire, and frees landing memory even if sending is
+// blocked, so members that all send cannot block each other.
 class PlanExecutor {
  public:
   PlanExecutor(WireLane& lane, const WireTask& task);
 
-  // Does all that can be done now, sends and adds of the first `ready` slices, and receives the first `room` slices. False once
-  // a member was found whose call differs.
+  // Does as much as is possible now: sends and additions of the first `ready` slices, and receives of the first `room` slices.
+  // Returns false once it has found a member whose call differs.
   bool advance(uint64_t ready, uint64_t room);
-  // How many slices of the output are there, and of how many the input is no longer needed either.
+  // received: slices whose output is there; done: slices whose input, too, is no longer needed.
   uint64_t received() const { return receiving_.slice; }
   uint64_t done() const { return std::min(receiving_.slice, sending_.slice); }
-  // A member that keeps it from going on.
+  // Returns a member that the call waits for.
   int awaited_member() const { return awaited_; }
   int differing_member() const { return differing_; }
 
  private:
-  // The next step of a kind to do.
+  // The next step of one kind.
   struct Cursor {
     uint64_t slice = 0;
     size_t step = 0;
   };
   class Walk;
 
-  // Each does the next step of its cursor, unless that must wait.
+  // Each does its cursor's next step, and returns false if that must wait.
   bool send_one();
   bool receive_one(uint64_t ready);
   bool receive(const plan::Step& step);
   bool add(const plan::Step& step, uint64_t ready);
   bool fill_stage(const plan::Step& step);
-  // To the first step of the kind in the slice from the cursor's on, or to the end of the steps.
+  // Moves the cursor to its first step of that kind from its slice on, or to the end of the steps.
   void find(Cursor& cursor, bool sends) const;
   bool is_done(int steps) const;
   static bool carries_partials(const plan::Step& step);
@@ -55,7 +55,7 @@ class PlanExecutor {
   const WireTask& task_;
   const plan::Steps& steps_;
   Cursor sending_, receiving_;
-  // What lies in the stage taken last: the message of a step, in a slice; none if null.
+  // The message in the stage that was taken last: its step and slice; null: the stage is empty.
   const plan::Step* staged_ = nullptr;
   uint64_t staged_slice_ = 0;
   int awaited_;

@@ -1,4 +1,4 @@
-// The sequence of rounds of each collective, and what comes down.
+// Sequences the rounds of each collective, and does the rounds down.
 #include "hierarchical/relay.h"
 
 #include <algorithm>
@@ -77,7 +77,7 @@ Buffer IntraHostRelay::staging(std::byte* memory, size_t piece_bytes, size_t blo
   return {memory, {}, piece_bytes, WirePlanner::kStaged, blocks * piece_bytes};
 }
 
-// `begin`: where in the layout the buffer begins, which may be of one block of it.
+// `begin`: the layout's offset at which the buffer begins, since the buffer may hold only one block of it.
 WireSide IntraHostRelay::of_user(const void* base, size_t begin) const {
   return {&hierarchical_.planner.blocks_of(signature_, wire_plan_, hierarchical_.columns.local()),
           wire_plan_.pieces,
@@ -96,7 +96,7 @@ WireSide IntraHostRelay::input() {
     return {&carried, wire_plan_.pieces, staging(memory, partial, blocks)};
   };
   if (row_.reduces) return staged();
-  // What everybody gets is sent out of the result.
+  // Data that every rank gets is sent from the result.
   if (row_.spreads() && (is_fed_by_up_ || !row_.gives(me, signature_.root))) return of_user(task_.call.recv, 0);
   if (is_fed_by_up_) return staged();
   return of_user(task_.call.send, row_.output == Extent::block_per_rank ? blocks_.offset(me) : 0);
@@ -123,7 +123,7 @@ WireSide IntraHostRelay::output() {
   return hierarchical_.columns.is_even() ? of_user(task_.call.recv, blocks_.offset(me)) : staged();
 }
 
-// A step is the rounds up of one slice and the rounds down of one that the wire has had some time for.
+// Each step sends slice k up and brings slice k - kStaged down, which keeps kStaged slices on the network.
 bool IntraHostRelay::next() {
   if (turn_ >= 0) ++round_;
   ++turn_;
@@ -155,7 +155,7 @@ int IntraHostRelay::per_slot(RoundKind kind) const {
   return static_cast<int>(std::max<size_t>(1, (is_pair ? lane_.shape().pair_slot_bytes() : lane_.shape().slot_bytes) / piece));
 }
 
-// As many as the column with the most blocks needs; the others put nothing in the last one.
+// Returns as many rounds as the column with the most blocks needs; the other columns put nothing in the last round.
 int IntraHostRelay::rounds_of(RoundKind kind) const {
   int most = 1;
   if (kind == RoundKind::down)
@@ -169,13 +169,13 @@ int IntraHostRelay::rounds_of(RoundKind kind) const {
   return (most + per_slot(kind) - 1) / per_slot(kind);
 }
 
-// Of the buffer that the root gives.
+// Returns the number of blocks in the root's buffer.
 int IntraHostRelay::blocks_of_root() const {
   if (row_.input == Extent::block_per_rank) return hierarchical_.columns.ranks();
   return hierarchical_.columns.columns() * hierarchical_.planner.blocks_of(signature_, wire_plan_, 0).size();
 }
 
-// How many blocks of a column go down on this host, and which they are, by their places in the column.
+// Return how many blocks of a column go down on this host, and their places in the column.
 int IntraHostRelay::items(int column) const {
   const Blocks& blocks = hierarchical_.planner.blocks_of(signature_, wire_plan_, column);
   if (share_ == Share::all) return blocks.size();
@@ -191,7 +191,7 @@ int IntraHostRelay::place_of(int column, int item) const {
   return item < first ? item : item + behind - first;
 }
 
-// Of the rank's block among those of its column.
+// Returns the place of a rank's block in its column.
 int IntraHostRelay::place_of_rank(int rank) const {
   const Columns& columns = hierarchical_.columns;
   return columns.by_rank(columns.carrier_of(rank)).begin[columns.host_of(rank)] + columns.local_of(rank) / columns.columns();
@@ -205,7 +205,7 @@ Awaited IntraHostRelay::may_put() const {
     if (is_fed_by_up_ && input_.buffer.is_staging() && slice_ >= input_.buffer.slices)
       return inter_host_call.done(slice_ + 1 - input_.buffer.slices);
   }
-  // What is reached already.
+  // Waits for a point that is always reached.
   return lane_.published(lane_.rank(), round_);
 }
 
@@ -220,7 +220,7 @@ void IntraHostRelay::put() {
   if (kind_ == RoundKind::up && turn_ == 0) take_own_up();
 }
 
-// The root's own column has what it brings in the user's buffer.
+// The root has these blocks in its own buffer already.
 void IntraHostRelay::put_down() {
   if (is_root() || lane_.ranks() == 1) return;
   const int column = lane_.rank();

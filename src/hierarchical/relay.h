@@ -1,16 +1,18 @@
-// IntraHostRelay: the host's half of a call between hosts, as a sequence of rounds through the slots of the host's segment.
+// IntraHostRelay: runs the host's half of a call between hosts, as a sequence of rounds through the slots of the host's
+// segment.
 //
-// In a round every rank puts something into its slots, or nothing, says so, and takes out of its peers' slots what is for it.
-// Rounds are numbered through all calls of the lane and the slots of a rank alternate: whoever has published round r has taken
-// everything out of round r - 2, so no slot is written too early. Every rank of a host goes through the same rounds.
+// In a round every rank fills its slots, or leaves them empty, publishes the round, and takes its data out of its peers' slots.
+// Rounds are numbered through all calls of the lane, and a rank's slots alternate: a rank that has published round r has taken
+// everything out of round r - 2, so no slot is overwritten too early. Every rank of a host goes through the same rounds.
 //
-//   up      of a slice: what its ranks contribute, to those of its ranks that bring it to other hosts; and to each other, where
-//           it is for them
-//   down    of a slice: what has come from other hosts, from those of its ranks to whom it came, to all for whom it is
-//   closing where ranks are left over from the columns: after it they know, too, that all ranks of all hosts made the call
+//   up      for a slice: moves the ranks' contributions to the ranks that send them to other hosts, and to ranks of this host
+//           that need them
+//   down    for a slice: moves data of other hosts from the ranks that received it to the ranks that need it
+//   closing only on hosts with ranks left over from the columns: these then know that all ranks of all hosts made the call
 //
-// Which rounds there are, where hosts have several ranks. Hosts are unequal if ranks are left over from the columns on any. The
-// last two columns say which blocks of a column go down, and on which ranks the input of the wire comes by the rounds up.
+// The table lists the rounds of each collective on hosts with several ranks. "Unequal" means that some host has ranks left over
+// from the columns. The last two columns say which blocks of a column go down, and on which ranks the rounds up provide the
+// input of the wire.
 //
 //                  up                          down                       share          fed by up
 //   AllGather      all hosts                   all hosts                  other hosts'   all, if unequal or the plan hands on
@@ -24,8 +26,8 @@
 //   AlltoAll       all hosts                   all hosts                  other hosts'   hosts with ranks left over
 //   Barrier        none                        none                       none           none
 //
-// AllGatherV, ReduceScatterV and AlltoAllV have those of the collectives of equal counts. Of AlltoAll a block goes down for
-// each pair of ranks.
+// AllGatherV, ReduceScatterV and AlltoAllV go through the rounds of their collectives of equal counts. In AlltoAll a block for
+// each pair of ranks goes down.
 #pragma once
 
 #include <cstdint>
@@ -42,25 +44,25 @@ class IntraHostRelay {
   // `longest`: the bytes of the longest block of a call with a block for each pair of ranks.
   IntraHostRelay(Lane& lane, HierarchicalLane& hierarchical, const Task& task, size_t longest);
 
-  // Begins the inter-host call; when all ranks of the host are known to have made the call.
+  // Begins the inter-host call; all ranks of the host must be known to have made the call.
   void begin();
-  // Goes on to the next round; false behind the last one.
+  // Goes on to the next round; false after the last one.
   bool next();
-  // Of the current round, among all of the lane.
+  // Returns the current round's number among all rounds of the lane.
   uint64_t number() const { return round_; }
   bool begins_up() const { return kind_ == RoundKind::up; }
-  // What this rank must wait for before it puts.
+  // Returns the point that this rank must wait for before it puts.
   Awaited may_put() const;
   void put();
   void take(int peer);
-  // When every peer's part has been taken.
+  // Ends the round; every peer's part must have been taken.
   void finish();
-  // Behind the last round of the call that brought the counts of an AlltoAllV.
+  // Keeps the counts for the AlltoAllV; runs after the last round of the call that brought them.
   void keep_counts();
 
  private:
   enum class RoundKind : uint8_t { up, down, closing };
-  // Which of a column's blocks go down on this host, by the hosts of their ranks.
+  // Says which of a column's blocks go down on this host, by the hosts of their ranks.
   enum class Share : uint8_t { all, of_other_hosts, of_this_host };
 
   bool is_column() const { return hierarchical_.inter_host_call != nullptr; }
@@ -73,8 +75,8 @@ class IntraHostRelay {
   int per_slot(RoundKind kind) const;
   int blocks_of_root() const;
 
-  // Of a call with a block for each pair of ranks: what this rank has for a peer of its host in a round, and a peer for it; up
-  // to that peer itself, or as the column that brings it to other hosts, down from the column to whom it came.
+  // For calls with a block for each pair of ranks, count the blocks that a rank puts for a peer in a round: up, to that peer
+  // itself or to the column that brings them to other hosts; down, from the column that received them.
   bool has_pairs() const { return row_.has_pairs(); }
   bool is_carried(int local) const { return local >= hierarchical_.columns.columns(); }
   int items_up(int from, int to) const;
@@ -118,7 +120,7 @@ class IntraHostRelay {
   void take_own_of_root();
   void take_own_down();
 
-  // What is given lies where results of the same elements would, in elements of its own type.
+  // Inputs lie at the offsets of results with as many elements, scaled to the input's type.
   std::byte* send_at(int block) const {
     return bytes(task_.call.send) + ((blocks_.offset(block) + offset_) >> widening_shift_);
   }
@@ -132,20 +134,20 @@ class IntraHostRelay {
   const Collective& row_;
   WirePlan wire_plan_;
   size_t element_;      // bytes of the result's type
-  int widening_shift_;  // an element of the result has 2^widening_shift_ times the bytes of one that is given
-  Layout blocks_;       // of the user's buffers, in elements of the result
+  int widening_shift_;  // an element of the result has 2^widening_shift_ times the bytes of an element of the input
+  Layout blocks_;       // the user's buffers, in elements of the result
   bool root_is_here_;
   bool has_up_ = false, has_down_ = false;
-  bool is_fed_by_up_ = false;         // the wire's input comes by the rounds up
-  CopyBytes to_result_ = copy_bytes;  // into the user's buffer, where nobody reads it in this call
+  bool is_fed_by_up_ = false;         // the rounds up provide the wire's input
+  CopyBytes to_result_ = copy_bytes;  // copies into the user's buffer, which no peer reads in this call
   Share share_ = Share::all;
   // The pieces that this rank keeps for the wire.
   WireSide input_, output_;
-  // Of the current round.
+  // State of the current round.
   RoundKind kind_ = RoundKind::up;
   uint64_t step_ = 0, slice_ = 0, round_ = 0;
-  int turn_ = -1;      // among those of a kind and slice
-  size_t offset_ = 0;  // of the slice in a block of the user's buffers
+  int turn_ = -1;      // counts the rounds of one kind and slice
+  size_t offset_ = 0;  // begin of the slice in each block of the user's buffers
   bool closed_ = false;
 };
 

@@ -1,5 +1,5 @@
-// The rounds of collectives with a block for each pair of ranks: within the host from rank to rank, to the column that carries
-// a rank's blocks, and from each column what came for each rank.
+// Runs the rounds of collectives with a block for each pair of ranks: up, within the host from rank to rank and to the column
+// that carries a rank's blocks; down, from each column to the rank that a block is for.
 #include <algorithm>
 
 #include "hierarchical/relay.h"
@@ -7,7 +7,8 @@
 
 namespace fccl {
 
-// A block for the peer and, where that is the column that carries this rank's blocks, one for each rank of other hosts.
+// Counts one block for the peer, plus one for each rank of other hosts if the peer is the column that carries this rank's
+// blocks.
 int IntraHostRelay::items_up(int from, int to) const {
   const Columns& columns = hierarchical_.columns;
   const bool carries = is_carried(from) && from % columns.columns() == to;
@@ -101,7 +102,7 @@ void IntraHostRelay::take_pairs_up(int peer, const std::byte* slot) {
   }
 }
 
-// The n-th of what a column has for each rank of its host is from that rank of another one.
+// The n-th block that a column puts for a rank of its host comes from the n-th rank of other hosts in that column.
 void IntraHostRelay::take_pairs_down(int peer, const std::byte* slot) {
   const int first = turn_ * per_slot(RoundKind::down);
   const int end = std::min(items(peer), first + per_slot(RoundKind::down));
@@ -112,7 +113,7 @@ void IntraHostRelay::take_pairs_down(int peer, const std::byte* slot) {
   }
 }
 
-// What this rank has for itself and, where others' blocks go from here, too, its own beside them.
+// Copies this rank's block for itself. If other ranks' blocks leave from here, it also stages this rank's own next to them.
 void IntraHostRelay::take_own_pairs_up() {
   const int me = lane_.rank_of(lane_.rank());
   if (const size_t length = bytes_sent_to(me); length > 0) to_result_(taken_at(me), sent_at(me), length);

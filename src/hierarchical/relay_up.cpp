@@ -1,4 +1,4 @@
-// What goes up in a round of each collective: from the ranks of a host to its columns.
+// Does the rounds up of each collective: from the ranks of a host to its columns.
 #include <algorithm>
 
 #include "hierarchical/relay.h"
@@ -19,7 +19,7 @@ void IntraHostRelay::put_up() {
   }
 }
 
-// To each peer the pieces that its column brings to their owners.
+// Puts for each peer the pieces that its column brings to their owners.
 void IntraHostRelay::put_partials() {
   const int first = turn_ * per_slot(RoundKind::up);
   for (int i = 1; i < lane_.ranks(); ++i) {
@@ -73,7 +73,7 @@ void IntraHostRelay::take_from_root(const std::byte* slot) {
   }
 }
 
-// This host's partial of the pieces that this column brings to their owners.
+// Adds up this host's partial of the pieces that this column brings to their owners.
 void IntraHostRelay::add_partials() {
   const Blocks& blocks = hierarchical_.planner.blocks_of(signature_, wire_plan_, lane_.rank());
   const ReduceKernel partial = hierarchical_.planner.partial_kernel_of(signature_);
@@ -89,13 +89,13 @@ void IntraHostRelay::add_partials() {
   }
 }
 
-// What does not leave this rank.
+// Copies data that does not leave this rank.
 void IntraHostRelay::take_own_up() {
   if (has_pairs()) return take_own_pairs_up();
   const int me = lane_.rank_of(lane_.rank());
   if (row_.reduces) return;
   if (row_.givers == Who::root) return is_root() ? take_own_of_root() : void();
-  // A block with a count of its own may be none, or have ended.
+  // A block with a count of its own may be empty, or have ended.
   if (piece_bytes(me, slice_) == 0) return;
   const std::byte* own = bytes(task_.call.send) + offset_;
   if (row_.takes(me, signature_.root)) to_result_(recv_at(me), own, piece_bytes(me, slice_));

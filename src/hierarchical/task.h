@@ -1,5 +1,5 @@
-// WireTask: one member's part of a call between hosts: which bytes it has to bring to the others, and where theirs go; and what
-// says where they lie, Pieces and Buffer.
+// WireTask: one member's part of a call between hosts: the bytes that it sends to the others, and the places for theirs,
+// described by Pieces and Buffer.
 #pragma once
 
 #include <algorithm>
@@ -16,18 +16,18 @@
 
 namespace fccl {
 
-// How a buffer of a call is cut: each of its blocks into pieces, one for each slice; a block that is shorter than the longest
-// has none in the last slices.
+// Says how a buffer of a call is cut: each of its blocks into pieces, one for each slice; a block that is shorter than the
+// longest has no piece in the last slices.
 struct Pieces {
   Layout blocks;
   int element_shift = 0;      // an element has 2^element_shift bytes
-  size_t piece_elements = 1;  // of every piece but the last of a block
+  size_t piece_elements = 1;  // in every piece except a block's last
   uint64_t slices = 0;
 
   size_t most_elements() const { return blocks.most() >> element_shift; }
-  // Of a block in a slice.
+  // Returns the elements of a block in a slice.
   size_t elements_of(int block, uint64_t slice) const { return elements_in(blocks.bytes(block), slice); }
-  // Of a block of so many bytes.
+  // Returns the elements of a block of `block_bytes` bytes in a slice.
   size_t elements_in(size_t block_bytes, uint64_t slice) const {
     const size_t whole = block_bytes >> element_shift;
     const size_t done = slice * piece_elements;
@@ -35,13 +35,13 @@ struct Pieces {
   }
 };
 
-// Where pieces lie: in a buffer of the user, in its blocks; or in staging memory, which has room for a few slices, and in which
-// the pieces of a slice lie side by side in the order of the column's blocks.
+// Says where pieces lie: in a buffer of the user, in its blocks; or in staging memory, which has room for a few slices, and
+// holds the pieces of a slice side by side in the order of the column's blocks.
 struct Buffer {
   std::byte* base = nullptr;
   Layout blocks;
   size_t piece_bytes = 0;
-  uint64_t slices = 0;  // for which there is memory; 0: for all
+  uint64_t slices = 0;  // slices that there is memory for; 0: all
   size_t slice_bytes = 0;
 
   bool is_staging() const { return slices > 0; }
@@ -51,8 +51,8 @@ struct Buffer {
   }
 };
 
-// What goes out of a member's memory, or what comes into it. Where every pair of ranks has a block of its own a chunk is the
-// blocks for one host, or from one; else both sides have the same blocks in the same pieces.
+// One direction of a call: the blocks that move, and where they lie. For AlltoAll and AlltoAllV the two sides differ: a chunk
+// is the blocks for one host, or from one. For other collectives both sides have the same blocks in the same pieces.
 struct WireSide {
   const Blocks* blocks = nullptr;
   Pieces pieces;
@@ -62,20 +62,20 @@ struct WireSide {
   size_t elements_of(int block, uint64_t slice) const { return pieces.elements_of(block, slice); }
 };
 
-// The memory belongs to the caller, until the call ends. The call, the plan, the numbers of slices and elements in a piece are
-// the same for all members; the blocks are each column's and the addresses each member's own.
+// The memory belongs to the caller, until the call ends. The call, the plan, and the numbers of slices and of elements in a
+// piece are the same for all members; the blocks are those of the column, and the addresses the member's own.
 struct WireTask {
   CallInFull call;
-  const plan::Steps* steps = nullptr;  // of this member; null: what there is travels beside the entries
+  const plan::Steps* steps = nullptr;  // this member's; null: the payload travels with the entries
   int root = -1;                       // the member on the root's host
-  // What the host contributes is read from `input`; what comes from others or is added is put into `output`. Where both are the
-  // user's they may be the same memory.
+  // `input` is what the host contributes; the call puts data of other hosts, and sums, into `output`. If both are the user's
+  // buffers, they may be the same memory.
   WireSide input;
   WireSide output;
-  bool output_is_taken = true;  // by the relay, out of staging memory, for the ranks; else only the plan reads it
-  CopyBytes put = copy_bytes;   // into the output
+  bool output_is_taken = true;  // the relay takes it out of staging memory, for the ranks; otherwise only the plan reads it
+  CopyBytes put = copy_bytes;   // copies into the output
   size_t element_bytes = 1;
-  size_t partial_bytes = 1;  // of an element of a partial sum, on the wire
+  size_t partial_bytes = 1;  // size of an element of a partial sum on the wire
   ReduceKernel total = nullptr;
   Scalar divisor;  // for `total`
 

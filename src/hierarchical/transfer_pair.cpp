@@ -1,4 +1,4 @@
-// The two ways of a pair.
+// Dispatches each step to the segment or to the network.
 #include "hierarchical/transfer_pair.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace fccl {
 namespace {
 
-// By the sender's word.
+// Trusts the sender's word.
 bool is_beside(const Notice& notice) {
   return notice.kind != Notice::kEager || notice.envelope().bytes() <= sizeof NoticeLine::beside;
 }
@@ -34,7 +34,7 @@ const Notice* TransferPair::next() {
   if (message.empty()) return nullptr;
   next_ = {};
   std::memcpy(&next_, message.data(), std::min(message.size(), sizeof next_));
-  // What brings less than it says matches no receive.
+  // A message with fewer bytes than it announces matches no receive.
   if (next_.kind == Notice::kEager && message.size() != sizeof next_ + next_.envelope().bytes()) next_.dtype = fcclNumTypes;
   return &next_;
 }

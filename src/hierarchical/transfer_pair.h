@@ -1,4 +1,4 @@
-// TransferPair: one rank's side of the transfers between it and any other rank, by the segment or over the network.
+// TransferPair: one rank's side of the transfers between it and one other rank, by the segment or over the network.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@
 
 namespace fccl {
 
-// Owned by a rank's transfer lane; used by the one thread that has the lane's turn. For a rank of this host it is a NodePair. A
-// rank of another host has no slots, so the pair keeps aside what comes from there before its receive.
+// A rank's transfer lane owns it; the one thread that has the lane's turn uses it. For a rank of this host it is a NodePair. A
+// rank of another host has no slots here, so the pair keeps payloads that come before their receive.
 class TransferPair {
  public:
   // A payload that came before its receive.
@@ -23,7 +23,7 @@ class TransferPair {
   };
 
   TransferPair(std::shared_ptr<Segment> segment, int rank, int peer) : node_(NodePair(std::move(segment), rank, peer)) {}
-  // `wire` outlives it.
+  // The caller keeps `wire` alive longer than this.
   TransferPair(WireLane& wire, int member, size_t eager_bytes);
 
   size_t eager_bytes() const { return eager_bytes_; }
@@ -35,23 +35,23 @@ class TransferPair {
     node_ ? node_->post_offer(notice, source) : post_eager(notice, nullptr, 0);
   }
 
-  // The peer's oldest notice that is not taken yet, null if there is none, and its payload.
+  // Returns the peer's oldest notice that has not been taken, or null, and its payload.
   const Notice* next();
   const std::byte* payload_of_next() const;
   Kept keep_next() const;
   void take() { node_ ? node_->take() : wire_->take_notice(member_); }
-  // Of a notice that has been taken.
+  // Returns the payload of a notice that has been taken.
   const std::byte* payload_of(const Notice& notice, const Kept& kept) const;
   void release(const Notice& notice) { node_ ? node_->release(notice) : wire_->release(member_); }
 
   size_t slice_bytes() const { return node_ ? node_->slice_bytes() : wire_->slot_bytes(); }
-  // Puts a slice if there is room for it now.
+  // Puts a slice if there is room now.
   bool put(const void* bytes, size_t size);
   bool has_slice(size_t size) const { return node_ ? node_->has_slice() : wire_->has_arrived(member_, size); }
   const std::byte* slice(size_t size) const { return node_ ? node_->slice(size) : wire_->landing(member_); }
   void drain(size_t size);
   bool is_on_this_host() const { return node_.has_value(); }
-  // Of a rank of this host, as NodePair does.
+  // Reads from a rank of this host, as NodePair does.
   bool read(const PeerMemory& memory, void* target, const void* source, size_t bytes) const {
     return node_->read(memory, target, source, bytes);
   }

@@ -1,4 +1,4 @@
-// The choice of a wire plan, and the sizes that follow from it.
+// Chooses a wire plan, and derives sizes from it.
 #include "hierarchical/wire_planner.h"
 
 #include <algorithm>
@@ -10,22 +10,23 @@
 namespace fccl {
 namespace {
 
-// Pieces are multiples of it, so of every element; of a cache line where sums are made of them or few go in a message.
+// Pieces are multiples of this unit, and so of every element. Sums, and messages of few pieces, use a cache line; pairs use
+// less.
 constexpr size_t kUnit = 64;
 constexpr size_t kUnitOfPairs = 8;
-// Of pieces that lie in no buffer of the user, for a slice.
+// Memory per slice for pieces that lie in no buffer of the user.
 constexpr size_t kStagedBytes = size_t{2} << 20;
 
 size_t divided_up(size_t a, size_t b) { return (a + b - 1) / b; }
 
-// Of a block; of blocks with counts of their own on average, between pairs of ranks the longest.
+// Returns the bytes of a block; the average for blocks with counts of their own, the longest for pairs of ranks.
 size_t bytes_of(const Call& call, int ranks, size_t longest) {
   const Collective& row = call.signature.row();
   if (row.has_pairs()) return longest;
   return row.is_uneven() ? call.signature.bytes() / static_cast<size_t>(ranks) : call.signature.result_bytes();
 }
 
-// The algorithm of a collective that stands first in the catalog.
+// Returns the collective's first algorithm in the catalog.
 int first_of(fcclColl_t collective) {
   const auto& catalog = plan::kCatalog<plan::Project>;
   return static_cast<int>(std::ranges::find(catalog, collective, &plan::Algorithm<plan::Project>::collective) -
@@ -74,7 +75,7 @@ WirePlan WirePlanner::wire_plan_of(const Call& call, size_t longest) {
   plan::Choice choice = preferred < 0 ? chooser_.choose(request) : chooser_.best_slices(preferred, request);
   const int root_host = signature.root < 0 ? 0 : columns_.host_of(signature.root);
   const Plan* plan = &plan_of(choice.algorithm, root_host);
-  // Messages of many chunks are for short calls between many hosts, and slots may be too small for that.
+  // Messages of many chunks suit short calls between many hosts, but slots may be too small for them.
   if (plan->most_chunks > 1 && settings_.slot_bytes / static_cast<size_t>(plan->most_chunks) < kUnit * blocks) {
     choice = chooser_.best_slices(first_of(collective), request);
     plan = &plan_of(choice.algorithm, root_host);
@@ -87,7 +88,7 @@ WirePlan WirePlanner::wire_plan_of(const Call& call, size_t longest) {
   return wire_plan;
 }
 
-// Its place in the catalog, or -1.
+// Returns the algorithm's place in the catalog, or -1.
 int WirePlanner::preferred_algorithm(fcclColl_t collective) const {
   const auto& catalog = plan::kCatalog<plan::Project>;
   for (size_t i = 0; i < catalog.size() && !preferred_.empty(); ++i)
@@ -119,8 +120,8 @@ WirePlanner::Load WirePlanner::load_of(const Signature& signature, const WirePla
   return {most * most_ranks, std::max(most * static_cast<size_t>(columns_.ranks()), all * most_ranks)};
 }
 
-// Where the blocks lie in the buffer that has several, or in which the parts of one are told apart; of a call that widens, if
-// its elements were those of its results.
+// Says where the blocks lie in the buffer that has several, or how one buffer is divided into parts; for a call that widens, in
+// elements of the result's type.
 Layout WirePlanner::layout_of(const Call& call, const WirePlan& wire_plan, size_t longest) const {
   const Signature& signature = call.signature;
   const Collective& row = signature.row();
@@ -135,8 +136,8 @@ Layout WirePlanner::layout_of(const Call& call, const WirePlan& wire_plan, size_
                          signature.result_bytes());
 }
 
-// The largest piece, in bytes of the wider of the two types: a message fits into a slot of the wire, a piece into one of the
-// node, and what is staged for a slice into memory for that.
+// Returns the largest piece, in bytes of the wider of the two types: a message must fit into a slot of the wire, a piece into a
+// slot of the segment, and the staged pieces of a slice into their memory.
 size_t WirePlanner::limit(const Signature& signature, const WirePlan& wire_plan, int most_chunks) const {
   const Load load = load_of(signature, wire_plan);
   const size_t in_message = load.in_message * static_cast<size_t>(most_chunks);

@@ -1,4 +1,4 @@
-// WirePlanner: how a call goes between hosts: beside the entries, or by which plan, and into what pieces its buffer is cut.
+// WirePlanner: decides how a call goes between hosts: with the entries or by a plan, and into which pieces its buffer is cut.
 #pragma once
 
 #include <array>
@@ -16,55 +16,57 @@
 
 namespace fccl {
 
-// What decides, beside the call; equal on all ranks.
+// The facts that decide, besides the call; equal on all ranks.
 struct WireSettings {
   plan::Constants costs{};
-  int rails = 1;                // of each host
-  size_t payload_bytes = 4096;  // beside an entry
-  size_t slot_bytes = 0;        // of the wire
-  size_t node_slot_bytes = 0;   // the least of what goes through a slot within any host
+  int rails = 1;                // NICs of each host
+  size_t payload_bytes = 4096;  // limit of the payload of an entry
+  size_t slot_bytes = 0;        // size of the wire's slots
+  size_t node_slot_bytes = 0;   // the smallest slot size within any host
   WireType wire_type = WireType::call;
 };
 
-// The steps are those of the rank that asks, null if it has no column or the call goes beside the entries. They live as long as
-// the planner.
+// The steps are those of the asking rank; null if it has no column, or if the payload goes with the entries. They live as long
+// as the planner.
 struct WirePlan {
   const plan::Steps* steps = nullptr;
   bool beside_entries = false;
-  bool is_whole = false;  // one chunk for all hosts, of a call with one buffer
-  bool hands_on = false;  // the plan sends on chunks that came, so what a host contributes must be in the output, too
-  Pieces pieces;  // of elements of the result's type; of what has a block for each pair of ranks: as if all were as long as the
+  bool is_whole = false;  // one chunk for all hosts; the call has one buffer
+  bool hands_on = false;  // the plan forwards chunks that came, so the host's own contribution must be in the output, too
+  Pieces pieces;  // in elements of the result's type; with a block for each pair of ranks, as if all blocks were as long as the
                   // longest
 };
 
-// One lane's, used by the thread that runs its current call. Asking twice for the same plan allocates nothing.
+// A lane has one, used by the thread that runs its current call. Asking twice for the same plan allocates nothing.
 class WirePlanner {
  public:
   WirePlanner(const Columns& columns, const WireSettings& settings);
 
   // `longest`: the bytes of the longest block of a call with a block for each pair of ranks.
   WirePlan wire_plan_of(const Call& call, size_t longest);
-  // The algorithm of this name is taken from now on by collectives that have one; "": whatever is cheapest.
+  // Prefers the algorithm of this name from now on, for collectives that have one; "": the cheapest algorithm.
   void prefer(std::string algorithm) { preferred_ = std::move(algorithm); }
-  // Whether a slot of the wire is large enough for the blocks of every pair of ranks of two hosts.
+  // True if a slot of the wire can hold the blocks of every pair of ranks of two hosts.
   bool has_room_for_pairs() const;
   fcclDataType_t partial_type(const Signature& signature) const;
-  // What reduces the sources of a host's ranks to a partial, and the partials of all hosts to the total.
+  // Return the kernels that reduce the sources of a host's ranks to a partial, and the partials of all hosts to the total.
   ReduceKernel partial_kernel_of(const Signature& signature) const;
   ReduceKernel total_kernel_of(const Signature& signature) const;
-  // The blocks that a column carries of such a call; those of all hosts to one rank each, where every pair has one.
+  // Returns the blocks that a column carries in such a call; with a block for each pair of ranks, those of all hosts to one
+  // rank each.
   const Blocks& blocks_of(const Signature& signature, const WirePlan& wire_plan, int column) const;
-  // Slices for which a rank keeps pieces that lie in no buffer of the user.
+  // Number of slices for which a rank keeps pieces that lie in no buffer of the user.
   static constexpr uint64_t kStaged = 4;
 
  private:
   struct Plan {
     plan::Steps steps;
-    int most_chunks = 1;  // of a message
+    int most_chunks = 1;  // in one message
     bool is_whole = false;
   };
 
-  // Blocks that a message carries for each of its chunks, and that are staged for a slice; the most of any column.
+  // Counts the blocks that a message carries for each of its chunks, and the blocks that are staged for a slice; the largest
+  // count of any column.
   struct Load {
     size_t in_message, in_slice;
   };
@@ -80,7 +82,7 @@ class WirePlanner {
   WireSettings settings_;
   std::string preferred_;
   plan::Chooser chooser_;
-  std::map<std::pair<int, int>, Plan> plans_;  // by algorithm and the root's host
+  std::map<std::pair<int, int>, Plan> plans_;  // by algorithm and root's host
 };
 
 }  // namespace fccl

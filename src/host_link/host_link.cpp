@@ -1,4 +1,4 @@
-// HostLink: how the hosts of a communicator tell each other what became of it and of their ranks.
+// The link's thread, and how leaders exchange news through it.
 #include "host_link/host_link.h"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 // How long the system may take to accept the last words.
 constexpr auto kFarewellTime = 5ms;
 constexpr Deadline kNever{Clock::time_point::max()};
-// What is polled before the processes.
+// Indexes of the descriptors that are polled before the processes.
 constexpr size_t kBell = 0;
 constexpr size_t kWake = 1;
 constexpr ThreadRole kRole{"fccl-host-link", "tells other hosts what became of the ranks of this one"};
@@ -46,7 +46,7 @@ Result<std::unique_ptr<HostLink>> HostLink::meet(HostLinkRequest request, Descri
   std::unique_ptr<HostLink> link(new HostLink(std::move(request), std::move(bell)));
   LeaderHandshake handshake(link->request_, link->connections_, limit);
   const Result<void> met = link->request_.is_hub() ? handshake.let_in(listener) : handshake.reach_hub();
-  // For a copy in a forked child, too, so that whoever comes now is refused.
+  // A copy in a forked child is shut, too, so that late connections are refused.
   if (listener) shut(listener.get());
   if (!met) return fail(met.error());
   return link;
@@ -71,7 +71,7 @@ void HostLink::tell(const LinkNews& news) {
   ::eventfd_write(bell_.get(), 1);
 }
 
-// For the thread to say, as far as it is new.
+// Queues news that has not been told yet for the thread.
 void HostLink::keep(const LinkNews& news) {
   const std::lock_guard lock(mutex_);
   if (news.failure && !std::exchange(failed_, true)) to_tell_.push_back(encode_link(Failure{*news.failure}));
@@ -103,7 +103,7 @@ void HostLink::retire(std::unique_ptr<HostLink> link, std::chrono::milliseconds 
   (void)link->say_what_was_told();
   if (!link->is_needed()) return;
   link->hand_over();
-  // If it cannot start, the link ends here.
+  // If the thread cannot start, the link ends here.
   const std::shared_ptr<HostLink> shared = std::move(link);
   if (auto thread = start_thread(kRole, [shared] { shared->serve(); })) thread->detach();
 }
@@ -134,7 +134,8 @@ void HostLink::serve() {
   }
 }
 
-// A retired link is needed between parties: this host while a rank of it is there, and each host that still listens.
+// A retired link is needed while it connects two parties: this host while a rank of it is there, and each host that still
+// listens.
 bool HostLink::is_needed() {
   if (!until_) return true;
   auto parties = std::ranges::count_if(connections_, [](const LeaderConnection& connection) { return !connection.end(); });
@@ -147,7 +148,7 @@ bool HostLink::is_needed() {
   return parties >= 2 && !failed_ && !until_->passed();
 }
 
-// Only `wake` can be written to again; what else is ready stays so. What is new is said before the thread sleeps again.
+// Only `wake` can be written to again; a process that has ended stays ready. The thread tells the news before it sleeps again.
 void HostLink::look(std::span<pollfd> watched) {
   bool ready = false;
   for (pollfd& entry : watched) {
@@ -161,7 +162,7 @@ void HostLink::look(std::span<pollfd> watched) {
   if (ready) keep(events_.look());
 }
 
-// Whether the link goes on.
+// Returns true if the link continues.
 bool HostLink::say_what_was_told() {
   std::vector<std::string> telling;
   bool leaving = false;
@@ -181,7 +182,7 @@ void HostLink::attend(LeaderConnection& connection) {
   if (connection.end()) lose(connection);
 }
 
-// Whether that connection may say so.
+// Returns false if that connection may not say this.
 bool HostLink::take(const LeaderConnection& from, const LinkMessage& message) {
   if (const auto* failure = std::get_if<Failure>(&message)) {
     {
@@ -193,7 +194,7 @@ bool HostLink::take(const LeaderConnection& from, const LinkMessage& message) {
   } else if (const auto* departure = std::get_if<Departure>(&message)) {
     if (std::cmp_greater_equal(departure->rank, gone_.size()) || !speaks_of(from, request_.host_of[departure->rank]))
       return false;
-    // Only this thread writes of ranks of other hosts.
+    // Only this thread writes entries of ranks of other hosts.
     if (std::exchange(gone_[departure->rank], departure->how) != Gone::no) return true;
     relay(encode_link(message), &from);
     events_.gone(departure->rank, departure->how);
@@ -212,7 +213,7 @@ bool HostLink::take(const LeaderConnection& from, const LinkMessage& message) {
   return true;
 }
 
-// The hub may speak of every host but this one, another leader of its own.
+// The hub may speak of every host but this one, any other leader only of its own.
 bool HostLink::speaks_of(const LeaderConnection& connection, int host) const {
   return request_.is_hub() ? host == connection.host() : host != request_.host();
 }
@@ -238,7 +239,7 @@ void HostLink::relay(std::string_view message, const LeaderConnection* from) {
     if (&connection != from) connection.tell(message);
 }
 
-// Gives the system what is pending.
+// Gives the system the pending bytes.
 void HostLink::hand_over() {
   const Deadline deadline = Deadline::after(kFarewellTime);
   while (true) {

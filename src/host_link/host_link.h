@@ -1,4 +1,4 @@
-// HostLink: how the hosts of a communicator tell each other what became of it and of their ranks.
+// HostLink: carries failures and departures of ranks between the hosts of a communicator.
 #pragma once
 
 #include <functional>
@@ -23,51 +23,53 @@
 
 namespace fccl {
 
-// What a host has to tell the others: that the communicator has failed there, which of its ranks are gone, and for whom they
-// wait.
+// The news that a host has for the others: the communicator's failure there, the ranks that are gone, and the ranks that its
+// ranks wait for.
 struct LinkNews {
   std::optional<Error> failure = {};
   std::vector<Departure> departures = {};
   std::vector<LongWait> waits = {};
 };
 
-// All are set. Called on the link's thread, one at a time; a handler neither waits nor destroys the link, but may tell. Who is
-// named is never of this host, and is gone once.
+// Every handler must be set. The link's thread calls them, one at a time; a handler neither waits nor destroys the link, but
+// may tell. They never name a rank of this host, and name a rank as gone only once.
 struct LinkEvents {
-  std::function<void(const Error&)> failed;          // the communicator has failed on another host; not once it has here
+  std::function<void(const Error&)> failed;          // the communicator has failed on another host; not called once it has
+                                                     // failed here
   std::function<void(int rank, Gone how)> gone;      // a rank is gone
-  std::function<void(const LongWait&)> waits;        // for whom a rank waits has changed
-  std::function<void(int leader, LinkEnd how)> cut;  // nothing more will be heard of the host of that leader
-  // `wake` was written to, or a watched process has ended. Returns all that there is to tell, also what is told already.
+  std::function<void(const LongWait&)> waits;        // a rank waits for another one than before
+  std::function<void(int leader, LinkEnd how)> cut;  // the host of that leader will not be heard of again
+  // Called when `wake` was written to, or a watched process has ended. Returns all news, including news that was told before.
   std::function<LinkNews()> look;
 };
 
 // One leader per host speaks for the ranks of its host. The leaders form a star: each has one authenticated connection to the
-// hub, which tells the others what it hears from one. A thread sleeps until there is something to tell or to hear. Nobody waits
-// for a slow or stopped leader: what it does not take is kept for it, and that is never more than one failure, one line per
-// rank and per host, and two lines for each wait that lasts seconds.
+// hub, which passes on what each of them says. A thread sleeps until it can tell or hear news. No host waits for a slow or
+// stopped leader: unread messages are kept for it, at most one failure, one line per rank and per host, and two lines for each
+// wait that lasts seconds.
 //
-// Made by one thread, by meet, any number of exchanges, and start; an error of these is final: destroy the link. Any thread may
-// tell. To destroy a copy in a forked child would end the parent's connections: a child leaves it alone.
+// One thread makes it, by meet, any number of exchanges, and start; an error of these is final: destroy the link. Any thread
+// may tell. Destroying a copy in a forked child would end the parent's connections: a child leaves it alone.
 class HostLink {
  public:
-  // The hub, which alone has a listener, waits until all leaders have come, and closes it; another leader waits until the hub
-  // has let it in. From then on a leader that dies, leaves or gives up is an error on all others at once, by its name.
+  // Connects the leaders. The hub, which alone has a listener, waits until all of them have come, and closes it; any other
+  // leader waits until the hub has let it in. From then on a leader that dies, leaves or gives up is at once an error on all
+  // others, which names it.
   static Result<std::unique_ptr<HostLink>> meet(HostLinkRequest request, Descriptor listener, const WaitLimit& limit);
-  // All leaders' bytes, by host. Every leader does it equally often, with at most kBlobLimit bytes.
+  // Returns the bytes of all leaders, by host. Every leader calls it equally often, with at most kBlobLimit bytes.
   Result<std::vector<std::string>> exchange(const std::string& mine, const WaitLimit& limit);
-  // Begins to call `events`, also for what came since meet. `wake` is an eventfd; the ranks of this host write to it.
+  // Begins to call `events`, including news that came since meet. `wake` is an eventfd; the ranks of this host write to it.
   Result<void> start(Descriptor wake, std::vector<std::shared_ptr<ProcessWatch>> processes, LinkEvents events);
 
-  // To all other hosts, without waiting. Only the first failure that a link is told or hears of counts, of each rank of its own
-  // host that is gone only what it is told first, and of a wait only what is new.
+  // Tells all other hosts, without waiting. The link drops repetitions: it passes on only the first failure that it is told or
+  // hears of, the first departure of each rank of its host, and waits that have changed.
   void tell(const LinkNews& news);
 
-  // For a leader that leaves before others do: tells that, and goes on without it for the ranks of its host that are still
-  // there, the hub also for other hosts, until nobody needs it, the communicator has failed, or `most` has passed. Waits like
-  // the end.
+  // Ends a leader's part before that of others: tells that the leader has left, and keeps the link running for the ranks of its
+  // host that are still there (the hub's also for other hosts) until none needs it, the communicator has failed, or `most` has
+  // passed. It waits as long as the destructor.
   static void retire(std::unique_ptr<HostLink> link, std::chrono::milliseconds most);
-  // Says what there is left to tell, and goodbye; waits a few milliseconds at most for the system to take it, never for a peer.
+  // Sends the remaining news, and goodbye; waits a few milliseconds at most for the system to accept them, never for a peer.
   ~HostLink();
 
  private:
@@ -87,10 +89,10 @@ class HostLink {
   void relay(std::string_view message, const LeaderConnection* from);
   void hand_over();
 
-  // Of the thread, once it runs.
+  // Belongs to the thread, once it runs.
   HostLinkRequest request_;
-  std::list<LeaderConnection> connections_;  // the hub's to all others; another leader's only one, to the hub
-  Descriptor bell_;                          // an eventfd: there is something to tell, or to end
+  std::list<LeaderConnection> connections_;  // the hub has one to each other leader; another leader has one, to the hub
+  Descriptor bell_;                          // an eventfd: there is news to tell, or the link is to end
   Descriptor wake_;
   std::vector<std::shared_ptr<ProcessWatch>> processes_;
   LinkEvents events_;
@@ -102,7 +104,7 @@ class HostLink {
   std::vector<std::string> to_tell_;
   bool failed_ = false;
   bool leaving_ = false;
-  // By rank: of other hosts the thread's, of this one under the lock.
+  // By rank: the thread writes entries of other hosts; entries of this host are under the lock.
   std::vector<Gone> gone_;
   std::vector<int> awaited_;
 

@@ -1,4 +1,4 @@
-// LeaderConnection: the connection between the hub and another leader, as either end holds it.
+// Assembles blobs from pieces, and queues what the other end says.
 #include "host_link/leader_connection.h"
 
 #include <algorithm>
@@ -60,7 +60,7 @@ bool LeaderConnection::take(LinkMessage message) {
   return true;
 }
 
-// The other end may be one exchange ahead of this one, no more.
+// The other end may be at most one exchange ahead of this one.
 bool LeaderConnection::take(Piece piece) {
   if (blobs_.size() >= 2 * sources_.size() || piece.host != sources_[blobs_.size() % sources_.size()]) return false;
   if (!blob_.empty() && piece.left != left_) return false;

@@ -1,4 +1,4 @@
-// LeaderConnection: the connection between the hub and another leader, as either end holds it.
+// LeaderConnection: one end of the connection between the hub and another leader.
 #pragma once
 
 #include <poll.h>
@@ -14,41 +14,41 @@
 
 namespace fccl {
 
-// Owned by a HostLink. One thread at a time. Once it has ended it holds no connection, and what is told is dropped.
+// A HostLink owns it. One thread at a time. Once it has ended it holds no connection, and drops what it is told.
 class LeaderConnection {
  public:
-  // `sources` are the hosts whose blobs come over it, in the order in which they come.
+  // `sources` are the hosts whose blobs come over it, in that order.
   LeaderConnection(int host, Channel channel, std::vector<int> sources);
 
-  // Of the other end.
+  // Returns the host of the other end.
   int host() const { return host_; }
-  // What encode_link has made.
+  // Takes a message that encode_link has made.
   void tell(std::string_view message) {
     if (channel_) channel_->say(message);
   }
   size_t pending() const { return channel_ ? channel_->pending() : 0; }
 
-  // What to poll for; nothing once it has ended.
+  // Returns what to poll for; an empty entry once it has ended.
   pollfd watch() const { return channel_ ? pollfd{channel_->socket(), channel_->events(), 0} : pollfd{-1, 0, 0}; }
   // Moves what can be moved without waiting.
   void pump();
-  // Failures, departures and cuts, in their order; they were said before the end, if that has come.
+  // Returns failures, departures and cuts, in their order; those said before the end can still be heard after it.
   std::optional<LinkMessage> hear();
-  // The first failure among what is still to be heard.
+  // Returns the first failure among the messages not yet heard.
   const Error* failure() const;
   std::optional<LinkEnd> end() const { return end_; }
-  // "the other end closed the connection".
+  // Says why it ended: "the other end closed the connection".
   const std::string& why() const { return why_; }
   void break_off(std::string why);
 
-  // What the other end said last of whom it waits for; "" = nothing.
+  // Returns which rank the other end last said that it waits for; "" = none.
   const std::string& awaiting() const { return awaiting_; }
-  // One blob of each source, if all are here.
+  // True if one blob of each source is here.
   bool has_blobs() const { return blobs_.size() >= sources_.size(); }
   std::vector<std::string> take_blobs();
 
  private:
-  // Whether it makes sense.
+  // Return false if the message makes no sense.
   bool take(LinkMessage message);
   bool take(Piece piece);
 
@@ -59,12 +59,12 @@ class LeaderConnection {
   std::string why_;
   std::string awaiting_;
   std::vector<int> sources_;
-  std::deque<std::string> blobs_;  // whole
-  std::string blob_;               // as far as it has come
-  size_t left_ = 0;                // of it
+  std::deque<std::string> blobs_;  // complete ones
+  std::string blob_;               // the part that has come
+  size_t left_ = 0;                // bytes of blob_ still to come
 };
 
-// Tells blobs piece by piece, so that slow readers of long ones do not pile them up. Reads what it does not own.
+// Tells blobs piece by piece, so that long ones do not pile up for slow readers. Reads blobs that it does not own.
 class BlobTeller {
  public:
   struct Blob {

@@ -1,4 +1,4 @@
-// How the leaders of a communicator's hosts meet, and give each other bytes while it is created.
+// Waits of a leader, and how a failure reaches all others.
 #include "host_link/leader_handshake.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 namespace fccl {
 namespace {
 
-// All hosts but one.
+// Returns all hosts but one.
 std::vector<int> all_but(int host, int hosts) {
   std::vector<int> others(hosts);
   std::iota(others.begin(), others.end(), 0);
@@ -37,7 +37,7 @@ Result<void> LeaderHandshake::let_in(const Descriptor& listener) {
   return {};
 }
 
-// The others of this communicator hold the key, too, but only leaders are expected, each once.
+// Other ranks of this communicator hold the key, too, but only leaders are admitted, each once.
 void LeaderHandshake::admit(Channel channel) {
   const int rank = channel.peer().rank;
   if (rank < 0 || std::cmp_greater_equal(rank, request_.host_of.size())) return;
@@ -61,8 +61,8 @@ Result<void> LeaderHandshake::reach_hub() {
   return {};
 }
 
-// An error is final. The hub listens since before anybody learned its address, so a refused connection is; one that is closed
-// within the handshake is not: in a flood of strangers the hub turns out the oldest.
+// An error that this returns is final. The hub has listened since before any rank learned its address, so a refused connection
+// is final; a connection that is closed within the handshake is not: in a flood of strangers the hub drops the oldest one.
 Result<void> LeaderHandshake::try_to_reach(const Address& address, std::chrono::milliseconds patience) {
   Connection connection = begin_to_connect(address);
   const Deadline until = Deadline::after(patience);
@@ -106,7 +106,7 @@ Result<std::vector<std::string>> LeaderHandshake::exchange(const std::string& mi
     return fail(fcclInternalError,
                 fmt::format("{} has {} bytes for the other hosts, more than {}", self(), mine.size(), kBlobLimit));
   blobs_[request_.host()] = mine;
-  // Nobody is told anything before the hub has everything, so that nobody hears of the next exchange before he begins it.
+  // The hub gathers everything before it tells anything, so that no leader hears of the next exchange before it begins it.
   if (request_.is_hub()) FCCL_TRY(gather_blobs());
   FCCL_TRY(tell_blobs());
   if (!request_.is_hub()) FCCL_TRY(gather_blobs());
@@ -151,7 +151,7 @@ Result<void> LeaderHandshake::tell_blobs() {
   }
 }
 
-// Whether it has got everything, so that it may leave.
+// True if the connection has got everything, so that it may be left.
 bool LeaderHandshake::is_served(const LeaderConnection& connection) const {
   if (!request_.is_hub()) return connection.has_blobs();
   const auto teller = tellers_.find(connection.host());
@@ -210,7 +210,7 @@ Result<void> LeaderHandshake::look() {
   return {};
 }
 
-// Whether it can still be told makes no difference here.
+// If the failure cannot be sent, nothing changes here.
 tl::unexpected<Error> LeaderHandshake::pass_on(const Error& error, const LeaderConnection* from) {
   for (LeaderConnection& connection : connections_) {
     if (&connection == from) continue;

@@ -1,4 +1,4 @@
-// How the leaders of a communicator's hosts meet, and give each other bytes while it is created.
+// Connects the leaders of a communicator's hosts, and exchanges their bytes while it is created.
 #pragma once
 
 #include <algorithm>
@@ -20,11 +20,11 @@
 
 namespace fccl {
 
-// Who the leaders are, and which of them this one is.
+// The leaders, and the number of this one.
 struct HostLinkRequest {
   UniqueId id;
-  int rank = 0;                 // of this leader
-  std::vector<Member> leaders;  // by host; the first one is the hub, and its address is where that listens
+  int rank = 0;                 // this leader's
+  std::vector<Member> leaders;  // by host; the first one is the hub, and listens at its address
   std::vector<int> host_of;     // by rank
 
   static constexpr int kHub = 0;
@@ -33,16 +33,17 @@ struct HostLinkRequest {
   bool is_hub() const { return host() == kHub; }
 };
 
-// One wait of a leader for the others; uses what a HostLink owns, in the thread that creates it. A leader that ends, fails or
-// gives up fails it, with its name, and the hub passes that on; so does the end of its own limit.
+// One wait of a leader for the others; uses a HostLink's connections, in the thread that creates the link. If a leader ends,
+// fails or gives up, the wait fails with that leader's name, and the hub passes the failure on; so it does at the end of its
+// own limit.
 class LeaderHandshake {
  public:
   LeaderHandshake(const HostLinkRequest& request, std::list<LeaderConnection>& connections, const WaitLimit& limit);
 
-  // The hub's way to have a connection to every other leader, and another leader's to have one to the hub.
+  // let_in gives the hub a connection to every other leader; reach_hub gives another leader one to the hub.
   Result<void> let_in(const Descriptor& listener);
   Result<void> reach_hub();
-  // All leaders' bytes, by host.
+  // Returns the bytes of all leaders, by host.
   Result<std::vector<std::string>> exchange(const std::string& mine);
 
  private:
@@ -66,10 +67,10 @@ class LeaderHandshake {
   WaitLimit limit_;
   Clock::time_point begin_ = Clock::now();
   Deadline next_look_;
-  std::string observed_;               // of the hub, by one who is on the way to it
-  std::set<int> settled_;              // hosts for which the hub does not wait now
-  std::map<int, BlobTeller> tellers_;  // by host, while they tell
-  std::string told_awaited_;           // the last Awaiting
+  std::string observed_;               // the hub's state, as seen while connecting to it
+  std::set<int> settled_;              // hosts that the hub does not wait for now
+  std::map<int, BlobTeller> tellers_;  // by host, while blobs are sent
+  std::string told_awaited_;           // the last Awaiting that was sent
   std::vector<std::string> blobs_;     // by host
 };
 

@@ -1,4 +1,4 @@
-// What the leaders of a communicator's hosts say to each other, as values and as bytes.
+// How the messages are laid out, and what is refused when they are read.
 #include "host_link/link_messages.h"
 
 #include <utility>
@@ -9,7 +9,7 @@
 namespace fccl {
 namespace {
 
-// Kind, host, bytes left, length.
+// Header of a piece: kind, host, bytes left, length.
 static_assert(1 + 4 + 4 + 2 + kPieceLimit <= kMessageLimit);
 
 std::string_view bounded(const std::string& text) { return std::string_view(text).substr(0, kLinkTextLimit); }
@@ -42,7 +42,7 @@ bool read(Reader& reader, Piece& piece) {
   piece.host = reader.number<int32_t>();
   piece.left = reader.number<uint32_t>();
   piece.bytes = reader.text();
-  // Only the one piece of a blob without bytes has none.
+  // Only a blob without bytes has an empty piece.
   return piece.host >= 0 && piece.left <= kBlobLimit && piece.bytes.size() <= kPieceLimit && piece.bytes.size() <= piece.left &&
          piece.bytes.empty() == (piece.left == 0);
 }

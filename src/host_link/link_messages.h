@@ -1,4 +1,4 @@
-// What the leaders of a communicator's hosts say to each other, as values and as bytes.
+// Messages between the leaders of a communicator's hosts, as values and as bytes.
 #pragma once
 
 #include <cstdint>
@@ -11,31 +11,31 @@
 
 namespace fccl {
 
-// What became of a rank.
+// The ways in which a rank can be gone.
 enum class Gone : uint8_t { no, left, died };
 
-// Why nothing more is heard of a host: its leader said goodbye; the connection ended without one; or the hub is gone, over
-// which its news came, and nobody knows.
+// Says why nothing more is heard of a host: its leader said goodbye; the connection ended without a goodbye; or the hub, which
+// passed on its news, is gone, and its state is unknown.
 enum class LinkEnd : uint8_t { goodbye, broken, unheard };
 
-// Of every text: as much as the segment keeps of a cause.
+// The limit of every text: the segment keeps as much of a cause.
 inline constexpr size_t kLinkTextLimit = 1019;
 inline constexpr size_t kBlobLimit = 4 << 20;
 inline constexpr size_t kPieceLimit = 4000;
 
-// Some bytes of what the leader of `host` gives to all, in their order.
+// Some bytes of the blob that the leader of `host` gives to all, in order.
 struct Piece {
   int host = 0;
-  uint32_t left = 0;  // bytes from this piece on, it included
+  uint32_t left = 0;  // bytes that remain, including this piece
   std::string bytes;
 };
 
-// The hub says whom it waits for.
+// The hub says which rank it waits for.
 struct Awaiting {
   std::string whom;
 };
 
-// The communicator has failed, or will not come to be.
+// The communicator has failed, or will not be made.
 struct Failure {
   Error error;
 };
@@ -45,7 +45,7 @@ struct Departure {
   Gone how = Gone::died;
 };
 
-// The hub says that it hears nothing more of a host.
+// The hub says that it hears no more of a host.
 struct Cut {
   int host = 0;
   LinkEnd how = LinkEnd::broken;
@@ -53,10 +53,10 @@ struct Cut {
 
 struct Goodbye {};
 
-// Nobody, where a rank is awaited.
+// Stands for "no rank" in a wait.
 inline constexpr int kNobody = -1;
 
-// A rank has waited for another one so long that its own peers may be waiting for it, or does not wait for it any more.
+// A rank has waited for another one so long that its own peers may be waiting for it, or has stopped waiting.
 struct LongWait {
   int rank = 0;
   int awaited = kNobody;
@@ -66,7 +66,7 @@ using LinkMessage = std::variant<Piece, Awaiting, Failure, Departure, Cut, Goodb
 
 // Texts are cut to kLinkTextLimit.
 std::string encode_link(const LinkMessage& message);
-// Nothing for bytes that `encode_link` does not make. Ranks and hosts are not negative; the listener checks the rest.
+// Returns nothing for bytes that `encode_link` does not make. Ranks and hosts are not negative; the listener checks the rest.
 std::optional<LinkMessage> decode_link(std::string_view bytes);
 
 }  // namespace fccl

@@ -1,9 +1,8 @@
-// Advance: how far a step took an operation.
+// Advance: how far a step took an operation that has not failed.
 #pragma once
 
 namespace fccl {
 
-// Of an operation that has not failed.
 enum class Advance { none, some, done };
 
 }  // namespace fccl

@@ -1,4 +1,4 @@
-// BetweenRounds: what a thread does between two rounds over the operations that it waits for, and the loop over such rounds.
+// BetweenRounds: the pause of a thread between two rounds over the operations that it waits for, and the loop over such rounds.
 #pragma once
 
 #include <sched.h>
@@ -14,7 +14,7 @@
 
 namespace fccl {
 
-// Of one thread and one wait: pauses, then yields, then sleeps for longer and longer, until something has moved.
+// Serves one wait of one thread: pauses, then yields, then sleeps for longer and longer, until an operation moves.
 class BetweenRounds {
  public:
   explicit BetweenRounds(bool oversubscribed) : pauses_(oversubscribed ? 1 << 4 : 1 << 12) {}
@@ -33,14 +33,14 @@ class BetweenRounds {
  private:
   static constexpr std::chrono::milliseconds kYieldsFor{20};
   static constexpr std::chrono::microseconds kLongestSleep{1000};
-  static constexpr int kSleepFraction = 64;  // of the time since something moved, which is what a sleep may add to it
+  static constexpr int kSleepFraction = 64;  // a sleep lasts at most this fraction of the time since something moved
 
   const int pauses_;
   int idle_rounds_ = 0;
   Clock::time_point since_{};
 };
 
-// Advances operations until they are done or fail, on this thread.
+// Advances operations on this thread until they are done or fail.
 template <class Operations>
 Result<void> advance_to_the_end(Operations& operations, bool oversubscribed) {
   BetweenRounds between(oversubscribed);

@@ -1,4 +1,4 @@
-// The gate before each sub-call, and the release behind it.
+// Waits at the gate before each sub-call, and releases the GPU after it.
 #include "operations/bounced_call.h"
 
 #include <utility>
@@ -6,7 +6,7 @@
 namespace fccl {
 namespace {
 
-// While only the GPU is waited for: it says nothing to the worker, who looks.
+// Yielding time while only the GPU is awaited: the GPU cannot wake the worker, which has to poll.
 constexpr std::chrono::microseconds kYieldForGpu{1000};
 
 }  // namespace
@@ -58,7 +58,7 @@ Result<Advance> BouncedCall::finish_sub_call() {
   return ++part_ == issued_.calls.count() ? Advance::done : Advance::some;
 }
 
-// The sub-calls that will not run have tickets, too.
+// Tickets of sub-calls that will not run are finished, too.
 Error BouncedCall::give_up(Error error) {
   sub_call_.reset();
   release_for_good();
@@ -66,7 +66,7 @@ Error BouncedCall::give_up(Error error) {
   return error;
 }
 
-// Whatever the program still enqueues waits for no more than its last sub-call.
+// Every later gate of this call's program is open from now on.
 void BouncedCall::release_for_good() {
   release_to_device(program_.lane.finished(), program_.first_number + issued_.calls.count() - 1 + kFarAhead);
 }

@@ -1,5 +1,5 @@
-// BouncedCall: the worker's half of a call on GPU memory: it runs the sub-calls on host memory, each when the GPU has brought
-// its input, and tells the GPU when its output is there.
+// BouncedCall: the worker's half of a call on GPU memory. It runs each sub-call on host memory once the GPU has brought its
+// input, and tells the GPU when its output is there.
 #pragma once
 
 #include <chrono>
@@ -13,18 +13,18 @@
 namespace fccl {
 
 // Made when the call is issued, then advanced by the worker until it is done or fails. It waits for the GPU without a deadline
-// and without a frame of the lane: the deadline of a call begins when this rank's own GPU has come to it. After a failure it
-// releases the GPU for good, at once, whether the GPU has come or not.
+// and holds no frame of the lane then: the deadline of a call begins when this rank's own GPU has reached the call. After a
+// failure it releases the GPU for good, at once, whether or not the GPU has reached the call.
 class BouncedCall {
  public:
-  // What the GPU brings: `first_number` of the sub-calls on the device's lane, and whether a factor comes with them.
+  // The GPU's half: its device lane, and the number of the first sub-call there.
   struct Program {
     DeviceLane& lane;
     uint64_t first_number;
     bool brings_scalar;
   };
 
-  // The whole call, and how it is cut.
+  // The whole call, and how it is cut into sub-calls.
   struct Issued {
     SubCalls calls;
     Task task;
@@ -35,7 +35,7 @@ class BouncedCall {
   BouncedCall(const BouncedCall&) = delete;
   BouncedCall& operator=(const BouncedCall&) = delete;
 
-  // One step as far as it goes without waiting.
+  // Advances as far as one step goes without waiting.
   Result<Advance> advance();
   std::chrono::microseconds yielding() const;
 

@@ -1,4 +1,4 @@
-// How a communicator finds out why a wait may never end, and how all its ranks come to the same first failure.
+// Finds out why a wait may never end, and brings all ranks to the same first failure.
 #include "operations/control.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kReportAfter{5000};
-// A wait that has lasted so long, or half its timeout, is told to the other hosts, whose ranks may wait for this one.
+// A wait that has lasted this long, or half its timeout, is reported to the other hosts, whose ranks may wait for this one.
 constexpr milliseconds kToldAfter{2000};
 
 std::string describe_record(const CallRecord::Value& record) {
@@ -59,7 +59,7 @@ std::string Control::describe_call(const Wait& wait) const {
 Result<void> Control::look(Wait& wait, const Awaited& awaited, const std::optional<Error>& network) {
   if (auto failed = failure()) return fail(std::move(*failed));
   const Clock::time_point now = Clock::now();
-  // The deadline is one wait's, not the whole call's. Whom the network waits for may change meanwhile.
+  // The deadline is that of one wait, not of the whole call. The peer that the network waits for may change in between.
   if (wait.awaited.where != awaited.where || wait.awaited.target != awaited.target) {
     tell_hosts_of(wait, kNobody);
     wait.began = now;
@@ -86,7 +86,7 @@ Result<void> Control::look(Wait& wait, const Awaited& awaited, const std::option
   FCCL_TRY(look_for_other_deaths(wait, now));
   const Clock::duration waited = now - wait.began;
   if (waited >= std::min(kToldAfter, wait.timeout / 2)) tell_hosts_of(wait, awaited.rank);
-  // A rank that was stopped itself may find its deadline passed and what it waited for done.
+  // A rank that was stopped itself may find its deadline passed, but what it awaited done.
   if (waited >= wait.timeout && waited >= wait.timeout + report_steps(last_in_line(wait, awaited.rank)) * kReportStep &&
       !is_reached(wait, awaited))
     return fail(raise({fcclTimeout, fmt::format("{}. The deadline is {}; look whether that rank is stopped, still computing, "
@@ -99,7 +99,7 @@ Result<void> Control::look(Wait& wait, const Awaited& awaited, const std::option
   return {};
 }
 
-// Counted from look to look, so a wait that is over within a millisecond costs nothing.
+// The time is added from look to look, so a wait that ends within a millisecond costs nothing.
 void Control::show(Wait& wait, Clock::time_point now) {
   const auto span = now - std::exchange(wait.looked, now);
   if (statistics_ == nullptr || (wait.task != nullptr && wait.task->call.signature.issuer == Issuer::init)) return;
@@ -113,7 +113,7 @@ void Control::show(Wait& wait, Clock::time_point now) {
                          span);
 }
 
-// Once when it has become long, and once when it is over.
+// Tells the other hosts when a wait has become long, and when it is over.
 void Control::tell_hosts_of(Wait& wait, int awaited) {
   if (wait.is_told == (awaited != kNobody)) return;
   wait.is_told = awaited != kNobody;
@@ -127,8 +127,8 @@ void Control::end_wait(Wait& wait) {
   wait.shown_since = {};
 }
 
-// How many steps of the ladder this rank leaves to those who know better that `rank` is late. What another host's ranks wait
-// for their host says; if it does not, its leader is late itself.
+// Returns how many report steps to wait before blaming `rank`: 0 on our own host, 1 for another host's leader, 2 for any other
+// rank there, whose leader reports first.
 int Control::report_steps(int rank) const {
   if (rank < 0 || is_here(rank)) return 0;
   return leader_of(rank) == rank ? 1 : 2;
@@ -148,7 +148,8 @@ std::string Control::describe(const Wait& wait, Clock::duration waited) const {
                      via, describe_call(wait), known);
 }
 
-// How far a rank of this host is with a call on GPU memory, which it may have issued long before its GPU comes to it.
+// Describes how far a rank of this host is with a call on GPU memory; it may have issued the call long before its GPU reaches
+// it.
 std::string Control::describe_way_to(const Task& task, int rank) const {
   const uint64_t issued = is_here(rank) ? state_of(rank).issued.load(std::memory_order_relaxed) : 0;
   if (issued == 0) return "";
@@ -159,8 +160,8 @@ std::string Control::describe_way_to(const Task& task, int rank) const {
   return ", and it is at work on this one";
 }
 
-// For whom that rank waits in turn. A rank of this host says so every millisecond; who has not for half the time that this rank
-// has waited does something else. Of a rank of another host its leader has told.
+// Returns the rank that `rank` waits for in turn. A rank of this host publishes its wait every millisecond; if it has not for
+// half the time that this rank has waited, it is not waiting. For a rank of another host its leader has reported.
 int Control::awaited_by(const Wait& wait, int rank) const {
   if (!is_here(rank)) return segment_->awaited_beyond(rank).load(std::memory_order_relaxed);
   const Clock::time_point now = Clock::now();
@@ -172,7 +173,8 @@ int Control::awaited_by(const Wait& wait, int rank) const {
   return waiting.at_ms < fresh || std::cmp_greater_equal(waiting.rank, peers_.size()) ? kNobody : waiting.rank;
 }
 
-// The rank at the end of the line: this rank waits for `rank`, which may wait for another one in turn, which may be stopped.
+// Returns the rank at the end of the chain of waits: this rank waits for `rank`, which may wait for another one, which may be
+// stopped.
 int Control::last_in_line(const Wait& wait, int rank) const {
   int last = rank;
   for (size_t steps = 0; steps < peers_.size(); ++steps) {
@@ -180,17 +182,17 @@ int Control::last_in_line(const Wait& wait, int rank) const {
     if (next < 0 || std::cmp_greater_equal(next, peers_.size())) return last;
     last = next;
   }
-  // They wait for each other.
+  // The ranks of the chain wait for each other.
   return rank;
 }
 
 Result<void> Control::look_for_departure(const Wait& wait, const Awaited& awaited) {
   const Peer& peer = peers_[awaited.rank];
-  // In this order: it may leave and exit in between.
+  // The order matters: the rank may leave and exit in between.
   const bool alive = peer.watch->alive();
   const bool left = has_left(awaited.rank);
   if (alive && !left) return {};
-  // It may have done its part before it went.
+  // The rank may have done its part before it left.
   if (is_reached(wait, awaited)) return {};
   const char* what = left ? "has finalized or destroyed the communicator" : "died";
   return fail(raise({fcclRemoteError,
@@ -198,7 +200,7 @@ Result<void> Control::look_for_departure(const Wait& wait, const Awaited& awaite
                                  what, rank_, describe_call(wait), describe_last_call_of(awaited.rank))}));
 }
 
-// Anyone may still come, unless one has died, which ends every call sooner or later, or all others have left.
+// Any rank may still send, unless one has died, which ends every call sooner or later, or all others have left.
 Result<void> Control::look_for_any(const Wait& wait, const Awaited& awaited) {
   bool all_left = peers_.size() > 1;
   for (int rank = 0; std::cmp_less(rank, peers_.size()); ++rank) {
@@ -217,7 +219,7 @@ Result<void> Control::look_for_any(const Wait& wait, const Awaited& awaited) {
                          rank_, describe_call(wait))}));
 }
 
-// At a rank of another host: what that host, and the network, tell of it.
+// Judges a wait for a rank of another host by the reports of that host and of the network.
 Result<void> Control::look_beyond(Wait& wait, const Awaited& awaited, const std::optional<Error>& network) {
   const Fate fate = fate_of(awaited.rank);
   const bool may_come = fate == Fate::present || fate == Fate::unheard;
@@ -242,14 +244,14 @@ Result<void> Control::look_beyond(Wait& wait, const Awaited& awaited, const std:
   return fail(raise({fcclRemoteError, fmt::format("the network to {} failed {}: {}", who, where, network->message)}));
 }
 
-// Who died or left, so that nothing more is heard of a rank of another host: the first rank of its host, or rank 0, over which
-// hosts hear of each other.
+// Returns the rank whose death or departure ended the reports on a rank of another host: the first rank of its host, or rank 0,
+// which relays between hosts.
 int Control::reporter_of(int rank, Fate of_speaker) const {
   const int leader = leader_of(rank);
   return fate_of(leader) == of_speaker ? leader : 0;
 }
 
-// The first rank of its host.
+// Returns the first rank of a rank's host.
 int Control::leader_of(int rank) const {
   int first = 0;
   while (!share_a_host(first, rank)) ++first;
@@ -280,7 +282,7 @@ Error Control::raise_mismatch(const Task& mine, int other, const CallRecord::Val
                    describe_record(theirs), name_.empty() ? "" : fmt::format(", on communicator {}", name_))});
 }
 
-// Where both directions differ it shows what comes to this rank.
+// If both directions differ, the error shows the one to this rank.
 Error Control::raise_other_counts(const Task& mine, const Outcome& outcome) {
   const int other = outcome.differing_rank, ranks = static_cast<int>(peers_.size());
   const size_t element = size_of(mine.call.signature.dtype);
@@ -309,7 +311,7 @@ std::optional<Error> Control::failure() const {
   if (first == 0 || first > locals_.size()) return std::nullopt;
   const Cause& cause = segment_->state(static_cast<int>(first - 1)).cause;
   const std::string_view text(cause.text.data(), strnlen(cause.text.data(), cause.text.size()));
-  // A peer may have written anything.
+  // A peer may have written anything, so its code is checked.
   const bool known = cause.code > fcclSuccess && cause.code < fcclNumResults;
   return Error{known ? static_cast<fcclResult_t>(cause.code) : fcclInternalError, std::string(text)};
 }
@@ -317,18 +319,18 @@ std::optional<Error> Control::failure() const {
 Error Control::raise(Error error) {
   if (offer(error)) {
     tell_leader();
-    // Last, since nobody may be reading the log.
+    // The log comes last, since it may block if it is not read.
     log(LogLevel::info, error.message);
   }
   return failure().value_or(std::move(error));
 }
 
-// The leader, who hears it, need not be told.
+// A failure heard from other hosts came by the leader, so it is not told again.
 void Control::hear_of_failure(const Error& error) {
   if (offer(error)) log(LogLevel::info, error.message);
 }
 
-// Whether it has become the first failure.
+// Returns true if `error` has become the first failure.
 bool Control::offer(const Error& error) {
   const std::lock_guard lock(mutex_);
   if (failure()) return false;

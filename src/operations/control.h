@@ -1,4 +1,4 @@
-// Control: what a communicator knows beside its data: who its ranks are, who is dead or has left, and its first failure.
+// Control: the state of a communicator besides its data: its ranks, which of them are dead or have left, and its first failure.
 #pragma once
 
 #include <chrono>
@@ -24,47 +24,47 @@ namespace fccl {
 
 class Statistics;
 
-// A rank of the communicator, and whether its process still lives; for a rank of another host, only what its leader reports.
+// A rank of the communicator, and the watch on its process; for a rank of another host there are only its leader's reports.
 struct Peer {
   Member member;
-  std::shared_ptr<ProcessWatch> watch;  // null: of another host
+  std::shared_ptr<ProcessWatch> watch;  // null: the rank is on another host
   int local = -1;                       // its place among the ranks of this host
 };
 
-// The first number of a communicator's calls. Near the wrap of its lower half, and of the sequence of a lane, so that every run
-// comes past it.
+// Number of a communicator's first call. It lies near the wrap of the lower half, and of a lane's sequence, so that every run
+// passes the wrap.
 inline constexpr uint64_t kFirstNumber = 0xfffffff0;
-// Init may make some calls before, which messages number as the first one.
+// Init may make some calls before it; their messages carry the number of the first call.
 inline constexpr uint64_t kEarliestNumber = kFirstNumber - 16;
 
-// The call that waits, for what, and since when; what the slow path needs to judge it.
+// The call that waits, the point that it waits for, and since when; the slow path judges the wait by it.
 struct Wait {
   Wait(const Task& collective, std::chrono::milliseconds at_most) : task(&collective), timeout(at_most) {}
   Wait(const TransferEnd& end, std::chrono::milliseconds at_most, Poll look_again)
       : transfer(&end), timeout(at_most), catch_up(look_again) {}
 
-  const Task* task = nullptr;  // one of the two
+  const Task* task = nullptr;  // either this or the transfer is set
   const TransferEnd* transfer = nullptr;
   std::chrono::milliseconds timeout;
-  Poll catch_up{};                  // what must be asked before what is awaited is looked at for the last time
-  Awaited awaited{};                // what the slow path last looked at
-  Clock::time_point began{};        // when it first looked at that
-  Clock::time_point broken{};       // when it first found the awaited rank gone or out of reach
-  Clock::time_point looked{};       // when it last did
-  Clock::time_point shown_since{};  // on the page of the process; none: it is not
-  Clock::time_point next_search{};  // for ranks that died though this wait is for another one
-  size_t searched_from = 0;         // the place among the ranks of this host at which the next search begins
-  std::optional<int> dead{};        // the rank that a search has found
-  Clock::time_point dead_since{};   // when it did
+  Poll catch_up{};                  // poll to run before the last look at what is awaited
+  Awaited awaited{};                // the point that the slow path last looked at
+  Clock::time_point began{};        // time of its first look at that point
+  Clock::time_point broken{};       // time when it first found the awaited rank gone or out of reach
+  Clock::time_point looked{};       // time of its last look
+  Clock::time_point shown_since{};  // since when the process's page shows the wait; none: it does not
+  Clock::time_point next_search{};  // time of the next search for deaths of ranks that this wait is not for
+  size_t searched_from = 0;         // place among the ranks of this host at which the next search begins
+  std::optional<int> dead{};        // rank that a search has found dead
+  Clock::time_point dead_since{};   // time when it was found
   bool reported = false;
-  bool is_told = false;  // to other hosts
-  bool warns = true;     // whether the log is told of it after a while
+  bool is_told = false;  // other hosts have been told of the wait
+  bool warns = true;     // the log gets a warning after a while
 };
 
-// Whether what is awaited is there, after a last look at what only a look brings.
+// True if the awaited point is reached, after a last poll for events that only a poll brings in.
 bool is_reached(const Wait& wait, const Awaited& awaited);
 
-// Owned by a communicator. Any thread may call. Failures are sticky: the first one found by any rank becomes every rank's.
+// A communicator owns it. Any thread may call. Failures are sticky: the first failure that any rank finds becomes every rank's.
 class Control {
  public:
   Control(std::string name, int rank, std::vector<Peer> peers, std::shared_ptr<Segment> segment)
@@ -73,75 +73,76 @@ class Control {
       if (peer.local >= 0) locals_.push_back(peer.member.rank);
   }
 
-  // The slow path of a wait of this rank: failures and aborts of others, death or departure of the awaited rank, a call of that
-  // rank on the other lane that should have been this one, the deadline, and after 5 s one line in the log. `network`: why the
-  // network to the awaited rank has failed, if it has.
+  // Runs the slow path of a wait of this rank: failures and aborts of other ranks; death or departure of the awaited rank; a
+  // call of that rank that was made on the other lane; the deadline; and after 5 s one line in the log. `network`: the failure
+  // of the network to the awaited rank, if any.
   Result<void> look(Wait& wait, const Awaited& awaited, const std::optional<Error>& network = {});
 
-  // From now on waits are counted and shown by these, which must outlive them.
+  // Makes `statistics`, which must outlive them, count and show waits from now on.
   void show_waits_by(Statistics& statistics) { statistics_ = &statistics; }
-  // After a call that waited, be it well or not.
+  // Follows every call that waited, successful or not.
   void end_wait(Wait& wait);
 
-  // Whether the communicator has failed: one load.
+  // True if the communicator has failed: costs one load.
   bool has_failed() const { return segment_->failure().first.load(std::memory_order_acquire) != 0; }
   std::optional<Error> failure() const;
-  // Makes `error` the communicator's first failure unless it has one; returns the one that it has.
+  // Makes `error` the communicator's first failure unless it has one; returns its first failure.
   Error raise(Error error);
-  // The ranks' calls differ: raises the error that shows both. `theirs`: as the network brought it from another host.
+  // Handles calls that differ between ranks: raises the error that shows both. `theirs`: the other call, if the network brought
+  // it from another host.
   Error raise_mismatch(const Task& mine, int other, const CallRecord::Value& theirs = {});
   // Tells the peers how far this rank is with its calls on GPU memory.
   void say_issued(uint64_t number) { segment_->state(local()).issued.store(number, std::memory_order_relaxed); }
   void say_begun(LaneId lane, uint64_t number) {
     segment_->state(local()).begun[lane].store(number, std::memory_order_relaxed);
   }
-  // A rank sends another than that one expects, as `outcome` says of one of them: raises the error that shows both numbers.
+  // Handles a block that one rank sends with another length than its receiver expects, as `outcome` says: raises the error that
+  // shows both lengths.
   Error raise_other_counts(const Task& mine, const Outcome& outcome);
-  // The two ends of a transfer differ: raises the error that shows both. `mine` is a receive from `source`.
+  // Handles a send and a receive that differ: raises the error that shows both. `mine` is a receive from `source`.
   Error raise_difference(const TransferEnd& mine, int source, const Envelope& theirs);
-  // Looks for peers that died without leaving, and raises their death.
+  // Looks for peers that died without leaving, and raises their deaths.
   void look_for_deaths();
-  // The same, of some peers of this host in each call, for a wait in which many ranks of a host ask now and then. By one
-  // thread.
+  // Looks at only some peers of this host in each call, since in such a wait many ranks of a host look. Called by one thread.
   void look_for_deaths_by_turns();
-  // Who died without leaving, as far as this host knows.
+  // Lists the ranks that died without leaving, as far as this host knows.
   std::vector<int> dead_ranks() const;
-  // The same of one rank, and whether it has left in good order.
+  // Say whether one rank has died without leaving, or has left in good order.
   bool has_died(int rank) const;
   bool has_left(int rank) const {
     return is_here(rank) ? state_of(rank).left.load(std::memory_order_acquire) != 0 : fate_of(rank) == Fate::left;
   }
-  // Of a rank of this host.
+  // Takes a rank of this host.
   ShrinkBoard& shrink_board(int rank) const { return segment_->state(peers_[rank].local).shrink; }
   void leave();
-  // Written to whenever this rank fails or leaves, so that the leader of its host tells the other hosts.
+  // The event that this rank raises when it fails or leaves, so that the leader of its host tells the other hosts.
   void wake_by(Descriptor wake) { wake_ = std::move(wake); }
   const Descriptor& wake() const { return wake_; }
-  // Of the ranks of this host, for its leader to tell: who has left or died.
+  // List the ranks of this host that have left or died, for its leader to tell, and the watches on them.
   std::vector<Departure> local_departures() const;
   std::vector<std::shared_ptr<ProcessWatch>> local_watches() const;
-  // For whom the ranks of this host wait, if they have for long: also for its leader to tell.
+  // Lists the long waits of this host's ranks, also for its leader to tell.
   std::vector<LongWait> local_waits() const;
-  // What is heard of a failure on another host, of ranks of other hosts, and that nothing more will be heard of a host;
-  // `leader` is its first rank.
+  // Take news of other hosts: a failure, the departure of a rank, and that a host, whose first rank is `leader`, will not be
+  // heard of again.
   void hear_of_failure(const Error& error);
   void hear_of_departure(int rank, Gone how);
   void hear_of_end(int leader, LinkEnd how);
   void hear_of_wait(const LongWait& wait);
-  // What waits ask from now on, beside their own questions and less often: whether they are cancelled. By one thread.
+  // Sets the cancellation check that waits poll now and then. Called by one thread.
   void ask(CancelCheck cancel_check) { cancel_check_ = std::move(cancel_check); }
 
-  // The text of failure() for fcclGetLastError: "" without one; lives as long as this.
+  // Returns the text of failure() for fcclGetLastError: "" without a failure; valid as long as this object lives.
   const char* failure_text();
   int rank() const { return rank_; }
   std::string describe_rank(int rank) const { return fccl::describe(peers_[rank].member); }
-  // "AllGather of 4 int8 (call 7) of communicator name".
+  // Returns "AllGather of 4 int8 (call 7) of communicator name".
   std::string describe(const Task& task) const;
 
  private:
   int local() const { return peers_[rank_].local; }
   bool is_here(int rank) const { return peers_[rank].local >= 0; }
-  // Of ranks of this host.
+  // Take a rank of this host.
   const RankState& state_of(int rank) const { return segment_->state(peers_[rank].local); }
   const LaneBoard& board_of(int rank, LaneId lane) const { return segment_->board(peers_[rank].local, lane); }
   bool offer(const Error& error);
@@ -174,14 +175,14 @@ class Control {
 
   std::string name_;
   int rank_;
-  std::vector<Peer> peers_;  // by rank, this one included
+  std::vector<Peer> peers_;  // by rank, including this one
   std::vector<int> locals_;  // the ranks of this host
   std::shared_ptr<Segment> segment_;
   Statistics* statistics_ = nullptr;
   Descriptor wake_;
   CancelCheck cancel_check_;
   Clock::time_point next_ask_{};
-  size_t next_watch_ = 0;  // of the looks by turns
+  size_t next_watch_ = 0;  // begin of the next look by turns
   std::mutex mutex_;
   std::optional<std::string> text_;
 };

@@ -1,4 +1,4 @@
-// Who has died or left: of this host by its process, of the others as far as their leaders tell.
+// Knows which ranks have died or left: those of this host by their processes, the others by the reports of their leaders.
 #include <fmt/format.h>
 #include <poll.h>
 
@@ -14,10 +14,10 @@
 namespace fccl {
 namespace {
 
-// Processes that one question to the kernel is about.
+// Number of processes that one poll asks the kernel about.
 constexpr size_t kWatchedAtOnce = 64;
 
-// A wait that has lasted so long looks for the deaths of ranks that it does not wait for.
+// A wait that has lasted this long searches for deaths of ranks that it does not wait for.
 constexpr std::chrono::milliseconds kSearchAfter{500};
 
 }  // namespace
@@ -32,7 +32,7 @@ void Control::hear_of_end(int leader, LinkEnd how) {
     segment_->fate(rank).compare_exchange_strong(present, fate);
   };
   if (how != LinkEnd::unheard) set_fate(leader, how == LinkEnd::goodbye ? Fate::left : Fate::died);
-  // An orderly leave is no failure: the ranks behind that leader are unheard then, not out of reach.
+  // Leaving in good order is no failure: the ranks behind that leader then become unheard, not out of reach.
   const bool has_left = fate_of(how == LinkEnd::unheard ? 0 : leader) == Fate::left;
   for (int rank = 0; std::cmp_less(rank, peers_.size()); ++rank)
     if (share_a_host(rank, leader)) set_fate(rank, has_left ? Fate::unheard : Fate::out_of_reach);
@@ -46,7 +46,7 @@ void Control::leave() {
 std::vector<Departure> Control::local_departures() const {
   std::vector<Departure> departures;
   for (const int rank : locals_) {
-    // In this order: it may leave and exit in between.
+    // The order matters: the rank may leave and exit in between.
     const bool alive = peers_[rank].watch->alive();
     if (has_left(rank))
       departures.push_back({rank, Gone::left});
@@ -69,7 +69,7 @@ std::vector<LongWait> Control::local_waits() const {
     LongWait wait{.rank = rank};
     for (const auto& awaited : state_of(rank).waits_long)
       if (wait.awaited < 0) wait.awaited = std::max(kNobody, static_cast<int>(awaited.load(std::memory_order_relaxed)));
-    // A peer may have written anything.
+    // A peer may have written anything, so its rank is checked.
     if (std::cmp_less(wait.awaited, peers_.size())) waits.push_back(wait);
   }
   return waits;
@@ -81,7 +81,7 @@ void Control::hear_of_wait(const LongWait& wait) {
 
 bool Control::has_died(int rank) const {
   if (!is_here(rank)) return fate_of(rank) == Fate::died;
-  // In this order: it may leave and exit in between.
+  // The order matters: the rank may leave and exit in between.
   const bool alive = peers_[rank].watch->alive();
   return !alive && !has_left(rank);
 }
@@ -118,7 +118,7 @@ void Control::look_at_watches(size_t first) {
 
 size_t Control::turn_behind(size_t first) const { return first + kWatchedAtOnce < locals_.size() ? first + kWatchedAtOnce : 0; }
 
-// The dead of this host from place `first` on, by one question to the kernel.
+// Returns the dead of this host from place `first` on, by one poll.
 std::vector<int> Control::dead_among(size_t first) const {
   const auto some = std::span(locals_).subspan(first, std::min(kWatchedAtOnce, locals_.size() - first));
   std::array<pollfd, kWatchedAtOnce> ended{};
@@ -135,15 +135,15 @@ std::optional<int> Control::dead_beyond() const {
   return std::nullopt;
 }
 
-// A dead rank, if this step of the search finds one.
+// Returns a dead rank if this step of the search finds one.
 std::optional<int> Control::search(Wait& wait) const {
   const size_t first = std::exchange(wait.searched_from, turn_behind(wait.searched_from));
   if (const auto dead = dead_among(first); !dead.empty()) return dead.front();
   return dead_beyond();
 }
 
-// The awaited rank lives, but may wait for the dead one in turn, or have failed with another communicator that had it: no call
-// of this communicator can succeed in the end. The dead rank may have done its part of this one.
+// The awaited rank lives, but may wait for the dead rank in turn, or may have failed together with another communicator: no
+// call of this communicator can succeed in the end. The dead rank may have done its part of this one.
 Result<void> Control::look_for_other_deaths(Wait& wait, Clock::time_point now) {
   if (now - wait.began < kSearchAfter || now < wait.next_search) return {};
   wait.next_search = now + kLookInterval;

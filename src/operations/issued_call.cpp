@@ -1,4 +1,4 @@
-// From the turn on the lane to the count in the statistics.
+// Runs a call from its turn on the lane to its count in the statistics.
 #include "operations/issued_call.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ static_assert(metrics::kPaths == static_cast<size_t>(Path::across) + 2, "the nam
 static_assert(metrics::kPathsTimedNowAndThen == static_cast<size_t>(Path::mailbox) + 1);
 static_assert(metrics::kLanes == kLanes + 1, "with the lane of transfers");
 
-// nccl-tests' size: the larger of the two buffers.
+// Counts as nccl-tests does: the larger of the two buffers.
 size_t size_of_call(const Call& call, int ranks) { return std::max(call.input(ranks).total(), call.output(ranks).total()); }
 
 CallRecord::Value record_of(const CallInFull& call) { return {call.number, call.signature, {}}; }
@@ -92,7 +92,7 @@ bool IssuedCall::is_reached() const {
   return network && phase_.awaited().reached();
 }
 
-// On a failed communicator nothing starts.
+// Nothing starts on a failed communicator.
 Result<void> IssuedCall::begin() {
   if (around_.control.has_failed())
     if (auto failed = around_.control.failure()) return fail(std::move(*failed));
@@ -112,7 +112,7 @@ void IssuedCall::start(Path path) {
                                 : phase_of(path, task_.call.signature.collective)(lane.frame, lane, task_);
 }
 
-// Whether another phase goes on where one has ended without doing what it is for, and starts it.
+// If a phase has ended without completing the call, starts the next one and returns true.
 bool IssuedCall::goes_on() {
   const Outcome outcome = phase_.outcome();
   if (!outcome.closed && !outcome.settled) return false;
@@ -138,7 +138,7 @@ Result<void> IssuedCall::conclude(Outcome outcome) {
   return {};
 }
 
-// Also after a failure; from here on the lane's memory belongs to the next operation.
+// Runs after a failure, too; the lane's memory then belongs to the next operation.
 void IssuedCall::pass_turn() {
   phase_.end();
   around_.control.end_wait(wait_);
@@ -155,7 +155,7 @@ bool IssuedCall::is_here(void* operation, const Awaited& awaited) {
   return static_cast<IssuedCall*>(operation)->queue_.lane.is_here(awaited.rank);
 }
 
-// Also while the node is waited for: the wire goes on meanwhile, and may have found out something.
+// Looks at the wire even if the call waits within the host: the wire advances on every poll and may have found a difference.
 Result<void> IssuedCall::look_at_wire(const Awaited& awaited) {
   const InterHostCall& inter_host_call = *queue_.hierarchical->inter_host_call;
   if (const int differs = inter_host_call.differing_rank(); differs >= 0)
@@ -166,7 +166,7 @@ Result<void> IssuedCall::look_at_wire(const Awaited& awaited) {
   return around_.control.look(wait_, {awaited.where, awaited.target, rank}, inter_host_call.lane().failure_of(rank));
 }
 
-// For a call of another host's rank that should have been this one.
+// Detects that a rank on another host used this call number on the other lane.
 Result<void> IssuedCall::look_at_other_lanes() const {
   for (const LaneQueue& other : around_.lanes) {
     if (&other == &queue_) continue;

@@ -1,4 +1,4 @@
-// IssuedCall: one issued call on its way to its end, on the caller's thread or on the worker.
+// IssuedCall: one issued call, run on the caller's thread or by the worker.
 #pragma once
 
 #include <atomic>
@@ -15,11 +15,11 @@ namespace fccl {
 
 struct HierarchicalLane;
 
-// A lane with the order of its operations: tickets are given at issue, by the one thread that issues, and run in that order, by
-// whichever thread has the turn.
+// A lane with the order of its operations: the one thread that issues gives out tickets, and the thread that has the turn runs
+// operations in their order.
 struct LaneQueue {
   Lane lane;
-  std::unique_ptr<HierarchicalLane> hierarchical;  // null where all ranks share a host, and until the hosts have met
+  std::unique_ptr<HierarchicalLane> hierarchical;  // null if all ranks share a host, and until the hosts have met
   std::atomic<uint64_t> issued{0};
   std::atomic<uint64_t> finished{0};
 
@@ -27,7 +27,7 @@ struct LaneQueue {
   ~LaneQueue();
   LaneQueue(const LaneQueue&) = delete;
   LaneQueue& operator=(const LaneQueue&) = delete;
-  // Of all hosts.
+  // Returns the number of ranks of all hosts.
   int ranks() const;
   bool is_idle() const { return finished.load(std::memory_order_acquire) == issued.load(std::memory_order_relaxed); }
   // Only one thread issues, so no read-modify-write is needed.
@@ -38,42 +38,43 @@ struct LaneQueue {
   }
 };
 
-// What the operations of one communicator share.
+// References that the operations of one communicator share.
 struct CallContext {
   Control& control;
   Statistics& statistics;
   bool oversubscribed;  // more ranks than cores on this host
   std::span<const LaneQueue> lanes;
-  std::chrono::microseconds nap{0};  // of a blocking call, between its looks
+  std::chrono::microseconds nap{0};  // sleep of a blocking call between its polls
 };
 
-// Made when the call is issued. Either run() at once, by the caller, or advance() until it is done or fails, by the worker.
+// Made when the call is issued. Either the caller runs it at once by run(), or the worker calls advance() until it is done or
+// fails.
 class IssuedCall {
  public:
-  // When it runs, in the order of its lane.
+  // The turn of a call in its lane.
   struct Ticket {
     uint64_t number;
-    uint64_t calls = 1;  // that end with it, for the statistics: 0 of a sub-call that is not the last one
+    uint64_t calls = 1;  // calls that end with it, for the statistics: 0 for a sub-call that is not the last one
   };
 
   IssuedCall(const CallContext& around, LaneQueue& queue, const Task& task, std::chrono::milliseconds timeout)
       : IssuedCall(around, queue, task, timeout, {queue.take_tickets(1)}) {}
-  // With a ticket that was taken before.
+  // Takes a ticket that was given out before.
   IssuedCall(const CallContext& around, LaneQueue& queue, const Task& task, std::chrono::milliseconds timeout, Ticket ticket)
       : around_(around), queue_(queue), task_(task), wait_{task_, timeout}, ticket_(ticket) {}
   IssuedCall(const IssuedCall&) = delete;
   IssuedCall& operator=(const IssuedCall&) = delete;
 
-  // So that the blocks of the call live as long as this; else they must live until run() returns.
+  // Copies the call's blocks into this object; otherwise they must live until run() returns.
   void keep_blocks();
   Result<void> run();
-  // One step as far as it goes without waiting.
+  // Advances as far as one step goes without waiting.
   Result<Advance> advance();
-  // Whether it is no longer than waking another thread, where its peers have come.
+  // True if the call takes no longer than waking another thread, once its peers have come.
   bool is_short() const;
-  // Whether looking again and again keeps no peer from the processor.
+  // True if polling again and again keeps no peer from the processor.
   bool may_spin() const { return !around_.oversubscribed; }
-  // How long whoever advances it had better yield between steps that get nowhere, before it sleeps between them.
+  // Returns how long its runner should yield between steps that get nowhere, before it sleeps between them.
   std::chrono::microseconds yielding() const { return poll().yield_for; }
 
  private:

@@ -1,4 +1,4 @@
-// All operations of a group in turn.
+// Advances all operations of a group in turn.
 #include "operations/issued_group.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ void IssuedGroup::add(const IssuedTransfer::Around& around, const TransferEnd& t
   (*place)->queue(around, transfer);
 }
 
-// Whether something moved. What has ended is taken out.
+// Returns true if an operation moved. Operations that have ended are removed.
 bool IssuedGroup::advance_calls() {
   bool moved = false;
   std::erase_if(calls_, [&](const std::unique_ptr<IssuedCall>& call) { return !keep(call->advance(), moved); });
@@ -40,7 +40,7 @@ bool IssuedGroup::advance_transfers() {
   return moved;
 }
 
-// Whether the operation goes on.
+// Returns true if the operation continues.
 bool IssuedGroup::keep(const Result<Advance>& progress, bool& moved) {
   moved = moved || !progress || *progress != Advance::none;
   if (!progress && result_) result_ = fail(progress.error());

@@ -1,4 +1,4 @@
-// IssuedGroup: operations that are issued together, so that each gets on while the others wait.
+// IssuedGroup: operations that are issued together, so that each advances while the others wait.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,8 @@ namespace fccl {
 class IssuedCall;
 class IssuedTransfers;
 
-// Filled by the thread that issues, then run by it or, as an item of a stream, advanced by the worker. The failure of one ends
-// that one alone: the others go on to their own ends.
+// The thread that issues fills it, then runs it or puts it on a stream, where the worker advances it. A failure ends only the
+// operation that failed: the others run to their own ends.
 class IssuedGroup {
  public:
   IssuedGroup();
@@ -24,13 +24,13 @@ class IssuedGroup {
 
   void add(std::unique_ptr<IssuedCall> call);
   void add(const IssuedTransfer::Around& around, const TransferEnd& transfer);
-  // Whether a thread that waits for it keeps others from a processor.
+  // Says whether a thread that waits for it would keep others from a processor.
   void wait_as(bool oversubscribed) { oversubscribed_ |= oversubscribed; }
   bool is_empty() const { return calls_.empty() && transfers_.empty(); }
 
-  // Returns when all have ended, with the first failure.
+  // Returns once all have ended, with the first failure.
   Result<void> run();
-  // One step of each that has not ended.
+  // Advances each operation that has not ended by one step.
   Result<Advance> advance();
 
  private:
@@ -39,7 +39,7 @@ class IssuedGroup {
   bool keep(const Result<Advance>& progress, bool& moved);
 
   std::vector<std::unique_ptr<IssuedCall>> calls_;
-  std::vector<std::unique_ptr<IssuedTransfers>> transfers_;  // of each communicator
+  std::vector<std::unique_ptr<IssuedTransfers>> transfers_;  // one per communicator
   Result<void> result_;
   bool oversubscribed_ = false;
 };

@@ -1,4 +1,4 @@
-// The waits of a send or a receive, and what became of it.
+// Waits of a send or a receive, and its outcome.
 #include "operations/issued_transfer.h"
 
 namespace fccl {
@@ -10,7 +10,7 @@ Result<Advance> IssuedTransfer::advance(bool judges, bool warns) {
   return conclude_step(std::move(progress));
 }
 
-// Starts it, or sees whether it has moved.
+// Starts it, or returns whether it has moved.
 Result<Advance> IssuedTransfer::step() {
   if (!started_) {
     const auto started = start();
@@ -30,7 +30,7 @@ Result<Advance> IssuedTransfer::conclude_step(Result<Advance> progress) {
   return Advance::done;
 }
 
-// On a failed communicator nothing starts.
+// Nothing starts on a failed communicator.
 Result<bool> IssuedTransfer::start() {
   if (around_.control.has_failed())
     if (auto failed = around_.control.failure()) return fail(std::move(*failed));

@@ -1,4 +1,4 @@
-// IssuedTransfer: one issued send or receive on its way to its end, on the caller's thread or on the worker.
+// IssuedTransfer: one issued send or receive, run on the caller's thread or by the worker.
 #pragma once
 
 #include <chrono>
@@ -10,35 +10,36 @@
 
 namespace fccl {
 
-// Made when the call is issued, as one of IssuedTransfers; advance() until it is done or fails, by one thread: the caller's or
-// the worker. Ends before its communicator does, which it touches no more then.
+// Made when the call is issued, as one of IssuedTransfers; one thread, the caller's or the worker, calls advance() until it is
+// done or fails: it then never touches the communicator again, and ends before it.
 class IssuedTransfer {
  public:
-  // What all transfers of one communicator share.
+  // References that all transfers of one communicator share.
   struct Around {
     Control& control;
     TransferLane& lane;
     std::chrono::milliseconds timeout;
   };
 
-  // `together`: of those that are issued with it.
+  // `together`: the progress of the transfers that are issued with it.
   IssuedTransfer(const Around& around, const TransferEnd& transfer, TransfersProgress* together)
       : around_(around), operation_(transfer, together) {}
   IssuedTransfer(const IssuedTransfer&) = delete;
   IssuedTransfer& operator=(const IssuedTransfer&) = delete;
 
-  // Gives it its place among those of its order; by whoever does not run it at once.
+  // Gives it its place in its order; used by a thread that does not run it at once.
   void queue() { around_.lane.issue(operation_); }
-  // The same, and starts it if nothing of its order comes before it.
+  // Gives it its place, and starts it if no transfer of its order comes before it.
   void queue_and_start(TransferLane::Turn& turn) { started_ = turn.issue_and_start(operation_); }
-  // The rank at the other end; below zero while that may be any.
+  // Returns the rank at the other end; below zero while it may be any rank.
   int other() const { return operation_.other.load(std::memory_order_relaxed); }
   bool has_started() const { return started_; }
-  // A step has said how.
+  // True once a step has returned done or an error.
   bool is_over() const { return is_over_; }
   TransferLane& lane() const { return around_.lane; }
-  // One step as far as it goes without waiting. Its owner has asked the lane for progress, and comes once a millisecond at
-  // most. `judges`: whether the slow path is asked if it stands still; `warns`: whether that may say so in the log.
+  // Advances as far as one step goes without waiting. The owner has called the lane's progress before, and calls this at most
+  // once a millisecond. `judges`: a transfer that stands still goes to the slow path; `warns`: the slow path may write to the
+  // log.
   Result<Advance> advance(bool judges, bool warns);
   bool has_warned() const { return wait_ && wait_->reported; }
 
@@ -53,8 +54,8 @@ class IssuedTransfer {
 
   Around around_;
   TransferOperation operation_;
-  std::unique_ptr<Wait> wait_;  // null until something is awaited for long
-  uint64_t seen_ = 0;           // steps
+  std::unique_ptr<Wait> wait_;  // null until the transfer has waited for long
+  uint64_t seen_ = 0;           // value of `steps` at the last look
   bool started_ = false;
   bool is_over_ = false;
 };

@@ -1,4 +1,4 @@
-// The start of all at once, and steps that look at each only now and then.
+// Starts all transfers at once, and looks at each one only now and then.
 #include "operations/issued_transfers.h"
 
 #include <algorithm>
@@ -9,14 +9,14 @@
 namespace fccl {
 namespace {
 
-// In the turn that starts them: no longer than a peer takes that is at work on the same group.
+// Looks in the turn that starts the transfers: as long as a peer takes that works on its half of the group.
 constexpr int kLooksAtOnce = 64;
 constexpr int kLooksAtOnceOversubscribed = 4;
 
-// Steps from one reading of the clock to the next.
+// Number of steps between two readings of the clock.
 constexpr int kStepsPerClock = 8;
 constexpr std::chrono::milliseconds kLookAtAllEvery{1};
-// For each of a large group, so that looks take a small part of the time.
+// Additional interval per transfer, so that looks at a large group take a small part of the time.
 constexpr std::chrono::nanoseconds kLessOftenBy{200};
 
 }  // namespace
@@ -37,7 +37,7 @@ Result<void> IssuedTransfers::run(bool oversubscribed) {
   return advance_to_the_end(*this, oversubscribed);
 }
 
-// The thread that moves one transfer of a communicator moves all.
+// All start in one turn, since the thread that moves one transfer of a communicator moves all.
 void IssuedTransfers::start_all(bool oversubscribed) {
   TransferLane::Turn turn(lane());
   all_have_started_ = true;
@@ -61,7 +61,7 @@ Result<Advance> IssuedTransfers::advance() {
   return finish();
 }
 
-// What only a look brings: starts, ends, and what ends a wait that stands still.
+// True if a look at each transfer is needed: for starts, ends, and failures of waits that stand still.
 bool IssuedTransfers::is_look_due(bool moved) {
   if (progress_.ended.load(std::memory_order_acquire) == used_) return true;
   if (moved && progress_.differs.exchange(false, std::memory_order_relaxed)) return true;
@@ -72,7 +72,8 @@ bool IssuedTransfers::is_look_due(bool moved) {
   return now >= next_look_;
 }
 
-// Whether something came of it. Of the waits for one rank the first is judged: the failure that it finds is that of all.
+// Returns true if a transfer moved or ended. Only the first wait for each rank is judged: the failure that it finds is that of
+// all.
 bool IssuedTransfers::look_at_all() {
   size_t over = 0;
   bool moved = false, started = true;

@@ -10,28 +10,28 @@
 
 namespace fccl {
 
-// Filled by the thread that issues, then advanced by one thread, until it is done: empty again, also after a failure. Keeps the
-// room of the largest group that there was, so the next one allocates nothing. The failure of one transfer ends that one alone:
-// the others go on to their own ends. The time that a group takes grows with its size, not with the square of it.
+// The thread that issues fills it. One thread then advances it until it is done: it is empty then, even after a failure. It
+// keeps the room of its largest group, so the next one allocates nothing. A failure ends only the transfer that failed: the
+// others run to their own ends. The time of a group grows linearly with its size.
 class IssuedTransfers {
  public:
   IssuedTransfers() = default;
   IssuedTransfers(const IssuedTransfers&) = delete;
   IssuedTransfers& operator=(const IssuedTransfers&) = delete;
 
-  // All are of one communicator. The first step starts them.
+  // All transfers must be of one communicator. The first step starts them.
   void add(const IssuedTransfer::Around& around, const TransferEnd& transfer);
-  // The same of one that starts later, and has its place among those of its order from now on.
+  // Adds a transfer that starts later, but has its place in its order from now on.
   void queue(const IssuedTransfer::Around& around, const TransferEnd& transfer);
-  // Issues and starts all, and returns when all have ended, with the first failure.
+  // Issues and starts all, and returns once all have ended, with the first failure.
   Result<void> run(bool oversubscribed);
-  // One step of all, as far as they go without waiting. Fails with the first failure when all have ended.
+  // Advances all as far as one step goes without waiting. Returns the first failure once all have ended.
   Result<Advance> advance();
   size_t size() const { return used_; }
   TransferLane& lane() const { return (*places_.front())->lane(); }
 
  private:
-  // It does not move, and is made anew for each group.
+  // The memory of a transfer never moves; each group makes a new transfer in it.
   using Place = std::unique_ptr<std::optional<IssuedTransfer>>;
 
   IssuedTransfer& at(size_t place) { return **places_[place]; }
@@ -50,7 +50,7 @@ class IssuedTransfers {
   bool has_warned_ = false;
   int steps_ = 0;
   Clock::time_point next_look_{};
-  std::vector<bool> judged_;  // by 1 + the rank: whether this look has judged a wait for it
+  std::vector<bool> judged_;  // by 1 + the rank: this look has judged a wait for it
 };
 
 }  // namespace fccl

@@ -1,4 +1,4 @@
-// LinkedQueue and KeyedQueue: queues of nodes that stay their owners', so that nothing is allocated for a node.
+// LinkedQueue and KeyedQueue: queues that link nodes of their owners, so that they allocate no memory per node.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace fccl {
 
-// Nodes in the order in which they came. Each is in one queue at a time, by its member `next`.
+// Nodes in the order in which they were added. A node is in at most one queue, by its member `next`.
 template <class Node>
 class LinkedQueue {
  public:
@@ -20,7 +20,7 @@ class LinkedQueue {
   void pop() {
     (void)remove_if([](const Node&) { return true; });
   }
-  // Takes out the first one for which it holds; null if it holds for none.
+  // Takes out the first node for which the condition holds; null if it holds for none.
   template <class Condition>
   Node* remove_if(Condition holds_for) {
     Node* before = nullptr;
@@ -35,7 +35,7 @@ class LinkedQueue {
   bool remove(const Node& node) {
     return remove_if([&](const Node& each) { return &each == &node; }) != nullptr;
   }
-  // The first one for which it holds; null if it holds for none.
+  // Returns the first node for which the condition holds; null if it holds for none.
   template <class Condition>
   Node* find_if(Condition holds_for) const {
     Node* each = first_;
@@ -48,8 +48,8 @@ class LinkedQueue {
   Node* last_ = nullptr;
 };
 
-// The same, found by a key: the time for a node does not grow with the number of nodes of other keys. Those of one key keep
-// their order. Allocates only when it holds more nodes than ever before.
+// Queues nodes by a key: the time for a node does not grow with the number of nodes of other keys. Nodes of one key keep their
+// order. Allocates only when it holds more nodes than ever before.
 template <class Node>
 class KeyedQueue {
  public:
@@ -71,7 +71,7 @@ class KeyedQueue {
   Node* find_if(uint64_t key, Condition holds_for) {
     return queue_of(key).find_if([&](const Node& each) { return each.key == key && holds_for(each); });
   }
-  // Any one, taken out; null if it is empty.
+  // Takes out any node; null if it is empty.
   Node* take_any() {
     for (LinkedQueue<Node>& queue : queues_)
       if (Node* node = queue.front()) {
@@ -85,7 +85,7 @@ class KeyedQueue {
  private:
   static constexpr size_t kFewest = 16;
 
-  // Their number is a power of two. Keys that follow each other go to queues that do.
+  // The number of queues is a power of two. Neighbouring keys use neighbouring queues.
   LinkedQueue<Node>& queue_of(uint64_t key) { return queues_[key & (queues_.size() - 1)]; }
 
   void grow() {

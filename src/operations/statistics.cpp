@@ -1,4 +1,4 @@
-// Counts per communicator, and their sum over the process.
+// Counts per communicator, and sums over the process.
 #include "operations/statistics.h"
 
 #include <algorithm>
@@ -11,7 +11,8 @@ using metrics::value_of;
 
 namespace {
 
-// As fcclCounter_t has it: calls that are timed one in so many are not in its seconds.
+// True for paths whose every call is timed, as fcclCounter_t needs: the seconds leave out paths of which only one call in 64 is
+// timed.
 bool are_all_timed(size_t path) { return path >= metrics::kPathsTimedNowAndThen; }
 
 template <class CallsOf>

@@ -1,4 +1,4 @@
-// Counts of what was completed, per collective, path and class of sizes, and of who was waited for.
+// Counts of completed calls, by collective, path and class of sizes, and the time waited for each rank.
 #pragma once
 
 #include <chrono>
@@ -11,11 +11,11 @@
 
 namespace fccl {
 
-// One communicator's counts, on the page of its process. The entries of a collective are written by the one thread that runs
-// the collective's lane, and read by any; a communicator adds its counts to those of the process when it ends.
+// One communicator's counts, on the page of its process. The thread that runs a collective's lane writes the collective's
+// entries, and any thread reads them; a communicator adds its counts to those of the process when it ends.
 class Statistics {
  public:
-  // Who the rank is, for those who look at the page; `processes` are those of its host.
+  // Shows on the page which rank this is; `processes` are those of its host.
   void show(const std::string& name, int rank, int ranks, const std::vector<int>& processes);
 
   struct Count {
@@ -35,7 +35,8 @@ class Statistics {
     if (count.nanoseconds != 0) calls.time(count.nanoseconds);
   }
 
-  // A call that has waited for a millisecond, until it is over. `span`: that the rank has waited since the last time.
+  // A call that has waited for a millisecond, until it is over. `span`: the time that the rank has waited since the last call
+  // of this function.
   struct InFlight {
     fcclColl_t collective;
     uint64_t bytes;
@@ -47,10 +48,10 @@ class Statistics {
 
   fcclCounter_t of(fcclColl_t collective) const;
   fcclCallMetrics_t calls_of(fcclColl_t collective, size_t path, size_t size) const;
-  // Seconds that this rank has waited for another one, in waits of a millisecond or more.
+  // Returns the seconds that this rank has waited for `peer`, in waits of a millisecond or more.
   double waited_for(int peer) const;
   fcclCallInFlight_t oldest_in_flight() const;
-  // Over all communicators that this process has or had.
+  // Sums over all communicators that this process has or had.
   static fcclCounter_t of_process(fcclColl_t collective);
 
  private:

@@ -1,4 +1,4 @@
-// A stream's end of the worker.
+// Hands a stream's items to the worker, and lists all streams.
 #include "operations/stream.h"
 
 #include <array>
@@ -12,7 +12,7 @@
 namespace fccl {
 namespace {
 
-// The addresses of all streams, without a lock that a fork might find taken. It grows and is never freed.
+// Holds the addresses of all streams, without a lock that a fork might find taken. It grows and is never freed.
 class Addresses {
  public:
   void add(Stream* stream) {
@@ -63,7 +63,7 @@ Result<std::unique_ptr<Stream>> Stream::make() {
 
 Stream* Stream::find(const void* address) { return addresses.find(address); }
 
-// A host function may launch others on its own stream meanwhile.
+// A host function may launch others on its own stream before that is empty.
 Stream::~Stream() {
   const bool is_usable = check_usable().has_value();
   while (is_usable && !is_empty()) (void)synchronize();

@@ -1,4 +1,4 @@
-// Host streams: queues of operations and host functions that the process's one worker thread serves.
+// Host streams: queues of operations and host functions that the process's worker thread serves.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ class IssuedCall;
 class IssuedGroup;
 class Worker;
 
-// Items run in order, one after the other; items of different streams run side by side. Owned by whoever created it, the user
-// or a communicator. Any thread may call; a failed item is remembered and later items still run. In a fork of the process that
-// made it only check_usable, query, synchronize and the destructor may be called, and say so.
+// Items of a stream run in order, one at a time; items of different streams run side by side. The user or the communicator that
+// made it owns it. Any thread may call; a failed item is remembered and later items still run. In a fork of the process that
+// made it only check_usable, query, synchronize and the destructor may be called; they report the fork.
 class Stream {
  public:
   struct HostFunction {
@@ -28,10 +28,10 @@ class Stream {
   using Item =
       std::variant<std::unique_ptr<IssuedCall>, std::unique_ptr<BouncedCall>, std::unique_ptr<IssuedGroup>, HostFunction>;
 
-  // Error: fcclSystemError, if the worker cannot be started.
+  // Error: fcclSystemError if the worker cannot be started.
   static Result<std::unique_ptr<Stream>> make();
-  // The stream at this address, of this process or of the one that it is a fork of; null if there is none. What lies there is
-  // not read: it may be a stream of CUDA, or nothing.
+  // Returns the stream at this address, of this process or of the one that it is a fork of; null if the address is not a
+  // stream. It never dereferences the address: a CUDA stream, or nothing, may lie there.
   static Stream* find(const void* address);
   // Waits until the stream is empty.
   ~Stream();
@@ -40,13 +40,13 @@ class Stream {
 
   Result<void> check_usable() const;
   void enqueue(Item item);
-  // The first failure of an item so far; without one, whether the stream is empty.
+  // Returns the first failure of an item so far; without one, true if the stream is empty.
   Result<bool> query() const;
-  // How many items have been issued so far.
+  // Returns how many items have been issued so far.
   Result<uint64_t> position() const;
-  // Both wait, and serve the stream meanwhile, host functions included: the first for all items that were issued before it, the
-  // second for so many of all that ever were, which at the deadline need not be done: then it says so. Else the first failure
-  // of an item so far.
+  // Both wait, and in the wait serve the stream, including its host functions: synchronize for all items that were issued
+  // before it, synchronize_to for the first `position` items ever issued. At the deadline it returns false if these are not
+  // done. Otherwise both return the first failure of an item so far.
   Result<void> synchronize();
   Result<bool> synchronize_to(uint64_t position, Deadline deadline);
 
@@ -56,7 +56,7 @@ class Stream {
   bool is_empty() const;
 
   Worker* worker_;
-  // Guarded by the worker's mutex; while is_served_ the first item is the thread's that serves the stream, alone.
+  // The worker's mutex guards them; while is_served_ is set the first item belongs to the thread that serves the stream.
   std::deque<Item> items_;
   Result<void> result_;
   uint64_t issued_ = 0;

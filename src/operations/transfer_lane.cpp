@@ -1,4 +1,4 @@
-// Matching, and the moving of bytes between this rank and each peer.
+// Matches sends and receives, and moves bytes between this rank and each peer.
 #include "operations/transfer_lane.h"
 
 #include <algorithm>
@@ -13,12 +13,12 @@
 namespace fccl {
 namespace {
 
-// Slices of a direction of a pair that go one after the other before others get a turn.
+// Slices of one direction of a pair that move before others get a turn.
 constexpr int kSlicesPerTurn = 4;
 
-// What is read at once: between two pieces others get a turn, and every piece has the whole deadline.
+// Number of bytes read at once: between two pieces others get a turn, and every piece has the whole deadline.
 constexpr size_t kPiece = 1 << 20;
-// What a sender brings in at once before it lends it.
+// Number of bytes that a sender brings into memory at once before it lends them.
 constexpr size_t kBroughtIn = 16 << 20;
 
 size_t slice_bytes_of(const TransferOperation& operation, const TransferPair& pair) {
@@ -29,7 +29,7 @@ uint64_t tag_key(int32_t tag) { return static_cast<uint32_t>(tag); }
 
 bool is_moved(const TransferOperation& operation) { return operation.moved == operation.transfer.envelope.bytes(); }
 
-// Whether all of it is there now.
+// Returns true once all of it is in memory.
 bool bring_in_more(TransferOperation& operation) {
   const size_t bytes = std::min(kBroughtIn, operation.transfer.envelope.bytes() - operation.moved);
   bring_in(static_cast<const std::byte*>(operation.transfer.source) + operation.moved, bytes);
@@ -41,11 +41,11 @@ bool bring_in_more(TransferOperation& operation) {
 
 }  // namespace
 
-// What there is between this rank and another one.
+// This rank's state towards another one.
 struct TransferLane::Peer {
   int rank = 0;
   std::unique_ptr<TransferPair> pair;  // null: the rank cannot be reached yet
-  int interest = 0;                    // operations that this peer has a part in
+  int interest = 0;                    // operations that involve this peer
   TransferQueue announcing, sending;
   KeyedQueue<TransferOperation> offered;  // by the number of the offer
   TransferQueue reading, granting, receiving;
@@ -77,7 +77,7 @@ void TransferLane::span_hosts(std::unique_ptr<WireLane> wire, std::span<const in
 }
 
 TransferLane::~TransferLane() {
-  // What is in no queue is spare.
+  // Arrivals outside the queue are in spare_arrivals_, which owns them.
   while (Arrival* arrival = arrivals_.take_any()) delete arrival;
 }
 
@@ -119,7 +119,7 @@ bool TransferLane::Turn::issue_and_start(TransferOperation& operation) {
   return starts;
 }
 
-// One that has no place yet comes behind all that have one.
+// An operation without a place comes after all that have one.
 bool TransferLane::launch_in_turn(TransferOperation& operation) {
   const TransferOperation* const first =
       issued_.find_if(tag_key(operation.transfer.envelope.tag), [&](const TransferOperation& each) {
@@ -211,7 +211,7 @@ void TransferLane::keep_arrival(Peer& peer, const Notice& notice) {
   arrivals_.push(*arrival.release(), tag_key(notice.tag));
 }
 
-// What has come is for this receive, which is in no queue.
+// Gives a notice that has come to this receive, which is in no queue.
 void TransferLane::match(TransferOperation& operation, Peer& source, const Notice& notice, const std::byte* payload) {
   if (operation.transfer.peer == FCCL_ANY_SOURCE) {
     --any_source_;
@@ -263,8 +263,8 @@ bool TransferLane::reads(Peer& peer, const TransferOperation& operation) const {
          operation.transfer.envelope.bytes() >= least_read_;
 }
 
-// What cannot be read goes through slots. A sender whose wait ends in a failure may write over what is being read, but has told
-// of the failure before; so whoever has read looks for one before it believes the bytes.
+// Bytes that cannot be read go through slots. A sender whose wait fails may overwrite bytes that are being read, but raises the
+// failure first; so the reader looks for a failure before it trusts the bytes.
 void TransferLane::read_lent(Peer& peer) {
   for (int pieces = 0; pieces < kSlicesPerTurn && peer.reading.front() != nullptr; ++pieces) {
     TransferOperation* operation = peer.reading.front();

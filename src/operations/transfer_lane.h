@@ -1,10 +1,10 @@
-// TransferLane: one rank's side of all its sends and receives: what belongs together, in which order, and how it moves.
+// TransferLane: one rank's side of all its sends and receives: matches them, keeps their order, and moves their bytes.
 //
-//   eager     what fits goes along with its notice into a slot of the receiver's, so the send ends without it
-//   offered   anything else, and what finds no slot free, waits until its receive reads it in the sender's process, where that
-//             is the faster, or grants it; then it goes in slices
+//   eager     a short message goes with its notice into a slot of the receiver's, so the send ends before its receive
+//   offered   a longer message, or one that finds no free slot, waits for its receive. The receive reads it in the sender's
+//             process where that is faster; otherwise it grants it, and the message goes in slices
 //
-// Every notice is taken out of the segment as it comes, so none stands in another one's way, whatever their tags.
+// Every notice is taken out of the segment at once, so none blocks another one, whatever their tags.
 #pragma once
 
 #include <array>
@@ -29,41 +29,41 @@ class TransferPair;
 class WireLane;
 struct Notice;
 
-// Owned by a communicator. Any thread may call; one at a time has the turn, and moves everybody's operations. After a failure
-// of the communicator nothing moves any more.
+// A communicator owns it. Any thread may call; one thread at a time has the turn, and moves the operations of all threads.
+// After a failure of the communicator it moves nothing.
 class TransferLane {
  public:
-  // `ranks`: those of this host as the communicator counts them; `local` is this one's place among them, `all` how many ranks
-  // there are on all hosts.
+  // `ranks`: numbers in the communicator of this host's ranks; `local` is this one's place among them, `all` the number of
+  // ranks on all hosts.
   TransferLane(std::shared_ptr<Segment> segment, std::span<const int> ranks, int local, int all, Statistics& statistics);
   ~TransferLane();
   TransferLane(const TransferLane&) = delete;
   TransferLane& operator=(const TransferLane&) = delete;
 
-  // Reaches the ranks of other hosts, by the lane whose members are all ranks; before the first operation.
+  // Lets it reach the ranks of other hosts, by a lane whose members are all ranks; called before the first operation.
   void span_hosts(std::unique_ptr<WireLane> wire, std::span<const int> ranks_here);
-  // From here on what goes between this rank and another one of its host, `least` bytes or more, is read where it lies, if both
-  // say so and the memory reaches all; before the first operation.
+  // From now on a transfer of at least `least` bytes within the host is read in the sender's memory, if both ends want that and
+  // `memory` reaches all; called before the first operation.
   void read_from(std::shared_ptr<const PeerMemory> memory, size_t least);
-  // In a fork, what goes between hosts is the parent's.
+  // In a fork, connections between hosts belong to the parent.
   void leave_network_alone();
-  // Hands what is for other hosts to the network, and tells them what has been taken, so that whoever leaves knows that nothing
-  // is lost.
+  // Hands messages for other hosts to the network, and tells those hosts what was taken, so that a rank which leaves knows that
+  // nothing is lost.
   void leave(Deadline deadline);
-  // Why the network to a rank has failed, if it has.
+  // Returns the failure of the network to a rank, if any.
   std::optional<Error> network_failure_of(int rank) const;
 
-  // Gives an operation that starts later its place among those that share its order. By the thread that issues calls.
+  // Gives an operation that starts later its place among those that share its order. Called by the thread that issues calls.
   void issue(TransferOperation& operation);
-  // Starts it, and moves it as far as it goes; false while one that was issued before it, and shares its order, has not
+  // Starts it, and moves it as far as it goes; false while an operation that was issued before it and shares its order has not
   // started.
   bool start(TransferOperation& operation);
-  // The turn of a thread that has several things to do in it. Others wait for its end, so it must not last.
+  // The turn of a thread that does several things in it. Other threads wait for its end, so it must be short.
   class Turn {
    public:
     explicit Turn(TransferLane& lane) : lane_(lane), lock_(lane.mutex_) {}
-    // issue and start at once: false if it has its place, but has not started. A send that can go along with its notice goes;
-    // all else is moved by progress.
+    // Does issue and start at once: false if it has its place, but has not started. A send that fits along with its notice is
+    // sent; progress moves everything else.
     bool issue_and_start(TransferOperation& operation);
     void progress() { lane_.progress_in_turn(); }
 
@@ -73,12 +73,12 @@ class TransferLane {
   };
   // Moves what can be moved, unless another thread does.
   void progress();
-  // The same, when the other thread is done.
+  // Moves it once the other thread is done.
   void catch_up();
-  // Of an operation that has not ended: from here on nothing of it moves, and its memory is its owner's again.
+  // Takes back an operation that has not ended: from now on nothing of it moves, and its memory is its owner's again.
   void withdraw(TransferOperation& operation);
-  // Whoever issues says when an operation comes and, as the last that it does here, when it has gone; but not of those that a
-  // call of the communicator waits for.
+  // Counts operations issued on streams or in groups, so that finalize can wait for them. Call count_out last. Blocking
+  // transfers are not counted, since their communicator's call waits for them.
   void count_in() { outstanding_.fetch_add(1, std::memory_order_relaxed); }
   void count_out(size_t operations = 1) { outstanding_.fetch_sub(static_cast<int>(operations), std::memory_order_release); }
   bool is_idle() const { return outstanding_.load(std::memory_order_acquire) == 0; }
@@ -107,13 +107,13 @@ class TransferLane {
 
   std::mutex mutex_;  // the turn
   std::shared_ptr<Segment> segment_;
-  std::unique_ptr<WireLane> wire_;  // null where all ranks share a host
+  std::unique_ptr<WireLane> wire_;  // null if all ranks share a host
   Statistics& statistics_;
-  std::shared_ptr<const PeerMemory> memory_;  // null: nothing is read
+  std::shared_ptr<const PeerMemory> memory_;  // null: no transfer is read in place
   size_t least_read_ = 0;
   std::vector<Peer> peers_;  // by rank
-  // By tag, each: operations that have a place, but have not started; receives that nothing has come for; what has come that no
-  // receive has asked for.
+  // By tag: operations that have a place, but have not started; receives without a matching notice; and notices that no receive
+  // has asked for.
   KeyedQueue<TransferOperation> issued_;
   KeyedQueue<TransferOperation> posted_;
   KeyedQueue<Arrival> arrivals_;

@@ -1,4 +1,4 @@
-// TransferOperation: one end of a transfer on its way to its end, as the lane that moves it and whoever waits for it see it.
+// TransferOperation: one end of a transfer, as the lane that moves it and its waiting owner see it.
 #pragma once
 
 #include <atomic>
@@ -11,31 +11,32 @@
 
 namespace fccl {
 
-// How far transfers that are issued together are, so that their owner need not look at each. Written by the thread that has the
-// lane's turn.
+// Progress of transfers that are issued together, so that their owner need not look at each. The thread that has the lane's
+// turn writes it.
 struct TransfersProgress {
-  std::atomic<uint64_t> moved{0};    // raised whenever something of one of them has moved
-  std::atomic<uint64_t> ended{0};    // how many have ended
-  std::atomic<bool> differs{false};  // the other end of one of them said something else
+  std::atomic<uint64_t> moved{0};    // raised whenever one of them has moved
+  std::atomic<uint64_t> ended{0};    // number of those that have ended
+  std::atomic<bool> differs{false};  // one of them does not match its other end
 
   static void raise(std::atomic<uint64_t>& counter) {
     counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
 };
 
-// Owned by whoever issued it, who keeps it until it has ended or has been withdrawn from the lane. Only the members that say so
-// may be read by the owner meanwhile; the rest belongs to the thread that has the lane's turn.
+// The thread that issued it owns it, and keeps it until it has ended or has been withdrawn from the lane. Until then the owner
+// may read only the members that say so; the rest belongs to the thread that has the lane's turn.
 struct TransferOperation {
   explicit TransferOperation(const TransferEnd& asked, TransfersProgress* progress = nullptr)
       : transfer(asked), together(progress), other(asked.peer) {}
 
   const TransferEnd transfer;
   TransfersProgress* const together;  // null: it is issued alone
-  // For the owner: raised whenever something of it has moved, and at last by kEnd, from where on all is the owner's.
+  // For the owner: raised whenever it has moved, and at last by kEnd, from which on the owner may use all of it.
   static constexpr uint64_t kEnd = uint64_t{1} << 62;
   std::atomic<uint64_t> steps{0};
   bool has_ended() const { return steps.load(std::memory_order_acquire) >= kEnd; }
-  // By the thread that has the turn, so no read-modify-write is needed. The owner may take all away once `steps` has kEnd.
+  // Only the thread that has the turn calls it, so no read-modify-write is needed. The owner may destroy both once `steps` has
+  // kEnd.
   void raise_steps(uint64_t by) {
     if (together != nullptr) {
       if (by == kEnd) TransfersProgress::raise(together->ended);
@@ -44,18 +45,18 @@ struct TransferOperation {
     }
     steps.store(steps.load(std::memory_order_relaxed) + by, std::memory_order_release);
   }
-  // For the owner, once it has ended: whether the other end said something else, and what.
+  // For the owner, once it has ended: true if the other end does not match, and the other end's envelope.
   bool differs = false;
   Envelope theirs;
 
-  std::atomic<int> other;      // the rank at the other end; below zero while that may be any. For the owner, too
-  uint64_t number = 0;         // of the offer, as the sender counts
-  size_t moved = 0;            // bytes put or taken; before the offer, those that have been brought in
-  const void* lent = nullptr;  // where what is received is in the sender's process, if it may be read there
-  Clock::time_point began{};   // of what is too long to go along with its notice
+  std::atomic<int> other;      // the rank at the other end; below zero while it may be any. For the owner, too
+  uint64_t number = 0;         // number of the offer, as the sender counts
+  size_t moved = 0;            // bytes put or taken; before the offer, bytes brought into memory
+  const void* lent = nullptr;  // the sender's address of the bytes, if they may be read there
+  Clock::time_point began{};   // when a transfer that does not fit along with its notice began
 
   TransferOperation* next = nullptr;  // in its queue
-  uint64_t key = 0;                   // by which its queue finds it, if it does
+  uint64_t key = 0;                   // key of its KeyedQueue
 };
 
 using TransferQueue = LinkedQueue<TransferOperation>;

@@ -1,4 +1,4 @@
-// The worker's loop.
+// The worker's loop, and how other threads serve a stream.
 #include "operations/worker.h"
 
 #include <fmt/format.h>
@@ -22,24 +22,24 @@ namespace {
 using std::chrono::microseconds;
 
 constexpr microseconds kLongestYielding{1000};
-constexpr int kSleepFraction = 64;  // of the time since something moved, which is what a sleep may add to it
-// A wake-up costs about 20 us of a virtual machine's processor, so that waiting takes one part in a hundred of it.
+constexpr int kSleepFraction = 64;  // a sleep lasts at most this fraction of the time since something moved
+// A wake-up costs a virtual machine's processor about 20 us, so at this length waiting takes one percent of it.
 constexpr microseconds kLongestSleep{2000};
 
-// How often whoever issues a short call looks whether its peers have come, too, before the worker is woken, which takes as
-// long; and how often whoever waits looks before it yields between looks.
+// Polls of a short call by the thread that issues it, before it wakes the worker, which takes about as long; also polls of a
+// waiting thread before it yields between polls.
 constexpr int kTriesAtOnce = 64;
-// How long whoever waits serves a stream on which nothing moves.
+// How long a waiting thread serves a stream on which nothing moves.
 constexpr microseconds kServesFor{1000};
 
-// Of the thread that is inside a host function: the worker of its process, since a fork has the thread, too.
-// Asked in every blocking call, so read without a function of the loader's.
+// The worker whose host function this thread is inside, by process, since a fork keeps the thread. Every blocking call reads
+// it, so reading must not call the loader. Asked in every blocking call, so read without a function of the loader's.
 __attribute__((tls_model("initial-exec"))) thread_local const Worker* host_function_of = nullptr;
 
-// Not joined at the end: that would hang a process that exits with work outstanding.
+// The thread is not joined at exit: joining would hang a process that exits with work outstanding.
 constinit PerProcess<Worker> worker;
 
-// No caller is there to catch what a host function throws.
+// A host function has no caller that could catch its exception.
 Result<void> call(const Stream::HostFunction& host) {
   constexpr const char* kAdvice = "it must catch what it throws";
   struct Inside {
@@ -97,7 +97,7 @@ void Worker::enqueue(Stream& stream, Stream::Item item) {
   if (!stream.items_.empty()) work_.notify_all();
 }
 
-// Its peers make a short call at about the same time.
+// The peers make a short call at about the same time.
 void Worker::try_at_once(Stream& stream, Lock& lock) {
   const auto* call = std::get_if<std::unique_ptr<IssuedCall>>(&stream.items_.front());
   if (call == nullptr || !(*call)->is_short()) return;
@@ -112,13 +112,13 @@ void Worker::try_at_once(Stream& stream, Lock& lock) {
 bool Worker::wait_for(Stream& stream, uint64_t position, Deadline deadline) {
   const auto is_done = [&] { return stream.finished_ >= position; };
   Lock lock(mutex_);
-  // Who serves it may be about to leave it.
+  // The thread that serves the stream may be about to leave it.
   for (int i = 0; i < kTriesAtOnce && stream.is_served_ && !is_done(); ++i) {
     lock.unlock();
     pause();
     lock.lock();
   }
-  // The worker may be inside a host function of another stream for long, so it is not relied on after that.
+  // The worker may stay inside a host function of another stream for long, so the thread relies on itself after that.
   for (microseconds patience = kServesFor; !is_done(); patience = microseconds(0)) {
     if (!stream.is_served_) serve_here(stream, position, {deadline, patience}, lock);
     const Clock::time_point now = Clock::now();
@@ -128,7 +128,7 @@ bool Worker::wait_for(Stream& stream, uint64_t position, Deadline deadline) {
   return is_done();
 }
 
-// Until so many items are finished, or nothing has moved for as long as there is patience: then the worker goes on.
+// Serves until `position` items are finished, or nothing has moved for `patience`: the worker then goes on.
 void Worker::serve_here(Stream& stream, uint64_t position, const Limits& limits, Lock& lock) {
   const bool has_deadline = limits.deadline.at != Clock::time_point::max();
   stream.is_served_ = true;
@@ -177,7 +177,7 @@ void Worker::serve() {
   running_ = false;
 }
 
-// Each as far as it goes. While it has one, the others may be emptied by whoever waits for them, and be gone.
+// Advances each stream as far as it goes. While one is advanced, a waiting thread may empty another one and destroy it.
 bool Worker::advance_each(std::span<Stream* const> busy, Lock& lock) {
   bool moved = false;
   for (Stream* stream : busy) {
@@ -190,7 +190,7 @@ bool Worker::advance_each(std::span<Stream* const> busy, Lock& lock) {
   return moved;
 }
 
-// Takes the stream's first item as far as it goes, without the mutex: others only append. Whether it moved.
+// Advances the stream's first item as far as it goes, without the mutex: other threads only append. Returns true if it moved.
 bool Worker::advance(Stream& stream, Lock& lock) {
   Stream::Item& item = stream.items_.front();
   lock.unlock();
@@ -204,7 +204,7 @@ bool Worker::advance(Stream& stream, Lock& lock) {
   return true;
 }
 
-// Of all that is outstanding the shortest: what takes long on the network needs the core for itself.
+// Takes the shortest of all outstanding operations: a long one on the network needs the core for itself.
 microseconds Worker::shortest_yielding() const {
   microseconds shortest = kLongestYielding;
   for (const Stream* stream : streams_) {

@@ -1,4 +1,4 @@
-// Worker: the one thread of a process that resumes all outstanding operations of all host streams in turn.
+// Worker: the one thread of a process that advances all outstanding operations of all host streams in turn.
 #pragma once
 
 #include <chrono>
@@ -13,28 +13,27 @@
 
 namespace fccl {
 
-// One per process; lives as long as the process, its thread as long as there are streams. Any thread may call. It sleeps when
-// nothing is outstanding, and longer and longer, up to two milliseconds, when nothing moves. To wake it costs more than a short
-// call, so a thread that issues one, or waits for a stream, serves that stream itself, and the worker leaves it alone
-// meanwhile.
+// A process has one, which lives as long as the process; its thread lives as long as there are streams. Any thread may call. It
+// sleeps when nothing is outstanding, and for longer and longer, up to two milliseconds, when nothing moves. Waking it costs
+// more than a short call. So a thread that issues a short call, or waits for a stream, serves that stream itself, and the
+// worker leaves it alone for that time.
 class Worker {
  public:
   static Worker& of_process();
-  // Whether the caller is inside a host function, where waiting for its stream would never end.
+  // True if the caller is inside a host function, where waiting for its stream would never end.
   static bool is_in_host_function();
 
   Result<void> add(Stream& stream);
   // The stream must be empty and stay so.
   void remove(Stream& stream);
   void enqueue(Stream& stream, Stream::Item item);
-  // Waits until the first `position` items that were ever issued on the stream are done, or until the deadline: whether they
-  // are.
+  // Waits until the first `position` items ever issued on the stream are done, or until the deadline: returns true if they are.
   bool wait_for(Stream& stream, uint64_t position, Deadline deadline);
   std::mutex& mutex() { return mutex_; }
 
  private:
   using Lock = std::unique_lock<std::mutex>;
-  // Of a thread that serves a stream while it waits: until when, and for how long while nothing moves.
+  // Limits for a thread that serves a stream while it waits: its deadline, and how long it stays while nothing moves.
   struct Limits {
     Deadline deadline;
     std::chrono::microseconds patience;

@@ -1,4 +1,4 @@
-// What tells builds of FCCL apart: libfccl and a plug-in exchange C++ types, so both must be of one build.
+// Identifies builds of FCCL: libfccl and a plug-in exchange C++ types, so both must be of one build.
 #pragma once
 
 #include "fccl/fccl.h"

@@ -1,4 +1,4 @@
-// Polling, routing and posting.
+// Polls, routes completions to ports, and posts.
 #include "wire/endpoint.h"
 
 #include <fmt/format.h>
@@ -15,14 +15,14 @@
 namespace fccl {
 namespace {
 
-// More in flight on a rail gains nothing.
+// More operations in flight on a rail gain nothing.
 constexpr int kLargestBudget = 1024;
-// Completions, and operations, that are handled together.
+// Number of completions, and of operations, that are handled together.
 constexpr size_t kBatch = 32;
 
 }  // namespace
 
-// The right to use the transport and the tables. On the hot path it is tried; what is rare waits for it.
+// The right to use the transport and the tables. The hot path only tries to take it; rare calls wait for it.
 class Endpoint::Turn {
  public:
   explicit Turn(Endpoint& endpoint) : endpoint_(endpoint) {
@@ -57,7 +57,7 @@ Endpoint::Endpoint(std::unique_ptr<Transport> transport)
   for (size_t i = flights_.size(); i > 0; --i) free_flights_.push_back(static_cast<uint32_t>(i - 1));
 }
 
-// The transport goes before the memory that it may still use.
+// The transport must end before the memory that it may still use.
 Endpoint::~Endpoint() {
   thread_.stop();
   const uint64_t turned_away = transport_->turned_away();
@@ -72,7 +72,7 @@ Endpoint::~Endpoint() {
 void Endpoint::progress() {
   const char* const observed = progress_in_turn();
   if (observed == nullptr) return;
-  // Without the turn, since the reader of the log may be slow.
+  // This logs without the turn, since the reader of the log may be slow.
   log(LogLevel::warn,
       fmt::format(
           "between hosts: something came to this process over the network that no rank of its communicators sent: {}; it "
@@ -81,13 +81,13 @@ void Endpoint::progress() {
           observed));
 }
 
-// What was known of the first stranger, in the turn that has heard of it; else null.
+// Returns the description of the first stranger in the turn that has heard of it; otherwise null.
 const char* Endpoint::progress_in_turn() {
   const Turn turn(*this, std::try_to_lock);
   if (!turn || broken_) return nullptr;
   polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   ++first_served_;
-  // What is there to be sent goes first, and then what there is room for.
+  // Queued operations are posted first, and again after the poll has made room.
   for (int rail = 0; rail < limits_.rails; ++rail) {
     post(rail);
     poll(rail);
@@ -126,7 +126,7 @@ void Endpoint::drop(const char* observed) {
   if (++strangers_ == 1) first_stranger_ = observed;
 }
 
-// Null for a channel that no open port has: a latecomer to a closed lane, or a stranger.
+// Returns null for a channel that no open port has: a late message for a closed lane, or a stranger's.
 std::pair<Port*, int> Endpoint::find_channel(uint32_t channel) const {
   const auto behind = std::ranges::upper_bound(ports_, channel, {}, [](const auto& port) { return port->first_channel(); });
   if (behind == ports_.begin()) return {nullptr, 0};
@@ -160,7 +160,7 @@ void Endpoint::land(uint64_t tag, bool well) {
     flight.port->on_failure(flight.note, transport_->error_of(tag));
 }
 
-// Each port in turn is the first one, so that none waits for ever for room on a busy rail.
+// Each port comes first in turn, so that none waits for ever for room on a busy rail.
 void Endpoint::post(int rail) {
   for (size_t i = 0; i < ports_.size(); ++i)
     if (!post_of(*ports_[(first_served_ + i) % ports_.size()], rail)) break;

@@ -1,4 +1,4 @@
-// Entry: what one member of a column tells another in a message: its call, or only how much landing is free again.
+// Entry: a message from one member of a column to another. It carries a call, or only tells how much landing is free again.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +14,20 @@ struct CallInFull {
   Signature signature;
 };
 
-// The first 64 bytes of a message; a call's small payload stands behind it. Plain bytes in the order of this processor, which
-// all hosts share.
+// The first 64 bytes of a message; a call's small payload follows them. Plain bytes in this processor's byte order, which all
+// hosts share.
 struct EntryMessage {
   enum Kind : uint8_t { kCall = 1, kCredit = 2, kNotice = 3 };
 
   uint32_t channel = 0;  // the receiver's number for this lane and sender
   Kind kind = kCredit;
-  uint32_t sequence = 0;  // of the lane's calls; of a notice among those of its sender
+  uint32_t sequence = 0;  // number of the lane's call; for a notice, its number among those of its sender
   uint32_t hash = 0;
   SignatureWords signature;
-  // What the receiver has told its peers alone; a message without it is none of theirs.
+  // The token that the receiver has told only its peers; a message without it does not come from a peer.
   uint64_t token = 0;
-  uint64_t number = 0;    // of the call; on a lane of transfers what is taken, as NoticesTaken packs it
-  uint64_t consumed = 0;  // how many of the receiver's messages the sender has taken out of their landing
+  uint64_t number = 0;    // the call's; on a lane of transfers the notices taken, as NoticesTaken packs them
+  uint64_t consumed = 0;  // number of the receiver's messages that the sender has taken out of their landing
 
   void set_call(const CallInFull& call) {
     signature = words_of(call.signature);

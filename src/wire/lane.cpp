@@ -1,4 +1,4 @@
-// Entries, credits and messages of a wire lane.
+// Sends and receives the entries, credits and messages of a wire lane.
 #include "wire/lane.h"
 
 #include <fmt/format.h>
@@ -202,7 +202,7 @@ bool WireLane::can_send(int member, size_t bytes) const {
   const PortPeer& counts = port_->peers[place(member)];
   const uint64_t on_their_way = counts.sent.load(std::memory_order_relaxed) - counts.granted.load(std::memory_order_acquire);
   if (on_their_way >= static_cast<uint64_t>(shape_.window)) return false;
-  // Entries and credits always find room.
+  // Entries and credits must always find room.
   const size_t needed = Stripes::of(bytes, peer_of(member).rails).count() + 4 * peers_.size();
   return std::ranges::all_of(port_->queues, [&](const PostQueue& queue) { return queue.room() >= needed; });
 }
@@ -217,7 +217,7 @@ void WireLane::send(int member, size_t bytes) {
   counts.sent.store(message + 1, std::memory_order_release);
   const Stripes stripes = Stripes::of(bytes, peer.rails);
   for (size_t i = 0; i < stripes.count(); ++i) {
-    // Messages of one stripe take the rails in turn.
+    // Messages of one stripe use the rails in turn.
     const int rail = static_cast<int>((message + i) % static_cast<uint64_t>(peer.rails.number));
     RemoteMemory remote = peer.rail[rail].landing;
     remote.address += peer.landing_offset + slot * shape_.slot_bytes + stripes.offset(i);
@@ -257,7 +257,7 @@ void WireLane::consume(int member) {
   grants_wait_ |= grant_is_due(member);
 }
 
-// Half a window at a time; less often would stop a sender, more often would cost a message each.
+// A credit is due after half a window: fewer credits would stop a sender, more would cost a message each.
 bool WireLane::grant_is_due(int member) const {
   const Peer& peer = peer_of(member);
   if (consumed(member) - peer.told >= static_cast<uint64_t>(std::max(1, shape_.window / 2))) return true;
@@ -270,7 +270,7 @@ bool WireLane::has_more_to_tell(int member) const {
   return consumed(member) != peer.told || peer.taken.packed() != peer.told_taken.packed();
 }
 
-// A peer whose last credit is still on its way is told later.
+// A peer whose last credit is still in flight is told later.
 void WireLane::grant() {
   if (!grants_wait_) return;
   grants_wait_ = false;

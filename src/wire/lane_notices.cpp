@@ -1,4 +1,4 @@
-// Notices of a wire lane: sent one by one, and taken in the order in which they were sent.
+// The notices of a wire lane: sent one by one, and taken in the order in which they were sent.
 #include "base/check.h"
 #include "kernels/copy.h"
 #include "wire/endpoint.h"
@@ -13,11 +13,11 @@ NoticesTaken WireLane::heard_of(int member) const {
 bool WireLane::can_notify(int member) const {
   const uint32_t sent = port_->peers[place(member)].notices_sent.load(std::memory_order_relaxed);
   if (sent - heard_of(member).notices >= static_cast<uint32_t>(shape_.notices)) return false;
-  // Credits always find room.
+  // Credits must always find room.
   return free_notice() >= 0 && port_->queues[0].room() > 4 * peers_.size();
 }
 
-// Memory for one, of any that are not on their way; below zero if there is none.
+// Returns memory for a notice that holds none in flight; below zero if all do.
 int WireLane::free_notice() const {
   for (int i = 1; i <= shape_.notices_out; ++i) {
     const int next = (notice_ + i) % shape_.notices_out;

@@ -1,4 +1,4 @@
-// Plugin: opens a transport that a shared library provides, so that libfccl needs none of what that library needs.
+// Finds and loads the library, and asks it for a transport or a list of NICs.
 #include "wire/plugin.h"
 
 #include <dlfcn.h>
@@ -18,10 +18,10 @@ constexpr const char* kLibrary = "libfccl_ofi.so";
 
 std::string own_folder() { return folder_of_code(reinterpret_cast<const void*>(&own_folder)); }
 
-// What dlerror says where libfabric itself is what is missing.
+// True if dlerror says that libfabric itself is missing.
 bool lacks_libfabric(std::string_view why) { return why.find("libfabric.so") != std::string_view::npos; }
 
-// The loader would look for a mere name in the current directory, too, where LD_LIBRARY_PATH has an empty element.
+// With a mere name the loader would also search the current directory, if LD_LIBRARY_PATH has an empty element.
 Result<std::string> path_of(const std::string& library) {
   if (library.find('/') != std::string::npos) return library;
   const std::string folder = own_folder();

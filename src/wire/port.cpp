@@ -1,4 +1,4 @@
-// Routing what a rail found into the counters and boxes of a lane.
+// Routes completions of a rail to the counters and boxes of a lane.
 #include "wire/port.h"
 
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ Port::Port(const PortShape& shape, int rails, uint32_t first_channel)
     peer.notices_sent = peer.notices_taken = shape.first_sequence;
     peer.notices_heard = NoticesTaken{shape.first_sequence, shape.first_sequence}.packed();
   }
-  // A lane of one member has no landing, but no memory of no bytes can be registered.
+  // A lane of one member has no landing, but zero bytes cannot be registered.
   stages_at_ = rounded_up(std::max<size_t>(shape.ranks.size() * shape.window * shape.slot_bytes, 1), kPageBytes);
   entries_at_ = stages_at_ + shape.stages * shape.slot_bytes;
   credits_at_ = entries_at_ + (shape.notices > 0 ? 0 : 2 * shape.ranks.size() * entry_bytes());
@@ -89,7 +89,7 @@ bool Port::on_message(int peer, std::span<const std::byte> bytes) {
   return true;
 }
 
-// A peer is at most one call ahead, and enters a call once.
+// A peer is at most one call ahead, and enters a call only once.
 void Port::on_call(int peer, const EntryMessage& entry, std::span<const std::byte> payload) {
   const uint32_t ahead = entry.sequence - sequence.load(std::memory_order_acquire);
   EntryBox& box = peers[peer].boxes[entry.sequence & 1];
@@ -104,7 +104,7 @@ void Port::on_call(int peer, const EntryMessage& entry, std::span<const std::byt
   box.word.store(uint64_t{entry.sequence} << 32 | entry.hash, std::memory_order_release);
 }
 
-// Notices pass each other, and each comes once.
+// Notices may overtake each other, and each comes once.
 void Port::on_notice(int peer, const EntryMessage& entry, std::span<const std::byte> content) {
   PortPeer& sender = peers[peer];
   const uint32_t ahead = entry.sequence - sender.notices_taken.load(std::memory_order_acquire);
@@ -119,7 +119,7 @@ void Port::on_notice(int peer, const EntryMessage& entry, std::span<const std::b
   box->word.store(word, std::memory_order_release);
 }
 
-// What says so may have been passed by what said more.
+// A report may have been overtaken by a later one.
 void Port::on_notices_taken(int peer, uint64_t packed) {
   PortPeer& counts = peers[peer];
   const NoticesTaken now = NoticesTaken::of(packed),
@@ -130,7 +130,7 @@ void Port::on_notices_taken(int peer, uint64_t packed) {
     counts.notices_heard.store(packed, std::memory_order_release);
 }
 
-// Grants pass each other; an older one says nothing new.
+// Grants may overtake each other; an older one brings no news.
 void Port::on_grant(int peer, uint64_t consumed) {
   PortPeer& counts = peers[peer];
   if (static_cast<int64_t>(consumed - counts.sent.load(std::memory_order_acquire)) > 0)

@@ -1,4 +1,4 @@
-// Port: what a lane and its endpoint share: queues towards the rails, and where arrivals, entries and ends are counted.
+// Port: the data that a lane and its endpoint share: queues towards the rails, and counters of arrivals, entries and ends.
 #pragma once
 
 #include <array>
@@ -18,34 +18,34 @@
 
 namespace fccl {
 
-// Messages are numbered per sender and receiver through all calls of a lane, from a little below the wrap of their numbers, so
-// that every run comes past it. An immediate is a channel and the low bits of such a number.
+// Messages are numbered per sender and receiver through all calls of a lane. The numbers begin a little below their wrap, so
+// that every run passes the wrap. An immediate is a channel and the low bits of such a number.
 inline constexpr uint64_t kFirstMessage = UINT64_MAX - 5;
 inline constexpr int kMessageBits = 8;
 inline constexpr int kLargestWindow = 1 << (kMessageBits - 1);
-// Writes that one message may be cut into: what a queue holds beside entries and credits, which always find room.
+// Limits the writes of one message, so that a queue keeps room for entries and credits: these must always find room.
 inline constexpr size_t kMostStripes = 256;
 
 struct PortShape {
-  std::vector<int> ranks;    // of the peers, in the communicator
+  std::vector<int> ranks;    // the peers' ranks in the communicator
   int window = 8;            // messages of one peer that may lie in their landing; a power of two
-  size_t slot_bytes = 0;     // of one message; a multiple of 64
-  int stages = 8;            // messages that may be on their way out
-  size_t payload_bytes = 0;  // behind an entry
+  size_t slot_bytes = 0;     // one message's; a multiple of 64
+  int stages = 8;            // messages that may be in flight at once
+  size_t payload_bytes = 0;  // limit of the payload after an entry
   uint32_t first_sequence = 0;
-  uint64_t token = 0;  // what peers must say in their messages
-  // Of one peer that may wait until they are taken, a power of two; 0: the port takes no notices. And of all peers that may be
-  // on their way out.
+  uint64_t token = 0;  // peers must put this into their messages
+  // Number of one peer's notices that may wait until they are taken, a power of two; 0: the port takes no notices. notices_out
+  // is the number of notices to all peers that may be in flight.
   int notices = 0;
   int notices_out = 0;
 
   int peers() const { return static_cast<int>(ranks.size()); }
-  // That a rail had better have room for: of each peer two entries, a credit and a late credit; of notices what one peer may
-  // send, since few send at once.
+  // Returns how many messages a rail should have room for: for each peer two entries, a credit and a late credit; with notices,
+  // those that one peer may send, since few send at once.
   int messages() const { return notices > 0 ? 2 * peers() + notices : 4 * peers(); }
 };
 
-// What a rank has taken of a peer's notices, and of the payloads among them: both counts as a message carries them.
+// Counts the peer's notices, and the payloads among them, that a rank has taken; a message carries both counts.
 struct NoticesTaken {
   uint32_t notices = 0;
   uint32_t payloads = 0;
@@ -54,44 +54,45 @@ struct NoticesTaken {
   static NoticesTaken of(uint64_t packed) { return {static_cast<uint32_t>(packed), static_cast<uint32_t>(packed >> 32)}; }
 };
 
-// Where a peer's notice is put until it is taken.
+// Holds a peer's notice until it is taken.
 struct NoticeBox {
-  std::atomic<uint64_t> word{0};  // 1 << 32 | its sequence, once it is there
+  std::atomic<uint64_t> word{0};  // 1 << 32 | its sequence, once it has come
   size_t bytes = 0;
   std::vector<std::byte> content;  // as long as the longest that has come here
 };
 
-// Where a peer's entry is put. The payload is as the peer sent it.
+// Holds a peer's entry. The payload is as the peer sent it.
 struct EntryBox {
   std::atomic<uint64_t> word{0};    // sequence (32 bits) | hash
-  std::atomic<uint64_t> number{0};  // of the call, which is there before it
+  std::atomic<uint64_t> number{0};  // number of the call, written before `word`
   CallInFull call;
   size_t payload_bytes = 0;
   std::vector<std::byte> payload;
 };
 
-// What is counted for one peer.
+// Counters for one peer.
 struct PortPeer {
-  // By the lane.
+  // Written by the lane.
   std::atomic<uint64_t> sent{kFirstMessage};
   std::atomic<uint64_t> consumed{kFirstMessage};
-  // By the endpoint.
-  std::atomic<uint64_t> granted{kFirstMessage};  // of the messages sent, as many as the peer has consumed
+  // Written by the endpoint.
+  std::atomic<uint64_t> granted{kFirstMessage};  // number of sent messages that the peer has consumed
   std::array<EntryBox, 2> boxes;
   std::vector<NoticeBox> notices;  // by sequence, modulo their number
-  // Of notices to the peer: sent by the lane, taken as the endpoint has heard.
+  // Notices to the peer: the lane counts those sent, the endpoint those that the peer reports as taken.
   std::atomic<uint32_t> notices_sent{0};
   std::atomic<uint64_t> notices_heard{0};
-  // Of the peer's, by the lane.
+  // Notices of the peer, counted by the lane.
   std::atomic<uint32_t> notices_taken{0};
-  // Set once, by the endpoint; the error before the flag.
+  // Set once, by the endpoint; the error is written before the flag.
   std::atomic<bool> failed{false};
   Error error;
 };
 
-// Owned by an endpoint. The lane's thread and whoever has the endpoint's turn share it as the members say. Nothing that a peer
-// sent is used before it is checked; what cannot be right fails the peer, as a failed operation does. Failures are sticky. That
-// of a peer is for those who wait for it: it may have done its part and left. That of a rail is everybody's.
+// An endpoint owns it. The lane's thread and the thread that has the endpoint's turn share it as the members say. Nothing that
+// a peer sent is used before it is checked; an invalid message fails the peer, as a failed operation does. Failures are sticky.
+// A peer's failure concerns only waits for that peer: the peer may have done its part and left. A rail's failure concerns every
+// wait.
 class Port {
  public:
   Port(const PortShape& shape, int rails, uint32_t first_channel);
@@ -99,13 +100,14 @@ class Port {
   const PortShape& shape() const { return shape_; }
   uint32_t first_channel() const { return first_channel_; }
 
-  // The port's memory, registered in two parts: landing, which peers write, then stages and the messages that it sends.
+  // The port's memory, registered in two parts: landing, which peers write, and the memory of outgoing messages: stages,
+  // entries, credits and notices.
   std::span<std::byte> landing_memory() { return {memory_.get(), stages_at_}; }
   std::span<std::byte> outgoing_memory() { return {memory_.get() + stages_at_, memory_bytes_ - stages_at_}; }
   MemoryId landing_id{};
   MemoryId outgoing_id{};
   std::byte* landing(int peer, uint64_t message) { return memory_.get() + landing_offset(peer, message); }
-  // Also of the landing of the peers, by which the place of this rank among their peers.
+  // Also valid for a peer's landing; then `peer` is this rank's index among its peers.
   size_t landing_offset(int peer, uint64_t message) const {
     return (static_cast<size_t>(peer) * shape_.window + (message & (shape_.window - 1))) * shape_.slot_bytes;
   }
@@ -114,38 +116,39 @@ class Port {
   std::byte* notice(int number) { return memory_.get() + notices_at_ + number * entry_bytes(); }
   std::byte* credit(int peer) { return memory_.get() + credits_at_ + peer * sizeof(EntryMessage); }
 
-  // What ends: the sends of a stage, an entry, a credit, a notice. An end is counted where its operation's note says.
+  // Numbers the operations whose ends are counted: the sends of a stage, an entry, a credit, a notice. An operation's note is
+  // the number of its counter.
   int end_of_stage(int number) const { return number; }
   int end_of_entry(int peer, int parity) const { return shape_.stages + peer * 2 + parity; }
   int end_of_credit(int peer) const { return shape_.stages + shape_.peers() * 2 + peer; }
   int end_of_notice(int number) const { return shape_.stages + shape_.peers() * 3 + number; }
   static uint64_t note(int peer, int end) { return static_cast<uint64_t>(peer) << 32 | static_cast<uint32_t>(end); }
 
-  // Waited for by the lane.
+  // The lane waits for these.
   std::vector<PostQueue> queues;  // by rail
   std::vector<Counter> ends;
   std::vector<PortPeer> peers;
-  std::atomic<uint32_t> sequence;  // of the lane's current or last call; by the lane
+  std::atomic<uint32_t> sequence;  // the lane's current or last call; written by the lane
   std::atomic<uint64_t>& arrived(int peer, uint64_t message) {
     return arrived_[static_cast<size_t>(peer) * shape_.window + (message & (shape_.window - 1))];
   }
   bool is_broken() const { return broken_.load(std::memory_order_acquire); }
   bool has_failed(int peer) const { return is_broken() || peers[peer].failed.load(std::memory_order_acquire); }
-  // After has_failed.
+  // Returns the reason once has_failed is true.
   const Error& error_of(int peer) const { return is_broken() ? error_ : peers[peer].error; }
 
-  // The rest by whoever has the endpoint's turn.
+  // The thread that has the endpoint's turn calls the rest.
   void on_arrival(int peer, uint32_t message_bits);
-  // False for a message of somebody who does not know the token: it says nothing of the peer.
+  // Returns false for a message without the token: such a message says nothing about the peer.
   bool on_message(int peer, std::span<const std::byte> bytes);
   void on_end(uint64_t note);
-  // Also an end: the memory of the operation may be used again.
+  // A failure is also an end: the memory of the operation may be used again.
   void on_failure(uint64_t note, const Error& error);
   void break_with(Error error);
 
-  // Whether all operations have ended, or never will.
+  // True if all operations have ended, or never will.
   bool is_settled() const;
-  // Whether each peer has consumed all that it was sent, or never will.
+  // True if each peer has consumed all that it was sent, or never will.
   bool is_taken() const;
 
   int in_flight = 0;

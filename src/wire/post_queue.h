@@ -1,4 +1,4 @@
-// PostQueue: the operations of a lane that a rail has not taken yet, so that no phase ever meets a full rail.
+// PostQueue: the operations of a lane that a rail has not taken yet, so that a phase never meets a full rail.
 #pragma once
 
 #include <algorithm>
@@ -13,13 +13,13 @@
 
 namespace fccl {
 
-// Bounded. The lane's thread pushes, whoever has the endpoint's turn takes.
+// It is bounded. The lane's thread pushes, and the thread that has the endpoint's turn takes.
 class PostQueue {
  public:
   explicit PostQueue(size_t capacity) : operations_(std::bit_ceil(capacity)) {}
   PostQueue(PostQueue&& other) noexcept : operations_(std::move(other.operations_)) {}
 
-  // By the lane.
+  // Called by the lane.
   size_t room() const {
     return operations_.size() - (pushed_.load(std::memory_order_relaxed) - taken_.load(std::memory_order_acquire));
   }
@@ -30,7 +30,7 @@ class PostQueue {
     pushed_.store(place + 1, std::memory_order_release);
   }
 
-  // By the endpoint: the oldest ones, as many as lie together.
+  // Called by the endpoint: returns the oldest operations that lie together in memory.
   std::span<const Operation> oldest() const {
     const uint64_t taken = taken_.load(std::memory_order_relaxed);
     const uint64_t waiting = pushed_.load(std::memory_order_acquire) - taken;

@@ -1,4 +1,4 @@
-// The endpoints of this process, by what was asked for.
+// Keeps the endpoints of this process, by their requests.
 #include "wire/process_endpoint.h"
 
 #include <algorithm>

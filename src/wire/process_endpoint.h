@@ -1,4 +1,4 @@
-// The endpoint of this process: its end of the network, which all its communicators share.
+// The endpoint of this process: one end of the network, which all its communicators share.
 #pragma once
 
 #include <memory>
@@ -8,11 +8,11 @@
 
 namespace fccl {
 
-// The one for this request, opened when the first communicator asks and closed when the last one lets go. A fork opens its own.
-// Any thread may call.
+// Returns the endpoint for this request, opened when the first communicator asks, and closed when the last one lets go. A fork
+// opens its own. Any thread may call.
 Result<std::shared_ptr<Endpoint>> endpoint_of_process(const TransportRequest& request);
 
-// Whether there is one, of any request.
+// True if there is one, of any request.
 bool has_process_endpoint();
 
 }  // namespace fccl

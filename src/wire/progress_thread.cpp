@@ -1,4 +1,4 @@
-// Polling now and then.
+// Polls now and then.
 #include "wire/progress_thread.h"
 
 #include <algorithm>
@@ -14,7 +14,8 @@ using std::chrono::microseconds;
 
 constexpr microseconds kShortestSleep{20};
 constexpr microseconds kLongestSleep{1000};
-// While others poll: to wake costs the ranks a core when they need it, a tenth of a call of 64 bytes between hosts at 1 ms.
+// Longest sleep while others poll: waking up takes a core from the ranks when they need it; at 1 ms that costs a tenth of a
+// 64-byte call between hosts.
 constexpr microseconds kLongestSleepBeside{4000};
 
 }  // namespace
@@ -38,7 +39,7 @@ void ProgressThread::run(Endpoint& endpoint) {
   while (!stops_.load(std::memory_order_relaxed)) {
     std::this_thread::sleep_for(sleep);
     const uint64_t finds = endpoint.finds();
-    // What another thread has found needs no quick poll of ours: that thread is awake.
+    // If another thread found something, no quick poll is needed here: that thread is awake.
     const bool alone = endpoint.polls() == polls;
     if (alone) endpoint.progress();
     polls = endpoint.polls();

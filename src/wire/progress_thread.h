@@ -1,4 +1,4 @@
-// ProgressThread: polls an endpoint when nobody else does, so that a rank that computes does not stall its peers.
+// ProgressThread: polls an endpoint when no other thread does, so that a rank that computes does not stall its peers.
 #pragma once
 
 #include <atomic>
@@ -10,12 +10,12 @@ namespace fccl {
 
 class Endpoint;
 
-// Owned by the endpoint. Sleeps longer and longer while there is nothing to do or others poll.
+// The endpoint owns it. It sleeps for longer and longer while there is nothing to do, or while others poll.
 class ProgressThread {
  public:
   ~ProgressThread() { stop(); }
 
-  // Once; later calls find it running. Errors: fcclSystemError.
+  // Starts the thread; later calls find it running. Errors: fcclSystemError.
   Result<void> start(Endpoint& endpoint);
   // Waits for the thread, at most one of its sleeps.
   void stop();

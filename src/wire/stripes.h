@@ -1,4 +1,4 @@
-// Stripes: how a message is cut over the rails between two members, so that both know how many arrivals make it whole.
+// Stripes: cuts a message over the rails between two members, so that both know how many arrivals complete it.
 #pragma once
 
 #include <algorithm>
@@ -6,14 +6,14 @@
 
 namespace fccl {
 
-// What two members have in common.
+// The limits that two members have in common.
 struct SharedRails {
   int number = 1;
   size_t write_bytes = 1;  // the largest write
 };
 
 struct Stripes {
-  // Below this a second rail gains nothing.
+  // For shorter messages a second rail gains nothing.
   static constexpr size_t kLeastBytes = 16 << 10;
 
   size_t total;

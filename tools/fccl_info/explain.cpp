@@ -1,4 +1,4 @@
-// Taking the words apart, and putting the answer together.
+// Parses the words, and puts the answer together.
 #include "fccl_info/explain.h"
 
 #include <fmt/format.h>
@@ -26,17 +26,17 @@ tl::unexpected<Error> wrong(std::string message) { return fail(fcclInvalidArgume
 
 struct Question {
   fcclColl_t collective = fcclCollBarrier;
-  double size = 0;  // of the larger buffer
+  double size = 0;  // size of the larger buffer
   std::string topology_file, hosts, costs, provider;
 };
 
-// Costs, and where they are from.
+// Costs, and their origin.
 struct Known {
   plan::Costs costs{};
   std::string source;
 };
 
-// "AllGather" and "all_gather" alike.
+// Makes "AllGather" and "all_gather" equal.
 std::string plain(std::string_view name) {
   std::string letters;
   for (const char c : name)
@@ -98,7 +98,7 @@ Result<Question> question_in(std::span<const std::string> words) {
   return question;
 }
 
-// "4x8x32": hosts, ranks and NICs of each.
+// Reads "4x8x32": hosts, ranks per host, NICs per host.
 std::optional<std::vector<int>> counts_in(std::string_view text) {
   std::vector<int> counts;
   for (;;) {
@@ -131,7 +131,7 @@ Result<Topology> hosts_in(const std::string& word) {
   return Topology::of(std::move(hosts));
 }
 
-// So many hosts like the one that the topology describes.
+// Repeats the topology's host a number of times.
 Result<Topology> repeated(const Topology& machine, const std::string& word) {
   const auto counts = counts_in(word);
   if (!counts || counts->size() != 1 || int64_t{(*counts)[0]} * machine.ranks() > Topology::kMostRanks)
@@ -192,7 +192,7 @@ Result<Known> costs_for(const Question& question, int nic_megabits) {
   return Known{{*costs}, fmt::format("assumed of {}, not measured", provider)};
 }
 
-// Two hosts with the ranks alone that have a column, counted anew, since those share their NICs.
+// Keeps only the ranks of two hosts that have a column, renumbered, since these share their NICs.
 Topology columns_of(Host host, Host peer_host, int columns) {
   for (Host* each : {&host, &peer_host}) {
     each->ranks.resize(static_cast<size_t>(columns));
@@ -201,7 +201,7 @@ Topology columns_of(Host host, Host peer_host, int columns) {
   return *Topology::of({std::move(host), std::move(peer_host)});
 }
 
-// Which NICs each column of the first host uses with which of the second.
+// Lists which NICs each column of the first host uses with which of the second.
 std::string rails_in_words(const Topology& topology, int columns) {
   constexpr int kShown = 16;
   const Host &host = topology.hosts()[0], &peer_host = topology.hosts()[1];

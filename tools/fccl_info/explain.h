@@ -1,4 +1,4 @@
-// explain: how a collective would go between hosts, how long that should take, and by what.
+// explain: how a collective would go between hosts, how long that should take, and why.
 #pragma once
 
 #include <span>
@@ -8,8 +8,8 @@
 
 namespace fccl {
 
-// `words` follow "fccl-info explain". Error: fcclInvalidArgument where a word is wrong, else what is wrong with what a
-// word names: a file, a setting.
+// `words` follow "fccl-info explain". Error: fcclInvalidArgument for a wrong word, otherwise the error of the thing that a word
+// names: a file, a setting.
 Result<std::string> explain(std::span<const std::string> words);
 
 }  // namespace fccl

@@ -73,7 +73,7 @@ void hold() {
   while (std::cin.ignore()) continue;
 }
 
-// That there is no GPU is an answer, not a failure.
+// A machine without a GPU is an answer, not a failure.
 Result<std::string> list_gpus() {
   std::string text;
   for (int ordinal = 0;; ++ordinal) {

@@ -1,4 +1,4 @@
-// top: what the ranks of a running job are at.
+// top: shows what the ranks of a running job are doing.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace fccl {
 
-// `words`: the id of a process of the job.
+// `words`: the process id of one process of the job.
 Result<std::string> top(std::span<const std::string> words);
 
 }  // namespace fccl

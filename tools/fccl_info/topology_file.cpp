@@ -1,4 +1,4 @@
-// Reading a file whole, and telling its form by how it begins.
+// Reads a whole file, and tells its form by its first characters.
 #include "fccl_info/topology_file.h"
 
 #include <fmt/format.h>

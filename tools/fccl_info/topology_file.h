@@ -7,7 +7,7 @@
 
 namespace fccl {
 
-// Error: names the file, and the line where there is one.
+// Error: names the file, and the line if it has one.
 Result<Topology> read_topology(const std::string& path);
 
 }  // namespace fccl

@@ -1,4 +1,5 @@
-// fccl-model: writes docs/benchmarks/modelled.md, what the price model says of machines on which FCCL has not run.
+// fccl-model: writes docs/benchmarks/modelled.md, which says what the price model predicts for machines on which FCCL has not
+// run.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -45,7 +46,7 @@ plan::Constants costs_of(const Machine& machine) { return plan::default_costs("e
 
 std::string milliseconds(double seconds) { return fmt::format("{:.2f}", seconds * 1e3); }
 
-// A bus bandwidth is size / time * (n - 1) / n.
+// A published bus bandwidth is size / time * (n - 1) / n.
 std::optional<double> published_seconds(const Case& c) {
   if (&c.machine != &kP5 || c.collective != fcclCollAllGather) return std::nullopt;
   for (const PublishedRow& row : kP5AllGather)

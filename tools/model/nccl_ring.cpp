@@ -13,7 +13,7 @@ struct Protocol {
   double base;
   double nvlink_step, network_step;
   double share_of_bandwidth;
-  int network_crossings;  // of the plug-in's latency, in a step between hosts: Simple flushes
+  int network_crossings;  // network latencies in a step between hosts: Simple also flushes
   int overheads_in_a_step;
 };
 
@@ -23,13 +23,13 @@ constexpr Protocol kProtocols[] = {
     {"Simple", 8.4, 3.4, 14, 1, 2, 3},
 };
 
-// What the plug-in says that the network takes: src/platform-aws.cpp of aws-ofi-nccl 2daf7d3, for p4d and p5.
+// Latency of the network as the plug-in reports it: src/platform-aws.cpp of aws-ofi-nccl 2daf7d3, for p4d and p5.
 constexpr double kNetworkLatency = 75;
 
-// Of posting to the network, in every step.
+// Returns the cost of posting to the network, in every step.
 double overhead(const Machine& machine) { return machine.has_amd_processors ? 2 : 1; }
 
-// What NCCL thinks that LL moves between hosts at most, in bytes per second.
+// Returns NCCL's limit for LL between hosts, in bytes per second.
 double most_of_ll(const Machine& machine, int hosts) {
   if (machine.has_amd_processors) return hosts == 2 ? 22.5e9 : 19.0e9;
   return hosts == 2 ? 39.0e9 : 20.4e9;

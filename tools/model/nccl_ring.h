@@ -1,4 +1,4 @@
-// nccl_ring: how long NCCL itself reckons that its ring takes for an AllGather or a ReduceScatter.
+// nccl_ring: the time that NCCL's own model gives its ring for an AllGather or a ReduceScatter.
 #pragma once
 
 #include "model/machine.h"
@@ -10,7 +10,8 @@ struct RingTime {
   double seconds;
 };
 
-// By the protocol that NCCL reckons to be fastest. `bytes` of the larger buffer, two hosts or more.
+// Takes the protocol that NCCL's model finds fastest. `bytes` is the size of the larger buffer. There must be two hosts or
+// more.
 RingTime nccl_ring(const Machine& machine, int hosts, double bytes);
 
 }  // namespace fccl::model

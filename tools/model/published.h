@@ -1,4 +1,4 @@
-// published: what others measured with NCCL on these machines.
+// published: measurements that others made with NCCL on these machines.
 #pragma once
 
 namespace fccl::model {

@@ -1,4 +1,4 @@
-// The kind of device that groups serve beside the CPU, through torch's own interface to it: no library of CUDA is linked.
+// Asks torch for streams, and the driver whether a stream records a graph.
 #include "accelerator.h"
 
 #include <c10/core/DeviceGuard.h>
@@ -12,7 +12,7 @@ namespace {
 
 std::atomic<c10::DeviceType> served{c10::DeviceType::CUDA};
 
-// The driver's functions, by hand, since torch's headers need none of CUDA's. The results and modes are those of cuda.h.
+// Declares the driver's functions by hand, since torch's headers do not need CUDA's. The results and modes are those of cuda.h.
 constexpr int kCaptureImplicit = 906;  // CUDA_ERROR_STREAM_CAPTURE_IMPLICIT
 constexpr int kRelaxed = 2;            // CU_STREAM_CAPTURE_MODE_RELAXED
 struct Driver {
@@ -25,7 +25,8 @@ void find(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(dlsym(library, name));
 }
 
-// That of the process, which whoever has a tensor on the device has loaded; without functions where there is no such.
+// Finds the driver that the process has loaded, as any process with a tensor on the device has; otherwise there are no
+// functions.
 const Driver& driver() {
   static const Driver found = [] {
     Driver functions{};
@@ -57,13 +58,13 @@ c10::Stream pooled_stream(c10::Device device) {
 
 fcclStream_t handle_of(const c10::Stream& stream) { return stream.native_handle(); }
 
-// Not by torch, whose streams cannot tell before 2.13.
+// The driver is asked, since torch's streams cannot tell before 2.13.
 bool is_capturing(const c10::Stream& stream) {
   if (driver().is_capturing == nullptr) return false;
   const c10::DeviceGuard on_device(stream.device());
   int status = 0;
   const int result = driver().is_capturing(handle_of(stream), &status);
-  // The default stream says so while a stream that waits for it records.
+  // The default stream answers so while a stream that waits for it records.
   return result == kCaptureImplicit || (result == 0 && status != 0);
 }
 

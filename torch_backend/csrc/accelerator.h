@@ -1,4 +1,5 @@
-// The kind of device that groups serve beside the CPU, through torch's own interface to it: no library of CUDA is linked.
+// Gives access to the kind of device that groups serve besides the CPU, through torch's own interface to it: no library of CUDA
+// is linked.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -11,22 +12,22 @@
 
 namespace fccl {
 
-// CUDA, unless a test has brought a device of its own.
+// Returns CUDA, unless a test has set a device of its own.
 c10::DeviceType accelerator();
-// For tests, whose device stands in for CUDA's from now on. Before the first group.
+// For tests, whose device replaces CUDA from now on. Called before the first group.
 void stand_in_for_cuda(const std::string& device_type);
 
-// The calling thread's stream for what it issues on the device.
+// Returns the stream on which the calling thread's work on the device goes.
 c10::Stream current_stream(c10::Device device);
-// One of torch's streams, which other parts of the program may use too.
+// Returns one of torch's streams, which other parts of the program may use, too.
 c10::Stream pooled_stream(c10::Device device);
-// As the library takes it.
+// Returns the stream's handle as the library takes it.
 fcclStream_t handle_of(const c10::Stream& stream);
-// Whether the stream records a graph.
+// True if the stream records a graph.
 bool is_capturing(const c10::Stream& stream);
 
-// While it lives, what its thread asks of the device ends no graph that any thread records: without it even a query of another
-// stream's event does, by the rules of the mode that torch and CUDA take where nobody names one.
+// While it lives, its thread may ask the device anything without ending a graph that some thread records: without it even a
+// query of another stream's event does, in the capture mode that torch and CUDA use by default.
 class CaptureGuard {
  public:
   CaptureGuard();
@@ -38,7 +39,7 @@ class CaptureGuard {
   int mode_;
 };
 
-// Whether the device has come to the event; under a guard of captures.
+// True if the device has reached the event; guards captures.
 bool is_done(const c10::Event& event);
 
 }  // namespace fccl

@@ -13,7 +13,7 @@ namespace {
 // Smaller tensors go by mailbox, which copies them anyway.
 constexpr size_t kLeastBytes = size_t{16} << 10;
 
-// Null where the library has none to give.
+// Returns null if the library cannot give memory.
 void* arena_memory(size_t bytes) {
   void* memory = nullptr;
   if (fcclMemAlloc(&memory, bytes) == fcclSuccess) return memory;
@@ -21,7 +21,7 @@ void* arena_memory(size_t bytes) {
   return nullptr;
 }
 
-// Of memory that the arena gave; a forked child's is a copy, which the library knows.
+// Frees memory of the arena; a forked child's is a copy, which the library recognizes.
 void free_arena_memory(void* memory) { static_cast<void>(fcclMemFree(memory)); }
 
 class ArenaAllocator final : public c10::Allocator {
@@ -55,9 +55,9 @@ at::Tensor arena_tensor(int64_t count, const at::TensorOptions& options) {
 }
 
 void allocate_cpu_tensors_in_arena() {
-  // Never freed: tensors ask it for their memory's end as long as the process lives.
+  // The allocator is never freed: tensors free their memory through it as long as the process lives.
   static auto* allocator = new ArenaAllocator(*c10::GetDefaultCPUAllocator());
-  // Above torch's own, which has the priority 0.
+  // The priority is above that of torch's own allocator, 0.
   c10::SetCPUAllocator(allocator, 1);
 }
 

@@ -1,4 +1,4 @@
-// The life of a process group of the backend "fccl", and where each of its operations runs.
+// Creates and ends a process group, and sends each of its operations to the CPU's or the device's calls.
 #include "backend.h"
 
 #include <c10/util/Exception.h>
@@ -26,7 +26,7 @@ std::string word_of_this_rank() {
   return c10::str(random(), "-", random());
 }
 
-// Where all tensors of the operation are; the CPU if it has none.
+// Returns the device of all tensors of the operation; the CPU if it has none.
 c10::Device device_of(const Operation& operation) {
   std::optional<c10::Device> device;
   for (const auto* tensors : {&operation.inputs, &operation.outputs}) {
@@ -51,7 +51,8 @@ Backend::Backend(const Membership& membership, const c10::intrusive_ptr<c10d::St
       device_(std::make_shared<DeviceCalls>(communicator_for(fcclMemoryCuda, "cuda", membership, store, key))),
       split_child_(c10::intrusive_ptr<c10d::Backend>()) {}
 
-// Whoever collects garbage may hold Python's lock, and may be any thread.
+// Garbage may be collected on any thread, which may hold Python's lock, so a group with outstanding calls shuts down on another
+// thread.
 Backend::~Backend() {
   if (cpu_->has_outstanding()) {
     Completions::of_process().post([cpu = cpu_] { cpu->shut_down(); });
@@ -66,7 +67,7 @@ void Backend::connect(c10::Device device) {
   device_->connect(device);
 }
 
-// A new object each time: torch writes the name of a group to be split off into it.
+// It returns a new object each time: torch writes the name of a group to be split off into it.
 c10::intrusive_ptr<Backend::Options> Backend::getBackendOptions() {
   auto options = c10::make_intrusive<Options>(kBackendName, timeout_.load());
   options->group_name = name_;
@@ -87,7 +88,7 @@ at::Tensor Backend::allocateTensor(long count, at::TensorOptions options) {  // 
 }
 
 void Backend::abort() {
-  // Both before either: who waits for the one may be what the other is ended behind.
+  // Both communicators are revoked before either ends: a thread that waits for the one may hold up the end of the other.
   device_->communicator().revoke();
   cpu_->abort();
   device_->abort();
@@ -133,7 +134,7 @@ Backend::WorkPtr Backend::barrier(const c10d::BarrierOptions& options) {
   const std::optional<c10::Device> device = device_->device();
   turn.unlock();
   if (!device) return run(std::move(operation));
-  // Who has passed a barrier expects what it issued before to be done.
+  // A caller that has passed a barrier expects its earlier operations to be done.
   if (!options.asyncOp) check(cpu_->drain(), cpu_->communicator().attempt_of(operation.title));
   auto work = device_->run(operation, *device, deadline_of(operation), describe());
   if (!options.asyncOp) work->wait();

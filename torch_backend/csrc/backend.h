@@ -1,4 +1,4 @@
-// The process group backend "fccl": torch's collectives as calls of the library, on CPU memory and on a device's.
+// The process group backend "fccl": runs torch's collectives as calls of the library, on CPU memory and on a device's.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -24,21 +24,21 @@ namespace fccl {
 
 constexpr const char* kBackendName = "fccl";
 
-// One rank's end of a process group, for the tensors of the CPU and of one device, each with a communicator of its own that is
+// One rank's end of a process group, for the tensors of the CPU and of one device. Each has a communicator of its own, which is
 // made at the first call or, if torch binds the group to a device, at once. Any thread may call it; calls of one kind of memory
 // are served one at a time in the order of arrival, except abort and getError, which never wait for another call. After the
-// first failure every call throws its cause; shutdown and abort still work. The destructor waits for nobody. Only the older of
-// two names that torch gives a method is overridden, if it has one: that compiles and is found from 2.11 to 2.15.
+// first failure every call throws its cause; shutdown and abort still work. The destructor waits for no peer. If torch gives a
+// method two names, only the older one is overridden: that compiles and is found from 2.11 to 2.15.
 class Backend final : public c10d::Backend {
  public:
   using Tensors = std::vector<at::Tensor>;
   using TensorLists = std::vector<std::vector<at::Tensor>>;
   using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 
-  // `key` is the group's own in the store, which is asked when a communicator is made.
+  // `key` is the group's own in the store, which is read when a communicator is made.
   Backend(const Membership& membership, const c10::intrusive_ptr<c10d::Store>& store, const std::string& key);
   ~Backend() override;
-  // Makes the communicator of the device now.
+  // Makes the communicator of the device at once.
   void connect(c10::Device device);
 
   const std::string getBackendName() const override { return kBackendName; }
@@ -47,10 +47,11 @@ class Backend final : public c10d::Backend {
   bool supportsCoalescing() const override { return true; }
   bool supportsTimeEstimation() const override { return true; }
   bool supportsShrinking() const override { return true; }
-  // Between both, of torch 2.15 on, calls of this thread on CPU memory are priced in microseconds, and not run.
+  // Between these calls, from torch 2.15 on, this thread's calls on CPU memory are not run; their time is estimated in
+  // microseconds.
   void startTimeEstimate() { start_estimate(); }      // NOLINT(readability-identifier-naming): torch's
   float endTimeEstimate() { return end_estimate(); }  // NOLINT(readability-identifier-naming): torch's
-  // Of CPU tensors; torch asks with the index -1 then.
+  // True for CPU tensors; torch then asks with the index -1.
   bool supportsTensorAlloc(c10::DeviceIndex device) override { return device < 0; }
   at::Tensor allocateTensor(long count, at::TensorOptions options) override;  // NOLINT(google-runtime-int): torch's
   void setTimeout(std::chrono::milliseconds timeout) override;
@@ -59,12 +60,12 @@ class Backend final : public c10d::Backend {
   c10d::ErrorType getError() override;
   c10::intrusive_ptr<c10d::Backend> split(const c10::intrusive_ptr<c10d::Store>& store, const std::vector<int>& ranks,
                                           const c10::intrusive_ptr<Options>& options) override;
-  // A group of the ranks that go on, which alone call it; with the flag 1 (SHRINK_ABORT) also after a failure.
+  // Makes a group of the surviving ranks, which alone call it; with the flag 1 (SHRINK_ABORT) also after a failure.
   c10::intrusive_ptr<c10d::Backend> shrink(const std::vector<int64_t>& excluded, int flags,
                                            const c10::intrusive_ptr<Options>& options) override;
 #ifdef C10D_BACKEND_HAS_RECONFIGURE
-  // Makes this group one of the ranks whose handles are given: by the library alone where they are in one communicator, also
-  // after a failure, else by torch's store. Done when it returns. No other call but abort may run.
+  // Makes this group one of the ranks whose handles are given: by the library alone if they are in one communicator, even after
+  // a failure, otherwise by torch's store. It is done when it returns. Only abort may run at the same time.
   bool supportsReconfigure() const override { return true; }
   c10d::ReconfigureHandle get_reconfigure_handle() const override;
   WorkPtr reconfigure(const c10d::ReconfigureOptions& options) override;
@@ -86,7 +87,7 @@ class Backend final : public c10d::Backend {
   WorkPtr reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
                                           const c10d::ReduceScatterOptions& options) override;
   WorkPtr gather(TensorLists& outputs, Tensors& inputs, const c10d::GatherOptions& options) override;
-  // Of torch 2.15 on.
+  // These exist from torch 2.15 on.
   WorkPtr gather_single(at::Tensor& output, at::Tensor& input, const c10d::GatherOptions& options);
   WorkPtr scatter(Tensors& outputs, TensorLists& inputs, const c10d::ScatterOptions& options) override;
   WorkPtr alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& options) override;
@@ -94,7 +95,8 @@ class Backend final : public c10d::Backend {
                         std::vector<int64_t>& input_sizes, const c10d::AllToAllOptions& options) override;
   WorkPtr barrier(const c10d::BarrierOptions& options) override;
 
-  // Between both the sends and receives of this thread are gathered, and issued together by the end, whose work stands for all.
+  // Between these calls this thread's sends and receives are gathered. The end issues them together, and its work stands for
+  // all.
   void startCoalescing() override;
   WorkPtr endCoalescing() override;
 
@@ -105,43 +107,43 @@ class Backend final : public c10d::Backend {
   void monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) override;
 
  private:
-  // Runs the operation where its tensors are, and gives the work that stands for it.
+  // Runs the operation where its tensors are, and returns the work that stands for it.
   WorkPtr run(Operation operation);
-  // Of a send or a receive.
+  // Runs a send or a receive, or gathers it.
   WorkPtr run_or_gather(Operation operation);
-  // Of what is issued while this thread gathers.
+  // Notes the work of another call that is issued while this thread gathers.
   void note(const WorkPtr& work) const;
   std::chrono::milliseconds deadline_of(const Operation& operation) const;
   Describe describe();
 
-  // Each adds one call of the library, and the staging it needs, to the operation. The tensors of a list hold the ranks' parts
-  // one behind the other: one tensor per rank, or one in all. Tensors may have any strides.
+  // Each adds one call of the library, and its staging, to the operation. The tensors of a list hold the ranks' parts in order:
+  // one tensor per rank, or one in all. Tensors may have any strides.
   void add_allreduce(Operation& operation, const at::Tensor& tensor, const c10d::ReduceOp& op) const;
   void add_allgather(Operation& operation, const Tensors& outputs, const at::Tensor& input) const;
   void add_reduce_scatter(Operation& operation, const at::Tensor& output, const Tensors& inputs,
                           const c10d::ReduceOp& op) const;
-  // Into the operation's outputs, which the root alone has.
+  // Gathers into the operation's outputs, which only the root has.
   void add_gather(Operation& operation, const at::Tensor& input, int root) const;
-  // Whole numbers of each rank, so many of each, one rank's behind the other's, when it returns.
+  // Gathers integers, counts[r] of rank r, in the order of ranks, before it returns.
   at::Tensor gather_now(const at::Tensor& input, const std::vector<int64_t>& counts, std::chrono::milliseconds timeout);
-  // The same for lists of tensors of unequal sizes.
+  // Do so for lists of tensors of unequal sizes.
   void add_allgather_v(Operation& operation, const Tensors& outputs, const at::Tensor& input) const;
   void add_reduce_scatter_v(Operation& operation, const at::Tensor& output, const Tensors& inputs,
                             const c10d::ReduceOp& op) const;
 
   const std::string name_;
   const std::string first_key_;  // in the store
-  const std::string word_;       // which no other rank has, of its handle
+  const std::string word_;       // the word of its handle, which no other rank has
   std::atomic<uint64_t> sequence_ = 0;
   std::atomic<uint64_t> monitored_barriers_ = 0;
-  std::atomic<std::chrono::milliseconds> timeout_;  // of calls that bring none
+  std::atomic<std::chrono::milliseconds> timeout_;  // timeout of calls that set none
   const std::shared_ptr<CpuCalls> cpu_;
   const std::shared_ptr<DeviceCalls> device_;
-  // The split that was made last: torch asks for it once for each kind of memory. Guarded by both turns.
+  // The last split: torch asks for it once for each kind of memory. Both turns guard it.
   c10::intrusive_ptr<c10d::Store> split_store_;
   std::vector<int> split_ranks_;
   c10::weak_intrusive_ptr<c10d::Backend> split_child_;
-  std::set<int64_t> uuids_;  // of each reconfigure so far; guarded by both turns
+  std::set<int64_t> uuids_;  // ids of every reconfigure so far; both turns guard it
 };
 
 }  // namespace fccl

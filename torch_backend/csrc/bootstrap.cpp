@@ -1,4 +1,4 @@
-// Carries the unique id of a new communicator from rank 0 to the other ranks through torch's Store.
+// Publishes and reads the id, or rank 0's error, in the store.
 #include "bootstrap.h"
 
 #include <c10/util/Exception.h>
@@ -16,7 +16,7 @@
 namespace fccl {
 namespace {
 
-// Rank 0's error travels in place of the id, so that nobody waits for an id that will not come.
+// Rank 0's error travels in place of the id, so that no rank waits for an id that will not come.
 fcclUniqueId publish_unique_id(c10d::Store& store, const std::string& key, const std::string& attempt) {
   fcclUniqueId id;
   const fcclResult_t result = fcclGetUniqueId(&id);

@@ -9,7 +9,7 @@
 
 namespace fccl {
 
-// What a communicator is made from.
+// Identifies a rank of a communicator that will be made.
 struct Membership {
   int rank;
   int size;
@@ -17,16 +17,16 @@ struct Membership {
   std::string name;  // for messages
 };
 
-// Makes this rank's communicator of this kind of memory, on the thread's current device if that is CUDA's; every rank calls it
-// with a `key` of the store that is the communicator's own. Throws what went wrong, on every rank when rank 0 cannot open its
-// bootstrap. `identity` gets a text that is the communicator's own, and the same on all its ranks.
+// Makes this rank's communicator of this kind of memory, on the thread's current device for CUDA memory; every rank calls it
+// with a `key` of the store that is the communicator's own. Throws the failure; on every rank if rank 0 cannot open its
+// bootstrap. `identity` gets a text that is the same on all ranks of the communicator, and unique to it.
 fcclComm_t join(c10d::Store& store, const std::string& key, const Membership& membership, fcclMemoryKind_t kind,
                 std::string* identity);
 
-// The library's configuration of a group with this timeout; it refers to `membership`.
+// Returns the library's configuration of a group with this timeout; the result refers to `membership`.
 fcclConfig_t config_of(const Membership& membership, fcclMemoryKind_t kind);
 
-// As the library takes it: positive and no larger than an int.
+// Converts to the library's range: positive and no larger than an int.
 int clamped(std::chrono::milliseconds timeout);
 
 }  // namespace fccl

@@ -1,4 +1,4 @@
-// Each collective of torch of equal parts as an operation of the backend: its checks, its library calls, its staging.
+// Turns torch's collectives with equal parts into operations: their checks, their library calls, their staging.
 #include <utility>
 
 #include "backend.h"
@@ -76,7 +76,7 @@ Backend::WorkPtr Backend::broadcast(Tensors& tensors, const c10d::BroadcastOptio
 }
 
 Backend::WorkPtr Backend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) {
-  // torch itself calls allreduce_sparse for tensors of a device alone.
+  // torch itself calls allreduce_sparse only for tensors on a device.
   if (tensors.size() == 1 && tensors[0].layout() == at::kSparse) return allreduce_sparse(tensors, options);
   Operation operation{"fccl:all_reduce", OpType::ALLREDUCE, options.asyncOp, options.timeout, tensors, tensors};
   add_allreduce(operation, only(tensors, operation.title), options.reduceOp);

@@ -1,4 +1,4 @@
-// A group's communicator of one kind of memory: made at its first use, and kept until the group ends.
+// Makes a group's communicator at its first use, and keeps it until the group ends.
 #include "communicator.h"
 
 #include <c10/util/Exception.h>
@@ -57,7 +57,7 @@ fcclComm_t Communicator::make() {
   try {
     return join(*store_, key_, membership_, kind_, &identity_);
   } catch (...) {
-    // A second attempt of one rank could only meet what the first one has left in the store.
+    // A second attempt of one rank would only find in the store what the first attempt left there.
     const std::lock_guard lock(life_);
     state_ = State::failed;
     refusal_ = std::current_exception();
@@ -126,7 +126,7 @@ c10d::ErrorType Communicator::error() {
 void Communicator::revoke() {
   const std::lock_guard lock(life_);
   if (state_ == State::shut_down || aborted_) return;
-  // Who is joining ends the communicator itself, when it has one.
+  // A joining thread ends the communicator itself, once it has one.
   aborted_ = true;
   if (comm_ != nullptr) report(fcclCommRevoke(comm_, 0), "fccl:abort");
 }

@@ -1,4 +1,4 @@
-// Threads that tell torch about finished work, so that the library's worker never runs code of torch or Python.
+// Starts threads as tasks need them.
 #include "completions.h"
 
 #include <pthread.h>
@@ -12,7 +12,7 @@ namespace fccl {
 
 namespace {
 
-// Made when the library is loaded: at first use, a fork by another thread could find it half made.
+// It is made when the library is loaded: if it were made at first use, a fork by another thread could find it half made.
 std::atomic<Completions*> current{new Completions};
 
 [[maybe_unused]] const int kRenewedInForks = pthread_atfork(nullptr, nullptr, [] { current = new Completions; });
@@ -44,7 +44,7 @@ void Completions::add_thread_if_all_are_busy() {
   try {
     add_thread();
   } catch (const std::system_error&) {
-    // Those that there are come to it.
+    // If no new thread can be started, the existing ones run the task.
     if (threads_ == 0) throw;
   }
 }

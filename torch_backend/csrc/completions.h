@@ -1,4 +1,4 @@
-// Threads that tell torch about finished work, so that the library's worker never runs code of torch or Python.
+// Runs torch's completions on threads of their own, so that the library's worker never runs code of torch or Python.
 #pragma once
 
 #include <chrono>
@@ -11,17 +11,17 @@
 namespace fccl {
 
 // Runs tasks on threads of its own: a future's callbacks, and the release of tensors, which may need Python's lock. A task may
-// wait for another one (a callback that waits for a second collective), so no task is left behind a busy thread.
-// One per process, and one of its own in a fork, which has none of the threads; never destroyed. Any thread may call.
+// wait for another one (a callback that waits for a second collective), so no task queues behind a busy thread. Each process
+// has one. A fork makes a new one, since it has none of the threads; it is never destroyed. Any thread may call.
 class Completions {
  public:
   static Completions& of_process();
-  // Sees to it that there is a thread. Throws std::system_error if there can be none.
+  // Makes sure that a thread exists. Throws std::system_error if none can be started.
   void start();
-  // After start. At the limit of threads a task may wait until another one is done.
+  // Called after start. At the limit of threads a task may wait until another one is done.
   void post(std::function<void()> task);
-  // Waits until all tasks are done, but not longer than `limit`, and starts none from then on: a callback of a Python that is
-  // ending would end the process.
+  // Waits until all tasks are done, but not longer than `limit`, and starts no task from then on: a callback of an ending
+  // Python would end the process.
   void close(std::chrono::milliseconds limit);
 
  private:

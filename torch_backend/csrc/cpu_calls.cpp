@@ -1,4 +1,4 @@
-// Runs a group's operations on CPU memory: blocking ones on the caller's thread, the others on host streams.
+// Puts steps on streams, and ends their works.
 #include "cpu_calls.h"
 
 #include <exception>
@@ -11,9 +11,10 @@
 
 namespace fccl {
 
-// An operation on the stream; it keeps the tensors alive until the worker is done with them.
+// An operation on the stream. It keeps the tensors alive until the worker is done with them.
 struct CpuCalls::Pending {
-  // For whoever may leave, by an exception too, while steps are on the stream and use the tensors.
+  // Deletes an operation only when its stream is empty, since a caller may leave, even by an exception, while steps on the
+  // stream use the tensors.
   struct EndAfterStream {
     void operator()(Pending* pending) const {
       (void)fcclStreamSynchronize(pending->stream);
@@ -22,11 +23,11 @@ struct CpuCalls::Pending {
   };
 
   fcclStream_t stream;
-  std::shared_ptr<TransferStreams> owner;  // of the stream; null if that is the collectives'
+  std::shared_ptr<TransferStreams> owner;  // owns the stream; null if it is the collectives' stream
   c10::intrusive_ptr<Work> work;
   Operation operation;
 
-  // Those that end on this thread while it waits for one of them, or issues it; null where nobody looks after them.
+  // Collects operations that end on this thread while it waits for one of them, or issues it; null if no caller collects.
   static thread_local std::vector<std::shared_ptr<Pending>>* ended_here;
 };
 
@@ -34,7 +35,7 @@ thread_local std::vector<std::shared_ptr<CpuCalls::Pending>>* CpuCalls::Pending:
 
 namespace {
 
-// Why an operation before this point of the stream failed; null if none has. What failed once fails all that follows.
+// Returns why an operation before this point of the stream failed; null if none has. A failed operation fails all that follow.
 std::exception_ptr failure_on(fcclStream_t stream, const Work& work) {
   const fcclResult_t result = fcclStreamQuery(stream);
   if (result == fcclSuccess || result == fcclInProgress) return nullptr;
@@ -49,7 +50,7 @@ void CpuCalls::connect() {
 }
 
 void CpuCalls::renew(fcclComm_t comm, Place place) {
-  // What has failed on a stream stays with it.
+  // A failed stream keeps its failure, so the new communicator gets new streams.
   transfers_->end();
   transfers_ = std::make_shared<TransferStreams>();
   end_stream();
@@ -73,8 +74,8 @@ c10::intrusive_ptr<c10d::Work> CpuCalls::run(Operation operation, std::chrono::m
 }
 
 void CpuCalls::run_now(fcclComm_t comm, const Operation& operation, Work& work) {
-  // The library serves its calls in turn, but knows of no copies: those of earlier calls come first, and one is to see what
-  // earlier calls have left. Who has passed a barrier expects what it issued before to be done.
+  // The library serves its calls in turn, but does not know of copies: copies of earlier calls come first, and a copy must see
+  // the results of earlier calls. A caller that has passed a barrier expects its earlier operations to be done.
   const bool is_barrier = operation.type == c10d::OpType::BARRIER;
   if (copies_on_stream_ || ((operation.packs || is_barrier) && stream_ != nullptr)) {
     check(fcclStreamSynchronize(stream_.get()), work.attempt());
@@ -96,9 +97,9 @@ fcclResult_t CpuCalls::stream_of_collectives(fcclStream_t* stream) {
   return fcclSuccess;
 }
 
-// Who still waits for a work of the stream is the last to have it.
+// A thread that still waits for a work of the stream holds the last reference to it.
 void CpuCalls::end_stream() {
-  // A failure of what was on the stream has reached its work.
+  // A failure on the stream has already reached its work.
   if (stream_ != nullptr) (void)fcclStreamSynchronize(stream_.get());
   stream_ = nullptr;
 }
@@ -136,11 +137,11 @@ void CpuCalls::on_done(void* user_data) {
   pending->work->complete(failure);
   if (Pending::ended_here != nullptr && pending->work->complete_without_future())
     return Pending::ended_here->push_back(std::move(pending));
-  // Given away, since the last holder releases the tensors, which may take Python's lock.
+  // Another thread gets the operation, since its last holder releases the tensors, which may take Python's lock.
   Completions::of_process().post([pending = std::move(pending)] { pending->work->complete_future(); });
 }
 
-// What ends on the way is released here, without another thread; what has callbacks is not.
+// Operations that end during `function` are released here, without another thread; those with callbacks are not.
 template <class Function>
 void CpuCalls::look_after(Function function) {
   std::vector<std::shared_ptr<Pending>> ended;
@@ -153,9 +154,9 @@ void CpuCalls::look_after(Function function) {
   function();
 }
 
-// On a thread that waits for the operation at this place of the stream.
+// Runs on a thread that waits for the operation at this position of the stream.
 void CpuCalls::serve(fcclStream_t stream, unsigned long long position, std::chrono::milliseconds timeout) {
-  // A failure has reached its work.
+  // A failure has already reached its work.
   look_after([&] { (void)fcclStreamSynchronizeTo(stream, position, timeout <= kNoTimeout ? -1 : clamped(timeout)); });
 }
 
@@ -172,7 +173,7 @@ bool CpuCalls::has_outstanding() {
 void CpuCalls::abort() {
   communicator_->revoke();
   if (communicator_->is_joining()) return;
-  // Whoever was inside a call, or about to enter one, comes out before the handle goes.
+  // The turn makes sure that every thread inside a call, or about to enter one, has returned before the handle ends.
   const std::lock_guard turn(communicator_->turn());
   communicator_->end("fccl:abort");
 }

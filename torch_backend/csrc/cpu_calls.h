@@ -1,4 +1,4 @@
-// Runs a group's operations on CPU memory: blocking ones on the caller's thread, the others on host streams.
+// Runs a group's operations on CPU memory: blocking ones on the caller's thread, others on host streams.
 #pragma once
 
 #include <c10/util/intrusive_ptr.h>
@@ -15,21 +15,21 @@
 
 namespace fccl {
 
-// Owns the host streams; shared by the group and, when that is dropped with calls outstanding, by the thread that ends it. Any
+// Owns the host streams. The group shares it with the thread that ends it, if the group is dropped with calls outstanding. Any
 // thread may call; operations are served one at a time in the order of arrival.
 class CpuCalls {
  public:
   explicit CpuCalls(std::shared_ptr<Communicator> communicator) : communicator_(std::move(communicator)) {}
 
   Communicator& communicator() { return *communicator_; }
-  // Makes the communicator now.
+  // Makes the communicator at once.
   void connect();
-  // Goes on with another communicator, and ends what this rank has of the one before. Under the communicator's turn.
+  // Continues with another communicator, and ends this rank's part of the old one. Needs the communicator's turn.
   void renew(fcclComm_t comm, Place place);
-  // Runs the operation, or puts it on a stream, and gives the work that stands for it. `timeout` is the deadline of its
+  // Runs the operation, or puts it on a stream, and returns the work that stands for it. `timeout` is the deadline of its
   // waits.
   c10::intrusive_ptr<c10d::Work> run(Operation operation, std::chrono::milliseconds timeout, const Describe& describe);
-  // Waits for the asynchronous collectives; gives the first failure of one of them.
+  // Waits for the asynchronous collectives; returns the first failure among them.
   fcclResult_t drain();
   bool has_outstanding();
   void abort();
@@ -49,9 +49,10 @@ class CpuCalls {
   static void serve(fcclStream_t stream, unsigned long long position, std::chrono::milliseconds timeout);
 
   const std::shared_ptr<Communicator> communicator_;
-  std::shared_ptr<TransferStreams> transfers_ = std::make_shared<TransferStreams>();  // of sends and receives
-  std::shared_ptr<void> stream_;   // of collectives, also of those who wait; guarded by the communicator's turn, as the next
-  bool copies_on_stream_ = false;  // which a blocking call waits for
+  std::shared_ptr<TransferStreams> transfers_ = std::make_shared<TransferStreams>();  // streams of sends and receives
+  std::shared_ptr<void> stream_;   // stream of collectives, which threads that wait for one hold, too; the communicator's turn
+                                   // guards it and the next member
+  bool copies_on_stream_ = false;  // the stream holds copies that a blocking call must wait for
 };
 
 }  // namespace fccl

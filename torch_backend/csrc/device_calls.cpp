@@ -1,4 +1,4 @@
-// Runs a group's operations on a device: on the caller's stream, or on a stream beside it.
+// Puts operations on streams, and ends groups that were dropped.
 #include "device_calls.h"
 
 #include <c10/core/DeviceGuard.h>
@@ -17,7 +17,7 @@
 namespace fccl {
 namespace {
 
-// Those of groups that were dropped.
+// Holds the calls of groups that were dropped.
 struct Left {
   std::mutex mutex;
   std::vector<std::shared_ptr<DeviceCalls>> calls;
@@ -47,7 +47,8 @@ fcclComm_t DeviceCalls::open(const char* title, const c10::Stream& current) {
   if (communicator_->is_made()) return communicator_->open(title);
   device_ = current.device();
   end_those_left();
-  // The library asks the thread for its context, which a thread that has only chosen a device may not have yet.
+  // The library uses the thread's CUDA context, and a thread that has only chosen a device may not have one yet; recording an
+  // event makes it.
   if (!fork_) fork_.emplace(current.device_type());
   fork_->record(current);
   return communicator_->open(title);
@@ -74,16 +75,16 @@ c10::intrusive_ptr<c10d::Work> DeviceCalls::run(const Operation& operation, c10:
   if (operation.async) {
     follow(stream, current);
   } else if (operation.type == c10d::OpType::BARRIER && side_) {
-    // Who has passed a barrier expects what it issued before to be done.
+    // A caller that has passed a barrier expects its earlier operations to be done.
     follow(stream, *side_);
   }
   if (std::find(used_.begin(), used_.end(), stream) == used_.end()) used_.push_back(stream);
   if (const std::exception_ptr failure = issue(operation, comm, stream, description.attempt())) {
-    // What was issued before the failure still uses the tensors.
+    // Steps issued before the failure still use the tensors.
     if (stream != current) follow(current, stream);
     std::rethrow_exception(failure);
   }
-  // Only what runs beside the caller's stream needs to be kept from the memory of its tensors.
+  // Tensors must be kept only for a call that runs next to the caller's stream.
   auto kept = operation.async ? tensors_of(operation) : std::vector<at::Tensor>{};
   DeviceWork::Place place{communicator_, stream, Launches::of_process().add(stream, current, std::move(kept))};
   return c10::make_intrusive<DeviceWork>(description, std::move(place), operation.inputs, operation.outputs);
@@ -125,7 +126,7 @@ c10::Stream DeviceCalls::side_stream() {
 void DeviceCalls::abort() {
   communicator_->revoke();
   if (communicator_->is_joining()) return;
-  // Whoever was inside a call, or about to enter one, comes out before the handle goes.
+  // The turn makes sure that every thread inside a call, or about to enter one, has returned before the handle ends.
   const std::lock_guard turn(communicator_->turn());
   const c10::OptionalDeviceGuard guard(device_);
   communicator_->end("fccl:abort");
@@ -133,7 +134,7 @@ void DeviceCalls::abort() {
 
 void DeviceCalls::shut_down() {
   const std::lock_guard turn(communicator_->turn());
-  if (!device_) return communicator_->end("fccl:shutdown");  // calls nothing of a device
+  if (!device_) return communicator_->end("fccl:shutdown");  // makes no device call
   const c10::OptionalDeviceGuard guard(device_);
   communicator_->finish("fccl:shutdown");
   communicator_->end("fccl:shutdown");
@@ -159,7 +160,7 @@ void DeviceCalls::end_those_left() {
   std::unique_lock lock(left.mutex);
   std::vector<std::shared_ptr<DeviceCalls>> calls;
   calls.swap(left.calls);
-  // Destructors of groups wait for the lock, and so for no device.
+  // Destructors of groups wait for this lock, so it must not be held in calls of the device.
   lock.unlock();
   std::erase_if(calls, [](const std::shared_ptr<DeviceCalls>& each) {
     if (!each->is_through()) return false;

@@ -1,4 +1,4 @@
-// One collective on a device as torch sees it: its order among streams, and what is known of its end.
+// Makes streams wait for a call, and asks the device for its end.
 #include "device_work.h"
 
 #include <ATen/core/jit_type.h>
@@ -28,11 +28,11 @@ DeviceWork::DeviceWork(Description description, Place place, const std::vector<a
       description_(std::move(description)),
       place_(std::move(place)),
       outputs_(std::move(outputs)) {
-  // The profiler's time is that of issuing; the device has its own.
+  // The profiler measures the time of issuing; the device has a profiler of its own.
   if (recordFunctionEndCallback_) recordFunctionEndCallback_();
   if (place_.launch->issuer == place_.stream) return;
   future_ = c10::make_intrusive<Future>(c10::ListType::create(c10::TensorType::get()), std::vector{place_.stream.device()});
-  // Whoever waits for the future waits for what is on this stream now.
+  // A thread that waits for the future waits for the work that this stream holds now.
   const c10::StreamGuard guard(place_.stream);
   future_->markCompleted(outputs_);
 }
@@ -53,7 +53,7 @@ bool DeviceWork::wait(std::chrono::milliseconds timeout) {
 void DeviceWork::synchronize() {
   const c10::Stream current = current_stream(place_.stream.device());
   if (current != place_.stream) end().block(current);
-  // The memory of the tensors goes back to that stream.
+  // The memory of the tensors returns to that stream.
   if (current == place_.launch->issuer) Launches::of_process().release(*place_.launch);
   if (!is_capturing(current)) Launches::of_process().sweep();
 }
@@ -61,7 +61,7 @@ void DeviceWork::synchronize() {
 void DeviceWork::wait_for_the_device(std::chrono::milliseconds timeout) {
   const auto deadline = Clock::now() + timeout;
   auto pause = kFirstPause;
-  // Polled, since whoever waits inside the driver cannot be told of a failure.
+  // The thread polls, since a thread that waits inside the driver cannot learn of a failure.
   while (!is_done(end()) && !exception()) {
     if (timeout > kNoTimeout && Clock::now() >= deadline) {
       C10_THROW_ERROR(DistBackendError, c10::str(description_.attempt(), ": not done within the ", timeout.count(),

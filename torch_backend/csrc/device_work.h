@@ -1,4 +1,4 @@
-// One collective on a device as torch sees it: its order among streams, and what is known of its end.
+// One collective on a device, as torch sees it: its order among streams, and its end.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -19,13 +19,13 @@
 
 namespace fccl {
 
-// Made when its call has been put on a stream. Owned by the caller alone: dropping it changes nothing for the call, and calls
-// nothing of the device. Any thread may call it, and whoever does calls the device. After a failure wait() lets the current
-// stream wait first, since what has been issued still uses its tensors, and then throws the cause.
+// Made once its call is on a stream. Only the caller owns it: dropping it does not affect the call, and makes no device call.
+// Any thread may call it, and the calls reach the device on that thread. After a failure wait() first makes the current stream
+// wait, since issued steps still use the tensors, and then throws the cause.
 class DeviceWork final : public c10d::Work {
  public:
-  // Where the call runs, and its launch, whose end was recorded when it was issued: whoever asks later, from any thread, puts
-  // nothing on any stream.
+  // The stream of the call, and its launch, whose end was recorded when the call was issued: a later question, from any thread,
+  // puts nothing on a stream.
   struct Place {
     std::shared_ptr<Communicator> communicator;
     c10::Stream stream;
@@ -34,7 +34,7 @@ class DeviceWork final : public c10d::Work {
 
   DeviceWork(Description description, Place place, const std::vector<at::Tensor>& inputs, std::vector<at::Tensor> outputs);
 
-  // Without a limit only the current stream waits, unless it is a barrier's; with one the calling thread does.
+  // Without a limit only the current stream waits, except for a barrier; with a limit the calling thread waits.
   bool wait(std::chrono::milliseconds timeout) override;
   void synchronize() override;
   bool isCompleted() override;
@@ -54,8 +54,8 @@ class DeviceWork final : public c10d::Work {
   const Description description_;
   const Place place_;
   const std::vector<at::Tensor> outputs_;
-  std::atomic<bool> succeeded_ = false;  // the device was done with it while nothing had failed
-  std::mutex parts_;                     // guards the next, of a blocking call made when asked for
+  std::atomic<bool> succeeded_ = false;  // the device finished the call before any failure
+  std::mutex parts_;                     // guards the next members of a blocking call, which are made on demand
   c10::intrusive_ptr<c10::ivalue::Future> future_;
 };
 

@@ -1,4 +1,4 @@
-// Calls that reach a group's backend by one operator, without torch's dispatch of collectives.
+// Finds the group's backend by name, and calls it.
 #include "direct_calls.h"
 
 #include <c10/util/Exception.h>

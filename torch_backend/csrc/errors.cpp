@@ -1,4 +1,4 @@
-// Turns result codes of the library into the exceptions that torch shows to Python.
+// Words the exceptions, with torch's settings in place of the library's.
 #include "errors.h"
 
 #include <c10/util/Exception.h>
@@ -9,7 +9,7 @@ namespace fccl {
 
 namespace {
 
-// The library's settings of a deadline do not count here: torch's do.
+// The library's settings of a deadline have no effect here: torch's have.
 std::string with_settings_of_torch(std::string text) {
   constexpr std::string_view kOfTheLibrary = "(FCCL_TIMEOUT, timeoutMs, fcclCommSetTimeout)";
   if (const size_t at = text.find(kOfTheLibrary); at != std::string::npos)
@@ -22,9 +22,9 @@ std::string with_settings_of_torch(std::string text) {
 void check(fcclResult_t result, const std::string& attempt, const char* cause) {
   if (result == fcclSuccess) return;
   std::string text = attempt + ": " + with_settings_of_torch(cause) + " [" + fcclGetErrorString(result) + "]";
-  // Gloo's words, by which programs such as torchft tell that a peer has gone.
+  // Gloo's words, by which programs such as torchft detect that a peer has gone.
   if (result == fcclRemoteError) text += " (Connection closed by peer)";
-  // Words by which torchft tells a time-out.
+  // Words by which torchft detects a time-out.
   if (result == fcclTimeout) text += " (timed out)";
   if (result == fcclNotImplemented) C10_THROW_ERROR(NotImplementedError, text);
   if (result == fcclInvalidArgument) C10_THROW_ERROR(ValueError, text);

@@ -8,17 +8,17 @@
 
 namespace fccl {
 
-// Throws unless `result` is fcclSuccess: NotImplementedError for what comes later, ValueError for an argument that is wrong on
-// its face, torch.distributed.DistBackendError for the rest. The text is "`attempt`: `cause` [code]".
+// Throws unless `result` is fcclSuccess: NotImplementedError for unimplemented calls, ValueError for an argument that is wrong
+// on its face, torch.distributed.DistBackendError for the rest. The text is "`attempt`: `cause` [code]".
 void check(fcclResult_t result, const std::string& attempt, const char* cause);
 
-// The same with this thread's last error as the cause; for the call that has just returned `result`.
+// Checks with this thread's last error as the cause; call it right after the call that returned `result`.
 void check(fcclResult_t result, const std::string& attempt);
 
-// The exception that check would throw.
+// Returns the exception that check would throw.
 std::exception_ptr failure_of(fcclResult_t result, const std::string& attempt, const char* cause);
 
-// Throws NotImplementedError that names what is missing: `what` begins with the backend's name, as the titles of operations do.
+// Throws NotImplementedError for a missing feature: `what` begins with the backend's name, as the titles of operations do.
 [[noreturn]] void throw_not_yet(const std::string& what);
 
 }  // namespace fccl

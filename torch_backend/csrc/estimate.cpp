@@ -1,4 +1,4 @@
-// How long calls may take, in the library's price, without running them.
+// Holds this thread's group open, and simulates its end.
 #include "estimate.h"
 
 #include "errors.h"

@@ -1,11 +1,11 @@
-// How long calls may take, in the library's price, without running them.
+// Estimates how long calls take, by the library's price model, without running them.
 #pragma once
 
 namespace fccl {
 
-// From here on calls of this thread, on CPU memory, are not run. Each has to be followed by its end on the same thread.
+// From now on this thread's calls on CPU memory are not run. Each start must be followed by an end on the same thread.
 void start_estimate();
-// What the calls since the start may take, in microseconds.
+// Returns the estimate for the calls since the start, in microseconds.
 float end_estimate();
 
 }  // namespace fccl

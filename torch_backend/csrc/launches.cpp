@@ -1,4 +1,4 @@
-// What calls on a device leave behind until it is done with them: the tensors that they use, and the events that tell.
+// Records, sweeps and reuses events.
 #include "launches.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ std::shared_ptr<Launch> Launches::add(const c10::Stream& stream, const c10::Stre
 void Launches::release(Launch& launch) {
   std::vector<at::Tensor> tensors;
   const std::lock_guard lock(mutex_);
-  // Destroyed behind the lock, since the last holder of a tensor may take Python's.
+  // The tensors are destroyed after the lock is released, since their last holder may take Python's lock.
   tensors.swap(launch.tensors);
 }
 
@@ -44,7 +44,7 @@ void Launches::sweep() {
     }
   }
   const auto forgotten = std::partition(done_.begin(), done_.end(), [](const auto& launch) { return launch.use_count() > 1; });
-  // A work that has just let go may have asked its event on another thread.
+  // Another thread may have queried the event of a work that it has just released.
   std::atomic_thread_fence(std::memory_order_acquire);
   for (auto launch = forgotten; launch != done_.end(); ++launch) spare_.push_back(std::move((*launch)->end));
   done_.erase(forgotten, done_.end());

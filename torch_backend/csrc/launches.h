@@ -1,4 +1,4 @@
-// What calls on a device leave behind until it is done with them: the tensors that they use, and the events that tell.
+// Keeps, until the device is done with a call, the tensors that it uses and the event that tells its end.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -13,24 +13,24 @@
 
 namespace fccl {
 
-// One call, shared by its work and by the launches of the process, which alone end it: an event's end is a call of CUDA. The
-// event may be asked and waited for by any thread.
+// One call, which its work and the process's Launches share. Only Launches end it: destroying an event is a CUDA call. Any
+// thread may query the event and wait for it.
 struct Launch {
   c10::Event end;
   c10::Stream issuer;               // the stream that was current where the call was issued
   std::vector<at::Tensor> tensors;  // guarded by the mutex of Launches
 };
 
-// Of all groups: a group that is dropped leaves its launches here, and no destructor calls CUDA or waits for it. One per
-// process, never destroyed. Threads that issue calls on devices call it, and no others.
+// Serves all groups: a dropped group leaves its launches here, and no destructor calls CUDA or waits for it. A process has one,
+// which is never destroyed. Only threads that issue calls on devices may call it.
 class Launches {
  public:
   static Launches& of_process();
-  // What is on `stream` now, with the tensors that it uses: kept until the device is done with it.
+  // Records the work that `stream` holds now, with the tensors that it uses: both are kept until the device is done with it.
   std::shared_ptr<Launch> add(const c10::Stream& stream, const c10::Stream& issuer, std::vector<at::Tensor> tensors);
-  // Lets go of the tensors at once: whoever uses their memory again comes after the launch.
+  // Releases the tensors at once: later users of their memory come after the launch.
   void release(Launch& launch);
-  // Lets go of what the device is done with.
+  // Releases the launches that the device is done with.
   void sweep();
 
  private:

@@ -1,4 +1,4 @@
-// Lets the ranks of a healthy default group leave at one moment.
+// Meets through the store, and then waits for its connection to close.
 #include "leaving.h"
 
 #include <arpa/inet.h>
@@ -31,14 +31,14 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kMeetingTime{1000};
-// The store's own calls have no deadline where its host is stopped.
+// The store's own calls have no deadline if its host is stopped.
 constexpr milliseconds kPatience{1300};
-// For rank 0 to close its store, which the others would still reach.
+// Time for rank 0 to close its store, which the others could still reach.
 constexpr milliseconds kClosingTime{100};
 // The store closes its connections a moment before it stops listening.
 constexpr milliseconds kHeadStart{5};
 
-// Nothing unless the store is behind a socket.
+// Returns nothing unless the store is behind a socket.
 std::optional<std::uint16_t> port_of(const c10::intrusive_ptr<c10d::Store>& store) {
   c10::intrusive_ptr<c10d::Store> below = store;
   if (auto* prefixed = dynamic_cast<c10d::PrefixStore*>(store.get())) below = prefixed->getUnderlyingNonPrefixStore();
@@ -61,7 +61,7 @@ std::vector<int> open_descriptors() {
 
 using NameOfSocket = int (*)(int, sockaddr*, socklen_t*);
 
-// The port of a socket's own end, by getsockname, or of its peer's, by getpeername.
+// Returns the port of a socket's own end (getsockname) or of its peer's (getpeername).
 std::optional<std::uint16_t> port_of_end(int descriptor, NameOfSocket name) {
   sockaddr_storage end{};
   socklen_t length = sizeof end;
@@ -80,14 +80,14 @@ bool listens_at(std::uint16_t port) {
   });
 }
 
-// Rank 0 hosts the store, unless the caller or an agent of torchrun does elsewhere.
+// True on a rank that hosts the store: rank 0, unless the caller or an agent of torchrun hosts it elsewhere.
 bool hosts(const c10::intrusive_ptr<c10d::Store>& store) {
   const std::optional<std::uint16_t> port = port_of(store);
   return port && listens_at(*port);
 }
 
-// Returns when the store's host has closed a connection to it, or after kClosingTime. The store does not tell its socket, and
-// its own calls log a warning where they find the connection closed.
+// Returns once the store's host has closed a connection to it, or after kClosingTime. The store hides its socket, and its own
+// calls log a warning when they find the connection closed.
 void await_closing(const c10::intrusive_ptr<c10d::Store>& store) {
   const std::optional<std::uint16_t> port = port_of(store);
   std::vector<pollfd> connections;
@@ -97,7 +97,7 @@ void await_closing(const c10::intrusive_ptr<c10d::Store>& store) {
     std::this_thread::sleep_for(kHeadStart);
 }
 
-// Throws if somebody does not come, or if the store is gone.
+// Throws if a rank does not come, or if the store is gone.
 void leave(const c10::intrusive_ptr<c10d::Store>& store, const std::string& key, int rank, int size) {
   const std::string all = key + "all", hosted = key + "hosted";
   if (rank == 0) {
@@ -105,7 +105,7 @@ void leave(const c10::intrusive_ptr<c10d::Store>& store, const std::string& key,
   } else {
     store->wait({hosted}, kMeetingTime);
   }
-  // Asked first: rank 0 closes the store as soon as all are there.
+  // This comes first: rank 0 closes the store as soon as all ranks are there.
   const bool closes = rank != 0 && store->get_to_str(hosted) == "by rank 0";
   if (store->add(key, 1) == size) {
     store->set(all, "left");
@@ -120,7 +120,7 @@ void leave(const c10::intrusive_ptr<c10d::Store>& store, const std::string& key,
 void leave_together(const c10::intrusive_ptr<c10d::Store>& store, const std::string& key, int rank, int size) {
   auto left = std::make_shared<std::promise<void>>();
   std::future<void> result = left->get_future();
-  // The store is given back before the caller goes on: its last holder on rank 0 closes it.
+  // The store is released before the caller continues: its last holder on rank 0 closes it.
   Completions::of_process().post([left = std::move(left), held = store, key, rank, size]() mutable {
     try {
       leave(held, key, rank, size);

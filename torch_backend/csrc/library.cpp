@@ -22,8 +22,8 @@ namespace {
 
 using Group = c10::intrusive_ptr<c10d::ProcessGroup>;
 
-// A process group whose backend is fccl, with the rank, size and store of `blank`; `at_once` makes its communicator of CPU
-// memory now.
+// Makes a process group whose backend is fccl, with the rank, size and store of `blank`; `at_once` makes its communicator of
+// CPU memory now.
 Group make_process_group(const Group& blank, std::string name, int64_t timeout_ms, bool at_once) {
   Completions::of_process().start();
   const Membership membership{blank->getRank(), blank->getSize(), std::chrono::milliseconds(timeout_ms), std::move(name)};
@@ -35,7 +35,7 @@ Group make_process_group(const Group& blank, std::string name, int64_t timeout_m
   return group;
 }
 
-// Names, calls, bytes and seconds of this process's collectives, one entry per collective.
+// Lists names, calls, bytes and seconds of this process's collectives, one entry per collective.
 std::tuple<std::vector<std::string>, std::vector<int64_t>, std::vector<int64_t>, std::vector<double>> counters() {
   std::vector<std::string> names;
   std::vector<int64_t> calls;
@@ -53,7 +53,7 @@ std::tuple<std::vector<std::string>, std::vector<int64_t>, std::vector<int64_t>,
   return {names, calls, bytes, seconds};
 }
 
-// Asked again if it has grown meanwhile: nobody likes a half line.
+// It asks again if the text has grown in between: no reader wants a half line.
 std::string metrics_text(bool host) {
   std::string text;
   for (size_t length = 0;; text.resize(length + length / 4 + 1)) {
@@ -62,7 +62,7 @@ std::string metrics_text(bool host) {
   }
 }
 
-// Called when Python ends; a callback that waits for a rank that is gone may not keep the process.
+// Called when Python ends; a callback that waits for a dead rank must not keep the process alive.
 void finish_callbacks() { Completions::of_process().close(std::chrono::seconds(10)); }
 
 }  // namespace
@@ -73,7 +73,7 @@ TORCH_LIBRARY(fccl, library) {
       "make_process_group(__torch__.torch.classes.c10d.ProcessGroup blank, str name, int timeout_ms, bool at_once)"
       " -> __torch__.torch.classes.c10d.ProcessGroup",
       fccl::make_process_group);
-  // For tests that bring a device of their own.
+  // Used by tests that have a device of their own.
   library.def("stand_in_for_cuda(str device_type) -> ()", fccl::stand_in_for_cuda);
   library.def("allocate_cpu_tensors_in_arena() -> ()", fccl::allocate_cpu_tensors_in_arena);
   library.def("all_reduce_(Tensor(a!) tensor, str op, str group) -> ()", fccl::all_reduce_in_place);

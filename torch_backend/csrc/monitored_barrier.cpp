@@ -1,4 +1,4 @@
-// A barrier that names the ranks that do not come to it. It goes through torch's store, so that a late rank does not end the
+// A barrier that names the ranks that do not reach it. It goes through torch's store, so that a late rank does not end the
 // group.
 #include <c10/util/Exception.h>
 
@@ -16,12 +16,12 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// What rank 0 may need to read who has come and to tell them, beyond its own timeout.
+// Time beyond its own timeout that rank 0 may need to read which ranks have come and to answer them.
 constexpr milliseconds kAnswerTime{10'000};
 constexpr const char* kPassed = "passed";
 
-// One barrier of a group, the same for all ranks by its prefix. Each rank removes what it has written or been told, so that the
-// store may serve another group of this name later.
+// One barrier of a group; its prefix is the same on all ranks. Each rank removes its arrival and its answer, so that the store
+// may serve another group of this name later.
 struct Meeting {
   c10d::Store& store;
   std::string prefix;
@@ -36,7 +36,7 @@ struct Meeting {
       store.wait(keys, std::max(time, milliseconds(1)));
       return true;
     } catch (const c10::Error&) {
-      // A store that is gone throws here again.
+      // If the store is gone, this throws again.
       return store.check(keys);
     }
   }
@@ -55,7 +55,7 @@ std::string joined(const std::vector<int>& ranks, size_t from) {
   return text;
 }
 
-// In Gloo's words, which programs look for.
+// Uses Gloo's words, which programs look for.
 std::string fault_of(const std::vector<int>& missing, milliseconds timeout, bool all_in_one) {
   const std::string how = c10::str(" failed to pass monitoredBarrier in ", timeout.count(), " ms");
   if (missing.size() == 1) return c10::str("Rank ", missing[0], how);
@@ -83,7 +83,7 @@ void await_all(const Meeting& meeting, int size, bool all_in_one) {
   if (!fault.empty()) meeting.give_up(fault);
 }
 
-// A ticket is new each time, so that nobody takes the answer to an earlier group of the same name for its own.
+// Makes a new ticket each time, so that no rank takes the answer to an earlier group of its name for its own.
 std::string new_ticket() {
   std::random_device random;
   return c10::str(random(), "-", random());
@@ -93,10 +93,10 @@ void come_to_rank_0(const Meeting& meeting, int rank) {
   const std::string ticket = new_ticket();
   const std::string answer = meeting.answer(ticket);
   meeting.store.set(meeting.arrival(rank), ticket);
-  // Rank 0 may come as late as this rank may wait, and waits as long itself.
+  // Rank 0 may come up to this rank's timeout late, and then waits for its own timeout.
   bool answered = meeting.await({answer}, meeting.timeout);
   if (!answered && meeting.store.check({meeting.arrival(0)})) answered = meeting.await({answer}, meeting.timeout + kAnswerTime);
-  // Rank 0 answers before it goes, and may have done both since the first look.
+  // Rank 0 answers before it leaves, and may have done both since the first look.
   if (!answered) answered = meeting.store.check({answer});
   const std::string said = answered ? meeting.text_at(answer) : std::string();
   meeting.store.deleteKey(meeting.arrival(rank));

@@ -13,8 +13,8 @@
 
 namespace fccl {
 
-// One part of an operation. On CPU memory at once where there is no stream, else on it; on a device always on it, which is the
-// thread's current one then.
+// One part of an operation. On CPU memory it runs at once if there is no stream, otherwise on the stream; on a device it always
+// runs on the stream, which is then the thread's current one.
 using Step = std::function<fcclResult_t(fcclComm_t, fcclStream_t)>;
 
 // Calls of the library, and copies into and out of staging buffers, in order.
@@ -27,10 +27,10 @@ struct Operation {
   std::vector<at::Tensor> outputs = {};
   std::vector<at::Tensor> staging = {};
   std::vector<Step> steps = {};
-  size_t call_at = 0;   // of a send or a receive, where its call stands among its steps
-  bool copies = false;  // between tensors and staging buffers
+  size_t call_at = 0;   // index of the call among the steps of a send or a receive
+  bool copies = false;  // has copies between tensors and staging buffers
   bool packs = false;   // reads tensors into staging buffers
-  // Of a send or a receive, which waits for no other operation: where the rank that has sent will stand. Else null.
+  // A receive, which waits for no other operation, stores its sender's rank here. Other operations have null. Else null.
   std::shared_ptr<int> source = nullptr;
 };
 

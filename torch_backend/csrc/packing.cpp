@@ -1,4 +1,4 @@
-// Packing: copies between a tensor of any strides and memory in which its elements lie one behind the other.
+// Merges dimensions into runs, and copies them.
 #include "packing.h"
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 namespace fccl {
 namespace {
 
-// Runs of a size that is known are copied by one instruction instead of by a call.
+// Runs of a known size are copied by one instruction instead of a call.
 template <size_t run>
 void copy_runs(char* to, ptrdiff_t to_step, const char* from, ptrdiff_t from_step, size_t count) {
   for (size_t i = 0; i < count; ++i, to += to_step, from += from_step) std::memcpy(to, from, run);

@@ -1,4 +1,4 @@
-// Packing: copies between a tensor of any strides and memory in which its elements lie one behind the other.
+// Packing: copies between a tensor of any strides and memory in which its elements follow one another.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -8,15 +8,15 @@
 
 namespace fccl {
 
-// A tensor's memory as it was when this was made, and the place of its elements one behind the other. Keeps neither alive. It
-// runs no code of torch, so the library's worker may use it; not two threads at once.
+// Keeps a tensor's memory layout as it was when this was made, and the address of the packed elements. It keeps neither memory
+// alive. It runs no code of torch, so the library's worker may use it; only one thread may use it at a time.
 class Packing {
  public:
   Packing(const at::Tensor& tensor, void* packed);
 
-  // From the tensor to the packed elements.
+  // Copies from the tensor to the packed elements.
   void pack() const;
-  // And back. Where elements share memory, the last one stays.
+  // Copies back. If elements share memory, the last one stays.
   void unpack() const;
 
  private:
@@ -31,8 +31,8 @@ class Packing {
   char* tensor_;
   char* packed_;
   size_t bytes_;
-  size_t run_;                         // bytes that lie one behind the other in both
-  std::vector<Dimension> dimensions_;  // of runs, the innermost first
+  size_t run_;                         // bytes that are contiguous in both
+  std::vector<Dimension> dimensions_;  // dimensions of the runs, the innermost first
 };
 
 }  // namespace fccl

@@ -22,7 +22,8 @@ Operation transfer_of(const char* title, OpType type) {
   return operation;
 }
 
-// Those that a thread gathers between startCoalescing and endCoalescing of a group, and the last work of another kind there.
+// Transfers that a thread gathers between startCoalescing and endCoalescing of a group, and the last work of another kind in
+// between.
 struct Together {
   std::vector<Operation> transfers;
   Backend::WorkPtr other;
@@ -33,7 +34,7 @@ std::map<const Backend*, Together>& together_of_thread() {
   return together;
 }
 
-// What a thread has gathered is nothing after an error: torch leaves the batch without its end.
+// Drops a thread's gathered transfers after an error: torch then does not call the end of the batch.
 class DropOnError {
  public:
   explicit DropOnError(const Backend* group) : group_(group), errors_(std::uncaught_exceptions()) {}
@@ -48,7 +49,7 @@ class DropOnError {
   int errors_;
 };
 
-// One operation that issues the calls of all at once, so that none waits for another.
+// Makes one operation that issues all calls together, so that none waits for another.
 Operation merged(std::vector<Operation> transfers) {
   Operation all = transfer_of("fccl:coalesced", OpType::COALESCED);
   std::vector<Step> calls, copies_out;
@@ -68,7 +69,7 @@ Operation merged(std::vector<Operation> transfers) {
   }
   all.steps.emplace_back([calls = std::move(calls)](fcclComm_t comm, fcclStream_t stream) {
     (void)fcclGroupStart();
-    // The end says what was refused.
+    // fcclGroupEnd returns the error of a refused call.
     for (const Step& call : calls)
       if (call(comm, stream) != fcclSuccess) break;
     return fcclGroupEnd();
@@ -104,7 +105,7 @@ Backend::WorkPtr Backend::recv(Tensors& tensors, int source, int tag) {
   const DropOnError guard(this);
   Operation operation = transfer_of("fccl:recv", OpType::RECV);
   operation.outputs = tensors;
-  // The library would take it for any source.
+  // The library would read a negative source as any source.
   TORCH_CHECK_VALUE(source >= 0, operation.title, ": the source must be a rank of the group (0 to ", getSize() - 1, "), got ",
                     source);
   add_receive(operation, source, tag);
@@ -130,7 +131,7 @@ Backend::WorkPtr Backend::endCoalescing() {
   return run(merged(std::move(together.transfers)));
 }
 
-// There is no work yet that could be waited for.
+// A gathered transfer has no work yet that the caller could wait for.
 Backend::WorkPtr Backend::run_or_gather(Operation operation) {
   const auto found = together_of_thread().find(this);
   if (found == together_of_thread().end()) return run(std::move(operation));

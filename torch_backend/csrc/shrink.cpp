@@ -1,4 +1,4 @@
-// Goes on with some ranks of a process group: as a new one (shrink), or in place (reconfigure, of torch 2.15 on).
+// Continues with some ranks of a process group: as a new one (shrink), or in place (reconfigure, of torch 2.15 on).
 #include <c10/util/Exception.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace fccl {
 namespace {
 
-// The ranks that stay out of a communicator of some others; `membership` is what the caller is in the new one.
+// The ranks that are left out of the new communicator; `membership` is the caller's place in the new one.
 struct Shrinking {
   std::vector<int> excluded;
   Membership membership;
@@ -61,7 +61,7 @@ namespace {
 constexpr const char* kReconfigure = "fccl:reconfigure";
 constexpr const char* kNoCommunicator = "none";
 
-// What a rank tells the others: in which communicator it is, as which rank, and a word of its own.
+// A rank's handle, as the other ranks get it: the rank's communicator, its rank there, and a word of its own.
 struct Handle {
   std::string communicator;
   int rank;
@@ -82,7 +82,8 @@ Handle parsed(const std::string& text) {
   return {text.substr(first + 1, second - first - 1), std::stoi(text.substr(second + 1, third - second - 1)), text};
 }
 
-// In the order of the ranks to be: the caller's, or, where torch lets the backend choose, that of the ranks that were.
+// Returns the handles in the order of the new ranks: the caller's order, or, if torch lets the backend choose, the order of the
+// old ranks.
 std::vector<Handle> in_order(const c10d::ReconfigureOptions& options) {
   std::vector<Handle> handles;
   const auto take = [&handles](const auto& texts) {
@@ -94,8 +95,9 @@ std::vector<Handle> in_order(const c10d::ReconfigureOptions& options) {
   return handles;
 }
 
-// Whether these are ranks of one communicator of `size` that lives, in its order: then no store is needed. More than half of
-// them, since its other ranks may go on as a part of their own at the same time, and the library shrinks to one.
+// True if these ranks are in their order the majority of one living communicator of `size`: no store is needed then. They must
+// be more than half of its ranks, since the others may form a group of their own at the same time, and the library shrinks to
+// one communicator only.
 bool are_most_of_one(const std::vector<Handle>& handles, int size) {
   const auto of_another = [&handles](const Handle& each) {
     return each.communicator == kNoCommunicator || each.communicator != handles.front().communicator;

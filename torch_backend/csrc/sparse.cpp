@@ -1,4 +1,4 @@
-// The sum of sparse tensors: the ranks tell each other where they have elements, and reduce the values at all of these places.
+// Sums sparse tensors: the ranks tell each other where they have elements, and reduce the values at all of these places.
 #include <ATen/SparseTensorImpl.h>
 #include <c10/core/GradMode.h>
 
@@ -17,7 +17,7 @@ namespace {
 using c10d::OpType;
 
 constexpr const char* kTitle = "fccl:sparse_all_reduce";
-// Words by which a rank describes its tensor: how many elements it has, its type, its sparse dimensions, its dimensions, sizes.
+// Words by which a rank describes its tensor: number of elements, type, sparse dimensions, dimensions, sizes.
 constexpr int64_t kMaxDimensions = 16;
 constexpr int64_t kWords = 4 + kMaxDimensions;
 
@@ -50,7 +50,7 @@ std::string text_of(const int64_t* words) {
   return c10::str(static_cast<at::ScalarType>(words[1]), sizes, " with ", words[2], " sparse dimensions");
 }
 
-// Every rank has the same words before it, so all refuse or none does.
+// Every rank compares the same words, so either all refuse or none does.
 void check_alike(const at::Tensor& words) {
   const int64_t* const first = words.const_data_ptr<int64_t>();
   for (int64_t rank = 1; rank < words.size(0); ++rank) {
@@ -61,7 +61,7 @@ void check_alike(const at::Tensor& words) {
   }
 }
 
-// One number for the place of each element, in the order of places.
+// Returns one number for the place of each element, in the order of places.
 at::Tensor places_of(const at::Tensor& coalesced) {
   const at::Tensor indices = coalesced._indices();
   at::Tensor places = at::zeros({coalesced._nnz()}, at::kLong);
@@ -79,7 +79,7 @@ at::Tensor indices_of(at::Tensor places, const at::Tensor& like) {
   return indices;
 }
 
-// The values of the tensor at these places, zero where it has none.
+// Returns the values of the tensor at these places, zero where it has no element.
 at::Tensor values_at(const at::Tensor& places, const at::Tensor& own_places, const at::Tensor& coalesced) {
   std::vector<int64_t> sizes{places.numel()};
   const at::IntArrayRef dense = coalesced.sizes().slice(coalesced.sparse_dim());
@@ -98,12 +98,13 @@ at::Tensor Backend::gather_now(const at::Tensor& input, const std::vector<int64_
   return all;
 }
 
-// The values go last and alone, so that a sum is the same as of dense tensors, and may go on beside the caller.
+// The values go last and in a call of their own, so the sum equals that of dense tensors, and the call may run next to the
+// caller.
 Backend::WorkPtr Backend::allreduce_sparse(Tensors& tensors, const c10d::AllreduceOptions& options) {
   check_sparse(tensors, options.reduceOp);
   const at::NoGradGuard guard;
   const at::Tensor own = tensors[0].coalesce();
-  // What it refuses is refused before anything is sent.
+  // Both refuse bad arguments before anything is sent.
   const Elements elements = operands_of(own._values(), options.reduceOp, kTitle);
   (void)reduction_of(options.reduceOp, elements.type, own._values(), kTitle);
 
@@ -118,7 +119,7 @@ Backend::WorkPtr Backend::allreduce_sparse(Tensors& tensors, const c10d::Allredu
   const at::Tensor values = values_at(places, own_places, own);
   Operation operation{kTitle, OpType::_ALLREDUCE_SPARSE, options.asyncOp, options.timeout, tensors, tensors, {values}};
   add_allreduce(operation, values, options.reduceOp);
-  // Before the call, whose callbacks may look at the tensor: what it writes are this tensor's values.
+  // This precedes the call, whose callbacks may look at the tensor: the call writes into this tensor's values.
   sparse(tensors[0]).set_indices_and_values_unsafe(indices_of(places, own), values);
   sparse(tensors[0]).set_coalesced(true);
   return run(std::move(operation));

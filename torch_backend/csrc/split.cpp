@@ -17,7 +17,7 @@ struct Part {
   Membership membership;
 };
 
-// This rank's part of a communicator; null for a rank that has none.
+// Makes this rank's end of a communicator; null for a rank without one.
 fcclComm_t split_off(Communicator& parent, const Part& part, fcclMemoryKind_t kind) {
   fcclConfig_t config = config_of(part.membership, kind);
   fcclComm_t child = nullptr;
@@ -52,7 +52,7 @@ c10::intrusive_ptr<c10d::Backend> Backend::split(const c10::intrusive_ptr<c10d::
   if (split_store_ == store && split_ranks_ == ranks) return split_child_.lock();
 
   c10::intrusive_ptr<Backend> child;
-  // What the parent has not made yet, the child makes at its first use, too.
+  // If the parent has not made a communicator yet, the child also makes its own at first use.
   if (member) {
     child = c10::make_intrusive<Backend>(part.membership, store, c10::str("fccl/", options->group_name, "/", lowest, "/"));
   }

@@ -1,4 +1,4 @@
-// Staging buffers: where the tensors of a call lie one behind the other, if they do not themselves.
+// Makes staging buffers, and adds the copies to and from them.
 #include "staging.h"
 
 #include <ATen/MemoryOverlap.h>
@@ -15,7 +15,7 @@ namespace {
 
 enum class Way { pack, unpack };
 
-// On CPU memory. Owned by the step that makes them, which outlives them on the stream.
+// Copies on CPU memory. The step that makes them owns them, and lives until the stream has run it.
 struct Copies {
   std::vector<Packing> packings;
   Way way;

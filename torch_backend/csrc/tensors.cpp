@@ -1,4 +1,4 @@
-// How torch's tensors and operators look to the library: checks, data types, blocks, reductions.
+// Checks tensors, and converts operators and factors.
 #include "tensors.h"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ template <class Scalar>
 Factor stored(double factor, const char* operation) {
   Factor result{};
   if constexpr (std::is_integral_v<Scalar>) {
-    // Beyond its range the conversion has no value. Both bounds are powers of two, so exact in double.
+    // The conversion is undefined outside the type's range. Both bounds are powers of two, so exact in double.
     using Limits = std::numeric_limits<Scalar>;
     TORCH_CHECK_VALUE(factor >= static_cast<double>(Limits::min()) && factor < std::ldexp(1.0, Limits::digits), operation,
                       ": the factor ", factor, " of PREMUL_SUM is not a value of the tensors' type");
@@ -69,7 +69,7 @@ Factor stored(double factor, const char* operation) {
   return result;
 }
 
-// The factor in the type that the library will multiply in.
+// Stores the factor in the type that the library will multiply in.
 Factor stored_as(fcclDataType_t type, double factor, const char* operation) {
   switch (type) {
     case fcclInt8:
@@ -113,7 +113,7 @@ const c10d::NCCLPreMulSumSupplement& supplement_of(const c10d::ReduceOp& op, con
   return *supplement;
 }
 
-// Of a factor on the device of the tensors itself the library reads the number when the call runs.
+// If the factor is on the tensors' device, the library reads it when the call runs.
 Reduction premul_sum_of(const c10d::ReduceOp& op, fcclDataType_t type, const at::Tensor& operand, const char* operation) {
   const auto& supplement = supplement_of(op, operation);
   const at::Tensor& factor = supplement.tensor_factor;
@@ -124,7 +124,7 @@ Reduction premul_sum_of(const c10d::ReduceOp& op, fcclDataType_t type, const at:
   return {fcclSum, std::nullopt, factor.detach().to(c10::toRealValueType(operand.scalar_type()))};
 }
 
-// As Gloo's, refusals of an operator by type are RuntimeErrors.
+// Refusals of an operator by type are RuntimeErrors, as in Gloo.
 void refuse_for_bool(fcclDataType_t type, const char* op, const char* operation) {
   TORCH_CHECK(type != fcclBool, operation, ": ", op, " of bool has no meaning: truth values have SUM, MAX and BOR, which",
               " are or, PRODUCT, MIN and BAND, which are and, and BXOR");
@@ -312,7 +312,7 @@ std::optional<Block> as_one_block(const std::vector<at::Tensor>& tensors) {
     if (tensor.numel() == 0) continue;
     if (first == nullptr) block.data = static_cast<char*>((first = &tensor)->data_ptr());
     if (!tensor.is_contiguous() || tensor.data_ptr() != block.data + block.bytes) return std::nullopt;
-    // No copy of a device may cross from one of its allocations into the next.
+    // A copy on a device must not cross from one allocation into the next.
     if (!first->device().is_cpu() && !tensor.is_alias_of(*first)) return std::nullopt;
     block.bytes += tensor.nbytes();
   }

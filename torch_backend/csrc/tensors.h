@@ -1,4 +1,4 @@
-// How torch's tensors and operators look to the library: checks, data types, blocks, reductions.
+// Translates torch's tensors and operators for the library: checks, data types, blocks, reductions.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -15,7 +15,7 @@
 
 namespace fccl {
 
-// A tensor's elements as the library counts them. A type that the library does not know moves as bytes.
+// Describes a tensor's elements as the library counts them. A type that the library does not know moves as bytes.
 struct Elements {
   fcclDataType_t type;
   size_t count;
@@ -31,55 +31,56 @@ struct Factor {
 struct Reduction {
   fcclRedOp_t op;
   std::optional<Factor> factor = std::nullopt;
-  at::Tensor device_factor = {};  // in the type of the elements; to be kept until the call is done
+  at::Tensor device_factor = {};  // in the type of the elements; kept until the call is done
 };
 
-// Refuses, with `operation` in the text, what the library cannot read or write: memory other than the CPU's and CUDA's, sparse
-// tensors, and views whose numbers are not those in memory.
+// Refuses, with `operation` in the text, tensors that the library cannot read or write: memory other than the CPU's and CUDA's,
+// sparse tensors, and views whose values differ from the bytes in memory.
 void check_tensor(const at::Tensor& tensor, const char* operation);
-// The one tensor of a list; torch's lists have one entry per device, and a rank has one device.
+// Returns the one tensor of a list; torch's lists have one entry per device, and a rank has one device.
 const at::Tensor& only(const std::vector<at::Tensor>& tensors, const char* operation);
-// The one list of `size` tensors, each of `like`'s type and number of elements.
+// Returns the one list of `size` tensors, each of `like`'s type and number of elements.
 const std::vector<at::Tensor>& only_list(const std::vector<std::vector<at::Tensor>>& lists, const at::Tensor& like, int size,
                                          const char* operation);
-// The one list of `size` tensors of `own`'s type, of any numbers of elements but for this rank's, which is `own`'s.
+// Returns the one list of `size` tensors of `own`'s type. Their numbers of elements may differ, but this rank's must be
+// `own`'s.
 const std::vector<at::Tensor>& only_parts(const std::vector<std::vector<at::Tensor>>& lists, const at::Tensor& own, int rank,
                                           int size, const char* operation);
-// Refuse a `whole` that is not `size` times `part`, or is of another type.
+// Refuses a `whole` that is not `size` times `part`, or has another type.
 void check_whole(const at::Tensor& whole, const at::Tensor& part, int size, const char* operation);
-// The same of what is added; 16-bit and 8-bit floats may have a float32 result.
+// Refuses likewise for sums; 16-bit and 8-bit floats may have a float32 result.
 void check_summands(const at::Tensor& whole, const at::Tensor& part, int size, const char* operation);
-// Refuse tensors that are not one per rank, each of `like`'s type.
+// Refuses tensors that are not one per rank, each of `like`'s type.
 void check_parts(const std::vector<at::Tensor>& tensors, const at::Tensor& like, int size, const char* operation);
 
 Elements elements_of(const at::Tensor& tensor);
-// The elements of each tensor.
+// Returns the number of elements of each tensor.
 std::vector<size_t> counts_of(const std::vector<at::Tensor>& tensors);
-// Those of each rank's rows, as torch splits a tensor: no splits mean equal ones. Refuses rows that no rank, or two ranks,
-// would get.
+// Returns the number of elements in each rank's rows, as torch splits a tensor: no splits mean equal ones. Refuses rows that
+// would belong to no rank, or to two ranks.
 std::vector<size_t> counts_of_splits(const at::Tensor& tensor, const std::vector<int64_t>& splits, int size,
                                      const char* operation);
 bool are_equal(const std::vector<size_t>& counts);
-// Like elements_of, but refuses types that the library cannot reduce by `op`. Sums of complex numbers are those of their parts.
+// Like elements_of, but refuses types that the library cannot reduce by `op`. Complex numbers are summed by their parts.
 Elements operands_of(const at::Tensor& tensor, const c10d::ReduceOp& op, const char* operation);
-// For elements of `type`, which it refuses where the library would: of bool, bitwise and and or are minimum and maximum.
-// `operand` is a tensor of the call.
+// Returns the operator for elements of `type`, or refuses it if the library would: for bool, bitwise and and or become minimum
+// and maximum. `operand` is a tensor of the call.
 Reduction reduction_of(const c10d::ReduceOp& op, fcclDataType_t type, const at::Tensor& operand, const char* operation);
-// Calls `issue` with the library's operator for `reduction`. Does not throw.
+// Calls `issue` with the library's operator for `reduction`. It does not throw.
 fcclResult_t with_operator(const Reduction& reduction, fcclDataType_t type, fcclComm_t comm,
                            const std::function<fcclResult_t(fcclRedOp_t)>& issue);
 
-// Memory that holds tensors one behind the other, and their elements so in the order of their indices.
+// Memory that holds tensors one after another, each with its elements in the order of their indices.
 struct Block {
   char* data;
   size_t bytes;
 };
 
-// Where the tensors are, if they lie so; else nothing.
+// Returns the memory of the tensors if they lie so; otherwise nothing.
 std::optional<Block> as_one_block(const std::vector<at::Tensor>& tensors);
-// A buffer for `tensors` one behind the other, where they are: of bytes on the CPU, of their type on a device.
+// Makes a buffer for `tensors` in order, on their device: of bytes on the CPU, of their type on a device.
 at::Tensor staging_for(const std::vector<at::Tensor>& tensors);
-// The ways between the two on the CPU.
+// Make the copies between tensors and staging on the CPU.
 std::vector<Packing> packings_of(const std::vector<at::Tensor>& tensors, char* staging);
 bool overlap(const Block& one, const Block& other);
 

@@ -1,4 +1,4 @@
-// Host streams of sends and receives, one for each that is outstanding: none may wait for another.
+// Keeps idle streams for the next transfers.
 #include "transfer_streams.h"
 
 #include <algorithm>
@@ -33,9 +33,9 @@ void TransferStreams::end() {
   idle_.clear();
   std::vector<fcclStream_t> streams;
   streams.swap(streams_);
-  // Whoever finishes on one of them gives it back.
+  // A thread that finishes on one of them gives it back, which needs the lock.
   lock.unlock();
-  // A failure of what was on a stream has reached its work.
+  // A failure on a stream has already reached its work.
   for (fcclStream_t stream : streams) (void)fcclStreamDestroy(stream);
   lock.lock();
   idle_.clear();

@@ -1,4 +1,4 @@
-// Host streams of sends and receives, one for each that is outstanding: none may wait for another.
+// Host streams for sends and receives, one for each that is outstanding: no transfer may wait for another.
 #pragma once
 
 #include <mutex>
@@ -8,17 +8,17 @@
 
 namespace fccl {
 
-// Owns the streams; shared by a group's calls and by whoever finishes one of them. Any thread may call. A stream on which
-// something has failed remembers it, so it is not taken again.
+// Owns the streams; a group's calls share it with the threads that finish them. Any thread may call. A stream remembers a
+// failure, so a failed one is not taken again.
 class TransferStreams {
  public:
-  // An idle stream, in `stream`.
+  // Sets *stream to an idle stream.
   fcclResult_t take(fcclStream_t* stream);
-  // When all that is on it is done, but for whoever says so.
+  // Returns a stream whose work is done, except for the step that calls this.
   void give_back(fcclStream_t stream);
-  // Whether something on them has not ended.
+  // True if an operation on one of them has not ended.
   bool has_outstanding();
-  // Waits until all are empty, and ends them.
+  // Waits until all are empty, and destroys them.
   void end();
 
  private:

@@ -1,4 +1,4 @@
-// Collectives of torch whose parts may be of unequal sizes: all_to_all, and lists of unequal tensors.
+// Runs torch's collectives with parts of unequal sizes: all_to_all, and lists of unequal tensors.
 #include <numeric>
 #include <utility>
 
@@ -11,14 +11,14 @@ namespace {
 using c10d::OpType;
 using Counts = std::vector<size_t>;
 
-// The bytes of the first `rank` tensors.
+// Returns the bytes of the first `rank` tensors.
 size_t bytes_before(const Backend::Tensors& tensors, int rank) {
   return std::accumulate(tensors.begin(), tensors.begin() + rank, size_t{0},
                          [](size_t sum, const at::Tensor& tensor) { return sum + tensor.nbytes(); });
 }
 
-// Of the operation's inputs and outputs. A rank whose own parts are equal cannot know whether those of others are, so all take
-// the call of unequal ones.
+// Adds an exchange of the operation's inputs and outputs. A rank with equal parts cannot know whether those of others are
+// equal, so all ranks use the call for unequal ones.
 void add_exchange(Operation& operation, const Counts& sends, const Counts& receives) {
   const fcclDataType_t type = elements_of(operation.inputs[0]).type;
   const Block send = readable_block(operation, operation.inputs).block;

@@ -1,4 +1,4 @@
-// One collective on CPU memory as torch sees it: what wait(), result() and get_future() look at.
+// Completes works and futures, and serves waiting threads.
 #include "work.h"
 
 #include <ATen/core/jit_type.h>
@@ -34,7 +34,7 @@ void Work::complete_future() {
   if (std::exchange(future_claimed_, true)) return;
   const auto future = future_;
   lock.unlock();
-  // A callback that throws releases those who wait as well.
+  // The destructor releases waiting threads even if a callback throws.
   struct End {
     explicit End(Work* ended) : work(ended), before(std::exchange(in_callback, true)) {}
     ~End() {
@@ -58,8 +58,8 @@ bool Work::complete_without_future() {
   return true;
 }
 
-// The thread that waits completes the future itself unless another has begun to, so that a wait in a callback needs no thread
-// that is busy with callbacks.
+// The waiting thread completes the future itself unless another thread has begun to, so that a wait in a callback does not need
+// a thread that is busy with callbacks.
 bool Work::await_future(const std::optional<std::chrono::steady_clock::time_point>& deadline) {
   complete_future();
   std::unique_lock lock(future_mutex_);

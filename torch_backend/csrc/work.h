@@ -1,4 +1,4 @@
-// One collective on CPU memory as torch sees it: what wait(), result() and get_future() look at.
+// One collective on CPU memory, as torch sees it: the state behind wait(), result() and get_future().
 #pragma once
 
 #include <ATen/ATen.h>
@@ -21,43 +21,44 @@
 
 namespace fccl {
 
-// What a work says of its call.
+// Describes a work's call.
 struct Description {
-  const char* title;  // which call, for messages and the profiler
-  std::string group;  // of which group and rank, for messages
+  const char* title;  // name of the call, for messages and the profiler
+  std::string group;  // its group and rank, for messages
   c10d::OpType type;
   uint64_t sequence;
   std::function<void()> abort;        // aborts the group that the work belongs to
-  std::shared_ptr<const int> source;  // of a receive that is done: who has sent
+  std::shared_ptr<const int> source;  // for a receive that is done: the sender's rank
 
-  // For messages: which call of which group and rank.
+  // For messages: names the call, its group and its rank.
   std::string attempt() const;
 };
 // Counts a call that is about to begin, and describes it.
 using Describe = std::function<Description(const Operation&)>;
 
-// Takes a work that has been waited for out of torch's register of those whose tensors a graph may use, where torch keeps it.
+// Removes a work that has been waited for from torch's register of works whose tensors a graph may use, if torch keeps one.
 void leave_register(c10d::Work& work);
 
-// Owned by the caller and, until it is done, by the operation. Any thread may call it. After a failure wait() throws its cause,
-// as often as it is called.
+// The caller owns it and, until it is done, the operation, too. Any thread may call it. After a failure wait() throws its
+// cause, as often as it is called.
 class Work final : public c10d::Work {
  public:
   Work(int rank, Description description, const std::vector<at::Tensor>& inputs, std::vector<at::Tensor> outputs);
 
-  // What whoever waits does until the operation is done or the time is up. Before others have the work; without it they sleep.
+  // Sets what a waiting thread does until the operation is done or the time is up. Called before other threads have the work;
+  // without it they sleep.
   void serve_by(std::function<void(std::chrono::milliseconds)> serve) { serve_ = std::move(serve); }
-  // Ends the operation for those who wait; `failure` is null after success. Called once, by the library's worker or the issuing
-  // thread.
+  // Ends the operation for the waiting threads; `failure` is null after success. Called once, by the library's worker or the
+  // issuing thread.
   void complete(std::exception_ptr failure);
-  // Completes the future, if anybody has asked for it, and runs its callbacks. After complete; the first call does it.
+  // Completes the future, if a caller has asked for it, and runs its callbacks. Called after complete; the first call does it.
   void complete_future();
-  // The same if nobody has asked for it yet, so that there are no callbacks; else false, and complete_future is still to be
-  // called.
+  // Completes the work if no caller has asked for the future, so that it has no callbacks; otherwise returns false, and
+  // complete_future must still be called.
   bool complete_without_future();
 
   std::string attempt() const { return description_.attempt(); }
-  // Ends when the future is done and its callbacks have run, after a failure too.
+  // Returns once the future is done and its callbacks have run, after a failure too.
   bool wait(std::chrono::milliseconds timeout) override;
   bool isCompleted() override;
   void abort() override;
@@ -67,7 +68,7 @@ class Work final : public c10d::Work {
   uint64_t getSequencenumber() const override;
 
  private:
-  // False if another thread is still in the callbacks at the deadline.
+  // Returns false if another thread is still in the callbacks at the deadline.
   bool await_future(const std::optional<std::chrono::steady_clock::time_point>& deadline);
   void settle(c10::ivalue::Future& future);
 

@@ -1,8 +1,8 @@
-// Speed of a transport between two processes of this host: the time of a small write, the rate of large ones.
+// Measures a transport between two processes of this host: the time of a small write, and the rate of large ones.
 //
 //   transport_benchmark LIBRARY [PROVIDER [NIC [ROUNDS]]]      as in TransportRequest; tcp over lo if not given
 //
-// A round is a small write each way, 20000 if not given; for every five of them there is a large write.
+// A round is a small write each way, 20000 if not given; every fifth round also has a large write.
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -33,7 +33,7 @@ T must(Result<T> result) {
   std::exit(1);
 }
 
-// What the two processes tell each other before they begin.
+// The two processes exchange this before they begin.
 struct Greeting {
   std::array<std::byte, Transport::kAddressBytes> address{};
   size_t address_bytes = 0;
@@ -55,7 +55,7 @@ class Side {
       std::exit(1);
     peer_ = must(transport_->connect(0, std::span(theirs.address).first(theirs.address_bytes)));
     remote_ = theirs.memory;
-    // Nothing may be sent before the other one knows its peer.
+    // Neither process may send before the other one knows it as its peer.
     char ready = 1;
     if (::write(socket, &ready, 1) != 1 || ::read(socket, &ready, 1) != 1) std::exit(1);
   }
@@ -83,7 +83,7 @@ class Side {
   }
   std::string description() const { return transport_->description(); }
 
-  // Since the begin of the process's life.
+  // Counts since the process began.
   int arrived() const { return arrived_; }
   int ended() const { return ended_; }
 
@@ -155,7 +155,7 @@ int main(int count, char** arguments) {
     if (first) fmt::print("{}\n", side.description());
     small_writes(side, first, rounds);
     large_writes(side, first, rounds / kRoundsPerLargeWrite);
-    // The last to be heard of must still poll.
+    // The process that finishes first must keep polling until the other one has finished.
     char done = 0;
     if (first && ::write(sockets[0], &done, 1) != 1) return 1;
     if (!first && ::read(sockets[1], &done, 1) != 1) return 1;
