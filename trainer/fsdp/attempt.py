@@ -51,7 +51,7 @@ def _choose(settings: Settings, shape: dict[str, Any]) -> Attempt:
     if place is None and settings.resume:
         place = checkpoint.find(settings, shape)
     if folder is None:
-        folder = _new_folder(settings)
+        folder = new_folder(settings)
     (folder / SUMMARY).unlink(missing_ok=True)
     config = {**asdict(settings), "launch": launch}
     (folder / CONFIG).write_text(json.dumps(config, indent=2, default=str) + "\n")
@@ -92,7 +92,7 @@ def _content(file: Path) -> dict[str, Any]:
         return {}
 
 
-def _new_folder(settings: Settings) -> Path:
+def new_folder(settings: Settings) -> Path:
     """Makes runs/<name>/, or a folder of a free name that says what is in it."""
     if settings.name is not None:
         folder = settings.runs / settings.name

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from trainer.fsdp.arguments import Settings, SettingsError
-from trainer.fsdp.report import new_folder
 from trainer.replicas.arguments import PROGRAM, Order, parse, trainer_settings
 
 HEARTBEAT_MS, JOIN_MS = 1000, 10_000
@@ -24,6 +23,9 @@ PATIENCE_SECONDS = 60
 def main(words: list[str]) -> int:
     """The exit status: that of the first replica that has given up."""
     order = parse(words)
+    # Imported here because torch takes seconds, and a wrong argument should not.
+    from trainer.fsdp.attempt import new_folder
+
     try:
         settings = trainer_settings(order)
         folder = new_folder(settings).resolve()
@@ -99,7 +101,7 @@ def _start(order: Order, folder: Path, index: int, lighthouse: str) -> subproces
 
 
 def _wait(replicas: list[subprocess.Popen], watch: Any, folder: Path) -> list[int]:
-    from trainer.replicas.rank import FINISHED
+    from trainer.replicas.replica import FINISHED
 
     deadline = None
     while any(each.poll() is None for each in replicas):
@@ -118,7 +120,7 @@ def _summary(
     order: Order, settings: Settings, folder: Path, recoveries: list[dict[str, Any]], statuses: list[int]
 ) -> dict[str, Any]:
     from trainer.replicas.deaths import lines_of
-    from trainer.replicas.rank import METRICS
+    from trainer.replicas.replica import METRICS
 
     done = [
         line["step"]
