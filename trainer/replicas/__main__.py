@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from trainer.fsdp.arguments import Settings, SettingsError
-from trainer.replicas.arguments import PROGRAM, Order, parse, trainer_settings
+from trainer.fsdp.arguments import SettingsError
+from trainer.replicas.arguments import DDP, PROGRAM, Order, ddp_settings, parse, place_of
 
 HEARTBEAT_MS, JOIN_MS = 1000, 10_000
 POLL_SECONDS = 0.05
@@ -27,18 +27,32 @@ def main(words: list[str]) -> int:
     from trainer.fsdp.attempt import new_folder
 
     try:
-        settings = trainer_settings(order)
-        folder = new_folder(settings).resolve()
+        place = place_of(order)
+        if order.module == DDP:
+            _look_at_images(order)
+        folder = new_folder(place.runs, place.name, place.stem).resolve()
     except SettingsError as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         return 2
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with _lighthouse(order.lighthouse) as address:
-        return _train(order, settings, folder, address)
+        return _train(order, words, folder, address)
+
+
+def _look_at_images(order: Order) -> None:
+    from trainer.ddp.arguments import SettingsError as DdpSettingsError
+    from trainer.replicas.classifier import refuse_what_cannot_train
+
+    try:
+        refuse_what_cannot_train(ddp_settings(order))
+    except DdpSettingsError as error:
+        raise SettingsError(str(error)) from error
 
 
 @contextmanager
 def _lighthouse(given: str | None) -> Iterator[str]:
+    # Lighthouse and managers say every quorum otherwise.
+    os.environ.setdefault("RUST_LOG", "warn")
     if given:
         yield given
         return
@@ -53,13 +67,13 @@ def _lighthouse(given: str | None) -> Iterator[str]:
         server.shutdown()
 
 
-def _train(order: Order, settings: Settings, folder: Path, lighthouse: str) -> int:
+def _train(order: Order, words: list[str], folder: Path, lighthouse: str) -> int:
     from trainer.replicas.deaths import DeathWatch, recoveries_of
 
     for index in range(order.replicas):
         (folder / f"replica-{index}").mkdir()
     watch = DeathWatch(folder, order.replicas)
-    replicas = [_start(order, folder, index, lighthouse) for index in range(order.replicas)]
+    replicas = [_start(order, words, folder, index, lighthouse) for index in range(order.replicas)]
     try:
         statuses = _wait(replicas, watch, folder)
     finally:
@@ -69,32 +83,24 @@ def _train(order: Order, settings: Settings, folder: Path, lighthouse: str) -> i
             each.wait()
     recoveries = recoveries_of(folder, order.replicas, watch.deaths)
     (folder / "recoveries.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in recoveries))
-    summary = _summary(order, settings, folder, recoveries, statuses)
+    summary = _summary(order, folder, recoveries, statuses)
     (folder / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
     print(f"{summary['status']} after step {summary['steps']}, {len(recoveries)} recoveries; see {folder}/")
     return next(filter(None, statuses), 0)
 
 
-def _start(order: Order, folder: Path, index: int, lighthouse: str) -> subprocess.Popen:
-    launcher = [
-        sys.executable,
-        "-m",
-        "trainer.launch",
-        "--nnodes",
-        "1",
-        "--nproc-per-node",
-        str(order.nproc_per_node),
-    ]
-    launcher += [
-        "--max-restarts",
-        str(order.max_restarts),
-        "--rdzv-backend",
-        "c10d",
-        "--rdzv-endpoint",
-        "localhost:0",
-    ]
-    launcher += ["--rdzv-id", f"replica-{index}"]
-    module = ["-m", "trainer.replicas.rank", str(folder), str(index), str(order.replicas), *order.trainer]
+def _start(order: Order, words: list[str], folder: Path, index: int, lighthouse: str) -> subprocess.Popen:
+    options = {
+        "--nnodes": 1,
+        "--nproc-per-node": order.nproc_per_node,
+        "--max-restarts": order.max_restarts,
+        "--rdzv-backend": "c10d",
+        "--rdzv-endpoint": "localhost:0",
+        "--rdzv-id": f"replica-{index}",
+    }
+    launcher = [sys.executable, "-m", "trainer.launch"]
+    launcher += [str(word) for option in options.items() for word in option]
+    module = ["-m", "trainer.replicas.rank", str(folder), str(index), *words]
     said = (folder / f"replica-{index}" / "said.log").open("w")
     environment = os.environ | {"TORCHFT_LIGHTHOUSE": lighthouse}
     return subprocess.Popen([*launcher, *module], env=environment, stdout=said, stderr=subprocess.STDOUT)
@@ -117,10 +123,10 @@ def _wait(replicas: list[subprocess.Popen], watch: Any, folder: Path) -> list[in
 
 
 def _summary(
-    order: Order, settings: Settings, folder: Path, recoveries: list[dict[str, Any]], statuses: list[int]
+    order: Order, folder: Path, recoveries: list[dict[str, Any]], statuses: list[int]
 ) -> dict[str, Any]:
     from trainer.replicas.deaths import lines_of
-    from trainer.replicas.replica import METRICS
+    from trainer.replicas.replica import FINISHED, METRICS
 
     done = [
         line["step"]
@@ -128,7 +134,7 @@ def _summary(
         for line in lines_of(folder / f"replica-{index}" / METRICS)
     ]
     last = max(done, default=0)
-    status = "finished" if last == settings.steps else "failed"
+    status = "finished" if (folder / FINISHED).exists() else "failed"
     facts = {
         "status": status,
         "steps": last,
