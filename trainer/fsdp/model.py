@@ -57,7 +57,7 @@ def empty_model(settings: Settings) -> PreTrainedModel:
 
 
 def _keep_doubles_in_norms(model: nn.Module) -> None:
-    """Llama's own norms round to float32, so that runs which differ in a last bit would part after a while."""
+    """Llama's own norms round to float32, so that runs that differ in a last bit part after a while."""
     for module in list(model.modules()):
         for name, norm in module.named_children():
             if isinstance(norm, LlamaRMSNorm):

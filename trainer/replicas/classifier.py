@@ -30,7 +30,7 @@ def refuse_what_cannot_train(settings: Settings) -> None:
 
 
 class Classifier:
-    """Made and used by the main thread. DistributedDataParallel averages in the replica, torchft among them."""
+    """Made and used by the main thread. DistributedDataParallel averages in a replica, torchft among them."""
 
     def __init__(self, settings: Settings, berth: Berth) -> None:
         self.settings = settings

@@ -1,6 +1,6 @@
 """One rank of one replica, under torchrun.
 
-Called as `python -m trainer.replicas.rank FOLDER REPLICA ARGUMENT...`, with the arguments of trainer.replicas.
+Called as `python -m trainer.replicas.rank FOLDER REPLICA ARGUMENT...`, with trainer.replicas' arguments.
 """
 
 import os

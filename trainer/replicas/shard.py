@@ -69,8 +69,6 @@ class Shard:
     def _update(self) -> None:
         settings = self.settings
         for group in self.optimizer.param_groups:
-            group["lr"] = learning_rate(
-                self.replica.step, settings.lr, settings.warmup, settings.decay_steps
-            )
+            group["lr"] = learning_rate(self.replica.step, settings.lr, settings.warmup, settings.decay_steps)
         clip_gradients(self.model, settings.clip)
         self.optimizer.step()

@@ -19,9 +19,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 ROOT = Path(__file__).resolve().parents[3]
 LIMIT_SECONDS = 1200
 STEPS = 300
-EXACT = "--precision fp64 --optimizer sgd --lr 0.05 --global-batch 12".split()
-FSDP = ["-m", "trainer.fsdp", *"--layers 2 --hidden 96 --seq-len 64".split(), *EXACT, "--steps", str(STEPS)]
-DDP = "--arch squeezenet1_1 --image-size 64 --epochs 100 --global-batch 12 --precision fp64".split()
+EXACT = ["--precision", "fp64", "--global-batch", "12", "--steps", str(STEPS)]
+FSDP = ["-m", "trainer.fsdp", "--layers", "2", "--hidden", "96", "--seq-len", "64", *EXACT]
+FSDP += ["--optimizer", "sgd", "--lr", "0.05"]
+DDP = ["--arch", "squeezenet1_1", "--image-size", "64", "--epochs", "100", *EXACT]
 Line = dict[str, Any]
 
 
@@ -74,7 +75,7 @@ def kill_one(run: Run, seed: int) -> int:
 
 
 def check_history(run: Run, victim: int, steps: int) -> None:
-    """Survivors keep their processes and have each step once; the victim comes back; all have the same bits."""
+    """Survivors keep their processes and have each step once; the victim comes back to the same bits."""
     whole = [(step, rank) for step in range(1, steps + 1) for rank in range(run.ranks)]
     for replica in range(run.replicas):
         lines = run.lines(replica)
@@ -123,8 +124,8 @@ def test_a_kill_costs_no_step_and_changes_no_loss(
 def test_classifiers_go_on_after_a_kill_with_the_same_bits(tmp_path: Path) -> None:
     data = four_colours(tmp_path / "images", 24)
     checkpoint = tmp_path / "checkpoint"
-    trainer = ["-m", "trainer.ddp", str(data), *DDP, "--steps", str(STEPS)]
-    run = Run(tmp_path / "killed", 2, 1, [*trainer, "--checkpoint-file", str(checkpoint)])
+    trainer = ["-m", "trainer.ddp", str(data), *DDP, "--checkpoint-file", str(checkpoint)]
+    run = Run(tmp_path / "killed", 2, 1, trainer)
     victim = kill_one(run, seed=1)
     check_history(run, victim, STEPS)
     check_recovery(run, victim)
