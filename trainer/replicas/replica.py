@@ -98,6 +98,7 @@ class Replica:
         if self._taken and 0 < self._committed == self._taken["step"] - 1:
             # The others had committed a step when a death kept this replica from it.
             self._unwritten = self._line(self._taken)
+            self._write()
         self._taken = {}
         self._committed = self.step
         if self.step or self.participants == self._replicas:
