@@ -16,6 +16,7 @@ from trainer.replicas.arguments import DDP, PROGRAM, Order, ddp_settings, parse,
 
 HEARTBEAT_MS, JOIN_MS = 1000, 10_000
 POLL_SECONDS = 0.05
+SAID = "said.log"
 PATIENCE_SECONDS = 60
 """For the others, once a replica has come to the last step."""
 
@@ -86,6 +87,10 @@ def _train(order: Order, words: list[str], folder: Path, lighthouse: str) -> int
     summary = _summary(order, folder, recoveries, statuses)
     (folder / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
     print(f"{summary['status']} after step {summary['steps']}, {len(recoveries)} recoveries; see {folder}/")
+    for index, status in enumerate(statuses):
+        if status:
+            said = folder / f"replica-{index}" / SAID
+            print(f"replica {index} gave up with status {status}; {said} says why", file=sys.stderr)
     return next(filter(None, statuses), 0)
 
 
@@ -101,16 +106,19 @@ def _start(order: Order, words: list[str], folder: Path, index: int, lighthouse:
     launcher = [sys.executable, "-m", "trainer.launch"]
     launcher += [str(word) for option in options.items() for word in option]
     module = ["-m", "trainer.replicas.rank", str(folder), str(index), *words]
-    said = (folder / f"replica-{index}" / "said.log").open("w")
+    said = (folder / f"replica-{index}" / SAID).open("w")
     environment = os.environ | {"TORCHFT_LIGHTHOUSE": lighthouse}
     return subprocess.Popen([*launcher, *module], env=environment, stdout=said, stderr=subprocess.STDOUT)
 
 
 def _wait(replicas: list[subprocess.Popen], watch: Any, folder: Path) -> list[int]:
-    from trainer.replicas.replica import FINISHED
+    from trainer.replicas.replica import FINISHED, METRICS
 
     deadline = None
     while any(each.poll() is None for each in replicas):
+        if any(each.poll() for each in replicas) and not list(folder.glob(f"*/{METRICS}")):
+            # The others would wait for its first step.
+            break
         if (folder / FINISHED).exists():
             # What ends from here on has come to the end.
             deadline = deadline or time.monotonic() + PATIENCE_SECONDS
