@@ -24,6 +24,8 @@ PATIENCE_SECONDS = 60
 def main(words: list[str]) -> int:
     """The exit status: that of the first replica that has given up."""
     order = parse(words)
+    # torchft reads this when it is imported; lighthouse and managers say every quorum otherwise.
+    os.environ.setdefault("RUST_LOG", "warn")
     # Imported here because torch takes seconds, and a wrong argument should not.
     from trainer.fsdp.attempt import new_folder
 
@@ -52,8 +54,6 @@ def _look_at_images(order: Order) -> None:
 
 @contextmanager
 def _lighthouse(given: str | None) -> Iterator[str]:
-    # Lighthouse and managers say every quorum otherwise.
-    os.environ.setdefault("RUST_LOG", "warn")
     if given:
         yield given
         return
