@@ -18,7 +18,7 @@ from trainer.ddp.tests.images import four_colours
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 ROOT = Path(__file__).resolve().parents[3]
 LIMIT_SECONDS = 1200
-STEPS = 300
+STEPS = 500
 EXACT = ["--precision", "fp64", "--global-batch", "12", "--steps", str(STEPS)]
 FSDP = ["-m", "trainer.fsdp", "--layers", "2", "--hidden", "96", "--seq-len", "64", *EXACT]
 FSDP += ["--optimizer", "sgd", "--lr", "0.05"]
