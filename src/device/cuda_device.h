@@ -42,7 +42,7 @@ class CudaDevice : public Device, public std::enable_shared_from_this<CudaDevice
   Result<void> enter() override;
   void leave() override;
   Result<void> find_limits(int ordinal);
-  // Turns the result of a driver function into an error that says what was attempted; CUDA_SUCCESS is no error.
+  // Turns the result of a driver function into an error that says what was attempted; CUDA_SUCCESS is not an error.
   Result<void> check(CUresult result, const char* attempt, const char* called) const;
   bool is_of_parent() const { return forks() != forks_; }
 

@@ -12,7 +12,7 @@
 namespace fccl {
 
 // Owned by a lane; used by the thread that runs the lane's phase. A rank maps a peer's arena when the peer first offers memory
-// in it; all ranks see that offer in the same call. Failing to map is no error: the rank's later offers say that it cannot.
+// in it; all ranks see that offer in the same call. Failing to map is not an error: the rank's later offers say that it cannot.
 class MappedPeers {
  public:
   // `pids` is indexed by rank.

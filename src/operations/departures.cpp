@@ -32,7 +32,7 @@ void Control::hear_of_end(int leader, LinkEnd how) {
     segment_->fate(rank).compare_exchange_strong(present, fate);
   };
   if (how != LinkEnd::unheard) set_fate(leader, how == LinkEnd::goodbye ? Fate::left : Fate::died);
-  // Leaving in good order is no failure: the ranks behind that leader then become unheard, not out of reach.
+  // Leaving in good order is not a failure: the ranks behind that leader then become unheard, not out of reach.
   const bool has_left = fate_of(how == LinkEnd::unheard ? 0 : leader) == Fate::left;
   for (int rank = 0; std::cmp_less(rank, peers_.size()); ++rank)
     if (share_a_host(rank, leader)) set_fate(rank, has_left ? Fate::unheard : Fate::out_of_reach);

@@ -70,6 +70,19 @@ def _trains_images(command: str) -> Substitute:
     return Substitute(command, "trains for minutes", f'python -c "{parse}" {arguments}')
 
 
+REPLICAS = [
+    "--replicas 2 --nproc-per-node 2 -m trainer.fsdp --steps 300",
+    "--replicas 3 -m trainer.ddp images --arch vit_b_32 --global-batch 12",
+]
+
+
+def _trains_replicas(arguments: str) -> Substitute:
+    """Its arguments are only taken apart here; trainer/replicas/tests kill ranks of such runs."""
+    parse = "import sys; from trainer.replicas import arguments as a; a.place_of(a.parse(sys.argv[1:]))"
+    command = f"python -m trainer.replicas {arguments}"
+    return Substitute(command, "trains for minutes", f'python -c "{parse}" {arguments}')
+
+
 PACKED = [
     "FCCL_TORCH=2.11.0 ./dev gpu --pack FOLDER",
     "FCCL_TORCH=2.11.0 ./dev gpu --pack build/pack",
@@ -169,6 +182,7 @@ SUBSTITUTES = [
     ),
     *map(_packed, PACKED),
     *map(_trains_images, IMAGE_TRAININGS),
+    *map(_trains_replicas, REPLICAS),
     *(_trained_in_cpp(arguments) for arguments in CPP_TRAININGS),
     Substitute(
         'cmake -S trainer/cpp -B built -D CMAKE_PREFIX_PATH="$PREFIX" '

@@ -51,7 +51,8 @@ def _choose(settings: Settings, shape: dict[str, Any]) -> Attempt:
     if place is None and settings.resume:
         place = checkpoint.find(settings, shape)
     if folder is None:
-        folder = _new_folder(settings)
+        stem = f"{Path(settings.model).name}-{settings.strategy}-{settings.ranks}x"
+        folder = new_folder(settings.runs, settings.name, stem)
     (folder / SUMMARY).unlink(missing_ok=True)
     config = {**asdict(settings), "launch": launch}
     (folder / CONFIG).write_text(json.dumps(config, indent=2, default=str) + "\n")
@@ -92,24 +93,23 @@ def _content(file: Path) -> dict[str, Any]:
         return {}
 
 
-def _new_folder(settings: Settings) -> Path:
-    """Makes runs/<name>/, or a folder of a free name that says what is in it."""
-    if settings.name is not None:
-        folder = settings.runs / settings.name
+def new_folder(runs: Path, name: str | None, stem: str) -> Path:
+    """Makes runs/<name>/, or a folder of a free name that begins with the stem and the time."""
+    if name is not None:
+        folder = runs / name
         if folder.exists():
             raise SettingsError(
-                f"--name {settings.name}: {folder} is there already; choose another name, or go on "
+                f"--name {name}: {folder} is there already; choose another name, or go on "
                 f"there with --auto-resume"
             )
         folder.mkdir(parents=True)
         return folder
-    model = Path(settings.model).name
-    stem = f"{model}-{settings.strategy}-{settings.ranks}x-{datetime.now():%m%d-%H%M%S}"
+    stem = f"{stem}-{datetime.now():%m%d-%H%M%S}"
     for attempt in range(1, 1000):
-        folder = settings.runs / (stem if attempt == 1 else f"{stem}-{attempt}")
+        folder = runs / (stem if attempt == 1 else f"{stem}-{attempt}")
         try:
             folder.mkdir(parents=True)
             return folder
         except FileExistsError:
             continue
-    raise SettingsError(f"{settings.runs} has a thousand runs called {stem}: give a --name")
+    raise SettingsError(f"{runs} has a thousand runs called {stem}: give a --name")

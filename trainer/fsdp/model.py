@@ -4,6 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 from transformers import LlamaConfig, PretrainedConfig, PreTrainedModel
+from transformers.models.llama.modeling_llama import LlamaRMSNorm
 
 from trainer.fsdp.arguments import Settings, SettingsError
 from trainer.fsdp.data import ByteTokenizer
@@ -49,7 +50,22 @@ def empty_model(settings: Settings) -> PreTrainedModel:
     """The model's modules and shapes, without memory."""
     # Grouped matrix products, which fused experts are computed by, have no kernel for doubles.
     options = {"experts_implementation": "eager"} if settings.precision == "fp64" else {}
-    return model_on_meta(model_config(settings), kept_dtype(settings), **options)
+    model = model_on_meta(model_config(settings), kept_dtype(settings), **options)
+    if settings.precision == "fp64":
+        _keep_doubles_in_norms(model)
+    return model
+
+
+def _keep_doubles_in_norms(model: nn.Module) -> None:
+    """Llama's own norms round to float32, so that runs that differ in a last bit part after a while."""
+    for module in list(model.modules()):
+        for name, norm in module.named_children():
+            if isinstance(norm, LlamaRMSNorm):
+                weight = norm.weight
+                double = nn.RMSNorm(
+                    weight.shape, norm.variance_epsilon, device=weight.device, dtype=weight.dtype
+                )
+                setattr(module, name, double)
 
 
 def fill(model: PreTrainedModel, settings: Settings, device: torch.device) -> None:

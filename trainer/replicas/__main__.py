@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from trainer.fsdp.arguments import Settings, SettingsError
-from trainer.fsdp.report import new_folder
-from trainer.replicas.arguments import PROGRAM, Order, parse, trainer_settings
+from trainer.fsdp.arguments import SettingsError
+from trainer.replicas.arguments import DDP, PROGRAM, Order, ddp_settings, parse, place_of
 
 HEARTBEAT_MS, JOIN_MS = 1000, 10_000
 POLL_SECONDS = 0.05
+SAID = "said.log"
 PATIENCE_SECONDS = 60
 """For the others, once a replica has come to the last step."""
 
@@ -24,15 +24,32 @@ PATIENCE_SECONDS = 60
 def main(words: list[str]) -> int:
     """The exit status: that of the first replica that has given up."""
     order = parse(words)
+    # torchft reads this when it is imported; lighthouse and managers say every quorum otherwise.
+    os.environ.setdefault("RUST_LOG", "warn")
+    # Imported here because torch takes seconds, and a wrong argument should not.
+    from trainer.fsdp.attempt import new_folder
+
     try:
-        settings = trainer_settings(order)
-        folder = new_folder(settings).resolve()
+        place = place_of(order)
+        if order.module == DDP:
+            _look_at_images(order)
+        folder = new_folder(place.runs, place.name, place.stem).resolve()
     except SettingsError as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         return 2
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with _lighthouse(order.lighthouse) as address:
-        return _train(order, settings, folder, address)
+        return _train(order, words, folder, address)
+
+
+def _look_at_images(order: Order) -> None:
+    from trainer.ddp.arguments import SettingsError as DdpSettingsError
+    from trainer.replicas.classifier import refuse_what_cannot_train
+
+    try:
+        refuse_what_cannot_train(ddp_settings(order))
+    except DdpSettingsError as error:
+        raise SettingsError(str(error)) from error
 
 
 @contextmanager
@@ -51,13 +68,13 @@ def _lighthouse(given: str | None) -> Iterator[str]:
         server.shutdown()
 
 
-def _train(order: Order, settings: Settings, folder: Path, lighthouse: str) -> int:
+def _train(order: Order, words: list[str], folder: Path, lighthouse: str) -> int:
     from trainer.replicas.deaths import DeathWatch, recoveries_of
 
     for index in range(order.replicas):
         (folder / f"replica-{index}").mkdir()
     watch = DeathWatch(folder, order.replicas)
-    replicas = [_start(order, folder, index, lighthouse) for index in range(order.replicas)]
+    replicas = [_start(order, words, folder, index, lighthouse) for index in range(order.replicas)]
     try:
         statuses = _wait(replicas, watch, folder)
     finally:
@@ -67,42 +84,41 @@ def _train(order: Order, settings: Settings, folder: Path, lighthouse: str) -> i
             each.wait()
     recoveries = recoveries_of(folder, order.replicas, watch.deaths)
     (folder / "recoveries.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in recoveries))
-    summary = _summary(order, settings, folder, recoveries, statuses)
+    summary = _summary(order, folder, recoveries, statuses)
     (folder / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
     print(f"{summary['status']} after step {summary['steps']}, {len(recoveries)} recoveries; see {folder}/")
+    for index, status in enumerate(statuses):
+        if status:
+            said = folder / f"replica-{index}" / SAID
+            print(f"replica {index} gave up with status {status}; {said} says why", file=sys.stderr)
     return next(filter(None, statuses), 0)
 
 
-def _start(order: Order, folder: Path, index: int, lighthouse: str) -> subprocess.Popen:
-    launcher = [
-        sys.executable,
-        "-m",
-        "trainer.launch",
-        "--nnodes",
-        "1",
-        "--nproc-per-node",
-        str(order.nproc_per_node),
-    ]
-    launcher += [
-        "--max-restarts",
-        str(order.max_restarts),
-        "--rdzv-backend",
-        "c10d",
-        "--rdzv-endpoint",
-        "localhost:0",
-    ]
-    launcher += ["--rdzv-id", f"replica-{index}"]
-    module = ["-m", "trainer.replicas.rank", str(folder), str(index), str(order.replicas), *order.trainer]
-    said = (folder / f"replica-{index}" / "said.log").open("w")
+def _start(order: Order, words: list[str], folder: Path, index: int, lighthouse: str) -> subprocess.Popen:
+    options = {
+        "--nnodes": 1,
+        "--nproc-per-node": order.nproc_per_node,
+        "--max-restarts": order.max_restarts,
+        "--rdzv-backend": "c10d",
+        "--rdzv-endpoint": "localhost:0",
+        "--rdzv-id": f"replica-{index}",
+    }
+    launcher = [sys.executable, "-m", "trainer.launch"]
+    launcher += [str(word) for option in options.items() for word in option]
+    module = ["-m", "trainer.replicas.rank", str(folder), str(index), *words]
+    said = (folder / f"replica-{index}" / SAID).open("w")
     environment = os.environ | {"TORCHFT_LIGHTHOUSE": lighthouse}
     return subprocess.Popen([*launcher, *module], env=environment, stdout=said, stderr=subprocess.STDOUT)
 
 
 def _wait(replicas: list[subprocess.Popen], watch: Any, folder: Path) -> list[int]:
-    from trainer.replicas.rank import FINISHED
+    from trainer.replicas.replica import FINISHED, METRICS
 
     deadline = None
     while any(each.poll() is None for each in replicas):
+        if any(each.poll() for each in replicas) and not list(folder.glob(f"*/{METRICS}")):
+            # The others would wait for its first step.
+            break
         if (folder / FINISHED).exists():
             # A replica that ends from here on has done all its steps.
             deadline = deadline or time.monotonic() + PATIENCE_SECONDS
@@ -115,10 +131,10 @@ def _wait(replicas: list[subprocess.Popen], watch: Any, folder: Path) -> list[in
 
 
 def _summary(
-    order: Order, settings: Settings, folder: Path, recoveries: list[dict[str, Any]], statuses: list[int]
+    order: Order, folder: Path, recoveries: list[dict[str, Any]], statuses: list[int]
 ) -> dict[str, Any]:
     from trainer.replicas.deaths import lines_of
-    from trainer.replicas.rank import METRICS
+    from trainer.replicas.replica import FINISHED, METRICS
 
     done = [
         line["step"]
@@ -126,7 +142,7 @@ def _summary(
         for line in lines_of(folder / f"replica-{index}" / METRICS)
     ]
     last = max(done, default=0)
-    status = "finished" if last == settings.steps else "failed"
+    status = "finished" if (folder / FINISHED).exists() else "failed"
     facts = {
         "status": status,
         "steps": last,

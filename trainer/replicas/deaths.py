@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from trainer.replicas.rank import METRICS, STARTS
+from trainer.replicas.replica import FINISHED, METRICS, STARTS
 
 
 class DeathWatch:
@@ -16,7 +16,8 @@ class DeathWatch:
     def __init__(self, folder: Path, replicas: int) -> None:
         self._folders = [folder / f"replica-{index}" for index in range(replicas)]
         self._seen: set[int] = set()
-        self._alive: dict[int, tuple[int, int]] = {}
+        self._finished = folder / FINISHED
+        self._alive: dict[int, int] = {}
         self.deaths: list[tuple[int, float]] = []
 
     def look(self) -> None:
@@ -29,18 +30,19 @@ class DeathWatch:
         poll = select.poll()
         for descriptor in self._alive:
             poll.register(descriptor, select.POLLIN)
-        for descriptor, _ in poll.poll(0):
-            os.close(descriptor)
-            index, _ = self._alive.pop(descriptor)
-            # The others of a replica are ended by torchrun.
-            for other in [each for each, (owner, _) in self._alive.items() if owner == index]:
-                os.close(other)
-                del self._alive[other]
+        dead = {self._alive[descriptor] for descriptor, _ in poll.poll(0)}
+        if self._finished.exists():
+            return
+        for index in sorted(dead):
             self.deaths.append((index, time.time()))
+            # The others of a replica are ended by torchrun.
+            for descriptor in [each for each, owner in self._alive.items() if owner == index]:
+                os.close(descriptor)
+                del self._alive[descriptor]
 
     def _watch(self, index: int, pid: int) -> None:
         try:
-            self._alive[os.pidfd_open(pid)] = (index, pid)
+            self._alive[os.pidfd_open(pid)] = index
         except ProcessLookupError:
             self.deaths.append((index, time.time()))
 
