@@ -195,9 +195,10 @@ def test_without_a_python_for_the_torch_backend_nothing_is_packed(monkeypatch, t
 @pytest.fixture
 def packed(tmp_path):
     """The least that a good folder holds."""
-    for name in ("lib/libfccl.so.0", pack.ADAPTER, "python/fccl/_build.py"):
+    for name in ("lib/libfccl.so.0", "python/fccl/libfccl.so.0"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"\x7fELF" + pack.OF_DEVICE)
+    (tmp_path / pack.ADAPTER).write_bytes(b"\x7fELF")
     (tmp_path / "python/fccl/_build.py").write_text('TORCH_VERSION = "2.11.0+cu130"\n')
     return tmp_path
 
@@ -210,7 +211,7 @@ def test_a_good_folder_has_nothing_wrong(packed):
     ("name", "content", "wrong"),
     [
         ("lib/libfccl.so.0", "no device", "libfccl.so.0 was built without CUDA"),
-        ("python/fccl/libfccl_torch.so", "no device", "libfccl_torch.so was built without CUDA"),
+        ("python/fccl/libfccl.so.0", "no device", "libfccl.so.0 was built without CUDA"),
         ("python/fccl/_build.py", 'TORCH_VERSION = "2.13.0"', "not for torch 2.11"),
         ("python/fccl/libfccl_torch.so", None, "it has no python/fccl/libfccl_torch.so"),
     ],

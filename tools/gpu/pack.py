@@ -34,6 +34,7 @@ exec python3 "$here/tools/gpu/gpu.py" --build "$here/build-gpu" --tree "$here/bu
 ASK_PYTHON = "import sys, torch; print('%d.%d' % sys.version_info[:2], torch.__version__)"
 # A function of the driver's that only a library with the device asks for.
 OF_DEVICE = b"cuMemHostRegister_v2"
+LIBRARY = "libfccl.so.0"
 ADAPTER = Path("python") / "fccl" / "libfccl_torch.so"
 
 
@@ -162,11 +163,12 @@ def build_adapter(folder: Path, python: str) -> str:
 
 def wrong_with(folder: Path, with_torch: bool) -> str:
     """Looks for faults that would otherwise show only on the machine with a GPU; "" if it finds nothing."""
-    libraries = [Path("lib") / "libfccl.so.0", *([ADAPTER] if with_torch else [])]
-    for name in libraries:
+    # The adapter asks the driver for nothing: the library beside it does.
+    libraries = [Path("lib") / LIBRARY, *([ADAPTER.with_name(LIBRARY)] if with_torch else [])]
+    for name in [*libraries, *([ADAPTER] if with_torch else [])]:
         if not (folder / name).exists():
             return f"it has no {name}"
-        if OF_DEVICE not in (folder / name).read_bytes():
+        if name in libraries and OF_DEVICE not in (folder / name).read_bytes():
             return f"{name} was built without CUDA: install CUDA's headers, or set CUDA_PATH"
     if not with_torch:
         return ""
