@@ -9,7 +9,8 @@ import logging
 import os
 import sys
 
-WRONG_SETTINGS = 2
+from trainer.refusal import WRONG_SETTINGS
+
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 

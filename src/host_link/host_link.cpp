@@ -199,9 +199,8 @@ bool HostLink::take(const LeaderConnection& from, const LinkMessage& message) {
     relay(encode_link(message), &from);
     events_.gone(departure->rank, departure->how);
   } else if (const auto* wait = std::get_if<LongWait>(&message)) {
-    const auto ranks = static_cast<int>(awaited_.size());
+    const auto ranks = static_cast<int>(gone_.size());
     if (wait->rank >= ranks || wait->awaited >= ranks || !speaks_of(from, request_.host_of[wait->rank])) return false;
-    awaited_[wait->rank] = wait->awaited;
     relay(encode_link(message), &from);
     events_.waits(*wait);
   } else if (const auto* told = std::get_if<Cut>(&message)) {

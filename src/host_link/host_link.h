@@ -106,7 +106,7 @@ class HostLink {
   bool leaving_ = false;
   // By rank: the thread writes entries of other hosts; entries of this host are under the lock.
   std::vector<Gone> gone_;
-  std::vector<int> awaited_;
+  std::vector<int> awaited_;  // by rank: what was told of the waits of this host
 
   std::thread thread_;
 };

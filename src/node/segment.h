@@ -186,7 +186,8 @@ struct SegmentShape {
 // thread may call. The memory stays valid after a peer's death.
 class Segment {
  public:
-  // Makes the memory and reserves it, so that a shortage shows while the communicator is made. Error: fcclSystemError.
+  // Makes the memory and reserves what every call uses; a slot takes memory when a call first uses it. Refuses a segment that
+  // is larger than the available memory. Error: fcclSystemError.
   static Result<Descriptor> make(const SegmentShape& shape);
   // Maps the memory, once per process. Error: fcclSystemError.
   static Result<std::shared_ptr<Segment>> map(const Descriptor& memory, const SegmentShape& shape);

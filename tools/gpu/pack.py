@@ -165,13 +165,15 @@ def wrong_with(folder: Path, with_torch: bool) -> str:
     """Looks for faults that would otherwise show only on the machine with a GPU; "" if it finds nothing."""
     # The adapter asks the driver for nothing: the library beside it does.
     libraries = [Path("lib") / LIBRARY, *([ADAPTER.with_name(LIBRARY)] if with_torch else [])]
-    for name in [*libraries, *([ADAPTER] if with_torch else [])]:
+    for name in libraries:
         if not (folder / name).exists():
             return f"it has no {name}"
-        if name in libraries and OF_DEVICE not in (folder / name).read_bytes():
+        if OF_DEVICE not in (folder / name).read_bytes():
             return f"{name} was built without CUDA: install CUDA's headers, or set CUDA_PATH"
     if not with_torch:
         return ""
+    if not (folder / ADAPTER).exists():
+        return f"it has no {ADAPTER}"
     built = (folder / "python" / "fccl" / "_build.py").read_text()
     if f'TORCH_VERSION = "{WANTED_TORCH}.' not in built:
         return f"its torch backend is not for torch {WANTED_TORCH}: {built}"

@@ -1,13 +1,12 @@
 """The entry: `torchrun --nproc-per-node 2 -m trainer.ddp DIR --arch resnet50`."""
 
-import os
 import signal
 import sys
 
 from trainer.ddp.arguments import PROGRAM, SettingsError, parse
 from trainer.fsdp.interrupt import die_with_the_launcher
+from trainer.refusal import refuse
 
-WRONG_SETTINGS = 2
 FAILED = 1
 
 
@@ -30,9 +29,7 @@ def main(words: list[str]) -> int:
             return FAILED
         return 0
     except SettingsError as error:
-        if os.environ.get("RANK", "0") == "0":
-            print(f"{PROGRAM}: {error}", file=sys.stderr)
-        return WRONG_SETTINGS
+        return refuse(PROGRAM, error)
 
 
 if __name__ == "__main__":

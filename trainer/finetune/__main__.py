@@ -1,13 +1,11 @@
 """The entry: reads the command line, then trains on this rank."""
 
-import os
 import sys
 
 from trainer.finetune.command_line import describe, parse
 from trainer.finetune.flags import PROGRAM, FlagError
 from trainer.fsdp.interrupt import INTERRUPTED, Interrupt, die_with_the_launcher
-
-WRONG_FLAGS = 2
+from trainer.refusal import refuse
 
 
 def main(words: list[str]) -> int:
@@ -24,9 +22,7 @@ def main(words: list[str]) -> int:
 
         return 0 if train(settings, interrupt) else INTERRUPTED
     except FlagError as error:
-        if os.environ.get("RANK", "0") == "0":
-            print(f"{PROGRAM}: {error}", file=sys.stderr)
-        return WRONG_FLAGS
+        return refuse(PROGRAM, error)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,10 @@
 """The entry: reads the command line, then trains on this rank or prints what training would take."""
 
-import os
 import sys
-import time
 
 from trainer.fsdp.arguments import PROGRAM, Settings, SettingsError, parse
 from trainer.fsdp.interrupt import INTERRUPTED, Interrupt, die_with_the_launcher
-
-WRONG_SETTINGS = 2
-# A launcher ends all ranks once one has ended, and the first rank may still be starting.
-FIRST_RANK_STARTS_SECONDS = 5
+from trainer.refusal import is_first_rank, refuse
 
 
 def main(words: list[str]) -> int:
@@ -25,23 +20,15 @@ def main(words: list[str]) -> int:
 
         return 0 if train(settings, interrupt) else INTERRUPTED
     except SettingsError as error:
-        if not _is_first_rank():
-            time.sleep(FIRST_RANK_STARTS_SECONDS)
-        else:
-            print(f"{PROGRAM}: {error}", file=sys.stderr, flush=True)
-        return WRONG_SETTINGS
+        return refuse(PROGRAM, error)
 
 
 def _dry_run(settings: Settings) -> int:
-    if _is_first_rank():
+    if is_first_rank():
         from trainer.fsdp.dry_run import describe
 
         print(describe(settings))
     return 0
-
-
-def _is_first_rank() -> bool:
-    return os.environ.get("RANK", "0") == "0"
 
 
 if __name__ == "__main__":
