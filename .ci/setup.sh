@@ -171,6 +171,12 @@ configure_and_build() {
   step "build $folder" "build-$preset" cmake --build "$folder" --target "${@:-all}"
 }
 
+# configure_for_readers [CMAKE-ARGUMENT...]: build/lint, whose compile_commands.json names every source by itself, as clangd and
+# clang-tidy need it. The build compiles sources together.
+configure_for_readers() {
+  step "configure build/lint" configure-lint cmake --preset release -B build/lint -DCMAKE_UNITY_BUILD=OFF "$@"
+}
+
 # build_cpp_trainer: trainer/cpp, as anybody would build it outside the tree, against an installed prefix and the torch of $venv.
 build_cpp_trainer() {
   local folder=build/cpp-trainer component

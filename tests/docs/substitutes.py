@@ -200,6 +200,7 @@ SUBSTITUTES = [
     _offered("./dev test quick", "./dev test runs these tests"),
     _offered("./dev build", "./dev test has built what the pages use"),
     _offered("./dev lint", "continuous integration runs it beside the tests"),
+    _offered("./dev hook", "it changes the settings of the checkout that runs this test"),
     Substitute(
         "pip install --no-build-isolation .",
         "compiles for a minute; ./dev test has installed the package this way",
