@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cinttypes>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -240,10 +242,28 @@ std::string compare_with_mpi(const Recipe& recipe, const World& world, const Tri
   }
 }
 
+// The place that this rank has reached, for the handler of the alarm: MPI does not say which of its calls a rank waits in.
+struct Place {
+  std::atomic<int> step{0};
+  std::atomic<const char*> within{"FCCL"};
+};
+Place reached;
+
+constexpr unsigned kLongestStepSeconds = 40;
+
+[[noreturn]] void tell_place(int) {
+  std::array<char, 128> text{};
+  const int length = std::snprintf(text.data(), text.size(), "process %d: step %d has lasted %u s, the rank is in %s\n",
+                                   getpid(), reached.step.load(), kLongestStepSeconds, reached.within.load());
+  (void)!write(STDERR_FILENO, text.data(), static_cast<size_t>(length));
+  std::abort();
+}
+
 std::string run_step(const Recipe& recipe, const World& world, fcclComm_t comm) {
   Trial trial(recipe, world.rank, world.ranks, world.placement);
   if (trial.issue(comm) != fcclSuccess) return describe(recipe) + ": " + fcclGetLastError(nullptr);
   if (auto fault = trial.fault(); !fault.empty()) return fault;
+  reached.within = "MPI, comparing a collective";
   if (auto fault = compare_with_mpi(recipe, world, trial); !fault.empty()) return describe(recipe) + ": " + fault;
   return "";
 }
@@ -269,6 +289,7 @@ std::string run_exchange(const Exchange& exchange, const World& world, int step,
   if (fcclStreamSynchronize(stream) != fcclSuccess) return std::string("a group: ") + fcclGetLastError(nullptr);
   fcclStreamDestroy(stream);
   if (auto fault = sort_crowd(exchange, sources, received); !fault.empty()) return fault;
+  reached.within = "MPI, comparing sends";
   std::vector<std::vector<std::byte>> wanted(exchange.routes.size());
   std::vector<MPI_Request> requests;
   for (size_t i = 0; i < exchange.routes.size(); ++i) {
@@ -320,10 +341,14 @@ int run(const Options& options, const World& world) {
   fcclComm_t comm = nullptr;
   if (fcclCommInitRank(&comm, world.ranks, id, world.rank) != fcclSuccess)
     give_up(world, options.seed, 0, fcclGetLastError(nullptr));
+  std::signal(SIGALRM, tell_place);
   std::mt19937_64 generator(options.seed);
   const Clock::time_point end = Clock::now() + std::chrono::milliseconds(static_cast<int64_t>(options.seconds * 1000));
   int step = 0;
   for (int go_on = 1; go_on != 0; ++step) {
+    alarm(kLongestStepSeconds);
+    reached.step = step;
+    reached.within = "FCCL";
     Recipe recipe = draw_recipe(generator, options, world, step);
     recipe.finite = true;
     const Exchange exchange = random_exchange(generator, world.ranks, step);
@@ -331,8 +356,10 @@ int run(const Options& options, const World& world) {
     if (auto fault = sends ? run_exchange(exchange, world, step, comm) : run_step(recipe, world, comm); !fault.empty())
       give_up(world, options.seed, step, fault);
     go_on = options.steps < 0 ? Clock::now() < end : step + 1 < options.steps;
+    reached.within = "MPI, agreeing on the next step";
     MPI_Bcast(&go_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
   }
+  alarm(0);
   if (fcclCommDestroy(comm) != fcclSuccess) give_up(world, options.seed, step, fcclGetLastError(nullptr));
   const std::vector<int>& hosts = world.placement.host_of;
   if (world.rank == 0)
