@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from tree import Fault, Tree
 
 LAYERS = [
-    *("base", "topology", "plan", "system", "sockets", "metrics", "kernels", "arena", "node", "wire"),
+    *("base", "topology", "plan", "system", "sockets", "metrics", "kernels", "arena", "host", "wire"),
     *("device", "hierarchical", "bootstrap", "host_link", "operations", "creation"),
     *("communicator", "c_api"),
 ]

@@ -12,7 +12,7 @@
 namespace fccl::perf {
 namespace {
 
-constexpr std::array kFields{&Costs::latency, &Costs::message, &Costs::wire_byte, &Costs::added_byte, &Costs::node_byte};
+constexpr std::array kFields{&Costs::latency, &Costs::message, &Costs::wire_byte, &Costs::added_byte, &Costs::host_byte};
 constexpr std::size_t kCount = kFields.size();
 using Logarithms = std::array<double, kCount>;
 
@@ -108,7 +108,7 @@ Load broadcast_load(const Hosts& hosts, double bytes, int slices) {
 
 double predict(const Load& load, const Costs& costs) {
   const double chunk = load.chunk_bytes / load.slices * costs.wire_byte;
-  const double copied = load.copied_bytes / load.slices * costs.node_byte;
+  const double copied = load.copied_bytes / load.slices * costs.host_byte;
   const double added = load.added_bytes / load.slices * costs.added_byte;
   const double sent = load.rounds * (costs.message + chunk) + (load.messages - load.rounds) * std::hypot(costs.message, chunk);
   const double share = static_cast<double>(load.rounds) / load.messages;
@@ -122,10 +122,10 @@ Costs fit(const std::vector<Point>& points) {
   constexpr double kFactors[] = {0.1, 1, 10};
   Found best{logarithms_of(kCommon), misfit(points, logarithms_of(kCommon))};
   for (const double wire : kFactors)
-    for (const double node : kFactors) {
+    for (const double host : kFactors) {
       Costs start = kCommon;
       start.wire_byte *= wire;
-      start.node_byte *= node;
+      start.host_byte *= host;
       if (const Found found = search(points, logarithms_of(start)); found.misfit < best.misfit) best = found;
     }
   return costs_of(best.place);
@@ -142,9 +142,9 @@ double median_error_percent(const std::vector<Point>& points, const Costs& costs
 
 std::string text_of(const Costs& costs, double error_percent) {
   char text[192];
-  std::snprintf(text, sizeof text, "latency=%.6gus,message=%.6gus,wire=%.6gGbit/s,add=%.6gGB/s,node=%.6gGB/s,error=%.1f%%",
+  std::snprintf(text, sizeof text, "latency=%.6gus,message=%.6gus,wire=%.6gGbit/s,add=%.6gGB/s,host=%.6gGB/s,error=%.1f%%",
                 costs.latency * 1e6, costs.message * 1e6, 1 / (costs.wire_byte * 1.25e8), 1 / (costs.added_byte * 1e9),
-                1 / (costs.node_byte * 1e9), error_percent);
+                1 / (costs.host_byte * 1e9), error_percent);
   return text;
 }
 

@@ -12,7 +12,7 @@ struct Costs {
   double message;     // time of a rank for each message
   double wire_byte;   // on one rail
   double added_byte;  // for each byte that a rank reads to add it
-  double node_byte;   // for each byte that a rank copies within its host
+  double host_byte;   // for each byte that a rank copies within its host
 };
 
 // The hosts of a run, as the price sees them.
@@ -29,8 +29,8 @@ struct Hosts {
 
 // FCCL_COSTS that force the number of slices: one slice, since a message costs a second; or the library's largest number, since
 // messages cost nothing.
-inline constexpr const char* kOneSlice = "latency=0us,message=1000000us,wire=1Gbit/s,add=1GB/s,node=1GB/s";
-inline constexpr const char* kManySlices = "latency=0us,message=0us,wire=1Gbit/s,add=1GB/s,node=1GB/s";
+inline constexpr const char* kOneSlice = "latency=0us,message=1000000us,wire=1Gbit/s,add=1GB/s,host=1GB/s";
+inline constexpr const char* kManySlices = "latency=0us,message=0us,wire=1Gbit/s,add=1GB/s,host=1GB/s";
 inline constexpr int kMostSlices = 64;
 
 // The work of a call, from which its price follows. Bytes are those of the whole call, cut into slices of equal size.

@@ -9,7 +9,7 @@ namespace fccl::perf {
 namespace {
 
 constexpr Costs kSlowWire{3e-5, 4e-6, 1 / 1.2e8, 1 / 4e9, 1 / 3e9};
-constexpr Costs kSlowNode{3e-5, 4e-6, 1 / 1.2e10, 1 / 2e9, 1 / 1e9};
+constexpr Costs kSlowHost{3e-5, 4e-6, 1 / 1.2e10, 1 / 2e9, 1 / 1e9};
 
 constexpr Hosts equal_hosts(int hosts, int ranks) {
   return {.hosts = hosts, .ranks = hosts * ranks, .most_ranks = ranks, .columns = ranks};
@@ -44,13 +44,13 @@ TEST(Fit, FindsTheCostsOfASlowWire) {
   }
 }
 
-TEST(Fit, FindsTheCostsOfASlowNode) {
+TEST(Fit, FindsTheCostsOfASlowHost) {
   for (const Hosts& hosts : {equal_hosts(2, 1), equal_hosts(2, 2), equal_hosts(3, 2), equal_hosts(8, 4)}) {
     SCOPED_TRACE(hosts.ranks);
-    const Costs found = fit(points_of(hosts, kSlowNode));
-    expect_near(found.node_byte, kSlowNode.node_byte, 0.1);
-    expect_near(found.added_byte, kSlowNode.added_byte, 0.2);
-    EXPECT_LT(median_error_percent(points_of(hosts, kSlowNode), found), 2);
+    const Costs found = fit(points_of(hosts, kSlowHost));
+    expect_near(found.host_byte, kSlowHost.host_byte, 0.1);
+    expect_near(found.added_byte, kSlowHost.added_byte, 0.2);
+    EXPECT_LT(median_error_percent(points_of(hosts, kSlowHost), found), 2);
   }
 }
 
@@ -59,9 +59,9 @@ TEST(Fit, FindsCostsOfAnyMixture) {
   for (const double latency : {3e-6, 3e-4})
     for (const double message : {5e-7, 5e-5})
       for (const double wire : {1e8, 1e9, 1e10})
-        for (const double node : {1e9, 3e9, 2e10}) {
-          const std::vector<Point> points = points_of(hosts, {latency, message, 1 / wire, 1 / 8e9, 1 / node});
-          EXPECT_LT(median_error_percent(points, fit(points)), 3) << latency << ' ' << message << ' ' << wire << ' ' << node;
+        for (const double host : {1e9, 3e9, 2e10}) {
+          const std::vector<Point> points = points_of(hosts, {latency, message, 1 / wire, 1 / 8e9, 1 / host});
+          EXPECT_LT(median_error_percent(points, fit(points)), 3) << latency << ' ' << message << ' ' << wire << ' ' << host;
         }
 }
 
@@ -82,7 +82,7 @@ TEST(Fit, OfTimesThatNoCostsExplainIsPositiveAndFinite) {
     std::vector<Point> points = points_of(equal_hosts(2, 2), kSlowWire);
     for (Point& point : points) point.seconds = seconds;
     const Costs found = fit(points);
-    for (const double cost : {found.latency, found.message, found.wire_byte, found.added_byte, found.node_byte}) {
+    for (const double cost : {found.latency, found.message, found.wire_byte, found.added_byte, found.host_byte}) {
       EXPECT_GT(cost, 0);
       EXPECT_LE(cost, 1);
     }
@@ -103,7 +103,7 @@ TEST(Fit, TheMedianIsOfTheSizesOfTheErrors) {
 
 TEST(Fit, CostsAreWrittenAsFcclCostsIs) {
   EXPECT_EQ(text_of({2e-5, 1.25e-6, 1 / 1.25e10, 1 / 1e10, 1 / 5e9}, 6.4999),
-            "latency=20us,message=1.25us,wire=100Gbit/s,add=10GB/s,node=5GB/s,error=6.5%");
+            "latency=20us,message=1.25us,wire=100Gbit/s,add=10GB/s,host=5GB/s,error=6.5%");
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ class JsonReportTest : public testing::Test {
   static nlohmann::json read(const std::string& file) { return nlohmann::json::parse(std::ifstream(file)); }
   // What a run with one row, in the order of its keys, leaves behind.
   nlohmann::ordered_json run(const Arguments& arguments, const Row& measured) {
-    const std::vector<RankInfo> ranks{{0, 0, 7, "node", {.name = "A Processor"}}};
+    const std::vector<RankInfo> ranks{{0, 0, 7, "host", {.name = "A Processor"}}};
     JsonReport report(path, out);
     report.begin({arguments, ranks, "", {}}, {"all_gather_perf", "-J", path}, {"FCCL_LOG=warn"});
     report.row(measured, "all_gather_perf");
@@ -70,7 +70,7 @@ TEST_F(JsonReportTest, ARunOnGpusNamesThePathAndWhoSharesThem) {
   Arguments arguments;
   arguments.device = DeviceKind::cuda;
   const DeviceInfo gpu{.ordinal = 1, .domain = 0, .bus = 0x53, .slot = 0, .bytes = 1 << 30, .name = "A GPU"};
-  const std::vector<RankInfo> ranks{{0, 0, 7, "node", gpu}, {1, 0, 8, "node", gpu}, {2, 0, 9, "other", gpu}};
+  const std::vector<RankInfo> ranks{{0, 0, 7, "host", gpu}, {1, 0, 8, "host", gpu}, {2, 0, 9, "other", gpu}};
   JsonReport report(path, out);
   report.begin({arguments, ranks, "", {}, "bounce"}, {}, {});
   report.end({});

@@ -90,14 +90,14 @@ TEST(Report, WrongDataFailsTheEnd) {
 TEST(Report, TheBeginningNamesEveryRankAndItsMemory) {
   Arguments arguments;
   arguments.step_factor = 2;
-  const std::vector<RankInfo> ranks{{3, 1, 4242, "node", {.name = "A Processor"}}};
+  const std::vector<RankInfo> ranks{{3, 1, 4242, "host", {.name = "A Processor"}}};
   const std::string text = printed(arguments, [&](Table& table) { table.begin({arguments, ranks, "", {}}); });
   EXPECT_NE(text.find("# Collective test starting: all_gather_perf\n"
                       "# nThread 1 nGpus 1 minBytes 33554432 maxBytes 33554432 step: 2(factor) warmup iters: 1 iters: 20 "
                       "agg iters: 1 validation: 1 graph: 0 unalign: 0\n"
                       "#\n"
                       "# Using devices\n"
-                      "#  Rank  3 Group  1 Pid   4242 on       node device  0 [0000:00:00] A Processor\n"),
+                      "#  Rank  3 Group  1 Pid   4242 on       host device  0 [0000:00:00] A Processor\n"),
             std::string::npos)
       << text;
 }
@@ -107,10 +107,10 @@ TEST(Report, TheBeginningOfAGpuRunSaysHowRanksShareGpus) {
   arguments.device = DeviceKind::cuda;
   arguments.threads = 2;
   const DeviceInfo gpu{.ordinal = 1, .domain = 0, .bus = 0x53, .slot = 0, .bytes = 1 << 30, .name = "A GPU"};
-  const std::vector<RankInfo> ranks{{0, 0, 7, "node", gpu}, {1, 0, 7, "node", gpu}};
+  const std::vector<RankInfo> ranks{{0, 0, 7, "host", gpu}, {1, 0, 7, "host", gpu}};
   const std::string text = printed(arguments, [&](Table& table) { table.begin({arguments, ranks, "", {}, "blocking"}); });
   EXPECT_NE(text.find("# CUDA memory, path blocking: at most 2 ranks per GPU, as threads\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("#  Rank  1 Group  0 Pid      7 on       node device  1 [0000:53:00] A GPU\n"), std::string::npos)
+  EXPECT_NE(text.find("#  Rank  1 Group  0 Pid      7 on       host device  1 [0000:53:00] A GPU\n"), std::string::npos)
       << text;
 }
 

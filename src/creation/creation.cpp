@@ -13,8 +13,8 @@
 #include "creation/parts.h"
 #include "creation/read_trial.h"
 #include "hierarchical/columns.h"
-#include "node/mapped_peers.h"
-#include "node/peer_memory.h"
+#include "host/mapped_peers.h"
+#include "host/peer_memory.h"
 #include "system/log.h"
 #include "system/processors.h"
 

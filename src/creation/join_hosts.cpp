@@ -333,7 +333,7 @@ Result<void> HostJoiner::span_lanes(const Network& network) {
   WireSettings wire{.rails = network.rails,
                     .payload_bytes = kPayloadBytes,
                     .slot_bytes = wire_slot_bytes(settings_, columns_),
-                    .node_slot_bytes = SegmentShape{columns_.most_ranks(), 0, settings_.slot_bytes}.pair_slot_bytes(),
+                    .host_slot_bytes = SegmentShape{columns_.most_ranks(), 0, settings_.slot_bytes}.pair_slot_bytes(),
                     .wire_type = settings_.wire_dtype == "float32" ? WireType::float32 : WireType::call};
   const auto costs = costs_of(settings_, network);
   if (!costs) return fail(costs.error());

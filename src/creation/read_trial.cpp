@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "creation/init_calls.h"
-#include "node/lane.h"
+#include "host/lane.h"
 #include "system/clock.h"
 #include "system/log.h"
 

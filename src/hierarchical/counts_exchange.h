@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/call.h"
-#include "node/pair_counts.h"
+#include "host/pair_counts.h"
 #include "system/phase.h"
 
 namespace fccl {

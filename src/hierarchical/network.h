@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 #include "hierarchical/columns.h"
-#include "node/segment.h"
+#include "host/segment.h"
 #include "sockets/socket.h"
 #include "wire/introduction.h"
 

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "hierarchical/hierarchical_lane.h"
-#include "node/phases.h"
+#include "host/phases.h"
 
 namespace fccl {
 

@@ -33,8 +33,8 @@
 #include <cstdint>
 
 #include "hierarchical/hierarchical_lane.h"
+#include "host/phases.h"
 #include "kernels/copy.h"
-#include "node/phases.h"
 
 namespace fccl {
 

@@ -22,14 +22,14 @@ TransferPair::TransferPair(WireLane& wire, int member, size_t eager_bytes)
 void TransferPair::post_eager(const Notice& notice, const void* payload, size_t bytes) {
   const std::span<const std::byte> head = std::as_bytes(std::span(&notice, 1));
   const bool is_eager = notice.kind == Notice::kEager;
-  if (node_ && is_eager) return node_->post_eager(notice, payload, bytes);
-  if (node_) return node_->post(notice);
+  if (host_ && is_eager) return host_->post_eager(notice, payload, bytes);
+  if (host_) return host_->post(notice);
   if (is_eager) return wire_->notify_eagerly(member_, head, {static_cast<const std::byte*>(payload), bytes});
   wire_->notify(member_, head, {});
 }
 
 const Notice* TransferPair::next() {
-  if (node_) return node_->next();
+  if (host_) return host_->next();
   const std::span<const std::byte> message = wire_->noticed(member_);
   if (message.empty()) return nullptr;
   next_ = {};
@@ -40,13 +40,13 @@ const Notice* TransferPair::next() {
 }
 
 const std::byte* TransferPair::payload_of_next() const {
-  return node_ ? node_->payload_of_next(is_beside(*node_->next())) : wire_->noticed(member_).data() + sizeof(Notice);
+  return host_ ? host_->payload_of_next(is_beside(*host_->next())) : wire_->noticed(member_).data() + sizeof(Notice);
 }
 
 TransferPair::Kept TransferPair::keep_next() const {
   Kept kept;
-  if (node_) {
-    copy_bytes(kept.beside.data(), node_->payload_of_next(true), kept.beside.size());
+  if (host_) {
+    copy_bytes(kept.beside.data(), host_->payload_of_next(true), kept.beside.size());
   } else {
     const std::span<const std::byte> message = wire_->noticed(member_);
     kept.bytes.assign(message.begin() + std::min(message.size(), sizeof(Notice)), message.end());
@@ -55,14 +55,14 @@ TransferPair::Kept TransferPair::keep_next() const {
 }
 
 const std::byte* TransferPair::payload_of(const Notice& notice, const Kept& kept) const {
-  if (!node_) return kept.bytes.data();
-  return is_beside(notice) ? kept.beside.data() : node_->payload_in_slot(notice);
+  if (!host_) return kept.bytes.data();
+  return is_beside(notice) ? kept.beside.data() : host_->payload_in_slot(notice);
 }
 
 bool TransferPair::put(const void* bytes, size_t size) {
-  if (node_) {
-    if (!node_->can_put()) return false;
-    node_->put(bytes, size);
+  if (host_) {
+    if (!host_->can_put()) return false;
+    host_->put(bytes, size);
     return true;
   }
   if (!wire_->can_send(member_, size)) return false;
@@ -74,7 +74,7 @@ bool TransferPair::put(const void* bytes, size_t size) {
 }
 
 void TransferPair::drain(size_t size) {
-  if (node_) return node_->drain(size);
+  if (host_) return host_->drain(size);
   wire_->receive(member_, size);
   wire_->consume(member_);
 }

@@ -143,7 +143,7 @@ size_t WirePlanner::limit(const Signature& signature, const WirePlan& wire_plan,
   const size_t in_message = load.in_message * static_cast<size_t>(most_chunks);
   const size_t unit = signature.row().has_pairs() ? kUnitOfPairs : kUnit;
   const size_t limit =
-      std::min({settings_.slot_bytes / in_message, settings_.node_slot_bytes, std::max(unit, kStagedBytes / load.in_slice)});
+      std::min({settings_.slot_bytes / in_message, settings_.host_slot_bytes, std::max(unit, kStagedBytes / load.in_slice)});
   check(limit >= unit, "a slot of the wire holds a unit of every block of a message");
   return limit / unit * unit;
 }

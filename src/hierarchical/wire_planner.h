@@ -22,7 +22,7 @@ struct WireSettings {
   int rails = 1;                // NICs of each host
   size_t payload_bytes = 4096;  // limit of the payload of an entry
   size_t slot_bytes = 0;        // size of the wire's slots
-  size_t node_slot_bytes = 0;   // the smallest slot size within any host
+  size_t host_slot_bytes = 0;   // the smallest slot size within any host
   WireType wire_type = WireType::call;
 };
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <span>
 
-#include "node/lane.h"
-#include "node/path.h"
+#include "host/lane.h"
+#include "host/path.h"
 #include "operations/advance.h"
 #include "operations/control.h"
 #include "operations/statistics.h"

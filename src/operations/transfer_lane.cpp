@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "hierarchical/transfer_pair.h"
-#include "node/peer_memory.h"
+#include "host/peer_memory.h"
 #include "operations/statistics.h"
 #include "system/memory.h"
 

@@ -72,14 +72,14 @@ std::string Chooser::explain(const Request& request) const {
       "    {:<10} {:>6} {:>6} {:>13} {:>12} {:>12} {:>12} {:>12}\n",
       name_of(request.collective), bytes_in_words(request.bytes), in_words(shape_), counted(shape_.rails, "rail"),
       bytes_in_words(minimum), minimum / shape_.rails * shape_.constants.wire_byte * 1e6, "algorithm", "rounds", "slices",
-      "predicted us", "latency", "messages", "wire", "node");
+      "predicted us", "latency", "messages", "wire", "host");
   for (int i = 0; i < static_cast<int>(costs_.size()); ++i) {
     if (algorithm_at(i).collective != request.collective) continue;
     const Choice choice = best_slices(i, request);
     const Time& t = choice.time;
     text += fmt::format("{:>3} {:<10} {:>6} {:>6} {:>13.1f} {:>12.1f} {:>12.1f} {:>12.1f} {:>12.1f}\n", i == chosen ? "->" : "",
                         algorithm_at(i).name, costs_[i].rounds, choice.slices, t.total() * 1e6, t.latency * 1e6,
-                        t.message * 1e6, t.wire * 1e6, t.node * 1e6);
+                        t.message * 1e6, t.wire * 1e6, t.host * 1e6);
   }
   return text;
 }

@@ -22,17 +22,20 @@ constexpr Unit kGigabytes{"GB/s", 1e9, true};
 
 struct Constant {
   std::string_view name;
+  std::string_view printed;  // the name of earlier versions, which is read too; scripts find the constant by it
   Unit unit;
   double Constants::* field;  // seconds, or seconds per byte
 };
 
 constexpr std::array kConstants{
-    Constant{"latency", kMicroseconds, &Constants::latency}, Constant{"message", kMicroseconds, &Constants::message},
-    Constant{"wire", kGigabits, &Constants::wire_byte},      Constant{"add", kGigabytes, &Constants::added_byte},
-    Constant{"node", kGigabytes, &Constants::node_byte},
+    Constant{"latency", "latency", kMicroseconds, &Constants::latency},
+    Constant{"message", "message", kMicroseconds, &Constants::message},
+    Constant{"wire", "wire", kGigabits, &Constants::wire_byte},
+    Constant{"add", "add", kGigabytes, &Constants::added_byte},
+    Constant{"host", "node", kGigabytes, &Constants::host_byte},
 };
 
-constexpr const char* kForm = "latency=20us,message=1us,wire=100Gbit/s,add=10GB/s,node=10GB/s,error=5%";
+constexpr const char* kForm = "latency=20us,message=1us,wire=100Gbit/s,add=10GB/s,host=10GB/s,error=5%";
 constexpr std::string_view kErrorName = "error";
 constexpr Unit kPercent{"%", 1, false};
 
@@ -70,7 +73,7 @@ std::optional<double> value_in(std::string_view text, const Unit& unit) {
 // Returns the index of the constant in kConstants; one past the end means the error. Returns nothing for another name.
 std::optional<size_t> place_of(std::string_view name) {
   for (size_t i = 0; i < kConstants.size(); ++i)
-    if (kConstants[i].name == name) return i;
+    if (kConstants[i].name == name || kConstants[i].printed == name) return i;
   return name == kErrorName ? std::optional(kConstants.size()) : std::nullopt;
 }
 
@@ -91,7 +94,7 @@ Result<Costs> parse_costs(std::string_view text) {
     const size_t equals = part.find('=');
     const auto place = place_of(part.substr(0, equals));
     if (!place || equals == std::string_view::npos)
-      return refuse(fmt::format("{} in the costs is not latency, message, wire, add, node or error with \"=\" and a value",
+      return refuse(fmt::format("{} in the costs is not latency, message, wire, add, host or error with \"=\" and a value",
                                 quoted(part)));
     const bool is_error = *place == kConstants.size();
     const Unit& unit = is_error ? kPercent : kConstants[*place].unit;
@@ -114,7 +117,7 @@ Result<Costs> parse_costs(std::string_view text) {
 std::string to_text(const Costs& costs) {
   std::string text;
   for (const Constant& constant : kConstants)
-    text += fmt::format("{}{}={:.6g}{}", text.empty() ? "" : ",", constant.name,
+    text += fmt::format("{}{}={:.6g}{}", text.empty() ? "" : ",", constant.printed,
                         in_unit(constant.unit, costs.constants.*constant.field), constant.unit.name);
   if (costs.error_percent) text += fmt::format(",{}={:.6g}{}", kErrorName, *costs.error_percent, kPercent.name);
   return text;
@@ -126,14 +129,14 @@ std::optional<Constants> default_costs(std::string_view provider, int nic_megabi
   //   message   1.25 us, as 0.8 million writes per second: fi_rma_bw on p5, github.com/abcdabcd987/libfabric-efa-demo
   //   wire      97.1 percent: 3108 of 3200 Gbit/s over all 32 NICs of a p5, same source
   //   add       1555 GB/s, the memory of an A100 (data sheet), the slowest GPU that comes with EFA in p4 and p5
-  //   node      360 GB/s, an AllGather of 16 GB by 8 H100 over NVSwitch: github.com/NVIDIA/nccl-tests, issue 326
+  //   host      360 GB/s, an AllGather of 16 GB by 8 H100 over NVSwitch: github.com/NVIDIA/nccl-tests, issue 326
   // These figures hold for ranks whose buffers lie in GPUs joined by NVSwitch.
   constexpr double kEfaLatency = 20e-6, kEfaMessage = 1.25e-6, kEfaShare = 0.971;
-  constexpr double kGpuAdded = 1 / 1555e9, kGpuNode = 1 / 360e9;
+  constexpr double kGpuAdded = 1 / 1555e9, kGpuHost = 1 / 360e9;
   if (provider == "efa")
-    return Constants{kEfaLatency, kEfaMessage, wire_byte(kEfaShare * gigabits(nic_megabits, 100)), kGpuAdded, kGpuNode};
+    return Constants{kEfaLatency, kEfaMessage, wire_byte(kEfaShare * gigabits(nic_megabits, 100)), kGpuAdded, kGpuHost};
   // Orders of magnitude: RDMA through one switch takes 2 us, and a NIC takes millions of messages a second; GPUs as above.
-  if (provider == "verbs") return Constants{2e-6, 0.3e-6, wire_byte(0.97 * gigabits(nic_megabits, 100)), kGpuAdded, kGpuNode};
+  if (provider == "verbs") return Constants{2e-6, 0.3e-6, wire_byte(0.97 * gigabits(nic_megabits, 100)), kGpuAdded, kGpuHost};
   // Orders of magnitude for ranks whose buffers are in the host's memory: the kernel's TCP, and one core that copies and adds.
   // A message was measured at 23 us with a core per rank and 57 us with two ranks per core (docs/benchmarks/hosts.md). 1448 of
   // the 1538 bytes that a frame takes on the wire are payload.

@@ -1,9 +1,9 @@
 // costs: the constants of the price model as text, and their defaults before a measurement.
 //
-//   latency=20us,message=1.25us,wire=97.1Gbit/s,add=1555GB/s,node=360GB/s,error=6.5%
+//   latency=20us,message=1.25us,wire=97.1Gbit/s,add=1555GB/s,host=360GB/s,error=6.5%
 //
 // latency and message are times. wire is the rate of one rail in one direction. add is the rate at which a rank reads data to
-// add it. node is the rate at which a rank copies within its host. Every constant appears once, in any order, in the unit
+// add it. host is the rate at which a rank copies within its host. Every constant appears once, in any order, in the unit
 // shown; GB are 10^9 bytes. error may be missing: it is the median error of the price where these constants were measured, and
 // decides nothing.
 #pragma once

@@ -24,7 +24,7 @@ double chunk_bytes(const Request& request, Cut cut, const Shape& shape) {
 }
 
 // Returns the bytes that a rank copies or adds within its host.
-double node_bytes(const Request& request, const Shape& shape) {
+double host_bytes(const Request& request, const Shape& shape) {
   const Collective& row = row_of(request.collective);
   if (row.has_rank_blocks()) return request.bytes * shape.ranks;
   return request.bytes * ((row.givers == Who::all ? 1 : 0) + (row.takers == Who::all ? 1 : 0));
@@ -32,12 +32,12 @@ double node_bytes(const Request& request, const Shape& shape) {
 
 // Adds the time of `things` items that pass through a pipeline of three stages, each given by its time per item. The slowest
 // stage sets the pace; stages of about equal length delay each other.
-void pass(Time& time, int things, double message, double wire, double node) {
-  const double pace = std::hypot(message, wire, node);
+void pass(Time& time, int things, double message, double wire, double host) {
+  const double pace = std::hypot(message, wire, host);
   if (pace == 0) return;
   time.message += things * message * message / pace;
   time.wire += things * wire * wire / pace;
-  time.node += things * node * node / pace;
+  time.host += things * host * host / pace;
 }
 
 }  // namespace
@@ -81,16 +81,16 @@ Time predict(const Request& request, Cut cut, const Cost& cost, const Shape& sha
   const Constants& c = shape.constants;
   const double chunk = chunk_bytes(request, cut, shape) / slices;
   const double wire = chunk / shape.rails * c.wire_byte;
-  const double copied = node_bytes(request, shape) / slices * c.node_byte;
+  const double copied = host_bytes(request, shape) / slices * c.host_byte;
   const double added = chunk / shape.columns * shape.hosts * cost.additions * c.added_byte;
   const int rounds = cost.rounds;
   const int behind = cost.path.messages - rounds;
   const double sent = cost.path.messages > 0 ? cost.path.chunks * wire / cost.path.messages : 0;
-  Time time{.latency = rounds * c.latency, .message = rounds * c.message, .wire = rounds * sent, .node = added};
+  Time time{.latency = rounds * c.latency, .message = rounds * c.message, .wire = rounds * sent, .host = added};
   pass(time, behind, c.message, sent, 0);
   // The host's ranks copy one message while the next is on the wire.
   const double share = rounds > 0 ? static_cast<double>(rounds) / cost.path.messages : 1;
-  time.node += share * copied + (1 - share) * std::max(0.0, copied - time.message - time.wire);
+  time.host += share * copied + (1 - share) * std::max(0.0, copied - time.message - time.wire);
   pass(time, slices - 1, cost.port.messages * c.message, cost.port.chunks * wire, copied + added);
   return time;
 }

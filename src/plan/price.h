@@ -59,7 +59,7 @@ struct Constants {
   double message;     // o: a rank's time per message
   double wire_byte;   // beta: time per byte on one rail
   double added_byte;  // gamma: time per byte that a rank reads to add it
-  double node_byte;   // nu: time per byte that a rank copies within its host
+  double host_byte;   // nu: time per byte that a rank copies within its host
 };
 
 // The shape of a communicator. Column i is the i-th rank of every host; there are as many columns as the smallest host has
@@ -90,9 +90,9 @@ struct Time {
   double latency = 0;
   double message = 0;
   double wire = 0;
-  double node = 0;
+  double host = 0;
 
-  double total() const { return latency + message + wire + node; }
+  double total() const { return latency + message + wire + host; }
 };
 
 // Predicts the time. Within a slice, one message is posted while the previous one is on the wire and the one before that is

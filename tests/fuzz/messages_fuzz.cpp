@@ -7,7 +7,7 @@
 namespace fccl::fuzz {
 
 std::vector<std::string> seeds() {
-  const Member member{3, 4711, "boot-1 node-a", "node-a", "0001f", "10.0.0.1:4242"};
+  const Member member{3, 4711, "boot-1 host-a", "host-a", "0001f", "10.0.0.1:4242"};
   std::vector<std::string> all;
   for (const Message& message :
        {Message{Hello{member, 8, "FCCL_SLOT_BYTES=4096\n"}}, Message{GivingUp{}}, Message{Progress{2, "ranks 1, 3-7"}},

@@ -18,12 +18,12 @@ class Mutant:
     suspect: str = ""
 
 
-RING = "src/node/ring.cpp"
-RING_REDUCE = "src/node/ring_reduce.cpp"
-MAILBOX = "src/node/mailbox.cpp"
-ATTACH = "src/node/attach.cpp"
-LANE = "src/node/lane.h"
-SEGMENT = "src/node/segment.cpp"
+RING = "src/host/ring.cpp"
+RING_REDUCE = "src/host/ring_reduce.cpp"
+MAILBOX = "src/host/mailbox.cpp"
+ATTACH = "src/host/attach.cpp"
+LANE = "src/host/lane.h"
+SEGMENT = "src/host/segment.cpp"
 
 MUTANTS = [
     # Lost flags.
@@ -57,13 +57,13 @@ MUTANTS = [
     ),
     Mutant(
         "a source of mapped memory leaves before it has been read",
-        "src/node/mapped.cpp",
+        "src/host/mapped.cpp",
         "      if (row.moves(me, lane.peer(i), root)) co_await lane.drained(lane.peer(i), first + k + 1);\n",
         "      if (row.moves(me, lane.peer(i), root)) continue;\n",
     ),
     Mutant(
         "a rank of a mapped AlltoAllV leaves before its peers have read",
-        "src/node/mapped_all_to_all_v.cpp",
+        "src/host/mapped_all_to_all_v.cpp",
         "  for (int i = 1; i < lane.ranks(); ++i) co_await lane.drained(lane.peer(i), first + slices);\n",
         "",
     ),
@@ -100,7 +100,7 @@ MUTANTS = [
     ),
     Mutant(
         "AlltoAll reads a slot before its slice is there",
-        "src/node/ring_all_to_all.cpp",
+        "src/host/ring_all_to_all.cpp",
         "      co_await lane.published(peer, slice + 1);\n",
         "      co_await lane.published(peer, slice);\n",
     ),
@@ -143,13 +143,13 @@ MUTANTS = [
     ),
     Mutant(
         "AllReduce of a count that the ranks do not divide loses the rest",
-        "src/node/shards.h",
+        "src/host/shards.h",
         "const size_t elements = (s.count + ranks - 1) / ranks;",
         "const size_t elements = s.count / ranks;",
     ),
     Mutant(
         "ReduceScatter gives each peer the block of its neighbour",
-        "src/node/pair_slots.h",
+        "src/host/pair_slots.h",
         "copy_bytes(lane.pair_slot(lane.rank(), peer, ring, slice), input.at(peer, k), ",
         "copy_bytes(lane.pair_slot(lane.rank(), peer, ring, slice), input.at((peer + 1) % lane.ranks(), k), ",
     ),
@@ -186,13 +186,13 @@ MUTANTS = [
     ),
     Mutant(
         "of two ranks of an AlltoAllV only the one that receives compares counts",
-        "src/node/pair_counts.h",
+        "src/host/pair_counts.h",
         "mine.sends == theirs.expects && mine.expects == theirs.sends",
         "mine.expects == theirs.sends",
     ),
     Mutant(
         "the ring of AlltoAllV has the slices of the rank's own longest block",
-        "src/node/offer.cpp",
+        "src/host/offer.cpp",
         "most = std::max(most, offer_of(lane, rank).longest);",
         "most = std::max(most, offer_of(lane, lane.rank()).longest);",
     ),
@@ -254,7 +254,7 @@ MUTANTS = [
     ),
     Mutant(
         "every rank's factor is this rank's own",
-        "src/node/shards.h",
+        "src/host/shards.h",
         "lane.scalars[rank] = lane.record_of(rank).scalar;",
         "lane.scalars[rank] = lane.record_of(lane.rank()).scalar;",
     ),
@@ -273,7 +273,7 @@ MUTANTS = [
     ),
     Mutant(
         "what was read from another process with a dead one's id is believed",
-        "src/node/peer_memory.cpp",
+        "src/host/peer_memory.cpp",
         " && seen == mark.value;",
         ";",
     ),
@@ -305,7 +305,7 @@ MUTANTS = [
         "AcrossHosts.exchanges_of_every_pattern",
     ),
     Mutant(
-        "a slice is sent before the node has made it",
+        "a slice is sent before the host has made it",
         "src/hierarchical/plan_executor.cpp",
         "if (sending_.slice < std::min(slices, ready)) moved",
         "if (sending_.slice < slices) moved",
@@ -317,7 +317,7 @@ MUTANTS = [
         "if (slice >= ready) return false;",
     ),
     Mutant(
-        "memory of a slice is used again before the node has emptied it",
+        "memory of a slice is used again before the host has emptied it",
         "src/hierarchical/inter_host_call.cpp",
         "(task_.output_is_taken ? released_ : executor_->done()) + task_.output.buffer.slices",
         "task_.slices()",

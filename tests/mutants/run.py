@@ -29,7 +29,7 @@ NEAREST = {
     "c_api": ["processes_test"],
     "operations": ["control_test", "failures_test", "processes_test"],
     "hierarchical": ["wire_phases_test", "hosts_test"],
-    "node": ["node_test", "collectives_test", "streams_test"],
+    "host": ["host_test", "collectives_test", "streams_test"],
 }
 # Programs that are tried next, with the nearest of other rooms. Random sequences of many seeds, or against
 # MPI, are left out, since what they find says little about what is wrong.

@@ -26,9 +26,9 @@ size_t place_of(const Kind& kind) {
 }
 
 constexpr Constants kSlowWire{3e-5, 4e-6, 1 / 1.2e8, 1 / 4e9, 1 / 3e9};
-constexpr Constants kSlowNode{3e-5, 4e-6, 1 / 1.2e10, 1 / 2e9, 1 / 1e9};
+constexpr Constants kSlowHost{3e-5, 4e-6, 1 / 1.2e10, 1 / 2e9, 1 / 1e9};
 
-perf::Costs known_as(const Constants& c) { return {c.latency, c.message, c.wire_byte, c.added_byte, c.node_byte}; }
+perf::Costs known_as(const Constants& c) { return {c.latency, c.message, c.wire_byte, c.added_byte, c.host_byte}; }
 
 // Equal hosts, and hosts of 3 and 1 ranks and the like, of one rail and of several.
 std::vector<perf::Hosts> shapes() {
@@ -41,7 +41,7 @@ Shape shape_of(const perf::Hosts& hosts, const Constants& constants) {
 
 TEST(Calibration, predicts_what_the_library_predicts) {
   for (const perf::Hosts& hosts : shapes())
-    for (const Constants& constants : {kSlowWire, kSlowNode})
+    for (const Constants& constants : {kSlowWire, kSlowHost})
       for (const Kind& kind : kKinds)
         for (const int slices : {1, 4, 64})
           for (const double bytes : {4e3, 1e6, 1e8}) {
@@ -55,7 +55,7 @@ TEST(Calibration, predicts_what_the_library_predicts) {
 }
 
 TEST(Calibration, text_is_read_by_the_library) {
-  for (const Constants& constants : {kSlowWire, kSlowNode, Constants{1e-8, 1e-9, 1e-14, 1e-14, 1e-14}}) {
+  for (const Constants& constants : {kSlowWire, kSlowHost, Constants{1e-8, 1e-9, 1e-14, 1e-14, 1e-14}}) {
     const auto read = parse_costs(perf::text_of(known_as(constants), 6.54));
     ASSERT_TRUE(read) << read.error().message;
     EXPECT_EQ(to_text(*read), to_text({constants, 6.5}));

@@ -55,7 +55,7 @@ std::string Memory::fault_of(int m, bool in_place) {
   in_place_ = in_place;
   for (std::vector<Access>& accesses : places_) accesses.clear();
   for (int slice = 0; slice < trial_.slices; ++slice) {
-    add_node(slice);
+    add_host(slice);
     for (size_t i = 0; i < run_.steps_of(m).size(); ++i) add_step(slice, run_.number(m, i));
   }
   for (size_t place = 0; place < places_.size(); ++place)
@@ -72,7 +72,7 @@ std::vector<Memory::Access>& Memory::place(int slice, bool is_output, int chunk)
   return places_[(memory * 2 + (is_output && !in_place_)) * n_ + trial_.group.around(chunk)];
 }
 
-void Memory::add_node(int slice) {
+void Memory::add_host(int slice) {
   for (int chunk = 0; chunk < n_; ++chunk) {
     if (brings_[member_ * n_ + chunk]) place(slice, false, chunk).push_back({run_.put(slice, member_), true});
     if (wants_[member_ * n_ + chunk]) place(slice, true, chunk).push_back({run_.taken(slice, member_), false});

@@ -31,7 +31,7 @@ class Memory {
 
   void run_clocks(const Waits& waits, const std::vector<int>& sorted);
   std::string fault_of(int m, bool in_place);
-  void add_node(int slice);
+  void add_host(int slice);
   void add_step(int slice, int number);
   std::vector<Access>& place(int slice, bool is_output, int chunk);
   bool ordered(const Access& a, const Access& b) const;

@@ -135,13 +135,13 @@ Waits Run::waits() const {
   for (int slice = 0; slice < trial_.slices; ++slice)
     for (int m = 0; m < n_; ++m) {
       ends.push_back(order_steps(waits, ends, slice, m));
-      order_node(waits, ends, slice, m);
+      order_host(waits, ends, slice, m);
     }
   return waits;
 }
 
-// The node puts the input of a slice, then takes the output of the slice four before it; staged memory must be free for that.
-void Run::order_node(Waits& waits, const std::vector<Ends>& ends, int slice, int m) const {
+// The host puts the input of a slice, then takes the output of the slice four before it; staged memory must be free for that.
+void Run::order_host(Waits& waits, const std::vector<Ends>& ends, int slice, int m) const {
   if (slice > 0) {
     waits.order(put(slice - 1, m), put(slice, m));
     waits.order(taken(slice - 1, m), taken(slice, m));
@@ -193,7 +193,7 @@ void Run::order_credit(Waits& waits, int slice, int send) const {
   waits.hinder(done(freed / in_slice, freed_by_[receive]), done(slice, send));
 }
 
-// Staged output is free again when the node has taken it, or where nobody takes it when both cursors have passed.
+// Staged output is free again when the host has taken it, or where nobody takes it when both cursors have passed.
 void Run::order_room(Waits& waits, const std::vector<Ends>& ends, int slice, int number) const {
   if (!output_is_staged(trial_.collective) || slice < kStagedSlices) return;
   const int m = owner_[number];

@@ -30,7 +30,7 @@ class Run {
   // The send that filled the stage of this one, which may be itself.
   int stager_of(int send) const { return stager_[send]; }
 
-  // Events: the node has put a member's input of a slice; has taken its output; a step is done, of a send: copied and posted.
+  // Events: the host has put a member's input of a slice; has taken its output; a step is done, of a send: copied and posted.
   int events() const { return trial_.slices * per_slice(); }
   int put(int slice, int m) const { return slice * per_slice() + m; }
   int taken(int slice, int m) const { return put(slice, n_ + m); }
@@ -39,7 +39,7 @@ class Run {
   enum Chain { kSends, kReceives, kPuts, kTakes, kChains };
   int owner_of(int event) const;
   Chain chain_of(int event) const;
-  // The step of an event of the first slice; -1 for others and the node's.
+  // The step of an event of the first slice; -1 for others and the host's.
   int step_of_first_slice(int event) const { return event < per_slice() && event >= 2 * n_ ? event - 2 * n_ : -1; }
 
   Waits waits() const;
@@ -57,7 +57,7 @@ class Run {
   std::string match();
   std::string follow_landing(int m);
   std::string fill_stages(int m);
-  void order_node(Waits& waits, const std::vector<Ends>& ends, int slice, int m) const;
+  void order_host(Waits& waits, const std::vector<Ends>& ends, int slice, int m) const;
   Ends order_steps(Waits& waits, const std::vector<Ends>& ends, int slice, int m) const;
   void order_credit(Waits& waits, int slice, int send) const;
   void order_room(Waits& waits, const std::vector<Ends>& ends, int slice, int number) const;
@@ -72,7 +72,7 @@ class Run {
   std::vector<int> other_end_, place_;              // of a message: its other end; its place among those of the pair
   std::vector<int> freed_by_;                       // for each receive: the step that is done with its landing
   std::vector<int> stager_;
-  std::vector<bool> gets_;  // by member: whether the node takes an output
+  std::vector<bool> gets_;  // by member: whether the host takes an output
 };
 
 // The first chunk of a message, as Exchange::chunk_of has it: both ends know it, and parts between two are of the only chunk.

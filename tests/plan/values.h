@@ -39,7 +39,7 @@ class Computation {
 
  private:
   // A send that waits for nothing reads the input; values that arrive or are added go to the output. Messages of several chunks
-  // bring both, and then the node has put the member's own chunk where results go.
+  // bring both, and then the host has put the member's own chunk where results go.
   std::vector<Value>& output() { return is_one_memory_ ? input_ : output_; }
   int at(int m, int index) const { return m * n_ + trial_.group.around(index); }
   std::string stage(int number);

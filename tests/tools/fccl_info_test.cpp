@@ -113,13 +113,13 @@ TEST(FcclInfo, marks_the_settings_that_are_not_the_defaults) {
 
 TEST(Explain, says_the_plan_the_time_the_bound_the_rails_and_the_costs) {
   const Ended ended =
-      run_info("explain AllGather 6K --hosts 3x2 --costs latency=10us,message=1us,wire=8Gbit/s,add=1000GB/s,node=1GB/s");
+      run_info("explain AllGather 6K --hosts 3x2 --costs latency=10us,message=1us,wire=8Gbit/s,add=1000GB/s,host=1GB/s");
   EXPECT_EQ(ended.status, 0) << ended.text;
   EXPECT_EQ(ended.text, R"(6144 bytes in the larger buffer, in 6 blocks, one for each rank
 AllGather of 1 KiB on 3 hosts x 2 ranks, 1 rail per host
 at least 4 KiB through a host's interfaces in one direction, which take 4.1 us
 
-    algorithm  rounds slices  predicted us      latency     messages         wire         node
+    algorithm  rounds slices  predicted us      latency     messages         wire         host
  -> pairwise        1      1          18.8         10.0          1.4          3.9          3.5
     bruck           2      2          31.3         20.0          3.0          3.0          5.3
 

@@ -40,7 +40,7 @@ Group::Group(const GroupShape& shape, const simulated::FabricOptions& options, c
   for (const int ranks : shape_.ranks) {
     hosts_.emplace_back();
     for (int i = 0; i < ranks; ++i) hosts_.back().push_back(rank++);
-    const SegmentShape segment{ranks, 256, shape_.node_slot_bytes, shape_.size()};
+    const SegmentShape segment{ranks, 256, shape_.host_slot_bytes, shape_.size()};
     auto memory = Segment::make(segment);
     auto mapped = memory ? Segment::map(*memory, segment) : Result<std::shared_ptr<Segment>>(fail(memory.error()));
     if (!mapped) ADD_FAILURE() << mapped.error().message;
@@ -63,7 +63,7 @@ std::unique_ptr<Group::Member> Group::make_member(int rank, const Bend& bend) {
   const WireSettings settings{
       .payload_bytes = shape_.payload_bytes,
       .slot_bytes = shape_.slot_bytes,
-      .node_slot_bytes = SegmentShape{columns.most_ranks(), 256, shape_.node_slot_bytes}.pair_slot_bytes(),
+      .host_slot_bytes = SegmentShape{columns.most_ranks(), 256, shape_.host_slot_bytes}.pair_slot_bytes(),
       .wire_type = shape_.wire_type};
   for (int i = 0; i < shape_.lanes; ++i) {
     const auto id = static_cast<LaneId>(i);

@@ -29,7 +29,7 @@ struct GroupShape {
   size_t slot_bytes = 1024;
   int stages = 3;
   size_t payload_bytes = 256;
-  size_t node_slot_bytes = 1024;
+  size_t host_slot_bytes = 1024;
   WireType wire_type = WireType::call;
 
   int size() const { return ranks.empty() ? members : std::accumulate(ranks.begin(), ranks.end(), 0); }

@@ -8,15 +8,15 @@ namespace {
 
 class Across : public ::testing::TestWithParam<Way> {
  protected:
-  // Sizes around the edges of pieces, with the slots of the wire and of the node as wide as each other, or either wider.
+  // Sizes around the edges of pieces, with the slots of the wire and of the host as wide as each other, or either wider.
   void expect_right(const std::vector<int>& ranks, const simulated::FabricOptions& options = {}) {
     struct Slots {
-      size_t wire, node;
+      size_t wire, host;
     };
     // Five counts: each comes in place and out of place, with slots of one relation or another.
     bool in_place = false;
     for (const Slots slots : {Slots{1024, 1024}, Slots{4096, 256}, Slots{512, 8192}}) {
-      Group group({.ranks = ranks, .slot_bytes = slots.wire, .node_slot_bytes = slots.node}, options);
+      Group group({.ranks = ranks, .slot_bytes = slots.wire, .host_slot_bytes = slots.host}, options);
       for (const size_t count : {0, 1, 37, 256, 1300}) {
         in_place = !in_place;
         const Calls calls{.way = GetParam(),
@@ -26,7 +26,7 @@ class Across : public ::testing::TestWithParam<Way> {
                           .root = static_cast<int>(count) % group.shape().size(),
                           .in_place = in_place,
                           .is_displaced = in_place};
-        ASSERT_TRUE(run_calls(group, calls)) << "slots of " << slots.wire << " and " << slots.node;
+        ASSERT_TRUE(run_calls(group, calls)) << "slots of " << slots.wire << " and " << slots.host;
       }
     }
   }

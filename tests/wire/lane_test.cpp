@@ -114,7 +114,7 @@ WireTask task_of(const Call& call, const Blocks& blocks, const Pieces& pieces, c
           .divisor = {}};
 }
 
-// Input that the node has still to make: only slices that are ready leave, and those received are counted.
+// Input that the host has still to make: only slices that are ready leave, and those received are counted.
 TEST(PlanExecutor, goes_as_far_as_its_input_is_ready) {
   Group group({.members = 2, .slot_bytes = 64});
   const int algorithm = algorithm_of(fcclCollAllGather, "pairwise");
@@ -149,7 +149,7 @@ TEST(PlanExecutor, goes_as_far_as_its_input_is_ready) {
   EXPECT_EQ(buffers[1], all);
 }
 
-// Output memory of a few slices that the node has still to empty.
+// Output memory of a few slices that the host has still to empty.
 TEST(PlanExecutor, receives_only_what_there_is_room_for) {
   Group group({.members = 2, .slot_bytes = 64});
   const int algorithm = algorithm_of(fcclCollAllGather, "pairwise");

@@ -10,7 +10,7 @@
 #include <random>
 #include <thread>
 
-#include "node/segment.h"
+#include "host/segment.h"
 #include "operations/statistics.h"
 #include "operations/transfer_lane.h"
 #include "system/clock.h"

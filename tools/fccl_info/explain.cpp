@@ -221,7 +221,7 @@ std::string rails_in_words(const Topology& topology, int columns) {
 std::string verdict(const plan::Choice& choice, double minimum_seconds) {
   const plan::Time& time = choice.time;
   const std::pair<double, const char*> parts[] = {
-      {time.latency, "latency"}, {time.message, "messages"}, {time.wire, "the wire"}, {time.node, "the node"}};
+      {time.latency, "latency"}, {time.message, "messages"}, {time.wire, "the wire"}, {time.host, "the host"}};
   const auto& [largest, name] = *std::max_element(std::begin(parts), std::end(parts));
   std::string text =
       fmt::format("\n{} in {} slice{}: {:.1f} us, {:.0f} percent of it {}", plan::kCatalog<plan::Price>[choice.algorithm].name,

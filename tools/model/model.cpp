@@ -56,7 +56,7 @@ std::optional<double> published_seconds(const Case& c) {
 
 const char* largest_part(const plan::Time& time) {
   const std::pair<double, const char*> parts[] = {
-      {time.latency, "latency"}, {time.message, "messages"}, {time.wire, "wire"}, {time.node, "node"}};
+      {time.latency, "latency"}, {time.message, "messages"}, {time.wire, "wire"}, {time.host, "host"}};
   return std::max_element(std::begin(parts), std::end(parts))->second;
 }
 

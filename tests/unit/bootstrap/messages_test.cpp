@@ -8,30 +8,30 @@
 namespace fccl {
 namespace {
 
-const Member kNodeA{3, 4711, "boot-1 node-a", "node-a", "0001f", "10.0.0.1:4242"};
+const Member kHostA{3, 4711, "boot-1 host-a", "host-a", "0001f", "10.0.0.1:4242"};
 
 std::vector<Message> samples() {
-  return {Hello{kNodeA, 8, "world=8\nlanes=2"},
+  return {Hello{kHostA, 8, "world=8\nlanes=2"},
           GivingUp{},
           Progress{2, "ranks 1, 3-7"},
           Refusal{{fcclTimeout, "late"}},
-          kNodeA,
+          kHostA,
           Failed{{fcclSystemError, "no memory"}},
           Farewell{},
-          Hello{kNodeA, 8, {}, Error{fcclInvalidUsage, "no such NIC"}}};
+          Hello{kHostA, 8, {}, Error{fcclInvalidUsage, "no such NIC"}}};
 }
 
 TEST(Messages, come_back_from_their_bytes) {
   const std::optional<Message> hello = decode(encode(samples()[0]));
   ASSERT_TRUE(hello && std::holds_alternative<Hello>(*hello));
-  EXPECT_EQ(std::get<Hello>(*hello).member.listener, kNodeA.listener);
+  EXPECT_EQ(std::get<Hello>(*hello).member.listener, kHostA.listener);
   EXPECT_EQ(std::get<Hello>(*hello).member.address, "10.0.0.1:4242");
   EXPECT_EQ(std::get<Hello>(*hello).nranks, 8);
   EXPECT_EQ(std::get<Hello>(*hello).agreement, "world=8\nlanes=2");
   EXPECT_EQ(std::get<Progress>(*decode(encode(samples()[2]))).missing, "ranks 1, 3-7");
   EXPECT_EQ(std::get<Refusal>(*decode(encode(samples()[3]))).error.code, fcclTimeout);
-  EXPECT_EQ(std::get<Member>(*decode(encode(samples()[4]))), kNodeA);
-  Member server = kNodeA;
+  EXPECT_EQ(std::get<Member>(*decode(encode(samples()[4]))), kHostA);
+  Member server = kHostA;
   server.serves = true;
   EXPECT_EQ(std::get<Member>(*decode(encode(server))), server);
   EXPECT_EQ(std::get<Failed>(*decode(encode(samples()[5]))).error.message, "no memory");
@@ -80,10 +80,10 @@ TEST(Messages, the_largest_hello_and_refusal_fit_a_message) {
 }
 
 TEST(Messages, a_member_whose_address_is_none_is_refused) {
-  Member member = kNodeA;
+  Member member = kHostA;
   member.address = "";
   EXPECT_TRUE(decode(encode(member)));
-  for (const char* address : {"10.0.0.1", "node-a:4242", "10.0.0.1:", "10.0.0.1:65536", " 10.0.0.1:1"}) {
+  for (const char* address : {"10.0.0.1", "host-a:4242", "10.0.0.1:", "10.0.0.1:65536", " 10.0.0.1:1"}) {
     member.address = address;
     EXPECT_FALSE(decode(encode(member))) << address;
   }

@@ -9,13 +9,13 @@ namespace fccl {
 namespace {
 
 constexpr plan::Constants kCosts{
-    .latency = 1.5e-5, .message = 1.25e-6, .wire_byte = 8e-11, .added_byte = 5e-12, .node_byte = 2.5e-12};
+    .latency = 1.5e-5, .message = 1.25e-6, .wire_byte = 8e-11, .added_byte = 5e-12, .host_byte = 2.5e-12};
 
 // One rank on each of four hosts, with slots that never ask for more slices than suit.
 const Columns kColumns({{0}, {1}, {2}, {3}}, 0);
 
 WireSettings settings_with_slots_of(size_t bytes) {
-  return {.costs = kCosts, .slot_bytes = bytes, .node_slot_bytes = size_t{1} << 30};
+  return {.costs = kCosts, .slot_bytes = bytes, .host_slot_bytes = size_t{1} << 30};
 }
 
 plan::Chooser chooser() { return plan::Chooser(plan::Shape::of_equal_hosts(4, 1, 1, kCosts)); }

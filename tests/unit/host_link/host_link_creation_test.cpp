@@ -103,7 +103,7 @@ TEST(HostLinkCreation, a_leader_that_is_killed_is_named_on_all_others_at_once) {
   EXPECT_LT(Clock::now() - begin, 5s);
   for (const int host : {0, 1, 3}) {
     EXPECT_EQ(errors[host].code, fcclRemoteError);
-    expect_text(errors[host], {"rank 4 (pid", "node-2", "ended before the communicator was ready"});
+    expect_text(errors[host], {"rank 4 (pid", "host-2", "ended before the communicator was ready"});
   }
 }
 
@@ -121,7 +121,7 @@ TEST(HostLinkCreation, a_hub_that_is_killed_is_named_on_all_others_at_once) {
     if (host == 0) return;
     const Error error = meet_and_exchange(hosts, host, 20s);
     EXPECT_EQ(error.code, fcclRemoteError);
-    expect_text(error, {"rank 0 (pid", "node-0", "ended before the communicator was ready"});
+    expect_text(error, {"rank 0 (pid", "host-0", "ended before the communicator was ready"});
   });
   EXPECT_LT(Clock::now() - begin, 5s);
 }
@@ -133,7 +133,7 @@ TEST(HostLinkCreation, a_leader_that_never_comes_is_named_by_all_at_the_deadline
     if (host == 3) return;
     const Error error = meet_and_exchange(hosts, host, host == 0 ? 600ms : 500ms);
     EXPECT_EQ(error.code, fcclTimeout);
-    expect_text(error, {"missing: rank 6 (pid", "node-3", "FCCL_INIT_TIMEOUT"});
+    expect_text(error, {"missing: rank 6 (pid", "host-3", "FCCL_INIT_TIMEOUT"});
   });
   EXPECT_LT(Clock::now() - begin, 5s);
 }
@@ -152,7 +152,7 @@ TEST(HostLinkCreation, a_leader_without_bytes_is_named_by_all_at_the_deadline) {
     const Error error = meet_and_exchange(hosts, host, host == 0 ? 600ms : 500ms);
     if (--left == 0) over.set_value();
     EXPECT_EQ(error.code, fcclTimeout);
-    expect_text(error, {"missing: rank 4 (pid", "node-2", "FCCL_INIT_TIMEOUT"});
+    expect_text(error, {"missing: rank 4 (pid", "host-2", "FCCL_INIT_TIMEOUT"});
   });
 }
 
@@ -163,7 +163,7 @@ TEST(HostLinkCreation, a_hub_that_cannot_be_reached_is_named_at_the_deadline) {
   const auto met = hosts.meet(1, 300ms);
   ASSERT_FALSE(met);
   EXPECT_EQ(met.error().code, fcclTimeout);
-  expect_text(met.error(), {"rank 0 (pid", "node-0", hosts.leaders[0].address, "FCCL_INIT_TIMEOUT"});
+  expect_text(met.error(), {"rank 0 (pid", "host-0", hosts.leaders[0].address, "FCCL_INIT_TIMEOUT"});
   EXPECT_LT(Clock::now() - begin, 3s);
 }
 
@@ -209,12 +209,12 @@ TEST(HostLinkCreation, a_failure_told_before_the_start_ends_the_others_waits) {
   on_all(3, [&](int host) {
     auto link = *hosts.meet(host);
     auto all = link->exchange("all are in", Deadline::after(20s));
-    if (host == 1) return tell_failure(*link, {fcclSystemError, "no memory on node-1"});
+    if (host == 1) return tell_failure(*link, {fcclSystemError, "no memory on host-1"});
     // The news may come while this host still reads.
     if (all) all = link->exchange("", Deadline::after(20s));
     ASSERT_FALSE(all);
     EXPECT_EQ(all.error().code, fcclSystemError);
-    EXPECT_EQ(all.error().message, "no memory on node-1");
+    EXPECT_EQ(all.error().message, "no memory on host-1");
   });
 }
 

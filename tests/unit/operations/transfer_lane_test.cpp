@@ -11,9 +11,9 @@
 #include <random>
 #include <vector>
 
-#include "node/peer_memory.h"
-#include "node/segment.h"
-#include "node/transfer_board.h"
+#include "host/peer_memory.h"
+#include "host/segment.h"
+#include "host/transfer_board.h"
 #include "operations/statistics.h"
 
 namespace fccl {

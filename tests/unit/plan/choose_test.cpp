@@ -11,8 +11,8 @@ namespace fccl::plan {
 namespace {
 
 // Costs in the order of an EFA network card, and of a shaped link.
-constexpr Constants kFast{.latency = 1.5e-5, .message = 1.25e-6, .wire_byte = 8e-11, .added_byte = 5e-12, .node_byte = 2.5e-12};
-constexpr Constants kSlow{.latency = 5e-6, .message = 1e-6, .wire_byte = 8.4e-9, .added_byte = 1e-10, .node_byte = 1e-10};
+constexpr Constants kFast{.latency = 1.5e-5, .message = 1.25e-6, .wire_byte = 8e-11, .added_byte = 5e-12, .host_byte = 2.5e-12};
+constexpr Constants kSlow{.latency = 5e-6, .message = 1e-6, .wire_byte = 8.4e-9, .added_byte = 1e-10, .host_byte = 1e-10};
 
 std::string chosen(const Chooser& chooser, fcclColl_t collective, double bytes) {
   return kCatalog<Price>[chooser.choose({collective, bytes}).algorithm].name;
@@ -76,12 +76,12 @@ TEST(Choice, is_never_dearer_than_the_ring) {
 }
 
 TEST(Explanation, lists_the_algorithms_and_marks_the_chosen_one) {
-  const Constants constants{.latency = 1e-5, .message = 1e-6, .wire_byte = 1e-9, .added_byte = 0, .node_byte = 1e-9};
+  const Constants constants{.latency = 1e-5, .message = 1e-6, .wire_byte = 1e-9, .added_byte = 0, .host_byte = 1e-9};
   const Chooser chooser(Shape::of_equal_hosts(3, 2, 1, constants));
   EXPECT_EQ(chooser.explain({fcclCollAllGather, 1024}), R"(AllGather of 1 KiB on 3 hosts x 2 ranks, 1 rail per host
 at least 4 KiB through a host's interfaces in one direction, which take 4.1 us
 
-    algorithm  rounds slices  predicted us      latency     messages         wire         node
+    algorithm  rounds slices  predicted us      latency     messages         wire         host
  -> pairwise        1      1          18.8         10.0          1.4          3.9          3.5
     bruck           2      2          31.3         20.0          3.0          3.0          5.3
 )");

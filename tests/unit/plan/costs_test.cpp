@@ -15,13 +15,23 @@ TEST(Costs, are_read_in_the_units_that_they_are_written_in) {
   EXPECT_DOUBLE_EQ(costs->constants.message, 2.5e-6);
   EXPECT_DOUBLE_EQ(costs->constants.wire_byte, 8e-11);
   EXPECT_DOUBLE_EQ(costs->constants.added_byte, 1.25e-10);
-  EXPECT_DOUBLE_EQ(costs->constants.node_byte, 2e-10);
+  EXPECT_DOUBLE_EQ(costs->constants.host_byte, 2e-10);
 }
 
 TEST(Costs, may_stand_in_any_order) {
-  const auto costs = parse_costs("node=5GB/s,add=8GB/s,wire=100Gbit/s,message=2.5us,latency=30us");
+  const auto costs = parse_costs("host=5GB/s,add=8GB/s,wire=100Gbit/s,message=2.5us,latency=30us");
   ASSERT_TRUE(costs) << costs.error().message;
   EXPECT_EQ(to_text(*costs), kText);
+}
+
+TEST(Costs, of_a_host_are_read_by_their_earlier_name_too) {
+  const std::string others = "latency=30us,message=2.5us,wire=100Gbit/s,add=8GB/s,";
+  const auto costs = parse_costs(others + "host=5GB/s"), by_earlier_name = parse_costs(others + "node=5GB/s");
+  ASSERT_TRUE(costs) << costs.error().message;
+  ASSERT_TRUE(by_earlier_name) << by_earlier_name.error().message;
+  EXPECT_DOUBLE_EQ(costs->constants.host_byte, 2e-10);
+  EXPECT_DOUBLE_EQ(by_earlier_name->constants.host_byte, 2e-10);
+  EXPECT_FALSE(parse_costs(others + "node=5GB/s,host=5GB/s"));
 }
 
 TEST(Costs, of_six_digits_are_written_as_they_were_read) {
@@ -60,12 +70,12 @@ struct Wrong {
 TEST(Costs, that_are_wrong_are_refused_with_what_is_wrong) {
   for (const Wrong& wrong : {
            Wrong{"", "latency is missing"},
-           Wrong{"latency=30us,message=2us,wire=1Gbit/s,add=8GB/s", "node is missing"},
+           Wrong{"latency=30us,message=2us,wire=1Gbit/s,add=8GB/s", "host is missing"},
            Wrong{"latency=30us,latency=30us", "latency stands twice"},
            Wrong{"latency=30us,", "end with a comma"},
            Wrong{"latency=30us,,message=2us", "\"\" in the costs"},
            Wrong{"delay=30us", "\"delay=30us\" in the costs is not latency"},
-           Wrong{"latency", "\"latency\" in the costs is not latency, message, wire, add, node or error with \"=\""},
+           Wrong{"latency", "\"latency\" in the costs is not latency, message, wire, add, host or error with \"=\""},
            Wrong{"latency=30", "\"latency=30\" is not a number from 0 to 1000000000 followed by us"},
            Wrong{"latency= 30us", "\"latency= 30us\" is not"},
            Wrong{"latency=-1us", "\"latency=-1us\" is not"},
@@ -73,12 +83,12 @@ TEST(Costs, that_are_wrong_are_refused_with_what_is_wrong) {
            Wrong{"latency=infus", "\"latency=infus\" is not"},
            Wrong{"latency=1e999us", "\"latency=1e999us\" is not"},
            Wrong{"wire=1GB/s", "\"wire=1GB/s\" is not a number from 1e-06 to 1000000000 followed by Gbit/s"},
-           Wrong{"node=0GB/s", "\"node=0GB/s\" is not"},
+           Wrong{"host=0GB/s", "\"host=0GB/s\" is not"},
            Wrong{"error=5", "\"error=5\" is not a number from 0 to 1000000000 followed by %"},
            Wrong{"error=-1%", "\"error=-1%\" is not"},
            Wrong{"error=5%,error=5%", "error stands twice"},
            Wrong{"error=5%", "latency is missing"},
-           Wrong{"node=\x01\xffGB/s", "\"node=\?\?GB/s\" is not"},
+           Wrong{"host=\x01\xffGB/s", "\"host=\?\?GB/s\" is not"},
        }) {
     const auto costs = parse_costs(wrong.text);
     ASSERT_FALSE(costs) << wrong.text;

@@ -70,7 +70,7 @@ TEST(Price, of_the_root_is_that_of_the_busiest_member) {
     }
 }
 
-constexpr Constants kConstants{.latency = 1e-5, .message = 1e-6, .wire_byte = 1e-8, .added_byte = 1e-10, .node_byte = 1e-10};
+constexpr Constants kConstants{.latency = 1e-5, .message = 1e-6, .wire_byte = 1e-8, .added_byte = 1e-10, .host_byte = 1e-10};
 
 TEST(Prediction, of_one_message_is_latency_and_the_message_and_its_bytes_over_the_rails) {
   const Shape shape = Shape::of_equal_hosts(2, 2, 2, kConstants);
@@ -78,7 +78,7 @@ TEST(Prediction, of_one_message_is_latency_and_the_message_and_its_bytes_over_th
   EXPECT_DOUBLE_EQ(time.latency, 1e-5);
   EXPECT_DOUBLE_EQ(time.message, 1e-6);
   EXPECT_DOUBLE_EQ(time.wire, 1000 * 1e-8);  // two ranks, two rails
-  EXPECT_DOUBLE_EQ(time.node, 2 * 2 * 1000 * 1e-10);
+  EXPECT_DOUBLE_EQ(time.host, 2 * 2 * 1000 * 1e-10);
 }
 
 // Returns the seconds for four consecutive messages in one round, with these times per message to post and on the wire.
@@ -101,15 +101,15 @@ TEST(Prediction, of_messages_that_take_as_long_as_their_bytes_lies_between_the_l
   EXPECT_LT(together, 1.8 * alone);
 }
 
-TEST(Prediction, of_a_slow_node_is_the_first_message_and_then_the_nodes_time) {
+TEST(Prediction, of_a_slow_host_is_the_first_message_and_then_the_hosts_time) {
   Shape shape = Shape::of_equal_hosts(5, 1, 1, kConstants);
-  shape.constants.node_byte = 1e-6;
+  shape.constants.host_byte = 1e-6;
   const Time time = predict({fcclCollAllGather, 1000}, Cut::per_member, cost_of(pairwise_all_gather, 5), shape, 1);
   const double first_message = 1e-6 + 1000 * 1e-8;
   EXPECT_NEAR(time.total(), 1e-5 + first_message + 5 * 1000 * 1e-6, 1e-6);
 }
 
-// Checks the joint pace of the message, wire and node stages.
+// Checks the joint pace of the message, wire and host stages.
 TEST(Prediction, adds_up_to_the_pace_of_all_stages) {
   const Shape shape = Shape::of_equal_hosts(2, 1, 1, {0, 3, 4, 0, 0});
   const Cost cost = cost_of(pairwise_all_gather, 2);
@@ -121,15 +121,15 @@ TEST(Prediction, adds_up_to_the_pace_of_all_stages) {
   EXPECT_DOUBLE_EQ(seconds(2).wire - seconds(1).wire, 16. / 5);
 }
 
-TEST(Prediction, of_many_slices_goes_at_the_pace_of_the_slower_of_wire_and_node) {
+TEST(Prediction, of_many_slices_goes_at_the_pace_of_the_slower_of_wire_and_host) {
   const Request request{fcclCollReduceScatter, 1e8};
   const Cost cost = cost_of(pairwise_reduce_scatter, 2);
   Shape shape = Shape::of_equal_hosts(2, 1, 1, kConstants);
   const double wire = 1e8 * 1e-8;
   EXPECT_NEAR(predict(request, Cut::per_member, cost, shape, 64).total(), wire, 0.02 * wire);
-  shape.constants.node_byte = 1e-7;
-  const double node = 2e8 * 1e-7;
-  EXPECT_NEAR(predict(request, Cut::per_member, cost, shape, 64).total(), node, 0.04 * node);
+  shape.constants.host_byte = 1e-7;
+  const double host = 2e8 * 1e-7;
+  EXPECT_NEAR(predict(request, Cut::per_member, cost, shape, 64).total(), host, 0.04 * host);
 }
 
 TEST(Prediction, of_a_long_broadcast_down_a_chain_is_one_crossing) {
@@ -144,7 +144,7 @@ TEST(Prediction, of_unequal_hosts_is_that_of_the_busiest_column) {
   const Shape shape{3, 5, 3, 1, 1, kConstants};
   const Time time = predict({fcclCollAllGather, 1000}, Cut::per_member, cost_of(pairwise_all_gather, 3), shape, 1);
   EXPECT_NEAR(time.wire, 2 * 3 * 1000 * 1e-8, 1e-7);
-  EXPECT_DOUBLE_EQ(time.node, 5 * 1000 * 1e-10 / 2);
+  EXPECT_DOUBLE_EQ(time.host, 5 * 1000 * 1e-10 / 2);
 }
 
 // One of two columns carries two of a host's three blocks, so the host's wire takes as long as for four.
@@ -153,7 +153,7 @@ TEST(Prediction, of_columns_that_do_not_divide_a_host_counts_the_fuller_one) {
   const Time time = predict({fcclCollReduceScatter, 1000}, Cut::per_member, cost_of(pairwise_reduce_scatter, 2), shape, 1);
   EXPECT_DOUBLE_EQ(time.wire, 2 * 1000 * 1e-8);
   const double added = 2 * 2 * 1000 * 1e-10;  // two partials of two blocks
-  EXPECT_DOUBLE_EQ(time.node, 5 * 1000 * 1e-10 + added);
+  EXPECT_DOUBLE_EQ(time.host, 5 * 1000 * 1e-10 + added);
 }
 
 // Each of a host's two ranks has a block for both ranks of each other host.
@@ -163,7 +163,7 @@ TEST(Prediction, of_an_exchange_counts_a_block_for_each_pair_of_ranks) {
   EXPECT_NEAR(time.wire, 2 * 4 * 1000 * 1e-8, 1e-7);
 }
 
-constexpr Constants kWireOnly{.latency = 0, .message = 0, .wire_byte = 1, .added_byte = 0, .node_byte = 0};
+constexpr Constants kWireOnly{.latency = 0, .message = 0, .wire_byte = 1, .added_byte = 0, .host_byte = 0};
 
 TEST(WireMinimum, is_what_the_pairwise_algorithms_move) {
   for (int hosts : {1, 2, 3, 8, 33}) {

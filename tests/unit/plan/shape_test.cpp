@@ -9,7 +9,7 @@ namespace fccl::plan {
 namespace {
 
 constexpr Constants kConstantsOfHosts{
-    .latency = 1e-5, .message = 1e-6, .wire_byte = 1e-8, .added_byte = 1e-10, .node_byte = 1e-10};
+    .latency = 1e-5, .message = 1e-6, .wire_byte = 1e-8, .added_byte = 1e-10, .host_byte = 1e-10};
 
 Shape shape_of_text(const std::string& hosts) {
   const auto topology = parse_topology("fccl topology 1\n" + hosts);

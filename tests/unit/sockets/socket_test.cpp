@@ -67,7 +67,7 @@ TEST(Socket, an_address_is_read_back_only_from_the_text_that_it_has) {
                            "10.0.0:1",
                            "10.0.0.01:1",
                            "10.0.0.256:1",
-                           "node-a:1",
+                           "host-a:1",
                            "fd00::1:80",
                            "[fd00::1]",
                            "[]:1",

@@ -95,7 +95,7 @@ TEST(Settings, refuse_a_list_that_names_no_nic) {
 
 TEST(Settings, refuse_what_are_no_costs) {
   for (const char* value : {"cheap", "latency=20us", "latency=20us,"}) expect_refused("FCCL_COSTS", value);
-  const char* costs = "latency=20us,message=1us,wire=100Gbit/s,add=10GB/s,node=10GB/s";
+  const char* costs = "latency=20us,message=1us,wire=100Gbit/s,add=10GB/s,host=10GB/s";
   EXPECT_EQ(read_with("FCCL_COSTS", costs)->costs, costs);
 }
 
@@ -105,7 +105,7 @@ TEST(Settings, refuse_the_name_of_no_plan) {
 }
 
 TEST(Settings, that_are_too_long_are_refused_by_their_name_and_shown_in_part) {
-  const std::string costs = "latency=20us,message=1us,wire=100Gbit/s,add=10GB/s,node=10." + std::string(3000, '0') + "GB/s";
+  const std::string costs = "latency=20us,message=1us,wire=100Gbit/s,add=10GB/s,host=10." + std::string(3000, '0') + "GB/s";
   const auto settings = read_with("FCCL_COSTS", costs.c_str());
   ASSERT_FALSE(settings);
   EXPECT_EQ(settings.error().code, fcclInvalidUsage);
@@ -118,7 +118,7 @@ TEST(Settings, that_are_too_long_are_refused_by_their_name_and_shown_in_part) {
 TEST(Settings, that_are_taken_can_be_agreed_on) {
   size_t longest = 0;
   for (size_t digits = 1; digits < 4096; digits += 64) {
-    const std::string costs = "latency=20us,message=1us,wire=100Gbit/s,add=10GB/s,node=10." + std::string(digits, '0') + "GB/s";
+    const std::string costs = "latency=20us,message=1us,wire=100Gbit/s,add=10GB/s,host=10." + std::string(digits, '0') + "GB/s";
     const auto settings = read_with("FCCL_COSTS", costs.c_str());
     if (settings) longest = settings->agreement().size();
   }

@@ -1,0 +1,174 @@
+// Lane: one rank's end of a sequence of collectives, as the loops that move the bytes use it.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "base/call.h"
+#include "host/mapped_peers.h"
+#include "host/path_name.h"
+#include "host/peer_memory.h"
+#include "host/segment.h"
+#include "kernels/copy.h"
+#include "system/phase.h"
+
+namespace fccl {
+
+// Owned by a communicator; used only by the thread that runs the lane's current phase.
+class Lane {
+ public:
+  // `numbers` holds the communicator's numbers of this host's ranks; `rank` is this rank's index in it.
+  Lane(std::shared_ptr<Segment> segment, LaneId id, int rank, std::vector<int> numbers, uint32_t first_sequence)
+      : sources(segment->shape().ranks),
+        inputs(sources.size()),
+        outputs(sources.size()),
+        scalars(segment->shape().ranks),
+        segment_(std::move(segment)),
+        id_(id),
+        rank_(rank),
+        ranks_(segment_->shape().ranks),
+        numbers_(std::move(numbers)),
+        sequence_(first_sequence - 1) {
+    for (int peer = 0; peer < ranks_; ++peer)
+      views_.push_back({&segment_->board(peer, id), {segment_->payload(peer, id, 0), segment_->payload(peer, id, 1)}});
+  }
+
+  // Ranks are numbered within the host; rank_of converts to the communicator's numbers.
+  int rank() const { return rank_; }
+  int ranks() const { return ranks_; }
+  int rank_of(int peer) const { return numbers_[peer]; }
+  // Returns the i-th peer after this rank, 1 <= i < ranks(). Each rank begins with a different peer.
+  int peer(int i) const { return rank_ + i < ranks_ ? rank_ + i : rank_ + i - ranks_; }
+
+  // Announces a call, with `bytes` bytes of payload beside the word, at most the mailbox size.
+  void enter(const Call& call, uint64_t number, const void* payload, size_t bytes) {
+    ++sequence_;
+    Box& box = my_board().boxes[parity()];
+    word_ = (uint64_t{sequence_} << 32) | hash_of(call.signature, static_cast<uint32_t>(number));
+    box.record.write({number, call.signature, call.scalar});
+    if (const int here = current_processor(); here != processor_) {
+      processor_ = here;
+      my_board().processor.store(here, std::memory_order_relaxed);
+    }
+    copy_bytes(place_of(rank_, bytes), payload, bytes);
+    box.word.store(word_, std::memory_order_release);
+  }
+  // Returns the memory for the next call's payload, of the mailbox size. The caller fills it before enter, and then passes
+  // enter at most 56 bytes for the word's own line. Peers read it by box_payload_of.
+  std::byte* next_box_payload() const { return views_[rank_].payloads[(sequence_ + 1) & 1]; }
+  const std::byte* box_payload_of(int peer) const { return views_[peer].payloads[parity()]; }
+  // Returns the 56 bytes in the next word's own line. The caller fills them before enter, and passes enter no payload.
+  std::byte* next_line() { return my_board().boxes[(sequence_ + 1) & 1].line.data(); }
+  const std::byte* line_of(int peer) const { return views_[peer].board->boxes[parity()].line.data(); }
+  Awaited entered(int peer) const {
+    return {&views_[peer].board->boxes[parity()].word, uint64_t{sequence_} << 32, rank_of(peer)};
+  }
+  // True if the peer made the same call. Call it after entered(peer).
+  bool agrees(int peer) const { return views_[peer].board->boxes[parity()].word.load(std::memory_order_relaxed) == word_; }
+  CallRecord::Value record_of(int peer) const { return views_[peer].board->boxes[parity()].record.read(); }
+  // Returns the payload that a peer put beside its word; `bytes` as the peer passed them.
+  const std::byte* payload_of(int peer, size_t bytes) const { return const_cast<Lane*>(this)->place_of(peer, bytes); }
+
+  // True if the rank, given by the communicator's number, is on this host and entered its last call on the calling thread's
+  // processor.
+  bool is_here(int rank) const {
+    const auto found = std::find(numbers_.begin(), numbers_.end(), rank);
+    if (found == numbers_.end()) return false;
+    return views_[found - numbers_.begin()].board->processor.load(std::memory_order_relaxed) == current_processor();
+  }
+
+  // Slices are numbered across all calls of the lane; the next call begins with number slices().
+  uint64_t slices() const { return slices_; }
+  void count_slices(uint64_t used) { slices_ += used; }
+  LaneBoard& my_board() { return *views_[rank_].board; }
+  Awaited published(int peer, uint64_t slices) const { return {&views_[peer].board->published.value, slices, rank_of(peer)}; }
+  Awaited drained(int peer, uint64_t slices) const { return {&views_[peer].board->drained.value, slices, rank_of(peer)}; }
+  Awaited results_published(int peer, uint64_t slices) const {
+    return {&views_[peer].board->results_published.value, slices, rank_of(peer)};
+  }
+  Awaited unread(int peer, uint64_t slices) const { return {&views_[peer].board->unread.value, slices, rank_of(peer)}; }
+  // Return the rings of slots for a call, whose longest slice has `longest_slice` bytes.
+  SlotRing gather_ring(size_t longest_slice) const { return {shape().gather_ring_bytes(), longest_slice}; }
+  SlotRing pair_ring(size_t longest_slice) const { return {shape().pair_ring_bytes(), longest_slice}; }
+  std::byte* gather_slot(int source, const SlotRing& ring, uint64_t slice) const {
+    return segment_->gather_ring(source, id_) + ring.offset(slice);
+  }
+  std::byte* pair_slot(int source, int destination, const SlotRing& ring, uint64_t slice) const {
+    return segment_->pair_ring(source, destination) + ring.offset(slice);
+  }
+  // Return the slot of a slice in a ring for slices of the maximum length.
+  std::byte* gather_slot(int source, uint64_t slice) const {
+    return gather_slot(source, gather_ring(shape().slot_bytes), slice);
+  }
+  std::byte* pair_slot(int source, int destination, uint64_t slice) const {
+    return pair_slot(source, destination, pair_ring(shape().pair_slot_bytes()), slice);
+  }
+  const SegmentShape& shape() const { return segment_->shape(); }
+  bool has_failed() const { return segment_->failure().first.load(std::memory_order_acquire) != 0; }
+
+  // Lets calls read peers' memory from here on, if their longest block has at least `least_block` bytes, until a rank fails to
+  // read. Equal on all ranks of the lane, even on one that cannot reach its peers itself.
+  void attach(std::shared_ptr<const PeerMemory> memory, size_t least_block) {
+    memory_ = std::move(memory);
+    attaches_ = true;
+    attach_from(least_block);
+  }
+  void attach_from(size_t least_block) { least_attached_ = least_block; }
+  void stop_attaching() { attaches_ = false; }
+  bool attaches() const { return attaches_; }
+  size_t least_attached() const { return least_attached_; }
+  // Lets calls also attach for large results, which slots would write past the caches. Equal on all ranks of the lane.
+  void read_past_caches() { reads_past_caches_ = true; }
+  bool reads_past_caches() const { return reads_past_caches_; }
+  const PeerMemory& peer_memory() const { return *memory_; }
+
+  // Lets calls read peers' arenas in place from here on, until a rank cannot map one. Equal on all ranks of the lane.
+  void map_peers(std::unique_ptr<MappedPeers> peers) { mapped_peers_ = std::move(peers); }
+  void stop_mapping() { mapped_peers_.reset(); }
+  // Returns null if this lane maps no arenas.
+  MappedPeers* mapped_peers() const { return mapped_peers_.get(); }
+  // The path of the last call whose ranks made offers. Equal on all ranks of the lane.
+  Path settled() const { return settled_; }
+  void set_settled(Path path) { settled_ = path; }
+
+  // The sources of the running reduction, by rank. A member, so that no call allocates.
+  std::vector<const void*> sources;
+  // The ranks' buffers in a mapped call; null for a buffer outside the arenas.
+  std::vector<const std::byte*> inputs, outputs;
+  std::vector<Scalar> scalars;
+  FrameMemory frame;
+
+ private:
+  // The addresses of a rank's lines, looked up once.
+  struct PeerView {
+    LaneBoard* board;
+    std::array<std::byte*, 2> payloads;
+  };
+
+  int parity() const { return static_cast<int>(sequence_ & 1); }
+  std::byte* place_of(int peer, size_t bytes) {
+    Box& box = views_[peer].board->boxes[parity()];
+    return bytes <= box.line.size() ? box.line.data() : views_[peer].payloads[parity()];
+  }
+
+  std::shared_ptr<Segment> segment_;
+  LaneId id_;
+  int rank_;
+  int ranks_;
+  std::vector<int> numbers_;  // indexed by the rank within the host
+  uint32_t sequence_;         // the number of the last call that began
+  uint64_t word_ = 0;
+  uint64_t slices_ = 0;
+  int processor_ = -1;           // the processor that the board shows
+  std::vector<PeerView> views_;  // indexed by rank
+  std::shared_ptr<const PeerMemory> memory_;
+  std::unique_ptr<MappedPeers> mapped_peers_;
+  bool attaches_ = false;
+  bool reads_past_caches_ = false;
+  size_t least_attached_ = 0;
+  Path settled_ = Path::ring;
+};
+
+}  // namespace fccl

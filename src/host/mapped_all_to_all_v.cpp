@@ -1,0 +1,86 @@
+// Mapped memory, for AlltoAllV: ranks tell each other where their blocks begin, then copy them directly.
+#include "host/offer.h"
+#include "host/pair_counts.h"
+#include "host/slices.h"
+#include "kernels/copy.h"
+
+namespace fccl {
+namespace {
+
+// The bytes of a piece. The thread's other work gets a turn between two pieces, and each piece has the whole deadline.
+constexpr size_t kExchangedPiece = 1 << 20;
+
+// A rank's message to a peer about the block that it has for the peer.
+struct ToldBlock {
+  PairCounts counts;
+  uint64_t offset = 0;  // from the beginning of the sender's input
+};
+
+void tell_peers(Lane& lane, const Call& call) {
+  const Layout input = call.input(lane.ranks());
+  for (int i = 1; i < lane.ranks(); ++i) {
+    const int peer = lane.peer(i);
+    const ToldBlock told{counts_for(call, peer, lane.ranks()), input.offset(peer)};
+    copy_bytes(lane.pair_slot(lane.rank(), peer, lane.slices()), &told, sizeof told);
+  }
+}
+
+ToldBlock block_told_by(const Lane& lane, int peer) {
+  ToldBlock told;
+  copy_bytes(&told, lane.pair_slot(peer, lane.rank(), lane.slices()), sizeof told);
+  return told;
+}
+
+// Notes the address of a peer's block in this process. Returns false if its length differs from what this rank expects, or if
+// it lies outside the peer's arena; the peer's word is not trusted.
+bool find_block(Lane& lane, const Call& call, int peer, const ToldBlock& told) {
+  if (!agree(counts_for(call, peer, lane.ranks()), told.counts)) return false;
+  lane.inputs[peer] = lane.mapped_peers()->at(peer, offer_of(lane, peer).input + told.offset, told.counts.sends);
+  return lane.inputs[peer] != nullptr || told.counts.sends == 0;
+}
+
+void take_exchanged(const Lane& lane, const SlicedOutput& output, uint64_t k) {
+  const auto take = output.layout.total() >= kStreamedBytes ? stream_bytes : copy_bytes;
+  for (int i = 0; i < lane.ranks(); ++i) {
+    const int from = i == 0 ? lane.rank() : lane.peer(i);
+    if (const size_t length = output.length(from, k); length != 0)
+      take(output.at(from, k), lane.inputs[from] + k * output.piece, length);
+  }
+}
+
+}  // namespace
+
+// The first slice carries only what peers tell each other; later slices carry nothing through slots. mapped_move explains why
+// ranks stay and check for failures.
+Phase mapped_all_to_all_v([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
+  enter_with_offer(lane, task);
+  for (int i = 1; i < lane.ranks(); ++i) {
+    co_await lane.entered(lane.peer(i));
+    if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.rank_of(lane.peer(i))};
+  }
+  if (settles_elsewhere(lane, task, Path::mapped)) co_return Outcome{.settled = true};
+  const int me = lane.rank();
+  tell_peers(lane, task.call);
+  lane.my_board().published.publish(lane.slices() + 1);
+  for (int i = 1; i < lane.ranks(); ++i) {
+    const int peer = lane.peer(i);
+    co_await lane.published(peer, lane.slices() + 1);
+    const ToldBlock told = block_told_by(lane, peer);
+    if (!find_block(lane, task.call, peer, told)) co_return other_counts(lane.rank_of(peer), told.counts);
+  }
+  lane.count_slices(1);
+  lane.inputs[me] = static_cast<const std::byte*>(task.call.send) + task.call.input(lane.ranks()).offset(me);
+  const SlicedOutput output = output_of(task.call, lane.ranks(), kExchangedPiece);
+  const uint64_t first = lane.slices(), slices = Slices{longest_of_all(lane), kExchangedPiece}.count();
+  for (uint64_t k = 0; k < slices; ++k) {
+    take_exchanged(lane, output, k);
+    lane.my_board().drained.publish(first + k + 1);
+    if (lane.has_failed()) co_return Outcome{.failed = true};
+    if (k + 1 < slices) co_await Turn{lane.drained(me, first + k + 1)};
+  }
+  for (int i = 1; i < lane.ranks(); ++i) co_await lane.drained(lane.peer(i), first + slices);
+  lane.count_slices(slices);
+  co_return Outcome{.failed = lane.has_failed()};
+}
+
+}  // namespace fccl

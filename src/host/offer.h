@@ -1,0 +1,45 @@
+// Offer: a rank's description of a call's memory, beside its word, from which all ranks choose how to read it.
+#pragma once
+
+#include <cstdint>
+
+#include "arena/reservation.h"
+#include "host/path_name.h"
+#include "host/phases.h"
+
+namespace fccl {
+
+// All ranks see the same offers, so they choose alike without another round of messages.
+struct Offer {
+  enum Answer : uint8_t { kNever, kNotNow, kYes };
+
+  const void* source = nullptr;  // private memory that peers may read by attach
+  uint64_t input = kNotInArena;  // offsets of the buffers in the rank's arena
+  uint64_t output = kNotInArena;
+  uint64_t longest = 0;  // bytes of the longest block for a peer, if blocks differ
+  Answer attaches = kNever;
+  bool overlaps = false;  // the output overlaps the input
+  bool maps = false;      // the rank has mapped every arena that it was told of
+
+  bool offers() const { return input != kNotInArena || output != kNotInArena; }
+};
+static_assert(sizeof(Offer) <= sizeof(Box::line), "an offer comes with the word's line");
+
+// Returns the offer of a peer that has entered.
+Offer offer_of(const Lane& lane, int peer);
+
+// Returns the bytes of the longest block of any rank, in a collective with a block per pair. All ranks must have entered.
+size_t longest_of_all(const Lane& lane);
+
+// Enters the call with this rank's offer. Does nothing if another phase has entered it.
+void enter_with_offer(Lane& lane, const Task& task);
+
+// Evaluates the offers once every rank has entered, and sets the lane's settled path. Returns true if that differs from `here`;
+// false if another phase has evaluated them before. For a mapped path it also stores the addresses of all ranks' buffers in the
+// lane.
+bool settles_elsewhere(Lane& lane, const Task& task, Path here);
+
+// True if ranks may attach for this call. The offers decide whether they do.
+bool may_attach(const Lane& lane, const Call& call);
+
+}  // namespace fccl

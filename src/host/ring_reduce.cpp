@@ -1,0 +1,130 @@
+// The ring, for collectives that reduce: a rank puts its part of each peer's block into a slot of that pair, and each rank
+// reduces its own block directly from the slots.
+#include "host/offer.h"
+#include "host/pair_slots.h"
+#include "host/shards.h"
+#include "kernels/copy.h"
+
+namespace fccl {
+namespace {
+
+// One slice of this rank's block: its own part, and the place of the result.
+struct OwnSlice {
+  const std::byte* source;
+  std::byte* result;
+  size_t bytes;
+};
+
+// Reduces the slice with the peers' parts, which lie in their slots.
+void reduce_slice(Lane& lane, const Task& task, const SlotRing& ring, uint64_t slice, const OwnSlice& own) {
+  for (int rank = 0; rank < lane.ranks(); ++rank)
+    lane.sources[rank] = rank == lane.rank() ? own.source : lane.pair_slot(rank, lane.rank(), ring, slice);
+  const size_t count = own.bytes / size_of(task.call.signature.dtype);
+  task.reduce(own.result, lane.sources.data(), lane.ranks(), count, lane.scalars.data());
+}
+
+}  // namespace
+
+Phase ring_reduce_scatter([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
+  enter_with_offer(lane, task);
+  for (int i = 1; i < lane.ranks(); ++i) {
+    co_await lane.entered(lane.peer(i));
+    if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.rank_of(lane.peer(i))};
+  }
+  if (settles_elsewhere(lane, task, Path::ring)) co_return Outcome{.settled = true};
+  read_scalars(lane, task.call.signature);
+  const SlicedInput input = input_of(task.call, lane.ranks(), lane.shape().pair_slot_bytes());
+  const size_t result_piece = lane.shape().pair_slot_bytes() * task.call.signature.widening();
+  const SlicedOutput output = output_of(task.call, lane.ranks(), result_piece);
+  const SlotRing ring = lane.pair_ring(input.longest_slice());
+  const uint64_t first = lane.slices();
+  for (uint64_t k = 0; k < input.count(); ++k) {
+    const uint64_t slice = first + k;
+    put_for_peers(lane, input, ring, slice, k);
+    lane.my_board().published.publish(slice + 1);
+    for (int i = 1; i < lane.ranks(); ++i) co_await lane.published(lane.peer(i), slice + 1);
+    const int me = lane.rank();
+    reduce_slice(lane, task, ring, slice, {input.at(me, k), output.at(me, k), input.length(me, k)});
+  }
+  lane.count_slices(input.count());
+  co_return Outcome{};
+}
+
+namespace {
+
+// Runs AllReduce between two ranks. Each puts its whole vector into its slots and reduces all of it, so it waits for the other
+// rank only once per slice. The bytes between the cores are as many as if each reduced a half and passed on the result.
+Phase all_reduce_of_two([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
+  const int me = lane.rank(), peer = lane.peer(1);
+  enter_with_offer(lane, task);
+  co_await lane.entered(peer);
+  if (!lane.agrees(peer)) co_return Outcome{lane.rank_of(peer)};
+  if (settles_elsewhere(lane, task, Path::ring)) co_return Outcome{.settled = true};
+  read_scalars(lane, task.call.signature);
+  const SlicedInput input = input_of(task.call, lane.ranks(), lane.shape().slot_bytes);
+  const SlicedOutput output = output_of(task.call, lane.ranks(), lane.shape().slot_bytes * task.call.signature.widening());
+  const SlotRing ring = lane.gather_ring(input.longest_slice());
+  const uint64_t first = lane.slices();
+  for (uint64_t k = 0; k < input.count(); ++k) {
+    const uint64_t slice = first + k;
+    const size_t length = input.length(me, k);
+    copy_bytes(lane.gather_slot(me, ring, slice), input.at(me, k), length);
+    lane.my_board().published.publish(slice + 1);
+    co_await lane.published(peer, slice + 1);
+    lane.sources[me] = input.at(me, k);
+    lane.sources[peer] = lane.gather_slot(peer, ring, slice);
+    task.reduce(output.at(me, k), lane.sources.data(), lane.ranks(), length / size_of(task.call.signature.dtype),
+                lane.scalars.data());
+  }
+  lane.count_slices(input.count());
+  co_return Outcome{};
+}
+
+// For each slice, a rank reduces its block into a gather slot, then takes the peers' results from their gather slots. If
+// results are wider than inputs, slices are shorter, so that the results fit.
+Phase all_reduce_of_shards([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
+  enter_with_offer(lane, task);
+  for (int i = 1; i < lane.ranks(); ++i) {
+    co_await lane.entered(lane.peer(i));
+    if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.rank_of(lane.peer(i))};
+  }
+  if (settles_elsewhere(lane, task, Path::ring)) co_return Outcome{.settled = true};
+  const Signature& signature = task.call.signature;
+  read_scalars(lane, signature);
+  const size_t widening = signature.widening();
+  const SlicedInput input{static_cast<const std::byte*>(task.call.send), shards_of(signature, signature.dtype, lane.ranks()),
+                          lane.shape().pair_slot_bytes() / widening};
+  const SlicedOutput output{static_cast<std::byte*>(task.call.recv),
+                            shards_of(signature, signature.result_type(), lane.ranks()), input.piece * widening};
+  const SlotRing ring = lane.pair_ring(input.longest_slice()), results = lane.gather_ring(output.longest_slice());
+  const uint64_t first = lane.slices();
+  const bool takes_result = signature.root < 0 || signature.root == lane.rank();
+  for (uint64_t k = 0; k < input.count(); ++k) {
+    const uint64_t slice = first + k;
+    put_for_peers(lane, input, ring, slice, k);
+    lane.my_board().published.publish(slice + 1);
+    for (int i = 1; i < lane.ranks(); ++i) co_await lane.published(lane.peer(i), slice + 1);
+    std::byte* result = lane.gather_slot(lane.rank(), results, slice);
+    const size_t length = input.length(lane.rank(), k);
+    reduce_slice(lane, task, ring, slice, {input.at(lane.rank(), k), result, length});
+    lane.my_board().results_published.publish(slice + 1);
+    if (!takes_result) continue;
+    copy_bytes(output.at(lane.rank(), k), result, length * widening);
+    for (int i = 1; i < lane.ranks(); ++i) {
+      const int peer = lane.peer(i);
+      co_await lane.results_published(peer, slice + 1);
+      copy_bytes(output.at(peer, k), lane.gather_slot(peer, results, slice), output.length(peer, k));
+    }
+  }
+  lane.count_slices(input.count());
+  co_return Outcome{};
+}
+
+}  // namespace
+
+Phase ring_all_reduce(FrameMemory& frame, Lane& lane, Task task) {
+  const bool is_of_two = lane.ranks() == 2 && task.call.signature.root < 0;
+  return is_of_two ? all_reduce_of_two(frame, lane, task) : all_reduce_of_shards(frame, lane, task);
+}
+
+}  // namespace fccl

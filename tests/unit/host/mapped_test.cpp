@@ -1,0 +1,346 @@
+// Tests of mapped memory: when a call takes this path, and its outcome, one step of one rank at a time.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <random>
+
+#include "arena/arena.h"
+#include "arena/reservation.h"
+#include "host/path.h"
+
+namespace fccl {
+namespace {
+
+constexpr size_t kLarge = 3 << 20;  // several pieces
+
+// The memory of one rank, in the arena or not.
+class RankMemory {
+ public:
+  RankMemory(size_t bytes, bool in_arena) : size_(bytes), in_arena_(in_arena) {
+    if (in_arena)
+      memory_ = static_cast<std::byte*>(*process_arena().allocate(bytes));
+    else
+      memory_ = new std::byte[bytes];
+    std::memset(memory_, 0xa5, bytes);
+  }
+  RankMemory(RankMemory&& other) noexcept
+      : memory_(std::exchange(other.memory_, nullptr)), size_(other.size_), in_arena_(other.in_arena_) {}
+  RankMemory(const RankMemory&) = delete;
+  RankMemory& operator=(const RankMemory&) = delete;
+  RankMemory& operator=(RankMemory&&) = delete;
+  ~RankMemory() {
+    if (in_arena_)
+      EXPECT_TRUE(process_arena().free(memory_));
+    else
+      delete[] memory_;
+  }
+  std::byte* data() const { return memory_; }
+  uint32_t& word(size_t index) const { return reinterpret_cast<uint32_t*>(memory_)[index]; }
+
+ private:
+  std::byte* memory_ = nullptr;
+  size_t size_;
+  bool in_arena_;
+};
+
+// The ranks of one process, each resumed by hand.
+class Mapped : public ::testing::Test {
+ protected:
+  static constexpr int kRanks = 3;
+
+  Mapped() {
+    for (const LaneId id : {kGatherLane, kPairLane})
+      for (int rank = 0; rank < kRanks; ++rank) {
+        lanes[id].push_back(std::make_unique<Lane>(segment, id, rank, std::vector{0, 1, 2}, 1));
+        lanes[id][rank]->map_peers(std::make_unique<MappedPeers>(segment, rank, std::vector<int>(kRanks, getpid())));
+      }
+  }
+
+  static uint32_t input(int rank, size_t index, uint64_t iteration) {
+    return static_cast<uint32_t>(rank + 1) * 1000003U + static_cast<uint32_t>(index) * 2654435761U +
+           static_cast<uint32_t>(iteration) * 40503U;
+  }
+
+  // Begins a call of `words` words per block on every rank.
+  void begin(fcclColl_t collective, size_t words, bool in_place, std::array<bool, kRanks> in_arena) {
+    sends.clear();
+    recvs.clear();
+    ++number;
+    made = {.collective = collective, .dtype = fcclUint32, .count = words};
+    if (row_of(collective).is_rooted()) made.root = 1;
+    const Collective& row = row_of(collective);
+    placed = in_place && !row.has_pairs();
+    const size_t given = words * row.input_blocks(kRanks), taken = words * row.output_blocks(kRanks);
+    for (int rank = 0; rank < kRanks; ++rank) {
+      sends.emplace_back(std::max(given, taken) * sizeof(uint32_t), in_arena[rank]);
+      recvs.emplace_back(taken * sizeof(uint32_t), in_arena[rank]);
+      uint32_t* send = send_of(rank);
+      for (size_t i = 0; i < given; ++i) send[i] = input(rank, i, number);
+      start(rank);
+    }
+  }
+  // An in-place call has both buffers in `sends`.
+  uint32_t* send_of(int rank) {
+    const bool own_block = placed && row_of(made.collective).output_blocks(kRanks) > 1;
+    return &sends[rank].word(own_block ? rank * made.count : 0);
+  }
+  uint32_t* recv_of(int rank) {
+    if (!placed) return &recvs[rank].word(0);
+    return &sends[rank].word(row_of(made.collective).input_blocks(kRanks) > 1 ? rank * made.count : 0);
+  }
+  Lane& lane(int rank) { return *lanes[lane_of(made.collective)][rank]; }
+  void start(int rank, Path path, bool settled) {
+    phases[rank].end();
+    const Task task{{made, send_of(rank), recv_of(rank)}, number, kernel_of(made), settled};
+    phases[rank] = phase_of(path, made.collective)(lane(rank).frame, lane(rank), task);
+    path_of[rank] = path;
+    ended[rank] = false;
+  }
+  void start(int rank) { start(rank, choose({made, nullptr, nullptr}, lane(rank)), false); }
+  // Resumes a rank until it waits for another or has ended; returns true if it has ended.
+  bool go_on(int rank) {
+    const auto may_go_on = [&] { return !phases[rank].awaited().where || phases[rank].awaited().reached(); };
+    while (!ended[rank] && may_go_on()) step(rank);
+    return ended[rank];
+  }
+  void step(int rank) {
+    if (!phases[rank].resume()) return;
+    if (phases[rank].outcome().settled)
+      start(rank, lane(rank).settled(), true);
+    else
+      ended[rank] = true;
+  }
+  // Gives each turn to a random rank, for a random number of steps.
+  void finish() {
+    for (int turn = 0; turn < 10'000 && ended != std::array{true, true, true}; ++turn) {
+      const int rank = static_cast<int>(generator() % kRanks);
+      for (auto steps = generator() % 4; steps > 0 && !ended[rank]; --steps)
+        if (!phases[rank].awaited().where || phases[rank].awaited().reached()) step(rank);
+    }
+    EXPECT_EQ(ended, (std::array{true, true, true}));
+  }
+  // Returns the expected word `index` of block `block` of a rank's result.
+  uint32_t expected(int rank, size_t block, size_t index) const {
+    const Collective& row = made.row();
+    const size_t own = row.input_blocks(kRanks) > 1 ? rank * made.count + index : index;
+    if (!row.reduces) return input(row.givers == Who::root ? made.root : static_cast<int>(block), own, number);
+    uint32_t sum = 0;
+    for (int from = 0; from < kRanks; ++from) sum += input(from, own, number);
+    return sum;
+  }
+  void expect_results(Path path) {
+    for (int rank = 0; rank < kRanks; ++rank) {
+      EXPECT_EQ(path_of[rank], path);
+      EXPECT_TRUE(phases[rank].outcome().agreed());
+      EXPECT_FALSE(phases[rank].outcome().failed || phases[rank].outcome().closed);
+      if (!made.row().takes(rank, made.root)) continue;
+      for (size_t block = 0; block < made.row().output_blocks(kRanks); ++block) {
+        const size_t from = made.row().output_blocks(kRanks) > 1 ? block : 0;
+        for (size_t i = 0; i < made.count; ++i)
+          ASSERT_EQ(
+              (placed && made.row().output_blocks(kRanks) > 1 ? &sends[rank].word(0) : recv_of(rank))[block * made.count + i],
+              expected(rank, from, i))
+              << "rank " << rank << ", block " << block << ", word " << i;
+      }
+    }
+  }
+  void run(fcclColl_t collective, size_t words, bool in_place, std::array<bool, kRanks> in_arena, Path path) {
+    SCOPED_TRACE(::testing::Message() << name_of(collective) << ", " << words << " words, in place " << in_place);
+    begin(collective, words, in_place, in_arena);
+    finish();
+    expect_results(path);
+  }
+
+  static constexpr std::array<bool, kRanks> kAll{true, true, true};
+  static constexpr std::array<bool, kRanks> kNone{};
+
+  const SegmentShape shape{kRanks, 64, 4096};
+  std::shared_ptr<Segment> segment = [this] {
+    auto made_segment = *Segment::map(*Segment::make(shape), shape);
+    made_segment->initialise(1);
+    return made_segment;
+  }();
+  std::array<std::vector<std::unique_ptr<Lane>>, kLanes> lanes;
+  std::vector<RankMemory> sends, recvs;
+  std::array<Phase, kRanks> phases;
+  std::array<Path, kRanks> path_of{};
+  std::array<bool, kRanks> ended{};
+  Signature made;
+  bool placed = false;
+  uint64_t number = 0;
+  std::mt19937 generator{1};
+};
+
+// Every rank reduces a short vector whole if no rank is in place.
+Path mapped_path(fcclColl_t collective, size_t words, bool in_place) {
+  const bool whole = collective == fcclCollAllReduce && !in_place && words * sizeof(uint32_t) * 2 <= 512 << 10;
+  return whole ? Path::whole : Path::mapped;
+}
+
+constexpr fcclColl_t kMapping[] = {fcclCollAllGather, fcclCollBroadcast, fcclCollGather, fcclCollScatter,
+                                   fcclCollAlltoAll,  fcclCollAllReduce, fcclCollReduce, fcclCollReduceScatter};
+
+TEST_F(Mapped, is_taken_from_the_second_call_on_which_all_ranks_offer) {
+  run(fcclCollAllGather, 1000, false, kAll, Path::ring);
+  run(fcclCollAllGather, 1000, false, kAll, Path::mapped);
+  run(fcclCollReduceScatter, 1000, false, kAll, Path::ring);
+  run(fcclCollReduceScatter, 1000, false, kAll, Path::mapped);
+}
+
+TEST_F(Mapped, is_right_for_every_collective_size_and_place_in_any_order_of_steps) {
+  for (const LaneId id : {kGatherLane, kPairLane})
+    run(id == kGatherLane ? fcclCollAllGather : fcclCollAllReduce, 100, false, kAll, Path::ring);
+  for (const fcclColl_t collective : kMapping)
+    for (const size_t words : {size_t{33}, size_t{1025}, size_t{200'003}, kLarge / 4})
+      for (const bool in_place : {false, true}) {
+        const bool placed_too = in_place && collective != fcclCollGather && collective != fcclCollScatter;
+        run(collective, words, placed_too, kAll, mapped_path(collective, words, placed_too));
+      }
+}
+
+TEST_F(Mapped, needs_only_what_peers_read) {
+  run(fcclCollAllGather, 100, false, kAll, Path::ring);
+  run(fcclCollBroadcast, 1000, false, {false, true, false}, Path::mapped);
+  run(fcclCollScatter, 1000, false, {false, true, false}, Path::mapped);
+  run(fcclCollGather, 1000, false, {true, false, true}, Path::mapped);
+  run(fcclCollBroadcast, 1000, false, {true, false, true}, Path::ring);
+  run(fcclCollGather, 1000, false, {true, true, false}, Path::ring);
+}
+
+TEST_F(Mapped, comes_and_goes_with_the_offers) {
+  run(fcclCollAllReduce, 1000, false, kAll, Path::ring);
+  for (int rank = 0; rank < kRanks; ++rank) {
+    std::array<bool, kRanks> all_but_one = kAll;
+    all_but_one[rank] = false;
+    run(fcclCollAllReduce, 5000, rank % 2 == 0, kAll, rank % 2 == 0 ? Path::mapped : Path::whole);
+    run(fcclCollAllReduce, 5000, rank % 2 == 1, all_but_one, Path::ring);
+    run(fcclCollReduceScatter, 5000, false, kNone, Path::ring);
+  }
+}
+
+// Results go through slots if inputs are in the arena and outputs are not.
+TEST_F(Mapped, reduces_into_private_memory) {
+  run(fcclCollAllReduce, 1000, false, kAll, Path::ring);
+  for (const size_t words : {size_t{1000}, size_t{100'001}}) {
+    begin(fcclCollAllReduce, words, false, kAll);
+    recvs.clear();
+    for (int rank = 0; rank < kRanks; ++rank) recvs.emplace_back(words * sizeof(uint32_t), rank == 1);
+    for (int rank = 0; rank < kRanks; ++rank) start(rank);
+    finish();
+    expect_results(mapped_path(fcclCollAllReduce, words, false));
+  }
+}
+
+// A single in-place rank makes all ranks use shards, since its peers would read what it has overwritten.
+TEST_F(Mapped, reduces_short_vectors_whole_unless_a_rank_is_in_place) {
+  run(fcclCollAllReduce, 1000, false, kAll, Path::ring);
+  run(fcclCollAllReduce, 1000, false, kAll, Path::whole);
+  begin(fcclCollAllReduce, 1000, false, kAll);
+  phases[1].end();
+  const Task in_place{{made, send_of(1), send_of(1)}, number, kernel_of(made)};
+  phases[1] = phase_of(Path::whole, fcclCollAllReduce)(lane(1).frame, lane(1), in_place);
+  for (const int rank : {0, 1, 2, 0, 1})
+    while (!phases[rank].outcome().settled && (!phases[rank].awaited().where || phases[rank].awaited().reached()))
+      if (phases[rank].resume()) break;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    EXPECT_TRUE(phases[rank].outcome().settled);
+    EXPECT_EQ(lane(rank).settled(), Path::mapped);
+  }
+}
+
+TEST_F(Mapped, ends_for_a_source_only_after_its_peers_have_read_it) {
+  run(fcclCollAllGather, 1000, false, kAll, Path::ring);
+  begin(fcclCollAllGather, 1000, true, kAll);
+  for (int rank = 0; rank < kRanks; ++rank) EXPECT_FALSE(go_on(rank));
+  EXPECT_FALSE(go_on(0)) << "rank 1 has not read it";
+  EXPECT_FALSE(go_on(2)) << "rank 1 has not read it";
+  EXPECT_TRUE(go_on(1));
+  EXPECT_TRUE(go_on(0));
+  EXPECT_TRUE(go_on(2));
+}
+
+TEST_F(Mapped, gives_others_a_turn_between_two_pieces) {
+  for (const fcclColl_t collective : {fcclCollAllGather, fcclCollReduceScatter, fcclCollAllReduce}) {
+    run(collective, 1000, false, kAll, collective == fcclCollAllReduce ? Path::whole : Path::ring);
+    begin(collective, kLarge, false, kAll);
+    int turns = 0;
+    for (int step = 0; step < 1000 && !ended[0]; ++step) {
+      if (phases[0].awaited().where && phases[0].awaited().reached() && phases[0].awaited().rank == 0) ++turns;
+      for (int rank = 0; rank < kRanks; ++rank)
+        if (!ended[rank] && (!phases[rank].awaited().where || phases[rank].awaited().reached())) this->step(rank);
+    }
+    EXPECT_GE(turns, 2) << name_of(collective);
+    finish();
+  }
+}
+
+// Rank 0 fails while it waits for the others, publishes the failure and returns. Its user then overwrites the bytes that they
+// are about to read.
+TEST_F(Mapped, fails_on_readers_whose_source_failed_before_they_had_read) {
+  run(fcclCollAllGather, 1000, false, kAll, Path::ring);
+  begin(fcclCollAllGather, 1000, false, kAll);
+  for (int rank = 0; rank < kRanks; ++rank) EXPECT_FALSE(go_on(rank));
+  segment->failure().first.store(1);
+  phases[0].end();
+  std::memset(sends[0].data(), 0, 1000 * sizeof(uint32_t));
+  EXPECT_TRUE(go_on(1));
+  EXPECT_TRUE(phases[1].outcome().failed);
+  EXPECT_FALSE(go_on(2)) << "it waits for rank 0, as whoever runs it finds out";
+}
+
+// Rank 0 fails after it has read, so no rank waits for it any more.
+TEST_F(Mapped, fails_on_readers_whose_source_failed_while_they_read) {
+  run(fcclCollAllGather, 1000, false, kAll, Path::ring);
+  begin(fcclCollAllGather, 1000, false, kAll);
+  for (int rank = 0; rank < kRanks; ++rank) EXPECT_FALSE(go_on(rank));
+  EXPECT_FALSE(go_on(0));
+  segment->failure().first.store(1);
+  for (const int rank : {1, 2}) {
+    EXPECT_TRUE(go_on(rank));
+    EXPECT_TRUE(phases[rank].outcome().failed);
+  }
+}
+
+TEST_F(Mapped, fails_in_a_reduction_whose_source_failed_before_it_was_read) {
+  run(fcclCollReduceScatter, 1000, false, kAll, Path::ring);
+  begin(fcclCollReduceScatter, 1000, false, kAll);
+  for (int rank = 0; rank < kRanks; ++rank) EXPECT_FALSE(go_on(rank));
+  segment->failure().first.store(1);
+  phases[0].end();
+  std::memset(sends[0].data(), 0, 1000 * sizeof(uint32_t));
+  EXPECT_TRUE(go_on(1));
+  EXPECT_TRUE(phases[1].outcome().failed);
+}
+
+TEST_F(Mapped, is_over_for_good_once_a_rank_cannot_map_a_peer) {
+  begin(fcclCollAllGather, 1000, false, kAll);
+  EXPECT_FALSE(go_on(1));
+  EXPECT_FALSE(go_on(2));
+  ArenaName other = segment->state(1).get_arena();
+  other.id[0] ^= 1;
+  other.descriptor = -1;
+  segment->state(1).set_arena(other);
+  finish();
+  expect_results(Path::ring);
+  for (int rank = 0; rank < kRanks; ++rank) EXPECT_NE(lane(rank).mapped_peers(), nullptr);
+  run(fcclCollAllGather, 1000, false, kAll, Path::ring);
+  for (int rank = 0; rank < kRanks; ++rank) EXPECT_EQ(lane(rank).mapped_peers(), nullptr);
+  run(fcclCollAllGather, 1000, false, kAll, Path::ring);
+}
+
+TEST_F(Mapped, finds_the_rank_that_made_another_call) {
+  run(fcclCollAllGather, 1000, false, kAll, Path::ring);
+  run(fcclCollAllGather, 1000, false, kAll, Path::mapped);
+  begin(fcclCollAllGather, 1000, false, kAll);
+  made.count = 999;
+  start(1);
+  for (const int rank : {0, 1, 2, 0, 1}) go_on(rank);
+  EXPECT_EQ(phases[0].outcome().differing_rank, 1);
+  EXPECT_EQ(phases[1].outcome().differing_rank, 2);
+  EXPECT_EQ(phases[2].outcome().differing_rank, 1);
+}
+
+}  // namespace
+}  // namespace fccl
