@@ -3,7 +3,7 @@
 
 #include "base/dtype.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 
 inline constexpr ReduceOp kEveryOperator[] = {ReduceOp::sum, ReduceOp::prod, ReduceOp::max,
                                               ReduceOp::min, ReduceOp::avg,  ReduceOp::band,
@@ -30,4 +30,4 @@ inline bool has_meaning(fcclDataType_t dtype, ReduceOp op) {
   return is_integer(dtype) || !is_bitwise(op);
 }
 
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -6,7 +6,7 @@
 
 #include "fccl/fccl.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 
 // The properties that tell collectives apart. The library's own table is not used here: it is what the tests are about.
 inline bool reduces(fcclColl_t c) {
@@ -45,4 +45,4 @@ inline std::vector<Source> sources_of(fcclColl_t c, int rank, int block, int ran
   return sources;
 }
 
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

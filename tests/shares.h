@@ -9,7 +9,7 @@
 
 #include "oracle.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 
 // How uneven the counts are: any up to the largest, some of them zero; growing with the rank; one rank's alone; all but one
 // rank's; equal.
@@ -93,4 +93,4 @@ inline BlocksOfBuffer output_of_rank(const Counts& counts, int rank) {
   return blocks_of(each, counts.is_displaced && is_uneven(counts.collective) && takes_blocks(counts.collective));
 }
 
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -37,7 +37,6 @@
 #include <vector>
 
 namespace fccl {
-inline namespace interface {  // keeps these names apart from those inside the library
 
 // ---- Results ------------------------------------------------------------------------------------
 
@@ -581,5 +580,4 @@ Result<void> group(Calls&& calls) {
   return result_of(fcclGroupEnd());
 }
 
-}  // namespace interface
 }  // namespace fccl

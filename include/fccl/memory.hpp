@@ -10,7 +10,6 @@
 #include <limits>
 
 namespace fccl {
-inline namespace interface {
 
 // Elements in memory that the other ranks of a host read in place (fcclMemAlloc in fccl.h says when that pays). A range like
 // std::vector, of a fixed number of elements, which begin without a value. Move only; one thread at a time. It must live until
@@ -56,5 +55,4 @@ inline Result<fcclMemUsage_t> arena_usage() {
   return usage;
 }
 
-}  // namespace interface
 }  // namespace fccl

@@ -8,7 +8,6 @@
 #include <utility>
 
 namespace fccl {
-inline namespace interface {
 
 // Says how the values of the ranks become one.
 enum class Op : int {
@@ -55,5 +54,4 @@ class PreMulSum {
   Op op_;
 };
 
-}  // namespace interface
 }  // namespace fccl

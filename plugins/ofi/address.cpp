@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace fccl::ofi {
+namespace fccl::core::ofi {
 namespace {
 
 // Precedes libfabric's own name. Two versions of a protocol cannot speak with each other, and would not report that.
@@ -80,4 +80,4 @@ Result<Destination> read_address(const Endpoint& endpoint, std::span<const std::
   return Destination{{header.mailbox, header.notice_token}, {name.begin(), name.end()}};
 }
 
-}  // namespace fccl::ofi
+}  // namespace fccl::core::ofi

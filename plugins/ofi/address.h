@@ -9,7 +9,7 @@
 #include "ofi/endpoint.h"
 #include "wire/transport.h"
 
-namespace fccl::ofi {
+namespace fccl::core::ofi {
 
 // Secrets of an endpoint that its peers need besides its name.
 struct Secrets {
@@ -32,4 +32,4 @@ Result<std::vector<std::byte>> address_of(const Endpoint& endpoint, const Secret
 // Reads an address that another process's address_of returned; an error if `endpoint` cannot reach it.
 Result<Destination> read_address(const Endpoint& endpoint, std::span<const std::byte> address);
 
-}  // namespace fccl::ofi
+}  // namespace fccl::core::ofi

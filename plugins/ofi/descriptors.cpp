@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-namespace fccl::ofi {
+namespace fccl::core::ofi {
 namespace {
 
 bool is_socket(int descriptor) {
@@ -87,4 +87,4 @@ std::vector<int> close_connections_on_exec(const SocketName& own, std::span<cons
   return accepted;
 }
 
-}  // namespace fccl::ofi
+}  // namespace fccl::core::ofi

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-namespace fccl::ofi {
+namespace fccl::core::ofi {
 
 // Returns the descriptors of this process, in order.
 std::vector<int> open_descriptors();
@@ -24,4 +24,4 @@ int listening_socket(const SocketName& own);
 // Sets FD_CLOEXEC on sockets of connections that came to `own`, or go to one of `peers`, which are sorted; returns the former.
 std::vector<int> close_connections_on_exec(const SocketName& own, std::span<const SocketName> peers);
 
-}  // namespace fccl::ofi
+}  // namespace fccl::core::ofi

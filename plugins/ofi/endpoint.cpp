@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <rdma/fi_errno.h>
 
-namespace fccl::ofi {
+namespace fccl::core::ofi {
 namespace {
 
 Result<void> open_objects(Endpoint& endpoint, Room room) {
@@ -88,4 +88,4 @@ bool writes_natively(const Endpoint& endpoint) {
   return fi_getopt(&endpoint.handle->fid, FI_OPT_ENDPOINT, option.name, &emulated, &bytes) == 0 && !emulated;
 }
 
-}  // namespace fccl::ofi
+}  // namespace fccl::core::ofi

@@ -8,7 +8,7 @@
 #include "ofi/handles.h"
 #include "ofi/provider.h"
 
-namespace fccl::ofi {
+namespace fccl::core::ofi {
 
 // The objects of one NIC, each after the objects that it uses. A rail owns it; one thread at a time.
 struct Endpoint {
@@ -43,4 +43,4 @@ std::string installed_version();
 // Makes the error of a libfabric call that prepares something.
 tl::unexpected<Error> cannot(const Endpoint& endpoint, std::string_view what, ssize_t number);
 
-}  // namespace fccl::ofi
+}  // namespace fccl::core::ofi

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <vector>
 
-namespace fccl::ofi {
+namespace fccl::core::ofi {
 namespace {
 
 // The kernel's limit on a filter's length.
@@ -99,4 +99,4 @@ void Gate::open_connection(int accepted) {
   (void)::setsockopt(accepted, SOL_SOCKET, SO_DETACH_FILTER, &none, sizeof none);
 }
 
-}  // namespace fccl::ofi
+}  // namespace fccl::core::ofi

@@ -6,7 +6,7 @@
 
 #include "ofi/descriptors.h"
 
-namespace fccl::ofi {
+namespace fccl::core::ofi {
 
 // The listening socket of one rail over TCP, which libfabric owns, and the filter in front of it. The rail owns the gate; one
 // thread at a time uses it. If there is no such socket, or the kernel takes no filter, any machine may connect, and strangers'
@@ -32,4 +32,4 @@ class Gate {
   std::set<SocketName> admitted_;  // addresses without ports
 };
 
-}  // namespace fccl::ofi
+}  // namespace fccl::core::ofi

@@ -8,7 +8,7 @@
 
 #include <memory>
 
-namespace fccl::ofi {
+namespace fccl::core::ofi {
 
 // Closing fails only for an object that is still in use; owners are declared so that users go first.
 struct Close {
@@ -30,4 +30,4 @@ using CompletionQueue = std::unique_ptr<fid_cq, Close>;
 using EndpointHandle = std::unique_ptr<fid_ep, Close>;
 using MemoryRegion = std::unique_ptr<fid_mr, Close>;
 
-}  // namespace fccl::ofi
+}  // namespace fccl::core::ofi

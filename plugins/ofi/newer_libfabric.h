@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace fccl::ofi {
+namespace fccl::core::ofi {
 
 // An option of an endpoint, and the first version that knows it.
 struct NewerOption {
@@ -21,4 +21,4 @@ inline constexpr NewerOption kSharedMemoryPermitted{11, FI_VERSION(1, 21)};
 // include/rdma/fi_ext.h, FI_OPT_EFA_EMULATED_WRITE (bool): the third option after -FI_PROV_SPECIFIC_EFA.
 inline constexpr NewerOption kEfaEmulatedWrite{-(0xefa << 16) + 2, FI_VERSION(1, 18)};
 
-}  // namespace fccl::ofi
+}  // namespace fccl::core::ofi

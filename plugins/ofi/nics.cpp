@@ -12,7 +12,7 @@
 #include "sockets/listening_address.h"
 #include "system/sys_devices.h"
 
-namespace fccl::ofi {
+namespace fccl::core::ofi {
 namespace {
 
 std::optional<Address> address_of(const fi_info& offer) {
@@ -196,4 +196,4 @@ Result<OfferedNics> list_nics(const NicsRequest& request) {
   return of_best(request.provider, [&](const Provider& provider) { return list_of(provider, request.names); });
 }
 
-}  // namespace fccl::ofi
+}  // namespace fccl::core::ofi

@@ -11,7 +11,7 @@
 #include "sockets/socket.h"
 #include "wire/transport.h"
 
-namespace fccl::ofi {
+namespace fccl::core::ofi {
 
 // The infos that a transport's rails are opened from: one info per rail.
 struct Nics {
@@ -41,4 +41,4 @@ const fi_info* choose_offer(const fi_info* offers, const Provider& provider, uin
 // places. It leaves out a NIC without a link, if libfabric knows.
 std::vector<Nic> nics_in(const fi_info* offers, const Provider& provider, uint32_t installed);
 
-}  // namespace fccl::ofi
+}  // namespace fccl::core::ofi

@@ -10,7 +10,7 @@
 #include "wire/build.h"
 #include "wire/transport.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 Result<void> compare(const char* build) {
@@ -49,4 +49,4 @@ Result<OfferedNics> list_here(const NicsRequest& request, const char* build) {
   return ofi::list_nics(request);
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

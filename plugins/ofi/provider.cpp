@@ -5,7 +5,7 @@
 #include <array>
 #include <cstring>
 
-namespace fccl::ofi {
+namespace fccl::core::ofi {
 namespace {
 
 // Both would copy data to a process on the same host, and CUDA calls of a provider can wait for a stream that waits for the
@@ -101,4 +101,4 @@ Info hints_for(const Provider& provider, uint32_t installed) {
   return hints->fabric_attr->prov_name != nullptr ? std::move(hints) : nullptr;
 }
 
-}  // namespace fccl::ofi
+}  // namespace fccl::core::ofi

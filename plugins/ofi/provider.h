@@ -9,7 +9,7 @@
 #include "ofi/handles.h"
 #include "ofi/newer_libfabric.h"
 
-namespace fccl::ofi {
+namespace fccl::core::ofi {
 
 // One line of the table. Constant.
 struct Provider {
@@ -49,4 +49,4 @@ uint32_t interface_version(uint32_t installed);
 // Returns null if memory is short.
 Info hints_for(const Provider& provider, uint32_t installed);
 
-}  // namespace fccl::ofi
+}  // namespace fccl::core::ofi

@@ -12,7 +12,7 @@
 #include "ofi/descriptors.h"
 #include "system/random.h"
 
-namespace fccl::ofi {
+namespace fccl::core::ofi {
 namespace {
 
 // More operations would only fill queues: fewer keep a NIC busy.
@@ -394,4 +394,4 @@ std::optional<Error> Rail::take_error(uint64_t tag) {
   return std::move(node.mapped());
 }
 
-}  // namespace fccl::ofi
+}  // namespace fccl::core::ofi

@@ -18,7 +18,7 @@
 #include "ofi/slots.h"
 #include "wire/transport.h"
 
-namespace fccl::ofi {
+namespace fccl::core::ofi {
 
 // A transport owns it; one thread at a time uses it. Operations that libfabric does not take at once wait here in a queue per
 // peer, since a peer that is gone or not connected yet must not hold up the others. After an error of post or poll the rail may
@@ -110,4 +110,4 @@ class Rail {
   std::unordered_map<uint64_t, Error> errors_;
 };
 
-}  // namespace fccl::ofi
+}  // namespace fccl::core::ofi

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace fccl::ofi {
+namespace fccl::core::ofi {
 namespace {
 
 // A slow peer is not disturbed more often than this.
@@ -47,4 +47,4 @@ int Reachability::outcome() {
   return error;
 }
 
-}  // namespace fccl::ofi
+}  // namespace fccl::core::ofi

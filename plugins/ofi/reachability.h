@@ -8,7 +8,7 @@
 
 #include "system/descriptor.h"
 
-namespace fccl::ofi {
+namespace fccl::core::ofi {
 
 // Connects to the peer's listener now and then, and drops the connection. Its owner waits for the peer; it never waits itself.
 class Reachability {
@@ -31,4 +31,4 @@ class Reachability {
   Time next_;
 };
 
-}  // namespace fccl::ofi
+}  // namespace fccl::core::ofi

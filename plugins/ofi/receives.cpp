@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace fccl::ofi {
+namespace fccl::core::ofi {
 
 Result<void> Receives::reserve(const Endpoint& endpoint, int more) {
   if (more <= 0) return {};
@@ -52,4 +52,4 @@ bool Receives::owns(const void* context) const {
   });
 }
 
-}  // namespace fccl::ofi
+}  // namespace fccl::core::ofi

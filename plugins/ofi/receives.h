@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "ofi/regions.h"
 
-namespace fccl::ofi {
+namespace fccl::core::ofi {
 
 // The message buffers of one rail: each belongs to libfabric, or until the rail's next poll to the reader of its message, or is
 // idle because libfabric takes no more. The rail owns it, and closes its endpoint first; one thread at a time.
@@ -44,4 +44,4 @@ class Receives {
   std::vector<Buffer*> idle_;
 };
 
-}  // namespace fccl::ofi
+}  // namespace fccl::core::ofi

@@ -5,7 +5,7 @@
 
 #include "system/random.h"
 
-namespace fccl::ofi {
+namespace fccl::core::ofi {
 namespace {
 
 Result<Region> cannot_register(const Endpoint& endpoint, std::span<std::byte> memory, int number) {
@@ -38,4 +38,4 @@ Result<Region> open_region(const Endpoint& endpoint, std::span<std::byte> memory
   return region;
 }
 
-}  // namespace fccl::ofi
+}  // namespace fccl::core::ofi

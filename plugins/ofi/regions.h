@@ -8,7 +8,7 @@
 #include "ofi/endpoint.h"
 #include "wire/transport.h"
 
-namespace fccl::ofi {
+namespace fccl::core::ofi {
 
 // Memory that a NIC may use, until this is destroyed. A rail owns it.
 struct Region {
@@ -24,4 +24,4 @@ struct Region {
 // own (docs/security.md).
 Result<Region> open_region(const Endpoint& endpoint, std::span<std::byte> memory, uint64_t access);
 
-}  // namespace fccl::ofi
+}  // namespace fccl::core::ofi

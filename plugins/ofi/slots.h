@@ -8,7 +8,7 @@
 
 #include "wire/transport.h"
 
-namespace fccl::ofi {
+namespace fccl::core::ofi {
 
 // One operation. libfabric identifies it by its first member, which is libfabric's own until the operation ends.
 struct Slot {
@@ -68,4 +68,4 @@ class Slots {
   Slot* free_ = nullptr;
 };
 
-}  // namespace fccl::ofi
+}  // namespace fccl::core::ofi

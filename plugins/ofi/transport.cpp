@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace fccl::ofi {
+namespace fccl::core::ofi {
 namespace {
 
 // Returns the limits that every rail meets.
@@ -104,4 +104,4 @@ uint64_t OfiTransport::turned_away() const {
   return all;
 }
 
-}  // namespace fccl::ofi
+}  // namespace fccl::core::ofi

@@ -8,7 +8,7 @@
 #include "ofi/rail.h"
 #include "wire/transport.h"
 
-namespace fccl::ofi {
+namespace fccl::core::ofi {
 
 // Holds rails side by side: passes each call on to the rail that it concerns.
 class OfiTransport : public Transport {
@@ -40,4 +40,4 @@ class OfiTransport : public Transport {
   uint32_t memories_ = 0;
 };
 
-}  // namespace fccl::ofi
+}  // namespace fccl::core::ofi

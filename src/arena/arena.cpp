@@ -13,7 +13,7 @@
 #include "system/per_process.h"
 #include "system/settings.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constexpr size_t kLine = 64;
@@ -138,4 +138,4 @@ void Arena::give_up_all() {
   for (const auto& [offset, bytes] : extents_->free_extents()) give_up({offset, bytes});
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -8,7 +8,7 @@
 #include "arena/extents.h"
 #include "base/result.h"
 
-namespace fccl {
+namespace fccl::core {
 
 struct Reservation;
 
@@ -51,4 +51,4 @@ class Arena {
 
 Arena& process_arena();
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -3,7 +3,7 @@
 
 #include <iterator>
 
-namespace fccl {
+namespace fccl::core {
 
 Extents::Extents(size_t begin, size_t end) {
   if (begin < end) add_free(begin, end - begin);
@@ -56,4 +56,4 @@ void Extents::remove_free(std::map<size_t, size_t>::iterator extent) {
   free_.erase(extent);
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

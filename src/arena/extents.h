@@ -10,7 +10,7 @@
 
 #include "base/layout.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Takes from the beginning of the shortest free extent that has room. Free extents that touch are merged. Used by one thread at
 // a time. A request that fails changes nothing.
@@ -41,4 +41,4 @@ class Extents {
   size_t taken_bytes_ = 0;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -16,7 +16,7 @@
 #include "system/descriptor.h"
 #include "system/per_process.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // All mappings of this process.
@@ -72,4 +72,4 @@ PeerArena::~PeerArena() {
   if (!is_own_ && forks_ == forks()) munmap(const_cast<std::byte*>(begin_), bytes_);
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

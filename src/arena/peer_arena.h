@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "system/forks.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // There is one mapping per arena and process; its holders share it, and the last one unmaps it. Immutable; any thread may read.
 // Reading never fails: the pages outlive the peer's process, and the file cannot shrink. A fork does not inherit the mapping
@@ -38,4 +38,4 @@ class PeerArena {
   unsigned forks_ = forks();  // forks() when this process mapped it
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -16,7 +16,7 @@
 
 #include "base/check.h"
 
-namespace fccl {
+namespace fccl::core {
 
 constinit std::atomic<Reservation*> newest_reservation{nullptr};
 
@@ -105,4 +105,4 @@ Result<const Reservation*> reserve_arena(size_t most) {
   return made;
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -10,7 +10,7 @@
 #include "system/descriptor.h"
 #include "system/memory.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // 128 random bits. A peer compares them to verify that it opened the announced arena.
 using ArenaId = std::array<uint64_t, 2>;
@@ -73,4 +73,4 @@ Result<const Reservation*> reserve_arena(size_t bytes);
 
 inline ArenaName name_of(const Reservation& reservation) { return {reservation.file.get(), reservation.id, reservation.bytes}; }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace fccl {
+namespace fccl::core {
 
 uint64_t hash_of(std::span<const size_t> counts) {
   uint64_t h = counts.size();
@@ -47,4 +47,4 @@ std::string describe(const Signature& s) {
   return text;
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -13,7 +13,7 @@
 #include "base/uneven_blocks.h"
 #include "fccl/fccl.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // The issuer of a call. Internal calls of fcclCommInitRank, fcclCommSplit and fcclCommGrow carry their own issuer, so that they
 // never match a user's call.
@@ -146,4 +146,4 @@ const char* name_of(fcclColl_t collective);
 // Uneven counts appear as their sum and their hash.
 std::string describe(const Signature& signature);
 
-}  // namespace fccl
+}  // namespace fccl::core

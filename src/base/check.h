@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <source_location>
 
-namespace fccl {
+namespace fccl::core {
 
 inline void check(bool holds, const char* belief, std::source_location where = std::source_location::current()) {
   if (holds) [[likely]]
@@ -14,4 +14,4 @@ inline void check(bool holds, const char* belief, std::source_location where = s
   std::abort();
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -10,7 +10,7 @@
 
 #include "fccl/fccl.h"
 
-namespace fccl {
+namespace fccl::core {
 
 enum class Who : uint8_t { nobody, all, root };
 // The blocks of a buffer: one block of `count` elements, or one block per rank. Block i of an input goes to rank i; block i of
@@ -76,4 +76,4 @@ inline constexpr const Collective& row_of(fcclColl_t collective) { return kColle
 // Returns the collective that does the same with equal counts; an even collective returns itself.
 inline constexpr fcclColl_t even_form(fcclColl_t collective) { return row_of(collective).even_form.value_or(collective); }
 
-}  // namespace fccl
+}  // namespace fccl::core

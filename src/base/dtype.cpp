@@ -3,7 +3,7 @@
 
 #include <array>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constexpr std::array<const char*, 9> kReduceOps{"sum", "prod", "max", "min", "avg", "band", "bor", "bxor", "premul_sum"};
@@ -16,4 +16,4 @@ const char* name_of(ReduceOp op) {
   return static_cast<size_t>(op) < kReduceOps.size() ? kReduceOps[static_cast<size_t>(op)] : "?";
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -7,7 +7,7 @@
 
 #include "fccl/fccl.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // The operators that kernels implement. An operator handle of the C interface stands for one of the first eight or, if it
 // carries a scalar, for premul_sum.
@@ -50,4 +50,4 @@ const char* name_of(fcclDataType_t dtype);
 // Returns "sum", "avg", ...; "?" for an unknown value.
 const char* name_of(ReduceOp op);
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <span>
 
-namespace fccl {
+namespace fccl::core {
 
 // The position of one block in a buffer of uneven blocks, in bytes.
 struct ByteRange {
@@ -55,4 +55,4 @@ class Layout {
   size_t total_ = 0;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -7,7 +7,7 @@
 
 #include "fccl/fccl.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // A failure as the caller sees it: the code of the C interface and one text that says what was attempted, with whom, what was
 // observed, which setting decides and what to try.
@@ -28,10 +28,10 @@ inline tl::unexpected<Error> fail(fcclResult_t code, std::string message) {
 
 inline tl::unexpected<Error> fail(Error error) { return tl::make_unexpected(std::move(error)); }
 
-}  // namespace fccl
+}  // namespace fccl::core
 
 // Returns the error of a Result<void> expression from the enclosing function.
-#define FCCL_TRY(expression)                                                                             \
-  do {                                                                                                   \
-    if (auto fccl_tried = (expression); !fccl_tried) return ::fccl::fail(std::move(fccl_tried).error()); \
+#define FCCL_TRY(expression)                                                                                   \
+  do {                                                                                                         \
+    if (auto fccl_tried = (expression); !fccl_tried) return ::fccl::core::fail(std::move(fccl_tried).error()); \
   } while (false)

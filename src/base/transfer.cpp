@@ -5,7 +5,7 @@
 
 #include "base/call.h"
 
-namespace fccl {
+namespace fccl::core {
 
 std::string describe(const TransferEnd& transfer) {
   const Envelope& envelope = transfer.envelope;
@@ -16,4 +16,4 @@ std::string describe(const TransferEnd& transfer) {
   return text;
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -8,7 +8,7 @@
 #include "base/dtype.h"
 #include "fccl/fccl.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // The tag of transfers by fcclSend and fcclRecv. Users' tags are never negative.
 inline constexpr int32_t kUntagged = -1;
@@ -68,4 +68,4 @@ static_assert(sizeof(Notice) == 24);
 // Examples: "Send of 1024 float32 to rank 3", "Recv of 1 int8 from any rank with tag 7".
 std::string describe(const TransferEnd& transfer);
 
-}  // namespace fccl
+}  // namespace fccl::core

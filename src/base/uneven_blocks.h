@@ -6,7 +6,7 @@
 
 #include "base/layout.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // The layout of one buffer together with the ranges that it refers to. Copies are independent. Setting it again allocates only
 // if there are more ranges than ever before.
@@ -43,4 +43,4 @@ struct UnevenBlocks {
   UnevenBuffer input, output;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -11,7 +11,7 @@
 #include "sockets/socket.h"
 #include "system/error_text.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 using namespace std::chrono_literals;
@@ -94,4 +94,4 @@ void Acceptor::accept_waiting() {
   }
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

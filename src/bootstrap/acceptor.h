@@ -11,7 +11,7 @@
 #include "system/clock.h"
 #include "system/spare_descriptor.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Every connection is a stranger until its handshake is done. Strangers are served side by side, have 5 s each, and at most 256
 // are kept, fewer where the process may have few descriptors: one more drops the oldest one, so that neither many nor silent
@@ -55,4 +55,4 @@ class Acceptor {
   Clock::time_point short_since_;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -23,7 +23,7 @@
 #include "system/spare_descriptor.h"
 #include "system/thread.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 using namespace std::chrono_literals;
@@ -293,4 +293,4 @@ Result<Joined> join(const JoinRequest& request, WaitLimit limit) { return Joiner
 
 void decline(const JoinRequest& request, const Error& why) { Joiner(request, Deadline::after(kDecliningTakes)).decline(why); }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -12,7 +12,7 @@
 #include "system/settings.h"
 #include "system/wait_limit.h"
 
-namespace fccl {
+namespace fccl::core {
 
 struct JoinRequest {
   UniqueId id;
@@ -62,4 +62,4 @@ void decline(const JoinRequest& request, const Error& why);
 Result<void> send_descriptor(const Joined& joined, int fd, const std::vector<int>& ranks, const WaitLimit& limit);
 Result<Descriptor> receive_descriptor(const Joined& joined, int leader, const WaitLimit& limit);
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <type_traits>
 
-namespace fccl {
+namespace fccl::core {
 
 // Appends values to a string.
 class Writer {
@@ -62,4 +62,4 @@ class Reader {
   bool good_ = true;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -15,7 +15,7 @@
 #include "sockets/socket.h"
 #include "system/error_text.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // Holds the sockets of all channels of this process, which a forked child closes. Any thread may call.
@@ -144,4 +144,4 @@ Result<void> Channel::await_sent(Deadline deadline) {
   return {};
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -11,7 +11,7 @@
 #include "system/clock.h"
 #include "system/descriptor.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Owns its socket, and ends the connection for every holder of it when destroyed. A forked child holds none, so that the other
 // end sees at once when this process dies; it must not use the channels that it was copied with. One thread at a time. After an
@@ -61,4 +61,4 @@ class Channel {
   int to_pass_ = -1;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -15,7 +15,7 @@
 #include "system/error_text.h"
 #include "system/process_watch.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 using namespace std::chrono_literals;
@@ -186,4 +186,4 @@ Result<Descriptor> receive_descriptor(const Joined& joined, int leader_rank, con
   return Receiver(joined, std::move(*leader), limit).receive();
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

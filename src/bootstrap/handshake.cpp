@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "bootstrap/bytes.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constexpr std::string_view kMagic{"fccl\r\n\x1a\x01", 8};
@@ -173,4 +173,4 @@ void Conversation::derive_keys() {
   inward_.key = role_ == Role::connects ? by_listener : by_connector;
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

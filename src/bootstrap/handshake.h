@@ -20,7 +20,7 @@
 #include "base/result.h"
 #include "bootstrap/key.h"
 
-namespace fccl {
+namespace fccl::core {
 
 inline constexpr size_t kPreambleBytes = 8 + 4 + 4 + 4 + 32;
 inline constexpr size_t kProofBytes = sizeof(Digest);
@@ -105,4 +105,4 @@ class Conversation {
   std::deque<std::string> heard_;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

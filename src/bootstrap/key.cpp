@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // libsodium starts when the library is loaded: it holds a lock while it starts, and a fork at that time would leave the lock
@@ -40,4 +40,4 @@ bool equal(const Digest& expected, std::string_view claimed) {
   return claimed.size() == expected.size() && sodium_memcmp(expected.data(), claimed.data(), expected.size()) == 0;
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-namespace fccl {
+namespace fccl::core {
 
 using Key = std::array<unsigned char, 32>;
 using Digest = std::array<unsigned char, 32>;
@@ -25,4 +25,4 @@ inline std::string_view view(std::span<const unsigned char> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
-namespace fccl {
+namespace fccl::core {
 
 std::string describe(const Member& member) {
   return fmt::format("rank {} (pid {} on {})", member.rank, member.pid, member.host_name);
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

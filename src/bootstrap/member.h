@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace fccl {
+namespace fccl::core {
 
 struct Member {
   int rank = 0;
@@ -22,4 +22,4 @@ struct Member {
 // Returns "rank 3 (pid 4711 on box)".
 std::string describe(const Member& member);
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -7,7 +7,7 @@
 #include "bootstrap/handshake.h"
 #include "sockets/socket.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constexpr size_t kErrorLimit = kMessageLimit - 16;
@@ -152,4 +152,4 @@ std::string list_ranks(const std::vector<int>& ascending) {
   return (ascending.size() == 1 ? "rank " : "ranks ") + text;
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "bootstrap/member.h"
 
-namespace fccl {
+namespace fccl::core {
 
 inline constexpr size_t kAgreementLimit = 2048;
 // The limit for every text except those of errors.
@@ -56,4 +56,4 @@ std::optional<Message> decode(std::string_view bytes);
 // Returns "rank 3", "ranks 1, 3-7"; long lists end in "and 12 more".
 std::string list_ranks(const std::vector<int>& ascending);
 
-}  // namespace fccl
+}  // namespace fccl::core

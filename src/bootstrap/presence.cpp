@@ -6,7 +6,7 @@
 #include "bootstrap/messages.h"
 #include "system/failure_timing.h"
 
-namespace fccl {
+namespace fccl::core {
 
 using namespace std::chrono_literals;
 
@@ -51,4 +51,4 @@ void Presence::listen(Deadline deadline) {
                                                bytes ? "it sent a message that makes no sense" : bytes.error().message)};
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

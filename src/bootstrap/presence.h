@@ -9,7 +9,7 @@
 #include "bootstrap/channel.h"
 #include "system/clock.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // A rank that creates a communicator owns it, until another channel tells the other hosts what becomes of the rank. The root
 // sees the end of the rank's process, and tells all. One thread at a time.
@@ -42,4 +42,4 @@ class Presence {
   std::optional<Error> told_;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -12,7 +12,7 @@
 #include "system/error_text.h"
 #include "system/host_identity.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 using namespace std::chrono_literals;
@@ -247,4 +247,4 @@ std::string Rendezvous::missing() const {
   return list_ranks(ranks);
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -14,7 +14,7 @@
 #include "system/clock.h"
 #include "system/descriptor.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Serves one unique id: gathers a Hello of every rank, checks them, and sends every rank either the roster or the same refusal.
 // Ranks that have the roster stay connected until other channels tell of them; if one of them dies or fails before, the
@@ -79,4 +79,4 @@ class Rendezvous {
   std::optional<Deadline> progress_due_;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constinit std::atomic<uint64_t> sockets{0}, messages{0}, bytes_sent{0};
@@ -16,4 +16,4 @@ void count_socket() { ++sockets; }
 void count_message() { ++messages; }
 void count_sent(size_t bytes) { bytes_sent += bytes; }
 
-}  // namespace fccl
+}  // namespace fccl::core

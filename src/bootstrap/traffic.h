@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace fccl {
+namespace fccl::core {
 
 // Sums since the process began. A value.
 struct Traffic {
@@ -23,4 +23,4 @@ void count_socket();
 void count_message();
 void count_sent(size_t bytes);
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "bootstrap/bytes.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // The last byte is the version of this format.
@@ -72,4 +72,4 @@ Result<UniqueId> from_c(const fcclUniqueId& bytes) {
   return id;
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

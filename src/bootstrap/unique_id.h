@@ -10,7 +10,7 @@
 #include "sockets/listening_address.h"
 #include "sockets/socket.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Names one communicator that is to be made. Any process that has it may join, so it is as secret as the channel by which the
 // user hands it on.
@@ -31,4 +31,4 @@ fcclUniqueId to_c(const UniqueId& id);
 // Returns fcclInvalidArgument for bytes that fcclGetUniqueId of this format never made: zeroed, cut, damaged.
 Result<UniqueId> from_c(const fcclUniqueId& bytes);
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -10,7 +10,7 @@
 #include "operations/worker.h"
 #include "system/log.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // Holds this thread's last error, for fcclGetLastError(NULL).
@@ -69,10 +69,10 @@ Result<CreateOptions> options_of(const fcclConfig_t* config, const CreateOptions
   return with_memory(config->memoryKind, parent, std::move(options));
 }
 
-}  // namespace fccl
+}  // namespace fccl::core
 
-using fccl::refuse;
-using fccl::report;
+using fccl::core::refuse;
+using fccl::core::report;
 
 extern "C" {
 
@@ -113,36 +113,36 @@ const char* fcclGetErrorString(fcclResult_t result) {
 }
 
 const char* fcclGetLastError(fcclComm_t comm) {
-  if (comm == nullptr) return fccl::last_error().c_str();
+  if (comm == nullptr) return fccl::core::last_error().c_str();
   if (comm->making && comm->making->state() != fcclSuccess) return comm->making->failure_text();
   return comm->communicator->last_error();
 }
 
 fcclResult_t fcclCommFinalize(fcclComm_t comm) {
   if (comm == nullptr) return refuse(__func__, "comm is NULL");
-  if (fccl::Worker::is_in_host_function()) return fccl::refuse_in_host_function(__func__);
+  if (fccl::core::Worker::is_in_host_function()) return fccl::core::refuse_in_host_function(__func__);
   if (comm->making) comm->making->end();
-  if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
+  if (const auto made = fccl::core::check_made(comm); !made) return report(__func__, made);
   return report(__func__, comm->communicator->finalize());
 }
 
 fcclResult_t fcclCommDestroy(fcclComm_t comm) {
   if (comm == nullptr) return fcclSuccess;
-  if (fccl::Worker::is_in_host_function()) return fccl::refuse_in_host_function(__func__);
+  if (fccl::core::Worker::is_in_host_function()) return fccl::core::refuse_in_host_function(__func__);
   delete comm;
   return fcclSuccess;
 }
 
 fcclResult_t fcclCommRevoke(fcclComm_t comm, int flags) {
   if (comm == nullptr) return refuse(__func__, "comm is NULL");
-  if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
+  if (const auto made = fccl::core::check_made(comm); !made) return report(__func__, made);
   if (flags != 0) return refuse(__func__, fmt::format("flags is {}: give 0", flags));
   return report(__func__, comm->communicator->revoke());
 }
 
 fcclResult_t fcclCommAbort(fcclComm_t comm) {
   if (comm == nullptr) return fcclSuccess;
-  if (fccl::Worker::is_in_host_function()) return fccl::refuse_in_host_function(__func__);
+  if (fccl::core::Worker::is_in_host_function()) return fccl::core::refuse_in_host_function(__func__);
   if (comm->making) comm->making->end();
   if (comm->communicator) comm->communicator->abort();
   delete comm;
@@ -163,7 +163,7 @@ fcclResult_t fcclCommGetAsyncError(fcclComm_t comm, fcclResult_t* asyncError) {
 
 fcclResult_t fcclCommSetTimeout(fcclComm_t comm, int timeoutMs) {
   if (comm == nullptr) return refuse(__func__, "comm is NULL");
-  if (const auto free = fccl::check_free(comm); !free) return report(__func__, free);
+  if (const auto free = fccl::core::check_free(comm); !free) return report(__func__, free);
   if (timeoutMs <= 0) return refuse(__func__, fmt::format("timeoutMs is {}: give milliseconds > 0", timeoutMs));
   comm->communicator->set_timeout(std::chrono::milliseconds(timeoutMs));
   return fcclSuccess;
@@ -171,28 +171,28 @@ fcclResult_t fcclCommSetTimeout(fcclComm_t comm, int timeoutMs) {
 
 fcclResult_t fcclCommCount(const fcclComm_t comm, int* count) {
   if (comm == nullptr || count == nullptr) return refuse(__func__, "comm or count is NULL");
-  if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
+  if (const auto made = fccl::core::check_made(comm); !made) return report(__func__, made);
   *count = comm->communicator->ranks();
   return fcclSuccess;
 }
 
 fcclResult_t fcclCommUserRank(const fcclComm_t comm, int* rank) {
   if (comm == nullptr || rank == nullptr) return refuse(__func__, "comm or rank is NULL");
-  if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
+  if (const auto made = fccl::core::check_made(comm); !made) return report(__func__, made);
   *rank = comm->communicator->rank();
   return fcclSuccess;
 }
 
 fcclResult_t fcclCommGetHosts(const fcclComm_t comm, fcclHosts_t* hosts) {
   if (comm == nullptr || hosts == nullptr) return refuse(__func__, "comm or hosts is NULL");
-  if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
+  if (const auto made = fccl::core::check_made(comm); !made) return report(__func__, made);
   *hosts = comm->communicator->hosts();
   return fcclSuccess;
 }
 
 fcclResult_t fcclCommCuDevice(const fcclComm_t comm, int* device) {
   if (comm == nullptr || device == nullptr) return refuse(__func__, "comm or device is NULL");
-  if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
+  if (const auto made = fccl::core::check_made(comm); !made) return report(__func__, made);
   if (comm->communicator->device() == nullptr)
     return report(__func__, {fcclInvalidUsage, "this is a communicator of CPU memory: it has no CUDA device"});
   *device = comm->communicator->device()->limits().ordinal;
@@ -202,20 +202,21 @@ fcclResult_t fcclCommCuDevice(const fcclComm_t comm, int* device) {
 fcclResult_t fcclRedOpCreatePreMulSum(fcclRedOp_t* op, void* scalar, fcclDataType_t datatype, fcclScalarResidence_t residence,
                                       fcclComm_t comm) {
   if (op == nullptr || scalar == nullptr || comm == nullptr) return refuse(__func__, "op, scalar or comm is NULL");
-  if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
+  if (const auto made = fccl::core::check_made(comm); !made) return report(__func__, made);
   const bool is_on_device = residence == fcclScalarDevice;
   if (!is_on_device && residence != fcclScalarHostImmediate)
     return refuse(__func__, fmt::format("residence {} is not an fcclScalarResidence_t", static_cast<int>(residence)));
   if (is_on_device && comm->communicator->device() == nullptr)
     return refuse(__func__, "a communicator of CPU memory takes scalars of host memory: give fcclScalarHostImmediate");
-  if (!fccl::is_valid(datatype)) return refuse(__func__, fmt::format("datatype {} is not an fcclDataType_t", int{datatype}));
-  if (fccl::reduce_kernel(datatype, fccl::ReduceOp::premul_sum) == nullptr)
-    return refuse(__func__, fccl::no_kernel(datatype, fccl::ReduceOp::premul_sum));
-  fccl::Communicator::Factor factor{datatype, {}, is_on_device ? scalar : nullptr};
+  if (!fccl::core::is_valid(datatype))
+    return refuse(__func__, fmt::format("datatype {} is not an fcclDataType_t", int{datatype}));
+  if (fccl::core::reduce_kernel(datatype, fccl::core::ReduceOp::premul_sum) == nullptr)
+    return refuse(__func__, fccl::core::no_kernel(datatype, fccl::core::ReduceOp::premul_sum));
+  fccl::core::Communicator::Factor factor{datatype, {}, is_on_device ? scalar : nullptr};
   if (is_on_device) {
     if (auto known = comm->communicator->check_place("scalar", scalar); !known) return report(__func__, known);
   } else {
-    std::memcpy(&factor.scalar.bits, scalar, fccl::size_of(datatype));
+    std::memcpy(&factor.scalar.bits, scalar, fccl::core::size_of(datatype));
   }
   auto made = comm->communicator->create_operator(factor);
   if (made) *op = *made;
@@ -224,7 +225,7 @@ fcclResult_t fcclRedOpCreatePreMulSum(fcclRedOp_t* op, void* scalar, fcclDataTyp
 
 fcclResult_t fcclRedOpDestroy(fcclRedOp_t op, fcclComm_t comm) {
   if (comm == nullptr) return refuse(__func__, "comm is NULL");
-  if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
+  if (const auto made = fccl::core::check_made(comm); !made) return report(__func__, made);
   return report(__func__, comm->communicator->destroy_operator(op));
 }
 

@@ -19,17 +19,17 @@ struct fcclRegistration {
 };
 
 struct fcclComm {
-  std::unique_ptr<fccl::Communicator> communicator;
+  std::unique_ptr<fccl::core::Communicator> communicator;
   // Blocks and ranges of the call that is being issued, where blocks have counts of their own; they stay here so that no call
   // allocates.
-  fccl::UnevenBlocks blocks{};
-  std::vector<fccl::ByteRange> ranges{};
-  std::unique_ptr<fccl::Making> making{};  // null: the communicator has existed from the beginning
-  fccl::Loans loans{};
+  fccl::core::UnevenBlocks blocks{};
+  std::vector<fccl::core::ByteRange> ranges{};
+  std::unique_ptr<fccl::core::Making> making{};  // null: the communicator has existed from the beginning
+  fccl::core::Loans loans{};
   std::vector<std::unique_ptr<fcclRegistration>> registrations{};
 };
 
-namespace fccl {
+namespace fccl::core {
 
 // Keeps the text for fcclGetLastError(NULL), after the name of the function unless that is empty, and returns the code. An open
 // group of this thread will issue nothing, unless the error is that of an operation issued earlier.
@@ -85,4 +85,4 @@ Result<Stream*> host_stream_of(fcclStream_t stream);
 // Settings of the environment, overridden by what the user's config says; `parent` may be null.
 Result<CreateOptions> options_of(const fcclConfig_t* config, const CreateOptions* parent);
 
-}  // namespace fccl
+}  // namespace fccl::core

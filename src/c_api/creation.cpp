@@ -13,8 +13,8 @@
 #include "communicator/group.h"
 #include "device/device.h"
 
-using fccl::refuse;
-using fccl::report;
+using fccl::core::refuse;
+using fccl::core::report;
 
 namespace {
 
@@ -31,45 +31,48 @@ struct SplitRequest {
 };
 
 // The ids of one communicator: all ranks meet at the first one.
-using Ids = std::vector<fccl::UniqueId>;
+using Ids = std::vector<fccl::core::UniqueId>;
 
 // No rank will meet at the ids after the first one: rank 0 ends the threads that serve them.
 void release(const Ids& ids, const Place& place) {
   if (place.rank != 0) return;
   for (size_t i = 1; i < ids.size(); ++i)
-    if (ids[i].key != ids[0].key) fccl::decline({ids[i], 0, 1, {}, {}}, {fcclAborted, "another id was used in its place"});
+    if (ids[i].key != ids[0].key)
+      fccl::core::decline({ids[i], 0, 1, {}, {}}, {fcclAborted, "another id was used in its place"});
 }
 
-fccl::Result<std::unique_ptr<fccl::Communicator>> create(const Ids& ids, const Place& place, const fccl::CreateOptions& options,
-                                                         const fccl::CancelCheck& cancel_check = {}) {
-  auto made = fccl::Communicator::create(ids.front(), place.rank, place.nranks, options, cancel_check);
+fccl::core::Result<std::unique_ptr<fccl::core::Communicator>> create(const Ids& ids, const Place& place,
+                                                                     const fccl::core::CreateOptions& options,
+                                                                     const fccl::core::CancelCheck& cancel_check = {}) {
+  auto made = fccl::core::Communicator::create(ids.front(), place.rank, place.nranks, options, cancel_check);
   release(ids, place);
   return made;
 }
 
 // Makes the communicator and sets *comm.
-fccl::Result<void> make(const Ids& ids, const Place& place, const fccl::CreateOptions& options, fcclComm_t* comm) {
+fccl::core::Result<void> make(const Ids& ids, const Place& place, const fccl::core::CreateOptions& options, fcclComm_t* comm) {
   auto made = create(ids, place, options);
-  if (!made) return fccl::fail(std::move(made).error());
+  if (!made) return fccl::core::fail(std::move(made).error());
   *comm = new fcclComm{std::move(*made)};
   return {};
 }
 
 // Hands out the handle of a communicator that a thread will make.
-fccl::Result<void> begin(const Ids& ids, const Place& place, const fccl::CreateOptions& options, fcclComm_t* comm) {
-  const auto begun =
-      fccl::begin_making([=](const fccl::CancelCheck& cancel_check) { return create(ids, place, options, cancel_check); });
-  if (!begun) return fccl::fail(begun.error());
+fccl::core::Result<void> begin(const Ids& ids, const Place& place, const fccl::core::CreateOptions& options, fcclComm_t* comm) {
+  const auto begun = fccl::core::begin_making(
+      [=](const fccl::core::CancelCheck& cancel_check) { return create(ids, place, options, cancel_check); });
+  if (!begun) return fccl::core::fail(begun.error());
   *comm = *begun;
   return {};
 }
 
-fccl::Result<Ids> read_ids(std::span<const fcclUniqueId> named) {
+fccl::core::Result<Ids> read_ids(std::span<const fcclUniqueId> named) {
   Ids ids;
   for (size_t i = 0; i < named.size(); ++i) {
-    auto id = fccl::from_c(named[i]);
-    if (!id && named.size() > 1) return fccl::fail(id.error().code, fmt::format("commIds[{}]: {}", i, id.error().message));
-    if (!id) return fccl::fail(std::move(id).error());
+    auto id = fccl::core::from_c(named[i]);
+    if (!id && named.size() > 1)
+      return fccl::core::fail(id.error().code, fmt::format("commIds[{}]: {}", i, id.error().message));
+    if (!id) return fccl::core::fail(std::move(id).error());
     ids.push_back(*id);
   }
   return ids;
@@ -83,32 +86,32 @@ fcclResult_t init(const char* function, fcclComm_t* comm, std::span<const fcclUn
     return refuse(function, fmt::format("rank {} of {} ranks: give 0 <= rank < nranks", place.rank, place.nranks));
   const auto ids = read_ids(named);
   if (!ids) return report(function, ids);
-  auto options = fccl::options_of(config, nullptr);
-  const bool waits = fccl::waits(config);
-  const auto begun = options && !waits ? begin(*ids, place, *options, comm) : fccl::Result<void>{};
+  auto options = fccl::core::options_of(config, nullptr);
+  const bool waits = fccl::core::waits(config);
+  const auto begun = options && !waits ? begin(*ids, place, *options, comm) : fccl::core::Result<void>{};
   if (!options || !begun) {
-    const fccl::Error& why = options ? begun.error() : options.error();
-    fccl::decline({ids->front(), place.rank, place.nranks, {}, {}}, why);
+    const fccl::core::Error& why = options ? begun.error() : options.error();
+    fccl::core::decline({ids->front(), place.rank, place.nranks, {}, {}}, why);
     return report(function, why);
   }
   if (!waits) return fcclInProgress;
-  return fccl::make_or_group(function, [=, ids = *ids, options = *options] { return make(ids, place, options, comm); });
+  return fccl::core::make_or_group(function, [=, ids = *ids, options = *options] { return make(ids, place, options, comm); });
 }
 
 fcclResult_t split(const char* function, fcclComm_t comm, fcclComm_t* newcomm, const SplitRequest& request) {
   if (comm == nullptr || newcomm == nullptr) return refuse(function, "comm or newcomm is NULL");
   *newcomm = nullptr;
-  if (const auto free = fccl::check_free(comm); !free) return report(function, free);
+  if (const auto free = fccl::core::check_free(comm); !free) return report(function, free);
   if (request.color < 0 && request.color != FCCL_SPLIT_NOCOLOR)
     return refuse(function, fmt::format("color is {}: give a color >= 0 or FCCL_SPLIT_NOCOLOR", request.color));
-  auto options = fccl::options_of(request.config, &comm->communicator->options());
+  auto options = fccl::core::options_of(request.config, &comm->communicator->options());
   if (!options) return report(function, options);
-  const auto make = [color = request.color, key = request.key, options = *options](fccl::Communicator& parent,
-                                                                                   const fccl::CancelCheck& cancel_check) {
+  const auto make = [color = request.color, key = request.key, options = *options](
+                        fccl::core::Communicator& parent, const fccl::core::CancelCheck& cancel_check) {
     return parent.split(color, key, options, cancel_check);
   };
   // A rank without a color gets no handle that it could ask.
-  return fccl::derive(function, comm, newcomm, make, fccl::waits(request.config) || request.color < 0);
+  return fccl::core::derive(function, comm, newcomm, make, fccl::core::waits(request.config) || request.color < 0);
 }
 
 struct GrowRequest {
@@ -121,62 +124,63 @@ struct GrowRequest {
 // Grows as a rank of the existing communicator.
 fcclResult_t grow(const char* function, fcclComm_t comm, fcclComm_t* newcomm, const GrowRequest& request) {
   *newcomm = nullptr;
-  if (const auto free = fccl::check_free(comm); !free) return report(function, free);
+  if (const auto free = fccl::core::check_free(comm); !free) return report(function, free);
   const int ranks = comm->communicator->ranks();
   if (request.rank != -1)
     return refuse(function, fmt::format("rank is {}: a rank that there is already keeps its number, {}, and gives -1",
                                         request.rank, comm->communicator->rank()));
   if (request.nranks <= ranks)
     return refuse(function, fmt::format("nRanks is {}: the communicator has {} ranks, give more", request.nranks, ranks));
-  std::optional<fccl::UniqueId> id;
+  std::optional<fccl::core::UniqueId> id;
   if (request.id != nullptr) {
-    const auto read = fccl::from_c(*request.id);
+    const auto read = fccl::core::from_c(*request.id);
     if (!read) return report(function, read);
     id = *read;
   }
-  auto options = fccl::options_of(request.config, &comm->communicator->options());
+  auto options = fccl::core::options_of(request.config, &comm->communicator->options());
   if (!options) return report(function, options);
-  const auto make = [id, nranks = request.nranks, options = *options](fccl::Communicator& parent,
-                                                                      const fccl::CancelCheck& cancel_check) {
+  const auto make = [id, nranks = request.nranks, options = *options](fccl::core::Communicator& parent,
+                                                                      const fccl::core::CancelCheck& cancel_check) {
     return parent.grow(nranks, id, options, cancel_check);
   };
-  return fccl::derive(function, comm, newcomm, make, fccl::waits(request.config));
+  return fccl::core::derive(function, comm, newcomm, make, fccl::core::waits(request.config));
 }
 
 // Gives each rank a GPU: the one in the list, or the one with the rank's number.
-fccl::Result<void> choose_devices(const int* devlist, std::span<fccl::CreateOptions> of_ranks) {
+fccl::core::Result<void> choose_devices(const int* devlist, std::span<fccl::core::CreateOptions> of_ranks) {
   const auto ordinal_of = [devlist](size_t rank) { return devlist == nullptr ? static_cast<int>(rank) : devlist[rank]; };
   for (size_t rank = 0; rank < of_ranks.size(); ++rank) {
     for (size_t before = 0; before < rank; ++before)
       if (ordinal_of(before) == ordinal_of(rank))
-        return fccl::fail(fcclInvalidUsage,
-                          fmt::format("devlist[{}] is {}, as devlist[{}] is: give each rank a GPU of its own. Ranks that share "
-                                      "one join by fcclCommInitRank, each on its own thread",
-                                      rank, ordinal_of(rank), before));
-    auto device = fccl::open_device(ordinal_of(rank));
-    if (!device) return fccl::fail(device.error().code, fmt::format("rank {}: {}", rank, device.error().message));
+        return fccl::core::fail(
+            fcclInvalidUsage,
+            fmt::format("devlist[{}] is {}, as devlist[{}] is: give each rank a GPU of its own. Ranks that share "
+                        "one join by fcclCommInitRank, each on its own thread",
+                        rank, ordinal_of(rank), before));
+    auto device = fccl::core::open_device(ordinal_of(rank));
+    if (!device) return fccl::core::fail(device.error().code, fmt::format("rank {}: {}", rank, device.error().message));
     of_ranks[rank].device = std::move(*device);
   }
   return {};
 }
 
 // Makes all ranks of a communicator in this process, on GPUs if this thread has one.
-fccl::Result<void> init_all(std::span<fcclComm_t> comms, const int* devlist) {
+fccl::core::Result<void> init_all(std::span<fcclComm_t> comms, const int* devlist) {
   fcclConfig_t config = FCCL_CONFIG_INITIALIZER;
   config.memoryKind = fcclMemoryCpu;
-  auto options = fccl::options_of(&config, nullptr);
-  if (!options) return fccl::fail(std::move(options).error());
+  auto options = fccl::core::options_of(&config, nullptr);
+  if (!options) return fccl::core::fail(std::move(options).error());
   std::vector of_ranks(comms.size(), *options);
-  if (fccl::current_device() >= 0) FCCL_TRY(choose_devices(devlist, of_ranks));
-  const auto id = fccl::open_bootstrap(options->settings);
-  if (!id) return fccl::fail(id.error());
+  if (fccl::core::current_device() >= 0) FCCL_TRY(choose_devices(devlist, of_ranks));
+  const auto id = fccl::core::open_bootstrap(options->settings);
+  if (!id) return fccl::core::fail(id.error());
   const int ranks = static_cast<int>(comms.size());
-  std::vector<std::function<fccl::Result<void>()>> tasks;
+  std::vector<std::function<fccl::core::Result<void>()>> tasks;
   tasks.reserve(comms.size());
   for (int rank = 0; rank < ranks; ++rank)
     tasks.emplace_back(
         [&, rank, at = static_cast<size_t>(rank)] { return make({*id}, {ranks, rank}, of_ranks[at], &comms[at]); });
-  auto made = fccl::run_side_by_side(tasks);
+  auto made = fccl::core::run_side_by_side(tasks);
   if (made) return {};
   for (fcclComm_t& comm : comms) delete std::exchange(comm, nullptr);
   return made;
@@ -188,11 +192,11 @@ extern "C" {
 
 fcclResult_t fcclGetUniqueId(fcclUniqueId* id) {
   if (id == nullptr) return refuse(__func__, "id is NULL");
-  auto settings = fccl::read_settings();
+  auto settings = fccl::core::read_settings();
   if (!settings) return report(__func__, settings);
-  auto opened = fccl::open_bootstrap(*settings);
+  auto opened = fccl::core::open_bootstrap(*settings);
   if (!opened) return report(__func__, opened);
-  *id = fccl::to_c(*opened);
+  *id = fccl::core::to_c(*opened);
   return fcclSuccess;
 }
 
@@ -225,9 +229,9 @@ fcclResult_t fcclCommSplit(fcclComm_t comm, int color, int key, fcclComm_t* newc
 
 fcclResult_t fcclCommGetUniqueId(fcclComm_t comm, fcclUniqueId* id) {
   if (comm == nullptr || id == nullptr) return refuse(__func__, "comm or uniqueId is NULL");
-  if (const auto free = fccl::check_free(comm); !free) return report(__func__, free);
+  if (const auto free = fccl::core::check_free(comm); !free) return report(__func__, free);
   const auto opened = comm->communicator->invite();
-  if (opened) *id = fccl::to_c(*opened);
+  if (opened) *id = fccl::core::to_c(*opened);
   return report(__func__, opened);
 }
 

@@ -8,7 +8,7 @@
 #include "c_api/c_api.h"
 #include "communicator/group.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constexpr std::chrono::microseconds kPause{200};
@@ -74,4 +74,4 @@ fcclResult_t derive(const char* function, fcclComm_t parent, fcclComm_t* newcomm
   });
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -12,7 +12,7 @@
 #include "system/forks.h"
 #include "system/wait_limit.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Counts how many communicators are being made in the background from a handle's communicator. Each making uses it as the
 // thread that issues its calls. Any thread may ask; the thread of each making gives its loan back. The destructor runs before
@@ -45,4 +45,4 @@ using Derive = std::function<Result<std::unique_ptr<Communicator>>(Communicator&
 // background.
 fcclResult_t derive(const char* function, fcclComm_t parent, fcclComm_t* newcomm, const Derive& make, bool waits);
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -2,8 +2,8 @@
 #include "c_api/c_api.h"
 #include "communicator/group.h"
 
-using fccl::Group;
-using fccl::report;
+using fccl::core::Group;
+using fccl::core::report;
 
 extern "C" {
 
@@ -18,7 +18,8 @@ fcclResult_t fcclGroupSimulateEnd(fcclSimInfo_t* simInfo) {
   const auto seconds = Group::of_thread().simulate_end();
   if (!seconds) return report(__func__, seconds);
   if (simInfo == nullptr || simInfo->magic != FCCL_SIM_INFO_MAGIC || simInfo->size < sizeof(fcclSimInfo_t))
-    return fccl::refuse(__func__, "simInfo was not initialised: start from FCCL_SIM_INFO_INITIALIZER. The group has ended");
+    return fccl::core::refuse(__func__,
+                              "simInfo was not initialised: start from FCCL_SIM_INFO_INITIALIZER. The group has ended");
   simInfo->estimatedTime = static_cast<float>(*seconds * 1e6);
   return fcclSuccess;
 }

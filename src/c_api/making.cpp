@@ -5,7 +5,7 @@
 
 #include "system/thread.h"
 
-namespace fccl {
+namespace fccl::core {
 
 Result<std::unique_ptr<Making>> Making::start(Make make, std::unique_ptr<Communicator>& into) {
   std::unique_ptr<Making> making(new Making());
@@ -49,4 +49,4 @@ void Making::end() {
   if (is_own() && thread_.joinable()) thread_.join();
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

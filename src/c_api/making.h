@@ -11,7 +11,7 @@
 #include "system/forks.h"
 #include "system/wait_limit.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // A handle that was asked for with config.blocking = 0 owns it. A thread of its own makes the communicator and stores it in the
 // handle, before the state says so. Any thread may ask; one thread ends it. A failure is final. In a fork of the process that
@@ -48,4 +48,4 @@ class Making {
   std::thread thread_;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

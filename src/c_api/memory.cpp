@@ -5,7 +5,7 @@
 #include "c_api/c_api.h"
 #include "c_api/structure.h"
 
-using namespace fccl;
+using namespace fccl::core;
 
 extern "C" {
 

@@ -8,7 +8,7 @@
 #include "metrics/text.h"
 #include "operations/statistics.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 Result<void> check_kind(fcclColl_t collective, int path, int size) {
@@ -33,42 +33,44 @@ Result<std::string> text_of_metrics(bool of_host) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core
 
-using fccl::refuse;
-using fccl::report;
+using fccl::core::refuse;
+using fccl::core::report;
 
 extern "C" {
 
 const char* fcclMetricsPathName(int path) {
-  if (path < 0 || std::cmp_greater_equal(path, fccl::metrics::kPaths)) return nullptr;
-  return fccl::metrics::kPathNames[static_cast<size_t>(path)];
+  if (path < 0 || std::cmp_greater_equal(path, fccl::core::metrics::kPaths)) return nullptr;
+  return fccl::core::metrics::kPathNames[static_cast<size_t>(path)];
 }
 
 unsigned long long fcclMetricsLargestSize(int size_class) {
-  if (size_class < 0 || std::cmp_greater_equal(size_class, fccl::metrics::kSizes)) return 0;
-  if (std::cmp_equal(size_class, fccl::metrics::kLargest.size())) return ~0ULL;
-  return fccl::metrics::kLargest[static_cast<size_t>(size_class)];
+  if (size_class < 0 || std::cmp_greater_equal(size_class, fccl::core::metrics::kSizes)) return 0;
+  if (std::cmp_equal(size_class, fccl::core::metrics::kLargest.size())) return ~0ULL;
+  return fccl::core::metrics::kLargest[static_cast<size_t>(size_class)];
 }
 
 fcclResult_t fcclCommGetCallMetrics(fcclComm_t comm, fcclColl_t coll, int path, int size_class, fcclCallMetrics_t* metrics) {
   if (comm == nullptr || metrics == nullptr) return refuse(__func__, "comm or metrics is NULL");
-  if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
-  if (const auto known = fccl::check_kind(coll, path, size_class); !known) return report(__func__, known);
-  const fccl::Statistics& statistics = comm->communicator->statistics();
-  return fccl::give(__func__, statistics.calls_of(coll, static_cast<size_t>(path), static_cast<size_t>(size_class)), metrics);
+  if (const auto made = fccl::core::check_made(comm); !made) return report(__func__, made);
+  if (const auto known = fccl::core::check_kind(coll, path, size_class); !known) return report(__func__, known);
+  const fccl::core::Statistics& statistics = comm->communicator->statistics();
+  return fccl::core::give(__func__, statistics.calls_of(coll, static_cast<size_t>(path), static_cast<size_t>(size_class)),
+                          metrics);
 }
 
 fcclResult_t fcclGetProcessCallMetrics(fcclColl_t coll, int path, int size_class, fcclCallMetrics_t* metrics) {
   if (metrics == nullptr) return refuse(__func__, "metrics is NULL");
-  if (const auto known = fccl::check_kind(coll, path, size_class); !known) return report(__func__, known);
-  return fccl::give(__func__, fccl::metrics::calls_of_process(coll, static_cast<size_t>(path), static_cast<size_t>(size_class)),
-                    metrics);
+  if (const auto known = fccl::core::check_kind(coll, path, size_class); !known) return report(__func__, known);
+  return fccl::core::give(
+      __func__, fccl::core::metrics::calls_of_process(coll, static_cast<size_t>(path), static_cast<size_t>(size_class)),
+      metrics);
 }
 
 fcclResult_t fcclCommGetWaited(fcclComm_t comm, int peer, double* seconds) {
   if (comm == nullptr || seconds == nullptr) return refuse(__func__, "comm or seconds is NULL");
-  if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
+  if (const auto made = fccl::core::check_made(comm); !made) return report(__func__, made);
   if (peer < 0 || peer >= comm->communicator->ranks())
     return refuse(__func__, fmt::format("peer {} is not a rank of a communicator of {}", peer, comm->communicator->ranks()));
   *seconds = comm->communicator->statistics().waited_for(peer);
@@ -77,25 +79,25 @@ fcclResult_t fcclCommGetWaited(fcclComm_t comm, int peer, double* seconds) {
 
 fcclResult_t fcclCommGetCallInFlight(fcclComm_t comm, fcclCallInFlight_t* call) {
   if (comm == nullptr || call == nullptr) return refuse(__func__, "comm or call is NULL");
-  if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
-  return fccl::give(__func__, comm->communicator->statistics().oldest_in_flight(), call);
+  if (const auto made = fccl::core::check_made(comm); !made) return report(__func__, made);
+  return fccl::core::give(__func__, comm->communicator->statistics().oldest_in_flight(), call);
 }
 
 fcclResult_t fcclGetRailMetrics(int rail, fcclRailMetrics_t* metrics) {
   if (metrics == nullptr) return refuse(__func__, "metrics is NULL");
-  if (rail < 0 || rail >= fccl::metrics::kRails)
-    return refuse(__func__, fmt::format("there is no rail {}; {} are counted", rail, fccl::metrics::kRails));
-  const fccl::metrics::RailPart& part = fccl::metrics::page_of_process().rails[static_cast<size_t>(rail)];
+  if (rail < 0 || rail >= fccl::core::metrics::kRails)
+    return refuse(__func__, fmt::format("there is no rail {}; {} are counted", rail, fccl::core::metrics::kRails));
+  const fccl::core::metrics::RailPart& part = fccl::core::metrics::page_of_process().rails[static_cast<size_t>(rail)];
   fcclRailMetrics_t known{};
-  known.bytes = fccl::metrics::value_of(part.bytes);
-  known.messages = fccl::metrics::value_of(part.messages);
-  known.retries = fccl::metrics::value_of(part.retries);
-  return fccl::give(__func__, known, metrics);
+  known.bytes = fccl::core::metrics::value_of(part.bytes);
+  known.messages = fccl::core::metrics::value_of(part.messages);
+  known.retries = fccl::core::metrics::value_of(part.retries);
+  return fccl::core::give(__func__, known, metrics);
 }
 
 fcclResult_t fcclGetMetricsText(int host, char* buffer, size_t capacity, size_t* length) {
   if (length == nullptr || (buffer == nullptr && capacity != 0)) return refuse(__func__, "length or buffer is NULL");
-  const auto text = fccl::text_of_metrics(host != 0);
+  const auto text = fccl::core::text_of_metrics(host != 0);
   if (!text) return report(__func__, text);
   *length = text->size();
   if (capacity == 0) return fcclSuccess;

@@ -2,7 +2,7 @@
 #include "c_api/c_api.h"
 #include "operations/worker.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // Holds a user's call before it has been checked.
@@ -47,45 +47,48 @@ fcclResult_t run(const UserTransfer& user, fcclComm_t comm, fcclStream_t stream)
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core
 
 extern "C" {
 
 fcclResult_t fcclSend(const void* sendbuff, size_t count, fcclDataType_t datatype, int peer, fcclComm_t comm,
                       fcclStream_t stream) {
-  return fccl::run(
-      {__func__,
-       {.direction = fccl::Direction::send, .peer = peer, .envelope = {fccl::kUntagged, datatype, count}, .source = sendbuff}},
-      comm, stream);
+  return fccl::core::run({__func__,
+                          {.direction = fccl::core::Direction::send,
+                           .peer = peer,
+                           .envelope = {fccl::core::kUntagged, datatype, count},
+                           .source = sendbuff}},
+                         comm, stream);
 }
 
 fcclResult_t fcclRecv(void* recvbuff, size_t count, fcclDataType_t datatype, int peer, fcclComm_t comm, fcclStream_t stream) {
-  return fccl::run({__func__,
-                    {.direction = fccl::Direction::receive,
-                     .peer = peer,
-                     .envelope = {fccl::kUntagged, datatype, count},
-                     .target = recvbuff}},
-                   comm, stream);
+  return fccl::core::run({__func__,
+                          {.direction = fccl::core::Direction::receive,
+                           .peer = peer,
+                           .envelope = {fccl::core::kUntagged, datatype, count},
+                           .target = recvbuff}},
+                         comm, stream);
 }
 
 fcclResult_t fcclSendTagged(const void* sendbuff, size_t count, fcclDataType_t datatype, int peer, int tag, fcclComm_t comm,
                             fcclStream_t stream) {
-  return fccl::run({__func__,
-                    {.direction = fccl::Direction::send, .peer = peer, .envelope = {tag, datatype, count}, .source = sendbuff},
-                    true},
-                   comm, stream);
+  return fccl::core::run(
+      {__func__,
+       {.direction = fccl::core::Direction::send, .peer = peer, .envelope = {tag, datatype, count}, .source = sendbuff},
+       true},
+      comm, stream);
 }
 
 fcclResult_t fcclRecvTagged(void* recvbuff, size_t count, fcclDataType_t datatype, int peer, int tag, int* source,
                             fcclComm_t comm, fcclStream_t stream) {
-  return fccl::run({__func__,
-                    {.direction = fccl::Direction::receive,
-                     .peer = peer,
-                     .envelope = {tag, datatype, count},
-                     .target = recvbuff,
-                     .told_source = source},
-                    true},
-                   comm, stream);
+  return fccl::core::run({__func__,
+                          {.direction = fccl::core::Direction::receive,
+                           .peer = peer,
+                           .envelope = {tag, datatype, count},
+                           .target = recvbuff,
+                           .told_source = source},
+                          true},
+                         comm, stream);
 }
 
 }  // extern "C"

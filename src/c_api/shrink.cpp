@@ -6,9 +6,9 @@
 #include "c_api/derive.h"
 #include "operations/worker.h"
 
-using fccl::Communicator;
-using fccl::refuse;
-using fccl::report;
+using fccl::core::Communicator;
+using fccl::core::refuse;
+using fccl::core::report;
 
 namespace {
 
@@ -36,8 +36,8 @@ extern "C" {
 fcclResult_t fcclCommShrink(fcclComm_t comm, int* ranks, int count, fcclComm_t* newcomm, fcclConfig_t* config, int flags) {
   if (comm == nullptr || newcomm == nullptr) return refuse(__func__, "comm or newcomm is NULL");
   *newcomm = nullptr;
-  if (const auto free = fccl::check_free(comm); !free) return report(__func__, free);
-  if (fccl::Worker::is_in_host_function()) return fccl::refuse_in_host_function(__func__);
+  if (const auto free = fccl::core::check_free(comm); !free) return report(__func__, free);
+  if (fccl::core::Worker::is_in_host_function()) return fccl::core::refuse_in_host_function(__func__);
   if (count < 0 || (count > 0 && ranks == nullptr))
     return refuse(__func__, fmt::format("excludeRanksCount is {}, excludeRanksList {}: give as many ranks as the count says",
                                         count, ranks == nullptr ? "NULL" : "set"));
@@ -45,18 +45,18 @@ fcclResult_t fcclCommShrink(fcclComm_t comm, int* ranks, int count, fcclComm_t* 
     return refuse(__func__, fmt::format("shrinkFlags is {}: give FCCL_SHRINK_DEFAULT or FCCL_SHRINK_ABORT", flags));
   const std::vector<int> excluded(ranks, ranks + count);
   if (std::string why = objection(excluded, *comm->communicator); !why.empty()) return refuse(__func__, std::move(why));
-  auto options = fccl::options_of(config, &comm->communicator->options());
+  auto options = fccl::core::options_of(config, &comm->communicator->options());
   if (!options) return report(__func__, options);
   const auto as = flags == FCCL_SHRINK_ABORT ? Communicator::ShrinkAs::ended : Communicator::ShrinkAs::healthy;
-  const auto make = [=, options = *options](Communicator& parent, const fccl::CancelCheck& cancel_check) {
+  const auto make = [=, options = *options](Communicator& parent, const fccl::core::CancelCheck& cancel_check) {
     return parent.shrink(excluded, as, options, cancel_check);
   };
-  return fccl::derive(__func__, comm, newcomm, make, fccl::waits(config));
+  return fccl::core::derive(__func__, comm, newcomm, make, fccl::core::waits(config));
 }
 
 fcclResult_t fcclCommGetDeadRanks(fcclComm_t comm, int* ranks, int* count) {
   if (comm == nullptr || count == nullptr) return refuse(__func__, "comm or count is NULL");
-  if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
+  if (const auto made = fccl::core::check_made(comm); !made) return report(__func__, made);
   if (const auto own = comm->communicator->check_own(); !own) return report(__func__, own);
   const int room = ranks == nullptr ? 0 : *count;
   if (room < 0) return refuse(__func__, fmt::format("*count is {}: give the number of ranks that there is room for", room));

@@ -5,14 +5,14 @@
 #include "c_api/structure.h"
 #include "creation/init_cost.h"
 
-using fccl::refuse;
-using fccl::report;
+using fccl::core::refuse;
+using fccl::core::report;
 
 extern "C" {
 
 fcclResult_t fcclCommGetCounter(fcclComm_t comm, fcclColl_t coll, fcclCounter_t* counter) {
   if (comm == nullptr || counter == nullptr) return refuse(__func__, "comm or counter is NULL");
-  if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
+  if (const auto made = fccl::core::check_made(comm); !made) return report(__func__, made);
   if (static_cast<unsigned>(coll) >= fcclNumColls)
     return refuse(__func__, fmt::format("{} is not an fcclColl_t", static_cast<int>(coll)));
   *counter = comm->communicator->statistics().of(coll);
@@ -23,14 +23,14 @@ fcclResult_t fcclGetProcessCounter(fcclColl_t coll, fcclCounter_t* counter) {
   if (counter == nullptr) return refuse(__func__, "counter is NULL");
   if (static_cast<unsigned>(coll) >= fcclNumColls)
     return refuse(__func__, fmt::format("{} is not an fcclColl_t", static_cast<int>(coll)));
-  *counter = fccl::Statistics::of_process(coll);
+  *counter = fccl::core::Statistics::of_process(coll);
   return fcclSuccess;
 }
 
 fcclResult_t fcclCommGetInitCost(fcclComm_t comm, fcclInitCost_t* cost) {
   if (comm == nullptr || cost == nullptr) return refuse(__func__, "comm or cost is NULL");
-  if (const auto made = fccl::check_made(comm); !made) return report(__func__, made);
-  const fccl::InitCost& known = comm->communicator->init_cost();
+  if (const auto made = fccl::core::check_made(comm); !made) return report(__func__, made);
+  const fccl::core::InitCost& known = comm->communicator->init_cost();
   fcclInitCost_t told{};
   told.seconds = known.all();
   told.rosterSeconds = known.roster;
@@ -43,9 +43,9 @@ fcclResult_t fcclCommGetInitCost(fcclComm_t comm, fcclInitCost_t* cost) {
   told.bytes = known.traffic.bytes;
   told.sharedBytes = known.shared_bytes;
   told.localRanks = known.local_ranks;
-  return fccl::give(__func__, told, cost);
+  return fccl::core::give(__func__, told, cost);
 }
 
-const char* fcclCollName(fcclColl_t coll) { return fccl::name_of(coll); }
+const char* fcclCollName(fcclColl_t coll) { return fccl::core::name_of(coll); }
 
 }  // extern "C"

@@ -6,10 +6,10 @@
 #include "operations/stream.h"
 #include "operations/worker.h"
 
-using fccl::refuse;
-using fccl::Stream;
+using fccl::core::refuse;
+using fccl::core::Stream;
 
-fccl::Result<Stream*> fccl::host_stream_of(fcclStream_t stream) {
+fccl::core::Result<Stream*> fccl::core::host_stream_of(fcclStream_t stream) {
   Stream* const found = stream == nullptr ? nullptr : Stream::find(stream);
   if (found == nullptr && stream != nullptr) [[unlikely]]
     return fail(
@@ -24,7 +24,9 @@ fccl::Result<Stream*> fccl::host_stream_of(fcclStream_t stream) {
 namespace {
 
 // The failed operation was issued earlier, and its message names it.
-fcclResult_t outcome_of(const fccl::Result<void>& result) { return result ? fcclSuccess : fccl::report("", result.error()); }
+fcclResult_t outcome_of(const fccl::core::Result<void>& result) {
+  return result ? fcclSuccess : fccl::core::report("", result.error());
+}
 
 // The handle is not dereferenced: it may be anything.
 fcclResult_t refuse_stream(const char* function, fcclStream_t stream) {
@@ -39,14 +41,14 @@ extern "C" {
 fcclResult_t fcclStreamCreate(fcclStream_t* stream) {
   if (stream == nullptr) return refuse(__func__, "stream is NULL");
   auto made = Stream::make();
-  if (!made) return fccl::report(__func__, made.error());
+  if (!made) return fccl::core::report(__func__, made.error());
   *stream = made->release();
   return fcclSuccess;
 }
 
 fcclResult_t fcclStreamDestroy(fcclStream_t stream) {
   if (stream == nullptr) return fcclSuccess;
-  if (fccl::Worker::is_in_host_function()) return fccl::refuse_in_host_function(__func__);
+  if (fccl::core::Worker::is_in_host_function()) return fccl::core::refuse_in_host_function(__func__);
   const std::unique_ptr<Stream> owned(Stream::find(stream));
   if (!owned) return refuse_stream(__func__, stream);
   return outcome_of(owned->synchronize());
@@ -57,13 +59,13 @@ fcclResult_t fcclStreamQuery(fcclStream_t stream) {
   const Stream* const found = Stream::find(stream);
   if (found == nullptr) return refuse_stream(__func__, stream);
   const auto empty = found->query();
-  if (!empty) return fccl::report("", empty.error());
+  if (!empty) return fccl::core::report("", empty.error());
   return *empty ? fcclSuccess : fcclInProgress;
 }
 
 fcclResult_t fcclStreamSynchronize(fcclStream_t stream) {
   if (stream == nullptr) return fcclSuccess;
-  if (fccl::Worker::is_in_host_function()) return fccl::refuse_in_host_function(__func__);
+  if (fccl::core::Worker::is_in_host_function()) return fccl::core::refuse_in_host_function(__func__);
   Stream* const found = Stream::find(stream);
   return found == nullptr ? refuse_stream(__func__, stream) : outcome_of(found->synchronize());
 }
@@ -75,26 +77,26 @@ fcclResult_t fcclStreamGetPosition(fcclStream_t stream, unsigned long long* posi
   *position = 0;
   if (found == nullptr) return fcclSuccess;
   const auto issued = found->position();
-  if (!issued) return fccl::report(__func__, issued.error());
+  if (!issued) return fccl::core::report(__func__, issued.error());
   *position = *issued;
   return fcclSuccess;
 }
 
 fcclResult_t fcclStreamSynchronizeTo(fcclStream_t stream, unsigned long long position, int timeoutMs) {
   if (stream == nullptr) return fcclSuccess;
-  if (fccl::Worker::is_in_host_function()) return fccl::refuse_in_host_function(__func__);
+  if (fccl::core::Worker::is_in_host_function()) return fccl::core::refuse_in_host_function(__func__);
   Stream* const found = Stream::find(stream);
   if (found == nullptr) return refuse_stream(__func__, stream);
   const auto issued = found->position();
-  if (!issued) return fccl::report(__func__, issued.error());
+  if (!issued) return fccl::core::report(__func__, issued.error());
   if (position > *issued)
     return refuse(__func__, fmt::format("position is {}, but only {} have been issued on the stream: give one that "
                                         "fcclStreamGetPosition gave",
                                         position, *issued));
-  const fccl::Deadline deadline = timeoutMs < 0 ? fccl::Deadline{fccl::Clock::time_point::max()}
-                                                : fccl::Deadline::after(std::chrono::milliseconds(timeoutMs));
+  const fccl::core::Deadline deadline = timeoutMs < 0 ? fccl::core::Deadline{fccl::core::Clock::time_point::max()}
+                                                      : fccl::core::Deadline::after(std::chrono::milliseconds(timeoutMs));
   const auto done = found->synchronize_to(position, deadline);
-  if (!done) return fccl::report("", done.error());
+  if (!done) return fccl::core::report("", done.error());
   return *done ? fcclSuccess : fcclInProgress;
 }
 
@@ -106,7 +108,7 @@ fcclResult_t fcclLaunchHostFunc(fcclStream_t stream, fcclHostFunc_t fn, void* us
   }
   Stream* const queue = Stream::find(stream);
   if (queue == nullptr) return refuse_stream(__func__, stream);
-  if (const auto usable = queue->check_usable(); !usable) return fccl::report(__func__, usable.error());
+  if (const auto usable = queue->check_usable(); !usable) return fccl::core::report(__func__, usable.error());
   queue->enqueue(Stream::HostFunction{fn, userData});
   return fcclSuccess;
 }

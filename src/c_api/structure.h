@@ -6,7 +6,7 @@
 
 #include "c_api/c_api.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Writes as much of a structure as the calling program knows, which it says in `size`.
 template <class Structure>
@@ -19,4 +19,4 @@ fcclResult_t give(const char* function, Structure known, Structure* asked) {
   return fcclSuccess;
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

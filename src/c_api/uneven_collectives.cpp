@@ -4,7 +4,7 @@
 
 #include "c_api/user_call.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // The arrays that a user gives for one buffer, with their names in the C interface.
@@ -145,31 +145,31 @@ fcclResult_t issue_if(const Result<void>& made, const UserCall& call, fcclComm_t
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core
 
 extern "C" {
 
 fcclResult_t fcclAllGatherV(const void* sendbuff, size_t sendcount, void* recvbuff, const size_t* recvcounts,
                             const size_t* displs, fcclDataType_t datatype, fcclComm_t comm, fcclStream_t stream) {
-  fccl::UserCall call{__func__, fcclCollAllGatherV, sendbuff, recvbuff, 0, datatype};
-  const auto made = fccl::all_gather_v(call, {"recvcounts", recvcounts, "displs", displs}, sendcount, comm);
-  return fccl::issue_if(made, call, comm, stream);
+  fccl::core::UserCall call{__func__, fcclCollAllGatherV, sendbuff, recvbuff, 0, datatype};
+  const auto made = fccl::core::all_gather_v(call, {"recvcounts", recvcounts, "displs", displs}, sendcount, comm);
+  return fccl::core::issue_if(made, call, comm, stream);
 }
 
 fcclResult_t fcclReduceScatterV(const void* sendbuff, void* recvbuff, const size_t* recvcounts, fcclDataType_t datatype,
                                 fcclRedOp_t op, fcclComm_t comm, fcclStream_t stream) {
-  fccl::UserCall call{__func__, fcclCollReduceScatterV, sendbuff, recvbuff, 0, datatype, op};
-  const auto made = fccl::reduce_scatter_v(call, {"recvcounts", recvcounts, "", nullptr}, comm);
-  return fccl::issue_if(made, call, comm, stream);
+  fccl::core::UserCall call{__func__, fcclCollReduceScatterV, sendbuff, recvbuff, 0, datatype, op};
+  const auto made = fccl::core::reduce_scatter_v(call, {"recvcounts", recvcounts, "", nullptr}, comm);
+  return fccl::core::issue_if(made, call, comm, stream);
 }
 
 fcclResult_t fcclAlltoAllV(const void* sendbuff, const size_t* sendcounts, const size_t* sdispls, void* recvbuff,
                            const size_t* recvcounts, const size_t* rdispls, fcclDataType_t datatype, fcclComm_t comm,
                            fcclStream_t stream) {
-  fccl::UserCall call{__func__, fcclCollAlltoAllV, sendbuff, recvbuff, 0, datatype};
-  const auto made = fccl::all_to_all_v(call, {"sendcounts", sendcounts, "sdispls", sdispls},
-                                       {"recvcounts", recvcounts, "rdispls", rdispls}, comm);
-  return fccl::issue_if(made, call, comm, stream);
+  fccl::core::UserCall call{__func__, fcclCollAlltoAllV, sendbuff, recvbuff, 0, datatype};
+  const auto made = fccl::core::all_to_all_v(call, {"sendcounts", sendcounts, "sdispls", sdispls},
+                                             {"recvcounts", recvcounts, "rdispls", rdispls}, comm);
+  return fccl::core::issue_if(made, call, comm, stream);
 }
 
 }  // extern "C"

@@ -8,7 +8,7 @@
 #include "operations/worker.h"
 #include "plan/choose.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 bool is_widened(const UserCall& call) { return call.recvtype && *call.recvtype != call.dtype; }
@@ -203,4 +203,4 @@ fcclResult_t issue(const UserCall& user, fcclComm_t comm, fcclStream_t stream) {
   return report(user.function, communicator.run(call, *host_stream));
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -5,7 +5,7 @@
 
 #include "c_api/c_api.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Holds a user's call before it has been checked. A value of the C function that makes it.
 struct UserCall {
@@ -25,4 +25,4 @@ struct UserCall {
 // Refuses a call that is wrong on its face before any peer hears of it, then runs it.
 fcclResult_t issue(const UserCall& user, fcclComm_t comm, fcclStream_t stream);
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -24,7 +24,7 @@
 #include "operations/stream.h"
 #include "operations/worker.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // A call shows that it is inside within this time.
@@ -346,4 +346,4 @@ Result<Communicator::Factor> Communicator::factor_of(fcclRedOp_t op, fcclDataTyp
               fmt::format("the operator was made for {}, the call is of {}", name_of(factor.dtype), name_of(dtype)));
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

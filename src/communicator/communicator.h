@@ -15,7 +15,7 @@
 #include "creation/create_options.h"
 #include "system/wait_limit.h"
 
-namespace fccl {
+namespace fccl::core {
 
 class Device;
 class DeviceCalls;
@@ -150,4 +150,4 @@ class Communicator {
   std::unique_ptr<Stream> blocking_;        // takes blocking calls that find their lane busy
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -12,7 +12,7 @@
 #include "creation/split.h"
 #include "operations/stream.h"
 
-namespace fccl {
+namespace fccl::core {
 
 Result<std::unique_ptr<Communicator>> Communicator::split(int color, int key, const CreateOptions& options,
                                                           const CancelCheck& cancel_check) {
@@ -120,4 +120,4 @@ Result<std::unique_ptr<Communicator>> Communicator::grow(int ranks, std::optiona
   return of_parts(options, std::move(*parts), cancel_check);
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

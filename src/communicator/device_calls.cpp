@@ -14,7 +14,7 @@
 #include "operations/stream.h"
 #include "system/settings.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // Numbers of the calls by which the ranks meet before and after the set-up of a lane: no sub-call has them.
@@ -264,4 +264,4 @@ Error DeviceCalls::raise(const std::string& what, const Error& error) {
       {error.code, fmt::format("rank {} could not run {} on {}: {}", control.rank(), what, name_of(*device_), error.message)});
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

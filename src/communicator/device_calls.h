@@ -16,7 +16,7 @@
 #include "system/clock.h"
 #include "system/wait_limit.h"
 
-namespace fccl {
+namespace fccl::core {
 
 class Stream;
 struct Parts;
@@ -129,4 +129,4 @@ class DeviceCalls {
   std::array<OwnLane, kLanes + 1> lanes_;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -10,7 +10,7 @@
 #include "creation/parts.h"
 #include "operations/stream.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 using namespace std::chrono_literals;
@@ -135,4 +135,4 @@ DeviceCalls::~DeviceCalls() {
   if (!parts_.control->has_failed()) retired_lanes().free_idle();
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -7,7 +7,7 @@
 #include "creation/init_calls.h"
 #include "creation/parts.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // Size of the buffer that all these bytes go through; every communicator pins one, whether or not it has such calls.
@@ -131,4 +131,4 @@ Result<void> DeviceCalls::await_staging(const StagedCall& call) {
   return await_idle(*lanes_[kStaging].device, [&] { return "to come to " + describe(call.on_host()); });
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

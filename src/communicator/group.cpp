@@ -15,7 +15,7 @@
 #include "operations/worker.h"
 #include "system/thread.h"
 
-namespace fccl {
+namespace fccl::core {
 
 constinit thread_local int Group::depth = 0;
 
@@ -179,4 +179,4 @@ Result<void> run_side_by_side(const std::vector<std::function<Result<void>()>>& 
   return {};
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

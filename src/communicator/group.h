@@ -12,7 +12,7 @@
 #include "base/transfer.h"
 #include "communicator/staged_call.h"
 
-namespace fccl {
+namespace fccl::core {
 
 class Communicator;
 class IssuedGroup;
@@ -109,4 +109,4 @@ class Group {
 // task that gets no thread is not run, and the others then end by their own deadlines.
 Result<void> run_side_by_side(const std::vector<std::function<Result<void>()>>& tasks);
 
-}  // namespace fccl
+}  // namespace fccl::core

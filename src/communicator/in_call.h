@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-namespace fccl {
+namespace fccl::core {
 
 // Lives on the one thread that issues calls, so that a thread which ends the communicator can wait for it. The calls of a split
 // or a growth lie within one, and so does a GPU's call that runs in host memory.
@@ -24,4 +24,4 @@ class InCall {
   bool is_outermost_;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -7,7 +7,7 @@
 
 #include "system/per_process.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constinit PerProcess<RetiredLanes> retired;
@@ -50,4 +50,4 @@ size_t RetiredLanes::count() {
   return lanes_.size();
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

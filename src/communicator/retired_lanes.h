@@ -7,7 +7,7 @@
 
 #include "device/lane.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // One per process. Any thread may call; it calls the GPU on the thread that frees, and holds no lock in that call. All lanes
 // here have been released for good: their programs may still copy garbage, but only in memory that is kept until they end.
@@ -25,4 +25,4 @@ class RetiredLanes {
 
 RetiredLanes& retired_lanes();
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <thread>
 
-namespace fccl {
+namespace fccl::core {
 
 // Polls the condition: a call that ends on its own thread signals nothing, since that would cost it more than a store.
 template <class Condition>
@@ -15,4 +15,4 @@ void sleep_until(Condition holds) {
   for (auto pause = kShortestPause; !holds(); pause = std::min(2 * pause, kLongestPause)) std::this_thread::sleep_for(pause);
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -8,7 +8,7 @@
 
 #include "system/memory.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constexpr size_t kLine = 64;
@@ -58,7 +58,7 @@ Result<void> StagedCall::reserve(size_t bytes) {
     return fail(fcclSystemError,
                 fmt::format("staging {} in {} bytes of host memory failed: {}; free memory, raise the container's memory "
                             "limit, or give fewer elements at once",
-                            fccl::describe(on_host_), bytes, observed));
+                            fccl::core::describe(on_host_), bytes, observed));
   };
   if (bytes > kSmall)
     if (const AvailableMemory available = available_memory(); bytes > available.bytes)
@@ -120,4 +120,4 @@ std::string describe(const CallOrTransfer& operation) {
   return call != nullptr ? describe(call->signature) : describe(std::get<TransferEnd>(operation));
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

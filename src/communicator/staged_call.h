@@ -13,7 +13,7 @@
 #include "base/uneven_blocks.h"
 #include "communicator/in_call.h"
 
-namespace fccl {
+namespace fccl::core {
 
 using CallOrTransfer = std::variant<Call, TransferEnd>;
 
@@ -67,4 +67,4 @@ class StagedCall {
 
 std::string describe(const CallOrTransfer& operation);
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -6,7 +6,7 @@
 
 #include "system/settings.h"
 
-namespace fccl {
+namespace fccl::core {
 
 class Device;
 
@@ -22,4 +22,4 @@ struct CreateOptions {
   }
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -18,7 +18,7 @@
 #include "system/log.h"
 #include "system/processors.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // The leader makes a host's segment and hands it out.
@@ -240,4 +240,4 @@ void Creation::map_peers() {
         std::make_unique<MappedPeers>(segment_, columns.local(), pids_of(joined_.members, columns.ranks_of(columns.host()))));
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

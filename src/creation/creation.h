@@ -8,7 +8,7 @@
 #include "creation/init_cost.h"
 #include "system/wait_limit.h"
 
-namespace fccl {
+namespace fccl::core {
 
 class InitCalls;
 class PeerMemory;
@@ -48,4 +48,4 @@ JoinRequest join_request(const UniqueId& id, int rank, int ranks, const CreateOp
 Result<std::unique_ptr<Parts>> create_parts(const JoinRequest& request, const CreateOptions& options,
                                             const CancelCheck& cancel_check = {});
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -14,7 +14,7 @@
 #include "sockets/socket.h"
 #include "system/failure_timing.h"
 
-namespace fccl {
+namespace fccl::core {
 
 using namespace std::chrono_literals;
 
@@ -90,4 +90,4 @@ Result<std::unique_ptr<Parts>> Grow::join(const UniqueId& id, int ranks, const C
   return made;
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

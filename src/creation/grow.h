@@ -12,7 +12,7 @@
 #include "system/forks.h"
 #include "system/wait_limit.h"
 
-namespace fccl {
+namespace fccl::core {
 
 struct Parts;
 
@@ -62,4 +62,4 @@ class Grow {
   CancelCheck cancel_check_;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

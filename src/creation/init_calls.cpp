@@ -8,7 +8,7 @@
 #include "system/failure_timing.h"
 #include "system/processors.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 using std::chrono::microseconds;
@@ -52,4 +52,4 @@ std::chrono::milliseconds InitCalls::timeout() const {
   return parts_.columns->hosts() > 1 && parts_.columns->local() > 0 ? left + kBehindLeader : left;
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "system/clock.h"
 
-namespace fccl {
+namespace fccl::core {
 
 struct Parts;
 
@@ -33,4 +33,4 @@ class InitCalls {
   std::chrono::microseconds nap_;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

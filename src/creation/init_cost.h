@@ -7,7 +7,7 @@
 #include "bootstrap/traffic.h"
 #include "system/clock.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // All times are in seconds. The thread that makes the communicator fills it; any thread may read it after that.
 struct InitCost {
@@ -36,4 +36,4 @@ class StepClock {
   Clock::time_point last_ = Clock::now();
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -24,7 +24,7 @@
 #include "system/sys_devices.h"
 #include "wire/process_endpoint.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // Per lane: messages of one peer that may be in flight, and the most memory for all peers' landing.
@@ -346,4 +346,4 @@ Result<void> HostJoiner::span_lanes(const Network& network) {
   return {};
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -14,7 +14,7 @@
 #include "system/settings.h"
 #include "system/wait_limit.h"
 
-namespace fccl {
+namespace fccl::core {
 
 class InitCalls;
 struct Parts;
@@ -54,4 +54,4 @@ class HostJoiner {
   Descriptor wake_;  // wakes the link, as long as the others can be told of a failure
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -7,7 +7,7 @@
 
 #include "sockets/listening_address.h"
 
-namespace fccl {
+namespace fccl::core {
 
 Result<MeetingPlaces> MeetingPlaces::hold(const Settings& settings, const UniqueId& id) {
   const auto way = local_address_towards(id.root);
@@ -27,4 +27,4 @@ Result<Bootstrap> MeetingPlaces::open(int rank) const {
   return Bootstrap{id_of(rank), std::move(*listener)};
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

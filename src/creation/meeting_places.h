@@ -9,7 +9,7 @@
 #include "system/descriptor.h"
 #include "system/settings.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // A part of a communicator that spans hosts, used by the thread that issues its calls. Every rank reserves a port without
 // listening, and knows the ports of all: after a failure the first surviving rank listens at its own port, and the other
@@ -37,4 +37,4 @@ class MeetingPlaces {
   std::vector<Address> of_ranks_;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

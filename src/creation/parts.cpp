@@ -9,7 +9,7 @@
 #include "host_link/host_link.h"
 #include "wire/endpoint.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // A rank that leaves waits this long for other hosts to take what it sent.
@@ -58,4 +58,4 @@ void Parts::leave_network_alone() {
   if (endpoint) new std::shared_ptr<Endpoint>(std::move(endpoint));
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -14,7 +14,7 @@
 #include "operations/statistics.h"
 #include "system/forks.h"
 
-namespace fccl {
+namespace fccl::core {
 
 class Columns;
 class Endpoint;
@@ -55,4 +55,4 @@ struct Parts {
   unsigned forks_;  // the process's count when these were made
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -14,7 +14,7 @@
 #include "system/clock.h"
 #include "system/log.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constexpr size_t kBlock = 64 << 10;
@@ -67,4 +67,4 @@ Result<double> gain_of_reading(InitCalls& calls, Lane& lane) {
   return gain;
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

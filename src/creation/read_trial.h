@@ -6,7 +6,7 @@
 #include "base/result.h"
 #include "operations/control.h"
 
-namespace fccl {
+namespace fccl::core {
 
 class InitCalls;
 class Lane;
@@ -21,4 +21,4 @@ static_assert(kEarliestNumber + 1 + kTrialCalls <= kFirstNumber, "behind the fir
 // failed.
 Result<double> gain_of_reading(InitCalls& calls, Lane& lane);
 
-}  // namespace fccl
+}  // namespace fccl::core

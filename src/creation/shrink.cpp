@@ -16,7 +16,7 @@
 #include "system/failure_timing.h"
 #include "system/log.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 using namespace std::chrono_literals;
@@ -269,4 +269,4 @@ std::vector<int> Shrink::excluded_by(const ShrinkOffer& offer) const {
   return ranks;
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

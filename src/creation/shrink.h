@@ -11,7 +11,7 @@
 #include "operations/control.h"
 #include "system/wait_limit.h"
 
-namespace fccl {
+namespace fccl::core {
 
 class Columns;
 struct Parts;
@@ -59,4 +59,4 @@ class Shrink {
   std::vector<int> survivors_;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -13,7 +13,7 @@
 #include "sockets/socket.h"
 #include "system/failure_timing.h"
 
-namespace fccl {
+namespace fccl::core {
 
 using namespace std::chrono_literals;
 
@@ -97,4 +97,4 @@ Error Split::fail_parent(const Color& color, Error error) {
                                                 error.message, color.number, parent_.describe_rank(color.root()))});
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

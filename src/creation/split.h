@@ -9,7 +9,7 @@
 #include "operations/control.h"
 #include "system/wait_limit.h"
 
-namespace fccl {
+namespace fccl::core {
 
 struct Parts;
 
@@ -40,4 +40,4 @@ class Split {
   CancelCheck cancel_check_;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

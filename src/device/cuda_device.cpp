@@ -11,7 +11,7 @@
 
 #include "system/per_process.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constexpr size_t kWordsPerCall = 255;  // the limit of cuStreamBatchMemOp
@@ -302,4 +302,4 @@ int current_device() {
   return get_device(&device) == CUDA_SUCCESS ? device : -1;
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

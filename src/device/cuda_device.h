@@ -10,7 +10,7 @@
 #include "device/device.h"
 #include "system/forks.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Uses the GPU's primary context, which torch and CUDA's runtime share. The device and the context live as long as the process,
 // because releasing them would race with other threads that still free their own objects. Every call of a forked child is
@@ -53,4 +53,4 @@ class CudaDevice : public Device, public std::enable_shared_from_this<CudaDevice
   DeviceLimits limits_;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

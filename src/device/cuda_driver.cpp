@@ -18,7 +18,7 @@
 #include "system/per_process.h"
 #include "system/signal_handlers.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constexpr const char* kLibrary = "libcuda.so.1";
@@ -93,7 +93,7 @@ void find(void* library, const char* name, Function& function, std::string& miss
 Result<CudaDriver> find_functions(void* library) {
   CudaDriver found{};
   std::string missing;
-  const auto find = [&](const char* name, auto& function) { fccl::find(library, name, function, missing); };
+  const auto find = [&](const char* name, auto& function) { fccl::core::find(library, name, function, missing); };
   find("cuInit", found.init);
   find("cuDriverGetVersion", found.driver_get_version);
   find("cuGetErrorName", found.get_error_name);
@@ -187,4 +187,4 @@ void* function_of_loaded_driver(const char* name) {
   return found;
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -5,7 +5,7 @@
 
 #include "base/result.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // The declared symbol carries the version, such as cuMemHostRegister_v2.
 struct CudaDriver {
@@ -50,4 +50,4 @@ Result<const CudaDriver*> cuda_driver();
 // Returns a driver function if any code of the process has loaded the driver; never loads it.
 void* function_of_loaded_driver(const char* name);
 
-}  // namespace fccl
+}  // namespace fccl::core

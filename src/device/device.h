@@ -18,7 +18,7 @@
 
 #include "base/result.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // The properties of a device, constant for its whole life.
 struct DeviceLimits {
@@ -141,4 +141,4 @@ Result<std::shared_ptr<Device>> open_device(int ordinal);
 // Returns the number of the calling thread's current GPU, or -1. Neither loads nor initialises the driver.
 int current_device();
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -11,7 +11,7 @@
 
 #include "system/memory.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // The fewest entries of a program.
@@ -166,4 +166,4 @@ bool DeviceLane::has_begun() {
   return oldest_ != newest_ && has_come(words_->ready, programs_[oldest_ % programs_.size()].first_number);
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -14,7 +14,7 @@
 #include "device/device.h"
 #include "device/words.h"
 
-namespace fccl {
+namespace fccl::core {
 
 struct DeviceLaneShape {
   size_t buffer_bytes = 0;    // a multiple of the page size
@@ -117,4 +117,4 @@ class DeviceLane {
   uint64_t newest_ = 0;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

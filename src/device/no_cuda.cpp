@@ -1,7 +1,7 @@
 // Refuses to open a device, since FCCL was built without CUDA.
 #include "device/device.h"
 
-namespace fccl {
+namespace fccl::core {
 
 Result<std::shared_ptr<Device>> open_device(int /*ordinal*/) {
   return fail(fcclSystemError,
@@ -11,4 +11,4 @@ Result<std::shared_ptr<Device>> open_device(int /*ordinal*/) {
 
 int current_device() { return -1; }
 
-}  // namespace fccl
+}  // namespace fccl::core

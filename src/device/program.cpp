@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // Word operations per sub-call: ready, finished.
@@ -74,4 +74,4 @@ Result<void> Program::join(Queue user) {
   return lane_.join(user);
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

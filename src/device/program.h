@@ -8,7 +8,7 @@
 #include "device/lane.h"
 #include "device/sub_calls.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // The order of entries. Two buffers let the copy into one overlap with the work on the other.
 //   await the user's stream; copy in 0; write ready 0
@@ -52,4 +52,4 @@ class Program {
   const AwaitRoom* await_room_ = nullptr;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

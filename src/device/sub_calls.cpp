@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // Sub-calls take whole cache lines, so that none begins within a line of the one before.
@@ -119,4 +119,4 @@ Copies SubCalls::out(uint64_t part, std::byte* buffer) const {
               row_->output_blocks(ranks_));
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

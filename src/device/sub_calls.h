@@ -7,7 +7,7 @@
 #include "base/call.h"
 #include "device/device.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // `count` equal copies at constant steps; each is one entry of a queue.
 struct Copies {
@@ -67,4 +67,4 @@ class SubCalls {
   uint64_t count_;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -8,7 +8,7 @@
 #include <immintrin.h>
 #endif
 
-namespace fccl {
+namespace fccl::core {
 
 // A 64-bit word of pinned memory with one writer: the GPU, by an operation on a queue, or one thread of the host at a time.
 using DeviceWord = std::atomic<uint64_t>;
@@ -33,4 +33,4 @@ inline void release_to_device(DeviceWord& word, uint64_t value) {
   word.store(value, std::memory_order_release);
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -9,7 +9,7 @@
 #include "wire/introduction.h"
 #include "wire/plugin.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 std::vector<std::string> split_at_commas(const std::string& text) {
@@ -74,4 +74,4 @@ Result<ColumnNics> nics_of_columns(const std::vector<std::string>& columns) {
   return chosen;
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -8,7 +8,7 @@
 #include "system/settings.h"
 #include "wire/transport.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Lists the NICs that FCCL_TRANSPORT and FCCL_NICS allow: in the order of FCCL_NICS, else in the order in which hosts count
 // them, so that equal hosts agree on it.
@@ -29,4 +29,4 @@ struct ColumnNics {
 // describe_column does not make.
 Result<ColumnNics> nics_of_columns(const std::vector<std::string>& columns);
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 void end_chunk(Blocks& blocks) { blocks.begin.push_back(blocks.size()); }
@@ -54,4 +54,4 @@ std::vector<int> Columns::members() const {
   return members;
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-namespace fccl {
+namespace fccl::core {
 
 // Lists the blocks that a column carries, chunk by chunk: chunk c of a plan holds the blocks of one host, or a part of one
 // buffer.
@@ -69,4 +69,4 @@ class Columns {
   std::vector<Blocks> by_rank_, by_host_, whole_;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

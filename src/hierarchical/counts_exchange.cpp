@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace fccl {
+namespace fccl::core {
 
 CountsExchange::CountsExchange(int ranks) : mine_(static_cast<size_t>(ranks)), theirs_(static_cast<size_t>(ranks)) {
   std::vector<ByteRange> each(mine_.size());
@@ -30,4 +30,4 @@ Outcome CountsExchange::compare(const Call& call) const {
 
 size_t CountsExchange::longest() const { return std::ranges::max(theirs_, {}, &Told::longest).longest; }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -8,7 +8,7 @@
 #include "host/pair_counts.h"
 #include "system/phase.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // One rank has one per lane; the one thread that runs the lane's current call uses it. The exchange is a call of its own, an
 // AlltoAll with a few numbers for each pair of ranks.
@@ -34,4 +34,4 @@ class CountsExchange {
   UnevenBlocks blocks_;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -9,7 +9,7 @@
 #include "hierarchical/pair_blocks.h"
 #include "hierarchical/wire_planner.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Owned by the communicator, whose columns outlive it; the one thread that runs the lane's current call uses it. After a
 // failure no call follows.
@@ -22,4 +22,4 @@ struct HierarchicalLane {
   std::unique_ptr<CountsExchange> counts_exchange = {};
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -4,7 +4,7 @@
 #include "base/check.h"
 #include "kernels/copy.h"
 
-namespace fccl {
+namespace fccl::core {
 
 std::byte* InterHostCall::memory(std::vector<std::byte>& kept, size_t bytes) {
   if (kept.size() < bytes) kept.resize(bytes);
@@ -158,4 +158,4 @@ CallInFull InterHostCall::call_of(int rank) const {
   return {};
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

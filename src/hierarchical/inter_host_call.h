@@ -14,7 +14,7 @@
 #include "system/wait.h"
 #include "wire/lane.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // A lane has one; the one thread that runs the lane's current call uses it. It never waits and reports no errors: a waiting
 // relay gives up a call that is stuck, and the lane then runs no other.
@@ -78,4 +78,4 @@ class InterHostCall {
   int differing_ = -1;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

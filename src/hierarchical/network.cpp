@@ -12,7 +12,7 @@
 
 #include "topology/topology.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 struct EndBytes {
@@ -136,4 +136,4 @@ Result<std::vector<RankEnd>> read_rank_ends(const std::vector<std::string>& by_h
   return ends;
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

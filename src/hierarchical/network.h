@@ -12,7 +12,7 @@
 #include "sockets/socket.h"
 #include "wire/introduction.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // A column's rank tells this to all ranks; the introductions of its lanes follow it.
 struct NetworkEnd {
@@ -51,4 +51,4 @@ void append(std::string& bytes, const RankEnd& end);
 // bytes that append does not make.
 Result<std::vector<RankEnd>> read_rank_ends(const std::vector<std::string>& by_host, const Columns& columns);
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -3,7 +3,7 @@
 
 #include "kernels/copy.h"
 
-namespace fccl {
+namespace fccl::core {
 
 PairBlocks::PairBlocks(const Columns& columns)
     : columns_(columns), here_(static_cast<int>(columns.ranks_of(columns.host()).size())) {
@@ -65,4 +65,4 @@ void PairBlocks::Side::place_in(const Layout& buffer) {
   for (size_t place = 0; place < ranges.size(); ++place) ranges[place].offset = buffer.offset(others[place]);
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -15,7 +15,7 @@
 #include "hierarchical/columns.h"
 #include "hierarchical/task.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // One rank has one per lane; the one thread that runs the lane's current call uses it. Setting the bytes of a call allocates
 // nothing.
@@ -61,4 +61,4 @@ class PairBlocks {
   Side given_, taken_;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -3,7 +3,7 @@
 
 #include "hierarchical/relay.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // A wait for a long message leaves the core to the kernel, which moves the message; a wait for a short message keeps the core,
@@ -73,4 +73,4 @@ Poll poll_of(HierarchicalLane& hierarchical, size_t bytes) {
   return {&InterHostCall::poll_of, hierarchical.inter_host_call.get(), bytes > kLong ? kYieldsForLong : kYieldsForShort};
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -8,7 +8,7 @@
 #include "hierarchical/hierarchical_lane.h"
 #include "host/phases.h"
 
-namespace fccl {
+namespace fccl::core {
 
 Phase across_hosts(FrameMemory& frame, Lane& lane, HierarchicalLane& hierarchical, Task task);
 
@@ -16,4 +16,4 @@ Phase across_hosts(FrameMemory& frame, Lane& lane, HierarchicalLane& hierarchica
 // of one block of the call.
 Poll poll_of(HierarchicalLane& hierarchical, size_t bytes);
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -7,7 +7,7 @@
 #include "kernels/copy.h"
 #include "wire/lane.h"
 
-namespace fccl {
+namespace fccl::core {
 
 using plan::Kind;
 using plan::Space;
@@ -207,4 +207,4 @@ size_t PlanExecutor::message_bytes(const Step& step, uint64_t slice) const {
   return elements * (carries_partials(step) ? task_.partial_bytes : task_.element_bytes);
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -7,7 +7,7 @@
 #include "hierarchical/task.h"
 #include "plan/steps.h"
 
-namespace fccl {
+namespace fccl::core {
 
 class WireLane;
 
@@ -62,4 +62,4 @@ class PlanExecutor {
   int differing_ = -1;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -6,7 +6,7 @@
 
 #include "kernels/copy.h"
 
-namespace fccl {
+namespace fccl::core {
 
 IntraHostRelay::IntraHostRelay(Lane& lane, HierarchicalLane& hierarchical, const Task& task, size_t longest)
     : lane_(lane),
@@ -280,4 +280,4 @@ void IntraHostRelay::take_own_down() {
   to_result_(bytes(task_.call.recv) + offset_, output_.at(me, place_of_rank(me), slice_), piece_bytes(me, slice_));
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -36,7 +36,7 @@
 #include "host/phases.h"
 #include "kernels/copy.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Lives in the frame of the phase of a call.
 class IntraHostRelay {
@@ -151,4 +151,4 @@ class IntraHostRelay {
   bool closed_ = false;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

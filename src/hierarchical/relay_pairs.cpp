@@ -5,7 +5,7 @@
 #include "hierarchical/relay.h"
 #include "kernels/copy.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Counts one block for the peer, plus one for each rank of other hosts if the peer is the column that carries this rank's
 // blocks.
@@ -133,4 +133,4 @@ void IntraHostRelay::take_own_pairs_down() {
   }
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

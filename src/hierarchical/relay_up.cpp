@@ -4,7 +4,7 @@
 #include "hierarchical/relay.h"
 #include "kernels/copy.h"
 
-namespace fccl {
+namespace fccl::core {
 
 void IntraHostRelay::put_up() {
   if (lane_.ranks() == 1) return;
@@ -111,4 +111,4 @@ void IntraHostRelay::take_own_of_root() {
   for (int block = 0; block < all; ++block) copy_bytes(recv_at(block), send_at(block), piece_bytes(block, slice_));
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

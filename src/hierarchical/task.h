@@ -14,7 +14,7 @@
 #include "plan/project.h"
 #include "wire/entry.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Says how a buffer of a call is cut: each of its blocks into pieces, one for each slice; a block that is shorter than the
 // longest has no piece in the last slices.
@@ -82,4 +82,4 @@ struct WireTask {
   uint64_t slices() const { return input.pieces.slices; }
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

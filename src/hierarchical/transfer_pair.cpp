@@ -6,7 +6,7 @@
 
 #include "kernels/copy.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // Trusts the sender's word.
@@ -79,4 +79,4 @@ void TransferPair::drain(size_t size) {
   wire_->consume(member_);
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

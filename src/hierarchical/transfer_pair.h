@@ -10,7 +10,7 @@
 #include "host/host_pair.h"
 #include "wire/lane.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // A rank's transfer lane owns it; the one thread that has the lane's turn uses it. For a rank of this host it is a HostPair. A
 // rank of another host has no slots here, so the pair keeps payloads that come before their receive.
@@ -64,4 +64,4 @@ class TransferPair {
   Notice next_;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

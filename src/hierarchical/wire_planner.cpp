@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "plan/catalog.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // Pieces are multiples of this unit, and so of every element. Sums, and messages of few pieces, use a cache line; pairs use
@@ -42,15 +42,15 @@ WirePlanner::WirePlanner(const Columns& columns, const WireSettings& settings)
 
 fcclDataType_t WirePlanner::partial_type(const Signature& signature) const {
   const fcclDataType_t result = signature.result_type();
-  return is_reduction(signature.collective) ? fccl::partial_type(result, settings_.wire_type) : result;
+  return is_reduction(signature.collective) ? fccl::core::partial_type(result, settings_.wire_type) : result;
 }
 
 ReduceKernel WirePlanner::partial_kernel_of(const Signature& s) const {
-  return fccl::partial_kernel(s.dtype, s.op, s.widens ? WireType::float32 : settings_.wire_type);
+  return fccl::core::partial_kernel(s.dtype, s.op, s.widens ? WireType::float32 : settings_.wire_type);
 }
 
 ReduceKernel WirePlanner::total_kernel_of(const Signature& s) const {
-  return fccl::total_kernel(s.result_type(), s.op, settings_.wire_type);
+  return fccl::core::total_kernel(s.result_type(), s.op, settings_.wire_type);
 }
 
 const Blocks& WirePlanner::blocks_of(const Signature& signature, const WirePlan& wire_plan, int column) const {
@@ -159,4 +159,4 @@ void WirePlanner::cut(WirePlan& wire_plan, const Signature& signature, int slice
   pieces.slices = divided_up(pieces.most_elements(), pieces.piece_elements);
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

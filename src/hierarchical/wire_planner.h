@@ -14,7 +14,7 @@
 #include "plan/choose.h"
 #include "plan/project.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // The facts that decide, besides the call; equal on all ranks.
 struct WireSettings {
@@ -85,4 +85,4 @@ class WirePlanner {
   std::map<std::pair<int, int>, Plan> plans_;  // by algorithm and root's host
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

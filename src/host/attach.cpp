@@ -4,7 +4,7 @@
 #include "host/slices.h"
 #include "kernels/copy.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // The bytes of a piece. The thread's other work gets a turn between two pieces, and each piece has the whole deadline.
@@ -63,4 +63,4 @@ Phase attach_move([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
   co_return Outcome{.settled = true};
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

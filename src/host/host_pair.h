@@ -12,7 +12,7 @@
 #include "host/transfer_board.h"
 #include "kernels/copy.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Owned by a rank's transfer lane; used by the one thread that has the lane's turn. No function waits; the can_ and has_
 // functions tell what is possible now. Reading a line takes it from the peer's cache, so this rank reads it only if the last
@@ -120,4 +120,4 @@ class HostPair {
   std::array<uint64_t, TransferBoard::kEagerSlots> used_{}, released_{};
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

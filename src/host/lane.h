@@ -14,7 +14,7 @@
 #include "kernels/copy.h"
 #include "system/phase.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Owned by a communicator; used only by the thread that runs the lane's current phase.
 class Lane {
@@ -171,4 +171,4 @@ class Lane {
   Path settled_ = Path::ring;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

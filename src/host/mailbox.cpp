@@ -4,7 +4,7 @@
 #include "host/phases.h"
 #include "kernels/copy.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // Copies or reduces this rank's results out of the boxes.
@@ -85,4 +85,4 @@ Phase mailbox([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
   co_return Outcome{};
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -3,7 +3,7 @@
 #include "host/phases.h"
 #include "kernels/copy.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 size_t counts_bytes(const Lane& lane) { return static_cast<size_t>(lane.ranks()) * sizeof(PairCounts); }
@@ -78,4 +78,4 @@ Phase mailbox_all_to_all_v([[maybe_unused]] FrameMemory& frame, Lane& lane, Task
   co_return Outcome{};
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

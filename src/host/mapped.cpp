@@ -3,7 +3,7 @@
 #include "host/slices.h"
 #include "kernels/copy.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // The bytes of a piece. The thread's other work gets a turn between two pieces, and each piece has the whole deadline.
@@ -44,4 +44,4 @@ Phase mapped_move([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
   co_return Outcome{.failed = lane.has_failed()};
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

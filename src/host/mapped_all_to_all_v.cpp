@@ -4,7 +4,7 @@
 #include "host/slices.h"
 #include "kernels/copy.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // The bytes of a piece. The thread's other work gets a turn between two pieces, and each piece has the whole deadline.
@@ -83,4 +83,4 @@ Phase mapped_all_to_all_v([[maybe_unused]] FrameMemory& frame, Lane& lane, Task 
   co_return Outcome{.failed = lane.has_failed()};
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -7,7 +7,7 @@
 
 #include "system/log.h"
 
-namespace fccl {
+namespace fccl::core {
 
 MappedPeers::MappedPeers(std::shared_ptr<Segment> segment, int rank, std::vector<int> pids)
     : segment_(std::move(segment)), rank_(rank), pids_(std::move(pids)), peers_(pids_.size()) {}
@@ -32,4 +32,4 @@ void MappedPeers::meet(int peer) {
       fmt::format("{}; rank {} of this host and its peers copy through slots instead", mapped.error().message, rank_));
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -9,7 +9,7 @@
 #include "arena/peer_arena.h"
 #include "host/segment.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Owned by a lane; used by the thread that runs the lane's phase. A rank maps a peer's arena when the peer first offers memory
 // in it; all ranks see that offer in the same call. Failing to map is not an error: the rank's later offers say that it cannot.
@@ -50,4 +50,4 @@ class MappedPeers {
   bool reaches_all_ = true;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

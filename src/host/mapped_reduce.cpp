@@ -6,7 +6,7 @@
 #include "host/slices.h"
 #include "kernels/copy.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // The bytes reduced at a time. A result is then still in a cache when peers take it, and the thread's other work gets a turn.
@@ -107,4 +107,4 @@ Phase mapped_all_reduce([[maybe_unused]] FrameMemory& frame, Lane& lane, Task ta
   co_return Outcome{.failed = lane.has_failed()};
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

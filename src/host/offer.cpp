@@ -6,7 +6,7 @@
 
 #include "host/mapped_peers.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // The size from which an out-of-place result should be written past the caches, which process_vm_readv does not do. It is
@@ -157,4 +157,4 @@ bool settles_elsewhere(Lane& lane, const Task& task, Path here) {
   return lane.settled() != here;
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

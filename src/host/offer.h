@@ -7,7 +7,7 @@
 #include "host/path_name.h"
 #include "host/phases.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // All ranks see the same offers, so they choose alike without another round of messages.
 struct Offer {
@@ -42,4 +42,4 @@ bool settles_elsewhere(Lane& lane, const Task& task, Path here);
 // True if ranks may attach for this call. The offers decide whether they do.
 bool may_attach(const Lane& lane, const Call& call);
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -6,7 +6,7 @@
 #include "base/call.h"
 #include "system/phase.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // A rank's message to a peer: the bytes that it sends to the peer, and the bytes that it expects from it.
 struct PairCounts {
@@ -28,4 +28,4 @@ inline Outcome other_counts(int peer, const PairCounts& theirs) {
   return {.differing_rank = peer, .counts_differ = true, .sends = theirs.sends, .expects = theirs.expects};
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

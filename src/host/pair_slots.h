@@ -5,7 +5,7 @@
 #include "host/slices.h"
 #include "kernels/copy.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Puts slice k of the call, which is the lane's slice `slice`, into the slot of each pair. The slots are free by then: a rank
 // publishes slice k - 1 only after it has taken slice k - 2 out of every slot.
@@ -16,4 +16,4 @@ inline void put_for_peers(Lane& lane, const SlicedInput& input, const SlotRing& 
   }
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

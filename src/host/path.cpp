@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "host/offer.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // Indexed by collective; the barrier carries no data, so it has no phase here.
@@ -62,4 +62,4 @@ HostPhase phase_of(Path path, fcclColl_t collective) {
   return nullptr;
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

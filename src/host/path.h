@@ -4,7 +4,7 @@
 #include "host/path_name.h"
 #include "host/phases.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Chooses among the paths within one host.
 Path choose(const Call& call, const Lane& lane);
@@ -13,4 +13,4 @@ Path choose(const Call& call, const Lane& lane);
 using HostPhase = Phase (*)(FrameMemory& frame, Lane& lane, Task task);
 HostPhase phase_of(Path path, fcclColl_t collective);
 
-}  // namespace fccl
+}  // namespace fccl::core

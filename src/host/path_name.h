@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-namespace fccl {
+namespace fccl::core {
 
 enum class Path : uint8_t { alone, mailbox, whole, mapped, attach, ring, across };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -16,7 +16,7 @@
 #include "system/clock.h"
 #include "system/memory.h"
 
-namespace fccl {
+namespace fccl::core {
 
 PeerMemory::PeerMemory(std::shared_ptr<Segment> segment, int rank, std::vector<int> pids)
     : segment_(std::move(segment)), rank_(rank), pids_(std::move(pids)), mark_(std::make_unique<uint64_t>()) {
@@ -55,4 +55,4 @@ void bring_in(const std::byte* begin, size_t bytes) {
   (void)pages[bytes - 1];
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

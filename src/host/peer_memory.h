@@ -13,7 +13,7 @@
 #include "host/segment.h"
 #include "system/memory.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // One rank's access to its peers' memory, and the mark by which they recognise its own. Made before the ranks first meet.
 // Outlives every call in which a peer may read. Owned by a lane; used by the thread that runs the lane's phase.
@@ -46,4 +46,4 @@ class PeerMemory {
 // ever. If this process died during the wait, the peer would read zeros.
 void bring_in(const std::byte* begin, size_t bytes);
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -8,7 +8,7 @@
 #include "host/lane.h"
 #include "kernels/reduce.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // A call, with the data that every phase needs to run it.
 struct Task {
@@ -57,4 +57,4 @@ Phase ring_all_to_all(FrameMemory& frame, Lane& lane, Task task);
 // Runs AllReduce, and Reduce, in which only the root takes the result.
 Phase ring_all_reduce(FrameMemory& frame, Lane& lane, Task task);
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -4,7 +4,7 @@
 #include "host/slices.h"
 #include "kernels/copy.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // A slot is free by its next turn: a rank publishes slice k - 1 only after it has taken slice k - 2 out of every slot.
 Phase ring_all_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
@@ -136,4 +136,4 @@ Phase ring_scatter([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
   co_return Outcome{};
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -5,7 +5,7 @@
 #include "host/pair_slots.h"
 #include "kernels/copy.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 void put_counts_for_peers(Lane& lane, const Call& call, uint64_t slice) {
@@ -60,4 +60,4 @@ Phase ring_all_to_all([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task
   co_return Outcome{};
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

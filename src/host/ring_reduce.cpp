@@ -5,7 +5,7 @@
 #include "host/shards.h"
 #include "kernels/copy.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // One slice of this rank's block: its own part, and the place of the result.
@@ -127,4 +127,4 @@ Phase ring_all_reduce(FrameMemory& frame, Lane& lane, Task task) {
   return is_of_two ? all_reduce_of_two(frame, lane, task) : all_reduce_of_shards(frame, lane, task);
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -20,7 +20,7 @@
 #include "system/per_process.h"
 #include "system/signals_held_back.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constexpr size_t kPairSlotsPerRank = 3ULL << 20;
@@ -288,4 +288,4 @@ std::byte* Segment::transfer_ring(int source, int destination) const {
   return memory_ + Parts(shape_).transfer_slots + pair(source, destination) * shape_.transfer_ring_bytes();
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

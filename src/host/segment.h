@@ -22,7 +22,7 @@
 #include "system/descriptor.h"
 #include "system/processors.h"
 
-namespace fccl {
+namespace fccl::core {
 
 struct TransferBoard;
 
@@ -227,4 +227,4 @@ class Segment {
   SegmentShape shape_;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -3,7 +3,7 @@
 
 #include "host/phases.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Returns the shard of a vector that each rank reduces: equal parts, the last ones shorter.
 inline Layout shards_of(const Signature& s, fcclDataType_t dtype, int ranks) {
@@ -17,4 +17,4 @@ inline void read_scalars(Lane& lane, const Signature& signature) {
   for (int rank = 0; rank < lane.ranks(); ++rank) lane.scalars[rank] = lane.record_of(rank).scalar;
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

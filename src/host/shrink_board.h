@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace fccl {
+namespace fccl::core {
 
 // The progress of a rank's shrink. open: it waits for the survivors or makes the new communicator; failed: it has not got it;
 // made: it has it.
@@ -60,4 +60,4 @@ class alignas(64) ShrinkBoard {
   std::array<std::atomic<uint64_t>, kWords> id_{};
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -7,7 +7,7 @@
 
 #include "base/call.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // `total` bytes in pieces of `piece` bytes, the last one shorter. `piece` is a multiple of the size of the call's elements.
 struct Slices {
@@ -48,4 +48,4 @@ inline SlicedOutput output_of(const Call& call, int ranks, size_t piece) {
   return {static_cast<std::byte*>(call.recv), call.output(ranks), piece};
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

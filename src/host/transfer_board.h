@@ -9,7 +9,7 @@
 #include "base/transfer.h"
 #include "system/counter.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // A notice with room beside it for a small payload, in one cache line.
 struct alignas(64) NoticeLine {
@@ -36,4 +36,4 @@ struct TransferBoard {
   Releases releases;  // how often each eager slot was released
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -12,7 +12,7 @@
 #include "system/error_text.h"
 #include "system/thread.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 using namespace std::chrono_literals;
@@ -251,4 +251,4 @@ void HostLink::hand_over() {
   }
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

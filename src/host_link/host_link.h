@@ -21,7 +21,7 @@
 #include "system/descriptor.h"
 #include "system/process_watch.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // The news that a host has for the others: the communicator's failure there, the ranks that are gone, and the ranks that its
 // ranks wait for.
@@ -111,4 +111,4 @@ class HostLink {
   std::thread thread_;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

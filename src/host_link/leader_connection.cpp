@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constexpr size_t kPendingLimit = 65536;
@@ -90,4 +90,4 @@ void BlobTeller::tell(LeaderConnection& connection) {
   }
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -12,7 +12,7 @@
 #include "bootstrap/channel.h"
 #include "host_link/link_messages.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // A HostLink owns it. One thread at a time. Once it has ended it holds no connection, and drops what it is told.
 class LeaderConnection {
@@ -82,4 +82,4 @@ class BlobTeller {
   size_t told_ = 0;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

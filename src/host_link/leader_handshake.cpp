@@ -10,7 +10,7 @@
 #include "system/error_text.h"
 #include "system/failure_timing.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // Returns all hosts but one.
@@ -243,4 +243,4 @@ std::string LeaderHandshake::awaited() const {
   return missing > 1 ? fmt::format("{} and {} more", text, missing - 1) : text;
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -18,7 +18,7 @@
 #include "system/descriptor.h"
 #include "system/wait_limit.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // The leaders, and the number of this one.
 struct HostLinkRequest {
@@ -74,4 +74,4 @@ class LeaderHandshake {
   std::vector<std::string> blobs_;     // by host
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

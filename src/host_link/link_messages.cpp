@@ -6,7 +6,7 @@
 #include "bootstrap/bytes.h"
 #include "bootstrap/handshake.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // Header of a piece: kind, host, bytes left, length.
@@ -102,4 +102,4 @@ std::optional<LinkMessage> decode_link(std::string_view bytes) {
   return decode_kind(kind, reader, std::make_index_sequence<std::variant_size_v<LinkMessage>>());
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

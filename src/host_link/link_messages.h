@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // The ways in which a rank can be gone.
 enum class Gone : uint8_t { no, left, died };
@@ -69,4 +69,4 @@ std::string encode_link(const LinkMessage& message);
 // Returns nothing for bytes that `encode_link` does not make. Ranks and hosts are not negative; the listener checks the rest.
 std::optional<LinkMessage> decode_link(std::string_view bytes);
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -13,7 +13,7 @@
 #include <cstdint>
 
 HWY_BEFORE_NAMESPACE();
-namespace fccl::HWY_NAMESPACE {
+namespace fccl::core::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -39,11 +39,11 @@ void stream_here(void* to, const void* from, size_t bytes) {
   std::memcpy(target + i, source + i, bytes - i);
 }
 
-}  // namespace fccl::HWY_NAMESPACE
+}  // namespace fccl::core::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace fccl {
+namespace fccl::core {
 
 HWY_EXPORT(stream_here);
 
@@ -51,5 +51,5 @@ void stream_bytes(void* target, const void* source, size_t bytes) {
   if (bytes != 0 && target != source) HWY_DYNAMIC_DISPATCH(stream_here)(target, source, bytes);
 }
 
-}  // namespace fccl
+}  // namespace fccl::core
 #endif

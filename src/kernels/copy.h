@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstring>
 
-namespace fccl {
+namespace fccl::core {
 
 // Copies between buffers that do not overlap; target == source copies nothing. The pointers may be null if `bytes` is 0.
 inline void copy_bytes(void* target, const void* source, size_t bytes) {
@@ -19,4 +19,4 @@ void stream_bytes(void* target, const void* source, size_t bytes);
 // The size from which a call streams its result, unless the call reads the result again.
 inline constexpr size_t kStreamedBytes = size_t{2} << 20;
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -20,7 +20,7 @@
 #include <type_traits>
 
 HWY_BEFORE_NAMESPACE();
-namespace fccl::HWY_NAMESPACE {
+namespace fccl::core::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -294,7 +294,7 @@ struct Float16 {
 using Float16 = Narrow<Binary16>;
 #endif
 
-}  // namespace fccl::HWY_NAMESPACE
+}  // namespace fccl::core::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

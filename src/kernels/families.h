@@ -3,7 +3,7 @@
 
 #include "kernels/reduce.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // The divisor of an average.
 enum class Divisor : uint8_t { source_count, first_scalar };
@@ -17,4 +17,4 @@ ReduceKernel integer_kernel(fcclDataType_t dtype, ReduceOp op, Divisor divisor);
 ReduceKernel widening_kernel(fcclDataType_t dtype, ReduceOp op);
 ReduceKernel narrowing_kernel(fcclDataType_t dtype, ReduceOp op);
 
-}  // namespace fccl
+}  // namespace fccl::core

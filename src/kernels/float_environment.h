@@ -7,7 +7,7 @@
 #include <xmmintrin.h>
 #endif
 
-namespace fccl {
+namespace fccl::core {
 
 // The processor's control register for floating-point arithmetic. kFlags are its sticky exception flags, which do not count as
 // control.
@@ -53,4 +53,4 @@ class FloatEnvironment {
   FloatControl::Word found_;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

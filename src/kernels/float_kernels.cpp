@@ -11,7 +11,7 @@
 #include "kernels/tree.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace fccl::HWY_NAMESPACE {
+namespace fccl::core::HWY_NAMESPACE {
 
 template <class Element>
 ReduceKernel kernel_of(ReduceOp op, Divisor divisor) {
@@ -56,16 +56,16 @@ ReduceKernel float_kernel_here(fcclDataType_t dtype, ReduceOp op, Divisor diviso
   }
 }
 
-}  // namespace fccl::HWY_NAMESPACE
+}  // namespace fccl::core::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace fccl {
+namespace fccl::core {
 
 HWY_EXPORT(float_kernel_here);
 ReduceKernel float_kernel(fcclDataType_t dtype, ReduceOp op, Divisor divisor) {
   return HWY_DYNAMIC_DISPATCH(float_kernel_here)(dtype, op, divisor);
 }
 
-}  // namespace fccl
+}  // namespace fccl::core
 #endif

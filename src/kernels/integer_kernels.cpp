@@ -11,7 +11,7 @@
 #include "kernels/tree.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace fccl::HWY_NAMESPACE {
+namespace fccl::core::HWY_NAMESPACE {
 
 // Every operator but min, max and avg gives the same bits with and without a sign.
 template <class T>
@@ -85,16 +85,16 @@ ReduceKernel integer_kernel_here(fcclDataType_t dtype, ReduceOp op, Divisor divi
   }
 }
 
-}  // namespace fccl::HWY_NAMESPACE
+}  // namespace fccl::core::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace fccl {
+namespace fccl::core {
 
 HWY_EXPORT(integer_kernel_here);
 ReduceKernel integer_kernel(fcclDataType_t dtype, ReduceOp op, Divisor divisor) {
   return HWY_DYNAMIC_DISPATCH(integer_kernel_here)(dtype, op, divisor);
 }
 
-}  // namespace fccl
+}  // namespace fccl::core
 #endif

@@ -11,7 +11,7 @@
 #include "kernels/tree.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace fccl::HWY_NAMESPACE {
+namespace fccl::core::HWY_NAMESPACE {
 
 template <class Element>
 ReduceKernel widening(ReduceOp op) {
@@ -88,11 +88,11 @@ ReduceKernel narrowing_kernel_here(fcclDataType_t dtype, ReduceOp op) {
   }
 }
 
-}  // namespace fccl::HWY_NAMESPACE
+}  // namespace fccl::core::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace fccl {
+namespace fccl::core {
 
 HWY_EXPORT(widening_kernel_here);
 HWY_EXPORT(narrowing_kernel_here);
@@ -103,5 +103,5 @@ ReduceKernel narrowing_kernel(fcclDataType_t dtype, ReduceOp op) {
   return HWY_DYNAMIC_DISPATCH(narrowing_kernel_here)(dtype, op);
 }
 
-}  // namespace fccl
+}  // namespace fccl::core
 #endif

@@ -3,7 +3,7 @@
 
 #include "kernels/families.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 ReduceKernel kernel_of_one_type(fcclDataType_t dtype, ReduceOp op, Divisor divisor) {
@@ -40,4 +40,4 @@ ReduceKernel total_kernel(fcclDataType_t dtype, ReduceOp op, WireType wire) {
   return kernel_of_one_type(dtype, of_total, Divisor::first_scalar);
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

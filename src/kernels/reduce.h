@@ -6,7 +6,7 @@
 
 #include "base/call.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // out[i] = op over s of sources[s][i], for i < count, where s runs over `source_count` sources, 1 to 65536.
 //
@@ -53,4 +53,4 @@ ReduceKernel partial_kernel(fcclDataType_t dtype, ReduceOp op, WireType wire);
 // hosts have the same number of ranks, a power of two.
 ReduceKernel total_kernel(fcclDataType_t dtype, ReduceOp op, WireType wire);
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -17,7 +17,7 @@
 #include "kernels/reduce.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace fccl::HWY_NAMESPACE {
+namespace fccl::core::HWY_NAMESPACE {
 
 constexpr int kLevels = 16;
 constexpr int kMaxSources = 1 << kLevels;
@@ -173,7 +173,7 @@ struct Kernel {
   }
 };
 
-}  // namespace fccl::HWY_NAMESPACE
+}  // namespace fccl::core::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -10,7 +10,7 @@
 
 #include "fccl/fccl.h"
 
-namespace fccl::metrics {
+namespace fccl::core::metrics {
 
 // The paths of a call, in the order of Path (host/path_name.h), then the path of sends and receives.
 inline constexpr auto kPathNames =
@@ -109,4 +109,4 @@ struct Page {
 inline constexpr uint64_t kMagic = 0x6663636c6d657401;  // its last byte is the version of this layout
 inline constexpr const char* kMemoryName = "fccl-metrics";
 
-}  // namespace fccl::metrics
+}  // namespace fccl::core::metrics

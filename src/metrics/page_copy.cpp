@@ -19,7 +19,7 @@
 #include "system/descriptor.h"
 #include "system/error_text.h"
 
-namespace fccl::metrics {
+namespace fccl::core::metrics {
 namespace {
 
 // Exceeds the ranks of any host. Bounds the work if pages name processes without end.
@@ -145,7 +145,7 @@ std::string name_of(const CommunicatorPart& communicator) {
 
 const char* collective_of(const Flight& flight) {
   const uint64_t collective = value_of(flight.collective);
-  return collective < fcclNumColls ? fccl::name_of(static_cast<fcclColl_t>(collective)) : "?";
+  return collective < fcclNumColls ? fccl::core::name_of(static_cast<fcclColl_t>(collective)) : "?";
 }
 
 std::span<const int32_t> processes_of(const CommunicatorPart& communicator) {
@@ -169,4 +169,4 @@ Result<std::vector<PageCopy>> pages_from(int process) {
   return pages;
 }
 
-}  // namespace fccl::metrics
+}  // namespace fccl::core::metrics

@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "metrics/page.h"
 
-namespace fccl::metrics {
+namespace fccl::core::metrics {
 
 // A copy, so that the page's writer cannot change it during reading. A value; used by one thread at a time. Another process may
 // have written any numbers: a reader checks each before it uses it as an index.
@@ -51,4 +51,4 @@ std::span<const int32_t> processes_of(const CommunicatorPart& communicator);
 // the order of process ids. Leaves out processes that cannot be read; only for the first one this is an error.
 Result<std::vector<PageCopy>> pages_from(int process);
 
-}  // namespace fccl::metrics
+}  // namespace fccl::core::metrics

@@ -15,7 +15,7 @@
 #include "system/memory.h"
 #include "system/per_process.h"
 
-namespace fccl::metrics {
+namespace fccl::core::metrics {
 namespace {
 
 struct Process {
@@ -164,4 +164,4 @@ fcclCallMetrics_t calls_of_process(fcclColl_t collective, size_t path, size_t si
   return sum;
 }
 
-}  // namespace fccl::metrics
+}  // namespace fccl::core::metrics

@@ -6,7 +6,7 @@
 
 #include "metrics/page.h"
 
-namespace fccl::metrics {
+namespace fccl::core::metrics {
 
 // Owns the part of one communicator: on the page while there is room, else in private memory. Belongs to the communicator's
 // statistics. Any thread may make one. Its destructor adds its counts to the page's sums.
@@ -39,4 +39,4 @@ fcclCallMetrics_t calls_of_process(fcclColl_t collective, size_t path, size_t si
 // Adds the calls of one communicator to the sum.
 void add(fcclCallMetrics_t& sum, const Calls& calls);
 
-}  // namespace fccl::metrics
+}  // namespace fccl::core::metrics

@@ -24,7 +24,7 @@
 #include "system/settings.h"
 #include "system/thread.h"
 
-namespace fccl::metrics {
+namespace fccl::core::metrics {
 namespace {
 
 using namespace std::chrono_literals;
@@ -82,7 +82,7 @@ class Client {
   // Reads even after the request: closing a socket with unread bytes would discard the answer.
   bool read() {
     std::array<char, 1024> buffer;
-    const fccl::Transfer got = read_some(socket_.get(), buffer);
+    const fccl::core::Transfer got = read_some(socket_.get(), buffer);
     if (got.closed || (got.error != 0 && got.error != EAGAIN)) return false;
     if (!answer_.empty()) return true;
     request_.append(buffer.data(), got.bytes);
@@ -92,7 +92,7 @@ class Client {
 
   bool write() {
     if (!is_answering()) return true;
-    const fccl::Transfer put = write_some(socket_.get(), std::string_view(answer_).substr(written_));
+    const fccl::core::Transfer put = write_some(socket_.get(), std::string_view(answer_).substr(written_));
     if (put.error != 0 && put.error != EAGAIN) return false;
     written_ += put.bytes;
     if (!is_answering()) ::shutdown(socket_.get(), SHUT_WR);
@@ -211,4 +211,4 @@ void stop_serving_if_unused() {
   page_of_process().served_port.store(0, std::memory_order_relaxed);
 }
 
-}  // namespace fccl::metrics
+}  // namespace fccl::core::metrics

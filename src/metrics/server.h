@@ -7,11 +7,11 @@
 #include "base/result.h"
 #include "sockets/socket.h"
 
-namespace fccl {
+namespace fccl::core {
 struct Settings;
 }
 
-namespace fccl::metrics {
+namespace fccl::core::metrics {
 
 // Starts the server, one thread per process. Does nothing if the process serves already, or if another process of this host's
 // job serves at the address. Any thread may call while the process has a communicator. After a failure the process has no
@@ -34,4 +34,4 @@ inline constexpr size_t kMostClients = 16;
 // The time that a client has to send its request and to read the answer.
 inline constexpr std::chrono::seconds kPatience{5};
 
-}  // namespace fccl::metrics
+}  // namespace fccl::core::metrics

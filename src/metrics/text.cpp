@@ -9,7 +9,7 @@
 
 #include "base/call.h"
 
-namespace fccl::metrics {
+namespace fccl::core::metrics {
 namespace {
 
 // Escapes the characters of a label's value that the format gives a meaning.
@@ -57,9 +57,10 @@ void add_kinds_of(const PageCopy& page, int collective, std::vector<Kind>& kinds
       add_of(page->gone);
       for (const CommunicatorPart* communicator : communicators) add_of(communicator->calls);
       if (sums.calls == 0 && sums.bytes == 0) continue;
-      kinds.push_back({fmt::format(R"(pid="{}",collective="{}",path="{}",size="{}")", page->process,
-                                   fccl::name_of(static_cast<fcclColl_t>(collective)), kPathNames[path], name_of_size(size)),
-                       sums});
+      kinds.push_back(
+          {fmt::format(R"(pid="{}",collective="{}",path="{}",size="{}")", page->process,
+                       fccl::core::name_of(static_cast<fcclColl_t>(collective)), kPathNames[path], name_of_size(size)),
+           sums});
     }
 }
 
@@ -169,4 +170,4 @@ std::string text_of(std::span<const PageCopy> pages, uint64_t now_ms) {
   return text.take();
 }
 
-}  // namespace fccl::metrics
+}  // namespace fccl::core::metrics

@@ -7,9 +7,9 @@
 
 #include "metrics/page_copy.h"
 
-namespace fccl::metrics {
+namespace fccl::core::metrics {
 
 // `now_ms` is on the clock of to_ms. The ages of waiting calls are relative to it.
 std::string text_of(std::span<const PageCopy> pages, uint64_t now_ms);
 
-}  // namespace fccl::metrics
+}  // namespace fccl::core::metrics

@@ -1,8 +1,8 @@
 // Advance: how far a step took an operation that has not failed.
 #pragma once
 
-namespace fccl {
+namespace fccl::core {
 
 enum class Advance { none, some, done };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -12,7 +12,7 @@
 #include "system/clock.h"
 #include "system/counter.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Serves one wait of one thread: pauses, then yields, then sleeps for longer and longer, until an operation moves.
 class BetweenRounds {
@@ -52,4 +52,4 @@ Result<void> advance_to_the_end(Operations& operations, bool oversubscribed) {
   }
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

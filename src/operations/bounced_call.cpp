@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // Yielding time while only the GPU is awaited: the GPU cannot wake the worker, which has to poll.
@@ -71,4 +71,4 @@ void BouncedCall::release_for_good() {
   release_to_device(program_.lane.finished(), program_.first_number + issued_.calls.count() - 1 + kFarAhead);
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -10,7 +10,7 @@
 #include "device/sub_calls.h"
 #include "operations/issued_call.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Made when the call is issued, then advanced by the worker until it is done or fails. It waits for the GPU without a deadline
 // and holds no frame of the lane then: the deadline of a call begins when this rank's own GPU has reached the call. After a
@@ -56,4 +56,4 @@ class BouncedCall {
   std::optional<IssuedCall> sub_call_;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -13,7 +13,7 @@
 #include "system/failure_timing.h"
 #include "system/log.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 using std::chrono::milliseconds;
@@ -33,7 +33,7 @@ const char* setting_of_deadline(const Wait& wait) {
 }
 
 LaneId lane_of(const Wait& wait) {
-  return wait.task == nullptr ? kTransferLane : fccl::lane_of(wait.task->call.signature.collective);
+  return wait.task == nullptr ? kTransferLane : fccl::core::lane_of(wait.task->call.signature.collective);
 }
 
 double seconds(Clock::duration span) { return std::chrono::duration<double>(span).count(); }
@@ -52,7 +52,7 @@ std::string Control::describe(const Task& task) const {
 
 std::string Control::describe_call(const Wait& wait) const {
   if (wait.task != nullptr) return describe(*wait.task);
-  const std::string call = fccl::describe(*wait.transfer);
+  const std::string call = fccl::core::describe(*wait.transfer);
   return name_.empty() ? call : fmt::format("{} of communicator {}", call, name_);
 }
 
@@ -302,7 +302,7 @@ Error Control::raise_difference(const TransferEnd& mine, int source, const Envel
       {fcclInvalidUsage,
        fmt::format("a send and its receive differ: {} called {}, {} called {}{}. The two must have equal count and type, "
                    "and a receive takes the oldest send of its source and tag",
-                   describe_rank(source), fccl::describe(sent), describe_rank(rank_), fccl::describe(mine),
+                   describe_rank(source), fccl::core::describe(sent), describe_rank(rank_), fccl::core::describe(mine),
                    name_.empty() ? "" : fmt::format(", on communicator {}", name_))});
 }
 
@@ -367,4 +367,4 @@ const char* Control::failure_text() {
   return text_ ? text_->c_str() : "";
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -20,7 +20,7 @@
 #include "system/wait.h"
 #include "system/wait_limit.h"
 
-namespace fccl {
+namespace fccl::core {
 
 class Statistics;
 
@@ -135,7 +135,7 @@ class Control {
   // Returns the text of failure() for fcclGetLastError: "" without a failure; valid as long as this object lives.
   const char* failure_text();
   int rank() const { return rank_; }
-  std::string describe_rank(int rank) const { return fccl::describe(peers_[rank].member); }
+  std::string describe_rank(int rank) const { return fccl::core::describe(peers_[rank].member); }
   // Returns "AllGather of 4 int8 (call 7) of communicator name".
   std::string describe(const Task& task) const;
 
@@ -187,4 +187,4 @@ class Control {
   std::optional<std::string> text_;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

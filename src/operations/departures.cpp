@@ -11,7 +11,7 @@
 #include "operations/control.h"
 #include "system/failure_timing.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // Number of processes that one poll asks the kernel about.
@@ -160,4 +160,4 @@ Result<void> Control::look_for_other_deaths(Wait& wait, Clock::time_point now) {
                                                   rank_, awaited, describe_call(wait), last_call)}));
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

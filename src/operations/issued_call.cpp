@@ -5,7 +5,7 @@
 
 #include "hierarchical/phases.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constexpr std::chrono::milliseconds kLookEvery{1};
@@ -178,4 +178,4 @@ Result<void> IssuedCall::look_at_other_lanes() const {
   return {};
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -11,7 +11,7 @@
 #include "operations/control.h"
 #include "operations/statistics.h"
 
-namespace fccl {
+namespace fccl::core {
 
 struct HierarchicalLane;
 
@@ -105,4 +105,4 @@ class IssuedCall {
   bool running_ = false;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

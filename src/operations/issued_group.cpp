@@ -7,7 +7,7 @@
 #include "operations/issued_call.h"
 #include "operations/issued_transfers.h"
 
-namespace fccl {
+namespace fccl::core {
 
 IssuedGroup::IssuedGroup() = default;
 IssuedGroup::~IssuedGroup() = default;
@@ -56,4 +56,4 @@ Result<Advance> IssuedGroup::advance() {
 
 Result<void> IssuedGroup::run() { return advance_to_the_end(*this, oversubscribed_); }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -8,7 +8,7 @@
 #include "operations/advance.h"
 #include "operations/issued_transfer.h"
 
-namespace fccl {
+namespace fccl::core {
 
 class IssuedCall;
 class IssuedTransfers;
@@ -44,4 +44,4 @@ class IssuedGroup {
   bool oversubscribed_ = false;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -1,7 +1,7 @@
 // Waits of a send or a receive, and its outcome.
 #include "operations/issued_transfer.h"
 
-namespace fccl {
+namespace fccl::core {
 
 Result<Advance> IssuedTransfer::advance(bool judges, bool warns) {
   auto progress = operation_.has_ended() ? Result<Advance>(Advance::done) : step();
@@ -58,4 +58,4 @@ Result<void> IssuedTransfer::look(bool warns) {
   return around_.control.look(*wait_, {&operation_.steps, seen_ + 1, other()}, lane.network_failure_of(other()));
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

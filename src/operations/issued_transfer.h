@@ -8,7 +8,7 @@
 #include "operations/control.h"
 #include "operations/transfer_lane.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Made when the call is issued, as one of IssuedTransfers; one thread, the caller's or the worker, calls advance() until it is
 // done or fails: it then never touches the communicator again, and ends before it.
@@ -60,4 +60,4 @@ class IssuedTransfer {
   bool is_over_ = false;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

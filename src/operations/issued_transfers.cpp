@@ -6,7 +6,7 @@
 
 #include "operations/between_rounds.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // Looks in the turn that starts the transfers: as long as a peer takes that works on its half of the group.
@@ -118,4 +118,4 @@ Result<Advance> IssuedTransfers::finish() {
   return Advance::done;
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

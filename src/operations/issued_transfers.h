@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "operations/issued_transfer.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // The thread that issues fills it. One thread then advances it until it is done: it is empty then, even after a failure. It
 // keeps the room of its largest group, so the next one allocates nothing. A failure ends only the transfer that failed: the
@@ -53,4 +53,4 @@ class IssuedTransfers {
   std::vector<bool> judged_;  // by 1 + the rank: this look has judged a wait for it
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

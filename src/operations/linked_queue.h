@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace fccl {
+namespace fccl::core {
 
 // Nodes in the order in which they were added. A node is in at most one queue, by its member `next`.
 template <class Node>
@@ -102,4 +102,4 @@ class KeyedQueue {
   size_t size_ = 0;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -5,7 +5,7 @@
 
 #include "system/clock.h"
 
-namespace fccl {
+namespace fccl::core {
 
 using metrics::value_of;
 
@@ -91,4 +91,4 @@ fcclCounter_t Statistics::of_process(fcclColl_t collective) {
   return counter_of([&](size_t path, size_t size) { return metrics::calls_of_process(collective, path, size); });
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -9,7 +9,7 @@
 #include "metrics/process_page.h"
 #include "system/clock.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // One communicator's counts, on the page of its process. The thread that runs a collective's lane writes the collective's
 // entries, and any thread reads them; a communicator adds its counts to those of the process when it ends.
@@ -58,4 +58,4 @@ class Statistics {
   metrics::CommunicatorPlace place_;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -9,7 +9,7 @@
 #include "operations/issued_group.h"
 #include "operations/worker.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // Holds the addresses of all streams, without a lock that a fork might find taken. It grows and is never freed.
@@ -111,4 +111,4 @@ Result<bool> Stream::synchronize_to(uint64_t position, Deadline deadline) {
   return true;
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "system/clock.h"
 
-namespace fccl {
+namespace fccl::core {
 
 class BouncedCall;
 class IssuedCall;
@@ -64,4 +64,4 @@ class Stream {
   bool is_served_ = false;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -10,7 +10,7 @@
 #include "operations/statistics.h"
 #include "system/memory.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // Slices of one direction of a pair that move before others get a turn.
@@ -368,4 +368,4 @@ void TransferLane::withdraw(TransferOperation& operation) {
   if (was_there) drop_interest(operation);
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -20,7 +20,7 @@
 #include "base/result.h"
 #include "operations/transfer_operation.h"
 
-namespace fccl {
+namespace fccl::core {
 
 class PeerMemory;
 class Segment;
@@ -123,4 +123,4 @@ class TransferLane {
   std::atomic<int> outstanding_{0};
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

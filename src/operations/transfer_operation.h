@@ -9,7 +9,7 @@
 #include "operations/linked_queue.h"
 #include "system/clock.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Progress of transfers that are issued together, so that their owner need not look at each. The thread that has the lane's
 // turn writes it.
@@ -61,4 +61,4 @@ struct TransferOperation {
 
 using TransferQueue = LinkedQueue<TransferOperation>;
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -16,7 +16,7 @@
 #include "system/per_process.h"
 #include "system/thread.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 using std::chrono::microseconds;
@@ -228,4 +228,4 @@ void Worker::back_off(Lock& lock, Clock::duration idle) {
   lock.lock();
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

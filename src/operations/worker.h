@@ -11,7 +11,7 @@
 #include "operations/stream.h"
 #include "system/clock.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // A process has one, which lives as long as the process; its thread lives as long as there are streams. Any thread may call. It
 // sleeps when nothing is outstanding, and for longer and longer, up to two milliseconds, when nothing moves. Waking it costs
@@ -53,4 +53,4 @@ class Worker {
   bool running_ = false;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

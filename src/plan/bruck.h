@@ -5,7 +5,7 @@
 
 #include "plan/steps.h"
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 
 // A member enters a round with its own slot and those of the distance - 1 members below it. The barrier uses the same algorithm
 // on empty chunks: a member that has every chunk knows that every member has entered.
@@ -20,4 +20,4 @@ void bruck_all_gather(Group group, Sink& sink) {
   }
 }
 
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

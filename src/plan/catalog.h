@@ -11,7 +11,7 @@
 #include "plan/pairwise.h"
 #include "plan/tree.h"
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 
 // The number of chunks that a slice of the buffer is cut into.
 enum class Cut : uint8_t { whole, per_member };
@@ -43,4 +43,4 @@ inline constexpr std::array kCatalog{
     Algorithm<Sink>{fcclCollBarrier, "bruck", Cut::per_member, bruck_all_gather<Sink>},
 };
 
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

@@ -3,7 +3,7 @@
 
 #include "plan/steps.h"
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 
 template <class Sink>
 void chain_broadcast(Group group, Sink& sink) {
@@ -12,4 +12,4 @@ void chain_broadcast(Group group, Sink& sink) {
     sink.transfer({round, group.around(group.root + round), group.around(group.root + round + 1), all, all});
 }
 
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

@@ -9,7 +9,7 @@
 #include "base/call.h"
 #include "base/check.h"
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 namespace {
 
 // The most times that the number of slices is doubled. More slices gain nothing: less than two percent of the time is left
@@ -84,4 +84,4 @@ std::string Chooser::explain(const Request& request) const {
   return text;
 }
 
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

@@ -6,7 +6,7 @@
 
 #include "plan/price.h"
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 
 // True if the catalog has an algorithm for the collective; without one it cannot go between hosts.
 bool has_algorithm(fcclColl_t collective);
@@ -36,4 +36,4 @@ class Chooser {
   std::vector<Cost> costs_;
 };
 
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

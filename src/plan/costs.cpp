@@ -7,7 +7,7 @@
 #include <charconv>
 #include <cstddef>
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 namespace {
 
 struct Unit {
@@ -144,4 +144,4 @@ std::optional<Constants> default_costs(std::string_view provider, int nic_megabi
   return std::nullopt;
 }
 
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

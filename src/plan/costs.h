@@ -15,7 +15,7 @@
 #include "base/result.h"
 #include "plan/price.h"
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 
 struct Costs {
   Constants constants;
@@ -33,4 +33,4 @@ std::string to_text(const Costs& costs);
 // means unknown.
 std::optional<Constants> default_costs(std::string_view provider, int nic_megabits = 0);
 
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

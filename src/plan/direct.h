@@ -5,7 +5,7 @@
 #include "plan/pairwise.h"
 #include "plan/steps.h"
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 
 // Every member q sends its slot q to the root.
 template <class Sink>
@@ -53,4 +53,4 @@ void scattered_broadcast(Group group, Sink& sink) {
     });
 }
 
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

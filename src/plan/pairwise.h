@@ -3,7 +3,7 @@
 
 #include "plan/steps.h"
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 
 // Every member sends its own slot of this space to all others, in one round.
 template <class Sink>
@@ -51,4 +51,4 @@ void direct_all_reduce(Group group, Sink& sink) {
   for (int member = 0; member < group.members; ++member) sink.add({member, 0});
 }
 
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

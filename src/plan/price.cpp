@@ -7,7 +7,7 @@
 
 #include "base/collective.h"
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 namespace {
 
 Load larger(const Load& a, const Load& b) { return {std::max(a.messages, b.messages), std::max(a.chunks, b.chunks)}; }
@@ -108,4 +108,4 @@ double wire_minimum(const Request& request, const Shape& shape) {
   return request.bytes * (shape.ranks - (row.is_rooted() ? shape.most_ranks : shape.columns));
 }
 
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

@@ -5,7 +5,7 @@
 
 #include "plan/catalog.h"
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 
 // Counts messages, and the chunks in them, through one member's port in one direction.
 struct Load {
@@ -102,4 +102,4 @@ Time predict(const Request& request, Cut cut, const Cost& cost, const Shape& sha
 // Returns a lower bound for any algorithm: the bytes that must cross the busiest host's interfaces in one direction.
 double wire_minimum(const Request& request, const Shape& shape);
 
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

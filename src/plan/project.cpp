@@ -3,7 +3,7 @@
 
 #include "plan/catalog.h"
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 
 Steps steps_of(int algorithm, Group group, int member) {
   Project sink(group, member);
@@ -11,4 +11,4 @@ Steps steps_of(int algorithm, Group group, int member) {
   return sink.take();
 }
 
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

@@ -9,7 +9,7 @@
 
 #include "plan/steps.h"
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 
 enum class Kind : uint8_t { send, receive, add };
 
@@ -85,4 +85,4 @@ class Project {
 // Returns the steps of one member in an algorithm, given by its index in the catalog.
 Steps steps_of(int algorithm, Group group, int member);
 
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "topology/rails.h"
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 namespace {
 
 int serving(Host host, int columns) {
@@ -46,4 +46,4 @@ int slowest_nic(const Topology& topology) {
   return slowest;
 }
 
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

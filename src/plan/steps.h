@@ -15,7 +15,7 @@
 
 #include <cstdint>
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 
 struct Group {
   int members = 1;
@@ -68,4 +68,4 @@ void everyone(Group group, int distance, const Sink& sink, Send send) {
   for (int from = 0; from < group.members; ++from) send(from);
 }
 
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

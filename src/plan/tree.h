@@ -5,7 +5,7 @@
 
 #include "plan/steps.h"
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 
 template <class Sink>
 void tree_broadcast(Group group, Sink& sink) {
@@ -15,4 +15,4 @@ void tree_broadcast(Group group, Sink& sink) {
       sink.transfer({round, group.around(group.root + holder), group.around(group.root + holder + holders), all, all});
 }
 
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

@@ -12,7 +12,7 @@
 #include "system/log.h"
 #include "system/port_range.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constexpr const char* kVariables[] = {"FCCL_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"};
@@ -168,4 +168,4 @@ Result<Descriptor> hold_at(const Address& where, const Settings& settings) {
   return held || settings.socket_ports.empty() ? std::move(held) : hold_port(where, 0);
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

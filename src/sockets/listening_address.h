@@ -9,7 +9,7 @@
 #include "sockets/socket.h"
 #include "system/settings.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // The reason for choosing an interface. It travels in the unique id as a number.
 enum class ChosenBy : uint8_t { fccl_variable, nccl_variable, gloo_variable, master_address, default_route, order };
@@ -38,4 +38,4 @@ Result<Descriptor> listen_at(const ListeningAddress& where, const Settings& sett
 // Holds such a port, as hold_port does. Takes any port if all of FCCL_SOCKET_PORTS are in use.
 Result<Descriptor> hold_at(const Address& where, const Settings& settings);
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -14,7 +14,7 @@
 
 #include "system/error_text.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 std::optional<Address> usable_address(const ifaddrs& entry) {
@@ -77,4 +77,4 @@ Result<std::vector<std::string>> usable_interfaces() {
   return names.empty() ? loopback : names;
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

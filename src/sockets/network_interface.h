@@ -7,7 +7,7 @@
 
 #include "sockets/socket.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // One address of an interface that is up. An interface may have several.
 struct InterfaceAddress {
@@ -27,4 +27,4 @@ std::string to_text(const std::vector<InterfaceAddress>& addresses);
 // loopback and bridges of containers. Returns the loopback if there is no other.
 Result<std::vector<std::string>> usable_interfaces();
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -20,7 +20,7 @@
 
 #include "system/error_text.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constexpr int kSocketFlags = SOCK_NONBLOCK | SOCK_CLOEXEC;
@@ -331,4 +331,4 @@ int poll_until(std::span<pollfd> set, Deadline deadline) {
   }
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

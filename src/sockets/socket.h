@@ -18,7 +18,7 @@
 #include "system/clock.h"
 #include "system/descriptor.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // The address and port of a TCP socket.
 struct Address {
@@ -108,4 +108,4 @@ void shut(int socket);
 // Polls until an entry is ready or the deadline passes; returns the number of ready entries.
 int poll_until(std::span<pollfd> set, Deadline deadline);
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace fccl {
+namespace fccl::core {
 
 using Clock = std::chrono::steady_clock;
 
@@ -29,4 +29,4 @@ struct Deadline {
   }
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

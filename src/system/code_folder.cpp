@@ -9,7 +9,7 @@
 #include <fstream>
 #include <sstream>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 namespace fs = std::filesystem;
@@ -45,4 +45,4 @@ std::string folder_of_code(const void* address) {
   return (loaded.is_absolute() ? loaded : file_of_kernel(address)).parent_path().string();
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

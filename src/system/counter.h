@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace fccl {
+namespace fccl::core {
 
 static_assert(std::atomic<uint64_t>::is_always_lock_free, "counters are shared between processes");
 
@@ -42,4 +42,4 @@ struct Awaited {
   }
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace fccl {
+namespace fccl::core {
 
 // Closes its descriptor when destroyed; -1 means none. Move only; used by one thread at a time.
 class Descriptor {
@@ -32,4 +32,4 @@ class Descriptor {
   int number_ = -1;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <system_error>
 
-namespace fccl {
+namespace fccl::core {
 
 bool is_short_of_descriptors(int error) { return error == EMFILE || error == ENFILE; }
 
@@ -13,4 +13,4 @@ std::string error_text(int error) {
   return is_short_of_descriptors(error) ? text + "; raise the limit of open files (ulimit -n)" : text;
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace fccl {
+namespace fccl::core {
 
 // True if the errno says that this process or this host has too many files open.
 bool is_short_of_descriptors(int error);
@@ -11,4 +11,4 @@ bool is_short_of_descriptors(int error);
 // Returns a text such as "Connection refused". If descriptors are short, it also says what to do.
 std::string error_text(int error);
 
-}  // namespace fccl
+}  // namespace fccl::core

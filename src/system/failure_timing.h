@@ -18,7 +18,7 @@
 
 #include <chrono>
 
-namespace fccl {
+namespace fccl::core {
 
 // One step between reporters, and the delay of a rank behind its leader in init.
 inline constexpr std::chrono::milliseconds kReportStep{300};
@@ -31,4 +31,4 @@ inline constexpr std::chrono::milliseconds kAnswerTakes{500};
 // The interval at which a wait checks for an event that ends it.
 inline constexpr std::chrono::milliseconds kLookInterval{20};
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 
-namespace fccl {
+namespace fccl::core {
 
 constinit std::atomic<unsigned> fork_count{0};
 
@@ -19,4 +19,4 @@ namespace {
 }();
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

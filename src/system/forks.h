@@ -3,11 +3,11 @@
 
 #include <atomic>
 
-namespace fccl {
+namespace fccl::core {
 
 // Incremented in the child before fork() returns; only forks() reads it.
 extern std::atomic<unsigned> fork_count;
 
 inline unsigned forks() { return fork_count.load(std::memory_order_relaxed); }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -7,7 +7,7 @@
 #include <array>
 #include <fstream>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 std::string first_line(const char* path) {
@@ -38,4 +38,4 @@ std::string host_identity(const std::string& override_text) {
                      link_target("/proc/self/ns/ipc"), reach);
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

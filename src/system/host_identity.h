@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace fccl {
+namespace fccl::core {
 
 // Returns equal texts in two processes exactly if they can share memory, pids and abstract unix sockets. The text contains the
 // boot id, the host name and the namespaces of IPC, pids and network. A non-empty `override_text` (FCCL_HOST_ID) replaces the
@@ -14,4 +14,4 @@ std::string host_identity(const std::string& override_text);
 // Returns the name from gethostname(2), for messages.
 std::string host_name();
 
-}  // namespace fccl
+}  // namespace fccl::core

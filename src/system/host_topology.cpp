@@ -17,7 +17,7 @@
 #include "system/host_identity.h"
 #include "system/sys_devices.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 using Hwloc = std::unique_ptr<hwloc_topology, decltype(&hwloc_topology_destroy)>;
@@ -121,4 +121,4 @@ Result<Host> discover_host() {
   return host;
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

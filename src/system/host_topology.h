@@ -3,7 +3,7 @@
 
 #include "topology/topology.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Returns this host without ranks: the network interfaces that are up in the process's network namespace, without the loopback;
 // the RDMA devices; the GPUs, numbered by PCI address. hwloc finds the places; they are empty if it sees no PCI, as in many
@@ -12,4 +12,4 @@ namespace fccl {
 // milliseconds; any thread may call. Error: fcclSystemError.
 Result<Host> discover_host();
 
-}  // namespace fccl
+}  // namespace fccl::core

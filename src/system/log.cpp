@@ -10,7 +10,7 @@
 
 #include "base/check.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 spdlog::level::level_enum level_of(LogLevel level) {
@@ -56,4 +56,4 @@ void log(LogLevel level, const std::string& line) {
   (void)std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

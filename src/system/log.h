@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace fccl {
+namespace fccl::core {
 
 enum class LogLevel { error, warn, info, debug };
 
@@ -12,4 +12,4 @@ void set_log_level(const std::string& level);
 // Writes a line. Any thread may call, but never on the hot path.
 void log(LogLevel level, const std::string& line);
 
-}  // namespace fccl
+}  // namespace fccl::core

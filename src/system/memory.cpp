@@ -9,7 +9,7 @@
 #include <optional>
 #include <string_view>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 namespace fs = std::filesystem;
@@ -82,4 +82,4 @@ size_t longest_file() {
   return limit.rlim_cur;
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-namespace fccl {
+namespace fccl::core {
 
 // The smallest page of any supported machine.
 inline constexpr size_t kPageBytes = 4096;
@@ -24,4 +24,4 @@ AvailableMemory available_memory(const std::string& root = "/");
 // longer one, even in memory.
 size_t longest_file();
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -5,7 +5,7 @@
 
 #include "system/forks.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Declare it constinit, outside of functions: a fork then finds it made or not made, never half made, as could happen to a
 // function's static variable. The first use makes T by its default constructor, which must have no effect elsewhere. A fork
@@ -32,10 +32,10 @@ class PerProcess {
  private:
   struct Made {
     T value{};
-    unsigned forks = fccl::forks();
+    unsigned forks = fccl::core::forks();
     Made* parents;  // keeps the parent's object reachable for the leak sanitizer
   };
   std::atomic<Made*> made_{nullptr};
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "system/counter.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Memory for the frame of a running phase, so that starting a phase allocates nothing. A lane owns it and runs one phase at a
 // time.
@@ -119,4 +119,4 @@ class [[nodiscard]] Phase {
   Handle handle_;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-namespace fccl {
+namespace fccl::core {
 
 struct PortRange {
   uint16_t first = 0;
@@ -26,4 +26,4 @@ inline std::optional<PortRange> port_range_in(std::string_view text) {
   return first && last && *first <= *last ? std::optional(PortRange{*first, *last}) : std::nullopt;
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -14,7 +14,7 @@
 #include "system/error_text.h"
 #include "system/per_process.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constexpr size_t kFewestSwept = 64;
@@ -64,4 +64,4 @@ bool ProcessWatch::alive() const {
   return ::poll(&ended, 1, 0) <= 0;
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

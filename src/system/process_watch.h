@@ -6,7 +6,7 @@
 #include "base/result.h"
 #include "system/descriptor.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Watches one process by a pidfd, so that a reused pid cannot be mistaken for it. All communicators of this process share one
 // watch, hence one descriptor, per watched process. Any thread may call. This process itself is always alive and needs no
@@ -27,4 +27,4 @@ class ProcessWatch {
   Descriptor pidfd_;  // empty for this process
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <thread>
 
-namespace fccl {
+namespace fccl::core {
 
 Processors allowed_processors() {
   Processors allowed;
@@ -24,4 +24,4 @@ Processors allowed_processors() {
 
 int current_processor() { return sched_getcpu(); }
 
-}  // namespace fccl
+}  // namespace fccl::core

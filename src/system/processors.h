@@ -3,7 +3,7 @@
 
 #include <bitset>
 
-namespace fccl {
+namespace fccl::core {
 
 using Processors = std::bitset<1024>;
 
@@ -14,4 +14,4 @@ Processors allowed_processors();
 // Returns the processor that runs the calling thread now; takes a nanosecond or two.
 int current_processor();
 
-}  // namespace fccl
+}  // namespace fccl::core

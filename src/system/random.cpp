@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace fccl {
+namespace fccl::core {
 
 Result<uint64_t> random_bits() {
   uint64_t bits = 0;
@@ -16,4 +16,4 @@ Result<uint64_t> random_bits() {
               fmt::format("cannot make a secret for the network: getentropy says \"{}\"", std::strerror(errno)));
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -5,9 +5,9 @@
 
 #include "base/result.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Returns bits from the kernel; any thread may call. Error: the kernel has none.
 Result<uint64_t> random_bits();
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -22,7 +22,7 @@
 #include "system/log.h"
 #include "system/port_range.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 using namespace std::chrono_literals;
@@ -305,4 +305,4 @@ std::vector<std::string> warnings_of(std::span<const std::string_view> environme
   return warnings;
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -12,7 +12,7 @@
 
 #include "base/result.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // The values of the FCCL_* variables. Each communicator keeps the value that it was made with. The table in settings.cpp gives
 // meanings and allowed values.
@@ -96,4 +96,4 @@ Result<Settings> parse_settings(const std::function<std::string_view(const char*
 // Returns one warning for each "NAME=value" whose name looks like a setting but is unknown.
 std::vector<std::string> warnings_of(std::span<const std::string_view> environment);
 
-}  // namespace fccl
+}  // namespace fccl::core

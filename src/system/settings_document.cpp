@@ -6,7 +6,7 @@
 #include "system/clock.h"
 #include "system/settings.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constexpr std::string_view kHead = R"(# Settings
@@ -53,4 +53,4 @@ std::string settings_document() {
   return page += kFoot;
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -3,9 +3,9 @@
 
 #include <string>
 
-namespace fccl {
+namespace fccl::core {
 
 // Returns docs/environment.md, made from the table of settings.
 std::string settings_document();
 
-}  // namespace fccl
+}  // namespace fccl::core

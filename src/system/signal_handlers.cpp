@@ -1,7 +1,7 @@
 // Reads every handler by sigaction, and restores those that changed.
 #include "system/signal_handlers.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 bool is_same(const struct sigaction& a, const struct sigaction& b) {
@@ -28,4 +28,4 @@ SignalHandlers::~SignalHandlers() {
   pthread_sigmask(SIG_SETMASK, &mask_, nullptr);
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -5,7 +5,7 @@
 
 #include <array>
 
-namespace fccl {
+namespace fccl::core {
 
 // Lives on the stack of a thread that runs foreign code. Its destructor restores the handlers that the process had at its
 // construction; a handler that another thread sets in between is lost.
@@ -21,4 +21,4 @@ class SignalHandlers {
   sigset_t mask_{};
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

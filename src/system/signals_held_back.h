@@ -5,7 +5,7 @@
 
 #include <initializer_list>
 
-namespace fccl {
+namespace fccl::core {
 
 // Lives on the stack. Meanwhile this thread, and threads that it starts, take no signal meant for the application; another
 // thread takes it, or this one afterwards. A thread's own faults still arrive: a blocked fault would end the process before a
@@ -26,4 +26,4 @@ class SignalsHeldBack {
   sigset_t before_{};
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

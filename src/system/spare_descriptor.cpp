@@ -12,7 +12,7 @@
 
 #include "system/descriptor.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // One spare lets a rank reach the root, the other lets the root accept a rank; both may be in one process.
@@ -54,4 +54,4 @@ int lack_of_descriptors(int wanted) {
   return 0;
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

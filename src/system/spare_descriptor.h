@@ -1,7 +1,7 @@
 // Spare descriptors: held in reserve for the moment when the process can open no more.
 #pragma once
 
-namespace fccl {
+namespace fccl::core {
 
 // The right to one more descriptor. The process reserves two when the library is loaded, so that a rank that is short of
 // descriptors can still report it to the others. The destructor reserves the spent ones again, if the process can open them by
@@ -20,4 +20,4 @@ class SpareDescriptor {
 // Returns 0 if this process can open `wanted` more descriptors, else the errno of the failure.
 int lack_of_descriptors(int wanted);
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -12,7 +12,7 @@
 
 #include "topology/topology.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 namespace fs = std::filesystem;
@@ -128,4 +128,4 @@ std::optional<int> SysDevices::numa_node_of(const Processors& processors) const 
   return only;
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -8,7 +8,7 @@
 #include "system/processors.h"
 #include "topology/place.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // A value that reads files at each call and caches nothing; any thread may call. Unknown results are empty or 0. Places have
 // the form that hwloc gives them (host_topology.h).
@@ -36,4 +36,4 @@ class SysDevices {
   std::filesystem::path root_;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -9,7 +9,7 @@
 
 #include "system/signals_held_back.h"
 
-namespace fccl {
+namespace fccl::core {
 Result<std::thread> start_thread(const ThreadRole& role, std::function<void()> work) {
   const SignalsHeldBack here;
   // A lack of threads and a lack of memory throw different exceptions; both are caught here.
@@ -24,4 +24,4 @@ Result<std::thread> start_thread(const ThreadRole& role, std::function<void()> w
   }
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

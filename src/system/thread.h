@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Describes a thread. `name` is what /proc and debuggers show, at most 15 letters. `purpose` completes the message of a failed
 // start.
@@ -19,4 +19,4 @@ struct ThreadRole {
 // handler can report them. Error: fcclSystemError.
 Result<std::thread> start_thread(const ThreadRole& role, std::function<void()> work);
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -9,7 +9,7 @@
 
 #include "system/clock.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 using std::chrono::microseconds;
@@ -57,4 +57,4 @@ Result<void> await(const Awaited& awaited, const SlowPath& slow, const Haste& ha
   return {};
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

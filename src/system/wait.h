@@ -6,7 +6,7 @@
 #include "base/result.h"
 #include "system/counter.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // The check that a wait cannot make itself: clock, abort, deaths, the peers' last calls. The communicator passes it down to the
 // waiting code; an error ends the wait.
@@ -39,4 +39,4 @@ struct Haste {
 // Blocks this thread until a stopped phase can continue.
 Result<void> await(const Awaited& awaited, const SlowPath& slow, const Haste& haste, const Poll& poll = {});
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -9,7 +9,7 @@
 #include "system/clock.h"
 #include "system/failure_timing.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Called regularly during a wait; an error ends the wait. An empty one is not called.
 using CancelCheck = std::function<Result<void>()>;
@@ -27,4 +27,4 @@ struct WaitLimit {
   CancelCheck cancel_check;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

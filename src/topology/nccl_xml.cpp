@@ -9,7 +9,7 @@
 #include <string>
 #include <unordered_map>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constexpr size_t kLargestFile = size_t{64} << 20;
@@ -140,4 +140,4 @@ Result<Topology> parse_nccl_xml(std::string_view text) {
   return HostReader().read(system);
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -5,7 +5,7 @@
 
 #include "topology/topology.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Parses an NCCL topology. It has one host, or several if the file names hosts by their hashes. The ranks of a host are those
 // of its <gpu> elements, renumbered from 0 if the file lacks some ranks of the communicator. PCI devices with the class of a
@@ -14,4 +14,4 @@ namespace fccl {
 // one.
 Result<Topology> parse_nccl_xml(std::string_view text);
 
-}  // namespace fccl
+}  // namespace fccl::core

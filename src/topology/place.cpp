@@ -5,7 +5,7 @@
 
 #include <charconv>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // Parses a hexadecimal number of at most `digits` digits at the front of the text, and removes it and the mark after it.
@@ -53,4 +53,4 @@ const char* nccl_name_of(Distance distance) {
   return kNames[static_cast<size_t>(distance)];
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

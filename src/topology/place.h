@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace fccl {
+namespace fccl::core {
 
 // A PCI address, domain:bus:device.function, as Linux writes it: "0000:10:1b.0".
 struct PciAddress {
@@ -45,4 +45,4 @@ const char* name_of(Distance distance);
 // Returns "PIX", "PXB", "PHB" or "SYS".
 const char* nccl_name_of(Distance distance);
 
-}  // namespace fccl
+}  // namespace fccl::core

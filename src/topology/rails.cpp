@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constexpr Distance kDistances[] = {Distance::same_switch, Distance::same_root, Distance::same_numa, Distance::same_host};
@@ -119,4 +119,4 @@ int Rails::least() const {
   return static_cast<int>(least);
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

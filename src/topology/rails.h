@@ -5,7 +5,7 @@
 
 #include "topology/topology.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Returns for each local rank of a host its NICs, as numbers in the host's list, nearest first.
 //   - Every NIC serves a rank, and every rank is served, if the host has both.
@@ -45,4 +45,4 @@ class Rails {
   std::vector<Seat> seats_;  // by rank
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -9,7 +9,7 @@
 #include <charconv>
 #include <optional>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constexpr std::string_view kHeadline = "fccl topology 1";
@@ -268,4 +268,4 @@ std::string first_difference(int rank, std::string_view text, int other_rank, st
   return {};
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

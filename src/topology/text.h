@@ -7,7 +7,7 @@
 
 #include "topology/topology.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Writes a topology. Equal topologies have equal texts, and parsing a text returns the same topology.
 std::string to_text(const Topology& topology);
@@ -21,4 +21,4 @@ uint64_t hash_of(const Topology& topology);
 // Returns a text such as "line 3 is "nic eth0" on rank 0, but "nic eth1" on rank 7", or "" if the texts are equal.
 std::string first_difference(int rank, std::string_view text, int other_rank, std::string_view other_text);
 
-}  // namespace fccl
+}  // namespace fccl::core

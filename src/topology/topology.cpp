@@ -9,7 +9,7 @@
 
 #include "base/check.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constexpr size_t kLongestName = 255;
@@ -124,4 +124,4 @@ const Topology::Seat& Topology::seat(int rank) const {
   return seats_[rank];
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

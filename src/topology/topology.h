@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "topology/place.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // One network device as a transport sees it: "eth0", "rdmap79s0".
 struct Nic {
@@ -86,4 +86,4 @@ class Topology {
   std::vector<Seat> seats_;  // by rank
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

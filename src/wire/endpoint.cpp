@@ -12,7 +12,7 @@
 
 #include "system/log.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // More operations in flight on a rail gain nothing.
@@ -294,4 +294,4 @@ Result<PeerId> Endpoint::connect(int rail, std::span<const std::byte> address) {
   return peer;
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -17,7 +17,7 @@
 #include "wire/progress_thread.h"
 #include "wire/transport.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Shared by the lanes of a process, and outlives them. Messages of strangers are dropped and counted, and change nothing. Any
 // thread may call. One thread at a time has the turn inside: on the hot path a thread that finds the turn taken goes on, since
@@ -103,4 +103,4 @@ class Endpoint {
   ProgressThread thread_;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

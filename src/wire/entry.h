@@ -6,7 +6,7 @@
 
 #include "base/call.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // A call in full, as ranks show it to each other.
 struct CallInFull {
@@ -37,4 +37,4 @@ struct EntryMessage {
 };
 static_assert(sizeof(EntryMessage) == 64 && std::is_trivially_copyable_v<EntryMessage>);
 
-}  // namespace fccl
+}  // namespace fccl::core

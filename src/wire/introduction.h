@@ -8,7 +8,7 @@
 
 #include "wire/transport.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Plain bytes that the leaders of the hosts carry from every member to every other; every other member gets the same bytes.
 struct Introduction {
@@ -37,4 +37,4 @@ struct Introduction {
 };
 static_assert(std::is_trivially_copyable_v<Introduction>);
 
-}  // namespace fccl
+}  // namespace fccl::core

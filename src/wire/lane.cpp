@@ -10,7 +10,7 @@
 #include "kernels/copy.h"
 #include "wire/endpoint.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 PortShape port_shape(const WireLaneShape& shape, const TransportLimits& limits) {
@@ -306,4 +306,4 @@ bool WireLane::send_credit(int member) {
   return true;
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -24,7 +24,7 @@
 #include "wire/port.h"
 #include "wire/stripes.h"
 
-namespace fccl {
+namespace fccl::core {
 
 class Endpoint;
 
@@ -187,4 +187,4 @@ class WireLane {
   bool grants_wait_ = false;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -4,7 +4,7 @@
 #include "wire/endpoint.h"
 #include "wire/lane.h"
 
-namespace fccl {
+namespace fccl::core {
 
 NoticesTaken WireLane::heard_of(int member) const {
   return NoticesTaken::of(port_->peers[place(member)].notices_heard.load(std::memory_order_acquire));
@@ -79,4 +79,4 @@ void WireLane::release(int member) {
   grants_wait_ |= grant_is_due(member);
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -11,7 +11,7 @@
 #include "system/signal_handlers.h"
 #include "wire/build.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constexpr const char* kLibrary = "libfccl_ofi.so";
@@ -82,4 +82,4 @@ Result<OfferedNics> list_nics_of(const std::string& library, const NicsRequest& 
   return (*list)(request, kBuild);
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

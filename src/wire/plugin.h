@@ -7,7 +7,7 @@
 #include "base/result.h"
 #include "wire/transport.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Opens a transport of libfccl_ofi.so, which it looks for only beside the library or program that contains this code. The
 // library stays loaded for the process's life, since it holds the transports' code and libfabric's threads. The error says
@@ -22,4 +22,4 @@ Result<OfferedNics> list_nics(const NicsRequest& request);
 Result<std::unique_ptr<Transport>> open_transport_of(const std::string& library, const TransportRequest& request);
 Result<OfferedNics> list_nics_of(const std::string& library, const NicsRequest& request);
 
-}  // namespace fccl
+}  // namespace fccl::core

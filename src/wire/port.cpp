@@ -11,7 +11,7 @@
 #include "kernels/copy.h"
 #include "system/memory.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 size_t rounded_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
@@ -170,4 +170,4 @@ void Port::break_with(Error error) {
   }
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

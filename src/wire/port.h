@@ -16,7 +16,7 @@
 #include "wire/post_queue.h"
 #include "wire/transport.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Messages are numbered per sender and receiver through all calls of a lane. The numbers begin a little below their wrap, so
 // that every run passes the wrap. An immediate is a channel and the low bits of such a number.
@@ -176,4 +176,4 @@ class Port {
   Error error_;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

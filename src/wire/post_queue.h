@@ -11,7 +11,7 @@
 
 #include "wire/transport.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // It is bounded. The lane's thread pushes, and the thread that has the endpoint's turn takes.
 class PostQueue {
@@ -45,4 +45,4 @@ class PostQueue {
   std::atomic<uint64_t> taken_{0};
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

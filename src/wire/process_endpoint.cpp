@@ -12,7 +12,7 @@
 #include "system/per_process.h"
 #include "wire/plugin.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 using Key = std::pair<std::string, std::vector<std::string>>;
@@ -45,4 +45,4 @@ bool has_process_endpoint() {
   return std::ranges::any_of(all.of, [](const auto& each) { return !each.second.expired(); });
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

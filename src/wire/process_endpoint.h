@@ -6,7 +6,7 @@
 #include "base/result.h"
 #include "wire/endpoint.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Returns the endpoint for this request, opened when the first communicator asks, and closed when the last one lets go. A fork
 // opens its own. Any thread may call.
@@ -15,4 +15,4 @@ Result<std::shared_ptr<Endpoint>> endpoint_of_process(const TransportRequest& re
 // True if there is one, of any request.
 bool has_process_endpoint();
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -7,7 +7,7 @@
 #include "system/thread.h"
 #include "wire/endpoint.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 using std::chrono::microseconds;
@@ -48,4 +48,4 @@ void ProgressThread::run(Endpoint& endpoint) {
   }
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 
-namespace fccl {
+namespace fccl::core {
 
 class Endpoint;
 
@@ -27,4 +27,4 @@ class ProgressThread {
   std::thread thread_;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace fccl {
+namespace fccl::core {
 
 // The limits that two members have in common.
 struct SharedRails {
@@ -28,4 +28,4 @@ struct Stripes {
   size_t bytes(size_t stripe) const { return std::min(piece, total - offset(stripe)); }
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "topology/topology.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // The limits of this end of a transport. They never change.
 struct TransportLimits {
@@ -177,4 +177,4 @@ inline constexpr const char* kTransportSymbol = "fccl_open_transport";
 using ListNics = Result<OfferedNics> (*)(const NicsRequest& request, const char* build);
 inline constexpr const char* kNicsSymbol = "fccl_list_nics";
 
-}  // namespace fccl
+}  // namespace fccl::core

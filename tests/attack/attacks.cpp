@@ -6,7 +6,7 @@
 
 #include "wire/entry.h"
 
-namespace fccl::attack {
+namespace fccl::core::attack {
 namespace {
 
 constexpr size_t kPiece = 8192;
@@ -113,4 +113,4 @@ constexpr std::array kAttacks{
 
 std::span<const Attack> attacks() { return kAttacks; }
 
-}  // namespace fccl::attack
+}  // namespace fccl::core::attack

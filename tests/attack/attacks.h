@@ -6,7 +6,7 @@
 
 #include "attack/fabric_end.h"
 
-namespace fccl::attack {
+namespace fccl::core::attack {
 
 struct Attack {
   const char* name;
@@ -16,4 +16,4 @@ struct Attack {
 
 std::span<const Attack> attacks();
 
-}  // namespace fccl::attack
+}  // namespace fccl::core::attack

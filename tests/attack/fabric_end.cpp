@@ -11,7 +11,7 @@
 #include <cstring>
 #include <utility>
 
-namespace fccl::attack {
+namespace fccl::core::attack {
 namespace {
 
 constexpr size_t kBytes = size_t{1} << 16;
@@ -103,4 +103,4 @@ FabricEnd::Ends FabricEnd::poll() {
 
 void FabricEnd::receive() { (void)fi_recv(endpoint(), bytes(), kBytes, descriptor(), FI_ADDR_UNSPEC, nullptr); }
 
-}  // namespace fccl::attack
+}  // namespace fccl::core::attack

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace fccl::attack {
+namespace fccl::core::attack {
 
 struct Closer {
   template <class Handle>
@@ -65,4 +65,4 @@ class FabricEnd {
   void* descriptor_ = nullptr;
 };
 
-}  // namespace fccl::attack
+}  // namespace fccl::core::attack

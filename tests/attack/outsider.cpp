@@ -19,7 +19,7 @@
 
 #include "attack/attacks.h"
 
-namespace fccl::attack {
+namespace fccl::core::attack {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -157,10 +157,10 @@ class Outsider {
 };
 
 }  // namespace
-}  // namespace fccl::attack
+}  // namespace fccl::core::attack
 
 int main(int count, char** words) {
-  using namespace fccl::attack;
+  using namespace fccl::core::attack;
   if (count < 4) {
     std::fprintf(stderr, "usage: outsider PROVIDER SECONDS FOLDER|busy [ATTACK...]\n");
     return 2;

@@ -7,7 +7,7 @@
 
 #include "kernels/reduce.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // Sources of ones, which every operator keeps finite and normal.
@@ -56,10 +56,10 @@ void register_all() {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core
 
 int main(int argc, char** argv) {
-  fccl::register_all();
+  fccl::core::register_all();
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   benchmark::RunSpecifiedBenchmarks();

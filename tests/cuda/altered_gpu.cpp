@@ -4,7 +4,7 @@
 #include <thread>
 #include <utility>
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 
 std::string name_of(Entry::Kind kind) {
   constexpr const char* kNames[] = {"record",       "await", "copy in", "copy out", "write ready", "wait for finished",
@@ -89,4 +89,4 @@ Result<void> AlteredGpu::enqueue(const Entry& entry) {
   return SimulatedGpu::words(entry.queue, std::span(&entry.word, 1));
 }
 
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

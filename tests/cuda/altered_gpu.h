@@ -11,7 +11,7 @@
 
 #include "devices/simulated_gpu.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 
 // One entry of a program, as the library meant it.
 struct Entry {
@@ -67,4 +67,4 @@ class AlteredGpu : public simulated::SimulatedGpu {
   std::vector<Entry> collected_, program_;
 };
 
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -1,7 +1,7 @@
 // Every collective in CUDA memory, by both paths: what comes out is what it means, to the bit.
 #include "cuda/cuda_ranks.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 class CudaCollectives : public ::testing::TestWithParam<const char*> {
@@ -195,4 +195,4 @@ INSTANTIATE_TEST_SUITE_P(By, CudaCampaign, ::testing::ValuesIn(kCudaPaths), [](c
 INSTANTIATE_TEST_SUITE_P(By, CudaCollectives, ::testing::ValuesIn(kCudaPaths), [](const auto& info) { return info.param; });
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

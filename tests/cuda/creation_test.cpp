@@ -8,7 +8,7 @@
 
 #include "cuda/cuda_ranks.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -319,4 +319,4 @@ TEST_P(CudaInitAll, refuses_a_gpu_twice_and_one_that_there_is_not) {
 INSTANTIATE_TEST_SUITE_P(By, CudaInitAll, ::testing::ValuesIn(kCudaPaths), [](const auto& info) { return info.param; });
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

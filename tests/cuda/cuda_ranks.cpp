@@ -5,7 +5,7 @@
 #include <cstring>
 #include <thread>
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 
 using simulated::SimulatedGpu;
 
@@ -114,4 +114,4 @@ std::string try_on_gpu(const Recipe& recipe, CudaSeat& seat, fcclComm_t comm, bo
   return trial.fault();
 }
 
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -10,7 +10,7 @@
 #include "processes/ranks.h"
 #include "processes/trial.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 
 // Both ways of a call on CUDA memory; FCCL_CUDA_PATH.
 inline constexpr const char* kCudaPaths[] = {"blocking", "bounce"};
@@ -85,4 +85,4 @@ class CudaTrial {
 // Issues, synchronizes, and says what went wrong.
 std::string try_on_gpu(const Recipe& recipe, CudaSeat& seat, fcclComm_t comm, bool scalar_on_gpu = false);
 
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -6,7 +6,7 @@
 #include "communicator/retired_lanes.h"
 #include "cuda/cuda_ranks.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -295,4 +295,4 @@ TEST(CudaBounce, is_finalized_when_the_gpu_is_through_or_at_the_deadline) {
 INSTANTIATE_TEST_SUITE_P(By, CudaFailures, ::testing::ValuesIn(kCudaPaths), [](const auto& info) { return info.param; });
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

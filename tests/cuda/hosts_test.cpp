@@ -6,7 +6,7 @@
 
 #include "cuda/cuda_ranks.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -181,4 +181,4 @@ INSTANTIATE_TEST_SUITE_P(On, CudaHosts,
                          [](const auto& info) { return info.param.name(); });
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -9,7 +9,7 @@
 #include "cuda/altered_gpu.h"
 #include "cuda/cuda_ranks.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 using How = Alteration::How;
@@ -186,4 +186,4 @@ TEST(CudaMutants, that_do_harm_are_found_and_all_others_are_right) {
 }
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -5,7 +5,7 @@
 #include "cuda/cuda_ranks.h"
 #include "processes/test_stream.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 constexpr size_t kCount = 16;
@@ -247,4 +247,4 @@ TEST_P(CudaRefusals, do_not_concern_a_gpu_without_words_if_the_path_is_left_open
 INSTANTIATE_TEST_SUITE_P(By, CudaRefusals, ::testing::ValuesIn(kCudaPaths), [](const auto& info) { return info.param; });
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -3,7 +3,7 @@
 
 #include "cuda/cuda_ranks.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 // Knows the queues that the library has made on it.
@@ -104,4 +104,4 @@ TEST(CudaRunAhead, a_queue_without_room_is_waited_for_until_the_deadline) {
 }
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -8,7 +8,7 @@
 
 #include "cuda/cuda_ranks.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 enum class Fault { none, an_error, stop };
@@ -132,4 +132,4 @@ TEST(CudaSeedsCampaign, of_a_thousand_end_on_every_rank) {
 }
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -6,7 +6,7 @@
 
 #include "cuda/cuda_ranks.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 constexpr fcclColl_t kUneven[] = {fcclCollAllGatherV, fcclCollReduceScatterV, fcclCollAlltoAllV};
@@ -275,4 +275,4 @@ TEST_P(CudaStaged, a_communicator_that_is_made_while_its_user_goes_on_serves_cud
 INSTANTIATE_TEST_SUITE_P(By, CudaStaged, ::testing::ValuesIn(kCudaPaths), [](const auto& info) { return info.param; });
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

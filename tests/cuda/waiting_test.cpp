@@ -6,7 +6,7 @@
 
 #include "cuda/cuda_ranks.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -201,4 +201,4 @@ TEST(CudaWaitingBounced, a_collective_that_is_out_keeps_no_send_and_no_receive) 
 }
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -6,7 +6,7 @@
 
 #include "devices/unseen.h"
 
-namespace fccl::simulated {
+namespace fccl::core::simulated {
 
 namespace {
 
@@ -74,4 +74,4 @@ bool find_region_of(const Gpu* gpu, Region& found) {
   return false;
 }
 
-}  // namespace fccl::simulated
+}  // namespace fccl::core::simulated

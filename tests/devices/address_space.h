@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace fccl::simulated {
+namespace fccl::core::simulated {
 
 class Gpu;
 
@@ -37,4 +37,4 @@ bool find_region(const void* address, Region& found);
 // Any region of this GPU; for its end.
 bool find_region_of(const Gpu* gpu, Region& found);
 
-}  // namespace fccl::simulated
+}  // namespace fccl::core::simulated

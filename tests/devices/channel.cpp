@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-namespace fccl::simulated {
+namespace fccl::core::simulated {
 
 namespace {
 
@@ -80,4 +80,4 @@ void Channel::before_operation() {
   }
 }
 
-}  // namespace fccl::simulated
+}  // namespace fccl::core::simulated

@@ -10,7 +10,7 @@
 #include "devices/unseen.h"
 #include "transports/dice.h"
 
-namespace fccl::simulated {
+namespace fccl::core::simulated {
 
 // For what counts and orders nothing.
 inline constexpr auto kRelaxed = std::memory_order_relaxed;
@@ -91,4 +91,4 @@ class Channel {
   UnseenList pending_;
 };
 
-}  // namespace fccl::simulated
+}  // namespace fccl::core::simulated

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <thread>
 
-namespace fccl {
+namespace fccl::core {
 
 namespace {
 
@@ -109,4 +109,4 @@ void DeviceConformance::expect_refused(const Result<void>& result) {
   release_to_device(word(63), 0);
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -16,7 +16,7 @@
 #include "devices/gpu_user.h"
 #include "devices/pinned_pages.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // How to open a GPU, whose misuse must be an error. Its own errors are the reasons that a skipped test prints.
 struct GpuFactory {
@@ -85,4 +85,4 @@ class DeviceConformance : public testing::TestWithParam<GpuFactory> {
   std::vector<Mark> marks_;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -6,7 +6,7 @@
 
 #include "devices/conformance.h"
 
-namespace fccl {
+namespace fccl::core {
 
 namespace {
 
@@ -129,4 +129,4 @@ TEST_P(DeviceConformance, a_peer_can_read_pinned_memory_by_cross_memory_attach) 
 
 }  // namespace
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -6,7 +6,7 @@
 
 #include "devices/conformance.h"
 
-namespace fccl {
+namespace fccl::core {
 
 namespace {
 
@@ -249,4 +249,4 @@ TEST_P(DeviceConformance, uses_nest_and_give_back_what_was_current) {
 
 }  // namespace
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -5,7 +5,7 @@
 #include "devices/conformance.h"
 #include "devices/cuda_user.h"
 
-namespace fccl {
+namespace fccl::core {
 
 namespace {
 
@@ -28,4 +28,4 @@ INSTANTIATE_TEST_SUITE_P(Cuda, DeviceConformance, testing::Values(GpuFactory{"gp
 
 }  // namespace
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -19,7 +19,7 @@
 #include "device/device.h"
 #include "devices/pinned_pages.h"
 
-namespace fccl {
+namespace fccl::core {
 
 namespace {
 
@@ -281,4 +281,4 @@ TEST(CudaDevice, without_stream_memory_operations_words_are_refused) {
 
 }  // namespace
 
-}  // namespace fccl
+}  // namespace fccl::core

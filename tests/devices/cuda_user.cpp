@@ -9,7 +9,7 @@
 
 #include "device/cuda_driver.h"
 
-namespace fccl {
+namespace fccl::core {
 
 namespace {
 
@@ -109,4 +109,4 @@ Result<std::unique_ptr<GpuUser>> open_cuda_user(int ordinal) {
   return std::unique_ptr<GpuUser>(std::make_unique<CudaUser>(*std::move(device)));
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -5,9 +5,9 @@
 
 #include "devices/gpu_user.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Opens the device first. Error: that of open_device.
 Result<std::unique_ptr<GpuUser>> open_cuda_user(int ordinal);
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -11,7 +11,7 @@
 
 #include "devices/landing.h"
 
-namespace fccl::simulated {
+namespace fccl::core::simulated {
 
 namespace {
 
@@ -198,4 +198,4 @@ Answer<void> Gpu::launch(GpuQueue* queue, std::function<void()> kernel) {
   return {};
 }
 
-}  // namespace fccl::simulated
+}  // namespace fccl::core::simulated

@@ -18,7 +18,7 @@
 #include "devices/gpu_options.h"
 #include "devices/refusal.h"
 
-namespace fccl::simulated {
+namespace fccl::core::simulated {
 
 // One record of a mark: what is awaited.
 struct Record {
@@ -119,4 +119,4 @@ class Gpu {
 // The place of the GPU's memory at an address, for the thread of a queue, or for a test. Null for memory that it does not have.
 std::byte* real(const void* address);
 
-}  // namespace fccl::simulated
+}  // namespace fccl::core::simulated

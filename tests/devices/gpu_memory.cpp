@@ -10,7 +10,7 @@
 #include "devices/gpu.h"
 #include "system/descriptor.h"
 
-namespace fccl::simulated {
+namespace fccl::core::simulated {
 
 namespace {
 
@@ -270,4 +270,4 @@ Answer<void> Gpu::set_capturing(GpuQueue* queue, bool capturing) {
   return {};
 }
 
-}  // namespace fccl::simulated
+}  // namespace fccl::core::simulated

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace fccl::simulated {
+namespace fccl::core::simulated {
 
 struct GpuOptions {
   int ordinal = 0;
@@ -35,4 +35,4 @@ struct GpuOptions {
   bool abort_on_misuse = true;
 };
 
-}  // namespace fccl::simulated
+}  // namespace fccl::core::simulated

@@ -7,7 +7,7 @@
 
 #include "device/device.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // A user of one GPU; one thread at a time calls it, with or without a Use. A call that fails ends the test.
 class GpuUser {
@@ -31,4 +31,4 @@ class GpuUser {
   virtual void end_capture(Queue stream) = 0;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -8,12 +8,12 @@
 
 #include "devices/simulated_gpu.h"
 
-using fccl::Copy;
-using fccl::Device;
-using fccl::Mark;
-using fccl::MemoryPlace;
-using fccl::Queue;
-using fccl::simulated::SimulatedGpu;
+using fccl::core::Copy;
+using fccl::core::Device;
+using fccl::core::Mark;
+using fccl::core::MemoryPlace;
+using fccl::core::Queue;
+using fccl::core::simulated::SimulatedGpu;
 
 namespace {
 

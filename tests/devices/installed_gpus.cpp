@@ -7,7 +7,7 @@
 #include <mutex>
 #include <utility>
 
-namespace fccl {
+namespace fccl::core {
 
 namespace {
 
@@ -45,4 +45,4 @@ Result<std::shared_ptr<Device>> open_device(int ordinal) {
 
 int current_device() { return current; }
 
-}  // namespace fccl
+}  // namespace fccl::core

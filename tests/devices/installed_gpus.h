@@ -5,7 +5,7 @@
 
 #include "devices/simulated_gpu.h"
 
-namespace fccl::simulated {
+namespace fccl::core::simulated {
 
 // From now on the GPU with its ordinal. The last one of an ordinal counts.
 void install(std::shared_ptr<SimulatedGpu> gpu);
@@ -14,4 +14,4 @@ void uninstall_all();
 // Sets the result of current_device() in the calling thread; -1 stands for no GPU.
 void set_current_device(int ordinal);
 
-}  // namespace fccl::simulated
+}  // namespace fccl::core::simulated

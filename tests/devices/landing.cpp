@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace fccl::simulated {
+namespace fccl::core::simulated {
 
 namespace {
 
@@ -51,4 +51,4 @@ void land(const RealCopy& copy, Dice& dice) {
   }
 }
 
-}  // namespace fccl::simulated
+}  // namespace fccl::core::simulated

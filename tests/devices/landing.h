@@ -5,7 +5,7 @@
 
 #include "transports/dice.h"
 
-namespace fccl::simulated {
+namespace fccl::core::simulated {
 
 // A copy as the thread of its queue does it; addresses are real ones.
 struct RealCopy {
@@ -21,4 +21,4 @@ struct RealCopy {
 
 void land(const RealCopy& copy, Dice& dice);
 
-}  // namespace fccl::simulated
+}  // namespace fccl::core::simulated

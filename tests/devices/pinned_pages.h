@@ -11,7 +11,7 @@
 #include "device/device.h"
 #include "device/words.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // One thread at a time, with a Use where it is made.
 class PinnedPages {
@@ -40,4 +40,4 @@ class PinnedPages {
   std::unique_ptr<PinnedMemory> pinned_;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -6,7 +6,7 @@
 #include <tl/expected.hpp>
 #include <utility>
 
-namespace fccl::simulated {
+namespace fccl::core::simulated {
 
 struct Refusal {
   enum class Why : uint8_t {
@@ -34,4 +34,4 @@ inline tl::unexpected<Refusal> refuse(Refusal::Why why, std::string sentence) {
   return tl::make_unexpected(Refusal{why, std::move(sentence)});
 }
 
-}  // namespace fccl::simulated
+}  // namespace fccl::core::simulated

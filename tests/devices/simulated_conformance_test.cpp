@@ -2,7 +2,7 @@
 #include "devices/conformance.h"
 #include "devices/simulated_user.h"
 
-namespace fccl {
+namespace fccl::core {
 
 namespace {
 
@@ -24,4 +24,4 @@ INSTANTIATE_TEST_SUITE_P(Simulated, DeviceConformance, testing::ValuesIn(factori
 
 }  // namespace
 
-}  // namespace fccl
+}  // namespace fccl::core

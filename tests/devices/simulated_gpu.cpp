@@ -9,7 +9,7 @@
 #include <cstring>
 #include <utility>
 
-namespace fccl::simulated {
+namespace fccl::core::simulated {
 
 namespace {
 
@@ -238,4 +238,4 @@ bool SimulatedGpu::is_doing_nothing() const {
   return gpu_.progress().enqueued.load(kRelaxed) == gpu_.progress().finished.load(kRelaxed);
 }
 
-}  // namespace fccl::simulated
+}  // namespace fccl::core::simulated

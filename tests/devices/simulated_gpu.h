@@ -22,7 +22,7 @@
 #include "device/device.h"
 #include "devices/gpu.h"
 
-namespace fccl::simulated {
+namespace fccl::core::simulated {
 
 // Tests own it, or as a Device, the code that opens it. Everything that it makes must be gone before it.
 class SimulatedGpu : public Device {
@@ -88,4 +88,4 @@ class SimulatedGpu : public Device {
   DeviceLimits limits_;
 };
 
-}  // namespace fccl::simulated
+}  // namespace fccl::core::simulated

@@ -19,7 +19,7 @@
 #include "devices/pinned_pages.h"
 #include "system/descriptor.h"
 
-namespace fccl::simulated {
+namespace fccl::core::simulated {
 
 namespace {
 
@@ -315,4 +315,4 @@ TEST(InstalledGpus, are_what_open_device_finds) {
 
 }  // namespace
 
-}  // namespace fccl::simulated
+}  // namespace fccl::core::simulated

@@ -4,7 +4,7 @@
 #include "devices/gpu_user.h"
 #include "devices/simulated_gpu.h"
 
-namespace fccl::simulated {
+namespace fccl::core::simulated {
 
 class SimulatedUser : public GpuUser {
  public:
@@ -27,4 +27,4 @@ class SimulatedUser : public GpuUser {
   SimulatedGpu gpu_;
 };
 
-}  // namespace fccl::simulated
+}  // namespace fccl::core::simulated

@@ -7,7 +7,7 @@
 
 #include <climits>
 
-namespace fccl::simulated {
+namespace fccl::core::simulated {
 
 namespace {
 
@@ -78,4 +78,4 @@ void UnseenList::close() {
   wake_all(&pushes_);
 }
 
-}  // namespace fccl::simulated
+}  // namespace fccl::core::simulated

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace fccl::simulated {
+namespace fccl::core::simulated {
 
 // Any thread may call. Not recursive.
 class UnseenLock {
@@ -63,4 +63,4 @@ class UnseenList {
   bool closed_ = false;
 };
 
-}  // namespace fccl::simulated
+}  // namespace fccl::core::simulated

@@ -8,7 +8,7 @@
 
 #include "processes/ranks.h"
 
-namespace fccl::faults {
+namespace fccl::core::faults {
 
 inline constexpr int kMostRanks = 8;
 
@@ -37,4 +37,4 @@ struct Board {
   std::atomic<int64_t> last_iteration{INT64_MAX};
 };
 
-}  // namespace fccl::faults
+}  // namespace fccl::core::faults

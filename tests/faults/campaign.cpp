@@ -13,9 +13,9 @@
 
 namespace {
 
-using namespace fccl::faults;
-using fccl::testing::ms_since;
-using fccl::testing::now_ns;
+using namespace fccl::core::faults;
+using fccl::core::testing::ms_since;
+using fccl::core::testing::now_ns;
 
 constexpr const char* kUsage =
     "usage: faults --seeds N [--first S]   N runs, from seed S on (1 if not said otherwise)\n"

@@ -7,7 +7,7 @@
 
 #include "base/call.h"
 
-namespace fccl::faults {
+namespace fccl::core::faults {
 namespace {
 
 using namespace std::chrono_literals;
@@ -231,4 +231,4 @@ Recipe differing(const Draw& draw) {
   return other;
 }
 
-}  // namespace fccl::faults
+}  // namespace fccl::core::faults

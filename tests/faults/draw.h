@@ -8,7 +8,7 @@
 
 #include "processes/trial.h"
 
-namespace fccl::faults {
+namespace fccl::core::faults {
 
 enum class Fault {
   kill,                // kill -9
@@ -69,4 +69,4 @@ testing::Recipe differing(const Draw& draw);
 // A recipe as messages show it: "AllGather of 3 int32"; of one with counts that differ from block to block its name.
 std::string shown_of(const testing::Recipe& recipe);
 
-}  // namespace fccl::faults
+}  // namespace fccl::core::faults

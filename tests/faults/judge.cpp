@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <csignal>
 
-namespace fccl::faults {
+namespace fccl::core::faults {
 namespace {
 
 constexpr double kSecond = 1000.0 * testing::kSlowdown;
@@ -179,4 +179,4 @@ std::vector<std::string> judge(const Draw& draw, const Board& board, const Obser
   return Judge(draw, board, seen).judge();
 }
 
-}  // namespace fccl::faults
+}  // namespace fccl::core::faults

@@ -8,9 +8,9 @@
 #include "faults/draw.h"
 #include "faults/supervisor.h"
 
-namespace fccl::faults {
+namespace fccl::core::faults {
 
 // Lists the faults of a run; empty if it is good.
 std::vector<std::string> judge(const Draw& draw, const Board& board, const Observation& seen);
 
-}  // namespace fccl::faults
+}  // namespace fccl::core::faults

@@ -9,7 +9,7 @@
 
 #include "processes/parcel.h"
 
-namespace fccl::faults {
+namespace fccl::core::faults {
 namespace {
 
 using namespace std::chrono_literals;
@@ -352,4 +352,4 @@ void Part::check_leftovers() {
            list_descriptors());
 }
 
-}  // namespace fccl::faults
+}  // namespace fccl::core::faults

@@ -10,7 +10,7 @@
 #include "faults/board.h"
 #include "faults/draw.h"
 
-namespace fccl::faults {
+namespace fccl::core::faults {
 
 // Owned by the rank's process, whose one thread plays it; the faults that a rank brings upon itself come from a second one.
 class Part {
@@ -55,4 +55,4 @@ class Part {
   std::thread fault_;
 };
 
-}  // namespace fccl::faults
+}  // namespace fccl::core::faults

@@ -24,7 +24,7 @@
 
 #include "faults/part.h"
 
-namespace fccl::faults {
+namespace fccl::core::faults {
 namespace {
 
 using namespace std::chrono_literals;
@@ -206,4 +206,4 @@ bool hide_files_of_others() {
   return mount_empty("/dev/shm") && mount_empty("/tmp");
 }
 
-}  // namespace fccl::faults
+}  // namespace fccl::core::faults

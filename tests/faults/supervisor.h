@@ -8,7 +8,7 @@
 #include "faults/board.h"
 #include "faults/draw.h"
 
-namespace fccl::faults {
+namespace fccl::core::faults {
 
 // The supervisor's observations of a run.
 struct Observation {
@@ -27,4 +27,4 @@ Observation supervise(const Draw& draw, Board& board);
 // system does not allow it.
 bool hide_files_of_others();
 
-}  // namespace fccl::faults
+}  // namespace fccl::core::faults

@@ -9,7 +9,7 @@
 #include "frames/stacks.h"
 #include "processes/ranks.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 using Frames = std::vector<Frame>;
@@ -85,4 +85,4 @@ TEST(Frames, of_a_reduce_scatter_between_hosts_into_a_stage_are_those_of_the_pag
 }
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -13,7 +13,7 @@
 #include <set>
 #include <sstream>
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 constexpr int kDeepest = 64;
@@ -25,7 +25,7 @@ std::set<Stack> kept;
 
 // Without the parameters and what the compiler calls copies of a function.
 std::string short_name(std::string name) {
-  for (const std::string& prefix : {std::string("(anonymous namespace)::"), std::string("fccl::")})
+  for (const std::string& prefix : {std::string("(anonymous namespace)::"), std::string("fccl::core::")})
     for (size_t at = name.find(prefix); at != std::string::npos; at = name.find(prefix)) name.erase(at, prefix.size());
   return name.substr(0, name.find_first_of("(["));
 }
@@ -79,10 +79,10 @@ std::vector<std::vector<Frame>> Recording::below(const std::string& outermost) {
   return found;
 }
 
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing
 
 extern "C" __attribute__((visibility("default"))) void* memcpy(void* target, const void* source, size_t bytes) noexcept {
-  using namespace fccl::testing;
+  using namespace fccl::core::testing;
   if (is_recording) {
     is_recording = false;
     Stack stack(kDeepest);

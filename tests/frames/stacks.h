@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 
 // One function on the stack, without its parameters and the namespace of the library, and where it stands.
 struct Frame {
@@ -25,4 +25,4 @@ class Recording {
   std::vector<std::vector<Frame>> below(const std::string& outermost);
 };
 
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -7,7 +7,7 @@
 #include "bootstrap/handshake.h"
 #include "fuzz/fuzz.h"
 
-namespace fccl::fuzz {
+namespace fccl::core::fuzz {
 namespace {
 
 Key key() {
@@ -90,10 +90,10 @@ std::vector<std::string> seeds() {
           std::string("\2\5\0\1\1\2", 6) + std::string(40, 'x') + std::string("\1y")};
 }
 
-}  // namespace fccl::fuzz
+}  // namespace fccl::core::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace fccl;
+  using namespace fccl::core;
   fuzz::make_random_bytes_repeat();
   fuzz::Input input(data, size);
   const uint8_t what = input.byte();

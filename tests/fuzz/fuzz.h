@@ -13,7 +13,7 @@
 // NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name for it.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
-namespace fccl::fuzz {
+namespace fccl::core::fuzz {
 
 // Good inputs, from which the others are made.
 std::vector<std::string> seeds();
@@ -39,4 +39,4 @@ class Input {
   std::string_view rest_;
 };
 
-}  // namespace fccl::fuzz
+}  // namespace fccl::core::fuzz

@@ -4,7 +4,7 @@
 #include "fuzz/fuzz.h"
 #include "host_link/link_messages.h"
 
-namespace fccl::fuzz {
+namespace fccl::core::fuzz {
 
 std::vector<std::string> seeds() {
   const Member member{3, 4711, "boot-1 host-a", "host-a", "0001f", "10.0.0.1:4242"};
@@ -38,10 +38,10 @@ void check_link_message(std::string_view bytes) {
 }
 
 }  // namespace
-}  // namespace fccl::fuzz
+}  // namespace fccl::core::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace fccl;
+  using namespace fccl::core;
   if (size > kMessageLimit) return 0;
   const std::string_view bytes = fuzz::Input(data, size).rest();
   fuzz::check_bootstrap_message(bytes);

@@ -6,7 +6,7 @@
 #include "hierarchical/column_nics.h"
 #include "hierarchical/network.h"
 
-namespace fccl::fuzz {
+namespace fccl::core::fuzz {
 namespace {
 
 // Ranks 0 and 2 are column 0, 1 and 3 are column 1, and 4 has none.
@@ -86,11 +86,11 @@ std::vector<std::string> seeds() {
           describe_column({{"rdmap79s0", 100'000, {.pci = PciAddress{0, 79, 0, 0}, .numa = 1}}}, {}).value()};
 }
 
-}  // namespace fccl::fuzz
+}  // namespace fccl::core::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  fccl::fuzz::read_as_hosts({data, size});
-  fccl::fuzz::read_as_rank_ends({data, size});
-  fccl::fuzz::read_as_columns({reinterpret_cast<const char*>(data), size});
+  fccl::core::fuzz::read_as_hosts({data, size});
+  fccl::core::fuzz::read_as_rank_ends({data, size});
+  fccl::core::fuzz::read_as_columns({reinterpret_cast<const char*>(data), size});
   return 0;
 }

@@ -8,7 +8,7 @@
 #include "operations/control.h"
 #include "system/log.h"
 
-namespace fccl::fuzz {
+namespace fccl::core::fuzz {
 namespace {
 
 using namespace std::chrono_literals;
@@ -88,12 +88,12 @@ std::vector<std::string> seeds() {
   return {own.good, called, failed, failed_oddly, std::string(own.size(), '\xff')};
 }
 
-}  // namespace fccl::fuzz
+}  // namespace fccl::core::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  fccl::fuzz::Rank& rank = fccl::fuzz::rank();
+  fccl::core::fuzz::Rank& rank = fccl::core::fuzz::rank();
   std::memcpy(rank.begin(), rank.good.data(), rank.size());
   if (size > 0) std::memcpy(rank.begin(), data, std::min(size, rank.size()));
-  fccl::fuzz::look();
+  fccl::core::fuzz::look();
   return 0;
 }

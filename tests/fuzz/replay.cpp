@@ -10,7 +10,7 @@
 
 #include "fuzz/fuzz.h"
 
-namespace fccl::fuzz {
+namespace fccl::core::fuzz {
 namespace {
 
 using Generator = std::mt19937_64;
@@ -66,12 +66,12 @@ int write(const std::filesystem::path& folder) {
 }
 
 }  // namespace
-}  // namespace fccl::fuzz
+}  // namespace fccl::core::fuzz
 
 int main(int count, char** arguments) {
   const std::string_view first = count > 1 ? arguments[1] : "";
-  if (first == "--write" && count == 3) return fccl::fuzz::write(arguments[2]);
-  if (count == 2) return fccl::fuzz::replay(std::strtoull(arguments[1], nullptr, 10));
+  if (first == "--write" && count == 3) return fccl::core::fuzz::write(arguments[2]);
+  if (count == 2) return fccl::core::fuzz::replay(std::strtoull(arguments[1], nullptr, 10));
   std::fprintf(stderr, "usage: %s MUTATIONS | %s --write FOLDER\n", arguments[0], arguments[0]);
   return 2;
 }

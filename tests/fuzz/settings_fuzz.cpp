@@ -2,7 +2,7 @@
 #include "fuzz/fuzz.h"
 #include "system/settings.h"
 
-namespace fccl::fuzz {
+namespace fccl::core::fuzz {
 
 std::vector<std::string> seeds() {
   std::vector<std::string> all;
@@ -39,10 +39,10 @@ void warn(std::string_view text) {
 }
 
 }  // namespace
-}  // namespace fccl::fuzz
+}  // namespace fccl::core::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace fccl;
+  using namespace fccl::core;
   fuzz::Input input(data, size);
   const size_t row = input.byte() % every_setting().size();
   const std::string_view text = input.rest();

@@ -4,7 +4,7 @@
 #include "topology/rails.h"
 #include "topology/text.h"
 
-namespace fccl::fuzz {
+namespace fccl::core::fuzz {
 
 std::vector<std::string> seeds() {
   return {
@@ -37,10 +37,10 @@ void use(const Topology& topology) {
 }
 
 }  // namespace
-}  // namespace fccl::fuzz
+}  // namespace fccl::core::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace fccl;
+  using namespace fccl::core;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   for (const Result<Topology>& topology : {parse_topology(text), parse_nccl_xml(text)}) {
     if (topology) fuzz::use(*topology);

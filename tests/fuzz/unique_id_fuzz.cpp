@@ -6,7 +6,7 @@
 #include "bootstrap/unique_id.h"
 #include "fuzz/fuzz.h"
 
-namespace fccl::fuzz {
+namespace fccl::core::fuzz {
 namespace {
 
 fcclUniqueId bytes_of(std::string_view text) {
@@ -37,10 +37,10 @@ std::vector<std::string> seeds() {
   return all;
 }
 
-}  // namespace fccl::fuzz
+}  // namespace fccl::core::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace fccl;
+  using namespace fccl::core;
   fuzz::Input input(data, size);
   const bool sealed = (input.byte() & 1) != 0;
   fcclUniqueId bytes = fuzz::bytes_of(input.rest());

@@ -5,7 +5,7 @@
 #include "plan/choose.h"
 #include "plan/costs.h"
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 namespace {
 
 // By the catalog, and by what the perf binaries know of it.
@@ -74,4 +74,4 @@ TEST(Calibration, forces_the_number_of_slices) {
 }
 
 }  // namespace
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

@@ -5,7 +5,7 @@
 #include "plan/run.h"
 #include "plan/values.h"
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 
 std::string fault_of(const Trial& trial, const std::vector<Steps>& members) {
   Run run(trial, members);
@@ -17,4 +17,4 @@ std::string fault_of(const Trial& trial, const std::vector<Steps>& members) {
   return Memory(trial, run, waits, sorted).fault();
 }
 
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

@@ -7,7 +7,7 @@
 #include "plan/catalog.h"
 #include "plan/project.h"
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 
 // A run of the members: every slice of a collective, as hierarchical/plan_executor.h does.
 struct Trial {
@@ -33,4 +33,4 @@ inline constexpr int kStagedSlices = 4;
 //  - any two accesses of a member to the same memory, of which one writes, are ordered by what it always waits for.
 std::string fault_of(const Trial& trial, const std::vector<Steps>& members);
 
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

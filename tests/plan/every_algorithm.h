@@ -10,7 +10,7 @@
 #include "plan/catalog.h"
 #include "plan/project.h"
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 
 // Without it a test's name would show the bytes of its parameter, addresses among them.
 inline void PrintTo(const Algorithm<Project>& algorithm, std::ostream* out) {
@@ -31,4 +31,4 @@ inline std::vector<Steps> steps_of_all(void (*tell)(Group, Project&), Group grou
   return members;
 }
 
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

@@ -3,7 +3,7 @@
 
 #include "plan/check.h"
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 namespace {
 
 using Members = std::vector<Steps>;
@@ -78,4 +78,4 @@ TEST(Executor, has_no_memory_for_blocks_that_are_passed_on) {
 }
 
 }  // namespace
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

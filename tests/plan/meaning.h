@@ -6,7 +6,7 @@
 #include "oracle.h"
 #include "plan/check.h"
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 
 // A barrier is an AllGather without bytes: who has every chunk has heard of every member.
 inline fcclColl_t meant_by(const Trial& trial) {
@@ -54,4 +54,4 @@ inline bool input_is_staged(const Trial& trial, int m) {
 
 inline bool output_is_staged(fcclColl_t c) { return testing::only_root_takes(c) || testing::gives_blocks(c); }
 
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

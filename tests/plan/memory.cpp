@@ -7,7 +7,7 @@
 
 #include "plan/meaning.h"
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 
 Memory::Memory(const Trial& trial, const Run& run, const Waits& waits, const std::vector<int>& sorted)
     : trial_(trial), run_(run), n_(trial.group.members), places_(trial.slices * 2 * n_) {
@@ -101,4 +101,4 @@ bool Memory::has_race(const std::vector<Access>& accesses) const {
   return false;
 }
 
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

@@ -7,7 +7,7 @@
 
 #include "plan/run.h"
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 
 // A value that refers to the run. The network has no part in it: it reads stages, which a lane fills again when their sends
 // have ended, and writes landing, which it is told of in the order in which it is free. So two accesses are ordered if the
@@ -47,4 +47,4 @@ class Memory {
   std::vector<std::vector<Access>> places_;  // by slice, buffer and chunk
 };
 
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

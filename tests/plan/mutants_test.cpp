@@ -8,7 +8,7 @@
 #include "plan/check.h"
 #include "plan/every_algorithm.h"
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 namespace {
 
 using Members = std::vector<Steps>;
@@ -232,4 +232,4 @@ TEST_P(Mutants, that_add_when_all_has_been_sent_and_received_are_refused_where_t
 INSTANTIATE_TEST_SUITE_P(Plan, Mutants, ::testing::ValuesIn(kCatalog<Project>), name_of_case);
 
 }  // namespace
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

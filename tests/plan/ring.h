@@ -3,7 +3,7 @@
 
 #include "plan/steps.h"
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 
 template <class Sink>
 void ring_all_gather(Group group, Sink& sink) {
@@ -14,4 +14,4 @@ void ring_all_gather(Group group, Sink& sink) {
     });
 }
 
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

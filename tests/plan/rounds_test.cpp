@@ -7,7 +7,7 @@
 
 #include "plan/catalog.h"
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 namespace {
 
 // The sink that knows in which round each slot was written, and keeps the first fault.
@@ -87,4 +87,4 @@ TEST(Rounds, in_which_a_member_sends_another_two_messages_are_refused) {
 }
 
 }  // namespace
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

@@ -7,7 +7,7 @@
 
 #include "plan/meaning.h"
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 
 Run::Run(const Trial& trial, const std::vector<Steps>& members)
     : trial_(trial), members_(members), n_(trial.group.members), first_(n_ + 1, 0) {
@@ -202,4 +202,4 @@ void Run::order_room(Waits& waits, const std::vector<Ends>& ends, int slice, int
   if (free >= 0) waits.order(free, done(slice, number));
 }
 
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

@@ -8,7 +8,7 @@
 #include "plan/check.h"
 #include "plan/waits.h"
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 
 // The steps of all members, numbered one behind the other, and how they belong together. A value that refers to the members'
 // steps; the caller keeps those alive.
@@ -81,4 +81,4 @@ inline int chunk_of(const Step& step) {
   return slot.space == Space::parts ? 0 : slot.index;
 }
 
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

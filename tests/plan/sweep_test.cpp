@@ -6,7 +6,7 @@
 #include "plan/every_algorithm.h"
 #include "plan/ring.h"
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 namespace {
 
 class EveryAlgorithm : public ::testing::TestWithParam<Algorithm<Project>> {};
@@ -36,4 +36,4 @@ TEST(Ring, holds_for_1_to_33_members) {
 INSTANTIATE_TEST_SUITE_P(Plan, EveryAlgorithm, ::testing::ValuesIn(kCatalog<Project>), name_of_case);
 
 }  // namespace
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

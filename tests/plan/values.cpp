@@ -7,7 +7,7 @@
 
 #include "plan/meaning.h"
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 
 Value Values::sum(std::span<const Value> values) {
   if (values.size() == 1) return values[0];
@@ -91,4 +91,4 @@ std::string Computation::fault_of_result(int m, int chunk) {
   return fmt::format("member {} ends without the right value in chunk {}", m, chunk);
 }
 
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

@@ -9,7 +9,7 @@
 
 #include "plan/run.h"
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 
 using Value = int;
 constexpr Value kNothing = 0;
@@ -56,4 +56,4 @@ class Computation {
   std::vector<std::vector<Value>> stages_;     // by the send that fills it
 };
 
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

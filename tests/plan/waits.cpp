@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 
 std::vector<int> Waits::sort() const {
   std::vector<int> first(static_cast<size_t>(events_) + 1), missing(static_cast<size_t>(events_)), effects(edges_.size());
@@ -24,4 +24,4 @@ std::vector<int> Waits::sort() const {
   return sorted;
 }
 
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

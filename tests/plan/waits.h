@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 
 class Waits {
  public:
@@ -30,4 +30,4 @@ class Waits {
   std::vector<Edge> edges_;
 };
 
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

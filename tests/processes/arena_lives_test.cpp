@@ -21,7 +21,7 @@
 
 #if !defined(FCCL_RANKS_AS_THREADS_ONLY)
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -178,6 +178,6 @@ TEST(ArenaLives, that_are_30_leave_nothing_behind) { leave_nothing_behind(30); }
 TEST(LongArenaLives, that_are_1000_leave_nothing_behind) { leave_nothing_behind(1000); }
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing
 
 #endif

@@ -11,7 +11,7 @@
 #include "processes/size.h"
 #include "processes/trial.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 // From now on the kernel refuses this thread to read another one's memory, as many containers do.
@@ -123,4 +123,4 @@ TEST(AttachingForbidden, is_told_to_the_log_once_by_each_rank_that_is_concerned)
 }
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

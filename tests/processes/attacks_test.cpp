@@ -12,7 +12,7 @@
 #include "processes/strangers.h"
 #include "sockets/socket.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -225,4 +225,4 @@ std::vector<Siege> every_siege() {
 INSTANTIATE_TEST_SUITE_P(By, Besieged, ::testing::ValuesIn(every_siege()), name_of_siege);
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -5,7 +5,7 @@
 #include "processes/size.h"
 #include "processes/trial.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 // Tries a recipe with every root that matters.
@@ -163,4 +163,4 @@ INSTANTIATE_TEST_SUITE_P(As, ByteCollectives, ::testing::ValuesIn(sizes_after_ev
 INSTANTIATE_TEST_SUITE_P(LongAs, ByteCollectives, ::testing::ValuesIn(other_sizes(1, 5)), name_of_size);
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -6,7 +6,7 @@
 #include "processes/size.h"
 #include "processes/trial.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 fcclCounter_t counter_of(fcclComm_t comm, fcclColl_t collective) {
@@ -167,4 +167,4 @@ TEST(CounterNames, of_a_value_that_is_no_collective_are_refused) {
 }
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -8,7 +8,7 @@
 #include "processes/ranks.h"
 #include "processes/trial.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -109,4 +109,4 @@ INSTANTIATE_TEST_SUITE_P(Of, DeathInside, ::testing::ValuesIn(cases()), [](const
 });
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -6,7 +6,7 @@
 
 #include "processes/ranks.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -183,4 +183,4 @@ TEST(DeathInInit, while_ranks_join_is_an_error_of_those_who_have_joined) {
 }
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

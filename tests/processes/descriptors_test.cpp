@@ -11,7 +11,7 @@
 
 #include "processes/hosts.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 // Notes of the whiteboard: what init said to each rank, from kResult on; whether one of them was told too little or too late.
@@ -121,4 +121,4 @@ INSTANTIATE_TEST_SUITE_P(OnTwoHosts, Scarce,
                          [](const auto& scarcity) { return scarcity.param.name; });
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

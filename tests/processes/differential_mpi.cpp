@@ -24,7 +24,7 @@
 #include "processes/trial.h"
 #include "unit/kernels/reference.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -388,16 +388,16 @@ Options read_options(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing
 
 int main(int argc, char** argv) {
   int provided = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
-  fccl::testing::World world;
+  fccl::core::testing::World world;
   MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &world.ranks);
-  world.placement = fccl::testing::find_placement(world);
-  const int status = fccl::testing::run(fccl::testing::read_options(argc, argv), world);
+  world.placement = fccl::core::testing::find_placement(world);
+  const int status = fccl::core::testing::run(fccl::core::testing::read_options(argc, argv), world);
   MPI_Finalize();
   return status;
 }

@@ -6,7 +6,7 @@
 
 #include "processes/trial.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 
 // The communicator that a call made, or why it did not.
 struct Made {
@@ -70,4 +70,4 @@ inline std::string fault_as_rank(fcclComm_t comm, int rank, int ranks, const Pla
   return "";
 }
 
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -316,4 +316,4 @@ TEST(GrowDeath, of_a_rank_of_the_parent_ends_it_for_all_and_names_it) {
 }
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

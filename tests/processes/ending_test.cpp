@@ -5,7 +5,7 @@
 
 #include "processes/size.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -152,4 +152,4 @@ TEST_P(Ending, by_destroy_frees_nothing_that_a_call_still_returns_through) {
 INSTANTIATE_TEST_SUITE_P(As, Ending, ::testing::ValuesIn(sizes(2, 2)), name_of_size);
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

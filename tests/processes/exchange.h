@@ -11,7 +11,7 @@
 
 #include "processes/parcel.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 
 // A random group of sends and receives, alike on all ranks but for the order in which each issues its own.
 struct Exchange {
@@ -87,4 +87,4 @@ inline std::string sort_crowd(const Exchange& exchange, const std::vector<int>& 
   return "";
 }
 
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -4,7 +4,7 @@
 
 #include "processes/ranks.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -33,4 +33,4 @@ TEST(FailingRanks, as_threads_that_hang) { hang(RanksAs::threads); }
 TEST(FailingRanks, as_processes_that_hang) { hang(RanksAs::processes); }
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

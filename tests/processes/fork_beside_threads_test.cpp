@@ -14,7 +14,7 @@
 
 #include "processes/ranks.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 constexpr int kPatience = 10 * kSlowdown;
@@ -123,4 +123,4 @@ TEST(ForkBesideThreads, behind_a_unique_id_leaves_the_child_free_to_join) {
 }
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -17,7 +17,7 @@ bool leaks_are_not_ours = false;
 // NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming)
 extern "C" [[gnu::visibility("default")]] int __lsan_is_turned_off() { return leaks_are_not_ours ? 1 : 0; }
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -210,4 +210,4 @@ TEST(Exec, of_a_rank_is_found_at_the_deadline) {
 }
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -9,7 +9,7 @@
 #include "processes/size.h"
 #include "processes/test_stream.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 using Parcels = std::vector<std::unique_ptr<Parcel>>;
@@ -363,4 +363,4 @@ TEST(InitAllRefusal, of_no_ranks_or_no_handles_says_why) {
 }
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

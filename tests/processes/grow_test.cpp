@@ -7,7 +7,7 @@
 
 #include "processes/elastic.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -261,4 +261,4 @@ TEST_P(Grow, leaves_no_descriptor_and_no_thread) {
 INSTANTIATE_TEST_SUITE_P(As, Grow, ::testing::ValuesIn(every_kind()), [](const auto& each) { return name_of(each.param); });
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -7,7 +7,7 @@
 #include "processes/hosts.h"
 #include "processes/test_stream.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -148,4 +148,4 @@ INSTANTIATE_TEST_SUITE_P(
     name_of_computing);
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

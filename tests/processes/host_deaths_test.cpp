@@ -8,7 +8,7 @@
 
 #include "processes/hosts.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -265,4 +265,4 @@ TEST(HostAfterLeaving, of_its_leader_and_the_end_of_its_process_nobody_is_taken_
 }
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -8,7 +8,7 @@
 
 #include "processes/hosts.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -372,4 +372,4 @@ INSTANTIATE_TEST_SUITE_P(Rank, HostCreationWithout, ::testing::Values(0, 2, 3),
                          [](const auto& info) { return std::to_string(info.param); });
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -8,7 +8,7 @@
 
 #include "processes/hosts.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -177,4 +177,4 @@ TEST_P(HostInitDeadline, is_one_for_all_that_is_waited_for_and_names_who_is_late
 INSTANTIATE_TEST_SUITE_P(Late, HostInitDeadline, ::testing::Values(kMate, kLeader));
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -8,7 +8,7 @@
 #include "processes/test_stream.h"
 #include "processes/threads.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 TEST(HostThreads, that_cannot_be_had_end_init_on_every_rank_with_the_reason) {
@@ -36,4 +36,4 @@ TEST(HostThreads, leave_every_signal_to_the_application) {
 }
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -12,7 +12,7 @@
 #include "processes/ranks.h"
 #include "processes/trial.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 
 struct OnHosts {
   const char* name;
@@ -82,4 +82,4 @@ inline void expect_no_communicator(const Seat& seat, const fcclUniqueId& id, fcc
   seat.meet();
 }
 
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

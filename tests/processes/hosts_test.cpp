@@ -7,7 +7,7 @@
 #include "base/call.h"
 #include "processes/test_stream.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 // The fault of a call of this rank; "" if it is good.
@@ -277,4 +277,4 @@ INSTANTIATE_TEST_SUITE_P(Of, SumsOf4Ranks,
                          name_of_hosts);
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

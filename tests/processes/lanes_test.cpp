@@ -9,7 +9,7 @@
 #include "processes/test_stream.h"
 #include "processes/trial.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 // Keeps the worker in a host function until it is opened.
@@ -238,4 +238,4 @@ TEST_P(Communicators, eight_of_them_on_four_streams_in_random_orders_do_not_dead
 INSTANTIATE_TEST_SUITE_P(As, Communicators, ::testing::ValuesIn(sizes(2, 4)), name_of_size);
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

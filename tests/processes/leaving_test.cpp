@@ -3,7 +3,7 @@
 
 #include "processes/size.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -242,4 +242,4 @@ TEST_P(Abort, by_revoking_leaves_a_handle_that_only_tells_the_cause) {
 INSTANTIATE_TEST_SUITE_P(As, Abort, ::testing::ValuesIn(sizes(2, 3)), name_of_size);
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

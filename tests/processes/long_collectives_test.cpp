@@ -6,7 +6,7 @@
 #include "processes/size.h"
 #include "processes/trial.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 void try_all(const Seat& seat, const std::vector<Recipe>& recipes) {
@@ -123,4 +123,4 @@ TEST_P(LongBuffers, of_millions_of_elements_are_moved_and_reduced_right) {
 INSTANTIATE_TEST_SUITE_P(As, LongBuffers, ::testing::ValuesIn(sizes(1, 5)), name_of_size);
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

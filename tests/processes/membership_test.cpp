@@ -4,7 +4,7 @@
 #include "processes/size.h"
 #include "processes/trial.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -213,4 +213,4 @@ TEST_P(InitRefused, when_a_rank_never_comes) {
 INSTANTIATE_TEST_SUITE_P(As, InitRefused, ::testing::ValuesIn(sizes(2, 3)), name_of_size);
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -6,7 +6,7 @@
 #include "processes/size.h"
 #include "processes/trial.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -122,4 +122,4 @@ TEST_P(Metrics, have_no_kind_that_there_is_not) {
 INSTANTIATE_TEST_SUITE_P(As, Metrics, ::testing::ValuesIn(sizes(2, 3)), name_of_size);
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

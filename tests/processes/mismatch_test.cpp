@@ -2,7 +2,7 @@
 #include "processes/size.h"
 #include "processes/trial.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 struct Difference {
@@ -188,4 +188,4 @@ TEST_P(Skipped, call_of_the_other_lane_shows_though_the_next_calls_are_equal) {
 INSTANTIATE_TEST_SUITE_P(As, Skipped, ::testing::ValuesIn(sizes(2, 3)), name_of_size);
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 
 // No thread can be had while the default stack is larger than the address space.
 class NoThreads {
@@ -30,4 +30,4 @@ class NoThreads {
   pthread_attr_t before_;
 };
 
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -3,7 +3,7 @@
 
 #include "processes/hosts.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 struct Nonsense {
@@ -55,4 +55,4 @@ TEST(InitWithNonsense, of_one_rank_is_told_to_the_others_by_name) {
 }
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

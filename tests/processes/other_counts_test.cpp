@@ -2,7 +2,7 @@
 #include "processes/size.h"
 #include "processes/trial.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 class OtherCounts : public ::testing::TestWithParam<Size> {};
@@ -101,4 +101,4 @@ TEST_P(OtherCounts, of_an_all_gather_or_a_reduce_scatter_are_calls_that_differ) 
 INSTANTIATE_TEST_SUITE_P(As, OtherCounts, ::testing::ValuesIn(sizes(2, 4)), name_of_size);
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

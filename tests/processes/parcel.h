@@ -8,7 +8,7 @@
 #include "base/dtype.h"
 #include "processes/trial.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 
 // A message from one rank to another. Bytes are made from (from, to, tag, iteration, index), so no two parcels of a test are
 // alike.
@@ -69,4 +69,4 @@ class Parcel {
   GuardedBuffer buffer_;
 };
 
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

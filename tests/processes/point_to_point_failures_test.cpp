@@ -10,7 +10,7 @@
 #include "processes/size.h"
 #include "processes/test_stream.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -246,4 +246,4 @@ TEST(PointToPointDeathAtWork, is_named_and_nothing_wrong_is_believed) {
 #endif
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

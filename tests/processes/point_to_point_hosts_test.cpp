@@ -9,7 +9,7 @@
 #include "processes/parcel.h"
 #include "processes/test_stream.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -198,4 +198,4 @@ INSTANTIATE_TEST_SUITE_P(Of, PointToPointAcrossHosts, ::testing::Values(kTwoAndT
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

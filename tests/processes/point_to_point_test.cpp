@@ -8,7 +8,7 @@
 #include "processes/size.h"
 #include "processes/test_stream.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 int after(const Seat& seat) { return (seat.rank + 1) % seat.ranks; }
@@ -320,4 +320,4 @@ INSTANTIATE_TEST_SUITE_P(As, PointToPoint, ::testing::ValuesIn(sizes(1, 3)), nam
 INSTANTIATE_TEST_SUITE_P(MoreThanCores, PointToPoint, ::testing::Values(Size{RanksAs::threads, 5}), name_of_size);
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

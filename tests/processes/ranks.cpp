@@ -19,7 +19,7 @@
 #include <stdexcept>
 #include <thread>
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -236,4 +236,4 @@ int count_descriptors() { return count_entries("/proc/self/fd"); }
 
 int count_threads() { return count_entries("/proc/self/task"); }
 
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

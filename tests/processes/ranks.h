@@ -14,7 +14,7 @@
 
 #include "fccl/fccl.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 
 enum class RanksAs { threads, processes };
 
@@ -113,4 +113,4 @@ void leave_a_child_behind(std::chrono::milliseconds longer);
 int count_descriptors();
 int count_threads();
 
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

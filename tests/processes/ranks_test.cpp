@@ -7,7 +7,7 @@
 
 #include <csignal>
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 TEST(Ranks, as_processes_fail_the_test_by_their_exit_status) {
@@ -37,4 +37,4 @@ TEST(Ranks, all_run_and_share_a_whiteboard) {
 }
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -2,7 +2,7 @@
 #include "processes/size.h"
 #include "processes/trial.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 class Reductions : public ::testing::TestWithParam<Size> {};
@@ -114,4 +114,4 @@ INSTANTIATE_TEST_SUITE_P(As, Reductions, ::testing::ValuesIn(sizes_after_every_c
 INSTANTIATE_TEST_SUITE_P(LongAs, Reductions, ::testing::ValuesIn(other_sizes(1, 5)), name_of_size);
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

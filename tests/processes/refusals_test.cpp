@@ -5,7 +5,7 @@
 #include "processes/size.h"
 #include "processes/trial.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 class Refusals : public ::testing::TestWithParam<Size> {
@@ -217,4 +217,4 @@ TEST(Refusal, of_a_bad_setting_names_the_variable) {
 }
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

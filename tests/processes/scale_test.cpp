@@ -13,7 +13,7 @@
 #include "processes/test_stream.h"
 #include "processes/trial.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -262,4 +262,4 @@ TEST_P(Waiting, in_a_blocking_call_sleeps) {
 INSTANTIATE_TEST_SUITE_P(As, Waiting, ::testing::ValuesIn(every_kind()), name_of_kind);
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -5,7 +5,7 @@
 #include "processes/size.h"
 #include "processes/trial.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 class Sequences : public ::testing::TestWithParam<Size> {};
@@ -77,4 +77,4 @@ INSTANTIATE_TEST_SUITE_P(As, ManyRanks, ::testing::ValuesIn([] {
                          name_of_size);
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

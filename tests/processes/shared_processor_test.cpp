@@ -6,7 +6,7 @@
 #include "processes/size.h"
 #include "processes/trial.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 constexpr int kCalls = 300;
@@ -38,4 +38,4 @@ TEST(RanksOnOneProcessor, give_it_to_each_other_at_once) {
 }
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -8,7 +8,7 @@
 #include "processes/ranks.h"
 #include "processes/trial.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -121,4 +121,4 @@ TEST(ShrinkAfterDeaths, names_a_survivor_that_dies_before_it_comes_and_works_wit
 }
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

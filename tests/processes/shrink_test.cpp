@@ -6,7 +6,7 @@
 
 #include "processes/elastic.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -235,4 +235,4 @@ TEST_P(Shrink, names_nobody_dead_where_nobody_is) {
 INSTANTIATE_TEST_SUITE_P(As, Shrink, ::testing::ValuesIn(every_kind()), [](const auto& each) { return name_of(each.param); });
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

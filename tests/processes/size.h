@@ -7,7 +7,7 @@
 
 #include "processes/ranks.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 
 struct Size {
   RanksAs as;
@@ -53,4 +53,4 @@ inline void add_counts_around(std::vector<size_t>& counts, size_t bytes, size_t 
       if (std::find(counts.begin(), counts.end(), count) == counts.end()) counts.push_back(count);
 }
 
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -5,7 +5,7 @@
 
 #include "processes/ranks.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -89,4 +89,4 @@ TEST_P(SplitFailure, by_revoking_the_parent_ends_a_split_that_waits_for_a_stoppe
 INSTANTIATE_TEST_SUITE_P(After, SplitFailure, ::testing::Range(0, 8));
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

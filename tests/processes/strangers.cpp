@@ -13,7 +13,7 @@
 #include "bootstrap/messages.h"
 #include "sockets/socket.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -202,4 +202,4 @@ std::string local_listener_of(int pid) {
   return {};
 }
 
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

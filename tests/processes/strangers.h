@@ -7,7 +7,7 @@
 
 #include "bootstrap/unique_id.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 
 // The target of an attack: the TCP listener of the root, or the abstract unix listener from which ranks get the shared segment.
 struct Door {
@@ -29,4 +29,4 @@ const std::vector<Attack>& every_attack();
 // The name of the abstract unix listener of a process; "" while it has none.
 std::string local_listener_of(int pid);
 
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

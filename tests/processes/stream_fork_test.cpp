@@ -6,7 +6,7 @@
 
 #include "processes/test_stream.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 // The text that a call failed with, "" if it did not fail as invalid usage.
@@ -49,4 +49,4 @@ TEST(StreamOfTheParent, is_refused_in_a_fork_by_every_call) {
 }
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

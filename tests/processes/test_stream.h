@@ -3,7 +3,7 @@
 
 #include "processes/ranks.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 
 class TestStream {
  public:
@@ -17,4 +17,4 @@ class TestStream {
   fcclStream_t stream_ = nullptr;
 };
 
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

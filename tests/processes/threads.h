@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 
 struct ThreadOfProcess {
   std::string name;
@@ -41,4 +41,4 @@ inline uint64_t signals_of_application() {
   return signals;
 }
 
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

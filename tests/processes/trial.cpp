@@ -12,7 +12,7 @@
 #include "operators.h"
 #include "unit/kernels/reference.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 constexpr size_t kPeriod = 8191;
@@ -117,12 +117,12 @@ const std::vector<Reduction>& every_reduction() {
 
 std::string text_of(const Recipe& recipe) {
   const int root = has_root(recipe.collective) ? recipe.root : -1;
-  return fccl::describe(Signature{.collective = recipe.collective,
-                                  .dtype = recipe.dtype,
-                                  .op = recipe.op,
-                                  .root = root,
-                                  .count = recipe.count,
-                                  .widens = recipe.widens});
+  return fccl::core::describe(Signature{.collective = recipe.collective,
+                                        .dtype = recipe.dtype,
+                                        .op = recipe.op,
+                                        .root = root,
+                                        .count = recipe.count,
+                                        .widens = recipe.widens});
 }
 
 std::string describe(const Recipe& recipe) {
@@ -446,4 +446,4 @@ std::string try_collective(const Recipe& recipe, int rank, int ranks, fcclComm_t
   return trial.fault();
 }
 
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -16,7 +16,7 @@
 #include "processes/ranks.h"
 #include "shares.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 
 // The memory of a call's buffers: the process's own, that of fcclMemAlloc, or each in one of the two, by rank.
 enum class Buffers : uint8_t { own, arena, mixed };
@@ -175,4 +175,4 @@ std::unique_ptr<Trial> trial_of(fcclColl_t collective, size_t count, const Seat&
 // Issues a trial, waits for its end and returns what went wrong, "" if nothing.
 std::string try_collective(const Recipe& recipe, int rank, int ranks, fcclComm_t comm, fcclStream_t stream = nullptr);
 
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -6,7 +6,7 @@
 #include "processes/ranks.h"
 #include "processes/trial.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 float given[64], results[64];
@@ -38,9 +38,10 @@ TEST(TypedRefusal, is_for_every_pair_but_equal_ones_and_narrow_floats_into_float
         const bool exists = from == to || (to == fcclFloat32 && may_widen(fcclCollAllReduce, sendtype));
         EXPECT_EQ(fcclAllReduceTyped(given, results, 1, sendtype, recvtype, fcclSum, comm, nullptr),
                   exists ? fcclSuccess : fcclInvalidArgument)
-            << fccl::name_of(sendtype) << " into " << fccl::name_of(recvtype);
+            << fccl::core::name_of(sendtype) << " into " << fccl::core::name_of(recvtype);
         if (!exists)
-          expect_last_error({std::string("no AllReduce of ") + fccl::name_of(sendtype) + " into " + fccl::name_of(recvtype)});
+          expect_last_error(
+              {std::string("no AllReduce of ") + fccl::core::name_of(sendtype) + " into " + fccl::core::name_of(recvtype)});
       }
   });
 }
@@ -96,4 +97,4 @@ TEST(TypedRefusal, of_counts_that_no_memory_holds_goes_by_the_wider_type) {
 }
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -5,7 +5,7 @@
 #include "processes/test_stream.h"
 #include "processes/trial.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 class TypedSums : public ::testing::TestWithParam<Size> {};
@@ -152,4 +152,4 @@ TEST(TypedSum, is_counted_by_its_results_where_these_are_more) {
 }
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

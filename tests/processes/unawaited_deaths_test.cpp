@@ -11,7 +11,7 @@
 
 #include "processes/hosts.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -166,4 +166,4 @@ TEST(KillCampaign, names_the_dead_rank_to_every_survivor_in_every_communicator) 
 }
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -2,7 +2,7 @@
 #include "processes/size.h"
 #include "processes/trial.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 constexpr fcclColl_t kUneven[] = {fcclCollAllGatherV, fcclCollReduceScatterV, fcclCollAlltoAllV};
@@ -109,4 +109,4 @@ INSTANTIATE_TEST_SUITE_P(As, UnevenCollectives, ::testing::ValuesIn(sizes_after_
 INSTANTIATE_TEST_SUITE_P(LongAs, UnevenCollectives, ::testing::ValuesIn(other_sizes(1, 5)), name_of_size);
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -4,7 +4,7 @@
 #include "processes/ranks.h"
 #include "processes/trial.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 using Numbers = std::array<size_t, 2>;
@@ -146,4 +146,4 @@ TEST(UnevenRefusal, of_a_missing_communicator_or_a_value_that_is_no_type_comes_f
 }
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

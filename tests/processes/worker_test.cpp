@@ -9,7 +9,7 @@
 #include "processes/test_stream.h"
 #include "processes/trial.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 void expect_failure_of_stream(fcclHostFunc_t throws, const std::string& said) {
@@ -223,4 +223,4 @@ TEST(Worker, ends_with_the_last_stream) {
 }
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 
 struct Ended {
   int status = -1;
@@ -13,4 +13,4 @@ struct Ended {
 // `variables` as a shell sets them for one command.
 Ended run_info(const std::string& arguments, const std::string& variables = "");
 
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

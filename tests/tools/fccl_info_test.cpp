@@ -9,7 +9,7 @@
 
 #include "tools/ended.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 
 Ended run_info(const std::string& arguments, const std::string& variables) {
   const std::string line = variables + " " FCCL_TEST_INFO " " + arguments + " 2>&1";
@@ -227,4 +227,4 @@ TEST(FcclInfo, shows_its_usage_to_whoever_asks_for_something_else) {
 }
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -8,7 +8,7 @@
 
 #include "model/nccl_ring.h"
 
-namespace fccl::model {
+namespace fccl::core::model {
 namespace {
 
 TEST(ModelledPage, is_what_the_program_writes) {
@@ -37,4 +37,4 @@ TEST(NcclRing, of_many_bytes_goes_at_the_speed_of_nvlink_on_p5_and_of_the_nics_o
 }
 
 }  // namespace
-}  // namespace fccl::model
+}  // namespace fccl::core::model

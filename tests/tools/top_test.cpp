@@ -9,7 +9,7 @@
 #include "system/clock.h"
 #include "tools/ended.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 Ended top_of(int process) { return run_info("top " + std::to_string(process)); }
@@ -76,4 +76,4 @@ TEST(TopOfNothing, says_why_there_is_nothing) {
 }
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

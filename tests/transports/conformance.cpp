@@ -1,7 +1,7 @@
 // The conformance suite: how its transports are opened.
 #include "transports/conformance.h"
 
-namespace fccl {
+namespace fccl::core {
 
 bool Conformance::open(int number, int rails, int messages) {
   auto opened = GetParam().open(number, rails);
@@ -13,4 +13,4 @@ bool Conformance::open(int number, int rails, int messages) {
   return !HasFailure();
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

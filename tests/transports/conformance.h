@@ -15,7 +15,7 @@
 #include "transports/processes.h"
 #include "wire/transport.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // How to open transports that reach each other. Its errors are the reasons that a skipped test prints.
 struct TransportFactory {
@@ -34,4 +34,4 @@ class Conformance : public testing::TestWithParam<TransportFactory>, protected P
   std::string why_not;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

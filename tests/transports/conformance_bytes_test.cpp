@@ -5,7 +5,7 @@
 
 #include "transports/conformance.h"
 
-namespace fccl {
+namespace fccl::core {
 
 namespace {
 
@@ -201,4 +201,4 @@ TEST_P(Conformance, several_memories_are_known_apart) {
 
 }  // namespace
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -5,7 +5,7 @@
 
 #include "transports/conformance.h"
 
-namespace fccl {
+namespace fccl::core {
 
 namespace {
 
@@ -150,4 +150,4 @@ TEST_P(Conformance, room_for_messages_may_be_made_later) {
 
 }  // namespace
 
-}  // namespace fccl
+}  // namespace fccl::core

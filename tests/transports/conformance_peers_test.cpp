@@ -8,7 +8,7 @@
 #include "transports/conformance.h"
 #include "transports/dice.h"
 
-namespace fccl {
+namespace fccl::core {
 
 namespace {
 
@@ -286,4 +286,4 @@ TEST_P(Conformance, a_random_mixture_is_right_to_the_byte) {
 
 }  // namespace
 
-}  // namespace fccl
+}  // namespace fccl::core

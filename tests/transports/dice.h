@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <random>
 
-namespace fccl::simulated {
+namespace fccl::core::simulated {
 
 class Dice {
  public:
@@ -19,4 +19,4 @@ class Dice {
   std::mt19937_64 engine_;
 };
 
-}  // namespace fccl::simulated
+}  // namespace fccl::core::simulated

@@ -9,7 +9,7 @@
 
 #include "transports/fabric.h"
 
-namespace fccl {
+namespace fccl::core {
 
 namespace {
 
@@ -62,6 +62,6 @@ int run() {
 
 }  // namespace
 
-}  // namespace fccl
+}  // namespace fccl::core
 
-int main() { return fccl::run(); }
+int main() { return fccl::core::run(); }

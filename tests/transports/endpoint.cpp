@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-namespace fccl::simulated {
+namespace fccl::core::simulated {
 
 namespace {
 
@@ -182,4 +182,4 @@ Result<void> Endpoint::check_local(const Operation& operation) const {
       fmt::format("the bytes of operation {} do not lie in memory {}", operation.tag, static_cast<uint32_t>(operation.memory)));
 }
 
-}  // namespace fccl::simulated
+}  // namespace fccl::core::simulated

@@ -11,7 +11,7 @@
 #include "transports/fabric_state.h"
 #include "transports/rail.h"
 
-namespace fccl::simulated {
+namespace fccl::core::simulated {
 
 // As the contract of Transport says; it also checks its caller, see FabricOptions::abort_on_misuse.
 class Endpoint final : public Transport {
@@ -47,4 +47,4 @@ class Endpoint final : public Transport {
   std::map<uint64_t, Error> errors_;
 };
 
-}  // namespace fccl::simulated
+}  // namespace fccl::core::simulated

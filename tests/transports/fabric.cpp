@@ -4,7 +4,7 @@
 #include "transports/endpoint.h"
 #include "transports/fabric_state.h"
 
-namespace fccl::simulated {
+namespace fccl::core::simulated {
 
 Fabric::Fabric(const FabricOptions& options) : state_(std::make_shared<FabricState>(options)) {}
 
@@ -16,4 +16,4 @@ void Fabric::lose(int endpoint, int rail, Loss loss) {
 
 const FaultCounts& Fabric::counts() const { return state_->counts; }
 
-}  // namespace fccl::simulated
+}  // namespace fccl::core::simulated

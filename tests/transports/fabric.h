@@ -8,7 +8,7 @@
 #include "transports/faults.h"
 #include "wire/transport.h"
 
-namespace fccl::simulated {
+namespace fccl::core::simulated {
 
 // The limits of endpoints unless a test says otherwise.
 inline TransportLimits usual_limits() {
@@ -71,4 +71,4 @@ class Fabric {
   std::shared_ptr<FabricState> state_;
 };
 
-}  // namespace fccl::simulated
+}  // namespace fccl::core::simulated

@@ -11,7 +11,7 @@
 #include "transports/fabric.h"
 #include "transports/processes.h"
 
-namespace fccl {
+namespace fccl::core {
 
 class FabricProcesses : public testing::Test, protected Processes {
  protected:
@@ -25,4 +25,4 @@ class FabricProcesses : public testing::Test, protected Processes {
   std::optional<simulated::Fabric> fabric;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <utility>
 
-namespace fccl::simulated {
+namespace fccl::core::simulated {
 
 bool Inbox::put(Notice& notice) {
   const std::scoped_lock lock(mutex_);
@@ -68,4 +68,4 @@ tl::unexpected<Error> FabricState::misuse(std::string sentence) const {
   return fail(fcclInvalidArgument, std::move(sentence));
 }
 
-}  // namespace fccl::simulated
+}  // namespace fccl::core::simulated

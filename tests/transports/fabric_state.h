@@ -12,7 +12,7 @@
 
 #include "transports/fabric.h"
 
-namespace fccl::simulated {
+namespace fccl::core::simulated {
 
 // Memory that an endpoint has registered. Its addresses in RemoteMemory are not pointers, so that nobody uses them as such.
 struct Region {
@@ -98,4 +98,4 @@ class FabricState {
   std::atomic<uint64_t> links_{0};
 };
 
-}  // namespace fccl::simulated
+}  // namespace fccl::core::simulated

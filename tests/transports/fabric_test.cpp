@@ -5,7 +5,7 @@
 
 #include "transports/fabric_processes.h"
 
-namespace fccl {
+namespace fccl::core {
 
 namespace {
 
@@ -194,4 +194,4 @@ TEST_F(FabricTest, one_rail_may_be_lost_and_another_not) {
 
 }  // namespace
 
-}  // namespace fccl
+}  // namespace fccl::core

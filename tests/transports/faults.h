@@ -1,7 +1,7 @@
 // Faults: what a simulated network does to those who use it, as a value.
 #pragma once
 
-namespace fccl::simulated {
+namespace fccl::core::simulated {
 
 // All zero: a network that keeps order and answers at once. Nothing here breaks the contract of Transport.
 struct Faults {
@@ -34,4 +34,4 @@ inline Faults worse_than_efa() {
           .operations_before_handshake = 3};
 }
 
-}  // namespace fccl::simulated
+}  // namespace fccl::core::simulated

@@ -5,7 +5,7 @@
 
 #include "transports/fabric_processes.h"
 
-namespace fccl {
+namespace fccl::core {
 
 namespace {
 
@@ -149,4 +149,4 @@ TEST_F(FaultsTest, equal_seeds_give_equal_histories_and_others_do_not) {
 
 }  // namespace
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -4,7 +4,7 @@
 
 #include "transports/fabric_processes.h"
 
-namespace fccl {
+namespace fccl::core {
 
 namespace {
 
@@ -155,4 +155,4 @@ TEST_F(NaiveTest, one_that_takes_the_end_of_a_write_for_its_arrival_is_caught) {
 
 }  // namespace
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace fccl {
+namespace fccl::core {
 
 void Processes::start(std::vector<std::unique_ptr<Transport>> transports, int messages) {
   peers_.clear();
@@ -158,4 +158,4 @@ size_t Processes::count(int number, Completion::Kind kind) const {
   return static_cast<size_t>(std::ranges::count(found, kind, &Finding::kind));
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

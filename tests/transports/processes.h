@@ -12,7 +12,7 @@
 
 #include "wire/transport.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Bytes that can be compared and sorted.
 inline std::string text(std::span<const std::byte> bytes) {
@@ -107,4 +107,4 @@ class Processes {
   uint64_t next_tag_ = 1;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <set>
 
-namespace fccl::simulated {
+namespace fccl::core::simulated {
 
 namespace {
 
@@ -243,4 +243,4 @@ Loss Rail::loss_to(const Link& link) const {
   return own != Loss::none ? own : link.target->loss.load(std::memory_order_relaxed);
 }
 
-}  // namespace fccl::simulated
+}  // namespace fccl::core::simulated

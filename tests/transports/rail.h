@@ -11,7 +11,7 @@
 #include "transports/dice.h"
 #include "transports/fabric_state.h"
 
-namespace fccl::simulated {
+namespace fccl::core::simulated {
 
 // The way from a rail to a rail of a peer.
 struct Link {
@@ -111,4 +111,4 @@ class Rail {
   const Flight* last_moved_ = nullptr;
 };
 
-}  // namespace fccl::simulated
+}  // namespace fccl::core::simulated

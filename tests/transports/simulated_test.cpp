@@ -2,7 +2,7 @@
 #include "transports/conformance.h"
 #include "transports/fabric.h"
 
-namespace fccl {
+namespace fccl::core {
 
 namespace {
 
@@ -42,4 +42,4 @@ INSTANTIATE_TEST_SUITE_P(Simulated, Conformance, testing::ValuesIn(factories()),
 
 }  // namespace
 
-}  // namespace fccl
+}  // namespace fccl::core

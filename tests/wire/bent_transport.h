@@ -8,7 +8,7 @@
 
 #include "wire/transport.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 
 class BentTransport final : public Transport {
  public:
@@ -61,4 +61,4 @@ class BentTransport final : public Transport {
   std::unique_ptr<Transport> inner_;
 };
 
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -9,7 +9,7 @@
 #include "plan/price.h"
 #include "unit/kernels/reference.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 constexpr size_t kBeside = 64;  // bytes before and behind an output that must stay as they are
@@ -170,4 +170,4 @@ std::vector<Way> all_ways() {
   return ways;
 }
 
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -7,7 +7,7 @@
 #include "shares.h"
 #include "wire/group.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 
 // A collective, and the way it goes: the name of an algorithm of the catalog, or "entries" for the one that is chosen, which is
 // beside the entries if the call is short.
@@ -16,7 +16,7 @@ struct Way {
   std::string algorithm;
 };
 
-inline std::string name_of(const Way& way) { return std::string(fccl::name_of(way.collective)) + "_by_" + way.algorithm; }
+inline std::string name_of(const Way& way) { return std::string(fccl::core::name_of(way.collective)) + "_by_" + way.algorithm; }
 inline void PrintTo(const Way& way, std::ostream* out) { *out << name_of(way); }
 
 struct Calls {
@@ -47,4 +47,4 @@ bool run_calls_of(Group& group, int rank, const Calls& calls);
 // All ways that there are.
 std::vector<Way> all_ways();
 
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

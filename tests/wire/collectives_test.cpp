@@ -4,7 +4,7 @@
 #include "wire/bent_transport.h"
 #include "wire/calls.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 class WirePhase : public ::testing::TestWithParam<Way> {
@@ -97,4 +97,4 @@ TEST_P(WirePhase, is_right_between_members_with_unequal_numbers_of_rails) {
 INSTANTIATE_TEST_SUITE_P(Of, WirePhase, ::testing::ValuesIn(all_ways()), [](const auto& info) { return name_of(info.param); });
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -7,7 +7,7 @@
 #include "wire/bent_transport.h"
 #include "wire/calls.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -306,4 +306,4 @@ TEST_F(WireIntruder, that_writes_outside_the_window_is_found) {
 }
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

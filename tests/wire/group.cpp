@@ -7,7 +7,7 @@
 
 #include "system/clock.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 constexpr uint32_t kNearTheWrap = 0xfffffffe;
@@ -138,4 +138,4 @@ Bytes input_of(int rank, size_t bytes, int iteration) {
   return input;
 }
 
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

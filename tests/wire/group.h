@@ -17,7 +17,7 @@
 #include "transports/fabric.h"
 #include "wire/endpoint.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 
 using Bytes = std::vector<std::byte>;
 
@@ -87,4 +87,4 @@ class Group {
 Bytes input_of(int rank, size_t bytes, int iteration);
 inline constexpr std::byte kPoison{0xa5};
 
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

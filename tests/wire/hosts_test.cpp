@@ -3,7 +3,7 @@
 
 #include "wire/calls.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 class Across : public ::testing::TestWithParam<Way> {
@@ -75,4 +75,4 @@ TEST_P(Across, hosts_goes_every_byte_of_every_pattern_of_counts) {
 INSTANTIATE_TEST_SUITE_P(Of, Across, ::testing::ValuesIn(all_ways()), [](const auto& info) { return name_of(info.param); });
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

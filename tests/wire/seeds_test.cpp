@@ -3,7 +3,7 @@
 
 #include "wire/calls.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 class Seeds : public ::testing::TestWithParam<Way> {};
@@ -39,4 +39,4 @@ INSTANTIATE_TEST_SUITE_P(FCCL_SEEDS_NAME, Seeds, ::testing::ValuesIn(all_ways())
                          [](const auto& info) { return name_of(info.param); });
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 TEST(Stripes, cover_every_byte_once_and_keep_to_the_largest_write) {
@@ -28,4 +28,4 @@ TEST(Stripes, are_as_many_as_there_are_rails_for_large_messages_and_one_for_smal
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

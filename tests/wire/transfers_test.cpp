@@ -18,7 +18,7 @@
 #include "wire/endpoint.h"
 #include "wire/lane.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -223,4 +223,4 @@ TEST(WireTransfers, that_a_peer_cannot_have_sent_fail_that_peer) {
 }
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -4,7 +4,7 @@
 #include "operators.h"
 #include "wire/calls.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 class WireValue : public ::testing::TestWithParam<Way> {};
@@ -17,7 +17,7 @@ TEST_P(WireValue, is_that_of_the_tree_over_the_members_for_every_type_and_operat
         if (!has_meaning(dtype, op)) continue;
         const size_t count = GetParam().algorithm == "entries" ? 31 : 700;
         const Calls calls{.way = GetParam(), .dtype = dtype, .op = op, .count = count, .times = 1, .root = members - 1};
-        ASSERT_TRUE(run_calls(group, calls)) << fccl::name_of(dtype) << " " << fccl::name_of(op);
+        ASSERT_TRUE(run_calls(group, calls)) << fccl::core::name_of(dtype) << " " << fccl::core::name_of(op);
       }
   }
 }
@@ -31,7 +31,7 @@ TEST_P(WireValue, is_that_of_the_trees_over_the_ranks_of_hosts_and_over_hosts) {
           if (!has_meaning(dtype, op)) continue;
           const size_t count = GetParam().algorithm == "entries" ? 13 : 300;
           const Calls calls{.way = GetParam(), .dtype = dtype, .op = op, .count = count, .times = 1, .root = 1};
-          ASSERT_TRUE(run_calls(group, calls)) << fccl::name_of(dtype) << " " << fccl::name_of(op);
+          ASSERT_TRUE(run_calls(group, calls)) << fccl::core::name_of(dtype) << " " << fccl::core::name_of(op);
         }
     }
 }
@@ -56,4 +56,4 @@ INSTANTIATE_TEST_SUITE_P(Of, WireValue, ::testing::ValuesIn(reductions()),
                          [](const auto& info) { return name_of(info.param); });
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -19,7 +19,7 @@
 #include "system/settings.h"
 #include "topology/rails.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 tl::unexpected<Error> wrong(std::string message) { return fail(fcclInvalidArgument, std::move(message)); }
@@ -259,4 +259,4 @@ Result<std::string> explain(std::span<const std::string> words) {
          fmt::format("\ncosts {}: {}\n", known->source, plan::to_text(known->costs)) + error_in_words(known->costs);
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -17,7 +17,7 @@
 #include "topology/rails.h"
 #include "topology/text.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constexpr const char* kUsage = R"(fccl-info topology          this host: its NICs, GPUs and where they sit
@@ -150,9 +150,9 @@ int run(std::span<const std::string> words) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core
 
 int main(int count, char** words) {
   const std::vector<std::string> arguments(words + 1, words + count);
-  return fccl::run(arguments);
+  return fccl::core::run(arguments);
 }

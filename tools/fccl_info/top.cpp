@@ -9,7 +9,7 @@
 #include "metrics/page_copy.h"
 #include "system/clock.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 using metrics::CommunicatorPart;
@@ -65,4 +65,4 @@ Result<std::string> top(std::span<const std::string> words) {
   return text;
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

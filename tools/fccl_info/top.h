@@ -6,9 +6,9 @@
 
 #include "base/result.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // `words`: the process id of one process of the job.
 Result<std::string> top(std::span<const std::string> words);
 
-}  // namespace fccl
+}  // namespace fccl::core

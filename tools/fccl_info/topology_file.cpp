@@ -11,7 +11,7 @@
 #include "topology/nccl_xml.h"
 #include "topology/text.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 Result<std::string> read_file(const std::string& path) {
@@ -37,4 +37,4 @@ Result<Topology> read_topology(const std::string& path) {
   return topology;
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -5,9 +5,9 @@
 
 #include "topology/topology.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Error: names the file, and the line if it has one.
 Result<Topology> read_topology(const std::string& path);
 
-}  // namespace fccl
+}  // namespace fccl::core

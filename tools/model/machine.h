@@ -1,7 +1,7 @@
 // machine: the EC2 machines of the modelled page, each of 8 GPUs, as published.
 #pragma once
 
-namespace fccl::model {
+namespace fccl::core::model {
 
 constexpr int kGpus = 8;  // GPUs of a host
 
@@ -21,4 +21,4 @@ struct Machine {
 inline constexpr Machine kP4d{"p4d.24xlarge", 4, 100'000, 12 * 20.0e9, false};
 inline constexpr Machine kP5{"p5.48xlarge", 32, 100'000, 18 * 20.6e9, true};
 
-}  // namespace fccl::model
+}  // namespace fccl::core::model

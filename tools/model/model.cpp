@@ -18,7 +18,7 @@
 #include "plan/choose.h"
 #include "plan/costs.h"
 
-namespace fccl::model {
+namespace fccl::core::model {
 namespace {
 
 constexpr int kHosts[] = {2, 4, 8, 16, 32, 128, 512};
@@ -141,10 +141,10 @@ rings that NCCL would find by a search on the machine, and the fastest protocol 
 )";
 
 }  // namespace
-}  // namespace fccl::model
+}  // namespace fccl::core::model
 
 int main() {
-  using namespace fccl::model;
+  using namespace fccl::core::model;
   std::cout << fmt::format(fmt::runtime(kPage), errors_in_words()) << table_of(kP5) << table_of(kP4d) << kFormula << std::flush;
   return std::cout ? 0 : 1;
 }

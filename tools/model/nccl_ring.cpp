@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace fccl::model {
+namespace fccl::core::model {
 namespace {
 
 // Microseconds.
@@ -57,4 +57,4 @@ RingTime nccl_ring(const Machine& machine, int hosts, double bytes) {
   return best;
 }
 
-}  // namespace fccl::model
+}  // namespace fccl::core::model

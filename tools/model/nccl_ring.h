@@ -3,7 +3,7 @@
 
 #include "model/machine.h"
 
-namespace fccl::model {
+namespace fccl::core::model {
 
 struct RingTime {
   const char* protocol;
@@ -14,4 +14,4 @@ struct RingTime {
 // more.
 RingTime nccl_ring(const Machine& machine, int hosts, double bytes);
 
-}  // namespace fccl::model
+}  // namespace fccl::core::model

@@ -1,7 +1,7 @@
 // published: measurements that others made with NCCL on these machines.
 #pragma once
 
-namespace fccl::model {
+namespace fccl::core::model {
 
 // AllGather of nccl-tests on p5.48xlarge, out of place, October 2025: data/nccl_all_gather.csv of
 // github.com/crazyguitar/aws-gpu-communication-benchmark, fd167f97. Bus bandwidths in GB/s.
@@ -15,4 +15,4 @@ inline constexpr PublishedRow kP5AllGather[] = {
     {16, 47.0, 144.1, 261.9}, {32, 25.0, 86.3, 222.4},
 };
 
-}  // namespace fccl::model
+}  // namespace fccl::core::model

@@ -7,7 +7,7 @@
 
 #include <atomic>
 
-namespace fccl {
+namespace fccl::torch {
 namespace {
 
 std::atomic<c10::DeviceType> served{c10::DeviceType::CUDA};
@@ -77,4 +77,4 @@ bool is_done(const c10::Event& event) {
   return event.query();
 }
 
-}  // namespace fccl
+}  // namespace fccl::torch

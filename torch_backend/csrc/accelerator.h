@@ -10,7 +10,7 @@
 
 #include "fccl/fccl.h"
 
-namespace fccl {
+namespace fccl::torch {
 
 // Returns CUDA, unless a test has set a device of its own.
 c10::DeviceType accelerator();
@@ -42,4 +42,4 @@ class CaptureGuard {
 // True if the device has reached the event; guards captures.
 bool is_done(const c10::Event& event);
 
-}  // namespace fccl
+}  // namespace fccl::torch

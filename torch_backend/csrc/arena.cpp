@@ -7,7 +7,7 @@
 
 #include "fccl/fccl.h"
 
-namespace fccl {
+namespace fccl::torch {
 namespace {
 
 // Smaller tensors go by mailbox, which copies them anyway.
@@ -61,4 +61,4 @@ void allocate_cpu_tensors_in_arena() {
   c10::SetCPUAllocator(allocator, 1);
 }
 
-}  // namespace fccl
+}  // namespace fccl::torch

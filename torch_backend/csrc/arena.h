@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace fccl {
+namespace fccl::torch {
 
 // Makes a tensor of one dimension whose bytes are not set. The memory is freed with the last tensor that holds it, even after
 // the end of every group. If the library cannot give memory, torch's own is used, with one warning.
@@ -15,4 +15,4 @@ at::Tensor arena_tensor(int64_t count, const at::TensorOptions& options);
 // where they are.
 void allocate_cpu_tensors_in_arena();
 
-}  // namespace fccl
+}  // namespace fccl::torch

@@ -13,7 +13,7 @@
 #include "errors.h"
 #include "leaving.h"
 
-namespace fccl {
+namespace fccl::torch {
 namespace {
 
 std::shared_ptr<Communicator> communicator_for(fcclMemoryKind_t kind, const char* kind_key, const Membership& membership,
@@ -141,4 +141,4 @@ Backend::WorkPtr Backend::barrier(const c10d::BarrierOptions& options) {
   return work;
 }
 
-}  // namespace fccl
+}  // namespace fccl::torch

@@ -20,7 +20,7 @@
 #include "tensors.h"
 #include "work.h"
 
-namespace fccl {
+namespace fccl::torch {
 
 constexpr const char* kBackendName = "fccl";
 
@@ -146,4 +146,4 @@ class Backend final : public c10d::Backend {
   std::set<int64_t> uuids_;  // ids of every reconfigure so far; both turns guard it
 };
 
-}  // namespace fccl
+}  // namespace fccl::torch

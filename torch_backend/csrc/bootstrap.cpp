@@ -13,7 +13,7 @@
 
 #include "errors.h"
 
-namespace fccl {
+namespace fccl::torch {
 namespace {
 
 // Rank 0's error travels in place of the id, so that no rank waits for an id that will not come.
@@ -87,4 +87,4 @@ int clamped(std::chrono::milliseconds timeout) {
   return static_cast<int>(std::clamp<int64_t>(timeout.count(), 1, std::numeric_limits<int>::max()));
 }
 
-}  // namespace fccl
+}  // namespace fccl::torch

@@ -7,7 +7,7 @@
 
 #include "fccl/fccl.h"
 
-namespace fccl {
+namespace fccl::torch {
 
 // Identifies a rank of a communicator that will be made.
 struct Membership {
@@ -29,4 +29,4 @@ fcclConfig_t config_of(const Membership& membership, fcclMemoryKind_t kind);
 // Converts to the library's range: positive and no larger than an int.
 int clamped(std::chrono::milliseconds timeout);
 
-}  // namespace fccl
+}  // namespace fccl::torch

@@ -5,7 +5,7 @@
 #include "errors.h"
 #include "staging.h"
 
-namespace fccl {
+namespace fccl::torch {
 namespace {
 
 using c10d::OpType;
@@ -232,4 +232,4 @@ Backend::WorkPtr Backend::scatter(Tensors& outputs, TensorLists& inputs, const c
   return run(std::move(operation));
 }
 
-}  // namespace fccl
+}  // namespace fccl::torch

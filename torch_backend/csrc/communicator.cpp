@@ -7,7 +7,7 @@
 
 #include "errors.h"
 
-namespace fccl {
+namespace fccl::torch {
 namespace {
 
 std::string text_of(const Membership& membership) {
@@ -165,4 +165,4 @@ void Communicator::report(fcclResult_t result, const char* title) const {
   }
 }
 
-}  // namespace fccl
+}  // namespace fccl::torch

@@ -13,7 +13,7 @@
 #include "bootstrap.h"
 #include "fccl/fccl.h"
 
-namespace fccl {
+namespace fccl::torch {
 
 // Identifies the communicator that replaces another one: its ranks' key of the store, and its own identity.
 struct Place {
@@ -86,4 +86,4 @@ class Communicator {
   std::string cause_;
 };
 
-}  // namespace fccl
+}  // namespace fccl::torch

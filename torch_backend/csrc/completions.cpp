@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-namespace fccl {
+namespace fccl::torch {
 
 namespace {
 
@@ -74,4 +74,4 @@ void Completions::serve() {
   }
 }
 
-}  // namespace fccl
+}  // namespace fccl::torch

@@ -8,7 +8,7 @@
 #include <functional>
 #include <mutex>
 
-namespace fccl {
+namespace fccl::torch {
 
 // Runs tasks on threads of its own: a future's callbacks, and the release of tensors, which may need Python's lock. A task may
 // wait for another one (a callback that waits for a second collective), so no task queues behind a busy thread. Each process
@@ -39,4 +39,4 @@ class Completions {
   bool closed_ = false;
 };
 
-}  // namespace fccl
+}  // namespace fccl::torch

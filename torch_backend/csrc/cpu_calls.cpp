@@ -9,7 +9,7 @@
 #include "completions.h"
 #include "errors.h"
 
-namespace fccl {
+namespace fccl::torch {
 
 // An operation on the stream. It keeps the tensors alive until the worker is done with them.
 struct CpuCalls::Pending {
@@ -185,4 +185,4 @@ void CpuCalls::shut_down() {
   communicator_->end("fccl:shutdown");
 }
 
-}  // namespace fccl
+}  // namespace fccl::torch

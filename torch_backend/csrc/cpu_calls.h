@@ -13,7 +13,7 @@
 #include "transfer_streams.h"
 #include "work.h"
 
-namespace fccl {
+namespace fccl::torch {
 
 // Owns the host streams. The group shares it with the thread that ends it, if the group is dropped with calls outstanding. Any
 // thread may call; operations are served one at a time in the order of arrival.
@@ -55,4 +55,4 @@ class CpuCalls {
   bool copies_on_stream_ = false;  // the stream holds copies that a blocking call must wait for
 };
 
-}  // namespace fccl
+}  // namespace fccl::torch

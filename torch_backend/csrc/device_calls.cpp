@@ -14,7 +14,7 @@
 #include "errors.h"
 #include "launches.h"
 
-namespace fccl {
+namespace fccl::torch {
 namespace {
 
 // Holds the calls of groups that were dropped.
@@ -172,4 +172,4 @@ void DeviceCalls::end_those_left() {
   left.calls.insert(left.calls.end(), calls.begin(), calls.end());
 }
 
-}  // namespace fccl
+}  // namespace fccl::torch

@@ -18,7 +18,7 @@
 #include "launches.h"
 #include "operation.h"
 
-namespace fccl {
+namespace fccl::torch {
 
 // The group shares it. If the group is dropped, a list keeps it, and a later creation or end of a group ends it: ending a
 // communicator calls the device, which a destructor must not do. It is bound to the first device that it sees. Threads that
@@ -66,4 +66,4 @@ class DeviceCalls {
   std::vector<std::shared_ptr<Launch>> ends_;  // their ends, recorded when the group was left
 };
 
-}  // namespace fccl
+}  // namespace fccl::torch

@@ -11,7 +11,7 @@
 
 #include "accelerator.h"
 
-namespace fccl {
+namespace fccl::torch {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -93,4 +93,4 @@ c10::intrusive_ptr<Future> DeviceWork::getFuture() {
   return future_;
 }
 
-}  // namespace fccl
+}  // namespace fccl::torch

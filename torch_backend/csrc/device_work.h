@@ -17,7 +17,7 @@
 #include "launches.h"
 #include "work.h"
 
-namespace fccl {
+namespace fccl::torch {
 
 // Made once its call is on a stream. Only the caller owns it: dropping it does not affect the call, and makes no device call.
 // Any thread may call it, and the calls reach the device on that thread. After a failure wait() first makes the current stream
@@ -59,4 +59,4 @@ class DeviceWork final : public c10d::Work {
   c10::intrusive_ptr<c10::ivalue::Future> future_;
 };
 
-}  // namespace fccl
+}  // namespace fccl::torch

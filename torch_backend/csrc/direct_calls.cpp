@@ -11,7 +11,7 @@
 
 #include "backend.h"
 
-namespace fccl {
+namespace fccl::torch {
 namespace {
 
 using c10d::ReduceOp;
@@ -47,4 +47,4 @@ void all_reduce_in_place(at::Tensor tensor, const std::string& op, const std::st
   if (!tensors[0].is_cpu()) work->wait();
 }
 
-}  // namespace fccl
+}  // namespace fccl::torch

@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-namespace fccl {
+namespace fccl::torch {
 
 namespace {
 
@@ -48,4 +48,4 @@ void throw_not_yet(const std::string& what) {
   C10_THROW_ERROR(NotImplementedError, what + " is not implemented yet; use another backend for it");
 }
 
-}  // namespace fccl
+}  // namespace fccl::torch

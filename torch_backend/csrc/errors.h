@@ -6,7 +6,7 @@
 
 #include "fccl/fccl.h"
 
-namespace fccl {
+namespace fccl::torch {
 
 // Throws unless `result` is fcclSuccess: NotImplementedError for unimplemented calls, ValueError for an argument that is wrong
 // on its face, torch.distributed.DistBackendError for the rest. The text is "`attempt`: `cause` [code]".
@@ -21,4 +21,4 @@ std::exception_ptr failure_of(fcclResult_t result, const std::string& attempt, c
 // Throws NotImplementedError for a missing feature: `what` begins with the backend's name, as the titles of operations do.
 [[noreturn]] void throw_not_yet(const std::string& what);
 
-}  // namespace fccl
+}  // namespace fccl::torch

@@ -4,7 +4,7 @@
 #include "errors.h"
 #include "fccl/fccl.h"
 
-namespace fccl {
+namespace fccl::torch {
 
 void start_estimate() { check(fcclGroupStart(), "fccl:estimate"); }
 
@@ -14,4 +14,4 @@ float end_estimate() {
   return estimate.estimatedTime;
 }
 
-}  // namespace fccl
+}  // namespace fccl::torch

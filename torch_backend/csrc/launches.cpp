@@ -8,7 +8,7 @@
 
 #include "accelerator.h"
 
-namespace fccl {
+namespace fccl::torch {
 
 Launches& Launches::of_process() {
   static auto* const launches = new Launches;
@@ -58,4 +58,4 @@ c10::Event Launches::take_event(c10::Device device) {
   return event;
 }
 
-}  // namespace fccl
+}  // namespace fccl::torch

@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace fccl {
+namespace fccl::torch {
 
 // One call, which its work and the process's Launches share. Only Launches end it: destroying an event is a CUDA call. Any
 // thread may query the event and wait for it.
@@ -42,4 +42,4 @@ class Launches {
   std::vector<c10::Event> spare_;              // to be recorded again
 };
 
-}  // namespace fccl
+}  // namespace fccl::torch

@@ -25,7 +25,7 @@
 
 #include "completions.h"
 
-namespace fccl {
+namespace fccl::torch {
 namespace {
 
 using std::chrono::milliseconds;
@@ -132,4 +132,4 @@ void leave_together(const c10::intrusive_ptr<c10d::Store>& store, const std::str
   result.wait_for(kPatience);
 }
 
-}  // namespace fccl
+}  // namespace fccl::torch

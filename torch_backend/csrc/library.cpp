@@ -17,7 +17,7 @@
 #include "estimate.h"
 #include "fccl/fccl.h"
 
-namespace fccl {
+namespace fccl::torch {
 namespace {
 
 using Group = c10::intrusive_ptr<c10d::ProcessGroup>;
@@ -66,20 +66,20 @@ std::string metrics_text(bool host) {
 void finish_callbacks() { Completions::of_process().close(std::chrono::seconds(10)); }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::torch
 
 TORCH_LIBRARY(fccl, library) {
   library.def(
       "make_process_group(__torch__.torch.classes.c10d.ProcessGroup blank, str name, int timeout_ms, bool at_once)"
       " -> __torch__.torch.classes.c10d.ProcessGroup",
-      fccl::make_process_group);
+      fccl::torch::make_process_group);
   // Used by tests that have a device of their own.
-  library.def("stand_in_for_cuda(str device_type) -> ()", fccl::stand_in_for_cuda);
-  library.def("allocate_cpu_tensors_in_arena() -> ()", fccl::allocate_cpu_tensors_in_arena);
-  library.def("all_reduce_(Tensor(a!) tensor, str op, str group) -> ()", fccl::all_reduce_in_place);
-  library.def("finish_callbacks() -> ()", fccl::finish_callbacks);
-  library.def("start_estimate() -> ()", fccl::start_estimate);
-  library.def("end_estimate() -> float", [] { return static_cast<double>(fccl::end_estimate()); });
-  library.def("counters() -> (str[] names, int[] calls, int[] bytes, float[] seconds)", fccl::counters);
-  library.def("metrics_text(bool host) -> str", fccl::metrics_text);
+  library.def("stand_in_for_cuda(str device_type) -> ()", fccl::torch::stand_in_for_cuda);
+  library.def("allocate_cpu_tensors_in_arena() -> ()", fccl::torch::allocate_cpu_tensors_in_arena);
+  library.def("all_reduce_(Tensor(a!) tensor, str op, str group) -> ()", fccl::torch::all_reduce_in_place);
+  library.def("finish_callbacks() -> ()", fccl::torch::finish_callbacks);
+  library.def("start_estimate() -> ()", fccl::torch::start_estimate);
+  library.def("end_estimate() -> float", [] { return static_cast<double>(fccl::torch::end_estimate()); });
+  library.def("counters() -> (str[] names, int[] calls, int[] bytes, float[] seconds)", fccl::torch::counters);
+  library.def("metrics_text(bool host) -> str", fccl::torch::metrics_text);
 }

@@ -11,7 +11,7 @@
 #include "backend.h"
 #include "errors.h"
 
-namespace fccl {
+namespace fccl::torch {
 namespace {
 
 using std::chrono::milliseconds;
@@ -120,4 +120,4 @@ void Backend::monitoredBarrier(const c10d::BarrierOptions& options, bool wait_al
   await_all(meeting, getSize(), wait_all_ranks);
 }
 
-}  // namespace fccl
+}  // namespace fccl::torch

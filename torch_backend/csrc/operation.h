@@ -11,7 +11,7 @@
 
 #include "fccl/fccl.h"
 
-namespace fccl {
+namespace fccl::torch {
 
 // One part of an operation. On CPU memory it runs at once if there is no stream, otherwise on the stream; on a device it always
 // runs on the stream, which is then the thread's current one.
@@ -34,4 +34,4 @@ struct Operation {
   std::shared_ptr<int> source = nullptr;
 };
 
-}  // namespace fccl
+}  // namespace fccl::torch

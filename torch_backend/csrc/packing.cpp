@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace fccl {
+namespace fccl::torch {
 namespace {
 
 // Runs of a known size are copied by one instruction instead of a call.
@@ -71,4 +71,4 @@ void Packing::copy(size_t dimensions, char* tensor, char*& packed, Way way) cons
   for (size_t i = 0; i < size; ++i, tensor += step) copy(dimensions - 1, tensor, packed, way);
 }
 
-}  // namespace fccl
+}  // namespace fccl::torch

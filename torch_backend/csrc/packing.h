@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace fccl {
+namespace fccl::torch {
 
 // Keeps a tensor's memory layout as it was when this was made, and the address of the packed elements. It keeps neither memory
 // alive. It runs no code of torch, so the library's worker may use it; only one thread may use it at a time.
@@ -35,4 +35,4 @@ class Packing {
   std::vector<Dimension> dimensions_;  // dimensions of the runs, the innermost first
 };
 
-}  // namespace fccl
+}  // namespace fccl::torch

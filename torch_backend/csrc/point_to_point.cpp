@@ -11,7 +11,7 @@
 #include "errors.h"
 #include "staging.h"
 
-namespace fccl {
+namespace fccl::torch {
 namespace {
 
 using c10d::OpType;
@@ -144,4 +144,4 @@ void Backend::note(const WorkPtr& work) const {
   if (found != together_of_thread().end()) found->second.other = work;
 }
 
-}  // namespace fccl
+}  // namespace fccl::torch

@@ -13,7 +13,7 @@
 #include "backend.h"
 #include "errors.h"
 
-namespace fccl {
+namespace fccl::torch {
 namespace {
 
 // The ranks that are left out of the new communicator; `membership` is the caller's place in the new one.
@@ -161,4 +161,4 @@ Backend::WorkPtr Backend::reconfigure(const c10d::ReconfigureOptions& options) {
 }
 #endif
 
-}  // namespace fccl
+}  // namespace fccl::torch

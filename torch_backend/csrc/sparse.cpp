@@ -11,7 +11,7 @@
 #include "backend.h"
 #include "errors.h"
 
-namespace fccl {
+namespace fccl::torch {
 namespace {
 
 using c10d::OpType;
@@ -125,4 +125,4 @@ Backend::WorkPtr Backend::allreduce_sparse(Tensors& tensors, const c10d::Allredu
   return run(std::move(operation));
 }
 
-}  // namespace fccl
+}  // namespace fccl::torch

@@ -8,7 +8,7 @@
 #include "backend.h"
 #include "errors.h"
 
-namespace fccl {
+namespace fccl::torch {
 namespace {
 
 struct Part {
@@ -70,4 +70,4 @@ c10::intrusive_ptr<c10d::Backend> Backend::split(const c10::intrusive_ptr<c10d::
   return child;
 }
 
-}  // namespace fccl
+}  // namespace fccl::torch

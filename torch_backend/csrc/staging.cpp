@@ -10,7 +10,7 @@
 #include "errors.h"
 #include "packing.h"
 
-namespace fccl {
+namespace fccl::torch {
 namespace {
 
 enum class Way { pack, unpack };
@@ -123,4 +123,4 @@ Target writable_apart(Operation& operation, const std::vector<at::Tensor>& tenso
 
 Target writable_in_place(const Source& source) { return {source.block.data, source.staging}; }
 
-}  // namespace fccl
+}  // namespace fccl::torch

@@ -9,7 +9,7 @@
 #include "operation.h"
 #include "tensors.h"
 
-namespace fccl {
+namespace fccl::torch {
 
 // Tensors, and the buffer that holds them in order before or after a call. All are on one device.
 struct Staging {
@@ -54,4 +54,4 @@ Target writable_apart(Operation& operation, const std::vector<at::Tensor>& tenso
 // Returns the block that was read as `source`, to be written in place.
 Target writable_in_place(const Source& source);
 
-}  // namespace fccl
+}  // namespace fccl::torch

@@ -12,7 +12,7 @@
 #include "accelerator.h"
 #include "errors.h"
 
-namespace fccl {
+namespace fccl::torch {
 namespace {
 
 std::optional<fcclDataType_t> type_of(at::ScalarType type) {
@@ -343,4 +343,4 @@ bool overlap(const Block& one, const Block& other) {
   return one.data < other.data + other.bytes && other.data < one.data + one.bytes;
 }
 
-}  // namespace fccl
+}  // namespace fccl::torch

@@ -13,7 +13,7 @@
 #include "fccl/fccl.h"
 #include "packing.h"
 
-namespace fccl {
+namespace fccl::torch {
 
 // Describes a tensor's elements as the library counts them. A type that the library does not know moves as bytes.
 struct Elements {
@@ -84,4 +84,4 @@ at::Tensor staging_for(const std::vector<at::Tensor>& tensors);
 std::vector<Packing> packings_of(const std::vector<at::Tensor>& tensors, char* staging);
 bool overlap(const Block& one, const Block& other);
 
-}  // namespace fccl
+}  // namespace fccl::torch

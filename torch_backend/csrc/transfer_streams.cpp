@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace fccl {
+namespace fccl::torch {
 
 fcclResult_t TransferStreams::take(fcclStream_t* stream) {
   const std::lock_guard lock(mutex_);
@@ -41,4 +41,4 @@ void TransferStreams::end() {
   idle_.clear();
 }
 
-}  // namespace fccl
+}  // namespace fccl::torch

@@ -6,7 +6,7 @@
 
 #include "fccl/fccl.h"
 
-namespace fccl {
+namespace fccl::torch {
 
 // Owns the streams; a group's calls share it with the threads that finish them. Any thread may call. A stream remembers a
 // failure, so a failed one is not taken again.
@@ -27,4 +27,4 @@ class TransferStreams {
   std::vector<fcclStream_t> idle_;
 };
 
-}  // namespace fccl
+}  // namespace fccl::torch

@@ -5,7 +5,7 @@
 #include "backend.h"
 #include "staging.h"
 
-namespace fccl {
+namespace fccl::torch {
 namespace {
 
 using c10d::OpType;
@@ -76,4 +76,4 @@ Backend::WorkPtr Backend::alltoall_base(at::Tensor& output, at::Tensor& input, s
   return run(std::move(operation));
 }
 
-}  // namespace fccl
+}  // namespace fccl::torch

@@ -7,7 +7,7 @@
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <utility>
 
-namespace fccl {
+namespace fccl::torch {
 namespace {
 
 // Set while this thread runs the callbacks of a work.
@@ -133,4 +133,4 @@ void Work::settle(c10::ivalue::Future& future) {
   }
 }
 
-}  // namespace fccl
+}  // namespace fccl::torch

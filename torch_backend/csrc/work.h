@@ -19,7 +19,7 @@
 
 #include "operation.h"
 
-namespace fccl {
+namespace fccl::torch {
 
 // Describes a work's call.
 struct Description {
@@ -82,4 +82,4 @@ class Work final : public c10d::Work {
   std::condition_variable future_cv_;
 };
 
-}  // namespace fccl
+}  // namespace fccl::torch

@@ -18,7 +18,7 @@
 
 namespace {
 
-using namespace fccl;
+using namespace fccl::core;
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kLarge = size_t{1} << 20;

@@ -5,7 +5,7 @@
 
 #include "processes/ranks.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 const Launch kTwoAndTwo{.as = RanksAs::processes, .ranks = 4, .host_of = {0, 0, 1, 1}};
@@ -90,4 +90,4 @@ TEST(AutomaticChoice, of_one_host_with_efa_and_one_without_fails_on_all_ranks_an
 }
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

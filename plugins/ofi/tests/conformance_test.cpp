@@ -3,7 +3,7 @@
 
 #include "loopback.h"
 
-namespace fccl {
+namespace fccl::core {
 
 namespace {
 
@@ -11,4 +11,4 @@ INSTANTIATE_TEST_SUITE_P(Tcp, Conformance, testing::Values(TransportFactory{"loo
 
 }  // namespace
 
-}  // namespace fccl
+}  // namespace fccl::core

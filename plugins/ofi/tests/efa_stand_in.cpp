@@ -4,7 +4,7 @@
 #include "ofi/nics.h"
 #include "ofi/transport.h"
 
-namespace fccl {
+namespace fccl::core {
 
 __attribute__((visibility("default"))) Result<std::unique_ptr<Transport>> open_here(
     const TransportRequest& request, const char* build) __asm__("fccl_open_transport");
@@ -32,4 +32,4 @@ Result<std::unique_ptr<Transport>> open_here(const TransportRequest& request, co
       {.provider = "tcp", .nics = std::vector<std::string>(request.nics.size(), "lo"), .message_bytes = request.message_bytes});
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

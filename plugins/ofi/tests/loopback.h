@@ -7,7 +7,7 @@
 
 #include "wire/plugin.h"
 
-namespace fccl {
+namespace fccl::core {
 
 // Through the plug-in itself, as libfccl gets them.
 inline Result<std::vector<std::unique_ptr<Transport>>> open_loopback(int processes, int rails) {
@@ -21,4 +21,4 @@ inline Result<std::vector<std::unique_ptr<Transport>>> open_loopback(int process
   return transports;
 }
 
-}  // namespace fccl
+}  // namespace fccl::core

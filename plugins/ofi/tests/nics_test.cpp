@@ -9,7 +9,7 @@
 #include <cstring>
 #include <deque>
 
-namespace fccl::ofi {
+namespace fccl::core::ofi {
 
 namespace {
 
@@ -187,4 +187,4 @@ TEST(NicsTest, an_interface_may_be_chosen_by_its_address) {
 
 }  // namespace
 
-}  // namespace fccl::ofi
+}  // namespace fccl::core::ofi

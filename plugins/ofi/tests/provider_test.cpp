@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace fccl::ofi {
+namespace fccl::core::ofi {
 
 namespace {
 
@@ -60,4 +60,4 @@ TEST(ProviderTest, efa_may_use_neither_shared_memory_nor_cuda_and_is_asked_who_w
 
 }  // namespace
 
-}  // namespace fccl::ofi
+}  // namespace fccl::core::ofi

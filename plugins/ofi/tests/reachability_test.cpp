@@ -11,7 +11,7 @@
 
 #include "sockets/socket.h"
 
-namespace fccl::ofi {
+namespace fccl::core::ofi {
 
 namespace {
 
@@ -71,4 +71,4 @@ TEST(ReachabilityTest, a_slow_peer_is_disturbed_once_a_second_at_most) {
 
 }  // namespace
 
-}  // namespace fccl::ofi
+}  // namespace fccl::core::ofi

@@ -15,7 +15,7 @@
 #include "system/descriptor.h"
 #include "transports/processes.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 using Kind = Completion::Kind;
@@ -157,4 +157,4 @@ TEST(RightsTest, of_memory_that_peers_may_not_read_or_write_are_kept) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

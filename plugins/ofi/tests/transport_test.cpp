@@ -20,7 +20,7 @@
 #include "transports/processes.h"
 #include "wire/build.h"
 
-namespace fccl {
+namespace fccl::core {
 
 namespace {
 
@@ -319,4 +319,4 @@ TEST_F(OfiTransportTest, a_peer_that_is_killed_while_it_writes_disturbs_no_other
 
 }  // namespace
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -7,7 +7,7 @@
 
 #include "devices/fake_driver/state.h"
 
-namespace fccl::simulated {
+namespace fccl::core::simulated {
 
 namespace {
 
@@ -47,19 +47,19 @@ bool is_prohibited() {
   return prohibited;
 }
 
-}  // namespace fccl::simulated
+}  // namespace fccl::core::simulated
 
-using fccl::simulated::Answer;
-using fccl::simulated::Capture;
-using fccl::simulated::capture_of;
-using fccl::simulated::captures;
-using fccl::simulated::captures_outstanding;
-using fccl::simulated::Gpu;
-using fccl::simulated::GpuQueue;
-using fccl::simulated::mode_of_thread;
-using fccl::simulated::mutex_of_captures;
-using fccl::simulated::on_stream;
-using fccl::simulated::result_of;
+using fccl::core::simulated::Answer;
+using fccl::core::simulated::Capture;
+using fccl::core::simulated::capture_of;
+using fccl::core::simulated::captures;
+using fccl::core::simulated::captures_outstanding;
+using fccl::core::simulated::Gpu;
+using fccl::core::simulated::GpuQueue;
+using fccl::core::simulated::mode_of_thread;
+using fccl::core::simulated::mutex_of_captures;
+using fccl::core::simulated::on_stream;
+using fccl::core::simulated::result_of;
 
 extern "C" {
 
@@ -86,7 +86,7 @@ CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
     const CUresult begun = result_of(gpu.set_capturing(queue, true));
     if (begun != CUDA_SUCCESS) return begun;
     captures.push_back({queue, mode, std::this_thread::get_id()});
-    captures_outstanding.store(captures.size(), fccl::simulated::kRelaxed);
+    captures_outstanding.store(captures.size(), fccl::core::simulated::kRelaxed);
     return CUDA_SUCCESS;
   });
 }
@@ -99,7 +99,7 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
     if (capture == captures.end()) return CUDA_ERROR_ILLEGAL_STATE;
     const bool valid = capture->valid;
     captures.erase(capture);
-    captures_outstanding.store(captures.size(), fccl::simulated::kRelaxed);
+    captures_outstanding.store(captures.size(), fccl::core::simulated::kRelaxed);
     const CUresult ended = result_of(gpu.set_capturing(queue, false));
     return valid || ended != CUDA_SUCCESS ? ended : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   });

@@ -7,9 +7,9 @@
 
 #include "devices/fake_driver/state.h"
 
-using fccl::simulated::fake_driver;
-using fccl::simulated::Gpu;
-using fccl::simulated::gpu_at;
+using fccl::core::simulated::fake_driver;
+using fccl::core::simulated::Gpu;
+using fccl::core::simulated::gpu_at;
 
 namespace {
 
@@ -61,7 +61,7 @@ const ErrorText* text_of(CUresult result) {
 
 extern "C" {
 
-CUresult cuInit(unsigned flags) { return flags == 0 ? fccl::simulated::initialise() : CUDA_ERROR_INVALID_VALUE; }
+CUresult cuInit(unsigned flags) { return flags == 0 ? fccl::core::simulated::initialise() : CUDA_ERROR_INVALID_VALUE; }
 
 CUresult cuDriverGetVersion(int* version) {
   *version = CUDA_VERSION;

@@ -3,18 +3,18 @@
 
 #include "devices/fake_driver/state.h"
 
-using fccl::simulated::bytes_at;
-using fccl::simulated::fake_driver;
-using fccl::simulated::find_region;
-using fccl::simulated::give;
-using fccl::simulated::Gpu;
-using fccl::simulated::GpuQueue;
-using fccl::simulated::is_prohibited;
-using fccl::simulated::on_current;
-using fccl::simulated::on_stream;
-using fccl::simulated::real;
-using fccl::simulated::Region;
-using fccl::simulated::result_of;
+using fccl::core::simulated::bytes_at;
+using fccl::core::simulated::fake_driver;
+using fccl::core::simulated::find_region;
+using fccl::core::simulated::give;
+using fccl::core::simulated::Gpu;
+using fccl::core::simulated::GpuQueue;
+using fccl::core::simulated::is_prohibited;
+using fccl::core::simulated::on_current;
+using fccl::core::simulated::on_stream;
+using fccl::core::simulated::real;
+using fccl::core::simulated::Region;
+using fccl::core::simulated::result_of;
 
 namespace {
 

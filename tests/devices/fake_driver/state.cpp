@@ -9,7 +9,7 @@
 #include <mutex>
 #include <string_view>
 
-namespace fccl::simulated {
+namespace fccl::core::simulated {
 
 namespace {
 
@@ -90,4 +90,4 @@ CUresult result_of(const Refusal& refusal) {
   return CUDA_ERROR_UNKNOWN;
 }
 
-}  // namespace fccl::simulated
+}  // namespace fccl::core::simulated

@@ -18,7 +18,7 @@
 
 #include "devices/gpu.h"
 
-namespace fccl::simulated {
+namespace fccl::core::simulated {
 
 // The driver of this process, made by cuInit. A fork of a process that has one gets none. Never destroyed, as queues run until
 // the end of the process.
@@ -72,4 +72,4 @@ CUresult on_current(Call call) {
 // NOLINTNEXTLINE(performance-no-int-to-ptr): CUDA declares them as integers.
 inline std::byte* bytes_at(CUdeviceptr address) { return reinterpret_cast<std::byte*>(address); }
 
-}  // namespace fccl::simulated
+}  // namespace fccl::core::simulated

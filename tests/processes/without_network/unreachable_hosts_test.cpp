@@ -1,7 +1,7 @@
 // Communicators of several hosts where what reaches other hosts is missing: nobody gets one, and all are told what to install.
 #include "processes/hosts.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 namespace {
 
 class UnreachableHosts : public ::testing::TestWithParam<OnHosts> {};
@@ -22,4 +22,4 @@ TEST(OneHost, is_all_that_its_ranks_need) {
 }
 
 }  // namespace
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -20,7 +20,7 @@
 #include "arena/reservation.h"
 #include "system/memory.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
@@ -336,4 +336,4 @@ TEST(PeerArena, of_memory_that_could_shrink_is_refused) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

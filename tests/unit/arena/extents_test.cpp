@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constexpr size_t kBegin = 64;
@@ -102,4 +102,4 @@ TEST(Extents, give_all_that_there_is_and_then_nothing) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

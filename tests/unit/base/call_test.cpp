@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 TEST(Collective, reduces_if_it_takes_an_operator) {
@@ -158,4 +158,4 @@ TEST(Hash, differs_between_nearby_calls_and_numbers) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 TEST(DataType, has_the_size_and_the_name_of_its_elements) {
@@ -66,4 +66,4 @@ TEST(ReduceOp, has_its_own_name) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

@@ -7,7 +7,7 @@
 
 #include "base/call.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 TEST(Layout, of_many_blocks_covers_the_buffer_once) {
@@ -77,4 +77,4 @@ TEST(Layout, of_a_call_has_blocks_where_its_row_says_so) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

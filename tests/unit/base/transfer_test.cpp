@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 TransferEnd end_of(Direction direction, int peer, int tag) {
@@ -33,4 +33,4 @@ TEST(TransferEnd, of_a_receive_takes_its_tag_from_its_source_or_from_any) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

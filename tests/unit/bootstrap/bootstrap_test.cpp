@@ -13,7 +13,7 @@
 #include "system/host_identity.h"
 #include "unit/bootstrap/joining.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 class RanksJoin : public testing::TestWithParam<int> {};
@@ -226,4 +226,4 @@ TEST(Join, ends_with_the_reason_why_it_is_no_longer_wanted_and_tells_the_others)
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

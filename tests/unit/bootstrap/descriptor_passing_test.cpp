@@ -11,7 +11,7 @@
 #include "sockets/socket.h"
 #include "unit/bootstrap/joining.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 std::vector<Joined> joined_ranks(int nranks) {
@@ -162,4 +162,4 @@ TEST(HandOut, a_leader_that_died_is_named_to_who_waits_for_it) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 Key key_of(unsigned char fill) {
@@ -204,4 +204,4 @@ TEST(Conversation, what_is_sent_is_not_kept_where_something_always_remains_to_be
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

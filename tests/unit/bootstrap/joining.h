@@ -13,7 +13,7 @@
 
 #include "bootstrap/bootstrap.h"
 
-namespace fccl {
+namespace fccl::core {
 
 using namespace std::chrono_literals;
 
@@ -103,4 +103,4 @@ class Census {
   ptrdiff_t threads_ = 0;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

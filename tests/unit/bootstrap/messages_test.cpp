@@ -5,7 +5,7 @@
 
 #include "bootstrap/handshake.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 const Member kHostA{3, 4711, "boot-1 host-a", "host-a", "0001f", "10.0.0.1:4242"};
@@ -98,4 +98,4 @@ TEST(Messages, ranks_are_listed_in_ranges_and_long_lists_are_cut) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

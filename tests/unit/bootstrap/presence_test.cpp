@@ -11,7 +11,7 @@
 #include "system/host_identity.h"
 #include "unit/bootstrap/joining.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // The error that the rank is told, if that happens within 5 s.
@@ -235,4 +235,4 @@ TEST(Bootstrap, a_rank_without_a_door_of_its_own_says_so_to_the_others) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

@@ -15,7 +15,7 @@
 #include "sockets/socket.h"
 #include "unit/bootstrap/joining.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -159,4 +159,4 @@ TEST(Strangers, a_key_holder_that_speaks_nonsense_is_named_and_nothing_breaks) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 UniqueId sample() {
@@ -60,4 +60,4 @@ TEST(UniqueId, random_bytes_are_refused) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

@@ -3,7 +3,7 @@
 
 #include "device/device.h"
 
-namespace fccl {
+namespace fccl::core {
 
 namespace {
 
@@ -20,4 +20,4 @@ TEST(NoCuda, no_device_is_current) { EXPECT_EQ(current_device(), -1); }
 
 }  // namespace
 
-}  // namespace fccl
+}  // namespace fccl::core

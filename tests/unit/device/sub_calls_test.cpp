@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constexpr size_t kAnyPitch = SIZE_MAX;
@@ -148,4 +148,4 @@ TEST(SubCalls, fit_an_element_of_any_type_into_the_least_buffer) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

@@ -5,7 +5,7 @@
 
 #include <initializer_list>
 
-namespace fccl {
+namespace fccl::core {
 
 namespace {
 
@@ -35,4 +35,4 @@ TEST(DeviceWords, far_ahead_of_one_target_are_beyond_all_that_follow_it) {
 
 }  // namespace
 
-}  // namespace fccl
+}  // namespace fccl::core

@@ -8,7 +8,7 @@
 
 #include "unit/topology/descriptions.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -126,4 +126,4 @@ TEST(NicsOfColumns, of_a_text_that_no_column_tells_are_an_error) {
 TEST(DescribeColumn, refuses_nics_that_cannot_be_told_apart) { EXPECT_FALSE(describe_column(plain({"a", "a"}), {})); }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

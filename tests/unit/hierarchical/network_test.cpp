@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstring>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 using ::testing::HasSubstr;
@@ -153,4 +153,4 @@ TEST(Network, of_more_rails_than_an_introduction_has_is_refused) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

@@ -5,7 +5,7 @@
 
 #include "hierarchical/counts_exchange.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 using Numbers = std::vector<int>;
@@ -105,4 +105,4 @@ TEST(CountsExchange, tells_both_sides_what_the_other_has) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

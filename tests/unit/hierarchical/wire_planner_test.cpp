@@ -5,7 +5,7 @@
 
 #include "plan/choose.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constexpr plan::Constants kCosts{
@@ -54,4 +54,4 @@ TEST(WirePlanner, takes_no_algorithm_whose_messages_of_many_chunks_are_larger_th
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

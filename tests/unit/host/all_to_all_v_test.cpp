@@ -8,7 +8,7 @@
 
 #include "host/path.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constexpr int kHere = 3;
@@ -138,4 +138,4 @@ TEST_F(UnevenExchange, of_other_counts_than_a_peer_has_ends_on_both_sides_with_i
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

@@ -13,7 +13,7 @@
 #include "host/peer_memory.h"
 #include "host/phases.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constexpr size_t kPage = 4096;
@@ -314,4 +314,4 @@ TEST_F(Attach, finds_the_rank_that_made_another_call) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constexpr uint32_t kNearTheWrap = 0xfffffffe;
@@ -80,4 +80,4 @@ TEST(Lane, begins_with_another_peer_on_every_rank) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

@@ -13,7 +13,7 @@
 #include "arena/arena.h"
 #include "host/path.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constexpr int kExchanging = 3;
@@ -184,4 +184,4 @@ TEST_F(MappedExchange, takes_no_block_that_does_not_lie_in_its_peers_arena) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

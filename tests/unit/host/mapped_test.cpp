@@ -10,7 +10,7 @@
 #include "arena/reservation.h"
 #include "host/path.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constexpr size_t kLarge = 3 << 20;  // several pieces
@@ -343,4 +343,4 @@ TEST_F(Mapped, finds_the_rank_that_made_another_call) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

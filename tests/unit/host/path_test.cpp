@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constexpr size_t kMailbox = 4096;
@@ -94,4 +94,4 @@ TEST_F(Choice, is_the_ring_again_once_a_rank_was_found_that_cannot_attach) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

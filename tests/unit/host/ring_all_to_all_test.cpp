@@ -6,7 +6,7 @@
 
 #include "host/phases.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constexpr int kRanks = 3;
@@ -101,4 +101,4 @@ TEST_F(RingAllToAll, ends_on_every_rank_where_one_has_another_count) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

@@ -40,7 +40,7 @@ extern "C" int fallocate(int descriptor, int mode, off_t offset, off_t bytes) {
   return static_cast<int>(::syscall(SYS_fallocate, descriptor, mode, offset, bytes));
 }
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constexpr size_t kMailboxBytes = 4096;
@@ -270,4 +270,4 @@ TEST(CallRecord, keeps_a_root_below_zero) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

@@ -5,7 +5,7 @@
 
 #include <array>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 TEST(Slices, cover_every_byte_once) {
@@ -42,4 +42,4 @@ TEST(SlicedBlocks, end_earlier_where_the_block_is_shorter) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

@@ -7,7 +7,7 @@
 #include "linking.h"
 #include "unit/bootstrap/joining.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // Depends on all three; sizes 0, 1, about 100 KB and odd ones.
@@ -233,4 +233,4 @@ TEST(HostLinkCreation, a_leader_that_leaves_without_a_reason_is_named) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

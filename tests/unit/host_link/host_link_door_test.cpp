@@ -10,7 +10,7 @@
 #include "linking.h"
 #include "unit/bootstrap/joining.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -188,4 +188,4 @@ TEST(HostLinkDoor, a_leader_that_takes_no_bytes_is_named_at_the_deadline_and_kee
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

@@ -4,7 +4,7 @@
 #include "bootstrap/handshake.h"
 #include "host_link/link_messages.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 std::vector<LinkMessage> samples() {
@@ -63,4 +63,4 @@ TEST(LinkMessages, long_texts_are_cut_and_the_largest_piece_fits_a_message) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

@@ -6,7 +6,7 @@
 #include "linking.h"
 #include "unit/bootstrap/joining.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -132,4 +132,4 @@ TEST(RetirementOfALink, that_never_started_is_its_end) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

@@ -10,7 +10,7 @@
 #include "linking.h"
 #include "unit/bootstrap/joining.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -326,4 +326,4 @@ TEST(HostLink, a_fork_does_not_keep_a_connection_open) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

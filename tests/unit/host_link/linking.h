@@ -18,7 +18,7 @@
 #include "sockets/network_interface.h"
 #include "sockets/socket.h"
 
-namespace fccl {
+namespace fccl::core {
 
 using namespace std::chrono_literals;
 
@@ -125,4 +125,4 @@ struct Star {
   std::vector<std::unique_ptr<HostLink>> links;
 };
 
-}  // namespace fccl
+}  // namespace fccl::core

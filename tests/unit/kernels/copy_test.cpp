@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constexpr size_t kGuard = 128;
@@ -65,4 +65,4 @@ TEST(StreamBytes, leaves_in_place_what_is_there) {
 TEST(StreamBytes, takes_null_pointers_with_zero_bytes) { stream_bytes(nullptr, nullptr, 0); }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

@@ -11,7 +11,7 @@
 #include "kernels/elements.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace fccl::HWY_NAMESPACE {
+namespace fccl::core::HWY_NAMESPACE {
 
 // Convert `count` elements to float32 and back, in whole chunks; `wide` is in the order of the format's lanes.
 template <class Element>
@@ -49,7 +49,7 @@ void narrow_ordered_bfloat16(const float* wide, size_t count, std::byte* stored)
 }
 size_t float_lanes() { return hn::MaxLanes(Lanes<float>()); }
 
-}  // namespace fccl::HWY_NAMESPACE
+}  // namespace fccl::core::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
@@ -65,7 +65,7 @@ HWY_AFTER_NAMESPACE();
 #include "unit/kernels/instruction_sets.h"
 #include "unit/kernels/reference.h"
 
-namespace fccl {
+namespace fccl::core {
 
 HWY_EXPORT(widen_float16);
 HWY_EXPORT(widen_bfloat16);
@@ -204,5 +204,5 @@ TEST(Reference, has_the_known_values_at_the_edges_of_its_formats) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core
 #endif

@@ -10,7 +10,7 @@
 #include "operators.h"
 #include "unit/kernels/reference.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 
 inline constexpr std::byte kPoison{0xa5};
 // Lists every type with every operator that is defined for it.
@@ -110,4 +110,4 @@ inline std::vector<Bytes> edge_sources(fcclDataType_t dtype, int n) {
   return sources;
 }
 
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 
 // Asks once, because the question leaves a virtual machine. Highway's lists lack its plain set, since Highway's own library was
 // compiled without it.
@@ -30,4 +30,4 @@ class InstructionSet {
   InstructionSet& operator=(const InstructionSet&) = delete;
 };
 
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

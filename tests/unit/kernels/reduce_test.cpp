@@ -14,7 +14,7 @@
 #include "unit/kernels/instruction_sets.h"
 #include "unit/kernels/reference.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 using namespace testing;  // the inputs and the reference
@@ -230,4 +230,4 @@ INSTANTIATE_TEST_SUITE_P(Float32Results, EveryFloat32Kernel, ::testing::ValuesIn
 INSTANTIATE_TEST_SUITE_P(Kernels, EveryKernel, ::testing::ValuesIn(every_kernel()), name_of_kernel);
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

@@ -13,7 +13,7 @@
 
 #include "base/dtype.h"
 
-namespace fccl::testing {
+namespace fccl::core::testing {
 
 using Bytes = std::vector<std::byte>;
 
@@ -252,4 +252,4 @@ inline Bytes reference_reduce_to_float32(fcclDataType_t dtype, ReduceOp op, std:
   return reference_reduce(fcclFloat32, op, sources, scalars, hosts);
 }
 
-}  // namespace fccl::testing
+}  // namespace fccl::core::testing

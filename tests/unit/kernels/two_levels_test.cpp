@@ -7,7 +7,7 @@
 #include "unit/kernels/inputs.h"
 #include "unit/kernels/instruction_sets.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 using namespace testing;  // the inputs and the reference
@@ -237,4 +237,4 @@ TEST(TwoLevelsDeathTest, refuse_an_average_of_no_ranks_or_too_many) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

@@ -10,7 +10,7 @@
 #include "kernels/reduce.h"
 #include "operators.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // Reduces one element by a kernel.
@@ -204,4 +204,4 @@ TEST(ReduceKernelDeathTest, refuses_to_run_without_sources) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

@@ -5,7 +5,7 @@
 #include <set>
 #include <sstream>
 
-namespace fccl::metrics {
+namespace fccl::core::metrics {
 namespace {
 
 bool belongs(const std::string& name, const std::string& family, const std::string& type) {
@@ -45,4 +45,4 @@ Exposition read(const std::string& text) {
   return read;
 }
 
-}  // namespace fccl::metrics
+}  // namespace fccl::core::metrics

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-namespace fccl::metrics {
+namespace fccl::core::metrics {
 
 // Samples by name and labels. The text must follow the rules of the exposition format 0.0.4: each family has HELP and TYPE,
 // then its own samples only; no sample appears twice; buckets grow and end with the count.
@@ -15,4 +15,4 @@ struct Exposition {
 
 Exposition read(const std::string& text);
 
-}  // namespace fccl::metrics
+}  // namespace fccl::core::metrics

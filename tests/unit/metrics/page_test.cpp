@@ -12,7 +12,7 @@
 #include "metrics/page_copy.h"
 #include "metrics/process_page.h"
 
-namespace fccl::metrics {
+namespace fccl::core::metrics {
 namespace {
 
 TEST(SizeClass, ends_with_its_largest_size) {
@@ -160,4 +160,4 @@ TEST(PagesFrom, find_the_processes_of_the_host_and_leave_out_those_that_are_gone
 }
 
 }  // namespace
-}  // namespace fccl::metrics
+}  // namespace fccl::core::metrics

@@ -16,7 +16,7 @@
 #include "system/settings.h"
 #include "unit/metrics/exposition.h"
 
-namespace fccl::metrics {
+namespace fccl::core::metrics {
 namespace {
 
 using namespace std::chrono_literals;
@@ -73,7 +73,7 @@ std::string hear(const Connection& connection) {
     pollfd ready{connection.socket.get(), POLLIN, 0};
     poll_until({&ready, 1}, deadline);
     std::array<char, 4096> buffer;
-    const fccl::Transfer got = read_some(connection.socket.get(), buffer);
+    const fccl::core::Transfer got = read_some(connection.socket.get(), buffer);
     said.append(buffer.data(), got.bytes);
     if (got.closed || (got.error != 0 && got.error != EAGAIN)) return said;
   }
@@ -220,4 +220,4 @@ TEST(ServeIfAsked, warns_once_of_a_port_that_is_taken) {
 }
 
 }  // namespace
-}  // namespace fccl::metrics
+}  // namespace fccl::core::metrics

@@ -9,7 +9,7 @@
 #include "metrics/process_page.h"
 #include "unit/metrics/exposition.h"
 
-namespace fccl::metrics {
+namespace fccl::core::metrics {
 namespace {
 
 std::string own_text(uint64_t now_ms = 0) {
@@ -110,4 +110,4 @@ TEST(ReaderOfTheFormat, finds_what_breaks_its_rules) {
 }
 
 }  // namespace
-}  // namespace fccl::metrics
+}  // namespace fccl::core::metrics

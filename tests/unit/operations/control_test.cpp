@@ -9,7 +9,7 @@
 #include <csignal>
 #include <thread>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 using namespace std::chrono_literals;
@@ -330,4 +330,4 @@ TEST_F(SlowPathTest, a_failure_that_is_raised_wakes_the_leader) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

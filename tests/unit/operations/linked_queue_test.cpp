@@ -5,7 +5,7 @@
 
 #include <deque>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 struct Node {
@@ -83,4 +83,4 @@ TEST(KeyedQueue, gives_all_nodes_back_one_by_one) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

@@ -16,7 +16,7 @@
 #include "host/transfer_board.h"
 #include "operations/statistics.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constexpr size_t kEager = 256;
@@ -366,4 +366,4 @@ TEST_F(TransferLaneTest, counts_what_has_ended) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

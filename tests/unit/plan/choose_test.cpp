@@ -7,7 +7,7 @@
 
 #include "plan/ring.h"
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 namespace {
 
 // Costs in the order of an EFA network card, and of a shaped link.
@@ -94,4 +94,4 @@ TEST(Explanation, says_how_hosts_differ) {
 }
 
 }  // namespace
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

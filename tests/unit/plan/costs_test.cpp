@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 namespace {
 
 constexpr const char* kText = "latency=30us,message=2.5us,wire=100Gbit/s,add=8GB/s,node=5GB/s";
@@ -114,4 +114,4 @@ TEST(DefaultCosts, follow_the_speed_of_the_nics) {
 }
 
 }  // namespace
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

@@ -5,7 +5,7 @@
 
 #include "plan/ring.h"
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 namespace {
 
 Cost cost_of(void (*tell)(Group, Price&), int members) {
@@ -199,4 +199,4 @@ TEST(WireMinimum, is_reached_by_no_algorithm_from_below) {
 }
 
 }  // namespace
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

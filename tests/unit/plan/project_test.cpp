@@ -5,7 +5,7 @@
 
 #include "plan/catalog.h"
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 namespace {
 
 Steps told_steps(void (*tell)(Group, Project&), Group group, int member) {
@@ -88,4 +88,4 @@ TEST(Project, hears_of_no_more_than_twenty_thousand_things_for_a_plan_of_4096_ho
 }
 
 }  // namespace
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

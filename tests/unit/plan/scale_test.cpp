@@ -7,7 +7,7 @@
 #include "plan/choose.h"
 #include "plan/project.h"
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 namespace {
 
 double processor_seconds() {
@@ -32,4 +32,4 @@ TEST(Scale, of_4096_ranks_is_under_50_ms_and_10_MB_for_the_choice_and_every_plan
 }
 
 }  // namespace
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

@@ -5,7 +5,7 @@
 
 #include "topology/text.h"
 
-namespace fccl::plan {
+namespace fccl::core::plan {
 namespace {
 
 constexpr Constants kConstantsOfHosts{
@@ -53,4 +53,4 @@ TEST(SlowestNic, is_not_known_where_one_speed_is_not) {
 }
 
 }  // namespace
-}  // namespace fccl::plan
+}  // namespace fccl::core::plan

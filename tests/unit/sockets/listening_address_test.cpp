@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 InterfaceAddress interface(const std::string& name, uint8_t last_byte) {
@@ -138,4 +138,4 @@ TEST(ListeningAddress, takes_a_port_of_those_that_are_allowed_and_says_when_none
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

@@ -16,7 +16,7 @@
 
 #include "system/error_text.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 using namespace std::chrono_literals;
@@ -249,4 +249,4 @@ TEST(Socket, listens_on_the_first_free_port_of_a_range) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <string>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 namespace fs = std::filesystem;
@@ -46,4 +46,4 @@ TEST(CodeFolder, of_what_no_file_holds_is_empty) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

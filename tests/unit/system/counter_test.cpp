@@ -5,7 +5,7 @@
 
 #include <thread>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 TEST(Awaited, is_reached_at_its_target_and_beyond) {
@@ -52,4 +52,4 @@ TEST(Counter, has_a_cache_line_of_its_own) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

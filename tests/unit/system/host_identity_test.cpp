@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 TEST(HostIdentity, is_the_same_each_time_and_names_the_host) {
@@ -56,4 +56,4 @@ TEST(HostIdentity, a_process_in_another_network_namespace_is_on_another_host_wha
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

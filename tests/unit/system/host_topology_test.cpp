@@ -20,7 +20,7 @@
 #include "system/sys_devices.h"
 #include "topology/text.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 // Reads the kernel's flags of an interface in another way than discovery does.
@@ -130,4 +130,4 @@ TEST(DiscoverHost, finds_the_places_that_sys_tells) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

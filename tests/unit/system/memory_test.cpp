@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constexpr uint64_t kMiB = 1 << 20;
@@ -96,4 +96,4 @@ TEST(AvailableMemory, that_nobody_tells_is_without_limit) { EXPECT_EQ(available_
 TEST(AvailableMemory, of_this_machine_is_told) { EXPECT_FALSE(available_memory().limited_by.empty()); }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 bool runs_well_in_a_fork(const std::function<bool()>& body) {
@@ -73,4 +73,4 @@ TEST(PerProcess, can_be_had_by_a_fork_while_another_thread_of_the_parent_is_maki
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

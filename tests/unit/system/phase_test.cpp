@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 struct Trace {
@@ -116,4 +116,4 @@ TEST(PhaseDeathTest, that_needs_memory_in_use_ends_the_process) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

@@ -3,4 +3,4 @@
 
 #include "system/settings_document.h"
 
-int main() { return std::fputs(fccl::settings_document().c_str(), stdout) < 0 ? 1 : 0; }
+int main() { return std::fputs(fccl::core::settings_document().c_str(), stdout) < 0 ? 1 : 0; }

@@ -12,7 +12,7 @@
 
 #include "system/clock.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 using namespace std::chrono_literals;
@@ -99,4 +99,4 @@ TEST(ProcessWatch, gives_a_descriptor_that_becomes_readable_at_the_end_and_none_
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

@@ -7,7 +7,7 @@
 
 #include <thread>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 TEST(Processors, are_at_least_one_and_no_more_than_the_machine_has) {
@@ -31,4 +31,4 @@ TEST(Processors, are_one_for_a_thread_that_is_bound_to_one) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <iterator>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 TEST(SettingsDocument, is_docs_environment_md) {
@@ -16,4 +16,4 @@ TEST(SettingsDocument, is_docs_environment_md) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

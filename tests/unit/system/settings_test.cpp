@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 using namespace std::chrono_literals;
@@ -174,4 +174,4 @@ TEST(Settings, agree_where_what_decides_the_path_is_equal) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 void of_application(int) {}
@@ -61,4 +61,4 @@ TEST(SignalHandlers, get_what_comes_meanwhile_afterwards) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

@@ -10,7 +10,7 @@
 
 #include "system/descriptor.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 Descriptor open_one() { return Descriptor(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)); }
@@ -61,4 +61,4 @@ TEST(Descriptors, that_are_lacking_are_told_before_they_are_needed) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

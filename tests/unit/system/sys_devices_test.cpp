@@ -6,7 +6,7 @@
 
 #include <fstream>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 namespace fs = std::filesystem;
@@ -117,4 +117,4 @@ TEST(SysDevices, without_any_files_say_nothing) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

@@ -10,7 +10,7 @@
 #include "processes/no_threads.h"
 #include "processes/threads.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constexpr ThreadRole kRole{"fccl-test", "waits for this test"};
@@ -58,4 +58,4 @@ TEST(Thread, leaves_whoever_starts_it_the_signals_that_it_had) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 using namespace std::chrono_literals;
@@ -32,4 +32,4 @@ TEST(WaitLimit, is_looked_at_again_soon_and_not_behind_its_deadline) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

@@ -9,7 +9,7 @@
 #include "system/clock.h"
 #include "system/phase.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 using namespace std::chrono_literals;
@@ -156,4 +156,4 @@ INSTANTIATE_TEST_SUITE_P(With, Wait, ::testing::Bool(),
                          [](const auto& info) { return info.param ? "more_ranks_than_cores" : "a_core_for_each_rank"; });
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

@@ -9,7 +9,7 @@
 
 #include "topology/text.h"
 
-namespace fccl {
+namespace fccl::core {
 
 inline constexpr const char* kDescriptions[] = {"p4d.24xlarge", "p5.48xlarge", "p5en.48xlarge", "p6-b200.48xlarge"};
 
@@ -27,4 +27,4 @@ inline Topology topology_of(std::string_view text) {
 // Returns the described machine, with one rank for each of its GPUs.
 inline Host machine(const std::string& name) { return topology_of(description_of(name)).hosts().at(0); }
 
-}  // namespace fccl
+}  // namespace fccl::core

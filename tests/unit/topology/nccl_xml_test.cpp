@@ -9,7 +9,7 @@
 #include "topology/rails.h"
 #include "topology/text.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 std::string text_of(const std::string& xml) {
@@ -140,4 +140,4 @@ TEST(NcclXml, of_a_hundred_thousand_hosts_is_read_in_a_moment) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

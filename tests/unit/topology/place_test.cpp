@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 const PciAddress kPort{0, 0, 1, 0}, kSwitch{0, 0x10, 0, 0}, kOtherSwitch{0, 0x11, 0, 0};
@@ -54,4 +54,4 @@ TEST(Distance, has_the_name_that_nccl_gives_it) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

@@ -9,7 +9,7 @@
 
 #include "descriptions.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 using Lists = std::vector<std::vector<int>>;
@@ -196,4 +196,4 @@ TEST(Rails, are_none_where_a_host_has_no_nic) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

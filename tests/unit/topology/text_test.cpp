@@ -5,7 +5,7 @@
 
 #include "descriptions.h"
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 constexpr const char* kTwoHosts = R"(fccl topology 1
@@ -110,4 +110,4 @@ TEST(FirstDifference, says_what_is_missing) {
 TEST(FirstDifference, is_empty_for_equal_texts) { EXPECT_EQ(first_difference(0, kTwoHosts, 1, kTwoHosts), ""); }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace fccl {
+namespace fccl::core {
 namespace {
 
 Host host_with(const std::string& name, const std::vector<int>& ranks) {
@@ -73,4 +73,4 @@ TEST(Rank, sits_where_its_gpu_does_or_at_its_numa_node) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::core

@@ -11,7 +11,7 @@
 
 #include "processes/no_threads.h"
 
-namespace fccl {
+namespace fccl::torch {
 namespace {
 
 using namespace std::chrono_literals;
@@ -39,7 +39,7 @@ TEST(Completions, of_a_fork_are_its_own) {
 }
 
 TEST(Completions, that_can_have_no_thread_say_so_when_they_are_started) {
-  const testing::NoThreads here;
+  const core::testing::NoThreads here;
   EXPECT_THROW(Completions().start(), std::system_error);
 }
 
@@ -53,7 +53,7 @@ TEST(Completions, at_the_limit_of_threads_let_a_task_wait_for_another_one) {
   });
   begun.get_future().wait();
   {
-    const testing::NoThreads here;
+    const core::testing::NoThreads here;
     completions.post([&] { done.set_value(); });
   }
   may_end.set_value();
@@ -61,4 +61,4 @@ TEST(Completions, at_the_limit_of_threads_let_a_task_wait_for_another_one) {
 }
 
 }  // namespace
-}  // namespace fccl
+}  // namespace fccl::torch

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-namespace fccl {
+namespace fccl::core {
 
 namespace {
 
@@ -67,4 +67,4 @@ TEST(PluginTest, what_a_library_does_to_signals_is_undone) {
 
 }  // namespace
 
-}  // namespace fccl
+}  // namespace fccl::core

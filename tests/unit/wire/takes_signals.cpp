@@ -13,11 +13,11 @@ void end_the_process(int) { std::_Exit(1); }
 
 }  // namespace
 
-namespace fccl {
+namespace fccl::core {
 
 extern "C" __attribute__((visibility("default"))) Result<OfferedNics> fccl_list_nics(const NicsRequest&, const char*) {
   ::signal(SIGINT, end_the_process);
   return fail(fcclSystemError, "it has no NICs");
 }
 
-}  // namespace fccl
+}  // namespace fccl::core
