@@ -24,7 +24,7 @@ constexpr size_t kBatch = 32;
 // Interval between searches for new connections, since many peers may connect at once.
 constexpr std::chrono::milliseconds kBetweenLooks{20};
 // A peer that takes nothing for this long may be gone.
-constexpr std::chrono::milliseconds kBeforeSuspicion{100};
+constexpr std::chrono::milliseconds kSuspicionDelay{100};
 
 TransportLimits limits_of(const Endpoint& endpoint, size_t message_bytes) {
   const fi_info& info = *endpoint.info;
@@ -248,7 +248,7 @@ bool Rail::retry(Peer& peer, Time now) {
 
 // Returns 0, or the kernel's error.
 int Rail::why_unreachable(Peer& peer, Time now) {
-  if (!endpoint_.provider->refuses_silently || now - peer.waiting_since < kBeforeSuspicion) return 0;
+  if (!endpoint_.provider->refuses_silently || now - peer.waiting_since < kSuspicionDelay) return 0;
   if (!peer.reachability) peer.reachability = std::make_unique<Reachability>(peer.destination.name);
   return peer.reachability->error_at(now);
 }

@@ -31,7 +31,7 @@ using namespace std::chrono_literals;
 // Connections that may queue at a rank's listener beyond the ranks that it waits for, so that a few strangers do not fill it.
 constexpr int kFewestInLine = 128;
 // Longest time that a rank which cannot join spends on telling the others.
-constexpr auto kDecliningTakes = 2s;
+constexpr auto kDeclineTime = 2s;
 
 // The thread is detached and owns all it uses, so neither exit nor fork meets anything of it.
 Result<void> serve_in_background(std::shared_ptr<Rendezvous> rendezvous) {
@@ -81,7 +81,7 @@ Result<Joined> Joiner::join() {
   if (!channel) return fail(std::move(channel).error());
   const Result<Hello> hello = get_ready();
   if (!hello) {
-    tell(*channel, hello.error(), Deadline::after(kDecliningTakes));
+    tell(*channel, hello.error(), Deadline::after(kDeclineTime));
     return fail(hello.error());
   }
   channel->say(encode(*hello));
@@ -211,7 +211,7 @@ Result<Channel> Joiner::reach_root() {
 // Tells the root before this process, which may be the root's, ends. Returns false if the root does not answer.
 bool Joiner::give_up(Channel& channel, const Message& why) {
   channel.say(encode(why));
-  const Deadline told = Deadline::after(kAnswerTakes);
+  const Deadline told = Deadline::after(kAnswerDelay);
   while (true) {
     const Result<std::string> bytes = channel.await_message(told);
     if (!bytes) return bytes.error().code != fcclTimeout;
@@ -291,6 +291,6 @@ Result<UniqueId> open_bootstrap(const Settings& settings) {
 
 Result<Joined> join(const JoinRequest& request, WaitLimit limit) { return Joiner(request, std::move(limit)).join(); }
 
-void decline(const JoinRequest& request, const Error& why) { Joiner(request, Deadline::after(kDecliningTakes)).decline(why); }
+void decline(const JoinRequest& request, const Error& why) { Joiner(request, Deadline::after(kDeclineTime)).decline(why); }
 
 }  // namespace fccl::core

@@ -19,10 +19,10 @@ Result<void> Presence::look() {
 Error Presence::give_up(Error why) {
   if (!channel_) return why;
   // This rank may see another one's end a moment before the root does.
-  if (why.code == fcclRemoteError) listen(Deadline::after(kDyingTakes));
+  if (why.code == fcclRemoteError) listen(Deadline::after(kDeathDelay));
   if (!told_) {
     if (channel_) channel_->say(encode(Failed{why}));
-    listen(Deadline::after(kAnswerTakes));
+    listen(Deadline::after(kAnswerDelay));
   }
   channel_.reset();
   return told_.value_or(std::move(why));

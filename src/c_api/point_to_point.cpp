@@ -18,11 +18,11 @@ Result<void> check_transfer(const UserTransfer& user, int ranks) {
   const bool sends = transfer.direction == Direction::send;
   if (!is_valid(envelope.dtype))
     return fail(fcclInvalidArgument, fmt::format("datatype {} is not an fcclDataType_t", int{envelope.dtype}));
-  const bool may_be_any = user.is_tagged && !sends;
-  const bool is_any = may_be_any && transfer.peer == FCCL_ANY_SOURCE;
+  const bool allows_any_source = user.is_tagged && !sends;
+  const bool is_any = allows_any_source && transfer.peer == FCCL_ANY_SOURCE;
   if (transfer.peer >= ranks || (transfer.peer < 0 && !is_any))
     return fail(fcclInvalidArgument, fmt::format("peer is {}: give 0 <= peer < {}{}", transfer.peer, ranks,
-                                                 may_be_any ? ", or FCCL_ANY_SOURCE" : ""));
+                                                 allows_any_source ? ", or FCCL_ANY_SOURCE" : ""));
   if (user.is_tagged && envelope.tag < 0)
     return fail(fcclInvalidArgument, fmt::format("tag is {}: give a tag >= 0", envelope.tag));
   if (envelope.count > SIZE_MAX / 2 / size_of(envelope.dtype))

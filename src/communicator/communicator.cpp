@@ -28,7 +28,7 @@ namespace fccl::core {
 namespace {
 
 // A call shows that it is inside within this time.
-constexpr std::chrono::microseconds kCallsShowWithin{20};
+constexpr std::chrono::microseconds kCallVisibilityDelay{20};
 
 constexpr const char* kForked = "this process is a fork of the one that made the communicator: make a new one after fork()";
 
@@ -272,7 +272,7 @@ Result<void> Communicator::finalize() {
   finalizing_.fetch_add(1, std::memory_order_relaxed);
   finalized_.store(true, std::memory_order_relaxed);
   // A call that has not seen finalized_ shows by then that it is inside.
-  std::this_thread::sleep_for(kCallsShowWithin);
+  std::this_thread::sleep_for(kCallVisibilityDelay);
   if (device_calls_) {
     sleep_until([this] { return !in_call_.load(std::memory_order_acquire); });
     // Operations that wait for this rank's GPU would otherwise wait for ever.

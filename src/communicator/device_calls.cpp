@@ -182,7 +182,7 @@ Result<void> DeviceCalls::bounce(Issue& issue) {
 // Works also if the other ranks bounce: ranks need not take the same path.
 Result<void> DeviceCalls::block(Issue& issue) {
   DeviceLane& lane = *issue.lane.device;
-  issue.lane.gpu_has_come = false;
+  issue.lane.gpu_arrived = false;
   Result<void> result = lane.has_room(kEntriesOfBlocking) ? Result<void>{} : await_own_gpu(issue);
   if (result) result = lane.fork(issue.user);
   for (uint64_t part = 0; result && part < issue.calls.count(); ++part) result = run_sub_call(issue, part);
@@ -193,7 +193,7 @@ Result<void> DeviceCalls::block(Issue& issue) {
 Result<void> DeviceCalls::run_sub_call(Issue& issue, uint64_t part) {
   DeviceLane& lane = *issue.lane.device;
   FCCL_TRY(bring_in(issue, part));
-  issue.lane.gpu_has_come = true;
+  issue.lane.gpu_arrived = true;
   if (part == 0) parts_.control->say_begun(lane_of(issue.task.call.signature.collective), issue.task.number);
   if (issue.scalar != nullptr && part == 0) issue.task.call.scalar = lane.scalar(issue.task.call.signature.dtype);
   Task task = issue.task;

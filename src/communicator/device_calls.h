@@ -66,7 +66,7 @@ class DeviceCalls {
   struct OwnLane {
     std::unique_ptr<DeviceLane> device;  // null before its first call
     std::unique_ptr<Stream> stream;      // runs the worker's half of calls that bounce through host memory
-    bool gpu_has_come = false;           // the GPU has reached the last call of the blocking path
+    bool gpu_arrived = false;            // the GPU has reached the last call of the blocking path
   };
   // The staged calls' lane comes after the communicator's lanes.
   static constexpr size_t kStaging = kLanes;

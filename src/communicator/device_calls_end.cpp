@@ -88,7 +88,7 @@ bool DeviceCalls::has_begun() const {
   return std::ranges::any_of(lanes_, [this](const OwnLane& lane) {
     if (!lane.device) return false;
     if (lane.stream) return lane.device->has_begun();
-    return lane.gpu_has_come && !device_->is_idle(lane.device->queue()).value_or(true);
+    return lane.gpu_arrived && !device_->is_idle(lane.device->queue()).value_or(true);
   });
 }
 

@@ -50,7 +50,7 @@ Result<void> DeviceCalls::bring_in(const StagedCall& call) {
   const Device::Use use(*device_);
   if (!use.entered()) return fail(raise(describe(call.on_host()), use.entered().error()));
   if (std::holds_alternative<Call>(call.on_host())) parts_.control->say_issued(parts_.number);
-  lanes_[kStaging].gpu_has_come = false;
+  lanes_[kStaging].gpu_arrived = false;
   if (const auto room = make_room(call); !room) return fail(raise(describe(call.on_host()), room.error()));
   Result<void> result = lanes_[kStaging].device->fork({call.stream()});
   if (result) result = copy_in(call);
@@ -94,7 +94,7 @@ Result<void> DeviceCalls::copy_in(const StagedCall& call) {
     }
   }
   FCCL_TRY(land());
-  lanes_[kStaging].gpu_has_come = true;
+  lanes_[kStaging].gpu_arrived = true;
   return {};
 }
 

@@ -29,7 +29,7 @@ bool free_if_idle(std::unique_ptr<DeviceLane>& lane) {
 RetiredLanes& retired_lanes() { return retired.get(); }
 
 void RetiredLanes::add(std::unique_ptr<DeviceLane> lane) {
-  lane->release_for_good();
+  lane->release_permanently();
   const std::lock_guard lock(mutex_);
   lanes_.push_back(std::move(lane));
 }

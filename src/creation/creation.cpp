@@ -44,7 +44,7 @@ std::vector<std::vector<int>> ranks_of_hosts(const std::vector<Member>& members)
 }
 
 // Tells ranks that have the segment already, and wait for the leader in the first barrier, which rank the leader awaits.
-void tell_whom_the_leader_awaits(const Segment& segment, std::span<const int> ranks) {
+void publish_awaited_rank(const Segment& segment, std::span<const int> ranks) {
   for (int place = 1; place < segment.shape().ranks; ++place)
     if (segment.state(place).get_processors().none())
       return segment.state(kLeader).set_waiting(kGatherLane, {to_ms(Clock::now()), ranks[place]});
@@ -65,7 +65,7 @@ Result<std::shared_ptr<Segment>> share_segment(const Joined& joined, const Segme
   (*segment)->initialise(static_cast<uint32_t>(kFirstNumber));
   const std::vector<int> others(ranks.begin() + 1, ranks.end());
   const auto tell_and_check = [&]() -> Result<void> {
-    tell_whom_the_leader_awaits(**segment, ranks);
+    publish_awaited_rank(**segment, ranks);
     return limit.check_cancelled();
   };
   FCCL_TRY(send_descriptor(joined, memory->get(), others, {limit.deadline, tell_and_check}));
@@ -94,7 +94,7 @@ std::vector<int> pids_of(const std::vector<Member>& members, std::span<const int
 }
 
 // If the leader is gone because a third rank died, this reports that rank instead.
-Error name_the_dead(Error error, const std::vector<Peer>& peers) {
+Error blame_dead_peer(Error error, const std::vector<Peer>& peers) {
   for (const Peer& peer : peers)
     if (peer.watch && !peer.watch->alive())
       return {fcclRemoteError, describe(peer.member) + " died before the communicator was ready"};
@@ -146,7 +146,7 @@ Result<std::unique_ptr<Parts>> Creation::make() {
   control.ask([&]() -> Result<void> {
     // At this point any rank that is gone is a failure, even one that this rank does not wait for: a rank that waits for it may
     // have given up.
-    control.look_for_deaths_by_turns();
+    control.look_for_some_deaths();
     return limit_.check_cancelled();
   });
   FCCL_TRY(await_ranks());
@@ -166,7 +166,7 @@ Result<void> Creation::share_memory() {
   if (columns->hosts() == 1) joined_.presence.let_root_end();
   const SegmentShape shape{static_cast<int>(here.size()), settings.mailbox_bytes, settings.slot_bytes, ranks};
   auto segment = share_segment(joined_, shape, here, limit_);
-  if (!segment) return fail(name_the_dead(std::move(segment).error(), *peers));
+  if (!segment) return fail(blame_dead_peer(std::move(segment).error(), *peers));
   segment_ = std::move(*segment);
   segment_->state(columns->local()).set_processors(allowed_processors());
   const std::vector<int> pids = pids_of(joined_.members, here);

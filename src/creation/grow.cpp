@@ -85,7 +85,7 @@ Result<std::unique_ptr<Parts>> Grow::join(const UniqueId& id, int ranks, const C
   });
   if (made || made.error().code != fcclRemoteError) return made;
   // A dying rank's connections close a moment before its death is visible, and a death is the better explanation.
-  for (const Deadline dying = Deadline::after(kDyingTakes); !dying.passed(); std::this_thread::sleep_for(1ms))
+  for (const Deadline dying = Deadline::after(kDeathDelay); !dying.passed(); std::this_thread::sleep_for(1ms))
     FCCL_TRY(check_parent());
   return made;
 }

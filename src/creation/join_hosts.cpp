@@ -88,7 +88,7 @@ HostJoiner::HostJoiner(Joined& joined, const Settings& settings, Parts& parts, I
       columns_(*parts.columns),
       calls_(calls),
       limit_(limit.deadline, [&parts, &limit]() -> Result<void> {
-        parts.control->look_for_deaths_by_turns();
+        parts.control->look_for_some_deaths();
         if (auto failed = parts.control->failure()) return fail(std::move(*failed));
         return limit.check_cancelled();
       }) {}
@@ -244,7 +244,7 @@ Result<void> HostJoiner::connect_lanes(const Network& network) {
 // The link may outlive the communicator, so the events hold what they use.
 LinkEvents HostJoiner::link_events() {
   return {.failed = [control = parts_.control](const Error& error) { control->hear_of_failure(error); },
-          .gone = [control = parts_.control](int rank, Gone how) { control->hear_of_departure(rank, how); },
+          .gone = [control = parts_.control](int rank, PeerStatus how) { control->hear_of_departure(rank, how); },
           .waits = [control = parts_.control](const LongWait& wait) { control->hear_of_wait(wait); },
           .cut = [control = parts_.control](int leader, LinkEnd how) { control->hear_of_end(leader, how); },
           .look =

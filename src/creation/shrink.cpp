@@ -23,10 +23,10 @@ using namespace std::chrono_literals;
 
 constexpr std::chrono::microseconds kPause{200};
 // Longest wait of the second attempt, since not every rank may make one.
-constexpr std::chrono::milliseconds kAgainTakes{5000};
+constexpr std::chrono::milliseconds kRetryTime{5000};
 // Ranks with other lists are already on their way to the root when it learns of them, and are told in this time; a rank that
 // finds the root gone waits until its own deadline.
-constexpr std::chrono::milliseconds kTellingTakes{1000};
+constexpr std::chrono::milliseconds kAnnounceTime{1000};
 // Limits the length of a list of ranks in the text that the ranks compare.
 constexpr size_t kMostListed = 1000;
 
@@ -36,9 +36,9 @@ std::string describe_list(const std::vector<int>& ranks) {
 }
 
 // Returns once every rank has heard why the survivors do not meet: the service then shuts its listener.
-void let_all_hear(const Descriptor& service) {
+void drain_listener(const Descriptor& service) {
   pollfd listener{service.get(), 0, 0};
-  poll_until({&listener, 1}, Deadline::after(kTellingTakes));
+  poll_until({&listener, 1}, Deadline::after(kAnnounceTime));
 }
 
 }  // namespace
@@ -81,10 +81,10 @@ Result<std::unique_ptr<Parts>> Shrink::meet(const ShrinkOffer& mine, const Creat
   if (!bootstrap) return fail(bootstrap.error());
   auto made = create(std::move(*bootstrap), mine, options);
   if (made || !places_) return made;
-  if (may_be_unreachable_by_mistake(made.error())) {
+  if (is_spurious_disconnect(made.error())) {
     log(LogLevel::info, made.error().message + "; fcclCommShrink tries once more");
     CreateOptions again = options;
-    again.settings.init_timeout = std::min(options.settings.init_timeout, kAgainTakes);
+    again.settings.init_timeout = std::min(options.settings.init_timeout, kRetryTime);
     if (is_root()) bootstrap = open_bootstrap(options);
     if (!bootstrap) return fail(bootstrap.error());
     made = create(std::move(*bootstrap), mine, again);
@@ -103,15 +103,15 @@ Result<std::unique_ptr<Parts>> Shrink::create(Bootstrap bootstrap, const ShrinkO
   if (!served) return fail(std::move(served).error());
   auto made = create_parts(request(*id, mine, options), options, [this] { return check_wanted(); });
   if (made && places_)
-    if (auto seen = see_that_all_have_it(**made, options); !seen) made = fail(std::move(seen).error());
+    if (auto seen = confirm_all_connected(**made, options); !seen) made = fail(std::move(seen).error());
   if (made || !is_root()) return made;
-  if (made.error().code == fcclInvalidUsage) let_all_hear(*served);
+  if (made.error().code == fcclInvalidUsage) drain_listener(*served);
   shut(served->get());
   return made;
 }
 
 // Without this barrier one of three hosts might have finished when the other two lose the connection that they have just made.
-Result<void> Shrink::see_that_all_have_it(Parts& made, const CreateOptions& options) const {
+Result<void> Shrink::confirm_all_connected(Parts& made, const CreateOptions& options) const {
   made.control->ask([this] { return check_wanted(); });
   FCCL_TRY(InitCalls(made, Deadline::after(options.settings.init_timeout)).barrier());
   made.control->ask({});
@@ -122,9 +122,9 @@ Result<void> Shrink::see_that_all_have_it(Parts& made, const CreateOptions& opti
 // each other at the same time, it may take the other's request for that of a new process, and end a good connection; it does
 // not do so twice. All survivors see this failure, since none returns a communicator before all have shown that they reach each
 // other. So all of them try again.
-bool Shrink::may_be_unreachable_by_mistake(const Error& error) const {
+bool Shrink::is_spurious_disconnect(const Error& error) const {
   if (error.code != fcclRemoteError) return false;
-  for (const Deadline dying = Deadline::after(kDyingTakes); !dying.passed(); std::this_thread::sleep_for(kPause))
+  for (const Deadline dying = Deadline::after(kDeathDelay); !dying.passed(); std::this_thread::sleep_for(kPause))
     if (!check_wanted()) return false;
   return true;
 }
@@ -179,7 +179,7 @@ Result<void> Shrink::await_survivors(const ShrinkOffer& mine, std::chrono::milli
                       parent_.rank(), in_seconds(at_most), describe_list(excluded_by(mine)), parent_.describe_rank(missing)));
     std::this_thread::sleep_for(kPause);
   }
-  see_those_of(mine);
+  see_current_offers(mine);
   return {};
 }
 
@@ -188,12 +188,12 @@ Result<void> Shrink::await_survivors(const ShrinkOffer& mine, std::chrono::milli
 Result<bool> Shrink::has_come(int rank, const ShrinkOffer& mine) {
   if (mine.excluded[static_cast<size_t>(rank)]) return true;
   const ShrinkOffer theirs = is_here(rank) ? parent_.shrink_board(rank).read() : ShrinkOffer{};
-  const bool concerns_this_one = is_news(rank, theirs) && !theirs.excluded[static_cast<size_t>(parent_.rank())];
-  if (concerns_this_one && differ(mine, theirs)) return difference(rank, mine, theirs);
+  const bool is_for_this_shrink = is_new_offer(rank, theirs) && !theirs.excluded[static_cast<size_t>(parent_.rank())];
+  if (is_for_this_shrink && differ(mine, theirs)) return difference(rank, mine, theirs);
   if (parent_.has_died(rank))
     return fail(fcclRemoteError, fmt::format("{} died before all survivors were in fcclCommShrink: exclude it, too",
                                              parent_.describe_rank(rank)));
-  if (concerns_this_one && theirs.excluded == mine.excluded) {
+  if (is_for_this_shrink && theirs.excluded == mine.excluded) {
     // A failed earlier attempt is ignored, unless it is the root's and failed to open a listener.
     const bool is_root_without_id = rank == survivors_.front() && theirs.id == ShrinkOffer::Id{};
     if (theirs.state == ShrinkState::open || is_root_without_id) return true;
@@ -212,7 +212,7 @@ Result<bool> Shrink::has_come(int rank, const ShrinkOffer& mine) {
 std::optional<int> Shrink::other_opinion(const ShrinkOffer& mine) const {
   for (const int rank : columns_.ranks_of(columns_.host()))
     if (const ShrinkOffer theirs = parent_.shrink_board(rank).read();
-        rank != parent_.rank() && is_news(rank, theirs) && differ(mine, theirs))
+        rank != parent_.rank() && is_new_offer(rank, theirs) && differ(mine, theirs))
       return rank;
   return std::nullopt;
 }
@@ -225,13 +225,13 @@ bool Shrink::differ(const ShrinkOffer& mine, const ShrinkOffer& theirs) const {
   return false;
 }
 
-bool Shrink::is_news(int rank, const ShrinkOffer& offer) const {
+bool Shrink::is_new_offer(int rank, const ShrinkOffer& offer) const {
   return offer.number > seen_[static_cast<size_t>(rank)] &&
          (offer.state == ShrinkState::open || offer.state == ShrinkState::failed);
 }
 
 // An excluded rank's offer may be for a later shrink, unless that rank has failed.
-void Shrink::see_those_of(const ShrinkOffer& mine) {
+void Shrink::see_current_offers(const ShrinkOffer& mine) {
   for (const int rank : columns_.ranks_of(columns_.host()))
     if (const ShrinkOffer offer = parent_.shrink_board(rank).read();
         offer.state == ShrinkState::failed || !mine.excluded[static_cast<size_t>(rank)])

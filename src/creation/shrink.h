@@ -32,8 +32,8 @@ class Shrink {
  private:
   Result<std::unique_ptr<Parts>> meet(const ShrinkOffer& mine, const CreateOptions& options);
   Result<std::unique_ptr<Parts>> create(Bootstrap bootstrap, const ShrinkOffer& mine, const CreateOptions& options);
-  Result<void> see_that_all_have_it(Parts& made, const CreateOptions& options) const;
-  bool may_be_unreachable_by_mistake(const Error& error) const;
+  Result<void> confirm_all_connected(Parts& made, const CreateOptions& options) const;
+  bool is_spurious_disconnect(const Error& error) const;
   Result<Bootstrap> open_bootstrap(const CreateOptions& options) const;
   Result<UniqueId> id_of_root() const;
   JoinRequest request(const UniqueId& id, const ShrinkOffer& mine, const CreateOptions& options) const;
@@ -42,9 +42,9 @@ class Shrink {
   Result<void> await_survivors(const ShrinkOffer& mine, std::chrono::milliseconds at_most);
   Result<bool> has_come(int rank, const ShrinkOffer& mine);
   bool differ(const ShrinkOffer& mine, const ShrinkOffer& theirs) const;
-  bool is_news(int rank, const ShrinkOffer& offer) const;
+  bool is_new_offer(int rank, const ShrinkOffer& offer) const;
   std::optional<int> other_opinion(const ShrinkOffer& mine) const;
-  void see_those_of(const ShrinkOffer& mine);
+  void see_current_offers(const ShrinkOffer& mine);
   void see_all();
   void see(int rank, const ShrinkOffer& offer);
   Result<void> check_wanted() const;

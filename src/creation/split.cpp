@@ -87,7 +87,7 @@ Result<std::unique_ptr<Parts>> Split::meet(Color& color, const CreateOptions& op
 // A split that fails on one rank fails the parent on all. The error here may only follow from a failure of the parent that
 // others saw first, or from a rank that is dying: a rank's connections close a moment before its death is visible.
 Error Split::fail_parent(const Color& color, Error error) {
-  const Deadline dying = Deadline::after(error.code == fcclRemoteError ? kDyingTakes : 0ms);
+  const Deadline dying = Deadline::after(error.code == fcclRemoteError ? kDeathDelay : 0ms);
   while (true) {
     if (auto failed = failure()) return *failed;
     if (dying.passed()) break;

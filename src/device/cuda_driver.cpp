@@ -33,7 +33,7 @@ struct OpenDriver {
 };
 constinit PerProcess<OpenDriver> open_driver;
 
-void found_from_here() {}
+void library_anchor() {}
 
 // Returns the folders that the loader searches for this library's dependencies, in order. The folders that ldconfig knows come
 // after these.
@@ -41,7 +41,7 @@ std::vector<std::string> folders_of_loader() {
   Dl_info found{};
   void* object = nullptr;
   Dl_serinfo size{};
-  if (::dladdr1(reinterpret_cast<const void*>(&found_from_here), &found, &object, RTLD_DL_LINKMAP) == 0 || object == nullptr ||
+  if (::dladdr1(reinterpret_cast<const void*>(&library_anchor), &found, &object, RTLD_DL_LINKMAP) == 0 || object == nullptr ||
       ::dlinfo(object, RTLD_DI_SERINFOSIZE, &size) != 0)
     return {""};  // unknown: treat it like the current directory
   const auto memory = std::make_unique<std::max_align_t[]>(size.dls_size / sizeof(std::max_align_t) + 1);

@@ -157,7 +157,7 @@ void DeviceLane::see_idle() {
   release_to_device(words_->drained, enqueued_);
 }
 
-void DeviceLane::release_for_good() { release_to_device(words_->finished, numbers_ + kFarAhead); }
+void DeviceLane::release_permanently() { release_to_device(words_->finished, numbers_ + kFarAhead); }
 
 bool DeviceLane::is_drained() const { return has_come(words_->drained, marked_); }
 

@@ -24,7 +24,7 @@ struct DeviceLaneShape {
 
 // The owner makes and destroys a lane under a Use. It destroys a lane whose queue is idle, and retires any other. The issuing
 // thread enqueues entries and asks for room. The worker reads `ready` and writes `finished`. After a failure the owner calls
-// release_for_good. Three words connect GPU and host:
+// release_permanently. Three words connect GPU and host:
 //   ready     the GPU writes how many sub-calls have their input in their buffers
 //   finished  the host writes how many sub-calls have their output in their buffers
 //   drained   the GPU writes how many entries of the queue are done
@@ -75,7 +75,7 @@ class DeviceLane {
 
   // ---- While no thread issues calls
   // Ends every present and future wait for `finished`.
-  void release_for_good();
+  void release_permanently();
   // True if the GPU has done all entries whose end the host can see.
   bool is_drained() const;
   // True if the GPU has begun the oldest program that is not done.

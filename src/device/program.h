@@ -16,7 +16,7 @@ namespace fccl::core {
 //   write drained; the user's stream awaits the queue
 // Lives on the issuing thread during the call. A caller of fork must call join even after a failure, because the user's stream
 // must not run beside copies from and to the user's memory. A program that stops half way leaves no endless wait once
-// release_for_good was called.
+// release_permanently was called.
 class Program {
  public:
   // Blocks until the queue has room for `entries` entries.

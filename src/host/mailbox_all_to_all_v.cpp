@@ -41,7 +41,7 @@ size_t offset_in_box(const Lane& lane, int peer) {
 }
 
 // True if every rank, including this one, has put all its blocks into its box.
-bool everything_is_beside(const Lane& lane, bool mine) {
+bool all_in_boxes(const Lane& lane, bool mine) {
   bool all = mine;
   for (int i = 1; i < lane.ranks(); ++i) all = all && *lane.payload_of(lane.peer(i), 1) != std::byte{0};
   return all;
@@ -65,7 +65,7 @@ Phase mailbox_all_to_all_v([[maybe_unused]] FrameMemory& frame, Lane& lane, Task
     co_await lane.entered(lane.peer(i));
     if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.rank_of(lane.peer(i))};
   }
-  if (!everything_is_beside(lane, beside)) co_return Outcome{.closed = true};
+  if (!all_in_boxes(lane, beside)) co_return Outcome{.closed = true};
   for (int i = 1; i < lane.ranks(); ++i) {
     const PairCounts theirs = told_by(lane, lane.peer(i), lane.rank());
     if (!agree(counts_for(task.call, lane.peer(i), lane.ranks()), theirs))

@@ -43,7 +43,7 @@ struct RankBoards {
 
 // Byte offsets of the parts of a segment.
 struct Parts {
-  size_t fates, awaited, boards, payloads, gather_slots, pair_slots, transfer_boards, eager_slots, transfer_slots, end;
+  size_t peer_statuses, awaited, boards, payloads, gather_slots, pair_slots, transfer_boards, eager_slots, transfer_slots, end;
 
   // The part that short calls use, which init maps. A slot takes memory only when a call first uses it, because most
   // communicators never use most of their slots.
@@ -51,8 +51,8 @@ struct Parts {
 
   explicit Parts(const SegmentShape& shape) {
     const size_t ranks = shape.ranks;
-    fates = sizeof(FailureBoard);
-    awaited = fates + (static_cast<size_t>(shape.everybody) * sizeof(std::atomic<Fate>) + 63) / 64 * 64;
+    peer_statuses = sizeof(FailureBoard);
+    awaited = peer_statuses + (static_cast<size_t>(shape.everybody) * sizeof(std::atomic<PeerStatus>) + 63) / 64 * 64;
     boards = awaited + (static_cast<size_t>(shape.everybody) * sizeof(std::atomic<int32_t>) + 63) / 64 * 64;
     payloads = boards + ranks * sizeof(RankBoards);
     gather_slots = payloads + ranks * kLanes * 2 * shape.box_bytes();
@@ -237,7 +237,7 @@ void Segment::initialise(uint32_t first_sequence) {
   const Parts parts(shape_);
   new (memory_) FailureBoard;
   for (int rank = 0; rank < shape_.everybody; ++rank) {
-    new (&fate(rank)) std::atomic<Fate>{Fate::present};
+    new (&peer_status(rank)) std::atomic<PeerStatus>{PeerStatus::present};
     new (&awaited_beyond(rank)) std::atomic<int32_t>{-1};
   }
   for (int rank = 0; rank < shape_.ranks; ++rank) {
@@ -247,8 +247,9 @@ void Segment::initialise(uint32_t first_sequence) {
   }
 }
 
-std::atomic<Fate>& Segment::fate(int rank) const {
-  return *at<std::atomic<Fate>>(Parts(shape_).fates + static_cast<size_t>(rank) * sizeof(std::atomic<Fate>));
+std::atomic<PeerStatus>& Segment::peer_status(int rank) const {
+  return *at<std::atomic<PeerStatus>>(Parts(shape_).peer_statuses +
+                                      static_cast<size_t>(rank) * sizeof(std::atomic<PeerStatus>));
 }
 
 std::atomic<int32_t>& Segment::awaited_beyond(int rank) const {

@@ -1,6 +1,6 @@
 // The segment: the memory that the ranks of one host share, and its layout.
 //
-//   header | fates and waits of the ranks of all hosts | per rank: state, one board per lane | per rank and lane: 2 mailbox
+//   header | statuses, waits of the ranks of all hosts | per rank: state, one board per lane | per rank and lane: 2 mailbox
 //   payloads, a ring of 4 gather slots | pair slots of the pair lane: for each ordered pair (source, destination) a ring of 4 |
 //   for each ordered pair, also of a rank with itself: transfer board, eager slots, a ring of 4 transfer slots or more
 //
@@ -16,6 +16,7 @@
 
 #include "arena/reservation.h"
 #include "base/call.h"
+#include "base/peer_status.h"
 #include "base/result.h"
 #include "host/shrink_board.h"
 #include "system/counter.h"
@@ -123,10 +124,6 @@ struct alignas(64) RankState {
   ArenaName get_arena() const;
 };
 
-// The state of a rank of another host, as far as this host knows; written by this host's leader. No more news comes of a rank
-// that is `unheard` or `out_of_reach`, because the rank that would report it has left or died.
-enum class Fate : uint8_t { present, left, died, out_of_reach, unheard };
-
 // The rank that reported the communicator's first failure. One atomic step sets it, after the rank has written its cause
 // completely, so a rank that dies while it reports leaves no partial failure.
 struct alignas(64) FailureBoard {
@@ -200,8 +197,8 @@ class Segment {
 
   const SegmentShape& shape() const { return shape_; }
   FailureBoard& failure() const { return *at<FailureBoard>(0); }
-  // fate and awaited_beyond take the communicator's number of a rank; the other functions take numbers within the host.
-  std::atomic<Fate>& fate(int rank) const;
+  // peer_status and awaited_beyond take the communicator's number of a rank; the other functions take numbers within the host.
+  std::atomic<PeerStatus>& peer_status(int rank) const;
   // The rank for which a rank of another host said that it waits; -1: none.
   std::atomic<int32_t>& awaited_beyond(int rank) const;
   RankState& state(int rank) const;

@@ -36,7 +36,7 @@ HostLink::HostLink(HostLinkRequest request, Descriptor bell)
     : request_(std::move(request)),
       bell_(std::move(bell)),
       is_cut_(request_.leaders.size()),
-      gone_(request_.host_of.size(), Gone::no),
+      gone_(request_.host_of.size(), PeerStatus::present),
       awaited_(request_.host_of.size(), kNobody) {}
 
 Result<std::unique_ptr<HostLink>> HostLink::meet(HostLinkRequest request, Descriptor listener, const WaitLimit& limit) {
@@ -76,9 +76,9 @@ void HostLink::keep(const LinkNews& news) {
   const std::lock_guard lock(mutex_);
   if (news.failure && !std::exchange(failed_, true)) to_tell_.push_back(encode_link(Failure{*news.failure}));
   for (const Departure& departure : news.departures) {
-    check(departure.how != Gone::no && request_.host_of[departure.rank] == request_.host(),
+    check(departure.how != PeerStatus::present && request_.host_of[departure.rank] == request_.host(),
           "a leader tells of ranks of its own host that are gone");
-    if (std::exchange(gone_[departure.rank], departure.how) == Gone::no) to_tell_.push_back(encode_link(departure));
+    if (std::exchange(gone_[departure.rank], departure.how) == PeerStatus::present) to_tell_.push_back(encode_link(departure));
   }
   for (const LongWait& wait : news.waits)
     if (std::exchange(awaited_[wait.rank], wait.awaited) != wait.awaited) to_tell_.push_back(encode_link(wait));
@@ -100,7 +100,7 @@ void HostLink::retire(std::unique_ptr<HostLink> link, std::chrono::milliseconds 
   link->stop();
   link->until_ = Deadline::after(most);
   link->keep(link->events_.look());
-  (void)link->say_what_was_told();
+  (void)link->relay_queued();
   if (!link->is_needed()) return;
   link->hand_over();
   // If the thread cannot start, the link ends here.
@@ -110,7 +110,7 @@ void HostLink::retire(std::unique_ptr<HostLink> link, std::chrono::milliseconds 
 
 HostLink::~HostLink() {
   stop();
-  (void)say_what_was_told();
+  (void)relay_queued();
   relay(encode_link(Goodbye{}), nullptr);
   hand_over();
 }
@@ -120,7 +120,7 @@ void HostLink::serve() {
   for (const auto& process : processes_) polled_.push_back({process->descriptor(), POLLIN, 0});
   const size_t own = polled_.size();
   for (LeaderConnection& connection : connections_) attend(connection);
-  while (say_what_was_told() && is_needed()) {
+  while (relay_queued() && is_needed()) {
     polled_.resize(own);
     for (const LeaderConnection& connection : connections_) polled_.push_back(connection.watch());
     poll_until(polled_, until_.value_or(kNever));
@@ -141,7 +141,7 @@ bool HostLink::is_needed() {
   auto parties = std::ranges::count_if(connections_, [](const LeaderConnection& connection) { return !connection.end(); });
   const std::lock_guard lock(mutex_);
   for (int rank = 0; std::cmp_less(rank, gone_.size()); ++rank)
-    if (request_.host_of[rank] == request_.host() && gone_[rank] == Gone::no) {
+    if (request_.host_of[rank] == request_.host() && gone_[rank] == PeerStatus::present) {
       ++parties;
       break;
     }
@@ -163,7 +163,7 @@ void HostLink::look(std::span<pollfd> watched) {
 }
 
 // Returns true if the link continues.
-bool HostLink::say_what_was_told() {
+bool HostLink::relay_queued() {
   std::vector<std::string> telling;
   bool leaving = false;
   {
@@ -195,7 +195,7 @@ bool HostLink::take(const LeaderConnection& from, const LinkMessage& message) {
     if (std::cmp_greater_equal(departure->rank, gone_.size()) || !speaks_of(from, request_.host_of[departure->rank]))
       return false;
     // Only this thread writes entries of ranks of other hosts.
-    if (std::exchange(gone_[departure->rank], departure->how) != Gone::no) return true;
+    if (std::exchange(gone_[departure->rank], departure->how) != PeerStatus::present) return true;
     relay(encode_link(message), &from);
     events_.gone(departure->rank, departure->how);
   } else if (const auto* wait = std::get_if<LongWait>(&message)) {

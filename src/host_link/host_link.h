@@ -34,11 +34,11 @@ struct LinkNews {
 // Every handler must be set. The link's thread calls them, one at a time; a handler neither waits nor destroys the link, but
 // may tell. They never name a rank of this host, and name a rank as gone only once.
 struct LinkEvents {
-  std::function<void(const Error&)> failed;          // the communicator has failed on another host; not called once it has
-                                                     // failed here
-  std::function<void(int rank, Gone how)> gone;      // a rank is gone
-  std::function<void(const LongWait&)> waits;        // a rank waits for another one than before
-  std::function<void(int leader, LinkEnd how)> cut;  // the host of that leader will not be heard of again
+  std::function<void(const Error&)> failed;            // the communicator has failed on another host; not called once it has
+                                                       // failed here
+  std::function<void(int rank, PeerStatus how)> gone;  // a rank is gone
+  std::function<void(const LongWait&)> waits;          // a rank waits for another one than before
+  std::function<void(int leader, LinkEnd how)> cut;    // the host of that leader will not be heard of again
   // Called when `wake` was written to, or a watched process has ended. Returns all news, including news that was told before.
   std::function<LinkNews()> look;
 };
@@ -80,7 +80,7 @@ class HostLink {
   void serve();
   bool is_needed();
   void look(std::span<pollfd> watched);
-  bool say_what_was_told();
+  bool relay_queued();
   void attend(LeaderConnection& connection);
   bool take(const LeaderConnection& from, const LinkMessage& message);
   bool speaks_of(const LeaderConnection& connection, int host) const;
@@ -105,7 +105,7 @@ class HostLink {
   bool failed_ = false;
   bool leaving_ = false;
   // By rank: the thread writes entries of other hosts; entries of this host are under the lock.
-  std::vector<Gone> gone_;
+  std::vector<PeerStatus> gone_;
   std::vector<int> awaited_;  // by rank: what was told of the waits of this host
 
   std::thread thread_;

@@ -58,8 +58,8 @@ bool read(Reader& reader, Failure& failure) {
 }
 bool read(Reader& reader, Departure& departure) {
   departure.rank = reader.number<int32_t>();
-  departure.how = static_cast<Gone>(reader.number<uint8_t>());
-  return departure.rank >= 0 && (departure.how == Gone::left || departure.how == Gone::died);
+  departure.how = static_cast<PeerStatus>(reader.number<uint8_t>());
+  return departure.rank >= 0 && (departure.how == PeerStatus::left || departure.how == PeerStatus::died);
 }
 bool read(Reader& reader, Cut& cut) {
   cut.host = reader.number<int32_t>();

@@ -7,12 +7,10 @@
 #include <string_view>
 #include <variant>
 
+#include "base/peer_status.h"
 #include "base/result.h"
 
 namespace fccl::core {
-
-// The ways in which a rank can be gone.
-enum class Gone : uint8_t { no, left, died };
 
 // Says why nothing more is heard of a host: its leader said goodbye; the connection ended without a goodbye; or the hub, which
 // passed on its news, is gone, and its state is unknown.
@@ -42,7 +40,7 @@ struct Failure {
 
 struct Departure {
   int rank = 0;
-  Gone how = Gone::died;
+  PeerStatus how = PeerStatus::died;
 };
 
 // The hub says that it hears no more of a host.

@@ -17,8 +17,8 @@ inline constexpr auto kPathNames =
     std::to_array<const char*>({"alone", "mailbox", "whole", "mapped", "attach", "ring", "across", "transfer"});
 inline constexpr size_t kPaths = kPathNames.size();
 inline constexpr size_t kTransferPath = kPaths - 1;
-// Calls on the first kPathsTimedNowAndThen paths are shorter than reading a clock, so only one in kTimedOneIn is timed.
-inline constexpr size_t kPathsTimedNowAndThen = 2;
+// Calls on the first kSampledPaths paths are shorter than reading a clock, so only one in kTimedOneIn is timed.
+inline constexpr size_t kSampledPaths = 2;
 inline constexpr uint64_t kTimedOneIn = 64;
 // The largest call of each class of sizes, in bytes; the last class has no end.
 inline constexpr std::array<uint64_t, 5> kLargest = {256, 4096, 65536, uint64_t{1} << 20, uint64_t{1} << 24};

@@ -32,7 +32,7 @@ using namespace std::chrono_literals;
 // The time for which a text is reused, however many clients ask.
 constexpr auto kTextLasts = 50ms;
 // The pause after accepting a client failed for want of descriptors.
-constexpr auto kPauseOfDoor = 100ms;
+constexpr auto kAcceptPause = 100ms;
 
 struct Door {
   Descriptor listener;
@@ -136,7 +136,7 @@ class Clients {
     Connection connection = accept_one(door_.listener.get());
     if (connection.error == EAGAIN) return;
     if (!connection.socket) {
-      paused_ = Deadline::after(kPauseOfDoor);
+      paused_ = Deadline::after(kAcceptPause);
       return;
     }
     if (clients_.size() == kMostClients) clients_.pop_front();

@@ -42,7 +42,7 @@ class BetweenRounds {
 
 // Advances operations on this thread until they are done or fail.
 template <class Operations>
-Result<void> advance_to_the_end(Operations& operations, bool oversubscribed) {
+Result<void> advance_until_done(Operations& operations, bool oversubscribed) {
   BetweenRounds between(oversubscribed);
   for (;;) {
     const Result<Advance> progress = operations.advance();

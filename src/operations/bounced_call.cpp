@@ -33,7 +33,7 @@ Result<Advance> BouncedCall::advance() {
 Result<Advance> BouncedCall::await_gpu() {
   const bool has_turn = queue_.finished.load(std::memory_order_acquire) == first_ticket_ + part_;
   if (around_.control.has_failed()) {
-    release_for_good();
+    release_permanently();
     if (!has_turn) return Advance::none;
     return fail(give_up(around_.control.failure().value_or(Error{})));
   }
@@ -61,13 +61,13 @@ Result<Advance> BouncedCall::finish_sub_call() {
 // Tickets of sub-calls that will not run are finished, too.
 Error BouncedCall::give_up(Error error) {
   sub_call_.reset();
-  release_for_good();
+  release_permanently();
   queue_.finished.store(first_ticket_ + issued_.calls.count(), std::memory_order_release);
   return error;
 }
 
 // Every later gate of this call's program is open from now on.
-void BouncedCall::release_for_good() {
+void BouncedCall::release_permanently() {
   release_to_device(program_.lane.finished(), program_.first_number + issued_.calls.count() - 1 + kFarAhead);
 }
 

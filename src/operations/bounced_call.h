@@ -45,7 +45,7 @@ class BouncedCall {
   void begin();
   Result<Advance> finish_sub_call();
   Error give_up(Error error);
-  void release_for_good();
+  void release_permanently();
 
   CallContext around_;
   LaneQueue& queue_;

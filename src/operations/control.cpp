@@ -20,7 +20,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kReportAfter{5000};
 // A wait that has lasted this long, or half its timeout, is reported to the other hosts, whose ranks may wait for this one.
-constexpr milliseconds kToldAfter{2000};
+constexpr milliseconds kAnnounceAfter{2000};
 
 std::string describe_record(const CallRecord::Value& record) {
   return fmt::format("{} (call {})", describe(record.signature), std::max(record.number, kFirstNumber) - kFirstNumber);
@@ -61,7 +61,7 @@ Result<void> Control::look(Wait& wait, const Awaited& awaited, const std::option
   const Clock::time_point now = Clock::now();
   // The deadline is that of one wait, not of the whole call. The peer that the network waits for may change in between.
   if (wait.awaited.where != awaited.where || wait.awaited.target != awaited.target) {
-    tell_hosts_of(wait, kNobody);
+    announce_wait(wait, kNobody);
     wait.began = now;
     wait.broken = {};
     wait.reported = false;
@@ -81,13 +81,13 @@ Result<void> Control::look(Wait& wait, const Awaited& awaited, const std::option
     FCCL_TRY(look_for_departure(wait, awaited));
     FCCL_TRY(look_at_other_lanes(wait, awaited.rank));
   } else {
-    FCCL_TRY(look_beyond(wait, awaited, network));
+    FCCL_TRY(look_at_remote_rank(wait, awaited, network));
   }
   FCCL_TRY(look_for_other_deaths(wait, now));
   const Clock::duration waited = now - wait.began;
-  if (waited >= std::min(kToldAfter, wait.timeout / 2)) tell_hosts_of(wait, awaited.rank);
+  if (waited >= std::min(kAnnounceAfter, wait.timeout / 2)) announce_wait(wait, awaited.rank);
   // A rank that was stopped itself may find its deadline passed, but what it awaited done.
-  if (waited >= wait.timeout && waited >= wait.timeout + report_steps(last_in_line(wait, awaited.rank)) * kReportStep &&
+  if (waited >= wait.timeout && waited >= wait.timeout + report_steps(end_of_wait_chain(wait, awaited.rank)) * kReportStep &&
       !is_reached(wait, awaited))
     return fail(raise({fcclTimeout, fmt::format("{}. The deadline is {}; look whether that rank is stopped, still computing, "
                                                 "or has skipped the call",
@@ -114,7 +114,7 @@ void Control::show(Wait& wait, Clock::time_point now) {
 }
 
 // Tells the other hosts when a wait has become long, and when it is over.
-void Control::tell_hosts_of(Wait& wait, int awaited) {
+void Control::announce_wait(Wait& wait, int awaited) {
   if (wait.is_told == (awaited != kNobody)) return;
   wait.is_told = awaited != kNobody;
   segment_->state(local()).waits_long[lane_of(wait)].store(awaited, std::memory_order_relaxed);
@@ -122,7 +122,7 @@ void Control::tell_hosts_of(Wait& wait, int awaited) {
 }
 
 void Control::end_wait(Wait& wait) {
-  tell_hosts_of(wait, kNobody);
+  announce_wait(wait, kNobody);
   if (wait.shown_since != Clock::time_point{}) statistics_->end_wait(lane_of(wait));
   wait.shown_since = {};
 }
@@ -137,13 +137,13 @@ int Control::report_steps(int rank) const {
 std::string Control::describe(const Wait& wait, Clock::duration waited) const {
   if (wait.awaited.rank < 0)
     return fmt::format("rank {} has waited {:.3g} s for any rank in {}", rank_, seconds(waited), describe_call(wait));
-  const int last = last_in_line(wait, wait.awaited.rank);
+  const int last = end_of_wait_chain(wait, wait.awaited.rank);
   const std::string via = last == wait.awaited.rank ? "" : ", which waits for " + describe_rank(last);
   std::string known = fmt::format("the last call of rank {} is {}{}", last, describe_last_call_of(last),
                                   wait.task != nullptr ? describe_way_to(*wait.task, last) : "");
-  if (!is_here(last) && fate_of(last) == Fate::unheard)
+  if (!is_here(last) && status_of(last) == PeerStatus::unheard)
     known = fmt::format("nothing has been heard of rank {} since {}, through whom it was heard of, has left", last,
-                        describe_rank(reporter_of(last, Fate::left)));
+                        describe_rank(reporter_of(last, PeerStatus::left)));
   return fmt::format("rank {} has waited {:.3g} s for {}{} in {}; {}", rank_, seconds(waited), describe_rank(wait.awaited.rank),
                      via, describe_call(wait), known);
 }
@@ -175,7 +175,7 @@ int Control::awaited_by(const Wait& wait, int rank) const {
 
 // Returns the rank at the end of the chain of waits: this rank waits for `rank`, which may wait for another one, which may be
 // stopped.
-int Control::last_in_line(const Wait& wait, int rank) const {
+int Control::end_of_wait_chain(const Wait& wait, int rank) const {
   int last = rank;
   for (size_t steps = 0; steps < peers_.size(); ++steps) {
     const int next = awaited_by(wait, last);
@@ -220,25 +220,26 @@ Result<void> Control::look_for_any(const Wait& wait, const Awaited& awaited) {
 }
 
 // Judges a wait for a rank of another host by the reports of that host and of the network.
-Result<void> Control::look_beyond(Wait& wait, const Awaited& awaited, const std::optional<Error>& network) {
-  const Fate fate = fate_of(awaited.rank);
-  const bool may_come = fate == Fate::present || fate == Fate::unheard;
+Result<void> Control::look_at_remote_rank(Wait& wait, const Awaited& awaited, const std::optional<Error>& network) {
+  const PeerStatus status = status_of(awaited.rank);
+  const bool may_come = status == PeerStatus::present || status == PeerStatus::unheard;
   if (may_come && !network) return {};
   const Clock::time_point now = Clock::now();
   if (wait.broken == Clock::time_point{}) wait.broken = now;
-  if (now - wait.broken < kOnItsWay || is_reached(wait, awaited)) return {};
+  if (now - wait.broken < kArrivalDelay || is_reached(wait, awaited)) return {};
   const std::string where = fmt::format("while rank {} waited for it in {}", rank_, describe_call(wait));
   const std::string who = describe_rank(awaited.rank);
-  switch (fate) {
-    case Fate::left:
+  switch (status) {
+    case PeerStatus::left:
       return fail(raise({fcclRemoteError, fmt::format("{} has finalized or destroyed the communicator {}", who, where)}));
-    case Fate::died:
+    case PeerStatus::died:
       return fail(raise({fcclRemoteError, fmt::format("{} died {}", who, where)}));
-    case Fate::out_of_reach:
-      return fail(raise({fcclRemoteError, fmt::format("{} died, through whom {} was heard of, {}",
-                                                      describe_rank(reporter_of(awaited.rank, Fate::died)), who, where)}));
-    case Fate::present:
-    case Fate::unheard:
+    case PeerStatus::out_of_reach:
+      return fail(
+          raise({fcclRemoteError, fmt::format("{} died, through whom {} was heard of, {}",
+                                              describe_rank(reporter_of(awaited.rank, PeerStatus::died)), who, where)}));
+    case PeerStatus::present:
+    case PeerStatus::unheard:
       break;
   }
   return fail(raise({fcclRemoteError, fmt::format("the network to {} failed {}: {}", who, where, network->message)}));
@@ -246,9 +247,9 @@ Result<void> Control::look_beyond(Wait& wait, const Awaited& awaited, const std:
 
 // Returns the rank whose death or departure ended the reports on a rank of another host: the first rank of its host, or rank 0,
 // which relays between hosts.
-int Control::reporter_of(int rank, Fate of_speaker) const {
+int Control::reporter_of(int rank, PeerStatus of_speaker) const {
   const int leader = leader_of(rank);
-  return fate_of(leader) == of_speaker ? leader : 0;
+  return status_of(leader) == of_speaker ? leader : 0;
 }
 
 // Returns the first rank of a rank's host.

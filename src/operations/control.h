@@ -104,13 +104,13 @@ class Control {
   // Looks for peers that died without leaving, and raises their deaths.
   void look_for_deaths();
   // Looks at only some peers of this host in each call, since in such a wait many ranks of a host look. Called by one thread.
-  void look_for_deaths_by_turns();
+  void look_for_some_deaths();
   // Lists the ranks that died without leaving, as far as this host knows.
   std::vector<int> dead_ranks() const;
   // Say whether one rank has died without leaving, or has left in good order.
   bool has_died(int rank) const;
   bool has_left(int rank) const {
-    return is_here(rank) ? state_of(rank).left.load(std::memory_order_acquire) != 0 : fate_of(rank) == Fate::left;
+    return is_here(rank) ? state_of(rank).left.load(std::memory_order_acquire) != 0 : status_of(rank) == PeerStatus::left;
   }
   // Takes a rank of this host.
   ShrinkBoard& shrink_board(int rank) const { return segment_->state(peers_[rank].local).shrink; }
@@ -126,7 +126,7 @@ class Control {
   // Take news of other hosts: a failure, the departure of a rank, and that a host, whose first rank is `leader`, will not be
   // heard of again.
   void hear_of_failure(const Error& error);
-  void hear_of_departure(int rank, Gone how);
+  void hear_of_departure(int rank, PeerStatus how);
   void hear_of_end(int leader, LinkEnd how);
   void hear_of_wait(const LongWait& wait);
   // Sets the cancellation check that waits poll now and then. Called by one thread.
@@ -150,25 +150,25 @@ class Control {
   CallRecord::Value last_call_of(int rank) const;
   std::string describe_last_call_of(int rank) const;
   std::string describe_call(const Wait& wait) const;
-  void tell_hosts_of(Wait& wait, int awaited);
+  void announce_wait(Wait& wait, int awaited);
   int awaited_by(const Wait& wait, int rank) const;
-  int last_in_line(const Wait& wait, int rank) const;
+  int end_of_wait_chain(const Wait& wait, int rank) const;
   std::string describe_way_to(const Task& task, int rank) const;
   std::string describe(const Wait& wait, Clock::duration waited) const;
   void show(Wait& wait, Clock::time_point now);
-  void look_for_deaths_beyond();
+  void look_for_remote_deaths();
   void look_at_watches(size_t first);
-  size_t turn_behind(size_t first) const;
+  size_t next_turn(size_t first) const;
   std::vector<int> dead_among(size_t first) const;
-  std::optional<int> dead_beyond() const;
+  std::optional<int> find_remote_dead() const;
   std::optional<int> search(Wait& wait) const;
   Result<void> look_for_other_deaths(Wait& wait, Clock::time_point now);
   Result<void> look_for_departure(const Wait& wait, const Awaited& awaited);
   Result<void> look_for_any(const Wait& wait, const Awaited& awaited);
-  Result<void> look_beyond(Wait& wait, const Awaited& awaited, const std::optional<Error>& network);
-  Fate fate_of(int rank) const { return segment_->fate(rank).load(std::memory_order_acquire); }
+  Result<void> look_at_remote_rank(Wait& wait, const Awaited& awaited, const std::optional<Error>& network);
+  PeerStatus status_of(int rank) const { return segment_->peer_status(rank).load(std::memory_order_acquire); }
   bool share_a_host(int rank, int other) const { return peers_[rank].member.host == peers_[other].member.host; }
-  int reporter_of(int rank, Fate of_speaker) const;
+  int reporter_of(int rank, PeerStatus of_speaker) const;
   int leader_of(int rank) const;
   int report_steps(int rank) const;
   Result<void> look_at_other_lanes(const Wait& wait, int rank);

@@ -22,20 +22,18 @@ constexpr std::chrono::milliseconds kSearchAfter{500};
 
 }  // namespace
 
-void Control::hear_of_departure(int rank, Gone how) {
-  segment_->fate(rank).store(how == Gone::left ? Fate::left : Fate::died, std::memory_order_release);
-}
+void Control::hear_of_departure(int rank, PeerStatus how) { segment_->peer_status(rank).store(how, std::memory_order_release); }
 
 void Control::hear_of_end(int leader, LinkEnd how) {
-  const auto set_fate = [this](int rank, Fate fate) {
-    Fate present = Fate::present;
-    segment_->fate(rank).compare_exchange_strong(present, fate);
+  const auto set_status = [this](int rank, PeerStatus status) {
+    PeerStatus present = PeerStatus::present;
+    segment_->peer_status(rank).compare_exchange_strong(present, status);
   };
-  if (how != LinkEnd::unheard) set_fate(leader, how == LinkEnd::goodbye ? Fate::left : Fate::died);
+  if (how != LinkEnd::unheard) set_status(leader, how == LinkEnd::goodbye ? PeerStatus::left : PeerStatus::died);
   // Leaving in good order is not a failure: the ranks behind that leader then become unheard, not out of reach.
-  const bool has_left = fate_of(how == LinkEnd::unheard ? 0 : leader) == Fate::left;
+  const bool has_left = status_of(how == LinkEnd::unheard ? 0 : leader) == PeerStatus::left;
   for (int rank = 0; std::cmp_less(rank, peers_.size()); ++rank)
-    if (share_a_host(rank, leader)) set_fate(rank, has_left ? Fate::unheard : Fate::out_of_reach);
+    if (share_a_host(rank, leader)) set_status(rank, has_left ? PeerStatus::unheard : PeerStatus::out_of_reach);
 }
 
 void Control::leave() {
@@ -49,9 +47,9 @@ std::vector<Departure> Control::local_departures() const {
     // The order matters: the rank may leave and exit in between.
     const bool alive = peers_[rank].watch->alive();
     if (has_left(rank))
-      departures.push_back({rank, Gone::left});
+      departures.push_back({rank, PeerStatus::left});
     else if (!alive)
-      departures.push_back({rank, Gone::died});
+      departures.push_back({rank, PeerStatus::died});
   }
   return departures;
 }
@@ -80,7 +78,7 @@ void Control::hear_of_wait(const LongWait& wait) {
 }
 
 bool Control::has_died(int rank) const {
-  if (!is_here(rank)) return fate_of(rank) == Fate::died;
+  if (!is_here(rank)) return status_of(rank) == PeerStatus::died;
   // The order matters: the rank may leave and exit in between.
   const bool alive = peers_[rank].watch->alive();
   return !alive && !has_left(rank);
@@ -94,18 +92,18 @@ std::vector<int> Control::dead_ranks() const {
 }
 
 void Control::look_for_deaths() {
-  look_for_deaths_beyond();
+  look_for_remote_deaths();
   for (size_t first = 0; first < locals_.size(); first += kWatchedAtOnce) look_at_watches(first);
 }
 
-void Control::look_for_deaths_by_turns() {
-  look_for_deaths_beyond();
+void Control::look_for_some_deaths() {
+  look_for_remote_deaths();
   look_at_watches(next_watch_);
-  next_watch_ = turn_behind(next_watch_);
+  next_watch_ = next_turn(next_watch_);
 }
 
-void Control::look_for_deaths_beyond() {
-  if (const auto dead = dead_beyond(); dead && !has_failed())
+void Control::look_for_remote_deaths() {
+  if (const auto dead = find_remote_dead(); dead && !has_failed())
     (void)raise({fcclRemoteError, fmt::format("{} died", describe_rank(*dead))});
 }
 
@@ -116,7 +114,7 @@ void Control::look_at_watches(size_t first) {
           {fcclRemoteError, fmt::format("{} died; its last call was {}", describe_rank(rank), describe_last_call_of(rank))});
 }
 
-size_t Control::turn_behind(size_t first) const { return first + kWatchedAtOnce < locals_.size() ? first + kWatchedAtOnce : 0; }
+size_t Control::next_turn(size_t first) const { return first + kWatchedAtOnce < locals_.size() ? first + kWatchedAtOnce : 0; }
 
 // Returns the dead of this host from place `first` on, by one poll.
 std::vector<int> Control::dead_among(size_t first) const {
@@ -129,17 +127,17 @@ std::vector<int> Control::dead_among(size_t first) const {
   return dead;
 }
 
-std::optional<int> Control::dead_beyond() const {
+std::optional<int> Control::find_remote_dead() const {
   for (int rank = 0; std::cmp_less(rank, peers_.size()); ++rank)
-    if (!is_here(rank) && fate_of(rank) == Fate::died) return rank;
+    if (!is_here(rank) && status_of(rank) == PeerStatus::died) return rank;
   return std::nullopt;
 }
 
 // Returns a dead rank if this step of the search finds one.
 std::optional<int> Control::search(Wait& wait) const {
-  const size_t first = std::exchange(wait.searched_from, turn_behind(wait.searched_from));
+  const size_t first = std::exchange(wait.searched_from, next_turn(wait.searched_from));
   if (const auto dead = dead_among(first); !dead.empty()) return dead.front();
-  return dead_beyond();
+  return find_remote_dead();
 }
 
 // The awaited rank lives, but may wait for the dead rank in turn, or may have failed together with another communicator: no
@@ -151,7 +149,7 @@ Result<void> Control::look_for_other_deaths(Wait& wait, Clock::time_point now) {
     wait.dead = search(wait);
     wait.dead_since = now;
   }
-  if (!wait.dead || now - wait.dead_since < kOnItsWay || is_reached(wait, wait.awaited)) return {};
+  if (!wait.dead || now - wait.dead_since < kArrivalDelay || is_reached(wait, wait.awaited)) return {};
   const std::string awaited = wait.awaited.rank < 0 ? "any rank" : describe_rank(wait.awaited.rank);
   const std::string last_call =
       is_here(*wait.dead) ? fmt::format("; the last call of rank {} was {}", *wait.dead, describe_last_call_of(*wait.dead))

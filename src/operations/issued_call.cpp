@@ -11,7 +11,7 @@ namespace {
 constexpr std::chrono::milliseconds kLookEvery{1};
 
 static_assert(metrics::kPaths == static_cast<size_t>(Path::across) + 2, "the names of metrics are those of Path and transfers");
-static_assert(metrics::kPathsTimedNowAndThen == static_cast<size_t>(Path::mailbox) + 1);
+static_assert(metrics::kSampledPaths == static_cast<size_t>(Path::mailbox) + 1);
 static_assert(metrics::kLanes == kLanes + 1, "with the lane of transfers");
 
 // Counts as nccl-tests does: the larger of the two buffers.

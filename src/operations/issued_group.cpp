@@ -54,6 +54,6 @@ Result<Advance> IssuedGroup::advance() {
   return Advance::done;
 }
 
-Result<void> IssuedGroup::run() { return advance_to_the_end(*this, oversubscribed_); }
+Result<void> IssuedGroup::run() { return advance_until_done(*this, oversubscribed_); }
 
 }  // namespace fccl::core

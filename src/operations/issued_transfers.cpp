@@ -34,16 +34,16 @@ void IssuedTransfers::queue(const IssuedTransfer::Around& around, const Transfer
 Result<void> IssuedTransfers::run(bool oversubscribed) {
   if (used_ == 0) return {};
   start_all(oversubscribed);
-  return advance_to_the_end(*this, oversubscribed);
+  return advance_until_done(*this, oversubscribed);
 }
 
 // All start in one turn, since the thread that moves one transfer of a communicator moves all.
 void IssuedTransfers::start_all(bool oversubscribed) {
   TransferLane::Turn turn(lane());
-  all_have_started_ = true;
+  all_started_ = true;
   for (size_t place = 0; place < used_; ++place) {
     at(place).queue_and_start(turn);
-    all_have_started_ = all_have_started_ && at(place).has_started();
+    all_started_ = all_started_ && at(place).has_started();
   }
   for (int looks = oversubscribed ? kLooksAtOnceOversubscribed : kLooksAtOnce; looks > 0; --looks) {
     if (progress_.ended.load(std::memory_order_relaxed) == used_) return;
@@ -65,7 +65,7 @@ Result<Advance> IssuedTransfers::advance() {
 bool IssuedTransfers::is_look_due(bool moved) {
   if (progress_.ended.load(std::memory_order_acquire) == used_) return true;
   if (moved && progress_.differs.exchange(false, std::memory_order_relaxed)) return true;
-  if (!all_have_started_) return true;
+  if (!all_started_) return true;
   if (++steps_ % kStepsPerClock != 0) return false;
   const Clock::time_point now = Clock::now();
   if (next_look_ == Clock::time_point{}) next_look_ = now + kLookAtAllEvery;
@@ -90,7 +90,7 @@ bool IssuedTransfers::look_at_all() {
     }
     if (transfer.is_over()) ++over;
   }
-  all_have_started_ = started;
+  all_started_ = started;
   if (over == used_)
     used_ = 0;
   else
@@ -109,7 +109,7 @@ bool IssuedTransfers::is_first_at(int rank) {
 Result<Advance> IssuedTransfers::finish() {
   progress_.ended = 0;
   progress_.differs = false;
-  all_have_started_ = false;
+  all_started_ = false;
   has_warned_ = false;
   steps_ = 0;
   next_look_ = {};

@@ -46,7 +46,7 @@ class IssuedTransfers {
   TransfersProgress progress_;
   Result<void> result_;
   uint64_t seen_moves_ = 0;
-  bool all_have_started_ = false;
+  bool all_started_ = false;
   bool has_warned_ = false;
   int steps_ = 0;
   Clock::time_point next_look_{};

@@ -13,7 +13,7 @@ namespace {
 
 // True for paths whose every call is timed, as fcclCounter_t needs: the seconds leave out paths of which only one call in 64 is
 // timed.
-bool are_all_timed(size_t path) { return path >= metrics::kPathsTimedNowAndThen; }
+bool are_all_timed(size_t path) { return path >= metrics::kSampledPaths; }
 
 template <class CallsOf>
 fcclCounter_t counter_of(const CallsOf& calls_of) {

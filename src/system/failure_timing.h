@@ -24,9 +24,9 @@ namespace fccl::core {
 inline constexpr std::chrono::milliseconds kReportStep{300};
 inline constexpr std::chrono::milliseconds kBehindLeader = 2 * kReportStep;
 
-inline constexpr std::chrono::milliseconds kDyingTakes{100};
-inline constexpr std::chrono::milliseconds kOnItsWay{300};
-inline constexpr std::chrono::milliseconds kAnswerTakes{500};
+inline constexpr std::chrono::milliseconds kDeathDelay{100};
+inline constexpr std::chrono::milliseconds kArrivalDelay{300};
+inline constexpr std::chrono::milliseconds kAnswerDelay{500};
 
 // The interval at which a wait checks for an event that ends it.
 inline constexpr std::chrono::milliseconds kLookInterval{20};

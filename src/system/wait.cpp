@@ -16,7 +16,7 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 constexpr int kPauses = 1 << 14;  // spins for about half a millisecond
-constexpr int kPausesWhereItMayBeHere = 1 << 8;
+constexpr int kPausesBeforeCheck = 1 << 8;
 constexpr int kPausesOversubscribed = 1 << 6;  // spins for about as long as a context switch takes
 constexpr milliseconds kLookEvery{1};
 constexpr microseconds kYieldFor{20000};
@@ -26,9 +26,9 @@ constexpr int kSleepFraction = 64;  // a sleep takes one part in this many of th
 // Stops spinning early if the awaited rank was last seen on this processor, because spinning would keep it from running.
 bool comes_while_spinning(const Awaited& awaited, const SlowPath& slow, const Haste& haste) {
   if (haste.oversubscribed) return awaited.reached_within(kPausesOversubscribed);
-  if (awaited.reached_within(kPausesWhereItMayBeHere)) return true;
+  if (awaited.reached_within(kPausesBeforeCheck)) return true;
   if (slow.is_here != nullptr && slow.is_here(slow.context, awaited)) return false;
-  return awaited.reached_within(kPauses - kPausesWhereItMayBeHere);
+  return awaited.reached_within(kPauses - kPausesBeforeCheck);
 }
 
 }  // namespace

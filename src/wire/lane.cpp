@@ -265,7 +265,7 @@ bool WireLane::grant_is_due(int member) const {
                                 peer.taken.payloads - peer.told_taken.payloads >= kEagers / 2);
 }
 
-bool WireLane::has_more_to_tell(int member) const {
+bool WireLane::owes_credit(int member) const {
   const Peer& peer = peer_of(member);
   return consumed(member) != peer.told || peer.taken.packed() != peer.told_taken.packed();
 }
@@ -285,7 +285,7 @@ bool WireLane::grant_rest() {
   bool all = true;
   for (int i = 1; i < members(); ++i) {
     const int member = this->peer(i);
-    if (has_more_to_tell(member) && !has_failed(member)) all &= send_credit(member);
+    if (owes_credit(member) && !has_failed(member)) all &= send_credit(member);
   }
   return all;
 }

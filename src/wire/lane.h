@@ -164,7 +164,7 @@ class WireLane {
   EntryBox& box_of(int member) const { return port_->peers[place(member)].boxes[sequence_ & 1]; }
   uint64_t consumed(int member) const { return port_->peers[place(member)].consumed.load(std::memory_order_relaxed); }
   bool grant_is_due(int member) const;
-  bool has_more_to_tell(int member) const;
+  bool owes_credit(int member) const;
   NoticesTaken heard_of(int member) const;
   int free_notice() const;
   // Returns false while the last credit is in flight.

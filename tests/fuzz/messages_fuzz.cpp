@@ -16,7 +16,7 @@ std::vector<std::string> seeds() {
     all.push_back(encode(message));
   for (const LinkMessage& message :
        {LinkMessage{Piece{3, 7, "abc"}}, LinkMessage{Awaiting{"missing: rank 4"}}, LinkMessage{Failure{{fcclTimeout, "late"}}},
-        LinkMessage{Departure{9, Gone::left}}, LinkMessage{Cut{2, LinkEnd::broken}}, LinkMessage{Goodbye{}}})
+        LinkMessage{Departure{9, PeerStatus::left}}, LinkMessage{Cut{2, LinkEnd::broken}}, LinkMessage{Goodbye{}}})
     all.push_back(encode_link(message));
   return all;
 }

@@ -192,7 +192,7 @@ class Supervisor {
   bool hear_from(int index);
   void hear_last_words();
   void bury(int index, const Deadline& patience);
-  void name_the_dead();
+  void blame_dead_members();
   // All that is heard is told: who waited may be heard before the one who was to blame.
   void fail(const std::string& why) {
     if (end_.outcome == Outcome::failed) end_.why += "; " + why;
@@ -350,7 +350,7 @@ void Supervisor::bury(int index, const Deadline& patience) {
 
 // The supervisor may hear ranks that waited for the dead before it sees the dead end: a dying process closes its connections
 // one by one.
-void Supervisor::name_the_dead() {
+void Supervisor::blame_dead_members() {
   std::this_thread::sleep_for(std::chrono::milliseconds(10));
   for (size_t index = 0; index < members_.size(); ++index) {
     Member& member = members_[index];
@@ -365,7 +365,7 @@ void Supervisor::name_the_dead() {
 }
 
 void Supervisor::end_all() {
-  if (end_.outcome == Outcome::failed) name_the_dead();
+  if (end_.outcome == Outcome::failed) blame_dead_members();
   for (const Member& member : members_) {
     if (member.pid > 0) kill(member.pid, SIGKILL);
   }

@@ -30,7 +30,7 @@ void Completions::post(std::function<void()> task) {
   const std::lock_guard lock(mutex_);
   tasks_.push_back(std::move(task));
   posted_.notify_one();
-  add_thread_if_all_are_busy();
+  ensure_idle_thread();
 }
 
 void Completions::close(std::chrono::milliseconds limit) {
@@ -39,7 +39,7 @@ void Completions::close(std::chrono::milliseconds limit) {
   closed_ = true;
 }
 
-void Completions::add_thread_if_all_are_busy() {
+void Completions::ensure_idle_thread() {
   if (closed_ || tasks_.empty() || ready_ > 0) return;
   try {
     add_thread();
@@ -63,7 +63,7 @@ void Completions::serve() {
     ++running_;
     std::function<void()> task = std::move(tasks_.front());
     tasks_.pop_front();
-    add_thread_if_all_are_busy();
+    ensure_idle_thread();
     lock.unlock();
     task();
     task = nullptr;

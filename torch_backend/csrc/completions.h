@@ -26,7 +26,7 @@ class Completions {
 
  private:
   void add_thread();
-  void add_thread_if_all_are_busy();
+  void ensure_idle_thread();
   void serve();
 
   std::mutex mutex_;

@@ -65,7 +65,7 @@ c10::intrusive_ptr<c10d::Work> DeviceCalls::run(const Operation& operation, c10:
   check_device(device, operation.title);
   const c10::DeviceGuard on_device(device);
   const c10::Stream current = current_stream(device);
-  if (is_capturing(current)) throw_not_yet(c10::str(operation.title, " during the capture of a graph"));
+  if (is_capturing(current)) throw_not_implemented(c10::str(operation.title, " during the capture of a graph"));
   const fcclComm_t comm = open(operation.title, current);
   communicator_->set_deadline(timeout, operation.title);
   Launches::of_process().sweep();

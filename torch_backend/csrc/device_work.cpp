@@ -43,7 +43,7 @@ int DeviceWork::sourceRank() const {
 }
 
 bool DeviceWork::wait(std::chrono::milliseconds timeout) {
-  if (timeout > kNoTimeout || description_.type == c10d::OpType::BARRIER) wait_for_the_device(timeout);
+  if (timeout > kNoTimeout || description_.type == c10d::OpType::BARRIER) wait_for_device(timeout);
   synchronize();
   leave_register(*this);
   if (const std::exception_ptr failure = exception()) std::rethrow_exception(failure);
@@ -58,7 +58,7 @@ void DeviceWork::synchronize() {
   if (!is_capturing(current)) Launches::of_process().sweep();
 }
 
-void DeviceWork::wait_for_the_device(std::chrono::milliseconds timeout) {
+void DeviceWork::wait_for_device(std::chrono::milliseconds timeout) {
   const auto deadline = Clock::now() + timeout;
   auto pause = kFirstPause;
   // The thread polls, since a thread that waits inside the driver cannot learn of a failure.

@@ -49,7 +49,7 @@ class DeviceWork final : public c10d::Work {
 
  private:
   const c10::Event& end() const { return place_.launch->end; }
-  void wait_for_the_device(std::chrono::milliseconds timeout);
+  void wait_for_device(std::chrono::milliseconds timeout);
 
   const Description description_;
   const Place place_;

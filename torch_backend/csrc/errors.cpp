@@ -44,7 +44,7 @@ std::exception_ptr failure_of(fcclResult_t result, const std::string& attempt, c
   return nullptr;
 }
 
-void throw_not_yet(const std::string& what) {
+void throw_not_implemented(const std::string& what) {
   C10_THROW_ERROR(NotImplementedError, what + " is not implemented yet; use another backend for it");
 }
 

@@ -19,6 +19,6 @@ void check(fcclResult_t result, const std::string& attempt);
 std::exception_ptr failure_of(fcclResult_t result, const std::string& attempt, const char* cause);
 
 // Throws NotImplementedError for a missing feature: `what` begins with the backend's name, as the titles of operations do.
-[[noreturn]] void throw_not_yet(const std::string& what);
+[[noreturn]] void throw_not_implemented(const std::string& what);
 
 }  // namespace fccl::torch

@@ -127,7 +127,7 @@ Backend::WorkPtr Backend::endCoalescing() {
   if (gathered.empty()) return nullptr;
   Together& together = gathered.mapped();
   if (together.transfers.empty()) return together.other;
-  if (together.other) throw_not_yet("fccl:coalesced of collectives together with sends or receives");
+  if (together.other) throw_not_implemented("fccl:coalesced of collectives together with sends or receives");
   return run(merged(std::move(together.transfers)));
 }
 

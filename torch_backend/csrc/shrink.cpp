@@ -33,7 +33,7 @@ fcclComm_t shrunk(Communicator& communicator, Shrinking shrinking, const char* t
 }
 
 void refuse_if_on_device(DeviceCalls& device, const char* title) {
-  if (device.communicator().is_made()) throw_not_yet(std::string(title) + " of a group that has used tensors of a GPU");
+  if (device.communicator().is_made()) throw_not_implemented(std::string(title) + " of a group that has used tensors of a GPU");
 }
 
 }  // namespace
@@ -98,7 +98,7 @@ std::vector<Handle> in_order(const c10d::ReconfigureOptions& options) {
 // True if these ranks are in their order the majority of one living communicator of `size`: no store is needed then. They must
 // be more than half of its ranks, since the others may form a group of their own at the same time, and the library shrinks to
 // one communicator only.
-bool are_most_of_one(const std::vector<Handle>& handles, int size) {
+bool form_majority(const std::vector<Handle>& handles, int size) {
   const auto of_another = [&handles](const Handle& each) {
     return each.communicator == kNoCommunicator || each.communicator != handles.front().communicator;
   };
@@ -140,7 +140,7 @@ Backend::WorkPtr Backend::reconfigure(const c10d::ReconfigureOptions& options) {
   const std::string key = c10::str(first_key_, "reconfigure/", options.uuid, "/");
   fcclComm_t comm = nullptr;
   std::string identity;
-  if (are_most_of_one(handles, getSize())) {
+  if (form_majority(handles, getSize())) {
     identity = c10::str(cpu.identity(), "/", options.uuid);
     comm = shrunk(cpu, {others_than(handles, getSize()), membership, FCCL_SHRINK_ABORT}, kReconfigure);
   } else {

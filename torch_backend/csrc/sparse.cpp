@@ -28,8 +28,8 @@ at::SparseTensorImpl& sparse(const at::Tensor& tensor) {
 void check_sparse(const std::vector<at::Tensor>& tensors, const c10d::ReduceOp& op) {
   TORCH_CHECK_VALUE(tensors.size() == 1, kTitle, ": expected one tensor, got ", tensors.size());
   const at::Tensor& tensor = tensors[0];
-  if (!tensor.device().is_cpu()) throw_not_yet(c10::str(kTitle, " of a tensor on ", tensor.device()));
-  if (tensor.layout() != at::kSparse) throw_not_yet(c10::str(kTitle, " of a tensor of layout ", tensor.layout()));
+  if (!tensor.device().is_cpu()) throw_not_implemented(c10::str(kTitle, " of a tensor on ", tensor.device()));
+  if (tensor.layout() != at::kSparse) throw_not_implemented(c10::str(kTitle, " of a tensor of layout ", tensor.layout()));
   TORCH_CHECK_VALUE(op.op_ == c10d::ReduceOp::SUM || op.op_ == c10d::ReduceOp::AVG || op.op_ == c10d::ReduceOp::PREMUL_SUM,
                     kTitle, ": an element that a rank does not have is zero, which has a meaning in SUM, AVG and PREMUL_SUM",
                     " alone; make the tensors dense for other operators");

@@ -80,7 +80,7 @@ void add_packing(Operation& operation, const Staging& staging) {
 void add_unpacking(Operation& operation, const Staging& staging) {
   for (const at::Tensor& tensor : staging.tensors) {
     if (!tensor.device().is_cpu() && at::has_internal_overlap(tensor) == at::MemOverlap::Yes)
-      throw_not_yet(c10::str(operation.title, " into a tensor on ", tensor.device(), " whose elements share memory"));
+      throw_not_implemented(c10::str(operation.title, " into a tensor on ", tensor.device(), " whose elements share memory"));
   }
   add_copies(operation, staging, Way::unpack);
 }

@@ -104,7 +104,7 @@ Factor stored_as(fcclDataType_t type, double factor, const char* operation) {
     case fcclNumTypes:
       break;
   }
-  throw_not_yet(c10::str(operation, " with a pre-multiplied sum of this type"));
+  throw_not_implemented(c10::str(operation, " with a pre-multiplied sum of this type"));
 }
 
 const c10d::NCCLPreMulSumSupplement& supplement_of(const c10d::ReduceOp& op, const char* operation) {
@@ -158,8 +158,8 @@ void check_sizes(const at::Tensor& whole, const at::Tensor& part, int size, cons
 void check_tensor(const at::Tensor& tensor, const char* operation) {
   TORCH_CHECK_VALUE(tensor.defined(), operation, ": the tensor is undefined");
   if (!tensor.device().is_cpu() && tensor.device().type() != accelerator())
-    throw_not_yet(c10::str(operation, " of a tensor on ", tensor.device()));
-  if (tensor.layout() != at::kStrided) throw_not_yet(c10::str(operation, " of a tensor of layout ", tensor.layout()));
+    throw_not_implemented(c10::str(operation, " of a tensor on ", tensor.device()));
+  if (tensor.layout() != at::kStrided) throw_not_implemented(c10::str(operation, " of a tensor of layout ", tensor.layout()));
   TORCH_CHECK_VALUE(!tensor.is_conj(), operation, ": the memory of a tensor for which is_conj() is true holds the conjugates",
                     " of its numbers; pass a tensor made by .resolve_conj()");
   TORCH_CHECK_VALUE(!tensor.is_neg(), operation, ": the memory of a tensor for which is_neg() is true holds the negatives",
@@ -253,9 +253,9 @@ Elements elements_of(const at::Tensor& tensor) {
 
 Elements operands_of(const at::Tensor& tensor, const c10d::ReduceOp& op, const char* operation) {
   if (type_of(tensor.scalar_type())) return elements_of(tensor);
-  if (!tensor.is_complex()) throw_not_yet(c10::str(operation, " with a reduction of ", tensor.scalar_type()));
+  if (!tensor.is_complex()) throw_not_implemented(c10::str(operation, " with a reduction of ", tensor.scalar_type()));
   if (op.op_ != c10d::ReduceOp::SUM && op.op_ != c10d::ReduceOp::AVG && op.op_ != c10d::ReduceOp::PREMUL_SUM)
-    throw_not_yet(c10::str(operation, " with a reduction other than a sum of ", tensor.scalar_type()));
+    throw_not_implemented(c10::str(operation, " with a reduction other than a sum of ", tensor.scalar_type()));
   return {*type_of(c10::toRealValueType(tensor.scalar_type())), 2 * static_cast<size_t>(tensor.numel())};
 }
 
@@ -287,7 +287,7 @@ Reduction reduction_of(const c10d::ReduceOp& op, fcclDataType_t type, const at::
     case c10d::ReduceOp::UNUSED:
       break;
   }
-  throw_not_yet(c10::str(operation, " with this ReduceOp"));
+  throw_not_implemented(c10::str(operation, " with this ReduceOp"));
 }
 
 fcclResult_t with_operator(const Reduction& reduction, fcclDataType_t type, fcclComm_t comm,

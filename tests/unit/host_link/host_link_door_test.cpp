@@ -114,8 +114,8 @@ struct Rogue {
 
 TEST(HostLinkDoor, a_leader_that_says_what_it_may_not_is_cut_off_and_nothing_of_it_is_believed) {
   for (const std::string& words :
-       {std::string("\xff nonsense"), std::string(), encode_link(Departure{3, Gone::died}),
-        encode_link(Departure{6, Gone::died}), encode_link(Departure{INT32_MAX, Gone::died}),
+       {std::string("\xff nonsense"), std::string(), encode_link(Departure{3, PeerStatus::died}),
+        encode_link(Departure{6, PeerStatus::died}), encode_link(Departure{INT32_MAX, PeerStatus::died}),
         encode_link(Cut{1, LinkEnd::broken}), encode_link(Cut{2, LinkEnd::broken}), encode_link(Cut{7, LinkEnd::broken}),
         encode_link(Piece{1, 1, "x"}), encode_link(Piece{-1, 1, "x"}), encode_link(Failure{{fcclNumResults, "?"}})}) {
     Rogue rogue;
@@ -127,10 +127,10 @@ TEST(HostLinkDoor, a_leader_that_says_what_it_may_not_is_cut_off_and_nothing_of_
 TEST(HostLinkDoor, what_a_leader_repeats_is_told_once) {
   Rogue rogue;
   for (int i = 0; i < 1000; ++i) {
-    rogue.say(encode_link(Departure{5, i % 2 == 0 ? Gone::left : Gone::died}));
+    rogue.say(encode_link(Departure{5, i % 2 == 0 ? PeerStatus::left : PeerStatus::died}));
     rogue.say(encode_link(Failure{{fcclRemoteError, "failure " + std::to_string(i)}}));
   }
-  rogue.say(encode_link(Departure{4, Gone::died}));
+  rogue.say(encode_link(Departure{4, PeerStatus::died}));
   for (const int host : {0, 1})
     EXPECT_EQ(rogue.heard[host].first(3), (Lines{"gone: 5 left", "failed: failure 0", "gone: 4 died"})) << host;
 }

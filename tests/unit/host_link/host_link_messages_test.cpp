@@ -8,9 +8,16 @@ namespace fccl::core {
 namespace {
 
 std::vector<LinkMessage> samples() {
-  return {Piece{3, 7, "abc"},       Piece{0, 0, ""},          Awaiting{"missing: rank 4"}, Failure{{fcclTimeout, "late"}},
-          Departure{9, Gone::left}, Departure{9, Gone::died}, Cut{2, LinkEnd::goodbye},    Goodbye{},
-          LongWait{3, 9},           LongWait{3, kNobody}};
+  return {Piece{3, 7, "abc"},
+          Piece{0, 0, ""},
+          Awaiting{"missing: rank 4"},
+          Failure{{fcclTimeout, "late"}},
+          Departure{9, PeerStatus::left},
+          Departure{9, PeerStatus::died},
+          Cut{2, LinkEnd::goodbye},
+          Goodbye{},
+          LongWait{3, 9},
+          LongWait{3, kNobody}};
 }
 
 TEST(LinkMessages, come_back_from_their_bytes) {
@@ -45,9 +52,9 @@ TEST(LinkMessages, what_nobody_says_is_refused) {
   EXPECT_FALSE(decode_link(encode_link(Piece{0, kBlobLimit, std::string(kPieceLimit + 1, 'x')})));
   EXPECT_FALSE(decode_link(encode_link(Failure{{fcclSuccess, "fine"}})));
   EXPECT_FALSE(decode_link(encode_link(Failure{{fcclNumResults, "?"}})));
-  EXPECT_FALSE(decode_link(encode_link(Departure{-1, Gone::died})));
-  EXPECT_FALSE(decode_link(encode_link(Departure{1, Gone::no})));
-  EXPECT_FALSE(decode_link(encode_link(Departure{1, static_cast<Gone>(3)})));
+  EXPECT_FALSE(decode_link(encode_link(Departure{-1, PeerStatus::died})));
+  EXPECT_FALSE(decode_link(encode_link(Departure{1, PeerStatus::present})));
+  EXPECT_FALSE(decode_link(encode_link(Departure{1, PeerStatus::out_of_reach})));
   EXPECT_FALSE(decode_link(encode_link(Cut{-1, LinkEnd::broken})));
   EXPECT_FALSE(decode_link(encode_link(Cut{1, LinkEnd::unheard})));
   EXPECT_FALSE(decode_link(encode_link(LongWait{-1, 2})));

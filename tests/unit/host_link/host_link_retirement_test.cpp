@@ -43,7 +43,7 @@ class Retirement : public testing::Test {
   }
   // Ends the links that are still there before the listeners that they tell.
   void TearDown() override {
-    for (int rank = 0; rank < kHosts * kRanksPerHost; ++rank) go(rank, Gone::left);
+    for (int rank = 0; rank < kHosts * kRanksPerHost; ++rank) go(rank, PeerStatus::left);
     for (auto& link : links) link.reset();
     // The handlers of a link that has retired live as long as its thread.
     for (const Deadline patience = Deadline::after(10s); names_of_threads().contains("fccl-host-link");
@@ -51,13 +51,13 @@ class Retirement : public testing::Test {
       ASSERT_FALSE(patience.passed()) << "a retired link goes on";
   }
 
-  void go(int rank, Gone how) {
+  void go(int rank, PeerStatus how) {
     const std::lock_guard lock(mutex);
     gone.push_back({rank, how});
     ::eventfd_write(wakes[hosts.host_of[rank]].get(), 1);
   }
   void retire_leader(int host, std::chrono::milliseconds most = 1h) {
-    go(leader_of(host), Gone::left);
+    go(leader_of(host), PeerStatus::left);
     HostLink::retire(std::move(links[host]), most);
   }
 
@@ -74,21 +74,21 @@ TEST_F(Retirement, tells_of_the_other_ranks_of_its_host_and_says_goodbye_after_t
   for (const int host : {0, 1}) EXPECT_EQ(heard[host].first(1), Lines{"gone: 4 left"}) << host;
   std::this_thread::sleep_for(50ms);
   for (const int host : {0, 1}) EXPECT_EQ(heard[host].all(), Lines{"gone: 4 left"}) << host;
-  go(5, Gone::died);
+  go(5, PeerStatus::died);
   for (const int host : {0, 1}) EXPECT_EQ(heard[host].first(3), (Lines{"gone: 4 left", "gone: 5 died", "cut: 4 goodbye"}));
 }
 
 TEST_F(Retirement, goes_on_hearing_for_the_other_ranks_of_its_host) {
   retire_leader(2);
-  tell_gone(*links[1], 3, Gone::died);
+  tell_gone(*links[1], 3, PeerStatus::died);
   EXPECT_EQ(heard[2].first(1), Lines{"gone: 3 died"});
 }
 
 TEST_F(Retirement, of_the_hub_passes_on_what_others_tell_until_only_one_of_them_is_left) {
-  go(1, Gone::left);
+  go(1, PeerStatus::left);
   retire_leader(0);
   EXPECT_EQ(heard[1].first(2), (Lines{"gone: 1 left", "gone: 0 left"}));
-  tell_gone(*links[2], 5, Gone::died);
+  tell_gone(*links[2], 5, PeerStatus::died);
   EXPECT_EQ(heard[1].first(3).back(), "gone: 5 died");
   links[2].reset();
   EXPECT_EQ(heard[1].first(5), (Lines{"gone: 1 left", "gone: 0 left", "gone: 5 died", "cut: 4 goodbye", "cut: 0 goodbye"}));
@@ -108,14 +108,14 @@ TEST_F(Retirement, ends_with_a_failure_of_the_communicator) {
 }
 
 TEST_F(Retirement, of_the_last_rank_of_a_host_is_its_goodbye) {
-  go(5, Gone::left);
+  go(5, PeerStatus::left);
   retire_leader(2);
   for (const int host : {0, 1}) EXPECT_EQ(heard[host].first(3), (Lines{"gone: 5 left", "gone: 4 left", "cut: 4 goodbye"}));
 }
 
 TEST_F(Retirement, of_all_at_once_takes_nobody_for_dead) {
   on_all(kHosts, [&](int host) { retire_leader(host); });
-  for (const int rank : {1, 3, 5}) go(rank, Gone::left);
+  for (const int rank : {1, 3, 5}) go(rank, PeerStatus::left);
   std::this_thread::sleep_for(50ms);
   for (const Heard& each : heard)
     for (const std::string& line : each.all()) EXPECT_EQ(line.find("broken"), std::string::npos) << line;

@@ -26,7 +26,7 @@ TEST(HostLink, a_failure_told_by_any_host_reaches_every_other_once) {
     Star star(5);
     tell_failure(*star.links[teller], {fcclRemoteError, "rank 5 is lost"});
     tell_failure(*star.links[teller], {fcclRemoteError, "and again"});
-    tell_gone(*star.links[teller], leader_of(teller) + 1, Gone::died);
+    tell_gone(*star.links[teller], leader_of(teller) + 1, PeerStatus::died);
     const std::string gone = "gone: " + std::to_string(leader_of(teller) + 1) + " died";
     for (int host = 0; host < 5; ++host) {
       if (host == teller) continue;
@@ -36,25 +36,25 @@ TEST(HostLink, a_failure_told_by_any_host_reaches_every_other_once) {
     }
     // Whatever else were told would have come before this.
     const int last = teller == 0 ? 1 : 0;
-    tell_gone(*star.links[last], leader_of(last), Gone::left);
+    tell_gone(*star.links[last], leader_of(last), PeerStatus::left);
     EXPECT_EQ(star.heard[teller].first(1), Lines{"gone: " + std::to_string(leader_of(last)) + " left"});
   }
 }
 
 TEST(HostLink, a_rank_that_is_gone_is_told_to_all_other_hosts_once_and_first_how_it_went_first) {
   Star star(4);
-  tell_gone(*star.links[3], 7, Gone::left);
-  tell_gone(*star.links[3], 7, Gone::died);
-  tell_gone(*star.links[3], 6, Gone::died);
+  tell_gone(*star.links[3], 7, PeerStatus::left);
+  tell_gone(*star.links[3], 7, PeerStatus::died);
+  tell_gone(*star.links[3], 6, PeerStatus::died);
   for (const int host : {0, 1, 2}) EXPECT_EQ(star.heard[host].first(2), (Lines{"gone: 7 left", "gone: 6 died"})) << host;
-  tell_gone(*star.links[0], 1, Gone::left);
+  tell_gone(*star.links[0], 1, PeerStatus::left);
   for (const int host : {1, 2, 3}) EXPECT_EQ(star.heard[host].first(host == 3 ? 1 : 3).back(), "gone: 1 left") << host;
 }
 
 TEST(HostLink, the_goodbye_of_a_host_is_told_to_all_others_after_its_last_words) {
   const Census census;
   Star star(4);
-  tell_gone(*star.links[2], 5, Gone::left);
+  tell_gone(*star.links[2], 5, PeerStatus::left);
   star.links[2].reset();
   for (const int host : {0, 1, 3}) EXPECT_EQ(star.heard[host].first(2), (Lines{"gone: 5 left", "cut: 4 goodbye"})) << host;
 }
@@ -71,7 +71,7 @@ TEST(HostLink, a_long_wait_reaches_all_others_when_it_begins_and_when_it_is_over
 
 TEST(HostLink, after_the_hubs_goodbye_nothing_more_is_heard_of_anybody) {
   Star star(4);
-  tell_gone(*star.links[0], 0, Gone::left);
+  tell_gone(*star.links[0], 0, PeerStatus::left);
   star.links[0].reset();
   for (const int host : {1, 2, 3}) {
     Lines expected{"gone: 0 left", "cut: 0 goodbye"};
@@ -157,10 +157,10 @@ TEST(HostLink, a_stopped_leader_keeps_nobody_from_hearing_the_others_nor_from_le
   NOT_UNDER_THREAD_SANITIZER();
   Foreign star(2);
   ::kill(star.child, SIGSTOP);
-  tell_gone(*star.links[1], 3, Gone::left);
+  tell_gone(*star.links[1], 3, PeerStatus::left);
   tell_failure(*star.links[1], {fcclTimeout, "too late"});
   EXPECT_EQ(star.heard[0].first(2), (Lines{"gone: 3 left", "failed: too late"}));
-  tell_gone(*star.links[0], 1, Gone::died);
+  tell_gone(*star.links[0], 1, PeerStatus::died);
   EXPECT_EQ(star.heard[1].first(1), Lines{"gone: 1 died"});
   EXPECT_LT(std::min(time_to_leave(star.links[1]), time_to_leave(star.links[0])), 100ms);
 }
@@ -214,7 +214,7 @@ TEST(HostLink, what_a_look_finds_is_told_to_the_others_once) {
   std::vector<std::unique_ptr<HostLink>> links(2);
   on_all(2, [&](int host) { links[host] = *hosts.meet(host); });
   LinkEvents events = heard[1].events();
-  events.look = [] { return LinkNews{Error{fcclTimeout, "too late"}, {{3, Gone::left}}}; };
+  events.look = [] { return LinkNews{Error{fcclTimeout, "too late"}, {{3, PeerStatus::left}}}; };
   Descriptor wake = make_wake();
   const int written = wake.get();
   ASSERT_TRUE(links[1]->start(std::move(wake), {}, std::move(events)));
@@ -269,12 +269,12 @@ TEST(HostLink, handlers_may_tell) {
   std::vector<std::unique_ptr<HostLink>> links(2);
   on_all(2, [&](int host) { links[host] = *hosts.meet(host); });
   LinkEvents events = heard[1].events();
-  events.gone = [&](int rank, Gone) {
+  events.gone = [&](int rank, PeerStatus) {
     tell_failure(*links[1], {fcclRemoteError, "rank " + std::to_string(rank) + " is gone"});
   };
   ASSERT_TRUE(links[1]->start(make_wake(), {}, std::move(events)));
   ASSERT_TRUE(links[0]->start(make_wake(), {}, heard[0].events()));
-  tell_gone(*links[0], 1, Gone::died);
+  tell_gone(*links[0], 1, PeerStatus::died);
   EXPECT_EQ(heard[0].first(1), Lines{"failed: rank 1 is gone"});
 }
 
@@ -283,7 +283,7 @@ TEST(HostLink, what_was_told_between_meeting_and_start_is_heard_after_it) {
   std::vector<Heard> heard(2);
   std::vector<std::unique_ptr<HostLink>> links(2);
   on_all(2, [&](int host) { links[host] = *hosts.meet(host); });
-  tell_gone(*links[1], 3, Gone::left);
+  tell_gone(*links[1], 3, PeerStatus::left);
   ASSERT_TRUE(links[1]->start(make_wake(), {}, heard[1].events()));
   links[1].reset();
   ASSERT_TRUE(links[0]->start(make_wake(), {}, heard[0].events()));
@@ -295,7 +295,7 @@ TEST(HostLink, many_threads_tell_at_once) {
   std::vector<std::jthread> threads;
   for (int i = 0; i < 8; ++i)
     threads.emplace_back([&star, i] {
-      tell_gone(*star.links[i % 3], leader_of(i % 3) + i / 3 % 2, Gone::left);
+      tell_gone(*star.links[i % 3], leader_of(i % 3) + i / 3 % 2, PeerStatus::left);
       tell_failure(*star.links[i % 3], {fcclRemoteError, "failure " + std::to_string(i)});
     });
   threads.clear();

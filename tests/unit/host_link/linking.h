@@ -66,7 +66,9 @@ class Heard {
   LinkEvents events() {
     return {
         [this](const Error& error) { add("failed: " + error.message); },
-        [this](int rank, Gone how) { add("gone: " + std::to_string(rank) + (how == Gone::left ? " left" : " died")); },
+        [this](int rank, PeerStatus how) {
+          add("gone: " + std::to_string(rank) + (how == PeerStatus::left ? " left" : " died"));
+        },
         [this](const LongWait& wait) { add("waits: " + std::to_string(wait.rank) + " for " + std::to_string(wait.awaited)); },
         [this](int leader, LinkEnd how) { add("cut: " + std::to_string(leader) + " " + text_of(how)); },
         [this] {
@@ -104,7 +106,7 @@ class Heard {
 
 inline void tell_failure(HostLink& link, const Error& error) { link.tell({.failure = error}); }
 inline void tell_wait(HostLink& link, int rank, int awaited) { link.tell({.waits = {{rank, awaited}}}); }
-inline void tell_gone(HostLink& link, int rank, Gone how) { link.tell({.departures = {{rank, how}}}); }
+inline void tell_gone(HostLink& link, int rank, PeerStatus how) { link.tell({.departures = {{rank, how}}}); }
 
 inline Descriptor make_wake() { return Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
 

@@ -219,14 +219,14 @@ TEST(DeathsByTurns, are_found_in_the_turn_of_the_rank_that_died_and_by_a_look_at
     peers.push_back({{rank, pid, {}, "here", {}, {}}, *ProcessWatch::of(pid), rank});
   }
   Control by_turns("", 0, peers, segment);
-  for (int turn = 0; turn < 6; ++turn) by_turns.look_for_deaths_by_turns();
+  for (int turn = 0; turn < 6; ++turn) by_turns.look_for_some_deaths();
   EXPECT_FALSE(by_turns.has_failed());
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
-  by_turns.look_for_deaths_by_turns();
-  by_turns.look_for_deaths_by_turns();
+  by_turns.look_for_some_deaths();
+  by_turns.look_for_some_deaths();
   EXPECT_FALSE(by_turns.has_failed());
-  by_turns.look_for_deaths_by_turns();
+  by_turns.look_for_some_deaths();
   ASSERT_TRUE(by_turns.has_failed());
   EXPECT_NE(by_turns.failure()->message.find("rank 140 (pid"), std::string::npos) << by_turns.failure()->message;
 
@@ -279,7 +279,7 @@ TEST_F(BeyondTest, a_rank_whose_leader_broke_off_is_out_of_reach) {
 }
 
 TEST_F(BeyondTest, a_rank_whose_leader_left_and_then_broke_off_is_waited_for_and_said_to_be_unheard_of) {
-  control->hear_of_departure(2, Gone::left);
+  control->hear_of_departure(2, PeerStatus::left);
   control->hear_of_end(2, LinkEnd::broken);
   const Error error = wait_for_3();
   EXPECT_EQ(error.code, fcclTimeout);
@@ -289,7 +289,7 @@ TEST_F(BeyondTest, a_rank_whose_leader_left_and_then_broke_off_is_waited_for_and
 }
 
 TEST_F(BeyondTest, a_rank_that_left_before_its_leader_has_left_for_good) {
-  control->hear_of_departure(3, Gone::left);
+  control->hear_of_departure(3, PeerStatus::left);
   control->hear_of_end(2, LinkEnd::goodbye);
   const Error error = wait_for_3();
   EXPECT_EQ(error.code, fcclRemoteError);
@@ -297,7 +297,7 @@ TEST_F(BeyondTest, a_rank_that_left_before_its_leader_has_left_for_good) {
 }
 
 TEST_F(BeyondTest, a_rank_of_which_the_hub_told_is_unheard_of_when_that_has_left) {
-  control->hear_of_departure(0, Gone::left);
+  control->hear_of_departure(0, PeerStatus::left);
   control->hear_of_end(2, LinkEnd::unheard);
   const Error error = wait_for_3();
   EXPECT_EQ(error.code, fcclTimeout);
