@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <thread>
 
 #include "bootstrap/bootstrap.h"
 #include "communicator/device_calls.h"
@@ -23,12 +22,10 @@
 #include "operations/issued_transfers.h"
 #include "operations/stream.h"
 #include "operations/worker.h"
+#include "system/thread_fence.h"
 
 namespace fccl::core {
 namespace {
-
-// A call shows that it is inside within this time.
-constexpr std::chrono::microseconds kCallVisibilityDelay{20};
 
 constexpr const char* kForked = "this process is a fork of the one that made the communicator: make a new one after fork()";
 
@@ -271,8 +268,8 @@ Result<void> Communicator::finalize() {
   FCCL_TRY(check_own());
   finalizing_.fetch_add(1, std::memory_order_relaxed);
   finalized_.store(true, std::memory_order_relaxed);
-  // A call that has not seen finalized_ shows by then that it is inside.
-  std::this_thread::sleep_for(kCallVisibilityDelay);
+  // A call that has not seen finalized_ is seen inside from here on.
+  fence_all_threads();
   if (device_calls_) {
     sleep_until([this] { return !in_call_.load(std::memory_order_acquire); });
     // Operations that wait for this rank's GPU would otherwise wait for ever.

@@ -3,6 +3,8 @@
 
 #include <atomic>
 
+#include "system/thread_fence.h"
+
 namespace fccl::core {
 
 // Lives on the one thread that issues calls, so that a thread which ends the communicator can wait for it. The calls of a split
@@ -11,6 +13,9 @@ class InCall {
  public:
   explicit InCall(std::atomic<bool>& flag) : flag_(flag), is_outermost_(!flag.load(std::memory_order_relaxed)) {
     flag_.store(true, std::memory_order_relaxed);
+    // The thread that ends the communicator fences this thread, too: it sees the flag, or this call sees that it must not
+    // begin.
+    fence_compiler();
   }
   InCall(const InCall&) = delete;
   InCall& operator=(const InCall&) = delete;
