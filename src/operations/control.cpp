@@ -160,9 +160,11 @@ std::string Control::describe_way_to(const Task& task, int rank) const {
   return ", and it is at work on this one";
 }
 
-// Returns the rank that `rank` waits for in turn. A rank of this host publishes its wait every millisecond; if it has not for
-// half the time that this rank has waited, it is not waiting. For a rank of another host its leader has reported.
+// Returns the rank that `rank` waits for in turn; a wait for any rank ends the line. A rank of this host publishes its wait
+// every millisecond; if it has not for half the time that this rank has waited, it is not waiting. For a rank of another host
+// its leader has reported.
 int Control::awaited_by(const Wait& wait, int rank) const {
+  if (rank < 0) return kNobody;
   if (!is_here(rank)) return segment_->awaited_beyond(rank).load(std::memory_order_relaxed);
   const Clock::time_point now = Clock::now();
   const uint64_t fresh = to_ms(now - (now - wait.began) / 2);

@@ -199,7 +199,8 @@ class Shuffle {
       EXPECT_TRUE(succeeded(trials_[call]->issue(*comms[call % kComms], streams[stream])));
       if (generator_() % 4 == 0) {
         ++launched_;
-        EXPECT_TRUE(succeeded(fcclLaunchHostFunc(streams[stream], [](void* ran) { ++*static_cast<int*>(ran); }, &ran_)));
+        EXPECT_TRUE(
+            succeeded(fcclLaunchHostFunc(streams[stream], [](void* ran) { ++*static_cast<std::atomic<int>*>(ran); }, &ran_)));
       }
       ++issued_[call % kComms];
       queue.pop_front();
@@ -218,7 +219,7 @@ class Shuffle {
   std::array<std::deque<int>, kStreams> queues_;
   std::array<int, kComms> issued_{};
   int launched_ = 0;
-  int ran_ = 0;
+  std::atomic<int> ran_{0};  // several threads run the functions of several streams
 };
 
 TEST_P(Communicators, eight_of_them_on_four_streams_in_random_orders_do_not_deadlock) {

@@ -7,8 +7,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <csignal>
-#include <optional>
 
 #include "host/peer_memory.h"
 #include "host/phases.h"
@@ -72,16 +72,14 @@ TEST(PeerMemory, of_a_process_that_has_ended_is_not_reached) {
   EXPECT_NE(text.find("No such process"), std::string::npos) << text;
 }
 
-// Simulates a new process that has the pid of a dead rank's process.
+// Simulates a new process that has the pid of a dead rank's process: other bytes lie where the mark was.
 TEST(PeerMemory, without_the_mark_that_it_had_is_not_believed) {
   const auto segment = segment_of(2);
-  PeerMemory reader(segment, 0, {getpid(), getpid()});
-  std::optional<PeerMemory> peer;
-  peer.emplace(segment, 1, std::vector<int>{getpid(), getpid()});
+  PeerMemory reader(segment, 0, {getpid(), getpid()}), peer(segment, 1, {getpid(), getpid()});
   ASSERT_TRUE(reader.reach_all());
   int source = 1, target = 0;
   EXPECT_TRUE(reader.read(1, &target, &source, sizeof source));
-  peer.emplace(segment, 1, std::vector<int>{getpid(), getpid()});
+  *std::bit_cast<uint64_t*>(segment->state(1).get_mark().address) += 1;
   EXPECT_FALSE(reader.read(1, &target, &source, sizeof source));
 }
 

@@ -1,6 +1,6 @@
 // Tests of a link between hosts that goes on when its leader has left.
-#include <fstream>
-#include <set>
+#include <condition_variable>
+#include <memory>
 
 #include "host_link/host_link.h"
 #include "linking.h"
@@ -10,13 +10,6 @@ namespace fccl::core {
 namespace {
 
 using Lines = std::vector<std::string>;
-
-std::set<std::string> names_of_threads() {
-  std::set<std::string> names;
-  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task"))
-    if (std::string name; std::getline(std::ifstream(thread.path() / "comm"), name)) names.insert(name);
-  return names;
-}
 
 // Links of three hosts; each tells of a rank of its host when the test says that it is gone.
 class Retirement : public testing::Test {
@@ -29,7 +22,7 @@ class Retirement : public testing::Test {
       ASSERT_TRUE(met) << met.error().message;
       links[host] = std::move(*met);
       LinkEvents events = heard[host].events();
-      events.look = [this, host] {
+      events.look = [this, host, held = std::shared_ptr<void>(nullptr, [this](void*) { count_ended(); })] {
         const std::lock_guard lock(mutex);
         LinkNews news;
         for (const Departure& departure : gone)
@@ -46,15 +39,19 @@ class Retirement : public testing::Test {
     for (int rank = 0; rank < kHosts * kRanksPerHost; ++rank) go(rank, PeerStatus::left);
     for (auto& link : links) link.reset();
     // The handlers of a link that has retired live as long as its thread.
-    for (const Deadline patience = Deadline::after(10s); names_of_threads().contains("fccl-host-link");
-         std::this_thread::sleep_for(1ms))
-      ASSERT_FALSE(patience.passed()) << "a retired link goes on";
+    std::unique_lock lock(mutex);
+    ASSERT_TRUE(changed.wait_for(lock, 10s, [&] { return ended == kHosts; })) << "a retired link goes on";
   }
 
   void go(int rank, PeerStatus how) {
     const std::lock_guard lock(mutex);
     gone.push_back({rank, how});
     ::eventfd_write(wakes[hosts.host_of[rank]].get(), 1);
+  }
+  void count_ended() {
+    const std::lock_guard lock(mutex);
+    ++ended;
+    changed.notify_all();
   }
   void retire_leader(int host, std::chrono::milliseconds most = 1h) {
     go(leader_of(host), PeerStatus::left);
@@ -64,6 +61,8 @@ class Retirement : public testing::Test {
   Hosts hosts{kHosts};
   std::vector<Heard> heard{kHosts};
   std::mutex mutex;
+  std::condition_variable changed;
+  int ended = 0;  // links whose handlers are destroyed
   std::vector<Departure> gone;
   std::vector<Descriptor> wakes{kHosts};
   std::vector<std::unique_ptr<HostLink>> links{kHosts};
