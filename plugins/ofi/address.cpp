@@ -48,22 +48,20 @@ Result<std::vector<std::byte>> name_of(const Endpoint& endpoint) {
 Result<std::vector<std::byte>> address_of(const Endpoint& endpoint, const Secrets& secrets) {
   const fi_ep_attr& own = *endpoint.info->ep_attr;
   const Header header{own.protocol, own.protocol_version, secrets.mailbox, secrets.notice_token};
-  const auto name = name_of(endpoint);
-  if (!name) return fail(name.error());
-  std::vector<std::byte> address(sizeof(header) + name->size());
+  FCCL_TRY_ASSIGN(const auto name, name_of(endpoint));
+  std::vector<std::byte> address(sizeof(header) + name.size());
   std::memcpy(address.data(), &header, sizeof(header));
-  std::ranges::copy(*name, address.begin() + sizeof(header));
+  std::ranges::copy(name, address.begin() + sizeof(header));
   return address;
 }
 
 Result<Destination> read_address(const Endpoint& endpoint, std::span<const std::byte> address) {
-  const auto own = address_of(endpoint, {});
-  if (!own) return fail(own.error());
-  if (address.size() != own->size())
+  FCCL_TRY_ASSIGN(const auto own, address_of(endpoint, {}));
+  if (address.size() != own.size())
     return fail(fcclInvalidArgument,
                 fmt::format("cannot connect {}: the peer's address has {} bytes, those of this provider have {}; all processes "
                             "must use the same provider and the same version of the Internet protocol",
-                            endpoint.text(), address.size(), own->size()));
+                            endpoint.text(), address.size(), own.size()));
   Header header;
   std::memcpy(&header, address.data(), sizeof(header));
   const fi_ep_attr& ours = *endpoint.info->ep_attr;

@@ -85,20 +85,19 @@ tl::unexpected<Error> no_nic(const Provider& provider, const std::string& name, 
 }
 
 Result<Nics> nics_of(const Provider& provider, const std::vector<std::string>& wanted) {
-  const auto offers = offers_of(provider);
-  if (!offers) return fail(offers.error());
+  FCCL_TRY_ASSIGN(const auto offers, offers_of(provider));
   Nics nics{.provider = &provider, .rails = {}};
   std::vector<std::string> names = wanted;
   std::optional<Address> address;
   if (names.empty()) {
     names.emplace_back();
     // If NICs are interfaces, the default is the one on which a process listens without any settings.
-    if (auto chosen = choose_address(Settings{}); chosen && is_socket(**offers)) address = chosen->address;
+    if (auto chosen = choose_address(Settings{}); chosen && is_socket(*offers)) address = chosen->address;
   }
   for (const std::string& name : names) {
-    const fi_info* offer = choose_offer(offers->get(), provider, fi_version(), {name, address});
-    if (offer == nullptr && address) offer = choose_offer(offers->get(), provider, fi_version(), {name, {}});
-    if (offer == nullptr) return no_nic(provider, name, nics_in(offers->get(), provider, fi_version()));
+    const fi_info* offer = choose_offer(offers.get(), provider, fi_version(), {name, address});
+    if (offer == nullptr && address) offer = choose_offer(offers.get(), provider, fi_version(), {name, {}});
+    if (offer == nullptr) return no_nic(provider, name, nics_in(offers.get(), provider, fi_version()));
     Info rail(fi_dupinfo(offer));
     if (!rail) return fail(fcclSystemError, "cannot keep what libfabric offers: there is no memory");
     nics.rails.push_back(std::move(rail));
@@ -109,9 +108,8 @@ Result<Nics> nics_of(const Provider& provider, const std::vector<std::string>& w
 // Keeps the NICs by which other hosts may be reached.
 Result<std::vector<Nic>> usable(std::vector<Nic> nics, const Provider& provider) {
   if (!provider.of_interfaces) return nics;
-  const auto interfaces = usable_interfaces();
-  if (!interfaces) return fail(interfaces.error());
-  std::erase_if(nics, [&](const Nic& nic) { return std::ranges::find(*interfaces, nic.name) == interfaces->end(); });
+  FCCL_TRY_ASSIGN(const auto interfaces, usable_interfaces());
+  std::erase_if(nics, [&](const Nic& nic) { return std::ranges::find(interfaces, nic.name) == interfaces.end(); });
   return nics;
 }
 
@@ -127,23 +125,21 @@ Result<std::vector<Nic>> named(const std::vector<Nic>& nics, const Provider& pro
 }
 
 Result<OfferedNics> list_of(const Provider& provider, const std::vector<std::string>& names) {
-  const auto offers = offers_of(provider);
-  if (!offers) return fail(offers.error());
-  std::vector<Nic> all = nics_in(offers->get(), provider, fi_version());
-  auto nics = names.empty() ? usable(std::move(all), provider) : named(all, provider, names);
-  if (!nics) return fail(std::move(nics).error());
-  if (nics->empty())
+  FCCL_TRY_ASSIGN(const auto offers, offers_of(provider));
+  std::vector<Nic> all = nics_in(offers.get(), provider, fi_version());
+  FCCL_TRY_ASSIGN(auto nics, names.empty() ? usable(std::move(all), provider) : named(all, provider, names));
+  if (nics.empty())
     return fail(fcclSystemError, fmt::format("the provider {} of libfabric {} has no NIC on this host by which others can be "
                                              "reached; {}",
                                              provider.name, installed_version(), provider.advice));
   const SysDevices sys;
-  for (Nic& nic : *nics) {
+  for (Nic& nic : nics) {
     if (nic.place.pci) nic.place = sys.place_of(*nic.place.pci);
     if (!provider.of_interfaces) continue;
     nic.place = sys.place_of_interface(nic.name);
     nic.megabits = sys.speed_of_interface(nic.name);
   }
-  return OfferedNics{std::string(provider.name), std::move(*nics)};
+  return OfferedNics{std::string(provider.name), std::move(nics)};
 }
 
 // Asks the provider of that name, or without a name the first provider that can answer.

@@ -77,21 +77,17 @@ Completion stranger(const char* observed) { return {.kind = Completion::Kind::st
 
 Result<std::unique_ptr<Rail>> Rail::open(const Provider& provider, Info info, size_t message_bytes) {
   const Room room{.operations = std::min(info->tx_attr->size, kMostOperations), .messages = kMessagesInQueue};
-  auto endpoint = open_endpoint(provider, std::move(info), room);
-  if (!endpoint) return fail(std::move(endpoint).error());
-  auto rail = std::make_unique<Rail>(std::move(*endpoint), message_bytes);
-  auto mailbox = open_region(rail->endpoint_, rail->mailbox_, FI_WRITE | FI_REMOTE_WRITE);
-  if (!mailbox) return fail(std::move(mailbox).error());
-  rail->mailbox_region_ = std::move(*mailbox);
+  FCCL_TRY_ASSIGN(auto endpoint, open_endpoint(provider, std::move(info), room));
+  auto rail = std::make_unique<Rail>(std::move(endpoint), message_bytes);
+  FCCL_TRY_ASSIGN(auto mailbox, open_region(rail->endpoint_, rail->mailbox_, FI_WRITE | FI_REMOTE_WRITE));
+  rail->mailbox_region_ = std::move(mailbox);
   if (carries_tokens(rail->endpoint_)) {
-    const auto token = random_bits();
-    if (!token) return fail(token.error());
-    rail->notice_token_ = static_cast<uint32_t>(*token);
+    FCCL_TRY_ASSIGN(const auto token, random_bits());
+    rail->notice_token_ = static_cast<uint32_t>(token);
   }
   if (provider.of_interfaces) {
-    const auto own = name_of(rail->endpoint_);
-    if (!own) return fail(own.error());
-    rail->gate_.emplace(*own);
+    FCCL_TRY_ASSIGN(const auto own, name_of(rail->endpoint_));
+    rail->gate_.emplace(own);
   }
   return rail;
 }
@@ -110,10 +106,9 @@ Rail::~Rail() {
 TransportLimits Rail::limits() const { return limits_; }
 
 Result<PeerId> Rail::connect(std::span<const std::byte> address) {
-  auto destination = read_address(endpoint_, address);
-  if (!destination) return fail(std::move(destination).error());
+  FCCL_TRY_ASSIGN(auto destination, read_address(endpoint_, address));
   Peer peer;
-  peer.destination = std::move(*destination);
+  peer.destination = std::move(destination);
   if (gate_) gate_->admit(peer.destination.name);
   const void* name = peer.destination.name.data();
   const int inserted = fi_av_insert(endpoint_.addresses.get(), name, 1, &peer.address, 0, nullptr);
@@ -133,11 +128,10 @@ Result<PeerId> Rail::connect(std::span<const std::byte> address) {
 }
 
 Result<void> Rail::register_memory(MemoryId memory, std::span<std::byte> bytes, PeersMay peers_may) {
-  auto region = open_region(endpoint_, bytes, access_of(peers_may));
-  if (!region) return fail(std::move(region).error());
+  FCCL_TRY_ASSIGN(auto region, open_region(endpoint_, bytes, access_of(peers_may)));
   const auto index = static_cast<size_t>(memory);
   if (regions_.size() <= index) regions_.resize(index + 1);
-  regions_[index] = std::move(*region);
+  regions_[index] = std::move(region);
   return {};
 }
 

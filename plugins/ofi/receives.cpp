@@ -13,9 +13,8 @@ Result<void> Receives::reserve(const Endpoint& endpoint, int more) {
   const auto count = static_cast<size_t>(more);
   Slab slab{
       .bytes = std::make_unique<std::byte[]>(count * message_bytes_), .buffers = std::vector<Buffer>(count), .region = {}};
-  auto region = open_region(endpoint, std::span(slab.bytes.get(), count * message_bytes_), FI_RECV);
-  if (!region) return fail(std::move(region).error());
-  slab.region = std::move(*region);
+  FCCL_TRY_ASSIGN(auto region, open_region(endpoint, std::span(slab.bytes.get(), count * message_bytes_), FI_RECV));
+  slab.region = std::move(region);
   idle_.reserve(idle_.capacity() + count);
   for (size_t i = 0; i < count; ++i) {
     slab.buffers[i].bytes = slab.bytes.get() + i * message_bytes_;

@@ -19,10 +19,9 @@ Result<Region> cannot_register(const Endpoint& endpoint, std::span<std::byte> me
 
 Result<Region> open_region(const Endpoint& endpoint, std::span<std::byte> memory, uint64_t access) {
   fid_mr* handle = nullptr;
-  auto key = random_bits();
-  if (!key) return fail(key.error());
-  if (const size_t bytes = endpoint.info->domain_attr->mr_key_size; bytes < sizeof *key) *key &= (uint64_t{1} << bytes * 8) - 1;
-  if (const int number = fi_mr_reg(endpoint.domain.get(), memory.data(), memory.size(), access, 0, *key, 0, &handle, nullptr);
+  FCCL_TRY_ASSIGN(auto key, random_bits());
+  if (const size_t bytes = endpoint.info->domain_attr->mr_key_size; bytes < sizeof key) key &= (uint64_t{1} << bytes * 8) - 1;
+  if (const int number = fi_mr_reg(endpoint.domain.get(), memory.data(), memory.size(), access, 0, key, 0, &handle, nullptr);
       number != 0)
     return cannot_register(endpoint, memory, number);
   Region region{.handle = MemoryRegion(handle), .descriptor = nullptr, .remote = {}};

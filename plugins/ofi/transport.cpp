@@ -27,19 +27,16 @@ TransportLimits common_limits(const std::vector<std::unique_ptr<Rail>>& rails) {
 }  // namespace
 
 Result<std::unique_ptr<Transport>> OfiTransport::open(const TransportRequest& request) {
-  auto nics = find_nics(request);
-  if (!nics) return fail(std::move(nics).error());
+  FCCL_TRY_ASSIGN(auto nics, find_nics(request));
   std::vector<std::unique_ptr<Rail>> rails;
-  for (Info& info : nics->rails) {
-    auto rail = Rail::open(*nics->provider, std::move(info), request.message_bytes);
-    if (!rail) return fail(std::move(rail).error());
-    rails.push_back(std::move(*rail));
+  for (Info& info : nics.rails) {
+    FCCL_TRY_ASSIGN(auto rail, Rail::open(*nics.provider, std::move(info), request.message_bytes));
+    rails.push_back(std::move(rail));
   }
   auto transport = std::make_unique<OfiTransport>(std::move(rails));
   for (const auto& rail : transport->rails_) {
-    auto address = rail->address();
-    if (!address) return fail(std::move(address).error());
-    transport->addresses_.push_back(std::move(*address));
+    FCCL_TRY_ASSIGN(auto address, rail->address());
+    transport->addresses_.push_back(std::move(address));
   }
   return transport;
 }

@@ -75,12 +75,10 @@ ArenaUsage Arena::usage() {
 
 Result<void> Arena::reserve() {
   if (extents_) return {};
-  const auto settings = read_settings();
-  if (!settings) return fail(settings.error());
-  const size_t wanted = settings->arena_bytes != 0 ? settings->arena_bytes : memory_of_machine();
-  auto reserved = reserve_arena(std::max(rounded_up(wanted, kPageBytes), 2 * kPageBytes));
-  if (!reserved) return fail(std::move(reserved).error());
-  reservation_ = *reserved;
+  FCCL_TRY_ASSIGN(const auto settings, read_settings());
+  const size_t wanted = settings.arena_bytes != 0 ? settings.arena_bytes : memory_of_machine();
+  FCCL_TRY_ASSIGN(auto reserved, reserve_arena(std::max(rounded_up(wanted, kPageBytes), 2 * kPageBytes)));
+  reservation_ = reserved;
   extents_.emplace(kPageBytes, reservation_->bytes);
   return {};
 }

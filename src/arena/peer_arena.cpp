@@ -55,9 +55,8 @@ Result<std::shared_ptr<const PeerArena>> PeerArena::map(int pid, const ArenaName
   std::erase_if(all.of, [](const auto& entry) { return entry.second.expired(); });
   if (const auto known = all.of.find(name.id); known != all.of.end())
     if (auto mapped = known->second.lock(); mapped && mapped->bytes_ == name.bytes) return mapped;
-  const auto file = open_arena(pid, name);
-  if (!file) return fail(file.error());
-  void* memory = mmap(nullptr, name.bytes, PROT_READ, MAP_SHARED | MAP_NORESERVE, file->get(), 0);
+  FCCL_TRY_ASSIGN(const auto file, open_arena(pid, name));
+  void* memory = mmap(nullptr, name.bytes, PROT_READ, MAP_SHARED | MAP_NORESERVE, file.get(), 0);
   if (memory == MAP_FAILED) return mapping_failure(pid, std::strerror(errno));
   Mapped mapped(new PeerArena(static_cast<const std::byte*>(memory), name.bytes, false));
   if (std::memcmp(memory, name.id.data(), sizeof name.id) != 0) return mapping_failure(pid, "it is another one");

@@ -35,3 +35,14 @@ inline tl::unexpected<Error> fail(Error error) { return tl::make_unexpected(std:
   do {                                                                                                         \
     if (auto fccl_tried = (expression); !fccl_tried) return ::fccl::core::fail(std::move(fccl_tried).error()); \
   } while (false)
+
+#define FCCL_JOINED(first, second) first##second
+#define FCCL_JOIN(first, second) FCCL_JOINED(first, second)
+#define FCCL_ASSIGN_TRIED(tried, declaration, ...)                 \
+  auto tried = (__VA_ARGS__);                                      \
+  if (!tried) return ::fccl::core::fail(std::move(tried).error()); \
+  declaration = *std::move(tried)
+
+// Declares a variable with the value of a Result<T> expression, or returns its error from the enclosing function:
+// FCCL_TRY_ASSIGN(auto file, open(path));
+#define FCCL_TRY_ASSIGN(declaration, ...) FCCL_ASSIGN_TRIED(FCCL_JOIN(fccl_tried_, __LINE__), declaration, __VA_ARGS__)

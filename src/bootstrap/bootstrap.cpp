@@ -35,9 +35,9 @@ constexpr auto kDeclineTime = 2s;
 
 // The thread is detached and owns all it uses, so neither exit nor fork meets anything of it.
 Result<void> serve_in_background(std::shared_ptr<Rendezvous> rendezvous) {
-  auto thread = start_thread({"fccl-bootstrap", "serves a unique id"}, [served = std::move(rendezvous)] { served->serve(); });
-  if (!thread) return fail(std::move(thread).error());
-  thread->detach();
+  FCCL_TRY_ASSIGN(auto thread, start_thread({"fccl-bootstrap", "serves a unique id"},
+                                            [served = std::move(rendezvous)] { served->serve(); }));
+  thread.detach();
   return {};
 }
 
@@ -77,19 +77,17 @@ class Joiner {
 
 Result<Joined> Joiner::join() {
   // The root comes first, so that the other ranks can be told of any later failure.
-  Result<Channel> channel = reach_root();
-  if (!channel) return fail(std::move(channel).error());
+  FCCL_TRY_ASSIGN(Channel channel, reach_root());
   const Result<Hello> hello = get_ready();
   if (!hello) {
-    tell(*channel, hello.error(), Deadline::after(kDeclineTime));
+    tell(channel, hello.error(), Deadline::after(kDeclineTime));
     return fail(hello.error());
   }
-  channel->say(encode(*hello));
-  Result<std::vector<Member>> members = await_roster(*channel);
-  if (!members) return fail(std::move(members).error());
-  Presence presence(std::move(*channel), name_of_root(*members));
-  return Joined{std::move(*members), std::move(listener_),     request_.id,
-                request_.rank,       std::move(tcp_listener_), std::move(presence)};
+  channel.say(encode(*hello));
+  FCCL_TRY_ASSIGN(std::vector<Member> members, await_roster(channel));
+  Presence presence(std::move(channel), name_of_root(members));
+  return Joined{std::move(members), std::move(listener_),     request_.id,
+                request_.rank,      std::move(tcp_listener_), std::move(presence)};
 }
 
 void Joiner::decline(const Error& why) {
@@ -116,15 +114,12 @@ Result<Hello> Joiner::get_ready() {
 
 // The rank listens before any peer can learn its address: a peer that connects finds a listener, or finds this rank dead.
 Result<void> Joiner::listen() {
-  Result<Descriptor> local = listen_local(std::clamp(request_.nranks, kFewestInLine, SOMAXCONN));
-  if (!local) return fail(std::move(local).error());
-  listener_ = std::move(*local);
+  FCCL_TRY_ASSIGN(Descriptor local, listen_local(std::clamp(request_.nranks, kFewestInLine, SOMAXCONN)));
+  listener_ = std::move(local);
   if (request_.rank != 0) return {};
-  const Result<ListeningAddress> where = choose_address(request_.settings);
-  if (!where) return fail(where.error());
-  Result<Descriptor> tcp = listen_at(*where, request_.settings);
-  if (!tcp) return fail(std::move(tcp).error());
-  tcp_listener_ = std::move(*tcp);
+  FCCL_TRY_ASSIGN(const ListeningAddress where, choose_address(request_.settings));
+  FCCL_TRY_ASSIGN(Descriptor tcp, listen_at(where, request_.settings));
+  tcp_listener_ = std::move(tcp);
   return {};
 }
 
@@ -140,13 +135,11 @@ Result<Hello> Joiner::make_hello() const {
   if (hello.member.host.size() > kTextLimit)
     return fail(fcclInvalidUsage, fmt::format("the identity of this host takes {} bytes, more than {}; shorten FCCL_HOST_ID",
                                               hello.member.host.size(), kTextLimit));
-  Result<std::string> name = local_name(listener_.get());
-  if (!name) return fail(std::move(name).error());
-  hello.member.listener = std::move(*name);
+  FCCL_TRY_ASSIGN(std::string name, local_name(listener_.get()));
+  hello.member.listener = std::move(name);
   if (!tcp_listener_) return hello;
-  Result<Address> address = address_of(tcp_listener_.get());
-  if (!address) return fail(std::move(address).error());
-  hello.member.address = to_text(*address);
+  FCCL_TRY_ASSIGN(Address address, address_of(tcp_listener_.get()));
+  hello.member.address = to_text(address);
   return hello;
 }
 
@@ -260,18 +253,15 @@ Result<std::vector<Member>> Joiner::await_roster(Channel& channel) {
 }  // namespace
 
 Result<Bootstrap> prepare_bootstrap(const Settings& settings) {
-  const Result<ListeningAddress> where = choose_address(settings);
-  if (!where) return fail(where.error());
-  Result<Descriptor> listener = listen_at(*where, settings);
-  if (!listener) return fail(std::move(listener).error());
-  Result<Address> bound = address_of(listener->get());
-  if (!bound) return fail(std::move(bound).error());
-  UniqueId id{.root = *bound, .interface_name = where->interface_name, .chosen_by = where->by};
+  FCCL_TRY_ASSIGN(const ListeningAddress where, choose_address(settings));
+  FCCL_TRY_ASSIGN(Descriptor listener, listen_at(where, settings));
+  FCCL_TRY_ASSIGN(Address bound, address_of(listener.get()));
+  UniqueId id{.root = bound, .interface_name = where.interface_name, .chosen_by = where.by};
   std::array<unsigned char, sizeof(id.generation)> generation{};
   fill_random(generation);
   for (const unsigned char byte : generation) id.generation = id.generation << 8 | byte;
   fill_random(id.key);
-  return Bootstrap{id, std::move(*listener)};
+  return Bootstrap{id, std::move(listener)};
 }
 
 Result<Descriptor> serve_bootstrap(Bootstrap prepared) {
@@ -283,10 +273,9 @@ Result<Descriptor> serve_bootstrap(Bootstrap prepared) {
 }
 
 Result<UniqueId> open_bootstrap(const Settings& settings) {
-  Result<Bootstrap> prepared = prepare_bootstrap(settings);
-  if (!prepared) return fail(std::move(prepared).error());
-  FCCL_TRY(serve_in_background(std::make_shared<Rendezvous>(std::move(prepared->listener), prepared->id)));
-  return prepared->id;
+  FCCL_TRY_ASSIGN(Bootstrap prepared, prepare_bootstrap(settings));
+  FCCL_TRY(serve_in_background(std::make_shared<Rendezvous>(std::move(prepared.listener), prepared.id)));
+  return prepared.id;
 }
 
 Result<Joined> join(const JoinRequest& request, WaitLimit limit) { return Joiner(request, std::move(limit)).join(); }

@@ -45,9 +45,8 @@ class HandOut {
   HandOut(const Joined& joined, int fd) : fd_(fd), acceptor_(joined.listener.get(), joined.id.key, {joined.rank}) {}
 
   Result<void> expect(const Member& member) {
-    Result<Awaited> awaited = await_member(member);
-    if (!awaited) return fail(std::move(awaited).error());
-    waiting_.emplace(member.rank, std::move(*awaited));
+    FCCL_TRY_ASSIGN(Awaited awaited, await_member(member));
+    waiting_.emplace(member.rank, std::move(awaited));
     return {};
   }
 
@@ -181,9 +180,8 @@ Result<void> send_descriptor(const Joined& joined, int fd, const std::vector<int
 }
 
 Result<Descriptor> receive_descriptor(const Joined& joined, int leader_rank, const WaitLimit& limit) {
-  Result<Awaited> leader = await_member(joined.members[leader_rank]);
-  if (!leader) return fail(std::move(leader).error());
-  return Receiver(joined, std::move(*leader), limit).receive();
+  FCCL_TRY_ASSIGN(Awaited leader, await_member(joined.members[leader_rank]));
+  return Receiver(joined, std::move(leader), limit).receive();
 }
 
 }  // namespace fccl::core

@@ -34,9 +34,8 @@ Result<CreateOptions> with_memory(int kind, const CreateOptions* parent, CreateO
   options.device = nullptr;
   if (current < 0 && kind != fcclMemoryCuda) return options;
   // A thread that has chosen no GPU uses the first, as in the CUDA runtime.
-  auto device = open_device(std::max(current, 0));
-  if (!device) return fail(std::move(device).error());
-  options.device = std::move(*device);
+  FCCL_TRY_ASSIGN(auto device, open_device(std::max(current, 0)));
+  options.device = std::move(device);
   return options;
 }
 
@@ -54,9 +53,8 @@ Result<CreateOptions> options_of(const fcclConfig_t* config, const CreateOptions
   if (parent != nullptr) {
     options = *parent;
   } else {
-    auto settings = read_settings();
-    if (!settings) return fail(std::move(settings).error());
-    options.settings = std::move(*settings);
+    FCCL_TRY_ASSIGN(auto settings, read_settings());
+    options.settings = std::move(settings);
   }
   if (config == nullptr) return with_memory(FCCL_CONFIG_UNDEF_INT, parent, std::move(options));
   if (config->magic != FCCL_CONFIG_MAGIC || config->size < sizeof(fcclConfig_t))

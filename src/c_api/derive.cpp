@@ -44,9 +44,8 @@ Loans::~Loans() {
 
 Result<fcclComm_t> begin_making(Making::Make make) {
   auto handle = std::make_unique<fcclComm>();
-  auto making = Making::start(std::move(make), handle->communicator);
-  if (!making) return fail(std::move(making).error());
-  handle->making = std::move(*making);
+  FCCL_TRY_ASSIGN(auto making, Making::start(std::move(make), handle->communicator));
+  handle->making = std::move(making);
   return handle.release();
 }
 
@@ -67,9 +66,8 @@ fcclResult_t derive(const char* function, fcclComm_t parent, fcclComm_t* newcomm
     return fcclInProgress;
   }
   return make_or_group(function, [=]() -> Result<void> {
-    auto made = make(*parent->communicator, {});
-    if (!made) return fail(std::move(made).error());
-    if (*made) *newcomm = new fcclComm{std::move(*made)};
+    FCCL_TRY_ASSIGN(auto made, make(*parent->communicator, {}));
+    if (made) *newcomm = new fcclComm{std::move(made)};
     return {};
   });
 }

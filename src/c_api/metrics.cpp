@@ -27,9 +27,8 @@ Result<std::string> text_of_metrics(bool of_host) {
     const metrics::PageCopy own = metrics::PageCopy::own();
     return metrics::text_of({&own, 1}, now_ms);
   }
-  const auto pages = metrics::pages_from(::getpid());
-  if (!pages) return fail(pages.error());
-  return metrics::text_of(*pages, now_ms);
+  FCCL_TRY_ASSIGN(const auto pages, metrics::pages_from(::getpid()));
+  return metrics::text_of(pages, now_ms);
 }
 
 }  // namespace

@@ -164,10 +164,9 @@ Result<Operator> operator_of(const UserCall& call, const Communicator& communica
   if (call.op >= fcclSum && call.op < fcclNumOps) {
     found.op = static_cast<ReduceOp>(call.op);
   } else {
-    auto factor = communicator.factor_of(static_cast<fcclRedOp_t>(call.op), call.dtype);
-    if (!factor) return fail(std::move(factor).error());
-    found.scalar = factor->scalar;
-    found.scalar_on_device = factor->on_device;
+    FCCL_TRY_ASSIGN(auto factor, communicator.factor_of(static_cast<fcclRedOp_t>(call.op), call.dtype));
+    found.scalar = factor.scalar;
+    found.scalar_on_device = factor.on_device;
   }
   if (reduce_kernel(call.dtype, found.op) == nullptr) return fail(fcclInvalidArgument, no_kernel(call.dtype, found.op));
   return found;

@@ -63,10 +63,9 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, i
       return fail(std::move(possible).error());
     }
   }
-  auto parts = create_parts(join_request(id, rank, ranks, options), options, cancel_check);
-  if (!parts) return fail(std::move(parts).error());
-  if ((*parts)->columns->local() == 0) metrics::serve_if_asked(options.settings);
-  return of_parts(options, std::move(*parts), cancel_check);
+  FCCL_TRY_ASSIGN(auto parts, create_parts(join_request(id, rank, ranks, options), options, cancel_check));
+  if (parts->columns->local() == 0) metrics::serve_if_asked(options.settings);
+  return of_parts(options, std::move(parts), cancel_check);
 }
 
 Result<std::unique_ptr<Communicator>> Communicator::of_parts(const CreateOptions& options, std::unique_ptr<Parts> parts,
@@ -108,12 +107,11 @@ Result<void> Communicator::run(const Call& call, Stream* stream) {
   if (stream == nullptr && lane.is_idle())
     return IssuedCall(parts_->around(), lane, {call, parts_->number++, kernel}, parts_->timeout).run();
   // A number and a turn on the lane cannot be given back, so the queue is found first.
-  const Result<Stream*> queue = queue_for(stream);
-  if (!queue) return fail(queue.error());
+  FCCL_TRY_ASSIGN(Stream* const queue, queue_for(stream));
   const Task task{call, parts_->number++, kernel};
   auto issued = std::make_unique<IssuedCall>(parts_->around(), lane, task, parts_->timeout);
   issued->keep_blocks();
-  (*queue)->enqueue(std::move(issued));
+  queue->enqueue(std::move(issued));
   return stream == nullptr ? blocking_->synchronize() : Result<void>{};
 }
 
@@ -146,8 +144,7 @@ Result<void> Communicator::check_on_device(const CallOrTransfer& operation, cons
 // between.
 Result<std::unique_ptr<StagedCall>> Communicator::stage(const CallOrTransfer& operation, const OnDevice& on_device) {
   const bool is_first = !in_call_.load(std::memory_order_relaxed);
-  auto staged = StagedCall::make(operation, on_device, rank_, ranks_, in_call_);
-  if (!staged) return fail(std::move(staged).error());
+  FCCL_TRY_ASSIGN(auto staged, StagedCall::make(operation, on_device, rank_, ranks_, in_call_));
   FCCL_TRY(is_first ? check_usable() : check_own());
   return staged;
 }
@@ -235,9 +232,8 @@ Result<Stream*> Communicator::queue_for(Stream* stream) {
   if (Worker::is_in_host_function())
     return fail(fcclInvalidUsage, "a host function may not wait for a collective whose lane still has operations of streams");
   if (!blocking_) {
-    auto made = Stream::make();
-    if (!made) return fail(std::move(made).error());
-    blocking_ = std::move(*made);
+    FCCL_TRY_ASSIGN(auto made, Stream::make());
+    blocking_ = std::move(made);
   }
   return blocking_.get();
 }
@@ -328,16 +324,14 @@ Result<size_t> Communicator::find_factor(fcclRedOp_t op) const {
 }
 
 Result<void> Communicator::destroy_operator(fcclRedOp_t op) {
-  const Result<size_t> index = find_factor(op);
-  if (!index) return fail(index.error());
-  factors_[*index].reset();
+  FCCL_TRY_ASSIGN(const size_t index, find_factor(op));
+  factors_[index].reset();
   return {};
 }
 
 Result<Communicator::Factor> Communicator::factor_of(fcclRedOp_t op, fcclDataType_t dtype) const {
-  const Result<size_t> index = find_factor(op);
-  if (!index) return fail(index.error());
-  const Factor& factor = *factors_[*index];
+  FCCL_TRY_ASSIGN(const size_t index, find_factor(op));
+  const Factor& factor = *factors_[index];
   if (factor.dtype == dtype) return factor;
   return fail(fcclInvalidArgument,
               fmt::format("the operator was made for {}, the call is of {}", name_of(factor.dtype), name_of(dtype)));

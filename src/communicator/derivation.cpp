@@ -22,9 +22,8 @@ Result<std::unique_ptr<Communicator>> Communicator::split(int color, int key, co
   if (device_calls_)
     FCCL_TRY(device_calls_->await_lane(kGatherLane, Issuer::split, ending_this(cancel_check, name_of(Issuer::split))));
   const auto run_here = [&](const Call& call) { return run_unless_cancelled(call, cancel_check); };
-  auto parts = Split(*parts_->control, rank_, ranks_, run_here, cancel_check).make(color, key, options);
-  if (!parts) return fail(std::move(parts).error());
-  return *parts ? of_parts(options, std::move(*parts), cancel_check) : nullptr;
+  FCCL_TRY_ASSIGN(auto parts, Split(*parts_->control, rank_, ranks_, run_here, cancel_check).make(color, key, options));
+  return parts ? of_parts(options, std::move(parts), cancel_check) : nullptr;
 }
 
 // If other ranks take part in this making or wait for this rank's, giving it up fails this communicator, too.
@@ -42,16 +41,15 @@ CancelCheck Communicator::ending_this(const CancelCheck& cancel_check, const std
 // A cancellable call runs on a stream, so that this thread can ask cancel_check.
 Result<void> Communicator::run_unless_cancelled(const Call& call, const CancelCheck& cancel_check) {
   if (!cancel_check) return run(call, nullptr);
-  const Result<Stream*> queue = queue_for(nullptr);
-  if (!queue) return fail(queue.error());
-  FCCL_TRY(run(call, *queue));
+  FCCL_TRY_ASSIGN(Stream* const queue, queue_for(nullptr));
+  FCCL_TRY(run(call, queue));
   const CancelCheck ask = ending_this(cancel_check, describe(call.signature));
   sleep_until([&] {
     (void)ask();
-    const auto done = (*queue)->query();
+    const auto done = queue->query();
     return !done || *done;
   });
-  return (*queue)->synchronize();
+  return queue->synchronize();
 }
 
 // Returns once no operation of this rank is in progress. No rank has heard of the shrink yet, so cancelling here leaves the
@@ -82,9 +80,8 @@ Result<std::unique_ptr<Communicator>> Communicator::shrink(const std::vector<int
   if (options.device) FCCL_TRY(DeviceCalls::check(*options.device, options.settings, ranks_));
   FCCL_TRY(prepare_shrink(as, cancel_check));
   const InCall inside(in_call_);
-  auto parts = shrink.make(excluded, options);
-  if (!parts) return fail(std::move(parts).error());
-  return of_parts(options, std::move(*parts), cancel_check);
+  FCCL_TRY_ASSIGN(auto parts, shrink.make(excluded, options));
+  return of_parts(options, std::move(parts), cancel_check);
 }
 
 Result<UniqueId> Communicator::invite() {
@@ -93,9 +90,8 @@ Result<UniqueId> Communicator::invite() {
   if (invitation_)
     return fail(fcclInvalidUsage,
                 fmt::format("rank {} has made a unique id already by which nobody has come yet: grow by that one", rank_));
-  auto opened = Invitation::open(options_.settings);
-  if (!opened) return fail(std::move(opened).error());
-  invitation_ = std::move(*opened);
+  FCCL_TRY_ASSIGN(auto opened, Invitation::open(options_.settings));
+  invitation_ = std::move(opened);
   return invitation_->id();
 }
 
@@ -109,15 +105,13 @@ Result<std::unique_ptr<Communicator>> Communicator::grow(int ranks, std::optiona
   if (!id && invitation_) id = invitation_->id();
   const auto run_here = [&](const Call& call) { return run_unless_cancelled(call, cancel_check); };
   Grow grow(*parts_->control, ranks_, run_here, cancel_check);
-  const auto agreed = grow.agree(ranks, id);
-  if (!agreed) return fail(agreed.error());
-  if (invitation_ && invitation_->id() == *agreed) {
+  FCCL_TRY_ASSIGN(const auto agreed, grow.agree(ranks, id));
+  if (invitation_ && invitation_->id() == agreed) {
     invitation_->spend();
     invitation_.reset();
   }
-  auto parts = grow.join(*agreed, ranks, options);
-  if (!parts) return fail(std::move(parts).error());
-  return of_parts(options, std::move(*parts), cancel_check);
+  FCCL_TRY_ASSIGN(auto parts, grow.join(agreed, ranks, options));
+  return of_parts(options, std::move(parts), cancel_check);
 }
 
 }  // namespace fccl::core

@@ -103,14 +103,12 @@ Result<DeviceCalls::HostEnds> DeviceCalls::check_buffers(const Call& call) const
   const int rank = parts_.control->rank(), ranks = parts_.columns->ranks();
   HostEnds on_host;
   if (s.row().gives(rank, s.root) && call.input(ranks).total() > 0) {
-    const Result<MemoryPlace> place = check_place("sendbuff", call.send);
-    if (!place) return fail(place.error());
-    on_host.input = *place == MemoryPlace::pinned_host;
+    FCCL_TRY_ASSIGN(const MemoryPlace place, check_place("sendbuff", call.send));
+    on_host.input = place == MemoryPlace::pinned_host;
   }
   if (s.row().takes(rank, s.root) && call.output(ranks).total() > 0) {
-    const Result<MemoryPlace> place = check_place("recvbuff", call.recv);
-    if (!place) return fail(place.error());
-    on_host.output = *place == MemoryPlace::pinned_host;
+    FCCL_TRY_ASSIGN(const MemoryPlace place, check_place("recvbuff", call.recv));
+    on_host.output = place == MemoryPlace::pinned_host;
   }
   return on_host;
 }
@@ -123,14 +121,13 @@ Result<void> DeviceCalls::run(const Call& call, const void* scalar, void* stream
   const Device::Use use(*device_);
   if (!use.entered()) return fail(raise(describe(s), use.entered().error()));
   FCCL_TRY(check_stream(describe(s), stream));
-  Result<HostEnds> on_host = check_buffers(call);
-  if (!on_host) return fail(std::move(on_host).error());
-  on_host->scalar = scalar != nullptr && is_on_host(scalar);
+  FCCL_TRY_ASSIGN(HostEnds on_host, check_buffers(call));
+  on_host.scalar = scalar != nullptr && is_on_host(scalar);
   const LaneId id = lane_of(s.collective);
   const ReduceKernel kernel = kernel_of(s);
   const SubCalls calls(call, parts_.control->rank(), parts_.columns->ranks(), shape_.buffer_bytes,
                        device_->limits().most_pitch);
-  Issue issue{lanes_[id], parts_.lanes[id], calls, {call, parts_.number++, kernel}, scalar, *on_host, {stream}};
+  Issue issue{lanes_[id], parts_.lanes[id], calls, {call, parts_.number++, kernel}, scalar, on_host, {stream}};
   parts_.control->say_issued(issue.task.number);
   if (!issue.lane.device) FCCL_TRY(prepare(issue));
   return bounces_ && !issue.on_host.any() ? bounce(issue) : block(issue);

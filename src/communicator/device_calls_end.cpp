@@ -31,9 +31,8 @@ Result<void> DeviceCalls::await(const OwnWait& wait) {
   const Clock::time_point began = Clock::now();
   Clock::time_point moved = began, next_look = began + kLookForDeathsEvery;
   for (uint64_t progress = wait.progress();;) {
-    const Result<bool> done = wait.done();
-    if (!done) return fail(done.error());
-    if (*done) return {};
+    FCCL_TRY_ASSIGN(const bool done, wait.done());
+    if (done) return {};
     if (auto failed = control.failure()) return fail(std::move(*failed));
     if (wait.cancel_check) FCCL_TRY(wait.cancel_check());
     const Clock::time_point now = Clock::now();

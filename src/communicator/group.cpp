@@ -67,9 +67,8 @@ Result<bool> Group::close() {
 }
 
 Result<void> Group::end() {
-  const Result<bool> is_outermost = close();
-  if (!is_outermost) return fail(is_outermost.error());
-  if (!*is_outermost) return {};
+  FCCL_TRY_ASSIGN(const bool is_outermost, close());
+  if (!is_outermost) return {};
   Result<void> result = run_side_by_side(contents_.creations);
   if (result) result = issue(contents_);
   contents_.clear();
@@ -99,9 +98,8 @@ Result<void> Group::check(const Contents& contents) {
 Result<std::vector<Group::Staged>> Group::stage(const Contents& contents) {
   std::vector<Staged> staged;
   for (const GroupedOnDevice& each : contents.on_device) {
-    auto made = each.communicator->stage(each.operation, each.on_device);
-    if (!made) return fail(std::move(made).error());
-    staged.push_back({.communicator = each.communicator, .call = std::move(*made)});
+    FCCL_TRY_ASSIGN(auto made, each.communicator->stage(each.operation, each.on_device));
+    staged.push_back({.communicator = each.communicator, .call = std::move(made)});
   }
   return staged;
 }
@@ -130,26 +128,24 @@ Result<void> Group::issue_apart(const Contents& contents) {
     if (!group) group = std::make_unique<IssuedGroup>();
     return *group;
   };
-  auto staged = stage(contents);
-  if (!staged) return fail(std::move(staged).error());
+  FCCL_TRY_ASSIGN(auto staged, stage(contents));
   // `staged` keeps every call to the end: the first one of a communicator marks this thread as inside it.
-  for (Staged& each : *staged) each.is_in = keep(each.communicator->bring_in(*each.call));
+  for (Staged& each : staged) each.is_in = keep(each.communicator->bring_in(*each.call));
   for (const GroupedTransfer& each : contents.transfers) keep(each.communicator->issue(each.end, group_of(each.stream)));
   for (const GroupedCall& each : contents.calls) keep(each.communicator->issue(each.call, group_of(each.stream)));
-  for (Staged& each : *staged)
+  for (Staged& each : staged)
     each.is_issued = each.is_in && keep(std::visit([&](const auto& one) { return each.communicator->issue(one, here); },
                                                    each.call->on_host()));
   for (auto& [stream, group] : by_stream) stream->enqueue(std::move(group));
   const bool ended_well = keep(here.run());
-  for (const Staged& each : *staged)
+  for (const Staged& each : staged)
     if (each.is_in) keep(each.communicator->take_out(*each.call, each.is_issued && ended_well));
   return result;
 }
 
 Result<double> Group::simulate_end() {
-  const Result<bool> is_outermost = close();
-  if (!is_outermost) return fail(is_outermost.error());
-  if (!*is_outermost) return 0.0;
+  FCCL_TRY_ASSIGN(const bool is_outermost, close());
+  if (!is_outermost) return 0.0;
   std::map<const Communicator*, double> seconds;
   for (const GroupedTransfer& each : contents_.transfers) seconds[each.communicator] += each.communicator->estimate(each.end);
   for (const GroupedCall& each : contents_.calls) seconds[each.communicator] += each.communicator->estimate(each.call);

@@ -54,13 +54,11 @@ void publish_awaited_rank(const Segment& segment, std::span<const int> ranks) {
 Result<std::shared_ptr<Segment>> share_segment(const Joined& joined, const SegmentShape& shape, std::span<const int> ranks,
                                                const WaitLimit& limit) {
   if (joined.rank != ranks[kLeader]) {
-    auto memory = receive_descriptor(joined, ranks[kLeader], limit);
-    if (!memory) return fail(std::move(memory).error());
-    return Segment::map(*memory, shape);
+    FCCL_TRY_ASSIGN(auto memory, receive_descriptor(joined, ranks[kLeader], limit));
+    return Segment::map(memory, shape);
   }
-  auto memory = Segment::make(shape);
-  if (!memory) return fail(std::move(memory).error());
-  auto segment = Segment::map(*memory, shape);
+  FCCL_TRY_ASSIGN(auto memory, Segment::make(shape));
+  auto segment = Segment::map(memory, shape);
   if (!segment) return segment;
   (*segment)->initialise(static_cast<uint32_t>(kFirstNumber));
   const std::vector<int> others(ranks.begin() + 1, ranks.end());
@@ -68,7 +66,7 @@ Result<std::shared_ptr<Segment>> share_segment(const Joined& joined, const Segme
     publish_awaited_rank(**segment, ranks);
     return limit.check_cancelled();
   };
-  FCCL_TRY(send_descriptor(joined, memory->get(), others, {limit.deadline, tell_and_check}));
+  FCCL_TRY(send_descriptor(joined, memory.get(), others, {limit.deadline, tell_and_check}));
   return segment;
 }
 
@@ -119,20 +117,19 @@ Result<std::unique_ptr<Parts>> create_parts(const JoinRequest& request, const Cr
   const Deadline deadline = Deadline::after(options.settings.init_timeout);
   const Traffic before = traffic_of_process();
   StepClock steps;
-  auto joined = join(request, {deadline, cancel_check});
-  if (!joined) return fail(std::move(joined).error());
+  FCCL_TRY_ASSIGN(auto joined, join(request, {deadline, cancel_check}));
   const auto check = [&]() -> Result<void> {
     if (cancel_check) FCCL_TRY(cancel_check());
-    return joined->presence.look();
+    return joined.presence.look();
   };
   const double roster = steps.lap();
-  auto made = Creation(*joined, options, {deadline, check}).make();
+  auto made = Creation(joined, options, {deadline, check}).make();
   if (made) {
     (*made)->cost.roster = roster;
     (*made)->cost.traffic = traffic_of_process() - before;
     return made;
   }
-  return fail(joined->presence.give_up(std::move(made).error()));
+  return fail(joined.presence.give_up(std::move(made).error()));
 }
 
 Creation::Creation(Joined& joined, const CreateOptions& options, const WaitLimit& limit)
@@ -160,18 +157,17 @@ Result<void> Creation::share_memory() {
   const int ranks = static_cast<int>(joined_.members.size());
   auto columns = std::make_unique<Columns>(ranks_of_hosts(joined_.members), joined_.rank);
   const std::span<const int> here = columns->ranks_of(columns->host());
-  auto peers = peers_of(joined_.members, *columns);
-  if (!peers) return fail(std::move(peers).error());
+  FCCL_TRY_ASSIGN(auto peers, peers_of(joined_.members, *columns));
   // From here on the ranks of one host watch each other.
   if (columns->hosts() == 1) joined_.presence.let_root_end();
   const SegmentShape shape{static_cast<int>(here.size()), settings.mailbox_bytes, settings.slot_bytes, ranks};
   auto segment = share_segment(joined_, shape, here, limit_);
-  if (!segment) return fail(blame_dead_peer(std::move(segment).error(), *peers));
+  if (!segment) return fail(blame_dead_peer(std::move(segment).error(), peers));
   segment_ = std::move(*segment);
   segment_->state(columns->local()).set_processors(allowed_processors());
   const std::vector<int> pids = pids_of(joined_.members, here);
   memory_ = std::make_unique<PeerMemory>(segment_, columns->local(), pids);
-  auto control = std::make_shared<Control>(options_.name, joined_.rank, std::move(*peers), segment_);
+  auto control = std::make_shared<Control>(options_.name, joined_.rank, std::move(peers), segment_);
   parts_ = std::make_unique<Parts>(std::move(columns), std::move(control), segment_, settings.timeout);
   parts_->statistics.show(options_.name, joined_.rank, ranks, pids);
   parts_->control->show_waits_by(parts_->statistics);
@@ -212,12 +208,11 @@ Result<void> Creation::attach(InitCalls& calls) {
   pairs.attach(memory, kLeastRead);
   size_t least_sent = kLeastRead;
   if (wanted == "auto" && ranks <= kTriedRanks) {
-    const auto gain = gain_of_reading(calls, pairs);
-    if (!gain) return fail(gain.error());
+    FCCL_TRY_ASSIGN(const auto gain, gain_of_reading(calls, pairs));
     pairs.attach_from(kLeastRead);
-    if (*gain >= kFarFaster)
+    if (gain >= kFarFaster)
       for (Lane* lane : {&gathers, &pairs}) lane->read_past_caches();
-    if (*gain <= 1) {
+    if (gain <= 1) {
       for (Lane* lane : {&gathers, &pairs}) lane->stop_attaching();
       least_sent = SIZE_MAX;
     }

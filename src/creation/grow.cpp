@@ -32,12 +32,10 @@ struct Proposal {
 }  // namespace
 
 Result<std::unique_ptr<Invitation>> Invitation::open(const Settings& settings) {
-  auto prepared = prepare_bootstrap(settings);
-  if (!prepared) return fail(std::move(prepared).error());
-  const UniqueId id = prepared->id;
-  auto service = serve_bootstrap(std::move(*prepared));
-  if (!service) return fail(std::move(service).error());
-  return std::unique_ptr<Invitation>(new Invitation(id, std::move(*service)));
+  FCCL_TRY_ASSIGN(auto prepared, prepare_bootstrap(settings));
+  const UniqueId id = prepared.id;
+  FCCL_TRY_ASSIGN(auto service, serve_bootstrap(std::move(prepared)));
+  return std::unique_ptr<Invitation>(new Invitation(id, std::move(service)));
 }
 
 Invitation::~Invitation() {

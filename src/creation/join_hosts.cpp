@@ -61,9 +61,8 @@ size_t transfer_slot_bytes(const Settings& settings, const Columns& columns) {
 // Takes measured costs, or without a measurement those assumed for the provider.
 Result<plan::Constants> costs_of(const Settings& settings, const Network& network) {
   if (!settings.costs.empty()) {
-    auto parsed = plan::parse_costs(settings.costs);
-    if (!parsed) return fail(parsed.error());
-    return parsed->constants;
+    FCCL_TRY_ASSIGN(auto parsed, plan::parse_costs(settings.costs));
+    return parsed.constants;
   }
   const auto assumed = plan::default_costs(network.provider, network.megabits);
   if (!assumed) return fail(fcclInternalError, fmt::format("nothing is known of what the provider {} costs", network.provider));
@@ -98,49 +97,42 @@ HostJoiner::HostJoiner(Joined& joined, const Settings& settings, Parts& parts, I
 Result<NetworkEnd> HostJoiner::open_endpoint() {
   // A split finds the network already open.
   if (!has_process_endpoint()) FCCL_TRY(check_descriptors(columns_));
-  auto offered = allowed_nics(settings_);
-  if (!offered) return fail(std::move(offered).error());
+  FCCL_TRY_ASSIGN(auto offered, allowed_nics(settings_));
   std::string mine;
   if (columns_.has_column()) {
     // With a single NIC the place of the ranks does not matter.
-    const auto numa = offered->nics.size() > 1 ? SysDevices().numa_node_of(allowed_processors()) : std::nullopt;
-    auto described = describe_column(std::move(offered->nics), numa);
-    if (!described) return fail(std::move(described).error());
-    mine = std::move(*described);
+    const auto numa = offered.nics.size() > 1 ? SysDevices().numa_node_of(allowed_processors()) : std::nullopt;
+    FCCL_TRY_ASSIGN(auto described, describe_column(std::move(offered.nics), numa));
+    mine = std::move(described);
   }
-  auto here = exchange_here(mine);
-  if (!here) return fail(std::move(here).error());
-  here->resize(static_cast<size_t>(columns_.columns()));
-  auto nics = nics_of_columns(*here);
-  if (!nics) return fail(std::move(nics).error());
-  auto endpoint = endpoint_of_process({.provider = offered->provider,
-                                       .nics = std::move(nics->names[static_cast<size_t>(columns_.carrier_of(joined_.rank))]),
-                                       .message_bytes = kPayloadBytes + sizeof(Notice) + sizeof(EntryMessage)});
-  if (!endpoint) return fail(std::move(endpoint).error());
-  parts_.endpoint = std::move(*endpoint);
-  return NetworkEnd{std::move(offered->provider), nics->different, nics->megabits};
+  FCCL_TRY_ASSIGN(auto here, exchange_here(mine));
+  here.resize(static_cast<size_t>(columns_.columns()));
+  FCCL_TRY_ASSIGN(auto nics, nics_of_columns(here));
+  FCCL_TRY_ASSIGN(auto endpoint,
+                  endpoint_of_process({.provider = offered.provider,
+                                       .nics = std::move(nics.names[static_cast<size_t>(columns_.carrier_of(joined_.rank))]),
+                                       .message_bytes = kPayloadBytes + sizeof(Notice) + sizeof(EntryMessage)}));
+  parts_.endpoint = std::move(endpoint);
+  return NetworkEnd{std::move(offered.provider), nics.different, nics.megabits};
 }
 
 // Opens this rank's lanes towards the other hosts, and returns what all ranks must know of them; "" without a column.
 Result<std::string> HostJoiner::open_lanes() {
-  const auto end = open_endpoint();
-  if (!end) return fail(end.error());
+  FCCL_TRY_ASSIGN(const auto end, open_endpoint());
   if (!columns_.has_column()) return std::string{};
-  const auto token = random_bits();
-  if (!token) return fail(token.error());
+  FCCL_TRY_ASSIGN(const auto token, random_bits());
   WireLaneShape shape{.ranks = columns_.members(),
                       .me = columns_.host(),
                       .window = kWindow,
                       .slot_bytes = wire_slot_bytes(settings_, columns_),
                       .payload_bytes = kPayloadBytes,
                       .first_sequence = kFirstSequence,
-                      .token = *token};
+                      .token = token};
   std::string told;
-  append(told, *end);
+  append(told, end);
   for (std::unique_ptr<InterHostCall>& inter_host_call : inter_host_calls_) {
-    auto lane = WireLane::open(*parts_.endpoint, shape);
-    if (!lane) return fail(std::move(lane).error());
-    inter_host_call = std::make_unique<InterHostCall>(std::move(*lane));
+    FCCL_TRY_ASSIGN(auto lane, WireLane::open(*parts_.endpoint, shape));
+    inter_host_call = std::make_unique<InterHostCall>(std::move(lane));
     append(told, inter_host_call->lane().introduction());
   }
   return told;
@@ -149,8 +141,7 @@ Result<std::string> HostJoiner::open_lanes() {
 // Opens the lane on which this rank reaches every rank of the other hosts, and a meeting place for a later shrink; returns the
 // addresses of both.
 Result<std::string> HostJoiner::open_transfers() {
-  const auto token = random_bits();
-  if (!token) return fail(token.error());
+  FCCL_TRY_ASSIGN(const auto token, random_bits());
   std::vector<int> ranks(static_cast<size_t>(columns_.ranks()));
   std::iota(ranks.begin(), ranks.end(), 0);
   auto lane = WireLane::open(*parts_.endpoint, {.ranks = std::move(ranks),
@@ -160,16 +151,15 @@ Result<std::string> HostJoiner::open_transfers() {
                                                 .stages = kTransferStages,
                                                 .payload_bytes = kPayloadBytes + sizeof(Notice),
                                                 .first_sequence = kFirstSequence,
-                                                .token = *token,
+                                                .token = token,
                                                 .notices = kNotices,
                                                 .notices_out = kNotices});
   if (!lane) return fail(std::move(lane).error());
   transfers_ = std::move(*lane);
-  auto places = MeetingPlaces::hold(settings_, joined_.id);
-  if (!places) return fail(std::move(places).error());
+  FCCL_TRY_ASSIGN(auto places, MeetingPlaces::hold(settings_, joined_.id));
   std::string told;
-  append(told, RankEnd{transfers_->introduction(), places->own()});
-  parts_.places = std::move(*places);
+  append(told, RankEnd{transfers_->introduction(), places.own()});
+  parts_.places = std::move(places);
   return told;
 }
 
@@ -207,25 +197,22 @@ Result<std::vector<std::string>> HostJoiner::exchange_here(const std::string& mi
 
 // Does so across hosts: the leader of each host sends the others the bytes of its ranks.
 Result<std::vector<std::string>> HostJoiner::exchange_by_leaders(const std::string& mine) {
-  auto here = exchange_here(mine);
-  if (!here) return fail(std::move(here).error());
+  FCCL_TRY_ASSIGN(auto here, exchange_here(mine));
   std::string everything;
   if (parts_.link) {
     std::string of_host;
-    for (const std::string& text : *here) of_host += text;
-    auto all = parts_.link->exchange(of_host, limit_);
-    if (!all) return fail(std::move(all).error());
-    for (const std::string& text : *all) {
+    for (const std::string& text : here) of_host += text;
+    FCCL_TRY_ASSIGN(auto all, parts_.link->exchange(of_host, limit_));
+    for (const std::string& text : all) {
       const uint64_t size = text.size();
       everything.append(reinterpret_cast<const char*>(&size), sizeof size);
       everything += text;
     }
   }
   // Only the leader's string is not empty.
-  auto told = exchange_here(everything);
-  if (!told) return fail(std::move(told).error());
+  FCCL_TRY_ASSIGN(auto told, exchange_here(everything));
   std::vector<std::string> by_host;
-  for (std::string_view rest = told->front(); rest.size() >= sizeof(uint64_t);) {
+  for (std::string_view rest = told.front(); rest.size() >= sizeof(uint64_t);) {
     uint64_t size;
     std::memcpy(&size, rest.data(), sizeof size);
     rest.remove_prefix(sizeof size);
@@ -275,9 +262,8 @@ Result<void> HostJoiner::meet_leaders() {
   for (int host = 0; host < columns_.hosts(); ++host)
     request.leaders.push_back(joined_.members[columns_.ranks_of(host).front()]);
   for (int rank = 0; rank < columns_.ranks(); ++rank) request.host_of.push_back(columns_.host_of(rank));
-  auto met = HostLink::meet(std::move(request), std::move(joined_.tcp_listener), limit_);
-  if (!met) return fail(std::move(met).error());
-  parts_.link = std::move(*met);
+  FCCL_TRY_ASSIGN(auto met, HostLink::meet(std::move(request), std::move(joined_.tcp_listener), limit_));
+  parts_.link = std::move(met);
   wake_ = Descriptor(::fcntl(parts_.control->wake().get(), F_DUPFD_CLOEXEC, 0));
   if (!wake_) return fail(fcclSystemError, fmt::format("cannot take a second descriptor of an eventfd: {}", error_text(errno)));
   return {};
@@ -304,23 +290,20 @@ Result<void> HostJoiner::try_to_join() {
   auto opened = open_lanes();
   if (!opened) return fail(opened.error().code, name_of(joined_.rank) + ": " + opened.error().message);
   parts_.cost.network = steps.lap();
-  auto by_host = exchange_by_leaders(*opened);
-  if (!by_host) return fail(std::move(by_host).error());
+  FCCL_TRY_ASSIGN(auto by_host, exchange_by_leaders(*opened));
   // All leaders have met, and hear of each other's failures.
   joined_.presence.leave();
-  const auto network = read_network(*by_host, columns_, name_of);
-  if (!network) return fail(network.error());
-  FCCL_TRY(connect_lanes(*network));
+  FCCL_TRY_ASSIGN(const auto network, read_network(by_host, columns_, name_of));
+  FCCL_TRY(connect_lanes(network));
   auto told = open_transfers();
   if (!told) return fail(told.error().code, name_of(joined_.rank) + ": " + told.error().message);
   // A rank's endpoint knows its peers once it has connected to them, and drops messages from others: no lane is used before all
   // ranks have passed this point.
   by_host = exchange_by_leaders(*told);
   if (!by_host) return fail(std::move(by_host).error());
-  const auto ends = read_rank_ends(*by_host, columns_);
-  if (!ends) return fail(ends.error());
-  FCCL_TRY(connect_transfers(*ends));
-  FCCL_TRY(span_lanes(*network));
+  FCCL_TRY_ASSIGN(const auto ends, read_rank_ends(by_host, columns_));
+  FCCL_TRY(connect_transfers(ends));
+  FCCL_TRY(span_lanes(network));
   FCCL_TRY(start_link());
   // This barrier shows that every host reaches every other.
   FCCL_TRY(calls_.barrier());
@@ -335,9 +318,8 @@ Result<void> HostJoiner::span_lanes(const Network& network) {
                     .slot_bytes = wire_slot_bytes(settings_, columns_),
                     .host_slot_bytes = SegmentShape{columns_.most_ranks(), 0, settings_.slot_bytes}.pair_slot_bytes(),
                     .wire_type = settings_.wire_dtype == "float32" ? WireType::float32 : WireType::call};
-  const auto costs = costs_of(settings_, network);
-  if (!costs) return fail(costs.error());
-  wire.costs = *costs;
+  FCCL_TRY_ASSIGN(const auto costs, costs_of(settings_, network));
+  wire.costs = costs;
   for (int lane = 0; lane < kLanes; ++lane) {
     parts_.lanes[lane].hierarchical =
         std::make_unique<HierarchicalLane>(columns_, WirePlanner(columns_, wire), std::move(inter_host_calls_[lane]));

@@ -97,16 +97,14 @@ Result<std::unique_ptr<Parts>> Shrink::meet(const ShrinkOffer& mine, const Creat
 
 // `bootstrap`: only the root has one.
 Result<std::unique_ptr<Parts>> Shrink::create(Bootstrap bootstrap, const ShrinkOffer& mine, const CreateOptions& options) {
-  const auto id = id_of_root();
-  if (!id) return fail(id.error());
-  auto served = is_root() ? serve_bootstrap(std::move(bootstrap)) : Descriptor{};
-  if (!served) return fail(std::move(served).error());
-  auto made = create_parts(request(*id, mine, options), options, [this] { return check_wanted(); });
+  FCCL_TRY_ASSIGN(const auto id, id_of_root());
+  FCCL_TRY_ASSIGN(auto served, is_root() ? serve_bootstrap(std::move(bootstrap)) : Descriptor{});
+  auto made = create_parts(request(id, mine, options), options, [this] { return check_wanted(); });
   if (made && places_)
     if (auto seen = confirm_all_connected(**made, options); !seen) made = fail(std::move(seen).error());
   if (made || !is_root()) return made;
-  if (made.error().code == fcclInvalidUsage) drain_listener(*served);
-  shut(served->get());
+  if (made.error().code == fcclInvalidUsage) drain_listener(served);
+  shut(served.get());
   return made;
 }
 
@@ -165,9 +163,8 @@ Result<void> Shrink::await_survivors(const ShrinkOffer& mine, std::chrono::milli
     int missing = -1;
     for (int rank = 0; rank < columns_.ranks(); ++rank) {
       if (rank == parent_.rank()) continue;
-      const auto come = has_come(rank, mine);
-      if (!come) return fail(come.error());
-      if (!*come && missing < 0) missing = rank;
+      FCCL_TRY_ASSIGN(const auto come, has_come(rank, mine));
+      if (!come && missing < 0) missing = rank;
     }
     if (missing < 0) break;
     if (cancel_check_) FCCL_TRY(cancel_check_());

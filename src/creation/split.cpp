@@ -28,17 +28,16 @@ struct Split::Color {
 };
 
 Result<std::unique_ptr<Parts>> Split::make(int color, int key, const CreateOptions& options) {
-  auto chosen = choose(color, key);
-  if (!chosen) return fail(std::move(chosen).error());
-  if (color >= 0 && chosen->root() == rank_) chosen->bootstrap = prepare_bootstrap(options.settings);
-  if (chosen->bootstrap) chosen->id = to_c(chosen->bootstrap->id);
+  FCCL_TRY_ASSIGN(auto chosen, choose(color, key));
+  if (color >= 0 && chosen.root() == rank_) chosen.bootstrap = prepare_bootstrap(options.settings);
+  if (chosen.bootstrap) chosen.id = to_c(chosen.bootstrap->id);
   std::vector<fcclUniqueId> ids(static_cast<size_t>(ranks_));
-  FCCL_TRY(exchange(&chosen->id, ids.data(), sizeof chosen->id));
+  FCCL_TRY(exchange(&chosen.id, ids.data(), sizeof chosen.id));
   if (color < 0) return std::unique_ptr<Parts>{};
-  chosen->id = ids[static_cast<size_t>(chosen->root())];
-  auto made = meet(*chosen, options);
+  chosen.id = ids[static_cast<size_t>(chosen.root())];
+  auto made = meet(chosen, options);
   if (made) return made;
-  return fail(fail_parent(*chosen, std::move(made).error()));
+  return fail(fail_parent(chosen, std::move(made).error()));
 }
 
 // Every rank learns the color and key of all.
@@ -69,8 +68,7 @@ std::optional<Error> Split::failure() {
 Result<std::unique_ptr<Parts>> Split::meet(Color& color, const CreateOptions& options) {
   if (!color.bootstrap) return fail(color.bootstrap.error());
   const bool is_root = color.root() == rank_;
-  auto served = is_root ? serve_bootstrap(std::move(*color.bootstrap)) : Descriptor{};
-  if (!served) return fail(std::move(served).error());
+  FCCL_TRY_ASSIGN(auto served, is_root ? serve_bootstrap(std::move(*color.bootstrap)) : Descriptor{});
   auto id = from_c(color.id);
   if (!id) return fail(fcclRemoteError, fmt::format("{} could not open a bootstrap", parent_.describe_rank(color.root())));
   const auto place = std::find(color.ranks.begin(), color.ranks.end(), rank_) - color.ranks.begin();
@@ -80,7 +78,7 @@ Result<std::unique_ptr<Parts>> Split::meet(Color& color, const CreateOptions& op
   };
   auto made = create_parts(join_request(*id, static_cast<int>(place), static_cast<int>(color.ranks.size()), options), options,
                            cancel_check);
-  if (!made && is_root) shut(served->get());
+  if (!made && is_root) shut(served.get());
   return made;
 }
 

@@ -285,12 +285,10 @@ Result<std::shared_ptr<Device>> open_device(int ordinal) {
   OpenDevices& open = open_devices.get();
   const std::scoped_lock lock(open.mutex);
   if (const auto found = open.devices.find(ordinal); found != open.devices.end()) return std::shared_ptr<Device>(found->second);
-  const auto driver = cuda_driver();
-  if (!driver) return fail(driver.error());
-  auto opened = CudaDevice::open(**driver, ordinal);
-  if (!opened) return fail(std::move(opened).error());
-  open.devices.emplace(ordinal, *opened);
-  return std::shared_ptr<Device>(*std::move(opened));
+  FCCL_TRY_ASSIGN(const auto driver, cuda_driver());
+  FCCL_TRY_ASSIGN(auto opened, CudaDevice::open(*driver, ordinal));
+  open.devices.emplace(ordinal, opened);
+  return std::shared_ptr<Device>(std::move(opened));
 }
 
 int current_device() {

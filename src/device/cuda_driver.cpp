@@ -171,9 +171,8 @@ Result<const CudaDriver*> cuda_driver() {
   OpenDriver& open = open_driver.get();
   const std::scoped_lock lock(open.mutex);
   if (!open.driver) {
-    Result<CudaDriver> loaded = load();
-    if (!loaded) return fail(std::move(loaded).error());
-    open.driver = *loaded;
+    FCCL_TRY_ASSIGN(CudaDriver loaded, load());
+    open.driver = loaded;
   }
   return &*open.driver;
 }

@@ -59,16 +59,13 @@ Result<void> DeviceLane::reserve() {
 }
 
 Result<void> DeviceLane::set_up() {
-  auto pinned = device_->pin({memory_, memory_bytes()});
-  if (!pinned) return fail(std::move(pinned).error());
-  pinned_ = std::move(*pinned);
-  auto queue = device_->make_queue();
-  if (!queue) return fail(std::move(queue).error());
-  queue_ = *queue;
+  FCCL_TRY_ASSIGN(auto pinned, device_->pin({memory_, memory_bytes()}));
+  pinned_ = std::move(pinned);
+  FCCL_TRY_ASSIGN(auto queue, device_->make_queue());
+  queue_ = queue;
   for (Mark* mark : {&forked_, &joined_}) {
-    auto made = device_->make_mark();
-    if (!made) return fail(std::move(made).error());
-    *mark = *made;
+    FCCL_TRY_ASSIGN(auto made, device_->make_mark());
+    *mark = made;
   }
   return {};
 }

@@ -45,22 +45,20 @@ Result<OfferedNics> allowed_nics(const Settings& settings) {
 }
 
 Result<std::string> describe_column(std::vector<Nic> nics, std::optional<int> numa) {
-  const auto topology = Topology::of({Host{"here", std::move(nics), {}, {Rank{.number = 0, .numa = numa}}}});
-  if (!topology) return fail(topology.error());
-  return to_text(*topology);
+  FCCL_TRY_ASSIGN(const auto topology, Topology::of({Host{"here", std::move(nics), {}, {Rank{.number = 0, .numa = numa}}}}));
+  return to_text(topology);
 }
 
 Result<ColumnNics> nics_of_columns(const std::vector<std::string>& columns) {
-  auto seen = hosts_in(columns);
-  if (!seen) return fail(std::move(seen).error());
-  ColumnNics chosen{.names = std::vector<std::vector<std::string>>(seen->size()), .megabits = Topology::kMostMegabits};
+  FCCL_TRY_ASSIGN(auto seen, hosts_in(columns));
+  ColumnNics chosen{.names = std::vector<std::vector<std::string>>(seen.size()), .megabits = Topology::kMostMegabits};
   std::set<std::string> different;
-  for (size_t first = 0; first < seen->size(); ++first) {
+  for (size_t first = 0; first < seen.size(); ++first) {
     if (!chosen.names[first].empty()) continue;
-    Host host{"here", (*seen)[first].nics, {}, {}};
-    for (size_t column = first; column < seen->size(); ++column)
-      if ((*seen)[column].nics == host.nics)
-        host.ranks.push_back({.number = static_cast<int>(column), .numa = (*seen)[column].ranks.front().numa});
+    Host host{"here", (seen)[first].nics, {}, {}};
+    for (size_t column = first; column < seen.size(); ++column)
+      if ((seen)[column].nics == host.nics)
+        host.ranks.push_back({.number = static_cast<int>(column), .numa = (seen)[column].ranks.front().numa});
     const auto nics = nics_of_ranks(host);
     for (size_t i = 0; i < host.ranks.size(); ++i)
       for (size_t n = 0; n < nics[i].size() && n < Introduction::kMostRails; ++n) {

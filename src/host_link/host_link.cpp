@@ -60,9 +60,8 @@ Result<void> HostLink::start(Descriptor wake, std::vector<std::shared_ptr<Proces
   wake_ = std::move(wake);
   processes_ = std::move(processes);
   events_ = std::move(events);
-  auto thread = start_thread(kRole, [this] { serve(); });
-  if (!thread) return fail(std::move(thread).error());
-  thread_ = std::move(*thread);
+  FCCL_TRY_ASSIGN(auto thread, start_thread(kRole, [this] { serve(); }));
+  thread_ = std::move(thread);
   return {};
 }
 

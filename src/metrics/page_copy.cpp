@@ -94,10 +94,9 @@ bool PageCopy::copy(const Read& read) {
 }
 
 Result<PageCopy> PageCopy::of(int process) {
-  const auto found = find_pages(process);
-  if (!found) return fail(found.error());
+  FCCL_TRY_ASSIGN(const auto found, find_pages(process));
   std::string observed;
-  for (const Descriptor& memory : *found) {
+  for (const Descriptor& memory : found) {
     PageCopy copy;
     observed = copy.fault_of_copying(memory.get(), process);
     if (observed.empty()) return copy;

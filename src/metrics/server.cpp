@@ -171,14 +171,12 @@ Result<void> serve(const Address& address) {
   Server& own = server.get();
   const std::lock_guard lock(own.mutex);
   if (own.door || is_served_by_another(address.port)) return {};
-  Result<Descriptor> listener = listen_tcp(address);
-  if (!listener) return fail(std::move(listener).error());
+  FCCL_TRY_ASSIGN(Descriptor listener, listen_tcp(address));
   Descriptor stop(::eventfd(0, EFD_CLOEXEC));
   if (!stop) return fail(fcclSystemError, fmt::format("cannot make an eventfd: {}", error_text(errno)));
-  auto door = std::make_shared<Door>(std::move(*listener), std::move(stop));
-  auto thread = start_thread({"fccl-metrics", "serves metrics"}, [door] { Clients(*door).serve(); });
-  if (!thread) return fail(std::move(thread).error());
-  own.thread = std::move(*thread);
+  auto door = std::make_shared<Door>(std::move(listener), std::move(stop));
+  FCCL_TRY_ASSIGN(auto thread, start_thread({"fccl-metrics", "serves metrics"}, [door] { Clients(*door).serve(); }));
+  own.thread = std::move(thread);
   own.door = std::move(door);
   page_of_process().served_port.store(address.port, std::memory_order_relaxed);
   return {};

@@ -45,10 +45,9 @@ template <class Operations>
 Result<void> advance_until_done(Operations& operations, bool oversubscribed) {
   BetweenRounds between(oversubscribed);
   for (;;) {
-    const Result<Advance> progress = operations.advance();
-    if (!progress) return fail(progress.error());
-    if (*progress == Advance::done) return {};
-    *progress == Advance::some ? between.has_moved() : between.wait();
+    FCCL_TRY_ASSIGN(const Advance progress, operations.advance());
+    if (progress == Advance::done) return {};
+    progress == Advance::some ? between.has_moved() : between.wait();
   }
 }
 

@@ -13,9 +13,8 @@ Result<Advance> IssuedTransfer::advance(bool judges, bool warns) {
 // Starts it, or returns whether it has moved.
 Result<Advance> IssuedTransfer::step() {
   if (!started_) {
-    const auto started = start();
-    if (!started) return fail(started.error());
-    return *started ? Advance::some : Advance::none;
+    FCCL_TRY_ASSIGN(const auto started, start());
+    return started ? Advance::some : Advance::none;
   }
   const uint64_t steps = operation_.steps.load(std::memory_order_acquire);
   if (steps == seen_) return Advance::none;

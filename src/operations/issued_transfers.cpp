@@ -113,8 +113,7 @@ Result<Advance> IssuedTransfers::finish() {
   has_warned_ = false;
   steps_ = 0;
   next_look_ = {};
-  const Result<void> result = std::exchange(result_, {});
-  if (!result) return fail(result.error());
+  FCCL_TRY_ASSIGN(const void result, std::exchange(result_, {}));
   return Advance::done;
 }
 

@@ -97,9 +97,8 @@ Result<uint64_t> Stream::position() const {
 }
 
 Result<void> Stream::synchronize() {
-  const auto issued = position();
-  if (!issued) return fail(issued.error());
-  FCCL_TRY(synchronize_to(*issued, {Clock::time_point::max()}));
+  FCCL_TRY_ASSIGN(const auto issued, position());
+  FCCL_TRY(synchronize_to(issued, {Clock::time_point::max()}));
   return {};
 }
 

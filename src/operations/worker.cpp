@@ -74,9 +74,8 @@ bool Worker::is_in_host_function() { return host_function_of != nullptr && host_
 Result<void> Worker::add(Stream& stream) {
   const std::lock_guard lock(mutex_);
   if (!running_) {
-    auto thread = start_thread({"fccl-worker", "serves this process's streams"}, [this] { serve(); });
-    if (!thread) return fail(std::move(thread).error());
-    thread->detach();
+    FCCL_TRY_ASSIGN(auto thread, start_thread({"fccl-worker", "serves this process's streams"}, [this] { serve(); }));
+    thread.detach();
   }
   running_ = true;
   streams_.push_back(&stream);

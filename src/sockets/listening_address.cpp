@@ -135,9 +135,8 @@ std::string describe(const std::string& interface_name, ChosenBy by) {
 }
 
 Result<ListeningAddress> choose_address(const Settings& settings) {
-  const auto all = interface_addresses();
-  if (!all) return fail(all.error());
-  return choose_address(settings, *all);
+  FCCL_TRY_ASSIGN(const auto all, interface_addresses());
+  return choose_address(settings, all);
 }
 
 Result<ListeningAddress> choose_address(const Settings& settings, const std::vector<InterfaceAddress>& all) {

@@ -65,11 +65,10 @@ std::string to_text(const std::vector<InterfaceAddress>& addresses) {
 }
 
 Result<std::vector<std::string>> usable_interfaces() {
-  const auto addresses = interface_addresses();
-  if (!addresses) return fail(addresses.error());
+  FCCL_TRY_ASSIGN(const auto addresses, interface_addresses());
   std::vector<std::string> names;
   std::vector<std::string> loopback;
-  for (const InterfaceAddress& each : *addresses) {
+  for (const InterfaceAddress& each : addresses) {
     if (each.is_container_bridge) continue;
     std::vector<std::string>& kind = each.is_loopback ? loopback : names;
     if (std::find(kind.begin(), kind.end(), each.interface_name) == kind.end()) kind.push_back(each.interface_name);

@@ -105,12 +105,11 @@ Devices devices_of(const Hwloc& hwloc) {
 }  // namespace
 
 Result<Host> discover_host() {
-  const auto interfaces = interfaces_that_are_up();
-  if (!interfaces) return fail(interfaces.error());
+  FCCL_TRY_ASSIGN(const auto interfaces, interfaces_that_are_up());
   Devices devices = devices_of(load_hwloc());
   Host host{host_name(), std::move(devices.rdma), std::move(devices.gpus), {}};
   const SysDevices sys;
-  for (const std::string& name : *interfaces) {
+  for (const std::string& name : interfaces) {
     const auto known = devices.interfaces.find(name);
     const bool ours = known != devices.interfaces.end() && sys.shows_interface(name);
     host.nics.push_back({name, sys.speed_of_interface(name), ours ? known->second : Place{}});

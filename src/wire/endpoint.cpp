@@ -250,14 +250,13 @@ Result<Port*> Endpoint::open(const PortShape& shape) {
                             "slot takes less",
                             shape.peers(), shape.window, shape.slot_bytes));
   }
-  const Result<MemoryId> landing = transport_->register_memory(port->landing_memory(), PeersMay::write);
-  if (!landing) return fail(landing.error());
+  FCCL_TRY_ASSIGN(const MemoryId landing, transport_->register_memory(port->landing_memory(), PeersMay::write));
   const Result<MemoryId> outgoing = transport_->register_memory(port->outgoing_memory(), PeersMay::nothing);
   if (!outgoing) {
-    transport_->release_memory(*landing);
+    transport_->release_memory(landing);
     return fail(outgoing.error());
   }
-  port->landing_id = *landing;
+  port->landing_id = landing;
   port->outgoing_id = *outgoing;
   next_channel_ += static_cast<uint32_t>(shape.peers());
   if (broken_) port->break_with({fcclSystemError, "the network has failed before this lane was opened"});

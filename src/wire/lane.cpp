@@ -34,9 +34,8 @@ Result<std::unique_ptr<WireLane>> WireLane::open(Endpoint& endpoint, const WireL
   if (endpoint.limits().message_bytes < sizeof(EntryMessage))
     return fail(fcclSystemError, fmt::format("the transport takes messages of {} bytes, but an entry has {}",
                                              endpoint.limits().message_bytes, sizeof(EntryMessage)));
-  Result<Port*> port = endpoint.open(port_shape(shape, endpoint.limits()));
-  if (!port) return fail(std::move(port).error());
-  return std::unique_ptr<WireLane>(new WireLane(endpoint, shape, *port));
+  FCCL_TRY_ASSIGN(Port * port, endpoint.open(port_shape(shape, endpoint.limits())));
+  return std::unique_ptr<WireLane>(new WireLane(endpoint, shape, port));
 }
 
 WireLane::WireLane(Endpoint& endpoint, const WireLaneShape& shape, Port* port)

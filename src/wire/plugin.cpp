@@ -35,9 +35,8 @@ Result<std::string> path_of(const std::string& library) {
 }
 
 Result<void*> load(const std::string& library) {
-  const Result<std::string> path = path_of(library);
-  if (!path) return fail(path.error());
-  if (void* loaded = ::dlopen(path->c_str(), RTLD_NOW | RTLD_LOCAL)) return loaded;
+  FCCL_TRY_ASSIGN(const std::string path, path_of(library));
+  if (void* loaded = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return loaded;
   const std::string why = ::dlerror();
   if (lacks_libfabric(why))
     return fail(
@@ -47,15 +46,14 @@ Result<void*> load(const std::string& library) {
                     why));
   return fail(
       fcclSystemError,
-      fmt::format("cannot reach other hosts: {} cannot be loaded ({}); install the one that was built with this libfccl", *path,
+      fmt::format("cannot reach other hosts: {} cannot be loaded ({}); install the one that was built with this libfccl", path,
                   why));
 }
 
 template <class Door>
 Result<Door> door_of(const std::string& library, const char* symbol) {
-  const auto loaded = load(library);
-  if (!loaded) return fail(loaded.error());
-  if (void* door = ::dlsym(*loaded, symbol)) return reinterpret_cast<Door>(door);
+  FCCL_TRY_ASSIGN(const auto loaded, load(library));
+  if (void* door = ::dlsym(loaded, symbol)) return reinterpret_cast<Door>(door);
   return fail(fcclSystemError,
               fmt::format("cannot reach other hosts: {} is not a transport of FCCL, as it has no {}", library, symbol));
 }
@@ -68,18 +66,16 @@ Result<std::unique_ptr<Transport>> open_transport(const TransportRequest& reques
 
 Result<std::unique_ptr<Transport>> open_transport_of(const std::string& library, const TransportRequest& request) {
   const SignalHandlers kept;
-  const auto open = door_of<OpenTransport>(library, kTransportSymbol);
-  if (!open) return fail(open.error());
-  return (*open)(request, kBuild);
+  FCCL_TRY_ASSIGN(const auto open, door_of<OpenTransport>(library, kTransportSymbol));
+  return (open)(request, kBuild);
 }
 
 Result<OfferedNics> list_nics(const NicsRequest& request) { return list_nics_of(kLibrary, request); }
 
 Result<OfferedNics> list_nics_of(const std::string& library, const NicsRequest& request) {
   const SignalHandlers kept;
-  const auto list = door_of<ListNics>(library, kNicsSymbol);
-  if (!list) return fail(list.error());
-  return (*list)(request, kBuild);
+  FCCL_TRY_ASSIGN(const auto list, door_of<ListNics>(library, kNicsSymbol));
+  return (list)(request, kBuild);
 }
 
 }  // namespace fccl::core

@@ -31,10 +31,9 @@ Result<std::shared_ptr<Endpoint>> endpoint_of_process(const TransportRequest& re
   const std::lock_guard lock(all.mutex);
   std::weak_ptr<Endpoint>& known = all.of[{request.provider, request.nics}];
   if (auto endpoint = known.lock()) return endpoint;
-  auto transport = open_transport(request);
-  if (!transport) return fail(std::move(transport).error());
-  log(LogLevel::info, "between hosts: " + (*transport)->description());
-  auto endpoint = std::make_shared<Endpoint>(std::move(*transport));
+  FCCL_TRY_ASSIGN(auto transport, open_transport(request));
+  log(LogLevel::info, "between hosts: " + transport->description());
+  auto endpoint = std::make_shared<Endpoint>(std::move(transport));
   known = endpoint;
   return endpoint;
 }

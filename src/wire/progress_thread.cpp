@@ -22,9 +22,9 @@ constexpr microseconds kLongestSleepBeside{4000};
 
 Result<void> ProgressThread::start(Endpoint& endpoint) {
   if (thread_.joinable()) return {};
-  auto thread = start_thread({"fccl-progress", "polls the network when nobody else does"}, [&] { run(endpoint); });
-  if (!thread) return fail(std::move(thread).error());
-  thread_ = std::move(*thread);
+  FCCL_TRY_ASSIGN(auto thread,
+                  start_thread({"fccl-progress", "polls the network when nobody else does"}, [&] { run(endpoint); }));
+  thread_ = std::move(thread);
   return {};
 }
 
