@@ -1,3 +1,4 @@
+// Fences all threads by membarrier, or sleeps where the kernel refuses it.
 #include "system/thread_fence.h"
 
 #include <linux/membarrier.h>

@@ -242,19 +242,15 @@ std::string compare_with_mpi(const Recipe& recipe, const World& world, const Tri
   }
 }
 
-// The place that this rank has reached, for the handler of the alarm: MPI does not say which of its calls a rank waits in.
-struct Place {
-  std::atomic<int> step{0};
-  std::atomic<const char*> within{"FCCL"};
-};
-Place reached;
-
+// Where this rank is, for the handler of the alarm: MPI does not say which of its calls a rank waits in.
+std::atomic<int> step_reached{0};
+std::atomic<const char*> step_is_in{"FCCL"};
 constexpr unsigned kLongestStepSeconds = 40;
 
 [[noreturn]] void tell_place(int) {
   std::array<char, 128> text{};
   const int length = std::snprintf(text.data(), text.size(), "process %d: step %d has lasted %u s, the rank is in %s\n",
-                                   getpid(), reached.step.load(), kLongestStepSeconds, reached.within.load());
+                                   getpid(), step_reached.load(), kLongestStepSeconds, step_is_in.load());
   (void)!write(STDERR_FILENO, text.data(), static_cast<size_t>(length));
   std::abort();
 }
@@ -263,7 +259,7 @@ std::string run_step(const Recipe& recipe, const World& world, fcclComm_t comm) 
   Trial trial(recipe, world.rank, world.ranks, world.placement);
   if (trial.issue(comm) != fcclSuccess) return describe(recipe) + ": " + fcclGetLastError(nullptr);
   if (auto fault = trial.fault(); !fault.empty()) return fault;
-  reached.within = "MPI, comparing a collective";
+  step_is_in = "MPI, comparing a collective";
   if (auto fault = compare_with_mpi(recipe, world, trial); !fault.empty()) return describe(recipe) + ": " + fault;
   return "";
 }
@@ -289,7 +285,7 @@ std::string run_exchange(const Exchange& exchange, const World& world, int step,
   if (fcclStreamSynchronize(stream) != fcclSuccess) return std::string("a group: ") + fcclGetLastError(nullptr);
   fcclStreamDestroy(stream);
   if (auto fault = sort_crowd(exchange, sources, received); !fault.empty()) return fault;
-  reached.within = "MPI, comparing sends";
+  step_is_in = "MPI, comparing sends";
   std::vector<std::vector<std::byte>> wanted(exchange.routes.size());
   std::vector<MPI_Request> requests;
   for (size_t i = 0; i < exchange.routes.size(); ++i) {
@@ -347,8 +343,8 @@ int run(const Options& options, const World& world) {
   int step = 0;
   for (int go_on = 1; go_on != 0; ++step) {
     alarm(kLongestStepSeconds);
-    reached.step = step;
-    reached.within = "FCCL";
+    step_reached = step;
+    step_is_in = "FCCL";
     Recipe recipe = draw_recipe(generator, options, world, step);
     recipe.finite = true;
     const Exchange exchange = random_exchange(generator, world.ranks, step);
@@ -356,7 +352,7 @@ int run(const Options& options, const World& world) {
     if (auto fault = sends ? run_exchange(exchange, world, step, comm) : run_step(recipe, world, comm); !fault.empty())
       give_up(world, options.seed, step, fault);
     go_on = options.steps < 0 ? Clock::now() < end : step + 1 < options.steps;
-    reached.within = "MPI, agreeing on the next step";
+    step_is_in = "MPI, agreeing on the next step";
     MPI_Bcast(&go_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
   }
   alarm(0);

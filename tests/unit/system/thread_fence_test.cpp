@@ -1,3 +1,4 @@
+// Tests of the fence that one thread makes in all others.
 #include "system/thread_fence.h"
 
 #include <gtest/gtest.h>
