@@ -43,6 +43,6 @@ inline tl::unexpected<Error> fail(Error error) { return tl::make_unexpected(std:
   if (!tried) return ::fccl::core::fail(std::move(tried).error()); \
   declaration = *std::move(tried)
 
-// Declares a variable with the value of a Result<T> expression, or returns its error from the enclosing function:
+// Declares or sets a variable by the value of a Result<T> expression, or returns its error from the enclosing function:
 // FCCL_TRY_ASSIGN(auto file, open(path));
 #define FCCL_TRY_ASSIGN(declaration, ...) FCCL_ASSIGN_TRIED(FCCL_JOIN(fccl_tried_, __LINE__), declaration, __VA_ARGS__)

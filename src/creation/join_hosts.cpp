@@ -299,8 +299,7 @@ Result<void> HostJoiner::try_to_join() {
   if (!told) return fail(told.error().code, name_of(joined_.rank) + ": " + told.error().message);
   // A rank's endpoint knows its peers once it has connected to them, and drops messages from others: no lane is used before all
   // ranks have passed this point.
-  by_host = exchange_by_leaders(*told);
-  if (!by_host) return fail(std::move(by_host).error());
+  FCCL_TRY_ASSIGN(by_host, exchange_by_leaders(*told));
   FCCL_TRY_ASSIGN(const auto ends, read_rank_ends(by_host, columns_));
   FCCL_TRY(connect_transfers(ends));
   FCCL_TRY(span_lanes(network));

@@ -113,7 +113,7 @@ Result<Advance> IssuedTransfers::finish() {
   has_warned_ = false;
   steps_ = 0;
   next_look_ = {};
-  FCCL_TRY_ASSIGN(const void result, std::exchange(result_, {}));
+  FCCL_TRY(std::exchange(result_, {}));
   return Advance::done;
 }
 
