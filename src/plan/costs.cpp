@@ -22,21 +22,19 @@ constexpr Unit kGigabytes{"GB/s", 1e9, true};
 
 struct Constant {
   std::string_view name;
-  std::string_view printed;  // the name of earlier versions, which is read too; scripts find the constant by it
   Unit unit;
   double Constants::* field;  // seconds, or seconds per byte
 };
 
 constexpr std::array kConstants{
-    Constant{"latency", "latency", kMicroseconds, &Constants::latency},
-    Constant{"message", "message", kMicroseconds, &Constants::message},
-    Constant{"wire", "wire", kGigabits, &Constants::wire_byte},
-    Constant{"add", "add", kGigabytes, &Constants::added_byte},
-    Constant{"host", "node", kGigabytes, &Constants::host_byte},
+    Constant{"latency", kMicroseconds, &Constants::latency}, Constant{"message", kMicroseconds, &Constants::message},
+    Constant{"wire", kGigabits, &Constants::wire_byte},      Constant{"add", kGigabytes, &Constants::added_byte},
+    Constant{"host", kGigabytes, &Constants::host_byte},
 };
 
 constexpr const char* kForm = "latency=20us,message=1us,wire=100Gbit/s,add=10GB/s,host=10GB/s,error=5%";
 constexpr std::string_view kErrorName = "error";
+constexpr std::string_view kEarlierNameOfHost = "node";
 constexpr Unit kPercent{"%", 1, false};
 
 // No real machine is slower or faster. A time may be 0.
@@ -72,8 +70,9 @@ std::optional<double> value_in(std::string_view text, const Unit& unit) {
 
 // Returns the index of the constant in kConstants; one past the end means the error. Returns nothing for another name.
 std::optional<size_t> place_of(std::string_view name) {
+  if (name == kEarlierNameOfHost) name = "host";
   for (size_t i = 0; i < kConstants.size(); ++i)
-    if (kConstants[i].name == name || kConstants[i].printed == name) return i;
+    if (kConstants[i].name == name) return i;
   return name == kErrorName ? std::optional(kConstants.size()) : std::nullopt;
 }
 
@@ -117,7 +116,7 @@ Result<Costs> parse_costs(std::string_view text) {
 std::string to_text(const Costs& costs) {
   std::string text;
   for (const Constant& constant : kConstants)
-    text += fmt::format("{}{}={:.6g}{}", text.empty() ? "" : ",", constant.printed,
+    text += fmt::format("{}{}={:.6g}{}", text.empty() ? "" : ",", constant.name,
                         in_unit(constant.unit, costs.constants.*constant.field), constant.unit.name);
   if (costs.error_percent) text += fmt::format(",{}={:.6g}{}", kErrorName, *costs.error_percent, kPercent.name);
   return text;

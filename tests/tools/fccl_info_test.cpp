@@ -129,13 +129,13 @@ rails between host0 and host1
     column 0, rank 0 to rank 2: nic0-nic0
     column 1, rank 1 to rank 3: nic0-nic0
 
-costs as --costs says: latency=10us,message=1us,wire=8Gbit/s,add=1000GB/s,node=1GB/s
+costs as --costs says: latency=10us,message=1us,wire=8Gbit/s,add=1000GB/s,host=1GB/s
 nobody has measured how far off these costs are
 )");
 }
 
 TEST(Explain, says_how_far_off_measured_costs_were) {
-  const std::string costs = "latency=10us,message=1us,wire=8Gbit/s,add=1000GB/s,node=1GB/s,error=6.5%";
+  const std::string costs = "latency=10us,message=1us,wire=8Gbit/s,add=1000GB/s,host=1GB/s,error=6.5%";
   for (const Ended& ended : {run_info("explain AllGather 6K --hosts 3x2 --costs " + costs),
                              run_info("explain AllGather 6K --hosts 3x2", "FCCL_COSTS=" + costs)}) {
     EXPECT_EQ(ended.status, 0) << ended.text;

@@ -79,9 +79,9 @@ def _price(fccl_info: Path, instance: str, nodes: int, collective: str, tally: T
     ]
     ended = subprocess.run([fccl_info.resolve(), *words], capture_output=True, text=True)
     price = re.search(r"^ -> \S+ +\d+ +\d+ +([\d.]+)", ended.stdout, re.MULTILINE)
-    node = re.search(r"node=([\d.]+)GB/s", ended.stdout)
-    if ended.returncode or not price or not node:
+    copies = re.search(r"\bhost=([\d.]+)GB/s", ended.stdout)
+    if ended.returncode or not price or not copies:
         raise OrderError(
             f"`{fccl_info} {' '.join(words)}` gave no price: {ended.stderr.strip() or ended.stdout.strip()}"
         )
-    return tally.bytes / (float(node[1]) * 1e9) if nodes == 1 else tally.calls * float(price[1]) / 1e6
+    return tally.bytes / (float(copies[1]) * 1e9) if nodes == 1 else tally.calls * float(price[1]) / 1e6

@@ -6,7 +6,7 @@
 namespace fccl::core::plan {
 namespace {
 
-constexpr const char* kText = "latency=30us,message=2.5us,wire=100Gbit/s,add=8GB/s,node=5GB/s";
+constexpr const char* kText = "latency=30us,message=2.5us,wire=100Gbit/s,add=8GB/s,host=5GB/s";
 
 TEST(Costs, are_read_in_the_units_that_they_are_written_in) {
   const auto costs = parse_costs(kText);
@@ -35,8 +35,8 @@ TEST(Costs, of_a_host_are_read_by_their_earlier_name_too) {
 }
 
 TEST(Costs, of_six_digits_are_written_as_they_were_read) {
-  for (const std::string text : {kText, "latency=0us,message=0us,wire=0.119654Gbit/s,add=1e-06GB/s,node=1e+09GB/s",
-                                 "latency=4.31415us,message=0.333333us,wire=97.1Gbit/s,add=12.3457GB/s,node=6.66667GB/s"}) {
+  for (const std::string text : {kText, "latency=0us,message=0us,wire=0.119654Gbit/s,add=1e-06GB/s,host=1e+09GB/s",
+                                 "latency=4.31415us,message=0.333333us,wire=97.1Gbit/s,add=12.3457GB/s,host=6.66667GB/s"}) {
     const auto costs = parse_costs(text);
     ASSERT_TRUE(costs) << costs.error().message;
     EXPECT_EQ(to_text(*costs), text);
