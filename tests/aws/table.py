@@ -81,3 +81,17 @@ TRAINER_LINES = (
     Row("sharding", words=("--model_type=llama_v2", "--sharding_strategy=hybrid", "--offload_activations=1")),
 )
 """Flags of AWS's FSDP train.py that the trainer of this project does not have under these names."""
+
+CLASSIFIER_LINES = (
+    Row("tiny-imagenet", words=("--arch=resnet18", "--epochs=1", "--batch-size=32", "--workers=0")),
+    Row("short", words=("-a", "resnet18", "-j", "2", "-b", "32", "--lr", "0.1", "-p", "10", "--wd", "1e-4")),
+    Row("gloo", words=("--dist-backend", "gloo", "--momentum=0.9", "--weight-decay=0.0001", "--print-freq=50")),
+    Row("checkpoint", words=("--arch", "efficientnet_b7", "--batch-size", "2", "--learning-rate=0.01")),
+)
+"""Flags of TorchElastic's ImageNet example, as the DDP and elasticjob files have them behind the images."""
+
+CLASSIFIER_REFUSALS = (
+    Row("nccl", words=("--dist-backend=nccl", "--epochs=2")),
+    Row("uneven", words=("--batch-size=33", "--epochs=2")),
+)
+"""The same without a GPU, and with more images for a step than there are."""

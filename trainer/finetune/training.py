@@ -17,6 +17,7 @@ from torch.distributed.fsdp import FSDPModule
 from torch.optim import SGD, AdamW, Optimizer
 from transformers import DataCollatorForSeq2Seq, default_data_collator
 
+from trainer.cores import use_fair_share_of_cores
 from trainer.finetune import checkpoint, lora
 from trainer.finetune.batches import Batches, Numbers, pack
 from trainer.finetune.checkpoint import Places, Progress, writes
@@ -34,8 +35,7 @@ Batch = dict[str, Any]
 
 def train(settings: Settings, interrupt: Interrupt) -> bool:
     """Runs on every rank; returns whether the run came to its end."""
-    cores = len(os.sched_getaffinity(0))
-    torch.set_num_threads(max(1, cores // settings.ranks_of_host))
+    use_fair_share_of_cores(settings.ranks_of_host)
     device = device_of(settings, int(os.environ.get("LOCAL_RANK", "0")))
     with _process_group(settings, device):
         return Trainer(settings, interrupt, device).run()

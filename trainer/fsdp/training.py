@@ -12,6 +12,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from trainer.cores import use_fair_share_of_cores
 from trainer.fsdp import checkpoint, collectives, data
 from trainer.fsdp.arguments import Settings
 from trainer.fsdp.attempt import begin_attempt
@@ -47,16 +48,10 @@ def train(settings: Settings, interrupt: Interrupt, trainer: type["Trainer"] | N
     """Runs on every rank; returns whether the run came to its last step. Another trainer may see more of
     it.
     """
-    use_fair_share_of_cores()
+    use_fair_share_of_cores(int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
     device = device_of(settings)
     with _process_group(settings.backend, device):
         return (trainer or Trainer)(settings, interrupt, device).run()
-
-
-def use_fair_share_of_cores() -> None:
-    """Gives torch as many threads as there are cores for each rank of this host."""
-    cores = len(os.sched_getaffinity(0))
-    torch.set_num_threads(max(1, cores // int(os.environ.get("LOCAL_WORLD_SIZE", "1"))))
 
 
 def seed_dropout(settings: Settings, rank: int) -> None:

@@ -53,17 +53,7 @@ class Classifier:
 
     def run(self) -> None:
         """Trains to the last step, in whatever company there is."""
-        while not self.replica.is_over():
-            if self.replica.meet():
-                share = self._share()
-                if not self.feed.fits(self.place, share):
-                    self.place = self.place.in_next_epoch()
-                if self._is_done():
-                    self._save()
-                    self.replica.conclude()
-                else:
-                    self._try_step(share)
-        self.replica.leave()
+        self.replica.train(self._try_step)
 
     def _share(self) -> Share:
         ranks = self.replica.participants * dist.get_world_size()
@@ -73,8 +63,13 @@ class Classifier:
     def _is_done(self) -> bool:
         return self.place.epoch >= self.settings.epochs or self.place.step == self.settings.steps
 
-    def _try_step(self, share: Share) -> None:
-        """One step, which is done again after the next meeting if a replica has died in it."""
+    def _try_step(self) -> bool:
+        share = self._share()
+        if not self.feed.fits(self.place, share):
+            self.place = self.place.in_next_epoch()
+        if self._is_done():
+            self._save()
+            return False
         batch = self.feed.next(self.place, share)
         loss = self.learner.gradients(batch, self.place, share.part).item()
         gradients = [each.grad for each in self.learner.model.parameters() if each.grad is not None]
@@ -83,6 +78,7 @@ class Classifier:
             self.learner.update(self.place)
             self.place = self.place.after(share.parts * share.images)
             self.replica.record(loss)
+        return True
 
     def _save(self) -> None:
         """Leaves what trainer.ddp can go on from; all replicas write the same."""

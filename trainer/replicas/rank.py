@@ -3,13 +3,12 @@
 Called as `python -m trainer.replicas.rank FOLDER REPLICA ARGUMENT...`, with trainer.replicas' arguments.
 """
 
-import os
 import sys
 from pathlib import Path
 
-import torch
 import torch.distributed as dist
 
+from trainer.cores import use_fair_share_of_cores
 from trainer.fsdp.interrupt import die_with_the_launcher
 from trainer.replicas.arguments import FSDP, Order, ddp_settings, fsdp_settings, parse
 from trainer.replicas.replica import Berth
@@ -20,8 +19,7 @@ def main(words: list[str]) -> None:
     die_with_the_launcher()
     order = parse(words[2:])
     berth = Berth(Path(words[0]), int(words[1]), order.replicas)
-    ranks_of_the_host = order.replicas * order.nproc_per_node
-    torch.set_num_threads(max(1, len(os.sched_getaffinity(0)) // ranks_of_the_host))
+    use_fair_share_of_cores(order.replicas * order.nproc_per_node)
     dist.init_process_group("fccl")
     _train(order, berth)
     dist.destroy_process_group()

@@ -3,6 +3,7 @@
 import json
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -15,6 +16,8 @@ from torchft import Manager
 
 PATIENCE = timedelta(seconds=60)
 """For one call among replicas; a death is known long before."""
+JOIN_PATIENCE = timedelta(seconds=3)
+"""For replicas that join each other, where nobody can tell a death from a rank that has not come yet."""
 FINISHED = "finished"
 STARTS, METRICS = "starts.jsonl", "metrics.jsonl"
 
@@ -56,7 +59,7 @@ class Replica:
         self._taken: dict[str, Any] = {}
         self._unwritten: dict[str, Any] = {}
         self._manager = Manager(
-            pg=ProcessGroupFccl(timeout=PATIENCE),
+            pg=ProcessGroupFccl(timeout=PATIENCE, join_timeout=JOIN_PATIENCE),
             load_state_dict=self._load_state_dict,
             state_dict=lambda: {"trained": trained.state_dict(), "last": self._last},
             min_replica_size=1,
@@ -83,11 +86,15 @@ class Replica:
         assert part is not None, "torchft lets every replica of a quorum take part"
         return part
 
-    def is_over(self) -> bool:
-        """Whether the run has come to its end; all ranks of the replica get the same answer."""
-        over = torch.tensor(int(self._finished.exists()))
-        dist.broadcast(over, 0)
-        return bool(over.item())
+    def train(self, try_step: Callable[[], bool]) -> None:
+        """Trains to the last step, in whatever company there is; `try_step` returns False behind it.
+
+        A step is tried again after the next meeting if a replica has died in it.
+        """
+        while not self._is_over():
+            if self.meet() and not try_step():
+                self._conclude()
+        self.leave()
 
     def meet(self) -> bool:
         """Meets the replicas that live, and takes their state if it is newer; False before all have come."""
@@ -136,16 +143,22 @@ class Replica:
         }
         self._unwritten = self._line(self._last)
 
-    def conclude(self) -> None:
-        """Ends the run, once all that live have met behind its last step."""
-        self._manager.allreduce(torch.zeros(1)).wait()
-        if self._manager.should_commit():
-            self._finished.touch()
-
     def leave(self) -> None:
         """Writes what is left to write, and ends the manager."""
         self._write()
         self._manager.shutdown(wait=False)
+
+    def _is_over(self) -> bool:
+        # All ranks of the replica get the same answer.
+        over = torch.tensor(int(self._finished.exists()))
+        dist.broadcast(over, 0)
+        return bool(over.item())
+
+    def _conclude(self) -> None:
+        """Ends the run, once all that live have met behind its last step."""
+        self._manager.allreduce(torch.zeros(1)).wait()
+        if self._manager.should_commit():
+            self._finished.touch()
 
     def _load_state_dict(self, state: dict[str, Any]) -> None:
         self._trained.load_state_dict(state["trained"])

@@ -37,16 +37,11 @@ class Shard:
 
     def run(self) -> None:
         """Trains to the last step, in whatever company there is."""
-        while not self.replica.is_over():
-            if self.replica.meet():
-                if self.replica.step < self.settings.steps:
-                    self._try_step()
-                else:
-                    self.replica.conclude()
-        self.replica.leave()
+        self.replica.train(self._try_step)
 
-    def _try_step(self) -> None:
-        """One step, which is done again after the next meeting if a replica has died in it."""
+    def _try_step(self) -> bool:
+        if self.replica.step == self.settings.steps:
+            return False
         loss = self._gradients()
         gradients = [state.local(each.grad) for each in self.model.parameters() if each.grad is not None]
         loss = self.replica.average(gradients, loss)
@@ -54,6 +49,7 @@ class Shard:
             self._update()
             self.replica.record(loss)
         self.optimizer.zero_grad()
+        return True
 
     def _gradients(self) -> float:
         place = self.replica.part * dist.get_world_size() + dist.get_rank()

@@ -3,6 +3,7 @@
 The first host has etcd, and starts the agents on the others as over ssh.
 """
 
+import json
 import os
 import shlex
 import subprocess
@@ -29,6 +30,7 @@ class Hosts:
         self.job.folder.mkdir(exist_ok=True)
         self.etcd = EtcdServer(folder, address="10.77.0.1")
         self.agents: list[subprocess.Popen] = []
+        self._starts = folder / "starts"
 
     def start(self, host: int, least: int, most: int) -> subprocess.Popen:
         place = [
@@ -41,7 +43,7 @@ class Hosts:
         ]
         shape = ["--nnodes", f"{least}:{most}", "--nproc-per-node", "1", "--max-restarts", "5"]
         words = [sys.executable, "-m", "trainer.launch", *shape, *place, "--rdzv-id", "hosts"]
-        words += ["-m", "trainer.ddp", *self.job.trainer]
+        words += ["-m", "trainer.ddp.tests.noted", str(self._starts), *self.job.trainer]
         command = f"cd {REPOSITORY} && exec env OMP_NUM_THREADS=1 {shlex.join(words)}"
         with (self.job.folder / "printed").open("a") as printed:
             agent = subprocess.Popen(
@@ -50,8 +52,21 @@ class Hosts:
         self.agents.append(agent)
         return agent
 
-    def kill(self, host: int) -> None:
+    def kill(self, host: int, world: int, since: int, *agents: subprocess.Popen) -> int:
+        """Returns the attempt of the other hosts, and notes how long its first step was in coming."""
+        began = time.monotonic()
         subprocess.run([sys.executable, CLUSTER, "host", f"node{host}", "kill"], check=True)
+        attempt = self.wait_for_world(world, since, *agents)
+        facts = {"next_step": time.monotonic() - began, "first_step": self._first_step_seconds}
+        (self.job.folder / "recovered").write_text(json.dumps(facts))
+        return attempt
+
+    def wait_for_first_step(self, world: int, *agents: subprocess.Popen) -> int:
+        """Returns the first attempt, and measures how long a worker takes to its first step."""
+        attempt = self.wait_for_world(world, 0, *agents)
+        started = map(float, self._starts.read_text().split())
+        self._first_step_seconds = time.time() - max(started)
+        return attempt
 
     def wait_for_world(self, world: int, since: int, *agents: subprocess.Popen) -> int:
         """Returns the attempt above `since` in which so many ranks have begun a step."""
@@ -68,10 +83,9 @@ class Hosts:
 def leave_and_join(hosts: Hosts) -> None:
     """2 -> 1 -> 2: the host of rank 0 or 1 dies, and another comes."""
     staying, dying = hosts.start(1, 1, 3), hosts.start(2, 1, 3)
-    first = hosts.wait_for_world(2, 0, staying, dying)
+    first = hosts.wait_for_first_step(2, staying, dying)
     hosts.job.wait_for_step(3, staying)
-    hosts.kill(2)
-    second = hosts.wait_for_world(1, first, staying)
+    second = hosts.kill(2, 1, first, staying)
     coming = hosts.start(3, 1, 3)
     hosts.wait_for_world(2, second, staying, coming)
     hosts.job.wait(staying, coming)
@@ -81,12 +95,9 @@ def first_of_three_dies(hosts: Hosts) -> None:
     """3 -> 2: the host dies that came first."""
     dying = hosts.start(1, 2, 3)
     staying = [hosts.start(2, 2, 3), hosts.start(3, 2, 3)]
-    first = hosts.wait_for_world(3, 0, dying, *staying)
+    first = hosts.wait_for_first_step(3, dying, *staying)
     hosts.job.wait_for_step(3, *staying)
-    began = time.monotonic()
-    hosts.kill(1)
-    hosts.wait_for_world(2, first, *staying)
-    (hosts.job.folder / "recovered").write_text(str(time.monotonic() - began))
+    hosts.kill(1, 2, first, *staying)
     hosts.job.wait(*staying)
 
 

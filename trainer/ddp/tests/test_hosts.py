@@ -1,5 +1,6 @@
 """Hosts die and come while a job trains; every image is taken once all the same."""
 
+import json
 import os
 import subprocess
 import sys
@@ -34,7 +35,17 @@ def run_on_hosts(scenario: str, folder: Path, data: Path) -> Job:
     job = Job(folder, data, epochs=on_hosts.LEAST_EPOCHS)
     assert_every_image_once(job)
     assert_little_was_redone(job)
+    assert_the_next_step_came_soon(job)
     return job
+
+
+def assert_the_next_step_came_soon(job: Job) -> None:
+    """Hosts miss one that gives no sign, wait for others to come, and then start Python as at first."""
+    took = json.loads((job.folder / "recovered").read_text())
+    meeting = {name: float(value) for name, value in (word.split("=") for word in QUICK_MEETING.split(","))}
+    missing = meeting["keep_alive_interval"] * meeting["keep_alive_max_attempt"]
+    print(f"the next step came after {took['next_step']:.1f} s, a worker's first after {took['first_step']:.1f} s")
+    assert took["next_step"] <= meeting["last_call_timeout"] + missing + 5 * took["first_step"], took
 
 
 def test_a_job_goes_on_from_two_hosts_to_one_and_to_two(tmp_path: Path, data: Path) -> None:

@@ -4,6 +4,7 @@ import json
 import os
 import random
 import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ from trainer.ddp.tests.images import four_colours
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 ROOT = Path(__file__).resolve().parents[3]
 LIMIT_SECONDS = 1200
+HEARTBEAT_SECONDS = 1
 STEPS = 500
 EXACT = ["--precision", "fp64", "--global-batch", "12", "--steps", str(STEPS)]
 FSDP = ["-m", "trainer.fsdp", "--layers", "2", "--hidden", "96", "--seq-len", "64", *EXACT]
@@ -95,9 +97,9 @@ def check_recovery(run: Run, victim: int) -> None:
     (recovery,) = map(json.loads, (run.folder / "recoveries.jsonl").read_text().splitlines())
     assert json.loads((run.folder / "summary.json").read_text())["recoveries"] == [recovery]
     assert recovery["replica"] == victim
-    # The machine may be busy, so that a step takes as long as its slowest one has.
-    slowest = max(line["seconds"] for line in run.of_all() if line["participants"] == run.replicas)
-    assert 0 < recovery["next_good_step_seconds"] <= max(5, 1 + 6 * slowest)
+    median = statistics.median(line["seconds"] for line in run.of_all())
+    print(f"{recovery}, median step {median:.3f} s")
+    assert 0 < recovery["next_good_step_seconds"] <= max(5, HEARTBEAT_SECONDS + 6 * median)
     assert recovery["back_seconds"] > recovery["next_good_step_seconds"]
 
 
