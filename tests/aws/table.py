@@ -85,7 +85,9 @@ TRAINER_LINES = (
 CLASSIFIER_LINES = (
     Row("tiny-imagenet", words=("--arch=resnet18", "--epochs=1", "--batch-size=32", "--workers=0")),
     Row("short", words=("-a", "resnet18", "-j", "2", "-b", "32", "--lr", "0.1", "-p", "10", "--wd", "1e-4")),
-    Row("gloo", words=("--dist-backend", "gloo", "--momentum=0.9", "--weight-decay=0.0001", "--print-freq=50")),
+    Row(
+        "gloo", words=("--dist-backend", "gloo", "--momentum=0.9", "--weight-decay=0.0001", "--print-freq=50")
+    ),
     Row("checkpoint", words=("--arch", "efficientnet_b7", "--batch-size", "2", "--learning-rate=0.01")),
 )
 """Flags of TorchElastic's ImageNet example, as the DDP and elasticjob files have them behind the images."""

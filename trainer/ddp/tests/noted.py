@@ -1,4 +1,4 @@
-"""trainer.ddp behind a note of when its process began: `python -m trainer.ddp.tests.noted FILE ARGUMENT...`."""
+"""trainer.ddp, after a note of when it began: `python -m trainer.ddp.tests.noted FILE ARGUMENT...`."""
 
 import sys
 import time

@@ -44,7 +44,7 @@ def assert_the_next_step_came_soon(job: Job) -> None:
     took = json.loads((job.folder / "recovered").read_text())
     meeting = {name: float(value) for name, value in (word.split("=") for word in QUICK_MEETING.split(","))}
     missing = meeting["keep_alive_interval"] * meeting["keep_alive_max_attempt"]
-    print(f"the next step came after {took['next_step']:.1f} s, a worker's first after {took['first_step']:.1f} s")
+    print(f"the next step came after {took['next_step']:.1f} s, a first one after {took['first_step']:.1f} s")
     assert took["next_step"] <= meeting["last_call_timeout"] + missing + 5 * took["first_step"], took
 
 
