@@ -41,7 +41,8 @@ def test_two_ranks_train_with(row: Row, images: Path, tmp_path: Path) -> None:
 def test_two_ranks_end_with_one_sentence_given(row: Row, images: Path, tmp_path: Path) -> None:
     if row.name == "nccl" and torch.cuda.is_available():
         pytest.skip("there is a GPU")
-    with pytest.raises(AssertionError, match=r"exit statuses by rank: \[2, 2\]"):
+    # The first rank speaks; the other is ended then, as by torchrun.
+    with pytest.raises(AssertionError, match=r"exit statuses by rank: \[2, (2|-9)\]"):
         train(row, images, tmp_path)
     said = (tmp_path / "printed").read_text()
     sentences = {line for line in said.splitlines() if line.startswith("trainer.ddp: ")}

@@ -14,6 +14,9 @@ pytest.importorskip("torchvision")
 
 pytestmark = pytest.mark.slow
 
+ALONE = ("--nproc-per-node", "1")
+"""For jobs whose agents are what matters: a rank takes seconds to start."""
+
 
 @pytest.fixture
 def own_etcd(tmp_path: Path) -> Iterator[EtcdServer]:
@@ -32,7 +35,7 @@ def test_two_jobs_in_turn_without_an_id_both_run_by_etcd_v3(
 ) -> None:
     for name in ("first", "second"):
         job = Job(tmp_path / name, data)
-        job.wait(agent_of(job, "etcd-v3", etcd))
+        job.wait(agent_of(job, "etcd-v3", etcd, *ALONE))
         assert job.summary["status"] == "finished" and job.summary["attempts"] == 1
 
 
@@ -42,8 +45,8 @@ def test_the_second_job_without_an_id_by_torchs_etcd_is_told_to_choose_one(
 ) -> None:
     # Both tests of this use the id "none", and each kind of rendezvous has its own place for it in etcd.
     first, second = Job(tmp_path / "first", data), Job(tmp_path / "second", data)
-    first.wait(agent_of(first, backend, etcd))
-    agent = agent_of(second, backend, etcd)
+    first.wait(agent_of(first, backend, etcd, *ALONE))
+    agent = agent_of(second, backend, etcd, *ALONE)
     assert agent.wait(200) == 1, second.printed()
     said = second.printed().strip().splitlines()
     assert len(said) == 1 and "'none'" in said[0] and "--rdzv-id" in said[0], said
