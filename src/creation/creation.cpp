@@ -23,13 +23,6 @@ namespace {
 
 // The leader makes a host's segment and hands it out.
 constexpr int kLeader = 0;
-// Least sizes that are worth a call of the kernel: the shortest transfer or block of an AlltoAll, and the shortest block of an
-// AllGather, which no slot holds twice.
-constexpr size_t kLeastRead = 32 << 10, kLeastGathered = 8 << 10;
-// Results are read from peers if slots take this many times as long, since slots would write them past the caches.
-constexpr double kFarFaster = 2;
-// With more ranks than these, slots are too short for a comparison, and an AlltoAll takes too long for init.
-constexpr int kTriedRanks = 8;
 
 // Returns the ranks of each host, in the order of the hosts' first ranks.
 std::vector<std::vector<int>> ranks_of_hosts(const std::vector<Member>& members) {
@@ -203,26 +196,26 @@ Result<void> Creation::attach(InitCalls& calls) {
     log(LogLevel::info,
         reached.error().message + "; AllGather and AlltoAll take the ring instead, and what is sent goes through slots");
   const std::shared_ptr<const PeerMemory> memory = std::move(memory_);
-  Lane &gathers = parts_->lanes[kGatherLane].lane, &pairs = parts_->lanes[kPairLane].lane;
-  gathers.attach(memory, kLeastGathered);
-  pairs.attach(memory, kLeastRead);
-  size_t least_sent = kLeastRead;
-  if (wanted == "auto" && ranks <= kTriedRanks) {
-    FCCL_TRY_ASSIGN(const auto gain, gain_of_reading(calls, pairs));
-    pairs.attach_from(kLeastRead);
-    if (gain >= kFarFaster)
-      for (Lane* lane : {&gathers, &pairs}) lane->read_past_caches();
+  Reach &gathers = parts_->lanes[kGatherLane].lane.reach, &pairs = parts_->lanes[kPairLane].lane.reach;
+  gathers.attach(memory, kTuning.least_gathered);
+  pairs.attach(memory, kTuning.least_exchanged);
+  size_t least_sent = kTuning.least_exchanged;
+  if (wanted == "auto" && ranks <= kTuning.most_tried_ranks) {
+    FCCL_TRY_ASSIGN(const auto gain, gain_of_reading(calls, parts_->lanes[kPairLane].lane));
+    pairs.attaching.least_block = kTuning.least_exchanged;
+    if (gain >= kTuning.far_faster)
+      for (Reach* reach : {&gathers, &pairs}) reach->attaching.past_caches = true;
     if (gain <= 1) {
-      for (Lane* lane : {&gathers, &pairs}) lane->stop_attaching();
+      for (Reach* reach : {&gathers, &pairs}) reach->attaching.is_open = false;
       least_sent = SIZE_MAX;
     }
   } else if (wanted == "auto") {
-    pairs.stop_attaching();
+    pairs.attaching.is_open = false;
     least_sent = SIZE_MAX;
   }
   parts_->transfers.read_from(memory, least_sent);
   if (parts_->columns->hosts() > 1)
-    for (LaneQueue& queue : parts_->lanes) queue.lane.stop_attaching();
+    for (LaneQueue& queue : parts_->lanes) queue.lane.reach.attaching.is_open = false;
   return {};
 }
 
@@ -231,8 +224,8 @@ void Creation::map_peers() {
   const Columns& columns = *parts_->columns;
   if (options_.settings.mapped != "on" || columns.hosts() > 1) return;
   for (LaneQueue& queue : parts_->lanes)
-    queue.lane.map_peers(
-        std::make_unique<MappedPeers>(segment_, columns.local(), pids_of(joined_.members, columns.ranks_of(columns.host()))));
+    queue.lane.reach.mapped_peers =
+        std::make_unique<MappedPeers>(segment_, columns.local(), pids_of(joined_.members, columns.ranks_of(columns.host())));
 }
 
 }  // namespace fccl::core

@@ -38,7 +38,7 @@ Result<double> gain_of_reading(InitCalls& calls, Lane& lane) {
   Times mine;
   size_t offset = 0;
   const auto try_from = [&](size_t least_block, int64_t& least) -> Result<void> {
-    lane.attach_from(least_block);
+    lane.reach.attaching.least_block = least_block;
     const Clock::time_point begin = Clock::now();
     FCCL_TRY(calls.swap(given.data() + offset, taken.data() + offset, kBlock));
     least = std::min<int64_t>(least, (Clock::now() - begin).count());
@@ -56,7 +56,7 @@ Result<double> gain_of_reading(InitCalls& calls, Lane& lane) {
     sum.through_slots += each.through_slots;
     sum.read += each.read;
   }
-  const double gain = lane.attaches() ? static_cast<double>(sum.through_slots) / static_cast<double>(sum.read) : 0;
+  const double gain = lane.reach.attaching.is_open ? static_cast<double>(sum.through_slots) / static_cast<double>(sum.read) : 0;
   const auto mean_us = [&](int64_t nanoseconds) { return static_cast<double>(nanoseconds) / static_cast<double>(ranks) / 1e3; };
   log(LogLevel::info,
       fmt::format(

@@ -19,7 +19,7 @@ Call CountsExchange::begin(const Call& call) {
   return {.signature = call.signature, .send = mine_.data(), .recv = theirs_.data(), .uneven = &blocks_};
 }
 
-Outcome CountsExchange::compare(const Call& call) const {
+std::optional<OtherCounts> CountsExchange::compare(const Call& call) const {
   const int ranks = static_cast<int>(mine_.size());
   for (int rank = 0; rank < ranks; ++rank) {
     const PairCounts& theirs = theirs_[static_cast<size_t>(rank)].counts;

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/call.h"
 #include "host/pair_counts.h"
-#include "system/phase.h"
 
 namespace fccl::core {
 
@@ -18,8 +18,9 @@ class CountsExchange {
 
   // Returns the call that exchanges the counts of `call`; peers compare it as if it were `call`.
   Call begin(const Call& call);
-  // Runs once the counts are there: compares the two counts of every block, here and on all other ranks.
-  Outcome compare(const Call& call) const;
+  // Runs once the counts are there: compares the two counts of every block, here and on all other ranks. Returns the first
+  // difference.
+  std::optional<OtherCounts> compare(const Call& call) const;
   // Returns the bytes of the longest block between any two ranks.
   size_t longest() const;
 

@@ -45,7 +45,7 @@ Phase across_hosts([[maybe_unused]] FrameMemory& frame, Lane& lane, Hierarchical
     if (is_put) relay.put();
     for (int i = 1; i < lane.ranks(); ++i) {
       co_await Glance{lane.entered(lane.peer(i))};
-      if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.rank_of(lane.peer(i))};
+      if (!lane.agrees(lane.peer(i))) co_return Differs{lane.rank_of(lane.peer(i))};
     }
     relay.begin();
     while (goes_on) {
@@ -62,9 +62,9 @@ Phase across_hosts([[maybe_unused]] FrameMemory& frame, Lane& lane, Hierarchical
       goes_on = relay.next();
     }
     if (hierarchical.inter_host_call) co_await Glance{hierarchical.inter_host_call->ended()};
-    if (!tells || is_told) co_return Outcome{};
+    if (!tells || is_told) co_return Done{};
     relay.keep_counts();
-    if (const Outcome outcome = hierarchical.counts_exchange->compare(task.call); !outcome.agreed()) co_return outcome;
+    if (const auto other = hierarchical.counts_exchange->compare(task.call)) co_return *other;
   }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "host/route.h"
 #include "kernels/copy.h"
 
 namespace fccl::core {
@@ -24,7 +25,7 @@ IntraHostRelay::IntraHostRelay(Lane& lane, HierarchicalLane& hierarchical, const
   const bool is_block = share_ == Share::of_this_host;
   const bool is_sent_on = row_.spreads() && is_fed_by_up_;
   const size_t result = has_pairs() ? task.call.output(hierarchical.columns.ranks()).total() : blocks_.total();
-  if ((is_block ? blocks_.most() : result) >= kStreamedBytes && !is_sent_on) to_result_ = stream_bytes;
+  if ((is_block ? blocks_.most() : result) >= kTuning.streamed && !is_sent_on) to_result_ = stream_bytes;
   if (!is_column()) return;
   input_ = input();
   output_ = output();

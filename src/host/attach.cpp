@@ -7,9 +7,6 @@
 namespace fccl::core {
 namespace {
 
-// The bytes of a piece. The thread's other work gets a turn between two pieces, and each piece has the whole deadline.
-constexpr size_t kPiece = 1 << 20;
-
 // Faults in the pages of piece k, which peers read next.
 void bring_in_piece(const Lane& lane, const Collective& row, const SlicedInput& input, uint64_t k) {
   if (!row.has_pairs()) return bring_in(input.at(lane.rank(), k), input.length(lane.rank(), k));
@@ -21,28 +18,28 @@ void bring_in_piece(const Lane& lane, const Collective& row, const SlicedInput& 
 bool take(const Lane& lane, int peer, size_t offset, const SlicedOutput& output, uint64_t k) {
   if (output.length(peer, k) == 0) return true;
   const auto* source = static_cast<const std::byte*>(offer_of(lane, peer).source) + offset + k * output.piece;
-  return lane.peer_memory().read(peer, output.at(peer, k), source, output.length(peer, k));
+  return lane.reach.memory->read(peer, output.at(peer, k), source, output.length(peer, k));
 }
 
 }  // namespace
 
 // A rank stays in the call until every peer has read its input. If its wait fails, it publishes the failure before it returns,
 // and only then can its user overwrite the input. So a reader checks for a failure after reading, before it trusts the bytes.
-Phase attach_move([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
+Phase attach_move([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route, Task task) {
   enter_with_offer(lane, task);
   for (int i = 1; i < lane.ranks(); ++i) {
     co_await lane.entered(lane.peer(i));
-    if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.rank_of(lane.peer(i))};
+    if (!lane.agrees(lane.peer(i))) co_return Differs{lane.rank_of(lane.peer(i))};
   }
-  if (settles_elsewhere(lane, task, Path::attach)) co_return Outcome{.settled = true};
-  const SlicedInput input = input_of(task.call, lane.ranks(), kPiece);
-  const SlicedOutput output = output_of(task.call, lane.ranks(), kPiece);
+  if (settles_elsewhere(lane, task, route)) co_return GoOnBy{route, true};
+  const SlicedInput input = input_of(task.call, lane.ranks(), route.piece);
+  const SlicedOutput output = output_of(task.call, lane.ranks(), route.piece);
   const uint64_t first = lane.slices();
   const int me = lane.rank();
   bool all_read = true;
   copy_bytes(output.at(me, 0), input.at(me, 0), output.layout.bytes(me));
   for (uint64_t k = 0; k < output.count(); ++k) {
-    if (lane.has_failed()) co_return Outcome{.failed = true};
+    if (lane.has_failed()) co_return Failed{};
     bring_in_piece(lane, task.call.signature.row(), input, k);
     lane.my_board().published.publish(first + k + 1);
     for (int i = 1; i < lane.ranks(); ++i) {
@@ -56,11 +53,10 @@ Phase attach_move([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
   for (uint64_t k = 0; k < output.count(); ++k)
     for (int i = 1; i < lane.ranks(); ++i) co_await lane.drained(lane.peer(i), first + k + 1);
   lane.count_slices(output.count());
-  if (lane.has_failed()) co_return Outcome{.failed = true};
+  if (lane.has_failed()) co_return Failed{};
   for (int i = 1; i < lane.ranks(); ++i) all_read = all_read && !lane.unread(lane.peer(i), first + 1).reached();
-  if (all_read) co_return Outcome{};
-  lane.set_settled(Path::ring);
-  co_return Outcome{.settled = true};
+  if (all_read) co_return Done{};
+  co_return GoOnBy{route_without_attach(lane, task.call), true};
 }
 
 }  // namespace fccl::core

@@ -7,12 +7,10 @@
 #include <vector>
 
 #include "base/call.h"
-#include "host/mapped_peers.h"
-#include "host/path_name.h"
-#include "host/peer_memory.h"
+#include "host/phase.h"
+#include "host/reach.h"
 #include "host/segment.h"
 #include "kernels/copy.h"
-#include "system/phase.h"
 
 namespace fccl::core {
 
@@ -22,9 +20,8 @@ class Lane {
   // `numbers` holds the communicator's numbers of this host's ranks; `rank` is this rank's index in it.
   Lane(std::shared_ptr<Segment> segment, LaneId id, int rank, std::vector<int> numbers, uint32_t first_sequence)
       : sources(segment->shape().ranks),
-        inputs(sources.size()),
-        outputs(sources.size()),
         scalars(segment->shape().ranks),
+        reach(segment->shape().ranks),
         segment_(std::move(segment)),
         id_(id),
         rank_(rank),
@@ -108,37 +105,11 @@ class Lane {
   const SegmentShape& shape() const { return segment_->shape(); }
   bool has_failed() const { return segment_->failure().first.load(std::memory_order_acquire) != 0; }
 
-  // Lets calls read peers' memory from here on, if their longest block has at least `least_block` bytes, until a rank fails to
-  // read. Equal on all ranks of the lane, even on one that cannot reach its peers itself.
-  void attach(std::shared_ptr<const PeerMemory> memory, size_t least_block) {
-    memory_ = std::move(memory);
-    attaches_ = true;
-    attach_from(least_block);
-  }
-  void attach_from(size_t least_block) { least_attached_ = least_block; }
-  void stop_attaching() { attaches_ = false; }
-  bool attaches() const { return attaches_; }
-  size_t least_attached() const { return least_attached_; }
-  // Lets calls also attach for large results, which slots would write past the caches. Equal on all ranks of the lane.
-  void read_past_caches() { reads_past_caches_ = true; }
-  bool reads_past_caches() const { return reads_past_caches_; }
-  const PeerMemory& peer_memory() const { return *memory_; }
-
-  // Lets calls read peers' arenas in place from here on, until a rank cannot map one. Equal on all ranks of the lane.
-  void map_peers(std::unique_ptr<MappedPeers> peers) { mapped_peers_ = std::move(peers); }
-  void stop_mapping() { mapped_peers_.reset(); }
-  // Returns null if this lane maps no arenas.
-  MappedPeers* mapped_peers() const { return mapped_peers_.get(); }
-  // The path of the last call whose ranks made offers. Equal on all ranks of the lane.
-  Path settled() const { return settled_; }
-  void set_settled(Path path) { settled_ = path; }
-
   // The sources of the running reduction, by rank. A member, so that no call allocates.
   std::vector<const void*> sources;
-  // The ranks' buffers in a mapped call; null for a buffer outside the arenas.
-  std::vector<const std::byte*> inputs, outputs;
   std::vector<Scalar> scalars;
   FrameMemory frame;
+  Reach reach;
 
  private:
   // The addresses of a rank's lines, looked up once.
@@ -163,12 +134,6 @@ class Lane {
   uint64_t slices_ = 0;
   int processor_ = -1;           // the processor that the board shows
   std::vector<PeerView> views_;  // indexed by rank
-  std::shared_ptr<const PeerMemory> memory_;
-  std::unique_ptr<MappedPeers> mapped_peers_;
-  bool attaches_ = false;
-  bool reads_past_caches_ = false;
-  size_t least_attached_ = 0;
-  Path settled_ = Path::ring;
 };
 
 }  // namespace fccl::core

@@ -60,29 +60,24 @@ class Delivery {
 
 }  // namespace
 
-size_t mailbox_bytes(const Call& call, int ranks) {
-  const Collective& row = call.signature.row();
-  return row.is_uneven() && !row.reduces ? call.output(ranks).most() : call.input(ranks).total();
-}
-
-Phase alone([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
+Phase alone([[maybe_unused]] FrameMemory& frame, Lane& lane, [[maybe_unused]] Route route, Task task) {
   Delivery delivery(lane, task);
   delivery.take_own();
   delivery.take_others();
-  co_return Outcome{};
+  co_return Done{};
 }
 
-Phase mailbox([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
+Phase mailbox([[maybe_unused]] FrameMemory& frame, Lane& lane, [[maybe_unused]] Route route, Task task) {
   Delivery delivery(lane, task);
   lane.enter(task.call, task.number, task.call.send, delivery.given());
   delivery.take_own();
   for (int i = 1; i < lane.ranks(); ++i) {
     const int peer = lane.peer(i);
     co_await lane.entered(peer);
-    if (!lane.agrees(peer)) co_return Outcome{lane.rank_of(peer)};
+    if (!lane.agrees(peer)) co_return Differs{lane.rank_of(peer)};
   }
   delivery.take_others();
-  co_return Outcome{};
+  co_return Done{};
 }
 
 }  // namespace fccl::core

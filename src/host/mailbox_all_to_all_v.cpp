@@ -1,6 +1,6 @@
 // The mailbox of AlltoAllV: a box holds the counts for all peers, then the blocks. Used if every rank's box has room.
+#include "host/offer.h"
 #include "host/pair_counts.h"
-#include "host/phases.h"
 #include "kernels/copy.h"
 
 namespace fccl::core {
@@ -55,7 +55,7 @@ void take(const Lane& lane, const Call& call, int peer) {
 
 }  // namespace
 
-Phase mailbox_all_to_all_v([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
+Phase mailbox_all_to_all_v([[maybe_unused]] FrameMemory& frame, Lane& lane, [[maybe_unused]] Route route, Task task) {
   const Layout input = task.call.input(lane.ranks());
   const bool beside = fits(lane, input);
   if (beside) fill(lane, task.call, lane.next_box_payload());
@@ -63,9 +63,9 @@ Phase mailbox_all_to_all_v([[maybe_unused]] FrameMemory& frame, Lane& lane, Task
   lane.enter(task.call, task.number, &mark, sizeof mark);
   for (int i = 1; i < lane.ranks(); ++i) {
     co_await lane.entered(lane.peer(i));
-    if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.rank_of(lane.peer(i))};
+    if (!lane.agrees(lane.peer(i))) co_return Differs{lane.rank_of(lane.peer(i))};
   }
-  if (!all_in_boxes(lane, beside)) co_return Outcome{.closed = true};
+  if (!all_in_boxes(lane, beside)) co_return GoOnBy{route_past_mailbox(lane, task.call), false};
   for (int i = 1; i < lane.ranks(); ++i) {
     const PairCounts theirs = told_by(lane, lane.peer(i), lane.rank());
     if (!agree(counts_for(task.call, lane.peer(i), lane.ranks()), theirs))
@@ -75,7 +75,7 @@ Phase mailbox_all_to_all_v([[maybe_unused]] FrameMemory& frame, Lane& lane, Task
   copy_bytes(static_cast<std::byte*>(task.call.recv) + task.call.output(lane.ranks()).offset(me),
              static_cast<const std::byte*>(task.call.send) + input.offset(me), input.bytes(me));
   for (int i = 1; i < lane.ranks(); ++i) take(lane, task.call, lane.peer(i));
-  co_return Outcome{};
+  co_return Done{};
 }
 
 }  // namespace fccl::core

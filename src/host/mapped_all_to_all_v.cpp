@@ -7,9 +7,6 @@
 namespace fccl::core {
 namespace {
 
-// The bytes of a piece. The thread's other work gets a turn between two pieces, and each piece has the whole deadline.
-constexpr size_t kExchangedPiece = 1 << 20;
-
 // A rank's message to a peer about the block that it has for the peer.
 struct ToldBlock {
   PairCounts counts;
@@ -35,16 +32,15 @@ ToldBlock block_told_by(const Lane& lane, int peer) {
 // it lies outside the peer's arena; the peer's word is not trusted.
 bool find_block(Lane& lane, const Call& call, int peer, const ToldBlock& told) {
   if (!agree(counts_for(call, peer, lane.ranks()), told.counts)) return false;
-  lane.inputs[peer] = lane.mapped_peers()->at(peer, offer_of(lane, peer).input + told.offset, told.counts.sends);
-  return lane.inputs[peer] != nullptr || told.counts.sends == 0;
+  lane.reach.inputs[peer] = lane.reach.mapped_peers->at(peer, offer_of(lane, peer).input + told.offset, told.counts.sends);
+  return lane.reach.inputs[peer] != nullptr || told.counts.sends == 0;
 }
 
-void take_exchanged(const Lane& lane, const SlicedOutput& output, uint64_t k) {
-  const auto take = output.layout.total() >= kStreamedBytes ? stream_bytes : copy_bytes;
+void take_exchanged(const Lane& lane, const SlicedOutput& output, uint64_t k, CopyBytes take) {
   for (int i = 0; i < lane.ranks(); ++i) {
     const int from = i == 0 ? lane.rank() : lane.peer(i);
     if (const size_t length = output.length(from, k); length != 0)
-      take(output.at(from, k), lane.inputs[from] + k * output.piece, length);
+      take(output.at(from, k), lane.reach.inputs[from] + k * output.piece, length);
   }
 }
 
@@ -52,13 +48,13 @@ void take_exchanged(const Lane& lane, const SlicedOutput& output, uint64_t k) {
 
 // The first slice carries only what peers tell each other; later slices carry nothing through slots. mapped_move explains why
 // ranks stay and check for failures.
-Phase mapped_all_to_all_v([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
+Phase mapped_all_to_all_v([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route, Task task) {
   enter_with_offer(lane, task);
   for (int i = 1; i < lane.ranks(); ++i) {
     co_await lane.entered(lane.peer(i));
-    if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.rank_of(lane.peer(i))};
+    if (!lane.agrees(lane.peer(i))) co_return Differs{lane.rank_of(lane.peer(i))};
   }
-  if (settles_elsewhere(lane, task, Path::mapped)) co_return Outcome{.settled = true};
+  if (settles_elsewhere(lane, task, route)) co_return GoOnBy{route, true};
   const int me = lane.rank();
   tell_peers(lane, task.call);
   lane.my_board().published.publish(lane.slices() + 1);
@@ -69,18 +65,18 @@ Phase mapped_all_to_all_v([[maybe_unused]] FrameMemory& frame, Lane& lane, Task 
     if (!find_block(lane, task.call, peer, told)) co_return other_counts(lane.rank_of(peer), told.counts);
   }
   lane.count_slices(1);
-  lane.inputs[me] = static_cast<const std::byte*>(task.call.send) + task.call.input(lane.ranks()).offset(me);
-  const SlicedOutput output = output_of(task.call, lane.ranks(), kExchangedPiece);
-  const uint64_t first = lane.slices(), slices = Slices{longest_of_all(lane), kExchangedPiece}.count();
+  lane.reach.inputs[me] = static_cast<const std::byte*>(task.call.send) + task.call.input(lane.ranks()).offset(me);
+  const SlicedOutput output = output_of(task.call, lane.ranks(), route.piece);
+  const uint64_t first = lane.slices(), slices = Slices{longest_of_all(lane), route.piece}.count();
   for (uint64_t k = 0; k < slices; ++k) {
-    take_exchanged(lane, output, k);
+    take_exchanged(lane, output, k, copy_of(route));
     lane.my_board().drained.publish(first + k + 1);
-    if (lane.has_failed()) co_return Outcome{.failed = true};
+    if (lane.has_failed()) co_return Failed{};
     if (k + 1 < slices) co_await Turn{lane.drained(me, first + k + 1)};
   }
   for (int i = 1; i < lane.ranks(); ++i) co_await lane.drained(lane.peer(i), first + slices);
   lane.count_slices(slices);
-  co_return Outcome{.failed = lane.has_failed()};
+  co_return done_unless(lane.has_failed());
 }
 
 }  // namespace fccl::core

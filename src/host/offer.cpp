@@ -1,23 +1,14 @@
-// Makes this rank's offer, and derives the path from all ranks' offers.
+// Makes this rank's offer, and derives the route from all ranks' offers.
 #include "host/offer.h"
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "host/mapped_peers.h"
 
 namespace fccl::core {
 namespace {
-
-// The size from which an out-of-place result should be written past the caches, which process_vm_readv does not do. It is
-// larger for AlltoAll, which copies every block twice on its way through slots.
-constexpr size_t kPastCaches = 4 << 20, kSwappedPastCaches = 16 << 20;
-
-// The most bytes that a rank reads from its peers to reduce a whole vector itself. Beyond it, ranks share the work.
-constexpr size_t kReadWhole = 512 << 10;
-
-// The size below which two ranks send an in-place vector through slots, because they wait for each other less often there.
-constexpr size_t kInSlots = 256 << 10;
 
 // Returns the end of the last block.
 size_t extent_of(const Layout& layout, int ranks) {
@@ -37,18 +28,13 @@ size_t given_by(const Lane& lane, const Call& call, int rank) {
 
 // Offers the memory that peers may read in place: the input and, for AllReduce, the output.
 void offer_arena(Lane& lane, const Call& call, Offer& offer) {
-  lane.mapped_peers()->publish();
-  offer.overlaps = call.send == call.recv;
+  lane.reach.mapped_peers->publish();
   offer.input = offset_in_arena(call.send, given_by(lane, call, lane.rank()));
   if (call.signature.collective == fcclCollAllReduce) offer.output = offset_in_arena(call.recv, call.signature.result_bytes());
 }
 
-Offer::Answer answer_to_attach(const Lane& lane, const Call& call) {
-  if (!lane.peer_memory().reaches_all()) return Offer::kNever;
-  const Layout output = call.output(lane.ranks());
-  const bool in_place = call.send == static_cast<std::byte*>(call.recv) + output.offset(lane.rank());
-  const size_t past_caches = call.signature.row().has_pairs() ? kSwappedPastCaches : kPastCaches;
-  return in_place || output.total() < past_caches || lane.reads_past_caches() ? Offer::kYes : Offer::kNotNow;
+bool is_in_place(const Call& call, const Layout& output, int rank) {
+  return reinterpret_cast<uintptr_t>(call.send) == reinterpret_cast<uintptr_t>(call.recv) + output.offset(rank);
 }
 
 // True if a peer reads the rank's input.
@@ -61,21 +47,21 @@ bool is_read(const Signature& signature, int rank) {
 // because the peer's word is not trusted.
 void find_buffers(Lane& lane, const Call& call, int rank, const Offer& offer) {
   const bool gives = offer.input != kNotInArena, lends = offer.output != kNotInArena;
-  const MappedPeers& peers = *lane.mapped_peers();
+  const MappedPeers& peers = *lane.reach.mapped_peers;
   if (rank == lane.rank()) {
     // Uses the offset, as peers do: an empty buffer may be null and still counts as offered.
-    lane.inputs[rank] = gives ? own_reservation()->begin + offer.input : nullptr;
-    lane.outputs[rank] = lends ? own_reservation()->begin + offer.output : nullptr;
+    lane.reach.inputs[rank] = gives ? own_reservation()->begin + offer.input : nullptr;
+    lane.reach.outputs[rank] = lends ? own_reservation()->begin + offer.output : nullptr;
   } else {
-    lane.inputs[rank] = gives ? peers.at(rank, offer.input, given_by(lane, call, rank)) : nullptr;
-    lane.outputs[rank] = lends ? peers.at(rank, offer.output, call.signature.result_bytes()) : nullptr;
+    lane.reach.inputs[rank] = gives ? peers.at(rank, offer.input, given_by(lane, call, rank)) : nullptr;
+    lane.reach.outputs[rank] = lends ? peers.at(rank, offer.output, call.signature.result_bytes()) : nullptr;
   }
 }
 
 // When a rank first offers arena memory, all ranks map it, but they read it only from the next call on: one of them may fail to
 // map.
 bool everybody_maps(Lane& lane, const Call& call) {
-  MappedPeers* peers = lane.mapped_peers();
+  MappedPeers* peers = lane.reach.mapped_peers.get();
   if (peers == nullptr) return false;
   bool all = true, every_rank_reaches = true;
   for (int rank = 0; rank < lane.ranks(); ++rank) {
@@ -84,46 +70,36 @@ bool everybody_maps(Lane& lane, const Call& call) {
     const bool is_new = offer.offers() && !peers->knows(rank);
     if (is_new) peers->meet(rank);
     find_buffers(lane, call, rank, offer);
-    all = all && !is_new && (lane.inputs[rank] != nullptr || !is_read(call.signature, rank));
+    all = all && !is_new && (lane.reach.inputs[rank] != nullptr || !is_read(call.signature, rank));
   }
-  if (!every_rank_reaches) lane.stop_mapping();
+  if (!every_rank_reaches) lane.reach.mapped_peers.reset();
   return all && every_rank_reaches;
 }
 
-bool everybody_attaches(Lane& lane) {
-  Offer::Answer least = Offer::kYes;
-  for (int rank = 0; rank < lane.ranks(); ++rank) least = std::min(least, offer_of(lane, rank).attaches);
-  if (least == Offer::kNever) lane.stop_attaching();
-  return least == Offer::kYes;
+bool every_output_is_mapped(const Lane& lane) {
+  for (int rank = 0; rank < lane.ranks(); ++rank)
+    if (lane.reach.outputs[rank] == nullptr) return false;
+  return true;
 }
 
-bool is_in_place_somewhere(const Lane& lane) {
-  bool any_overlaps = false;
-  for (int rank = 0; rank < lane.ranks(); ++rank) any_overlaps = any_overlaps || offer_of(lane, rank).overlaps;
-  return any_overlaps;
+Offers offers_of_all(Lane& lane, const Call& call) {
+  Offers all;
+  for (int rank = 0; rank < lane.ranks(); ++rank) {
+    const Offer offer = offer_of(lane, rank);
+    all.all_read = all.all_read && offer.reads;
+    all.all_in_place = all.all_in_place && offer.in_place;
+    all.any_in_place = all.any_in_place || offer.in_place;
+  }
+  all.mapped = everybody_maps(lane, call);
+  all.outputs_mapped = all.mapped && every_output_is_mapped(lane);
+  return all;
 }
 
-// Selects the path of an AllReduce whose inputs lie in arenas. In the path "whole" every rank reduces the whole vector, and no
-// rank waits for results. An in-place rank cannot take it, as it would overwrite data that its peers still read.
-Path settle_all_reduce(const Lane& lane, const Signature& signature) {
-  const bool in_place = is_in_place_somewhere(lane);
-  if (lane.ranks() == 2 && in_place && signature.result_bytes() < kInSlots) return Path::ring;
-  const bool is_short = signature.bytes() * static_cast<size_t>(lane.ranks() - 1) <= kReadWhole;
-  return is_short && !in_place ? Path::whole : Path::mapped;
-}
-
-Path settle(Lane& lane, const Call& call) {
-  if (everybody_maps(lane, call))
-    return call.signature.collective == fcclCollAllReduce ? settle_all_reduce(lane, call.signature) : Path::mapped;
-  return may_attach(lane, call) && everybody_attaches(lane) ? Path::attach : Path::ring;
+Facts facts_past_mailbox(const Lane& lane, const Call& call, const Offers& offers) {
+  return {call, lane.shape(), lane.reach.attaching, offers, true};
 }
 
 }  // namespace
-
-bool may_attach(const Lane& lane, const Call& call) {
-  return lane.attaches() && call.signature.row().takes_known_blocks() &&
-         call.output(lane.ranks()).most() >= lane.least_attached();
-}
 
 Offer offer_of(const Lane& lane, int peer) {
   Offer offer;
@@ -142,8 +118,9 @@ void enter_with_offer(Lane& lane, const Task& task) {
   const Call& call = task.call;
   Offer offer{.source = call.send};
   if (call.signature.row().has_pairs()) offer.longest = call.input(lane.ranks()).most();
-  if (may_attach(lane, call)) offer.attaches = answer_to_attach(lane, call);
-  if (MappedPeers* peers = lane.mapped_peers()) {
+  offer.reads = lane.reach.memory && lane.reach.memory->reaches_all();
+  offer.in_place = is_in_place(call, call.output(lane.ranks()), lane.rank());
+  if (const MappedPeers* peers = lane.reach.mapped_peers.get()) {
     offer.maps = peers->reaches_all();
     if (own_reservation() != nullptr) offer_arena(lane, call, offer);
   }
@@ -151,10 +128,22 @@ void enter_with_offer(Lane& lane, const Task& task) {
   lane.enter(call, task.number, nullptr, 0);
 }
 
-bool settles_elsewhere(Lane& lane, const Task& task, Path here) {
+bool settles_elsewhere(Lane& lane, const Task& task, Route& route) {
   if (task.settled) return false;
-  lane.set_settled(settle(lane, task.call));
-  return lane.settled() != here;
+  lane.reach.last_offers = offers_of_all(lane, task.call);
+  if (!lane.reach.last_offers.all_read) lane.reach.attaching.is_open = false;
+  const Route settled = route_past_mailbox(lane, task.call);
+  return !are_run_alike(std::exchange(route, settled), settled);
+}
+
+Route route_past_mailbox(const Lane& lane, const Call& call) {
+  return route_of(facts_past_mailbox(lane, call, lane.reach.last_offers));
+}
+
+Route route_without_attach(const Lane& lane, const Call& call) {
+  Offers offers = lane.reach.last_offers;
+  offers.all_read = false;
+  return route_of(facts_past_mailbox(lane, call, offers));
 }
 
 }  // namespace fccl::core

@@ -4,22 +4,19 @@
 #include <cstdint>
 
 #include "arena/reservation.h"
-#include "host/path_name.h"
 #include "host/phases.h"
 
 namespace fccl::core {
 
 // All ranks see the same offers, so they choose alike without another round of messages.
 struct Offer {
-  enum Answer : uint8_t { kNever, kNotNow, kYes };
-
   const void* source = nullptr;  // private memory that peers may read by attach
   uint64_t input = kNotInArena;  // offsets of the buffers in the rank's arena
   uint64_t output = kNotInArena;
-  uint64_t longest = 0;  // bytes of the longest block for a peer, if blocks differ
-  Answer attaches = kNever;
-  bool overlaps = false;  // the output overlaps the input
-  bool maps = false;      // the rank has mapped every arena that it was told of
+  uint64_t longest = 0;   // bytes of the longest block for a peer, if blocks differ
+  bool reads = false;     // the rank can read its peers' private memory
+  bool in_place = false;  // its own block lies in its output already
+  bool maps = false;      // it has mapped every arena that it was told of
 
   bool offers() const { return input != kNotInArena || output != kNotInArena; }
 };
@@ -34,12 +31,15 @@ size_t longest_of_all(const Lane& lane);
 // Enters the call with this rank's offer. Does nothing if another phase has entered it.
 void enter_with_offer(Lane& lane, const Task& task);
 
-// Evaluates the offers once every rank has entered, and sets the lane's settled path. Returns true if that differs from `here`;
-// false if another phase has evaluated them before. For a mapped path it also stores the addresses of all ranks' buffers in the
-// lane.
-bool settles_elsewhere(Lane& lane, const Task& task, Path here);
+// Evaluates the offers once every rank has entered, and sets the route that they select. Returns true if another phase runs
+// it; false if another phase has evaluated them before. For a mapped route it also stores the addresses of all ranks' buffers
+// in the lane.
+bool settles_elsewhere(Lane& lane, const Task& task, Route& route);
 
-// True if ranks may attach for this call. The offers decide whether they do.
-bool may_attach(const Lane& lane, const Call& call);
+// Returns the route of a call that does not fit in the mailbox, on which it enters anew.
+Route route_past_mailbox(const Lane& lane, const Call& call);
+
+// Returns the route of a call that has made offers, when a rank could not read its peers' memory.
+Route route_without_attach(const Lane& lane, const Call& call);
 
 }  // namespace fccl::core

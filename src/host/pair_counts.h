@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "base/call.h"
-#include "system/phase.h"
+#include "host/outcome.h"
 
 namespace fccl::core {
 
@@ -24,8 +24,8 @@ inline bool agree(const PairCounts& mine, const PairCounts& theirs) {
 }
 
 // Reports that a peer, given by the communicator's number, has other counts.
-inline Outcome other_counts(int peer, const PairCounts& theirs) {
-  return {.differing_rank = peer, .counts_differ = true, .sends = theirs.sends, .expects = theirs.expects};
+inline OtherCounts other_counts(int peer, const PairCounts& theirs) {
+  return {.rank = peer, .sends = theirs.sends, .expects = theirs.expects};
 }
 
 }  // namespace fccl::core

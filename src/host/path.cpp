@@ -1,11 +1,10 @@
-// Holds the tables of phases, and the rule for a call's first path.
+// Holds the tables of phases.
 #include "host/path.h"
 
 #include <iterator>
 #include <span>
 
 #include "base/check.h"
-#include "host/offer.h"
 
 namespace fccl::core {
 namespace {
@@ -28,20 +27,12 @@ HostPhase in(std::span<const HostPhase> phases, fcclColl_t collective) {
 
 }  // namespace
 
-// Begins on the path on which most calls end; the offers (host/offer.h) may then change it.
-Path choose(const Call& call, const Lane& lane) {
-  if (lane.ranks() == 1) return Path::alone;
-  const fcclColl_t collective = call.signature.collective;
-  // A rank does not know the other ranks' counts here.
-  if (row_of(collective).has_private_counts()) return Path::mailbox;
-  if (mailbox_bytes(call, lane.ranks()) <= lane.shape().box_bytes()) return Path::mailbox;
-  if (lane.settled() == Path::mapped) return Path::mapped;
-  if (lane.settled() == Path::whole) return collective == fcclCollAllReduce ? Path::whole : Path::mapped;
-  return may_attach(lane, call) ? Path::attach : Path::ring;
+Route choose(const Call& call, const Lane& lane) {
+  return route_of({call, lane.shape(), lane.reach.attaching, lane.reach.last_offers});
 }
 
-HostPhase phase_of(Path path, fcclColl_t collective) {
-  switch (path) {
+HostPhase phase_of(const Route& route, fcclColl_t collective) {
+  switch (route.path) {
     case Path::alone:
       return alone;
     case Path::mailbox:
@@ -51,14 +42,11 @@ HostPhase phase_of(Path path, fcclColl_t collective) {
     case Path::ring:
       return in(kRings, collective);
     case Path::mapped:
-      return in(kMapped, collective);
-    case Path::whole:
-      check(collective == fcclCollAllReduce, "a whole vector is reduced by AllReduce alone");
-      return mapped_reduce;
+      return route.variant == Variant::whole ? mapped_reduce : in(kMapped, collective);
     case Path::across:
       break;
   }
-  check(false, "a path within a host is one of six");
+  check(false, "a path within a host is one of five");
   return nullptr;
 }
 

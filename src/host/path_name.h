@@ -5,6 +5,10 @@
 
 namespace fccl::core {
 
-enum class Path : uint8_t { alone, mailbox, whole, mapped, attach, ring, across };
+enum class Path : uint8_t { alone, mailbox, mapped, attach, ring, across };
+
+// How the ranks share the work on a path. blocks: each rank takes or reduces its own blocks. whole: each rank reduces the whole
+// vector. shards: each rank reduces a shard, and takes the others' results. of_two: two ranks give each other their vectors.
+enum class Variant : uint8_t { blocks, whole, shards, of_two };
 
 }  // namespace fccl::core

@@ -6,55 +6,43 @@
 #pragma once
 
 #include "host/lane.h"
-#include "kernels/reduce.h"
+#include "host/task.h"
 
 namespace fccl::core {
 
-// A call, with the data that every phase needs to run it.
-struct Task {
-  Call call;
-  uint64_t number = 0;            // the communicator's number of the call
-  ReduceKernel reduce = nullptr;  // null if the call reduces nothing
-  bool settled = false;           // all ranks have entered, and their offers select this phase
-};
-
-// Returns the bytes that the busiest rank would put beside its word. Not for AlltoAllV, where a rank does not know the others'
-// counts.
-size_t mailbox_bytes(const Call& call, int ranks);
-
 // Runs a call of a single rank.
-Phase alone(FrameMemory& frame, Lane& lane, Task task);
-// Runs any collective whose mailbox_bytes fit: payloads travel beside the word, without a barrier at the end.
-Phase mailbox(FrameMemory& frame, Lane& lane, Task task);
+Phase alone(FrameMemory& frame, Lane& lane, Route route, Task task);
+// Runs any collective whose mailbox_bytes (host/route.h) fit: payloads travel beside the word, without a barrier at the end.
+Phase mailbox(FrameMemory& frame, Lane& lane, Route route, Task task);
 
-// Runs AlltoAllV if every rank's blocks fit into its box beside the counts. Otherwise it ends closed on every rank, and the
-// ring takes over.
-Phase mailbox_all_to_all_v(FrameMemory& frame, Lane& lane, Task task);
+// Runs AlltoAllV if every rank's blocks fit into its box beside the counts. Otherwise each rank goes on by another
+// route, and enters the call anew.
+Phase mailbox_all_to_all_v(FrameMemory& frame, Lane& lane, Route route, Task task);
 
-// The phases below evaluate offers (host/offer.h): a call may enter by any of them, and the phase ends settled if the ranks'
-// offers select another path.
+// The phases below evaluate offers (host/offer.h): a call may enter by any of them, and goes on by another phase if the ranks'
+// offers select another route.
 
 // Runs a collective whose inputs all lie in the arenas of their ranks.
-Phase mapped_move(FrameMemory& frame, Lane& lane, Task task);
+Phase mapped_move(FrameMemory& frame, Lane& lane, Route route, Task task);
 // Runs AlltoAllV on arenas; ranks first tell each other where their blocks begin.
-Phase mapped_all_to_all_v(FrameMemory& frame, Lane& lane, Task task);
+Phase mapped_all_to_all_v(FrameMemory& frame, Lane& lane, Route route, Task task);
 // Runs ReduceScatter, and an AllReduce in which each rank reduces the whole vector.
-Phase mapped_reduce(FrameMemory& frame, Lane& lane, Task task);
+Phase mapped_reduce(FrameMemory& frame, Lane& lane, Route route, Task task);
 // Runs AllReduce and Reduce; each rank reduces a shard.
-Phase mapped_all_reduce(FrameMemory& frame, Lane& lane, Task task);
+Phase mapped_all_reduce(FrameMemory& frame, Lane& lane, Route route, Task task);
 
-// Runs AllGather and AlltoAll; each rank reads its peers' memory. If a rank cannot read, it ends settled on the ring: no rank
-// has its result, each still has its input, and the ring takes over.
-Phase attach_move(FrameMemory& frame, Lane& lane, Task task);
+// Runs AllGather and AlltoAll; each rank reads its peers' memory. If a rank cannot read, all go on by the ring: no rank
+// has its result, and each still has its input.
+Phase attach_move(FrameMemory& frame, Lane& lane, Route route, Task task);
 
 // Run collectives of any size through slots, slice by slice. Buffers are private memory of any alignment.
-Phase ring_all_gather(FrameMemory& frame, Lane& lane, Task task);
-Phase ring_broadcast(FrameMemory& frame, Lane& lane, Task task);
-Phase ring_gather(FrameMemory& frame, Lane& lane, Task task);
-Phase ring_scatter(FrameMemory& frame, Lane& lane, Task task);
-Phase ring_reduce_scatter(FrameMemory& frame, Lane& lane, Task task);
-Phase ring_all_to_all(FrameMemory& frame, Lane& lane, Task task);
+Phase ring_all_gather(FrameMemory& frame, Lane& lane, Route route, Task task);
+Phase ring_broadcast(FrameMemory& frame, Lane& lane, Route route, Task task);
+Phase ring_gather(FrameMemory& frame, Lane& lane, Route route, Task task);
+Phase ring_scatter(FrameMemory& frame, Lane& lane, Route route, Task task);
+Phase ring_reduce_scatter(FrameMemory& frame, Lane& lane, Route route, Task task);
+Phase ring_all_to_all(FrameMemory& frame, Lane& lane, Route route, Task task);
 // Runs AllReduce, and Reduce, in which only the root takes the result.
-Phase ring_all_reduce(FrameMemory& frame, Lane& lane, Task task);
+Phase ring_all_reduce(FrameMemory& frame, Lane& lane, Route route, Task task);
 
 }  // namespace fccl::core

@@ -7,18 +7,18 @@
 namespace fccl::core {
 
 // A slot is free by its next turn: a rank publishes slice k - 1 only after it has taken slice k - 2 out of every slot.
-Phase ring_all_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
+Phase ring_all_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route, Task task) {
   enter_with_offer(lane, task);
   for (int i = 1; i < lane.ranks(); ++i) {
     co_await lane.entered(lane.peer(i));
-    if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.rank_of(lane.peer(i))};
+    if (!lane.agrees(lane.peer(i))) co_return Differs{lane.rank_of(lane.peer(i))};
   }
-  if (settles_elsewhere(lane, task, Path::ring)) co_return Outcome{.settled = true};
-  const SlicedInput input = input_of(task.call, lane.ranks(), lane.shape().slot_bytes);
-  const SlicedOutput output = output_of(task.call, lane.ranks(), lane.shape().slot_bytes);
+  if (settles_elsewhere(lane, task, route)) co_return GoOnBy{route, true};
+  const SlicedInput input = input_of(task.call, lane.ranks(), route.piece);
+  const SlicedOutput output = output_of(task.call, lane.ranks(), route.piece);
   const SlotRing ring = lane.gather_ring(output.longest_slice());
   const uint64_t first = lane.slices();
-  const auto take = output.layout.total() >= kStreamedBytes ? stream_bytes : copy_bytes;
+  const CopyBytes take = copy_of(route);
   for (uint64_t k = 0; k < output.count(); ++k) {
     const uint64_t slice = first + k;
     const std::byte* send = input.at(lane.rank(), k);
@@ -34,18 +34,18 @@ Phase ring_all_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task
     }
   }
   lane.count_slices(output.count());
-  co_return Outcome{};
+  co_return Done{};
 }
 
-Phase ring_broadcast([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
+Phase ring_broadcast([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route, Task task) {
   enter_with_offer(lane, task);
   for (int i = 1; i < lane.ranks(); ++i) {
     co_await lane.entered(lane.peer(i));
-    if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.rank_of(lane.peer(i))};
+    if (!lane.agrees(lane.peer(i))) co_return Differs{lane.rank_of(lane.peer(i))};
   }
-  if (settles_elsewhere(lane, task, Path::ring)) co_return Outcome{.settled = true};
-  const SlicedInput input = input_of(task.call, lane.ranks(), lane.shape().slot_bytes);
-  const SlicedOutput output = output_of(task.call, lane.ranks(), lane.shape().slot_bytes);
+  if (settles_elsewhere(lane, task, route)) co_return GoOnBy{route, true};
+  const SlicedInput input = input_of(task.call, lane.ranks(), route.piece);
+  const SlicedOutput output = output_of(task.call, lane.ranks(), route.piece);
   const int root = task.call.signature.root;
   const SlotRing ring = lane.gather_ring(output.longest_slice());
   const uint64_t first = lane.slices();
@@ -66,18 +66,18 @@ Phase ring_broadcast([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task)
     }
   }
   lane.count_slices(output.count());
-  co_return Outcome{};
+  co_return Done{};
 }
 
-Phase ring_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
+Phase ring_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route, Task task) {
   enter_with_offer(lane, task);
   for (int i = 1; i < lane.ranks(); ++i) {
     co_await lane.entered(lane.peer(i));
-    if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.rank_of(lane.peer(i))};
+    if (!lane.agrees(lane.peer(i))) co_return Differs{lane.rank_of(lane.peer(i))};
   }
-  if (settles_elsewhere(lane, task, Path::ring)) co_return Outcome{.settled = true};
-  const SlicedInput input = input_of(task.call, lane.ranks(), lane.shape().slot_bytes);
-  const SlicedOutput output = output_of(task.call, lane.ranks(), lane.shape().slot_bytes);
+  if (settles_elsewhere(lane, task, route)) co_return GoOnBy{route, true};
+  const SlicedInput input = input_of(task.call, lane.ranks(), route.piece);
+  const SlicedOutput output = output_of(task.call, lane.ranks(), route.piece);
   const int root = task.call.signature.root;
   const SlotRing ring = lane.gather_ring(output.longest_slice());
   const uint64_t first = lane.slices();
@@ -99,19 +99,19 @@ Phase ring_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
     }
   }
   lane.count_slices(output.count());
-  co_return Outcome{};
+  co_return Done{};
 }
 
 // The root serves its peers one after the other through its slots. A slot is free once its last reader has drained it.
-Phase ring_scatter([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
+Phase ring_scatter([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route, Task task) {
   enter_with_offer(lane, task);
   for (int i = 1; i < lane.ranks(); ++i) {
     co_await lane.entered(lane.peer(i));
-    if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.rank_of(lane.peer(i))};
+    if (!lane.agrees(lane.peer(i))) co_return Differs{lane.rank_of(lane.peer(i))};
   }
-  if (settles_elsewhere(lane, task, Path::ring)) co_return Outcome{.settled = true};
-  const SlicedInput input = input_of(task.call, lane.ranks(), lane.shape().slot_bytes);
-  const SlicedOutput output = output_of(task.call, lane.ranks(), lane.shape().slot_bytes);
+  if (settles_elsewhere(lane, task, route)) co_return GoOnBy{route, true};
+  const SlicedInput input = input_of(task.call, lane.ranks(), route.piece);
+  const SlicedOutput output = output_of(task.call, lane.ranks(), route.piece);
   const int root = task.call.signature.root;
   const SlotRing ring = lane.gather_ring(output.longest_slice());
   const uint64_t first = lane.slices();
@@ -133,7 +133,7 @@ Phase ring_scatter([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
     }
   }
   lane.count_slices(total);
-  co_return Outcome{};
+  co_return Done{};
 }
 
 }  // namespace fccl::core

@@ -18,15 +18,15 @@ void put_counts_for_peers(Lane& lane, const Call& call, uint64_t slice) {
 }  // namespace
 
 // The first slice of AlltoAllV carries only the sizes that peers expect from each other.
-Phase ring_all_to_all([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
-  const SlicedInput input = input_of(task.call, lane.ranks(), lane.shape().pair_slot_bytes());
-  const SlicedOutput output = output_of(task.call, lane.ranks(), lane.shape().pair_slot_bytes());
+Phase ring_all_to_all([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route, Task task) {
   enter_with_offer(lane, task);
   for (int i = 1; i < lane.ranks(); ++i) {
     co_await lane.entered(lane.peer(i));
-    if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.rank_of(lane.peer(i))};
+    if (!lane.agrees(lane.peer(i))) co_return Differs{lane.rank_of(lane.peer(i))};
   }
-  if (settles_elsewhere(lane, task, Path::ring)) co_return Outcome{.settled = true};
+  if (settles_elsewhere(lane, task, route)) co_return GoOnBy{route, true};
+  const SlicedInput input = input_of(task.call, lane.ranks(), route.piece);
+  const SlicedOutput output = output_of(task.call, lane.ranks(), route.piece);
   const int me = lane.rank();
   if (task.call.uneven != nullptr) {
     put_counts_for_peers(lane, task.call, lane.slices());
@@ -44,7 +44,7 @@ Phase ring_all_to_all([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task
   const uint64_t slices = Slices{longest_of_all(lane), input.piece}.count();
   // Peers may still read the counts, so later slices must not overlap their slots.
   const SlotRing ring = lane.pair_ring(task.call.uneven != nullptr ? input.piece : input.longest_slice());
-  const auto take = output.layout.total() >= kStreamedBytes ? stream_bytes : copy_bytes;
+  const CopyBytes take = copy_of(route);
   for (uint64_t k = 0; k < slices; ++k) {
     const uint64_t slice = first + k;
     put_for_peers(lane, input, ring, slice, k);
@@ -57,7 +57,7 @@ Phase ring_all_to_all([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task
     }
   }
   lane.count_slices(slices);
-  co_return Outcome{};
+  co_return Done{};
 }
 
 }  // namespace fccl::core

@@ -25,16 +25,16 @@ void reduce_slice(Lane& lane, const Task& task, const SlotRing& ring, uint64_t s
 
 }  // namespace
 
-Phase ring_reduce_scatter([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
+Phase ring_reduce_scatter([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route, Task task) {
   enter_with_offer(lane, task);
   for (int i = 1; i < lane.ranks(); ++i) {
     co_await lane.entered(lane.peer(i));
-    if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.rank_of(lane.peer(i))};
+    if (!lane.agrees(lane.peer(i))) co_return Differs{lane.rank_of(lane.peer(i))};
   }
-  if (settles_elsewhere(lane, task, Path::ring)) co_return Outcome{.settled = true};
+  if (settles_elsewhere(lane, task, route)) co_return GoOnBy{route, true};
   read_scalars(lane, task.call.signature);
-  const SlicedInput input = input_of(task.call, lane.ranks(), lane.shape().pair_slot_bytes());
-  const size_t result_piece = lane.shape().pair_slot_bytes() * task.call.signature.widening();
+  const SlicedInput input = input_of(task.call, lane.ranks(), route.piece);
+  const size_t result_piece = route.piece * task.call.signature.widening();
   const SlicedOutput output = output_of(task.call, lane.ranks(), result_piece);
   const SlotRing ring = lane.pair_ring(input.longest_slice());
   const uint64_t first = lane.slices();
@@ -47,22 +47,22 @@ Phase ring_reduce_scatter([[maybe_unused]] FrameMemory& frame, Lane& lane, Task 
     reduce_slice(lane, task, ring, slice, {input.at(me, k), output.at(me, k), input.length(me, k)});
   }
   lane.count_slices(input.count());
-  co_return Outcome{};
+  co_return Done{};
 }
 
 namespace {
 
 // Runs AllReduce between two ranks. Each puts its whole vector into its slots and reduces all of it, so it waits for the other
 // rank only once per slice. The bytes between the cores are as many as if each reduced a half and passed on the result.
-Phase all_reduce_of_two([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
+Phase all_reduce_of_two([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route, Task task) {
   const int me = lane.rank(), peer = lane.peer(1);
   enter_with_offer(lane, task);
   co_await lane.entered(peer);
-  if (!lane.agrees(peer)) co_return Outcome{lane.rank_of(peer)};
-  if (settles_elsewhere(lane, task, Path::ring)) co_return Outcome{.settled = true};
+  if (!lane.agrees(peer)) co_return Differs{lane.rank_of(peer)};
+  if (settles_elsewhere(lane, task, route)) co_return GoOnBy{route, true};
   read_scalars(lane, task.call.signature);
-  const SlicedInput input = input_of(task.call, lane.ranks(), lane.shape().slot_bytes);
-  const SlicedOutput output = output_of(task.call, lane.ranks(), lane.shape().slot_bytes * task.call.signature.widening());
+  const SlicedInput input = input_of(task.call, lane.ranks(), route.piece);
+  const SlicedOutput output = output_of(task.call, lane.ranks(), route.piece * task.call.signature.widening());
   const SlotRing ring = lane.gather_ring(input.longest_slice());
   const uint64_t first = lane.slices();
   for (uint64_t k = 0; k < input.count(); ++k) {
@@ -77,23 +77,22 @@ Phase all_reduce_of_two([[maybe_unused]] FrameMemory& frame, Lane& lane, Task ta
                 lane.scalars.data());
   }
   lane.count_slices(input.count());
-  co_return Outcome{};
+  co_return Done{};
 }
 
-// For each slice, a rank reduces its block into a gather slot, then takes the peers' results from their gather slots. If
-// results are wider than inputs, slices are shorter, so that the results fit.
-Phase all_reduce_of_shards([[maybe_unused]] FrameMemory& frame, Lane& lane, Task task) {
+// For each slice, a rank reduces its block into a gather slot, then takes the peers' results from their gather slots.
+Phase all_reduce_of_shards([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route, Task task) {
   enter_with_offer(lane, task);
   for (int i = 1; i < lane.ranks(); ++i) {
     co_await lane.entered(lane.peer(i));
-    if (!lane.agrees(lane.peer(i))) co_return Outcome{lane.rank_of(lane.peer(i))};
+    if (!lane.agrees(lane.peer(i))) co_return Differs{lane.rank_of(lane.peer(i))};
   }
-  if (settles_elsewhere(lane, task, Path::ring)) co_return Outcome{.settled = true};
+  if (settles_elsewhere(lane, task, route)) co_return GoOnBy{route, true};
   const Signature& signature = task.call.signature;
   read_scalars(lane, signature);
   const size_t widening = signature.widening();
   const SlicedInput input{static_cast<const std::byte*>(task.call.send), shards_of(signature, signature.dtype, lane.ranks()),
-                          lane.shape().pair_slot_bytes() / widening};
+                          route.piece};
   const SlicedOutput output{static_cast<std::byte*>(task.call.recv),
                             shards_of(signature, signature.result_type(), lane.ranks()), input.piece * widening};
   const SlotRing ring = lane.pair_ring(input.longest_slice()), results = lane.gather_ring(output.longest_slice());
@@ -117,14 +116,14 @@ Phase all_reduce_of_shards([[maybe_unused]] FrameMemory& frame, Lane& lane, Task
     }
   }
   lane.count_slices(input.count());
-  co_return Outcome{};
+  co_return Done{};
 }
 
 }  // namespace
 
-Phase ring_all_reduce(FrameMemory& frame, Lane& lane, Task task) {
-  const bool is_of_two = lane.ranks() == 2 && task.call.signature.root < 0;
-  return is_of_two ? all_reduce_of_two(frame, lane, task) : all_reduce_of_shards(frame, lane, task);
+Phase ring_all_reduce(FrameMemory& frame, Lane& lane, Route route, Task task) {
+  const bool is_of_two = route.variant == Variant::of_two;
+  return is_of_two ? all_reduce_of_two(frame, lane, route, task) : all_reduce_of_shards(frame, lane, route, task);
 }
 
 }  // namespace fccl::core

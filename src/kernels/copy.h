@@ -16,7 +16,5 @@ using CopyBytes = void (*)(void* target, const void* source, size_t bytes);
 // Copies like copy_bytes, but past the caches. The processor then does not read a large target before writing it, and evicts
 // nothing.
 void stream_bytes(void* target, const void* source, size_t bytes);
-// The size from which a call streams its result, unless the call reads the result again.
-inline constexpr size_t kStreamedBytes = size_t{2} << 20;
 
 }  // namespace fccl::core

@@ -286,17 +286,17 @@ Error Control::raise_mismatch(const Task& mine, int other, const CallRecord::Val
 }
 
 // If both directions differ, the error shows the one to this rank.
-Error Control::raise_other_counts(const Task& mine, const Outcome& outcome) {
-  const int other = outcome.differing_rank, ranks = static_cast<int>(peers_.size());
+Error Control::raise_other_counts(const Task& mine, const OtherCounts& theirs) {
+  const int other = theirs.rank, ranks = static_cast<int>(peers_.size());
   const size_t element = size_of(mine.call.signature.dtype);
   const size_t sent = mine.call.input(ranks).bytes(other), expected = mine.call.output(ranks).bytes(other);
-  const bool comes_here = outcome.sends != expected;
+  const bool comes_here = theirs.sends != expected;
   const int from = comes_here ? other : rank_, to = comes_here ? rank_ : other;
   return raise({fcclInvalidUsage,
                 fmt::format("the ranks' counts differ in {}: {} sends {} elements to {}, which expects {}. "
                             "sendcounts[{}] on rank {} and recvcounts[{}] on rank {} must be equal",
-                            describe(mine), describe_rank(from), (comes_here ? outcome.sends : sent) / element,
-                            describe_rank(to), (comes_here ? expected : outcome.expects) / element, to, from, from, to)});
+                            describe(mine), describe_rank(from), (comes_here ? theirs.sends : sent) / element,
+                            describe_rank(to), (comes_here ? expected : theirs.expects) / element, to, from, from, to)});
 }
 
 Error Control::raise_difference(const TransferEnd& mine, int source, const Envelope& theirs) {

@@ -11,8 +11,9 @@
 #include "base/result.h"
 #include "base/transfer.h"
 #include "bootstrap/bootstrap.h"
-#include "host/phases.h"
+#include "host/outcome.h"
 #include "host/segment.h"
+#include "host/task.h"
 #include "host_link/link_messages.h"
 #include "system/clock.h"
 #include "system/descriptor.h"
@@ -98,7 +99,7 @@ class Control {
   }
   // Handles a block that one rank sends with another length than its receiver expects, as `outcome` says: raises the error that
   // shows both lengths.
-  Error raise_other_counts(const Task& mine, const Outcome& outcome);
+  Error raise_other_counts(const Task& mine, const OtherCounts& theirs);
   // Handles a send and a receive that differ: raises the error that shows both. `mine` is a receive from `source`.
   Error raise_difference(const TransferEnd& mine, int source, const Envelope& theirs);
   // Looks for peers that died without leaving, and raises their deaths.

@@ -2,20 +2,28 @@
 #include "operations/issued_call.h"
 
 #include <algorithm>
+#include <variant>
 
 #include "hierarchical/phases.h"
+#include "host/path.h"
 
 namespace fccl::core {
 namespace {
 
 constexpr std::chrono::milliseconds kLookEvery{1};
 
-static_assert(metrics::kPaths == static_cast<size_t>(Path::across) + 2, "the names of metrics are those of Path and transfers");
+static_assert(metrics::kPaths == static_cast<size_t>(Path::across) + 3, "metrics name Path, whole vectors, and transfers");
 static_assert(metrics::kSampledPaths == static_cast<size_t>(Path::mailbox) + 1);
 static_assert(metrics::kLanes == kLanes + 1, "with the lane of transfers");
 
 // Counts as nccl-tests does: the larger of the two buffers.
 size_t size_of_call(const Call& call, int ranks) { return std::max(call.input(ranks).total(), call.output(ranks).total()); }
+
+// Metrics show the variant `whole` as a path of its own, before the mapped path.
+size_t path_in_metrics(const Route& route) {
+  const auto path = static_cast<size_t>(route.path);
+  return route.path < Path::mapped || route.variant == Variant::whole ? path : path + 1;
+}
 
 CallRecord::Value record_of(const CallInFull& call) { return {call.number, call.signature, {}}; }
 
@@ -96,41 +104,41 @@ bool IssuedCall::is_reached() const {
 Result<void> IssuedCall::begin() {
   if (around_.control.has_failed())
     if (auto failed = around_.control.failure()) return fail(std::move(*failed));
-  const Path path = queue_.hierarchical ? Path::across : choose(task_.call, queue_.lane);
-  timed_ = path != Path::alone && path != Path::mailbox;
+  const Route route = queue_.hierarchical ? Route{.path = Path::across} : choose(task_.call, queue_.lane);
+  timed_ = route.path != Path::alone && route.path != Path::mailbox;
   if (ticket_.number % metrics::kTimedOneIn == 0) timed_ = true;
   if (timed_) began_ = Clock::now();
-  start(path);
+  start(route);
   return {};
 }
 
-void IssuedCall::start(Path path) {
-  path_ = path;
+void IssuedCall::start(const Route& route) {
+  route_ = route;
   Lane& lane = queue_.lane;
   phase_.end();
-  phase_ = path == Path::across ? across_hosts(lane.frame, lane, *queue_.hierarchical, task_)
-                                : phase_of(path, task_.call.signature.collective)(lane.frame, lane, task_);
+  phase_ = route_.path == Path::across ? across_hosts(lane.frame, lane, *queue_.hierarchical, task_)
+                                       : phase_of(route_, task_.call.signature.collective)(lane.frame, lane, route_, task_);
 }
 
 // If a phase has ended without completing the call, starts the next one and returns true.
 bool IssuedCall::goes_on() {
-  const Outcome outcome = phase_.outcome();
-  if (!outcome.closed && !outcome.settled) return false;
+  const auto* next = std::get_if<GoOnBy>(&phase_.outcome());
+  if (next == nullptr) return false;
   if (!timed_) began_ = Clock::now();
   timed_ = true;
-  task_.settled = outcome.settled;
-  start(outcome.settled ? queue_.lane.settled() : Path::ring);
+  task_.settled = next->all_entered;
+  start(next->route);
   return true;
 }
 
-Result<void> IssuedCall::conclude(Outcome outcome) {
-  if (outcome.counts_differ) return fail(around_.control.raise_other_counts(task_, outcome));
-  if (!outcome.agreed()) return fail(around_.control.raise_mismatch(task_, outcome.differing_rank));
-  if (outcome.failed) return fail(around_.control.failure().value_or(Error{}));
+Result<void> IssuedCall::conclude(const Outcome& outcome) {
+  if (const auto* other = std::get_if<OtherCounts>(&outcome)) return fail(around_.control.raise_other_counts(task_, *other));
+  if (const auto* differs = std::get_if<Differs>(&outcome)) return fail(around_.control.raise_mismatch(task_, differs->rank));
+  if (std::holds_alternative<Failed>(outcome)) return fail(around_.control.failure().value_or(Error{}));
   if (task_.call.signature.issuer == Issuer::user) {
     const Signature& s = task_.call.signature;
     around_.statistics.count({.collective = s.collective,
-                              .path = static_cast<size_t>(path_),
+                              .path = path_in_metrics(route_),
                               .bytes = size_of_call(task_.call, queue_.ranks()),
                               .calls = ticket_.calls,
                               .nanoseconds = timed_ ? static_cast<uint64_t>((Clock::now() - began_).count()) : 0});

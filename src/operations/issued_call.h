@@ -6,7 +6,6 @@
 #include <span>
 
 #include "host/lane.h"
-#include "host/path.h"
 #include "operations/advance.h"
 #include "operations/control.h"
 #include "operations/statistics.h"
@@ -81,9 +80,9 @@ class IssuedCall {
   Result<Advance> advance_in_turn();
   Result<void> begin();
   bool is_reached() const;
-  void start(Path path);
+  void start(const Route& route);
   bool goes_on();
-  Result<void> conclude(Outcome outcome);
+  Result<void> conclude(const Outcome& outcome);
   void pass_turn();
   Poll poll() const;
   static Result<void> look(void* operation, const Awaited& awaited);
@@ -97,7 +96,7 @@ class IssuedCall {
   Wait wait_;
   Ticket ticket_;
   std::unique_ptr<const UnevenBlocks> blocks_;
-  Path path_ = Path::alone;
+  Route route_;
   bool timed_ = false;
   Phase phase_;
   Clock::time_point began_{};

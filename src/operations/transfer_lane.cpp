@@ -7,6 +7,7 @@
 
 #include "hierarchical/transfer_pair.h"
 #include "host/peer_memory.h"
+#include "host/route.h"
 #include "operations/statistics.h"
 #include "system/memory.h"
 
@@ -323,7 +324,7 @@ void TransferLane::receive_slices(Peer& peer) {
       const size_t whole = operation->transfer.envelope.bytes(), bytes = slice_bytes_of(*operation, pair);
       if (!pair.has_slice(bytes)) return;
       std::byte* target = static_cast<std::byte*>(operation->transfer.target) + operation->moved;
-      (whole >= kStreamedBytes ? stream_bytes : copy_bytes)(target, pair.slice(bytes), bytes);
+      (whole >= kTuning.streamed ? stream_bytes : copy_bytes)(target, pair.slice(bytes), bytes);
       operation->moved += bytes;
       pair.drain(bytes);
       step(*operation);

@@ -218,21 +218,21 @@ MUTANTS = [
     Mutant(
         "a call that differs passes on the mailbox path",
         MAILBOX,
-        "    if (!lane.agrees(peer)) co_return Outcome{lane.rank_of(peer)};\n",
+        "    if (!lane.agrees(peer)) co_return Differs{lane.rank_of(peer)};\n",
         "",
     ),
     # The value of a sum.
     Mutant(
         "slices of wider results of a ReduceScatter are as long as those that are given",
         RING_REDUCE,
-        "lane.shape().pair_slot_bytes() * task.call.signature.widening();",
-        "lane.shape().pair_slot_bytes();",
+        "const size_t result_piece = route.piece * task.call.signature.widening();",
+        "const size_t result_piece = route.piece;",
     ),
     Mutant(
         "wider results of an AllReduce find no room in a slot",
-        RING_REDUCE,
-        "lane.shape().pair_slot_bytes() / widening};",
-        "lane.shape().pair_slot_bytes()};",
+        "src/host/route.cpp",
+        "shape.pair_slot_bytes() / facts.call.signature.widening();",
+        "shape.pair_slot_bytes();",
     ),
     Mutant(
         "partials of a sum into float32 are rounded between hosts",
@@ -268,7 +268,7 @@ MUTANTS = [
     Mutant(
         "what was read from a rank that has failed is believed",
         ATTACH,
-        "  lane.count_slices(output.count());\n  if (lane.has_failed()) co_return Outcome{.failed = true};\n",
+        "  lane.count_slices(output.count());\n  if (lane.has_failed()) co_return Failed{};\n",
         "  lane.count_slices(output.count());\n",
     ),
     Mutant(

@@ -120,7 +120,7 @@ Result<Outcome> Group::call(int rank, const Call& call, uint64_t number, const s
     const auto reached = await(phase.awaited(), {&Slow::look, &slow}, {.oversubscribed = true}, network);
     if (reached) continue;
     if (slow.inter_host_call != nullptr && slow.inter_host_call->differing_rank() >= 0)
-      return Outcome{slow.inter_host_call->differing_rank()};
+      return Outcome{Differs{slow.inter_host_call->differing_rank()}};
     return fail(reached.error());
   }
   return phase.outcome();

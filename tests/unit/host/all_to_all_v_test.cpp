@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "host/path.h"
+#include "unit/host/outcomes.h"
 
 namespace fccl::core {
 namespace {
@@ -54,7 +55,7 @@ class UnevenExchange : public ::testing::Test {
   void go_on_by(int rank, Path path) {
     const Call call{{fcclCollAlltoAllV, fcclInt8}, sends[rank].data(), results[rank].data(), {}, &blocks[rank]};
     phases[rank].end();
-    phases[rank] = phase_of(path, fcclCollAlltoAllV)(lanes[rank]->frame, *lanes[rank], {call, 7});
+    phases[rank] = phase_of({.path = path}, fcclCollAlltoAllV)(lanes[rank]->frame, *lanes[rank], {.path = path}, {call, 7});
     ended[rank] = false;
   }
   // Resumes ranks until each has ended or waits for one that has.
@@ -67,7 +68,7 @@ class UnevenExchange : public ::testing::Test {
   }
   void expect_results(const CountOf& sent) const {
     for (int rank = 0; rank < kHere; ++rank) {
-      ASSERT_TRUE(ended[rank] && phases[rank].outcome().agreed()) << rank;
+      ASSERT_TRUE(ended[rank] && is_done(phases[rank].outcome())) << rank;
       for (int from = 0; from < kHere; ++from)
         for (size_t i = 0; i < sent(from, rank); ++i)
           ASSERT_EQ(results[rank][blocks[rank].output.layout().offset(from) + i], value(from, rank, i))
@@ -93,13 +94,13 @@ TEST_F(UnevenExchange, goes_beside_the_words_if_all_that_each_rank_has_for_other
   start(Path::mailbox, all_that_fits, all_that_fits);
   finish();
   expect_results(all_that_fits);
-  for (const Phase& phase : phases) EXPECT_FALSE(phase.outcome().closed);
+  for (const Phase& phase : phases) EXPECT_FALSE(goes_on(phase.outcome()));
 }
 
 TEST_F(UnevenExchange, is_closed_to_the_mailbox_on_every_rank_if_one_has_a_byte_too_many) {
   start(Path::mailbox, one_byte_more, one_byte_more);
   finish();
-  for (const Phase& phase : phases) EXPECT_TRUE(phase.outcome().closed);
+  for (const Phase& phase : phases) EXPECT_TRUE(goes_on(phase.outcome()));
   for (int rank = 0; rank < kHere; ++rank) go_on_by(rank, Path::ring);
   finish();
   expect_results(one_byte_more);
@@ -115,12 +116,12 @@ TEST_F(UnevenExchange, has_as_many_slices_on_every_rank_as_the_longest_block_of_
 
 // Rank 2 sends rank 0 one byte more or less than rank 0 expects.
 void expect_both_to_find_out(const Phase& sender, const Phase& receiver, size_t sent, size_t expected) {
-  EXPECT_EQ(sender.outcome().differing_rank, 10);
-  EXPECT_TRUE(sender.outcome().counts_differ);
-  EXPECT_EQ(sender.outcome().expects, expected);
-  EXPECT_EQ(receiver.outcome().differing_rank, 12);
-  EXPECT_TRUE(receiver.outcome().counts_differ);
-  EXPECT_EQ(receiver.outcome().sends, sent);
+  EXPECT_EQ(differing_rank(sender.outcome()), 10);
+  EXPECT_TRUE(std::holds_alternative<OtherCounts>(sender.outcome()));
+  EXPECT_EQ(counts_of(sender.outcome()).expects, expected);
+  EXPECT_EQ(differing_rank(receiver.outcome()), 12);
+  EXPECT_TRUE(std::holds_alternative<OtherCounts>(receiver.outcome()));
+  EXPECT_EQ(counts_of(receiver.outcome()).sends, sent);
 }
 
 TEST_F(UnevenExchange, of_other_counts_than_a_peer_has_ends_on_both_sides_with_its_counts) {

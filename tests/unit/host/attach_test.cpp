@@ -12,6 +12,7 @@
 
 #include "host/peer_memory.h"
 #include "host/phases.h"
+#include "unit/host/outcomes.h"
 
 namespace fccl::core {
 namespace {
@@ -101,7 +102,7 @@ class Attach : public ::testing::Test {
     for (int rank = 0; rank < kRanks; ++rank) memories.push_back(std::make_unique<PeerMemory>(segment, rank, pids));
     for (int rank = 0; rank < kRanks; ++rank) {
       EXPECT_TRUE(memories[rank]->reach_all());
-      lanes[rank]->attach(std::move(memories[rank]), kShortest);
+      lanes[rank]->reach.attach(std::move(memories[rank]), kShortest);
     }
   }
 
@@ -124,7 +125,7 @@ class Attach : public ::testing::Test {
   void start(int rank, const std::byte* send, std::byte* recv) {
     phases[rank].end();
     const Call call{{fcclCollAllGather, fcclInt8, ReduceOp::sum, -1, count}, send, recv};
-    phases[rank] = attach_move(lanes[rank]->frame, *lanes[rank], {call, number});
+    phases[rank] = attach_move(lanes[rank]->frame, *lanes[rank], {.path = Path::attach}, {call, number});
   }
   // Begins an AlltoAll with blocks of `bytes` bytes on every rank.
   void begin_to_swap(size_t bytes) {
@@ -136,7 +137,7 @@ class Attach : public ::testing::Test {
       for (size_t i = 0; i < kRanks * bytes; ++i) sends[rank][i] = input(rank, i);
       phases[rank].end();
       const Call call{{fcclCollAlltoAll, fcclInt8, ReduceOp::sum, -1, count}, sends[rank].data(), results[rank].data()};
-      phases[rank] = attach_move(lanes[rank]->frame, *lanes[rank], {call, number});
+      phases[rank] = attach_move(lanes[rank]->frame, *lanes[rank], {.path = Path::attach}, {call, number});
     }
   }
   // Resumes a rank until it waits for another or has ended; returns true if it has ended.
@@ -157,8 +158,8 @@ class Attach : public ::testing::Test {
   }
   void expect_settled_for_the_ring() const {
     for (int rank = 0; rank < kRanks; ++rank) {
-      EXPECT_TRUE(phases[rank].outcome().settled);
-      EXPECT_EQ(lanes[rank]->settled(), Path::ring);
+      EXPECT_TRUE(goes_on(phases[rank].outcome()));
+      EXPECT_EQ(next_route(phases[rank].outcome()).path, Path::ring);
     }
   }
   bool is_whole(int rank) const {
@@ -181,8 +182,7 @@ TEST_F(Attach, gathers_call_after_call_of_any_number_of_pieces) {
     begin(bytes, true);
     finish();
     for (int rank = 0; rank < kRanks; ++rank) {
-      EXPECT_TRUE(phases[rank].outcome().agreed());
-      EXPECT_FALSE(phases[rank].outcome().failed || phases[rank].outcome().closed);
+      EXPECT_TRUE(is_done(phases[rank].outcome()));
       EXPECT_TRUE(is_whole(rank)) << bytes << " bytes, rank " << rank;
     }
   }
@@ -250,7 +250,7 @@ TEST_F(Attach, fails_on_a_reader_whose_source_failed_before_it_had_read) {
   phases[0].end();
   std::fill(results[0].begin(), results[0].end(), std::byte{0});
   EXPECT_TRUE(go_on(1));
-  EXPECT_TRUE(phases[1].outcome().failed);
+  EXPECT_TRUE(has_failed(phases[1].outcome()));
 }
 
 // Rank 0 fails while rank 1 reads, so rank 1 may have read torn bytes.
@@ -261,7 +261,7 @@ TEST_F(Attach, fails_on_a_reader_whose_source_failed_while_it_read) {
   EXPECT_FALSE(go_on(0));
   segment->failure().first.store(1);
   EXPECT_TRUE(go_on(1));
-  EXPECT_TRUE(phases[1].outcome().failed);
+  EXPECT_TRUE(has_failed(phases[1].outcome()));
 }
 
 TEST_F(Attach, is_settled_for_the_ring_on_every_rank_with_a_long_result_that_is_not_in_place_on_one) {
@@ -269,7 +269,7 @@ TEST_F(Attach, is_settled_for_the_ring_on_every_rank_with_a_long_result_that_is_
   start(1, sends[1].data(), results[1].data());
   finish();
   expect_settled_for_the_ring();
-  EXPECT_TRUE(lanes[0]->attaches());
+  EXPECT_TRUE(lanes[0]->reach.attaching.is_open);
   EXPECT_EQ(results[0][2 * kPiece], std::byte{0xa5}) << "nothing is read";
 }
 
@@ -279,25 +279,25 @@ TEST_F(Attach, settles_on_the_ring_on_every_rank_if_one_cannot_read_and_is_open_
   if (copy == 0) ::pause();
   auto memory = std::make_unique<PeerMemory>(segment, 0, std::vector<int>{getpid(), copy});
   EXPECT_TRUE(memory->reach_all());
-  lanes[0]->attach(std::move(memory), kShortest);
+  lanes[0]->reach.attach(std::move(memory), kShortest);
   kill(copy, SIGKILL);
   waitpid(copy, nullptr, 0);
   begin(kShortest, true);
   finish();
-  for (const Phase& phase : phases) EXPECT_TRUE(phase.outcome().settled);
+  for (const Phase& phase : phases) EXPECT_TRUE(goes_on(phase.outcome()));
   attach_all();
   begin(kShortest, true);
   finish();
-  for (const Phase& phase : phases) EXPECT_FALSE(phase.outcome().settled);
+  for (const Phase& phase : phases) EXPECT_FALSE(goes_on(phase.outcome()));
   EXPECT_TRUE(is_whole(0) && is_whole(1));
 }
 
 TEST_F(Attach, is_over_for_good_once_a_rank_does_not_reach_its_peers) {
-  lanes[1]->attach(std::make_unique<PeerMemory>(segment, 1, std::vector<int>(kRanks, getpid())), kShortest);
+  lanes[1]->reach.attach(std::make_unique<PeerMemory>(segment, 1, std::vector<int>(kRanks, getpid())), kShortest);
   begin(kShortest, true);
   finish();
   expect_settled_for_the_ring();
-  for (const auto& lane : lanes) EXPECT_FALSE(lane->attaches());
+  for (const auto& lane : lanes) EXPECT_FALSE(lane->reach.attaching.is_open);
 }
 
 TEST_F(Attach, finds_the_rank_that_made_another_call) {
@@ -306,9 +306,9 @@ TEST_F(Attach, finds_the_rank_that_made_another_call) {
   count = kShortest - 1;
   start(1, results[1].data() + count, results[1].data());
   EXPECT_TRUE(go_on(1));
-  EXPECT_EQ(phases[1].outcome().differing_rank, 0);
+  EXPECT_EQ(differing_rank(phases[1].outcome()), 0);
   EXPECT_TRUE(go_on(0));
-  EXPECT_EQ(phases[0].outcome().differing_rank, 1);
+  EXPECT_EQ(differing_rank(phases[0].outcome()), 1);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include "arena/arena.h"
 #include "host/path.h"
+#include "unit/host/outcomes.h"
 
 namespace fccl::core {
 namespace {
@@ -35,7 +36,7 @@ class MappedExchange : public ::testing::Test {
   MappedExchange() {
     for (int rank = 0; rank < kExchanging; ++rank) {
       lanes.push_back(std::make_unique<Lane>(segment, kPairLane, rank, std::vector{10, 11, 12}, 1));
-      lanes[rank]->map_peers(std::make_unique<MappedPeers>(segment, rank, std::vector<int>(kExchanging, getpid())));
+      lanes[rank]->reach.mapped_peers = std::make_unique<MappedPeers>(segment, rank, std::vector<int>(kExchanging, getpid()));
     }
   }
 
@@ -64,14 +65,15 @@ class MappedExchange : public ::testing::Test {
         for (size_t i = 0; i < given[peer].bytes; ++i) inputs[rank][given[peer].offset + i] = value(rank, peer, i);
       results[rank].assign(expected, std::byte{0});
       is_private[rank] = own[rank];
-      start_phase(rank, Path::ring, false);
+      start_phase(rank, {.path = Path::ring}, false);
     }
   }
-  void start_phase(int rank, Path path, bool settled) {
+  void start_phase(int rank, const Route& route, bool settled) {
     const Call call{{fcclCollAlltoAllV, fcclInt8}, inputs[rank], results[rank].data(), {}, &blocks[rank]};
     phases[rank].end();
-    phases[rank] = phase_of(path, fcclCollAlltoAllV)(lanes[rank]->frame, *lanes[rank], {call, number, nullptr, settled});
-    paths[rank] = path;
+    phases[rank] =
+        phase_of(route, fcclCollAlltoAllV)(lanes[rank]->frame, *lanes[rank], route, {call, number, nullptr, settled});
+    paths[rank] = route.path;
     ended[rank] = false;
   }
   void finish() {
@@ -80,15 +82,15 @@ class MappedExchange : public ::testing::Test {
   void go_on(int rank) {
     while (!ended[rank] && (!phases[rank].awaited().where || phases[rank].awaited().reached())) {
       if (!phases[rank].resume()) continue;
-      if (phases[rank].outcome().settled)
-        start_phase(rank, lanes[rank]->settled(), true);
+      if (goes_on(phases[rank].outcome()))
+        start_phase(rank, next_route(phases[rank].outcome()), true);
       else
         ended[rank] = true;
     }
   }
   void expect_results(const CountOf& count, Path path) const {
     for (int rank = 0; rank < kExchanging; ++rank) {
-      ASSERT_TRUE(ended[rank] && phases[rank].outcome().agreed()) << rank;
+      ASSERT_TRUE(ended[rank] && is_done(phases[rank].outcome())) << rank;
       EXPECT_EQ(paths[rank], path) << rank;
       for (int from = 0; from < kExchanging; ++from)
         for (size_t i = 0; i < count(from, rank); ++i)
@@ -163,9 +165,10 @@ TEST_F(MappedExchange, of_other_counts_than_a_peer_has_ends_on_both_sides_before
   blocks[2].input.set(wrong);
   finish();
   ASSERT_TRUE(ended[0] && ended[2]);
-  EXPECT_TRUE(phases[0].outcome().counts_differ && phases[2].outcome().counts_differ);
-  EXPECT_EQ(phases[0].outcome().differing_rank, 12);
-  EXPECT_EQ(phases[2].outcome().differing_rank, 10);
+  EXPECT_TRUE(std::holds_alternative<OtherCounts>(phases[0].outcome()) &&
+              std::holds_alternative<OtherCounts>(phases[2].outcome()));
+  EXPECT_EQ(differing_rank(phases[0].outcome()), 12);
+  EXPECT_EQ(differing_rank(phases[2].outcome()), 10);
   for (const int rank : {0, 2})
     EXPECT_EQ(results[rank], std::vector(results[rank].size(), std::byte{0})) << "data came before the counts agreed";
 }
@@ -180,7 +183,7 @@ TEST_F(MappedExchange, takes_no_block_that_does_not_lie_in_its_peers_arena) {
   go_on(2);  // rank 2 has made its offer
   blocks[2].input.set(beyond);
   finish();
-  EXPECT_EQ(phases[0].outcome().differing_rank, 12);
+  EXPECT_EQ(differing_rank(phases[0].outcome()), 12);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "arena/arena.h"
 #include "arena/reservation.h"
 #include "host/path.h"
+#include "unit/host/outcomes.h"
 
 namespace fccl::core {
 namespace {
@@ -45,6 +46,15 @@ class RankMemory {
   bool in_arena_;
 };
 
+// A path, and whether each rank reduces the whole vector.
+struct Way {
+  Path path = Path::alone;
+  bool whole = false;
+
+  bool operator==(const Way&) const = default;
+};
+constexpr Way kRing{Path::ring}, kMapped{Path::mapped}, kWhole{Path::mapped, true};
+
 // The ranks of one process, each resumed by hand.
 class Mapped : public ::testing::Test {
  protected:
@@ -54,7 +64,7 @@ class Mapped : public ::testing::Test {
     for (const LaneId id : {kGatherLane, kPairLane})
       for (int rank = 0; rank < kRanks; ++rank) {
         lanes[id].push_back(std::make_unique<Lane>(segment, id, rank, std::vector{0, 1, 2}, 1));
-        lanes[id][rank]->map_peers(std::make_unique<MappedPeers>(segment, rank, std::vector<int>(kRanks, getpid())));
+        lanes[id][rank]->reach.mapped_peers = std::make_unique<MappedPeers>(segment, rank, std::vector<int>(kRanks, getpid()));
       }
   }
 
@@ -91,11 +101,11 @@ class Mapped : public ::testing::Test {
     return &sends[rank].word(row_of(made.collective).input_blocks(kRanks) > 1 ? rank * made.count : 0);
   }
   Lane& lane(int rank) { return *lanes[lane_of(made.collective)][rank]; }
-  void start(int rank, Path path, bool settled) {
+  void start(int rank, const Route& route, bool settled) {
     phases[rank].end();
     const Task task{{made, send_of(rank), recv_of(rank)}, number, kernel_of(made), settled};
-    phases[rank] = phase_of(path, made.collective)(lane(rank).frame, lane(rank), task);
-    path_of[rank] = path;
+    phases[rank] = phase_of(route, made.collective)(lane(rank).frame, lane(rank), route, task);
+    way_of[rank] = {route.path, route.variant == Variant::whole};
     ended[rank] = false;
   }
   void start(int rank) { start(rank, choose({made, nullptr, nullptr}, lane(rank)), false); }
@@ -107,8 +117,8 @@ class Mapped : public ::testing::Test {
   }
   void step(int rank) {
     if (!phases[rank].resume()) return;
-    if (phases[rank].outcome().settled)
-      start(rank, lane(rank).settled(), true);
+    if (goes_on(phases[rank].outcome()))
+      start(rank, next_route(phases[rank].outcome()), true);
     else
       ended[rank] = true;
   }
@@ -130,11 +140,10 @@ class Mapped : public ::testing::Test {
     for (int from = 0; from < kRanks; ++from) sum += input(from, own, number);
     return sum;
   }
-  void expect_results(Path path) {
+  void expect_results(Way way) {
     for (int rank = 0; rank < kRanks; ++rank) {
-      EXPECT_EQ(path_of[rank], path);
-      EXPECT_TRUE(phases[rank].outcome().agreed());
-      EXPECT_FALSE(phases[rank].outcome().failed || phases[rank].outcome().closed);
+      EXPECT_EQ(way_of[rank], way);
+      EXPECT_TRUE(is_done(phases[rank].outcome()));
       if (!made.row().takes(rank, made.root)) continue;
       for (size_t block = 0; block < made.row().output_blocks(kRanks); ++block) {
         const size_t from = made.row().output_blocks(kRanks) > 1 ? block : 0;
@@ -146,11 +155,11 @@ class Mapped : public ::testing::Test {
       }
     }
   }
-  void run(fcclColl_t collective, size_t words, bool in_place, std::array<bool, kRanks> in_arena, Path path) {
+  void run(fcclColl_t collective, size_t words, bool in_place, std::array<bool, kRanks> in_arena, Way way) {
     SCOPED_TRACE(::testing::Message() << name_of(collective) << ", " << words << " words, in place " << in_place);
     begin(collective, words, in_place, in_arena);
     finish();
-    expect_results(path);
+    expect_results(way);
   }
 
   static constexpr std::array<bool, kRanks> kAll{true, true, true};
@@ -165,7 +174,7 @@ class Mapped : public ::testing::Test {
   std::array<std::vector<std::unique_ptr<Lane>>, kLanes> lanes;
   std::vector<RankMemory> sends, recvs;
   std::array<Phase, kRanks> phases;
-  std::array<Path, kRanks> path_of{};
+  std::array<Way, kRanks> way_of{};
   std::array<bool, kRanks> ended{};
   Signature made;
   bool placed = false;
@@ -174,84 +183,85 @@ class Mapped : public ::testing::Test {
 };
 
 // Every rank reduces a short vector whole if no rank is in place.
-Path mapped_path(fcclColl_t collective, size_t words, bool in_place) {
+Way mapped_way(fcclColl_t collective, size_t words, bool in_place) {
   const bool whole = collective == fcclCollAllReduce && !in_place && words * sizeof(uint32_t) * 2 <= 512 << 10;
-  return whole ? Path::whole : Path::mapped;
+  return {Path::mapped, whole};
 }
 
 constexpr fcclColl_t kMapping[] = {fcclCollAllGather, fcclCollBroadcast, fcclCollGather, fcclCollScatter,
                                    fcclCollAlltoAll,  fcclCollAllReduce, fcclCollReduce, fcclCollReduceScatter};
 
 TEST_F(Mapped, is_taken_from_the_second_call_on_which_all_ranks_offer) {
-  run(fcclCollAllGather, 1000, false, kAll, Path::ring);
-  run(fcclCollAllGather, 1000, false, kAll, Path::mapped);
-  run(fcclCollReduceScatter, 1000, false, kAll, Path::ring);
-  run(fcclCollReduceScatter, 1000, false, kAll, Path::mapped);
+  run(fcclCollAllGather, 1000, false, kAll, kRing);
+  run(fcclCollAllGather, 1000, false, kAll, kMapped);
+  run(fcclCollReduceScatter, 1000, false, kAll, kRing);
+  run(fcclCollReduceScatter, 1000, false, kAll, kMapped);
 }
 
 TEST_F(Mapped, is_right_for_every_collective_size_and_place_in_any_order_of_steps) {
   for (const LaneId id : {kGatherLane, kPairLane})
-    run(id == kGatherLane ? fcclCollAllGather : fcclCollAllReduce, 100, false, kAll, Path::ring);
+    run(id == kGatherLane ? fcclCollAllGather : fcclCollAllReduce, 100, false, kAll, kRing);
   for (const fcclColl_t collective : kMapping)
     for (const size_t words : {size_t{33}, size_t{1025}, size_t{200'003}, kLarge / 4})
       for (const bool in_place : {false, true}) {
         const bool placed_too = in_place && collective != fcclCollGather && collective != fcclCollScatter;
-        run(collective, words, placed_too, kAll, mapped_path(collective, words, placed_too));
+        run(collective, words, placed_too, kAll, mapped_way(collective, words, placed_too));
       }
 }
 
 TEST_F(Mapped, needs_only_what_peers_read) {
-  run(fcclCollAllGather, 100, false, kAll, Path::ring);
-  run(fcclCollBroadcast, 1000, false, {false, true, false}, Path::mapped);
-  run(fcclCollScatter, 1000, false, {false, true, false}, Path::mapped);
-  run(fcclCollGather, 1000, false, {true, false, true}, Path::mapped);
-  run(fcclCollBroadcast, 1000, false, {true, false, true}, Path::ring);
-  run(fcclCollGather, 1000, false, {true, true, false}, Path::ring);
+  run(fcclCollAllGather, 100, false, kAll, kRing);
+  run(fcclCollBroadcast, 1000, false, {false, true, false}, kMapped);
+  run(fcclCollScatter, 1000, false, {false, true, false}, kMapped);
+  run(fcclCollGather, 1000, false, {true, false, true}, kMapped);
+  run(fcclCollBroadcast, 1000, false, {true, false, true}, kRing);
+  run(fcclCollGather, 1000, false, {true, true, false}, kRing);
 }
 
 TEST_F(Mapped, comes_and_goes_with_the_offers) {
-  run(fcclCollAllReduce, 1000, false, kAll, Path::ring);
+  run(fcclCollAllReduce, 1000, false, kAll, kRing);
   for (int rank = 0; rank < kRanks; ++rank) {
     std::array<bool, kRanks> all_but_one = kAll;
     all_but_one[rank] = false;
-    run(fcclCollAllReduce, 5000, rank % 2 == 0, kAll, rank % 2 == 0 ? Path::mapped : Path::whole);
-    run(fcclCollAllReduce, 5000, rank % 2 == 1, all_but_one, Path::ring);
-    run(fcclCollReduceScatter, 5000, false, kNone, Path::ring);
+    run(fcclCollAllReduce, 5000, rank % 2 == 0, kAll, rank % 2 == 0 ? kMapped : kWhole);
+    run(fcclCollAllReduce, 5000, rank % 2 == 1, all_but_one, kRing);
+    run(fcclCollReduceScatter, 5000, false, kNone, kRing);
   }
 }
 
 // Results go through slots if inputs are in the arena and outputs are not.
 TEST_F(Mapped, reduces_into_private_memory) {
-  run(fcclCollAllReduce, 1000, false, kAll, Path::ring);
+  run(fcclCollAllReduce, 1000, false, kAll, kRing);
   for (const size_t words : {size_t{1000}, size_t{100'001}}) {
     begin(fcclCollAllReduce, words, false, kAll);
     recvs.clear();
     for (int rank = 0; rank < kRanks; ++rank) recvs.emplace_back(words * sizeof(uint32_t), rank == 1);
     for (int rank = 0; rank < kRanks; ++rank) start(rank);
     finish();
-    expect_results(mapped_path(fcclCollAllReduce, words, false));
+    expect_results(mapped_way(fcclCollAllReduce, words, false));
   }
 }
 
 // A single in-place rank makes all ranks use shards, since its peers would read what it has overwritten.
 TEST_F(Mapped, reduces_short_vectors_whole_unless_a_rank_is_in_place) {
-  run(fcclCollAllReduce, 1000, false, kAll, Path::ring);
-  run(fcclCollAllReduce, 1000, false, kAll, Path::whole);
+  run(fcclCollAllReduce, 1000, false, kAll, kRing);
+  run(fcclCollAllReduce, 1000, false, kAll, kWhole);
   begin(fcclCollAllReduce, 1000, false, kAll);
   phases[1].end();
   const Task in_place{{made, send_of(1), send_of(1)}, number, kernel_of(made)};
-  phases[1] = phase_of(Path::whole, fcclCollAllReduce)(lane(1).frame, lane(1), in_place);
+  const Route whole{.path = Path::mapped, .variant = Variant::whole};
+  phases[1] = phase_of(whole, fcclCollAllReduce)(lane(1).frame, lane(1), whole, in_place);
   for (const int rank : {0, 1, 2, 0, 1})
-    while (!phases[rank].outcome().settled && (!phases[rank].awaited().where || phases[rank].awaited().reached()))
+    while (!goes_on(phases[rank].outcome()) && (!phases[rank].awaited().where || phases[rank].awaited().reached()))
       if (phases[rank].resume()) break;
   for (int rank = 0; rank < kRanks; ++rank) {
-    EXPECT_TRUE(phases[rank].outcome().settled);
-    EXPECT_EQ(lane(rank).settled(), Path::mapped);
+    EXPECT_TRUE(goes_on(phases[rank].outcome()));
+    EXPECT_EQ(next_route(phases[rank].outcome()).variant, Variant::shards);
   }
 }
 
 TEST_F(Mapped, ends_for_a_source_only_after_its_peers_have_read_it) {
-  run(fcclCollAllGather, 1000, false, kAll, Path::ring);
+  run(fcclCollAllGather, 1000, false, kAll, kRing);
   begin(fcclCollAllGather, 1000, true, kAll);
   for (int rank = 0; rank < kRanks; ++rank) EXPECT_FALSE(go_on(rank));
   EXPECT_FALSE(go_on(0)) << "rank 1 has not read it";
@@ -263,7 +273,7 @@ TEST_F(Mapped, ends_for_a_source_only_after_its_peers_have_read_it) {
 
 TEST_F(Mapped, gives_others_a_turn_between_two_pieces) {
   for (const fcclColl_t collective : {fcclCollAllGather, fcclCollReduceScatter, fcclCollAllReduce}) {
-    run(collective, 1000, false, kAll, collective == fcclCollAllReduce ? Path::whole : Path::ring);
+    run(collective, 1000, false, kAll, collective == fcclCollAllReduce ? kWhole : kRing);
     begin(collective, kLarge, false, kAll);
     int turns = 0;
     for (int step = 0; step < 1000 && !ended[0]; ++step) {
@@ -279,39 +289,39 @@ TEST_F(Mapped, gives_others_a_turn_between_two_pieces) {
 // Rank 0 fails while it waits for the others, publishes the failure and returns. Its user then overwrites the bytes that they
 // are about to read.
 TEST_F(Mapped, fails_on_readers_whose_source_failed_before_they_had_read) {
-  run(fcclCollAllGather, 1000, false, kAll, Path::ring);
+  run(fcclCollAllGather, 1000, false, kAll, kRing);
   begin(fcclCollAllGather, 1000, false, kAll);
   for (int rank = 0; rank < kRanks; ++rank) EXPECT_FALSE(go_on(rank));
   segment->failure().first.store(1);
   phases[0].end();
   std::memset(sends[0].data(), 0, 1000 * sizeof(uint32_t));
   EXPECT_TRUE(go_on(1));
-  EXPECT_TRUE(phases[1].outcome().failed);
+  EXPECT_TRUE(has_failed(phases[1].outcome()));
   EXPECT_FALSE(go_on(2)) << "it waits for rank 0, as whoever runs it finds out";
 }
 
 // Rank 0 fails after it has read, so no rank waits for it any more.
 TEST_F(Mapped, fails_on_readers_whose_source_failed_while_they_read) {
-  run(fcclCollAllGather, 1000, false, kAll, Path::ring);
+  run(fcclCollAllGather, 1000, false, kAll, kRing);
   begin(fcclCollAllGather, 1000, false, kAll);
   for (int rank = 0; rank < kRanks; ++rank) EXPECT_FALSE(go_on(rank));
   EXPECT_FALSE(go_on(0));
   segment->failure().first.store(1);
   for (const int rank : {1, 2}) {
     EXPECT_TRUE(go_on(rank));
-    EXPECT_TRUE(phases[rank].outcome().failed);
+    EXPECT_TRUE(has_failed(phases[rank].outcome()));
   }
 }
 
 TEST_F(Mapped, fails_in_a_reduction_whose_source_failed_before_it_was_read) {
-  run(fcclCollReduceScatter, 1000, false, kAll, Path::ring);
+  run(fcclCollReduceScatter, 1000, false, kAll, kRing);
   begin(fcclCollReduceScatter, 1000, false, kAll);
   for (int rank = 0; rank < kRanks; ++rank) EXPECT_FALSE(go_on(rank));
   segment->failure().first.store(1);
   phases[0].end();
   std::memset(sends[0].data(), 0, 1000 * sizeof(uint32_t));
   EXPECT_TRUE(go_on(1));
-  EXPECT_TRUE(phases[1].outcome().failed);
+  EXPECT_TRUE(has_failed(phases[1].outcome()));
 }
 
 TEST_F(Mapped, is_over_for_good_once_a_rank_cannot_map_a_peer) {
@@ -323,23 +333,23 @@ TEST_F(Mapped, is_over_for_good_once_a_rank_cannot_map_a_peer) {
   other.descriptor = -1;
   segment->state(1).set_arena(other);
   finish();
-  expect_results(Path::ring);
-  for (int rank = 0; rank < kRanks; ++rank) EXPECT_NE(lane(rank).mapped_peers(), nullptr);
-  run(fcclCollAllGather, 1000, false, kAll, Path::ring);
-  for (int rank = 0; rank < kRanks; ++rank) EXPECT_EQ(lane(rank).mapped_peers(), nullptr);
-  run(fcclCollAllGather, 1000, false, kAll, Path::ring);
+  expect_results(kRing);
+  for (int rank = 0; rank < kRanks; ++rank) EXPECT_NE(lane(rank).reach.mapped_peers, nullptr);
+  run(fcclCollAllGather, 1000, false, kAll, kRing);
+  for (int rank = 0; rank < kRanks; ++rank) EXPECT_EQ(lane(rank).reach.mapped_peers, nullptr);
+  run(fcclCollAllGather, 1000, false, kAll, kRing);
 }
 
 TEST_F(Mapped, finds_the_rank_that_made_another_call) {
-  run(fcclCollAllGather, 1000, false, kAll, Path::ring);
-  run(fcclCollAllGather, 1000, false, kAll, Path::mapped);
+  run(fcclCollAllGather, 1000, false, kAll, kRing);
+  run(fcclCollAllGather, 1000, false, kAll, kMapped);
   begin(fcclCollAllGather, 1000, false, kAll);
   made.count = 999;
   start(1);
   for (const int rank : {0, 1, 2, 0, 1}) go_on(rank);
-  EXPECT_EQ(phases[0].outcome().differing_rank, 1);
-  EXPECT_EQ(phases[1].outcome().differing_rank, 2);
-  EXPECT_EQ(phases[2].outcome().differing_rank, 1);
+  EXPECT_EQ(differing_rank(phases[0].outcome()), 1);
+  EXPECT_EQ(differing_rank(phases[1].outcome()), 2);
+  EXPECT_EQ(differing_rank(phases[2].outcome()), 1);
 }
 
 }  // namespace

@@ -20,17 +20,17 @@ class Choice : public ::testing::Test {
     return *Segment::map(*Segment::make(shape), shape);
   }
   static Path choose_alone(size_t bytes) {
-    return choose(bytes_of(fcclCollAllGather, bytes), Lane(segment_of(1), kGatherLane, 0, {0}, 1));
+    return choose(bytes_of(fcclCollAllGather, bytes), Lane(segment_of(1), kGatherLane, 0, {0}, 1)).path;
   }
-  Path choose_for(fcclColl_t collective, size_t bytes) const { return choose(bytes_of(collective, bytes), lane); }
+  Path choose_for(fcclColl_t collective, size_t bytes) const { return choose(bytes_of(collective, bytes), lane).path; }
   Path choose_for_blocks(fcclColl_t collective, const std::vector<ByteRange>& blocks) const {
     UnevenBlocks uneven;
     (collective == fcclCollReduceScatterV ? uneven.input : uneven.output).set(blocks);
     Call call = bytes_of(collective, 0);
     call.uneven = &uneven;
-    return choose(call, lane);
+    return choose(call, lane).path;
   }
-  void attach() { lane.attach(std::make_unique<PeerMemory>(segment, 0, std::vector<int>(2, getpid())), kAttached); }
+  void attach() { lane.reach.attach(std::make_unique<PeerMemory>(segment, 0, std::vector<int>(2, getpid())), kAttached); }
 
   std::shared_ptr<Segment> segment = segment_of(2);
   Lane lane{segment, kGatherLane, 0, {0, 1}, 1};
@@ -61,7 +61,7 @@ TEST_F(Choice, is_to_attach_for_an_all_to_all_of_equal_counts_as_for_an_all_gath
   attach();
   EXPECT_EQ(choose_for(fcclCollAlltoAll, kAttached - 1), Path::ring);
   EXPECT_EQ(choose_for(fcclCollAlltoAll, kAttached), Path::attach);
-  lane.attach_from(2 * kAttached);
+  lane.reach.attaching.least_block = 2 * kAttached;
   EXPECT_EQ(choose_for(fcclCollAlltoAll, kAttached), Path::ring);
 }
 
@@ -89,7 +89,7 @@ TEST_F(Choice, is_the_ring_for_every_other_collective) {
 
 TEST_F(Choice, is_the_ring_again_once_a_rank_was_found_that_cannot_attach) {
   attach();
-  lane.stop_attaching();
+  lane.reach.attaching.is_open = false;
   EXPECT_EQ(choose_for(fcclCollAllGather, kAttached), Path::ring);
 }
 

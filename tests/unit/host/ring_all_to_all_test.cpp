@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "host/phases.h"
+#include "unit/host/outcomes.h"
 
 namespace fccl::core {
 namespace {
@@ -29,7 +30,8 @@ class RingAllToAll : public ::testing::Test {
     results[rank].assign(kRanks * count, std::byte{0});
     const Call call{{fcclCollAlltoAll, fcclInt8, ReduceOp::sum, -1, count}, send.data(), results[rank].data()};
     phases[rank].end();
-    phases[rank] = ring_all_to_all(lanes[rank]->frame, *lanes[rank], {call, static_cast<uint64_t>(iteration)});
+    phases[rank] =
+        ring_all_to_all(lanes[rank]->frame, *lanes[rank], {.path = Path::ring}, {call, static_cast<uint64_t>(iteration)});
     ended[rank] = false;
   }
   // Resumes the rank until it waits for another one or has ended.
@@ -95,9 +97,9 @@ TEST_F(RingAllToAll, ends_on_every_rank_where_one_has_another_count) {
   segment->initialise(1);
   for (int rank = 0; rank < kRanks; ++rank) start(rank, rank == 1 ? 101 : 100, 1);
   finish();
-  EXPECT_EQ(phases[0].outcome().differing_rank, 1);
-  EXPECT_EQ(phases[2].outcome().differing_rank, 1);
-  EXPECT_FALSE(phases[1].outcome().agreed());
+  EXPECT_EQ(differing_rank(phases[0].outcome()), 1);
+  EXPECT_EQ(differing_rank(phases[2].outcome()), 1);
+  EXPECT_FALSE(is_done(phases[1].outcome()));
 }
 
 }  // namespace

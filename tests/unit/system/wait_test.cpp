@@ -6,8 +6,8 @@
 #include <chrono>
 #include <thread>
 
+#include "host/phase.h"
 #include "system/clock.h"
-#include "system/phase.h"
 
 namespace fccl::core {
 namespace {
@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 Phase wait_for([[maybe_unused]] FrameMemory& frame, const Counter* counter, uint64_t last) {
   for (uint64_t target = 1; target <= last; ++target) co_await Awaited{&counter->value, target, 2};
-  co_return Outcome{};
+  co_return Done{};
 }
 
 Result<Outcome> run_to_end(Phase& phase, const SlowPath& slow, bool oversubscribed, const Poll& poll = {}) {
@@ -101,7 +101,7 @@ TEST_P(Wait, ends_when_another_thread_raises_the_counter) {
   const auto outcome = run_to_end(phase, slow.path(), GetParam());
   writer.join();
   ASSERT_TRUE(outcome);
-  EXPECT_TRUE(outcome->agreed());
+  EXPECT_TRUE(is_done(*outcome));
 }
 
 TEST_P(Wait, asks_the_slow_path_about_the_rank_that_it_waits_for) {

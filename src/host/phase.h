@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "host/outcome.h"
 #include "system/counter.h"
 
 namespace fccl::core {
@@ -26,20 +27,6 @@ class FrameMemory {
  private:
   alignas(64) std::byte bytes_[2048];  // first, so that the address of a frame is the address of its memory
   bool taken_ = false;
-};
-
-// The outcome of a phase. The default value means that it has done its work.
-struct Outcome {
-  int differing_rank = -1;  // the first rank found that made another call
-  bool failed = false;      // the communicator has failed, and its failure may have spoiled the result
-  bool closed = false;      // equal on every rank: the mailbox cannot carry the call, and the ring must start it anew
-  bool settled = false;     // equal on every rank: the offers select the path that the lane names; ranks do not enter again
-  // Set if the differing rank made the same call with other counts: the bytes that it sends to this rank, and the bytes that it
-  // expects from it.
-  bool counts_differ = false;
-  uint64_t sends = 0, expects = 0;
-
-  bool agreed() const { return differing_rank < 0; }
 };
 
 // co_await Glance{...} checks once before it suspends, for a caller with other work, such as polling.
@@ -73,7 +60,7 @@ class [[nodiscard]] Phase {
 
   struct promise_type {
     Awaited awaited;
-    Outcome outcome;
+    Outcome outcome = Done{};
 
     template <class... Parameters>
     static void* operator new(size_t bytes, FrameMemory& memory, const Parameters&...) {
@@ -84,7 +71,7 @@ class [[nodiscard]] Phase {
     Phase get_return_object() { return Phase(Handle::from_promise(*this)); }
     std::suspend_always initial_suspend() noexcept { return {}; }
     std::suspend_always final_suspend() noexcept { return {}; }
-    void return_value(Outcome value) { outcome = value; }
+    void return_value(const Outcome& value) { outcome = value; }
     void unhandled_exception() { std::terminate(); }
     Wait await_transform(Awaited awaited) { return {awaited, kTries}; }
     Wait await_transform(Glance glance) { return {glance.awaited, 1}; }
@@ -109,7 +96,8 @@ class [[nodiscard]] Phase {
     return handle_.done();
   }
   const Awaited& awaited() const { return handle_.promise().awaited; }
-  Outcome outcome() const { return handle_.promise().outcome; }
+  // Valid from the end of the phase until it is destroyed.
+  const Outcome& outcome() const { return handle_.promise().outcome; }
   void end() {
     if (handle_) std::exchange(handle_, {}).destroy();
   }

@@ -1,5 +1,5 @@
 // Tests of phases: loops that stop at counters, in memory that the caller provides.
-#include "system/phase.h"
+#include "host/phase.h"
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ Phase count_to([[maybe_unused]] FrameMemory& frame, const Counter* counter, uint
     co_await Awaited{&counter->value, target, 3};
     ++trace->steps;
   }
-  co_return Outcome{7};
+  co_return Differs{7};
 }
 
 TEST(Phase, does_nothing_before_it_is_resumed) {
@@ -55,13 +55,13 @@ TEST(Phase, says_at_its_end_how_it_ended) {
   Phase phase = count_to(frame, &counter, 4, &trace);
   EXPECT_TRUE(phase.resume());
   EXPECT_EQ(trace.steps, 4);
-  EXPECT_EQ(phase.outcome().differing_rank, 7);
-  EXPECT_FALSE(phase.outcome().agreed());
+  ASSERT_TRUE(std::holds_alternative<Differs>(phase.outcome()));
+  EXPECT_EQ(std::get<Differs>(phase.outcome()).rank, 7);
 }
 
 Phase take_a_turn([[maybe_unused]] FrameMemory& frame, const Counter* counter) {
   co_await Turn{{&counter->value, 0, 3}};
-  co_return Outcome{};
+  co_return Done{};
 }
 
 TEST(Phase, suspends_once_at_a_turn_though_what_it_awaits_is_reached) {

@@ -1,0 +1,34 @@
+// Reach: the memory of its peers that a rank can read beside their slots, on one lane.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "host/mapped_peers.h"
+#include "host/peer_memory.h"
+#include "host/route.h"
+
+namespace fccl::core {
+
+// Used by the thread that runs the lane's current phase.
+struct Reach {
+  Attaching attaching;
+  Offers last_offers;                        // the last ones of all ranks; equal on all ranks
+  std::shared_ptr<const PeerMemory> memory;  // null if the lane has never attached
+  // Null if the lane maps no arenas; equal on all ranks in that.
+  std::unique_ptr<MappedPeers> mapped_peers;
+  // The ranks' buffers in a mapped call; null for a buffer outside the arenas.
+  std::vector<const std::byte*> inputs, outputs;
+
+  explicit Reach(int ranks) : inputs(static_cast<size_t>(ranks)), outputs(static_cast<size_t>(ranks)) {}
+
+  // Lets calls read peers' private memory from here on, if their longest block has at least `least_block` bytes.
+  void attach(std::shared_ptr<const PeerMemory> peer_memory, size_t least_block) {
+    memory = std::move(peer_memory);
+    attaching = {.is_open = true, .past_caches = attaching.past_caches, .least_block = least_block};
+  }
+};
+
+}  // namespace fccl::core

@@ -1,0 +1,114 @@
+// Route: the way of a call within a host, as a pure function of facts that are equal on all ranks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "host/path_name.h"
+#include "kernels/copy.h"
+
+namespace fccl::core {
+
+struct Call;
+struct SegmentShape;
+
+// The thresholds by which routes are chosen. The sizes of the memory that ranks share stand in host/segment.h.
+struct Tuning {
+  // The shortest block worth a call of the kernel that reads a peer's private memory: for AllGather, in which no slot holds a
+  // block twice, and for AlltoAll. The latter holds for sends, too.
+  size_t least_gathered = 8 << 10, least_exchanged = 32 << 10;
+  // The size from which an out-of-place result should be written past the caches, which process_vm_readv does not do. It is
+  // larger for AlltoAll, which copies every block twice on its way through slots.
+  size_t past_caches = 4 << 20, exchanged_past_caches = 16 << 20;
+  // Ranks read even such results from their peers if slots take this many times as long.
+  double far_faster = 2;
+  // With more ranks than these, slots are too short for a comparison, and an AlltoAll takes too long for init.
+  int most_tried_ranks = 8;
+  // The most bytes that a rank reads from its peers to reduce a whole vector itself. Beyond it, ranks share the work.
+  size_t read_whole = 512 << 10;
+  // The size below which two ranks send an in-place vector through slots, because they wait for each other less often there.
+  size_t in_slots = 256 << 10;
+  // The size from which peers read results from outputs instead of slots. A shorter result goes to a slot, so that its rank
+  // need not wait until peers have taken it.
+  size_t in_outputs = 256 << 10;
+  // The size from which a call streams its result, unless the call reads the result again.
+  size_t streamed = 2 << 20;
+  // The bytes that a rank takes from its peers' memory at a time. The thread's other work gets a turn between two pieces, and
+  // each piece has the whole deadline.
+  size_t moved_piece = 1 << 20;
+  // The bytes that a rank reduces at a time. A result is then still in a cache when peers take it.
+  size_t reduced_piece = 256 << 10;
+};
+inline constexpr Tuning kTuning;
+
+// The fact that decided a route.
+enum class Reason : uint8_t {
+  one_rank,        // there is no peer
+  fits_box,        // the longest payload fits in a box
+  private_counts,  // ranks learn in the mailbox whether all payloads fit
+  in_arenas,       // peers have mapped all inputs
+  short_vector,    // mapped whole: every rank reads at most read_whole bytes
+  long_vector,     // mapped shards: it would read more
+  in_place,        // mapped shards: a rank in place would overwrite a vector that its peers read
+  short_in_place,  // ring: two ranks, one of them in place, and fewer bytes than in_slots
+  long_block,      // attach: the longest block reaches the lane's least
+  short_block,     // ring: it does not
+  past_caches,     // ring: a long result out of place
+  private_memory   // ring: peers can read nothing else
+};
+
+// All but `streams` are equal on all ranks.
+struct Route {
+  Path path = Path::alone;
+  Variant variant = Variant::blocks;
+  Reason reason = Reason::one_rank;
+  bool streams = false;     // this rank writes its result past the caches
+  bool to_outputs = false;  // peers take reduced shards from outputs, not from slots
+  size_t piece = 0;         // bytes of an input that a rank handles at a time; 0 if it handles all at once
+
+  bool operator==(const Route&) const = default;
+};
+
+// The state of cross-memory attach on a lane; equal on all ranks, even on one that cannot reach its peers itself.
+struct Attaching {
+  bool is_open = false;      // ranks may read their peers' private memory
+  bool past_caches = false;  // also for long results out of place
+  size_t least_block = 0;    // the shortest block that is read
+};
+
+// The offers of all ranks for a call, summed up.
+struct Offers {
+  bool all_read = true;       // every rank can read its peers' private memory
+  bool all_in_place = true;   // every rank's own block lies in its output already
+  bool any_in_place = false;  // the block of some rank does
+  bool mapped = false;        // peers have mapped every input that they read
+  bool outputs_mapped = false;
+
+  bool operator==(const Offers&) const = default;
+};
+
+// A view of the facts; their owners must outlive it.
+struct Facts {
+  const Call& call;
+  const SegmentShape& shape;
+  const Attaching& attaching;
+  const Offers& offers;
+  bool past_mailbox = false;  // the call does not fit in the mailbox, or ranks have offered memory for it
+  const Tuning& tuning = kTuning;
+};
+
+Route route_of(const Facts& facts);
+
+// Returns the bytes that the busiest rank would put beside its word. Not for AlltoAllV, where a rank does not know the others'
+// counts.
+size_t mailbox_bytes(const Call& call, int ranks);
+
+// True if one phase runs both routes.
+inline bool are_run_alike(const Route& one, const Route& other) {
+  return one.path == other.path && one.variant == other.variant;
+}
+
+// The way to copy a result.
+inline CopyBytes copy_of(const Route& route) { return route.streams ? stream_bytes : copy_bytes; }
+
+}  // namespace fccl::core

@@ -1,0 +1,18 @@
+// Task: a call, with the data that every phase needs to run it.
+#pragma once
+
+#include <cstdint>
+
+#include "base/call.h"
+#include "kernels/reduce.h"
+
+namespace fccl::core {
+
+struct Task {
+  Call call;
+  uint64_t number = 0;            // the communicator's number of the call
+  ReduceKernel reduce = nullptr;  // null if the call reduces nothing
+  bool settled = false;           // all ranks have entered, and their offers have selected the route
+};
+
+}  // namespace fccl::core
