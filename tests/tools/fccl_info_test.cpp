@@ -175,6 +175,50 @@ TEST(Explain, repeats_the_machine_of_a_file) {
       << wrong.text;
 }
 
+TEST(Explain, says_the_route_within_a_host_and_what_decided_it) {
+  const Ended ended = run_info("explain all_reduce 1M --ranks 2 --arena --in-place --dtype bfloat16");
+  EXPECT_EQ(ended.status, 0);
+  EXPECT_EQ(
+      ended.text,
+      "AllReduce of 524288 bfloat16 on one host of 2 ranks, in arenas, in place\n"
+      "    path     mapped\n"
+      "    variant  shards: each rank reduces a shard, and takes the others' results\n"
+      "    piece    262144 bytes of an input at a time\n"
+      "    results  taken from the peers' outputs: 1048576 bytes, at least 262144\n"
+      "    because  a rank that reduces the whole vector in place would overwrite what its peers read; a rank gives up to "
+      "1048576 bytes, and a box has 16384\n");
+}
+
+TEST(Explain, follows_the_settings_within_a_host) {
+  const std::string words = "explain AllGather 64K --ranks 2 --arena";
+  EXPECT_NE(run_info(words).text.find("path     mapped\n"), std::string::npos);
+  EXPECT_NE(run_info(words, "FCCL_MAILBOX_BYTES=8192").text.find("and a box has 32768 (FCCL_MAILBOX_BYTES=8192)\n"),
+            std::string::npos);
+  const Ended off = run_info(words, "FCCL_MAPPED=off FCCL_CROSS_MEMORY_ATTACH=off");
+  EXPECT_NE(off.text.find("path     ring\n"), std::string::npos) << off.text;
+  EXPECT_NE(off.text.find("FCCL_MAPPED=off keeps"), std::string::npos) << off.text;
+}
+
+TEST(Explain, gives_an_answer_for_each_end_of_the_trial_of_init_that_matters) {
+  const Ended ended = run_info("explain AllGather 16M --ranks 2");
+  EXPECT_EQ(ended.status, 0);
+  for (const char* part : {"reading peers' memory is no faster than slots:\n    path     ring\n",
+                           "if init finds that it is faster:\n    path     ring\n",
+                           "because  the result is not in place and has 16777216 bytes, at least 4194304; ",
+                           "if init finds that it is 2 times as fast, or faster:\n    path     attach\n"})
+    EXPECT_NE(ended.text.find(part), std::string::npos) << ended.text;
+  const Ended forced = run_info("explain AllGather 64K --ranks 2", "FCCL_CROSS_MEMORY_ATTACH=on");
+  EXPECT_EQ(forced.text.find("init finds"), std::string::npos) << forced.text;
+  EXPECT_NE(forced.text.find("the longest block has 32768 bytes, at least 8192"), std::string::npos) << forced.text;
+}
+
+TEST(Explain, tells_both_ways_of_an_exchange_whose_counts_nobody_knows) {
+  const Ended ended = run_info("explain alltoallv 1M --ranks 4 --arena");
+  EXPECT_EQ(ended.status, 0);
+  EXPECT_NE(ended.text.find("path     mailbox\n"), std::string::npos) << ended.text;
+  EXPECT_NE(ended.text.find("else\n    path     mapped\n"), std::string::npos) << ended.text;
+}
+
 TEST(Explain, says_what_is_wrong_with_its_words) {
   const struct {
     const char *words, *said;
@@ -196,6 +240,15 @@ TEST(Explain, says_what_is_wrong_with_its_words) {
       {"AllGather 16M --hosts 2x2 --costs latency=3", "--costs: the cost \"latency=3\" is not a number"},
       {"AllGather 16M --hosts 2x2 --provider udp", "nothing is assumed of a provider 'udp'"},
       {"AllGather 16M --hosts 2x2 --provider efa --costs a", "exclude each other"},
+      {"AllGather 16M --hosts 2x2 --ranks 2", "--ranks is about one host and excludes --hosts and --topology"},
+      {"AllGather 16M --topology f --ranks 2", "--ranks is about one host and excludes --hosts and --topology"},
+      {"AllGather 16M --ranks 2 --provider efa", "--costs and --provider are about hosts"},
+      {"AllGather 16M --hosts 2x2 --arena", "need --ranks"},
+      {"AllGather 16M --ranks 0", "'0' is not a number of ranks"},
+      {"AllGather 16M --ranks 2x2", "'2x2' is not a number of ranks"},
+      {"Barrier 16M --ranks 2", "no collective within a host is called 'Barrier'; there are AllReduce, Broadcast,"},
+      {"AllGather 16M --ranks 2 --dtype int", "no type is called 'int'; there are int8, uint8,"},
+      {"AlltoAll 16M --ranks 2 --in-place", "AlltoAll is never in place"},
       {"AllGather", "'explain AllGather' has too few words"},
   };
   for (const auto& wrong : wrongs) {

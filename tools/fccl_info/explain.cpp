@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/call.h"
+#include "fccl_info/explain_on_host.h"
 #include "fccl_info/topology_file.h"
 #include "plan/choose.h"
 #include "plan/costs.h"
@@ -28,6 +29,8 @@ struct Question {
   fcclColl_t collective = fcclCollBarrier;
   double size = 0;  // size of the larger buffer
   std::string topology_file, hosts, costs, provider;
+  std::string ranks, dtype;  // of one host
+  bool arena = false, in_place = false;
 };
 
 // Costs, and their origin.
@@ -44,14 +47,38 @@ std::string plain(std::string_view name) {
   return letters;
 }
 
-Result<fcclColl_t> collective_in(const std::string& word) {
+std::vector<fcclColl_t> collectives_between_hosts() {
+  std::vector<fcclColl_t> found;
+  for (const auto& algorithm : plan::kCatalog<plan::Price>)
+    if (std::find(found.begin(), found.end(), algorithm.collective) == found.end()) found.push_back(algorithm.collective);
+  return found;
+}
+
+std::vector<fcclColl_t> collectives_on_host() {
+  std::vector<fcclColl_t> found;
+  for (int each = 0; each < fcclCollSend; ++each)
+    if (each != fcclCollBarrier) found.push_back(static_cast<fcclColl_t>(each));
+  return found;
+}
+
+Result<fcclColl_t> collective_in(const std::string& word, bool on_host) {
   std::vector<std::string> names;
-  for (const auto& algorithm : plan::kCatalog<plan::Price>) {
-    const std::string name = name_of(algorithm.collective);
-    if (plain(word) == plain(name)) return algorithm.collective;
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  for (const fcclColl_t collective : on_host ? collectives_on_host() : collectives_between_hosts()) {
+    names.emplace_back(name_of(collective));
+    if (plain(word) == plain(names.back())) return collective;
   }
-  return wrong(fmt::format("no collective between hosts is called '{}'; there are {}", word, fmt::join(names, ", ")));
+  return wrong(fmt::format("no collective {} is called '{}'; there are {}", on_host ? "within a host" : "between hosts", word,
+                           fmt::join(names, ", ")));
+}
+
+Result<fcclDataType_t> dtype_in(const std::string& word) {
+  if (word.empty()) return fcclFloat32;
+  std::vector<std::string> names;
+  for (int each = 0; each < fcclNumTypes; ++each) {
+    names.emplace_back(kDataTypes[static_cast<size_t>(each)].name);
+    if (word == names.back()) return static_cast<fcclDataType_t>(each);
+  }
+  return wrong(fmt::format("no type is called '{}'; there are {}", word, fmt::join(names, ", ")));
 }
 
 Result<double> size_in(const std::string& word) {
@@ -68,33 +95,60 @@ Result<double> size_in(const std::string& word) {
   return std::ldexp(number, 10 * order);
 }
 
+// Sets the options among the words.
+Result<void> set_options(Question& question, std::span<const std::string> options) {
+  for (size_t i = 0; i < options.size(); ++i) {
+    const std::string& option = options[i];
+    if (option == "--arena" || option == "--in-place") {
+      (option == "--arena" ? question.arena : question.in_place) = true;
+      continue;
+    }
+    std::string* value = option == "--topology"   ? &question.topology_file
+                         : option == "--hosts"    ? &question.hosts
+                         : option == "--costs"    ? &question.costs
+                         : option == "--provider" ? &question.provider
+                         : option == "--ranks"    ? &question.ranks
+                         : option == "--dtype"    ? &question.dtype
+                                                  : nullptr;
+    if (value == nullptr)
+      return wrong(
+          fmt::format("'{}' is not an option of explain; they are --topology, --hosts, --costs and --provider, or --ranks, "
+                      "--arena, --in-place and --dtype",
+                      option));
+    if (i + 1 == options.size() || options[i + 1].empty()) return wrong(fmt::format("{} is followed by nothing", option));
+    if (!value->empty()) return wrong(fmt::format("{} is there twice", option));
+    *value = options[++i];
+  }
+  return {};
+}
+
+Result<void> check_options(const Question& question) {
+  const bool between = !question.hosts.empty() || !question.topology_file.empty();
+  const bool priced = !question.costs.empty() || !question.provider.empty();
+  const bool on_host = question.arena || question.in_place || !question.dtype.empty();
+  if (question.ranks.empty() && !between)
+    return wrong(
+        "explain needs the hosts: --topology FILE, or --hosts HxR as in --hosts 4x8; or the ranks of one host, as in --ranks "
+        "4");
+  if (!question.ranks.empty() && between) return wrong("--ranks is about one host and excludes --hosts and --topology");
+  if (!question.ranks.empty() && priced) return wrong("--costs and --provider are about hosts, but --ranks is about one");
+  if (question.ranks.empty() && on_host)
+    return wrong("--arena, --in-place and --dtype need --ranks: they decide within a host");
+  if (!question.costs.empty() && !question.provider.empty())
+    return wrong("--costs and --provider exclude each other: a provider only stands for costs");
+  return {};
+}
+
 Result<Question> question_in(std::span<const std::string> words) {
   Question question;
-  const auto collective = collective_in(words[0]);
+  FCCL_TRY(set_options(question, words.subspan(2)));
+  const auto collective = collective_in(words[0], !question.ranks.empty());
   if (!collective) return fail(collective.error());
   const auto size = size_in(words[1]);
   if (!size) return fail(size.error());
   question.collective = *collective;
   question.size = *size;
-  const auto options = words.subspan(2);
-  for (size_t i = 0; i < options.size(); i += 2) {
-    const std::string& option = options[i];
-    std::string* value = option == "--topology"   ? &question.topology_file
-                         : option == "--hosts"    ? &question.hosts
-                         : option == "--costs"    ? &question.costs
-                         : option == "--provider" ? &question.provider
-                                                  : nullptr;
-    if (value == nullptr)
-      return wrong(
-          fmt::format("'{}' is not an option of explain; they are --topology, --hosts, --costs and --provider", option));
-    if (i + 1 == options.size() || options[i + 1].empty()) return wrong(fmt::format("{} is followed by nothing", option));
-    if (!value->empty()) return wrong(fmt::format("{} is there twice", option));
-    *value = options[i + 1];
-  }
-  if (question.hosts.empty() && question.topology_file.empty())
-    return wrong("explain needs the hosts: --topology FILE, or --hosts HxR as in --hosts 4x8");
-  if (!question.costs.empty() && !question.provider.empty())
-    return wrong("--costs and --provider exclude each other: a provider only stands for costs");
+  FCCL_TRY(check_options(question));
   return question;
 }
 
@@ -111,6 +165,20 @@ std::optional<std::vector<int>> counts_in(std::string_view text) {
     if (text.front() != 'x' || counts.size() == 3) return std::nullopt;
     text.remove_prefix(1);
   }
+}
+
+Result<HostQuestion> host_question_in(const Question& question) {
+  const auto counts = counts_in(question.ranks);
+  if (!counts || counts->size() != 1 || (*counts)[0] > Topology::kMostRanks)
+    return wrong(fmt::format("'{}' is not a number of ranks; expected was 1 to {}", question.ranks, Topology::kMostRanks));
+  const auto dtype = dtype_in(question.dtype);
+  if (!dtype) return fail(dtype.error());
+  return HostQuestion{.collective = question.collective,
+                      .size = static_cast<size_t>(question.size),
+                      .ranks = (*counts)[0],
+                      .dtype = *dtype,
+                      .arena = question.arena,
+                      .in_place = question.in_place};
 }
 
 Result<Topology> hosts_in(const std::string& word) {
@@ -242,6 +310,11 @@ std::string error_in_words(const plan::Costs& costs) {
 Result<std::string> explain(std::span<const std::string> words) {
   const Result<Question> question = question_in(words);
   if (!question) return fail(question.error());
+  if (!question->ranks.empty()) {
+    const Result<HostQuestion> on_host = host_question_in(*question);
+    if (!on_host) return fail(on_host.error());
+    return explain_on_host(*on_host);
+  }
   const Result<Topology> topology = topology_for(*question);
   if (!topology) return fail(topology.error());
   const Result<Known> known = costs_for(*question, plan::slowest_nic(*topology));

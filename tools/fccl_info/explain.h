@@ -1,4 +1,4 @@
-// explain: how a collective would go between hosts, how long that should take, and why.
+// explain: how a collective would go between hosts or within one, and why.
 #pragma once
 
 #include <span>

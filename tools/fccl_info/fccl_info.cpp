@@ -28,6 +28,9 @@ fccl-info explain COLLECTIVE SIZE [--topology FILE [--hosts H] | --hosts HxR[xNI
                             FILE, or between H hosts of R ranks and NICS NICs each (1); and how long that should take. SIZE is
                             that of the larger buffer, as for the perf binaries: 8, 64K, 16M, 1G. TEXT is what the parts cost;
                             else FCCL_COSTS is taken, else what is assumed of the provider: efa, verbs or tcp (the default).
+fccl-info explain COLLECTIVE SIZE --ranks R [--arena] [--in-place] [--dtype D]
+                            which way a collective of SIZE takes among R ranks of one host, with buffers in their arenas, in
+                            place, of type D (float32), and which threshold decides; by the settings here
 fccl-info top PID           the ranks of this host that belong to the job of process PID: what each has done, which call it waits in,
                             and for whom
 fccl-info gpus [--hold]     the GPUs that this process may use and what their driver offers, or why there are none; --hold keeps
