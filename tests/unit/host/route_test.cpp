@@ -17,7 +17,7 @@
 namespace fccl::core {
 namespace {
 
-constexpr size_t kShortest = 64, kLongest = size_t{64} << 20;
+constexpr size_t kLeastBytes = 64, kMostBytes = size_t{64} << 20;
 
 // One combination of the facts of a line, but for the bytes.
 struct Cell {
@@ -49,7 +49,7 @@ std::vector<std::pair<size_t, std::string>> routes_in(std::istringstream& words)
   std::getline(words >> std::ws, rest);
   std::vector<std::pair<size_t, std::string>> routes;
   for (std::string part : parts_of(rest, '|')) {
-    size_t from = kShortest, begin = part.find_first_not_of(' ');
+    size_t from = kLeastBytes, begin = part.find_first_not_of(' ');
     if (!routes.empty()) {
       from = std::stoull(part.substr(begin));
       begin = part.find(' ', begin) + 1;
@@ -132,9 +132,9 @@ std::string words_for(const Route& route) {
 void expect_routes(const Cell& cell, const Line& line) {
   for (size_t i = 0; i < line.routes.size(); ++i) {
     const auto& [from, words] = line.routes[i];
-    const size_t last = i + 1 < line.routes.size() ? line.routes[i + 1].first - 1 : kLongest;
+    const size_t last = i + 1 < line.routes.size() ? line.routes[i + 1].first - 1 : kMostBytes;
     std::set<size_t> sizes{from, last};
-    for (size_t size = kShortest; size <= kLongest; size *= 4)
+    for (size_t size = kLeastBytes; size <= kMostBytes; size *= 4)
       if (size >= from && size <= last) sizes.insert(size);
     for (const size_t size : sizes)
       ASSERT_EQ(words_for(route_for(cell, size)), words)
