@@ -19,7 +19,7 @@ struct Words {
 };
 
 // Yields after a while, since both threads may share a processor.
-void await(const std::atomic<int>& word, int round) {
+void await_round(const std::atomic<int>& word, int round) {
   for (int looks = 0; word.load(std::memory_order_acquire) < round; ++looks)
     if (looks > 1000) std::this_thread::yield();
 }
@@ -32,7 +32,7 @@ TEST(ThreadFence, lets_at_least_one_of_two_threads_see_the_others_store) {
   int seen_by_hot = 0;
   std::thread hot([&] {
     for (int round = 1; round <= kRounds; ++round) {
-      await(begun, round);
+      await_round(begun, round);
       if (over.load(std::memory_order_relaxed)) return;
       words.hot.store(round, std::memory_order_relaxed);
       fence_compiler();
@@ -49,7 +49,7 @@ TEST(ThreadFence, lets_at_least_one_of_two_threads_see_the_others_store) {
     words.cold.store(round, std::memory_order_relaxed);
     fence_all_threads();
     const int seen_by_cold = words.hot.load(std::memory_order_relaxed);
-    await(ended, round);
+    await_round(ended, round);
     missed += seen_by_cold != round && seen_by_hot != round;
   }
   over = true;
