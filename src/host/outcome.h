@@ -34,8 +34,6 @@ struct Failed {};
 
 using Outcome = std::variant<Done, Differs, OtherCounts, GoOnBy, Failed>;
 
-inline bool is_done(const Outcome& outcome) { return std::holds_alternative<Done>(outcome); }
-
 inline Outcome done_unless(bool failed) {
   if (failed) return Failed{};
   return Done{};

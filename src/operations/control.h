@@ -97,7 +97,7 @@ class Control {
   void say_begun(LaneId lane, uint64_t number) {
     segment_->state(local()).begun[lane].store(number, std::memory_order_relaxed);
   }
-  // Handles a block that one rank sends with another length than its receiver expects, as `outcome` says: raises the error that
+  // Handles a block that one rank sends with another length than its receiver expects, as `theirs` says: raises the error that
   // shows both lengths.
   Error raise_other_counts(const Task& mine, const OtherCounts& theirs);
   // Handles a send and a receive that differ: raises the error that shows both. `mine` is a receive from `source`.

@@ -10,7 +10,8 @@ inline void fence_compiler() { std::atomic_signal_fence(std::memory_order_seq_cs
 
 // The dear side: every thread of the process passes a full fence between the caller's loads and stores before the call and
 // those after it. If thread A stores x, calls fence_compiler and loads y, and thread B stores y, calls fence_all_threads and
-// loads x, at least one of them sees the other's store. Takes a few microseconds. If the kernel
+// loads x, at least one of them sees the other's store. Takes a few microseconds, but
+// milliseconds in the first call of a process with several threads, which makes itself known to the kernel. If the kernel
 // refuses membarrier, as in some sandboxes, the call sleeps for 20 us instead: long enough in practice, but not by guarantee.
 void fence_all_threads();
 

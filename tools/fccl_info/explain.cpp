@@ -142,12 +142,8 @@ Result<void> check_options(const Question& question) {
 Result<Question> question_in(std::span<const std::string> words) {
   Question question;
   FCCL_TRY(set_options(question, words.subspan(2)));
-  const auto collective = collective_in(words[0], !question.ranks.empty());
-  if (!collective) return fail(collective.error());
-  const auto size = size_in(words[1]);
-  if (!size) return fail(size.error());
-  question.collective = *collective;
-  question.size = *size;
+  FCCL_TRY_ASSIGN(question.collective, collective_in(words[0], !question.ranks.empty()));
+  FCCL_TRY_ASSIGN(question.size, size_in(words[1]));
   FCCL_TRY(check_options(question));
   return question;
 }
@@ -171,12 +167,11 @@ Result<HostQuestion> host_question_in(const Question& question) {
   const auto counts = counts_in(question.ranks);
   if (!counts || counts->size() != 1 || (*counts)[0] > Topology::kMostRanks)
     return wrong(fmt::format("'{}' is not a number of ranks; expected was 1 to {}", question.ranks, Topology::kMostRanks));
-  const auto dtype = dtype_in(question.dtype);
-  if (!dtype) return fail(dtype.error());
+  FCCL_TRY_ASSIGN(const auto dtype, dtype_in(question.dtype));
   return HostQuestion{.collective = question.collective,
                       .size = static_cast<size_t>(question.size),
                       .ranks = (*counts)[0],
-                      .dtype = *dtype,
+                      .dtype = dtype,
                       .arena = question.arena,
                       .in_place = question.in_place};
 }
@@ -241,10 +236,9 @@ Result<Known> costs_for(const Question& question, int nic_megabits) {
   std::string text = question.costs, source = "--costs";
   std::string provider = question.provider;
   if (text.empty() && provider.empty()) {
-    const Result<Settings> settings = read_settings();
-    if (!settings) return fail(settings.error());
+    FCCL_TRY_ASSIGN(const Settings settings, read_settings());
     for (const Setting& setting : every_setting()) {
-      if (std::string_view(setting.variable) == "FCCL_COSTS") text = text_of(setting, *settings);
+      if (std::string_view(setting.variable) == "FCCL_COSTS") text = text_of(setting, settings);
     }
     source = "FCCL_COSTS";
     provider = "tcp";
@@ -308,28 +302,24 @@ std::string error_in_words(const plan::Costs& costs) {
 }  // namespace
 
 Result<std::string> explain(std::span<const std::string> words) {
-  const Result<Question> question = question_in(words);
-  if (!question) return fail(question.error());
-  if (!question->ranks.empty()) {
-    const Result<HostQuestion> on_host = host_question_in(*question);
-    if (!on_host) return fail(on_host.error());
-    return explain_on_host(*on_host);
+  FCCL_TRY_ASSIGN(const Question question, question_in(words));
+  if (!question.ranks.empty()) {
+    FCCL_TRY_ASSIGN(const HostQuestion on_host, host_question_in(question));
+    return explain_on_host(on_host);
   }
-  const Result<Topology> topology = topology_for(*question);
-  if (!topology) return fail(topology.error());
-  const Result<Known> known = costs_for(*question, plan::slowest_nic(*topology));
-  if (!known) return fail(known.error());
-  const plan::Shape shape = plan::shape_of(*topology, known->costs.constants);
-  const bool has_blocks = has_rank_blocks(question->collective);
-  const plan::Request request{question->collective, has_blocks ? question->size / shape.ranks : question->size};
+  FCCL_TRY_ASSIGN(const Topology topology, topology_for(question));
+  FCCL_TRY_ASSIGN(const Known known, costs_for(question, plan::slowest_nic(topology)));
+  const plan::Shape shape = plan::shape_of(topology, known.costs.constants);
+  const bool has_blocks = has_rank_blocks(question.collective);
+  const plan::Request request{question.collective, has_blocks ? question.size / shape.ranks : question.size};
   const plan::Chooser chooser(shape);
   const double minimum = plan::wire_minimum(request, shape) / shape.rails * shape.constants.wire_byte;
   const std::string blocks = has_blocks ? fmt::format("{:.0f} bytes in the larger buffer, in {} blocks, one for each rank\n",
-                                                      question->size, shape.ranks)
+                                                      question.size, shape.ranks)
                                         : "";
   return blocks + chooser.explain(request) + verdict(chooser.choose(request), minimum) +
-         rails_in_words(*topology, shape.columns) +
-         fmt::format("\ncosts {}: {}\n", known->source, plan::to_text(known->costs)) + error_in_words(known->costs);
+         rails_in_words(topology, shape.columns) + fmt::format("\ncosts {}: {}\n", known.source, plan::to_text(known.costs)) +
+         error_in_words(known.costs);
 }
 
 }  // namespace fccl::core

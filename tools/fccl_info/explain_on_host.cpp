@@ -24,8 +24,6 @@ struct Answer {
   std::string when, words;
 };
 
-constexpr const char* kPaths[] = {"alone", "mailbox", "mapped", "attach", "ring", "across"};
-
 std::vector<Trial> trials_of(const HostQuestion& question, const Settings& settings) {
   const bool exchanges = lane_of(question.collective) == kPairLane;
   const Attaching closed, open{true, false, exchanges ? kTuning.least_exchanged : kTuning.least_gathered};
@@ -115,7 +113,7 @@ std::string words_for_results(const Facts& facts, const Route& route) {
 
 std::string words_for_route(const Facts& facts) {
   const Route route = route_of(facts);
-  std::string text = fmt::format("    path     {}\n", kPaths[static_cast<size_t>(route.path)]);
+  std::string text = fmt::format("    path     {}\n", name_of(route.path));
   if (route.piece != 0)
     text += fmt::format("    variant  {}\n    piece    {} bytes of an input at a time\n    results  {}\n",
                         words_for(route.variant), route.piece, words_for_results(facts, route));
@@ -165,8 +163,7 @@ Result<std::string> explain_on_host(const HostQuestion& question) {
   const Collective& row = row_of(question.collective);
   if (question.in_place && row.has_pairs())
     return fail(fcclInvalidArgument, fmt::format("{} is never in place: leave --in-place out", row.name));
-  const Result<Settings> settings = read_settings();
-  if (!settings) return fail(settings.error());
+  FCCL_TRY_ASSIGN(const Settings settings, read_settings());
   const size_t count = question.size / row.most_blocks(question.ranks) / size_of(question.dtype);
   Call call{{.collective = question.collective, .dtype = question.dtype, .root = row.is_rooted() ? 0 : -1, .count = count}};
   UnevenBlocks blocks;
@@ -174,14 +171,14 @@ Result<std::string> explain_on_host(const HostQuestion& question) {
     set_blocks(blocks, row, question.ranks, call.signature.bytes());
     call.uneven = &blocks;
   }
-  const bool is_mapped = !question.arena || settings->mapped == "on";
+  const bool is_mapped = !question.arena || settings.mapped == "on";
   std::string text =
       fmt::format("{} of {} {}{} on one host of {} rank{}, in {}{}{}\n", row.name, count, name_of(question.dtype),
                   row.has_rank_blocks() ? " per block" : "", question.ranks, question.ranks == 1 ? "" : "s",
                   question.arena ? "arenas" : "private memory", question.in_place ? ", in place" : "",
                   is_mapped ? "" : ", which FCCL_MAPPED=off keeps from being mapped");
-  text += text_of(answers_for(question, *settings, call, false));
-  if (row.has_private_counts() && question.ranks > 1) text += "else\n" + text_of(answers_for(question, *settings, call, true));
+  text += text_of(answers_for(question, settings, call, false));
+  if (row.has_private_counts() && question.ranks > 1) text += "else\n" + text_of(answers_for(question, settings, call, true));
   return text;
 }
 

@@ -39,25 +39,22 @@ fccl-info settings          the variables that FCCL reads, and their values here
 )";
 
 Result<Topology> this_host() {
-  Result<Host> host = discover_host();
-  if (!host) return fail(std::move(host).error());
-  return Topology::of({std::move(*host)});
+  FCCL_TRY_ASSIGN(Host host, discover_host());
+  return Topology::of({std::move(host)});
 }
 
 Result<std::string> topology_of(std::span<const std::string> files) {
-  const Result<Topology> topology = files.empty() ? this_host() : read_topology(files.front());
-  if (!topology) return fail(topology.error());
-  return to_text(*topology);
+  FCCL_TRY_ASSIGN(const Topology topology, files.empty() ? this_host() : read_topology(files.front()));
+  return to_text(topology);
 }
 
 Result<std::string> rails_of(std::span<const std::string> files) {
-  const Result<Topology> topology = read_topology(files.front());
-  if (!topology) return fail(topology.error());
-  const Rails rails(*topology);
+  FCCL_TRY_ASSIGN(const Topology topology, read_topology(files.front()));
+  const Rails rails(topology);
   std::string text;
-  for (int rank = 0; rank < topology->ranks(); ++rank) {
-    const Host& host = topology->hosts()[topology->host_of(rank)];
-    const Place place = place_of(host, host.ranks[topology->local_rank_of(rank)]);
+  for (int rank = 0; rank < topology.ranks(); ++rank) {
+    const Host& host = topology.hosts()[topology.host_of(rank)];
+    const Place place = place_of(host, host.ranks[topology.local_rank_of(rank)]);
     text += fmt::format("rank {} on {}:", rank, host.name);
     for (const int nic : rails.nics_of(rank))
       text += fmt::format(" {} ({})", host.nics[nic].name, name_of(distance(place, host.nics[nic].place)));
@@ -102,11 +99,10 @@ Result<std::string> gpus_here(std::span<const std::string> words) {
 }
 
 Result<std::string> settings_here(std::span<const std::string>) {
-  const Result<Settings> settings = read_settings();
-  if (!settings) return fail(settings.error());
+  FCCL_TRY_ASSIGN(const Settings settings, read_settings());
   std::string text;
   for (const Setting& setting : every_setting()) {
-    const std::string value = text_of(setting, *settings);
+    const std::string value = text_of(setting, settings);
     text += fmt::format("{} {}={}\n", value == text_of(setting, Settings{}) ? ' ' : '*', setting.variable, value);
   }
   return text;

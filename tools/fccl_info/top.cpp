@@ -54,11 +54,10 @@ Result<std::string> top(std::span<const std::string> words) {
   const auto [end, fault] = std::from_chars(word.data(), word.data() + word.size(), process);
   if (fault != std::errc() || end != word.data() + word.size() || process < 1)
     return fail(fcclInvalidArgument, fmt::format("'{}' is not an id of a process", word));
-  const auto pages = metrics::pages_from(process);
-  if (!pages) return fail(pages.error());
+  FCCL_TRY_ASSIGN(const auto pages, metrics::pages_from(process));
   const uint64_t now_ms = to_ms(Clock::now());
   std::string text;
-  for (const PageCopy& page : *pages) {
+  for (const PageCopy& page : pages) {
     text += fmt::format("process {}\n", page->process);
     for (const CommunicatorPart* communicator : page.communicators()) text += describe(*communicator, now_ms);
   }

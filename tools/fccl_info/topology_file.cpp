@@ -27,9 +27,7 @@ Result<std::string> read_file(const std::string& path) {
 }  // namespace
 
 Result<Topology> read_topology(const std::string& path) {
-  const Result<std::string> file = read_file(path);
-  if (!file) return fail(file.error());
-  const std::string& text = *file;
+  FCCL_TRY_ASSIGN(const std::string text, read_file(path));
   const size_t begin = text.find_first_not_of(" \t\r\n");
   const bool is_xml = begin != std::string::npos && text[begin] == '<';
   Result<Topology> topology = is_xml ? parse_nccl_xml(text) : parse_topology(text);

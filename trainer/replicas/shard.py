@@ -40,7 +40,7 @@ class Shard:
         self.replica.train(self._try_step)
 
     def _try_step(self) -> bool:
-        if self.replica.step == self.settings.steps:
+        if self.replica.step >= self.settings.steps:
             return False
         loss = self._gradients()
         gradients = [state.local(each.grad) for each in self.model.parameters() if each.grad is not None]

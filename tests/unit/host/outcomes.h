@@ -18,6 +18,7 @@ inline OtherCounts counts_of(const Outcome& outcome) {
   return other != nullptr ? *other : OtherCounts{-1, 0, 0};
 }
 
+inline bool is_done(const Outcome& outcome) { return std::holds_alternative<Done>(outcome); }
 inline bool goes_on(const Outcome& outcome) { return std::holds_alternative<GoOnBy>(outcome); }
 inline bool has_failed(const Outcome& outcome) { return std::holds_alternative<Failed>(outcome); }
 

@@ -122,9 +122,8 @@ Route route_for(const Cell& cell, size_t bytes) {
 }
 
 std::string words_for(const Route& route) {
-  constexpr const char* kPaths[] = {"alone", "mailbox", "mapped", "attach", "ring", "across"};
   constexpr const char* kVariants[] = {"", " whole", " of shards", " of two"};
-  return fmt::format("{}{}{}{}{}", kPaths[static_cast<size_t>(route.path)], kVariants[static_cast<size_t>(route.variant)],
+  return fmt::format("{}{}{}{}{}", name_of(route.path), kVariants[static_cast<size_t>(route.variant)],
                      route.piece == 0 ? "" : fmt::format(" {}", route.piece), route.streams ? " streamed" : "",
                      route.to_outputs ? " outputs" : "");
 }

@@ -8,6 +8,7 @@
 
 #include "host/phase.h"
 #include "system/clock.h"
+#include "unit/host/outcomes.h"
 
 namespace fccl::core {
 namespace {
