@@ -96,7 +96,7 @@ std::string words_for(const Facts& facts, const Route& route) {
     default:
       break;
   }
-  const std::string reason = reason_past_mailbox(facts, route.reason);
+  std::string reason = reason_past_mailbox(facts, route.reason);
   if (facts.past_mailbox) return reason;
   return fmt::format("{}; a rank gives up to {} bytes, and a box has {}", reason, mailbox_bytes(facts.call, facts.shape.ranks),
                      box);
@@ -146,6 +146,7 @@ std::string text_of(const std::vector<Answer>& answers) {
 // Sets equal blocks.
 void set_blocks(UnevenBlocks& blocks, const Collective& row, int ranks, size_t bytes) {
   std::vector<ByteRange> ranges;
+  ranges.reserve(static_cast<size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) ranges.push_back({static_cast<size_t>(rank) * bytes, bytes});
   if (row.input == Extent::block_per_rank)
     blocks.input.set(ranges);

@@ -48,7 +48,7 @@ std::vector<std::pair<size_t, std::string>> routes_in(std::istringstream& words)
   std::string rest;
   std::getline(words >> std::ws, rest);
   std::vector<std::pair<size_t, std::string>> routes;
-  for (std::string part : parts_of(rest, '|')) {
+  for (const std::string& part : parts_of(rest, '|')) {
     size_t from = kLeastBytes, begin = part.find_first_not_of(' ');
     if (!routes.empty()) {
       from = std::stoull(part.substr(begin));
