@@ -7,6 +7,7 @@
 #include "oracle.h"
 #include "plan/catalog.h"
 #include "plan/price.h"
+#include "unit/host/outcomes.h"
 #include "unit/kernels/reference.h"
 
 namespace fccl::core::testing {
