@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "arena/reservation.h"
+#include "base/rounding.h"
 #include "system/memory.h"
 #include "system/per_process.h"
 #include "system/settings.h"
@@ -23,8 +24,6 @@ constexpr size_t kKept = size_t{256} << 20;
 constexpr size_t kGrant = size_t{1} << 20;
 
 constinit PerProcess<Arena> arenas;
-
-size_t rounded_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 size_t memory_of_machine() {
   const long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);

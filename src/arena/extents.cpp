@@ -3,6 +3,8 @@
 
 #include <iterator>
 
+#include "base/rounding.h"
+
 namespace fccl::core {
 
 Extents::Extents(size_t begin, size_t end) {
@@ -12,7 +14,7 @@ Extents::Extents(size_t begin, size_t end) {
 std::optional<size_t> Extents::take(size_t bytes, size_t alignment) {
   for (auto candidate = by_size_.lower_bound({bytes, 0}); candidate != by_size_.end(); ++candidate) {
     const auto [length, begin] = *candidate;
-    const size_t offset = (begin + alignment - 1) & ~(alignment - 1);
+    const size_t offset = rounded_up(begin, alignment);
     if (offset - begin > length - bytes) continue;
     remove_free(free_.find(begin));
     if (offset > begin) add_free(begin, offset - begin);

@@ -10,7 +10,6 @@
 #include "communicator/group.h"
 #include "communicator/in_call.h"
 #include "communicator/retired_lanes.h"
-#include "communicator/sleep_until.h"
 #include "creation/creation.h"
 #include "creation/grow.h"
 #include "creation/parts.h"
@@ -22,6 +21,7 @@
 #include "operations/issued_transfers.h"
 #include "operations/stream.h"
 #include "operations/worker.h"
+#include "system/backoff.h"
 #include "system/thread_fence.h"
 
 namespace fccl::core {

@@ -4,13 +4,13 @@
 #include "communicator/communicator.h"
 #include "communicator/device_calls.h"
 #include "communicator/in_call.h"
-#include "communicator/sleep_until.h"
 #include "creation/create_options.h"
 #include "creation/grow.h"
 #include "creation/parts.h"
 #include "creation/shrink.h"
 #include "creation/split.h"
 #include "operations/stream.h"
+#include "system/backoff.h"
 
 namespace fccl::core {
 

@@ -1,24 +1,19 @@
 // How a communicator of GPU memory waits on its own thread, and how it is left.
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
-#include <thread>
 
 #include "communicator/device_calls.h"
 #include "communicator/retired_lanes.h"
 #include "creation/parts.h"
 #include "operations/stream.h"
+#include "system/backoff.h"
 
 namespace fccl::core {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kYieldFor = 200us;
-constexpr auto kShortestSleep = 20us;
-constexpr auto kLongestSleep = 1000us;
-constexpr int kSleepFraction = 64;  // a sleep may add this fraction of the time waited so far
 constexpr auto kLookForDeathsEvery = 100ms;
 // Destroying a communicator lets calls that the GPU has reached run on for this long.
 constexpr auto kEndWithin = 2s;
@@ -52,10 +47,7 @@ Result<void> DeviceCalls::await(const OwnWait& wait) {
                        "stream is held by an event, by another library, or still computes",
                        control.rank(), std::chrono::duration<double>(now - moved).count(), device_->limits().ordinal,
                        device_->limits().name, wait.what())}));
-    if (now - began < kYieldFor)
-      sched_yield();
-    else
-      std::this_thread::sleep_for(std::clamp<Clock::duration>((now - began) / kSleepFraction, kShortestSleep, kLongestSleep));
+    kForGpu.rest(now - began);
   }
 }
 
@@ -113,10 +105,7 @@ void DeviceCalls::leave() {
     const Result<bool> drained = is_drained();
     return !drained || *drained;
   };
-  auto pause = std::chrono::duration_cast<Clock::duration>(kShortestSleep);
-  for (; use.entered() && !is_over() && has_begun() && !limit.passed();
-       pause = std::min<Clock::duration>(2 * pause, kLongestSleep))
-    std::this_thread::sleep_for(pause);
+  sleep_until([&] { return !use.entered() || is_over() || !has_begun() || limit.passed(); });
   if (parts_.control->has_failed() || (lanes_are_idle() && is_over())) return;
   (void)parts_.control->raise(
       {fcclAborted,

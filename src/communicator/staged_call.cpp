@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <new>
 
+#include "base/rounding.h"
 #include "system/memory.h"
 
 namespace fccl::core {
@@ -17,7 +18,7 @@ constexpr size_t kSmall = size_t{64} << 20;
 
 using Pieces = std::vector<StagedCall::Piece>;
 
-size_t whole_lines(size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
+size_t whole_lines(size_t bytes) { return rounded_up<size_t>(bytes, kLine); }
 
 void add(Pieces& pieces, const StagedCall::Piece& piece) {
   if (piece.bytes > 0) pieces.push_back(piece);

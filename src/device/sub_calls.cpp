@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/rounding.h"
 
 namespace fccl::core {
 namespace {
@@ -43,7 +44,7 @@ SubCalls::SubCalls(const Call& call, int rank, int ranks, size_t buffer_bytes, s
       most_pitch_(most_pitch),
       most_elements_(most_elements(call.signature, ranks, buffer_bytes)) {
   check(most_elements_ > 0, "the buffer holds an element for every rank");
-  count_ = std::max<size_t>(1, (call.signature.count + most_elements_ - 1) / most_elements_);
+  count_ = std::max<size_t>(1, divided_up(call.signature.count, most_elements_));
 }
 
 size_t SubCalls::elements_of(uint64_t part) const { return std::min(most_elements_, call_.signature.count - first_of(part)); }

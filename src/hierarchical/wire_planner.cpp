@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "base/check.h"
+#include "base/rounding.h"
 #include "plan/catalog.h"
 
 namespace fccl::core {
@@ -16,8 +17,6 @@ constexpr size_t kUnit = 64;
 constexpr size_t kUnitOfPairs = 8;
 // Memory per slice for pieces that lie in no buffer of the user.
 constexpr size_t kStagedBytes = size_t{2} << 20;
-
-size_t divided_up(size_t a, size_t b) { return (a + b - 1) / b; }
 
 // Returns the bytes of a block; the average for blocks with counts of their own, the longest for pairs of ranks.
 size_t bytes_of(const Call& call, int ranks, size_t longest) {

@@ -26,12 +26,6 @@ bool take(const Lane& lane, int peer, size_t offset, const SlicedOutput& output,
 // A rank stays in the call until every peer has read its input. If its wait fails, it publishes the failure before it returns,
 // and only then can its user overwrite the input. So a reader checks for a failure after reading, before it trusts the bytes.
 Phase attach_move([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route, Task task) {
-  enter_with_offer(lane, task);
-  for (int i = 1; i < lane.ranks(); ++i) {
-    co_await lane.entered(lane.peer(i));
-    if (!lane.agrees(lane.peer(i))) co_return Differs{lane.rank_of(lane.peer(i))};
-  }
-  if (settles_elsewhere(lane, task, route)) co_return GoOnBy{route, true};
   const SlicedInput input = input_of(task.call, lane.ranks(), route.piece);
   const SlicedOutput output = output_of(task.call, lane.ranks(), route.piece);
   const uint64_t first = lane.slices();
@@ -56,7 +50,7 @@ Phase attach_move([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route, 
   if (lane.has_failed()) co_return Failed{};
   for (int i = 1; i < lane.ranks(); ++i) all_read = all_read && !lane.unread(lane.peer(i), first + 1).reached();
   if (all_read) co_return Done{};
-  co_return GoOnBy{route_without_attach(lane, task.call), true};
+  co_return GoOnBy{route_without_attach(lane, task.call)};
 }
 
 }  // namespace fccl::core

@@ -65,7 +65,7 @@ Phase mailbox_all_to_all_v([[maybe_unused]] FrameMemory& frame, Lane& lane, [[ma
     co_await lane.entered(lane.peer(i));
     if (!lane.agrees(lane.peer(i))) co_return Differs{lane.rank_of(lane.peer(i))};
   }
-  if (!all_in_boxes(lane, beside)) co_return GoOnBy{route_past_mailbox(lane, task.call), false};
+  if (!all_in_boxes(lane, beside)) co_return PastMailbox{};
   for (int i = 1; i < lane.ranks(); ++i) {
     const PairCounts theirs = told_by(lane, lane.peer(i), lane.rank());
     if (!agree(counts_for(task.call, lane.peer(i), lane.ranks()), theirs))

@@ -7,12 +7,6 @@ namespace fccl::core {
 // A rank stays in the call until every peer has read its input. If its wait fails, it publishes the failure before it returns,
 // and only then can its user overwrite the input. So a reader checks for a failure after reading, before it trusts the bytes.
 Phase mapped_move([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route, Task task) {
-  enter_with_offer(lane, task);
-  for (int i = 1; i < lane.ranks(); ++i) {
-    co_await lane.entered(lane.peer(i));
-    if (!lane.agrees(lane.peer(i))) co_return Differs{lane.rank_of(lane.peer(i))};
-  }
-  if (settles_elsewhere(lane, task, route)) co_return GoOnBy{route, true};
   const Collective& row = task.call.signature.row();
   const int me = lane.rank(), root = task.call.signature.root;
   const SlicedInput input = input_of(task.call, lane.ranks(), route.piece);

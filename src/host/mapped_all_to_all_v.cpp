@@ -49,12 +49,6 @@ void take_exchanged(const Lane& lane, const SlicedOutput& output, uint64_t k, Co
 // The first slice carries only what peers tell each other; later slices carry nothing through slots. mapped_move explains why
 // ranks stay and check for failures.
 Phase mapped_all_to_all_v([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route, Task task) {
-  enter_with_offer(lane, task);
-  for (int i = 1; i < lane.ranks(); ++i) {
-    co_await lane.entered(lane.peer(i));
-    if (!lane.agrees(lane.peer(i))) co_return Differs{lane.rank_of(lane.peer(i))};
-  }
-  if (settles_elsewhere(lane, task, route)) co_return GoOnBy{route, true};
   const int me = lane.rank();
   tell_peers(lane, task.call);
   lane.my_board().published.publish(lane.slices() + 1);

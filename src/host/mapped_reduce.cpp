@@ -21,12 +21,6 @@ void reduce_piece(Lane& lane, const Task& task, size_t offset, std::byte* result
 // mapped_move explains why ranks stay and check for failures. An in-place rank overwrites only its own block, which no peer
 // reads. The one block of an AllReduce is the whole vector.
 Phase mapped_reduce([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route, Task task) {
-  enter_with_offer(lane, task);
-  for (int i = 1; i < lane.ranks(); ++i) {
-    co_await lane.entered(lane.peer(i));
-    if (!lane.agrees(lane.peer(i))) co_return Differs{lane.rank_of(lane.peer(i))};
-  }
-  if (settles_elsewhere(lane, task, route)) co_return GoOnBy{route, true};
   read_scalars(lane, task.call.signature);
   const int me = lane.rank();
   const SlicedInput input = input_of(task.call, lane.ranks(), route.piece);
@@ -50,12 +44,6 @@ Phase mapped_reduce([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route
 // after the peer's result is there, so after the peer has read it. A slot can be reused as in the ring: a rank waits for all
 // results of a piece, so it has taken those of the piece before.
 Phase mapped_all_reduce([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route, Task task) {
-  enter_with_offer(lane, task);
-  for (int i = 1; i < lane.ranks(); ++i) {
-    co_await lane.entered(lane.peer(i));
-    if (!lane.agrees(lane.peer(i))) co_return Differs{lane.rank_of(lane.peer(i))};
-  }
-  if (settles_elsewhere(lane, task, route)) co_return GoOnBy{route, true};
   const Signature& signature = task.call.signature;
   read_scalars(lane, signature);
   const int me = lane.rank();

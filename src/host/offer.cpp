@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "host/mapped_peers.h"
 
@@ -114,7 +113,6 @@ size_t longest_of_all(const Lane& lane) {
 }
 
 void enter_with_offer(Lane& lane, const Task& task) {
-  if (task.settled) return;
   const Call& call = task.call;
   Offer offer{.source = call.send};
   if (call.signature.row().has_pairs()) offer.longest = call.input(lane.ranks()).most();
@@ -128,15 +126,9 @@ void enter_with_offer(Lane& lane, const Task& task) {
   lane.enter(call, task.number, nullptr, 0);
 }
 
-bool settles_elsewhere(Lane& lane, const Task& task, Route& route) {
-  if (task.settled) return false;
-  lane.reach.last_offers = offers_of_all(lane, task.call);
+Route route_by_offers(Lane& lane, const Call& call) {
+  lane.reach.last_offers = offers_of_all(lane, call);
   if (!lane.reach.last_offers.all_read) lane.reach.attaching.is_open = false;
-  const Route settled = route_past_mailbox(lane, task.call);
-  return !are_run_alike(std::exchange(route, settled), settled);
-}
-
-Route route_past_mailbox(const Lane& lane, const Call& call) {
   return route_of(facts_past_mailbox(lane, call, lane.reach.last_offers));
 }
 

@@ -28,18 +28,14 @@ Offer offer_of(const Lane& lane, int peer);
 // Returns the bytes of the longest block of any rank, in a collective with a block per pair. All ranks must have entered.
 size_t longest_of_all(const Lane& lane);
 
-// Enters the call with this rank's offer. Does nothing if another phase has entered it.
+// Announces the call with this rank's offer.
 void enter_with_offer(Lane& lane, const Task& task);
 
-// Evaluates the offers once every rank has entered, and sets the route that they select. Returns true if another phase runs
-// it; false if another phase has evaluated them before. For a mapped route it also stores the addresses of all ranks' buffers
-// in the lane.
-bool settles_elsewhere(Lane& lane, const Task& task, Route& route);
+// Returns the route that the offers of all ranks select. All ranks must have entered. For a mapped route it also stores the
+// addresses of all ranks' buffers in the lane.
+Route route_by_offers(Lane& lane, const Call& call);
 
-// Returns the route of a call that does not fit in the mailbox, on which it enters anew.
-Route route_past_mailbox(const Lane& lane, const Call& call);
-
-// Returns the route of a call that has made offers, when a rank could not read its peers' memory.
+// Returns the route of a call that all ranks have entered, when a rank could not read its peers' memory.
 Route route_without_attach(const Lane& lane, const Call& call);
 
 }  // namespace fccl::core

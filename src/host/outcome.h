@@ -23,16 +23,18 @@ struct OtherCounts {
   uint64_t expects;
 };
 
-// The phase has not completed the call, on any rank; each rank goes on by a route for the same call.
+// The phase has not completed the call, on any rank. All ranks have entered it, and go on by one route.
 struct GoOnBy {
   Route route;
-  bool all_entered;  // ranks have entered the call and made their offers for it, and do neither again
 };
+
+// Some rank's data does not fit in its box; every rank enters the call anew, with an offer.
+struct PastMailbox {};
 
 // The communicator has failed, and its failure may have spoiled the result.
 struct Failed {};
 
-using Outcome = std::variant<Done, Differs, OtherCounts, GoOnBy, Failed>;
+using Outcome = std::variant<Done, Differs, OtherCounts, GoOnBy, PastMailbox, Failed>;
 
 inline Outcome done_unless(bool failed) {
   if (failed) return Failed{};

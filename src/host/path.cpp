@@ -1,35 +1,47 @@
-// Holds the tables of phases.
+// Holds the table of phases.
 #include "host/path.h"
-
-#include <iterator>
-#include <span>
 
 #include "base/check.h"
 
 namespace fccl::core {
 namespace {
 
-// Indexed by collective; the barrier carries no data, so it has no phase here.
-constexpr HostPhase kRings[] = {ring_all_reduce,     ring_broadcast,  ring_all_reduce,     ring_all_gather,
-                                ring_reduce_scatter, ring_gather,     ring_scatter,        nullptr,
-                                ring_all_to_all,     ring_all_gather, ring_reduce_scatter, ring_all_to_all};
-constexpr HostPhase kMapped[] = {mapped_all_reduce, mapped_move, mapped_all_reduce, mapped_move,
-                                 mapped_reduce,     mapped_move, mapped_move,       nullptr,
-                                 mapped_move,       mapped_move, mapped_reduce,     mapped_all_to_all_v};
+// The phases of a collective that depend on it; null where it takes neither path.
+struct HostPhases {
+  fcclColl_t collective;
+  HostPhase ring;
+  HostPhase mapped;
+};
 
-// Checks that no collective is missing: a missing one would end the process at its first large call.
-static_assert(std::size(kRings) == fcclCollSend && std::size(kMapped) == fcclCollSend);
+constexpr HostPhases kPhases[] = {
+    {fcclCollAllReduce, ring_all_reduce, mapped_all_reduce},
+    {fcclCollBroadcast, ring_broadcast, mapped_move},
+    {fcclCollReduce, ring_all_reduce, mapped_all_reduce},
+    {fcclCollAllGather, ring_all_gather, mapped_move},
+    {fcclCollReduceScatter, ring_reduce_scatter, mapped_reduce},
+    {fcclCollGather, ring_gather, mapped_move},
+    {fcclCollScatter, ring_scatter, mapped_move},
+    {fcclCollBarrier, nullptr, nullptr},  // carries no data, so it goes by the mailbox
+    {fcclCollAlltoAll, ring_all_to_all, mapped_move},
+    {fcclCollAllGatherV, ring_all_gather, mapped_move},
+    {fcclCollReduceScatterV, ring_reduce_scatter, mapped_reduce},
+    {fcclCollAlltoAllV, ring_all_to_all, mapped_all_to_all_v},
+};
 
-HostPhase in(std::span<const HostPhase> phases, fcclColl_t collective) {
-  check(phases[collective] != nullptr, "a path is taken by the collectives that it has a phase for");
-  return phases[collective];
+consteval bool has_each_collective_in_its_row() {
+  size_t row = 0;
+  for (const HostPhases& phases : kPhases)
+    if (phases.collective != row++) return false;
+  return row == fcclCollSend;
+}
+static_assert(has_each_collective_in_its_row(), "a collective without a row would end the process at its first large call");
+
+HostPhase present(HostPhase phase) {
+  check(phase != nullptr, "a path is taken by the collectives that it has a phase for");
+  return phase;
 }
 
 }  // namespace
-
-Route choose(const Call& call, const Lane& lane) {
-  return route_of({call, lane.shape(), lane.reach.attaching, lane.reach.last_offers});
-}
 
 HostPhase phase_of(const Route& route, fcclColl_t collective) {
   switch (route.path) {
@@ -40,9 +52,9 @@ HostPhase phase_of(const Route& route, fcclColl_t collective) {
     case Path::attach:
       return attach_move;
     case Path::ring:
-      return in(kRings, collective);
+      return present(kPhases[collective].ring);
     case Path::mapped:
-      return route.variant == Variant::whole ? mapped_reduce : in(kMapped, collective);
+      return route.variant == Variant::whole ? mapped_reduce : present(kPhases[collective].mapped);
     case Path::across:
       break;
   }

@@ -1,8 +1,8 @@
 // The phases within a host: one coroutine per collective and path moves the bytes between the host's ranks.
 //
-// Every phase announces the call, reads every rank's word before it returns, and ends early if a rank's call differs. So no
-// rank is ever two calls ahead of another on a lane, and a rank that has entered a call has finished all earlier ones. Each
-// phase repeats these lines, because a nested coroutine would need a frame of its own (docs/decisions/0003).
+// A call begins with the mailbox, or with `enter` if it is longer. Either announces the call, reads every rank's word before it
+// returns, and ends early if a rank's call differs. So no rank is ever two calls ahead of another on a lane, and a rank that
+// has entered a call has finished all earlier ones.
 #pragma once
 
 #include "host/lane.h"
@@ -15,12 +15,13 @@ Phase alone(FrameMemory& frame, Lane& lane, Route route, Task task);
 // Runs any collective whose mailbox_bytes (host/route.h) fit: payloads travel beside the word, without a barrier at the end.
 Phase mailbox(FrameMemory& frame, Lane& lane, Route route, Task task);
 
-// Runs AlltoAllV if every rank's blocks fit into its box beside the counts. Otherwise each rank goes on by another
-// route, and enters the call anew.
+// Runs AlltoAllV if every rank's blocks fit into its box beside the counts. Otherwise all ranks go past the mailbox.
 Phase mailbox_all_to_all_v(FrameMemory& frame, Lane& lane, Route route, Task task);
 
-// The phases below evaluate offers (host/offer.h): a call may enter by any of them, and goes on by another phase if the ranks'
-// offers select another route.
+// Enters a call with this rank's offer of memory (host/offer.h). All ranks go on by the route that their offers select.
+Phase enter(FrameMemory& frame, Lane& lane, Task task);
+
+// The phases below move the data of a call that all ranks have entered.
 
 // Runs a collective whose inputs all lie in the arenas of their ranks.
 Phase mapped_move(FrameMemory& frame, Lane& lane, Route route, Task task);

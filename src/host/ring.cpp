@@ -8,12 +8,6 @@ namespace fccl::core {
 
 // A slot is free by its next turn: a rank publishes slice k - 1 only after it has taken slice k - 2 out of every slot.
 Phase ring_all_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route, Task task) {
-  enter_with_offer(lane, task);
-  for (int i = 1; i < lane.ranks(); ++i) {
-    co_await lane.entered(lane.peer(i));
-    if (!lane.agrees(lane.peer(i))) co_return Differs{lane.rank_of(lane.peer(i))};
-  }
-  if (settles_elsewhere(lane, task, route)) co_return GoOnBy{route, true};
   const SlicedInput input = input_of(task.call, lane.ranks(), route.piece);
   const SlicedOutput output = output_of(task.call, lane.ranks(), route.piece);
   const SlotRing ring = lane.gather_ring(output.longest_slice());
@@ -38,12 +32,6 @@ Phase ring_all_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Route rou
 }
 
 Phase ring_broadcast([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route, Task task) {
-  enter_with_offer(lane, task);
-  for (int i = 1; i < lane.ranks(); ++i) {
-    co_await lane.entered(lane.peer(i));
-    if (!lane.agrees(lane.peer(i))) co_return Differs{lane.rank_of(lane.peer(i))};
-  }
-  if (settles_elsewhere(lane, task, route)) co_return GoOnBy{route, true};
   const SlicedInput input = input_of(task.call, lane.ranks(), route.piece);
   const SlicedOutput output = output_of(task.call, lane.ranks(), route.piece);
   const int root = task.call.signature.root;
@@ -70,12 +58,6 @@ Phase ring_broadcast([[maybe_unused]] FrameMemory& frame, Lane& lane, Route rout
 }
 
 Phase ring_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route, Task task) {
-  enter_with_offer(lane, task);
-  for (int i = 1; i < lane.ranks(); ++i) {
-    co_await lane.entered(lane.peer(i));
-    if (!lane.agrees(lane.peer(i))) co_return Differs{lane.rank_of(lane.peer(i))};
-  }
-  if (settles_elsewhere(lane, task, route)) co_return GoOnBy{route, true};
   const SlicedInput input = input_of(task.call, lane.ranks(), route.piece);
   const SlicedOutput output = output_of(task.call, lane.ranks(), route.piece);
   const int root = task.call.signature.root;
@@ -104,12 +86,6 @@ Phase ring_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route, 
 
 // The root serves its peers one after the other through its slots. A slot is free once its last reader has drained it.
 Phase ring_scatter([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route, Task task) {
-  enter_with_offer(lane, task);
-  for (int i = 1; i < lane.ranks(); ++i) {
-    co_await lane.entered(lane.peer(i));
-    if (!lane.agrees(lane.peer(i))) co_return Differs{lane.rank_of(lane.peer(i))};
-  }
-  if (settles_elsewhere(lane, task, route)) co_return GoOnBy{route, true};
   const SlicedInput input = input_of(task.call, lane.ranks(), route.piece);
   const SlicedOutput output = output_of(task.call, lane.ranks(), route.piece);
   const int root = task.call.signature.root;

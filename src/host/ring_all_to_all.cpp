@@ -19,12 +19,6 @@ void put_counts_for_peers(Lane& lane, const Call& call, uint64_t slice) {
 
 // The first slice of AlltoAllV carries only the sizes that peers expect from each other.
 Phase ring_all_to_all([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route, Task task) {
-  enter_with_offer(lane, task);
-  for (int i = 1; i < lane.ranks(); ++i) {
-    co_await lane.entered(lane.peer(i));
-    if (!lane.agrees(lane.peer(i))) co_return Differs{lane.rank_of(lane.peer(i))};
-  }
-  if (settles_elsewhere(lane, task, route)) co_return GoOnBy{route, true};
   const SlicedInput input = input_of(task.call, lane.ranks(), route.piece);
   const SlicedOutput output = output_of(task.call, lane.ranks(), route.piece);
   const int me = lane.rank();

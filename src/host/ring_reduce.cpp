@@ -26,12 +26,6 @@ void reduce_slice(Lane& lane, const Task& task, const SlotRing& ring, uint64_t s
 }  // namespace
 
 Phase ring_reduce_scatter([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route, Task task) {
-  enter_with_offer(lane, task);
-  for (int i = 1; i < lane.ranks(); ++i) {
-    co_await lane.entered(lane.peer(i));
-    if (!lane.agrees(lane.peer(i))) co_return Differs{lane.rank_of(lane.peer(i))};
-  }
-  if (settles_elsewhere(lane, task, route)) co_return GoOnBy{route, true};
   read_scalars(lane, task.call.signature);
   const SlicedInput input = input_of(task.call, lane.ranks(), route.piece);
   const size_t result_piece = route.piece * task.call.signature.widening();
@@ -56,10 +50,6 @@ namespace {
 // rank only once per slice. The bytes between the cores are as many as if each reduced a half and passed on the result.
 Phase all_reduce_of_two([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route, Task task) {
   const int me = lane.rank(), peer = lane.peer(1);
-  enter_with_offer(lane, task);
-  co_await lane.entered(peer);
-  if (!lane.agrees(peer)) co_return Differs{lane.rank_of(peer)};
-  if (settles_elsewhere(lane, task, route)) co_return GoOnBy{route, true};
   read_scalars(lane, task.call.signature);
   const SlicedInput input = input_of(task.call, lane.ranks(), route.piece);
   const SlicedOutput output = output_of(task.call, lane.ranks(), route.piece * task.call.signature.widening());
@@ -82,12 +72,6 @@ Phase all_reduce_of_two([[maybe_unused]] FrameMemory& frame, Lane& lane, Route r
 
 // For each slice, a rank reduces its block into a gather slot, then takes the peers' results from their gather slots.
 Phase all_reduce_of_shards([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route, Task task) {
-  enter_with_offer(lane, task);
-  for (int i = 1; i < lane.ranks(); ++i) {
-    co_await lane.entered(lane.peer(i));
-    if (!lane.agrees(lane.peer(i))) co_return Differs{lane.rank_of(lane.peer(i))};
-  }
-  if (settles_elsewhere(lane, task, route)) co_return GoOnBy{route, true};
   const Signature& signature = task.call.signature;
   read_scalars(lane, signature);
   const size_t widening = signature.widening();

@@ -78,14 +78,17 @@ Route unmapped_of(const Facts& facts) {
 }  // namespace
 
 Route route_of(const Facts& facts) {
-  const int ranks = facts.shape.ranks;
-  if (ranks == 1) return {.path = Path::alone, .reason = Reason::one_rank};
-  if (!facts.past_mailbox) {
-    // A rank does not know the other ranks' counts here.
-    if (facts.call.signature.row().has_private_counts()) return {.path = Path::mailbox, .reason = Reason::private_counts};
-    if (mailbox_bytes(facts.call, ranks) <= facts.shape.box_bytes()) return {.path = Path::mailbox, .reason = Reason::fits_box};
-  }
+  if (!facts.past_mailbox)
+    if (const auto route = route_without_offers(facts.call, facts.shape)) return *route;
   return facts.offers.mapped ? mapped_of(facts) : unmapped_of(facts);
+}
+
+std::optional<Route> route_without_offers(const Call& call, const SegmentShape& shape) {
+  if (shape.ranks == 1) return Route{.path = Path::alone, .reason = Reason::one_rank};
+  // A rank does not know the other ranks' counts here.
+  if (call.signature.row().has_private_counts()) return Route{.path = Path::mailbox, .reason = Reason::private_counts};
+  if (mailbox_bytes(call, shape.ranks) > shape.box_bytes()) return {};
+  return Route{.path = Path::mailbox, .reason = Reason::fits_box};
 }
 
 size_t mailbox_bytes(const Call& call, int ranks) {

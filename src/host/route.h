@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "host/path_name.h"
 #include "kernels/copy.h"
@@ -99,14 +100,13 @@ struct Facts {
 
 Route route_of(const Facts& facts);
 
+// Returns the route of a call that needs no offers, as its data lies beside the words or there is one rank. Returns nothing for
+// a longer call.
+std::optional<Route> route_without_offers(const Call& call, const SegmentShape& shape);
+
 // Returns the bytes that the busiest rank would put beside its word. Not for AlltoAllV, where a rank does not know the others'
 // counts.
 size_t mailbox_bytes(const Call& call, int ranks);
-
-// True if one phase runs both routes.
-inline bool are_run_alike(const Route& one, const Route& other) {
-  return one.path == other.path && one.variant == other.variant;
-}
 
 // The way to copy a result.
 inline CopyBytes copy_of(const Route& route) { return route.streams ? stream_bytes : copy_bytes; }

@@ -15,6 +15,7 @@
 #include <new>
 #include <utility>
 
+#include "base/rounding.h"
 #include "host/transfer_board.h"
 #include "system/memory.h"
 #include "system/per_process.h"
@@ -61,7 +62,7 @@ struct Parts {
     eager_slots = transfer_boards + ranks * ranks * sizeof(TransferBoard);
     transfer_slots = eager_slots + ranks * ranks * TransferBoard::kEagerSlots * shape.eager_bytes();
     end = transfer_slots + ranks * ranks * shape.transfer_ring_bytes();
-    end = (end + kPageBytes - 1) / kPageBytes * kPageBytes;
+    end = rounded_up<size_t>(end, kPageBytes);
   }
 };
 

@@ -1,13 +1,14 @@
 // Shards: the division of a reduction among a host's ranks, and the factors of a pre-multiplied sum.
 #pragma once
 
+#include "base/rounding.h"
 #include "host/phases.h"
 
 namespace fccl::core {
 
 // Returns the shard of a vector that each rank reduces: equal parts, the last ones shorter.
 inline Layout shards_of(const Signature& s, fcclDataType_t dtype, int ranks) {
-  const size_t elements = (s.count + ranks - 1) / ranks;
+  const size_t elements = divided_up(s.count, static_cast<size_t>(ranks));
   return Layout::of_many(elements * size_of(dtype), s.count * size_of(dtype));
 }
 

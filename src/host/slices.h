@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/call.h"
+#include "base/rounding.h"
 
 namespace fccl::core {
 
@@ -14,7 +15,7 @@ struct Slices {
   size_t total;
   size_t piece;
 
-  uint64_t count() const { return (total + piece - 1) / piece; }
+  uint64_t count() const { return divided_up(total, piece); }
   size_t offset(uint64_t slice) const { return slice * piece; }
   // Returns 0 past the end.
   size_t length(uint64_t slice) const { return offset(slice) < total ? std::min(piece, total - offset(slice)) : 0; }

@@ -12,7 +12,6 @@ struct Task {
   Call call;
   uint64_t number = 0;            // the communicator's number of the call
   ReduceKernel reduce = nullptr;  // null if the call reduces nothing
-  bool settled = false;           // all ranks have entered, and their offers have selected the route
 };
 
 }  // namespace fccl::core

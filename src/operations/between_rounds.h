@@ -1,15 +1,9 @@
 // BetweenRounds: the pause of a thread between two rounds over the operations that it waits for, and the loop over such rounds.
 #pragma once
 
-#include <sched.h>
-
-#include <algorithm>
-#include <chrono>
-#include <thread>
-
 #include "base/result.h"
 #include "operations/advance.h"
-#include "system/clock.h"
+#include "system/backoff.h"
 #include "system/counter.h"
 
 namespace fccl::core {
@@ -24,17 +18,10 @@ class BetweenRounds {
     if (++idle_rounds_ < pauses_) return pause();
     const Clock::time_point now = Clock::now();
     if (idle_rounds_ == pauses_) since_ = now;
-    if (now - since_ < kYieldsFor)
-      sched_yield();
-    else
-      std::this_thread::sleep_for(std::min<Clock::duration>((now - since_) / kSleepFraction, kLongestSleep));
+    kForPeers.rest(now - since_);
   }
 
  private:
-  static constexpr std::chrono::milliseconds kYieldsFor{20};
-  static constexpr std::chrono::microseconds kLongestSleep{1000};
-  static constexpr int kSleepFraction = 64;  // a sleep lasts at most this fraction of the time since something moved
-
   const int pauses_;
   int idle_rounds_ = 0;
   Clock::time_point since_{};

@@ -104,30 +104,46 @@ bool IssuedCall::is_reached() const {
 Result<void> IssuedCall::begin() {
   if (around_.control.has_failed())
     if (auto failed = around_.control.failure()) return fail(std::move(*failed));
-  const Route route = queue_.hierarchical ? Route{.path = Path::across} : choose(task_.call, queue_.lane);
-  timed_ = route.path != Path::alone && route.path != Path::mailbox;
-  if (ticket_.number % metrics::kTimedOneIn == 0) timed_ = true;
-  if (timed_) began_ = Clock::now();
-  start(route);
+  Lane& lane = queue_.lane;
+  if (queue_.hierarchical) {
+    time_from_here();
+    route_ = {.path = Path::across};
+    phase_ = across_hosts(lane.frame, lane, *queue_.hierarchical, task_);
+  } else if (const auto route = route_without_offers(task_.call, lane.shape())) {
+    if (ticket_.number % metrics::kTimedOneIn == 0) time_from_here();
+    start(*route);
+  } else {
+    start_entry();
+  }
   return {};
+}
+
+void IssuedCall::time_from_here() {
+  timed_ = true;
+  began_ = Clock::now();
 }
 
 void IssuedCall::start(const Route& route) {
   route_ = route;
   Lane& lane = queue_.lane;
   phase_.end();
-  phase_ = route_.path == Path::across ? across_hosts(lane.frame, lane, *queue_.hierarchical, task_)
-                                       : phase_of(route_, task_.call.signature.collective)(lane.frame, lane, route_, task_);
+  phase_ = phase_of(route_, task_.call.signature.collective)(lane.frame, lane, route_, task_);
+}
+
+void IssuedCall::start_entry() {
+  if (!timed_) time_from_here();
+  phase_.end();
+  phase_ = enter(queue_.lane.frame, queue_.lane, task_);
 }
 
 // If a phase has ended without completing the call, starts the next one and returns true.
 bool IssuedCall::goes_on() {
-  const auto* next = std::get_if<GoOnBy>(&phase_.outcome());
-  if (next == nullptr) return false;
-  if (!timed_) began_ = Clock::now();
-  timed_ = true;
-  task_.settled = next->all_entered;
-  start(next->route);
+  if (const auto* next = std::get_if<GoOnBy>(&phase_.outcome()))
+    start(next->route);
+  else if (std::holds_alternative<PastMailbox>(phase_.outcome()))
+    start_entry();
+  else
+    return false;
   return true;
 }
 

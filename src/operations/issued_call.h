@@ -81,6 +81,8 @@ class IssuedCall {
   Result<void> begin();
   bool is_reached() const;
   void start(const Route& route);
+  void start_entry();
+  void time_from_here();
   bool goes_on();
   Result<void> conclude(const Outcome& outcome);
   void pass_turn();

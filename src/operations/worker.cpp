@@ -12,7 +12,7 @@
 #include "operations/bounced_call.h"
 #include "operations/issued_call.h"
 #include "operations/issued_group.h"
-#include "system/clock.h"
+#include "system/backoff.h"
 #include "system/per_process.h"
 #include "system/thread.h"
 
@@ -21,10 +21,9 @@ namespace {
 
 using std::chrono::microseconds;
 
-constexpr microseconds kLongestYielding{1000};
-constexpr int kSleepFraction = 64;  // a sleep lasts at most this fraction of the time since something moved
 // A wake-up costs a virtual machine's processor about 20 us, so at this length waiting takes one percent of it.
 constexpr microseconds kLongestSleep{2000};
+constexpr Backoff kWhenIdle{.yield_for = microseconds(1000), .longest_sleep = kLongestSleep};
 
 // Polls of a short call by the thread that issues it, before it wakes the worker, which takes about as long; also polls of a
 // waiting thread before it yields between polls.
@@ -205,7 +204,7 @@ bool Worker::advance(Stream& stream, Lock& lock) {
 
 // Takes the shortest of all outstanding operations: a long one on the network needs the core for itself.
 microseconds Worker::shortest_yielding() const {
-  microseconds shortest = kLongestYielding;
+  microseconds shortest = kWhenIdle.yield_for;
   for (const Stream* stream : streams_) {
     if (stream->items_.empty() || stream->is_served_) continue;
     const Stream::Item& item = stream->items_.front();
@@ -219,7 +218,7 @@ microseconds Worker::shortest_yielding() const {
 
 void Worker::back_off(Lock& lock, Clock::duration idle) {
   if (idle >= shortest_yielding()) {
-    work_.wait_for(lock, std::min<Clock::duration>(idle / kSleepFraction, kLongestSleep));
+    work_.wait_for(lock, kWhenIdle.sleep_after(idle));
     return;
   }
   lock.unlock();

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "base/rounding.h"
 #include "plan/catalog.h"
 
 namespace fccl::core::plan {
@@ -76,7 +77,7 @@ struct Shape {
     return {hosts, hosts * ranks, ranks, ranks, rails, constants};
   }
   // Returns the number of ranks whose blocks the busiest column of a host carries.
-  int carried_blocks() const { return (most_ranks + columns - 1) / columns; }
+  int carried_blocks() const { return divided_up(most_ranks, columns); }
 };
 
 // A collective to price. `bytes` is the user's count argument in bytes, for AllGather one rank's contribution.

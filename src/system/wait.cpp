@@ -1,27 +1,20 @@
 // Waits for a counter in a blocking call.
 #include "system/wait.h"
 
-#include <sched.h>
-
-#include <algorithm>
 #include <chrono>
 #include <thread>
 
-#include "system/clock.h"
+#include "system/backoff.h"
 
 namespace fccl::core {
 namespace {
 
-using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 constexpr int kPauses = 1 << 14;  // spins for about half a millisecond
 constexpr int kPausesBeforeCheck = 1 << 8;
 constexpr int kPausesOversubscribed = 1 << 6;  // spins for about as long as a context switch takes
 constexpr milliseconds kLookEvery{1};
-constexpr microseconds kYieldFor{20000};
-constexpr microseconds kLongestSleep{1000};
-constexpr int kSleepFraction = 64;  // a sleep takes one part in this many of the time waited so far
 
 // Stops spinning early if the awaited rank was last seen on this processor, because spinning would keep it from running.
 bool comes_while_spinning(const Awaited& awaited, const SlowPath& slow, const Haste& haste) {
@@ -37,6 +30,8 @@ Result<void> await(const Awaited& awaited, const SlowPath& slow, const Haste& ha
   if (!poll && comes_while_spinning(awaited, slow, haste)) return {};
   const Clock::time_point begin = Clock::now();
   Clock::time_point next_look = begin + kLookEvery;
+  Backoff backoff = kForPeers;
+  if (poll) backoff.yield_for = poll.yield_for;
   while (!awaited.reached()) {
     const Clock::time_point now = Clock::now();
     if (now >= next_look) {
@@ -49,10 +44,8 @@ Result<void> await(const Awaited& awaited, const SlowPath& slow, const Haste& ha
     }
     if (haste.nap.count() > 0)
       std::this_thread::sleep_for(haste.nap);
-    else if (now - begin < (poll ? poll.yield_for : kYieldFor))
-      sched_yield();
     else
-      std::this_thread::sleep_for(std::min<Clock::duration>((now - begin) / kSleepFraction, kLongestSleep));
+      backoff.rest(now - begin);
   }
   return {};
 }

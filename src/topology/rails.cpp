@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/rounding.h"
 
 namespace fccl::core {
 namespace {
@@ -58,8 +59,6 @@ class Assignment {
   std::vector<size_t> load_;                      // by NIC: the number of ranks it serves
 };
 
-size_t divide_up(size_t a, size_t b) { return (a + b - 1) / b; }
-
 // Removes from both lists every NIC that both contain, and returns these in ascending order.
 std::vector<int> take_shared(std::vector<int>& a, std::vector<int>& b) {
   std::vector<int> shared;
@@ -81,7 +80,7 @@ std::vector<std::vector<int>> nics_of_ranks(const Host& host) {
   Assignment assignment(host);
   // First every rank gets an equal share, then the remainder is assigned.
   assignment.give_out({std::max<size_t>(1, nics / ranks), std::max<size_t>(1, ranks / nics)});
-  assignment.give_out({divide_up(nics, ranks), divide_up(ranks, nics)});
+  assignment.give_out({divided_up(nics, ranks), divided_up(ranks, nics)});
   return std::move(assignment).nearest_first();
 }
 

@@ -8,15 +8,11 @@
 #include <new>
 
 #include "base/check.h"
+#include "base/rounding.h"
 #include "kernels/copy.h"
 #include "system/memory.h"
 
 namespace fccl::core {
-namespace {
-
-size_t rounded_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
-
-}  // namespace
 
 Port::Port(const PortShape& shape, int rails, uint32_t first_channel)
     : ends(static_cast<size_t>(shape.stages + 3 * shape.peers() + shape.notices_out)),

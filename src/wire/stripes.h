@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "base/rounding.h"
+
 namespace fccl::core {
 
 // The limits that two members have in common.
@@ -23,7 +25,7 @@ struct Stripes {
     const size_t even = (total / rails.number + 64) / 64 * 64;
     return {total, std::min(std::max(even, kLeastBytes), rails.write_bytes)};
   }
-  size_t count() const { return (total + piece - 1) / piece; }
+  size_t count() const { return divided_up(total, piece); }
   size_t offset(size_t stripe) const { return stripe * piece; }
   size_t bytes(size_t stripe) const { return std::min(piece, total - offset(stripe)); }
 };

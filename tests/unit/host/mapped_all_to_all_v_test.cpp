@@ -65,16 +65,13 @@ class MappedExchange : public ::testing::Test {
         for (size_t i = 0; i < given[peer].bytes; ++i) inputs[rank][given[peer].offset + i] = value(rank, peer, i);
       results[rank].assign(expected, std::byte{0});
       is_private[rank] = own[rank];
-      start_phase(rank, {.path = Path::ring}, false);
+      phases[rank].end();
+      phases[rank] = enter(lanes[rank]->frame, *lanes[rank], task_of(rank));
+      ended[rank] = false;
     }
   }
-  void start_phase(int rank, const Route& route, bool settled) {
-    const Call call{{fcclCollAlltoAllV, fcclInt8}, inputs[rank], results[rank].data(), {}, &blocks[rank]};
-    phases[rank].end();
-    phases[rank] =
-        phase_of(route, fcclCollAlltoAllV)(lanes[rank]->frame, *lanes[rank], route, {call, number, nullptr, settled});
-    paths[rank] = route.path;
-    ended[rank] = false;
+  Task task_of(int rank) {
+    return {{{fcclCollAlltoAllV, fcclInt8}, inputs[rank], results[rank].data(), {}, &blocks[rank]}, number};
   }
   void finish() {
     for (int turn = 0; turn < 10'000; ++turn) go_on(turn % kExchanging);
@@ -82,8 +79,9 @@ class MappedExchange : public ::testing::Test {
   void go_on(int rank) {
     while (!ended[rank] && (!phases[rank].awaited().where || phases[rank].awaited().reached())) {
       if (!phases[rank].resume()) continue;
-      if (goes_on(phases[rank].outcome()))
-        start_phase(rank, next_route(phases[rank].outcome()), true);
+      const Path path = next_route(phases[rank].outcome()).path;
+      if (starts_next(phases[rank], *lanes[rank], task_of(rank)))
+        paths[rank] = path;
       else
         ended[rank] = true;
     }

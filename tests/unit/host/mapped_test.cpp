@@ -101,14 +101,18 @@ class Mapped : public ::testing::Test {
     return &sends[rank].word(row_of(made.collective).input_blocks(kRanks) > 1 ? rank * made.count : 0);
   }
   Lane& lane(int rank) { return *lanes[lane_of(made.collective)][rank]; }
-  void start(int rank, const Route& route, bool settled) {
-    phases[rank].end();
-    const Task task{{made, send_of(rank), recv_of(rank)}, number, kernel_of(made), settled};
-    phases[rank] = phase_of(route, made.collective)(lane(rank).frame, lane(rank), route, task);
-    way_of[rank] = {route.path, route.variant == Variant::whole};
+  Task task_of(int rank) { return {{made, send_of(rank), recv_of(rank)}, number, kernel_of(made)}; }
+  void start(int rank) {
+    const Task task = task_of(rank);
     ended[rank] = false;
+    phases[rank].end();
+    if (route_without_offers(task.call, shape)) {
+      phases[rank] = mailbox(lane(rank).frame, lane(rank), {}, task);
+      way_of[rank] = {Path::mailbox, false};
+    } else {
+      phases[rank] = enter(lane(rank).frame, lane(rank), task);
+    }
   }
-  void start(int rank) { start(rank, choose({made, nullptr, nullptr}, lane(rank)), false); }
   // Resumes a rank until it waits for another or has ended; returns true if it has ended.
   bool go_on(int rank) {
     const auto may_go_on = [&] { return !phases[rank].awaited().where || phases[rank].awaited().reached(); };
@@ -117,8 +121,9 @@ class Mapped : public ::testing::Test {
   }
   void step(int rank) {
     if (!phases[rank].resume()) return;
-    if (goes_on(phases[rank].outcome()))
-      start(rank, next_route(phases[rank].outcome()), true);
+    const Route route = next_route(phases[rank].outcome());
+    if (starts_next(phases[rank], lane(rank), task_of(rank)))
+      way_of[rank] = {route.path, route.variant == Variant::whole};
     else
       ended[rank] = true;
   }
@@ -249,8 +254,7 @@ TEST_F(Mapped, reduces_short_vectors_whole_unless_a_rank_is_in_place) {
   begin(fcclCollAllReduce, 1000, false, kAll);
   phases[1].end();
   const Task in_place{{made, send_of(1), send_of(1)}, number, kernel_of(made)};
-  const Route whole{.path = Path::mapped, .variant = Variant::whole};
-  phases[1] = phase_of(whole, fcclCollAllReduce)(lane(1).frame, lane(1), whole, in_place);
+  phases[1] = enter(lane(1).frame, lane(1), in_place);
   for (const int rank : {0, 1, 2, 0, 1})
     while (!goes_on(phases[rank].outcome()) && (!phases[rank].awaited().where || phases[rank].awaited().reached()))
       if (phases[rank].resume()) break;

@@ -1,7 +1,7 @@
-// Questions that tests ask about the outcome of a phase.
+// Questions that tests ask about the outcome of a phase, and the step to the next phase.
 #pragma once
 
-#include "host/outcome.h"
+#include "host/path.h"
 
 namespace fccl::core {
 
@@ -26,6 +26,15 @@ inline bool has_failed(const Outcome& outcome) { return std::holds_alternative<F
 inline Route next_route(const Outcome& outcome) {
   const auto* next = std::get_if<GoOnBy>(&outcome);
   return next != nullptr ? next->route : Route{};
+}
+
+// If the call goes on by a route, starts the phase of this route in the place of the phase that has ended, and returns true.
+inline bool starts_next(Phase& phase, Lane& lane, const Task& task) {
+  if (!goes_on(phase.outcome())) return false;
+  const Route route = next_route(phase.outcome());
+  phase.end();
+  phase = phase_of(route, task.call.signature.collective)(lane.frame, lane, route, task);
+  return true;
 }
 
 }  // namespace fccl::core

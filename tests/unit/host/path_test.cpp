@@ -19,16 +19,19 @@ class ChoiceOfPath : public ::testing::Test {
     const SegmentShape shape{ranks, kMailbox, 64};
     return *Segment::map(*Segment::make(shape), shape);
   }
-  static Path choose_alone(size_t bytes) {
-    return choose(bytes_of(fcclCollAllGather, bytes), Lane(segment_of(1), kGatherLane, 0, {0}, 1)).path;
+  static Path choose(const Call& call, const Lane& of) {
+    return route_of({call, of.shape(), of.reach.attaching, of.reach.last_offers}).path;
   }
-  Path choose_for(fcclColl_t collective, size_t bytes) const { return choose(bytes_of(collective, bytes), lane).path; }
+  static Path choose_alone(size_t bytes) {
+    return choose(bytes_of(fcclCollAllGather, bytes), Lane(segment_of(1), kGatherLane, 0, {0}, 1));
+  }
+  Path choose_for(fcclColl_t collective, size_t bytes) const { return choose(bytes_of(collective, bytes), lane); }
   Path choose_for_blocks(fcclColl_t collective, const std::vector<ByteRange>& blocks) const {
     UnevenBlocks uneven;
     (collective == fcclCollReduceScatterV ? uneven.input : uneven.output).set(blocks);
     Call call = bytes_of(collective, 0);
     call.uneven = &uneven;
-    return choose(call, lane).path;
+    return choose(call, lane);
   }
   void attach() { lane.reach.attach(std::make_unique<PeerMemory>(segment, 0, std::vector<int>(2, getpid())), kAttached); }
 

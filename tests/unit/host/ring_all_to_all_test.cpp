@@ -4,7 +4,6 @@
 #include <array>
 #include <vector>
 
-#include "host/phases.h"
 #include "unit/host/outcomes.h"
 
 namespace fccl::core {
@@ -28,16 +27,17 @@ class RingAllToAll : public ::testing::Test {
     send.resize(kRanks * count);
     for (size_t i = 0; i < send.size(); ++i) send[i] = input(rank, i, iteration);
     results[rank].assign(kRanks * count, std::byte{0});
-    const Call call{{fcclCollAlltoAll, fcclInt8, ReduceOp::sum, -1, count}, send.data(), results[rank].data()};
+    tasks[rank] = {{{fcclCollAlltoAll, fcclInt8, ReduceOp::sum, -1, count}, send.data(), results[rank].data()},
+                   static_cast<uint64_t>(iteration)};
     phases[rank].end();
-    phases[rank] =
-        ring_all_to_all(lanes[rank]->frame, *lanes[rank], {.path = Path::ring}, {call, static_cast<uint64_t>(iteration)});
+    phases[rank] = enter(lanes[rank]->frame, *lanes[rank], tasks[rank]);
     ended[rank] = false;
   }
   // Resumes the rank until it waits for another one or has ended.
   void go_on(int rank) {
     const auto may_go_on = [&] { return !phases[rank].awaited().where || phases[rank].awaited().reached(); };
-    while (!ended[rank] && may_go_on()) ended[rank] = phases[rank].resume();
+    while (!ended[rank] && may_go_on())
+      ended[rank] = phases[rank].resume() && !starts_next(phases[rank], *lanes[rank], tasks[rank]);
   }
   void finish() {
     for (int turn = 0; turn < 1000; ++turn) go_on(turn % kRanks);
@@ -56,6 +56,7 @@ class RingAllToAll : public ::testing::Test {
   std::vector<std::unique_ptr<Lane>> lanes;
   std::array<std::vector<std::byte>, kRanks> sends, results;
   std::array<Phase, kRanks> phases;
+  std::array<Task, kRanks> tasks;
   std::array<bool, kRanks> ended{};
 };
 
