@@ -144,7 +144,7 @@ MUTANTS = [
     Mutant(
         "AllReduce of a count that the ranks do not divide loses the rest",
         "src/host/shards.h",
-        "const size_t elements = (s.count + ranks - 1) / ranks;",
+        "const size_t elements = divided_up(s.count, static_cast<size_t>(ranks));",
         "const size_t elements = s.count / ranks;",
     ),
     Mutant(
