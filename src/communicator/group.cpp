@@ -70,7 +70,9 @@ Result<void> Group::end() {
   FCCL_TRY_ASSIGN(const bool is_outermost, close());
   if (!is_outermost) return {};
   Result<void> result = run_side_by_side(contents_.creations);
-  if (result) result = issue(contents_);
+  Communicator* const only = contents_.only_transfers_of();
+  if (result && only != nullptr) result = check_may_wait();
+  if (result) result = only != nullptr ? only->transfer_together(contents_.transfers) : issue(contents_);
   contents_.clear();
   return result;
 }
@@ -104,16 +106,9 @@ Result<std::vector<Group::Staged>> Group::stage(const Contents& contents) {
   return staged;
 }
 
-Result<void> Group::issue(const Contents& contents) {
-  Communicator* const only = contents.only_transfers_of();
-  if (only == nullptr) return issue_apart(contents);
-  FCCL_TRY(check_may_wait());
-  return only->transfer_together(contents.transfers);
-}
-
 // Issues nothing unless every communicator and stream takes calls, and there is host memory for them; only a simultaneous event
 // on another thread can stop it halfway, and that ends the communicator. Operations on a device run here, in host memory.
-Result<void> Group::issue_apart(const Contents& contents) {
+Result<void> Group::issue(const Contents& contents) {
   FCCL_TRY(check(contents));
   Result<void> result;
   const auto keep = [&result](const Result<void>& one) {

@@ -98,7 +98,6 @@ class Group {
   static Result<void> check(const Contents& contents);
   static Result<std::vector<Staged>> stage(const Contents& contents);
   static Result<void> issue(const Contents& contents);
-  static Result<void> issue_apart(const Contents& contents);
 
   static constinit thread_local int depth __attribute__((tls_model("initial-exec")));
   Contents contents_;

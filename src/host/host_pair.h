@@ -37,18 +37,21 @@ class HostPair {
     if (free_slots_ == 0) look_for_free_slots();
     return can_post() && free_slots_ != 0;
   }
-  void post(const Notice& notice) { post_beside(notice, nullptr, 0); }
+  void post(const Notice& notice) { publish(next_line_out(notice)); }
   void post_eager(Notice notice, const void* payload, size_t bytes) {
     notice.slot = static_cast<uint16_t>(std::countr_zero(free_slots_));
     free_slots_ &= free_slots_ - 1;
     ++used_[notice.slot];
-    if (bytes <= sizeof NoticeLine::beside) return post_beside(notice, payload, bytes);
-    copy_bytes(segment_->eager_slot(rank_, peer_, notice.slot), payload, bytes);
-    post(notice);
+    NoticeLine& line = next_line_out(notice);
+    const bool is_beside = bytes <= sizeof line.beside;
+    copy_bytes(is_beside ? line.beside.data() : segment_->eager_slot(rank_, peer_, notice.slot), payload, bytes);
+    publish(line);
   }
   // Posts an offer with the address of the offered bytes in this process, if the peer may read them there.
   void post_offer(const Notice& notice, const void* source) {
-    post_beside(notice, static_cast<const void*>(&source), sizeof source);
+    NoticeLine& line = next_line_out(notice);
+    copy_bytes(line.beside.data(), static_cast<const void*>(&source), sizeof source);
+    publish(line);
   }
   // Copies the bytes that the peer offers in its memory. Returns false if some could not be read.
   bool read(const PeerMemory& memory, void* target, const void* source, size_t bytes) const {
@@ -96,12 +99,12 @@ class HostPair {
  private:
   size_t ring_bytes() const { return segment_->shape().transfer_ring_bytes(); }
   const NoticeLine& next_line() const { return in_->notices[taken_ % TransferBoard::kNotices]; }
-  void post_beside(const Notice& notice, const void* bytes, size_t size) {
+  NoticeLine& next_line_out(const Notice& notice) {
     NoticeLine& line = out_->notices[posted_ % TransferBoard::kNotices];
     line.notice = notice;
-    copy_bytes(line.beside.data(), bytes, size);
-    line.word.store(++posted_, std::memory_order_release);
+    return line;
   }
+  void publish(NoticeLine& line) { line.word.store(++posted_, std::memory_order_release); }
   void look_for_free_slots() {
     for (int slot = 0; slot < TransferBoard::kEagerSlots; ++slot)
       if (out_->releases.of_slot[slot].load(std::memory_order_acquire) == used_[slot]) free_slots_ |= 1U << slot;

@@ -12,7 +12,7 @@ Result<Advance> IssuedTransfer::advance(bool judges, bool warns) {
 
 // Starts it, or returns whether it has moved.
 Result<Advance> IssuedTransfer::step() {
-  if (!started_) {
+  if (!operation_.has_started) {
     FCCL_TRY_ASSIGN(const auto started, start());
     return started ? Advance::some : Advance::none;
   }
@@ -33,8 +33,7 @@ Result<Advance> IssuedTransfer::conclude_step(Result<Advance> progress) {
 Result<bool> IssuedTransfer::start() {
   if (around_.control.has_failed())
     if (auto failed = around_.control.failure()) return fail(std::move(*failed));
-  started_ = around_.lane.start(operation_);
-  return started_;
+  return around_.lane.start(operation_);
 }
 
 Result<void> IssuedTransfer::conclude() {

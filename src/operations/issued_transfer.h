@@ -29,11 +29,11 @@ class IssuedTransfer {
 
   // Gives it its place in its order; used by a thread that does not run it at once.
   void queue() { around_.lane.issue(operation_); }
-  // Gives it its place, and starts it if no transfer of its order comes before it.
-  void queue_and_start(TransferLane::Turn& turn) { started_ = turn.issue_and_start(operation_); }
+  // For the turn that starts it.
+  TransferOperation& operation() { return operation_; }
   // Returns the rank at the other end; below zero while it may be any rank.
   int other() const { return operation_.other.load(std::memory_order_relaxed); }
-  bool has_started() const { return started_; }
+  bool has_started() const { return operation_.has_started; }
   // True once a step has returned done or an error.
   bool is_over() const { return is_over_; }
   TransferLane& lane() const { return around_.lane; }
@@ -56,7 +56,6 @@ class IssuedTransfer {
   TransferOperation operation_;
   std::unique_ptr<Wait> wait_;  // null until the transfer has waited for long
   uint64_t seen_ = 0;           // value of `steps` at the last look
-  bool started_ = false;
   bool is_over_ = false;
 };
 

@@ -31,24 +31,17 @@ void IssuedTransfers::queue(const IssuedTransfer::Around& around, const Transfer
   at(used_ - 1).queue();
 }
 
+// All start in one turn, since the thread that moves one transfer of a communicator moves all.
 Result<void> IssuedTransfers::run(bool oversubscribed) {
   if (used_ == 0) return {};
-  start_all(oversubscribed);
+  {
+    TransferLane::Turn turn(lane());
+    all_started_ = true;
+    for (size_t place = 0; place < used_; ++place) all_started_ = turn.start(at(place).operation()) && all_started_;
+    int looks = oversubscribed ? kLooksAtOnceOversubscribed : kLooksAtOnce;
+    while (looks-- > 0 && progress_.ended.load(std::memory_order_relaxed) != used_) turn.progress();
+  }
   return advance_until_done(*this, oversubscribed);
-}
-
-// All start in one turn, since the thread that moves one transfer of a communicator moves all.
-void IssuedTransfers::start_all(bool oversubscribed) {
-  TransferLane::Turn turn(lane());
-  all_started_ = true;
-  for (size_t place = 0; place < used_; ++place) {
-    at(place).queue_and_start(turn);
-    all_started_ = all_started_ && at(place).has_started();
-  }
-  for (int looks = oversubscribed ? kLooksAtOnceOversubscribed : kLooksAtOnce; looks > 0; --looks) {
-    if (progress_.ended.load(std::memory_order_relaxed) == used_) return;
-    turn.progress();
-  }
 }
 
 Result<Advance> IssuedTransfers::advance() {

@@ -35,7 +35,6 @@ class IssuedTransfers {
   using Place = std::unique_ptr<std::optional<IssuedTransfer>>;
 
   IssuedTransfer& at(size_t place) { return **places_[place]; }
-  void start_all(bool oversubscribed);
   bool is_look_due(bool moved);
   bool look_at_all();
   bool is_first_at(int rank);

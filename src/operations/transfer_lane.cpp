@@ -105,30 +105,37 @@ void TransferLane::leave(Deadline deadline) {
 void TransferLane::issue(TransferOperation& operation) {
   const std::lock_guard turn(mutex_);
   issued_.push(operation, tag_key(operation.transfer.envelope.tag));
+  operation.has_place = true;
 }
 
 bool TransferLane::start(TransferOperation& operation) {
-  const std::lock_guard turn(mutex_);
-  if (!launch_in_turn(operation)) return false;
-  progress_in_turn();
+  Turn turn(*this);
+  if (!turn.start(operation)) return false;
+  turn.progress();
   return true;
 }
 
-bool TransferLane::Turn::issue_and_start(TransferOperation& operation) {
-  const bool starts = lane_.launch_in_turn(operation);
-  if (!starts) lane_.issued_.push(operation, tag_key(operation.transfer.envelope.tag));
-  return starts;
-}
-
 // An operation without a place comes after all that have one.
-bool TransferLane::launch_in_turn(TransferOperation& operation) {
-  const TransferOperation* const first =
-      issued_.find_if(tag_key(operation.transfer.envelope.tag), [&](const TransferOperation& each) {
-        return &each == &operation || each.transfer.shares_order_with(operation.transfer);
-      });
-  if (first != nullptr && first != &operation) return false;
-  if (first == &operation) issued_.remove(operation);
-  launch(operation);
+bool TransferLane::Turn::start(TransferOperation& operation) {
+  const TransferEnd& transfer = operation.transfer;
+  const uint64_t key = tag_key(transfer.envelope.tag);
+  const TransferOperation* const first = lane_.issued_.find_if(
+      key, [&](const TransferOperation& each) { return &each == &operation || each.transfer.shares_order_with(transfer); });
+  if (first != nullptr && first != &operation) {
+    if (!std::exchange(operation.has_place, true)) lane_.issued_.push(operation, key);
+    return false;
+  }
+  if (first == &operation) lane_.issued_.remove(operation);
+  operation.has_started = true;
+  if (transfer.envelope.bytes() > lane_.segment_->shape().eager_bytes()) operation.began = Clock::now();
+  if (transfer.direction == Direction::receive) {
+    lane_.begin_receive(operation);
+    return true;
+  }
+  Peer& target = lane_.peers_[transfer.peer];
+  ++target.interest;
+  target.announcing.push(operation);
+  if (target.pair && !lane_.has_failed()) lane_.announce(target);
   return true;
 }
 
@@ -150,16 +157,8 @@ void TransferLane::progress_in_turn() {
   if (wire_) wire_->grant();
 }
 
-void TransferLane::launch(TransferOperation& operation) {
+void TransferLane::begin_receive(TransferOperation& operation) {
   const TransferEnd& transfer = operation.transfer;
-  if (transfer.envelope.bytes() > segment_->shape().eager_bytes()) operation.began = Clock::now();
-  if (transfer.direction == Direction::send) {
-    Peer& target = peers_[transfer.peer];
-    ++target.interest;
-    target.announcing.push(operation);
-    if (target.pair && !has_failed()) announce(target);
-    return;
-  }
   ++(transfer.peer == FCCL_ANY_SOURCE ? any_source_ : peers_[transfer.peer].interest);
   const uint64_t key = tag_key(transfer.envelope.tag);
   Arrival* const found =

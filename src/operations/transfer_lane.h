@@ -62,9 +62,9 @@ class TransferLane {
   class Turn {
    public:
     explicit Turn(TransferLane& lane) : lane_(lane), lock_(lane.mutex_) {}
-    // Does issue and start at once: false if it has its place, but has not started. A send that fits along with its notice is
-    // sent; progress moves everything else.
-    bool issue_and_start(TransferOperation& operation);
+    // Starts it, unless an operation that was issued before it and shares its order has not started: it then has its place
+    // behind that one. A send that fits along with its notice is sent; progress moves everything else.
+    bool start(TransferOperation& operation);
     void progress() { lane_.progress_in_turn(); }
 
    private:
@@ -87,9 +87,8 @@ class TransferLane {
   struct Peer;
   struct Arrival;
 
-  bool launch_in_turn(TransferOperation& operation);
   void progress_in_turn();
-  void launch(TransferOperation& operation);
+  void begin_receive(TransferOperation& operation);
   void move(Peer& peer);
   void take_notices(Peer& peer);
   void keep_arrival(Peer& peer, const Notice& notice);

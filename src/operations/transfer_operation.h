@@ -30,6 +30,8 @@ struct TransferOperation {
       : transfer(asked), together(progress), other(asked.peer) {}
 
   const TransferEnd transfer;
+  // For the owner, too: it was given a place among those that share its order; it has started.
+  bool has_place = false, has_started = false;
   TransfersProgress* const together;  // null: it is issued alone
   // For the owner: raised whenever it has moved, and at last by kEnd, from which on the owner may use all of it.
   static constexpr uint64_t kEnd = uint64_t{1} << 62;

@@ -72,6 +72,22 @@ TEST(Frames, of_an_all_gather_on_one_host_are_those_of_the_page) {
   });
 }
 
+TEST(Frames, of_a_send_of_a_group_on_one_host_are_those_of_the_page) {
+  run_ranks({.as = RanksAs::processes, .ranks = 2}, [](const Seat& seat) {
+    const Comm comm(seat);
+    for (const size_t count : {4, 256}) {  // beside the notice, and in a slot
+      std::vector<float> values(count, static_cast<float>(seat.rank + 1));
+      Recording recording;
+      ASSERT_TRUE(succeeded(fcclGroupStart()));
+      ASSERT_TRUE(succeeded(seat.rank == 0 ? fcclSend(values.data(), count, fcclFloat32, 1, comm, nullptr)
+                                           : fcclRecv(values.data(), count, fcclFloat32, 0, comm, nullptr)));
+      ASSERT_TRUE(succeeded(fcclGroupEnd()));
+      if (seat.rank == 0) expect_listed(recording.below("fcclGroupEnd"), {"HostPair::post_eager", "copy_bytes"}, 9);
+      EXPECT_EQ(values.back(), 1);
+    }
+  });
+}
+
 TEST(Frames, of_a_reduce_scatter_between_hosts_into_a_stage_are_those_of_the_page) {
   run_ranks({.as = RanksAs::processes, .ranks = 2, .host_of = {0, 1}}, [](const Seat& seat) {
     const Comm comm(seat);

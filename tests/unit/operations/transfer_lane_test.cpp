@@ -281,8 +281,8 @@ TEST_F(TransferLaneTest, starts_at_once_what_is_issued_behind_nothing_of_its_ord
   lanes[0]->issue(*first.operation);
   {
     TransferLane::Turn turn(*lanes[0]);
-    EXPECT_FALSE(turn.issue_and_start(*second.operation));
-    EXPECT_TRUE(turn.issue_and_start(*other_tag.operation));
+    EXPECT_FALSE(turn.start(*second.operation));
+    EXPECT_TRUE(turn.start(*other_tag.operation));
   }
   EXPECT_FALSE(lanes[0]->start(*second.operation));
   EXPECT_TRUE(lanes[0]->start(*first.operation));
