@@ -16,7 +16,7 @@ CPP_TYPE = re.compile(
 )
 PYTHON_TYPE = re.compile(r"^\s*class\s+(\w+)", re.MULTILINE)
 # Files that have no comments, or say what they are in a heading.
-WITHOUT_SENTENCE = (".md", ".json", ".png", ".svg", ".csv", ".xml", ".txt", "LICENSE", "expected_tests")
+WITHOUT_SENTENCE = (".md", ".json", ".png", ".svg", ".csv", ".xml", ".txt", "LICENSE")
 COMMENT_MARKS = ("//", "/*", "#", '"""', "<!--", ";")
 
 

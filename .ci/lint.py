@@ -14,6 +14,7 @@ import check_limits
 import check_names
 import check_prose
 import check_python
+import check_suites
 import check_symbols
 import check_tidy
 import check_words
@@ -45,6 +46,7 @@ def checks_of_text(tree: Tree) -> dict[str, Check]:
         "prose": lambda: check_prose.faults(tree),
         "format": lambda: check_format.faults(tree),
         "python": lambda: check_python.faults(tree),
+        "suites": lambda: check_suites.faults(tree),
     }
 
 

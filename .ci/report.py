@@ -1,27 +1,30 @@
-"""Counts the tests that ran, by the suites' JUnit files, and holds the numbers against .ci/expected_tests.
+"""Counts the tests that ran, by the suites' JUnit files, and finds those that .ci/expected.py demands.
 
 The files of one suite count together. A test of CTest that is a program of GoogleTest left a report of its
-own in a folder beside the suite's, SUITE/PROGRAM.xml, and counts as the tests in it.
+own in a folder beside the suite's, SUITE/PROGRAM.xml, and counts as the tests in it. Beside each report
+NAME.xml lies NAME.expected: what must have left a result there, be it a reason to skip.
 """
 
+import json
 import re
 import sys
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass, field
 from pathlib import Path
 
-EXPECTED_TESTS = Path(__file__).parent / "expected_tests"
+SHOWN_ABSENT = 20  # tests of one suite that are named, if they left no result
 SHOWN_LINES = 40  # lines that are shown of the output of one failed test
 
 
 @dataclass
 class Suite:
-    """The tests of one JUnit file that passed, and with a text those that failed or were skipped."""
+    """The tests of one suite by how they ended, with a text unless they passed, and what has vanished."""
 
     name: str
     passed: list[str] = field(default_factory=list)
     failed: list[tuple[str, str]] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
+    vanished: list[str] = field(default_factory=list)
 
     @property
     def ran(self) -> int:
@@ -70,37 +73,53 @@ def cases_of(path: Path) -> list[ElementTree.Element] | None:
         return None
 
 
-def read_file(suite: Suite, path: Path) -> None:
+def keys_of(case: ElementTree.Element, program: str | None = None) -> set[str]:
+    """A result as demands name it: PROGRAM:SUITE.TEST, MODULE::TEST, MODULE::CLASS, or a test of CTest.
+
+    A module that was skipped as a whole leaves one result of its own name.
+    """
+    group, name = case.get("classname") or "", case.get("name") or ""
+    if program:  # Prefix/Suite or Suite/0, and name/parameter
+        return {f"{program}:{part}.{name.split('/')[0]}" for part in group.split("/")}
+    module, _, last = group.rpartition(".")
+    return {name, f"{group}::{name.split('[')[0]}", f"{module}::{last}"}
+
+
+def read_file(suite: Suite, path: Path) -> set[str]:
+    """Counts the tests of a report and returns their keys."""
     cases = cases_of(path)
     if cases is None:
         why = f"It left no readable report, {path}; its output is in build/log/test-*.log."
         suite.failed.append((suite.name, why))
+    keys = set()
     for case in cases or []:
+        keys |= keys_of(case)
         within = cases_of(path.with_suffix("") / f"{case.get('name')}.xml")
         for test in within or []:
+            keys |= keys_of(test, case.get("name"))
             add_case(suite, test)
         # A fault that a program has beside its tests, such as a leak, is a failure of its own.
         if within is None or (has_failed(case) and not any(map(has_failed, within))):
             add_case(suite, case)
+    return keys
 
 
-def expected_minimum() -> dict[str, int]:
-    lines = (line.split("#")[0].split() for line in EXPECTED_TESTS.read_text().splitlines())
-    return {words[0]: int(words[1]) for words in lines if words}
-
-
-def compare(ran: int, minimum: int | None) -> tuple[bool, str]:
-    """Tells if too few tests ran, and what to say about the number in .ci/expected_tests."""
-    if minimum is None:
-        return True, "; .ci/expected_tests has no number for this suite"
-    if ran < minimum:
-        return True, f"; TOO FEW: .ci/expected_tests says that at least {minimum} run"
-    return False, f"; raise the {minimum} in .ci/expected_tests" if ran > minimum * 1.2 else ""
+def compare(suite: Suite, path: Path, keys: set[str]) -> None:
+    """Notes which tests have vanished from a report."""
+    try:
+        expected = json.loads(path.with_suffix(".expected").read_text())
+    except (OSError, ValueError):
+        suite.vanished.append(f"{path.with_suffix('.expected')} does not say what must have run")
+        return
+    suite.skipped += expected["left_out"].items()
+    suite.vanished += expected["faults"]
+    suite.vanished += [
+        f"{what} left no result" for what, enough in expected["demands"].items() if keys.isdisjoint(enough)
+    ]
 
 
 def report(suites: list[Suite], any_number: bool) -> bool:
     """Prints what happened and returns whether all is well."""
-    minimum = {} if any_number else expected_minimum()
     for suite in suites:
         for test, text in suite.failed:
             print(f"\nFAILED {suite.name}: {test}")
@@ -108,28 +127,39 @@ def report(suites: list[Suite], any_number: bool) -> bool:
     for suite in suites:
         for test, reason in suite.skipped:
             print(f"skipped {suite.name}: {test}: {reason}")
+    print_vanished(suites)
     print()
-    well = True
     for suite in suites:
         counts = f"{len(suite.passed)} passed, {len(suite.failed)} failed, {len(suite.skipped)} skipped"
-        wrong, note = (False, "") if any_number else compare(suite.ran, minimum.get(suite.name))
-        print(f"{suite.name}: {counts}{note}")
-        well = well and not wrong
+        print(f"{suite.name}: {counts}" + (f"; {len(suite.vanished)} VANISHED" if suite.vanished else ""))
     if any_number and not any(suite.ran for suite in suites):
         print("no test matches the selector")
-        well = False
     passed, failed, skipped = (
         sum(len(getattr(suite, kind)) for suite in suites) for kind in ("passed", "failed", "skipped")
     )
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return well and failed == 0
+    return failed == 0 and passed > 0 and not any(suite.vanished for suite in suites)
+
+
+def print_vanished(suites: list[Suite]) -> None:
+    for suite in suites:
+        for what in suite.vanished[:SHOWN_ABSENT]:
+            print(f"VANISHED {suite.name}: {what}")
+        if len(suite.vanished) > SHOWN_ABSENT:
+            print(f"VANISHED {suite.name}: {len(suite.vanished) - SHOWN_ABSENT} more")
 
 
 def main(arguments: list[str]) -> int:
     any_number = "--any-number" in arguments
     suites: dict[str, Suite] = {}
     for name, path in (argument.split("=", 1) for argument in arguments if argument != "--any-number"):
-        read_file(suites.setdefault(name, Suite(name)), Path(path))
+        suite = suites.setdefault(name, Suite(name))
+        keys = read_file(suite, Path(path))
+        if not any_number:
+            compare(suite, Path(path), keys)
+    for suite in suites.values():
+        if not any_number and not suite.ran:
+            suite.vanished.append("none of its tests ran")
     return 0 if report(list(suites.values()), any_number) else 1
 
 

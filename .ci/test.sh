@@ -1,4 +1,5 @@
-# Runs suites of tests and leaves each one's results in build/reports/SUITE*.xml for .ci/report.py, which counts them.
+# Runs suites of tests and leaves each one's results in build/reports/SUITE*.xml for .ci/report.py, which counts them and holds them
+# against SUITE*.expected beside them.
 
 reports=()
 
@@ -6,9 +7,12 @@ reports=()
 begin_suite() {
   local file=build/reports/${2:-$1}.xml
   mkdir -p build/reports
-  rm -f "$file"
+  rm -f "$file" "${file%.xml}.expected"
   reports+=("$1=$file")
 }
+
+# expect ctest|pytest NAME ARGUMENT...: writes down what the report NAME must hold. Where that fails, the report says so.
+expect() { python3 .ci/expected.py "$1" "build/reports/$2.expected" "${@:3}" || true; }
 
 # cpp_suite SUITE PRESET CTEST-ARGUMENT...: over `targets`, or over all that there are.
 cpp_suite() {
@@ -23,6 +27,7 @@ cpp_suite() {
   configure_and_build "$preset" ${targets:-all tests}
   unlock
   rm -rf "build/reports/$suite"
+  expect ctest "$suite" "$folder" "${targets:-}" "$@"
   # The thread sanitizer of g++ 12 needs its shadow's addresses free, which a kernel that randomizes widely may take.
   [[ $preset != tsan ]] || ! setarch -R true 2>/dev/null || run=(setarch -R)
   try_step "test $suite" "test-$suite" env \
@@ -70,6 +75,7 @@ frameworks_suite() {
   need_frameworks
   unlock
   venv=$frameworks_venv
+  expect pytest frameworks torch_backend/frameworks/tests --
   try_step "test frameworks" test-frameworks run_pytest torch_backend/frameworks/tests --junitxml=build/reports/frameworks.xml || true
 }
 
@@ -124,13 +130,17 @@ emulator_suite() {
 # python_suites VERSION SUITE=FOLDER... -- PYTEST-ARGUMENT...: the tests of each folder, in all folders at once, since ranks wait
 # more than they compute. Folders of one suite count together; those that a colon joins share a process.
 python_suites() {
-  local version=$1 folders=() names=()
+  local version=$1 folders=() names=() each
   shift
   while [[ $1 != -- ]]; do
     folders+=("$1")
     [[ " ${names[*]} " == *" ${1%%=*} "* ]] || names+=("${1%%=*}")
     begin_suite "${1%%=*}" "$(report_of "$1")"
     shift
+  done
+  # shellcheck disable=SC2046  # folders that colons join
+  for each in "${folders[@]}"; do
+    expect pytest "$(report_of "$each")" $(tr : ' ' <<<"${each#*=}") "$@"
   done
   lock
   use_torch "$version"

@@ -27,7 +27,7 @@ COPIED = [
 NEAREST = {
     "base": ["base_test", "failures_test"],
     "c_api": ["processes_test"],
-    "operations": ["control_test", "failures_test", "processes_test"],
+    "operations": ["operations_test", "failures_test", "processes_test"],
     "hierarchical": ["wire_phases_test", "hosts_test"],
     "host": ["host_test", "collectives_test", "streams_test"],
 }

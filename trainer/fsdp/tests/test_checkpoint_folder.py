@@ -93,17 +93,16 @@ def logits_of_shards(words: list[str], place: Path) -> int:
     return status
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "more", "arguments"),
     [
-        pytest.param("llama", {}, "--tensor-parallel 2", marks=pytest.mark.slow),
-        pytest.param(
-            "llama", {"tie_word_embeddings": True}, "--strategy hybrid_shard", marks=pytest.mark.slow
-        ),
-        pytest.param("llama", {}, "--fsdp1", marks=pytest.mark.slow),
-        pytest.param("gpt_neox", {}, "--activation-checkpointing", marks=pytest.mark.slow),
-        pytest.param("mixtral", {}, "", marks=pytest.mark.slow),
-        pytest.param("mixtral", {}, "--expert-parallel 2", marks=pytest.mark.slow),
+        ("llama", {}, "--tensor-parallel 2"),
+        ("llama", {"tie_word_embeddings": True}, "--strategy hybrid_shard"),
+        ("llama", {}, "--fsdp1"),
+        ("gpt_neox", {}, "--activation-checkpointing"),
+        ("mixtral", {}, ""),
+        ("mixtral", {}, "--expert-parallel 2"),
     ],
 )
 def test_written_folder_is_read_by_transformers_with_the_same_logits(
