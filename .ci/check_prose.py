@@ -85,7 +85,6 @@ WRAPPED_PAGES = frozenset(
         "docs/architecture.md",
         "docs/cpp.md",
         "docs/perf_tests.md",
-        "docs/torch_suites.md",
     }
 )
 
