@@ -83,7 +83,6 @@ WRAPPED_PAGES = frozenset(
         "CHANGELOG.md",
         "docs/algorithms.md",
         "docs/architecture.md",
-        "docs/cpp.md",
         "docs/perf_tests.md",
     }
 )
