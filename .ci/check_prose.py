@@ -82,7 +82,6 @@ WRAPPED_PAGES = frozenset(
     {
         "CHANGELOG.md",
         "docs/algorithms.md",
-        "docs/perf_tests.md",
     }
 )
 
