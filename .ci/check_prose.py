@@ -81,7 +81,6 @@ KINDS = [
 WRAPPED_PAGES = frozenset(
     {
         "CHANGELOG.md",
-        "docs/algorithms.md",
     }
 )
 
