@@ -77,31 +77,13 @@ KINDS = [
     Kind("pages", pages, page_prose, headless=1.0),
     Kind("messages", sources, cpp_messages, headless=1.0),
 ]
-# Pages from before the rule of one sentence a line. Rewriting them empties this list; it takes no new page.
-WRAPPED_PAGES = frozenset(
-    {
-        "CHANGELOG.md",
-        "docs/algorithms.md",
-        "docs/architecture.md",
-        "docs/cpp.md",
-        "docs/perf_tests.md",
-        "docs/torch.md",
-        "docs/torch_suites.md",
-    }
-)
 
 
-def faults(
-    tree: Tree, kinds: Iterable[Kind] = KINDS, wrapped: frozenset[str] = WRAPPED_PAGES
-) -> Iterator[Fault]:
+def faults(tree: Tree, kinds: Iterable[Kind] = KINDS) -> Iterator[Fault]:
     for kind in kinds:
         yield from faults_of_kind(tree, kind)
     for path in pages(tree):
-        found = list(badly_cut_lines(tree, path))
-        if path not in wrapped:
-            yield from found
-        elif not found:
-            yield Fault(path, 1, "holds one sentence a line: take it off WRAPPED_PAGES (prose)")
+        yield from badly_cut_lines(tree, path)
 
 
 def faults_of_kind(tree: Tree, kind: Kind) -> Iterator[Fault]:

@@ -32,26 +32,31 @@ REASONS = {
 }
 
 NO_NAME = """
-A group whose backend torch takes for a whole process group could say its own name there. torch then makes
-no other backend for the group (`issubclass(type(backend_class), ProcessGroup)` in `distributed_c10d.py`), so
-that `cpu:gloo,cuda:fccl` and the checks of `TORCH_DISTRIBUTED_DEBUG=DETAIL` would be lost. The name stays.
+torch could take the group's backend for a whole process group; the group could then say its own name in C++.
+But torch makes no other backend for such a group.
+The check is `issubclass(type(backend_class), ProcessGroup)` in `distributed_c10d.py`.
+So `cpu:gloo,cuda:fccl` and the checks of `TORCH_DISTRIBUTED_DEBUG=DETAIL` would be lost.
+That is why the name stays 'custom'.
 """
 
 HEAD = """\
 # torch's own tests of process groups
 
-torch's wheel holds `DistributedTest`, the tests by which torch tries its own backends on ranks that are
-processes of one host. `./dev test all` runs it under the name `fccl`, and under the name `gloo` with
-fccl in its place (`FCCL_TORCH_REPLACES=gloo`), and holds what came of it against the numbers below.
-`.venv/bin/python torch_backend/tests/torch_suite_page.py` makes this page: it runs the suite with the torch
-of that Python; `.venv-2.15.0` has another version.
+torch's wheel holds `DistributedTest`, the tests by which torch tries its own backends.
+Their ranks are processes of one host.
+`./dev test all` runs them twice: under the name `fccl`, and under the name `gloo` with fccl in its place.
+The second run sets `FCCL_TORCH_REPLACES=gloo`.
+A test fails if the outcome differs from the numbers below.
+`.venv/bin/python torch_backend/tests/torch_suite_page.py` makes this page.
+It runs the suite with the torch of that Python; `.venv-2.15.0` has another version.
 
-The tests are not asked for a backend's own events in the profiler, which begin with its name. torch skips
-tests that need a GPU, and others by the name of the backend, so more of them run under the name `gloo`.
+These runs do not check the profiler for a backend's own events, which begin with the backend's name.
+torch skips tests that need a GPU, and others by the name of the backend.
+So more of them run under the name `gloo`.
 
-The rows "gloo, replaced" were had with torch's list of backends that have profiler events cleared.
-As torch's suite stands, 46 of 94 tests pass on torch 2.13 under the name `gloo` with fccl in its place:
-the others look for events that begin with `gloo:`, and fccl's begin with `fccl:`.
+For the rows "gloo, replaced", torch's list of backends that have profiler events was cleared.
+As torch's suite stands, 46 of 94 tests pass on torch 2.13 under the name `gloo` with fccl in its place.
+The others look for events that begin with `gloo:`, and fccl's begin with `fccl:`.
 
 | torch | name | ranks | passed | failed | skipped |
 |---|---|---|---|---|---|
@@ -119,7 +124,7 @@ def page_of(results: dict) -> str:
 def skips_of(skipped: dict[str, list]) -> str:
     """The reasons under the name fccl and the newest version; the other runs have the same or fewer."""
     text = "\n## What torch skips\n\n"
-    text += "Its reasons, and how many tests each keeps away with the newest version:\n\n"
+    text += "The table counts the tests that each of torch's reasons keeps away with the newest version:\n\n"
     text += "| reason | under `fccl` | under `gloo`, replaced |\n|---|---|---|\n"
     newest = max((version for each in skipped.values() for version, _, _ in each), key=lambda v: int(v[2:]))
     for reason, entries in skipped.items():
