@@ -26,7 +26,7 @@ COPIED = [
 # The test programs that stand nearest to each room which mutants are in.
 NEAREST = {
     "base": ["base_test", "failures_test"],
-    "c_api": ["processes_test"],
+    "c_api": ["c_api_test", "processes_test"],
     "operations": ["operations_test", "failures_test", "processes_test"],
     "hierarchical": ["wire_phases_test", "hosts_test"],
     "host": ["host_test", "collectives_test", "streams_test"],
