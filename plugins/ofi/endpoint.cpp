@@ -78,14 +78,4 @@ Result<Endpoint> open_endpoint(const Provider& provider, Info info, Room room) {
   return endpoint;
 }
 
-bool writes_natively(const Endpoint& endpoint) {
-  const NewerOption& option = endpoint.provider->emulates_writes;
-  if (option.name == 0) return true;
-  // A version that cannot be asked has no writes by the NIC either.
-  if (FI_VERSION_LT(fi_version(), option.since)) return false;
-  bool emulated = true;
-  size_t bytes = sizeof(emulated);
-  return fi_getopt(&endpoint.handle->fid, FI_OPT_ENDPOINT, option.name, &emulated, &bytes) == 0 && !emulated;
-}
-
 }  // namespace fccl::core::ofi

@@ -33,9 +33,6 @@ struct Room {
 
 Result<Endpoint> open_endpoint(const Provider& provider, Info info, Room room);
 
-// True if the NIC itself does writes.
-bool writes_natively(const Endpoint& endpoint);
-
 // Returns "Connection refused" and the like for the negative numbers that libfabric returns.
 std::string said(ssize_t number);
 // Returns the version of the libfabric at run time: "1.17".

@@ -18,7 +18,5 @@ struct NewerOption {
 inline constexpr NewerOption kCudaApiPermitted{10, FI_VERSION(1, 18)};
 // include/rdma/fi_endpoint.h, FI_OPT_SHARED_MEMORY_PERMITTED (bool).
 inline constexpr NewerOption kSharedMemoryPermitted{11, FI_VERSION(1, 21)};
-// include/rdma/fi_ext.h, FI_OPT_EFA_EMULATED_WRITE (bool): the third option after -FI_PROV_SPECIFIC_EFA.
-inline constexpr NewerOption kEfaEmulatedWrite{-(0xefa << 16) + 2, FI_VERSION(1, 18)};
 
 }  // namespace fccl::core::ofi

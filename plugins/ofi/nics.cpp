@@ -9,8 +9,10 @@
 #include <cstring>
 
 #include "ofi/endpoint.h"
+#include "plan/costs.h"
 #include "sockets/listening_address.h"
 #include "system/sys_devices.h"
+#include "topology/topology.h"
 
 namespace fccl::core::ofi {
 namespace {
@@ -133,13 +135,16 @@ Result<OfferedNics> list_of(const Provider& provider, const std::vector<std::str
                                              "reached; {}",
                                              provider.name, installed_version(), provider.advice));
   const SysDevices sys;
+  const auto speed = [](const Nic& nic) { return nic.megabits; };
   for (Nic& nic : nics) {
     if (nic.place.pci) nic.place = sys.place_of(*nic.place.pci);
     if (!provider.of_interfaces) continue;
     nic.place = sys.place_of_interface(nic.name);
     nic.megabits = sys.speed_of_interface(nic.name);
   }
-  return OfferedNics{std::string(provider.name), std::move(nics)};
+  // The slowest decides; 0, an unknown speed, is below all others.
+  const int megabits = std::ranges::min(nics, {}, speed).megabits;
+  return OfferedNics{std::string(provider.name), std::move(nics), *plan::default_costs(provider.name, megabits)};
 }
 
 // Asks the provider of that name, or without a name the first provider that can answer.

@@ -22,7 +22,7 @@ struct Nics {
 // Finds the NICs for a user's request. The error says which provider was asked for, and which NICs exist.
 Result<Nics> find_nics(const TransportRequest& request);
 
-// Answers the plug-in's second exported function: lists NICs with places and speeds, from libfabric and /sys. The error is like
+// Lists NICs with places and speeds, from libfabric and /sys, and the costs that are assumed of the provider. The error is like
 // find_nics's.
 Result<OfferedNics> list_nics(const NicsRequest& request);
 

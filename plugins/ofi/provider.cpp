@@ -12,8 +12,6 @@ namespace {
 // collective. FCCL handles both cases itself.
 constexpr std::array kForbiddenOnEfa{kCudaApiPermitted, kSharedMemoryPermitted};
 
-constexpr NewerOption kNeverEmulates{0, 0};
-
 constexpr std::array kProviders{
     Provider{
         .name = "efa",
@@ -25,11 +23,8 @@ constexpr std::array kProviders{
         // The device's queue is not protected from overruns.
         .arrivals = 16384,
         .refuses_silently = false,
-        // The NIC writes without help, but the handshake before the first write needs polls.
-        .always_needs_polling = true,
         .names_writers = true,
         .forbidden = kForbiddenOnEfa,
-        .emulates_writes = kEfaEmulatedWrite,
         .advice = "see that the instance has an EFA, that its security group admits itself, and that the EFA installer has run",
     },
     Provider{
@@ -40,11 +35,9 @@ constexpr std::array kProviders{
         .of_interfaces = false,
         .arrivals = 4096,
         .refuses_silently = false,
-        .always_needs_polling = false,
         // ofi_rxm names no writer, or a wrong one.
         .names_writers = false,
         .forbidden = {},
-        .emulates_writes = kNeverEmulates,
         .advice = "see that ibv_devinfo shows an active port, and that its interface has an IP address",
     },
     Provider{
@@ -56,10 +49,8 @@ constexpr std::array kProviders{
         .of_interfaces = true,
         .arrivals = 1024,
         .refuses_silently = true,
-        .always_needs_polling = false,
         .names_writers = true,
         .forbidden = {},
-        .emulates_writes = kNeverEmulates,
         .advice = "see that an interface is up, and that FI_PROVIDER and FI_TCP_IFACE, if set, do not exclude it",
     },
 };

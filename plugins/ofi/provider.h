@@ -26,14 +26,10 @@ struct Provider {
   size_t arrivals;
   // True if a peer that refuses connections looks like a slow one.
   bool refuses_silently;
-  // True if peers' operations wait for polls, whatever the provider says about its progress.
-  bool always_needs_polling;
   // True if a write's completion names its writer.
   bool names_writers;
   // Options that are switched off before an endpoint is enabled.
   std::span<const NewerOption> forbidden;
-  // The option that tells if writes are emulated; its name is 0 if the provider never emulates them.
-  NewerOption emulates_writes;
   // Says what to do if the provider has no NIC.
   std::string_view advice;
 };

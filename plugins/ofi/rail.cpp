@@ -28,14 +28,11 @@ constexpr std::chrono::milliseconds kSuspicionDelay{100};
 
 TransportLimits limits_of(const Endpoint& endpoint, size_t message_bytes) {
   const fi_info& info = *endpoint.info;
-  const bool progresses = info.domain_attr->data_progress == FI_PROGRESS_AUTO && !endpoint.provider->always_needs_polling;
   return {.rails = 1,
           .write_bytes = info.ep_attr->max_msg_size,
           .message_bytes = std::min(message_bytes, info.ep_attr->max_msg_size),
           .outstanding = static_cast<int>(std::min(info.tx_attr->size, kMostOperations)),
-          .immediate_bits = static_cast<int>(std::min(info.domain_attr->cq_data_size * 8, size_t{32})),
-          .native_writes = writes_natively(endpoint),
-          .needs_polling = !progresses};
+          .immediate_bits = static_cast<int>(std::min(info.domain_attr->cq_data_size * 8, size_t{32}))};
 }
 
 std::string_view verb(Operation::Kind kind) {
@@ -44,24 +41,11 @@ std::string_view verb(Operation::Kind kind) {
       return "write";
     case Operation::Kind::message:
       return "send a message of";
-    case Operation::Kind::read:
-      return "read";
   }
   return "";
 }
 
-uint64_t access_of(PeersMay peers_may) {
-  constexpr uint64_t kSource = FI_SEND | FI_WRITE | FI_READ;
-  switch (peers_may) {
-    case PeersMay::nothing:
-      return kSource;
-    case PeersMay::write:
-      return FI_REMOTE_WRITE;
-    case PeersMay::read_and_write:
-      return kSource | FI_REMOTE_WRITE | FI_REMOTE_READ;
-  }
-  return kSource;
-}
+uint64_t access_of(PeersMay peers_may) { return peers_may == PeersMay::write ? FI_REMOTE_WRITE : FI_SEND | FI_WRITE; }
 
 // True if a write carries more than an immediate.
 bool carries_tokens(const Endpoint& endpoint) { return endpoint.info->domain_attr->cq_data_size >= sizeof(uint64_t); }
@@ -203,9 +187,6 @@ ssize_t Rail::issue(Slot& slot) {
                           operation.remote.key, &slot.context);
     case Operation::Kind::message:
       return fi_send(endpoint, operation.local, operation.bytes, descriptor, to, &slot.context);
-    case Operation::Kind::read:
-      return fi_read(endpoint, operation.local, operation.bytes, descriptor, to, operation.remote.address, operation.remote.key,
-                     &slot.context);
   }
   return -FI_EINVAL;
 }
@@ -376,10 +357,9 @@ void Rail::fail_slot(Slot& slot, std::string_view why) {
 Error Rail::failure_of(const Operation& operation, std::string_view why) const {
   const Peer& peer = peers_[static_cast<size_t>(operation.peer)];
   return {fcclRemoteError,
-          fmt::format("cannot {} {} bytes {} {} over {}: libfabric {} says \"{}\"; if the process there has ended, its own "
+          fmt::format("cannot {} {} bytes to {} over {}: libfabric {} says \"{}\"; if the process there has ended, its own "
                       "output says why; if it has not, see that nothing between the hosts drops what they send",
-                      verb(operation.kind), operation.bytes, operation.kind == Operation::Kind::read ? "from" : "to", peer.text,
-                      endpoint_.text(), installed_version(), why)};
+                      verb(operation.kind), operation.bytes, peer.text, endpoint_.text(), installed_version(), why)};
 }
 
 std::optional<Error> Rail::take_error(uint64_t tag) {

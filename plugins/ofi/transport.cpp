@@ -18,8 +18,6 @@ TransportLimits common_limits(const std::vector<std::unique_ptr<Rail>>& rails) {
     common.message_bytes = std::min(common.message_bytes, own.message_bytes);
     common.outstanding = std::min(common.outstanding, own.outstanding);
     common.immediate_bits = std::min(common.immediate_bits, own.immediate_bits);
-    common.native_writes = common.native_writes && own.native_writes;
-    common.needs_polling = common.needs_polling || own.needs_polling;
   }
   return common;
 }

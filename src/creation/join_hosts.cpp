@@ -22,6 +22,7 @@
 #include "system/random.h"
 #include "system/spare_descriptor.h"
 #include "system/sys_devices.h"
+#include "wire/plugin.h"
 #include "wire/process_endpoint.h"
 
 namespace fccl::core {
@@ -58,15 +59,13 @@ size_t transfer_slot_bytes(const Settings& settings, const Columns& columns) {
          64 * 64;
 }
 
-// Takes measured costs, or without a measurement those assumed for the provider.
+// Takes measured costs, or without a measurement those that the hosts' plug-ins tell.
 Result<plan::Constants> costs_of(const Settings& settings, const Network& network) {
   if (!settings.costs.empty()) {
     FCCL_TRY_ASSIGN(auto parsed, plan::parse_costs(settings.costs));
     return parsed.constants;
   }
-  const auto assumed = plan::default_costs(network.provider, network.megabits);
-  if (!assumed) return fail(fcclInternalError, fmt::format("nothing is known of what the provider {} costs", network.provider));
-  return *assumed;
+  return network.costs;
 }
 
 // Network libraries do not always report a lack of descriptors, and a peer that is not let in waits.
@@ -109,11 +108,12 @@ Result<NetworkEnd> HostJoiner::open_endpoint() {
   here.resize(static_cast<size_t>(columns_.columns()));
   FCCL_TRY_ASSIGN(auto nics, nics_of_columns(here));
   FCCL_TRY_ASSIGN(auto endpoint,
-                  endpoint_of_process({.provider = offered.provider,
+                  endpoint_of_process(settings_.transport_plugin,
+                                      {.provider = offered.provider,
                                        .nics = std::move(nics.names[static_cast<size_t>(columns_.carrier_of(joined_.rank))]),
                                        .message_bytes = kPayloadBytes + sizeof(Notice) + sizeof(EntryMessage)}));
   parts_.endpoint = std::move(endpoint);
-  return NetworkEnd{std::move(offered.provider), nics.different, nics.megabits};
+  return NetworkEnd{std::move(offered.provider), nics.different, offered.costs};
 }
 
 // Opens this rank's lanes towards the other hosts, and returns what all ranks must know of them; "" without a column.

@@ -7,20 +7,9 @@
 #include "topology/rails.h"
 #include "topology/text.h"
 #include "wire/introduction.h"
-#include "wire/plugin.h"
 
 namespace fccl::core {
 namespace {
-
-std::vector<std::string> split_at_commas(const std::string& text) {
-  std::vector<std::string> parts;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    if (end > begin) parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
 
 // Returns each column's rank as alone on its host, since it sees the host in its own way.
 Result<std::vector<Host>> hosts_in(const std::vector<std::string>& columns) {
@@ -37,13 +26,6 @@ Result<std::vector<Host>> hosts_in(const std::vector<std::string>& columns) {
 
 }  // namespace
 
-Result<OfferedNics> allowed_nics(const Settings& settings) {
-  const NicsRequest request{settings.transport == "auto" ? "" : settings.transport, split_at_commas(settings.nics)};
-  auto offered = list_nics(request);
-  if (offered && request.names.empty()) std::ranges::sort(offered->nics, comes_before);
-  return offered;
-}
-
 Result<std::string> describe_column(std::vector<Nic> nics, std::optional<int> numa) {
   FCCL_TRY_ASSIGN(const auto topology, Topology::of({Host{"here", std::move(nics), {}, {Rank{.number = 0, .numa = numa}}}}));
   return to_text(topology);
@@ -51,7 +33,7 @@ Result<std::string> describe_column(std::vector<Nic> nics, std::optional<int> nu
 
 Result<ColumnNics> nics_of_columns(const std::vector<std::string>& columns) {
   FCCL_TRY_ASSIGN(auto seen, hosts_in(columns));
-  ColumnNics chosen{.names = std::vector<std::vector<std::string>>(seen.size()), .megabits = Topology::kMostMegabits};
+  ColumnNics chosen{.names = std::vector<std::vector<std::string>>(seen.size())};
   std::set<std::string> different;
   for (size_t first = 0; first < seen.size(); ++first) {
     if (!chosen.names[first].empty()) continue;
@@ -64,7 +46,6 @@ Result<ColumnNics> nics_of_columns(const std::vector<std::string>& columns) {
       for (size_t n = 0; n < nics[i].size() && n < Introduction::kMostRails; ++n) {
         const Nic& nic = host.nics[static_cast<size_t>(nics[i][n])];
         chosen.names[static_cast<size_t>(host.ranks[i].number)].push_back(nic.name);
-        chosen.megabits = std::min(chosen.megabits, nic.megabits);
         different.insert(nic.name);
       }
   }

@@ -5,14 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "system/settings.h"
-#include "wire/transport.h"
+#include "base/result.h"
+#include "topology/topology.h"
 
 namespace fccl::core {
-
-// Lists the NICs that FCCL_TRANSPORT and FCCL_NICS allow: in the order of FCCL_NICS, else in the order in which hosts count
-// them, so that equal hosts agree on it.
-Result<OfferedNics> allowed_nics(const Settings& settings);
 
 // Encodes what a column's rank tells the ranks of its host: the NICs that it may use, and the NUMA node that it is bound to.
 Result<std::string> describe_column(std::vector<Nic> nics, std::optional<int> numa);
@@ -21,7 +17,6 @@ Result<std::string> describe_column(std::vector<Nic> nics, std::optional<int> nu
 struct ColumnNics {
   std::vector<std::vector<std::string>> names;  // by column, nearest first
   int different = 0;                            // NICs, counted once, over all columns
-  int megabits = 0;                             // speed of the slowest; 0 if the speed of one is not known
 };
 
 // Divides the NICs, with the same result on all ranks of a host: `columns` holds the texts of describe_column of its columns'

@@ -10,15 +10,17 @@
 #include <optional>
 #include <string_view>
 
-#include "topology/topology.h"
+#include "plan/costs.h"
+#include "topology/provider.h"
 
 namespace fccl::core {
 namespace {
 
 struct EndBytes {
-  std::array<char, 16> provider{};  // padded with zeros
+  std::array<char, kMostProviderLetters + 1> provider{};  // padded with zeros
   int32_t rails = 0;
-  int32_t megabits = 0;
+  int32_t padding = 0;
+  plan::Constants costs{};
 };
 
 struct PlaceBytes {
@@ -27,8 +29,10 @@ struct PlaceBytes {
   uint16_t v6 = 0;
 };
 
-bool is_provider(std::string_view name) {
-  return !name.empty() && std::ranges::all_of(name, [](char c) { return c >= 'a' && c <= 'z'; });
+// Returns the largest of each constant, which is the same on all ranks.
+plan::Constants highest(const plan::Constants& a, const plan::Constants& b) {
+  return {std::max(a.latency, b.latency), std::max(a.message, b.message), std::max(a.wire_byte, b.wire_byte),
+          std::max(a.added_byte, b.added_byte), std::max(a.host_byte, b.host_byte)};
 }
 
 // Takes the next end off the bytes; returns nothing for bytes that append does not make.
@@ -38,9 +42,8 @@ std::optional<NetworkEnd> take_end(std::string_view& bytes) {
   std::memcpy(&end, bytes.data(), sizeof end);
   bytes.remove_prefix(sizeof end);
   const std::string_view provider(end.provider.data(), ::strnlen(end.provider.data(), end.provider.size()));
-  if (!is_provider(provider) || end.rails < 1 || end.megabits < 0 || end.megabits > Topology::kMostMegabits)
-    return std::nullopt;
-  return NetworkEnd{std::string(provider), end.rails, end.megabits};
+  if (!is_provider_name(provider) || end.rails < 1 || !plan::fault_of(end.costs).empty()) return std::nullopt;
+  return NetworkEnd{std::string(provider), end.rails, end.costs};
 }
 
 // Takes the next introduction off the bytes; returns nothing for bytes that append does not make.
@@ -71,7 +74,7 @@ tl::unexpected<Error> refuse_bytes() { return fail(fcclInternalError, "a host to
 }  // namespace
 
 void append(std::string& bytes, const NetworkEnd& end) {
-  EndBytes own{.rails = end.rails, .megabits = end.megabits};
+  EndBytes own{.rails = end.rails, .costs = end.costs};
   end.provider.copy(own.provider.data(), own.provider.size());
   bytes.append(reinterpret_cast<const char*>(&own), sizeof own);
 }
@@ -86,8 +89,7 @@ Result<Network> read_network(const std::vector<std::string>& by_host, const Colu
                              const std::function<std::string(int rank)>& describe) {
   if (by_host.size() != static_cast<size_t>(columns.hosts()))
     return fail(fcclInternalError, "not every host told of its lanes");
-  Network network{
-      .provider = {}, .rails = std::numeric_limits<int>::max(), .megabits = Topology::kMostMegabits, .introductions = {}};
+  Network network{.provider = {}, .rails = std::numeric_limits<int>::max(), .costs = {}, .introductions = {}};
   for (int host = 0; host < columns.hosts(); ++host) {
     std::string_view rest = by_host[static_cast<size_t>(host)];
     for (int column = 0; column < columns.columns(); ++column) {
@@ -98,11 +100,12 @@ Result<Network> read_network(const std::vector<std::string>& by_host, const Colu
         return fail(
             fcclInvalidUsage,
             fmt::format("{} takes {} between hosts, but {} takes {}, and all ranks must take the same: set FCCL_TRANSPORT "
-                        "to a provider that all hosts have, or see to it that they have the better one",
+                        "to a provider that all hosts have, or see to it that they have the better one; set "
+                        "FCCL_TRANSPORT_PLUGIN on all hosts or on none",
                         describe(columns.ranks_of(0).front()), network.provider, describe(columns.ranks_of(host)[column]),
                         end->provider));
       network.rails = std::min(network.rails, end->rails);
-      network.megabits = std::min(network.megabits, end->megabits);
+      network.costs = highest(network.costs, end->costs);
       for (std::vector<Introduction>& of_lane : network.introductions) {
         const auto introduction = take_introduction(rest);
         if (!introduction) return refuse_bytes();

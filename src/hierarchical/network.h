@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "hierarchical/columns.h"
 #include "host/segment.h"
+#include "plan/constants.h"
 #include "sockets/socket.h"
 #include "wire/introduction.h"
 
@@ -16,9 +17,9 @@ namespace fccl::core {
 
 // A column's rank tells this to all ranks; the introductions of its lanes follow it.
 struct NetworkEnd {
-  std::string provider;  // "efa", "verbs", "tcp"
-  int rails = 0;         // different NICs that serve the columns of its host
-  int megabits = 0;      // speed of the slowest; 0 if the speed of one is not known
+  std::string provider;     // "efa", "verbs", "tcp", or the name that another plug-in gives itself
+  int rails = 0;            // different NICs that serve the columns of its host
+  plan::Constants costs{};  // as the plug-in there tells them
 };
 
 void append(std::string& bytes, const NetworkEnd& end);
@@ -28,8 +29,8 @@ void append(std::string& bytes, const Introduction& introduction);
 // column gets an empty list.
 struct Network {
   std::string provider;
-  int rails = 0;     // NICs per host, the fewest of any host
-  int megabits = 0;  // speed of the slowest NIC; 0 if the speed of one is not known
+  int rails = 0;            // NICs per host, the fewest of any host
+  plan::Constants costs{};  // the highest of any host, each constant by itself
   std::array<std::vector<Introduction>, kLanes> introductions;
 };
 

@@ -22,14 +22,17 @@ constexpr Unit kGigabytes{"GB/s", 1e9, true};
 
 struct Constant {
   std::string_view name;
+  std::string_view field_name;
   Unit unit;
   double Constants::* field;  // seconds, or seconds per byte
 };
 
 constexpr std::array kConstants{
-    Constant{"latency", kMicroseconds, &Constants::latency}, Constant{"message", kMicroseconds, &Constants::message},
-    Constant{"wire", kGigabits, &Constants::wire_byte},      Constant{"add", kGigabytes, &Constants::added_byte},
-    Constant{"host", kGigabytes, &Constants::host_byte},
+    Constant{"latency", "latency", kMicroseconds, &Constants::latency},
+    Constant{"message", "message", kMicroseconds, &Constants::message},
+    Constant{"wire", "wire_byte", kGigabits, &Constants::wire_byte},
+    Constant{"add", "added_byte", kGigabytes, &Constants::added_byte},
+    Constant{"host", "host_byte", kGigabytes, &Constants::host_byte},
 };
 
 constexpr const char* kForm = "latency=20us,message=1us,wire=100Gbit/s,add=10GB/s,host=10GB/s,error=5%";
@@ -120,6 +123,17 @@ std::string to_text(const Costs& costs) {
                         in_unit(constant.unit, costs.constants.*constant.field), constant.unit.name);
   if (costs.error_percent) text += fmt::format(",{}={:.6g}{}", kErrorName, *costs.error_percent, kPercent.name);
   return text;
+}
+
+std::string fault_of(const Constants& constants) {
+  for (const auto& [name, field_name, unit, field] : kConstants) {
+    const double value = constants.*field, shown = in_unit(unit, value);
+    // The comparisons are written so that a NaN fails them.
+    if (value > 0 && shown >= least(unit) && shown <= kMost) continue;
+    return value == 0 ? fmt::format("{} is missing (0 s)", field_name)
+                      : fmt::format("{} is {:g} s, and {} {:g} {} are not possible", field_name, value, name, shown, unit.name);
+  }
+  return "";
 }
 
 std::optional<Constants> default_costs(std::string_view provider, int nic_megabits) {

@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "plan/price.h"
+#include "plan/constants.h"
 
 namespace fccl::core::plan {
 
@@ -28,6 +28,10 @@ Result<Costs> parse_costs(std::string_view text);
 
 // Writes six digits, so parsing the text may round the value. Writing that rounded value gives the same text again.
 std::string to_text(const Costs& costs);
+
+// Returns what is wrong with the first constant that makes no sense, which 0 (missing), a negative number and NaN do not; "" if
+// all do.
+std::string fault_of(const Constants& constants);
 
 // Returns the assumed costs of "efa", "verbs" and "tcp" over NICs of this speed; nothing for other names. nic_megabits = 0
 // means unknown.

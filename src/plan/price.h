@@ -5,6 +5,7 @@
 
 #include "base/rounding.h"
 #include "plan/catalog.h"
+#include "plan/constants.h"
 
 namespace fccl::core::plan {
 
@@ -53,15 +54,6 @@ class Price {
 
 // Returns the cost of every algorithm, in the order of the catalog.
 std::vector<Cost> price_catalog(int hosts);
-
-// Measured constants, in seconds. They decide the algorithm, so they must be equal on all ranks.
-struct Constants {
-  double latency;     // alpha: the time from the end of a send until the receiver may continue
-  double message;     // o: a rank's time per message
-  double wire_byte;   // beta: time per byte on one rail
-  double added_byte;  // gamma: time per byte that a rank reads to add it
-  double host_byte;   // nu: time per byte that a rank copies within its host
-};
 
 // The shape of a communicator. Column i is the i-th rank of every host; there are as many columns as the smallest host has
 // ranks. Only ranks in a column use the wire; they also carry the blocks of their host's other ranks.

@@ -21,6 +21,7 @@
 #include "system/clock.h"
 #include "system/log.h"
 #include "system/port_range.h"
+#include "topology/provider.h"
 
 namespace fccl::core {
 namespace {
@@ -29,8 +30,6 @@ using namespace std::chrono_literals;
 using Scope = Setting::Scope;
 
 constexpr std::string_view kLogLevels[] = {"off", "error", "warn", "info", "debug"};
-
-constexpr std::string_view kTransports[] = {"auto", "efa", "verbs", "tcp"};
 
 constexpr std::string_view kWireTypes[] = {"call", "float32"};
 
@@ -43,8 +42,19 @@ constexpr std::string_view kOnOff[] = {"on", "off"};
 // Limits that keep the settings that ranks must agree on within one message.
 constexpr size_t kLongestCosts = 512;
 constexpr size_t kLongestNic = 255;
+constexpr size_t kLongestPath = 4095;
 // The letters of a value that a message shows.
 constexpr size_t kShown = 100;
+
+std::string fault_of_provider(std::string_view text) {
+  return is_provider_name(text) ? "" : fmt::format("is not the name of a provider, which has {}", kFormOfProvider);
+}
+
+// Ranks may run in different folders.
+std::string fault_of_library(std::string_view text) {
+  if (text.size() > kLongestPath) return fmt::format("has {} bytes, more than the {} of a path", text.size(), kLongestPath);
+  return text.starts_with('/') ? "" : "is not the whole path of a shared library: give one that begins with /";
+}
 
 std::string fault_of_nics(std::string_view text) {
   const auto is_visible = [](char c) { return c > ' ' && c <= '~'; };
@@ -126,9 +136,13 @@ constexpr Setting kSettings[] = {
      "addresses (`ulimit -v`) leaves, if that is less"},
     {"FCCL_MAPPED", Choice{&Settings::mapped, kOnOff}, Scope::agreed,
      "lets ranks of one host read each other's buffers of `fcclMemAlloc` in place"},
-    {"FCCL_TRANSPORT", Choice{&Settings::transport, kTransports}, Scope::agreed,
-     "the carrier of bytes between hosts: a provider of libfabric, by the plug-in libfccl_ofi.so; auto: the best that is "
-     "there"},
+    {"FCCL_TRANSPORT", Text{&Settings::transport, "auto, or a provider", fault_of_provider}, Scope::agreed,
+     "the provider of the transport that carries bytes between hosts: of libfccl_ofi.so, the plug-in over libfabric, efa, "
+     "verbs "
+     "or tcp; auto: the best that is there"},
+    {"FCCL_TRANSPORT_PLUGIN", Text{&Settings::transport_plugin, "a path that begins with /", fault_of_library}, Scope::local,
+     "the shared library of another transport, in the place of libfccl_ofi.so ([writing a transport](writing_a_transport.md)); "
+     "its code runs in every rank"},
     {"FCCL_NICS", Text{&Settings::nics, "names", fault_of_nics}, Scope::local,
      "the NICs of this host that may be used, as `fccl-info topology` or libfabric names them, with commas between; "
      "unset, "

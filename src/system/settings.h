@@ -31,6 +31,7 @@ struct Settings {
   std::string master_address;
   std::string socket_ports;
   std::string transport = "auto";
+  std::string transport_plugin;
   std::string nics;
   std::string wire_dtype = "call";
   size_t wire_slot_bytes = 256 * 1024;

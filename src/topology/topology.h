@@ -7,18 +7,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "topology/nic.h"
 #include "topology/place.h"
 
 namespace fccl::core {
-
-// One network device as a transport sees it: "eth0", "rdmap79s0".
-struct Nic {
-  std::string name;
-  int megabits = 0;  // per second and direction; 0 if unknown
-  Place place;
-
-  bool operator==(const Nic&) const = default;
-};
 
 // The order in which a host numbers its NICs: by PCI address, those without one last by name, with "eth10" after "eth9".
 bool comes_before(const Nic& a, const Nic& b);

@@ -5,7 +5,7 @@
 #include <map>
 #include <mutex>
 #include <string>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "system/log.h"
@@ -15,7 +15,8 @@
 namespace fccl::core {
 namespace {
 
-using Key = std::pair<std::string, std::vector<std::string>>;
+// The plug-in, the provider and the NICs.
+using Key = std::tuple<std::string, std::string, std::vector<std::string>>;
 
 struct Endpoints {
   std::mutex mutex;
@@ -26,12 +27,12 @@ constinit PerProcess<Endpoints> endpoints;
 
 }  // namespace
 
-Result<std::shared_ptr<Endpoint>> endpoint_of_process(const TransportRequest& request) {
+Result<std::shared_ptr<Endpoint>> endpoint_of_process(const std::string& plugin, const TransportRequest& request) {
   Endpoints& all = endpoints.get();
   const std::lock_guard lock(all.mutex);
-  std::weak_ptr<Endpoint>& known = all.of[{request.provider, request.nics}];
+  std::weak_ptr<Endpoint>& known = all.of[{plugin, request.provider, request.nics}];
   if (auto endpoint = known.lock()) return endpoint;
-  FCCL_TRY_ASSIGN(auto transport, open_transport(request));
+  FCCL_TRY_ASSIGN(auto transport, open_transport(plugin, request));
   log(LogLevel::info, "between hosts: " + transport->description());
   auto endpoint = std::make_shared<Endpoint>(std::move(transport));
   known = endpoint;

@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "topology/topology.h"
+#include "plan/constants.h"
+#include "topology/nic.h"
 
 namespace fccl::core {
 
@@ -18,24 +19,19 @@ namespace fccl::core {
 struct TransportLimits {
   // Endpoints of this process, one per NIC it was given; at least 1.
   int rails = 1;
-  // The largest write or read, and the largest message, in bytes.
+  // The largest write, and the largest message, in bytes.
   size_t write_bytes = 0;
   size_t message_bytes = 0;
   // Operations that a rail holds before it answers "full": posted operations whose end has not been polled.
   int outstanding = 0;
   // Number of low bits of an immediate that arrive; 32 at most.
   int immediate_bits = 32;
-  // True if the NIC itself does writes; otherwise writes are emulated by messages, and reads by the receiver are faster (EFA of
-  // p4d).
-  bool native_writes = true;
-  // True if peers' operations progress only while this process polls.
-  bool needs_polling = true;
 };
 
 // Registered memory, as a transport numbers it. Valid until release_memory.
 enum class MemoryId : uint32_t {};
-// Rights of peers on registered memory. Memory that peers may only write cannot be the source of this process's own operations.
-enum class PeersMay : uint8_t { nothing, write, read_and_write };
+// Rights of peers on registered memory. Memory that peers may write cannot be the source of this process's own operations.
+enum class PeersMay : uint8_t { nothing, write };
 // The far end of one rail, as a transport numbers it. Valid for the transport's life.
 enum class PeerId : uint32_t {};
 
@@ -55,8 +51,6 @@ struct Operation {
     write,
     // Puts a message of 1 to message_bytes bytes into a buffer of the peer's transport.
     message,
-    // Gets bytes from `remote`; the peer does not learn of it.
-    read,
   };
   Kind kind = Kind::write;
   PeerId peer{};
@@ -72,8 +66,8 @@ struct Operation {
 // A result of poll.
 struct Completion {
   enum class Kind : uint8_t {
-    // An operation of this process ended well: a write's and a message's memory may be used again, a read's bytes are there.
-    // The data may still be in flight, and while needs_polling is set it may stay there unless this process polls on.
+    // An operation of this process ended well, and its memory may be used again. The data may still be in flight, and it may
+    // stay there unless this process polls on.
     ended,
     // All bytes of a peer's write are there.
     arrived,
@@ -146,7 +140,7 @@ class Transport {
 
 // The settings of a transport.
 struct TransportRequest {
-  // "efa", "verbs", "tcp", or "" for the best one available.
+  // A provider as list_nics has offered it, "" for the best one available: "efa", "verbs" and "tcp" of libfabric.
   std::string provider;
   // One rail per name, in this order. A name is a NIC as the provider calls it ("rdmap79s0-rdm", "eth0"), or the part of that
   // before a "-" ("rdmap79s0"); an empty list means one rail of the provider's choice.
@@ -157,24 +151,54 @@ struct TransportRequest {
 
 // Asks for NICs of this host.
 struct NicsRequest {
-  // As in a TransportRequest.
+  // As FCCL_TRANSPORT says it; "" for the best one available.
   std::string provider;
-  // Only these, named as in a TransportRequest; an empty list means all by which other hosts may be reached.
+  // Only these, as FCCL_NICS names them; an empty list means all by which other hosts may be reached.
   std::vector<std::string> names;
 };
 
 // The NICs of this host that transports may be opened on: at least one, with different names, as the provider calls them.
 // Places and speeds are given as far as they are known.
 struct OfferedNics {
+  // 1 to 31 small letters, digits, "-", "_" or ".". Hosts compare it: equal names mean transports that reach each other.
   std::string provider;
   std::vector<Nic> nics;
+  // Measured or assumed; wire_byte is that of the slowest of the NICs. All five are needed.
+  plan::Constants costs{};
 };
 
-// The functions that a plug-in exports, by the names kTransportSymbol and kNicsSymbol. It is built with libfccl, by the same
-// compiler; `build` is compared first, and a plug-in of another build answers with an error.
-using OpenTransport = Result<std::unique_ptr<Transport>> (*)(const TransportRequest& request, const char* build);
-inline constexpr const char* kTransportSymbol = "fccl_open_transport";
-using ListNics = Result<OfferedNics> (*)(const NicsRequest& request, const char* build);
-inline constexpr const char* kNicsSymbol = "fccl_list_nics";
+using OpenTransport = Result<std::unique_ptr<Transport>> (*)(const TransportRequest& request);
+using ListNics = Result<OfferedNics> (*)(const NicsRequest& request);
+
+// A number of this header and of what it includes, and how the C++ library lays out the types in it. A change of the types, or
+// of what they mean, is another number.
+#define FCCL_TEXT_OF(value) #value
+#define FCCL_TEXT(value) FCCL_TEXT_OF(value)
+#if defined(_LIBCPP_ABI_VERSION)
+#define FCCL_CXX_LIBRARY "libc++ " FCCL_TEXT(_LIBCPP_ABI_VERSION)
+#elif defined(_GLIBCXX_DEBUG)
+#define FCCL_CXX_LIBRARY "libstdc++ with _GLIBCXX_DEBUG"
+#elif _GLIBCXX_USE_CXX11_ABI
+#define FCCL_CXX_LIBRARY "libstdc++ with strings of C++11"
+#else
+#define FCCL_CXX_LIBRARY "libstdc++ with strings of C++98"
+#endif
+inline constexpr const char* kTransportContract =
+    "transport contract 1, " FCCL_CXX_LIBRARY ", tl::expected " FCCL_TEXT(TL_EXPECTED_VERSION_MAJOR);
+#undef FCCL_CXX_LIBRARY
+#undef FCCL_TEXT
+#undef FCCL_TEXT_OF
+
+// What a plug-in exports, by the C name kPluginSymbol. `contract` stays the first field in every version: libfccl compares it
+// before it touches the rest. No exception may leave the functions.
+struct TransportPlugin {
+  const char* contract = nullptr;
+  OpenTransport open = nullptr;
+  ListNics list_nics = nullptr;
+};
+inline constexpr const char* kPluginSymbol = "fccl_transport_plugin";
 
 }  // namespace fccl::core
+
+// A plug-in defines it, with kTransportContract as its first field.
+extern "C" __attribute__((visibility("default"))) const fccl::core::TransportPlugin fccl_transport_plugin;

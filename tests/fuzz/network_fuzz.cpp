@@ -5,9 +5,13 @@
 #include "fuzz/fuzz.h"
 #include "hierarchical/column_nics.h"
 #include "hierarchical/network.h"
+#include "plan/costs.h"
+#include "topology/provider.h"
 
 namespace fccl::core::fuzz {
 namespace {
+
+constexpr plan::Constants kCosts{2e-5, 1e-6, 1e-9, 1e-10, 1e-10};
 
 // Ranks 0 and 2 are column 0, 1 and 3 are column 1, and 4 has none.
 Columns columns_of(int rank) { return Columns({{0, 1}, {2, 3, 4}}, rank); }
@@ -37,7 +41,8 @@ void read_as_hosts(Input input) {
       check(!network.error().message.empty(), "a refusal says why");
       continue;
     }
-    check(network->rails > 0 && network->megabits >= 0 && !network->provider.empty(), "what is taken means something");
+    check(network->rails > 0 && plan::fault_of(network->costs).empty() && is_provider_name(network->provider),
+          "what is taken means something");
     for (const auto& introductions : network->introductions) {
       check(introductions.size() == (rank == 4 ? 0u : 2u), "the members of a column are introduced");
       for (const Introduction& each : introductions)
@@ -67,7 +72,7 @@ void read_as_columns(std::string_view text) {
   const auto nics = nics_of_columns({good, std::string(text), good});
   if (!nics) return;
   check(std::ranges::none_of(nics->names, [](const auto& names) { return names.empty(); }), "every column has a NIC");
-  check(nics->different > 0 && nics->megabits >= 0, "what is taken means something");
+  check(nics->different > 0, "what is taken means something");
 }
 
 std::string rank_ends_of_hosts() {
@@ -80,8 +85,8 @@ std::string rank_ends_of_hosts() {
 }  // namespace
 
 std::vector<std::string> seeds() {
-  return {input_of(end_of_host({"efa", 4, 100'000}, 2), end_of_host({"efa", 2, 0}, 1)),
-          input_of(end_of_host({"efa", 1, 0}, 0), end_of_host({"tcp", 1, 0}, 32)), rank_ends_of_hosts(),
+  return {input_of(end_of_host({"efa", 4, kCosts}, 2), end_of_host({"efa", 2, kCosts}, 1)),
+          input_of(end_of_host({"efa", 1, kCosts}, 0), end_of_host({"tcp", 1, {}}, 32)), rank_ends_of_hosts(),
           describe_column({{"eth0", 0, {}}, {"eth1", 0, {}}}, 0).value(),
           describe_column({{"rdmap79s0", 100'000, {.pci = PciAddress{0, 79, 0, 0}, .numa = 1}}}, {}).value()};
 }

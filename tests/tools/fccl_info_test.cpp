@@ -6,6 +6,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "tools/ended.h"
 
@@ -34,6 +35,38 @@ TEST(FcclInfo, describes_this_host_in_a_form_that_it_reads) {
   EXPECT_EQ(again.status, 0);
   EXPECT_EQ(again.text, here.text);
   std::remove(path.c_str());
+}
+
+TEST(FcclInfo, says_that_a_plug_in_may_offer_other_nics_than_the_host_shows) {
+  const Ended plain = run_info("topology");
+  const Ended ended = run_info("topology", "FCCL_TRANSPORT_PLUGIN=" FCCL_ODD_PLUGIN);
+  EXPECT_EQ(ended.status, 0);
+  EXPECT_EQ(ended.text, "# The NICs are those of this host's /sys; FCCL_TRANSPORT_PLUGIN=" FCCL_ODD_PLUGIN
+                        " may offer others.\n" +
+                            plain.text);
+}
+
+TEST(FcclInfo, explains_by_the_costs_that_a_plug_in_tells_and_says_so) {
+  const std::string plugin = "FCCL_TRANSPORT=my-net FCCL_TRANSPORT_PLUGIN=" FCCL_ODD_PLUGIN;
+  const Ended ended = run_info("explain AllGather 6K --hosts 3x2", plugin);
+  EXPECT_EQ(ended.status, 0) << ended.text;
+  EXPECT_NE(ended.text.find("costs as FCCL_TRANSPORT_PLUGIN=" FCCL_ODD_PLUGIN
+                            " tells them of its provider my-net over the NICs of this host: "
+                            "latency=10us,message=1us,wire=8Gbit/s,add=10GB/s,host=10GB/s\n"),
+            std::string::npos)
+      << ended.text;
+  const Ended named = run_info("explain AllGather 6K --hosts 3x2 --provider tcp", plugin);
+  EXPECT_NE(named.text.find("costs assumed of tcp, not measured: "), std::string::npos) << named.text;
+}
+
+TEST(FcclInfo, explains_nothing_by_a_plug_in_that_cannot_be_used) {
+  for (const auto& [variables, said] :
+       {std::pair("FCCL_TRANSPORT=nan FCCL_TRANSPORT_PLUGIN=" FCCL_ODD_PLUGIN, "wire_byte is nan s"),
+        std::pair("FCCL_TRANSPORT_PLUGIN=/nowhere/libnet.so", "FCCL_TRANSPORT_PLUGIN=/nowhere/libnet.so cannot be found")}) {
+    const Ended ended = run_info("explain AllGather 6K --hosts 3x2", variables);
+    EXPECT_EQ(ended.status, 1);
+    EXPECT_NE(ended.text.find(said), std::string::npos) << ended.text;
+  }
 }
 
 TEST(FcclInfo, says_why_there_is_no_gpu_and_ends_well) {

@@ -92,24 +92,6 @@ TEST_P(Conformance, the_largest_message_comes_whole) {
   EXPECT_TRUE(std::ranges::equal(process(1).found[0].bytes, expected(0, 1, bytes)));
 }
 
-TEST_P(Conformance, the_bytes_of_a_read_are_there_when_it_ends_and_the_peer_learns_nothing) {
-  ASSERT_TRUE(open(2)) << why_not;
-  uint32_t salt = 0;
-  for (const size_t wanted : {size_t{1}, size_t{7}, size_t{4099}, size_t{100003}}) {
-    const size_t bytes = writable(wanted);
-    const size_t here = 3 + salt;
-    const size_t there = 200001 + 2 * salt;
-    fill(1, there, bytes, ++salt);
-    expect_copy(1, there, bytes, 0, here);
-    const size_t ended = count(0, Kind::ended);
-    post({}, read({}, here, bytes, there));
-    ASSERT_TRUE(drive_until([&] { return count(0, Kind::ended) == ended + 1; }));
-    expect_memory();
-  }
-  drive(50);
-  EXPECT_TRUE(process(1).found.empty());
-}
-
 // Also where `arrived` is polled after `ended`, and while other writes are under way.
 TEST_P(Conformance, memory_may_be_used_again_once_its_operation_has_ended) {
   ASSERT_TRUE(open(2)) << why_not;
@@ -174,9 +156,8 @@ TEST_P(Conformance, memory_is_released_and_registered_again) {
     expect_memory();
     for (Process& process : processes) {
       process.transport->release_memory(process.memory);
-      const auto memory = process.transport->register_memory(process.bytes, PeersMay::read_and_write);
-      ASSERT_TRUE(memory) << memory.error().message;
-      process.memory = *memory;
+      process.transport->release_memory(process.landing);
+      ASSERT_NO_FATAL_FAILURE(register_memory_of(process));
     }
   }
 }

@@ -18,6 +18,8 @@ inline TransportLimits usual_limits() {
 struct FabricOptions {
   TransportLimits limits = usual_limits();
   Faults faults;
+  // Nothing moves while the target does not poll.
+  bool needs_polling = true;
   // With one thread, equal seeds and calls give equal histories; with several, equal draws.
   uint64_t seed = 1;
   // A misuse of the contract aborts with a sentence; if false it is an error of post or a failed operation.

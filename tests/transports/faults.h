@@ -9,7 +9,7 @@ struct Faults {
   int delay_polls = 0;
   // True if operations that are due at one poll come in any order.
   bool reorders = false;
-  // Into how many fragments a write or a read may be cut.
+  // Into how many fragments a write may be cut.
   int fragments = 1;
   // So many of a thousand fragments come twice, both times before their `arrived`.
   int duplicates_per_mille = 0;

@@ -14,13 +14,20 @@ void Processes::start(std::vector<std::unique_ptr<Transport>> transports, int me
     process.transport = std::move(transport);
     process.bytes.assign(memory_bytes, static_cast<std::byte>(0xa0 + processes.size()));
     process.expected = process.bytes;
-    const auto memory = process.transport->register_memory(process.bytes, PeersMay::read_and_write);
-    ASSERT_TRUE(memory) << memory.error().message;
-    process.memory = *memory;
+    ASSERT_NO_FATAL_FAILURE(register_memory_of(process));
     const auto reserved = process.transport->reserve_messages(messages);
     ASSERT_TRUE(reserved) << reserved.error().message;
     processes.push_back(std::move(process));
   }
+}
+
+void Processes::register_memory_of(Process& process) {
+  const auto memory = process.transport->register_memory(process.bytes, PeersMay::nothing);
+  ASSERT_TRUE(memory) << memory.error().message;
+  process.memory = *memory;
+  const auto landing = process.transport->register_memory(process.bytes, PeersMay::write);
+  ASSERT_TRUE(landing) << landing.error().message;
+  process.landing = *landing;
 }
 
 uint32_t Processes::bits_of(uint32_t immediate) {
@@ -48,16 +55,10 @@ PeerId Processes::connected(Way way) {
 }
 
 Operation Processes::write(Way way, size_t here, size_t bytes, size_t there, uint32_t immediate) {
-  Operation operation = read(way, here, bytes, there);
+  Operation operation = message(way, here, bytes);
   operation.kind = Operation::Kind::write;
   operation.immediate = immediate;
-  return operation;
-}
-
-Operation Processes::read(Way way, size_t here, size_t bytes, size_t there) {
-  Operation operation = message(way, here, bytes);
-  operation.kind = Operation::Kind::read;
-  operation.remote = transport(way.to).remote(process(way.to).memory, way.rail);
+  operation.remote = transport(way.to).remote(process(way.to).landing, way.rail);
   operation.remote.address += there;
   return operation;
 }

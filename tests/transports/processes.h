@@ -32,7 +32,9 @@ struct Finding {
 struct Process {
   std::vector<std::byte> bytes;
   std::vector<std::byte> expected;
+  // The same bytes twice: as the source of its operations, and as peers may write them.
   MemoryId memory{};
+  MemoryId landing{};
   std::vector<Finding> found;
   // Goes first, while its memory is still there.
   std::unique_ptr<Transport> transport;
@@ -61,9 +63,9 @@ class Processes {
   // The low bits that arrive.
   uint32_t bits_of(uint32_t immediate);
 
+  void register_memory_of(Process& process);
   // Operations with tags of their own; `here` and `there` are offsets in the memory of the two processes.
   Operation write(Way way, size_t here, size_t bytes, size_t there, uint32_t immediate = 0);
-  Operation read(Way way, size_t here, size_t bytes, size_t there);
   Operation message(Way way, size_t here, size_t bytes);
   // Both ends connect to each other, if they have not.
   PeerId peer(Way way);

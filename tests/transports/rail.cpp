@@ -142,7 +142,7 @@ bool Rail::move(const Fragment& fragment) {
 }
 
 bool Rail::lets_move(const Flight& flight) const {
-  return !fabric_.options.limits.needs_polling || (flight.link->open && flight.link->target_polls > flight.target_polls);
+  return !fabric_.options.needs_polling || (flight.link->open && flight.link->target_polls > flight.target_polls);
 }
 
 bool Rail::bring_message(Flight& flight) {
@@ -165,10 +165,9 @@ Result<void> Rail::move_bytes(const Fragment& fragment) {
     return fabric_.misuse(fmt::format("operation {} names key {:#x}, which rail {} of endpoint {} never gave", operation.tag,
                                       operation.remote.key, link.target_rail, link.target_endpoint));
   }
-  const bool reads = operation.kind == Operation::Kind::read;
-  if (region->peers_may == PeersMay::nothing || (reads && region->peers_may != PeersMay::read_and_write)) {
-    return fabric_.misuse(fmt::format("operation {} {} memory of endpoint {} that peers may not {}", operation.tag,
-                                      reads ? "reads" : "writes", link.target_endpoint, reads ? "read" : "write"));
+  if (region->peers_may == PeersMay::nothing) {
+    return fabric_.misuse(
+        fmt::format("operation {} writes memory of endpoint {} that peers may not write", operation.tag, link.target_endpoint));
   }
   const std::scoped_lock lock(region->mutex);
   if (region->released) {
@@ -180,9 +179,8 @@ Result<void> Rail::move_bytes(const Fragment& fragment) {
                                       operation.tag, operation.bytes, static_cast<int64_t>(offset), region->bytes.size(),
                                       link.target_endpoint));
   }
-  std::byte* there = region->bytes.data() + offset + fragment.offset;
-  std::byte* here = static_cast<std::byte*>(operation.local) + fragment.offset;
-  std::memmove(reads ? here : there, reads ? there : here, fragment.bytes);
+  std::memmove(region->bytes.data() + offset + fragment.offset,
+               static_cast<const std::byte*>(operation.local) + fragment.offset, fragment.bytes);
   return {};
 }
 

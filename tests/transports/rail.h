@@ -90,7 +90,7 @@ class Rail {
   bool lets_move(const Flight& flight) const;
   // Puts a message into the peer's inbox.
   bool bring_message(Flight& flight);
-  // Moves bytes between memory here and the peer's.
+  // Moves bytes from memory here into the peer's.
   Result<void> move_bytes(const Fragment& fragment);
   Loss loss_to(const Link& link) const;
   Notice notice_of(const Flight& flight) const;

@@ -27,7 +27,7 @@ std::vector<TransportFactory> factories() {
   one_at_a_time.limits.outstanding = 1;
   all.push_back(over("worse_one_at_a_time", one_at_a_time));
   simulated::FabricOptions narrow{.faults = simulated::worse_than_efa()};
-  narrow.limits.needs_polling = false;
+  narrow.needs_polling = false;
   narrow.limits.immediate_bits = 16;
   narrow.limits.write_bytes = 1000;
   narrow.limits.message_bytes = 64;

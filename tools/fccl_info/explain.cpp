@@ -12,12 +12,11 @@
 #include <vector>
 
 #include "base/call.h"
+#include "fccl_info/explain_costs.h"
 #include "fccl_info/explain_on_host.h"
 #include "fccl_info/topology_file.h"
 #include "plan/choose.h"
-#include "plan/costs.h"
 #include "plan/shape.h"
-#include "system/settings.h"
 #include "topology/rails.h"
 
 namespace fccl::core {
@@ -31,12 +30,6 @@ struct Question {
   std::string topology_file, hosts, costs, provider;
   std::string ranks, dtype;  // of one host
   bool arena = false, in_place = false;
-};
-
-// Costs, and their origin.
-struct Known {
-  plan::Costs costs{};
-  std::string source;
 };
 
 // Makes "AllGather" and "all_gather" equal.
@@ -232,28 +225,6 @@ Result<Topology> topology_for(const Question& question) {
   return topology;
 }
 
-Result<Known> costs_for(const Question& question, int nic_megabits) {
-  std::string text = question.costs, source = "--costs";
-  std::string provider = question.provider;
-  if (text.empty() && provider.empty()) {
-    FCCL_TRY_ASSIGN(const Settings settings, read_settings());
-    for (const Setting& setting : every_setting()) {
-      if (std::string_view(setting.variable) == "FCCL_COSTS") text = text_of(setting, settings);
-    }
-    source = "FCCL_COSTS";
-    provider = "tcp";
-  }
-  if (!text.empty()) {
-    const auto costs = plan::parse_costs(text);
-    const fcclResult_t code = question.costs.empty() ? fcclInvalidUsage : fcclInvalidArgument;
-    if (!costs) return fail(code, fmt::format("{}: {}", source, costs.error().message));
-    return Known{*costs, fmt::format("as {} says", source)};
-  }
-  const auto costs = plan::default_costs(provider, nic_megabits);
-  if (!costs) return wrong(fmt::format("nothing is assumed of a provider '{}'; there are efa, verbs and tcp", provider));
-  return Known{{*costs}, fmt::format("assumed of {}, not measured", provider)};
-}
-
 // Keeps only the ranks of two hosts that have a column, renumbered, since these share their NICs.
 Topology columns_of(Host host, Host peer_host, int columns) {
   for (Host* each : {&host, &peer_host}) {
@@ -308,7 +279,7 @@ Result<std::string> explain(std::span<const std::string> words) {
     return explain_on_host(on_host);
   }
   FCCL_TRY_ASSIGN(const Topology topology, topology_for(question));
-  FCCL_TRY_ASSIGN(const Known known, costs_for(question, plan::slowest_nic(topology)));
+  FCCL_TRY_ASSIGN(const KnownCosts known, costs_for(question.costs, question.provider, plan::slowest_nic(topology)));
   const plan::Shape shape = plan::shape_of(topology, known.costs.constants);
   const bool has_blocks = has_rank_blocks(question.collective);
   const plan::Request request{question.collective, has_blocks ? question.size / shape.ranks : question.size};
@@ -318,7 +289,7 @@ Result<std::string> explain(std::span<const std::string> words) {
                                                       question.size, shape.ranks)
                                         : "";
   return blocks + chooser.explain(request) + verdict(chooser.choose(request), minimum) +
-         rails_in_words(topology, shape.columns) + fmt::format("\ncosts {}: {}\n", known.source, plan::to_text(known.costs)) +
+         rails_in_words(topology, shape.columns) + fmt::format("\ncosts {}: {}\n", known.origin, plan::to_text(known.costs)) +
          error_in_words(known.costs);
 }
 

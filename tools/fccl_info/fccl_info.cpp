@@ -27,7 +27,8 @@ fccl-info explain COLLECTIVE SIZE [--topology FILE [--hosts H] | --hosts HxR[xNI
                             which way a collective of SIZE takes between the hosts of FILE, or between H hosts like the one of
                             FILE, or between H hosts of R ranks and NICS NICs each (1); and how long that should take. SIZE is
                             that of the larger buffer, as for the perf binaries: 8, 64K, 16M, 1G. TEXT is what the parts cost;
-                            else FCCL_COSTS is taken, else what is assumed of the provider: efa, verbs or tcp (the default).
+                            else FCCL_COSTS is taken, else what the plug-in of FCCL_TRANSPORT_PLUGIN tells, else what is assumed of
+                            the provider: efa, verbs or tcp (the default).
 fccl-info explain COLLECTIVE SIZE --ranks R [--arena] [--in-place] [--dtype D]
                             which way a collective of SIZE takes among R ranks of one host, with buffers in their arenas, in
                             place, of type D (float32), and which threshold decides; by the settings here
@@ -44,8 +45,18 @@ Result<Topology> this_host() {
 }
 
 Result<std::string> topology_of(std::span<const std::string> files) {
-  FCCL_TRY_ASSIGN(const Topology topology, files.empty() ? this_host() : read_topology(files.front()));
-  return to_text(topology);
+  if (!files.empty()) {
+    FCCL_TRY_ASSIGN(const Topology described, read_topology(files.front()));
+    return to_text(described);
+  }
+  FCCL_TRY_ASSIGN(const Settings settings, read_settings());
+  FCCL_TRY_ASSIGN(const Topology topology, this_host());
+  const std::string& plugin = settings.transport_plugin;
+  const std::string note =
+      plugin.empty()
+          ? ""
+          : fmt::format("# The NICs are those of this host's /sys; FCCL_TRANSPORT_PLUGIN={} may offer others.\n", plugin);
+  return note + to_text(topology);
 }
 
 Result<std::string> rails_of(std::span<const std::string> files) {

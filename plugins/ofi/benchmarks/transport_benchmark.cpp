@@ -43,13 +43,14 @@ struct Greeting {
 class Side {
  public:
   Side(const std::string& library, const TransportRequest& request, int socket)
-      : transport_(must(open_transport_of(library, request))), memory_(kLarge * kWindow) {
-    own_ = must(transport_->register_memory(memory_, PeersMay::read_and_write));
+      : transport_(must(open_transport(library, request))), memory_(kLarge * kWindow) {
+    own_ = must(transport_->register_memory(memory_, PeersMay::nothing));
+    const MemoryId landing = must(transport_->register_memory(memory_, PeersMay::write));
     Greeting mine;
     const auto address = transport_->address(0);
     std::ranges::copy(address, mine.address.begin());
     mine.address_bytes = address.size();
-    mine.memory = transport_->remote(own_, 0);
+    mine.memory = transport_->remote(landing, 0);
     Greeting theirs;
     if (::write(socket, &mine, sizeof(mine)) != sizeof(mine) || ::read(socket, &theirs, sizeof(theirs)) != sizeof(theirs))
       std::exit(1);

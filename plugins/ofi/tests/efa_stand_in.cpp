@@ -3,20 +3,19 @@
 
 #include "ofi/nics.h"
 #include "ofi/transport.h"
+#include "plan/costs.h"
 
 namespace fccl::core {
 
-__attribute__((visibility("default"))) Result<std::unique_ptr<Transport>> open_here(
-    const TransportRequest& request, const char* build) __asm__("fccl_open_transport");
-__attribute__((visibility("default"))) Result<OfferedNics> list_here(const NicsRequest& request,
-                                                                     const char* build) __asm__("fccl_list_nics");
+namespace {
 
-Result<OfferedNics> list_here(const NicsRequest& request, const char* /*build*/) {
+Result<OfferedNics> list_here(const NicsRequest& request) {
   const auto is_named = [&](const std::string& name) {
     return request.names.empty() || std::ranges::find(request.names, name) != request.names.end();
   };
-  if (request.provider == "tcp" || (!request.names.empty() && is_named("lo"))) return OfferedNics{"tcp", {{"lo", 0, {}}}};
-  OfferedNics efa{"efa", {}};
+  if (request.provider == "tcp" || (!request.names.empty() && is_named("lo")))
+    return OfferedNics{"tcp", {{"lo", 0, {}}}, *plan::default_costs("tcp")};
+  OfferedNics efa{"efa", {}, *plan::default_costs("efa")};
   for (const uint8_t bus : {79, 80, 81, 82}) {
     const std::string device = "rdmap" + std::to_string(bus) + "s0";
     if (is_named(device)) efa.nics.push_back({device + "-rdm", 100'000, {.pci = PciAddress{0, bus, 0, 0}}});
@@ -24,7 +23,7 @@ Result<OfferedNics> list_here(const NicsRequest& request, const char* /*build*/)
   return efa;
 }
 
-Result<std::unique_ptr<Transport>> open_here(const TransportRequest& request, const char* /*build*/) {
+Result<std::unique_ptr<Transport>> open_here(const TransportRequest& request) {
   for (const std::string& name : request.nics)
     if (request.provider != (name == "lo" ? "tcp" : "efa"))
       return fail(fcclInvalidUsage, "the provider " + request.provider + " has no NIC " + name);
@@ -32,4 +31,9 @@ Result<std::unique_ptr<Transport>> open_here(const TransportRequest& request, co
       {.provider = "tcp", .nics = std::vector<std::string>(request.nics.size(), "lo"), .message_bytes = request.message_bytes});
 }
 
+}  // namespace
+
 }  // namespace fccl::core
+
+const fccl::core::TransportPlugin fccl_transport_plugin{fccl::core::kTransportContract, fccl::core::open_here,
+                                                        fccl::core::list_here};

@@ -14,7 +14,7 @@ inline Result<std::vector<std::unique_ptr<Transport>>> open_loopback(int process
   const TransportRequest request{.provider = "tcp", .nics = std::vector<std::string>(static_cast<size_t>(rails), "lo")};
   std::vector<std::unique_ptr<Transport>> transports;
   for (int process = 0; process < processes; ++process) {
-    FCCL_TRY_ASSIGN(auto opened, open_transport_of(FCCL_OFI_LIBRARY, request));
+    FCCL_TRY_ASSIGN(auto opened, open_transport(FCCL_OFI_LIBRARY, request));
     transports.push_back(std::move(opened));
   }
   return transports;

@@ -45,17 +45,12 @@ TEST(ProviderTest, hints_ask_for_writes_into_registered_memory_that_is_addressed
   }
 }
 
-TEST(ProviderTest, efa_may_use_neither_shared_memory_nor_cuda_and_is_asked_who_writes) {
+TEST(ProviderTest, efa_may_use_neither_shared_memory_nor_cuda) {
   const Provider& efa = *find_provider("efa");
   ASSERT_EQ(efa.forbidden.size(), 2u);
   EXPECT_EQ(efa.forbidden[0].name, kCudaApiPermitted.name);
   EXPECT_EQ(efa.forbidden[1].name, kSharedMemoryPermitted.name);
-  EXPECT_EQ(efa.emulates_writes.name, kEfaEmulatedWrite.name);
-  EXPECT_TRUE(efa.always_needs_polling);
-  for (const char* name : {"verbs", "tcp"}) {
-    EXPECT_TRUE(find_provider(name)->forbidden.empty());
-    EXPECT_EQ(find_provider(name)->emulates_writes.name, 0);
-  }
+  for (const char* name : {"verbs", "tcp"}) EXPECT_TRUE(find_provider(name)->forbidden.empty());
 }
 
 }  // namespace

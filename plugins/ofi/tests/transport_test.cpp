@@ -1,5 +1,4 @@
 // What is particular to a transport over libfabric: what it says, whom it holds up, and peers that are killed.
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,10 +14,10 @@
 #include <thread>
 
 #include "loopback.h"
+#include "plan/costs.h"
 #include "sockets/network_interface.h"
 #include "system/sys_devices.h"
 #include "transports/processes.h"
-#include "wire/build.h"
 
 namespace fccl::core {
 
@@ -37,14 +36,12 @@ class OfiTransportTest : public testing::Test, protected Processes {
 };
 
 Result<std::unique_ptr<Transport>> open_with(const TransportRequest& request) {
-  return open_transport_of(FCCL_OFI_LIBRARY, request);
+  return open_transport(FCCL_OFI_LIBRARY, request);
 }
 
 TEST_F(OfiTransportTest, says_which_provider_of_which_libfabric_uses_which_nics) {
   open(1, 2);
   EXPECT_THAT(transport(0).description(), testing::MatchesRegex("tcp \\(libfabric [0-9.]+, provider (net|tcp)\\) on lo, lo"));
-  EXPECT_TRUE(limits().native_writes);
-  EXPECT_TRUE(limits().needs_polling);
   EXPECT_EQ(limits().immediate_bits, 32);
 }
 
@@ -67,21 +64,7 @@ TEST_F(OfiTransportTest, a_provider_that_nobody_has_is_refused_with_the_names_of
   EXPECT_THAT(opened.error().message, HasSubstr("there are efa, verbs and tcp"));
 }
 
-TEST_F(OfiTransportTest, a_libfccl_of_another_build_is_answered_with_both_builds) {
-  void* library = ::dlopen(FCCL_OFI_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-  ASSERT_NE(library, nullptr) << ::dlerror();
-  const auto open = reinterpret_cast<OpenTransport>(::dlsym(library, kTransportSymbol));
-  ASSERT_NE(open, nullptr) << ::dlerror();
-  const auto opened = open({}, "fccl 99.0.0");
-  ASSERT_FALSE(opened);
-  EXPECT_EQ(opened.error().code, fcclSystemError);
-  EXPECT_THAT(opened.error().message, testing::AllOf(HasSubstr("\"fccl 99.0.0\""), HasSubstr(kBuild)));
-  const auto list = reinterpret_cast<ListNics>(::dlsym(library, kNicsSymbol));
-  ASSERT_NE(list, nullptr) << ::dlerror();
-  EXPECT_THAT(list({}, "fccl 99.0.0").error().message, testing::AllOf(HasSubstr("\"fccl 99.0.0\""), HasSubstr(kBuild)));
-}
-
-Result<OfferedNics> list_with(const NicsRequest& request) { return list_nics_of(FCCL_OFI_LIBRARY, request); }
+Result<OfferedNics> list_with(const NicsRequest& request) { return list_nics(FCCL_OFI_LIBRARY, request); }
 
 std::vector<std::string> names_of(const OfferedNics& offered) {
   std::vector<std::string> names;
@@ -96,6 +79,12 @@ TEST_F(OfiTransportTest, lists_the_interfaces_by_which_other_hosts_may_be_reache
   EXPECT_EQ(offered->provider, "tcp");
   EXPECT_THAT(names_of(*offered), testing::UnorderedElementsAreArray(usable_interfaces().value()));
   for (const Nic& nic : offered->nics) EXPECT_EQ(nic.place, SysDevices().place_of_interface(nic.name)) << nic.name;
+}
+
+TEST_F(OfiTransportTest, tells_the_costs_that_are_assumed_of_its_provider_over_the_slowest_interface) {
+  const auto offered = list_with({.provider = "tcp", .names = {"lo"}});
+  ASSERT_TRUE(offered) << offered.error().message;
+  EXPECT_EQ(plan::to_text({offered->costs}), plan::to_text({*plan::default_costs("tcp", offered->nics[0].megabits)}));
 }
 
 TEST_F(OfiTransportTest, lists_named_interfaces_once_and_in_their_order) {
@@ -171,7 +160,7 @@ TEST_F(OfiTransportTest, a_peer_that_does_not_poll_holds_up_no_other_and_is_not_
   const Way to_silent{.from = 0, .to = 1};
   const Way to_other{.from = 0, .to = 2};
   // Made before, as the peer's own process would have.
-  const std::vector<Operation> early = {write(to_silent, 0, 8, 0, 1), message(to_silent, 8, 8), read(to_silent, 100, 8, 200)};
+  const std::vector<Operation> early = {write(to_silent, 0, 8, 0, 1), message(to_silent, 8, 8)};
   ASSERT_EQ(transport(0).post(0, early).value(), early.size());
   post(to_other, write(to_other, 0, 8, 0, 2));
   const auto poll_two = [&] {
@@ -188,7 +177,7 @@ TEST_F(OfiTransportTest, a_peer_that_does_not_poll_holds_up_no_other_and_is_not_
   }
   EXPECT_EQ(count(0, Kind::failed), 0u);
   ASSERT_TRUE(
-      drive_until([&] { return count(1, Kind::arrived) == 1 && count(1, Kind::message) == 1 && count(0, Kind::ended) == 4; }));
+      drive_until([&] { return count(1, Kind::arrived) == 1 && count(1, Kind::message) == 1 && count(0, Kind::ended) == 3; }));
 }
 
 TEST_F(OfiTransportTest, a_failure_says_what_was_attempted_with_whom_and_what_libfabric_said) {
@@ -292,7 +281,7 @@ TEST_F(OfiTransportTest, a_peer_that_is_killed_while_it_writes_disturbs_no_other
   const pid_t child = ::fork();
   if (child == 0) bother(sockets[1]);
   open(2);
-  const Introduction own = introduction_of(transport(0), process(0).memory);
+  const Introduction own = introduction_of(transport(0), process(0).landing);
   ASSERT_EQ(::write(sockets[0], &own, sizeof(own)), static_cast<ssize_t>(sizeof(own)));
   Introduction theirs;
   ASSERT_EQ(::read(sockets[0], &theirs, sizeof(theirs)), static_cast<ssize_t>(sizeof(theirs)));

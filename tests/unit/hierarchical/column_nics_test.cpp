@@ -34,9 +34,9 @@ std::vector<std::string> ranks_by_numa(const Host& machine) {
 
 const Nic& nic_named(const Host& host, const std::string& name) { return *std::ranges::find(host.nics, name, &Nic::name); }
 
-std::vector<Nic> plain(const Names& names, int megabits = 0) {
+std::vector<Nic> plain(const Names& names) {
   std::vector<Nic> nics;
-  for (const std::string& name : names) nics.push_back({name, megabits, {}});
+  for (const std::string& name : names) nics.push_back({name, 0, {}});
   return nics;
 }
 
@@ -79,14 +79,6 @@ INSTANTIATE_TEST_SUITE_P(Of, OfMachine,
                            std::ranges::replace_if(name, [](char c) { return c == '.' || c == '-'; }, '_');
                            return name;
                          });
-
-TEST(NicsOfColumns, are_the_slowest_in_speed_and_unknown_if_one_is) {
-  std::vector<Nic> nics = plain({"a", "b"}, 100'000);
-  nics[1].megabits = 25'000;
-  EXPECT_EQ(chosen({told(nics), told(nics)}).megabits, 25'000);
-  nics[0].megabits = 0;
-  EXPECT_EQ(chosen({told(nics), told(nics)}).megabits, 0);
-}
 
 TEST(NicsOfColumns, without_a_column_to_use_them_do_not_count) {
   // The third of the host's ranks has no column.

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <limits>
 
 namespace fccl::core {
 namespace {
@@ -27,8 +28,11 @@ std::string end_of(int rank, const NetworkEnd& end) {
   return bytes;
 }
 
-const NetworkEnd kEfa{"efa", 4, 100'000};
-const NetworkEnd kTcp{"tcp", 2, 10'000};
+// The latency tells them apart.
+plan::Constants costs(double latency) { return {latency, 1e-6, 1e-9, 1e-10, 1e-10}; }
+
+const NetworkEnd kEfa{"efa", 4, costs(2e-5)};
+const NetworkEnd kTcp{"tcp", 2, costs(3e-5)};
 
 Result<Network> read_as(int rank, const std::vector<std::string>& by_host) {
   return read_network(by_host, columns_of(rank), [](int each) { return "rank " + std::to_string(each) + " (pid 7)"; });
@@ -38,20 +42,22 @@ std::vector<std::string> both_hosts(const NetworkEnd& first, const NetworkEnd& s
   return {end_of(0, first) + end_of(1, first), end_of(2, second) + end_of(3, second)};
 }
 
-TEST(Network, has_the_rails_and_the_speed_of_the_host_with_the_least) {
-  const NetworkEnd many_slow{"efa", 4, 100'000}, few_fast{"efa", 2, 200'000};
+TEST(Network, has_the_rails_of_the_host_with_the_fewest_and_the_highest_of_each_cost) {
+  const NetworkEnd slow_to_begin{
+      "my-net.2", 4, {.latency = 3, .message = 1, .wire_byte = 1e-9, .added_byte = 5e-9, .host_byte = 1e-9}},
+      slow_to_write{"my-net.2", 2, {.latency = 1, .message = 2, .wire_byte = 4e-9, .added_byte = 1e-9, .host_byte = 6e-9}};
   for (const int rank : {0, 3, 4})
-    for (const auto& by_host : {both_hosts(many_slow, few_fast), both_hosts(few_fast, many_slow)}) {
+    for (const auto& by_host : {both_hosts(slow_to_begin, slow_to_write), both_hosts(slow_to_write, slow_to_begin)}) {
       const auto network = read_as(rank, by_host);
       ASSERT_TRUE(network) << network.error().message;
-      EXPECT_EQ(network->provider, "efa");
+      EXPECT_EQ(network->provider, "my-net.2");
       EXPECT_EQ(network->rails, 2);
-      EXPECT_EQ(network->megabits, 100'000);
+      EXPECT_EQ(network->costs.latency, 3);
+      EXPECT_EQ(network->costs.message, 2);
+      EXPECT_EQ(network->costs.wire_byte, 4e-9);
+      EXPECT_EQ(network->costs.added_byte, 5e-9);
+      EXPECT_EQ(network->costs.host_byte, 6e-9);
     }
-}
-
-TEST(Network, has_no_speed_unless_all_tell_one) {
-  EXPECT_EQ(read_as(0, both_hosts({"efa", 4, 100'000}, {"efa", 4, 0}))->megabits, 0);
 }
 
 TEST(Network, introduces_the_members_of_the_column_of_the_rank_that_reads) {
@@ -111,7 +117,8 @@ TEST(Network, of_two_providers_is_refused_with_a_rank_of_each_and_the_setting) {
     const auto network = read_as(rank, both_hosts(kEfa, kTcp));
     ASSERT_FALSE(network);
     EXPECT_EQ(network.error().code, fcclInvalidUsage);
-    for (const char* said : {"rank 0 (pid 7) takes efa", "rank 2 (pid 7) takes tcp", "FCCL_TRANSPORT"})
+    for (const char* said : {"rank 0 (pid 7) takes efa", "rank 2 (pid 7) takes tcp", "set FCCL_TRANSPORT to",
+                             "set FCCL_TRANSPORT_PLUGIN on all hosts"})
       EXPECT_THAT(network.error().message, HasSubstr(said));
   }
 }
@@ -136,9 +143,11 @@ TEST(Network, of_bytes_that_nobody_asked_for_is_refused) {
 }
 
 TEST(Network, of_numbers_that_mean_nothing_is_refused) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const NetworkEnd& wrong :
-       {NetworkEnd{"efa", 0, 0}, NetworkEnd{"efa", -1, 0}, NetworkEnd{"efa", 1, -1}, NetworkEnd{"efa", 1, 100'000'001},
-        NetworkEnd{"", 1, 0}, NetworkEnd{"tc\np", 1, 0}, NetworkEnd{std::string("tcp\xff"), 1, 0}})
+       {NetworkEnd{"efa", 0, costs(1)}, NetworkEnd{"efa", -1, costs(1)}, NetworkEnd{"efa", 1, costs(0)},
+        NetworkEnd{"efa", 1, costs(-1)}, NetworkEnd{"efa", 1, costs(nan)}, NetworkEnd{"efa", 1, {}},
+        NetworkEnd{"", 1, costs(1)}, NetworkEnd{"tc\np", 1, costs(1)}, NetworkEnd{std::string("tcp\xff"), 1, costs(1)}})
     expect_refused(both_hosts(wrong, wrong));
 }
 

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <utility>
+
 namespace fccl::core::plan {
 namespace {
 
@@ -105,6 +108,24 @@ TEST(DefaultCosts, exist_for_the_providers_and_for_no_other) {
     EXPECT_TRUE(parse_costs(to_text({*costs}))) << to_text({*costs});
   }
   EXPECT_FALSE(default_costs("sockets"));
+}
+
+TEST(Costs, of_zero_below_zero_or_not_a_number_are_told_by_the_name_of_their_field) {
+  const Constants good{.latency = 2e-5, .message = 1e-6, .wire_byte = 1e-9, .added_byte = 1e-10, .host_byte = 1e-10};
+  EXPECT_EQ(fault_of(good), "");
+  const double nan = std::numeric_limits<double>::quiet_NaN(), infinite = std::numeric_limits<double>::infinity();
+  for (const auto& [name, field] :
+       {std::pair("latency", &Constants::latency), std::pair("message", &Constants::message),
+        std::pair("wire_byte", &Constants::wire_byte), std::pair("added_byte", &Constants::added_byte),
+        std::pair("host_byte", &Constants::host_byte)}) {
+    Constants wrong = good;
+    wrong.*field = 0;
+    EXPECT_EQ(fault_of(wrong), name + std::string(" is missing (0 s)"));
+    for (const double value : {-1e-6, nan, -nan, infinite, 1e30}) {
+      wrong.*field = value;
+      EXPECT_TRUE(fault_of(wrong).starts_with(name + std::string(" is "))) << value << fault_of(wrong);
+    }
+  }
 }
 
 TEST(DefaultCosts, follow_the_speed_of_the_nics) {

@@ -93,6 +93,19 @@ TEST(Settings, refuse_a_list_that_names_no_nic) {
   EXPECT_EQ(read_with("FCCL_NICS", "eth0,eth1")->nics, "eth0,eth1");
 }
 
+TEST(Settings, take_any_provider_by_a_name_that_can_be_compared) {
+  EXPECT_EQ(read_settings()->transport, "auto");
+  for (const char* value : {"tcp", "my-net.2", "a_b"}) EXPECT_EQ(read_with("FCCL_TRANSPORT", value)->transport, value);
+  for (const char* value : {"TCP", "tcp ", "tcp/ip", "a-name-that-is-longer-than-thirty-one"})
+    expect_refused("FCCL_TRANSPORT", value);
+}
+
+TEST(Settings, take_a_plug_in_by_its_whole_path) {
+  EXPECT_EQ(read_settings()->transport_plugin, "");
+  EXPECT_EQ(read_with("FCCL_TRANSPORT_PLUGIN", "/opt/net/libnet.so")->transport_plugin, "/opt/net/libnet.so");
+  for (const char* value : {"libnet.so", "./libnet.so"}) expect_refused("FCCL_TRANSPORT_PLUGIN", value);
+}
+
 TEST(Settings, refuse_what_are_no_costs) {
   for (const char* value : {"cheap", "latency=20us", "latency=20us,"}) expect_refused("FCCL_COSTS", value);
   const char* costs = "latency=20us,message=1us,wire=100Gbit/s,add=10GB/s,host=10GB/s";

@@ -5,19 +5,19 @@
 
 #include "wire/transport.h"
 
+namespace fccl::core {
 namespace {
 
 void end_the_process(int) { std::_Exit(1); }
 
 [[gnu::constructor]] void take_when_loaded() { ::signal(SIGTERM, end_the_process); }
 
-}  // namespace
-
-namespace fccl::core {
-
-extern "C" __attribute__((visibility("default"))) Result<OfferedNics> fccl_list_nics(const NicsRequest&, const char*) {
+Result<OfferedNics> list_none(const NicsRequest&) {
   ::signal(SIGINT, end_the_process);
   return fail(fcclSystemError, "it has no NICs");
 }
 
+}  // namespace
 }  // namespace fccl::core
+
+const fccl::core::TransportPlugin fccl_transport_plugin{fccl::core::kTransportContract, nullptr, fccl::core::list_none};
