@@ -50,7 +50,7 @@ class PlainTcp final : public Transport {
     if (bytes.size() != sizeof(Address)) return refuse(fcclInvalidArgument, "these bytes are not an address");
     Connection& opened = out_.emplace_back(open_socket());
     std::memcpy(static_cast<void*>(&opened.address), bytes.data(), bytes.size());
-    ::connect(*opened.fd, reinterpret_cast<sockaddr*>(&opened.address.place), sizeof opened.address.place);
+    (void)::connect(*opened.fd, reinterpret_cast<sockaddr*>(&opened.address.place), sizeof opened.address.place);
     return PeerId(out_.size() - 1);
   }
   Result<MemoryId> register_memory(std::span<std::byte> memory, PeersMay peers_may) override {

@@ -138,8 +138,7 @@ constexpr Setting kSettings[] = {
      "lets ranks of one host read each other's buffers of `fcclMemAlloc` in place"},
     {"FCCL_TRANSPORT", Text{&Settings::transport, "auto, or a provider", fault_of_provider}, Scope::agreed,
      "the provider of the transport that carries bytes between hosts: of libfccl_ofi.so, the plug-in over libfabric, efa, "
-     "verbs "
-     "or tcp; auto: the best that is there"},
+     "verbs or tcp; auto: the best that is there"},
     {"FCCL_TRANSPORT_PLUGIN", Text{&Settings::transport_plugin, "a path that begins with /", fault_of_library}, Scope::local,
      "the shared library of another transport, in the place of libfccl_ofi.so ([writing a transport](writing_a_transport.md)); "
      "its code runs in every rank"},

@@ -8,7 +8,7 @@
 namespace fccl::core {
 
 inline constexpr size_t kMostProviderLetters = 31;
-inline constexpr const char* kFormOfProvider = "1 to 31 small letters, digits, \"-\", \"_\" or \".\"";
+inline constexpr const char* kFormOfProvider = R"(1 to 31 small letters, digits, "-", "_" or ".")";
 
 // True for "efa" and "my-net.2". The list of names is open: a plug-in gives its own.
 inline bool is_provider_name(std::string_view name) {

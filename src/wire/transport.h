@@ -201,4 +201,5 @@ inline constexpr const char* kPluginSymbol = "fccl_transport_plugin";
 }  // namespace fccl::core
 
 // A plug-in defines it, with kTransportContract as its first field.
+// NOLINTNEXTLINE(readability-identifier-naming): the loader looks for a name of C.
 extern "C" __attribute__((visibility("default"))) const fccl::core::TransportPlugin fccl_transport_plugin;

@@ -12,10 +12,18 @@ from conftest import ROOT
 BUILD = ROOT / "build"
 PERF = BUILD / "perf_tests/all_gather_perf"
 PLUGIN = "FCCL_TRANSPORT_PLUGIN"
+MPIRUN = "mpirun.openmpi"
 
-pytestmark = pytest.mark.skipif(
-    not PERF.exists() or shutil.which("cmake") is None, reason=f"{PERF} is not built, or there is no cmake"
-)
+pytestmark = [
+    pytest.mark.skipif(
+        not PERF.exists() or not PERF.with_name("libfccl_launch_openmpi.so").exists(),
+        reason=f"{PERF} and its launcher for Open MPI are not built",
+    ),
+    pytest.mark.skipif(
+        not shutil.which(MPIRUN) or not shutil.which("cmake"),
+        reason="Open MPI or cmake is not installed",
+    ),
+]
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +32,17 @@ def plugin(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("outside")
     prefix, built = folder / "prefix", folder / "built"
     for component in ("runtime", "development"):
-        done(["cmake", "--install", str(BUILD), "--prefix", str(prefix), "--component", component])
+        done(
+            [
+                "cmake",
+                "--install",
+                str(BUILD),
+                "--prefix",
+                str(prefix),
+                "--component",
+                component,
+            ]
+        )
     sources = shutil.copytree(ROOT / "examples/transport", folder / "sources")
     done(["cmake", "-S", str(sources), "-B", str(built), f"-DCMAKE_PREFIX_PATH={prefix}"])
     done(["cmake", "--build", str(built)])
@@ -41,8 +59,22 @@ def gather(run, environment, tmp_path: Path, **settings: str) -> tuple[subproces
     """AllGather from 8 bytes to 4 MiB between two hosts, data checked."""
     environment |= {"FCCL_LOG": "info"} | settings
     file = tmp_path / "rows.json"
-    words = [str(PERF), "-b", "8", "-e", "4M", "-f", "8", "-n", "5", "-w", "1", "-J", str(file)]
-    return run("2x1", "--", *words), file
+    words = [
+        str(PERF),
+        "-b",
+        "8",
+        "-e",
+        "4M",
+        "-f",
+        "8",
+        "-n",
+        "5",
+        "-w",
+        "1",
+        "-J",
+        str(file),
+    ]
+    return run("2x1", "--", MPIRUN, *words), file
 
 
 def test_a_transport_that_is_built_outside_carries_an_all_gather_by_the_variable_alone(
@@ -65,10 +97,10 @@ def test_it_exports_its_plug_in_and_needs_no_library_of_fccl(plugin):
 def test_hosts_of_which_one_has_the_plug_in_fail_on_both_with_the_setting(run, environment, tmp_path, plugin):
     wanting = tmp_path / "one_host.sh"
     wanting.write_text(
-        f'#!/bin/sh\n[ "$RANK" = 0 ] && export {PLUGIN}={plugin}\nexec {PERF} -b 8 -e 8 -n 1\n'
+        f'#!/bin/sh\n[ "$OMPI_COMM_WORLD_RANK" = 0 ] && export {PLUGIN}={plugin}\nexec {PERF} -b 8 -e 8\n'
     )
     wanting.chmod(0o755)
-    said = run("2x1", "--", str(wanting))
+    said = run("2x1", "--", MPIRUN, str(wanting))
     assert said.returncode != 0
     assert "takes plain-tcp between hosts" in said.stderr
     assert f"set {PLUGIN} on all hosts or on none" in said.stderr

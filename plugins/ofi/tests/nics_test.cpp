@@ -9,6 +9,8 @@
 #include <cstring>
 #include <deque>
 
+#include "topology/topology.h"
+
 namespace fccl::core::ofi {
 
 namespace {

@@ -78,7 +78,7 @@ TEST(Costs, that_are_wrong_are_refused_with_what_is_wrong) {
            Wrong{"latency=30us,", "end with a comma"},
            Wrong{"latency=30us,,message=2us", "\"\" in the costs"},
            Wrong{"delay=30us", "\"delay=30us\" in the costs is not latency"},
-           Wrong{"latency", "\"latency\" in the costs is not latency, message, wire, add, host or error with \"=\""},
+           Wrong{"latency", R"("latency" in the costs is not latency, message, wire, add, host or error with "=")"},
            Wrong{"latency=30", "\"latency=30\" is not a number from 0 to 1000000000 followed by us"},
            Wrong{"latency= 30us", "\"latency= 30us\" is not"},
            Wrong{"latency=-1us", "\"latency=-1us\" is not"},
@@ -91,7 +91,7 @@ TEST(Costs, that_are_wrong_are_refused_with_what_is_wrong) {
            Wrong{"error=-1%", "\"error=-1%\" is not"},
            Wrong{"error=5%,error=5%", "error stands twice"},
            Wrong{"error=5%", "latency is missing"},
-           Wrong{"host=\x01\xffGB/s", "\"host=\?\?GB/s\" is not"},
+           Wrong{"host=\x01\xffGB/s", R"("host=??GB/s" is not)"},
        }) {
     const auto costs = parse_costs(wrong.text);
     ASSERT_FALSE(costs) << wrong.text;

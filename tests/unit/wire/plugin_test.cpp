@@ -3,9 +3,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 
 #include <algorithm>
+#include <csignal>
 
 namespace fccl::core {
 
@@ -72,7 +72,7 @@ TEST(PluginTest, a_library_that_is_no_transport_is_told_with_the_symbol_that_it_
 
 TEST(PluginTest, a_library_of_another_contract_is_told_with_both_and_none_of_its_functions_runs) {
   expect_refused(FCCL_LIBRARY_OF_ANOTHER_CONTRACT,
-                 std::string("keeps \"transport contract 0\", but this libfccl has \"") + kTransportContract + "\"",
+                 std::string(R"(keeps "transport contract 0", but this libfccl has ")") + kTransportContract + "\"",
                  "build it with the headers that were installed with this libfccl");
 }
 

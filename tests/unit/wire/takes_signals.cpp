@@ -1,6 +1,5 @@
 // A plug-in like those with libfabric in them: it takes signals for itself when it is loaded and when it is asked.
-#include <signal.h>
-
+#include <csignal>
 #include <cstdlib>
 
 #include "wire/transport.h"
