@@ -10,7 +10,7 @@
 
 #include "base/result.h"
 #include "base/transfer.h"
-#include "bootstrap/bootstrap.h"
+#include "bootstrap/member.h"
 #include "host/outcome.h"
 #include "host/segment.h"
 #include "host/task.h"
