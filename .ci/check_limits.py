@@ -1,9 +1,16 @@
-"""Limits: 400 lines a file, 50 lines and 5 parameters a function, and some more where a reason is listed."""
+"""Limits: on files, functions and classes; a place may be listed with a reason to have some more.
+
+A file has at most 400 lines; a function 50 lines and 5 parameters; a class 30 methods and 15 fields. The file
+that declares a class and one .cpp file define its methods. A struct may have many fields: it is a record.
+"""
 
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from pathlib import PurePath
 
+from classes import Class, classes_in, owners_in
 from functions import Function, functions_in
 from tree import Fault, Tree
 
@@ -24,12 +31,15 @@ class Limit:
 FILE = Limit("file", 400, 600, "lines")
 FUNCTION = Limit("function", 50, 100, "lines")
 PARAMETERS = Limit("parameters", 5, 12, "parameters")
+METHODS = Limit("methods", 30, 60, "methods")
+FIELDS = Limit("fields", 15, 25, "fields")
+SOURCES = Limit("sources", 1, 8, "files that define its methods")
 
 
 def faults(tree: Tree) -> Iterator[Fault]:
-    excused, used = dict(read_exceptions(tree)), set()
+    excused, used, sources = dict(read_exceptions(tree)), set(), sources_of_classes(tree)
     for path in tree.files:
-        for limit, place, line, size in sizes(tree, path):
+        for limit, place, line, size in (*sizes(tree, path), *class_sizes(tree, path, sources)):
             if size <= limit.soft:
                 continue
             key = (limit.kind, place)
@@ -81,6 +91,51 @@ def sizes(tree: Tree, path: str) -> Iterator[tuple[Limit, str, int, int]]:
         # The functions of the C interface have the parameters that NCCL gives them.
         if not function.name.startswith("fccl"):
             yield PARAMETERS, place, function.line, function.parameters
+
+
+def class_sizes(tree: Tree, path: str, sources: dict[str, set[str]]) -> Iterator[tuple[Limit, str, int, int]]:
+    if path not in tree.cpp:
+        return
+    for each in classes_of(tree, path):
+        place = f"{path}:{each.name}"
+        yield METHODS, place, each.line, len(each.methods)
+        if each.kind == "class":
+            yield FIELDS, place, each.line, len(each.fields)
+        yield SOURCES, place, each.line, len(sources.get(place, ()))
+
+
+@cache
+def classes_of(tree: Tree, path: str) -> tuple[Class, ...]:
+    return tuple(classes_in(tree.text(path)))
+
+
+def sources_of_classes(tree: Tree) -> dict[str, set[str]]:
+    """The .cpp files that define methods of each class of a header."""
+    headers: dict[str, list[str]] = {}
+    for path in tree.headers:
+        for each in classes_of(tree, path):
+            headers.setdefault(each.name, []).append(path)
+    sources: dict[str, set[str]] = {}
+    for path in set(tree.cpp) - set(tree.headers):
+        own = {each.name for each in classes_of(tree, path)}
+        for owner in owners_in(tree.text(path)):
+            name = next((name for name in endings(owner) if name in headers or name in own), "")
+            for header in declaring(tree, path, [] if name in own else headers.get(name, [])):
+                sources.setdefault(f"{header}:{name}", set()).add(path)
+    return sources
+
+
+def endings(qualified: str) -> list[str]:
+    """a::B::C, B::C and C, since the first names may be those of namespaces."""
+    names = qualified.split("::")
+    return ["::".join(names[first:]) for first in range(len(names))]
+
+
+def declaring(tree: Tree, path: str, headers: list[str]) -> list[str]:
+    """Those of the headers that a file sees; among classes of one name, that of its own folder."""
+    seen = [header for header in headers if header in tree.closure(path)]
+    near = [header for header in seen if PurePath(header).parent == PurePath(path).parent]
+    return near if len(seen) > 1 and near else seen
 
 
 def python_functions(text: str) -> Iterator[Function]:

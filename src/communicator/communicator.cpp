@@ -51,7 +51,7 @@ Communicator::Communicator(const CreateOptions& options, std::unique_ptr<Parts> 
       parts_(std::move(parts)),
       device_calls_(options.device ? std::make_unique<DeviceCalls>(options.device, options.settings, *parts_) : nullptr),
       together_(std::make_unique<IssuedTransfers>()),
-      rank_(parts_->control->rank()),
+      rank_(parts_->control->peers.rank()),
       ranks_(parts_->columns->ranks()) {}
 
 Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, int rank, int ranks,
@@ -72,14 +72,14 @@ Result<std::unique_ptr<Communicator>> Communicator::of_parts(const CreateOptions
                                                              const CancelCheck& cancel_check) {
   std::unique_ptr<Communicator> made(new Communicator(options, std::move(parts)));
   if (!made->device_calls_) return made;
-  made->parts_->control->ask(cancel_check);
+  made->parts_->control->judge.ask(cancel_check);
   const Result<void> ready = made->device_calls_->set_up(Deadline::after(options.settings.init_timeout));
-  made->parts_->control->ask({});
+  made->parts_->control->judge.ask({});
   if (!ready) return fail(ready.error());
   return made;
 }
 
-std::vector<int> Communicator::dead_ranks() const { return parts_->control->dead_ranks(); }
+std::vector<int> Communicator::dead_ranks() const { return parts_->control->liveness.dead_ranks(); }
 
 Communicator::~Communicator() {
   if (!check_own()) {
@@ -153,7 +153,7 @@ Result<void> Communicator::bring_in(const StagedCall& call) { return device_call
 
 // Once the communicator has failed, the bytes on the host are no valid result.
 Result<void> Communicator::take_out(const StagedCall& call, bool has_result) {
-  return device_calls_->take_out(call, has_result || !parts_->control->has_failed());
+  return device_calls_->take_out(call, has_result || !parts_->control->failures.has_failed());
 }
 
 Result<void> Communicator::check_place(const char* name, const void* pointer) const {
@@ -186,8 +186,8 @@ Result<void> Communicator::issue(const Call& call, IssuedGroup& group) {
   LaneQueue& lane = parts_->lanes[lane_of(call.signature.collective)];
   const Task task{call, parts_->number++, kernel};
   if (device_calls_) {
-    parts_->control->say_issued(task.number);
-    parts_->control->say_begun(lane_of(call.signature.collective), task.number);
+    parts_->control->calls.say_issued(task.number);
+    parts_->control->calls.say_begun(lane_of(call.signature.collective), task.number);
   }
   auto issued = std::make_unique<IssuedCall>(parts_->around(), lane, task, parts_->timeout);
   issued->keep_blocks();
@@ -248,8 +248,8 @@ Result<void> Communicator::check_usable() const {
   FCCL_TRY(check_own());
   if (finalized_.load(std::memory_order_relaxed)) [[unlikely]]
     return fail(fcclInvalidUsage, "the communicator has been finalized: no call may follow but fcclCommDestroy");
-  if (parts_->control->has_failed()) [[unlikely]]
-    if (auto failed = parts_->control->failure()) return fail(std::move(*failed));
+  if (parts_->control->failures.has_failed()) [[unlikely]]
+    if (auto failed = parts_->control->failures.first()) return fail(std::move(*failed));
   return {};
 }
 
@@ -272,8 +272,8 @@ Result<void> Communicator::finalize() {
     if (const auto all = device_calls_->await_all(); !all) (void)device_calls_->raise("all issued calls", all.error());
   }
   sleep_until([this] { return is_idle(); });
-  parts_->control->leave();
-  const std::optional<Error> failed = parts_->control->failure();
+  parts_->control->liveness.leave();
+  const std::optional<Error> failed = parts_->control->failures.first();
   finalizing_.fetch_sub(1, std::memory_order_release);
   if (failed) return fail(*failed);
   return {};
@@ -281,7 +281,7 @@ Result<void> Communicator::finalize() {
 
 Result<void> Communicator::revoke() {
   FCCL_TRY(check_own());
-  (void)parts_->control->raise({fcclAborted, fmt::format("rank {} aborted the communicator", rank_)});
+  (void)parts_->control->failures.raise({fcclAborted, fmt::format("rank {} aborted the communicator", rank_)});
   return {};
 }
 
@@ -289,7 +289,7 @@ void Communicator::abort() {
   if (revoke()) sleep_until([this] { return is_idle() && finalizing_.load(std::memory_order_acquire) == 0; });
 }
 
-const char* Communicator::last_error() { return check_own() ? parts_->control->failure_text() : kForked; }
+const char* Communicator::last_error() { return check_own() ? parts_->control->failures.text() : kForked; }
 
 void Communicator::set_timeout(std::chrono::milliseconds timeout) { parts_->timeout = timeout; }
 
@@ -303,8 +303,8 @@ fcclHosts_t Communicator::hosts() const {
 }
 
 std::optional<Error> Communicator::async_error() {
-  parts_->control->look_for_deaths();
-  return parts_->control->failure();
+  parts_->control->liveness.look_for_deaths();
+  return parts_->control->failures.first();
 }
 
 Result<fcclRedOp_t> Communicator::create_operator(const Factor& factor) {

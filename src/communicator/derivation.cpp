@@ -32,7 +32,7 @@ CancelCheck Communicator::ending_this(const CancelCheck& cancel_check, const std
   return [this, cancel_check, during]() -> Result<void> {
     const Result<void> wanted = cancel_check();
     if (wanted) return {};
-    return fail(parts_->control->raise(
+    return fail(parts_->control->failures.raise(
         {wanted.error().code,
          fmt::format("rank {} ended a communicator that was being made of this one in {}", rank_, during)}));
   };
@@ -58,8 +58,8 @@ Result<void> Communicator::prepare_shrink(ShrinkAs as, const CancelCheck& cancel
   FCCL_TRY(check_own());
   if (finalized_.load(std::memory_order_relaxed)) return check_usable();
   if (as == ShrinkAs::healthy) FCCL_TRY(check_usable());
-  if (as == ShrinkAs::ended && !parts_->control->has_failed())
-    (void)parts_->control->raise({fcclAborted, fmt::format("rank {} ended the communicator to shrink it", rank_)});
+  if (as == ShrinkAs::ended && !parts_->control->failures.has_failed())
+    (void)parts_->control->failures.raise({fcclAborted, fmt::format("rank {} ended the communicator to shrink it", rank_)});
   if (device_calls_) {
     const auto all = device_calls_->await_all(cancel_check);
     if (!all && (!cancel_check || cancel_check())) (void)device_calls_->raise("all issued calls", all.error());

@@ -100,7 +100,7 @@ Result<MemoryPlace> DeviceCalls::check_place(const char* name, const void* point
 
 Result<DeviceCalls::HostEnds> DeviceCalls::check_buffers(const Call& call) const {
   const Signature& s = call.signature;
-  const int rank = parts_.control->rank(), ranks = parts_.columns->ranks();
+  const int rank = parts_.control->peers.rank(), ranks = parts_.columns->ranks();
   HostEnds on_host;
   if (s.row().gives(rank, s.root) && call.input(ranks).total() > 0) {
     FCCL_TRY_ASSIGN(const MemoryPlace place, check_place("sendbuff", call.send));
@@ -125,10 +125,10 @@ Result<void> DeviceCalls::run(const Call& call, const void* scalar, void* stream
   on_host.scalar = scalar != nullptr && is_on_host(scalar);
   const LaneId id = lane_of(s.collective);
   const ReduceKernel kernel = kernel_of(s);
-  const SubCalls calls(call, parts_.control->rank(), parts_.columns->ranks(), shape_.buffer_bytes,
+  const SubCalls calls(call, parts_.control->peers.rank(), parts_.columns->ranks(), shape_.buffer_bytes,
                        device_->limits().most_pitch);
   Issue issue{lanes_[id], parts_.lanes[id], calls, {call, parts_.number++, kernel}, scalar, on_host, {stream}};
-  parts_.control->say_issued(issue.task.number);
+  parts_.control->calls.say_issued(issue.task.number);
   if (!issue.lane.device) FCCL_TRY(prepare(issue));
   return bounces_ && !issue.on_host.any() ? bounce(issue) : block(issue);
 }
@@ -163,9 +163,11 @@ Result<void> DeviceCalls::bounce(Issue& issue) {
   const Program::AwaitRoom await_room = [this, &issue](size_t entries) -> Result<void> {
     const DeviceLane& own = *issue.lane.device;
     if (own.has_room(entries)) return {};
-    return await(
-        {[&] { return own.has_room(entries); }, [&] { return own.outstanding(); },
-         [&] { return "to finish earlier calls, so that its queue has room for " + parts_.control->describe(issue.task); }});
+    return await({[&] { return own.has_room(entries); }, [&] { return own.outstanding(); },
+                  [&] {
+                    return "to finish earlier calls, so that its queue has room for " +
+                           parts_.control->calls.describe(issue.task);
+                  }});
   };
   FCCL_TRY(await_room(program.entries_to_begin()));
   const BouncedCall::Program expected{lane, program.first_number(), issue.scalar != nullptr};
@@ -191,7 +193,7 @@ Result<void> DeviceCalls::run_sub_call(Issue& issue, uint64_t part) {
   DeviceLane& lane = *issue.lane.device;
   FCCL_TRY(bring_in(issue, part));
   issue.lane.gpu_arrived = true;
-  if (part == 0) parts_.control->say_begun(lane_of(issue.task.call.signature.collective), issue.task.number);
+  if (part == 0) parts_.control->calls.say_begun(lane_of(issue.task.call.signature.collective), issue.task.number);
   if (issue.scalar != nullptr && part == 0) issue.task.call.scalar = lane.scalar(issue.task.call.signature.dtype);
   Task task = issue.task;
   task.call = issue.calls.sub_call(part, lane.buffer(0));
@@ -232,7 +234,7 @@ Result<void> DeviceCalls::copy(const Issue& issue, const Copies& copies) {
 }
 
 Result<void> DeviceCalls::await_own_gpu(const Issue& issue) {
-  return await_idle(*issue.lane.device, [&] { return "to come to " + parts_.control->describe(issue.task); });
+  return await_idle(*issue.lane.device, [&] { return "to come to " + parts_.control->calls.describe(issue.task); });
 }
 
 Result<void> DeviceCalls::await_idle(DeviceLane& lane, const std::function<std::string()>& what) {
@@ -256,9 +258,9 @@ Result<void> DeviceCalls::conclude(const std::string& what, Result<void> result,
 // An error of the GPU may come from any earlier work on it, so it is final.
 Error DeviceCalls::raise(const std::string& what, const Error& error) {
   Control& control = *parts_.control;
-  if (auto failed = control.failure()) return *failed;
-  return control.raise(
-      {error.code, fmt::format("rank {} could not run {} on {}: {}", control.rank(), what, name_of(*device_), error.message)});
+  if (auto failed = control.failures.first()) return *failed;
+  return control.failures.raise({error.code, fmt::format("rank {} could not run {} on {}: {}", control.peers.rank(), what,
+                                                         name_of(*device_), error.message)});
 }
 
 }  // namespace fccl::core

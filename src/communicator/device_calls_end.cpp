@@ -28,7 +28,7 @@ Result<void> DeviceCalls::await(const OwnWait& wait) {
   for (uint64_t progress = wait.progress();;) {
     FCCL_TRY_ASSIGN(const bool done, wait.done());
     if (done) return {};
-    if (auto failed = control.failure()) return fail(std::move(*failed));
+    if (auto failed = control.failures.first()) return fail(std::move(*failed));
     if (wait.cancel_check) FCCL_TRY(wait.cancel_check());
     const Clock::time_point now = Clock::now();
     if (const uint64_t here = wait.progress(); here != progress) {
@@ -37,15 +37,15 @@ Result<void> DeviceCalls::await(const OwnWait& wait) {
     }
     if (now >= next_look) {
       next_look = now + kLookForDeathsEvery;
-      control.look_for_deaths();
+      control.liveness.look_for_deaths();
     }
     if (now - moved >= parts_.timeout)
-      return fail(control.raise(
+      return fail(control.failures.raise(
           {fcclTimeout,
            fmt::format("rank {} has waited {:.3g} s for its own GPU, cuda:{} ({}), {}. The deadline is the "
                        "communicator's timeout (FCCL_TIMEOUT, timeoutMs, fcclCommSetTimeout); look whether the CUDA "
                        "stream is held by an event, by another library, or still computes",
-                       control.rank(), std::chrono::duration<double>(now - moved).count(), device_->limits().ordinal,
+                       control.peers.rank(), std::chrono::duration<double>(now - moved).count(), device_->limits().ordinal,
                        device_->limits().name, wait.what())}));
     kForGpu.rest(now - began);
   }
@@ -106,12 +106,12 @@ void DeviceCalls::leave() {
     return !drained || *drained;
   };
   sleep_until([&] { return !use.entered() || is_over() || !has_begun() || limit.passed(); });
-  if (parts_.control->has_failed() || (lanes_are_idle() && is_over())) return;
-  (void)parts_.control->raise(
+  if (parts_.control->failures.has_failed() || (lanes_are_idle() && is_over())) return;
+  (void)parts_.control->failures.raise(
       {fcclAborted,
        fmt::format("rank {} destroyed its communicator before its GPU, cuda:{} ({}), was through with the calls that "
                    "were issued: synchronize their streams, or call fcclCommFinalize, before",
-                   parts_.control->rank(), device_->limits().ordinal, device_->limits().name)});
+                   parts_.control->peers.rank(), device_->limits().ordinal, device_->limits().name)});
 }
 
 DeviceCalls::~DeviceCalls() {
@@ -120,7 +120,7 @@ DeviceCalls::~DeviceCalls() {
     if (lane.device) retired_lanes().add(std::move(lane.device));
   }
   // Freeing waits for all work of the GPU, so it is skipped if the GPU may be out of order.
-  if (!parts_.control->has_failed()) retired_lanes().free_idle();
+  if (!parts_.control->failures.has_failed()) retired_lanes().free_idle();
 }
 
 }  // namespace fccl::core

@@ -49,7 +49,7 @@ Result<void> DeviceCalls::check(const CallOrTransfer& operation, const OnDevice&
 Result<void> DeviceCalls::bring_in(const StagedCall& call) {
   const Device::Use use(*device_);
   if (!use.entered()) return fail(raise(describe(call.on_host()), use.entered().error()));
-  if (std::holds_alternative<Call>(call.on_host())) parts_.control->say_issued(parts_.number);
+  if (std::holds_alternative<Call>(call.on_host())) parts_.control->calls.say_issued(parts_.number);
   lanes_[kStaging].gpu_arrived = false;
   if (const auto room = make_room(call); !room) return fail(raise(describe(call.on_host()), room.error()));
   Result<void> result = lanes_[kStaging].device->fork({call.stream()});

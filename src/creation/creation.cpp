@@ -133,14 +133,14 @@ Creation::~Creation() = default;
 Result<std::unique_ptr<Parts>> Creation::make() {
   FCCL_TRY(share_memory());
   Control& control = *parts_->control;
-  control.ask([&]() -> Result<void> {
+  control.judge.ask([&]() -> Result<void> {
     // At this point any rank that is gone is a failure, even one that this rank does not wait for: a rank that waits for it may
     // have given up.
-    control.look_for_some_deaths();
+    control.liveness.look_for_some_deaths();
     return limit_.check_cancelled();
   });
   FCCL_TRY(await_ranks());
-  control.ask({});
+  control.judge.ask({});
   map_peers();
   return std::move(parts_);
 }
@@ -163,7 +163,7 @@ Result<void> Creation::share_memory() {
   auto control = std::make_shared<Control>(options_.name, joined_.rank, std::move(peers), segment_);
   parts_ = std::make_unique<Parts>(std::move(columns), std::move(control), segment_, settings.timeout);
   parts_->statistics.show(options_.name, joined_.rank, ranks, pids);
-  parts_->control->show_waits_by(parts_->statistics);
+  parts_->control->judge.show_waits_by(parts_->statistics);
   parts_->cost.segment = steps_.lap();
   parts_->cost.shared_bytes = shape.total_bytes();
   parts_->cost.local_ranks = shape.ranks;

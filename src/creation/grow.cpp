@@ -53,14 +53,14 @@ Result<UniqueId> Grow::agree(int ranks, const std::optional<UniqueId>& id) {
       return fail(fcclInvalidUsage,
                   fmt::format("the ranks grow differently: {} gives nRanks = {}, {} gives {}. All ranks, the "
                               "new ones too, must give the same number",
-                              parent_.describe_rank(0), all.front().ranks, parent_.describe_rank(rank), theirs.ranks));
+                              parent_.peers.describe(0), all.front().ranks, parent_.peers.describe(rank), theirs.ranks));
     if (!theirs.has_id()) continue;
     if (knows < 0) knows = rank;
     if (!theirs.has_id_of(all[static_cast<size_t>(knows)]))
       return fail(fcclInvalidUsage,
                   fmt::format("the ranks grow differently: {} and {} have different unique ids. One rank calls "
                               "fcclCommGetUniqueId, and the others give that id or NULL",
-                              parent_.describe_rank(knows), parent_.describe_rank(rank)));
+                              parent_.peers.describe(knows), parent_.peers.describe(rank)));
   }
   if (knows < 0)
     return fail(fcclInvalidUsage, fmt::format("none of the {} ranks has a unique id to grow by: one of them calls "
@@ -70,14 +70,14 @@ Result<UniqueId> Grow::agree(int ranks, const std::optional<UniqueId>& id) {
 }
 
 Result<void> Grow::check_parent() {
-  parent_.look_for_deaths();
-  if (auto failed = parent_.failure()) return fail(std::move(*failed));
+  parent_.liveness.look_for_deaths();
+  if (auto failed = parent_.failures.first()) return fail(std::move(*failed));
   return {};
 }
 
 Result<std::unique_ptr<Parts>> Grow::join(const UniqueId& id, int ranks, const CreateOptions& options) {
   // Only the parent notices a rank that dies before it has joined.
-  auto made = create_parts(join_request(id, parent_.rank(), ranks, options), options, [this]() -> Result<void> {
+  auto made = create_parts(join_request(id, parent_.peers.rank(), ranks, options), options, [this]() -> Result<void> {
     FCCL_TRY(check_parent());
     return cancel_check_ ? cancel_check_() : Result<void>{};
   });

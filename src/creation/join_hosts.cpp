@@ -86,8 +86,8 @@ HostJoiner::HostJoiner(Joined& joined, const Settings& settings, Parts& parts, I
       columns_(*parts.columns),
       calls_(calls),
       limit_(limit.deadline, [&parts, &limit]() -> Result<void> {
-        parts.control->look_for_some_deaths();
-        if (auto failed = parts.control->failure()) return fail(std::move(*failed));
+        parts.control->liveness.look_for_some_deaths();
+        if (auto failed = parts.control->failures.first()) return fail(std::move(*failed));
         return limit.check_cancelled();
       }) {}
 
@@ -230,13 +230,13 @@ Result<void> HostJoiner::connect_lanes(const Network& network) {
 
 // The link may outlive the communicator, so the events hold what they use.
 LinkEvents HostJoiner::link_events() {
-  return {.failed = [control = parts_.control](const Error& error) { control->hear_of_failure(error); },
-          .gone = [control = parts_.control](int rank, PeerStatus how) { control->hear_of_departure(rank, how); },
-          .waits = [control = parts_.control](const LongWait& wait) { control->hear_of_wait(wait); },
-          .cut = [control = parts_.control](int leader, LinkEnd how) { control->hear_of_end(leader, how); },
+  return {.failed = [control = parts_.control](const Error& error) { control->failures.hear_of(error); },
+          .gone = [control = parts_.control](int rank, PeerStatus how) { control->liveness.hear_of_departure(rank, how); },
+          .waits = [control = parts_.control](const LongWait& wait) { control->judge.hear_of_wait(wait); },
+          .cut = [control = parts_.control](int leader, LinkEnd how) { control->liveness.hear_of_end(leader, how); },
           .look =
               [control = parts_.control] {
-                return LinkNews{control->failure(), control->local_departures(), control->local_waits()};
+                return LinkNews{control->failures.first(), control->liveness.local_departures(), control->judge.local_waits()};
               }};
 }
 
@@ -253,7 +253,7 @@ Result<void> HostJoiner::share_wake() {
     return made;
   }();
   if (!wake) return fail(std::move(wake).error());
-  parts_.control->wake_by(std::move(*wake));
+  parts_.control->failures.wake_by(std::move(*wake));
   return {};
 }
 
@@ -264,26 +264,26 @@ Result<void> HostJoiner::meet_leaders() {
   for (int rank = 0; rank < columns_.ranks(); ++rank) request.host_of.push_back(columns_.host_of(rank));
   FCCL_TRY_ASSIGN(auto met, HostLink::meet(std::move(request), std::move(joined_.tcp_listener), limit_));
   parts_.link = std::move(met);
-  wake_ = Descriptor(::fcntl(parts_.control->wake().get(), F_DUPFD_CLOEXEC, 0));
+  wake_ = Descriptor(::fcntl(parts_.control->failures.wake().get(), F_DUPFD_CLOEXEC, 0));
   if (!wake_) return fail(fcclSystemError, fmt::format("cannot take a second descriptor of an eventfd: {}", error_text(errno)));
   return {};
 }
 
 Result<void> HostJoiner::start_link() {
   if (!parts_.link) return {};
-  return parts_.link->start(std::move(wake_), parts_.control->local_watches(), link_events());
+  return parts_.link->start(std::move(wake_), parts_.control->liveness.local_watches(), link_events());
 }
 
 Result<void> HostJoiner::join() {
   auto joined = try_to_join();
   if (joined) return {};
-  const Error error = parts_.control->raise(std::move(joined).error());
+  const Error error = parts_.control->failures.raise(std::move(joined).error());
   if (parts_.link) parts_.link->tell({.failure = error});
   return fail(error);
 }
 
 Result<void> HostJoiner::try_to_join() {
-  const auto name_of = [this](int rank) { return parts_.control->describe_rank(rank); };
+  const auto name_of = [this](int rank) { return parts_.control->peers.describe(rank); };
   StepClock steps;
   FCCL_TRY(share_wake());
   if (is_leader()) FCCL_TRY(meet_leaders());

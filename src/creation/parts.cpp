@@ -44,8 +44,8 @@ Parts::~Parts() {
   }
   transfers.leave(Deadline::after(kDrainTimeout));
   // TCP may drop data that it still holds when this process ends; the endpoint stays as long as other communicators hold it.
-  if (endpoint.use_count() == 1 && !control->has_failed()) endpoint->await_taken(Deadline::after(kDrainTimeout));
-  control->leave();
+  if (endpoint.use_count() == 1 && !control->failures.has_failed()) endpoint->await_taken(Deadline::after(kDrainTimeout));
+  control->liveness.leave();
   if (link) HostLink::retire(std::move(link), timeout);
 }
 

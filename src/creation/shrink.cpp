@@ -60,7 +60,7 @@ Result<void> Shrink::check() const {
 }
 
 Result<std::unique_ptr<Parts>> Shrink::make(const std::vector<int>& excluded, const CreateOptions& options) {
-  ShrinkBoard& board = parent_.shrink_board(parent_.rank());
+  ShrinkBoard& board = parent_.peers.state_of(parent_.peers.rank()).shrink;
   ShrinkOffer mine{board.read().number + 1, ShrinkState::open};
   for (const int rank : excluded) mine.excluded.set(static_cast<size_t>(rank));
   for (int rank = 0; rank < columns_.ranks(); ++rank)
@@ -76,7 +76,7 @@ Result<std::unique_ptr<Parts>> Shrink::meet(const ShrinkOffer& mine, const Creat
   ShrinkOffer offer = mine;
   if (is_root()) bootstrap = open_bootstrap(options);
   if (is_root() && bootstrap) offer.id = std::bit_cast<ShrinkOffer::Id>(to_c(bootstrap->id));
-  parent_.shrink_board(parent_.rank()).write(offer);
+  parent_.peers.state_of(parent_.peers.rank()).shrink.write(offer);
   FCCL_TRY(await_survivors(mine, options.settings.init_timeout));
   if (!bootstrap) return fail(bootstrap.error());
   auto made = create(std::move(*bootstrap), mine, options);
@@ -92,7 +92,7 @@ Result<std::unique_ptr<Parts>> Shrink::meet(const ShrinkOffer& mine, const Creat
   }
   return fail(made.error().code,
               fmt::format("{} (in fcclCommShrink without {}, which counts the ranks anew from {} on)", made.error().message,
-                          describe_list(excluded_by(mine)), parent_.describe_rank(survivors_.front())));
+                          describe_list(excluded_by(mine)), parent_.peers.describe(survivors_.front())));
 }
 
 // `bootstrap`: only the root has one.
@@ -110,9 +110,9 @@ Result<std::unique_ptr<Parts>> Shrink::create(Bootstrap bootstrap, const ShrinkO
 
 // Without this barrier one of three hosts might have finished when the other two lose the connection that they have just made.
 Result<void> Shrink::confirm_all_connected(Parts& made, const CreateOptions& options) const {
-  made.control->ask([this] { return check_wanted(); });
+  made.control->judge.ask([this] { return check_wanted(); });
   FCCL_TRY(InitCalls(made, Deadline::after(options.settings.init_timeout)).barrier());
-  made.control->ask({});
+  made.control->judge.ask({});
   return {};
 }
 
@@ -128,20 +128,20 @@ bool Shrink::is_spurious_disconnect(const Error& error) const {
 }
 
 Result<Bootstrap> Shrink::open_bootstrap(const CreateOptions& options) const {
-  return places_ ? places_->open(parent_.rank()) : prepare_bootstrap(options.settings);
+  return places_ ? places_->open(parent_.peers.rank()) : prepare_bootstrap(options.settings);
 }
 
 Result<UniqueId> Shrink::id_of_root() const {
   const int root = survivors_.front();
   if (!is_here(root)) return places_->id_of(root);
-  auto id = from_c(std::bit_cast<fcclUniqueId>(parent_.shrink_board(root).read().id));
-  if (!id) return fail(fcclRemoteError, fmt::format("{} could not open a bootstrap", parent_.describe_rank(root)));
+  auto id = from_c(std::bit_cast<fcclUniqueId>(parent_.peers.state_of(root).shrink.read().id));
+  if (!id) return fail(fcclRemoteError, fmt::format("{} could not open a bootstrap", parent_.peers.describe(root)));
   return id;
 }
 
 // Between hosts no rank knows yet whether the others exclude the same ranks, or whether the root has started.
 JoinRequest Shrink::request(const UniqueId& id, const ShrinkOffer& mine, const CreateOptions& options) const {
-  const auto place = std::ranges::find(survivors_, parent_.rank()) - survivors_.begin();
+  const auto place = std::ranges::find(survivors_, parent_.peers.rank()) - survivors_.begin();
   JoinRequest request = join_request(id, static_cast<int>(place), static_cast<int>(survivors_.size()), options);
   if (!places_) return request;
   const std::string excluded = fmt::format("{}", fmt::join(excluded_by(mine), ","));
@@ -153,7 +153,7 @@ JoinRequest Shrink::request(const UniqueId& id, const ShrinkOffer& mine, const C
   return request;
 }
 
-bool Shrink::is_root() const { return survivors_.front() == parent_.rank(); }
+bool Shrink::is_root() const { return survivors_.front() == parent_.peers.rank(); }
 
 bool Shrink::is_here(int rank) const { return columns_.host_of(rank) == columns_.host(); }
 
@@ -162,18 +162,18 @@ Result<void> Shrink::await_survivors(const ShrinkOffer& mine, std::chrono::milli
   while (true) {
     int missing = -1;
     for (int rank = 0; rank < columns_.ranks(); ++rank) {
-      if (rank == parent_.rank()) continue;
+      if (rank == parent_.peers.rank()) continue;
       FCCL_TRY_ASSIGN(const auto come, has_come(rank, mine));
       if (!come && missing < 0) missing = rank;
     }
     if (missing < 0) break;
     if (cancel_check_) FCCL_TRY(cancel_check_());
     if (deadline.passed())
-      return fail(
-          fcclTimeout,
-          fmt::format("rank {} waited {:.1f} s in fcclCommShrink without {} for {}: has every survivor called it? "
-                      "FCCL_INIT_TIMEOUT (config.initTimeoutMs) decides how long to wait",
-                      parent_.rank(), in_seconds(at_most), describe_list(excluded_by(mine)), parent_.describe_rank(missing)));
+      return fail(fcclTimeout,
+                  fmt::format("rank {} waited {:.1f} s in fcclCommShrink without {} for {}: has every survivor called it? "
+                              "FCCL_INIT_TIMEOUT (config.initTimeoutMs) decides how long to wait",
+                              parent_.peers.rank(), in_seconds(at_most), describe_list(excluded_by(mine)),
+                              parent_.peers.describe(missing)));
     std::this_thread::sleep_for(kPause);
   }
   see_current_offers(mine);
@@ -184,22 +184,22 @@ Result<void> Shrink::await_survivors(const ShrinkOffer& mine, std::chrono::milli
 // belongs to another shrink, earlier or later.
 Result<bool> Shrink::has_come(int rank, const ShrinkOffer& mine) {
   if (mine.excluded[static_cast<size_t>(rank)]) return true;
-  const ShrinkOffer theirs = is_here(rank) ? parent_.shrink_board(rank).read() : ShrinkOffer{};
-  const bool is_for_this_shrink = is_new_offer(rank, theirs) && !theirs.excluded[static_cast<size_t>(parent_.rank())];
+  const ShrinkOffer theirs = is_here(rank) ? parent_.peers.state_of(rank).shrink.read() : ShrinkOffer{};
+  const bool is_for_this_shrink = is_new_offer(rank, theirs) && !theirs.excluded[static_cast<size_t>(parent_.peers.rank())];
   if (is_for_this_shrink && differ(mine, theirs)) return difference(rank, mine, theirs);
-  if (parent_.has_died(rank))
+  if (parent_.liveness.has_died(rank))
     return fail(fcclRemoteError, fmt::format("{} died before all survivors were in fcclCommShrink: exclude it, too",
-                                             parent_.describe_rank(rank)));
+                                             parent_.peers.describe(rank)));
   if (is_for_this_shrink && theirs.excluded == mine.excluded) {
     // A failed earlier attempt is ignored, unless it is the root's and failed to open a listener.
     const bool is_root_without_id = rank == survivors_.front() && theirs.id == ShrinkOffer::Id{};
     if (theirs.state == ShrinkState::open || is_root_without_id) return true;
-    if (const auto other = other_opinion(mine)) return difference(*other, mine, parent_.shrink_board(*other).read());
+    if (const auto other = other_opinion(mine)) return difference(*other, mine, parent_.peers.state_of(*other).shrink.read());
     return false;
   }
-  if (parent_.has_left(rank))
+  if (parent_.liveness.has_left(rank))
     return fail(fcclRemoteError, fmt::format("{} has finalized or destroyed the communicator and cannot come to fcclCommShrink",
-                                             parent_.describe_rank(rank)));
+                                             parent_.peers.describe(rank)));
   // Ranks of other hosts are awaited at the meeting place.
   return !is_here(rank);
 }
@@ -208,8 +208,8 @@ Result<bool> Shrink::has_come(int rank, const ShrinkOffer& mine) {
 // because of it.
 std::optional<int> Shrink::other_opinion(const ShrinkOffer& mine) const {
   for (const int rank : columns_.ranks_of(columns_.host()))
-    if (const ShrinkOffer theirs = parent_.shrink_board(rank).read();
-        rank != parent_.rank() && is_new_offer(rank, theirs) && differ(mine, theirs))
+    if (const ShrinkOffer theirs = parent_.peers.state_of(rank).shrink.read();
+        rank != parent_.peers.rank() && is_new_offer(rank, theirs) && differ(mine, theirs))
       return rank;
   return std::nullopt;
 }
@@ -218,7 +218,7 @@ std::optional<int> Shrink::other_opinion(const ShrinkOffer& mine) const {
 bool Shrink::differ(const ShrinkOffer& mine, const ShrinkOffer& theirs) const {
   const ShrinkOffer::Excluded differing = mine.excluded ^ theirs.excluded;
   for (int rank = 0; differing.any() && rank < columns_.ranks(); ++rank)
-    if (differing[static_cast<size_t>(rank)] && !parent_.has_died(rank)) return true;
+    if (differing[static_cast<size_t>(rank)] && !parent_.liveness.has_died(rank)) return true;
   return false;
 }
 
@@ -230,13 +230,13 @@ bool Shrink::is_new_offer(int rank, const ShrinkOffer& offer) const {
 // An excluded rank's offer may be for a later shrink, unless that rank has failed.
 void Shrink::see_current_offers(const ShrinkOffer& mine) {
   for (const int rank : columns_.ranks_of(columns_.host()))
-    if (const ShrinkOffer offer = parent_.shrink_board(rank).read();
+    if (const ShrinkOffer offer = parent_.peers.state_of(rank).shrink.read();
         offer.state == ShrinkState::failed || !mine.excluded[static_cast<size_t>(rank)])
       see(rank, offer);
 }
 
 void Shrink::see_all() {
-  for (const int rank : columns_.ranks_of(columns_.host())) see(rank, parent_.shrink_board(rank).read());
+  for (const int rank : columns_.ranks_of(columns_.host())) see(rank, parent_.peers.state_of(rank).shrink.read());
 }
 
 void Shrink::see(int rank, const ShrinkOffer& offer) {
@@ -245,8 +245,8 @@ void Shrink::see(int rank, const ShrinkOffer& offer) {
 
 Result<void> Shrink::check_wanted() const {
   for (const int rank : survivors_)
-    if (parent_.has_died(rank))
-      return fail(fcclRemoteError, fmt::format("{} died in fcclCommShrink: exclude it, too", parent_.describe_rank(rank)));
+    if (parent_.liveness.has_died(rank))
+      return fail(fcclRemoteError, fmt::format("{} died in fcclCommShrink: exclude it, too", parent_.peers.describe(rank)));
   return cancel_check_ ? cancel_check_() : Result<void>{};
 }
 
@@ -255,7 +255,7 @@ tl::unexpected<Error> Shrink::difference(int rank, const ShrinkOffer& mine, cons
   return fail(fcclInvalidUsage,
               fmt::format("the ranks shrink differently: rank {} excludes {}, {} excludes {}. All survivors must give the "
                           "same excludeRanksList; fcclCommGetDeadRanks says who has died",
-                          parent_.rank(), describe_list(excluded_by(mine)), parent_.describe_rank(rank),
+                          parent_.peers.rank(), describe_list(excluded_by(mine)), parent_.peers.describe(rank),
                           describe_list(excluded_by(theirs))));
 }
 

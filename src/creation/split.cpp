@@ -61,8 +61,8 @@ Result<void> Split::exchange(const void* mine, void* all, size_t bytes) {
 }
 
 std::optional<Error> Split::failure() {
-  parent_.look_for_deaths();
-  return parent_.failure();
+  parent_.liveness.look_for_deaths();
+  return parent_.failures.first();
 }
 
 Result<std::unique_ptr<Parts>> Split::meet(Color& color, const CreateOptions& options) {
@@ -70,7 +70,7 @@ Result<std::unique_ptr<Parts>> Split::meet(Color& color, const CreateOptions& op
   const bool is_root = color.root() == rank_;
   FCCL_TRY_ASSIGN(auto served, is_root ? serve_bootstrap(std::move(*color.bootstrap)) : Descriptor{});
   auto id = from_c(color.id);
-  if (!id) return fail(fcclRemoteError, fmt::format("{} could not open a bootstrap", parent_.describe_rank(color.root())));
+  if (!id) return fail(fcclRemoteError, fmt::format("{} could not open a bootstrap", parent_.peers.describe(color.root())));
   const auto place = std::find(color.ranks.begin(), color.ranks.end(), rank_) - color.ranks.begin();
   const auto cancel_check = [this]() -> Result<void> {
     if (auto failed = failure()) return fail(std::move(*failed));
@@ -91,8 +91,9 @@ Error Split::fail_parent(const Color& color, Error error) {
     if (dying.passed()) break;
     std::this_thread::sleep_for(1ms);
   }
-  return parent_.raise({error.code, fmt::format("{} (in the part of color {}, whose ranks are counted anew from {} on)",
-                                                error.message, color.number, parent_.describe_rank(color.root()))});
+  return parent_.failures.raise(
+      {error.code, fmt::format("{} (in the part of color {}, whose ranks are counted anew from {} on)", error.message,
+                               color.number, parent_.peers.describe(color.root()))});
 }
 
 }  // namespace fccl::core

@@ -52,7 +52,7 @@ struct Parts {
 
   explicit Parts(const SegmentShape& shape) {
     const size_t ranks = shape.ranks;
-    peer_statuses = sizeof(FailureBoard);
+    peer_statuses = sizeof(FirstFailure);
     awaited = peer_statuses + (static_cast<size_t>(shape.everybody) * sizeof(std::atomic<PeerStatus>) + 63) / 64 * 64;
     boards = awaited + (static_cast<size_t>(shape.everybody) * sizeof(std::atomic<int32_t>) + 63) / 64 * 64;
     payloads = boards + ranks * sizeof(RankBoards);
@@ -236,7 +236,7 @@ Segment::~Segment() { munmap(memory_, shape_.total_bytes()); }
 // Leaves the transfer boards, one per pair of ranks, as the zeros that the kernel provides.
 void Segment::initialise(uint32_t first_sequence) {
   const Parts parts(shape_);
-  new (memory_) FailureBoard;
+  new (memory_) FirstFailure;
   for (int rank = 0; rank < shape_.everybody; ++rank) {
     new (&peer_status(rank)) std::atomic<PeerStatus>{PeerStatus::present};
     new (&awaited_beyond(rank)) std::atomic<int32_t>{-1};

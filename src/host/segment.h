@@ -126,7 +126,7 @@ struct alignas(64) RankState {
 
 // The rank that reported the communicator's first failure. One atomic step sets it, after the rank has written its cause
 // completely, so a rank that dies while it reports leaves no partial failure.
-struct alignas(64) FailureBoard {
+struct alignas(64) FirstFailure {
   std::atomic<uint32_t> first{0};  // 1 + the rank; 0: no failure
 };
 
@@ -196,7 +196,7 @@ class Segment {
   Segment& operator=(const Segment&) = delete;
 
   const SegmentShape& shape() const { return shape_; }
-  FailureBoard& failure() const { return *at<FailureBoard>(0); }
+  FirstFailure& failure() const { return *at<FirstFailure>(0); }
   // peer_status and awaited_beyond take the communicator's number of a rank; the other functions take numbers within the host.
   std::atomic<PeerStatus>& peer_status(int rank) const;
   // The rank for which a rank of another host said that it waits; -1: none.

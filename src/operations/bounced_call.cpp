@@ -32,10 +32,10 @@ Result<Advance> BouncedCall::advance() {
 
 Result<Advance> BouncedCall::await_gpu() {
   const bool has_turn = queue_.finished.load(std::memory_order_acquire) == first_ticket_ + part_;
-  if (around_.control.has_failed()) {
+  if (around_.control.failures.has_failed()) {
     release_permanently();
     if (!has_turn) return Advance::none;
-    return fail(give_up(around_.control.failure().value_or(Error{})));
+    return fail(give_up(around_.control.failures.first().value_or(Error{})));
   }
   if (!has_turn || !has_come(program_.lane.ready(), number())) return Advance::none;
   begin();
@@ -43,7 +43,7 @@ Result<Advance> BouncedCall::await_gpu() {
 }
 
 void BouncedCall::begin() {
-  around_.control.say_begun(lane_of(issued_.task.call.signature.collective), issued_.task.number);
+  around_.control.calls.say_begun(lane_of(issued_.task.call.signature.collective), issued_.task.number);
   if (program_.brings_scalar && part_ == 0) issued_.task.call.scalar = program_.lane.scalar(issued_.task.call.signature.dtype);
   Task task = issued_.task;
   task.call = issued_.calls.sub_call(part_, program_.lane.buffer(number()));

@@ -2,6 +2,7 @@
 #include "operations/issued_call.h"
 
 #include <algorithm>
+#include <utility>
 #include <variant>
 
 #include "hierarchical/phases.h"
@@ -102,8 +103,8 @@ bool IssuedCall::is_reached() const {
 
 // Nothing starts on a failed communicator.
 Result<void> IssuedCall::begin() {
-  if (around_.control.has_failed())
-    if (auto failed = around_.control.failure()) return fail(std::move(*failed));
+  if (around_.control.failures.has_failed())
+    if (auto failed = around_.control.failures.first()) return fail(std::move(*failed));
   Lane& lane = queue_.lane;
   if (queue_.hierarchical) {
     time_from_here();
@@ -148,9 +149,9 @@ bool IssuedCall::goes_on() {
 }
 
 Result<void> IssuedCall::conclude(const Outcome& outcome) {
-  if (const auto* other = std::get_if<OtherCounts>(&outcome)) return fail(around_.control.raise_other_counts(task_, *other));
-  if (const auto* differs = std::get_if<Differs>(&outcome)) return fail(around_.control.raise_mismatch(task_, differs->rank));
-  if (std::holds_alternative<Failed>(outcome)) return fail(around_.control.failure().value_or(Error{}));
+  if (const auto* other = std::get_if<OtherCounts>(&outcome)) return raise(around_.control.calls.other_counts(task_, *other));
+  if (const auto* differs = std::get_if<Differs>(&outcome)) return raise(around_.control.calls.mismatch(task_, differs->rank));
+  if (std::holds_alternative<Failed>(outcome)) return fail(around_.control.failures.first().value_or(Error{}));
   if (task_.call.signature.issuer == Issuer::user) {
     const Signature& s = task_.call.signature;
     around_.statistics.count({.collective = s.collective,
@@ -162,17 +163,19 @@ Result<void> IssuedCall::conclude(const Outcome& outcome) {
   return {};
 }
 
+Result<void> IssuedCall::raise(Error error) const { return fail(around_.control.failures.raise(std::move(error))); }
+
 // Runs after a failure, too; the lane's memory then belongs to the next operation.
 void IssuedCall::pass_turn() {
   phase_.end();
-  around_.control.end_wait(wait_);
+  around_.control.judge.end_wait(wait_);
   queue_.finished.store(ticket_.number + 1, std::memory_order_release);
 }
 
 Result<void> IssuedCall::look(void* operation, const Awaited& awaited) {
   auto* self = static_cast<IssuedCall*>(operation);
   if (self->queue_.hierarchical && self->queue_.hierarchical->inter_host_call) return self->look_at_wire(awaited);
-  return self->around_.control.look(self->wait_, awaited);
+  return self->around_.control.judge.look(self->wait_, awaited);
 }
 
 bool IssuedCall::is_here(void* operation, const Awaited& awaited) {
@@ -183,11 +186,11 @@ bool IssuedCall::is_here(void* operation, const Awaited& awaited) {
 Result<void> IssuedCall::look_at_wire(const Awaited& awaited) {
   const InterHostCall& inter_host_call = *queue_.hierarchical->inter_host_call;
   if (const int differs = inter_host_call.differing_rank(); differs >= 0)
-    return fail(around_.control.raise_mismatch(task_, differs, record_of(inter_host_call.call_of(differs))));
+    return raise(around_.control.calls.mismatch(task_, differs, record_of(inter_host_call.call_of(differs))));
   FCCL_TRY(look_at_other_lanes());
-  if (awaited.rank != InterHostCall::kWire) return around_.control.look(wait_, awaited);
+  if (awaited.rank != InterHostCall::kWire) return around_.control.judge.look(wait_, awaited);
   const int rank = inter_host_call.awaited_rank();
-  return around_.control.look(wait_, {awaited.where, awaited.target, rank}, inter_host_call.lane().failure_of(rank));
+  return around_.control.judge.look(wait_, {awaited.where, awaited.target, rank}, inter_host_call.lane().failure_of(rank));
 }
 
 // Detects that a rank on another host used this call number on the other lane.
@@ -197,7 +200,7 @@ Result<void> IssuedCall::look_at_other_lanes() const {
     const WireLane& lane = other.hierarchical->inter_host_call->lane();
     for (int i = 1; i < lane.members(); ++i)
       if (const auto theirs = lane.call_numbered(task_.number, lane.peer(i)))
-        return fail(around_.control.raise_mismatch(task_, lane.rank_of(lane.peer(i)), record_of(*theirs)));
+        return raise(around_.control.calls.mismatch(task_, lane.rank_of(lane.peer(i)), record_of(*theirs)));
   }
   return {};
 }

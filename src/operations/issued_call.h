@@ -85,6 +85,7 @@ class IssuedCall {
   void time_from_here();
   bool goes_on();
   Result<void> conclude(const Outcome& outcome);
+  Result<void> raise(Error error) const;
   void pass_turn();
   Poll poll() const;
   static Result<void> look(void* operation, const Awaited& awaited);

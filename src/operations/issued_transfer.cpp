@@ -31,21 +31,21 @@ Result<Advance> IssuedTransfer::conclude_step(Result<Advance> progress) {
 
 // Nothing starts on a failed communicator.
 Result<bool> IssuedTransfer::start() {
-  if (around_.control.has_failed())
-    if (auto failed = around_.control.failure()) return fail(std::move(*failed));
+  if (around_.control.failures.has_failed())
+    if (auto failed = around_.control.failures.first()) return fail(std::move(*failed));
   return around_.lane.start(operation_);
 }
 
 Result<void> IssuedTransfer::conclude() {
   if (!operation_.differs) return {};
   const int source = operation_.other.load(std::memory_order_relaxed);
-  return fail(around_.control.raise_difference(operation_.transfer, source, operation_.theirs));
+  return fail(around_.control.failures.raise(around_.control.calls.difference(operation_.transfer, source, operation_.theirs)));
 }
 
 Result<void> IssuedTransfer::end(Result<void> result) {
   if (!result) around_.lane.withdraw(operation_);
   is_over_ = true;
-  if (wait_) around_.control.end_wait(*wait_);
+  if (wait_) around_.control.judge.end_wait(*wait_);
   return result;
 }
 
@@ -53,7 +53,7 @@ Result<void> IssuedTransfer::look(bool warns) {
   TransferLane& lane = around_.lane;
   if (!wait_) wait_ = std::make_unique<Wait>(operation_.transfer, around_.timeout, Poll{&IssuedTransfer::catch_up, &lane});
   wait_->warns = warns;
-  return around_.control.look(*wait_, {&operation_.steps, seen_ + 1, other()}, lane.network_failure_of(other()));
+  return around_.control.judge.look(*wait_, {&operation_.steps, seen_ + 1, other()}, lane.network_failure_of(other()));
 }
 
 }  // namespace fccl::core

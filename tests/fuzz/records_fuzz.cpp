@@ -63,10 +63,10 @@ void look() {
   Wait wait{task, 0ms};
   const Awaited awaited{&segment.board(1, kGatherLane).published.value, 1, 1};
   for (int i = 0; i < 2; ++i)
-    if (const Result<void> looked = control.look(wait, awaited); !looked)
+    if (const Result<void> looked = control.judge.look(wait, awaited); !looked)
       check(looked.error().message.size() < 4096, "an error is bounded");
-  (void)control.failure();
-  (void)control.raise_mismatch(task, 1);
+  (void)control.failures.first();
+  (void)control.failures.raise(control.calls.mismatch(task, 1));
 }
 
 }  // namespace

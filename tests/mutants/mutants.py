@@ -51,8 +51,8 @@ MUTANTS = [
     ),
     Mutant(
         "a rank that leaves does not say so",
-        "src/operations/departures.cpp",
-        "  segment_->state(local()).left.store(1, std::memory_order_release);\n",
+        "src/operations/liveness.cpp",
+        "  peers_.own_state().left.store(1, std::memory_order_release);\n",
         "",
     ),
     Mutant(
@@ -279,13 +279,13 @@ MUTANTS = [
     ),
     Mutant(
         "a wait has no deadline",
-        "src/operations/control.cpp",
+        "src/operations/wait_judge.cpp",
         "if (waited >= wait.timeout && waited",
         "if (waited >= 1000 * wait.timeout && waited",
     ),
     Mutant(
         "a rank that did its part before it died fails the call",
-        "src/operations/control.cpp",
+        "src/operations/wait_judge.cpp",
         "  if (is_reached(wait, awaited)) return {};\n",
         "",
     ),

@@ -24,7 +24,7 @@ CreateOptions without_reads() {
 
 TEST(InitCallsTest, give_every_rank_the_bytes_of_every_rank) {
   make_parts(3, without_reads(), [](Parts& parts) {
-    const int mine = 10 * parts.control->rank();
+    const int mine = 10 * parts.control->peers.rank();
     std::array<int, 3> all{};
     const auto done = InitCalls(parts, Deadline::after(10s)).exchange(&mine, all.data(), sizeof mine);
     ASSERT_TRUE(done) << done.error().message;
@@ -34,7 +34,7 @@ TEST(InitCallsTest, give_every_rank_the_bytes_of_every_rank) {
 
 TEST(InitCallsTest, swap_a_block_between_each_pair_of_ranks) {
   make_parts(2, without_reads(), [](Parts& parts) {
-    const auto rank = static_cast<uint8_t>(parts.control->rank());
+    const auto rank = static_cast<uint8_t>(parts.control->peers.rank());
     const std::array<uint8_t, 2> given{static_cast<uint8_t>(10 * rank), static_cast<uint8_t>(10 * rank + 1)};
     std::array<uint8_t, 2> taken{};
     const auto done = InitCalls(parts, Deadline::after(10s)).swap(given.data(), taken.data(), 1);
@@ -56,7 +56,7 @@ TEST(InitCallsTest, take_a_number_each) {
 TEST(InitCallsTest, that_nobody_joins_end_at_the_deadline_of_the_creation) {
   std::barrier both(2);
   make_parts(2, without_reads(), [&](Parts& parts) {
-    if (parts.control->rank() == 0) {
+    if (parts.control->peers.rank() == 0) {
       const auto done = InitCalls(parts, Deadline::after(50ms)).barrier();
       ASSERT_FALSE(done);
       EXPECT_EQ(done.error().code, fcclTimeout);
@@ -90,7 +90,7 @@ TEST(ReadTrialTest, gives_all_ranks_the_same_answer) {
   std::array<std::atomic<double>, 3> gains{};
   make_parts(3, options, [&](Parts& parts) {
     InitCalls calls(parts, Deadline::after(10s));
-    gains[static_cast<size_t>(parts.control->rank())] = gain_of_reading(calls, parts.lanes[kPairLane].lane).value();
+    gains[static_cast<size_t>(parts.control->peers.rank())] = gain_of_reading(calls, parts.lanes[kPairLane].lane).value();
   });
   EXPECT_EQ(gains[0], gains[1]);
   EXPECT_EQ(gains[0], gains[2]);

@@ -31,7 +31,7 @@ class SplitTest : public ::testing::Test {
       Split split(parent.control(rank), rank, kRanks, [&](const Call& call) { return parent.exchange(rank, call); }, {});
       const auto made = split.make(choices[rank].color, choices[rank].key, options);
       ASSERT_TRUE(made) << made.error().message;
-      if (*made) places[rank] = {(*made)->control->rank(), (*made)->columns->ranks()};
+      if (*made) places[rank] = {(*made)->control->peers.rank(), (*made)->columns->ranks()};
     });
     return places;
   }
@@ -73,7 +73,7 @@ TEST_F(SplitTest, that_is_cancelled_on_one_rank_fails_the_parent_and_names_the_p
     std::array<fcclUniqueId, kRanks> ids{};
     EXPECT_TRUE(run(exchange_of(Issuer::split, &none, ids.data(), sizeof none)));
   });
-  const auto failure = parent.control(0).failure();
+  const auto failure = parent.control(0).failures.first();
   ASSERT_TRUE(failure);
   EXPECT_EQ(failure->code, fcclAborted);
   EXPECT_THAT(failure->message, HasSubstr("in the part of color 6, whose ranks are counted anew from rank 1 (pid"));

@@ -56,7 +56,7 @@ Region region_of(const void* begin, size_t bytes) { return {static_cast<const st
 // Lists all memory that some rank may write.
 std::vector<Region> regions_of(const Segment& segment) {
   const SegmentShape& shape = segment.shape();
-  std::vector<Region> regions{region_of(&segment.failure(), sizeof(FailureBoard))};
+  std::vector<Region> regions{region_of(&segment.failure(), sizeof(FirstFailure))};
   for (int rank = 0; rank < shape.ranks; ++rank) {
     regions.push_back(region_of(&segment.state(rank), sizeof(RankState)));
     for (const LaneId lane : lanes_from(kGatherLane)) {
