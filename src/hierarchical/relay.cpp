@@ -80,7 +80,7 @@ Buffer IntraHostRelay::staging(std::byte* memory, size_t piece_bytes, size_t blo
 
 // `begin`: the layout's offset at which the buffer begins, since the buffer may hold only one block of it.
 WireSide IntraHostRelay::of_user(const void* base, size_t begin) const {
-  return {&hierarchical_.planner.blocks_of(signature_, wire_plan_, hierarchical_.columns.local()),
+  return {&hierarchical_.planner.blocks_of(signature_, wire_plan_.is_whole, hierarchical_.columns.local()),
           wire_plan_.pieces,
           {bytes(base) - begin, blocks_, wire_plan_.pieces.piece_elements * element_}};
 }
@@ -88,7 +88,7 @@ WireSide IntraHostRelay::of_user(const void* base, size_t begin) const {
 WireSide IntraHostRelay::input() {
   if (has_pairs()) return input_of_pairs();
   const int me = lane_.rank_of(lane_.rank());
-  const Blocks& carried = hierarchical_.planner.blocks_of(signature_, wire_plan_, hierarchical_.columns.local());
+  const Blocks& carried = hierarchical_.planner.blocks_of(signature_, wire_plan_.is_whole, hierarchical_.columns.local());
   const auto blocks = static_cast<size_t>(carried.size());
   const size_t partial = wire_plan_.pieces.piece_elements * size_of(hierarchical_.planner.partial_type(signature_));
   const size_t slices = static_cast<size_t>(std::min(WirePlanner::kStaged, wire_plan_.pieces.slices));
@@ -106,7 +106,7 @@ WireSide IntraHostRelay::input() {
 WireSide IntraHostRelay::output() {
   if (has_pairs()) return output_of_pairs();
   const int me = lane_.rank_of(lane_.rank());
-  const Blocks& carried = hierarchical_.planner.blocks_of(signature_, wire_plan_, hierarchical_.columns.local());
+  const Blocks& carried = hierarchical_.planner.blocks_of(signature_, wire_plan_.is_whole, hierarchical_.columns.local());
   const auto blocks = static_cast<size_t>(carried.size());
   const size_t piece = wire_plan_.pieces.piece_elements * element_;
   const size_t slices = static_cast<size_t>(std::min(WirePlanner::kStaged, wire_plan_.pieces.slices));
@@ -164,7 +164,7 @@ int IntraHostRelay::rounds_of(RoundKind kind) const {
   else if (has_pairs())
     most = items_up(lane_.ranks() - 1, (lane_.ranks() - 1) % hierarchical_.columns.columns());
   else if (row_.reduces)
-    most = hierarchical_.planner.blocks_of(signature_, wire_plan_, 0).size();
+    most = hierarchical_.planner.blocks_of(signature_, wire_plan_.is_whole, 0).size();
   else if (row_.givers == Who::root)
     most = blocks_of_root();
   return (most + per_slot(kind) - 1) / per_slot(kind);
@@ -173,19 +173,19 @@ int IntraHostRelay::rounds_of(RoundKind kind) const {
 // Returns the number of blocks in the root's buffer.
 int IntraHostRelay::blocks_of_root() const {
   if (row_.input == Extent::block_per_rank) return hierarchical_.columns.ranks();
-  return hierarchical_.columns.columns() * hierarchical_.planner.blocks_of(signature_, wire_plan_, 0).size();
+  return hierarchical_.columns.columns() * hierarchical_.planner.blocks_of(signature_, wire_plan_.is_whole, 0).size();
 }
 
 // Return how many blocks of a column go down on this host, and their places in the column.
 int IntraHostRelay::items(int column) const {
-  const Blocks& blocks = hierarchical_.planner.blocks_of(signature_, wire_plan_, column);
+  const Blocks& blocks = hierarchical_.planner.blocks_of(signature_, wire_plan_.is_whole, column);
   if (share_ == Share::all) return blocks.size();
   const int here = static_cast<int>(blocks.of(hierarchical_.columns.host()).size());
   return share_ == Share::of_this_host ? here : blocks.size() - here;
 }
 
 int IntraHostRelay::place_of(int column, int item) const {
-  const Blocks& blocks = hierarchical_.planner.blocks_of(signature_, wire_plan_, column);
+  const Blocks& blocks = hierarchical_.planner.blocks_of(signature_, wire_plan_.is_whole, column);
   if (share_ == Share::all) return item;
   const int first = blocks.begin[hierarchical_.columns.host()], behind = blocks.begin[hierarchical_.columns.host() + 1];
   if (share_ == Share::of_this_host) return first + item;
@@ -225,7 +225,7 @@ void IntraHostRelay::put() {
 void IntraHostRelay::put_down() {
   if (is_root() || lane_.ranks() == 1) return;
   const int column = lane_.rank();
-  const Blocks& blocks = hierarchical_.planner.blocks_of(signature_, wire_plan_, column);
+  const Blocks& blocks = hierarchical_.planner.blocks_of(signature_, wire_plan_.is_whole, column);
   const int first = turn_ * per_slot(RoundKind::down);
   std::byte* slot = lane_.gather_slot(lane_.rank(), round_);
   for (int n = first; n < std::min(items(column), first + per_slot(RoundKind::down)); ++n) {
@@ -243,7 +243,7 @@ void IntraHostRelay::take(int peer) {
 }
 
 void IntraHostRelay::take_down(int peer) {
-  const Blocks& blocks = hierarchical_.planner.blocks_of(signature_, wire_plan_, peer);
+  const Blocks& blocks = hierarchical_.planner.blocks_of(signature_, wire_plan_.is_whole, peer);
   const int me = lane_.rank_of(lane_.rank());
   const bool takes_own = share_ == Share::of_this_host;
   if (signature_.root >= 0 && root_is_here_ && !is_root()) return;

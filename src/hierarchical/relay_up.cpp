@@ -25,7 +25,7 @@ void IntraHostRelay::put_partials() {
   for (int i = 1; i < lane_.ranks(); ++i) {
     const int peer = lane_.peer(i);
     if (peer >= hierarchical_.columns.columns()) continue;
-    const Blocks& blocks = hierarchical_.planner.blocks_of(signature_, wire_plan_, peer);
+    const Blocks& blocks = hierarchical_.planner.blocks_of(signature_, wire_plan_.is_whole, peer);
     std::byte* slot = lane_.pair_slot(lane_.rank(), peer, round_);
     for (int n = first; n < std::min(blocks.size(), first + per_slot(RoundKind::up)); ++n) {
       const int block = blocks.numbers[n];
@@ -75,7 +75,7 @@ void IntraHostRelay::take_from_root(const std::byte* slot) {
 
 // Adds up this host's partial of the pieces that this column brings to their owners.
 void IntraHostRelay::add_partials() {
-  const Blocks& blocks = hierarchical_.planner.blocks_of(signature_, wire_plan_, lane_.rank());
+  const Blocks& blocks = hierarchical_.planner.blocks_of(signature_, wire_plan_.is_whole, lane_.rank());
   const ReduceKernel partial = hierarchical_.planner.partial_kernel_of(signature_);
   const int first = turn_ * per_slot(RoundKind::up);
   size_t offset = 0;
