@@ -26,9 +26,7 @@ IntraHostRelay::IntraHostRelay(Lane& lane, HierarchicalLane& hierarchical, const
   const bool is_sent_on = row_.spreads() && is_fed_by_up_;
   const size_t result = has_pairs() ? task.call.output(hierarchical.columns.ranks()).total() : blocks_.total();
   if ((is_block ? blocks_.most() : result) >= kTuning.streamed && !is_sent_on) to_result_ = stream_bytes;
-  if (!is_column()) return;
-  input_ = input();
-  output_ = output();
+  if (is_column()) hierarchical.inter_host_call->prepare(wire_task());
 }
 
 void IntraHostRelay::choose_rounds() {
@@ -52,7 +50,7 @@ void IntraHostRelay::begin() {
   if (signature_.op == ReduceOp::premul_sum)
     for (int rank = 0; rank < lane_.ranks(); ++rank) lane_.scalars[rank] = lane_.record_of(rank).scalar;
   if (!is_column()) return;
-  hierarchical_.inter_host_call->begin(wire_task());
+  hierarchical_.inter_host_call->begin();
   if (is_fed_by_up_) return;
   hierarchical_.inter_host_call->make_ready(wire_plan_.pieces.slices);
   hierarchical_.inter_host_call->poll();
@@ -63,8 +61,8 @@ WireTask IntraHostRelay::wire_task() {
   WireTask task{.call = {task_.number, signature_},
                 .steps = wire_plan_.steps,
                 .root = signature_.root < 0 ? -1 : columns.host_of(signature_.root),
-                .input = input_,
-                .output = output_,
+                .input = input_side(),
+                .output = output_side(),
                 .output_is_taken = has_down_,
                 .put = has_down_ || signature_.root >= 0 ? copy_bytes : to_result_,
                 .element_bytes = element_,
@@ -74,8 +72,10 @@ WireTask IntraHostRelay::wire_task() {
   return task;
 }
 
-Buffer IntraHostRelay::staging(std::byte* memory, size_t piece_bytes, size_t blocks) {
-  return {memory, {}, piece_bytes, WirePlanner::kStaged, blocks * piece_bytes};
+// Returns a side in memory of the inter-host call, whose elements have `element` bytes.
+WireSide IntraHostRelay::staged(const Blocks& blocks, size_t element) const {
+  return {&blocks, wire_plan_.pieces,
+          Buffer::staging(wire_plan_.pieces.piece_elements * element, blocks.size(), WirePlanner::kStaged)};
 }
 
 // `begin`: the layout's offset at which the buffer begins, since the buffer may hold only one block of it.
@@ -85,43 +85,29 @@ WireSide IntraHostRelay::of_user(const void* base, size_t begin) const {
           {bytes(base) - begin, blocks_, wire_plan_.pieces.piece_elements * element_}};
 }
 
-WireSide IntraHostRelay::input() {
+WireSide IntraHostRelay::input_side() {
   if (has_pairs()) return input_of_pairs();
   const int me = lane_.rank_of(lane_.rank());
   const Blocks& carried = hierarchical_.planner.blocks_of(signature_, wire_plan_.is_whole, hierarchical_.columns.local());
-  const auto blocks = static_cast<size_t>(carried.size());
-  const size_t partial = wire_plan_.pieces.piece_elements * size_of(hierarchical_.planner.partial_type(signature_));
-  const size_t slices = static_cast<size_t>(std::min(WirePlanner::kStaged, wire_plan_.pieces.slices));
-  const auto staged = [&]() -> WireSide {
-    std::byte* memory = hierarchical_.inter_host_call->input_memory(slices * blocks * partial);
-    return {&carried, wire_plan_.pieces, staging(memory, partial, blocks)};
-  };
-  if (row_.reduces) return staged();
+  if (row_.reduces) return staged(carried, size_of(hierarchical_.planner.partial_type(signature_)));
   // Data that every rank gets is sent from the result.
   if (row_.spreads() && (is_fed_by_up_ || !row_.gives(me, signature_.root))) return of_user(task_.call.recv, 0);
-  if (is_fed_by_up_) return staged();
+  if (is_fed_by_up_) return staged(carried, element_);
   return of_user(task_.call.send, row_.output == Extent::block_per_rank ? blocks_.offset(me) : 0);
 }
 
-WireSide IntraHostRelay::output() {
+WireSide IntraHostRelay::output_side() const {
   if (has_pairs()) return output_of_pairs();
   const int me = lane_.rank_of(lane_.rank());
   const Blocks& carried = hierarchical_.planner.blocks_of(signature_, wire_plan_.is_whole, hierarchical_.columns.local());
-  const auto blocks = static_cast<size_t>(carried.size());
-  const size_t piece = wire_plan_.pieces.piece_elements * element_;
-  const size_t slices = static_cast<size_t>(std::min(WirePlanner::kStaged, wire_plan_.pieces.slices));
-  const auto staged = [&]() -> WireSide {
-    std::byte* memory = hierarchical_.inter_host_call->output_memory(slices * blocks * piece);
-    return {&carried, wire_plan_.pieces, staging(memory, piece, blocks)};
-  };
-  const auto nowhere = [&]() -> WireSide { return {&carried, wire_plan_.pieces, {}}; };
+  const WireSide nowhere{&carried, wire_plan_.pieces, {}};
   if (row_.takers == Who::root) {
     if (is_root()) return of_user(task_.call.recv, 0);
-    return row_.reduces || root_is_here_ ? staged() : nowhere();
+    return row_.reduces || root_is_here_ ? staged(carried, element_) : nowhere;
   }
   if (row_.input != Extent::block_per_rank) return of_user(task_.call.recv, 0);
-  if (row_.givers == Who::root && root_is_here_) return nowhere();
-  return hierarchical_.columns.is_even() ? of_user(task_.call.recv, blocks_.offset(me)) : staged();
+  if (row_.givers == Who::root && root_is_here_) return nowhere;
+  return hierarchical_.columns.is_even() ? of_user(task_.call.recv, blocks_.offset(me)) : staged(carried, element_);
 }
 
 // Each step sends slice k up and brings slice k - kStaged down, which keeps kStaged slices on the network.
@@ -203,8 +189,8 @@ Awaited IntraHostRelay::may_put() const {
     const InterHostCall& inter_host_call = *hierarchical_.inter_host_call;
     if (kind_ == RoundKind::closing) return inter_host_call.ended();
     if (kind_ == RoundKind::down) return inter_host_call.received(slice_ + 1);
-    if (is_fed_by_up_ && input_.buffer.is_staging() && slice_ >= input_.buffer.slices)
-      return inter_host_call.done(slice_ + 1 - input_.buffer.slices);
+    const uint64_t staged = input().buffer.slices;
+    if (stages_input() && slice_ >= staged) return inter_host_call.done(slice_ + 1 - staged);
   }
   // Waits for a point that is always reached.
   return lane_.published(lane_.rank(), round_);
@@ -231,7 +217,7 @@ void IntraHostRelay::put_down() {
   for (int n = first; n < std::min(items(column), first + per_slot(RoundKind::down)); ++n) {
     const int place = place_of(column, n);
     const int block = blocks.numbers[place];
-    copy_bytes(slot, output_.at(block, place, slice_), piece_bytes(block, slice_));
+    copy_bytes(slot, output().at(block, place, slice_), piece_bytes(block, slice_));
     slot += wire_plan_.pieces.piece_elements * element_;
   }
 }
@@ -278,7 +264,7 @@ void IntraHostRelay::take_own_down() {
   if (has_pairs()) return take_own_pairs_down();
   if (share_ != Share::of_this_host) return;
   const int me = lane_.rank_of(lane_.rank());
-  to_result_(bytes(task_.call.recv) + offset_, output_.at(me, place_of_rank(me), slice_), piece_bytes(me, slice_));
+  to_result_(bytes(task_.call.recv) + offset_, output().at(me, place_of_rank(me), slice_), piece_bytes(me, slice_));
 }
 
 }  // namespace fccl::core

@@ -102,11 +102,16 @@ class IntraHostRelay {
   WireTask wire_task();
   WireSide of_user(const void* base, size_t begin) const;
   WireSide of_pairs(const Blocks& blocks, const Layout& layout, const void* base) const;
-  static Buffer staging(std::byte* memory, size_t piece_bytes, size_t blocks);
-  WireSide input();
+  WireSide staged(const Blocks& blocks, size_t element) const;
+  WireSide input_side();
   WireSide input_of_pairs();
-  WireSide output();
-  WireSide output_of_pairs();
+  WireSide output_side() const;
+  WireSide output_of_pairs() const;
+  // The pieces that this rank, which has a column, keeps for the wire.
+  const WireSide& input() const { return hierarchical_.inter_host_call->input(); }
+  const WireSide& output() const { return hierarchical_.inter_host_call->output(); }
+  // True if the rounds up bring pieces into this rank's staging memory.
+  bool stages_input() const { return is_column() && is_fed_by_up_ && input().buffer.is_staging(); }
 
   void put_up();
   void put_partials();
@@ -141,8 +146,6 @@ class IntraHostRelay {
   bool is_fed_by_up_ = false;         // the rounds up provide the wire's input
   CopyBytes to_result_ = copy_bytes;  // copies into the user's buffer, which no peer reads in this call
   Share share_ = Share::all;
-  // The pieces that this rank keeps for the wire.
-  WireSide input_, output_;
   // State of the current round.
   RoundKind kind_ = RoundKind::up;
   uint64_t step_ = 0, slice_ = 0, round_ = 0;

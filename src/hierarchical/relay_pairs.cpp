@@ -26,27 +26,19 @@ WireSide IntraHostRelay::input_of_pairs() {
   const int ranks = hierarchical_.columns.ranks();
   pairs.place_in_buffers(task_.call.input(ranks), task_.call.output(ranks));
   WireSide side = of_pairs(pairs.given(), pairs.given_layout(), task_.call.send);
-  if (!is_fed_by_up_) return side;
-  const auto blocks = static_cast<size_t>(pairs.given().size());
-  const size_t slices = static_cast<size_t>(std::min(WirePlanner::kStaged, wire_plan_.pieces.slices));
-  const size_t piece = side.buffer.piece_bytes;
-  side.buffer = staging(hierarchical_.inter_host_call->input_memory(slices * blocks * piece), piece, blocks);
+  if (is_fed_by_up_) side.buffer = staged(pairs.given(), element_).buffer;
   return side;
 }
 
-WireSide IntraHostRelay::output_of_pairs() {
+WireSide IntraHostRelay::output_of_pairs() const {
   const PairBlocks& pairs = *hierarchical_.pair_blocks;
   WireSide side = of_pairs(pairs.taken(), pairs.taken_layout(), task_.call.recv);
-  if (lane_.ranks() == 1) return side;
-  const auto blocks = static_cast<size_t>(pairs.taken().size());
-  const size_t slices = static_cast<size_t>(std::min(WirePlanner::kStaged, wire_plan_.pieces.slices));
-  const size_t piece = side.buffer.piece_bytes;
-  side.buffer = staging(hierarchical_.inter_host_call->output_memory(slices * blocks * piece), piece, blocks);
+  if (lane_.ranks() > 1) side.buffer = staged(pairs.taken(), element_).buffer;
   return side;
 }
 
 void IntraHostRelay::keep_counts() {
-  if (is_column()) hierarchical_.pair_blocks->read(input_, output_);
+  if (is_column()) hierarchical_.pair_blocks->read(input(), output());
 }
 
 void IntraHostRelay::put_pairs() {
@@ -75,7 +67,7 @@ void IntraHostRelay::put_pairs_down(int peer, std::byte* slot) {
   const int end = std::min(items(lane_.rank()), first + per_slot(RoundKind::down));
   for (int n = first; n < end; ++n) {
     const int place = hierarchical_.pair_blocks->place_taken(n, peer);
-    copy_bytes(slot, output_.at(place, place, slice_), output_.elements_of(place, slice_) * element_);
+    copy_bytes(slot, output().at(place, place, slice_), output().elements_of(place, slice_) * element_);
     slot += wire_plan_.pieces.piece_elements * element_;
   }
 }
@@ -96,7 +88,7 @@ void IntraHostRelay::take_pairs_up(int peer, const std::byte* slot) {
     } else {
       const int to = hierarchical_.pair_blocks->foreign()[static_cast<size_t>(n - 1)];
       const int place = hierarchical_.pair_blocks->place_given(peer, to);
-      copy_bytes(input_.at(place, place, slice_), slot, input_.elements_of(place, slice_) * element_);
+      copy_bytes(input().at(place, place, slice_), slot, input().elements_of(place, slice_) * element_);
     }
     slot += wire_plan_.pieces.piece_elements * element_;
   }
@@ -120,7 +112,7 @@ void IntraHostRelay::take_own_pairs_up() {
   if (!is_column() || !is_fed_by_up_) return;
   for (const int to : hierarchical_.pair_blocks->foreign()) {
     const int place = hierarchical_.pair_blocks->place_given(lane_.rank(), to);
-    if (const size_t length = bytes_sent_to(to); length > 0) copy_bytes(input_.at(place, place, slice_), sent_at(to), length);
+    if (const size_t length = bytes_sent_to(to); length > 0) copy_bytes(input().at(place, place, slice_), sent_at(to), length);
   }
 }
 
@@ -129,7 +121,7 @@ void IntraHostRelay::take_own_pairs_down() {
     const int from = hierarchical_.columns.by_rank(lane_.rank()).numbers[static_cast<size_t>(place_of(lane_.rank(), n))];
     const int place = hierarchical_.pair_blocks->place_taken(n, lane_.rank());
     if (const size_t length = bytes_taken_from(from); length > 0)
-      to_result_(taken_at(from), output_.at(place, place, slice_), length);
+      to_result_(taken_at(from), output().at(place, place, slice_), length);
   }
 }
 

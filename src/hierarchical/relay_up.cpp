@@ -51,8 +51,8 @@ void IntraHostRelay::take_up(int peer) {
   const std::byte* slot = lane_.gather_slot(peer, round_);
   if (row_.givers == Who::root) return rank == signature_.root ? take_from_root(slot) : void();
   if (row_.takes(lane_.rank_of(lane_.rank()), signature_.root)) to_result_(recv_at(rank), slot, piece_bytes(rank, slice_));
-  if (is_fed_by_up_ && input_.buffer.is_staging() && hierarchical_.columns.carrier_of(rank) == lane_.rank())
-    copy_bytes(input_.at(rank, place_of_rank(rank), slice_), slot, piece_bytes(rank, slice_));
+  if (stages_input() && hierarchical_.columns.carrier_of(rank) == lane_.rank())
+    copy_bytes(input().at(rank, place_of_rank(rank), slice_), slot, piece_bytes(rank, slice_));
 }
 
 void IntraHostRelay::take_from_root(const std::byte* slot) {
@@ -68,7 +68,7 @@ void IntraHostRelay::take_from_root(const std::byte* slot) {
     else if (block == me)
       copy_bytes(bytes(task_.call.recv) + offset_, slot, length);
     else if (is_column() && columns.carrier_of(block) == lane_.rank() && columns.host_of(block) != columns.host())
-      copy_bytes(input_.at(block, place_of_rank(block), slice_), slot, length);
+      copy_bytes(input().at(block, place_of_rank(block), slice_), slot, length);
     slot += wire_plan_.pieces.piece_elements * element_;
   }
 }
@@ -84,7 +84,7 @@ void IntraHostRelay::add_partials() {
     for (int rank = 0; rank < lane_.ranks(); ++rank)
       lane_.sources[rank] = rank == lane_.rank() ? send_at(block) : lane_.pair_slot(rank, lane_.rank(), round_) + offset;
     if (const size_t elements = wire_plan_.pieces.elements_of(block, slice_); elements > 0)
-      partial(input_.at(block, n, slice_), lane_.sources.data(), lane_.ranks(), elements, lane_.scalars.data());
+      partial(input().at(block, n, slice_), lane_.sources.data(), lane_.ranks(), elements, lane_.scalars.data());
     offset += wire_plan_.pieces.piece_elements * element_;
   }
 }
@@ -99,8 +99,8 @@ void IntraHostRelay::take_own_up() {
   if (piece_bytes(me, slice_) == 0) return;
   const std::byte* own = bytes(task_.call.send) + offset_;
   if (row_.takes(me, signature_.root)) to_result_(recv_at(me), own, piece_bytes(me, slice_));
-  if (is_fed_by_up_ && input_.buffer.is_staging())
-    copy_bytes(input_.at(me, place_of_rank(me), slice_), own, piece_bytes(me, slice_));
+  if (stages_input())
+    copy_bytes(input().at(me, place_of_rank(me), slice_), own, piece_bytes(me, slice_));
 }
 
 void IntraHostRelay::take_own_of_root() {

@@ -325,7 +325,7 @@ MUTANTS = [
     Mutant(
         "partials are written over those that are still to be sent",
         "src/hierarchical/relay.cpp",
-        "return inter_host_call.done(slice_ + 1 - input_.buffer.slices);",
+        "return inter_host_call.done(slice_ + 1 - staged);",
         "return lane_.published(lane_.rank(), round_);",
     ),
     Mutant(
