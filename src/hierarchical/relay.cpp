@@ -20,30 +20,25 @@ IntraHostRelay::IntraHostRelay(Lane& lane, HierarchicalLane& hierarchical, const
       widening_shift_(std::countr_zero(signature_.widening())),
       blocks_(wire_plan_.pieces.blocks),
       root_is_here_(signature_.root >= 0 && hierarchical.columns.host_of(signature_.root) == hierarchical.columns.host()),
-      round_(lane.slices()) {
-  choose_rounds();
-  const bool is_block = share_ == Share::of_this_host;
-  const bool is_sent_on = row_.spreads() && is_fed_by_up_;
+      rounds_(rounds_of(row_, facts())),
+      sequence_(wire_plan_.pieces.slices,
+                {rounds_.has_up ? turns_of(RoundKind::up) : 0, rounds_.has_down ? turns_of(RoundKind::down) : 0},
+                rounds_.closes) {
+  const bool is_block = rounds_.share == Share::of_this_host;
+  const bool is_sent_on = row_.spreads() && rounds_.feeds_wire;
   const size_t result = has_pairs() ? task.call.output(hierarchical.columns.ranks()).total() : blocks_.total();
   if ((is_block ? blocks_.most() : result) >= kTuning.streamed && !is_sent_on) to_result_ = stream_bytes;
   if (is_column()) hierarchical.inter_host_call->prepare(wire_task());
 }
 
-void IntraHostRelay::choose_rounds() {
-  const bool has_peers = lane_.ranks() > 1;
-  const bool is_even = hierarchical_.columns.is_even();
-  const auto some_here = [&](Who who) { return who == Who::all || (who == Who::root && root_is_here_); };
-  const bool gives = some_here(row_.givers), takes = some_here(row_.takers);
-  const bool leaves = gives && (row_.takers == Who::all || !root_is_here_);
-  const bool comes = takes && (row_.givers == Who::all || !root_is_here_);
-  const bool scatters = row_.input == Extent::block_per_rank;
-  share_ = row_.output == Extent::block_per_rank ? Share::of_other_hosts : scatters ? Share::of_this_host : Share::all;
-  has_up_ = gives && (row_.reduces || takes || !is_even);
-  has_down_ = comes && (scatters && !has_pairs() ? !is_even : has_peers);
-  is_fed_by_up_ =
-      row_.reduces ||
-      (leaves && (row_.givers == Who::root ? !is_root() : !is_even || (wire_plan_.hands_on && row_.takers == Who::all)));
-  if (has_pairs()) is_fed_by_up_ = lane_.ranks() > hierarchical_.columns.columns();
+RelayFacts IntraHostRelay::facts() const {
+  const Columns& columns = hierarchical_.columns;
+  return {.ranks = lane_.ranks(),
+          .columns = columns.columns(),
+          .is_even = columns.is_even(),
+          .root_is_here = root_is_here_,
+          .is_root = is_root(),
+          .hands_on = wire_plan_.hands_on};
 }
 
 void IntraHostRelay::begin() {
@@ -51,7 +46,7 @@ void IntraHostRelay::begin() {
     for (int rank = 0; rank < lane_.ranks(); ++rank) lane_.scalars[rank] = lane_.record_of(rank).scalar;
   if (!is_column()) return;
   hierarchical_.inter_host_call->begin();
-  if (is_fed_by_up_) return;
+  if (rounds_.feeds_wire) return;
   hierarchical_.inter_host_call->make_ready(wire_plan_.pieces.slices);
   hierarchical_.inter_host_call->poll();
 }
@@ -63,8 +58,8 @@ WireTask IntraHostRelay::wire_task() {
                 .root = signature_.root < 0 ? -1 : columns.host_of(signature_.root),
                 .input = input_side(),
                 .output = output_side(),
-                .output_is_taken = has_down_,
-                .put = has_down_ || signature_.root >= 0 ? copy_bytes : to_result_,
+                .output_is_taken = rounds_.has_down,
+                .put = rounds_.has_down || signature_.root >= 0 ? copy_bytes : to_result_,
                 .element_bytes = element_,
                 .partial_bytes = size_of(hierarchical_.planner.partial_type(signature_)),
                 .divisor = {static_cast<uint64_t>(columns.ranks())}};
@@ -75,7 +70,7 @@ WireTask IntraHostRelay::wire_task() {
 // Returns a side in memory of the inter-host call, whose elements have `element` bytes.
 WireSide IntraHostRelay::staged(const Blocks& blocks, size_t element) const {
   return {&blocks, wire_plan_.pieces,
-          Buffer::staging(wire_plan_.pieces.piece_elements * element, blocks.size(), WirePlanner::kStaged)};
+          Buffer::staging(wire_plan_.pieces.piece_elements * element, blocks.size(), RoundSequence::kStaged)};
 }
 
 // `begin`: the layout's offset at which the buffer begins, since the buffer may hold only one block of it.
@@ -91,8 +86,8 @@ WireSide IntraHostRelay::input_side() {
   const Blocks& carried = hierarchical_.planner.blocks_of(signature_, wire_plan_.is_whole, hierarchical_.columns.local());
   if (row_.reduces) return staged(carried, size_of(hierarchical_.planner.partial_type(signature_)));
   // Data that every rank gets is sent from the result.
-  if (row_.spreads() && (is_fed_by_up_ || !row_.gives(me, signature_.root))) return of_user(task_.call.recv, 0);
-  if (is_fed_by_up_) return staged(carried, element_);
+  if (row_.spreads() && (rounds_.feeds_wire || !row_.gives(me, signature_.root))) return of_user(task_.call.recv, 0);
+  if (rounds_.feeds_wire) return staged(carried, element_);
   return of_user(task_.call.send, row_.output == Extent::block_per_rank ? blocks_.offset(me) : 0);
 }
 
@@ -110,30 +105,20 @@ WireSide IntraHostRelay::output_side() const {
   return hierarchical_.columns.is_even() ? of_user(task_.call.recv, blocks_.offset(me)) : staged(carried, element_);
 }
 
-// Each step sends slice k up and brings slice k - kStaged down, which keeps kStaged slices on the network.
 bool IntraHostRelay::next() {
-  if (turn_ >= 0) ++round_;
-  ++turn_;
-  const uint64_t slices = wire_plan_.pieces.slices;
-  for (; step_ < slices + WirePlanner::kStaged; ++step_) {
-    if (kind_ == RoundKind::up) {
-      slice_ = step_;
-      if (has_up_ && slice_ < slices && turn_ < rounds_of(RoundKind::up)) break;
-      kind_ = RoundKind::down;
-      turn_ = 0;
-    }
-    slice_ = step_ - WirePlanner::kStaged;
-    if (has_down_ && step_ >= WirePlanner::kStaged && turn_ < rounds_of(RoundKind::down)) break;
-    kind_ = RoundKind::up;
-    turn_ = 0;
-  }
+  const bool goes_on = sequence_.next();
+  kind_ = sequence_.round().kind;
+  slice_ = sequence_.round().slice;
+  turn_ = sequence_.round().turn;
+  round_ = lane_.slices() + sequence_.ended();
   offset_ = slice_ * wire_plan_.pieces.piece_elements * element_;
-  if (step_ < slices + WirePlanner::kStaged) return true;
-  const bool closes = !closed_ && lane_.ranks() > hierarchical_.columns.columns();
-  kind_ = RoundKind::closing;
-  closed_ = true;
-  if (!closes) lane_.count_slices(round_ - lane_.slices());
-  return closes;
+  if (!goes_on) lane_.count_slices(sequence_.ended());
+  return goes_on;
+}
+
+// Walks the pieces of this round.
+SlotWalk IntraHostRelay::walk(int items) const {
+  return {items, per_slot(kind_), turn_, wire_plan_.pieces.piece_elements * element_};
 }
 
 int IntraHostRelay::per_slot(RoundKind kind) const {
@@ -143,7 +128,7 @@ int IntraHostRelay::per_slot(RoundKind kind) const {
 }
 
 // Returns as many rounds as the column with the most blocks needs; the other columns put nothing in the last round.
-int IntraHostRelay::rounds_of(RoundKind kind) const {
+int IntraHostRelay::turns_of(RoundKind kind) const {
   int most = 1;
   if (kind == RoundKind::down)
     most = items(0);
@@ -165,16 +150,16 @@ int IntraHostRelay::blocks_of_root() const {
 // Return how many blocks of a column go down on this host, and their places in the column.
 int IntraHostRelay::items(int column) const {
   const Blocks& blocks = hierarchical_.planner.blocks_of(signature_, wire_plan_.is_whole, column);
-  if (share_ == Share::all) return blocks.size();
+  if (rounds_.share == Share::all) return blocks.size();
   const int here = static_cast<int>(blocks.of(hierarchical_.columns.host()).size());
-  return share_ == Share::of_this_host ? here : blocks.size() - here;
+  return rounds_.share == Share::of_this_host ? here : blocks.size() - here;
 }
 
 int IntraHostRelay::place_of(int column, int item) const {
   const Blocks& blocks = hierarchical_.planner.blocks_of(signature_, wire_plan_.is_whole, column);
-  if (share_ == Share::all) return item;
+  if (rounds_.share == Share::all) return item;
   const int first = blocks.begin[hierarchical_.columns.host()], behind = blocks.begin[hierarchical_.columns.host() + 1];
-  if (share_ == Share::of_this_host) return first + item;
+  if (rounds_.share == Share::of_this_host) return first + item;
   return item < first ? item : item + behind - first;
 }
 
@@ -212,13 +197,11 @@ void IntraHostRelay::put_down() {
   if (is_root() || lane_.ranks() == 1) return;
   const int column = lane_.rank();
   const Blocks& blocks = hierarchical_.planner.blocks_of(signature_, wire_plan_.is_whole, column);
-  const int first = turn_ * per_slot(RoundKind::down);
   std::byte* slot = lane_.gather_slot(lane_.rank(), round_);
-  for (int n = first; n < std::min(items(column), first + per_slot(RoundKind::down)); ++n) {
+  for (const auto [n, offset] : walk(items(column))) {
     const int place = place_of(column, n);
     const int block = blocks.numbers[place];
-    copy_bytes(slot, output().at(block, place, slice_), piece_bytes(block, slice_));
-    slot += wire_plan_.pieces.piece_elements * element_;
+    copy_bytes(slot + offset, output().at(block, place, slice_), piece_bytes(block, slice_));
   }
 }
 
@@ -231,18 +214,16 @@ void IntraHostRelay::take(int peer) {
 void IntraHostRelay::take_down(int peer) {
   const Blocks& blocks = hierarchical_.planner.blocks_of(signature_, wire_plan_.is_whole, peer);
   const int me = lane_.rank_of(lane_.rank());
-  const bool takes_own = share_ == Share::of_this_host;
+  const bool takes_own = rounds_.share == Share::of_this_host;
   if (signature_.root >= 0 && root_is_here_ && !is_root()) return;
-  const int first = turn_ * per_slot(RoundKind::down);
   const std::byte* slot = lane_.gather_slot(peer, round_);
-  for (int n = first; n < std::min(items(peer), first + per_slot(RoundKind::down)); ++n) {
+  for (const auto [n, offset] : walk(items(peer))) {
     const int block = blocks.numbers[place_of(peer, n)];
     const size_t length = piece_bytes(block, slice_);
     if (!takes_own)
-      to_result_(recv_at(block), slot, length);
+      to_result_(recv_at(block), slot + offset, length);
     else if (block == me)
-      to_result_(bytes(task_.call.recv) + offset_, slot, length);
-    slot += wire_plan_.pieces.piece_elements * element_;
+      to_result_(bytes(task_.call.recv) + offset_, slot + offset, length);
   }
 }
 
@@ -251,9 +232,9 @@ void IntraHostRelay::finish() {
   InterHostCall& inter_host_call = *hierarchical_.inter_host_call;
   if (kind_ == RoundKind::up) {
     if (row_.reduces) add_partials();
-    if (is_fed_by_up_ && turn_ + 1 == rounds_of(RoundKind::up)) inter_host_call.make_ready(slice_ + 1);
+    if (rounds_.feeds_wire && sequence_.is_last_turn()) inter_host_call.make_ready(slice_ + 1);
   }
-  if (kind_ == RoundKind::down && turn_ + 1 == rounds_of(RoundKind::down)) {
+  if (kind_ == RoundKind::down && sequence_.is_last_turn()) {
     take_own_down();
     inter_host_call.release(slice_ + 1);
   }
@@ -262,7 +243,7 @@ void IntraHostRelay::finish() {
 
 void IntraHostRelay::take_own_down() {
   if (has_pairs()) return take_own_pairs_down();
-  if (share_ != Share::of_this_host) return;
+  if (rounds_.share != Share::of_this_host) return;
   const int me = lane_.rank_of(lane_.rank());
   to_result_(bytes(task_.call.recv) + offset_, output().at(me, place_of_rank(me), slice_), piece_bytes(me, slice_));
 }

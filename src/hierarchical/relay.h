@@ -4,35 +4,14 @@
 // In a round every rank fills its slots, or leaves them empty, publishes the round, and takes its data out of its peers' slots.
 // Rounds are numbered through all calls of the lane, and a rank's slots alternate: a rank that has published round r has taken
 // everything out of round r - 2, so no slot is overwritten too early. Every rank of a host goes through the same rounds.
-//
-//   up      for a slice: moves the ranks' contributions to the ranks that send them to other hosts, and to ranks of this host
-//           that need them
-//   down    for a slice: moves data of other hosts from the ranks that received it to the ranks that need it
-//   closing only on hosts with ranks left over from the columns: these then know that all ranks of all hosts made the call
-//
-// The table lists the rounds of each collective on hosts with several ranks. "Unequal" means that some host has ranks left over
-// from the columns. The last two columns say which blocks of a column go down, and on which ranks the rounds up provide the
-// input of the wire.
-//
-//                  up                          down                       share          fed by up
-//   AllGather      all hosts                   all hosts                  other hosts'   all, if unequal or the plan hands on
-//   ReduceScatter  all hosts                   all hosts, if unequal      this host's    all
-//   AllReduce      all hosts                   all hosts                  all            all
-//   Reduce         all hosts                   the root's host            all            all
-//   Broadcast      the root's host             other hosts                all            the root's host, not the root
-//   Gather         the root's host; others     the root's host            other hosts'   those of other hosts, if unequal
-//                  if unequal
-//   Scatter        the root's host             other hosts, if unequal    this host's    the root's host, not the root
-//   AlltoAll       all hosts                   all hosts                  other hosts'   hosts with ranks left over
-//   Barrier        none                        none                       none           none
-//
-// AllGatherV, ReduceScatterV and AlltoAllV go through the rounds of their collectives of equal counts. In AlltoAll a block for
-// each pair of ranks goes down.
+// hierarchical/relay_rounds.h lists the rounds of each collective.
 #pragma once
 
 #include <cstdint>
 
 #include "hierarchical/hierarchical_lane.h"
+#include "hierarchical/relay_rounds.h"
+#include "hierarchical/slot_walk.h"
 #include "host/phases.h"
 #include "kernels/copy.h"
 
@@ -61,9 +40,7 @@ class IntraHostRelay {
   void keep_counts();
 
  private:
-  enum class RoundKind : uint8_t { up, down, closing };
-  // Says which of a column's blocks go down on this host, by the hosts of their ranks.
-  enum class Share : uint8_t { all, of_other_hosts, of_this_host };
+  using Share = RelayRounds::Share;
 
   bool is_column() const { return hierarchical_.inter_host_call != nullptr; }
   bool is_root() const { return lane_.rank_of(lane_.rank()) == signature_.root; }
@@ -71,7 +48,8 @@ class IntraHostRelay {
   int items(int column) const;
   int place_of(int column, int item) const;
   int place_of_rank(int rank) const;
-  int rounds_of(RoundKind kind) const;
+  int turns_of(RoundKind kind) const;
+  SlotWalk walk(int items) const;
   int per_slot(RoundKind kind) const;
   int blocks_of_root() const;
 
@@ -98,7 +76,7 @@ class IntraHostRelay {
     return bytes(task_.call.recv) + task_.call.output(hierarchical_.columns.ranks()).offset(rank) + offset_;
   }
 
-  void choose_rounds();
+  RelayFacts facts() const;
   WireTask wire_task();
   WireSide of_user(const void* base, size_t begin) const;
   WireSide of_pairs(const Blocks& blocks, const Layout& layout, const void* base) const;
@@ -111,7 +89,7 @@ class IntraHostRelay {
   const WireSide& input() const { return hierarchical_.inter_host_call->input(); }
   const WireSide& output() const { return hierarchical_.inter_host_call->output(); }
   // True if the rounds up bring pieces into this rank's staging memory.
-  bool stages_input() const { return is_column() && is_fed_by_up_ && input().buffer.is_staging(); }
+  bool stages_input() const { return is_column() && rounds_.feeds_wire && input().buffer.is_staging(); }
 
   void put_up();
   void put_partials();
@@ -142,16 +120,14 @@ class IntraHostRelay {
   int widening_shift_;  // an element of the result has 2^widening_shift_ times the bytes of an element of the input
   Layout blocks_;       // the user's buffers, in elements of the result
   bool root_is_here_;
-  bool has_up_ = false, has_down_ = false;
-  bool is_fed_by_up_ = false;         // the rounds up provide the wire's input
+  RelayRounds rounds_;
+  RoundSequence sequence_;
   CopyBytes to_result_ = copy_bytes;  // copies into the user's buffer, which no peer reads in this call
-  Share share_ = Share::all;
   // State of the current round.
   RoundKind kind_ = RoundKind::up;
-  uint64_t step_ = 0, slice_ = 0, round_ = 0;
-  int turn_ = -1;      // counts the rounds of one kind and slice
+  uint64_t slice_ = 0, round_ = 0;
+  int turn_ = 0;
   size_t offset_ = 0;  // begin of the slice in each block of the user's buffers
-  bool closed_ = false;
 };
 
 }  // namespace fccl::core

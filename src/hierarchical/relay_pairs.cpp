@@ -26,7 +26,7 @@ WireSide IntraHostRelay::input_of_pairs() {
   const int ranks = hierarchical_.columns.ranks();
   pairs.place_in_buffers(task_.call.input(ranks), task_.call.output(ranks));
   WireSide side = of_pairs(pairs.given(), pairs.given_layout(), task_.call.send);
-  if (is_fed_by_up_) side.buffer = staged(pairs.given(), element_).buffer;
+  if (rounds_.feeds_wire) side.buffer = staged(pairs.given(), element_).buffer;
   return side;
 }
 
@@ -109,7 +109,7 @@ void IntraHostRelay::take_pairs_down(int peer, const std::byte* slot) {
 void IntraHostRelay::take_own_pairs_up() {
   const int me = lane_.rank_of(lane_.rank());
   if (const size_t length = bytes_sent_to(me); length > 0) to_result_(taken_at(me), sent_at(me), length);
-  if (!is_column() || !is_fed_by_up_) return;
+  if (!is_column() || !rounds_.feeds_wire) return;
   for (const int to : hierarchical_.pair_blocks->foreign()) {
     const int place = hierarchical_.pair_blocks->place_given(lane_.rank(), to);
     if (const size_t length = bytes_sent_to(to); length > 0) copy_bytes(input().at(place, place, slice_), sent_at(to), length);

@@ -99,8 +99,7 @@ void IntraHostRelay::take_own_up() {
   if (piece_bytes(me, slice_) == 0) return;
   const std::byte* own = bytes(task_.call.send) + offset_;
   if (row_.takes(me, signature_.root)) to_result_(recv_at(me), own, piece_bytes(me, slice_));
-  if (stages_input())
-    copy_bytes(input().at(me, place_of_rank(me), slice_), own, piece_bytes(me, slice_));
+  if (stages_input()) copy_bytes(input().at(me, place_of_rank(me), slice_), own, piece_bytes(me, slice_));
 }
 
 void IntraHostRelay::take_own_of_root() {

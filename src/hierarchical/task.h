@@ -67,8 +67,8 @@ struct WireSide {
   size_t elements_of(int block, uint64_t slice) const { return pieces.elements_of(block, slice); }
 };
 
-// The user's buffers belong to the caller, until the call ends. The call, the plan, and the numbers of slices and of elements in a
-// piece are the same for all members; the blocks are those of the column, and the addresses the member's own.
+// The user's buffers belong to the caller, until the call ends. The call, the plan, and the numbers of slices and of elements
+// in a piece are the same for all members; the blocks are those of the column, and the addresses the member's own.
 struct WireTask {
   CallInFull call;
   const plan::Steps* steps = nullptr;  // this member's; null: the payload travels with the entries

@@ -55,8 +55,6 @@ class WirePlanner {
   // Returns the blocks that a column carries in such a call; with a block for each pair of ranks, those of all hosts to one
   // rank each.
   const Blocks& blocks_of(const Signature& signature, bool is_whole, int column) const;
-  // Number of slices for which a rank keeps pieces that lie in no buffer of the user.
-  static constexpr uint64_t kStaged = 4;
 
  private:
   struct Plan {

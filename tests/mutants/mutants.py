@@ -336,9 +336,9 @@ MUTANTS = [
     ),
     Mutant(
         "a left-over rank returns before its host has heard of the others",
-        "src/hierarchical/relay.cpp",
-        "const bool closes = !closed_ && lane_.ranks() > hierarchical_.columns.columns();",
-        "const bool closes = false;",
+        "src/hierarchical/relay_rounds.cpp",
+        ".closes = facts.ranks > facts.columns,",
+        ".closes = false,",
     ),
     Mutant(
         "blocks of left-over ranks are counted from the wrong place",
