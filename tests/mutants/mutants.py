@@ -242,9 +242,9 @@ MUTANTS = [
     ),
     Mutant(
         "what is given between hosts is looked for where results of its elements would lie",
-        "src/hierarchical/relay.h",
-        "((blocks_.offset(block) + offset_) >> widening_shift_)",
-        "(blocks_.offset(block) + offset_)",
+        "src/hierarchical/relay_context.h",
+        "((layout().offset(block) + offset) >> widening_shift)",
+        "(layout().offset(block) + offset)",
     ),
     Mutant(
         "wider results may be written over what is given",
@@ -325,13 +325,13 @@ MUTANTS = [
     Mutant(
         "partials are written over those that are still to be sent",
         "src/hierarchical/relay.cpp",
-        "return inter_host_call.done(slice_ + 1 - staged);",
-        "return lane_.published(lane_.rank(), round_);",
+        "return inter_host_call.done(slice + 1 - staged);",
+        "return context_.lane.published(context_.lane.rank(), context_.number);",
     ),
     Mutant(
         "a host's result goes down before it is there",
         "src/hierarchical/relay.cpp",
-        "if (kind_ == RoundKind::down) return inter_host_call.received(slice_ + 1);",
+        "if (kind() == RoundKind::down) return inter_host_call.received(slice + 1);",
         "",
     ),
     Mutant(
@@ -342,13 +342,13 @@ MUTANTS = [
     ),
     Mutant(
         "blocks of left-over ranks are counted from the wrong place",
-        "src/hierarchical/relay.cpp",
-        "columns.local_of(rank) / columns.columns();",
-        "columns.local_of(rank) % columns.columns();",
+        "src/hierarchical/relay_context.cpp",
+        "columns().local_of(rank) / columns().columns();",
+        "columns().local_of(rank) % columns().columns();",
     ),
     Mutant(
         "an average between hosts is of the hosts",
-        "src/hierarchical/relay.cpp",
+        "src/hierarchical/wire_sides.cpp",
         "static_cast<uint64_t>(columns.ranks())",
         "static_cast<uint64_t>(columns.hosts())",
     ),
