@@ -1,19 +1,31 @@
 // Exchanges entries and small payloads, then runs the plan executor.
 #include "hierarchical/inter_host_call.h"
 
-#include "base/check.h"
+#include <algorithm>
+
 #include "kernels/copy.h"
 
 namespace fccl::core {
 
-std::byte* InterHostCall::memory(std::vector<std::byte>& kept, size_t bytes) {
-  if (kept.size() < bytes) kept.resize(bytes);
-  return kept.data();
+namespace {
+
+void give_memory(WireSide& side, std::vector<std::byte>& memory) {
+  if (!side.buffer.is_staging()) return;
+  const size_t bytes = std::min(side.buffer.slices, side.pieces.slices) * side.buffer.slice_bytes;
+  if (memory.size() < bytes) memory.resize(bytes);
+  side.buffer.base = memory.data();
 }
 
-void InterHostCall::begin(const WireTask& task) {
+}  // namespace
+
+void InterHostCall::prepare(const WireTask& task) {
   executor_.reset();
   task_ = task;
+  give_memory(task_.input, staged_input_);
+  give_memory(task_.output, staged_output_);
+}
+
+void InterHostCall::begin() {
   ready_ = released_ = 0;
   received_.store(0, std::memory_order_relaxed);
   done_.store(0, std::memory_order_relaxed);

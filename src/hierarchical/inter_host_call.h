@@ -25,12 +25,13 @@ class InterHostCall {
   WireLane& lane() { return *lane_; }
   const WireLane& lane() const { return *lane_; }
 
-  // Returns memory for pieces that lie in no buffer of the user; valid until the next request.
-  std::byte* input_memory(size_t bytes) { return memory(input_, bytes); }
-  std::byte* output_memory(size_t bytes) { return memory(output_, bytes); }
-
-  // Begins a call once all ranks of this host are known to have made it. It does not send yet.
-  void begin(const WireTask& task);
+  // Takes this member's part of the next call, once the last one has ended. A side in staging memory gets that memory here.
+  void prepare(const WireTask& task);
+  // Return the sides of the prepared call, where the relay puts and takes the pieces.
+  const WireSide& input() const { return task_.input; }
+  const WireSide& output() const { return task_.output; }
+  // Begins the prepared call once all ranks of this host are known to have made it. It does not send yet.
+  void begin();
   // The relay announces progress: make_ready, that the input of the first `slices` is there; release, that it has taken the
   // output of the first `slices` out of its memory.
   void make_ready(uint64_t slices) { ready_ = slices; }
@@ -54,7 +55,6 @@ class InterHostCall {
   CallInFull call_of(int rank) const;
 
  private:
-  static std::byte* memory(std::vector<std::byte>& kept, size_t bytes);
   bool enter();
   bool enter(int member);
   bool read_entries();
@@ -70,7 +70,7 @@ class InterHostCall {
   std::unique_ptr<WireLane> lane_;
   WireTask task_;
   std::optional<PlanExecutor> executor_;
-  std::vector<std::byte> input_, output_, payload_;
+  std::vector<std::byte> staged_input_, staged_output_, payload_;
   uint64_t ready_ = 0, released_ = 0;
   std::atomic<uint64_t> received_{0}, done_{0}, ended_{1};
   int entered_ = 1, read_ = 1;  // peers below this one: told of the call, heard from

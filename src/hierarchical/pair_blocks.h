@@ -38,7 +38,7 @@ class PairBlocks {
   void set_all(size_t bytes);
   // Reads each block's length from its first eight bytes in an exchange of counts.
   void read(const WireSide& given, const WireSide& taken);
-  // Places the blocks in the user's buffers; allowed if this column carries only this rank's own blocks.
+  // Places the blocks in the user's buffers. Blocks of other ranks lie elsewhere, so only the bytes of theirs count.
   void place_in_buffers(const Layout& input, const Layout& output);
   Layout given_layout() const { return Layout::of_ranges(given_.ranges); }
   Layout taken_layout() const { return Layout::of_ranges(taken_.ranges); }

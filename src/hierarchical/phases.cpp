@@ -19,14 +19,14 @@ Task counts_of(HierarchicalLane& hierarchical, const Task& task) {
   return {hierarchical.counts_exchange->begin(task.call), task.number};
 }
 
-// Returns the bytes of the longest block between any two ranks, and places equal blocks of pairs; returns 0 for other calls.
+// Places the blocks of pairs, and returns the bytes of the longest one between any two ranks; returns 0 for other calls.
 size_t prepare_pairs(HierarchicalLane& hierarchical, const Call& call, bool counts_are_known) {
   if (!call.signature.row().has_pairs()) return 0;
   if (!hierarchical.pair_blocks) hierarchical.pair_blocks = std::make_unique<PairBlocks>(hierarchical.columns);
-  if (counts_are_known) return hierarchical.counts_exchange->longest();
-  const size_t each = call.input(hierarchical.columns.ranks()).most();
-  hierarchical.pair_blocks->set_all(each);
-  return each;
+  const Layout input = call.input(hierarchical.columns.ranks());
+  if (!counts_are_known) hierarchical.pair_blocks->set_all(input.most());
+  hierarchical.pair_blocks->place_in_buffers(input, call.output(hierarchical.columns.ranks()));
+  return counts_are_known ? hierarchical.counts_exchange->longest() : input.most();
 }
 
 }  // namespace

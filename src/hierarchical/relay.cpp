@@ -1,284 +1,112 @@
-// Sequences the rounds of each collective, and does the rounds down.
+// Runs each round by its kind, and joins the rounds to the inter-host call.
 #include "hierarchical/relay.h"
 
-#include <algorithm>
-#include <bit>
-
-#include "host/route.h"
-#include "kernels/copy.h"
+#include "hierarchical/wire_sides.h"
+#include "host/shards.h"
 
 namespace fccl::core {
 
 IntraHostRelay::IntraHostRelay(Lane& lane, HierarchicalLane& hierarchical, const Task& task, size_t longest)
-    : lane_(lane),
-      hierarchical_(hierarchical),
-      task_(task),
-      signature_(task.call.signature),
-      row_(signature_.row()),
-      wire_plan_(hierarchical.planner.wire_plan_of(task.call, longest)),
-      element_(size_of(signature_.result_type())),
-      widening_shift_(std::countr_zero(signature_.widening())),
-      blocks_(wire_plan_.pieces.blocks),
-      root_is_here_(signature_.root >= 0 && hierarchical.columns.host_of(signature_.root) == hierarchical.columns.host()),
-      round_(lane.slices()) {
-  choose_rounds();
-  const bool is_block = share_ == Share::of_this_host;
-  const bool is_sent_on = row_.spreads() && is_fed_by_up_;
-  const size_t result = has_pairs() ? task.call.output(hierarchical.columns.ranks()).total() : blocks_.total();
-  if ((is_block ? blocks_.most() : result) >= kTuning.streamed && !is_sent_on) to_result_ = stream_bytes;
-  if (!is_column()) return;
-  input_ = input();
-  output_ = output();
+    : context_(lane, hierarchical, task, longest),
+      up_(context_),
+      down_(context_),
+      pairs_(context_),
+      sequence_(context_.wire_plan.pieces.slices, turns(), context_.rounds.closes) {
+  if (context_.is_column()) hierarchical.inter_host_call->prepare(wire_task_of(context_));
 }
 
-void IntraHostRelay::choose_rounds() {
-  const bool has_peers = lane_.ranks() > 1;
-  const bool is_even = hierarchical_.columns.is_even();
-  const auto some_here = [&](Who who) { return who == Who::all || (who == Who::root && root_is_here_); };
-  const bool gives = some_here(row_.givers), takes = some_here(row_.takers);
-  const bool leaves = gives && (row_.takers == Who::all || !root_is_here_);
-  const bool comes = takes && (row_.givers == Who::all || !root_is_here_);
-  const bool scatters = row_.input == Extent::block_per_rank;
-  share_ = row_.output == Extent::block_per_rank ? Share::of_other_hosts : scatters ? Share::of_this_host : Share::all;
-  has_up_ = gives && (row_.reduces || takes || !is_even);
-  has_down_ = comes && (scatters && !has_pairs() ? !is_even : has_peers);
-  is_fed_by_up_ =
-      row_.reduces ||
-      (leaves && (row_.givers == Who::root ? !is_root() : !is_even || (wire_plan_.hands_on && row_.takers == Who::all)));
-  if (has_pairs()) is_fed_by_up_ = lane_.ranks() > hierarchical_.columns.columns();
+Turns IntraHostRelay::turns() const {
+  Turns turns;
+  if (context_.rounds.has_up) turns.up = has_pairs() ? pairs_.turns_up() : up_.turns();
+  if (context_.rounds.has_down) turns.down = has_pairs() ? pairs_.turns_down() : down_.turns();
+  return turns;
 }
 
 void IntraHostRelay::begin() {
-  if (signature_.op == ReduceOp::premul_sum)
-    for (int rank = 0; rank < lane_.ranks(); ++rank) lane_.scalars[rank] = lane_.record_of(rank).scalar;
-  if (!is_column()) return;
-  hierarchical_.inter_host_call->begin(wire_task());
-  if (is_fed_by_up_) return;
-  hierarchical_.inter_host_call->make_ready(wire_plan_.pieces.slices);
-  hierarchical_.inter_host_call->poll();
+  read_scalars(context_.lane, context_.signature());
+  if (!context_.is_column()) return;
+  InterHostCall& inter_host_call = *context_.hierarchical.inter_host_call;
+  inter_host_call.begin();
+  if (context_.rounds.feeds_wire) return;
+  inter_host_call.make_ready(context_.wire_plan.pieces.slices);
+  inter_host_call.poll();
 }
 
-WireTask IntraHostRelay::wire_task() {
-  const Columns& columns = hierarchical_.columns;
-  WireTask task{.call = {task_.number, signature_},
-                .steps = wire_plan_.steps,
-                .root = signature_.root < 0 ? -1 : columns.host_of(signature_.root),
-                .input = input_,
-                .output = output_,
-                .output_is_taken = has_down_,
-                .put = has_down_ || signature_.root >= 0 ? copy_bytes : to_result_,
-                .element_bytes = element_,
-                .partial_bytes = size_of(hierarchical_.planner.partial_type(signature_)),
-                .divisor = {static_cast<uint64_t>(columns.ranks())}};
-  if (row_.reduces) task.total = hierarchical_.planner.total_kernel_of(signature_);
-  return task;
-}
-
-Buffer IntraHostRelay::staging(std::byte* memory, size_t piece_bytes, size_t blocks) {
-  return {memory, {}, piece_bytes, WirePlanner::kStaged, blocks * piece_bytes};
-}
-
-// `begin`: the layout's offset at which the buffer begins, since the buffer may hold only one block of it.
-WireSide IntraHostRelay::of_user(const void* base, size_t begin) const {
-  return {&hierarchical_.planner.blocks_of(signature_, wire_plan_, hierarchical_.columns.local()),
-          wire_plan_.pieces,
-          {bytes(base) - begin, blocks_, wire_plan_.pieces.piece_elements * element_}};
-}
-
-WireSide IntraHostRelay::input() {
-  if (has_pairs()) return input_of_pairs();
-  const int me = lane_.rank_of(lane_.rank());
-  const Blocks& carried = hierarchical_.planner.blocks_of(signature_, wire_plan_, hierarchical_.columns.local());
-  const auto blocks = static_cast<size_t>(carried.size());
-  const size_t partial = wire_plan_.pieces.piece_elements * size_of(hierarchical_.planner.partial_type(signature_));
-  const size_t slices = static_cast<size_t>(std::min(WirePlanner::kStaged, wire_plan_.pieces.slices));
-  const auto staged = [&]() -> WireSide {
-    std::byte* memory = hierarchical_.inter_host_call->input_memory(slices * blocks * partial);
-    return {&carried, wire_plan_.pieces, staging(memory, partial, blocks)};
-  };
-  if (row_.reduces) return staged();
-  // Data that every rank gets is sent from the result.
-  if (row_.spreads() && (is_fed_by_up_ || !row_.gives(me, signature_.root))) return of_user(task_.call.recv, 0);
-  if (is_fed_by_up_) return staged();
-  return of_user(task_.call.send, row_.output == Extent::block_per_rank ? blocks_.offset(me) : 0);
-}
-
-WireSide IntraHostRelay::output() {
-  if (has_pairs()) return output_of_pairs();
-  const int me = lane_.rank_of(lane_.rank());
-  const Blocks& carried = hierarchical_.planner.blocks_of(signature_, wire_plan_, hierarchical_.columns.local());
-  const auto blocks = static_cast<size_t>(carried.size());
-  const size_t piece = wire_plan_.pieces.piece_elements * element_;
-  const size_t slices = static_cast<size_t>(std::min(WirePlanner::kStaged, wire_plan_.pieces.slices));
-  const auto staged = [&]() -> WireSide {
-    std::byte* memory = hierarchical_.inter_host_call->output_memory(slices * blocks * piece);
-    return {&carried, wire_plan_.pieces, staging(memory, piece, blocks)};
-  };
-  const auto nowhere = [&]() -> WireSide { return {&carried, wire_plan_.pieces, {}}; };
-  if (row_.takers == Who::root) {
-    if (is_root()) return of_user(task_.call.recv, 0);
-    return row_.reduces || root_is_here_ ? staged() : nowhere();
-  }
-  if (row_.input != Extent::block_per_rank) return of_user(task_.call.recv, 0);
-  if (row_.givers == Who::root && root_is_here_) return nowhere();
-  return hierarchical_.columns.is_even() ? of_user(task_.call.recv, blocks_.offset(me)) : staged();
-}
-
-// Each step sends slice k up and brings slice k - kStaged down, which keeps kStaged slices on the network.
 bool IntraHostRelay::next() {
-  if (turn_ >= 0) ++round_;
-  ++turn_;
-  const uint64_t slices = wire_plan_.pieces.slices;
-  for (; step_ < slices + WirePlanner::kStaged; ++step_) {
-    if (kind_ == RoundKind::up) {
-      slice_ = step_;
-      if (has_up_ && slice_ < slices && turn_ < rounds_of(RoundKind::up)) break;
-      kind_ = RoundKind::down;
-      turn_ = 0;
-    }
-    slice_ = step_ - WirePlanner::kStaged;
-    if (has_down_ && step_ >= WirePlanner::kStaged && turn_ < rounds_of(RoundKind::down)) break;
-    kind_ = RoundKind::up;
-    turn_ = 0;
-  }
-  offset_ = slice_ * wire_plan_.pieces.piece_elements * element_;
-  if (step_ < slices + WirePlanner::kStaged) return true;
-  const bool closes = !closed_ && lane_.ranks() > hierarchical_.columns.columns();
-  kind_ = RoundKind::closing;
-  closed_ = true;
-  if (!closes) lane_.count_slices(round_ - lane_.slices());
-  return closes;
-}
-
-int IntraHostRelay::per_slot(RoundKind kind) const {
-  const size_t piece = wire_plan_.pieces.piece_elements * element_;
-  const bool is_pair = has_pairs() || (kind == RoundKind::up && row_.reduces);
-  return static_cast<int>(std::max<size_t>(1, (is_pair ? lane_.shape().pair_slot_bytes() : lane_.shape().slot_bytes) / piece));
-}
-
-// Returns as many rounds as the column with the most blocks needs; the other columns put nothing in the last round.
-int IntraHostRelay::rounds_of(RoundKind kind) const {
-  int most = 1;
-  if (kind == RoundKind::down)
-    most = items(0);
-  else if (has_pairs())
-    most = items_up(lane_.ranks() - 1, (lane_.ranks() - 1) % hierarchical_.columns.columns());
-  else if (row_.reduces)
-    most = hierarchical_.planner.blocks_of(signature_, wire_plan_, 0).size();
-  else if (row_.givers == Who::root)
-    most = blocks_of_root();
-  return (most + per_slot(kind) - 1) / per_slot(kind);
-}
-
-// Returns the number of blocks in the root's buffer.
-int IntraHostRelay::blocks_of_root() const {
-  if (row_.input == Extent::block_per_rank) return hierarchical_.columns.ranks();
-  return hierarchical_.columns.columns() * hierarchical_.planner.blocks_of(signature_, wire_plan_, 0).size();
-}
-
-// Return how many blocks of a column go down on this host, and their places in the column.
-int IntraHostRelay::items(int column) const {
-  const Blocks& blocks = hierarchical_.planner.blocks_of(signature_, wire_plan_, column);
-  if (share_ == Share::all) return blocks.size();
-  const int here = static_cast<int>(blocks.of(hierarchical_.columns.host()).size());
-  return share_ == Share::of_this_host ? here : blocks.size() - here;
-}
-
-int IntraHostRelay::place_of(int column, int item) const {
-  const Blocks& blocks = hierarchical_.planner.blocks_of(signature_, wire_plan_, column);
-  if (share_ == Share::all) return item;
-  const int first = blocks.begin[hierarchical_.columns.host()], behind = blocks.begin[hierarchical_.columns.host() + 1];
-  if (share_ == Share::of_this_host) return first + item;
-  return item < first ? item : item + behind - first;
-}
-
-// Returns the place of a rank's block in its column.
-int IntraHostRelay::place_of_rank(int rank) const {
-  const Columns& columns = hierarchical_.columns;
-  return columns.by_rank(columns.carrier_of(rank)).begin[columns.host_of(rank)] + columns.local_of(rank) / columns.columns();
+  const bool goes_on = sequence_.next();
+  context_.round = sequence_.round();
+  context_.number = context_.lane.slices() + sequence_.ended();
+  context_.offset = context_.round.slice * context_.whole_piece();
+  if (!goes_on) context_.lane.count_slices(sequence_.ended());
+  return goes_on;
 }
 
 Awaited IntraHostRelay::may_put() const {
-  if (is_column()) {
-    const InterHostCall& inter_host_call = *hierarchical_.inter_host_call;
-    if (kind_ == RoundKind::closing) return inter_host_call.ended();
-    if (kind_ == RoundKind::down) return inter_host_call.received(slice_ + 1);
-    if (is_fed_by_up_ && input_.buffer.is_staging() && slice_ >= input_.buffer.slices)
-      return inter_host_call.done(slice_ + 1 - input_.buffer.slices);
+  if (context_.is_column()) {
+    const InterHostCall& inter_host_call = *context_.hierarchical.inter_host_call;
+    const uint64_t slice = context_.round.slice, staged = context_.input().buffer.slices;
+    if (kind() == RoundKind::closing) return inter_host_call.ended();
+    if (kind() == RoundKind::down) return inter_host_call.received(slice + 1);
+    if (context_.stages_input() && slice >= staged) return inter_host_call.done(slice + 1 - staged);
   }
   // Waits for a point that is always reached.
-  return lane_.published(lane_.rank(), round_);
+  return context_.lane.published(context_.lane.rank(), context_.number);
 }
 
 void IntraHostRelay::put() {
-  if (has_pairs() && kind_ != RoundKind::closing)
-    put_pairs();
-  else if (kind_ == RoundKind::up)
-    put_up();
-  else if (kind_ == RoundKind::down && is_column())
-    put_down();
-  lane_.my_board().published.publish(round_ + 1);
-  if (kind_ == RoundKind::up && turn_ == 0) take_own_up();
-}
-
-// The root has these blocks in its own buffer already.
-void IntraHostRelay::put_down() {
-  if (is_root() || lane_.ranks() == 1) return;
-  const int column = lane_.rank();
-  const Blocks& blocks = hierarchical_.planner.blocks_of(signature_, wire_plan_, column);
-  const int first = turn_ * per_slot(RoundKind::down);
-  std::byte* slot = lane_.gather_slot(lane_.rank(), round_);
-  for (int n = first; n < std::min(items(column), first + per_slot(RoundKind::down)); ++n) {
-    const int place = place_of(column, n);
-    const int block = blocks.numbers[place];
-    copy_bytes(slot, output_.at(block, place, slice_), piece_bytes(block, slice_));
-    slot += wire_plan_.pieces.piece_elements * element_;
+  const bool is_up = kind() == RoundKind::up;
+  if (is_up && has_pairs()) {
+    pairs_.put_up();
+  } else if (is_up) {
+    up_.put();
+  } else if (kind() == RoundKind::down && context_.is_column()) {
+    if (has_pairs())
+      pairs_.put_down();
+    else
+      down_.put();
   }
+  context_.lane.my_board().published.publish(context_.number + 1);
+  if (!is_up || context_.round.turn > 0) return;
+  if (has_pairs())
+    pairs_.take_own_up();
+  else
+    up_.take_own();
 }
 
 void IntraHostRelay::take(int peer) {
-  if (has_pairs()) return take_pairs(peer);
-  if (kind_ == RoundKind::up) take_up(peer);
-  if (kind_ == RoundKind::down && peer < hierarchical_.columns.columns()) take_down(peer);
-}
-
-void IntraHostRelay::take_down(int peer) {
-  const Blocks& blocks = hierarchical_.planner.blocks_of(signature_, wire_plan_, peer);
-  const int me = lane_.rank_of(lane_.rank());
-  const bool takes_own = share_ == Share::of_this_host;
-  if (signature_.root >= 0 && root_is_here_ && !is_root()) return;
-  const int first = turn_ * per_slot(RoundKind::down);
-  const std::byte* slot = lane_.gather_slot(peer, round_);
-  for (int n = first; n < std::min(items(peer), first + per_slot(RoundKind::down)); ++n) {
-    const int block = blocks.numbers[place_of(peer, n)];
-    const size_t length = piece_bytes(block, slice_);
-    if (!takes_own)
-      to_result_(recv_at(block), slot, length);
-    else if (block == me)
-      to_result_(bytes(task_.call.recv) + offset_, slot, length);
-    slot += wire_plan_.pieces.piece_elements * element_;
+  if (kind() == RoundKind::up) {
+    if (has_pairs())
+      pairs_.take_up(peer);
+    else
+      up_.take(peer);
+  } else if (kind() == RoundKind::down) {
+    if (has_pairs())
+      pairs_.take_down(peer);
+    else
+      down_.take(peer);
   }
 }
 
 void IntraHostRelay::finish() {
-  if (!is_column()) return;
-  InterHostCall& inter_host_call = *hierarchical_.inter_host_call;
-  if (kind_ == RoundKind::up) {
-    if (row_.reduces) add_partials();
-    if (is_fed_by_up_ && turn_ + 1 == rounds_of(RoundKind::up)) inter_host_call.make_ready(slice_ + 1);
+  if (!context_.is_column()) return;
+  InterHostCall& inter_host_call = *context_.hierarchical.inter_host_call;
+  const uint64_t slices = context_.round.slice + 1;
+  if (kind() == RoundKind::up) {
+    if (context_.row().reduces) up_.add_partials();
+    if (context_.rounds.feeds_wire && sequence_.is_last_turn()) inter_host_call.make_ready(slices);
   }
-  if (kind_ == RoundKind::down && turn_ + 1 == rounds_of(RoundKind::down)) {
-    take_own_down();
-    inter_host_call.release(slice_ + 1);
+  if (kind() == RoundKind::down && sequence_.is_last_turn()) {
+    if (has_pairs())
+      pairs_.take_own_down();
+    else
+      down_.take_own();
+    inter_host_call.release(slices);
   }
   inter_host_call.poll();
 }
 
-void IntraHostRelay::take_own_down() {
-  if (has_pairs()) return take_own_pairs_down();
-  if (share_ != Share::of_this_host) return;
-  const int me = lane_.rank_of(lane_.rank());
-  to_result_(bytes(task_.call.recv) + offset_, output_.at(me, place_of_rank(me), slice_), piece_bytes(me, slice_));
+void IntraHostRelay::keep_counts() {
+  if (context_.is_column()) context_.hierarchical.pair_blocks->read(context_.input(), context_.output());
 }
 
 }  // namespace fccl::core

@@ -3,54 +3,35 @@
 //
 // In a round every rank fills its slots, or leaves them empty, publishes the round, and takes its data out of its peers' slots.
 // Rounds are numbered through all calls of the lane, and a rank's slots alternate: a rank that has published round r has taken
-// everything out of round r - 2, so no slot is overwritten too early. Every rank of a host goes through the same rounds.
-//
-//   up      for a slice: moves the ranks' contributions to the ranks that send them to other hosts, and to ranks of this host
-//           that need them
-//   down    for a slice: moves data of other hosts from the ranks that received it to the ranks that need it
-//   closing only on hosts with ranks left over from the columns: these then know that all ranks of all hosts made the call
-//
-// The table lists the rounds of each collective on hosts with several ranks. "Unequal" means that some host has ranks left over
-// from the columns. The last two columns say which blocks of a column go down, and on which ranks the rounds up provide the
-// input of the wire.
-//
-//                  up                          down                       share          fed by up
-//   AllGather      all hosts                   all hosts                  other hosts'   all, if unequal or the plan hands on
-//   ReduceScatter  all hosts                   all hosts, if unequal      this host's    all
-//   AllReduce      all hosts                   all hosts                  all            all
-//   Reduce         all hosts                   the root's host            all            all
-//   Broadcast      the root's host             other hosts                all            the root's host, not the root
-//   Gather         the root's host; others     the root's host            other hosts'   those of other hosts, if unequal
-//                  if unequal
-//   Scatter        the root's host             other hosts, if unequal    this host's    the root's host, not the root
-//   AlltoAll       all hosts                   all hosts                  other hosts'   hosts with ranks left over
-//   Barrier        none                        none                       none           none
-//
-// AllGatherV, ReduceScatterV and AlltoAllV go through the rounds of their collectives of equal counts. In AlltoAll a block for
-// each pair of ranks goes down.
+// everything out of round r - 2, so no slot is overwritten too early. Every rank of a host goes through the same rounds, which
+// hierarchical/relay_rounds.h lists.
 #pragma once
 
 #include <cstdint>
 
-#include "hierarchical/hierarchical_lane.h"
-#include "host/phases.h"
-#include "kernels/copy.h"
+#include "hierarchical/down_round.h"
+#include "hierarchical/pair_rounds.h"
+#include "hierarchical/relay_context.h"
+#include "hierarchical/relay_rounds.h"
+#include "hierarchical/up_round.h"
 
 namespace fccl::core {
 
-// Lives in the frame of the phase of a call.
+// Lives in the frame of the phase of a call, and stays at its address, which its rounds know.
 class IntraHostRelay {
  public:
-  // `longest`: the bytes of the longest block of a call with a block for each pair of ranks.
+  // `longest`: the bytes of the longest block of a call with a block for each pair of ranks, whose blocks must be placed.
   IntraHostRelay(Lane& lane, HierarchicalLane& hierarchical, const Task& task, size_t longest);
+  IntraHostRelay(const IntraHostRelay&) = delete;
+  IntraHostRelay& operator=(const IntraHostRelay&) = delete;
 
   // Begins the inter-host call; all ranks of the host must be known to have made the call.
   void begin();
   // Goes on to the next round; false after the last one.
   bool next();
   // Returns the current round's number among all rounds of the lane.
-  uint64_t number() const { return round_; }
-  bool begins_up() const { return kind_ == RoundKind::up; }
+  uint64_t number() const { return context_.number; }
+  bool begins_up() const { return kind() == RoundKind::up; }
   // Returns the point that this rank must wait for before it puts.
   Awaited may_put() const;
   void put();
@@ -61,94 +42,15 @@ class IntraHostRelay {
   void keep_counts();
 
  private:
-  enum class RoundKind : uint8_t { up, down, closing };
-  // Says which of a column's blocks go down on this host, by the hosts of their ranks.
-  enum class Share : uint8_t { all, of_other_hosts, of_this_host };
+  RoundKind kind() const { return context_.round.kind; }
+  bool has_pairs() const { return context_.row().has_pairs(); }
+  Turns turns() const;
 
-  bool is_column() const { return hierarchical_.inter_host_call != nullptr; }
-  bool is_root() const { return lane_.rank_of(lane_.rank()) == signature_.root; }
-  size_t piece_bytes(int block, uint64_t slice) const { return wire_plan_.pieces.elements_of(block, slice) * element_; }
-  int items(int column) const;
-  int place_of(int column, int item) const;
-  int place_of_rank(int rank) const;
-  int rounds_of(RoundKind kind) const;
-  int per_slot(RoundKind kind) const;
-  int blocks_of_root() const;
-
-  // For calls with a block for each pair of ranks, count the blocks that a rank puts for a peer in a round: up, to that peer
-  // itself or to the column that brings them to other hosts; down, from the column that received them.
-  bool has_pairs() const { return row_.has_pairs(); }
-  bool is_carried(int local) const { return local >= hierarchical_.columns.columns(); }
-  int items_up(int from, int to) const;
-  void put_pairs();
-  void put_pairs_up(int peer, std::byte* slot);
-  void put_pairs_down(int peer, std::byte* slot);
-  void take_pairs(int peer);
-  void take_pairs_up(int peer, const std::byte* slot);
-  void take_pairs_down(int peer, const std::byte* slot);
-  void take_own_pairs_up();
-  void take_own_pairs_down();
-  size_t bytes_sent_to(int rank) const { return piece_of(task_.call.input(hierarchical_.columns.ranks()).bytes(rank)); }
-  size_t bytes_taken_from(int rank) const { return piece_of(task_.call.output(hierarchical_.columns.ranks()).bytes(rank)); }
-  size_t piece_of(size_t block_bytes) const { return wire_plan_.pieces.elements_in(block_bytes, slice_) * element_; }
-  std::byte* sent_at(int rank) const {
-    return bytes(task_.call.send) + task_.call.input(hierarchical_.columns.ranks()).offset(rank) + offset_;
-  }
-  std::byte* taken_at(int rank) const {
-    return bytes(task_.call.recv) + task_.call.output(hierarchical_.columns.ranks()).offset(rank) + offset_;
-  }
-
-  void choose_rounds();
-  WireTask wire_task();
-  WireSide of_user(const void* base, size_t begin) const;
-  WireSide of_pairs(const Blocks& blocks, const Layout& layout, const void* base) const;
-  static Buffer staging(std::byte* memory, size_t piece_bytes, size_t blocks);
-  WireSide input();
-  WireSide input_of_pairs();
-  WireSide output();
-  WireSide output_of_pairs();
-
-  void put_up();
-  void put_partials();
-  void put_from_root();
-  void put_down();
-  void take_up(int peer);
-  void take_from_root(const std::byte* slot);
-  void take_down(int peer);
-  void add_partials();
-  void take_own_up();
-  void take_own_of_root();
-  void take_own_down();
-
-  // Inputs lie at the offsets of results with as many elements, scaled to the input's type.
-  std::byte* send_at(int block) const {
-    return bytes(task_.call.send) + ((blocks_.offset(block) + offset_) >> widening_shift_);
-  }
-  std::byte* recv_at(int block) const { return bytes(task_.call.recv) + blocks_.offset(block) + offset_; }
-  static std::byte* bytes(const void* buffer) { return static_cast<std::byte*>(const_cast<void*>(buffer)); }
-
-  Lane& lane_;
-  HierarchicalLane& hierarchical_;
-  const Task& task_;
-  const Signature& signature_;
-  const Collective& row_;
-  WirePlan wire_plan_;
-  size_t element_;      // bytes of the result's type
-  int widening_shift_;  // an element of the result has 2^widening_shift_ times the bytes of an element of the input
-  Layout blocks_;       // the user's buffers, in elements of the result
-  bool root_is_here_;
-  bool has_up_ = false, has_down_ = false;
-  bool is_fed_by_up_ = false;         // the rounds up provide the wire's input
-  CopyBytes to_result_ = copy_bytes;  // copies into the user's buffer, which no peer reads in this call
-  Share share_ = Share::all;
-  // The pieces that this rank keeps for the wire.
-  WireSide input_, output_;
-  // State of the current round.
-  RoundKind kind_ = RoundKind::up;
-  uint64_t step_ = 0, slice_ = 0, round_ = 0;
-  int turn_ = -1;      // counts the rounds of one kind and slice
-  size_t offset_ = 0;  // begin of the slice in each block of the user's buffers
-  bool closed_ = false;
+  RelayContext context_;
+  UpRound up_;
+  DownRound down_;
+  PairRounds pairs_;
+  RoundSequence sequence_;
 };
 
 }  // namespace fccl::core

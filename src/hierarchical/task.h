@@ -35,14 +35,19 @@ struct Pieces {
   }
 };
 
-// Says where pieces lie: in a buffer of the user, in its blocks; or in staging memory, which has room for a few slices, and
-// holds the pieces of a slice side by side in the order of the column's blocks.
+// Says where pieces lie: in a buffer of the user, in its blocks; or in staging memory, which belongs to the InterHostCall, has
+// room for a few slices, and holds the pieces of a slice side by side in the order of the column's blocks.
 struct Buffer {
   std::byte* base = nullptr;
   Layout blocks;
   size_t piece_bytes = 0;
   uint64_t slices = 0;  // slices that there is memory for; 0: all
   size_t slice_bytes = 0;
+
+  // Stands for staging memory of `slices` slices of `blocks` pieces, until the InterHostCall gives that memory.
+  static Buffer staging(size_t piece_bytes, int blocks, uint64_t slices) {
+    return {nullptr, {}, piece_bytes, slices, static_cast<size_t>(blocks) * piece_bytes};
+  }
 
   bool is_staging() const { return slices > 0; }
   std::byte* at(int block, int place, uint64_t slice) const {
@@ -62,8 +67,8 @@ struct WireSide {
   size_t elements_of(int block, uint64_t slice) const { return pieces.elements_of(block, slice); }
 };
 
-// The memory belongs to the caller, until the call ends. The call, the plan, and the numbers of slices and of elements in a
-// piece are the same for all members; the blocks are those of the column, and the addresses the member's own.
+// The user's buffers belong to the caller, until the call ends. The call, the plan, and the numbers of slices and of elements
+// in a piece are the same for all members; the blocks are those of the column, and the addresses the member's own.
 struct WireTask {
   CallInFull call;
   const plan::Steps* steps = nullptr;  // this member's; null: the payload travels with the entries

@@ -52,29 +52,26 @@ ReduceKernel WirePlanner::total_kernel_of(const Signature& s) const {
   return fccl::core::total_kernel(s.result_type(), s.op, settings_.wire_type);
 }
 
-const Blocks& WirePlanner::blocks_of(const Signature& signature, const WirePlan& wire_plan, int column) const {
+const Blocks& WirePlanner::blocks_of(const Signature& signature, bool is_whole, int column) const {
   if (has_rank_blocks(signature.collective)) return columns_.by_rank(column);
-  return wire_plan.is_whole ? columns_.whole(column) : columns_.by_host(column);
+  return is_whole ? columns_.whole(column) : columns_.by_host(column);
 }
 
 WirePlan WirePlanner::wire_plan_of(const Call& call, size_t longest) {
-  const Signature& signature = call.signature;
-  const fcclColl_t collective = even_form(signature.collective);
-  WirePlan wire_plan{.beside_entries = true, .is_whole = true, .pieces = {}};
-  wire_plan.pieces.blocks = layout_of(call, wire_plan, longest);
-  cut(wire_plan, signature, 1, 1);
-  const size_t element = std::max(size_of(signature.result_type()), size_of(partial_type(signature)));
-  const size_t blocks = load_of(signature, wire_plan).in_message;
+  const fcclColl_t collective = even_form(call.signature.collective);
   const int preferred = preferred_algorithm(collective);
-  const bool fits =
-      blocks * wire_plan.pieces.most_elements() * element <= settings_.payload_bytes && wire_plan.pieces.slices <= 1;
-  if (fits && preferred < 0) return wire_plan;
-  wire_plan.beside_entries = false;
+  WirePlan wire_plan{.beside_entries = preferred < 0 && fits_beside_entries(call, longest), .pieces = {}};
+  if (wire_plan.beside_entries) {
+    wire_plan.is_whole = true;
+    cut(wire_plan, call, longest, {.slices = 1, .most_chunks = 1});
+    return wire_plan;
+  }
   const plan::Request request{collective, static_cast<double>(bytes_of(call, columns_.ranks(), longest))};
   plan::Choice choice = preferred < 0 ? chooser_.choose(request) : chooser_.best_slices(preferred, request);
-  const int root_host = signature.root < 0 ? 0 : columns_.host_of(signature.root);
+  const int root_host = call.signature.root < 0 ? 0 : columns_.host_of(call.signature.root);
   const Plan* plan = &plan_of(choice.algorithm, root_host);
   // Messages of many chunks suit short calls between many hosts, but slots may be too small for them.
+  const size_t blocks = load_of(call.signature, true).in_message;
   if (plan->most_chunks > 1 && settings_.slot_bytes / static_cast<size_t>(plan->most_chunks) < kUnit * blocks) {
     choice = chooser_.best_slices(first_of(collective), request);
     plan = &plan_of(choice.algorithm, root_host);
@@ -82,9 +79,15 @@ WirePlan WirePlanner::wire_plan_of(const Call& call, size_t longest) {
   wire_plan.is_whole = plan->is_whole;
   wire_plan.hands_on = plan->most_chunks > 1;
   if (columns_.has_column()) wire_plan.steps = &plan->steps;
-  wire_plan.pieces.blocks = layout_of(call, wire_plan, longest);
-  cut(wire_plan, signature, choice.slices, plan->most_chunks);
+  cut(wire_plan, call, longest, {choice.slices, plan->most_chunks});
   return wire_plan;
+}
+
+bool WirePlanner::fits_beside_entries(const Call& call, size_t longest) const {
+  const Signature& signature = call.signature;
+  const size_t elements = layout_of(call, true, longest).most() / size_of(signature.result_type());
+  const size_t bytes = elements * widest_element(signature);
+  return bytes <= limit(signature, true, 1) && load_of(signature, true).in_message * bytes <= settings_.payload_bytes;
 }
 
 // Returns the algorithm's place in the catalog, or -1.
@@ -111,8 +114,8 @@ bool WirePlanner::has_room_for_pairs() const {
   return settings_.slot_bytes / kUnitOfPairs >= blocks;
 }
 
-WirePlanner::Load WirePlanner::load_of(const Signature& signature, const WirePlan& wire_plan) const {
-  const Blocks& blocks = blocks_of(signature, wire_plan, 0);
+WirePlanner::Load WirePlanner::load_of(const Signature& signature, bool is_whole) const {
+  const Blocks& blocks = blocks_of(signature, is_whole, 0);
   const auto most = static_cast<size_t>(blocks.most()), all = static_cast<size_t>(blocks.size());
   if (!signature.row().has_pairs()) return {most, all};
   const auto most_ranks = static_cast<size_t>(columns_.most_ranks());
@@ -121,7 +124,7 @@ WirePlanner::Load WirePlanner::load_of(const Signature& signature, const WirePla
 
 // Says where the blocks lie in the buffer that has several, or how one buffer is divided into parts; for a call that widens, in
 // elements of the result's type.
-Layout WirePlanner::layout_of(const Call& call, const WirePlan& wire_plan, size_t longest) const {
+Layout WirePlanner::layout_of(const Call& call, bool is_whole, size_t longest) const {
   const Signature& signature = call.signature;
   const Collective& row = signature.row();
   if (row.has_pairs()) return Layout::of_one(longest);
@@ -130,15 +133,15 @@ Layout WirePlanner::layout_of(const Call& call, const WirePlan& wire_plan, size_
     return Layout::of_many(signature.result_bytes(), signature.result_bytes() * ranks);
   if (row.has_rank_blocks())
     return row.output == Extent::block_per_rank ? call.output(columns_.ranks()) : call.input(columns_.ranks());
-  const int blocks = columns_.columns() * (wire_plan.is_whole ? 1 : columns_.hosts());
+  const int blocks = columns_.columns() * (is_whole ? 1 : columns_.hosts());
   return Layout::of_many(divided_up(signature.count, static_cast<size_t>(blocks)) * size_of(signature.result_type()),
                          signature.result_bytes());
 }
 
 // Returns the largest piece, in bytes of the wider of the two types: a message must fit into a slot of the wire, a piece into a
 // slot of the segment, and the staged pieces of a slice into their memory.
-size_t WirePlanner::limit(const Signature& signature, const WirePlan& wire_plan, int most_chunks) const {
-  const Load load = load_of(signature, wire_plan);
+size_t WirePlanner::limit(const Signature& signature, bool is_whole, int most_chunks) const {
+  const Load load = load_of(signature, is_whole);
   const size_t in_message = load.in_message * static_cast<size_t>(most_chunks);
   const size_t unit = signature.row().has_pairs() ? kUnitOfPairs : kUnit;
   const size_t limit =
@@ -147,13 +150,19 @@ size_t WirePlanner::limit(const Signature& signature, const WirePlan& wire_plan,
   return limit / unit * unit;
 }
 
-void WirePlanner::cut(WirePlan& wire_plan, const Signature& signature, int slices, int most_chunks) const {
+size_t WirePlanner::widest_element(const Signature& signature) const {
+  return std::max(size_of(signature.result_type()), size_of(partial_type(signature)));
+}
+
+void WirePlanner::cut(WirePlan& wire_plan, const Call& call, size_t longest, Cuts cuts) const {
+  const Signature& signature = call.signature;
   Pieces& pieces = wire_plan.pieces;
+  pieces.blocks = layout_of(call, wire_plan.is_whole, longest);
   pieces.element_shift = std::countr_zero(size_of(signature.result_type()));
-  const size_t element = std::max(size_of(signature.result_type()), size_of(partial_type(signature)));
-  const size_t most = limit(signature, wire_plan, most_chunks) / element;
+  const size_t element = widest_element(signature);
+  const size_t most = limit(signature, wire_plan.is_whole, cuts.most_chunks) / element;
   const size_t unit = kUnit / std::min<size_t>(element, kUnit);
-  const size_t wanted = divided_up(divided_up(pieces.most_elements(), static_cast<size_t>(slices)), unit) * unit;
+  const size_t wanted = divided_up(divided_up(pieces.most_elements(), static_cast<size_t>(cuts.slices)), unit) * unit;
   pieces.piece_elements = std::clamp<size_t>(wanted, 1, most);
   pieces.slices = divided_up(pieces.most_elements(), pieces.piece_elements);
 }

@@ -54,9 +54,7 @@ class WirePlanner {
   ReduceKernel total_kernel_of(const Signature& signature) const;
   // Returns the blocks that a column carries in such a call; with a block for each pair of ranks, those of all hosts to one
   // rank each.
-  const Blocks& blocks_of(const Signature& signature, const WirePlan& wire_plan, int column) const;
-  // Number of slices for which a rank keeps pieces that lie in no buffer of the user.
-  static constexpr uint64_t kStaged = 4;
+  const Blocks& blocks_of(const Signature& signature, bool is_whole, int column) const;
 
  private:
   struct Plan {
@@ -71,12 +69,21 @@ class WirePlanner {
     size_t in_message, in_slice;
   };
 
-  Load load_of(const Signature& signature, const WirePlan& wire_plan) const;
-  Layout layout_of(const Call& call, const WirePlan& wire_plan, size_t longest) const;
-  size_t limit(const Signature& signature, const WirePlan& wire_plan, int most_chunks) const;
+  // Says how finely a call is cut: the slices that suit it, and the chunks that the longest message carries.
+  struct Cuts {
+    int slices, most_chunks;
+  };
+
+  // True if a column's payload goes in one slice, and within the entries.
+  bool fits_beside_entries(const Call& call, size_t longest) const;
+  Load load_of(const Signature& signature, bool is_whole) const;
+  Layout layout_of(const Call& call, bool is_whole, size_t longest) const;
+  size_t limit(const Signature& signature, bool is_whole, int most_chunks) const;
   const Plan& plan_of(int algorithm, int root_host);
   int preferred_algorithm(fcclColl_t collective) const;
-  void cut(WirePlan& wire_plan, const Signature& signature, int slices, int most_chunks) const;
+  // Returns the bytes of an element of the result or of a partial, whichever is wider.
+  size_t widest_element(const Signature& signature) const;
+  void cut(WirePlan& wire_plan, const Call& call, size_t longest, Cuts cuts) const;
 
   const Columns& columns_;
   WireSettings settings_;

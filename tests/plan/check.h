@@ -18,7 +18,7 @@ struct Trial {
   int slices = 10;  // more than landing or staging memory holds
 };
 
-// Slices for which there is memory where pieces lie in no buffer of the user, as in hierarchical/wire_planner.h.
+// Slices for which there is memory where pieces lie in no buffer of the user, as in hierarchical/relay_rounds.h.
 inline constexpr int kStagedSlices = 4;
 
 // Looks at the steps that will run, not at the algorithm that told them. The executor of a member is two cursors over the

@@ -36,8 +36,8 @@ inline std::vector<int> wanted(const Trial& trial, int m, int chunk) {
 // Which of their chunks that is: in an exchange that for the member, else the same.
 inline int chunk_given(const Trial& trial, int m, int chunk) { return testing::exchanges(trial.collective) ? m : chunk; }
 
-// True if hierarchical/relay.cpp lets the member's piece of the chunk lie in its output. A buffer with a block for each rank is
-// there to be given, not to be passed on, and a member that takes nothing has no output but partials of sums.
+// True if hierarchical/wire_sides.cpp lets the member's piece lie in its output. A buffer with a block for each rank
+// is there to be given, not to be passed on, and a member that takes nothing has no output but partials of sums.
 inline bool has_room(const Trial& trial, int m, int chunk) {
   const fcclColl_t c = trial.collective;
   if (testing::exchanges(c)) return true;

@@ -53,5 +53,27 @@ TEST(WirePlanner, takes_no_algorithm_whose_messages_of_many_chunks_are_larger_th
   EXPECT_EQ(plan.pieces.slices, 16u);
 }
 
+TEST(WirePlanner, sends_beside_the_entries_what_fits_into_their_payload) {
+  WirePlanner planner(kColumns, settings_with_slots_of(size_t{1} << 30));
+  for (const size_t count : {size_t{0}, size_t{1024}, size_t{1025}}) {
+    const Signature broadcast{fcclCollBroadcast, fcclFloat32, ReduceOp::sum, 0, count};
+    const WirePlan plan = planner.wire_plan_of({broadcast}, 0);
+    EXPECT_EQ(plan.beside_entries, count <= 1024) << count;
+    EXPECT_EQ(plan.steps == nullptr, count <= 1024) << count;
+    EXPECT_EQ(plan.pieces.blocks.total(), count * sizeof(float));
+  }
+}
+
+TEST(WirePlanner, sends_nothing_beside_the_entries_that_is_longer_than_a_slot_of_the_host) {
+  WirePlanner planner(kColumns, {.costs = kCosts, .slot_bytes = size_t{1} << 30, .host_slot_bytes = 256});
+  const auto plan_of = [&](size_t count) {
+    return planner.wire_plan_of({Signature{fcclCollBroadcast, fcclInt8, ReduceOp::sum, 0, count}}, 0);
+  };
+  EXPECT_TRUE(plan_of(256).beside_entries);
+  EXPECT_EQ(plan_of(256).pieces.slices, 1u);
+  EXPECT_FALSE(plan_of(257).beside_entries);
+  EXPECT_GT(plan_of(257).pieces.slices, 1u);
+}
+
 }  // namespace
 }  // namespace fccl::core

@@ -1,0 +1,34 @@
+// Tests which pieces go through a slot in each turn, and where they lie there.
+#include "hierarchical/slot_walk.h"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+#include <vector>
+
+namespace fccl::core {
+namespace {
+
+using Pieces = std::vector<std::pair<int, size_t>>;
+
+Pieces walked(const SlotWalk& walk) {
+  Pieces pieces;
+  for (const auto [item, offset] : walk) pieces.emplace_back(item, offset);
+  return pieces;
+}
+
+TEST(SlotWalk, lays_the_pieces_of_a_turn_side_by_side) {
+  EXPECT_EQ(walked(SlotWalk(5, 3, 0, 64)), (Pieces{{0, 0}, {1, 64}, {2, 128}}));
+}
+
+TEST(SlotWalk, goes_on_in_the_next_turn_at_the_begin_of_the_slot_and_ends_with_the_last_piece) {
+  EXPECT_EQ(walked(SlotWalk(5, 3, 1, 64)), (Pieces{{3, 0}, {4, 64}}));
+}
+
+TEST(SlotWalk, is_empty_in_a_turn_that_only_longer_columns_need) {
+  EXPECT_EQ(walked(SlotWalk(5, 3, 2, 64)), Pieces{});
+  EXPECT_EQ(walked(SlotWalk(0, 3, 0, 64)), Pieces{});
+}
+
+}  // namespace
+}  // namespace fccl::core
