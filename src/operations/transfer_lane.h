@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "host/transfer_pair.h"
 #include "operations/transfer_operation.h"
 
 namespace fccl::core {
@@ -25,9 +26,7 @@ namespace fccl::core {
 class PeerMemory;
 class Segment;
 class Statistics;
-class TransferPair;
 class WireLane;
-struct Notice;
 
 // A communicator owns it. Any thread may call; one thread at a time has the turn, and moves the operations of all threads.
 // After a failure of the communicator it moves nothing.
@@ -91,15 +90,16 @@ class TransferLane {
   void begin_receive(TransferOperation& operation);
   void move(Peer& peer);
   void take_notices(Peer& peer);
-  void keep_arrival(Peer& peer, const Notice& notice);
-  void match(TransferOperation& operation, Peer& source, const Notice& notice, const std::byte* payload);
+  void keep_arrival(Peer& peer, const TransferPair::Incoming& next);
+  void match(TransferOperation& operation, Peer& source, const TransferPair::Incoming& incoming);
   void announce(Peer& peer);
-  bool reads(Peer& peer, const TransferOperation& operation) const;
+  bool reads(const Peer& peer, const TransferOperation& operation) const;
   void read_lent(Peer& peer);
   void grant(Peer& peer);
   void send_slices(Peer& peer);
   void receive_slices(Peer& peer);
   void finish(TransferOperation& operation);
+  static int advance(TransferOperation& operation, const TransferPair::Moved& moved);
   static void step(TransferOperation& operation);
   void drop_interest(const TransferOperation& operation);
   bool has_failed() const;
