@@ -1,4 +1,4 @@
-// Posts and takes the notices of a lane of transfers, and sends slices as its messages.
+// Posts and takes the notices of a NoticeLane, and sends slices as messages of its wire.
 #include "hierarchical/wire_pair.h"
 
 #include <algorithm>
@@ -7,23 +7,26 @@
 
 namespace fccl::core {
 
-WirePair::WirePair(WireLane& wire, int member, size_t eager_bytes)
-    : wire_(wire), member_(member), eager_bytes_(std::min(eager_bytes, wire.payload_bytes() - sizeof(Notice))) {}
+WirePair::WirePair(NoticeLane& lane, int member, size_t eager_bytes)
+    : notices_(lane),
+      wire_(lane.wire()),
+      member_(member),
+      eager_bytes_(std::min(eager_bytes, wire_.payload_bytes() - sizeof(Notice))) {}
 
 bool WirePair::post_eager(const Notice& notice, const void* payload, size_t bytes) {
-  if (bytes > eager_bytes_ || !wire_.can_notify_eagerly(member_)) return false;
-  wire_.notify_eagerly(member_, std::as_bytes(std::span(&notice, 1)), {static_cast<const std::byte*>(payload), bytes});
+  if (bytes > eager_bytes_ || !notices_.can_notify_eagerly(member_)) return false;
+  notices_.notify_eagerly(member_, std::as_bytes(std::span(&notice, 1)), {static_cast<const std::byte*>(payload), bytes});
   return true;
 }
 
-bool WirePair::can_post() { return wire_.can_notify(member_); }
+bool WirePair::can_post() { return notices_.can_notify(member_); }
 
 void WirePair::post(const Notice& notice, const void* /*lent*/) {
-  wire_.notify(member_, std::as_bytes(std::span(&notice, 1)), {});
+  notices_.notify(member_, std::as_bytes(std::span(&notice, 1)), {});
 }
 
 std::optional<TransferPair::Incoming> WirePair::next() {
-  const std::span<const std::byte> message = wire_.noticed(member_);
+  const std::span<const std::byte> message = notices_.noticed(member_);
   if (message.empty()) return std::nullopt;
   Incoming next{{}, message.data() + sizeof(Notice)};
   std::memcpy(&next.notice, message.data(), std::min(message.size(), sizeof next.notice));
@@ -34,14 +37,14 @@ std::optional<TransferPair::Incoming> WirePair::next() {
 }
 
 const std::byte* WirePair::keep(const Incoming& /*next*/, std::vector<std::byte>& room) const {
-  const std::span<const std::byte> message = wire_.noticed(member_);
+  const std::span<const std::byte> message = notices_.noticed(member_);
   room.assign(message.begin() + static_cast<ptrdiff_t>(std::min(message.size(), sizeof(Notice))), message.end());
   return room.data();
 }
 
-void WirePair::take() { wire_.take_notice(member_); }
+void WirePair::take() { notices_.take(member_); }
 
-void WirePair::release(const Notice& /*notice*/) { wire_.release(member_); }
+void WirePair::release(const Notice& /*notice*/) { notices_.release(member_); }
 
 TransferPair::Moved WirePair::send(const std::byte* source, size_t bytes, int most) {
   Moved moved;

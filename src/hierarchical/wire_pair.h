@@ -6,16 +6,15 @@
 #include <vector>
 
 #include "host/transfer_pair.h"
-#include "wire/lane.h"
+#include "wire/notice_lane.h"
 
 namespace fccl::core {
 
 // A rank of another host has no slots here, so this pair copies every payload that comes before its receive.
 class WirePair final : public TransferPair {
  public:
-  // The caller keeps `wire` alive longer than this. `eager_bytes`: the longest eager payload, if the lane takes notices as
-  // long.
-  WirePair(WireLane& wire, int member, size_t eager_bytes);
+  // The caller keeps `lane` alive longer than this. `eager_bytes`: the longest eager payload, if the lane's notices have room.
+  WirePair(NoticeLane& lane, int member, size_t eager_bytes);
 
   size_t eager_bytes() const override { return eager_bytes_; }
   bool post_eager(const Notice& notice, const void* payload, size_t bytes) override;
@@ -31,6 +30,7 @@ class WirePair final : public TransferPair {
   Moved receive(std::byte* target, size_t bytes, int most, CopyBytes copy) override;
 
  private:
+  NoticeLane& notices_;
   WireLane& wire_;
   int member_;
   size_t eager_bytes_;

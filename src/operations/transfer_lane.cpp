@@ -72,11 +72,11 @@ TransferLane::TransferLane(std::shared_ptr<Segment> segment, std::span<const int
   }
 }
 
-void TransferLane::span_hosts(std::unique_ptr<WireLane> wire, std::span<const int> ranks_here) {
-  wire_ = std::move(wire);
+void TransferLane::span_hosts(std::unique_ptr<NoticeLane> network, std::span<const int> ranks_here) {
+  network_ = std::move(network);
   for (Peer& peer : peers_)
     if (std::ranges::find(ranks_here, peer.rank) == ranks_here.end())
-      peer.pair = std::make_unique<WirePair>(*wire_, peer.rank, segment_->shape().mailbox_bytes);
+      peer.pair = std::make_unique<WirePair>(*network_, peer.rank, segment_->shape().mailbox_bytes);
 }
 
 TransferLane::~TransferLane() {
@@ -89,18 +89,20 @@ void TransferLane::read_from(std::shared_ptr<const PeerMemory> memory, size_t le
   least_read_ = least;
 }
 
-void TransferLane::leave_network_alone() { (void)wire_.release(); }
+void TransferLane::leave_network_alone() { (void)network_.release(); }
 
-std::optional<Error> TransferLane::network_failure_of(int rank) const { return wire_ ? wire_->failure_of(rank) : std::nullopt; }
+std::optional<Error> TransferLane::network_failure_of(int rank) const {
+  return network_ ? network_->wire().failure_of(rank) : std::nullopt;
+}
 
 bool TransferLane::has_failed() const { return segment_->failure().first.load(std::memory_order_acquire) != 0; }
 
 void TransferLane::leave(Deadline deadline) {
   const std::lock_guard turn(mutex_);
-  if (!wire_ || has_failed()) return;
-  for (bool all_told = false; (!all_told || !wire_->all_posted()) && !deadline.passed(); std::this_thread::yield()) {
-    all_told = wire_->grant_rest();
-    wire_->progress();
+  if (!network_ || has_failed()) return;
+  for (bool all_told = false; (!all_told || !network_->wire().all_posted()) && !deadline.passed(); std::this_thread::yield()) {
+    all_told = network_->wire().grant_rest();
+    network_->wire().progress();
   }
 }
 
@@ -153,10 +155,10 @@ void TransferLane::catch_up() {
 
 void TransferLane::progress_in_turn() {
   if (has_failed()) return;
-  if (wire_) wire_->progress();
+  if (network_) network_->wire().progress();
   for (Peer& peer : peers_)
     if (peer.pair && (peer.interest > 0 || any_source_ > 0)) move(peer);
-  if (wire_) wire_->grant();
+  if (network_) network_->wire().grant();
 }
 
 void TransferLane::begin_receive(TransferOperation& operation) {

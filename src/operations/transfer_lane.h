@@ -23,10 +23,10 @@
 
 namespace fccl::core {
 
+class NoticeLane;
 class PeerMemory;
 class Segment;
 class Statistics;
-class WireLane;
 
 // A communicator owns it. Any thread may call; one thread at a time has the turn, and moves the operations of all threads.
 // After a failure of the communicator it moves nothing.
@@ -40,7 +40,7 @@ class TransferLane {
   TransferLane& operator=(const TransferLane&) = delete;
 
   // Lets it reach the ranks of other hosts, by a lane whose members are all ranks; called before the first operation.
-  void span_hosts(std::unique_ptr<WireLane> wire, std::span<const int> ranks_here);
+  void span_hosts(std::unique_ptr<NoticeLane> network, std::span<const int> ranks_here);
   // From now on a transfer of at least `least` bytes within the host is read in the sender's memory, if both ends want that and
   // `memory` reaches all; called before the first operation.
   void read_from(std::shared_ptr<const PeerMemory> memory, size_t least);
@@ -106,7 +106,7 @@ class TransferLane {
 
   std::mutex mutex_;  // the turn
   std::shared_ptr<Segment> segment_;
-  std::unique_ptr<WireLane> wire_;  // null if all ranks share a host
+  std::unique_ptr<NoticeLane> network_;  // null if all ranks share a host
   Statistics& statistics_;
   std::shared_ptr<const PeerMemory> memory_;  // null: no transfer is read in place
   size_t least_read_ = 0;
