@@ -6,6 +6,7 @@
 #include "communicator/device_path.h"
 #include "communicator/own_device.h"
 #include "communicator/staged_path.h"
+#include "host/segment.h"
 #include "system/wait_limit.h"
 
 namespace fccl::core {

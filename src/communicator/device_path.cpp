@@ -11,6 +11,7 @@
 #include "hierarchical/columns.h"
 #include "kernels/reduce.h"
 #include "operations/bounced_call.h"
+#include "operations/issued_call.h"
 #include "operations/stream.h"
 #include "system/settings.h"
 
@@ -28,6 +29,17 @@ bool may_bounce(const Device& device, const Settings& settings) {
 }
 
 }  // namespace
+
+// A call that is being issued.
+struct DevicePath::Issue {
+  OwnLane& lane;
+  LaneQueue& queue;
+  const SubCalls& calls;
+  Task task;
+  const void* scalar;
+  OwnDevice::HostEnds on_host;
+  Queue user;
+};
 
 Result<void> DevicePath::check(const Device& device, const Settings& settings, int ranks) {
   if (settings.cuda_path == "bounce" && !device.limits().waits_for_words)

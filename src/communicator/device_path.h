@@ -8,7 +8,7 @@
 #include "base/call.h"
 #include "communicator/own_device.h"
 #include "device/sub_calls.h"
-#include "operations/issued_call.h"
+#include "host/segment.h"
 
 namespace fccl::core {
 
@@ -30,16 +30,7 @@ class DevicePath {
   std::array<OwnLane, kLanes>& lanes() { return lanes_; }
 
  private:
-  // A call that is being issued.
-  struct Issue {
-    OwnLane& lane;
-    LaneQueue& queue;
-    const SubCalls& calls;
-    Task task;
-    const void* scalar;
-    OwnDevice::HostEnds on_host;
-    Queue user;
-  };
+  struct Issue;
 
   Result<void> prepare(Issue& issue);
   Result<void> meet(const Issue& issue, uint32_t part);
