@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "communicator/retired_lanes.h"
 #include "creation/parts.h"
 #include "system/backoff.h"
+#include "system/clock.h"
 
 namespace fccl::core {
 namespace {

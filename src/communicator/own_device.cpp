@@ -3,12 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <utility>
 
 #include "communicator/retired_lanes.h"
 #include "creation/parts.h"
 #include "hierarchical/columns.h"
 #include "system/backoff.h"
+#include "system/clock.h"
 
 namespace fccl::core {
 namespace {

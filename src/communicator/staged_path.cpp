@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "creation/init_calls.h"
 #include "creation/parts.h"
