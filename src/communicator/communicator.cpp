@@ -58,7 +58,7 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, i
                                                            const CreateOptions& options, const CancelCheck& cancel_check) {
   if (options.device) {
     retired_lanes().free_idle();
-    if (auto possible = DeviceCalls::check(*options.device, options.settings, ranks); !possible) {
+    if (auto possible = DevicePath::check(*options.device, options.settings, ranks); !possible) {
       decline({id, rank, ranks, {}, {}}, possible.error());
       return fail(std::move(possible).error());
     }
@@ -73,7 +73,7 @@ Result<std::unique_ptr<Communicator>> Communicator::of_parts(const CreateOptions
   std::unique_ptr<Communicator> made(new Communicator(options, std::move(parts)));
   if (!made->device_calls_) return made;
   made->parts_->control->judge.ask(cancel_check);
-  const Result<void> ready = made->device_calls_->set_up(Deadline::after(options.settings.init_timeout));
+  const Result<void> ready = made->device_calls_->staged().set_up(Deadline::after(options.settings.init_timeout));
   made->parts_->control->judge.ask({});
   if (!ready) return fail(ready.error());
   return made;
@@ -125,7 +125,7 @@ Result<void> Communicator::run_on_device(const Call& call, const OnDevice& on_de
   if (call.uneven != nullptr) return Group::run_alone(*this, call, on_device);
   const InCall inside(in_call_);
   FCCL_TRY(check_usable());
-  return device_calls_->run(call, on_device.scalar, on_device.stream);
+  return device_calls_->path().run(call, on_device.scalar, on_device.stream);
 }
 
 Result<void> Communicator::transfer_on_device(const TransferEnd& transfer, const OnDevice& on_device) {
@@ -137,7 +137,7 @@ Result<void> Communicator::transfer_on_device(const TransferEnd& transfer, const
 Result<void> Communicator::check_on_device(const CallOrTransfer& operation, const OnDevice& on_device) {
   const InCall inside(in_call_);
   FCCL_TRY(check_usable());
-  return device_calls_->check(operation, on_device);
+  return device_calls_->staged().check(operation, on_device);
 }
 
 // Once the first operation of a group was accepted, the rest are, too, even if another thread finalizes the communicator in
@@ -149,15 +149,15 @@ Result<std::unique_ptr<StagedCall>> Communicator::stage(const CallOrTransfer& op
   return staged;
 }
 
-Result<void> Communicator::bring_in(const StagedCall& call) { return device_calls_->bring_in(call); }
+Result<void> Communicator::bring_in(const StagedCall& call) { return device_calls_->staged().bring_in(call); }
 
 // Once the communicator has failed, the bytes on the host are no valid result.
 Result<void> Communicator::take_out(const StagedCall& call, bool has_result) {
-  return device_calls_->take_out(call, has_result || !parts_->control->failures.has_failed());
+  return device_calls_->staged().take_out(call, has_result || !parts_->control->failures.has_failed());
 }
 
 Result<void> Communicator::check_place(const char* name, const void* pointer) const {
-  FCCL_TRY(device_calls_->check_place(name, pointer));
+  FCCL_TRY(device_calls_->gpu().check_place(name, pointer));
   return {};
 }
 
@@ -269,7 +269,7 @@ Result<void> Communicator::finalize() {
   if (device_calls_) {
     sleep_until([this] { return !in_call_.load(std::memory_order_acquire); });
     // Operations that wait for this rank's GPU would otherwise wait for ever.
-    if (const auto all = device_calls_->await_all(); !all) (void)device_calls_->raise("all issued calls", all.error());
+    if (const auto all = device_calls_->await_all(); !all) (void)device_calls_->gpu().raise("all issued calls", all.error());
   }
   sleep_until([this] { return is_idle(); });
   parts_->control->liveness.leave();

@@ -18,7 +18,7 @@ Result<std::unique_ptr<Communicator>> Communicator::split(int color, int key, co
                                                           const CancelCheck& cancel_check) {
   const InCall inside(in_call_);
   FCCL_TRY(check_usable());
-  if (options.device) FCCL_TRY(DeviceCalls::check(*options.device, options.settings, ranks_));
+  if (options.device) FCCL_TRY(DevicePath::check(*options.device, options.settings, ranks_));
   if (device_calls_)
     FCCL_TRY(device_calls_->await_lane(kGatherLane, Issuer::split, ending_this(cancel_check, name_of(Issuer::split))));
   const auto run_here = [&](const Call& call) { return run_unless_cancelled(call, cancel_check); };
@@ -62,7 +62,7 @@ Result<void> Communicator::prepare_shrink(ShrinkAs as, const CancelCheck& cancel
     (void)parts_->control->failures.raise({fcclAborted, fmt::format("rank {} ended the communicator to shrink it", rank_)});
   if (device_calls_) {
     const auto all = device_calls_->await_all(cancel_check);
-    if (!all && (!cancel_check || cancel_check())) (void)device_calls_->raise("all issued calls", all.error());
+    if (!all && (!cancel_check || cancel_check())) (void)device_calls_->gpu().raise("all issued calls", all.error());
   }
   Result<void> wanted;
   sleep_until([&] {
@@ -77,7 +77,7 @@ Result<std::unique_ptr<Communicator>> Communicator::shrink(const std::vector<int
                                                            const CreateOptions& options, const CancelCheck& cancel_check) {
   Shrink shrink(*parts_, shrinks_seen_, cancel_check);
   FCCL_TRY(shrink.check());
-  if (options.device) FCCL_TRY(DeviceCalls::check(*options.device, options.settings, ranks_));
+  if (options.device) FCCL_TRY(DevicePath::check(*options.device, options.settings, ranks_));
   FCCL_TRY(prepare_shrink(as, cancel_check));
   const InCall inside(in_call_);
   FCCL_TRY_ASSIGN(auto parts, shrink.make(excluded, options));
@@ -99,7 +99,7 @@ Result<std::unique_ptr<Communicator>> Communicator::grow(int ranks, std::optiona
                                                          const CancelCheck& cancel_check) {
   const InCall inside(in_call_);
   FCCL_TRY(check_usable());
-  if (options.device) FCCL_TRY(DeviceCalls::check(*options.device, options.settings, ranks));
+  if (options.device) FCCL_TRY(DevicePath::check(*options.device, options.settings, ranks));
   if (device_calls_)
     FCCL_TRY(device_calls_->await_lane(kGatherLane, Issuer::grow, ending_this(cancel_check, name_of(Issuer::grow))));
   if (!id && invitation_) id = invitation_->id();

@@ -1,266 +1,86 @@
-// Runs a call on GPU memory: the checks that may refuse it, and its two paths.
+// Waits for the calls on GPU memory of both paths, and leaves them.
 #include "communicator/device_calls.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "communicator/retired_lanes.h"
 #include "creation/parts.h"
-#include "device/program.h"
-#include "hierarchical/columns.h"
-#include "kernels/reduce.h"
-#include "operations/bounced_call.h"
-#include "operations/issued_group.h"
-#include "operations/stream.h"
-#include "system/settings.h"
+#include "system/backoff.h"
+#include "system/clock.h"
 
 namespace fccl::core {
 namespace {
 
-// Numbers of the calls by which the ranks meet before and after the set-up of a lane: no sub-call has them.
-constexpr uint32_t kBeforeSetUp = UINT32_MAX - 1, kBehindSetUp = UINT32_MAX;
-// Entries that the blocking path reserves for the end of a call: it reports that it is drained, and records its end;
-// kEntriesOfBlocking adds the fork and one copy; every further copy waits for its own room.
-constexpr size_t kEntriesOfEnd = 2, kEntriesOfBlocking = 2 + kEntriesOfEnd;
+using namespace std::chrono_literals;
 
-std::string name_of(const Device& device) { return fmt::format("cuda:{} ({})", device.limits().ordinal, device.limits().name); }
-
-bool may_bounce(const Device& device, const Settings& settings) {
-  return settings.cuda_path != "blocking" && device.limits().waits_for_words;
-}
-
-// Returns the words for a place that no call can use, "" for a usable one.
-const char* fault_of(MemoryPlace place) {
-  switch (place) {
-    case MemoryPlace::this_device:
-    case MemoryPlace::managed:
-    case MemoryPlace::pinned_host:
-      return "";
-    case MemoryPlace::other_device:
-      return "memory of another GPU";
-    case MemoryPlace::pageable_host:
-      return "pageable host memory";
-  }
-  return "no memory that is known";
-}
+// Destroying a communicator lets calls that the GPU has reached run on for this long.
+constexpr auto kEndWithin = 2s;
 
 }  // namespace
 
-Result<void> DeviceCalls::check(const Device& device, const Settings& settings, int ranks) {
-  if (settings.cuda_path == "bounce" && !device.limits().waits_for_words)
-    return fail(fcclInvalidUsage, fmt::format("FCCL_CUDA_PATH=bounce, but {} cannot wait for 64-bit words in memory: take "
-                                              "blocking, or auto",
-                                              name_of(device)));
-  if (settings.cuda_buffer_bytes < SubCalls::least_buffer(ranks))
-    return fail(fcclInvalidUsage, fmt::format("FCCL_CUDA_BUFFER={} has no room for {} ranks: give {} bytes or more",
-                                              settings.cuda_buffer_bytes, ranks, SubCalls::least_buffer(ranks)));
-  return {};
-}
-
 DeviceCalls::DeviceCalls(std::shared_ptr<Device> device, const Settings& settings, Parts& parts)
-    : device_(std::move(device)),
-      parts_(parts),
-      bounces_(may_bounce(*device_, settings)),
-      shape_{.buffer_bytes = settings.cuda_buffer_bytes,
-             .buffers = bounces_ ? 2 : 1,
-             .queue_entries = std::min(settings.cuda_queue_entries, device_->limits().queue_entries)} {}
+    : parts_(parts), gpu_(std::move(device), parts), path_(gpu_, settings, parts), staged_(gpu_, settings, parts) {}
 
-// Never dereferences the handle: it may be a stream of either kind, or no stream.
-Result<void> DeviceCalls::check_stream(const std::string& what, void* stream) {
-  if (Stream::find(stream) != nullptr)
-    return fail(fcclInvalidArgument,
-                fmt::format("stream is a host stream (fcclStreamCreate), but the communicator is of CUDA "
-                            "memory, on {}: give a cudaStream_t of that GPU, or NULL for its default stream",
-                            name_of(*device_)));
-  const Result<bool> owned = device_->owns({stream});
-  if (!owned) return fail(raise(what, owned.error()));
-  if (!*owned)
-    return fail(fcclInvalidArgument, fmt::format("stream belongs to another GPU than the communicator, which is on {}: give a "
-                                                 "cudaStream_t of that GPU",
-                                                 name_of(*device_)));
-  const Result<bool> capturing = device_->is_capturing({stream});
-  if (!capturing) return fail(raise(what, capturing.error()));
-  if (*capturing)
-    return fail(fcclInvalidUsage,
-                "stream records a CUDA graph, and calls of FCCL cannot be captured yet: issue the call outside "
-                "of the capture; the capture goes on");
-  return {};
+Result<void> DeviceCalls::await_lane(LaneId lane, Issuer who_waits, const CancelCheck& cancel_check) {
+  const LaneQueue& queue = parts_.lanes[lane];
+  if (queue.is_idle()) return {};
+  return gpu_.await({[&] { return queue.is_idle(); }, [&] { return queue.finished.load(std::memory_order_relaxed); },
+                     [&] { return std::string("to come to the calls that were issued before ") + name_of(who_waits); },
+                     cancel_check});
 }
 
-Result<MemoryPlace> DeviceCalls::check_place(const char* name, const void* pointer) const {
-  const MemoryPlace place = device_->place_of(pointer);
-  const std::string fault = fault_of(place);
-  if (fault.empty()) return place;
-  return fail(fcclInvalidArgument,
-              fmt::format("{} ({}) is {}, but the communicator is of CUDA memory, on {}: give memory of that "
-                          "GPU, managed or pinned memory. For host memory make a communicator with "
-                          "memoryKind = fcclMemoryCpu",
-                          name, pointer, fault, name_of(*device_)));
-}
+bool DeviceCalls::lanes_are_idle() const { return std::ranges::all_of(parts_.lanes, &LaneQueue::is_idle); }
 
-Result<DeviceCalls::HostEnds> DeviceCalls::check_buffers(const Call& call) const {
-  const Signature& s = call.signature;
-  const int rank = parts_.control->peers.rank(), ranks = parts_.columns->ranks();
-  HostEnds on_host;
-  if (s.row().gives(rank, s.root) && call.input(ranks).total() > 0) {
-    FCCL_TRY_ASSIGN(const MemoryPlace place, check_place("sendbuff", call.send));
-    on_host.input = place == MemoryPlace::pinned_host;
+Result<bool> DeviceCalls::is_drained() {
+  for (const OwnLane& lane : path_.lanes()) {
+    const Result<bool> drained = lane.is_drained();
+    if (!drained || !*drained) return drained;
   }
-  if (s.row().takes(rank, s.root) && call.output(ranks).total() > 0) {
-    FCCL_TRY_ASSIGN(const MemoryPlace place, check_place("recvbuff", call.recv));
-    on_host.output = place == MemoryPlace::pinned_host;
-  }
-  return on_host;
+  return staged_.lane().is_drained();
 }
 
-bool DeviceCalls::is_on_host(const void* pointer) const { return device_->place_of(pointer) == MemoryPlace::pinned_host; }
+bool DeviceCalls::has_begun() { return std::ranges::any_of(path_.lanes(), &OwnLane::has_begun) || staged_.lane().has_begun(); }
 
-// All checks that may refuse come before the call has a number.
-Result<void> DeviceCalls::run(const Call& call, const void* scalar, void* stream) {
-  const Signature& s = call.signature;
-  const Device::Use use(*device_);
-  if (!use.entered()) return fail(raise(describe(s), use.entered().error()));
-  FCCL_TRY(check_stream(describe(s), stream));
-  FCCL_TRY_ASSIGN(HostEnds on_host, check_buffers(call));
-  on_host.scalar = scalar != nullptr && is_on_host(scalar);
-  const LaneId id = lane_of(s.collective);
-  const ReduceKernel kernel = kernel_of(s);
-  const SubCalls calls(call, parts_.control->peers.rank(), parts_.columns->ranks(), shape_.buffer_bytes,
-                       device_->limits().most_pitch);
-  Issue issue{lanes_[id], parts_.lanes[id], calls, {call, parts_.number++, kernel}, scalar, on_host, {stream}};
-  parts_.control->calls.say_issued(issue.task.number);
-  if (!issue.lane.device) FCCL_TRY(prepare(issue));
-  return bounces_ && !issue.on_host.any() ? bounce(issue) : block(issue);
-}
-
-// Set-up may wait for all work that this process has given the GPU, and may keep other threads from giving it more. So the
-// ranks meet before it, when each has issued its earlier work, and after it, before any issues this call.
-Result<void> DeviceCalls::prepare(Issue& issue) {
-  FCCL_TRY(meet(issue, kBeforeSetUp));
-  auto made = DeviceLane::make(device_, shape_);
-  if (!made) return fail(raise(describe(issue.task.call.signature), made.error()));
-  if (bounces_) {
-    auto stream = Stream::make();
-    if (!stream) return fail(raise(describe(issue.task.call.signature), stream.error()));
-    issue.lane.stream = std::move(*stream);
-  }
-  issue.lane.device = std::move(*made);
-  return meet(issue, kBehindSetUp);
-}
-
-// Runs a call that moves nothing and looks like the next one. The lane is idle, since this is its first call.
-Result<void> DeviceCalls::meet(const Issue& issue, uint32_t part) {
-  Task meeting = issue.task;
-  Signature& s = meeting.call.signature;
-  s.elsewhere = std::exchange(s.count, 0);
-  s.part = part;
-  return IssuedCall(parts_.around(), issue.queue, meeting, parts_.timeout, {issue.queue.take_tickets(1), 0}).run();
-}
-
-Result<void> DeviceCalls::bounce(Issue& issue) {
-  DeviceLane& lane = *issue.lane.device;
-  Program program(lane, issue.calls, issue.scalar);
-  const Program::AwaitRoom await_room = [this, &issue](size_t entries) -> Result<void> {
-    const DeviceLane& own = *issue.lane.device;
-    if (own.has_room(entries)) return {};
-    return await({[&] { return own.has_room(entries); }, [&] { return own.outstanding(); },
-                  [&] {
-                    return "to finish earlier calls, so that its queue has room for " +
-                           parts_.control->calls.describe(issue.task);
-                  }});
+Result<void> DeviceCalls::await_all(const CancelCheck& cancel_check) {
+  const Device::Use use(*gpu_.device());
+  FCCL_TRY(use.entered());
+  const auto done = [this]() -> Result<bool> {
+    if (!lanes_are_idle()) return false;
+    return is_drained();
   };
-  FCCL_TRY(await_room(program.entries_to_begin()));
-  const BouncedCall::Program expected{lane, program.first_number(), issue.scalar != nullptr};
-  issue.lane.stream->enqueue(std::make_unique<BouncedCall>(
-      parts_.around(), issue.queue, BouncedCall::Issued{issue.calls, issue.task, parts_.timeout}, expected));
-  Result<void> result = program.fork(issue.user);
-  if (result) result = program.enqueue(await_room);
-  return conclude(describe(issue.task.call.signature), std::move(result), program.join(issue.user));
+  const auto progress = [this] {
+    uint64_t sum = 0;
+    for (const LaneQueue& queue : parts_.lanes) sum += queue.finished.load(std::memory_order_relaxed);
+    return sum;
+  };
+  return gpu_.await(
+      {done, progress, [] { return "to come to all calls that were issued before fcclCommFinalize"; }, cancel_check});
 }
 
-// Works also if the other ranks bounce: ranks need not take the same path.
-Result<void> DeviceCalls::block(Issue& issue) {
-  DeviceLane& lane = *issue.lane.device;
-  issue.lane.gpu_arrived = false;
-  Result<void> result = lane.has_room(kEntriesOfBlocking) ? Result<void>{} : await_own_gpu(issue);
-  if (result) result = lane.fork(issue.user);
-  for (uint64_t part = 0; result && part < issue.calls.count(); ++part) result = run_sub_call(issue, part);
-  if (result && bounces_) result = lane.end_copies();
-  return conclude(describe(issue.task.call.signature), std::move(result), issue.lane.device->join(issue.user));
+void DeviceCalls::leave() {
+  const Device::Use use(*gpu_.device());
+  const Deadline limit = Deadline::after(kEndWithin);
+  const auto is_over = [this] {
+    const Result<bool> drained = is_drained();
+    return !drained || *drained;
+  };
+  sleep_until([&] { return !use.entered() || is_over() || !has_begun() || limit.passed(); });
+  if (parts_.control->failures.has_failed() || (lanes_are_idle() && is_over())) return;
+  (void)parts_.control->failures.raise(
+      {fcclAborted,
+       fmt::format("rank {} destroyed its communicator before its GPU, cuda:{} ({}), was through with the calls that "
+                   "were issued: synchronize their streams, or call fcclCommFinalize, before",
+                   parts_.control->peers.rank(), gpu_.device()->limits().ordinal, gpu_.device()->limits().name)});
 }
 
-Result<void> DeviceCalls::run_sub_call(Issue& issue, uint64_t part) {
-  DeviceLane& lane = *issue.lane.device;
-  FCCL_TRY(bring_in(issue, part));
-  issue.lane.gpu_arrived = true;
-  if (part == 0) parts_.control->calls.say_begun(lane_of(issue.task.call.signature.collective), issue.task.number);
-  if (issue.scalar != nullptr && part == 0) issue.task.call.scalar = lane.scalar(issue.task.call.signature.dtype);
-  Task task = issue.task;
-  task.call = issue.calls.sub_call(part, lane.buffer(0));
-  task.call.scalar = issue.task.call.scalar;
-  const uint64_t ended = part + 1 == issue.calls.count() ? 1 : 0;
-  FCCL_TRY(IssuedCall(parts_.around(), issue.queue, task, parts_.timeout, {issue.queue.take_tickets(1), ended}).run());
-  return take_out(issue, part);
-}
-
-// Returns once the GPU has reached the call and the input is in the buffer.
-Result<void> DeviceCalls::bring_in(Issue& issue, uint64_t part) {
-  DeviceLane& lane = *issue.lane.device;
-  std::byte* const buffer = lane.buffer(0);
-  const fcclDataType_t dtype = issue.task.call.signature.dtype;
-  const void* const scalar = part == 0 ? issue.scalar : nullptr;
-  if (scalar != nullptr && !issue.on_host.scalar) FCCL_TRY(lane.copy_scalar(scalar, dtype));
-  if (!issue.on_host.input) FCCL_TRY(copy(issue, issue.calls.in(part, lane.device_address(buffer))));
-  FCCL_TRY(await_own_gpu(issue));
-  if (scalar != nullptr && issue.on_host.scalar) lane.copy_scalar_on_host(scalar, dtype);
-  if (issue.on_host.input) copy_on_host(issue.calls.in(part, buffer));
-  return {};
-}
-
-Result<void> DeviceCalls::take_out(const Issue& issue, uint64_t part) {
-  std::byte* const buffer = issue.lane.device->buffer(0);
-  if (!issue.on_host.output) return copy(issue, issue.calls.out(part, issue.lane.device->device_address(buffer)));
-  copy_on_host(issue.calls.out(part, buffer));
-  return {};
-}
-
-Result<void> DeviceCalls::copy(const Issue& issue, const Copies& copies) {
-  DeviceLane& lane = *issue.lane.device;
-  for (size_t i = 0; i < copies.count; ++i) {
-    if (!lane.has_room(1 + kEntriesOfEnd)) FCCL_TRY(await_own_gpu(issue));
-    FCCL_TRY(lane.copy(copies[i]));
-  }
-  return {};
-}
-
-Result<void> DeviceCalls::await_own_gpu(const Issue& issue) {
-  return await_idle(*issue.lane.device, [&] { return "to come to " + parts_.control->calls.describe(issue.task); });
-}
-
-Result<void> DeviceCalls::await_idle(DeviceLane& lane, const std::function<std::string()>& what) {
-  FCCL_TRY(await({[&] { return device_->is_idle(lane.queue()); }, [] { return 0; }, what}));
-  lane.see_idle();
-  return {};
-}
-
-// Follows the first entry of a call, whatever happened: without the join the user's stream would run on while the queue still
-// copies from and to the user's memory.
-Result<void> DeviceCalls::conclude(const std::string& what, Result<void> result, Result<void> joined) {
-  if (result && joined) return {};
-  const Error first = raise(what, result ? joined.error() : result.error());
-  if (joined) return fail(first);
-  return fail(fcclUnhandledCudaError,
-              fmt::format("{}. The user's stream could not be made to wait for what the call has put on {} ({}): its buffers "
-                          "may still be read and written. The GPU is lost to this process: end it",
-                          first.message, name_of(*device_), joined.error().message));
-}
-
-// An error of the GPU may come from any earlier work on it, so it is final.
-Error DeviceCalls::raise(const std::string& what, const Error& error) {
-  Control& control = *parts_.control;
-  if (auto failed = control.failures.first()) return *failed;
-  return control.failures.raise({error.code, fmt::format("rank {} could not run {} on {}: {}", control.peers.rank(), what,
-                                                         name_of(*device_), error.message)});
+DeviceCalls::~DeviceCalls() {
+  for (OwnLane& lane : path_.lanes()) lane.retire();
+  staged_.lane().retire();
+  // Freeing waits for all work of the GPU, so it is skipped if the GPU may be out of order.
+  if (!parts_.control->failures.has_failed()) retired_lanes().free_idle();
 }
 
 }  // namespace fccl::core

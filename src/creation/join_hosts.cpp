@@ -144,21 +144,21 @@ Result<std::string> HostJoiner::open_transfers() {
   FCCL_TRY_ASSIGN(const auto token, random_bits());
   std::vector<int> ranks(static_cast<size_t>(columns_.ranks()));
   std::iota(ranks.begin(), ranks.end(), 0);
-  auto lane = WireLane::open(*parts_.endpoint, {.ranks = std::move(ranks),
-                                                .me = joined_.rank,
-                                                .window = kTransferWindow,
-                                                .slot_bytes = transfer_slot_bytes(settings_, columns_),
-                                                .stages = kTransferStages,
-                                                .payload_bytes = kPayloadBytes + sizeof(Notice),
-                                                .first_sequence = kFirstSequence,
-                                                .token = token,
-                                                .notices = kNotices,
-                                                .notices_out = kNotices});
+  auto lane = NoticeLane::open(*parts_.endpoint, {.ranks = std::move(ranks),
+                                                  .me = joined_.rank,
+                                                  .window = kTransferWindow,
+                                                  .slot_bytes = transfer_slot_bytes(settings_, columns_),
+                                                  .stages = kTransferStages,
+                                                  .payload_bytes = kPayloadBytes + sizeof(Notice),
+                                                  .first_sequence = kFirstSequence,
+                                                  .token = token,
+                                                  .notices = kNotices,
+                                                  .notices_out = kNotices});
   if (!lane) return fail(std::move(lane).error());
   transfers_ = std::move(*lane);
   FCCL_TRY_ASSIGN(auto places, MeetingPlaces::hold(settings_, joined_.id));
   std::string told;
-  append(told, RankEnd{transfers_->introduction(), places.own()});
+  append(told, RankEnd{transfers_->wire().introduction(), places.own()});
   parts_.places = std::move(places);
   return told;
 }
@@ -174,7 +174,7 @@ Result<void> HostJoiner::connect_transfers(const std::vector<RankEnd>& all) {
   parts_.places->learn(std::move(places));
   const std::span<const int> here = columns_.ranks_of(columns_.host());
   for (const int rank : here) introductions[static_cast<size_t>(rank)].rails = 0;
-  FCCL_TRY(transfers_->connect(introductions));
+  FCCL_TRY(transfers_->wire().connect(introductions));
   parts_.transfers.span_hosts(std::move(transfers_), here);
   return {};
 }

@@ -13,6 +13,7 @@
 #include "host_link/host_link.h"
 #include "system/settings.h"
 #include "system/wait_limit.h"
+#include "wire/notice_lane.h"
 
 namespace fccl::core {
 
@@ -50,7 +51,7 @@ class HostJoiner {
   InitCalls& calls_;
   WaitLimit limit_;
   std::array<std::unique_ptr<InterHostCall>, kLanes> inter_host_calls_;
-  std::unique_ptr<WireLane> transfers_;
+  std::unique_ptr<NoticeLane> transfers_;
   Descriptor wake_;  // wakes the link, as long as the others can be told of a failure
 };
 

@@ -5,7 +5,8 @@
 #include <cstring>
 #include <thread>
 
-#include "hierarchical/transfer_pair.h"
+#include "hierarchical/wire_pair.h"
+#include "host/host_pair.h"
 #include "host/peer_memory.h"
 #include "host/route.h"
 #include "operations/statistics.h"
@@ -21,10 +22,6 @@ constexpr int kSlicesPerTurn = 4;
 constexpr size_t kPiece = 1 << 20;
 // Number of bytes that a sender brings into memory at once before it lends them.
 constexpr size_t kBroughtIn = 16 << 20;
-
-size_t slice_bytes_of(const TransferOperation& operation, const TransferPair& pair) {
-  return std::min(pair.slice_bytes(), operation.transfer.envelope.bytes() - operation.moved);
-}
 
 uint64_t tag_key(int32_t tag) { return static_cast<uint32_t>(tag); }
 
@@ -46,6 +43,7 @@ bool bring_in_more(TransferOperation& operation) {
 struct TransferLane::Peer {
   int rank = 0;
   std::unique_ptr<TransferPair> pair;  // null: the rank cannot be reached yet
+  std::optional<int> here;             // its number among the ranks of this host, if it is one
   int interest = 0;                    // operations that involve this peer
   TransferQueue announcing, sending;
   KeyedQueue<TransferOperation> offered;  // by the number of the offer
@@ -56,7 +54,8 @@ struct TransferLane::Peer {
 struct TransferLane::Arrival {
   Notice notice;
   int source = 0;
-  TransferPair::Kept payload;
+  const std::byte* payload = nullptr;
+  std::vector<std::byte> room;  // for a payload that does not stay where it came
 
   Arrival* next = nullptr;
   uint64_t key = 0;
@@ -66,15 +65,18 @@ TransferLane::TransferLane(std::shared_ptr<Segment> segment, std::span<const int
                            Statistics& statistics)
     : segment_(std::move(segment)), statistics_(statistics), peers_(static_cast<size_t>(all)) {
   for (int rank = 0; rank < all; ++rank) peers_[rank].rank = rank;
-  for (size_t peer = 0; peer < ranks.size(); ++peer)
-    peers_[ranks[peer]].pair = std::make_unique<TransferPair>(segment_, local, static_cast<int>(peer));
+  for (size_t place = 0; place < ranks.size(); ++place) {
+    Peer& peer = peers_[ranks[place]];
+    peer.here = static_cast<int>(place);
+    peer.pair = std::make_unique<HostPair>(segment_, local, *peer.here);
+  }
 }
 
-void TransferLane::span_hosts(std::unique_ptr<WireLane> wire, std::span<const int> ranks_here) {
-  wire_ = std::move(wire);
+void TransferLane::span_hosts(std::unique_ptr<NoticeLane> network, std::span<const int> ranks_here) {
+  network_ = std::move(network);
   for (Peer& peer : peers_)
     if (std::ranges::find(ranks_here, peer.rank) == ranks_here.end())
-      peer.pair = std::make_unique<TransferPair>(*wire_, peer.rank, segment_->shape().mailbox_bytes);
+      peer.pair = std::make_unique<WirePair>(*network_, peer.rank, segment_->shape().mailbox_bytes);
 }
 
 TransferLane::~TransferLane() {
@@ -87,18 +89,20 @@ void TransferLane::read_from(std::shared_ptr<const PeerMemory> memory, size_t le
   least_read_ = least;
 }
 
-void TransferLane::leave_network_alone() { (void)wire_.release(); }
+void TransferLane::leave_network_alone() { (void)network_.release(); }
 
-std::optional<Error> TransferLane::network_failure_of(int rank) const { return wire_ ? wire_->failure_of(rank) : std::nullopt; }
+std::optional<Error> TransferLane::network_failure_of(int rank) const {
+  return network_ ? network_->wire().failure_of(rank) : std::nullopt;
+}
 
 bool TransferLane::has_failed() const { return segment_->failure().first.load(std::memory_order_acquire) != 0; }
 
 void TransferLane::leave(Deadline deadline) {
   const std::lock_guard turn(mutex_);
-  if (!wire_ || has_failed()) return;
-  for (bool all_told = false; (!all_told || !wire_->all_posted()) && !deadline.passed(); std::this_thread::yield()) {
-    all_told = wire_->grant_rest();
-    wire_->progress();
+  if (!network_ || has_failed()) return;
+  for (bool all_told = false; (!all_told || !network_->wire().all_posted()) && !deadline.passed(); std::this_thread::yield()) {
+    all_told = network_->wire().grant_rest();
+    network_->wire().progress();
   }
 }
 
@@ -151,10 +155,10 @@ void TransferLane::catch_up() {
 
 void TransferLane::progress_in_turn() {
   if (has_failed()) return;
-  if (wire_) wire_->progress();
+  if (network_) network_->wire().progress();
   for (Peer& peer : peers_)
     if (peer.pair && (peer.interest > 0 || any_source_ > 0)) move(peer);
-  if (wire_) wire_->grant();
+  if (network_) network_->wire().grant();
 }
 
 void TransferLane::begin_receive(TransferOperation& operation) {
@@ -166,7 +170,7 @@ void TransferLane::begin_receive(TransferOperation& operation) {
   if (found == nullptr) return posted_.push(operation, key);
   std::unique_ptr<Arrival> arrival(found);
   Peer& source = peers_[arrival->source];
-  match(operation, source, arrival->notice, source.pair->payload_of(arrival->notice, arrival->payload));
+  match(operation, source, {arrival->notice, arrival->payload});
   spare_arrivals_.push_back(std::move(arrival));
 }
 
@@ -181,23 +185,23 @@ void TransferLane::move(Peer& peer) {
 
 void TransferLane::take_notices(Peer& peer) {
   TransferPair& pair = *peer.pair;
-  while (const Notice* next = pair.next()) {
-    const Notice notice = *next;
+  while (const std::optional<TransferPair::Incoming> next = pair.next()) {
+    const Notice& notice = next->notice;
     if (notice.kind == Notice::kGrant || notice.kind == Notice::kRead) {
       TransferOperation* taken = peer.offered.remove_if(notice.transfer, [](const TransferOperation&) { return true; });
       if (taken != nullptr) notice.kind == Notice::kRead ? finish(*taken) : peer.sending.push(*taken);
     } else if (TransferOperation* receive = posted_.remove_if(tag_key(notice.tag), [&](const TransferOperation& each) {
                  return each.transfer.takes(peer.rank, notice.tag);
                })) {
-      match(*receive, peer, notice, pair.payload_of_next());
+      match(*receive, peer, *next);
     } else {
-      keep_arrival(peer, notice);
+      keep_arrival(peer, *next);
     }
     pair.take();
   }
 }
 
-void TransferLane::keep_arrival(Peer& peer, const Notice& notice) {
+void TransferLane::keep_arrival(Peer& peer, const TransferPair::Incoming& next) {
   std::unique_ptr<Arrival> arrival;
   if (spare_arrivals_.empty()) {
     arrival = std::make_unique<Arrival>();
@@ -205,14 +209,15 @@ void TransferLane::keep_arrival(Peer& peer, const Notice& notice) {
     arrival = std::move(spare_arrivals_.back());
     spare_arrivals_.pop_back();
   }
-  arrival->notice = notice;
+  arrival->notice = next.notice;
   arrival->source = peer.rank;
-  arrival->payload = peer.pair->keep_next();
-  arrivals_.push(*arrival.release(), tag_key(notice.tag));
+  arrival->payload = peer.pair->keep(next, arrival->room);
+  arrivals_.push(*arrival.release(), tag_key(next.notice.tag));
 }
 
 // Gives a notice that has come to this receive, which is in no queue.
-void TransferLane::match(TransferOperation& operation, Peer& source, const Notice& notice, const std::byte* payload) {
+void TransferLane::match(TransferOperation& operation, Peer& source, const TransferPair::Incoming& incoming) {
+  const Notice& notice = incoming.notice;
   if (operation.transfer.peer == FCCL_ANY_SOURCE) {
     --any_source_;
     ++source.interest;
@@ -224,12 +229,12 @@ void TransferLane::match(TransferOperation& operation, Peer& source, const Notic
     operation.differs = true;
     operation.theirs = notice.envelope();
   } else if (is_eager) {
-    copy_bytes(operation.transfer.target, payload, bytes);
+    copy_bytes(operation.transfer.target, incoming.payload, bytes);
   }
   if (is_eager) source.pair->release(notice);
   if (is_eager || operation.differs) return finish(operation);
   operation.number = notice.transfer;
-  if (reads(source, operation)) std::memcpy(static_cast<void*>(&operation.lent), payload, sizeof operation.lent);
+  if (reads(source, operation)) std::memcpy(static_cast<void*>(&operation.lent), incoming.payload, sizeof operation.lent);
   (operation.lent != nullptr ? source.reading : source.granting).push(operation);
   step(operation);
 }
@@ -237,30 +242,28 @@ void TransferLane::match(TransferOperation& operation, Peer& source, const Notic
 void TransferLane::announce(Peer& peer) {
   TransferPair& pair = *peer.pair;
   while (TransferOperation* operation = peer.announcing.front()) {
-    if (!pair.can_post()) return;
     const TransferEnd& transfer = operation->transfer;
     const Envelope& envelope = transfer.envelope;
     Notice notice{.dtype = static_cast<uint8_t>(envelope.dtype), .tag = envelope.tag, .count = envelope.count};
-    const bool is_eager = envelope.bytes() <= pair.eager_bytes() && pair.can_post_eager();
-    const bool lends = !is_eager && reads(peer, *operation);
-    if (lends && !bring_in_more(*operation)) return step(*operation);
-    peer.announcing.pop();
-    if (is_eager) {
-      pair.post_eager(notice, transfer.source, envelope.bytes());
+    if (pair.post_eager(notice, transfer.source, envelope.bytes())) {
+      peer.announcing.pop();
       finish(*operation);
       continue;
     }
+    if (!pair.can_post()) return;
+    const bool lends = reads(peer, *operation);
+    if (lends && !bring_in_more(*operation)) return step(*operation);
+    peer.announcing.pop();
     notice.kind = Notice::kOffer;
     notice.transfer = operation->number = ++offers_;
-    pair.post_offer(notice, lends ? transfer.source : nullptr);
+    pair.post(notice, lends ? transfer.source : nullptr);
     peer.offered.push(*operation, operation->number);
     step(*operation);
   }
 }
 
-bool TransferLane::reads(Peer& peer, const TransferOperation& operation) const {
-  return memory_ && memory_->reaches_all() && peer.pair->is_on_this_host() &&
-         operation.transfer.envelope.bytes() >= least_read_;
+bool TransferLane::reads(const Peer& peer, const TransferOperation& operation) const {
+  return memory_ && memory_->reaches_all() && peer.here && operation.transfer.envelope.bytes() >= least_read_;
 }
 
 // Bytes that cannot be read go through slots. A sender whose wait fails may overwrite bytes that are being read, but raises the
@@ -270,8 +273,8 @@ void TransferLane::read_lent(Peer& peer) {
     TransferOperation* operation = peer.reading.front();
     if (!is_moved(*operation)) {
       const size_t done = operation->moved, bytes = std::min(kPiece, operation->transfer.envelope.bytes() - done);
-      const bool is_read = peer.pair->read(*memory_, static_cast<std::byte*>(operation->transfer.target) + done,
-                                           static_cast<const std::byte*>(operation->lent) + done, bytes);
+      const bool is_read = memory_->read(*peer.here, static_cast<std::byte*>(operation->transfer.target) + done,
+                                         static_cast<const std::byte*>(operation->lent) + done, bytes);
       if (has_failed()) return;
       operation->moved = is_read ? done + bytes : 0;
       step(*operation);
@@ -283,7 +286,7 @@ void TransferLane::read_lent(Peer& peer) {
     if (!is_moved(*operation)) continue;
     if (!peer.pair->can_post()) return;
     peer.reading.pop();
-    peer.pair->post({.kind = Notice::kRead, .transfer = operation->number});
+    peer.pair->post({.kind = Notice::kRead, .transfer = operation->number}, nullptr);
     finish(*operation);
   }
 }
@@ -293,45 +296,42 @@ void TransferLane::grant(Peer& peer) {
   while (TransferOperation* operation = peer.granting.front()) {
     if (!pair.can_post()) return;
     peer.granting.pop();
-    pair.post({.kind = Notice::kGrant, .transfer = operation->number});
+    pair.post({.kind = Notice::kGrant, .transfer = operation->number}, nullptr);
     peer.receiving.push(*operation);
     step(*operation);
   }
 }
 
 void TransferLane::send_slices(Peer& peer) {
-  TransferPair& pair = *peer.pair;
-  for (int slices = 0; slices < kSlicesPerTurn && peer.sending.front() != nullptr; ++slices) {
-    TransferOperation* operation = peer.sending.front();
-    if (!is_moved(*operation)) {
-      const size_t bytes = slice_bytes_of(*operation, pair);
-      if (!pair.put(static_cast<const std::byte*>(operation->transfer.source) + operation->moved, bytes)) return;
-      operation->moved += bytes;
-      step(*operation);
-    }
-    if (!is_moved(*operation)) continue;
+  for (int slices = 0; slices < kSlicesPerTurn && peer.sending.front() != nullptr;) {
+    TransferOperation& operation = *peer.sending.front();
+    const size_t left = operation.transfer.envelope.bytes() - operation.moved;
+    const std::byte* const source = static_cast<const std::byte*>(operation.transfer.source) + operation.moved;
+    slices += advance(operation, peer.pair->send(source, left, kSlicesPerTurn - slices));
+    if (!is_moved(operation)) return;
     peer.sending.pop();
-    finish(*operation);
+    finish(operation);
   }
 }
 
 void TransferLane::receive_slices(Peer& peer) {
-  TransferPair& pair = *peer.pair;
-  for (int slices = 0; slices < kSlicesPerTurn && peer.receiving.front() != nullptr; ++slices) {
-    TransferOperation* operation = peer.receiving.front();
-    if (!is_moved(*operation)) {
-      const size_t whole = operation->transfer.envelope.bytes(), bytes = slice_bytes_of(*operation, pair);
-      if (!pair.has_slice(bytes)) return;
-      std::byte* target = static_cast<std::byte*>(operation->transfer.target) + operation->moved;
-      (whole >= kTuning.streamed ? stream_bytes : copy_bytes)(target, pair.slice(bytes), bytes);
-      operation->moved += bytes;
-      pair.drain(bytes);
-      step(*operation);
-    }
-    if (!is_moved(*operation)) continue;
+  for (int slices = 0; slices < kSlicesPerTurn && peer.receiving.front() != nullptr;) {
+    TransferOperation& operation = *peer.receiving.front();
+    const size_t whole = operation.transfer.envelope.bytes(), left = whole - operation.moved;
+    std::byte* const target = static_cast<std::byte*>(operation.transfer.target) + operation.moved;
+    const CopyBytes copy = whole >= kTuning.streamed ? stream_bytes : copy_bytes;
+    slices += advance(operation, peer.pair->receive(target, left, kSlicesPerTurn - slices, copy));
+    if (!is_moved(operation)) return;
     peer.receiving.pop();
-    finish(*operation);
+    finish(operation);
   }
+}
+
+// Returns what counts for the turn: an operation without bytes counts as a slice.
+int TransferLane::advance(TransferOperation& operation, const TransferPair::Moved& moved) {
+  operation.moved += moved.bytes;
+  if (moved.slices > 0) step(operation);
+  return std::max(moved.slices, 1);
 }
 
 void TransferLane::step(TransferOperation& operation) { operation.raise_steps(1); }

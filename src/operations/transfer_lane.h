@@ -18,16 +18,15 @@
 #include <vector>
 
 #include "base/result.h"
+#include "host/transfer_pair.h"
 #include "operations/transfer_operation.h"
 
 namespace fccl::core {
 
+class NoticeLane;
 class PeerMemory;
 class Segment;
 class Statistics;
-class TransferPair;
-class WireLane;
-struct Notice;
 
 // A communicator owns it. Any thread may call; one thread at a time has the turn, and moves the operations of all threads.
 // After a failure of the communicator it moves nothing.
@@ -41,7 +40,7 @@ class TransferLane {
   TransferLane& operator=(const TransferLane&) = delete;
 
   // Lets it reach the ranks of other hosts, by a lane whose members are all ranks; called before the first operation.
-  void span_hosts(std::unique_ptr<WireLane> wire, std::span<const int> ranks_here);
+  void span_hosts(std::unique_ptr<NoticeLane> network, std::span<const int> ranks_here);
   // From now on a transfer of at least `least` bytes within the host is read in the sender's memory, if both ends want that and
   // `memory` reaches all; called before the first operation.
   void read_from(std::shared_ptr<const PeerMemory> memory, size_t least);
@@ -91,22 +90,23 @@ class TransferLane {
   void begin_receive(TransferOperation& operation);
   void move(Peer& peer);
   void take_notices(Peer& peer);
-  void keep_arrival(Peer& peer, const Notice& notice);
-  void match(TransferOperation& operation, Peer& source, const Notice& notice, const std::byte* payload);
+  void keep_arrival(Peer& peer, const TransferPair::Incoming& next);
+  void match(TransferOperation& operation, Peer& source, const TransferPair::Incoming& incoming);
   void announce(Peer& peer);
-  bool reads(Peer& peer, const TransferOperation& operation) const;
+  bool reads(const Peer& peer, const TransferOperation& operation) const;
   void read_lent(Peer& peer);
   void grant(Peer& peer);
   void send_slices(Peer& peer);
   void receive_slices(Peer& peer);
   void finish(TransferOperation& operation);
+  static int advance(TransferOperation& operation, const TransferPair::Moved& moved);
   static void step(TransferOperation& operation);
   void drop_interest(const TransferOperation& operation);
   bool has_failed() const;
 
   std::mutex mutex_;  // the turn
   std::shared_ptr<Segment> segment_;
-  std::unique_ptr<WireLane> wire_;  // null if all ranks share a host
+  std::unique_ptr<NoticeLane> network_;  // null if all ranks share a host
   Statistics& statistics_;
   std::shared_ptr<const PeerMemory> memory_;  // null: no transfer is read in place
   size_t least_read_ = 0;

@@ -26,7 +26,7 @@ struct EntryMessage {
   SignatureWords signature;
   // The token that the receiver has told only its peers; a message without it does not come from a peer.
   uint64_t token = 0;
-  uint64_t number = 0;    // the call's; on a lane of transfers the notices taken, as NoticesTaken packs them
+  uint64_t number = 0;    // the call's; on the lane of a NoticeLane the notices taken, as NoticesTaken packs them
   uint64_t consumed = 0;  // number of the receiver's messages that the sender has taken out of their landing
 
   void set_call(const CallInFull& call) {

@@ -47,8 +47,7 @@ WireLane::WireLane(Endpoint& endpoint, const WireLaneShape& shape, Port* port)
       peers_(shape.ranks.size() - 1),
       payload_bytes_(port->shape().payload_bytes),
       sequence_(shape.first_sequence - 1),
-      stages_posted_(static_cast<size_t>(shape.stages)),
-      notices_posted_(static_cast<size_t>(shape.notices_out)) {
+      stages_posted_(static_cast<size_t>(shape.stages)) {
   for (Peer& peer : peers_) peer.taken = peer.told_taken = {shape.first_sequence, shape.first_sequence};
   const TransportLimits& limits = endpoint.limits();
   introduction_ = {.members = shape.members(),
@@ -145,23 +144,31 @@ Awaited WireLane::may_enter(int member) const {
 void WireLane::enter(int member, const void* payload, size_t bytes) {
   check(bytes <= payload_bytes_, "a payload fits behind its entry");
   const int parity = static_cast<int>(sequence_ & 1);
-  Peer& peer = peer_of(member);
-  EntryMessage entry;
+  EntryMessage entry = head_for(member);
   entry.set_call(call_);
   entry.kind = EntryMessage::kCall;
-  entry.channel = peer.channel;
   entry.sequence = sequence_;
   entry.hash = static_cast<uint32_t>(word_);
-  entry.token = peer.token;
-  entry.consumed = peer.told = consumed(member);
   std::byte* message = port_->entry(place(member), parity);
   copy_bytes(message, &entry, sizeof(entry));
   copy_bytes(message + sizeof(entry), payload, bytes);
-  ++peer.entries_posted[parity];
-  push_message(member, message, sizeof(entry) + bytes, port_->end_of_entry(place(member), parity));
+  ++peer_of(member).entries_posted[parity];
+  post(member, message, sizeof(entry) + bytes, port_->end_of_entry(place(member), parity));
 }
 
-void WireLane::push_message(int member, std::byte* bytes, size_t size, int end) {
+EntryMessage WireLane::head_for(int member) {
+  Peer& peer = peer_of(member);
+  peer.told_taken = peer.taken;
+  peer.taken_is_due = false;
+  EntryMessage head;
+  head.channel = peer.channel;
+  head.token = peer.token;
+  head.number = peer.taken.packed();
+  head.consumed = peer.told = consumed(member);
+  return head;
+}
+
+void WireLane::post(int member, std::byte* bytes, size_t size, int end) {
   check(port_->queues[0].room() > 0, "a queue has room for all entries and credits that can be on their way");
   port_->queues[0].push({.kind = Operation::Kind::message,
                          .peer = peer_of(member).rail[0].peer,
@@ -259,9 +266,14 @@ void WireLane::consume(int member) {
 // A credit is due after half a window: fewer credits would stop a sender, more would cost a message each.
 bool WireLane::grant_is_due(int member) const {
   const Peer& peer = peer_of(member);
-  if (consumed(member) - peer.told >= static_cast<uint64_t>(std::max(1, shape_.window / 2))) return true;
-  return shape_.notices > 0 && (peer.taken.notices - peer.told_taken.notices >= static_cast<uint32_t>(shape_.notices / 2) ||
-                                peer.taken.payloads - peer.told_taken.payloads >= kEagers / 2);
+  return peer.taken_is_due || consumed(member) - peer.told >= static_cast<uint64_t>(std::max(1, shape_.window / 2));
+}
+
+void WireLane::set_taken(int member, const NoticesTaken& taken, bool is_due) {
+  Peer& peer = peer_of(member);
+  peer.taken = taken;
+  peer.taken_is_due |= is_due;
+  grants_wait_ |= grant_is_due(member);
 }
 
 bool WireLane::owes_credit(int member) const {
@@ -293,15 +305,10 @@ bool WireLane::send_credit(int member) {
   Peer& peer = peer_of(member);
   const int end = port_->end_of_credit(place(member));
   if (!Awaited{&port_->ends[end].value, peer.credits_posted, -1}.reached()) return false;
-  EntryMessage credit;
-  credit.channel = peer.channel;
-  credit.token = peer.token;
-  credit.consumed = peer.told = consumed(member);
-  peer.told_taken = peer.taken;
-  credit.number = peer.taken.packed();
+  const EntryMessage credit = head_for(member);
   copy_bytes(port_->credit(place(member)), &credit, sizeof(credit));
   ++peer.credits_posted;
-  push_message(member, port_->credit(place(member)), sizeof(credit), end);
+  post(member, port_->credit(place(member)), sizeof(credit), end);
   return true;
 }
 

@@ -20,6 +20,7 @@
 
 #include "base/call.h"
 #include "system/counter.h"
+#include "wire/entry.h"
 #include "wire/introduction.h"
 #include "wire/port.h"
 #include "wire/stripes.h"
@@ -42,7 +43,7 @@ struct WireLaneShape {
   uint32_t first_sequence = 0;
   // Peers must put this into their messages to this member: it is random, and only they are told it.
   uint64_t token = 0;
-  // For a lane of transfers, which has notices in the place of calls: see PortShape.
+  // For the lane of a NoticeLane, which has notices in the place of calls: see PortShape.
   int notices = 0;
   int notices_out = 0;
 
@@ -116,18 +117,17 @@ class WireLane {
   // of them is still in flight.
   bool grant_rest();
 
-  // For a lane of transfers: notices are small messages that the peer takes in the order in which they were sent. An eager
-  // notice has a payload that its receiver did not ask for; of each peer's at most kEagers may be unreleased.
-  static constexpr uint32_t kEagers = 8;
-  bool can_notify(int member) const;
-  bool can_notify_eagerly(int member) const;
-  void notify(int member, std::span<const std::byte> head, std::span<const std::byte> payload);
-  void notify_eagerly(int member, std::span<const std::byte> head, std::span<const std::byte> payload);
-  // Returns the next notice of a peer, head and payload, until it is taken; empty if it has not come. The taker of an eager
-  // notice releases it, once.
-  std::span<const std::byte> noticed(int member) const;
-  void take_notice(int member);
-  void release(int member);
+  // ---- For the NoticeLane that owns this lane
+  Port& port() const { return *port_; }
+  // Returns the place of a member among the peers of this one.
+  int place(int member) const { return member < shape_.me ? member : member - 1; }
+  // Begins a message to a peer: this part tells the peer all that is free and taken.
+  EntryMessage head_for(int member);
+  // Posts a message that lies in the port's memory for it; `end` counts its end.
+  void post(int member, std::byte* bytes, size_t size, int end);
+  // Heads and credits tell a peer which of its notices are taken. `is_due`: a credit should not wait for other news.
+  void set_taken(int member, const NoticesTaken& taken, bool is_due);
+  const NoticesTaken& told_taken(int member) const { return peer_of(member).told_taken; }
 
   // The sources that the kernel of the running reduction reads, by member; they are kept here so that no call allocates.
   std::vector<const void*> sources;
@@ -149,27 +149,22 @@ class WireLane {
     uint64_t told = kFirstMessage;             // the count of consumed messages last told to it
     std::array<uint64_t, 2> entries_posted{};  // by parity
     uint64_t credits_posted = 0;
-    uint32_t eagers = 0;   // eager notices sent
-    NoticesTaken taken{};  // the peer's notices
+    NoticesTaken taken{};  // the peer's notices, and what was last told to it of them
     NoticesTaken told_taken{};
+    bool taken_is_due = false;
     std::vector<uint64_t> arrivals;  // by slot: arrivals of the messages received there
   };
 
   WireLane(Endpoint& endpoint, const WireLaneShape& shape, Port* port);
   Result<void> connect(int member, const Introduction& other);
-  // Returns the place of a member among the peers of this one.
-  int place(int member) const { return member < shape_.me ? member : member - 1; }
   Peer& peer_of(int member) { return peers_[place(member)]; }
   const Peer& peer_of(int member) const { return peers_[place(member)]; }
   EntryBox& box_of(int member) const { return port_->peers[place(member)].boxes[sequence_ & 1]; }
   uint64_t consumed(int member) const { return port_->peers[place(member)].consumed.load(std::memory_order_relaxed); }
   bool grant_is_due(int member) const;
   bool owes_credit(int member) const;
-  NoticesTaken heard_of(int member) const;
-  int free_notice() const;
   // Returns false while the last credit is in flight.
   bool send_credit(int member);
-  void push_message(int member, std::byte* bytes, size_t size, int end);
 
   Endpoint& endpoint_;
   WireLaneShape shape_;
@@ -180,10 +175,8 @@ class WireLane {
   uint32_t sequence_;
   uint64_t word_ = 0;
   CallInFull call_;
-  int stage_ = 0;                         // the last one taken
-  std::vector<uint64_t> stages_posted_;   // by stage: operations
-  int notice_ = 0;                        // posted last
-  std::vector<uint64_t> notices_posted_;  // by the memory of the notice
+  int stage_ = 0;                        // the last one taken
+  std::vector<uint64_t> stages_posted_;  // by stage: operations
   bool grants_wait_ = false;
 };
 

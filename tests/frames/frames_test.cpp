@@ -82,7 +82,7 @@ TEST(Frames, of_a_send_of_a_group_on_one_host_are_those_of_the_page) {
       ASSERT_TRUE(succeeded(seat.rank == 0 ? fcclSend(values.data(), count, fcclFloat32, 1, comm, nullptr)
                                            : fcclRecv(values.data(), count, fcclFloat32, 0, comm, nullptr)));
       ASSERT_TRUE(succeeded(fcclGroupEnd()));
-      if (seat.rank == 0) expect_listed(recording.below("fcclGroupEnd"), {"HostPair::post_eager", "copy_bytes"}, 9);
+      if (seat.rank == 0) expect_listed(recording.below("fcclGroupEnd"), {"HostPair::post_eager", "copy_bytes"}, 8);
       EXPECT_EQ(values.back(), 1);
     }
   });

@@ -16,7 +16,7 @@
 #include "system/clock.h"
 #include "transports/fabric.h"
 #include "wire/endpoint.h"
-#include "wire/lane.h"
+#include "wire/notice_lane.h"
 
 namespace fccl::core::testing {
 namespace {
@@ -35,40 +35,40 @@ class Ranks {
   explicit Ranks(int ranks, const simulated::FabricOptions& options = {}) : fabric_(options) {
     std::vector<int> all(static_cast<size_t>(ranks));
     std::iota(all.begin(), all.end(), 0);
-    std::vector<std::unique_ptr<WireLane>> wires;
+    std::vector<std::unique_ptr<NoticeLane>> networks;
     std::vector<Introduction> introductions;
     for (int rank = 0; rank < ranks; ++rank) {
       endpoints_.push_back(std::make_unique<Endpoint>(fabric_.open()));
-      auto lane = WireLane::open(*endpoints_.back(), {.ranks = all,
-                                                      .me = rank,
-                                                      .window = 4,
-                                                      .slot_bytes = kSlot,
-                                                      .stages = 3,
-                                                      .payload_bytes = kEager + sizeof(Notice),
-                                                      .first_sequence = 0xfffffff8,
-                                                      .token = 1000 + static_cast<uint64_t>(rank),
-                                                      .notices = 16,
-                                                      .notices_out = 4});
+      auto lane = NoticeLane::open(*endpoints_.back(), {.ranks = all,
+                                                        .me = rank,
+                                                        .window = 4,
+                                                        .slot_bytes = kSlot,
+                                                        .stages = 3,
+                                                        .payload_bytes = kEager + sizeof(Notice),
+                                                        .first_sequence = 0xfffffff8,
+                                                        .token = 1000 + static_cast<uint64_t>(rank),
+                                                        .notices = 16,
+                                                        .notices_out = 4});
       EXPECT_TRUE(lane) << lane.error().message;
-      introductions.push_back((*lane)->introduction());
-      wires.push_back(std::move(*lane));
+      introductions.push_back((*lane)->wire().introduction());
+      networks.push_back(std::move(*lane));
     }
     for (int rank = 0; rank < ranks; ++rank) {
-      const auto connected = wires[rank]->connect(introductions);
+      const auto connected = networks[rank]->wire().connect(introductions);
       EXPECT_TRUE(connected) << connected.error().message;
-      wire_.push_back(wires[rank].get());
+      network_.push_back(networks[rank].get());
       const SegmentShape shape{1, kEager, kSlot, ranks};
       segments_.push_back(*Segment::map(*Segment::make(shape), shape));
       segments_.back()->initialise(1);
       const std::array<int, 1> here{rank};
       lanes_.push_back(std::make_unique<TransferLane>(segments_.back(), here, 0, ranks, statistics_.emplace_back()));
-      lanes_.back()->span_hosts(std::move(wires[rank]), here);
+      lanes_.back()->span_hosts(std::move(networks[rank]), here);
     }
   }
 
   simulated::Fabric& fabric() { return fabric_; }
   TransferLane& lane(int rank) { return *lanes_[rank]; }
-  WireLane& wire(int rank) { return *wire_[rank]; }
+  NoticeLane& network(int rank) { return *network_[rank]; }
   Endpoint& endpoint(int rank) { return *endpoints_[rank]; }
 
  private:
@@ -76,7 +76,7 @@ class Ranks {
   std::vector<std::unique_ptr<Endpoint>> endpoints_;
   std::vector<std::shared_ptr<Segment>> segments_;
   std::deque<Statistics> statistics_;
-  std::vector<WireLane*> wire_;
+  std::vector<NoticeLane*> network_;
   std::vector<std::unique_ptr<TransferLane>> lanes_;
 };
 
@@ -204,15 +204,15 @@ TEST(WireTransfers, that_a_peer_cannot_have_sent_fail_that_peer) {
   EXPECT_FALSE(group.lane(1).network_failure_of(0));
   // More notices than the peer has room for.
   for (int i = 0; i < 16; ++i) {
-    ASSERT_TRUE(group.wire(0).can_notify(1));
-    group.wire(0).notify(1, nothing, {});
+    ASSERT_TRUE(group.network(0).can_notify(1));
+    group.network(0).notify(1, nothing, {});
     for (int round = 0; round < 10; ++round) {
       group.endpoint(0).progress();
       group.endpoint(1).progress();
     }
   }
-  EXPECT_FALSE(group.wire(0).can_notify(1));
-  group.wire(0).notify(1, nothing, {});
+  EXPECT_FALSE(group.network(0).can_notify(1));
+  group.network(0).notify(1, nothing, {});
   for (int round = 0; round < 10; ++round) {
     group.endpoint(0).progress();
     group.endpoint(1).progress();

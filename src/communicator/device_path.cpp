@@ -1,0 +1,185 @@
+// Cuts a call into sub-calls, and runs each while the caller waits, or gives the GPU and the worker all of them at once.
+#include "communicator/device_path.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "creation/parts.h"
+#include "device/program.h"
+#include "hierarchical/columns.h"
+#include "kernels/reduce.h"
+#include "operations/bounced_call.h"
+#include "operations/issued_call.h"
+#include "operations/stream.h"
+#include "system/settings.h"
+
+namespace fccl::core {
+namespace {
+
+// Numbers of the calls by which the ranks meet before and after the set-up of a lane: no sub-call has them.
+constexpr uint32_t kBeforeSetUp = UINT32_MAX - 1, kBehindSetUp = UINT32_MAX;
+// Entries that the blocking path reserves for the end of a call: it reports that it is drained, and records its end;
+// kEntriesOfBlocking adds the fork and one copy; every further copy waits for its own room.
+constexpr size_t kEntriesOfEnd = 2, kEntriesOfBlocking = 2 + kEntriesOfEnd;
+
+bool may_bounce(const Device& device, const Settings& settings) {
+  return settings.cuda_path != "blocking" && device.limits().waits_for_words;
+}
+
+}  // namespace
+
+// A call that is being issued.
+struct DevicePath::Issue {
+  OwnLane& lane;
+  LaneQueue& queue;
+  const SubCalls& calls;
+  Task task;
+  const void* scalar;
+  OwnDevice::HostEnds on_host;
+  Queue user;
+};
+
+Result<void> DevicePath::check(const Device& device, const Settings& settings, int ranks) {
+  if (settings.cuda_path == "bounce" && !device.limits().waits_for_words)
+    return fail(fcclInvalidUsage, fmt::format("FCCL_CUDA_PATH=bounce, but {} cannot wait for 64-bit words in memory: take "
+                                              "blocking, or auto",
+                                              name_of(device)));
+  if (settings.cuda_buffer_bytes < SubCalls::least_buffer(ranks))
+    return fail(fcclInvalidUsage, fmt::format("FCCL_CUDA_BUFFER={} has no room for {} ranks: give {} bytes or more",
+                                              settings.cuda_buffer_bytes, ranks, SubCalls::least_buffer(ranks)));
+  return {};
+}
+
+DevicePath::DevicePath(OwnDevice& gpu, const Settings& settings, Parts& parts)
+    : gpu_(gpu),
+      parts_(parts),
+      bounces_(may_bounce(*gpu.device(), settings)),
+      shape_{.buffer_bytes = settings.cuda_buffer_bytes,
+             .buffers = bounces_ ? 2 : 1,
+             .queue_entries = std::min(settings.cuda_queue_entries, gpu.device()->limits().queue_entries)} {}
+
+// All checks that may refuse come before the call has a number.
+Result<void> DevicePath::run(const Call& call, const void* scalar, void* stream) {
+  const Signature& s = call.signature;
+  const Device::Use use(*gpu_.device());
+  if (!use.entered()) return fail(gpu_.raise(describe(s), use.entered().error()));
+  FCCL_TRY(gpu_.check_stream(describe(s), stream));
+  FCCL_TRY_ASSIGN(OwnDevice::HostEnds on_host, gpu_.check_buffers(call));
+  on_host.scalar = scalar != nullptr && gpu_.is_on_host(scalar);
+  const LaneId id = lane_of(s.collective);
+  const ReduceKernel kernel = kernel_of(s);
+  const SubCalls calls(call, parts_.control->peers.rank(), parts_.columns->ranks(), shape_.buffer_bytes,
+                       gpu_.device()->limits().most_pitch);
+  Issue issue{lanes_[id], parts_.lanes[id], calls, {call, parts_.number++, kernel}, scalar, on_host, {stream}};
+  parts_.control->calls.say_issued(issue.task.number);
+  if (!issue.lane.device) FCCL_TRY(prepare(issue));
+  return bounces_ && !issue.on_host.any() ? bounce(issue) : block(issue);
+}
+
+// Set-up may wait for all work that this process has given the GPU, and may keep other threads from giving it more. So the
+// ranks meet before it, when each has issued its earlier work, and after it, before any issues this call.
+Result<void> DevicePath::prepare(Issue& issue) {
+  FCCL_TRY(meet(issue, kBeforeSetUp));
+  auto made = DeviceLane::make(gpu_.device(), shape_);
+  if (!made) return fail(gpu_.raise(describe(issue.task.call.signature), made.error()));
+  if (bounces_) {
+    auto stream = Stream::make();
+    if (!stream) return fail(gpu_.raise(describe(issue.task.call.signature), stream.error()));
+    issue.lane.stream = std::move(*stream);
+  }
+  issue.lane.device = std::move(*made);
+  return meet(issue, kBehindSetUp);
+}
+
+// Runs a call that moves nothing and looks like the next one. The lane is idle, since this is its first call.
+Result<void> DevicePath::meet(const Issue& issue, uint32_t part) {
+  Task meeting = issue.task;
+  Signature& s = meeting.call.signature;
+  s.elsewhere = std::exchange(s.count, 0);
+  s.part = part;
+  return IssuedCall(parts_.around(), issue.queue, meeting, parts_.timeout, {issue.queue.take_tickets(1), 0}).run();
+}
+
+Result<void> DevicePath::bounce(Issue& issue) {
+  DeviceLane& lane = *issue.lane.device;
+  Program program(lane, issue.calls, issue.scalar);
+  const Program::AwaitRoom await_room = [this, &issue](size_t entries) -> Result<void> {
+    const DeviceLane& own = *issue.lane.device;
+    if (own.has_room(entries)) return {};
+    return gpu_.await({[&] { return own.has_room(entries); }, [&] { return own.outstanding(); },
+                       [&] {
+                         return "to finish earlier calls, so that its queue has room for " +
+                                parts_.control->calls.describe(issue.task);
+                       }});
+  };
+  FCCL_TRY(await_room(program.entries_to_begin()));
+  const BouncedCall::Program expected{lane, program.first_number(), issue.scalar != nullptr};
+  issue.lane.stream->enqueue(std::make_unique<BouncedCall>(
+      parts_.around(), issue.queue, BouncedCall::Issued{issue.calls, issue.task, parts_.timeout}, expected));
+  Result<void> result = program.fork(issue.user);
+  if (result) result = program.enqueue(await_room);
+  return gpu_.conclude(describe(issue.task.call.signature), std::move(result), program.join(issue.user));
+}
+
+// Works also if the other ranks bounce: ranks need not take the same path.
+Result<void> DevicePath::block(Issue& issue) {
+  DeviceLane& lane = *issue.lane.device;
+  issue.lane.gpu_arrived = false;
+  Result<void> result = lane.has_room(kEntriesOfBlocking) ? Result<void>{} : await_own_gpu(issue);
+  if (result) result = lane.fork(issue.user);
+  for (uint64_t part = 0; result && part < issue.calls.count(); ++part) result = run_sub_call(issue, part);
+  if (result && bounces_) result = lane.end_copies();
+  return gpu_.conclude(describe(issue.task.call.signature), std::move(result), issue.lane.device->join(issue.user));
+}
+
+Result<void> DevicePath::run_sub_call(Issue& issue, uint64_t part) {
+  DeviceLane& lane = *issue.lane.device;
+  FCCL_TRY(bring_in(issue, part));
+  issue.lane.gpu_arrived = true;
+  if (part == 0) parts_.control->calls.say_begun(lane_of(issue.task.call.signature.collective), issue.task.number);
+  if (issue.scalar != nullptr && part == 0) issue.task.call.scalar = lane.scalar(issue.task.call.signature.dtype);
+  Task task = issue.task;
+  task.call = issue.calls.sub_call(part, lane.buffer(0));
+  task.call.scalar = issue.task.call.scalar;
+  const uint64_t ended = part + 1 == issue.calls.count() ? 1 : 0;
+  FCCL_TRY(IssuedCall(parts_.around(), issue.queue, task, parts_.timeout, {issue.queue.take_tickets(1), ended}).run());
+  return take_out(issue, part);
+}
+
+// Returns once the GPU has reached the call and the input is in the buffer.
+Result<void> DevicePath::bring_in(Issue& issue, uint64_t part) {
+  DeviceLane& lane = *issue.lane.device;
+  std::byte* const buffer = lane.buffer(0);
+  const fcclDataType_t dtype = issue.task.call.signature.dtype;
+  const void* const scalar = part == 0 ? issue.scalar : nullptr;
+  if (scalar != nullptr && !issue.on_host.scalar) FCCL_TRY(lane.copy_scalar(scalar, dtype));
+  if (!issue.on_host.input) FCCL_TRY(copy(issue, issue.calls.in(part, lane.device_address(buffer))));
+  FCCL_TRY(await_own_gpu(issue));
+  if (scalar != nullptr && issue.on_host.scalar) lane.copy_scalar_on_host(scalar, dtype);
+  if (issue.on_host.input) copy_on_host(issue.calls.in(part, buffer));
+  return {};
+}
+
+Result<void> DevicePath::take_out(const Issue& issue, uint64_t part) {
+  std::byte* const buffer = issue.lane.device->buffer(0);
+  if (!issue.on_host.output) return copy(issue, issue.calls.out(part, issue.lane.device->device_address(buffer)));
+  copy_on_host(issue.calls.out(part, buffer));
+  return {};
+}
+
+Result<void> DevicePath::copy(const Issue& issue, const Copies& copies) {
+  DeviceLane& lane = *issue.lane.device;
+  for (size_t i = 0; i < copies.count; ++i) {
+    if (!lane.has_room(1 + kEntriesOfEnd)) FCCL_TRY(await_own_gpu(issue));
+    FCCL_TRY(lane.copy(copies[i]));
+  }
+  return {};
+}
+
+Result<void> DevicePath::await_own_gpu(const Issue& issue) {
+  return gpu_.await_idle(*issue.lane.device, [&] { return "to come to " + parts_.control->calls.describe(issue.task); });
+}
+
+}  // namespace fccl::core

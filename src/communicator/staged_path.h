@@ -1,0 +1,46 @@
+// StagedPath: the way of calls and transfers on GPU memory that run as a whole in host memory: moves their bytes there and
+// back.
+#pragma once
+
+#include <cstddef>
+
+#include "communicator/own_device.h"
+#include "communicator/staged_call.h"
+#include "system/clock.h"
+
+namespace fccl::core {
+
+struct Parts;
+struct Settings;
+
+// A communicator's DeviceCalls owns it. The thread that issues calls uses it. Peers of a transfer need not be in any call.
+// After a failure nothing starts.
+class StagedPath {
+ public:
+  StagedPath(OwnDevice& gpu, const Settings& settings, Parts& parts);
+  StagedPath(const StagedPath&) = delete;
+  StagedPath& operator=(const StagedPath&) = delete;
+
+  // Makes the lane, after all ranks have met in the creation; the ranks meet again after it by `deadline`.
+  Result<void> set_up(Deadline deadline);
+  Result<void> check(const CallOrTransfer& operation, const OnDevice& on_device);
+  // Returns once the user's stream has reached the call and the input is on the host.
+  Result<void> bring_in(const StagedCall& call);
+  // Follows every successful bring_in, even if the call failed: the user's stream continues after it. `has_result`: if false
+  // there is nothing to copy.
+  Result<void> take_out(const StagedCall& call, bool has_result);
+  OwnLane& lane() { return lane_; }
+
+ private:
+  Result<void> copy_in(const StagedCall& call);
+  Result<void> copy_out(const StagedCall& call);
+  Result<void> make_room(const StagedCall& call);
+  Result<void> await_copies(const StagedCall& call);
+
+  OwnDevice& gpu_;
+  Parts& parts_;
+  DeviceLaneShape shape_;
+  OwnLane lane_;
+};
+
+}  // namespace fccl::core
