@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from tree import Fault, Tree, bare_cpp, line_of
 
 EMPTY_WORDS = {"util", "utils", "common", "helper", "helpers", "impl", "manager", "misc", "v2"}
-SETTINGS = "src/system/settings.cpp"
+SETTINGS = "src/settings/settings.cpp"
 # Each reads the environment for its own program: the library, and the perf binaries beside it.
 ENVIRONMENT_READERS = (SETTINGS, "perf_tests/environment.cpp")
 READS_ENVIRONMENT = re.compile(r"\b(?:secure_)?getenv\s*\(|\benviron\b")

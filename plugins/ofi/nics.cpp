@@ -8,10 +8,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "discovery/sys_devices.h"
 #include "ofi/endpoint.h"
-#include "plan/costs.h"
 #include "sockets/listening_address.h"
-#include "system/sys_devices.h"
+#include "topology/costs.h"
 #include "topology/topology.h"
 
 namespace fccl::core::ofi {
@@ -144,7 +144,7 @@ Result<OfferedNics> list_of(const Provider& provider, const std::vector<std::str
   }
   // The slowest decides; 0, an unknown speed, is below all others.
   const int megabits = std::ranges::min(nics, {}, speed).megabits;
-  return OfferedNics{std::string(provider.name), std::move(nics), *plan::default_costs(provider.name, megabits)};
+  return OfferedNics{std::string(provider.name), std::move(nics), *default_costs(provider.name, megabits)};
 }
 
 // Asks the provider of that name, or without a name the first provider that can answer.

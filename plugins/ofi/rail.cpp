@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "ofi/descriptors.h"
-#include "system/random.h"
+#include "os/random.h"
 
 namespace fccl::core::ofi {
 namespace {

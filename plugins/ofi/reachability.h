@@ -6,7 +6,7 @@
 #include <chrono>
 #include <span>
 
-#include "system/descriptor.h"
+#include "os/descriptor.h"
 
 namespace fccl::core::ofi {
 

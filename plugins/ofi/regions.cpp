@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "system/random.h"
+#include "os/random.h"
 
 namespace fccl::core::ofi {
 namespace {

@@ -10,9 +10,9 @@
 
 #include "arena/reservation.h"
 #include "base/rounding.h"
-#include "system/memory.h"
-#include "system/per_process.h"
-#include "system/settings.h"
+#include "os/memory.h"
+#include "os/per_process.h"
+#include "settings/settings.h"
 
 namespace fccl::core {
 namespace {

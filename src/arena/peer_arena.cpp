@@ -13,8 +13,8 @@
 #include <mutex>
 #include <string>
 
-#include "system/descriptor.h"
-#include "system/per_process.h"
+#include "os/descriptor.h"
+#include "os/per_process.h"
 
 namespace fccl::core {
 namespace {

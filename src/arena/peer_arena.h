@@ -7,7 +7,7 @@
 
 #include "arena/reservation.h"
 #include "base/result.h"
-#include "system/forks.h"
+#include "os/forks.h"
 
 namespace fccl::core {
 

@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "base/result.h"
-#include "system/descriptor.h"
-#include "system/memory.h"
+#include "os/descriptor.h"
+#include "os/memory.h"
 
 namespace fccl::core {
 

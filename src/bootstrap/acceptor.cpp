@@ -8,8 +8,8 @@
 #include <tuple>
 #include <utility>
 
+#include "os/error_text.h"
 #include "sockets/socket.h"
-#include "system/error_text.h"
 
 namespace fccl::core {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "bootstrap/channel.h"
-#include "system/clock.h"
-#include "system/spare_descriptor.h"
+#include "os/clock.h"
+#include "os/spare_descriptor.h"
 
 namespace fccl::core {
 

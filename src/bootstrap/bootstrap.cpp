@@ -15,13 +15,13 @@
 #include "bootstrap/channel.h"
 #include "bootstrap/messages.h"
 #include "bootstrap/rendezvous.h"
+#include "discovery/host_identity.h"
+#include "os/error_text.h"
+#include "os/spare_descriptor.h"
+#include "os/thread.h"
 #include "sockets/listening_address.h"
 #include "sockets/socket.h"
-#include "system/error_text.h"
-#include "system/failure_timing.h"
-#include "system/host_identity.h"
-#include "system/spare_descriptor.h"
-#include "system/thread.h"
+#include "waiting/failure_timing.h"
 
 namespace fccl::core {
 namespace {

@@ -8,9 +8,9 @@
 #include "bootstrap/member.h"
 #include "bootstrap/presence.h"
 #include "bootstrap/unique_id.h"
-#include "system/descriptor.h"
-#include "system/settings.h"
-#include "system/wait_limit.h"
+#include "os/descriptor.h"
+#include "settings/settings.h"
+#include "waiting/wait_limit.h"
 
 namespace fccl::core {
 

@@ -12,8 +12,8 @@
 
 #include "base/check.h"
 #include "bootstrap/traffic.h"
+#include "os/error_text.h"
 #include "sockets/socket.h"
-#include "system/error_text.h"
 
 namespace fccl::core {
 namespace {

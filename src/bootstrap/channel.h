@@ -8,8 +8,8 @@
 
 #include "base/result.h"
 #include "bootstrap/handshake.h"
-#include "system/clock.h"
-#include "system/descriptor.h"
+#include "os/clock.h"
+#include "os/descriptor.h"
 
 namespace fccl::core {
 

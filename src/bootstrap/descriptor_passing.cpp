@@ -11,9 +11,9 @@
 #include "bootstrap/acceptor.h"
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/messages.h"
+#include "os/error_text.h"
+#include "os/process_watch.h"
 #include "sockets/socket.h"
-#include "system/error_text.h"
-#include "system/process_watch.h"
 
 namespace fccl::core {
 namespace {

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "bootstrap/messages.h"
-#include "system/failure_timing.h"
+#include "waiting/failure_timing.h"
 
 namespace fccl::core {
 

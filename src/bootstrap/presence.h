@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 #include "bootstrap/channel.h"
-#include "system/clock.h"
+#include "os/clock.h"
 
 namespace fccl::core {
 

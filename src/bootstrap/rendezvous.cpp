@@ -8,9 +8,9 @@
 #include <iterator>
 #include <utility>
 
+#include "discovery/host_identity.h"
+#include "os/error_text.h"
 #include "sockets/socket.h"
-#include "system/error_text.h"
-#include "system/host_identity.h"
 
 namespace fccl::core {
 namespace {

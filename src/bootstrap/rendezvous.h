@@ -11,8 +11,8 @@
 #include "bootstrap/acceptor.h"
 #include "bootstrap/messages.h"
 #include "bootstrap/unique_id.h"
-#include "system/clock.h"
-#include "system/descriptor.h"
+#include "os/clock.h"
+#include "os/descriptor.h"
 
 namespace fccl::core {
 

@@ -8,7 +8,7 @@
 #include "device/device.h"
 #include "kernels/reduce.h"
 #include "operations/worker.h"
-#include "system/log.h"
+#include "os/log.h"
 
 namespace fccl::core {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "base/result.h"
 #include "c_api/derive.h"
-#include "c_api/making.h"
 #include "communicator/communicator.h"
+#include "communicator/pending_communicator.h"
 
 // Arguments of fcclCommRegister; the handle is its address.
 struct fcclRegistration {
@@ -24,7 +24,7 @@ struct fcclComm {
   // allocates.
   fccl::core::UnevenBlocks blocks{};
   std::vector<fccl::core::ByteRange> ranges{};
-  std::unique_ptr<fccl::core::Making> making{};  // null: the communicator has existed from the beginning
+  std::unique_ptr<fccl::core::PendingCommunicator> making{};  // null: the communicator has existed from the beginning
   fccl::core::Loans loans{};
   std::vector<std::unique_ptr<fcclRegistration>> registrations{};
 };

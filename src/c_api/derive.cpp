@@ -42,9 +42,9 @@ Loans::~Loans() {
   while (any() && forks_ == forks()) std::this_thread::sleep_for(kPause);
 }
 
-Result<fcclComm_t> begin_making(Making::Make make) {
+Result<fcclComm_t> begin_making(PendingCommunicator::Make make) {
   auto handle = std::make_unique<fcclComm>();
-  FCCL_TRY_ASSIGN(auto making, Making::start(std::move(make), handle->communicator));
+  FCCL_TRY_ASSIGN(auto making, PendingCommunicator::start(std::move(make), handle->communicator));
   handle->making = std::move(making);
   return handle.release();
 }

@@ -6,11 +6,11 @@
 #include <memory>
 
 #include "base/result.h"
-#include "c_api/making.h"
 #include "communicator/communicator.h"
+#include "communicator/pending_communicator.h"
 #include "fccl/fccl.h"
-#include "system/forks.h"
-#include "system/wait_limit.h"
+#include "os/forks.h"
+#include "waiting/wait_limit.h"
 
 namespace fccl::core {
 
@@ -34,7 +34,7 @@ class Loans {
 };
 
 // Returns the handle of a communicator that a thread of its own makes.
-Result<fcclComm_t> begin_making(Making::Make make);
+Result<fcclComm_t> begin_making(PendingCommunicator::Make make);
 // Makes now, or at the end of the open group.
 fcclResult_t make_or_group(const char* function, std::function<Result<void>()> make);
 

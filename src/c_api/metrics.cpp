@@ -5,8 +5,8 @@
 
 #include "c_api/c_api.h"
 #include "c_api/structure.h"
-#include "metrics/text.h"
-#include "operations/statistics.h"
+#include "metrics/statistics.h"
+#include "metrics_server/text.h"
 
 namespace fccl::core {
 namespace {

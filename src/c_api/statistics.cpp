@@ -1,9 +1,9 @@
 // The C interface: counters, and the cost of an init.
-#include "operations/statistics.h"
+#include "metrics/statistics.h"
 
 #include "c_api/c_api.h"
 #include "c_api/structure.h"
-#include "creation/init_cost.h"
+#include "operations/init_cost.h"
 
 using fccl::core::refuse;
 using fccl::core::report;

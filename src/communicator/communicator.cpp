@@ -12,17 +12,17 @@
 #include "communicator/retired_lanes.h"
 #include "creation/creation.h"
 #include "creation/grow.h"
-#include "creation/parts.h"
-#include "hierarchical/columns.h"
 #include "hierarchical/phases.h"
-#include "metrics/server.h"
+#include "metrics_server/server.h"
 #include "operations/bounced_call.h"
+#include "operations/communicator_state.h"
 #include "operations/issued_group.h"
-#include "operations/issued_transfers.h"
 #include "operations/stream.h"
 #include "operations/worker.h"
-#include "system/backoff.h"
-#include "system/thread_fence.h"
+#include "os/thread_fence.h"
+#include "topology/columns.h"
+#include "transfers/issued_transfers.h"
+#include "waiting/backoff.h"
 
 namespace fccl::core {
 namespace {
@@ -46,13 +46,13 @@ double seconds_for(double bytes, bool between_hosts) { return between_hosts ? 50
 
 }  // namespace
 
-Communicator::Communicator(const CreateOptions& options, std::unique_ptr<Parts> parts)
+Communicator::Communicator(const CreateOptions& options, std::unique_ptr<CommunicatorState> state)
     : options_(options),
-      parts_(std::move(parts)),
-      device_calls_(options.device ? std::make_unique<DeviceCalls>(options.device, options.settings, *parts_) : nullptr),
+      state_(std::move(state)),
+      device_calls_(options.device ? std::make_unique<DeviceCalls>(options.device, options.settings, *state_) : nullptr),
       together_(std::make_unique<IssuedTransfers>()),
-      rank_(parts_->control->peers.rank()),
-      ranks_(parts_->columns->ranks()) {}
+      rank_(state_->control->peers.rank()),
+      ranks_(state_->columns->ranks()) {}
 
 Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, int rank, int ranks,
                                                            const CreateOptions& options, const CancelCheck& cancel_check) {
@@ -63,23 +63,24 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, i
       return fail(std::move(possible).error());
     }
   }
-  FCCL_TRY_ASSIGN(auto parts, create_parts(join_request(id, rank, ranks, options), options, cancel_check));
-  if (parts->columns->local() == 0) metrics::serve_if_asked(options.settings);
-  return of_parts(options, std::move(parts), cancel_check);
+  FCCL_TRY_ASSIGN(auto state, create_state(join_request(id, rank, ranks, options), options, cancel_check));
+  if (state->columns->local() == 0) metrics::serve_if_asked(options.settings);
+  return of_state(options, std::move(state), cancel_check);
 }
 
-Result<std::unique_ptr<Communicator>> Communicator::of_parts(const CreateOptions& options, std::unique_ptr<Parts> parts,
+Result<std::unique_ptr<Communicator>> Communicator::of_state(const CreateOptions& options,
+                                                             std::unique_ptr<CommunicatorState> state,
                                                              const CancelCheck& cancel_check) {
-  std::unique_ptr<Communicator> made(new Communicator(options, std::move(parts)));
+  std::unique_ptr<Communicator> made(new Communicator(options, std::move(state)));
   if (!made->device_calls_) return made;
-  made->parts_->control->judge.ask(cancel_check);
+  made->state_->control->judge.ask(cancel_check);
   const Result<void> ready = made->device_calls_->staged().set_up(Deadline::after(options.settings.init_timeout));
-  made->parts_->control->judge.ask({});
+  made->state_->control->judge.ask({});
   if (!ready) return fail(ready.error());
   return made;
 }
 
-std::vector<int> Communicator::dead_ranks() const { return parts_->control->liveness.dead_ranks(); }
+std::vector<int> Communicator::dead_ranks() const { return state_->control->liveness.dead_ranks(); }
 
 Communicator::~Communicator() {
   if (!check_own()) {
@@ -93,7 +94,7 @@ Communicator::~Communicator() {
 
 Result<void> Communicator::run(const Call& call, Stream* stream) {
   const Signature& signature = call.signature;
-  LaneQueue& lane = parts_->lanes[lane_of(signature.collective)];
+  LaneQueue& lane = state_->lanes[lane_of(signature.collective)];
   if (Group::is_open()) [[unlikely]] {
     FCCL_TRY(check_room(lane, signature));
     Group::of_thread().add(*this, call, stream);
@@ -105,11 +106,11 @@ Result<void> Communicator::run(const Call& call, Stream* stream) {
   FCCL_TRY(check_room(lane, signature));
   const ReduceKernel kernel = kernel_of(signature);
   if (stream == nullptr && lane.is_idle())
-    return IssuedCall(parts_->around(), lane, {call, parts_->number++, kernel}, parts_->timeout).run();
+    return IssuedCall(state_->around(), lane, {call, state_->number++, kernel}, state_->timeout).run();
   // A number and a turn on the lane cannot be given back, so the queue is found first.
   FCCL_TRY_ASSIGN(Stream* const queue, queue_for(stream));
-  const Task task{call, parts_->number++, kernel};
-  auto issued = std::make_unique<IssuedCall>(parts_->around(), lane, task, parts_->timeout);
+  const Task task{call, state_->number++, kernel};
+  auto issued = std::make_unique<IssuedCall>(state_->around(), lane, task, state_->timeout);
   issued->keep_blocks();
   queue->enqueue(std::move(issued));
   return stream == nullptr ? blocking_->synchronize() : Result<void>{};
@@ -117,7 +118,7 @@ Result<void> Communicator::run(const Call& call, Stream* stream) {
 
 Result<void> Communicator::run_on_device(const Call& call, const OnDevice& on_device) {
   FCCL_TRY(check_own());
-  FCCL_TRY(check_room(parts_->lanes[lane_of(call.signature.collective)], call.signature));
+  FCCL_TRY(check_room(state_->lanes[lane_of(call.signature.collective)], call.signature));
   if (Group::is_open()) [[unlikely]] {
     Group::of_thread().add(*this, call, on_device);
     return {};
@@ -153,7 +154,7 @@ Result<void> Communicator::bring_in(const StagedCall& call) { return device_call
 
 // Once the communicator has failed, the bytes on the host are no valid result.
 Result<void> Communicator::take_out(const StagedCall& call, bool has_result) {
-  return device_calls_->staged().take_out(call, has_result || !parts_->control->failures.has_failed());
+  return device_calls_->staged().take_out(call, has_result || !state_->control->failures.has_failed());
 }
 
 Result<void> Communicator::check_place(const char* name, const void* pointer) const {
@@ -169,8 +170,8 @@ Result<void> Communicator::transfer(const TransferEnd& transfer, Stream* stream)
   const InCall inside(in_call_);
   FCCL_TRY(check_usable());
   if (stream == nullptr) {
-    together_->add(parts_->around_transfers(), transfer);
-    return together_->run(parts_->oversubscribed);
+    together_->add(state_->around_transfers(), transfer);
+    return together_->run(state_->oversubscribed);
   }
   FCCL_TRY(stream->check_usable());
   auto alone = std::make_unique<IssuedGroup>();
@@ -183,33 +184,33 @@ Result<void> Communicator::issue(const Call& call, IssuedGroup& group) {
   const InCall inside(in_call_);
   FCCL_TRY(inside.is_outermost() ? check_usable() : check_own());
   const ReduceKernel kernel = kernel_of(call.signature);
-  LaneQueue& lane = parts_->lanes[lane_of(call.signature.collective)];
-  const Task task{call, parts_->number++, kernel};
+  LaneQueue& lane = state_->lanes[lane_of(call.signature.collective)];
+  const Task task{call, state_->number++, kernel};
   if (device_calls_) {
-    parts_->control->calls.say_issued(task.number);
-    parts_->control->calls.say_begun(lane_of(call.signature.collective), task.number);
+    state_->control->calls.say_issued(task.number);
+    state_->control->calls.say_begun(lane_of(call.signature.collective), task.number);
   }
-  auto issued = std::make_unique<IssuedCall>(parts_->around(), lane, task, parts_->timeout);
+  auto issued = std::make_unique<IssuedCall>(state_->around(), lane, task, state_->timeout);
   issued->keep_blocks();
   group.add(std::move(issued));
-  group.wait_as(parts_->oversubscribed);
+  group.wait_as(state_->oversubscribed);
   return {};
 }
 
 Result<void> Communicator::issue(const TransferEnd& transfer, IssuedGroup& group) {
   const InCall inside(in_call_);
   FCCL_TRY(inside.is_outermost() ? check_usable() : check_own());
-  group.add(parts_->around_transfers(), transfer);
-  group.wait_as(parts_->oversubscribed);
+  group.add(state_->around_transfers(), transfer);
+  group.wait_as(state_->oversubscribed);
   return {};
 }
 
 Result<void> Communicator::transfer_together(std::span<const GroupedTransfer> transfers) {
   const InCall inside(in_call_);
   FCCL_TRY(check_usable());
-  const IssuedTransfer::Around around = parts_->around_transfers();
+  const IssuedTransfer::Around around = state_->around_transfers();
   for (const GroupedTransfer& each : transfers) together_->add(around, each.end);
-  return together_->run(parts_->oversubscribed);
+  return together_->run(state_->oversubscribed);
 }
 
 double Communicator::estimate(const Call& call) const {
@@ -218,7 +219,7 @@ double Communicator::estimate(const Call& call) const {
 }
 
 double Communicator::estimate(const TransferEnd& transfer) const {
-  const Columns& columns = *parts_->columns;
+  const Columns& columns = *state_->columns;
   const bool goes_far = transfer.peer != FCCL_ANY_SOURCE && columns.host_of(transfer.peer) != columns.host();
   return seconds_for(static_cast<double>(transfer.envelope.bytes()), goes_far);
 }
@@ -239,7 +240,7 @@ Result<Stream*> Communicator::queue_for(Stream* stream) {
 }
 
 Result<void> Communicator::check_own() const {
-  if (!parts_->is_own()) [[unlikely]]
+  if (!state_->is_own()) [[unlikely]]
     return fail(fcclInvalidUsage, kForked);
   return {};
 }
@@ -248,15 +249,15 @@ Result<void> Communicator::check_usable() const {
   FCCL_TRY(check_own());
   if (finalized_.load(std::memory_order_relaxed)) [[unlikely]]
     return fail(fcclInvalidUsage, "the communicator has been finalized: no call may follow but fcclCommDestroy");
-  if (parts_->control->failures.has_failed()) [[unlikely]]
-    if (auto failed = parts_->control->failures.first()) return fail(std::move(*failed));
+  if (state_->control->failures.has_failed()) [[unlikely]]
+    if (auto failed = state_->control->failures.first()) return fail(std::move(*failed));
   return {};
 }
 
 // The thread inside a call is asked first, so that the operations which it has issued are seen.
 bool Communicator::is_idle() const {
-  return !in_call_.load(std::memory_order_acquire) && std::ranges::all_of(parts_->lanes, &LaneQueue::is_idle) &&
-         parts_->transfers.is_idle();
+  return !in_call_.load(std::memory_order_acquire) && std::ranges::all_of(state_->lanes, &LaneQueue::is_idle) &&
+         state_->transfers.is_idle();
 }
 
 // Calls are refused from here on, so that a sequence of calls cannot keep finalize waiting.
@@ -272,8 +273,8 @@ Result<void> Communicator::finalize() {
     if (const auto all = device_calls_->await_all(); !all) (void)device_calls_->gpu().raise("all issued calls", all.error());
   }
   sleep_until([this] { return is_idle(); });
-  parts_->control->liveness.leave();
-  const std::optional<Error> failed = parts_->control->failures.first();
+  state_->control->liveness.leave();
+  const std::optional<Error> failed = state_->control->failures.first();
   finalizing_.fetch_sub(1, std::memory_order_release);
   if (failed) return fail(*failed);
   return {};
@@ -281,7 +282,7 @@ Result<void> Communicator::finalize() {
 
 Result<void> Communicator::revoke() {
   FCCL_TRY(check_own());
-  (void)parts_->control->failures.raise({fcclAborted, fmt::format("rank {} aborted the communicator", rank_)});
+  (void)state_->control->failures.raise({fcclAborted, fmt::format("rank {} aborted the communicator", rank_)});
   return {};
 }
 
@@ -289,22 +290,22 @@ void Communicator::abort() {
   if (revoke()) sleep_until([this] { return is_idle() && finalizing_.load(std::memory_order_acquire) == 0; });
 }
 
-const char* Communicator::last_error() { return check_own() ? parts_->control->failures.text() : kForked; }
+const char* Communicator::last_error() { return check_own() ? state_->control->failures.text() : kForked; }
 
-void Communicator::set_timeout(std::chrono::milliseconds timeout) { parts_->timeout = timeout; }
+void Communicator::set_timeout(std::chrono::milliseconds timeout) { state_->timeout = timeout; }
 
-const Statistics& Communicator::statistics() const { return parts_->statistics; }
+const Statistics& Communicator::statistics() const { return state_->statistics; }
 
-const InitCost& Communicator::init_cost() const { return parts_->cost; }
+const InitCost& Communicator::init_cost() const { return state_->cost; }
 
 fcclHosts_t Communicator::hosts() const {
-  const Columns& columns = *parts_->columns;
-  return {columns.hosts(), columns.most_ranks(), columns.columns(), parts_->rails};
+  const Columns& columns = *state_->columns;
+  return {columns.hosts(), columns.most_ranks(), columns.columns(), state_->rails};
 }
 
 std::optional<Error> Communicator::async_error() {
-  parts_->control->liveness.look_for_deaths();
-  return parts_->control->failures.first();
+  state_->control->liveness.look_for_deaths();
+  return state_->control->failures.first();
 }
 
 Result<fcclRedOp_t> Communicator::create_operator(const Factor& factor) {

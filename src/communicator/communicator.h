@@ -13,7 +13,7 @@
 #include "base/transfer.h"
 #include "communicator/staged_call.h"
 #include "creation/create_options.h"
-#include "system/wait_limit.h"
+#include "waiting/wait_limit.h"
 
 namespace fccl::core {
 
@@ -26,7 +26,7 @@ class Statistics;
 class Stream;
 struct GroupedTransfer;
 struct InitCost;
-struct Parts;
+struct CommunicatorState;
 struct UniqueId;
 
 // All ranks make it together (create, split, grow). One thread at a time issues calls; any thread may call revoke, async_error
@@ -125,8 +125,8 @@ class Communicator {
   const InitCost& init_cost() const;
 
  private:
-  Communicator(const CreateOptions& options, std::unique_ptr<Parts> parts);
-  static Result<std::unique_ptr<Communicator>> of_parts(const CreateOptions& options, std::unique_ptr<Parts> parts,
+  Communicator(const CreateOptions& options, std::unique_ptr<CommunicatorState> state);
+  static Result<std::unique_ptr<Communicator>> of_state(const CreateOptions& options, std::unique_ptr<CommunicatorState> state,
                                                         const CancelCheck& cancel_check = {});
   Result<Stream*> queue_for(Stream* stream);
   CancelCheck ending_this(const CancelCheck& cancel_check, const std::string& during);
@@ -136,7 +136,7 @@ class Communicator {
   Result<void> prepare_shrink(ShrinkAs as, const CancelCheck& cancel_check);
 
   CreateOptions options_;
-  std::unique_ptr<Parts> parts_;
+  std::unique_ptr<CommunicatorState> state_;
   std::unique_ptr<DeviceCalls> device_calls_;  // null on CPU memory
   std::unique_ptr<IssuedTransfers> together_;
   int rank_;

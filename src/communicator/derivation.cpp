@@ -6,11 +6,11 @@
 #include "communicator/in_call.h"
 #include "creation/create_options.h"
 #include "creation/grow.h"
-#include "creation/parts.h"
 #include "creation/shrink.h"
 #include "creation/split.h"
+#include "operations/communicator_state.h"
 #include "operations/stream.h"
-#include "system/backoff.h"
+#include "waiting/backoff.h"
 
 namespace fccl::core {
 
@@ -22,8 +22,8 @@ Result<std::unique_ptr<Communicator>> Communicator::split(int color, int key, co
   if (device_calls_)
     FCCL_TRY(device_calls_->await_lane(kGatherLane, Issuer::split, ending_this(cancel_check, name_of(Issuer::split))));
   const auto run_here = [&](const Call& call) { return run_unless_cancelled(call, cancel_check); };
-  FCCL_TRY_ASSIGN(auto parts, Split(*parts_->control, rank_, ranks_, run_here, cancel_check).make(color, key, options));
-  return parts ? of_parts(options, std::move(parts), cancel_check) : nullptr;
+  FCCL_TRY_ASSIGN(auto state, Split(*state_->control, rank_, ranks_, run_here, cancel_check).make(color, key, options));
+  return state ? of_state(options, std::move(state), cancel_check) : nullptr;
 }
 
 // If other ranks take part in this making or wait for this rank's, giving it up fails this communicator, too.
@@ -32,7 +32,7 @@ CancelCheck Communicator::ending_this(const CancelCheck& cancel_check, const std
   return [this, cancel_check, during]() -> Result<void> {
     const Result<void> wanted = cancel_check();
     if (wanted) return {};
-    return fail(parts_->control->failures.raise(
+    return fail(state_->control->failures.raise(
         {wanted.error().code,
          fmt::format("rank {} ended a communicator that was being made of this one in {}", rank_, during)}));
   };
@@ -58,8 +58,8 @@ Result<void> Communicator::prepare_shrink(ShrinkAs as, const CancelCheck& cancel
   FCCL_TRY(check_own());
   if (finalized_.load(std::memory_order_relaxed)) return check_usable();
   if (as == ShrinkAs::healthy) FCCL_TRY(check_usable());
-  if (as == ShrinkAs::ended && !parts_->control->failures.has_failed())
-    (void)parts_->control->failures.raise({fcclAborted, fmt::format("rank {} ended the communicator to shrink it", rank_)});
+  if (as == ShrinkAs::ended && !state_->control->failures.has_failed())
+    (void)state_->control->failures.raise({fcclAborted, fmt::format("rank {} ended the communicator to shrink it", rank_)});
   if (device_calls_) {
     const auto all = device_calls_->await_all(cancel_check);
     if (!all && (!cancel_check || cancel_check())) (void)device_calls_->gpu().raise("all issued calls", all.error());
@@ -75,13 +75,13 @@ Result<void> Communicator::prepare_shrink(ShrinkAs as, const CancelCheck& cancel
 
 Result<std::unique_ptr<Communicator>> Communicator::shrink(const std::vector<int>& excluded, ShrinkAs as,
                                                            const CreateOptions& options, const CancelCheck& cancel_check) {
-  Shrink shrink(*parts_, shrinks_seen_, cancel_check);
+  Shrink shrink(*state_, shrinks_seen_, cancel_check);
   FCCL_TRY(shrink.check());
   if (options.device) FCCL_TRY(DevicePath::check(*options.device, options.settings, ranks_));
   FCCL_TRY(prepare_shrink(as, cancel_check));
   const InCall inside(in_call_);
-  FCCL_TRY_ASSIGN(auto parts, shrink.make(excluded, options));
-  return of_parts(options, std::move(parts), cancel_check);
+  FCCL_TRY_ASSIGN(auto state, shrink.make(excluded, options));
+  return of_state(options, std::move(state), cancel_check);
 }
 
 Result<UniqueId> Communicator::invite() {
@@ -104,14 +104,14 @@ Result<std::unique_ptr<Communicator>> Communicator::grow(int ranks, std::optiona
     FCCL_TRY(device_calls_->await_lane(kGatherLane, Issuer::grow, ending_this(cancel_check, name_of(Issuer::grow))));
   if (!id && invitation_) id = invitation_->id();
   const auto run_here = [&](const Call& call) { return run_unless_cancelled(call, cancel_check); };
-  Grow grow(*parts_->control, ranks_, run_here, cancel_check);
+  Grow grow(*state_->control, ranks_, run_here, cancel_check);
   FCCL_TRY_ASSIGN(const auto agreed, grow.agree(ranks, id));
   if (invitation_ && invitation_->id() == agreed) {
     invitation_->spend();
     invitation_.reset();
   }
-  FCCL_TRY_ASSIGN(auto parts, grow.join(agreed, ranks, options));
-  return of_parts(options, std::move(parts), cancel_check);
+  FCCL_TRY_ASSIGN(auto state, grow.join(agreed, ranks, options));
+  return of_state(options, std::move(state), cancel_check);
 }
 
 }  // namespace fccl::core

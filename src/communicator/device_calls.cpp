@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "communicator/retired_lanes.h"
-#include "creation/parts.h"
-#include "system/backoff.h"
-#include "system/clock.h"
+#include "operations/communicator_state.h"
+#include "os/clock.h"
+#include "waiting/backoff.h"
 
 namespace fccl::core {
 namespace {
@@ -21,18 +21,18 @@ constexpr auto kEndWithin = 2s;
 
 }  // namespace
 
-DeviceCalls::DeviceCalls(std::shared_ptr<Device> device, const Settings& settings, Parts& parts)
-    : parts_(parts), gpu_(std::move(device), parts), path_(gpu_, settings, parts), staged_(gpu_, settings, parts) {}
+DeviceCalls::DeviceCalls(std::shared_ptr<Device> device, const Settings& settings, CommunicatorState& state)
+    : state_(state), gpu_(std::move(device), state), path_(gpu_, settings, state), staged_(gpu_, settings, state) {}
 
 Result<void> DeviceCalls::await_lane(LaneId lane, Issuer who_waits, const CancelCheck& cancel_check) {
-  const LaneQueue& queue = parts_.lanes[lane];
+  const LaneQueue& queue = state_.lanes[lane];
   if (queue.is_idle()) return {};
   return gpu_.await({[&] { return queue.is_idle(); }, [&] { return queue.finished.load(std::memory_order_relaxed); },
                      [&] { return std::string("to come to the calls that were issued before ") + name_of(who_waits); },
                      cancel_check});
 }
 
-bool DeviceCalls::lanes_are_idle() const { return std::ranges::all_of(parts_.lanes, &LaneQueue::is_idle); }
+bool DeviceCalls::lanes_are_idle() const { return std::ranges::all_of(state_.lanes, &LaneQueue::is_idle); }
 
 Result<bool> DeviceCalls::is_drained() {
   for (const OwnLane& lane : path_.lanes()) {
@@ -53,7 +53,7 @@ Result<void> DeviceCalls::await_all(const CancelCheck& cancel_check) {
   };
   const auto progress = [this] {
     uint64_t sum = 0;
-    for (const LaneQueue& queue : parts_.lanes) sum += queue.finished.load(std::memory_order_relaxed);
+    for (const LaneQueue& queue : state_.lanes) sum += queue.finished.load(std::memory_order_relaxed);
     return sum;
   };
   return gpu_.await(
@@ -68,19 +68,19 @@ void DeviceCalls::leave() {
     return !drained || *drained;
   };
   sleep_until([&] { return !use.entered() || is_over() || !has_begun() || limit.passed(); });
-  if (parts_.control->failures.has_failed() || (lanes_are_idle() && is_over())) return;
-  (void)parts_.control->failures.raise(
+  if (state_.control->failures.has_failed() || (lanes_are_idle() && is_over())) return;
+  (void)state_.control->failures.raise(
       {fcclAborted,
        fmt::format("rank {} destroyed its communicator before its GPU, cuda:{} ({}), was through with the calls that "
                    "were issued: synchronize their streams, or call fcclCommFinalize, before",
-                   parts_.control->peers.rank(), gpu_.device()->limits().ordinal, gpu_.device()->limits().name)});
+                   state_.control->peers.rank(), gpu_.device()->limits().ordinal, gpu_.device()->limits().name)});
 }
 
 DeviceCalls::~DeviceCalls() {
   for (OwnLane& lane : path_.lanes()) lane.retire();
   staged_.lane().retire();
   // Freeing waits for all work of the GPU, so it is skipped if the GPU may be out of order.
-  if (!parts_.control->failures.has_failed()) retired_lanes().free_idle();
+  if (!state_.control->failures.has_failed()) retired_lanes().free_idle();
 }
 
 }  // namespace fccl::core

@@ -6,20 +6,20 @@
 #include "communicator/device_path.h"
 #include "communicator/own_device.h"
 #include "communicator/staged_path.h"
-#include "host/segment.h"
-#include "system/wait_limit.h"
+#include "segment/segment.h"
+#include "waiting/wait_limit.h"
 
 namespace fccl::core {
 
-struct Parts;
+struct CommunicatorState;
 struct Settings;
 
-// A communicator of GPU memory owns it; it uses Parts that it does not own. The thread that issues calls uses it, and the
-// thread that ends the communicator once no thread is inside a call. It is destroyed when the lanes are idle; work that the GPU
-// has not finished by then is retired.
+// A communicator of GPU memory owns it; it uses CommunicatorState that it does not own. The thread that issues calls uses it,
+// and the thread that ends the communicator once no thread is inside a call. It is destroyed when the lanes are idle; work that
+// the GPU has not finished by then is retired.
 class DeviceCalls {
  public:
-  DeviceCalls(std::shared_ptr<Device> device, const Settings& settings, Parts& parts);
+  DeviceCalls(std::shared_ptr<Device> device, const Settings& settings, CommunicatorState& state);
   ~DeviceCalls();
   DeviceCalls(const DeviceCalls&) = delete;
   DeviceCalls& operator=(const DeviceCalls&) = delete;
@@ -42,7 +42,7 @@ class DeviceCalls {
   Result<bool> is_drained();
   bool has_begun();
 
-  Parts& parts_;
+  CommunicatorState& state_;
   OwnDevice gpu_;
   DevicePath path_;
   StagedPath staged_;

@@ -6,14 +6,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "creation/parts.h"
 #include "device/program.h"
-#include "hierarchical/columns.h"
 #include "kernels/reduce.h"
 #include "operations/bounced_call.h"
+#include "operations/communicator_state.h"
 #include "operations/issued_call.h"
 #include "operations/stream.h"
-#include "system/settings.h"
+#include "settings/settings.h"
+#include "topology/columns.h"
 
 namespace fccl::core {
 namespace {
@@ -52,9 +52,9 @@ Result<void> DevicePath::check(const Device& device, const Settings& settings, i
   return {};
 }
 
-DevicePath::DevicePath(OwnDevice& gpu, const Settings& settings, Parts& parts)
+DevicePath::DevicePath(OwnDevice& gpu, const Settings& settings, CommunicatorState& state)
     : gpu_(gpu),
-      parts_(parts),
+      state_(state),
       bounces_(may_bounce(*gpu.device(), settings)),
       shape_{.buffer_bytes = settings.cuda_buffer_bytes,
              .buffers = bounces_ ? 2 : 1,
@@ -70,10 +70,10 @@ Result<void> DevicePath::run(const Call& call, const void* scalar, void* stream)
   on_host.scalar = scalar != nullptr && gpu_.is_on_host(scalar);
   const LaneId id = lane_of(s.collective);
   const ReduceKernel kernel = kernel_of(s);
-  const SubCalls calls(call, parts_.control->peers.rank(), parts_.columns->ranks(), shape_.buffer_bytes,
+  const SubCalls calls(call, state_.control->peers.rank(), state_.columns->ranks(), shape_.buffer_bytes,
                        gpu_.device()->limits().most_pitch);
-  Issue issue{lanes_[id], parts_.lanes[id], calls, {call, parts_.number++, kernel}, scalar, on_host, {stream}};
-  parts_.control->calls.say_issued(issue.task.number);
+  Issue issue{lanes_[id], state_.lanes[id], calls, {call, state_.number++, kernel}, scalar, on_host, {stream}};
+  state_.control->calls.say_issued(issue.task.number);
   if (!issue.lane.device) FCCL_TRY(prepare(issue));
   return bounces_ && !issue.on_host.any() ? bounce(issue) : block(issue);
 }
@@ -99,7 +99,7 @@ Result<void> DevicePath::meet(const Issue& issue, uint32_t part) {
   Signature& s = meeting.call.signature;
   s.elsewhere = std::exchange(s.count, 0);
   s.part = part;
-  return IssuedCall(parts_.around(), issue.queue, meeting, parts_.timeout, {issue.queue.take_tickets(1), 0}).run();
+  return IssuedCall(state_.around(), issue.queue, meeting, state_.timeout, {issue.queue.take_tickets(1), 0}).run();
 }
 
 Result<void> DevicePath::bounce(Issue& issue) {
@@ -111,13 +111,13 @@ Result<void> DevicePath::bounce(Issue& issue) {
     return gpu_.await({[&] { return own.has_room(entries); }, [&] { return own.outstanding(); },
                        [&] {
                          return "to finish earlier calls, so that its queue has room for " +
-                                parts_.control->calls.describe(issue.task);
+                                state_.control->calls.describe(issue.task);
                        }});
   };
   FCCL_TRY(await_room(program.entries_to_begin()));
   const BouncedCall::Program expected{lane, program.first_number(), issue.scalar != nullptr};
   issue.lane.stream->enqueue(std::make_unique<BouncedCall>(
-      parts_.around(), issue.queue, BouncedCall::Issued{issue.calls, issue.task, parts_.timeout}, expected));
+      state_.around(), issue.queue, BouncedCall::Issued{issue.calls, issue.task, state_.timeout}, expected));
   Result<void> result = program.fork(issue.user);
   if (result) result = program.enqueue(await_room);
   return gpu_.conclude(describe(issue.task.call.signature), std::move(result), program.join(issue.user));
@@ -138,13 +138,13 @@ Result<void> DevicePath::run_sub_call(Issue& issue, uint64_t part) {
   DeviceLane& lane = *issue.lane.device;
   FCCL_TRY(bring_in(issue, part));
   issue.lane.gpu_arrived = true;
-  if (part == 0) parts_.control->calls.say_begun(lane_of(issue.task.call.signature.collective), issue.task.number);
+  if (part == 0) state_.control->calls.say_begun(lane_of(issue.task.call.signature.collective), issue.task.number);
   if (issue.scalar != nullptr && part == 0) issue.task.call.scalar = lane.scalar(issue.task.call.signature.dtype);
   Task task = issue.task;
   task.call = issue.calls.sub_call(part, lane.buffer(0));
   task.call.scalar = issue.task.call.scalar;
   const uint64_t ended = part + 1 == issue.calls.count() ? 1 : 0;
-  FCCL_TRY(IssuedCall(parts_.around(), issue.queue, task, parts_.timeout, {issue.queue.take_tickets(1), ended}).run());
+  FCCL_TRY(IssuedCall(state_.around(), issue.queue, task, state_.timeout, {issue.queue.take_tickets(1), ended}).run());
   return take_out(issue, part);
 }
 
@@ -179,7 +179,7 @@ Result<void> DevicePath::copy(const Issue& issue, const Copies& copies) {
 }
 
 Result<void> DevicePath::await_own_gpu(const Issue& issue) {
-  return gpu_.await_idle(*issue.lane.device, [&] { return "to come to " + parts_.control->calls.describe(issue.task); });
+  return gpu_.await_idle(*issue.lane.device, [&] { return "to come to " + state_.control->calls.describe(issue.task); });
 }
 
 }  // namespace fccl::core

@@ -8,11 +8,11 @@
 #include "base/call.h"
 #include "communicator/own_device.h"
 #include "device/sub_calls.h"
-#include "host/segment.h"
+#include "segment/segment.h"
 
 namespace fccl::core {
 
-struct Parts;
+struct CommunicatorState;
 struct Settings;
 
 // A communicator's DeviceCalls owns it. The thread that issues calls uses it. After a failure nothing starts, and the worker
@@ -21,7 +21,7 @@ class DevicePath {
  public:
   // Error: fcclInvalidUsage, for settings that this GPU or this number of ranks does not allow.
   static Result<void> check(const Device& device, const Settings& settings, int ranks);
-  DevicePath(OwnDevice& gpu, const Settings& settings, Parts& parts);
+  DevicePath(OwnDevice& gpu, const Settings& settings, CommunicatorState& state);
   DevicePath(const DevicePath&) = delete;
   DevicePath& operator=(const DevicePath&) = delete;
 
@@ -43,7 +43,7 @@ class DevicePath {
   Result<void> await_own_gpu(const Issue& issue);
 
   OwnDevice& gpu_;
-  Parts& parts_;
+  CommunicatorState& state_;
   bool bounces_;
   DeviceLaneShape shape_;
   std::array<OwnLane, kLanes> lanes_;

@@ -13,7 +13,7 @@
 #include "operations/issued_group.h"
 #include "operations/stream.h"
 #include "operations/worker.h"
-#include "system/thread.h"
+#include "os/thread.h"
 
 namespace fccl::core {
 

@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include "system/thread_fence.h"
+#include "os/thread_fence.h"
 
 namespace fccl::core {
 

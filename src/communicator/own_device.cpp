@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "communicator/retired_lanes.h"
-#include "creation/parts.h"
-#include "hierarchical/columns.h"
-#include "system/backoff.h"
-#include "system/clock.h"
+#include "operations/communicator_state.h"
+#include "os/clock.h"
+#include "topology/columns.h"
+#include "waiting/backoff.h"
 
 namespace fccl::core {
 namespace {
@@ -90,7 +90,7 @@ Result<MemoryPlace> OwnDevice::check_place(const char* name, const void* pointer
 
 Result<OwnDevice::HostEnds> OwnDevice::check_buffers(const Call& call) const {
   const Signature& s = call.signature;
-  const int rank = parts_.control->peers.rank(), ranks = parts_.columns->ranks();
+  const int rank = state_.control->peers.rank(), ranks = state_.columns->ranks();
   HostEnds on_host;
   if (s.row().gives(rank, s.root) && call.input(ranks).total() > 0) {
     FCCL_TRY_ASSIGN(const MemoryPlace place, check_place("sendbuff", call.send));
@@ -105,7 +105,7 @@ Result<OwnDevice::HostEnds> OwnDevice::check_buffers(const Call& call) const {
 
 // The wait is not in the driver: it holds no lock, and any failure of the communicator ends it.
 Result<void> OwnDevice::await(const Wait& wait) {
-  Control& control = *parts_.control;
+  Control& control = *state_.control;
   const Clock::time_point began = Clock::now();
   Clock::time_point moved = began, next_look = began + kLookForDeathsEvery;
   for (uint64_t progress = wait.progress();;) {
@@ -122,7 +122,7 @@ Result<void> OwnDevice::await(const Wait& wait) {
       next_look = now + kLookForDeathsEvery;
       control.liveness.look_for_deaths();
     }
-    if (now - moved >= parts_.timeout)
+    if (now - moved >= state_.timeout)
       return fail(control.failures.raise(
           {fcclTimeout,
            fmt::format("rank {} has waited {:.3g} s for its own GPU, cuda:{} ({}), {}. The deadline is the "
@@ -153,7 +153,7 @@ Result<void> OwnDevice::conclude(const std::string& what, Result<void> result, R
 
 // An error of the GPU may come from any earlier work on it, so it is final.
 Error OwnDevice::raise(const std::string& what, const Error& error) {
-  Control& control = *parts_.control;
+  Control& control = *state_.control;
   if (auto failed = control.failures.first()) return *failed;
   return control.failures.raise({error.code, fmt::format("rank {} could not run {} on {}: {}", control.peers.rank(), what,
                                                          name_of(*device_), error.message)});

@@ -10,11 +10,11 @@
 #include "device/device.h"
 #include "device/lane.h"
 #include "operations/stream.h"
-#include "system/wait_limit.h"
+#include "waiting/wait_limit.h"
 
 namespace fccl::core {
 
-struct Parts;
+struct CommunicatorState;
 
 // Example: "cuda:0 (NVIDIA H100)".
 std::string name_of(const Device& device);
@@ -33,8 +33,8 @@ struct OwnLane {
   bool gpu_arrived = false;            // the GPU has reached the last call that this thread waits for
 };
 
-// A communicator's DeviceCalls owns it; it uses Parts that it does not own. The thread that issues calls uses it, and the
-// thread that ends the communicator once no thread is inside a call.
+// A communicator's DeviceCalls owns it; it uses CommunicatorState that it does not own. The thread that issues calls uses it,
+// and the thread that ends the communicator once no thread is inside a call.
 class OwnDevice {
  public:
   // Says which ends of a call lie in pinned host memory. This thread copies from and to these once the GPU has reached the
@@ -53,7 +53,7 @@ class OwnDevice {
     CancelCheck cancel_check{};
   };
 
-  OwnDevice(std::shared_ptr<Device> device, Parts& parts) : device_(std::move(device)), parts_(parts) {}
+  OwnDevice(std::shared_ptr<Device> device, CommunicatorState& state) : device_(std::move(device)), state_(state) {}
   OwnDevice(const OwnDevice&) = delete;
   OwnDevice& operator=(const OwnDevice&) = delete;
 
@@ -74,7 +74,7 @@ class OwnDevice {
 
  private:
   std::shared_ptr<Device> device_;
-  Parts& parts_;
+  CommunicatorState& state_;
 };
 
 }  // namespace fccl::core

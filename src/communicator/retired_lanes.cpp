@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-#include "system/per_process.h"
+#include "os/per_process.h"
 
 namespace fccl::core {
 namespace {

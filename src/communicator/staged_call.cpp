@@ -7,7 +7,7 @@
 #include <new>
 
 #include "base/rounding.h"
-#include "system/memory.h"
+#include "os/memory.h"
 
 namespace fccl::core {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "creation/init_calls.h"
-#include "creation/parts.h"
-#include "system/settings.h"
+#include "operations/communicator_state.h"
+#include "settings/settings.h"
 
 namespace fccl::core {
 namespace {
@@ -21,9 +21,9 @@ constexpr size_t kEntriesOfJoin = 2;
 
 }  // namespace
 
-StagedPath::StagedPath(OwnDevice& gpu, const Settings& settings, Parts& parts)
+StagedPath::StagedPath(OwnDevice& gpu, const Settings& settings, CommunicatorState& state)
     : gpu_(gpu),
-      parts_(parts),
+      state_(state),
       shape_{.buffer_bytes = std::min(settings.cuda_buffer_bytes, kStagingBytes),
              .buffers = 1,
              .queue_entries = std::min(settings.cuda_queue_entries, gpu.device()->limits().queue_entries)} {}
@@ -35,7 +35,7 @@ Result<void> StagedPath::set_up(Deadline deadline) {
   auto made = DeviceLane::make(gpu_.device(), shape_);
   if (!made) return fail(gpu_.raise("the creation of the communicator", made.error()));
   lane_.device = std::move(*made);
-  return InitCalls(parts_, deadline).barrier();
+  return InitCalls(state_, deadline).barrier();
 }
 
 Result<void> StagedPath::check(const CallOrTransfer& operation, const OnDevice& on_device) {
@@ -56,7 +56,7 @@ Result<void> StagedPath::check(const CallOrTransfer& operation, const OnDevice& 
 Result<void> StagedPath::bring_in(const StagedCall& call) {
   const Device::Use use(*gpu_.device());
   if (!use.entered()) return fail(gpu_.raise(describe(call.on_host()), use.entered().error()));
-  if (std::holds_alternative<Call>(call.on_host())) parts_.control->calls.say_issued(parts_.number);
+  if (std::holds_alternative<Call>(call.on_host())) state_.control->calls.say_issued(state_.number);
   lane_.gpu_arrived = false;
   if (const auto room = make_room(call); !room) return fail(gpu_.raise(describe(call.on_host()), room.error()));
   Result<void> result = lane_.device->fork({call.stream()});

@@ -6,18 +6,18 @@
 
 #include "communicator/own_device.h"
 #include "communicator/staged_call.h"
-#include "system/clock.h"
+#include "os/clock.h"
 
 namespace fccl::core {
 
-struct Parts;
+struct CommunicatorState;
 struct Settings;
 
 // A communicator's DeviceCalls owns it. The thread that issues calls uses it. Peers of a transfer need not be in any call.
 // After a failure nothing starts.
 class StagedPath {
  public:
-  StagedPath(OwnDevice& gpu, const Settings& settings, Parts& parts);
+  StagedPath(OwnDevice& gpu, const Settings& settings, CommunicatorState& state);
   StagedPath(const StagedPath&) = delete;
   StagedPath& operator=(const StagedPath&) = delete;
 
@@ -38,7 +38,7 @@ class StagedPath {
   Result<void> await_copies(const StagedCall& call);
 
   OwnDevice& gpu_;
-  Parts& parts_;
+  CommunicatorState& state_;
   DeviceLaneShape shape_;
   OwnLane lane_;
 };

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "system/settings.h"
+#include "settings/settings.h"
 
 namespace fccl::core {
 

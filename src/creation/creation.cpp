@@ -10,13 +10,13 @@
 
 #include "creation/init_calls.h"
 #include "creation/join_hosts.h"
-#include "creation/parts.h"
 #include "creation/read_trial.h"
-#include "hierarchical/columns.h"
-#include "host/mapped_peers.h"
-#include "host/peer_memory.h"
-#include "system/log.h"
-#include "system/processors.h"
+#include "operations/communicator_state.h"
+#include "os/log.h"
+#include "os/processors.h"
+#include "segment/mapped_peers.h"
+#include "segment/peer_memory.h"
+#include "topology/columns.h"
 
 namespace fccl::core {
 namespace {
@@ -105,8 +105,8 @@ JoinRequest join_request(const UniqueId& id, int rank, int ranks, const CreateOp
   return {id, rank, ranks, options.agreement(), options.settings.host_id, options.settings};
 }
 
-Result<std::unique_ptr<Parts>> create_parts(const JoinRequest& request, const CreateOptions& options,
-                                            const CancelCheck& cancel_check) {
+Result<std::unique_ptr<CommunicatorState>> create_state(const JoinRequest& request, const CreateOptions& options,
+                                                        const CancelCheck& cancel_check) {
   const Deadline deadline = Deadline::after(options.settings.init_timeout);
   const Traffic before = traffic_of_process();
   StepClock steps;
@@ -130,9 +130,9 @@ Creation::Creation(Joined& joined, const CreateOptions& options, const WaitLimit
 
 Creation::~Creation() = default;
 
-Result<std::unique_ptr<Parts>> Creation::make() {
+Result<std::unique_ptr<CommunicatorState>> Creation::make() {
   FCCL_TRY(share_memory());
-  Control& control = *parts_->control;
+  Control& control = *state_->control;
   control.judge.ask([&]() -> Result<void> {
     // At this point any rank that is gone is a failure, even one that this rank does not wait for: a rank that waits for it may
     // have given up.
@@ -142,7 +142,7 @@ Result<std::unique_ptr<Parts>> Creation::make() {
   FCCL_TRY(await_ranks());
   control.judge.ask({});
   map_peers();
-  return std::move(parts_);
+  return std::move(state_);
 }
 
 Result<void> Creation::share_memory() {
@@ -161,26 +161,26 @@ Result<void> Creation::share_memory() {
   const std::vector<int> pids = pids_of(joined_.members, here);
   memory_ = std::make_unique<PeerMemory>(segment_, columns->local(), pids);
   auto control = std::make_shared<Control>(options_.name, joined_.rank, std::move(peers), segment_);
-  parts_ = std::make_unique<Parts>(std::move(columns), std::move(control), segment_, settings.timeout);
-  parts_->statistics.show(options_.name, joined_.rank, ranks, pids);
-  parts_->control->judge.show_waits_by(parts_->statistics);
-  parts_->cost.segment = steps_.lap();
-  parts_->cost.shared_bytes = shape.total_bytes();
-  parts_->cost.local_ranks = shape.ranks;
+  state_ = std::make_unique<CommunicatorState>(std::move(columns), std::move(control), segment_, settings.timeout);
+  state_->statistics.show(options_.name, joined_.rank, ranks, pids);
+  state_->control->judge.show_waits_by(state_->statistics);
+  state_->cost.segment = steps_.lap();
+  state_->cost.shared_bytes = shape.total_bytes();
+  state_->cost.local_ranks = shape.ranks;
   return {};
 }
 
 // Awaits the ranks of this host first: a rank is ready when it has mapped the segment, in which they tell each other of
 // failures.
 Result<void> Creation::await_ranks() {
-  InitCalls calls(*parts_, limit_.deadline);
+  InitCalls calls(*state_, limit_.deadline);
   FCCL_TRY(calls.barrier());
-  parts_->oversubscribed = is_oversubscribed(*segment_);
+  state_->oversubscribed = is_oversubscribed(*segment_);
   FCCL_TRY(attach(calls));
   // The ranks of all hosts must count calls alike, and only some hosts have ranks that try.
-  parts_->number = kFirstNumber + 1;
-  parts_->cost.barrier = steps_.lap();
-  if (parts_->columns->hosts() > 1) return HostJoiner(joined_, options_.settings, *parts_, calls, limit_).join();
+  state_->number = kFirstNumber + 1;
+  state_->cost.barrier = steps_.lap();
+  if (state_->columns->hosts() > 1) return HostJoiner(joined_, options_.settings, *state_, calls, limit_).join();
   joined_.presence.leave();
   return {};
 }
@@ -189,19 +189,19 @@ Result<void> Creation::await_ranks() {
 // and only sent data is read.
 Result<void> Creation::attach(InitCalls& calls) {
   const std::string& wanted = options_.settings.cross_memory_attach;
-  const bool attaches = wanted == "on" || (wanted == "auto" && !parts_->oversubscribed);
+  const bool attaches = wanted == "on" || (wanted == "auto" && !state_->oversubscribed);
   const int ranks = segment_->shape().ranks;
   if (!attaches || ranks == 1) return {};
   if (const auto reached = memory_->reach_all(); !reached)
     log(LogLevel::info,
         reached.error().message + "; AllGather and AlltoAll take the ring instead, and what is sent goes through slots");
   const std::shared_ptr<const PeerMemory> memory = std::move(memory_);
-  Reach &gathers = parts_->lanes[kGatherLane].lane.reach, &pairs = parts_->lanes[kPairLane].lane.reach;
+  Reach &gathers = state_->lanes[kGatherLane].lane.reach, &pairs = state_->lanes[kPairLane].lane.reach;
   gathers.attach(memory, kTuning.least_gathered);
   pairs.attach(memory, kTuning.least_exchanged);
   size_t least_sent = kTuning.least_exchanged;
   if (wanted == "auto" && ranks <= kTuning.most_tried_ranks) {
-    FCCL_TRY_ASSIGN(const auto gain, gain_of_reading(calls, parts_->lanes[kPairLane].lane));
+    FCCL_TRY_ASSIGN(const auto gain, gain_of_reading(calls, state_->lanes[kPairLane].lane));
     pairs.attaching.least_block = kTuning.least_exchanged;
     if (gain >= kTuning.far_faster)
       for (Reach* reach : {&gathers, &pairs}) reach->attaching.past_caches = true;
@@ -213,17 +213,17 @@ Result<void> Creation::attach(InitCalls& calls) {
     pairs.attaching.is_open = false;
     least_sent = SIZE_MAX;
   }
-  parts_->transfers.read_from(memory, least_sent);
-  if (parts_->columns->hosts() > 1)
-    for (LaneQueue& queue : parts_->lanes) queue.lane.reach.attaching.is_open = false;
+  state_->transfers.read_from(memory, least_sent);
+  if (state_->columns->hosts() > 1)
+    for (LaneQueue& queue : state_->lanes) queue.lane.reach.attaching.is_open = false;
   return {};
 }
 
 // Maps nothing before a rank offers memory of its arena in a call.
 void Creation::map_peers() {
-  const Columns& columns = *parts_->columns;
+  const Columns& columns = *state_->columns;
   if (options_.settings.mapped != "on" || columns.hosts() > 1) return;
-  for (LaneQueue& queue : parts_->lanes)
+  for (LaneQueue& queue : state_->lanes)
     queue.lane.reach.mapped_peers =
         std::make_unique<MappedPeers>(segment_, columns.local(), pids_of(joined_.members, columns.ranks_of(columns.host())));
 }

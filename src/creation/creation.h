@@ -5,15 +5,15 @@
 
 #include "bootstrap/bootstrap.h"
 #include "creation/create_options.h"
-#include "creation/init_cost.h"
-#include "system/wait_limit.h"
+#include "operations/init_cost.h"
+#include "waiting/wait_limit.h"
 
 namespace fccl::core {
 
 class InitCalls;
 class PeerMemory;
 class Segment;
-struct Parts;
+struct CommunicatorState;
 
 // Takes one rank from the roster to its parts. It lives while they are made, on one thread; all its waits have one limit. An
 // error is final: destroy the creation, which makes the rank leave.
@@ -25,7 +25,7 @@ class Creation {
   Creation& operator=(const Creation&) = delete;
 
   // Returns when every rank has its parts, or with the first failure.
-  Result<std::unique_ptr<Parts>> make();
+  Result<std::unique_ptr<CommunicatorState>> make();
 
  private:
   Result<void> share_memory();
@@ -39,13 +39,13 @@ class Creation {
   StepClock steps_;
   std::shared_ptr<Segment> segment_;
   std::unique_ptr<PeerMemory> memory_;
-  std::unique_ptr<Parts> parts_;
+  std::unique_ptr<CommunicatorState> state_;
 };
 
 // Makes the request with which a rank that creates by these options joins.
 JoinRequest join_request(const UniqueId& id, int rank, int ranks, const CreateOptions& options);
 // Joins and creates. A rank that fails tells all ranks, and returns the first failing rank's reason.
-Result<std::unique_ptr<Parts>> create_parts(const JoinRequest& request, const CreateOptions& options,
-                                            const CancelCheck& cancel_check = {});
+Result<std::unique_ptr<CommunicatorState>> create_state(const JoinRequest& request, const CreateOptions& options,
+                                                        const CancelCheck& cancel_check = {});
 
 }  // namespace fccl::core

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "creation/creation.h"
-#include "creation/parts.h"
+#include "operations/communicator_state.h"
 #include "sockets/socket.h"
-#include "system/failure_timing.h"
+#include "waiting/failure_timing.h"
 
 namespace fccl::core {
 
@@ -75,9 +75,9 @@ Result<void> Grow::check_parent() {
   return {};
 }
 
-Result<std::unique_ptr<Parts>> Grow::join(const UniqueId& id, int ranks, const CreateOptions& options) {
+Result<std::unique_ptr<CommunicatorState>> Grow::join(const UniqueId& id, int ranks, const CreateOptions& options) {
   // Only the parent notices a rank that dies before it has joined.
-  auto made = create_parts(join_request(id, parent_.peers.rank(), ranks, options), options, [this]() -> Result<void> {
+  auto made = create_state(join_request(id, parent_.peers.rank(), ranks, options), options, [this]() -> Result<void> {
     FCCL_TRY(check_parent());
     return cancel_check_ ? cancel_check_() : Result<void>{};
   });

@@ -8,13 +8,13 @@
 #include "base/call.h"
 #include "bootstrap/bootstrap.h"
 #include "creation/create_options.h"
-#include "operations/control.h"
-#include "system/forks.h"
-#include "system/wait_limit.h"
+#include "health/control.h"
+#include "os/forks.h"
+#include "waiting/wait_limit.h"
 
 namespace fccl::core {
 
-struct Parts;
+struct CommunicatorState;
 
 // Holds a unique id that a rank of a communicator has made for a larger one; a thread of this process serves it. The
 // communicator of that rank owns it; one thread at a time. Its destructor turns away the ranks that have joined, unless the id
@@ -51,7 +51,7 @@ class Grow {
   // one that this rank knows, if any.
   Result<UniqueId> agree(int ranks, const std::optional<UniqueId>& id);
   // Returns this rank's parts of the communicator of `ranks`, in which it keeps its number.
-  Result<std::unique_ptr<Parts>> join(const UniqueId& id, int ranks, const CreateOptions& options);
+  Result<std::unique_ptr<CommunicatorState>> join(const UniqueId& id, int ranks, const CreateOptions& options);
 
  private:
   Result<void> check_parent();

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "creation/parts.h"
-#include "hierarchical/columns.h"
-#include "system/failure_timing.h"
-#include "system/processors.h"
+#include "operations/communicator_state.h"
+#include "os/processors.h"
+#include "topology/columns.h"
+#include "waiting/failure_timing.h"
 
 namespace fccl::core {
 namespace {
@@ -25,8 +25,8 @@ microseconds nap_among(size_t ranks) {
 
 }  // namespace
 
-InitCalls::InitCalls(Parts& parts, Deadline deadline)
-    : parts_(parts), deadline_(deadline), nap_(nap_among(static_cast<size_t>(parts.lanes[kGatherLane].lane.ranks()))) {}
+InitCalls::InitCalls(CommunicatorState& state, Deadline deadline)
+    : state_(state), deadline_(deadline), nap_(nap_among(static_cast<size_t>(state.lanes[kGatherLane].lane.ranks()))) {}
 
 Result<void> InitCalls::barrier() { return run({{fcclCollBarrier, fcclInt8, ReduceOp::sum, -1, 0, Issuer::init}}); }
 
@@ -40,16 +40,16 @@ Result<void> InitCalls::swap(const void* given, void* taken, size_t block) {
 
 // No other thread issues calls yet, so the lane is idle.
 Result<void> InitCalls::run(const Call& call) {
-  LaneQueue& lane = parts_.lanes[lane_of(call.signature.collective)];
-  CallContext around = parts_.around();
+  LaneQueue& lane = state_.lanes[lane_of(call.signature.collective)];
+  CallContext around = state_.around();
   around.nap = nap_;
-  return IssuedCall(around, lane, {call, parts_.number++}, timeout()).run();
+  return IssuedCall(around, lane, {call, state_.number++}, timeout()).run();
 }
 
 // A leader may wait for other hosts: its deadline comes before those of the other ranks of its host, so that it reports first.
 std::chrono::milliseconds InitCalls::timeout() const {
   const std::chrono::milliseconds left(std::max(1, deadline_.remaining_ms()));
-  return parts_.columns->hosts() > 1 && parts_.columns->local() > 0 ? left + kBehindLeader : left;
+  return state_.columns->hosts() > 1 && state_.columns->local() > 0 ? left + kBehindLeader : left;
 }
 
 }  // namespace fccl::core

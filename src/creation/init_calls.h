@@ -6,17 +6,17 @@
 
 #include "base/call.h"
 #include "base/result.h"
-#include "system/clock.h"
+#include "os/clock.h"
 
 namespace fccl::core {
 
-struct Parts;
+struct CommunicatorState;
 
 // A Creation owns it, and its thread uses it; it reads parts that it does not own, and advances their count of calls. All calls
 // have one deadline, that of the creation. A failure is the communicator's first one: no call may follow.
 class InitCalls {
  public:
-  InitCalls(Parts& parts, Deadline deadline);
+  InitCalls(CommunicatorState& state, Deadline deadline);
 
   Result<void> barrier();
   // Gives every rank the bytes of every rank; only of this host, until the lanes span the hosts.
@@ -28,7 +28,7 @@ class InitCalls {
   Result<void> run(const Call& call);
   std::chrono::milliseconds timeout() const;
 
-  Parts& parts_;
+  CommunicatorState& state_;
   Deadline deadline_;
   std::chrono::microseconds nap_;
 };

@@ -11,17 +11,17 @@
 #include <numeric>
 #include <string_view>
 
+#include "creation/column_nics.h"
 #include "creation/init_calls.h"
-#include "creation/parts.h"
-#include "hierarchical/column_nics.h"
+#include "discovery/sys_devices.h"
 #include "hierarchical/phases.h"
-#include "plan/costs.h"
+#include "operations/communicator_state.h"
+#include "os/error_text.h"
+#include "os/processors.h"
+#include "os/random.h"
+#include "os/spare_descriptor.h"
 #include "sockets/socket.h"
-#include "system/error_text.h"
-#include "system/processors.h"
-#include "system/random.h"
-#include "system/spare_descriptor.h"
-#include "system/sys_devices.h"
+#include "topology/costs.h"
 #include "wire/plugin.h"
 #include "wire/process_endpoint.h"
 
@@ -60,9 +60,9 @@ size_t transfer_slot_bytes(const Settings& settings, const Columns& columns) {
 }
 
 // Takes measured costs, or without a measurement those that the hosts' plug-ins tell.
-Result<plan::Constants> costs_of(const Settings& settings, const Network& network) {
+Result<CostConstants> costs_of(const Settings& settings, const Network& network) {
   if (!settings.costs.empty()) {
-    FCCL_TRY_ASSIGN(auto parsed, plan::parse_costs(settings.costs));
+    FCCL_TRY_ASSIGN(auto parsed, parse_costs(settings.costs));
     return parsed.constants;
   }
   return network.costs;
@@ -79,15 +79,16 @@ Result<void> check_descriptors(const Columns& columns) {
 
 }  // namespace
 
-HostJoiner::HostJoiner(Joined& joined, const Settings& settings, Parts& parts, InitCalls& calls, const WaitLimit& limit)
+HostJoiner::HostJoiner(Joined& joined, const Settings& settings, CommunicatorState& state, InitCalls& calls,
+                       const WaitLimit& limit)
     : joined_(joined),
       settings_(settings),
-      parts_(parts),
-      columns_(*parts.columns),
+      state_(state),
+      columns_(*state.columns),
       calls_(calls),
-      limit_(limit.deadline, [&parts, &limit]() -> Result<void> {
-        parts.control->liveness.look_for_some_deaths();
-        if (auto failed = parts.control->failures.first()) return fail(std::move(*failed));
+      limit_(limit.deadline, [&state, &limit]() -> Result<void> {
+        state.control->liveness.look_for_some_deaths();
+        if (auto failed = state.control->failures.first()) return fail(std::move(*failed));
         return limit.check_cancelled();
       }) {}
 
@@ -112,7 +113,7 @@ Result<NetworkEnd> HostJoiner::open_endpoint() {
                                       {.provider = offered.provider,
                                        .nics = std::move(nics.names[static_cast<size_t>(columns_.carrier_of(joined_.rank))]),
                                        .message_bytes = kPayloadBytes + sizeof(Notice) + sizeof(EntryMessage)}));
-  parts_.endpoint = std::move(endpoint);
+  state_.endpoint = std::move(endpoint);
   return NetworkEnd{std::move(offered.provider), nics.different, offered.costs};
 }
 
@@ -131,7 +132,7 @@ Result<std::string> HostJoiner::open_lanes() {
   std::string told;
   append(told, end);
   for (std::unique_ptr<InterHostCall>& inter_host_call : inter_host_calls_) {
-    FCCL_TRY_ASSIGN(auto lane, WireLane::open(*parts_.endpoint, shape));
+    FCCL_TRY_ASSIGN(auto lane, WireLane::open(*state_.endpoint, shape));
     inter_host_call = std::make_unique<InterHostCall>(std::move(lane));
     append(told, inter_host_call->lane().introduction());
   }
@@ -144,7 +145,7 @@ Result<std::string> HostJoiner::open_transfers() {
   FCCL_TRY_ASSIGN(const auto token, random_bits());
   std::vector<int> ranks(static_cast<size_t>(columns_.ranks()));
   std::iota(ranks.begin(), ranks.end(), 0);
-  auto lane = NoticeLane::open(*parts_.endpoint, {.ranks = std::move(ranks),
+  auto lane = NoticeLane::open(*state_.endpoint, {.ranks = std::move(ranks),
                                                   .me = joined_.rank,
                                                   .window = kTransferWindow,
                                                   .slot_bytes = transfer_slot_bytes(settings_, columns_),
@@ -159,7 +160,7 @@ Result<std::string> HostJoiner::open_transfers() {
   FCCL_TRY_ASSIGN(auto places, MeetingPlaces::hold(settings_, joined_.id));
   std::string told;
   append(told, RankEnd{transfers_->wire().introduction(), places.own()});
-  parts_.places = std::move(places);
+  state_.places = std::move(places);
   return told;
 }
 
@@ -171,17 +172,17 @@ Result<void> HostJoiner::connect_transfers(const std::vector<RankEnd>& all) {
     introductions.push_back(end.transfers);
     places.push_back(end.meeting_place);
   }
-  parts_.places->learn(std::move(places));
+  state_.places->learn(std::move(places));
   const std::span<const int> here = columns_.ranks_of(columns_.host());
   for (const int rank : here) introductions[static_cast<size_t>(rank)].rails = 0;
   FCCL_TRY(transfers_->wire().connect(introductions));
-  parts_.transfers.span_hosts(std::move(transfers_), here);
+  state_.transfers.span_hosts(std::move(transfers_), here);
   return {};
 }
 
 // Gives every rank of this host the bytes of each, by their places.
 Result<std::vector<std::string>> HostJoiner::exchange_here(const std::string& mine) {
-  const int ranks = parts_.lanes[kGatherLane].lane.ranks();
+  const int ranks = state_.lanes[kGatherLane].lane.ranks();
   const uint64_t size = mine.size();
   std::vector<uint64_t> sizes(static_cast<size_t>(ranks));
   FCCL_TRY(calls_.exchange(&size, sizes.data(), sizeof size));
@@ -199,10 +200,10 @@ Result<std::vector<std::string>> HostJoiner::exchange_here(const std::string& mi
 Result<std::vector<std::string>> HostJoiner::exchange_by_leaders(const std::string& mine) {
   FCCL_TRY_ASSIGN(auto here, exchange_here(mine));
   std::string everything;
-  if (parts_.link) {
+  if (state_.link) {
     std::string of_host;
     for (const std::string& text : here) of_host += text;
-    FCCL_TRY_ASSIGN(auto all, parts_.link->exchange(of_host, limit_));
+    FCCL_TRY_ASSIGN(auto all, state_.link->exchange(of_host, limit_));
     for (const std::string& text : all) {
       const uint64_t size = text.size();
       everything.append(reinterpret_cast<const char*>(&size), sizeof size);
@@ -230,12 +231,12 @@ Result<void> HostJoiner::connect_lanes(const Network& network) {
 
 // The link may outlive the communicator, so the events hold what they use.
 LinkEvents HostJoiner::link_events() {
-  return {.failed = [control = parts_.control](const Error& error) { control->failures.hear_of(error); },
-          .gone = [control = parts_.control](int rank, PeerStatus how) { control->liveness.hear_of_departure(rank, how); },
-          .waits = [control = parts_.control](const LongWait& wait) { control->judge.hear_of_wait(wait); },
-          .cut = [control = parts_.control](int leader, LinkEnd how) { control->liveness.hear_of_end(leader, how); },
+  return {.failed = [control = state_.control](const Error& error) { control->failures.hear_of(error); },
+          .gone = [control = state_.control](int rank, PeerStatus how) { control->liveness.hear_of_departure(rank, how); },
+          .waits = [control = state_.control](const LongWait& wait) { control->judge.hear_of_wait(wait); },
+          .cut = [control = state_.control](int leader, LinkEnd how) { control->liveness.hear_of_end(leader, how); },
           .look =
-              [control = parts_.control] {
+              [control = state_.control] {
                 return LinkNews{control->failures.first(), control->liveness.local_departures(), control->judge.local_waits()};
               }};
 }
@@ -253,7 +254,7 @@ Result<void> HostJoiner::share_wake() {
     return made;
   }();
   if (!wake) return fail(std::move(wake).error());
-  parts_.control->failures.wake_by(std::move(*wake));
+  state_.control->failures.wake_by(std::move(*wake));
   return {};
 }
 
@@ -263,33 +264,33 @@ Result<void> HostJoiner::meet_leaders() {
     request.leaders.push_back(joined_.members[columns_.ranks_of(host).front()]);
   for (int rank = 0; rank < columns_.ranks(); ++rank) request.host_of.push_back(columns_.host_of(rank));
   FCCL_TRY_ASSIGN(auto met, HostLink::meet(std::move(request), std::move(joined_.tcp_listener), limit_));
-  parts_.link = std::move(met);
-  wake_ = Descriptor(::fcntl(parts_.control->failures.wake().get(), F_DUPFD_CLOEXEC, 0));
+  state_.link = std::move(met);
+  wake_ = Descriptor(::fcntl(state_.control->failures.wake().get(), F_DUPFD_CLOEXEC, 0));
   if (!wake_) return fail(fcclSystemError, fmt::format("cannot take a second descriptor of an eventfd: {}", error_text(errno)));
   return {};
 }
 
 Result<void> HostJoiner::start_link() {
-  if (!parts_.link) return {};
-  return parts_.link->start(std::move(wake_), parts_.control->liveness.local_watches(), link_events());
+  if (!state_.link) return {};
+  return state_.link->start(std::move(wake_), state_.control->liveness.local_watches(), link_events());
 }
 
 Result<void> HostJoiner::join() {
   auto joined = try_to_join();
   if (joined) return {};
-  const Error error = parts_.control->failures.raise(std::move(joined).error());
-  if (parts_.link) parts_.link->tell({.failure = error});
+  const Error error = state_.control->failures.raise(std::move(joined).error());
+  if (state_.link) state_.link->tell({.failure = error});
   return fail(error);
 }
 
 Result<void> HostJoiner::try_to_join() {
-  const auto name_of = [this](int rank) { return parts_.control->peers.describe(rank); };
+  const auto name_of = [this](int rank) { return state_.control->peers.describe(rank); };
   StepClock steps;
   FCCL_TRY(share_wake());
   if (is_leader()) FCCL_TRY(meet_leaders());
   auto opened = open_lanes();
   if (!opened) return fail(opened.error().code, name_of(joined_.rank) + ": " + opened.error().message);
-  parts_.cost.network = steps.lap();
+  state_.cost.network = steps.lap();
   FCCL_TRY_ASSIGN(auto by_host, exchange_by_leaders(*opened));
   // All leaders have met, and hear of each other's failures.
   joined_.presence.leave();
@@ -306,12 +307,12 @@ Result<void> HostJoiner::try_to_join() {
   FCCL_TRY(start_link());
   // This barrier shows that every host reaches every other.
   FCCL_TRY(calls_.barrier());
-  parts_.cost.hosts = steps.lap();
+  state_.cost.hosts = steps.lap();
   return {};
 }
 
 Result<void> HostJoiner::span_lanes(const Network& network) {
-  parts_.rails = network.rails;
+  state_.rails = network.rails;
   WireSettings wire{.rails = network.rails,
                     .payload_bytes = kPayloadBytes,
                     .slot_bytes = wire_slot_bytes(settings_, columns_),
@@ -320,9 +321,9 @@ Result<void> HostJoiner::span_lanes(const Network& network) {
   FCCL_TRY_ASSIGN(const auto costs, costs_of(settings_, network));
   wire.costs = costs;
   for (int lane = 0; lane < kLanes; ++lane) {
-    parts_.lanes[lane].hierarchical =
+    state_.lanes[lane].hierarchical =
         std::make_unique<HierarchicalLane>(columns_, WirePlanner(columns_, wire), std::move(inter_host_calls_[lane]));
-    parts_.lanes[lane].hierarchical->planner.prefer(settings_.algorithm);
+    state_.lanes[lane].hierarchical->planner.prefer(settings_.algorithm);
   }
   return {};
 }

@@ -8,23 +8,23 @@
 #include <vector>
 
 #include "bootstrap/bootstrap.h"
+#include "creation/network.h"
 #include "hierarchical/inter_host_call.h"
-#include "hierarchical/network.h"
 #include "host_link/host_link.h"
-#include "system/settings.h"
-#include "system/wait_limit.h"
+#include "settings/settings.h"
+#include "waiting/wait_limit.h"
 #include "wire/notice_lane.h"
 
 namespace fccl::core {
 
 class InitCalls;
-struct Parts;
+struct CommunicatorState;
 
 // Lives during a creation, on its thread, and completes the creation's parts. It owns the new lanes until they span the hosts.
 // A failure is the communicator's first one, and the other hosts are told.
 class HostJoiner {
  public:
-  HostJoiner(Joined& joined, const Settings& settings, Parts& parts, InitCalls& calls, const WaitLimit& limit);
+  HostJoiner(Joined& joined, const Settings& settings, CommunicatorState& state, InitCalls& calls, const WaitLimit& limit);
 
   Result<void> join();
 
@@ -46,7 +46,7 @@ class HostJoiner {
 
   Joined& joined_;
   const Settings& settings_;
-  Parts& parts_;
+  CommunicatorState& state_;
   const Columns& columns_;
   InitCalls& calls_;
   WaitLimit limit_;

@@ -11,8 +11,8 @@
 
 #include "creation/init_calls.h"
 #include "host/lane.h"
-#include "system/clock.h"
-#include "system/log.h"
+#include "os/clock.h"
+#include "os/log.h"
 
 namespace fccl::core {
 namespace {

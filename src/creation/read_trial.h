@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "base/result.h"
-#include "operations/control.h"
+#include "health/control.h"
 
 namespace fccl::core {
 

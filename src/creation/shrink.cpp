@@ -10,11 +10,11 @@
 
 #include "creation/creation.h"
 #include "creation/init_calls.h"
-#include "creation/parts.h"
-#include "hierarchical/columns.h"
+#include "operations/communicator_state.h"
+#include "os/log.h"
 #include "sockets/socket.h"
-#include "system/failure_timing.h"
-#include "system/log.h"
+#include "topology/columns.h"
+#include "waiting/failure_timing.h"
 
 namespace fccl::core {
 namespace {
@@ -43,7 +43,7 @@ void drain_listener(const Descriptor& service) {
 
 }  // namespace
 
-Shrink::Shrink(const Parts& parent, std::vector<uint64_t>& seen, CancelCheck cancel_check)
+Shrink::Shrink(const CommunicatorState& parent, std::vector<uint64_t>& seen, CancelCheck cancel_check)
     : parent_(*parent.control),
       columns_(*parent.columns),
       places_(parent.places),
@@ -59,7 +59,7 @@ Result<void> Shrink::check() const {
   return {};
 }
 
-Result<std::unique_ptr<Parts>> Shrink::make(const std::vector<int>& excluded, const CreateOptions& options) {
+Result<std::unique_ptr<CommunicatorState>> Shrink::make(const std::vector<int>& excluded, const CreateOptions& options) {
   ShrinkBoard& board = parent_.peers.state_of(parent_.peers.rank()).shrink;
   ShrinkOffer mine{board.read().number + 1, ShrinkState::open};
   for (const int rank : excluded) mine.excluded.set(static_cast<size_t>(rank));
@@ -71,7 +71,7 @@ Result<std::unique_ptr<Parts>> Shrink::make(const std::vector<int>& excluded, co
 }
 
 // The first survivor opens the meeting place before any rank can come there.
-Result<std::unique_ptr<Parts>> Shrink::meet(const ShrinkOffer& mine, const CreateOptions& options) {
+Result<std::unique_ptr<CommunicatorState>> Shrink::meet(const ShrinkOffer& mine, const CreateOptions& options) {
   Result<Bootstrap> bootstrap{};
   ShrinkOffer offer = mine;
   if (is_root()) bootstrap = open_bootstrap(options);
@@ -96,10 +96,11 @@ Result<std::unique_ptr<Parts>> Shrink::meet(const ShrinkOffer& mine, const Creat
 }
 
 // `bootstrap`: only the root has one.
-Result<std::unique_ptr<Parts>> Shrink::create(Bootstrap bootstrap, const ShrinkOffer& mine, const CreateOptions& options) {
+Result<std::unique_ptr<CommunicatorState>> Shrink::create(Bootstrap bootstrap, const ShrinkOffer& mine,
+                                                          const CreateOptions& options) {
   FCCL_TRY_ASSIGN(const auto id, id_of_root());
   FCCL_TRY_ASSIGN(auto served, is_root() ? serve_bootstrap(std::move(bootstrap)) : Descriptor{});
-  auto made = create_parts(request(id, mine, options), options, [this] { return check_wanted(); });
+  auto made = create_state(request(id, mine, options), options, [this] { return check_wanted(); });
   if (made && places_)
     if (auto seen = confirm_all_connected(**made, options); !seen) made = fail(std::move(seen).error());
   if (made || !is_root()) return made;
@@ -109,7 +110,7 @@ Result<std::unique_ptr<Parts>> Shrink::create(Bootstrap bootstrap, const ShrinkO
 }
 
 // Without this barrier one of three hosts might have finished when the other two lose the connection that they have just made.
-Result<void> Shrink::confirm_all_connected(Parts& made, const CreateOptions& options) const {
+Result<void> Shrink::confirm_all_connected(CommunicatorState& made, const CreateOptions& options) const {
   made.control->judge.ask([this] { return check_wanted(); });
   FCCL_TRY(InitCalls(made, Deadline::after(options.settings.init_timeout)).barrier());
   made.control->judge.ask({});

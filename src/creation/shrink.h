@@ -6,15 +6,15 @@
 #include <vector>
 
 #include "bootstrap/bootstrap.h"
+#include "bootstrap/meeting_places.h"
 #include "creation/create_options.h"
-#include "creation/meeting_places.h"
-#include "operations/control.h"
-#include "system/wait_limit.h"
+#include "health/control.h"
+#include "waiting/wait_limit.h"
 
 namespace fccl::core {
 
 class Columns;
-struct Parts;
+struct CommunicatorState;
 
 // Lives during one call of shrink, on the thread that issues the parent's calls. It makes no call of the parent. The survivors
 // of one host meet by the boards in their shared memory; survivors of several hosts then meet at the port of the first one.
@@ -22,17 +22,17 @@ struct Parts;
 class Shrink {
  public:
   // `seen`: for each rank, the number of the last shrink that this rank has heard of; the parent keeps it between shrinks.
-  Shrink(const Parts& parent, std::vector<uint64_t>& seen, CancelCheck cancel_check);
+  Shrink(const CommunicatorState& parent, std::vector<uint64_t>& seen, CancelCheck cancel_check);
 
   // Returns an error unless the parent can shrink.
   Result<void> check() const;
   // Returns this rank's parts of the communicator without `excluded`, which names other ranks, each once.
-  Result<std::unique_ptr<Parts>> make(const std::vector<int>& excluded, const CreateOptions& options);
+  Result<std::unique_ptr<CommunicatorState>> make(const std::vector<int>& excluded, const CreateOptions& options);
 
  private:
-  Result<std::unique_ptr<Parts>> meet(const ShrinkOffer& mine, const CreateOptions& options);
-  Result<std::unique_ptr<Parts>> create(Bootstrap bootstrap, const ShrinkOffer& mine, const CreateOptions& options);
-  Result<void> confirm_all_connected(Parts& made, const CreateOptions& options) const;
+  Result<std::unique_ptr<CommunicatorState>> meet(const ShrinkOffer& mine, const CreateOptions& options);
+  Result<std::unique_ptr<CommunicatorState>> create(Bootstrap bootstrap, const ShrinkOffer& mine, const CreateOptions& options);
+  Result<void> confirm_all_connected(CommunicatorState& made, const CreateOptions& options) const;
   bool is_spurious_disconnect(const Error& error) const;
   Result<Bootstrap> open_bootstrap(const CreateOptions& options) const;
   Result<UniqueId> id_of_root() const;

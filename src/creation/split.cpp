@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "creation/creation.h"
-#include "creation/parts.h"
+#include "operations/communicator_state.h"
 #include "sockets/socket.h"
-#include "system/failure_timing.h"
+#include "waiting/failure_timing.h"
 
 namespace fccl::core {
 
@@ -27,13 +27,13 @@ struct Split::Color {
   int root() const { return ranks.front(); }
 };
 
-Result<std::unique_ptr<Parts>> Split::make(int color, int key, const CreateOptions& options) {
+Result<std::unique_ptr<CommunicatorState>> Split::make(int color, int key, const CreateOptions& options) {
   FCCL_TRY_ASSIGN(auto chosen, choose(color, key));
   if (color >= 0 && chosen.root() == rank_) chosen.bootstrap = prepare_bootstrap(options.settings);
   if (chosen.bootstrap) chosen.id = to_c(chosen.bootstrap->id);
   std::vector<fcclUniqueId> ids(static_cast<size_t>(ranks_));
   FCCL_TRY(exchange(&chosen.id, ids.data(), sizeof chosen.id));
-  if (color < 0) return std::unique_ptr<Parts>{};
+  if (color < 0) return std::unique_ptr<CommunicatorState>{};
   chosen.id = ids[static_cast<size_t>(chosen.root())];
   auto made = meet(chosen, options);
   if (made) return made;
@@ -65,7 +65,7 @@ std::optional<Error> Split::failure() {
   return parent_.failures.first();
 }
 
-Result<std::unique_ptr<Parts>> Split::meet(Color& color, const CreateOptions& options) {
+Result<std::unique_ptr<CommunicatorState>> Split::meet(Color& color, const CreateOptions& options) {
   if (!color.bootstrap) return fail(color.bootstrap.error());
   const bool is_root = color.root() == rank_;
   FCCL_TRY_ASSIGN(auto served, is_root ? serve_bootstrap(std::move(*color.bootstrap)) : Descriptor{});
@@ -76,7 +76,7 @@ Result<std::unique_ptr<Parts>> Split::meet(Color& color, const CreateOptions& op
     if (auto failed = failure()) return fail(std::move(*failed));
     return cancel_check_ ? cancel_check_() : Result<void>{};
   };
-  auto made = create_parts(join_request(*id, static_cast<int>(place), static_cast<int>(color.ranks.size()), options), options,
+  auto made = create_state(join_request(*id, static_cast<int>(place), static_cast<int>(color.ranks.size()), options), options,
                            cancel_check);
   if (!made && is_root) shut(served.get());
   return made;

@@ -6,12 +6,12 @@
 
 #include "base/call.h"
 #include "creation/create_options.h"
-#include "operations/control.h"
-#include "system/wait_limit.h"
+#include "health/control.h"
+#include "waiting/wait_limit.h"
 
 namespace fccl::core {
 
-struct Parts;
+struct CommunicatorState;
 
 // Lives during one call of split, on the thread that issues the parent's calls. It makes two such calls. A failure fails the
 // parent, too.
@@ -23,13 +23,13 @@ class Split {
       : parent_(parent), rank_(rank), ranks_(ranks), run_(std::move(run)), cancel_check_(std::move(cancel_check)) {}
 
   // Returns this rank's parts of the communicator of its color; nullptr for a color below zero.
-  Result<std::unique_ptr<Parts>> make(int color, int key, const CreateOptions& options);
+  Result<std::unique_ptr<CommunicatorState>> make(int color, int key, const CreateOptions& options);
 
  private:
   struct Color;
   Result<Color> choose(int color, int key);
   Result<void> exchange(const void* mine, void* all, size_t bytes);
-  Result<std::unique_ptr<Parts>> meet(Color& color, const CreateOptions& options);
+  Result<std::unique_ptr<CommunicatorState>> meet(Color& color, const CreateOptions& options);
   Error fail_parent(const Color& color, Error error);
   std::optional<Error> failure();
 

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <utility>
 
-#include "system/per_process.h"
+#include "os/per_process.h"
 
 namespace fccl::core {
 namespace {

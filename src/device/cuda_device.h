@@ -8,7 +8,7 @@
 
 #include "device/cuda_driver.h"
 #include "device/device.h"
-#include "system/forks.h"
+#include "os/forks.h"
 
 namespace fccl::core {
 

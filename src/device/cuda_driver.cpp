@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "system/per_process.h"
-#include "system/signal_handlers.h"
+#include "os/per_process.h"
+#include "os/signal_handlers.h"
 
 namespace fccl::core {
 namespace {

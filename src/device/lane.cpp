@@ -9,7 +9,7 @@
 #include <new>
 #include <utility>
 
-#include "system/memory.h"
+#include "os/memory.h"
 
 namespace fccl::core {
 namespace {

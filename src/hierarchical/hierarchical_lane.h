@@ -3,11 +3,11 @@
 
 #include <memory>
 
-#include "hierarchical/columns.h"
 #include "hierarchical/counts_exchange.h"
 #include "hierarchical/inter_host_call.h"
 #include "hierarchical/pair_blocks.h"
 #include "hierarchical/wire_planner.h"
+#include "topology/columns.h"
 
 namespace fccl::core {
 

@@ -10,8 +10,8 @@
 
 #include "hierarchical/plan_executor.h"
 #include "hierarchical/task.h"
-#include "system/counter.h"
-#include "system/wait.h"
+#include "waiting/counter.h"
+#include "waiting/wait.h"
 #include "wire/lane.h"
 
 namespace fccl::core {

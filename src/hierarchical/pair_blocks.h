@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/call.h"
-#include "hierarchical/columns.h"
 #include "hierarchical/task.h"
+#include "topology/columns.h"
 
 namespace fccl::core {
 

@@ -7,11 +7,11 @@
 #include <cstdint>
 
 #include "base/layout.h"
-#include "hierarchical/columns.h"
 #include "kernels/copy.h"
 #include "kernels/reduce.h"
 #include "plan/catalog.h"
 #include "plan/project.h"
+#include "topology/columns.h"
 #include "wire/entry.h"
 
 namespace fccl::core {

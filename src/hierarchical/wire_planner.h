@@ -8,17 +8,17 @@
 #include <vector>
 
 #include "base/call.h"
-#include "hierarchical/columns.h"
 #include "hierarchical/task.h"
 #include "kernels/reduce.h"
 #include "plan/choose.h"
 #include "plan/project.h"
+#include "topology/columns.h"
 
 namespace fccl::core {
 
 // The facts that decide, besides the call; equal on all ranks.
 struct WireSettings {
-  plan::Constants costs{};
+  CostConstants costs{};
   int rails = 1;                // NICs of each host
   size_t payload_bytes = 4096;  // limit of the payload of an entry
   size_t slot_bytes = 0;        // size of the wire's slots

@@ -9,8 +9,8 @@
 #include "base/call.h"
 #include "host/phase.h"
 #include "host/reach.h"
-#include "host/segment.h"
 #include "kernels/copy.h"
+#include "segment/segment.h"
 
 namespace fccl::core {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "host/mapped_peers.h"
+#include "segment/mapped_peers.h"
 
 namespace fccl::core {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "base/check.h"
 #include "host/outcome.h"
-#include "system/counter.h"
+#include "waiting/counter.h"
 
 namespace fccl::core {
 

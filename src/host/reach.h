@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "host/mapped_peers.h"
-#include "host/peer_memory.h"
 #include "host/route.h"
+#include "segment/mapped_peers.h"
+#include "segment/peer_memory.h"
 
 namespace fccl::core {
 

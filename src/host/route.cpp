@@ -2,7 +2,7 @@
 #include "host/route.h"
 
 #include "base/call.h"
-#include "host/segment.h"
+#include "segment/segment.h"
 
 namespace fccl::core {
 namespace {

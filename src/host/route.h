@@ -13,7 +13,7 @@ namespace fccl::core {
 struct Call;
 struct SegmentShape;
 
-// The thresholds by which routes are chosen. The sizes of the memory that ranks share stand in host/segment.h.
+// The thresholds by which routes are chosen. The sizes of the memory that ranks share stand in segment/segment.h.
 struct Tuning {
   // The shortest block worth a call of the kernel that reads a peer's private memory: for AllGather, in which no slot holds a
   // block twice, and for AlltoAll. The latter holds for sends, too.

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/check.h"
-#include "system/error_text.h"
-#include "system/thread.h"
+#include "os/error_text.h"
+#include "os/thread.h"
 
 namespace fccl::core {
 namespace {

@@ -17,9 +17,9 @@
 #include "host_link/leader_connection.h"
 #include "host_link/leader_handshake.h"
 #include "host_link/link_messages.h"
-#include "system/clock.h"
-#include "system/descriptor.h"
-#include "system/process_watch.h"
+#include "os/clock.h"
+#include "os/descriptor.h"
+#include "os/process_watch.h"
 
 namespace fccl::core {
 

@@ -7,8 +7,8 @@
 #include <numeric>
 #include <thread>
 
-#include "system/error_text.h"
-#include "system/failure_timing.h"
+#include "os/error_text.h"
+#include "waiting/failure_timing.h"
 
 namespace fccl::core {
 namespace {

@@ -13,10 +13,10 @@
 #include "bootstrap/acceptor.h"
 #include "bootstrap/bootstrap.h"
 #include "host_link/leader_connection.h"
+#include "os/clock.h"
+#include "os/descriptor.h"
 #include "sockets/socket.h"
-#include "system/clock.h"
-#include "system/descriptor.h"
-#include "system/wait_limit.h"
+#include "waiting/wait_limit.h"
 
 namespace fccl::core {
 

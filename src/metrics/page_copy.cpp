@@ -16,8 +16,8 @@
 #include "base/call.h"
 #include "base/check.h"
 #include "metrics/process_page.h"
-#include "system/descriptor.h"
-#include "system/error_text.h"
+#include "os/descriptor.h"
+#include "os/error_text.h"
 
 namespace fccl::core::metrics {
 namespace {

@@ -10,10 +10,10 @@
 #include <set>
 
 #include "base/check.h"
-#include "metrics/server.h"
-#include "system/descriptor.h"
-#include "system/memory.h"
-#include "system/per_process.h"
+#include "metrics_server/server.h"
+#include "os/descriptor.h"
+#include "os/memory.h"
+#include "os/per_process.h"
 
 namespace fccl::core::metrics {
 namespace {

@@ -5,10 +5,10 @@
 #include <memory>
 #include <span>
 
+#include "health/control.h"
 #include "host/lane.h"
-#include "operations/advance.h"
-#include "operations/control.h"
-#include "operations/statistics.h"
+#include "metrics/statistics.h"
+#include "waiting/advance.h"
 
 namespace fccl::core {
 

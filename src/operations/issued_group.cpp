@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "operations/between_rounds.h"
 #include "operations/issued_call.h"
-#include "operations/issued_transfers.h"
+#include "transfers/issued_transfers.h"
+#include "waiting/between_rounds.h"
 
 namespace fccl::core {
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "operations/advance.h"
-#include "operations/issued_transfer.h"
+#include "transfers/issued_transfer.h"
+#include "waiting/advance.h"
 
 namespace fccl::core {
 

@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "base/result.h"
-#include "system/clock.h"
+#include "os/clock.h"
 
 namespace fccl::core {
 

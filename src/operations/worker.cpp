@@ -12,9 +12,9 @@
 #include "operations/bounced_call.h"
 #include "operations/issued_call.h"
 #include "operations/issued_group.h"
-#include "system/backoff.h"
-#include "system/per_process.h"
-#include "system/thread.h"
+#include "os/per_process.h"
+#include "os/thread.h"
+#include "waiting/backoff.h"
 
 namespace fccl::core {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "operations/stream.h"
-#include "system/clock.h"
+#include "os/clock.h"
 
 namespace fccl::core {
 

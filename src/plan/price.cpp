@@ -78,7 +78,7 @@ std::vector<Cost> price_catalog(int hosts) {
 }
 
 Time predict(const Request& request, Cut cut, const Cost& cost, const Shape& shape, int slices) {
-  const Constants& c = shape.constants;
+  const CostConstants& c = shape.constants;
   const double chunk = chunk_bytes(request, cut, shape) / slices;
   const double wire = chunk / shape.rails * c.wire_byte;
   const double copied = host_bytes(request, shape) / slices * c.host_byte;

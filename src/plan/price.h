@@ -5,7 +5,7 @@
 
 #include "base/rounding.h"
 #include "plan/catalog.h"
-#include "plan/constants.h"
+#include "topology/cost_constants.h"
 
 namespace fccl::core::plan {
 
@@ -63,9 +63,9 @@ struct Shape {
   int most_ranks;  // on the largest host
   int columns;
   int rails;  // per host, for all its columns; the minimum over hosts
-  Constants constants;
+  CostConstants constants;
 
-  static Shape of_equal_hosts(int hosts, int ranks, int rails, const Constants& constants) {
+  static Shape of_equal_hosts(int hosts, int ranks, int rails, const CostConstants& constants) {
     return {hosts, hosts * ranks, ranks, ranks, rails, constants};
   }
   // Returns the number of ranks whose blocks the busiest column of a host carries.

@@ -21,7 +21,7 @@ int serving(Host host, int columns) {
 
 }  // namespace
 
-Shape shape_of(const Topology& topology, const Constants& constants) {
+Shape shape_of(const Topology& topology, const CostConstants& constants) {
   const auto& hosts = topology.hosts();
   const auto ranks_of = [](const Host& host) { return host.ranks.size(); };
   const size_t fewest = ranks_of(*std::ranges::min_element(hosts, {}, ranks_of));

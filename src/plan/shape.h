@@ -7,7 +7,7 @@
 namespace fccl::core::plan {
 
 // Requires a topology whose hosts all have ranks and NICs. Its rails are the different NICs that serve the columns of a host.
-Shape shape_of(const Topology& topology, const Constants& constants);
+Shape shape_of(const Topology& topology, const CostConstants& constants);
 
 // Returns the speed in megabits per second; 0 if there is no NIC or some NIC's speed is unknown.
 int slowest_nic(const Topology& topology);

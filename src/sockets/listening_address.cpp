@@ -9,8 +9,8 @@
 #include <string_view>
 #include <tuple>
 
-#include "system/log.h"
-#include "system/port_range.h"
+#include "os/log.h"
+#include "settings/port_range.h"
 
 namespace fccl::core {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "settings/settings.h"
 #include "sockets/network_interface.h"
 #include "sockets/socket.h"
-#include "system/settings.h"
 
 namespace fccl::core {
 

@@ -12,7 +12,7 @@
 #include <memory>
 #include <optional>
 
-#include "system/error_text.h"
+#include "os/error_text.h"
 
 namespace fccl::core {
 namespace {

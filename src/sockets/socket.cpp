@@ -18,7 +18,7 @@
 #include <memory>
 #include <system_error>
 
-#include "system/error_text.h"
+#include "os/error_text.h"
 
 namespace fccl::core {
 namespace {

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "system/clock.h"
-#include "system/descriptor.h"
+#include "os/clock.h"
+#include "os/descriptor.h"
 
 namespace fccl::core {
 

@@ -10,7 +10,7 @@
 #include <new>
 #include <thread>
 
-#include "system/log.h"
+#include "os/log.h"
 
 namespace fccl::core {
 namespace {

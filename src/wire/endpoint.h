@@ -12,7 +12,7 @@
 
 #include "base/result.h"
 #include "metrics/process_page.h"
-#include "system/clock.h"
+#include "os/clock.h"
 #include "wire/port.h"
 #include "wire/progress_thread.h"
 #include "wire/transport.h"

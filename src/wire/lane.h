@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "base/call.h"
-#include "system/counter.h"
+#include "waiting/counter.h"
 #include "wire/entry.h"
 #include "wire/introduction.h"
 #include "wire/port.h"

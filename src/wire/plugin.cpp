@@ -11,10 +11,10 @@
 #include <string_view>
 #include <vector>
 
-#include "plan/costs.h"
-#include "system/code_folder.h"
-#include "system/error_text.h"
-#include "system/signal_handlers.h"
+#include "os/code_folder.h"
+#include "os/error_text.h"
+#include "os/signal_handlers.h"
+#include "topology/costs.h"
 #include "topology/provider.h"
 #include "topology/topology.h"
 
@@ -108,7 +108,7 @@ std::string fault_of(const OfferedNics& offered) {
   for (const Nic& nic : offered.nics)
     if (nic.name.empty() || !names.insert(nic.name).second)
       return fmt::format("NICs of which {}", nic.name.empty() ? "one has no name" : "two have the name " + nic.name);
-  const std::string fault = plan::fault_of(offered.costs);
+  const std::string fault = fault_of(offered.costs);
   return fault.empty() ? "" : fmt::format("costs of its provider {} that make no sense: {}", offered.provider, fault);
 }
 

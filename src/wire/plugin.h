@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "system/settings.h"
+#include "settings/settings.h"
 #include "wire/transport.h"
 
 namespace fccl::core {

@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "base/rounding.h"
 #include "kernels/copy.h"
-#include "system/memory.h"
+#include "os/memory.h"
 
 namespace fccl::core {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "system/counter.h"
+#include "waiting/counter.h"
 #include "wire/entry.h"
 #include "wire/post_queue.h"
 #include "wire/transport.h"

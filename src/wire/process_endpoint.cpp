@@ -8,8 +8,8 @@
 #include <tuple>
 #include <vector>
 
-#include "system/log.h"
-#include "system/per_process.h"
+#include "os/log.h"
+#include "os/per_process.h"
 #include "wire/plugin.h"
 
 namespace fccl::core {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "system/thread.h"
+#include "os/thread.h"
 #include "wire/endpoint.h"
 
 namespace fccl::core {

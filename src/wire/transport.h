@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "plan/constants.h"
+#include "topology/cost_constants.h"
 #include "topology/nic.h"
 
 namespace fccl::core {
@@ -164,7 +164,7 @@ struct OfferedNics {
   std::string provider;
   std::vector<Nic> nics;
   // Measured or assumed; wire_byte is that of the slowest of the NICs. All five are needed.
-  plan::Constants costs{};
+  CostConstants costs{};
 };
 
 using OpenTransport = Result<std::unique_ptr<Transport>> (*)(const TransportRequest& request);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "devices/gpu.h"
-#include "system/descriptor.h"
+#include "os/descriptor.h"
 
 namespace fccl::core::simulated {
 

@@ -17,7 +17,7 @@
 
 #include "devices/installed_gpus.h"
 #include "devices/pinned_pages.h"
-#include "system/descriptor.h"
+#include "os/descriptor.h"
 
 namespace fccl::core::simulated {
 

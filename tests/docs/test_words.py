@@ -11,7 +11,7 @@ SETTING = re.compile(r"\bFCCL_[A-Z][A-Z_]*[A-Z]\b")
 # Files that read or define the names which pages may mention.
 NAMING = (
     "include/fccl/fccl.h",
-    "src/system/*.cpp",
+    "src/settings/*.cpp",
     "perf_tests/**/*.cpp",
     "CMakeLists.txt",
     ".ci/*.sh",

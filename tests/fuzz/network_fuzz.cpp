@@ -2,16 +2,16 @@
 #include <algorithm>
 #include <cstring>
 
+#include "creation/column_nics.h"
+#include "creation/network.h"
 #include "fuzz/fuzz.h"
-#include "hierarchical/column_nics.h"
-#include "hierarchical/network.h"
-#include "plan/costs.h"
+#include "topology/costs.h"
 #include "topology/provider.h"
 
 namespace fccl::core::fuzz {
 namespace {
 
-constexpr plan::Constants kCosts{2e-5, 1e-6, 1e-9, 1e-10, 1e-10};
+constexpr CostConstants kCosts{2e-5, 1e-6, 1e-9, 1e-10, 1e-10};
 
 // Ranks 0 and 2 are column 0, 1 and 3 are column 1, and 4 has none.
 Columns columns_of(int rank) { return Columns({{0, 1}, {2, 3, 4}}, rank); }
@@ -41,7 +41,7 @@ void read_as_hosts(Input input) {
       check(!network.error().message.empty(), "a refusal says why");
       continue;
     }
-    check(network->rails > 0 && plan::fault_of(network->costs).empty() && is_provider_name(network->provider),
+    check(network->rails > 0 && fault_of(network->costs).empty() && is_provider_name(network->provider),
           "what is taken means something");
     for (const auto& introductions : network->introductions) {
       check(introductions.size() == (rank == 4 ? 0u : 2u), "the members of a column are introduced");

@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "fuzz/fuzz.h"
-#include "operations/control.h"
-#include "system/log.h"
+#include "health/control.h"
+#include "os/log.h"
 
 namespace fccl::core::fuzz {
 namespace {

@@ -1,6 +1,6 @@
 // Fuzzes the values and the names of settings.
 #include "fuzz/fuzz.h"
-#include "system/settings.h"
+#include "settings/settings.h"
 
 namespace fccl::core::fuzz {
 

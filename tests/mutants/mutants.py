@@ -23,7 +23,7 @@ RING_REDUCE = "src/host/ring_reduce.cpp"
 MAILBOX = "src/host/mailbox.cpp"
 ATTACH = "src/host/attach.cpp"
 LANE = "src/host/lane.h"
-SEGMENT = "src/host/segment.cpp"
+SEGMENT = "src/segment/segment.cpp"
 
 MUTANTS = [
     # Lost flags.
@@ -51,7 +51,7 @@ MUTANTS = [
     ),
     Mutant(
         "a rank that leaves does not say so",
-        "src/operations/liveness.cpp",
+        "src/health/liveness.cpp",
         "  peers_.own_state().left.store(1, std::memory_order_release);\n",
         "",
     ),
@@ -273,19 +273,19 @@ MUTANTS = [
     ),
     Mutant(
         "what was read from another process with a dead one's id is believed",
-        "src/host/peer_memory.cpp",
+        "src/segment/peer_memory.cpp",
         " && seen == mark.value;",
         ";",
     ),
     Mutant(
         "a wait has no deadline",
-        "src/operations/wait_judge.cpp",
+        "src/health/wait_judge.cpp",
         "if (waited >= wait.timeout && waited",
         "if (waited >= 1000 * wait.timeout && waited",
     ),
     Mutant(
         "a rank that did its part before it died fails the call",
-        "src/operations/wait_judge.cpp",
+        "src/health/wait_judge.cpp",
         "  if (is_reached(wait, awaited)) return {};\n",
         "",
     ),

@@ -3,7 +3,7 @@
 
 #include "fit.h"
 #include "plan/choose.h"
-#include "plan/costs.h"
+#include "topology/costs.h"
 
 namespace fccl::core::plan {
 namespace {
@@ -25,23 +25,23 @@ size_t place_of(const Kind& kind) {
   return place;
 }
 
-constexpr Constants kSlowWire{3e-5, 4e-6, 1 / 1.2e8, 1 / 4e9, 1 / 3e9};
-constexpr Constants kSlowHost{3e-5, 4e-6, 1 / 1.2e10, 1 / 2e9, 1 / 1e9};
+constexpr CostConstants kSlowWire{3e-5, 4e-6, 1 / 1.2e8, 1 / 4e9, 1 / 3e9};
+constexpr CostConstants kSlowHost{3e-5, 4e-6, 1 / 1.2e10, 1 / 2e9, 1 / 1e9};
 
-perf::Costs known_as(const Constants& c) { return {c.latency, c.message, c.wire_byte, c.added_byte, c.host_byte}; }
+perf::Costs known_as(const CostConstants& c) { return {c.latency, c.message, c.wire_byte, c.added_byte, c.host_byte}; }
 
 // Equal hosts, and hosts of 3 and 1 ranks and the like, of one rail and of several.
 std::vector<perf::Hosts> shapes() {
   return {{2, 2, 1, 1, 1}, {2, 4, 2, 2, 2}, {3, 6, 2, 2, 1}, {2, 4, 3, 1, 3}, {8, 40, 7, 3, 1}, {8, 64, 8, 8, 32}};
 }
 
-Shape shape_of(const perf::Hosts& hosts, const Constants& constants) {
+Shape shape_of(const perf::Hosts& hosts, const CostConstants& constants) {
   return {hosts.hosts, hosts.ranks, hosts.most_ranks, hosts.columns, hosts.rails, constants};
 }
 
 TEST(Calibration, predicts_what_the_library_predicts) {
   for (const perf::Hosts& hosts : shapes())
-    for (const Constants& constants : {kSlowWire, kSlowHost})
+    for (const CostConstants& constants : {kSlowWire, kSlowHost})
       for (const Kind& kind : kKinds)
         for (const int slices : {1, 4, 64})
           for (const double bytes : {4e3, 1e6, 1e8}) {
@@ -55,7 +55,7 @@ TEST(Calibration, predicts_what_the_library_predicts) {
 }
 
 TEST(Calibration, text_is_read_by_the_library) {
-  for (const Constants& constants : {kSlowWire, kSlowHost, Constants{1e-8, 1e-9, 1e-14, 1e-14, 1e-14}}) {
+  for (const CostConstants& constants : {kSlowWire, kSlowHost, CostConstants{1e-8, 1e-9, 1e-14, 1e-14, 1e-14}}) {
     const auto read = parse_costs(perf::text_of(known_as(constants), 6.54));
     ASSERT_TRUE(read) << read.error().message;
     EXPECT_EQ(to_text(*read), to_text({constants, 6.5}));

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "metrics/process_page.h"
-#include "system/clock.h"
+#include "os/clock.h"
 #include "tools/ended.h"
 
 namespace fccl::core::testing {

@@ -5,7 +5,7 @@
 
 #include <thread>
 
-#include "system/clock.h"
+#include "os/clock.h"
 
 namespace fccl::core::testing {
 namespace {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "hierarchical/phases.h"
-#include "system/wait.h"
 #include "transports/fabric.h"
+#include "waiting/wait.h"
 #include "wire/endpoint.h"
 
 namespace fccl::core::testing {

@@ -10,10 +10,10 @@
 #include <random>
 #include <thread>
 
-#include "host/segment.h"
-#include "operations/statistics.h"
-#include "operations/transfer_lane.h"
-#include "system/clock.h"
+#include "metrics/statistics.h"
+#include "os/clock.h"
+#include "segment/segment.h"
+#include "transfers/transfer_lane.h"
 #include "transports/fabric.h"
 #include "wire/endpoint.h"
 #include "wire/notice_lane.h"

@@ -264,7 +264,7 @@ std::string verdict(const plan::Choice& choice, double minimum_seconds) {
   return text + "\n";
 }
 
-std::string error_in_words(const plan::Costs& costs) {
+std::string error_in_words(const Costs& costs) {
   if (costs.error_percent)
     return fmt::format("median error of these costs when they were measured: {:.6g} %\n", *costs.error_percent);
   return "nobody has measured how far off these costs are\n";
@@ -289,7 +289,7 @@ Result<std::string> explain(std::span<const std::string> words) {
                                                       question.size, shape.ranks)
                                         : "";
   return blocks + chooser.explain(request) + verdict(chooser.choose(request), minimum) +
-         rails_in_words(topology, shape.columns) + fmt::format("\ncosts {}: {}\n", known.origin, plan::to_text(known.costs)) +
+         rails_in_words(topology, shape.columns) + fmt::format("\ncosts {}: {}\n", known.origin, to_text(known.costs)) +
          error_in_words(known.costs);
 }
 

@@ -3,20 +3,20 @@
 
 #include <fmt/format.h>
 
-#include "system/settings.h"
+#include "settings/settings.h"
 #include "wire/plugin.h"
 
 namespace fccl::core {
 namespace {
 
 Result<KnownCosts> parsed(const std::string& text, const char* source, fcclResult_t code) {
-  const auto costs = plan::parse_costs(text);
+  const auto costs = parse_costs(text);
   if (!costs) return fail(code, fmt::format("{}: {}", source, costs.error().message));
   return KnownCosts{*costs, fmt::format("as {} says", source)};
 }
 
 Result<KnownCosts> assumed(const std::string& provider, int nic_megabits) {
-  const auto costs = plan::default_costs(provider, nic_megabits);
+  const auto costs = default_costs(provider, nic_megabits);
   if (costs) return KnownCosts{{*costs}, fmt::format("assumed of {}, not measured", provider)};
   return fail(fcclInvalidArgument,
               fmt::format("nothing is assumed of a provider '{}'; there are efa, verbs and tcp; the plug-in of "

@@ -4,13 +4,13 @@
 #include <string>
 
 #include "base/result.h"
-#include "plan/costs.h"
+#include "topology/costs.h"
 
 namespace fccl::core {
 
 // Costs, and their origin in words: "assumed of tcp, not measured".
 struct KnownCosts {
-  plan::Costs costs{};
+  Costs costs{};
   std::string origin;
 };
 

@@ -8,8 +8,8 @@
 
 #include "base/call.h"
 #include "host/route.h"
-#include "host/segment.h"
-#include "system/settings.h"
+#include "segment/segment.h"
+#include "settings/settings.h"
 
 namespace fccl::core {
 namespace {

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "device/device.h"
+#include "discovery/host_topology.h"
 #include "fccl_info/explain.h"
 #include "fccl_info/top.h"
 #include "fccl_info/topology_file.h"
-#include "system/host_topology.h"
-#include "system/settings.h"
+#include "settings/settings.h"
 #include "topology/rails.h"
 #include "topology/text.h"
 

@@ -7,7 +7,7 @@
 #include <charconv>
 
 #include "metrics/page_copy.h"
-#include "system/clock.h"
+#include "os/clock.h"
 
 namespace fccl::core {
 namespace {

@@ -16,7 +16,7 @@
 #include "model/nccl_ring.h"
 #include "model/published.h"
 #include "plan/choose.h"
-#include "plan/costs.h"
+#include "topology/costs.h"
 
 namespace fccl::core::model {
 namespace {
@@ -42,7 +42,7 @@ struct Case {
   int gpus() const { return hosts * kGpus; }
 };
 
-plan::Constants costs_of(const Machine& machine) { return plan::default_costs("efa", machine.nic_megabits).value(); }
+CostConstants costs_of(const Machine& machine) { return default_costs("efa", machine.nic_megabits).value(); }
 
 std::string milliseconds(double seconds) { return fmt::format("{:.2f}", seconds * 1e3); }
 
@@ -79,7 +79,7 @@ std::string table_of(const Machine& machine) {
       "## {}\n\n{} NICs of {} Gbit/s and {} GPUs. FCCL's costs are `{}`.\n\n"
       "| | collective | size | GPUs | least | ring | published | error | FCCL | mostly |\n"
       "|---|---|---|---|---|---|---|---|---|---|\n",
-      machine.name, machine.nics, machine.nic_megabits / 1000, kGpus, plan::to_text({costs_of(machine)}));
+      machine.name, machine.nics, machine.nic_megabits / 1000, kGpus, to_text({costs_of(machine)}));
   for (const fcclColl_t collective : kCollectives)
     for (const Size& size : kSizes)
       for (const int hosts : kHosts) text += row_of({machine, collective, size, hosts});

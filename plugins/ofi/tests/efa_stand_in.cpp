@@ -3,7 +3,7 @@
 
 #include "ofi/nics.h"
 #include "ofi/transport.h"
-#include "plan/costs.h"
+#include "topology/costs.h"
 
 namespace fccl::core {
 
@@ -14,8 +14,8 @@ Result<OfferedNics> list_here(const NicsRequest& request) {
     return request.names.empty() || std::ranges::find(request.names, name) != request.names.end();
   };
   if (request.provider == "tcp" || (!request.names.empty() && is_named("lo")))
-    return OfferedNics{"tcp", {{"lo", 0, {}}}, *plan::default_costs("tcp")};
-  OfferedNics efa{"efa", {}, *plan::default_costs("efa")};
+    return OfferedNics{"tcp", {{"lo", 0, {}}}, *default_costs("tcp")};
+  OfferedNics efa{"efa", {}, *default_costs("efa")};
   for (const uint8_t bus : {79, 80, 81, 82}) {
     const std::string device = "rdmap" + std::to_string(bus) + "s0";
     if (is_named(device)) efa.nics.push_back({device + "-rdm", 100'000, {.pci = PciAddress{0, bus, 0, 0}}});

@@ -12,7 +12,7 @@
 #include "attack/attacks.h"
 #include "loopback.h"
 #include "ofi/provider.h"
-#include "system/descriptor.h"
+#include "os/descriptor.h"
 #include "transports/processes.h"
 
 namespace fccl::core {

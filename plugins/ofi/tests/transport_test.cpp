@@ -13,10 +13,10 @@
 #include <set>
 #include <thread>
 
+#include "discovery/sys_devices.h"
 #include "loopback.h"
-#include "plan/costs.h"
 #include "sockets/network_interface.h"
-#include "system/sys_devices.h"
+#include "topology/costs.h"
 #include "transports/processes.h"
 
 namespace fccl::core {
@@ -84,7 +84,7 @@ TEST_F(OfiTransportTest, lists_the_interfaces_by_which_other_hosts_may_be_reache
 TEST_F(OfiTransportTest, tells_the_costs_that_are_assumed_of_its_provider_over_the_slowest_interface) {
   const auto offered = list_with({.provider = "tcp", .names = {"lo"}});
   ASSERT_TRUE(offered) << offered.error().message;
-  EXPECT_EQ(plan::to_text({offered->costs}), plan::to_text({*plan::default_costs("tcp", offered->nics[0].megabits)}));
+  EXPECT_EQ(to_text({offered->costs}), to_text({*default_costs("tcp", offered->nics[0].megabits)}));
 }
 
 TEST_F(OfiTransportTest, lists_named_interfaces_once_and_in_their_order) {

@@ -18,7 +18,7 @@
 
 #include "arena/peer_arena.h"
 #include "arena/reservation.h"
-#include "system/memory.h"
+#include "os/memory.h"
 
 namespace fccl::core {
 namespace {

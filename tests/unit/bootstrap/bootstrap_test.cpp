@@ -9,8 +9,8 @@
 
 #include "bootstrap/channel.h"
 #include "bootstrap/messages.h"
+#include "discovery/host_identity.h"
 #include "sockets/socket.h"
-#include "system/host_identity.h"
 #include "unit/bootstrap/joining.h"
 
 namespace fccl::core {

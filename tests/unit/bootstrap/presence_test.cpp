@@ -7,8 +7,8 @@
 #include <csignal>
 #include <functional>
 
+#include "discovery/host_identity.h"
 #include "sockets/socket.h"
-#include "system/host_identity.h"
 #include "unit/bootstrap/joining.h"
 
 namespace fccl::core {

@@ -30,7 +30,7 @@ class MakingTest : public ::testing::Test {
   ~MakingTest() override { fcclCommDestroy(handle); }
 
  protected:
-  void begin_to_make(Making::Make make) { handle = begin_making(std::move(make)).value(); }
+  void begin_to_make(PendingCommunicator::Make make) { handle = begin_making(std::move(make)).value(); }
   void await_end() const {
     while (handle->making->state() == fcclInProgress) std::this_thread::sleep_for(1ms);
   }

@@ -6,7 +6,7 @@
 
 #include "bootstrap/bootstrap.h"
 #include "communicator/group.h"
-#include "creation/parts.h"
+#include "operations/communicator_state.h"
 
 namespace fccl::core {
 namespace {

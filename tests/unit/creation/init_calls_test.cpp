@@ -23,41 +23,41 @@ CreateOptions without_reads() {
 }
 
 TEST(InitCallsTest, give_every_rank_the_bytes_of_every_rank) {
-  make_parts(3, without_reads(), [](Parts& parts) {
-    const int mine = 10 * parts.control->peers.rank();
+  make_states(3, without_reads(), [](CommunicatorState& state) {
+    const int mine = 10 * state.control->peers.rank();
     std::array<int, 3> all{};
-    const auto done = InitCalls(parts, Deadline::after(10s)).exchange(&mine, all.data(), sizeof mine);
+    const auto done = InitCalls(state, Deadline::after(10s)).exchange(&mine, all.data(), sizeof mine);
     ASSERT_TRUE(done) << done.error().message;
     EXPECT_EQ(all, (std::array{0, 10, 20}));
   });
 }
 
 TEST(InitCallsTest, swap_a_block_between_each_pair_of_ranks) {
-  make_parts(2, without_reads(), [](Parts& parts) {
-    const auto rank = static_cast<uint8_t>(parts.control->peers.rank());
+  make_states(2, without_reads(), [](CommunicatorState& state) {
+    const auto rank = static_cast<uint8_t>(state.control->peers.rank());
     const std::array<uint8_t, 2> given{static_cast<uint8_t>(10 * rank), static_cast<uint8_t>(10 * rank + 1)};
     std::array<uint8_t, 2> taken{};
-    const auto done = InitCalls(parts, Deadline::after(10s)).swap(given.data(), taken.data(), 1);
+    const auto done = InitCalls(state, Deadline::after(10s)).swap(given.data(), taken.data(), 1);
     ASSERT_TRUE(done) << done.error().message;
     EXPECT_EQ(taken, (std::array<uint8_t, 2>{rank, static_cast<uint8_t>(10 + rank)}));
   });
 }
 
 TEST(InitCallsTest, take_a_number_each) {
-  make_parts(1, without_reads(), [](Parts& parts) {
-    const uint64_t before = parts.number;
-    InitCalls calls(parts, Deadline::after(10s));
+  make_states(1, without_reads(), [](CommunicatorState& state) {
+    const uint64_t before = state.number;
+    InitCalls calls(state, Deadline::after(10s));
     EXPECT_TRUE(calls.barrier());
     EXPECT_TRUE(calls.barrier());
-    EXPECT_EQ(parts.number, before + 2);
+    EXPECT_EQ(state.number, before + 2);
   });
 }
 
 TEST(InitCallsTest, that_nobody_joins_end_at_the_deadline_of_the_creation) {
   std::barrier both(2);
-  make_parts(2, without_reads(), [&](Parts& parts) {
-    if (parts.control->peers.rank() == 0) {
-      const auto done = InitCalls(parts, Deadline::after(50ms)).barrier();
+  make_states(2, without_reads(), [&](CommunicatorState& state) {
+    if (state.control->peers.rank() == 0) {
+      const auto done = InitCalls(state, Deadline::after(50ms)).barrier();
       ASSERT_FALSE(done);
       EXPECT_EQ(done.error().code, fcclTimeout);
       EXPECT_THAT(done.error().message, HasSubstr("rank 1 (pid"));
@@ -67,20 +67,20 @@ TEST(InitCallsTest, that_nobody_joins_end_at_the_deadline_of_the_creation) {
 }
 
 TEST(ReadTrialTest, gains_nothing_where_ranks_cannot_read) {
-  make_parts(2, without_reads(), [](Parts& parts) {
-    InitCalls calls(parts, Deadline::after(10s));
-    const auto gain = gain_of_reading(calls, parts.lanes[kPairLane].lane);
+  make_states(2, without_reads(), [](CommunicatorState& state) {
+    InitCalls calls(state, Deadline::after(10s));
+    const auto gain = gain_of_reading(calls, state.lanes[kPairLane].lane);
     ASSERT_TRUE(gain) << gain.error().message;
     EXPECT_EQ(*gain, 0);
   });
 }
 
 TEST(ReadTrialTest, makes_as_many_calls_as_the_numbers_have_room_for) {
-  make_parts(1, without_reads(), [](Parts& parts) {
-    const uint64_t before = parts.number;
-    InitCalls calls(parts, Deadline::after(10s));
-    ASSERT_TRUE(gain_of_reading(calls, parts.lanes[kPairLane].lane));
-    EXPECT_EQ(parts.number, before + kTrialCalls);
+  make_states(1, without_reads(), [](CommunicatorState& state) {
+    const uint64_t before = state.number;
+    InitCalls calls(state, Deadline::after(10s));
+    ASSERT_TRUE(gain_of_reading(calls, state.lanes[kPairLane].lane));
+    EXPECT_EQ(state.number, before + kTrialCalls);
   });
 }
 
@@ -88,9 +88,9 @@ TEST(ReadTrialTest, gives_all_ranks_the_same_answer) {
   CreateOptions options;
   options.settings.cross_memory_attach = "on";
   std::array<std::atomic<double>, 3> gains{};
-  make_parts(3, options, [&](Parts& parts) {
-    InitCalls calls(parts, Deadline::after(10s));
-    gains[static_cast<size_t>(parts.control->peers.rank())] = gain_of_reading(calls, parts.lanes[kPairLane].lane).value();
+  make_states(3, options, [&](CommunicatorState& state) {
+    InitCalls calls(state, Deadline::after(10s));
+    gains[static_cast<size_t>(state.control->peers.rank())] = gain_of_reading(calls, state.lanes[kPairLane].lane).value();
   });
   EXPECT_EQ(gains[0], gains[1]);
   EXPECT_EQ(gains[0], gains[2]);
@@ -101,7 +101,7 @@ TEST(CreatePartsTest, of_settings_that_differ_is_an_error_on_every_rank) {
   run_as_ranks(2, [&](int rank) {
     CreateOptions options;
     options.settings.slot_bytes <<= rank;
-    const auto made = create_parts(join_request(id, rank, 2, options), options);
+    const auto made = create_state(join_request(id, rank, 2, options), options);
     ASSERT_FALSE(made);
     EXPECT_EQ(made.error().code, fcclInvalidUsage);
     EXPECT_THAT(made.error().message, HasSubstr("FCCL_SLOT_BYTES"));
@@ -111,7 +111,7 @@ TEST(CreatePartsTest, of_settings_that_differ_is_an_error_on_every_rank) {
 TEST(CreatePartsTest, that_a_rank_does_not_want_any_more_ends_with_its_reason) {
   const UniqueId id = open_bootstrap({}).value();
   const CreateOptions options;
-  const auto made = create_parts(join_request(id, 0, 2, options), options,
+  const auto made = create_state(join_request(id, 0, 2, options), options,
                                  []() -> Result<void> { return fail(fcclAborted, "nobody wants it"); });
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code, fcclAborted);
@@ -119,11 +119,11 @@ TEST(CreatePartsTest, that_a_rank_does_not_want_any_more_ends_with_its_reason) {
 }
 
 TEST(CreatePartsTest, tell_how_many_ranks_share_the_memory_of_a_host) {
-  make_parts(2, without_reads(), [](Parts& parts) {
-    EXPECT_EQ(parts.cost.local_ranks, 2);
-    EXPECT_GT(parts.cost.shared_bytes, 0U);
-    EXPECT_GT(parts.cost.roster, 0);
-    EXPECT_EQ(parts.cost.network, 0);
+  make_states(2, without_reads(), [](CommunicatorState& state) {
+    EXPECT_EQ(state.cost.local_ranks, 2);
+    EXPECT_GT(state.cost.shared_bytes, 0U);
+    EXPECT_GT(state.cost.roster, 0);
+    EXPECT_EQ(state.cost.network, 0);
   });
 }
 

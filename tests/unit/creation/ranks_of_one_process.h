@@ -14,9 +14,9 @@
 
 #include "bootstrap/bootstrap.h"
 #include "creation/creation.h"
-#include "creation/parts.h"
-#include "hierarchical/columns.h"
-#include "operations/control.h"
+#include "health/control.h"
+#include "operations/communicator_state.h"
+#include "topology/columns.h"
 
 namespace fccl::core {
 
@@ -66,10 +66,10 @@ class Parent {
 };
 
 // Makes the parts of every rank, and hands each to `use` on the thread of its rank.
-inline void make_parts(int ranks, const CreateOptions& options, const std::function<void(Parts& parts)>& use) {
+inline void make_states(int ranks, const CreateOptions& options, const std::function<void(CommunicatorState& state)>& use) {
   const UniqueId id = open_bootstrap(options.settings).value();
   run_as_ranks(ranks, [&](int rank) {
-    const auto made = create_parts(join_request(id, rank, ranks, options), options);
+    const auto made = create_state(join_request(id, rank, ranks, options), options);
     ASSERT_TRUE(made) << made.error().message;
     use(**made);
   });

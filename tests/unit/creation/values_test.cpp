@@ -4,8 +4,8 @@
 
 #include <thread>
 
+#include "bootstrap/meeting_places.h"
 #include "creation/creation.h"
-#include "creation/meeting_places.h"
 #include "devices/simulated_gpu.h"
 
 namespace fccl::core {

@@ -8,7 +8,7 @@
 namespace fccl::core {
 namespace {
 
-constexpr plan::Constants kCosts{
+constexpr CostConstants kCosts{
     .latency = 1.5e-5, .message = 1.25e-6, .wire_byte = 8e-11, .added_byte = 5e-12, .host_byte = 2.5e-12};
 
 // One rank on each of four hosts, with slots that never ask for more slices than suit.

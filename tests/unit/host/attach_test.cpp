@@ -10,7 +10,7 @@
 #include <bit>
 #include <csignal>
 
-#include "host/peer_memory.h"
+#include "segment/peer_memory.h"
 #include "unit/host/outcomes.h"
 
 namespace fccl::core {

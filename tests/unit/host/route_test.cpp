@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/call.h"
-#include "host/segment.h"
-#include "system/settings.h"
+#include "segment/segment.h"
+#include "settings/settings.h"
 
 namespace fccl::core {
 namespace {

@@ -11,8 +11,9 @@ namespace fccl::core::plan {
 namespace {
 
 // Costs in the order of an EFA network card, and of a shaped link.
-constexpr Constants kFast{.latency = 1.5e-5, .message = 1.25e-6, .wire_byte = 8e-11, .added_byte = 5e-12, .host_byte = 2.5e-12};
-constexpr Constants kSlow{.latency = 5e-6, .message = 1e-6, .wire_byte = 8.4e-9, .added_byte = 1e-10, .host_byte = 1e-10};
+constexpr CostConstants kFast{
+    .latency = 1.5e-5, .message = 1.25e-6, .wire_byte = 8e-11, .added_byte = 5e-12, .host_byte = 2.5e-12};
+constexpr CostConstants kSlow{.latency = 5e-6, .message = 1e-6, .wire_byte = 8.4e-9, .added_byte = 1e-10, .host_byte = 1e-10};
 
 std::string chosen(const Chooser& chooser, fcclColl_t collective, double bytes) {
   return kCatalog<Price>[chooser.choose({collective, bytes}).algorithm].name;
@@ -46,7 +47,7 @@ TEST(Choice, can_be_made_for_the_collectives_that_are_said_to_have_an_algorithm_
 TEST(Choice, gives_every_algorithm_of_the_catalog_its_place) {
   std::set<int> taken;
   for (int hosts : {2, 4, 16, 64, 256, 1024})
-    for (const Constants& constants : {kFast, kSlow}) {
+    for (const CostConstants& constants : {kFast, kSlow}) {
       const Chooser chooser(Shape::of_equal_hosts(hosts, 8, 8, constants));
       for (const auto& algorithm : kCatalog<Price>)
         for (double bytes = 8; bytes <= 1 << 30; bytes *= 4)
@@ -76,7 +77,7 @@ TEST(Choice, is_never_dearer_than_the_ring) {
 }
 
 TEST(Explanation, lists_the_algorithms_and_marks_the_chosen_one) {
-  const Constants constants{.latency = 1e-5, .message = 1e-6, .wire_byte = 1e-9, .added_byte = 0, .host_byte = 1e-9};
+  const CostConstants constants{.latency = 1e-5, .message = 1e-6, .wire_byte = 1e-9, .added_byte = 0, .host_byte = 1e-9};
   const Chooser chooser(Shape::of_equal_hosts(3, 2, 1, constants));
   EXPECT_EQ(chooser.explain({fcclCollAllGather, 1024}), R"(AllGather of 1 KiB on 3 hosts x 2 ranks, 1 rail per host
 at least 4 KiB through a host's interfaces in one direction, which take 4.1 us

@@ -70,7 +70,8 @@ TEST(Price, of_the_root_is_that_of_the_busiest_member) {
     }
 }
 
-constexpr Constants kConstants{.latency = 1e-5, .message = 1e-6, .wire_byte = 1e-8, .added_byte = 1e-10, .host_byte = 1e-10};
+constexpr CostConstants kConstants{
+    .latency = 1e-5, .message = 1e-6, .wire_byte = 1e-8, .added_byte = 1e-10, .host_byte = 1e-10};
 
 TEST(Prediction, of_one_message_is_latency_and_the_message_and_its_bytes_over_the_rails) {
   const Shape shape = Shape::of_equal_hosts(2, 2, 2, kConstants);
@@ -163,7 +164,7 @@ TEST(Prediction, of_an_exchange_counts_a_block_for_each_pair_of_ranks) {
   EXPECT_NEAR(time.wire, 2 * 4 * 1000 * 1e-8, 1e-7);
 }
 
-constexpr Constants kWireOnly{.latency = 0, .message = 0, .wire_byte = 1, .added_byte = 0, .host_byte = 0};
+constexpr CostConstants kWireOnly{.latency = 0, .message = 0, .wire_byte = 1, .added_byte = 0, .host_byte = 0};
 
 TEST(WireMinimum, is_what_the_pairwise_algorithms_move) {
   for (int hosts : {1, 2, 3, 8, 33}) {

@@ -16,7 +16,7 @@ double processor_seconds() {
   return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
 }
 
-constexpr Constants kConstantsAtScale{
+constexpr CostConstants kConstantsAtScale{
     .latency = 1e-5, .message = 1e-6, .wire_byte = 1e-8, .added_byte = 1e-10, .host_byte = 1e-10};
 
 TEST(Scale, of_4096_ranks_is_under_50_ms_and_10_MB_for_the_choice_and_every_plan) {

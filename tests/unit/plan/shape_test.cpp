@@ -8,7 +8,7 @@
 namespace fccl::core::plan {
 namespace {
 
-constexpr Constants kConstantsOfHosts{
+constexpr CostConstants kConstantsOfHosts{
     .latency = 1e-5, .message = 1e-6, .wire_byte = 1e-8, .added_byte = 1e-10, .host_byte = 1e-10};
 
 Shape shape_of_text(const std::string& hosts) {

@@ -14,7 +14,7 @@
 #include <list>
 #include <thread>
 
-#include "system/error_text.h"
+#include "os/error_text.h"
 
 namespace fccl::core {
 namespace {

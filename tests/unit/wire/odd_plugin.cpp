@@ -7,7 +7,7 @@
 namespace fccl::core {
 namespace {
 
-constexpr plan::Constants kGood{.latency = 1e-5, .message = 1e-6, .wire_byte = 1e-9, .added_byte = 1e-10, .host_byte = 1e-10};
+constexpr CostConstants kGood{.latency = 1e-5, .message = 1e-6, .wire_byte = 1e-9, .added_byte = 1e-10, .host_byte = 1e-10};
 
 // A transport of two rails that does nothing, or of a window of none.
 class Idle final : public Transport {

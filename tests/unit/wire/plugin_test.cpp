@@ -137,7 +137,7 @@ TEST(PluginTest, the_types_of_the_contract_are_laid_out_as_its_number_says) {
   EXPECT_EQ(sizeof(TransportLimits), 32u);
   EXPECT_EQ(sizeof(Operation), 64u);
   EXPECT_EQ(sizeof(Completion), 40u);
-  EXPECT_EQ(sizeof(plan::Constants), 40u);
+  EXPECT_EQ(sizeof(CostConstants), 40u);
   EXPECT_EQ(sizeof(Nic), sizeof(std::string) + sizeof(Place) + 8);
   EXPECT_EQ(sizeof(OfferedNics), sizeof(std::string) + sizeof(std::vector<Nic>) + 40);
   EXPECT_EQ(sizeof(TransportRequest), sizeof(std::string) + sizeof(std::vector<std::string>) + 8);

@@ -1,0 +1,265 @@
+// Finds out why a wait may never end.
+#include "health/wait_judge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "health/failure_board.h"
+#include "health/known_calls.h"
+#include "health/liveness.h"
+#include "metrics/statistics.h"
+#include "os/log.h"
+#include "waiting/failure_timing.h"
+
+namespace fccl::core {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kReportAfter{5000};
+// A wait that has lasted this long, or half its timeout, is reported to the other hosts, whose ranks may wait for this one.
+constexpr milliseconds kAnnounceAfter{2000};
+// A wait that has lasted this long searches for deaths of ranks that it does not wait for.
+constexpr milliseconds kSearchAfter{500};
+
+const char* setting_of_deadline(const Wait& wait) {
+  return wait.task != nullptr && wait.task->call.signature.issuer == Issuer::init
+             ? "that of init (FCCL_INIT_TIMEOUT, initTimeoutMs)"
+             : "the communicator's timeout (FCCL_TIMEOUT, timeoutMs, fcclCommSetTimeout)";
+}
+
+LaneId lane_of(const Wait& wait) {
+  return wait.task == nullptr ? kTransferLane : fccl::core::lane_of(wait.task->call.signature.collective);
+}
+
+double seconds(Clock::duration span) { return std::chrono::duration<double>(span).count(); }
+
+}  // namespace
+
+bool is_reached(const Wait& wait, const Awaited& awaited) {
+  if (wait.catch_up) wait.catch_up.poll(wait.catch_up.context);
+  return awaited.reached();
+}
+
+Result<void> WaitJudge::look(Wait& wait, const Awaited& awaited, const std::optional<Error>& network) {
+  if (auto failed = failures_.first()) return fail(std::move(*failed));
+  const Clock::time_point now = Clock::now();
+  // The deadline is that of one wait, not of the whole call. The peer that the network waits for may change in between.
+  if (wait.awaited.where != awaited.where || wait.awaited.target != awaited.target) {
+    announce_wait(wait, kNobody);
+    wait.began = now;
+    wait.broken = {};
+    wait.reported = false;
+    wait.looked = now;
+    wait.dead.reset();
+  }
+  wait.awaited = awaited;
+  show(wait, now);
+  peers_.own_state().set_waiting(lane_of(wait), {to_ms(now), awaited.rank});
+  if (cancel_check_ && now >= next_ask_) {
+    next_ask_ = now + kLookInterval;
+    if (auto wanted = cancel_check_(); !wanted) return fail(failures_.raise(std::move(wanted).error()));
+  }
+  if (awaited.rank < 0) {
+    FCCL_TRY(look_for_any(wait, awaited));
+  } else if (peers_.is_here(awaited.rank)) {
+    FCCL_TRY(look_for_departure(wait, awaited));
+    FCCL_TRY(look_at_other_lanes(wait, awaited.rank));
+  } else {
+    FCCL_TRY(look_at_remote_rank(wait, awaited, network));
+  }
+  FCCL_TRY(look_for_other_deaths(wait, now));
+  const Clock::duration waited = now - wait.began;
+  if (waited >= std::min(kAnnounceAfter, wait.timeout / 2)) announce_wait(wait, awaited.rank);
+  // A rank that was stopped itself may find its deadline passed, but what it awaited done.
+  if (waited >= wait.timeout && waited >= wait.timeout + report_steps(end_of_wait_chain(wait, awaited.rank)) * kReportStep &&
+      !is_reached(wait, awaited))
+    return fail(failures_.raise({fcclTimeout, fmt::format("{}. The deadline is {}; look whether that rank is stopped, still "
+                                                          "computing, or has skipped the call",
+                                                          describe(wait, waited), setting_of_deadline(wait))}));
+  if (waited >= kReportAfter && !wait.reported && wait.warns) {
+    wait.reported = true;
+    log(LogLevel::warn, describe(wait, waited));
+  }
+  return {};
+}
+
+void WaitJudge::end_wait(Wait& wait) {
+  announce_wait(wait, kNobody);
+  if (wait.shown_since != Clock::time_point{}) statistics_->end_wait(lane_of(wait));
+  wait.shown_since = {};
+}
+
+// The time is added from look to look, so a wait that ends within a millisecond costs nothing.
+void WaitJudge::show(Wait& wait, Clock::time_point now) {
+  const auto span = now - std::exchange(wait.looked, now);
+  if (statistics_ == nullptr || (wait.task != nullptr && wait.task->call.signature.issuer == Issuer::init)) return;
+  if (wait.shown_since == Clock::time_point{}) wait.shown_since = now;
+  const bool is_call = wait.task != nullptr;
+  statistics_->show_wait(lane_of(wait),
+                         {.collective = is_call ? wait.task->call.signature.collective : wait.transfer->counted_as(),
+                          .bytes = is_call ? wait.task->call.signature.bytes() : wait.transfer->envelope.bytes(),
+                          .since = wait.shown_since,
+                          .awaited = wait.awaited.rank},
+                         span);
+}
+
+// Tells the other hosts when a wait has become long, and when it is over.
+void WaitJudge::announce_wait(Wait& wait, int awaited) {
+  if (wait.is_told == (awaited != kNobody)) return;
+  wait.is_told = awaited != kNobody;
+  peers_.own_state().waits_long[lane_of(wait)].store(awaited, std::memory_order_relaxed);
+  failures_.wake_leader();
+}
+
+std::vector<LongWait> WaitJudge::local_waits() const {
+  std::vector<LongWait> waits;
+  for (const int rank : peers_.locals()) {
+    LongWait wait{.rank = rank};
+    for (const auto& awaited : peers_.state_of(rank).waits_long)
+      if (wait.awaited < 0) wait.awaited = std::max(kNobody, static_cast<int>(awaited.load(std::memory_order_relaxed)));
+    // A peer may have written anything, so its rank is checked.
+    if (wait.awaited < peers_.count()) waits.push_back(wait);
+  }
+  return waits;
+}
+
+void WaitJudge::hear_of_wait(const LongWait& wait) {
+  peers_.segment().awaited_beyond(wait.rank).store(wait.awaited, std::memory_order_relaxed);
+}
+
+// Any rank may still send, unless one has died, which ends every call sooner or later, or all others have left.
+Result<void> WaitJudge::look_for_any(const Wait& wait, const Awaited& awaited) {
+  bool all_left = peers_.count() > 1;
+  for (int rank = 0; rank < peers_.count(); ++rank) {
+    if (rank == peers_.rank()) continue;
+    const bool died = liveness_.has_died(rank);
+    all_left = all_left && liveness_.has_left(rank);
+    if (died && !is_reached(wait, awaited))
+      return fail(failures_.raise({fcclRemoteError, fmt::format("{} died while rank {} waited for any rank in {}",
+                                                                peers_.describe(rank), peers_.rank(), describe_call(wait))}));
+  }
+  if (!all_left || is_reached(wait, awaited)) return {};
+  return fail(failures_.raise(
+      {fcclRemoteError, fmt::format("all other ranks have finalized or destroyed the communicator while rank {} waited for any "
+                                    "rank in {}",
+                                    peers_.rank(), describe_call(wait))}));
+}
+
+Result<void> WaitJudge::look_for_departure(const Wait& wait, const Awaited& awaited) {
+  const PeerStatus status = liveness_.status_of(awaited.rank);
+  if (status == PeerStatus::present) return {};
+  // The rank may have done its part before it left.
+  if (is_reached(wait, awaited)) return {};
+  const char* what = status == PeerStatus::left ? "has finalized or destroyed the communicator" : "died";
+  return fail(failures_.raise({fcclRemoteError, fmt::format("{} {} while rank {} waited for it in {}; its last call was {}",
+                                                            peers_.describe(awaited.rank), what, peers_.rank(),
+                                                            describe_call(wait), calls_.describe_last_call_of(awaited.rank))}));
+}
+
+Result<void> WaitJudge::look_at_other_lanes(const Wait& wait, int rank) {
+  if (wait.task == nullptr || !calls_.is_on_another_lane(*wait.task, rank)) return {};
+  return fail(failures_.raise(calls_.mismatch(*wait.task, rank)));
+}
+
+// Judges a wait for a rank of another host by the reports of that host and of the network.
+Result<void> WaitJudge::look_at_remote_rank(Wait& wait, const Awaited& awaited, const std::optional<Error>& network) {
+  const PeerStatus status = liveness_.status_of(awaited.rank);
+  const bool may_come = status == PeerStatus::present || status == PeerStatus::unheard;
+  if (may_come && !network) return {};
+  const Clock::time_point now = Clock::now();
+  if (wait.broken == Clock::time_point{}) wait.broken = now;
+  if (now - wait.broken < kArrivalDelay || is_reached(wait, awaited)) return {};
+  const std::string where = fmt::format("while rank {} waited for it in {}", peers_.rank(), describe_call(wait));
+  const std::string who = peers_.describe(awaited.rank);
+  const auto raised = [this](std::string text) { return fail(failures_.raise({fcclRemoteError, std::move(text)})); };
+  switch (status) {
+    case PeerStatus::left:
+      return raised(fmt::format("{} has finalized or destroyed the communicator {}", who, where));
+    case PeerStatus::died:
+      return raised(fmt::format("{} died {}", who, where));
+    case PeerStatus::out_of_reach: {
+      const int reporter = liveness_.reporter_of(awaited.rank, PeerStatus::died);
+      return raised(fmt::format("{} died, through whom {} was heard of, {}", peers_.describe(reporter), who, where));
+    }
+    case PeerStatus::present:
+    case PeerStatus::unheard:
+      break;
+  }
+  return raised(fmt::format("the network to {} failed {}: {}", who, where, network->message));
+}
+
+// The awaited rank lives, but may wait for the dead rank in turn, or may have failed together with another communicator: no
+// call of this communicator can succeed in the end. The dead rank may have done its part of this one.
+Result<void> WaitJudge::look_for_other_deaths(Wait& wait, Clock::time_point now) {
+  if (now - wait.began < kSearchAfter || now < wait.next_search) return {};
+  wait.next_search = now + kLookInterval;
+  if (!wait.dead) {
+    wait.dead = liveness_.search(wait.searched_from);
+    wait.dead_since = now;
+  }
+  if (!wait.dead || now - wait.dead_since < kArrivalDelay || is_reached(wait, wait.awaited)) return {};
+  const int dead = *wait.dead;
+  const std::string awaited = wait.awaited.rank < 0 ? "any rank" : peers_.describe(wait.awaited.rank);
+  const std::string last_call =
+      peers_.is_here(dead) ? fmt::format("; the last call of rank {} was {}", dead, calls_.describe_last_call_of(dead)) : "";
+  return fail(
+      failures_.raise({fcclRemoteError, fmt::format("{} died while rank {} waited for {} in {}{}", peers_.describe(dead),
+                                                    peers_.rank(), awaited, describe_call(wait), last_call)}));
+}
+
+// Returns how many report steps to wait before blaming `rank`: 0 on our own host, 1 for another host's leader, 2 for any other
+// rank there, whose leader reports first.
+int WaitJudge::report_steps(int rank) const {
+  if (rank < 0 || peers_.is_here(rank)) return 0;
+  return peers_.leader_of(rank) == rank ? 1 : 2;
+}
+
+// Returns the rank that `rank` waits for in turn; a wait for any rank ends the line. A rank of this host publishes its wait
+// every millisecond; if it has not for half the time that this rank has waited, it is not waiting. For a rank of another host
+// its leader has reported.
+int WaitJudge::awaited_by(const Wait& wait, int rank) const {
+  if (rank < 0) return kNobody;
+  if (!peers_.is_here(rank)) return peers_.segment().awaited_beyond(rank).load(std::memory_order_relaxed);
+  const Clock::time_point now = Clock::now();
+  const uint64_t fresh = to_ms(now - (now - wait.began) / 2);
+  Waiting waiting;
+  for (int place = 0; place <= kLanes; ++place)
+    if (waiting.at_ms < fresh)
+      waiting = peers_.state_of(rank).get_waiting(static_cast<LaneId>((lane_of(wait) + place) % (kLanes + 1)));
+  return waiting.at_ms < fresh || waiting.rank >= peers_.count() ? kNobody : waiting.rank;
+}
+
+// Returns the rank at the end of the chain of waits: this rank waits for `rank`, which may wait for another one, which may be
+// stopped.
+int WaitJudge::end_of_wait_chain(const Wait& wait, int rank) const {
+  int last = rank;
+  for (int steps = 0; steps < peers_.count(); ++steps) {
+    const int next = awaited_by(wait, last);
+    if (next < 0 || next >= peers_.count()) return last;
+    last = next;
+  }
+  // The ranks of the chain wait for each other.
+  return rank;
+}
+
+std::string WaitJudge::describe_call(const Wait& wait) const {
+  return wait.task != nullptr ? calls_.describe(*wait.task) : calls_.describe(*wait.transfer);
+}
+
+std::string WaitJudge::describe(const Wait& wait, Clock::duration waited) const {
+  if (wait.awaited.rank < 0)
+    return fmt::format("rank {} has waited {:.3g} s for any rank in {}", peers_.rank(), seconds(waited), describe_call(wait));
+  const int last = end_of_wait_chain(wait, wait.awaited.rank);
+  const std::string via = last == wait.awaited.rank ? "" : ", which waits for " + peers_.describe(last);
+  std::string known = fmt::format("the last call of rank {} is {}{}", last, calls_.describe_last_call_of(last),
+                                  wait.task != nullptr ? calls_.describe_way_to(*wait.task, last) : "");
+  if (!peers_.is_here(last) && liveness_.status_of(last) == PeerStatus::unheard)
+    known = fmt::format("nothing has been heard of rank {} since {}, through whom it was heard of, has left", last,
+                        peers_.describe(liveness_.reporter_of(last, PeerStatus::left)));
+  return fmt::format("rank {} has waited {:.3g} s for {}{} in {}; {}", peers_.rank(), seconds(waited),
+                     peers_.describe(wait.awaited.rank), via, describe_call(wait), known);
+}
+
+}  // namespace fccl::core

@@ -1,0 +1,101 @@
+// WaitJudge: decides when a wait has lasted too long, which rank is to blame, and what the error says.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "base/transfer.h"
+#include "host/task.h"
+#include "host_link/link_messages.h"
+#include "os/clock.h"
+#include "waiting/wait.h"
+#include "waiting/wait_limit.h"
+
+namespace fccl::core {
+
+class FailureBoard;
+class KnownCalls;
+class Liveness;
+class Peers;
+class Statistics;
+
+// The call that waits, the point that it waits for, and since when; the slow path judges the wait by it.
+struct Wait {
+  Wait(const Task& collective, std::chrono::milliseconds at_most) : task(&collective), timeout(at_most) {}
+  Wait(const TransferEnd& end, std::chrono::milliseconds at_most, Poll look_again)
+      : transfer(&end), timeout(at_most), catch_up(look_again) {}
+
+  const Task* task = nullptr;  // either this or the transfer is set
+  const TransferEnd* transfer = nullptr;
+  std::chrono::milliseconds timeout;
+  Poll catch_up{};                  // poll to run before the last look at what is awaited
+  Awaited awaited{};                // the point that the slow path last looked at
+  Clock::time_point began{};        // time of its first look at that point
+  Clock::time_point broken{};       // time when it first found the awaited rank gone or out of reach
+  Clock::time_point looked{};       // time of its last look
+  Clock::time_point shown_since{};  // since when the process's page shows the wait; none: it does not
+  Clock::time_point next_search{};  // time of the next search for deaths of ranks that this wait is not for
+  size_t searched_from = 0;         // place among the ranks of this host at which the next search begins
+  std::optional<int> dead{};        // rank that a search has found dead
+  Clock::time_point dead_since{};   // time when it was found
+  bool reported = false;
+  bool is_told = false;  // other hosts have been told of the wait
+  bool warns = true;     // the log gets a warning after a while
+};
+
+// True if the awaited point is reached, after a last poll for events that only a poll brings in.
+bool is_reached(const Wait& wait, const Awaited& awaited);
+
+// A Control owns it. Any thread may call; each wait belongs to the thread that waits. It fails a wait by raising the
+// communicator's first failure, and after a failure every look returns that.
+class WaitJudge {
+ public:
+  WaitJudge(const Peers& peers, const KnownCalls& calls, const Liveness& liveness, FailureBoard& failures)
+      : peers_(peers), calls_(calls), liveness_(liveness), failures_(failures) {}
+
+  // Runs the slow path of a wait of this rank: failures and aborts of other ranks; death or departure of the awaited rank; a
+  // call of that rank that was made on the other lane; the deadline; and after 5 s one line in the log. `network`: the failure
+  // of the network to the awaited rank, if any.
+  Result<void> look(Wait& wait, const Awaited& awaited, const std::optional<Error>& network = {});
+  // Follows every call that waited, successful or not.
+  void end_wait(Wait& wait);
+
+  // Makes `statistics`, which must outlive them, count and show waits from now on.
+  void show_waits_by(Statistics& statistics) { statistics_ = &statistics; }
+  // Sets the cancellation check that waits poll now and then. Called by one thread.
+  void ask(CancelCheck cancel_check) { cancel_check_ = std::move(cancel_check); }
+
+  // Lists the long waits of this host's ranks, for its leader to tell.
+  std::vector<LongWait> local_waits() const;
+  // Takes the report of a long wait on another host.
+  void hear_of_wait(const LongWait& wait);
+
+ private:
+  void show(Wait& wait, Clock::time_point now);
+  void announce_wait(Wait& wait, int awaited);
+  Result<void> look_for_any(const Wait& wait, const Awaited& awaited);
+  Result<void> look_for_departure(const Wait& wait, const Awaited& awaited);
+  Result<void> look_at_other_lanes(const Wait& wait, int rank);
+  Result<void> look_at_remote_rank(Wait& wait, const Awaited& awaited, const std::optional<Error>& network);
+  Result<void> look_for_other_deaths(Wait& wait, Clock::time_point now);
+  int report_steps(int rank) const;
+  int awaited_by(const Wait& wait, int rank) const;
+  int end_of_wait_chain(const Wait& wait, int rank) const;
+  std::string describe_call(const Wait& wait) const;
+  std::string describe(const Wait& wait, Clock::duration waited) const;
+
+  const Peers& peers_;
+  const KnownCalls& calls_;
+  const Liveness& liveness_;
+  FailureBoard& failures_;
+  Statistics* statistics_ = nullptr;
+  CancelCheck cancel_check_;
+  Clock::time_point next_ask_{};
+};
+
+}  // namespace fccl::core

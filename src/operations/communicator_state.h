@@ -1,0 +1,58 @@
+// CommunicatorState: everything that a communicator is made of, and how a rank leaves it.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <memory>
+#include <optional>
+
+#include "bootstrap/meeting_places.h"
+#include "health/control.h"
+#include "metrics/statistics.h"
+#include "operations/init_cost.h"
+#include "operations/issued_call.h"
+#include "os/forks.h"
+#include "transfers/issued_transfer.h"
+
+namespace fccl::core {
+
+class Columns;
+class Endpoint;
+class HostLink;
+
+// Filled by a Creation, then owned by a Communicator; one thread at a time. Destroyed, even after a failed creation, they tell
+// the peers that this rank has left; no call may be under way then. In a fork of the process that made them they touch no
+// shared memory or connection.
+struct CommunicatorState {
+  CommunicatorState(std::unique_ptr<Columns> all_columns, std::shared_ptr<Control> of_rank,
+                    const std::shared_ptr<Segment>& segment, std::chrono::milliseconds wait_at_most);
+  ~CommunicatorState();
+  CommunicatorState(const CommunicatorState&) = delete;
+  CommunicatorState& operator=(const CommunicatorState&) = delete;
+
+  CallContext around() { return {*control, statistics, oversubscribed, lanes}; }
+  IssuedTransfer::Around around_transfers() { return {*control, transfers, timeout}; }
+  // True in the process that made them.
+  bool is_own() const { return forks_ == forks(); }
+
+  std::unique_ptr<Columns> columns;
+  std::shared_ptr<Endpoint> endpoint;  // null if this rank has no column between hosts
+  std::shared_ptr<Control> control;    // shared, since the link may outlive the parts
+  std::array<LaneQueue, kLanes> lanes;
+  Statistics statistics;
+  TransferLane transfers;
+  std::unique_ptr<HostLink> link;       // only on the leader of a host
+  std::optional<MeetingPlaces> places;  // only between hosts
+  std::chrono::milliseconds timeout;
+  uint64_t number = kEarliestNumber;  // the next call's
+  int rails = 0;                      // NICs of each host, between hosts
+  InitCost cost;
+  bool oversubscribed = true;  // more ranks than processors; known once all ranks have joined
+
+ private:
+  void leave_network_alone();
+
+  unsigned forks_;  // the process's count when these were made
+};
+
+}  // namespace fccl::core

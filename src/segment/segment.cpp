@@ -1,0 +1,293 @@
+// Lays out the segment, makes it as a memfd, and maps it once per process.
+#include "segment/segment.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <new>
+#include <utility>
+
+#include "base/rounding.h"
+#include "os/memory.h"
+#include "os/per_process.h"
+#include "os/signals_held_back.h"
+#include "segment/transfer_board.h"
+
+namespace fccl::core {
+namespace {
+
+constexpr size_t kPairSlotsPerRank = 3ULL << 20;
+// The payloads that a rank reads from all others in a mailbox call between few ranks, in units of FCCL_MAILBOX_BYTES.
+constexpr size_t kBoxesReadAtOnce = 4;
+// The most memory that init maps at once. Pages of a larger segment are mapped at first use, because init would spend too long
+// if that many ranks mapped that many pages.
+constexpr size_t kMappedAtOnce = 64ULL << 20;
+// The slots for a rank's sends to all ranks of its host: this much for eager payloads, and as much for slices. Few ranks get
+// twice as much for slices; very many ranks need more, since slots have a least size.
+constexpr size_t kTransferSlotsPerRank = 1ULL << 20;
+constexpr int kFewRanks = 4;  // two to this many ranks are few
+constexpr size_t kLongestTransferSlot = 128 << 10;
+
+// The fixed-size part of a rank: its state and its boards.
+struct RankBoards {
+  RankState state;
+  std::array<LaneBoard, kLanes> lanes;
+};
+
+// Byte offsets of the parts of a segment.
+struct Parts {
+  size_t peer_statuses, awaited, boards, payloads, gather_slots, pair_slots, transfer_boards, eager_slots, transfer_slots, end;
+
+  // The part that short calls use, which init maps. A slot takes memory only when a call first uses it, because most
+  // communicators never use most of their slots.
+  size_t used_at_once() const { return gather_slots; }
+
+  explicit Parts(const SegmentShape& shape) {
+    const size_t ranks = shape.ranks;
+    peer_statuses = sizeof(FirstFailure);
+    awaited = peer_statuses + (static_cast<size_t>(shape.everybody) * sizeof(std::atomic<PeerStatus>) + 63) / 64 * 64;
+    boards = awaited + (static_cast<size_t>(shape.everybody) * sizeof(std::atomic<int32_t>) + 63) / 64 * 64;
+    payloads = boards + ranks * sizeof(RankBoards);
+    gather_slots = payloads + ranks * kLanes * 2 * shape.box_bytes();
+    pair_slots = gather_slots + ranks * kLanes * shape.gather_ring_bytes();
+    transfer_boards = pair_slots + ranks * (ranks - 1) * shape.pair_ring_bytes();
+    eager_slots = transfer_boards + ranks * ranks * sizeof(TransferBoard);
+    transfer_slots = eager_slots + ranks * ranks * TransferBoard::kEagerSlots * shape.eager_bytes();
+    end = transfer_slots + ranks * ranks * shape.transfer_ring_bytes();
+    end = rounded_up<size_t>(end, kPageBytes);
+  }
+};
+
+// The mappings of this process, by the identity of the memory.
+struct Mappings {
+  std::mutex mutex;
+  std::map<std::pair<dev_t, ino_t>, std::weak_ptr<Segment>> of;
+};
+
+constinit PerProcess<Mappings> mappings;
+
+// Reads one byte per page, which makes the kernel map it, and some neighbours with it.
+void map_pages(const void* begin, size_t bytes) {
+  const auto* at = static_cast<const volatile std::byte*>(begin);
+  for (size_t offset = 0; offset < bytes; offset += kPageBytes) static_cast<void>(at[offset]);
+}
+
+tl::unexpected<Error> memory_failure(const char* attempt, const SegmentShape& shape, const std::string& observed) {
+  return fail(fcclSystemError,
+              fmt::format("{} the {} bytes of memory that {} ranks of this host share (FCCL_SLOT_BYTES={}, "
+                          "FCCL_MAILBOX_BYTES={}) failed: {}; free memory, raise the container's memory limit, or lower "
+                          "FCCL_SLOT_BYTES",
+                          attempt, shape.total_bytes(), shape.ranks, shape.slot_bytes, shape.mailbox_bytes, observed));
+}
+
+tl::unexpected<Error> system_failure(const char* attempt, const SegmentShape& shape) {
+  return memory_failure(attempt, shape, std::strerror(errno));
+}
+
+// Checks before reserving: a memfd has no limit of its own, and reserving too much would make the kernel kill processes.
+Result<void> check_available(const SegmentShape& shape) {
+  if (shape.total_bytes() > longest_file())
+    return memory_failure(
+        "sizing", shape,
+        fmt::format("this process may make files of {} bytes at most (ulimit -f), which counts here, too", longest_file()));
+  const AvailableMemory available = available_memory();
+  if (shape.total_bytes() <= available.bytes) return {};
+  return memory_failure("reserving", shape,
+                        fmt::format("only {} bytes are available, as {} says", available.bytes, available.limited_by));
+}
+
+}  // namespace
+
+void CallRecord::write(const Value& value) {
+  const SignatureWords words = words_of(value.signature);
+  words_[0].store(value.number, std::memory_order_relaxed);
+  words_[1].store(words.kind, std::memory_order_relaxed);
+  words_[2].store(words.count, std::memory_order_relaxed);
+  words_[3].store(value.scalar.bits, std::memory_order_relaxed);
+  words_[4].store(words.counts, std::memory_order_relaxed);
+}
+
+CallRecord::Value CallRecord::read() const {
+  return {words_[0].load(std::memory_order_relaxed),
+          signature_of({words_[1].load(std::memory_order_relaxed), words_[2].load(std::memory_order_relaxed),
+                        words_[4].load(std::memory_order_relaxed)}),
+          {words_[3].load(std::memory_order_relaxed)}};
+}
+
+void RankState::set_waiting(LaneId lane, const Waiting& value) {
+  waiting[lane].store(value.at_ms << 16 | static_cast<uint16_t>(value.rank), std::memory_order_relaxed);
+}
+
+Waiting RankState::get_waiting(LaneId lane) const {
+  const uint64_t packed = waiting[lane].load(std::memory_order_relaxed);
+  return {packed >> 16, static_cast<int>(packed & 0xffff)};
+}
+
+void RankState::set_processors(const Processors& allowed) {
+  for (size_t i = 0; i < allowed.size(); ++i)
+    if (allowed[i]) processors[i / 64].fetch_or(uint64_t{1} << (i % 64), std::memory_order_relaxed);
+}
+
+Processors RankState::get_processors() const {
+  Processors allowed;
+  // Skips empty words, because each rank of a host reads the words of all.
+  for (size_t word = 0; word < processors.size(); ++word)
+    for (uint64_t left = processors[word].load(std::memory_order_relaxed); left != 0; left &= left - 1)
+      allowed.set(word * 64 + static_cast<size_t>(std::countr_zero(left)));
+  return allowed;
+}
+
+void RankState::set_mark(const MemoryMark& value) {
+  mark[0].store(value.address, std::memory_order_relaxed);
+  mark[1].store(value.value, std::memory_order_relaxed);
+}
+
+MemoryMark RankState::get_mark() const {
+  return {mark[0].load(std::memory_order_relaxed), mark[1].load(std::memory_order_relaxed)};
+}
+
+void RankState::set_arena(const ArenaName& value) {
+  arena[0].store(static_cast<uint64_t>(value.descriptor), std::memory_order_relaxed);
+  arena[1].store(value.id[0], std::memory_order_relaxed);
+  arena[2].store(value.id[1], std::memory_order_relaxed);
+  arena[3].store(value.bytes, std::memory_order_relaxed);
+}
+
+ArenaName RankState::get_arena() const {
+  return {static_cast<int>(arena[0].load(std::memory_order_relaxed)),
+          {arena[1].load(std::memory_order_relaxed), arena[2].load(std::memory_order_relaxed)},
+          arena[3].load(std::memory_order_relaxed)};
+}
+
+size_t SegmentShape::box_bytes() const {
+  if (ranks < 2) return mailbox_bytes;
+  return std::max(mailbox_bytes, kBoxesReadAtOnce * mailbox_bytes / (static_cast<size_t>(ranks) - 1) / 64 * 64);
+}
+
+size_t SegmentShape::pair_slot_bytes() const {
+  if (ranks < 2) return slot_bytes;
+  const size_t share = kPairSlotsPerRank / (kSlots * (static_cast<size_t>(ranks) - 1));
+  return std::clamp<size_t>(share / 64 * 64, 64, slot_bytes);
+}
+
+size_t SegmentShape::eager_bytes() const {
+  const size_t share = kTransferSlotsPerRank / (TransferBoard::kEagerSlots * static_cast<size_t>(ranks));
+  return std::clamp<size_t>(share / 64 * 64, 64, mailbox_bytes);
+}
+
+size_t SegmentShape::transfer_slot_bytes() const {
+  const size_t share = transfer_ring_bytes() / kSlots;
+  return std::clamp<size_t>(share / 64 * 64, 64, std::min(slot_bytes, kLongestTransferSlot));
+}
+
+size_t SegmentShape::transfer_ring_bytes() const {
+  const size_t of_rank = (ranks > 1 && ranks <= kFewRanks ? 2 : 1) * kTransferSlotsPerRank;
+  return std::max<size_t>(of_rank / static_cast<size_t>(ranks) / 64 * 64, kSlots * 64);
+}
+
+size_t SegmentShape::total_bytes() const { return Parts(*this).end; }
+
+Result<Descriptor> Segment::make(const SegmentShape& shape) {
+  FCCL_TRY(check_available(shape));
+  const auto bytes = static_cast<off_t>(shape.total_bytes());
+  Descriptor memory(memfd_create("fccl", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!memory) return system_failure("opening", shape);
+  if (ftruncate(memory.get(), bytes) != 0) return system_failure("sizing", shape);
+  // A signal makes fallocate undo its work. A profiler's signal every millisecond would repeat this loop for ever.
+  const SignalsHeldBack here;
+  int reserved;
+  do reserved = fallocate(memory.get(), 0, 0, static_cast<off_t>(Parts(shape).used_at_once()));
+  while (reserved != 0 && errno == EINTR);
+  if (reserved != 0) return system_failure("reserving", shape);
+  if (fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) return system_failure("sealing", shape);
+  return memory;
+}
+
+Result<std::shared_ptr<Segment>> Segment::map(const Descriptor& memory, const SegmentShape& shape) {
+  const size_t bytes = shape.total_bytes();
+  struct stat identity{};
+  if (fstat(memory.get(), &identity) != 0) return system_failure("looking at", shape);
+  if (static_cast<size_t>(identity.st_size) != bytes)
+    return fail(fcclInternalError,
+                fmt::format("the shared memory of this host has {} bytes, this rank expected {}", identity.st_size, bytes));
+  Mappings& all = mappings.get();
+  const std::lock_guard lock(all.mutex);
+  std::weak_ptr<Segment>& known = all.of[{identity.st_dev, identity.st_ino}];
+  if (auto mapped = known.lock()) return mapped;
+  void* address = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
+  if (address == MAP_FAILED) return system_failure("mapping", shape);
+  if (const size_t used = Parts(shape).used_at_once(); used <= kMappedAtOnce) map_pages(address, used);
+  std::shared_ptr<Segment> mapped(new Segment(static_cast<std::byte*>(address), shape));
+  known = mapped;
+  std::erase_if(all.of, [](const auto& entry) { return entry.second.expired(); });
+  return mapped;
+}
+
+Segment::~Segment() { munmap(memory_, shape_.total_bytes()); }
+
+// Leaves the transfer boards, one per pair of ranks, as the zeros that the kernel provides.
+void Segment::initialise(uint32_t first_sequence) {
+  const Parts parts(shape_);
+  new (memory_) FirstFailure;
+  for (int rank = 0; rank < shape_.everybody; ++rank) {
+    new (&peer_status(rank)) std::atomic<PeerStatus>{PeerStatus::present};
+    new (&awaited_beyond(rank)) std::atomic<int32_t>{-1};
+  }
+  for (int rank = 0; rank < shape_.ranks; ++rank) {
+    auto* boards = new (memory_ + parts.boards + rank * sizeof(RankBoards)) RankBoards;
+    for (LaneBoard& board : boards->lanes)
+      for (Box& box : board.boxes) box.word.store(uint64_t{first_sequence - 1} << 32, std::memory_order_relaxed);
+  }
+}
+
+std::atomic<PeerStatus>& Segment::peer_status(int rank) const {
+  return *at<std::atomic<PeerStatus>>(Parts(shape_).peer_statuses +
+                                      static_cast<size_t>(rank) * sizeof(std::atomic<PeerStatus>));
+}
+
+std::atomic<int32_t>& Segment::awaited_beyond(int rank) const {
+  return *at<std::atomic<int32_t>>(Parts(shape_).awaited + static_cast<size_t>(rank) * sizeof(std::atomic<int32_t>));
+}
+
+RankState& Segment::state(int rank) const { return at<RankBoards>(Parts(shape_).boards + rank * sizeof(RankBoards))->state; }
+
+LaneBoard& Segment::board(int rank, LaneId lane) const {
+  return at<RankBoards>(Parts(shape_).boards + rank * sizeof(RankBoards))->lanes[lane];
+}
+
+std::byte* Segment::payload(int rank, LaneId lane, int parity) const {
+  return memory_ + Parts(shape_).payloads + ((rank * kLanes + lane) * 2 + parity) * shape_.box_bytes();
+}
+
+std::byte* Segment::gather_ring(int rank, LaneId lane) const {
+  return memory_ + Parts(shape_).gather_slots + static_cast<size_t>(rank * kLanes + lane) * shape_.gather_ring_bytes();
+}
+
+std::byte* Segment::pair_ring(int source, int destination) const {
+  const int ranks = shape_.ranks;
+  const int distance = (destination - source - 1 + ranks) % ranks;  // 0 .. ranks - 2
+  return memory_ + Parts(shape_).pair_slots + (static_cast<size_t>(source) * (ranks - 1) + distance) * shape_.pair_ring_bytes();
+}
+
+TransferBoard& Segment::transfer_board(int source, int destination) const {
+  return *at<TransferBoard>(Parts(shape_).transfer_boards + pair(source, destination) * sizeof(TransferBoard));
+}
+
+std::byte* Segment::eager_slot(int source, int destination, int number) const {
+  const size_t slot = pair(source, destination) * TransferBoard::kEagerSlots + static_cast<size_t>(number);
+  return memory_ + Parts(shape_).eager_slots + slot * shape_.eager_bytes();
+}
+
+std::byte* Segment::transfer_ring(int source, int destination) const {
+  return memory_ + Parts(shape_).transfer_slots + pair(source, destination) * shape_.transfer_ring_bytes();
+}
+
+}  // namespace fccl::core

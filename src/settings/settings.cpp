@@ -1,0 +1,321 @@
+// The one reader of the environment.
+#include "settings/settings.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <iterator>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "os/clock.h"
+#include "os/log.h"
+#include "plan/catalog.h"
+#include "plan/project.h"
+#include "settings/port_range.h"
+#include "topology/costs.h"
+#include "topology/provider.h"
+
+namespace fccl::core {
+namespace {
+
+using namespace std::chrono_literals;
+using Scope = Setting::Scope;
+
+constexpr std::string_view kLogLevels[] = {"off", "error", "warn", "info", "debug"};
+
+constexpr std::string_view kWireTypes[] = {"call", "float32"};
+
+constexpr std::string_view kCudaPaths[] = {"auto", "blocking", "bounce"};
+
+constexpr std::string_view kAutoOnOff[] = {"auto", "on", "off"};
+
+constexpr std::string_view kOnOff[] = {"on", "off"};
+
+// Limits that keep the settings that ranks must agree on within one message.
+constexpr size_t kLongestCosts = 512;
+constexpr size_t kLongestNic = 255;
+constexpr size_t kLongestPath = 4095;
+// The letters of a value that a message shows.
+constexpr size_t kShown = 100;
+
+std::string fault_of_provider(std::string_view text) {
+  return is_provider_name(text) ? "" : fmt::format("is not the name of a provider, which has {}", kFormOfProvider);
+}
+
+// Ranks may run in different folders.
+std::string fault_of_library(std::string_view text) {
+  if (text.size() > kLongestPath) return fmt::format("has {} bytes, more than the {} of a path", text.size(), kLongestPath);
+  return text.starts_with('/') ? "" : "is not the whole path of a shared library: give one that begins with /";
+}
+
+std::string fault_of_nics(std::string_view text) {
+  const auto is_visible = [](char c) { return c > ' ' && c <= '~'; };
+  bool has_name = false;
+  while (!text.empty()) {
+    const std::string_view name = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(text.size(), name.size() + 1));
+    if (name.size() > kLongestNic || !std::ranges::all_of(name, is_visible))
+      return fmt::format("has the name \"{}\", which no NIC has: give names without spaces, with commas between",
+                         name.substr(0, kShown));
+    has_name = has_name || !name.empty();
+  }
+  return has_name ? "" : "names no NIC; `fccl-info topology` lists those of this host";
+}
+
+std::string fault_of_costs(std::string_view text) {
+  if (text.size() > kLongestCosts) return fmt::format("has {} bytes, more than the {} it may have", text.size(), kLongestCosts);
+  const auto parsed = parse_costs(text);
+  return parsed ? "" : "are no costs: " + parsed.error().message;
+}
+
+std::string fault_of_algorithm(std::string_view text) {
+  std::set<std::string_view> known;
+  for (const auto& algorithm : plan::kCatalog<plan::Project>) known.insert(algorithm.name);
+  return known.contains(text) ? "" : fmt::format("is not a plan between hosts; there are {}", fmt::join(known, ", "));
+}
+
+std::string fault_of_ports(std::string_view text) {
+  return port_range_in(text) ? "" : "are no ports: give one, or the first and the last with a dash between, from 1 to 65535";
+}
+
+constexpr Setting kSettings[] = {
+    {"FCCL_TIMEOUT", Seconds{&Settings::timeout, 1ms, 1'000'000s}, Scope::local,
+     "how long one wait of an operation may take; `timeoutMs` of a communicator's config overrides it"},
+    {"FCCL_INIT_TIMEOUT", Seconds{&Settings::init_timeout, 1ms, 1'000'000s}, Scope::local,
+     "how long creating a communicator may take; `initTimeoutMs` of its config overrides it"},
+    {"FCCL_SOCKET_IFNAME", Text{&Settings::interface_name, "names"}, Scope::local,
+     "the network interfaces on which the bootstrap may listen: names or beginnings of names, with commas between; `=` in "
+     "front "
+     "where names must be whole, `^` in front of those that may not be taken. Unset, the one that reaches `MASTER_ADDR`, else "
+     "that of the default route, else the first that is up, loopback and bridges of containers last"},
+    {"NCCL_SOCKET_IFNAME", Text{&Settings::nccl_interface_name, "names"}, Scope::local,
+     "the same, where `FCCL_SOCKET_IFNAME` is unset; without effect where no interface fits"},
+    {"GLOO_SOCKET_IFNAME", Text{&Settings::gloo_interface_name, "names"}, Scope::local,
+     "whole names of interfaces, where the two above are unset; without effect where no interface fits"},
+    {"MASTER_ADDR", Text{&Settings::master_address, "a host"}, Scope::local,
+     "as torchrun sets it: the interface that reaches this host is taken where no variable above names one; without effect "
+     "where "
+     "the name stands for the loopback"},
+    {"FCCL_SOCKET_PORTS", Text{&Settings::socket_ports, "ports", fault_of_ports}, Scope::local,
+     "the ports on which the bootstrap may listen, as 29600-29699, for firewalls; unset, the system chooses. A communicator "
+     "that is being made takes two, also on one host; of several hosts each of its ranks keeps one, if one is left. The data's "
+     "ports are its transport's"},
+    {"FCCL_HOST_ID", Text{&Settings::host_id}, Scope::local,
+     "stands for the boot id, name and IPC namespace by which ranks find out that they share a host; the namespaces of PIDs "
+     "and "
+     "of the network must be the same"},
+    {"FCCL_LOG", Choice{&Settings::log_level, kLogLevels}, Scope::local, "the least severe messages that go to stderr"},
+    {"NCCL_DEBUG", Text{&Settings::nccl_debug, "a level of NCCL"}, Scope::local,
+     "INFO and TRACE, in any letters, stand for `FCCL_LOG=info` where `FCCL_LOG` is unset; without effect otherwise"},
+    {"FCCL_METRICS_PORT", Number{&Settings::metrics_port, 0, 65535}, Scope::local,
+     "the port on which the first rank of a host serves the metrics of all its ranks as Prometheus text; 0: none"},
+    {"FCCL_METRICS_ADDRESS", Text{&Settings::metrics_address, "an address"}, Scope::local,
+     "the address of this host on which they are served, in numbers; every process that reaches it may read them"},
+    {"FCCL_MAILBOX_BYTES", Bytes{&Settings::mailbox_bytes, 64, 64 * 1024}, Scope::agreed,
+     "the largest payload of a rank that goes by mailbox; of a collective among two ranks of a host four times, among three "
+     "twice, among four a third more, save AlltoAllV"},
+    {"FCCL_SLOT_BYTES", Bytes{&Settings::slot_bytes, 64, 256 * 1024}, Scope::agreed,
+     "the largest slice that goes through a ring at once"},
+    {"FCCL_CROSS_MEMORY_ATTACH", Choice{&Settings::cross_memory_attach, kAutoOnOff}, Scope::agreed,
+     "lets an AllGather, an AlltoAll and a receive read long blocks in the memory of their peers, if the kernel lets "
+     "every "
+     "rank of the host read every other one; auto: unless there are more ranks than processors, and the shorter ones only "
+     "where "
+     "that was the faster when the communicator was made"},
+    {"FCCL_ARENA_BYTES", Number{&Settings::arena_bytes, 0, size_t{1} << 46}, Scope::local,
+     "the addresses that a process reserves at its first `fcclMemAlloc`, and so the most that it can allocate at a time; they "
+     "take no memory until they are written. 0: as much as the machine has memory. A quarter of what a limit on "
+     "addresses (`ulimit -v`) leaves, if that is less"},
+    {"FCCL_MAPPED", Choice{&Settings::mapped, kOnOff}, Scope::agreed,
+     "lets ranks of one host read each other's buffers of `fcclMemAlloc` in place"},
+    {"FCCL_TRANSPORT", Text{&Settings::transport, "auto, or a provider", fault_of_provider}, Scope::agreed,
+     "the provider of the transport that carries bytes between hosts: of libfccl_ofi.so, the plug-in over libfabric, efa, "
+     "verbs or tcp; auto: the best that is there"},
+    {"FCCL_TRANSPORT_PLUGIN", Text{&Settings::transport_plugin, "a path that begins with /", fault_of_library}, Scope::local,
+     "the shared library of another transport, in the place of libfccl_ofi.so ([writing a transport](writing_a_transport.md)); "
+     "its code runs in every rank"},
+    {"FCCL_NICS", Text{&Settings::nics, "names", fault_of_nics}, Scope::local,
+     "the NICs of this host that may be used, as `fccl-info topology` or libfabric names them, with commas between; "
+     "unset, "
+     "all that the transport can use, but loopback and bridges of containers"},
+    {"FCCL_WIRE_DTYPE", Choice{&Settings::wire_dtype, kWireTypes}, Scope::agreed,
+     "the type in which a host's partial sums travel: that of the call, rounded once per level, or float32 for those of 8 and "
+     "16 "
+     "bits, rounded once"},
+    {"FCCL_WIRE_SLOT_BYTES", Bytes{&Settings::wire_slot_bytes, 4096, 4 * 1024 * 1024}, Scope::agreed,
+     "the largest message between hosts; with many hosts messages are smaller, so that landing memory has a bound"},
+    {"FCCL_COSTS", Text{&Settings::costs, "costs, to 512 bytes", fault_of_costs}, Scope::agreed,
+     "the constants by which a plan between hosts is chosen, as `NAME_perf --calibrate` prints them; unset, those of the "
+     "transport's kind; without effect on one host"},
+    {"FCCL_ALGORITHM", Text{&Settings::algorithm, "names of plans", fault_of_algorithm}, Scope::agreed,
+     "the plan between hosts for every collective that has one of this name, as `fccl-info explain` lists them; unset, the "
+     "cheapest"},
+    {"FCCL_CUDA_PATH", Choice{&Settings::cuda_path, kCudaPaths}, Scope::local,
+     "how calls on CUDA memory run. blocking: on the caller's thread, which waits for the GPU; bounce: the call returns at "
+     "once, "
+     "and "
+     "the GPU and the worker thread wait for each other; auto: bounce where the GPU waits for words in memory"},
+    {"FCCL_CUDA_BUFFER", Bytes{&Settings::cuda_buffer_bytes, 4096, size_t{1} << 30}, Scope::agreed,
+     "the most that a call on CUDA memory has in host memory at a time, input and output together; what is longer is cut. Each "
+     "lane of a "
+     "communicator takes two such buffers for bounce, one for blocking, at its first call"},
+    {"FCCL_CUDA_QUEUE", Number{&Settings::cuda_queue_entries, 32, 1000}, Scope::local,
+     "the most operations of a communicator's lane that may be outstanding on its GPU; a call that finds no room waits until "
+     "earlier "
+     "ones are done"},
+};
+
+// Prefixes of variables that the tests, the perf binaries and ./dev read.
+constexpr std::string_view kForeignPrefixes[] = {"FCCL_TEST", "FCCL_TORCH", "FCCL_CLUSTER"};
+
+template <class... Cases>
+struct Overloaded : Cases... {
+  using Cases::operator()...;
+};
+
+template <class Value>
+bool parse_number(std::string_view text, Value& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+// Sets the field from the text. Returns what is wrong with the text, "" if nothing is.
+std::string set(Settings& settings, const Seconds& kind, std::string_view text) {
+  double seconds = 0;
+  if (!parse_number(text, seconds) || !(seconds >= in_seconds(kind.least)) || seconds > in_seconds(kind.most))
+    return fmt::format("is not a time: give seconds between {} and {:.0f}", in_seconds(kind.least), in_seconds(kind.most));
+  settings.*kind.field = std::chrono::milliseconds(std::llround(seconds * 1000));
+  return {};
+}
+
+std::string set(Settings& settings, const Bytes& kind, std::string_view text) {
+  size_t bytes = 0;
+  if (!parse_number(text, bytes) || bytes < kind.multiple || bytes > kind.most || bytes % kind.multiple != 0)
+    return fmt::format("is not a size: give a multiple of {} between {} and {}", kind.multiple, kind.multiple, kind.most);
+  settings.*kind.field = bytes;
+  return {};
+}
+
+std::string set(Settings& settings, const Number& kind, std::string_view text) {
+  size_t number = 0;
+  if (!parse_number(text, number) || number < kind.least || number > kind.most)
+    return fmt::format("is not a number: give one between {} and {}", kind.least, kind.most);
+  settings.*kind.field = number;
+  return {};
+}
+
+std::string set(Settings& settings, const Text& kind, std::string_view text) {
+  if (kind.fault_of != nullptr)
+    if (std::string fault = kind.fault_of(text); !fault.empty()) return fault;
+  settings.*kind.field = text;
+  return {};
+}
+
+std::string set(Settings& settings, const Choice& kind, std::string_view text) {
+  if (std::find(kind.choices.begin(), kind.choices.end(), text) == kind.choices.end())
+    return fmt::format("is none of: {}", fmt::join(kind.choices, ", "));
+  settings.*kind.field = text;
+  return {};
+}
+
+bool asks_for_info(std::string nccl_debug) {
+  std::ranges::transform(nccl_debug, nccl_debug.begin(), [](unsigned char letter) { return std::toupper(letter); });
+  return nccl_debug == "INFO" || nccl_debug == "TRACE";
+}
+
+// Returns how many letters must be changed, added or removed to turn one text into the other.
+size_t distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i);
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t changed = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, changed}));
+    }
+  }
+  return row.back();
+}
+
+bool looks_like_a_setting(std::string_view name) {
+  return name.starts_with("FCCL_") && std::none_of(std::begin(kForeignPrefixes), std::end(kForeignPrefixes),
+                                                   [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+void warn_once() {
+  static constinit std::atomic<bool> warned{false};
+  if (warned.exchange(true)) return;
+  std::vector<std::string_view> environment;
+  for (char** entry = ::environ; entry != nullptr && *entry != nullptr; ++entry) environment.emplace_back(*entry);
+  for (const std::string& warning : warnings_of(environment)) log(LogLevel::warn, warning);
+}
+
+}  // namespace
+
+std::span<const Setting> every_setting() { return kSettings; }
+
+std::string text_of(const Setting& setting, const Settings& settings) {
+  return std::visit(Overloaded{[&](const Seconds& kind) { return fmt::format("{}", in_seconds(settings.*kind.field)); },
+                               [&](const Bytes& kind) { return fmt::format("{}", settings.*kind.field); },
+                               [&](const Number& kind) { return fmt::format("{}", settings.*kind.field); },
+                               [&](const auto& kind) { return settings.*kind.field; }},
+                    setting.kind);
+}
+
+std::string Settings::agreement() const {
+  std::string lines;
+  for (const Setting& setting : kSettings)
+    if (setting.scope == Scope::agreed) lines += fmt::format("{}={}\n", setting.variable, text_of(setting, *this));
+  return lines;
+}
+
+Result<Settings> parse_settings(const std::function<std::string_view(const char*)>& text_of_variable) {
+  Settings settings;
+  for (const Setting& setting : kSettings) {
+    const std::string_view text = text_of_variable(setting.variable);
+    if (text.empty()) continue;
+    const std::string fault = std::visit([&](const auto& kind) { return set(settings, kind, text); }, setting.kind);
+    if (!fault.empty())
+      return fail(fcclInvalidUsage, fmt::format("{}={}{} {}", setting.variable, text.substr(0, kShown),
+                                                text.size() > kShown ? "..." : "", fault));
+  }
+  if (text_of_variable("FCCL_LOG").empty() && asks_for_info(settings.nccl_debug)) settings.log_level = "info";
+  return settings;
+}
+
+Result<Settings> read_settings() {
+  Result<Settings> settings = parse_settings([](const char* variable) {
+    const char* value = std::getenv(variable);
+    return value == nullptr ? std::string_view{} : std::string_view{value};
+  });
+  if (!settings) return settings;
+  set_log_level(settings->log_level);
+  warn_once();
+  return settings;
+}
+
+std::vector<std::string> warnings_of(std::span<const std::string_view> environment) {
+  std::vector<std::string> warnings;
+  for (const std::string_view entry : environment) {
+    const std::string_view name = entry.substr(0, entry.find('='));
+    if (!looks_like_a_setting(name)) continue;
+    const auto nearer = [&](const Setting& a, const Setting& b) {
+      return distance(name, a.variable) < distance(name, b.variable);
+    };
+    const Setting& nearest = *std::min_element(std::begin(kSettings), std::end(kSettings), nearer);
+    if (name != nearest.variable)
+      warnings.push_back(
+          fmt::format("{} is not a setting of FCCL and has no effect; the nearest is {}", name, nearest.variable));
+  }
+  return warnings;
+}
+
+}  // namespace fccl::core
