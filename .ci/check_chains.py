@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from tree import Fault, Tree
 
-LIMIT = 11
+LIMIT = 9
 # The folders in which the check looks for files that an include names in quotes.
 ROOTS = ("src/", "include/")
 

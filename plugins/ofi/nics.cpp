@@ -10,7 +10,9 @@
 
 #include "discovery/sys_devices.h"
 #include "ofi/endpoint.h"
+#include "settings/settings.h"
 #include "sockets/listening_address.h"
+#include "sockets/network_interface.h"
 #include "topology/costs.h"
 #include "topology/topology.h"
 

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "base/call.h"
+#include "base/signature.h"
 
 namespace fccl::core {
 

@@ -20,6 +20,7 @@
 #include "os/spare_descriptor.h"
 #include "os/thread.h"
 #include "sockets/listening_address.h"
+#include "sockets/network_interface.h"
 #include "sockets/socket.h"
 #include "waiting/failure_timing.h"
 

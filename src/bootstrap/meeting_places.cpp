@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "bootstrap/bootstrap.h"
+#include "settings/settings.h"
 #include "sockets/listening_address.h"
 
 namespace fccl::core {

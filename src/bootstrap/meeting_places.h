@@ -4,12 +4,14 @@
 #include <vector>
 
 #include "base/result.h"
-#include "bootstrap/bootstrap.h"
+#include "bootstrap/unique_id.h"
 #include "os/descriptor.h"
-#include "settings/settings.h"
 #include "sockets/socket.h"
 
 namespace fccl::core {
+
+struct Bootstrap;
+struct Settings;
 
 // A part of a communicator that spans hosts, used by the thread that issues its calls. Every rank reserves a port without
 // listening, and knows the ports of all: after a failure the first surviving rank listens at its own port, and the other

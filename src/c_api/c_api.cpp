@@ -112,14 +112,14 @@ const char* fcclGetErrorString(fcclResult_t result) {
 
 const char* fcclGetLastError(fcclComm_t comm) {
   if (comm == nullptr) return fccl::core::last_error().c_str();
-  if (comm->making && comm->making->state() != fcclSuccess) return comm->making->failure_text();
+  if (comm->pending && comm->pending->state() != fcclSuccess) return comm->pending->failure_text();
   return comm->communicator->last_error();
 }
 
 fcclResult_t fcclCommFinalize(fcclComm_t comm) {
   if (comm == nullptr) return refuse(__func__, "comm is NULL");
   if (fccl::core::Worker::is_in_host_function()) return fccl::core::refuse_in_host_function(__func__);
-  if (comm->making) comm->making->end();
+  if (comm->pending) comm->pending->end();
   if (const auto made = fccl::core::check_made(comm); !made) return report(__func__, made);
   return report(__func__, comm->communicator->finalize());
 }
@@ -141,7 +141,7 @@ fcclResult_t fcclCommRevoke(fcclComm_t comm, int flags) {
 fcclResult_t fcclCommAbort(fcclComm_t comm) {
   if (comm == nullptr) return fcclSuccess;
   if (fccl::core::Worker::is_in_host_function()) return fccl::core::refuse_in_host_function(__func__);
-  if (comm->making) comm->making->end();
+  if (comm->pending) comm->pending->end();
   if (comm->communicator) comm->communicator->abort();
   delete comm;
   return fcclSuccess;
@@ -149,8 +149,8 @@ fcclResult_t fcclCommAbort(fcclComm_t comm) {
 
 fcclResult_t fcclCommGetAsyncError(fcclComm_t comm, fcclResult_t* asyncError) {
   if (comm == nullptr || asyncError == nullptr) return refuse(__func__, "comm or asyncError is NULL");
-  if (comm->making && comm->making->state() != fcclSuccess) {
-    *asyncError = comm->making->state();
+  if (comm->pending && comm->pending->state() != fcclSuccess) {
+    *asyncError = comm->pending->state();
     return fcclSuccess;
   }
   if (const auto own = comm->communicator->check_own(); !own) return report(__func__, own);

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "c_api/derive.h"
 #include "communicator/communicator.h"
+#include "communicator/loans.h"
 #include "communicator/pending_communicator.h"
 
 // Arguments of fcclCommRegister; the handle is its address.
@@ -24,7 +24,7 @@ struct fcclComm {
   // allocates.
   fccl::core::UnevenBlocks blocks{};
   std::vector<fccl::core::ByteRange> ranges{};
-  std::unique_ptr<fccl::core::PendingCommunicator> making{};  // null: the communicator has existed from the beginning
+  std::unique_ptr<fccl::core::PendingCommunicator> pending{};  // null: the communicator has existed from the beginning
   fccl::core::Loans loans{};
   std::vector<std::unique_ptr<fcclRegistration>> registrations{};
 };
@@ -54,7 +54,7 @@ inline fcclResult_t refuse_in_host_function(const char* function) {
 
 // Returns an error unless the communicator of a handle exists. With config.blocking = 0 a thread may still be making it, or may
 // have failed to.
-inline Result<void> check_made(const fcclComm* comm) { return comm->making ? comm->making->check() : Result<void>{}; }
+inline Result<void> check_made(const fcclComm* comm) { return comm->pending ? comm->pending->check() : Result<void>{}; }
 
 // Returns an error unless the communicator takes calls: it does not while a background thread makes another one from it, and
 // issues its calls.

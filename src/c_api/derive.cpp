@@ -1,8 +1,6 @@
 // The loan is taken before the thread starts, and given back before the new handle is ready.
 #include "c_api/derive.h"
 
-#include <chrono>
-#include <thread>
 #include <utility>
 
 #include "c_api/c_api.h"
@@ -10,20 +8,6 @@
 
 namespace fccl::core {
 namespace {
-
-constexpr std::chrono::microseconds kPause{200};
-
-// A loan that has been taken.
-class Loan {
- public:
-  explicit Loan(Loans& loans) : loans_(loans) {}
-  ~Loan() { loans_.give_back(); }
-  Loan(const Loan&) = delete;
-  Loan& operator=(const Loan&) = delete;
-
- private:
-  Loans& loans_;
-};
 
 Result<fcclComm_t> begin(fcclComm_t parent, const Derive& make) {
   parent->loans.take();
@@ -38,14 +22,10 @@ Result<fcclComm_t> begin(fcclComm_t parent, const Derive& make) {
 
 }  // namespace
 
-Loans::~Loans() {
-  while (any() && forks_ == forks()) std::this_thread::sleep_for(kPause);
-}
-
 Result<fcclComm_t> begin_making(PendingCommunicator::Make make) {
   auto handle = std::make_unique<fcclComm>();
-  FCCL_TRY_ASSIGN(auto making, PendingCommunicator::start(std::move(make), handle->communicator));
-  handle->making = std::move(making);
+  FCCL_TRY_ASSIGN(auto pending, PendingCommunicator::start(std::move(make), handle->communicator));
+  handle->pending = std::move(pending);
   return handle.release();
 }
 

@@ -6,7 +6,6 @@
 
 #include "kernels/reduce.h"
 #include "operations/worker.h"
-#include "plan/choose.h"
 
 namespace fccl::core {
 namespace {
@@ -132,12 +131,11 @@ Result<void> check_shape(const UserCall& call, int rank, int ranks) {
 // Checks for a missing algorithm between hosts first: that answer is the same on all ranks, but other argument errors may occur
 // on one rank only.
 Result<void> check_hosts(const UserCall& call, const Communicator& communicator) {
-  const int hosts = communicator.hosts().hosts;
-  if (hosts == 1 || plan::has_algorithm(even_form(call.collective))) return {};
+  if (communicator.carries(call.collective)) return {};
   return fail(fcclNotImplemented,
               fmt::format("{} between the ranks of {} hosts is not implemented yet in this version of FCCL, only between those "
                           "of one; call it on a communicator of one host (fcclCommSplit), or take the blocks of an AllGather",
-                          name_of(call.collective), hosts));
+                          name_of(call.collective), communicator.hosts().hosts));
 }
 
 // Checks calls with a block for each pair of ranks, beyond their shape.

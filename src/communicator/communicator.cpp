@@ -298,6 +298,10 @@ const Statistics& Communicator::statistics() const { return state_->statistics; 
 
 const InitCost& Communicator::init_cost() const { return state_->cost; }
 
+bool Communicator::carries(fcclColl_t collective) const {
+  return state_->columns->hosts() == 1 || goes_between_hosts(collective);
+}
+
 fcclHosts_t Communicator::hosts() const {
   const Columns& columns = *state_->columns;
   return {columns.hosts(), columns.most_ranks(), columns.columns(), state_->rails};

@@ -115,6 +115,8 @@ class Communicator {
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
   fcclHosts_t hosts() const;
+  // True if calls of the collective can go between all hosts of this communicator.
+  bool carries(fcclColl_t collective) const;
   void set_timeout(std::chrono::milliseconds timeout);
   const CreateOptions& options() const { return options_; }
   // Null on CPU memory.

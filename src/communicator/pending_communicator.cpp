@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "communicator/communicator.h"
 #include "os/thread.h"
 
 namespace fccl::core {

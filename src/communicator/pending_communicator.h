@@ -7,11 +7,12 @@
 #include <thread>
 
 #include "base/result.h"
-#include "communicator/communicator.h"
 #include "os/forks.h"
 #include "waiting/wait_limit.h"
 
 namespace fccl::core {
+
+class Communicator;
 
 // A handle that was asked for with config.blocking = 0 owns it. A thread of its own makes the communicator and stores it in the
 // handle, before the state says so. Any thread may ask; one thread ends it. A failure is final. In a fork of the process that

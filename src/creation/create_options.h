@@ -10,7 +10,7 @@ namespace fccl::core {
 
 class Device;
 
-// The creator owns this value; the communicator keeps a copy, from which its parts start.
+// The creator owns this value; the communicator keeps a copy, from which its state starts.
 struct CreateOptions {
   Settings settings;
   std::string name;

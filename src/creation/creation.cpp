@@ -1,4 +1,4 @@
-// Makes a communicator's parts: bootstrap, the segment handed from rank to rank, a first barrier, the other hosts.
+// Makes a communicator's state: bootstrap, the segment handed from rank to rank, a first barrier, the other hosts.
 #include "creation/creation.h"
 
 #include <fmt/format.h>

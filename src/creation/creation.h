@@ -1,4 +1,4 @@
-// Creation: brings the ranks of a communicator together, from a unique id to the parts that a communicator is made of.
+// Creation: brings the ranks of a communicator together, from a unique id to the state of a communicator.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ class PeerMemory;
 class Segment;
 struct CommunicatorState;
 
-// Takes one rank from the roster to its parts. It lives while they are made, on one thread; all its waits have one limit. An
+// Takes one rank from the roster to its state. It lives while that is made, on one thread; all its waits have one limit. An
 // error is final: destroy the creation, which makes the rank leave.
 class Creation {
  public:
@@ -24,7 +24,7 @@ class Creation {
   Creation(const Creation&) = delete;
   Creation& operator=(const Creation&) = delete;
 
-  // Returns when every rank has its parts, or with the first failure.
+  // Returns when every rank has its state, or with the first failure.
   Result<std::unique_ptr<CommunicatorState>> make();
 
  private:

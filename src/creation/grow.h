@@ -50,7 +50,7 @@ class Grow {
   // Returns the id by which the ranks of the parent become some of `ranks`; all of them get the same id, or an error. `id`: the
   // one that this rank knows, if any.
   Result<UniqueId> agree(int ranks, const std::optional<UniqueId>& id);
-  // Returns this rank's parts of the communicator of `ranks`, in which it keeps its number.
+  // Returns this rank's state in the communicator of `ranks`, in which it keeps its number.
   Result<std::unique_ptr<CommunicatorState>> join(const UniqueId& id, int ranks, const CreateOptions& options);
 
  private:

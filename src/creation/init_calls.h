@@ -12,7 +12,7 @@ namespace fccl::core {
 
 struct CommunicatorState;
 
-// A Creation owns it, and its thread uses it; it reads parts that it does not own, and advances their count of calls. All calls
+// A Creation owns it, and its thread uses it; it reads a state that it does not own, and advances its count of calls. All calls
 // have one deadline, that of the creation. A failure is the communicator's first one: no call may follow.
 class InitCalls {
  public:

@@ -1,4 +1,4 @@
-// Exchanges addresses through the leaders, opens the lanes, and hands them to the parts.
+// Exchanges addresses through the leaders, opens the lanes, and hands them to the communicator's state.
 #include "creation/join_hosts.h"
 
 #include <fcntl.h>

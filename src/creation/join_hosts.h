@@ -20,7 +20,7 @@ namespace fccl::core {
 class InitCalls;
 struct CommunicatorState;
 
-// Lives during a creation, on its thread, and completes the creation's parts. It owns the new lanes until they span the hosts.
+// Lives during a creation, on its thread, and completes the creation's state. It owns the new lanes until they span the hosts.
 // A failure is the communicator's first one, and the other hosts are told.
 class HostJoiner {
  public:

@@ -26,7 +26,7 @@ class Shrink {
 
   // Returns an error unless the parent can shrink.
   Result<void> check() const;
-  // Returns this rank's parts of the communicator without `excluded`, which names other ranks, each once.
+  // Returns this rank's state in the communicator without `excluded`, which names other ranks, each once.
   Result<std::unique_ptr<CommunicatorState>> make(const std::vector<int>& excluded, const CreateOptions& options);
 
  private:

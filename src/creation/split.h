@@ -22,7 +22,7 @@ class Split {
   Split(Control& parent, int rank, int ranks, Run run, CancelCheck cancel_check)
       : parent_(parent), rank_(rank), ranks_(ranks), run_(std::move(run)), cancel_check_(std::move(cancel_check)) {}
 
-  // Returns this rank's parts of the communicator of its color; nullptr for a color below zero.
+  // Returns this rank's state in the communicator of its color; nullptr for a color below zero.
   Result<std::unique_ptr<CommunicatorState>> make(int color, int key, const CreateOptions& options);
 
  private:

@@ -2,6 +2,7 @@
 #include "hierarchical/phases.h"
 
 #include "hierarchical/relay.h"
+#include "plan/choose.h"
 
 namespace fccl::core {
 namespace {
@@ -30,6 +31,8 @@ size_t prepare_pairs(HierarchicalLane& hierarchical, const Call& call, bool coun
 }
 
 }  // namespace
+
+bool goes_between_hosts(fcclColl_t collective) { return plan::has_algorithm(even_form(collective)); }
 
 // A call whose counts are private to each rank must exchange them before it can be cut into slices, so it runs twice, first for
 // the counts.

@@ -7,8 +7,12 @@
 
 #include "hierarchical/hierarchical_lane.h"
 #include "host/phases.h"
+#include "waiting/wait.h"
 
 namespace fccl::core {
+
+// True if calls of the collective can go between hosts: an algorithm carries them.
+bool goes_between_hosts(fcclColl_t collective);
 
 Phase across_hosts(FrameMemory& frame, Lane& lane, HierarchicalLane& hierarchical, Task task);
 

@@ -9,7 +9,6 @@
 #include "base/layout.h"
 #include "kernels/copy.h"
 #include "kernels/reduce.h"
-#include "plan/catalog.h"
 #include "plan/project.h"
 #include "topology/columns.h"
 #include "wire/entry.h"

@@ -3,6 +3,7 @@
 #include "host/offer.h"
 #include "host/slices.h"
 #include "kernels/copy.h"
+#include "segment/peer_memory.h"
 
 namespace fccl::core {
 namespace {

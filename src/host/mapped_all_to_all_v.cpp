@@ -3,6 +3,7 @@
 #include "host/pair_counts.h"
 #include "host/slices.h"
 #include "kernels/copy.h"
+#include "segment/mapped_peers.h"
 
 namespace fccl::core {
 namespace {

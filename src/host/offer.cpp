@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "segment/mapped_peers.h"
+#include "segment/peer_memory.h"
 
 namespace fccl::core {
 namespace {

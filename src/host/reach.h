@@ -3,14 +3,14 @@
 
 #include <cstddef>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "host/route.h"
-#include "segment/mapped_peers.h"
-#include "segment/peer_memory.h"
 
 namespace fccl::core {
+
+class MappedPeers;
+class PeerMemory;
 
 // Used by the thread that runs the lane's current phase.
 struct Reach {
@@ -22,13 +22,13 @@ struct Reach {
   // The ranks' buffers in a mapped call; null for a buffer outside the arenas.
   std::vector<const std::byte*> inputs, outputs;
 
-  explicit Reach(int ranks) : inputs(static_cast<size_t>(ranks)), outputs(static_cast<size_t>(ranks)) {}
+  explicit Reach(int ranks);
+  ~Reach();
+  Reach(const Reach&) = delete;
+  Reach& operator=(const Reach&) = delete;
 
   // Lets calls read peers' private memory from here on, if their longest block has at least `least_block` bytes.
-  void attach(std::shared_ptr<const PeerMemory> peer_memory, size_t least_block) {
-    memory = std::move(peer_memory);
-    attaching = {.is_open = true, .past_caches = attaching.past_caches, .least_block = least_block};
-  }
+  void attach(std::shared_ptr<const PeerMemory> peer_memory, size_t least_block);
 };
 
 }  // namespace fccl::core

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "base/result.h"
-#include "bootstrap/bootstrap.h"
 #include "host_link/leader_connection.h"
 #include "host_link/leader_handshake.h"
 #include "host_link/link_messages.h"

@@ -11,7 +11,8 @@
 
 #include "base/result.h"
 #include "bootstrap/acceptor.h"
-#include "bootstrap/bootstrap.h"
+#include "bootstrap/member.h"
+#include "bootstrap/unique_id.h"
 #include "host_link/leader_connection.h"
 #include "os/clock.h"
 #include "os/descriptor.h"

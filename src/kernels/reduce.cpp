@@ -1,6 +1,7 @@
 // Finds the kernel for an operator on a data type, for a sum of one level or for either level of a sum between hosts.
 #include "kernels/reduce.h"
 
+#include "base/signature.h"
 #include "kernels/families.h"
 
 namespace fccl::core {

@@ -4,9 +4,11 @@
 
 #include <cstddef>
 
-#include "base/call.h"
+#include "base/dtype.h"
 
 namespace fccl::core {
+
+struct Signature;
 
 // out[i] = op over s of sources[s][i], for i < count, where s runs over `source_count` sources, 1 to 65536.
 //

@@ -13,8 +13,8 @@
 #include <set>
 #include <string_view>
 
-#include "base/call.h"
 #include "base/check.h"
+#include "base/signature.h"
 #include "metrics/process_page.h"
 #include "os/descriptor.h"
 #include "os/error_text.h"

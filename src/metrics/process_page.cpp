@@ -10,7 +10,6 @@
 #include <set>
 
 #include "base/check.h"
-#include "metrics_server/server.h"
 #include "os/descriptor.h"
 #include "os/memory.h"
 #include "os/per_process.h"
@@ -23,6 +22,7 @@ struct Process {
   Page* page = nullptr;
   Descriptor memory;
   std::set<const CommunicatorPart*> communicators;  // hidden ones, too
+  void (*when_unused)() = nullptr;
 
   void make();
   void show();
@@ -100,6 +100,12 @@ bool has_communicators() {
   return !own.communicators.empty();
 }
 
+void call_when_unused(void (*tell)()) {
+  Process& own = own_process();
+  const std::lock_guard lock(own.mutex);
+  own.when_unused = tell;
+}
+
 void with_own_page(const std::function<void(const Page&)>& read) {
   Process& own = own_process();
   const std::lock_guard lock(own.mutex);
@@ -135,8 +141,9 @@ CommunicatorPlace::~CommunicatorPlace() {
   if (!hidden_) clear(*part_);
   if (!own.communicators.empty()) return;
   own.memory.close();
+  const auto tell = own.when_unused;
   lock.unlock();
-  stop_serving_if_unused();
+  if (tell != nullptr) tell();
 }
 
 void CommunicatorPlace::show(const std::function<void(CommunicatorPart&)>& write) {

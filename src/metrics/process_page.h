@@ -30,6 +30,9 @@ class CommunicatorPlace {
 // Returns the page of this process. A fork makes a new page. It lives as long as the process.
 Page& page_of_process();
 bool has_communicators();
+// Calls `tell` whenever the last communicator of this process has ended, on the thread that ended it. A later call replaces
+// it; a fork has none.
+void call_when_unused(void (*tell)());
 // Calls read(page) while no part is added to the page or removed.
 void with_own_page(const std::function<void(const Page&)>& read);
 // Copies words of a page that other threads write at the same time.

@@ -176,6 +176,7 @@ Result<void> serve(const Address& address) {
   if (!stop) return fail(fcclSystemError, fmt::format("cannot make an eventfd: {}", error_text(errno)));
   auto door = std::make_shared<Door>(std::move(listener), std::move(stop));
   FCCL_TRY_ASSIGN(auto thread, start_thread({"fccl-metrics", "serves metrics"}, [door] { Clients(*door).serve(); }));
+  call_when_unused(stop_serving_if_unused);
   own.thread = std::move(thread);
   own.door = std::move(door);
   page_of_process().served_port.store(address.port, std::memory_order_relaxed);

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/call.h"
+#include "base/signature.h"
 
 namespace fccl::core::metrics {
 namespace {

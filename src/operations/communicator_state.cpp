@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "hierarchical/inter_host_call.h"
 #include "hierarchical/phases.h"
 #include "host_link/host_link.h"
 #include "topology/columns.h"

@@ -20,9 +20,9 @@ class Columns;
 class Endpoint;
 class HostLink;
 
-// Filled by a Creation, then owned by a Communicator; one thread at a time. Destroyed, even after a failed creation, they tell
-// the peers that this rank has left; no call may be under way then. In a fork of the process that made them they touch no
-// shared memory or connection.
+// Filled by a Creation, then owned by a Communicator; one thread at a time. Its destructor, even after a failed creation, tells
+// the peers that this rank has left; no call may be under way then. In a fork of the process that made it, it touches no shared
+// memory or connection.
 struct CommunicatorState {
   CommunicatorState(std::unique_ptr<Columns> all_columns, std::shared_ptr<Control> of_rank,
                     const std::shared_ptr<Segment>& segment, std::chrono::milliseconds wait_at_most);
@@ -32,12 +32,12 @@ struct CommunicatorState {
 
   CallContext around() { return {*control, statistics, oversubscribed, lanes}; }
   IssuedTransfer::Around around_transfers() { return {*control, transfers, timeout}; }
-  // True in the process that made them.
+  // True in the process that made it.
   bool is_own() const { return forks_ == forks(); }
 
   std::unique_ptr<Columns> columns;
   std::shared_ptr<Endpoint> endpoint;  // null if this rank has no column between hosts
-  std::shared_ptr<Control> control;    // shared, since the link may outlive the parts
+  std::shared_ptr<Control> control;    // shared, since the link may outlive the state
   std::array<LaneQueue, kLanes> lanes;
   Statistics statistics;
   TransferLane transfers;
@@ -52,7 +52,7 @@ struct CommunicatorState {
  private:
   void leave_network_alone();
 
-  unsigned forks_;  // the process's count when these were made
+  unsigned forks_;  // the process's count when this was made
 };
 
 }  // namespace fccl::core

@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "hierarchical/inter_host_call.h"
 #include "hierarchical/phases.h"
 #include "host/path.h"
 

@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "base/call.h"
 #include "base/check.h"
+#include "base/signature.h"
+#include "plan/catalog.h"
 
 namespace fccl::core::plan {
 namespace {

@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "base/collective.h"
+#include "plan/catalog.h"
 
 namespace fccl::core::plan {
 namespace {

@@ -1,13 +1,17 @@
 // price: counts the cost of an algorithm for the busiest member, and predicts its time.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "base/rounding.h"
-#include "plan/catalog.h"
+#include "fccl/fccl.h"
+#include "plan/steps.h"
 #include "topology/cost_constants.h"
 
 namespace fccl::core::plan {
+
+enum class Cut : uint8_t;
 
 // Counts messages, and the chunks in them, through one member's port in one direction.
 struct Load {

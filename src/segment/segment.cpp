@@ -15,6 +15,7 @@
 #include <new>
 #include <utility>
 
+#include "arena/reservation.h"
 #include "base/rounding.h"
 #include "os/memory.h"
 #include "os/per_process.h"

@@ -14,10 +14,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "arena/reservation.h"
-#include "base/call.h"
 #include "base/peer_status.h"
 #include "base/result.h"
+#include "base/signature.h"
 #include "os/descriptor.h"
 #include "os/processors.h"
 #include "segment/shrink_board.h"
@@ -25,6 +24,7 @@
 
 namespace fccl::core {
 
+struct ArenaName;
 struct TransferBoard;
 
 // A communicator has several lanes, each with its own sequence, boxes and gather slots, so that a gather and a reduction can

@@ -11,6 +11,8 @@
 
 #include "os/log.h"
 #include "settings/port_range.h"
+#include "settings/settings.h"
+#include "sockets/network_interface.h"
 
 namespace fccl::core {
 namespace {

@@ -5,11 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "settings/settings.h"
-#include "sockets/network_interface.h"
 #include "sockets/socket.h"
 
 namespace fccl::core {
+
+struct InterfaceAddress;
+struct Settings;
 
 // The reason for choosing an interface. It travels in the unique id as a number.
 enum class ChosenBy : uint8_t { fccl_variable, nccl_variable, gloo_variable, master_address, default_route, order };

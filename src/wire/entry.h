@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "base/call.h"
+#include "base/signature.h"
 
 namespace fccl::core {
 

@@ -18,7 +18,7 @@
 #include <span>
 #include <vector>
 
-#include "base/call.h"
+#include "base/signature.h"
 #include "waiting/counter.h"
 #include "wire/entry.h"
 #include "wire/introduction.h"

@@ -174,13 +174,13 @@ MUTANTS = [
     # Calls that differ.
     Mutant(
         "ranks do not compare their counts",
-        "src/base/call.h",
+        "src/base/signature.h",
         "words.count * 0x9e3779b97f4a7c15ULL ^ words.counts",
         "words.counts",
     ),
     Mutant(
         "ranks do not compare the counts of blocks that have their own",
-        "src/base/call.h",
+        "src/base/signature.h",
         "words.count * 0x9e3779b97f4a7c15ULL ^ words.counts",
         "words.count * 0x9e3779b97f4a7c15ULL",
     ),
@@ -205,13 +205,13 @@ MUTANTS = [
     ),
     Mutant(
         "ranks do not compare the types of their results",
-        "src/base/call.h",
+        "src/base/signature.h",
         "(s.widens ? kWidens : 0)",
         "0",
     ),
     Mutant(
         "ranks do not compare the numbers of their calls",
-        "src/base/call.h",
+        "src/base/signature.h",
         "uint64_t h = (uint64_t{number} << 32) |",
         "uint64_t h = (uint64_t{number * 0U} << 32) |",
     ),

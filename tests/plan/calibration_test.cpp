@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "fit.h"
+#include "plan/catalog.h"
 #include "plan/choose.h"
 #include "topology/costs.h"
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "hierarchical/inter_host_call.h"
 #include "hierarchical/phases.h"
 #include "transports/fabric.h"
 #include "waiting/wait.h"

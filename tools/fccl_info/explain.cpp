@@ -15,6 +15,7 @@
 #include "fccl_info/explain_costs.h"
 #include "fccl_info/explain_on_host.h"
 #include "fccl_info/topology_file.h"
+#include "plan/catalog.h"
 #include "plan/choose.h"
 #include "plan/shape.h"
 #include "topology/rails.h"

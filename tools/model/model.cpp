@@ -15,6 +15,7 @@
 #include "model/machine.h"
 #include "model/nccl_ring.h"
 #include "model/published.h"
+#include "plan/catalog.h"
 #include "plan/choose.h"
 #include "topology/costs.h"
 

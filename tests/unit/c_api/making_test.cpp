@@ -32,7 +32,7 @@ class MakingTest : public ::testing::Test {
  protected:
   void begin_to_make(PendingCommunicator::Make make) { handle = begin_making(std::move(make)).value(); }
   void await_end() const {
-    while (handle->making->state() == fcclInProgress) std::this_thread::sleep_for(1ms);
+    while (handle->pending->state() == fcclInProgress) std::this_thread::sleep_for(1ms);
   }
 
   fcclComm_t handle = nullptr;
@@ -85,25 +85,6 @@ TEST_F(MakingTest, has_ended_when_the_handle_is_destroyed) {
   EXPECT_TRUE(has_ended);
 }
 
-TEST(LoansTest, are_any_until_the_last_is_given_back) {
-  Loans loans;
-  loans.take();
-  loans.take();
-  loans.give_back();
-  EXPECT_TRUE(loans.any());
-  loans.give_back();
-  EXPECT_FALSE(loans.any());
-}
-
-TEST(LoansTest, keep_their_owner_until_the_last_is_given_back) {
-  auto* const loans = new Loans;
-  loans->take();
-  auto destroyed = std::async(std::launch::async, [loans] { delete loans; });
-  EXPECT_EQ(destroyed.wait_for(20ms), std::future_status::timeout);
-  loans->give_back();
-  EXPECT_EQ(destroyed.wait_for(10s), std::future_status::ready);
-}
-
 using Derivation = OwnRanks;
 
 TEST_F(Derivation, in_the_background_lends_the_parent_until_it_has_ended) {
@@ -117,7 +98,7 @@ TEST_F(Derivation, in_the_background_lends_the_parent_until_it_has_ended) {
   ASSERT_EQ(derive("test", comm(), &made, waits_and_fails, false), fcclInProgress);
   EXPECT_TRUE(comm()->loans.any());
   go_on.set_value();
-  while (made->making->state() == fcclInProgress) std::this_thread::sleep_for(1ms);
+  while (made->pending->state() == fcclInProgress) std::this_thread::sleep_for(1ms);
   EXPECT_FALSE(comm()->loans.any());
   EXPECT_STREQ(fcclGetLastError(made), "nobody came");
   fcclCommDestroy(made);

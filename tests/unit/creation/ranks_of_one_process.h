@@ -65,7 +65,7 @@ class Parent {
   std::vector<std::unique_ptr<Control>> controls_;
 };
 
-// Makes the parts of every rank, and hands each to `use` on the thread of its rank.
+// Makes the state of every rank, and hands each to `use` on the thread of its rank.
 inline void make_states(int ranks, const CreateOptions& options, const std::function<void(CommunicatorState& state)>& use) {
   const UniqueId id = open_bootstrap(options.settings).value();
   run_as_ranks(ranks, [&](int rank) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "plan/catalog.h"
 #include "plan/choose.h"
 
 namespace fccl::core {

@@ -12,6 +12,7 @@
 
 #include "arena/arena.h"
 #include "host/path.h"
+#include "segment/mapped_peers.h"
 #include "unit/host/outcomes.h"
 
 namespace fccl::core {

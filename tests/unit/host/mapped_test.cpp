@@ -9,6 +9,7 @@
 #include "arena/arena.h"
 #include "arena/reservation.h"
 #include "host/path.h"
+#include "segment/mapped_peers.h"
 #include "unit/host/outcomes.h"
 
 namespace fccl::core {

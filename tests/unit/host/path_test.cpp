@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "segment/peer_memory.h"
+
 namespace fccl::core {
 namespace {
 

@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "plan/catalog.h"
 #include "plan/ring.h"
 
 namespace fccl::core::plan {

@@ -4,6 +4,7 @@
 #include <ctime>
 #include <vector>
 
+#include "plan/catalog.h"
 #include "plan/choose.h"
 #include "plan/project.h"
 

@@ -8,6 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "settings/settings.h"
+#include "sockets/network_interface.h"
+
 namespace fccl::core {
 namespace {
 

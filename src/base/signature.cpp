@@ -1,5 +1,5 @@
-// Turns calls into text for messages.
-#include "base/call.h"
+// Turns signatures into text for messages.
+#include "base/signature.h"
 
 #include <fmt/format.h>
 
