@@ -27,9 +27,11 @@ COPIED = [
 NEAREST = {
     "base": ["base_test", "failures_test"],
     "c_api": ["c_api_test", "processes_test"],
-    "operations": ["operations_test", "failures_test", "processes_test"],
+    "health": ["health_test", "failures_test", "processes_test"],
+    "operations": ["failures_test", "processes_test"],
     "hierarchical": ["wire_phases_test", "hosts_test"],
     "host": ["host_test", "collectives_test", "streams_test"],
+    "segment": ["segment_test", "host_test", "collectives_test"],
 }
 # Programs that are tried next, with the nearest of other rooms. Random sequences of many seeds, or against
 # MPI, are left out, since what they find says little about what is wrong.
