@@ -59,6 +59,12 @@ struct SignatureWords {
   bool operator==(const SignatureWords&) const = default;
 };
 
+// A call in full, as ranks show it to each other.
+struct CallInFull {
+  uint64_t number = 0;
+  Signature signature;
+};
+
 inline constexpr int kPartBits = 12;
 inline constexpr uint64_t kWidens = 0x80;  // set in the byte of the type
 

@@ -6,6 +6,10 @@
 #include <algorithm>
 #include <ranges>
 
+#include "health/peers.h"
+#include "host/outcome.h"
+#include "host/task.h"
+
 namespace fccl::core {
 namespace {
 
@@ -14,6 +18,12 @@ std::string describe_record(const CallRecord::Value& record) {
 }
 
 }  // namespace
+
+void KnownCalls::say_issued(uint64_t number) { peers_.own_state().issued.store(number, std::memory_order_relaxed); }
+
+void KnownCalls::say_begun(LaneId lane, uint64_t number) {
+  peers_.own_state().begun[lane].store(number, std::memory_order_relaxed);
+}
 
 std::string KnownCalls::with_name(std::string call) const {
   return name_.empty() ? call : fmt::format("{} of communicator {}", call, name_);

@@ -7,11 +7,13 @@
 
 #include "base/result.h"
 #include "base/transfer.h"
-#include "health/peers.h"
-#include "host/outcome.h"
-#include "host/task.h"
+#include "segment/segment.h"
 
 namespace fccl::core {
+
+class Peers;
+struct OtherCounts;
+struct Task;
 
 // Number of a communicator's first call. It lies near the wrap of the lower half, and of a lane's sequence, so that every run
 // passes the wrap.
@@ -27,8 +29,8 @@ class KnownCalls {
   KnownCalls(std::string name, const Peers& peers) : name_(std::move(name)), peers_(peers) {}
 
   // Tell the peers how far this rank is with its calls on GPU memory.
-  void say_issued(uint64_t number) { peers_.own_state().issued.store(number, std::memory_order_relaxed); }
-  void say_begun(LaneId lane, uint64_t number) { peers_.own_state().begun[lane].store(number, std::memory_order_relaxed); }
+  void say_issued(uint64_t number);
+  void say_begun(LaneId lane, uint64_t number);
 
   // True if a rank of this host has made the call of this number on another lane than `mine`.
   bool is_on_another_lane(const Task& mine, int rank) const;

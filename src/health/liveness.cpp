@@ -12,6 +12,7 @@
 
 #include "health/failure_board.h"
 #include "health/known_calls.h"
+#include "health/peers.h"
 
 namespace fccl::core {
 namespace {
@@ -20,6 +21,8 @@ namespace {
 constexpr size_t kWatchedAtOnce = 64;
 
 }  // namespace
+
+std::atomic<PeerStatus>& Liveness::reported(int rank) const { return peers_.segment().peer_status(rank); }
 
 PeerStatus Liveness::status_of(int rank) const {
   if (!peers_.is_here(rank)) return reported(rank).load(std::memory_order_acquire);

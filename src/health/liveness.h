@@ -7,13 +7,15 @@
 #include <optional>
 #include <vector>
 
-#include "health/peers.h"
 #include "host_link/link_messages.h"
+#include "segment/segment.h"
 
 namespace fccl::core {
 
 class FailureBoard;
 class KnownCalls;
+class Peers;
+class ProcessWatch;
 
 // A Control owns it. Any thread may call, also after a failure. It watches the processes of this host's ranks, and hears from
 // the link what became of the others.
@@ -51,7 +53,7 @@ class Liveness {
   void hear_of_end(int leader, LinkEnd how);
 
  private:
-  std::atomic<PeerStatus>& reported(int rank) const { return peers_.segment().peer_status(rank); }
+  std::atomic<PeerStatus>& reported(int rank) const;
   void look_for_remote_deaths();
   void look_at_watches(size_t first);
   size_t next_turn(size_t first) const;

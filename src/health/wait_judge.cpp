@@ -8,6 +8,8 @@
 #include "health/failure_board.h"
 #include "health/known_calls.h"
 #include "health/liveness.h"
+#include "health/peers.h"
+#include "host/task.h"
 #include "metrics/statistics.h"
 #include "os/log.h"
 #include "waiting/failure_timing.h"

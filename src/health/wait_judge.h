@@ -10,7 +10,6 @@
 
 #include "base/result.h"
 #include "base/transfer.h"
-#include "host/task.h"
 #include "host_link/link_messages.h"
 #include "os/clock.h"
 #include "waiting/wait.h"
@@ -23,6 +22,7 @@ class KnownCalls;
 class Liveness;
 class Peers;
 class Statistics;
+struct Task;
 
 // The call that waits, the point that it waits for, and since when; the slow path judges the wait by it.
 struct Wait {

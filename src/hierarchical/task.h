@@ -7,11 +7,11 @@
 #include <cstdint>
 
 #include "base/layout.h"
+#include "base/signature.h"
 #include "kernels/copy.h"
 #include "kernels/reduce.h"
 #include "plan/project.h"
 #include "topology/columns.h"
-#include "wire/entry.h"
 
 namespace fccl::core {
 

@@ -90,11 +90,11 @@ TransferPair::Moved HostPair::send(const std::byte* source, size_t bytes, int mo
   std::byte* const slots = segment_->transfer_ring(rank_, peer_);
   Moved moved;
   for (; moved.slices < most && moved.bytes < bytes; ++moved.slices) {
-    if (put_ - out_->drained.value.load(std::memory_order_acquire) >= kSlicesInRing) break;
+    if (put_.slices - out_->drained.value.load(std::memory_order_acquire) >= kSlicesInRing) break;
     const size_t size = std::min(slice, bytes - moved.bytes);
-    copy_bytes(slots + put_at_.offset(ring, size), source + moved.bytes, size);
-    put_at_.pass(ring, size);
-    out_->published.publish(++put_);
+    copy_bytes(slots + put_.at.offset(ring, size), source + moved.bytes, size);
+    put_.at.pass(ring, size);
+    out_->published.publish(++put_.slices);
     moved.bytes += size;
   }
   return moved;
@@ -105,11 +105,11 @@ TransferPair::Moved HostPair::receive(std::byte* target, size_t bytes, int most,
   const std::byte* const slots = segment_->transfer_ring(peer_, rank_);
   Moved moved;
   for (; moved.slices < most && moved.bytes < bytes; ++moved.slices) {
-    if (in_->published.value.load(std::memory_order_acquire) <= drained_) break;
+    if (in_->published.value.load(std::memory_order_acquire) <= drained_.slices) break;
     const size_t size = std::min(slice, bytes - moved.bytes);
-    copy(target + moved.bytes, slots + drained_at_.offset(ring, size), size);
-    drained_at_.pass(ring, size);
-    in_->drained.publish(++drained_);
+    copy(target + moved.bytes, slots + drained_.at.offset(ring, size), size);
+    drained_.at.pass(ring, size);
+    in_->drained.publish(++drained_.slices);
     moved.bytes += size;
   }
   return moved;

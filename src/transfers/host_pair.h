@@ -34,6 +34,12 @@ class HostPair final : public TransferPair {
   Moved receive(std::byte* target, size_t bytes, int most, CopyBytes copy) override;
 
  private:
+  // Counts the slices that have passed through a ring, and says where in it the next one lies.
+  struct Progress {
+    uint64_t slices = 0;
+    SliceCursor at;
+  };
+
   NoticeLine& next_line_out(const Notice& notice);
   void publish(NoticeLine& line);
   bool has_free_slot();
@@ -46,8 +52,7 @@ class HostPair final : public TransferPair {
   TransferBoard* in_;
   uint64_t posted_ = 0, taken_ = 0;
   uint64_t taken_there_ = 0;  // as of this rank's last look; so is free_slots_
-  uint64_t put_ = 0, drained_ = 0;
-  SliceCursor put_at_, drained_at_;
+  Progress put_, drained_;
   unsigned free_slots_ = 0;  // one bit per slot
   std::array<uint64_t, TransferBoard::kEagerSlots> used_{}, released_{};
 };

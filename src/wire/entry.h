@@ -8,12 +8,6 @@
 
 namespace fccl::core {
 
-// A call in full, as ranks show it to each other.
-struct CallInFull {
-  uint64_t number = 0;
-  Signature signature;
-};
-
 // The first 64 bytes of a message; a call's small payload follows them. Plain bytes in this processor's byte order, which all
 // hosts share.
 struct EntryMessage {

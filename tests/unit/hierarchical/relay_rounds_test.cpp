@@ -15,7 +15,7 @@ namespace {
 using Share = RelayRounds::Share;
 using Condition = bool (*)(const RelayFacts& facts);
 
-const std::map<std::string, Condition> kHosts{
+const std::map<std::string, Condition> kHostsOfTable{
     {"none", [](const RelayFacts&) { return false; }},
     {"all hosts", [](const RelayFacts&) { return true; }},
     {"all hosts, if unequal", [](const RelayFacts& facts) { return !facts.is_even; }},
@@ -94,8 +94,8 @@ TEST_P(RoundsOf, a_host_with_several_ranks_are_those_of_the_table) {
   ASSERT_EQ(cells.size(), 4u) << row.name;
   for (const RelayFacts& facts : all_facts(row, 2)) {
     const RelayRounds rounds = rounds_of(row, facts);
-    EXPECT_EQ(rounds.has_up, kHosts.at(cells[0])(facts)) << row.name << " on " << text_of(facts);
-    EXPECT_EQ(rounds.has_down, kHosts.at(cells[1])(facts)) << row.name << " on " << text_of(facts);
+    EXPECT_EQ(rounds.has_up, kHostsOfTable.at(cells[0])(facts)) << row.name << " on " << text_of(facts);
+    EXPECT_EQ(rounds.has_down, kHostsOfTable.at(cells[1])(facts)) << row.name << " on " << text_of(facts);
     EXPECT_EQ(rounds.feeds_wire, kFedByUp.at(cells[3])(facts)) << row.name << " on " << text_of(facts);
     if (!rounds.has_down) continue;
     EXPECT_EQ(rounds.share, kShares.at(cells[2])) << row.name;
