@@ -1,6 +1,9 @@
 // Runs each round by its kind, and joins the rounds to the inter-host call.
 #include "hierarchical/relay.h"
 
+#include "hierarchical/counts_exchange.h"
+#include "hierarchical/inter_host_call.h"
+#include "hierarchical/pair_blocks.h"
 #include "hierarchical/wire_sides.h"
 #include "host/shards.h"
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "hierarchical/inter_host_call.h"
 #include "host/route.h"
 
 namespace fccl::core {
@@ -64,5 +65,9 @@ int RelayContext::place_down(int column, int item) const {
 int RelayContext::per_slot(size_t slot_bytes) const {
   return static_cast<int>(std::max<size_t>(1, slot_bytes / whole_piece()));
 }
+
+const WireSide& RelayContext::input() const { return hierarchical.inter_host_call->input(); }
+
+const WireSide& RelayContext::output() const { return hierarchical.inter_host_call->output(); }
 
 }  // namespace fccl::core

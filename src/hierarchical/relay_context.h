@@ -54,8 +54,8 @@ struct RelayContext {
   const Layout& layout() const { return wire_plan.pieces.blocks; }
 
   // Return where this rank, which has a column, keeps the pieces for the wire, and those from it.
-  const WireSide& input() const { return hierarchical.inter_host_call->input(); }
-  const WireSide& output() const { return hierarchical.inter_host_call->output(); }
+  const WireSide& input() const;
+  const WireSide& output() const;
   // True if the rounds up bring pieces into this rank's staging memory.
   bool stages_input() const { return is_column() && rounds.feeds_wire && input().buffer.is_staging(); }
 

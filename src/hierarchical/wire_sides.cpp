@@ -1,6 +1,8 @@
 // Finds the wire's input and output: in the user's buffers if they can be there, else in staging memory.
 #include "hierarchical/wire_sides.h"
 
+#include "hierarchical/pair_blocks.h"
+
 namespace fccl::core {
 namespace {
 

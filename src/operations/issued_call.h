@@ -7,6 +7,7 @@
 
 #include "health/control.h"
 #include "host/lane.h"
+#include "host/task.h"
 #include "metrics/statistics.h"
 #include "waiting/advance.h"
 

@@ -7,6 +7,8 @@
 #include <charconv>
 #include <cstddef>
 
+#include "topology/text.h"
+
 namespace fccl::core {
 namespace {
 
@@ -53,14 +55,6 @@ double least(const Unit& unit) { return unit.is_rate ? kLeastRate : 0; }
 
 tl::unexpected<Error> refuse(const std::string& reason) {
   return fail(fcclInvalidUsage, fmt::format("{}; costs are written as in \"{}\"", reason, kForm));
-}
-
-// Quotes foreign text for a message: shortened, without control characters.
-std::string quoted(std::string_view text) {
-  constexpr size_t kShown = 60;
-  std::string shown;
-  for (const char c : text.substr(0, kShown)) shown += c >= ' ' && c <= '~' ? c : '?';
-  return fmt::format("\"{}{}\"", shown, text.size() > kShown ? "..." : "");
 }
 
 std::optional<double> value_in(std::string_view text, const Unit& unit) {

@@ -84,14 +84,6 @@ std::string_view take_line(std::string_view& text) {
   return line;
 }
 
-// Quotes foreign text for a message: shortened, without control characters.
-std::string quoted(std::string_view text) {
-  constexpr size_t kShown = 60;
-  std::string shown;
-  for (const char c : text.substr(0, kShown)) shown += c >= ' ' && c <= '~' ? c : '?';
-  return fmt::format("\"{}{}\"", shown, text.size() > kShown ? "..." : "");
-}
-
 // Parses line by line and stops at the first fault; `expected_` then says what the line should contain.
 class Parser {
  public:
@@ -222,6 +214,13 @@ class Parser {
 };
 
 }  // namespace
+
+std::string quoted(std::string_view text) {
+  constexpr size_t kShown = 60;
+  std::string shown;
+  for (const char c : text.substr(0, kShown)) shown += c >= ' ' && c <= '~' ? c : '?';
+  return fmt::format("\"{}{}\"", shown, text.size() > kShown ? "..." : "");
+}
 
 std::string to_text(const Topology& topology) {
   std::string text = fmt::format("{}\n", kHeadline);

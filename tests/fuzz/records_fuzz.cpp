@@ -6,6 +6,7 @@
 
 #include "fuzz/fuzz.h"
 #include "health/control.h"
+#include "host/task.h"
 #include "os/log.h"
 
 namespace fccl::core::fuzz {

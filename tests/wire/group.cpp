@@ -67,9 +67,8 @@ std::unique_ptr<Group::Member> Group::make_member(int rank, const Bend& bend) {
       .wire_type = shape_.wire_type};
   for (int i = 0; i < shape_.lanes; ++i) {
     const auto id = static_cast<LaneId>(i);
-    auto side =
-        std::make_unique<Side>(Side{Lane(segments_[columns.host()], id, columns.local(), hosts_[columns.host()], kNearTheWrap),
-                                    std::make_unique<HierarchicalLane>(columns, WirePlanner(columns, settings), nullptr)});
+    auto side = std::make_unique<Side>(segments_[columns.host()], id, columns.local(), hosts_[columns.host()], kNearTheWrap);
+    side->hierarchical = std::make_unique<HierarchicalLane>(columns, WirePlanner(columns, settings), nullptr);
     if (columns.has_column()) {
       auto opened = WireLane::open(*member->endpoint, {.ranks = columns.members(),
                                                        .me = columns.host(),

@@ -10,6 +10,7 @@
 #include <memory>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hierarchical/inter_host_call.h"
@@ -65,6 +66,9 @@ class Group {
  private:
   // A rank's side of a lane.
   struct Side {
+    Side(std::shared_ptr<Segment> segment, LaneId id, int rank, const std::vector<int>& numbers, uint32_t first_sequence)
+        : lane(std::move(segment), id, rank, numbers, first_sequence) {}
+
     Lane lane;
     std::unique_ptr<HierarchicalLane> hierarchical;
   };

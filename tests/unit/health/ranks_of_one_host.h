@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "health/control.h"
+#include "host/task.h"
 
 namespace fccl::core {
 

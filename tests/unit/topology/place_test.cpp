@@ -13,7 +13,7 @@ TEST(PciAddress, is_read_as_linux_and_as_nvidia_write_it) {
   EXPECT_EQ(parse_pci_address("0000:10:1b.3"), address);
   EXPECT_EQ(parse_pci_address("00000000:10:1B.3"), address);
   EXPECT_EQ(to_text(address), "0000:10:1b.3");
-  EXPECT_EQ(to_text({0x10000, 1, 2, 0}), "10000:01:02.0");
+  EXPECT_EQ(to_text(PciAddress{0x10000, 1, 2, 0}), "10000:01:02.0");
 }
 
 TEST(PciAddress, is_refused_where_a_part_is_missing_or_too_long) {

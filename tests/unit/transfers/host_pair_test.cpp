@@ -11,12 +11,12 @@
 namespace fccl::core {
 namespace {
 
-constexpr size_t kEager = 256;
+constexpr size_t kEagerBytes = 256;
 
 class HostPairTest : public ::testing::Test {
  protected:
   HostPairTest() {
-    const SegmentShape shape{2, kEager, 1024};
+    const SegmentShape shape{2, kEagerBytes, 1024};
     segment = *Segment::map(*Segment::make(shape), shape);
     segment->initialise(1);
     sender = std::make_unique<HostPair>(segment, 0, 1);
@@ -64,7 +64,7 @@ TEST_F(HostPairTest, has_room_for_another_notice_once_one_is_taken) {
 }
 
 TEST_F(HostPairTest, keeps_a_payload_while_later_notices_take_its_place) {
-  for (const size_t bytes : {sizeof NoticeLine::beside, kEager}) {
+  for (const size_t bytes : {sizeof NoticeLine::beside, kEagerBytes}) {
     const std::vector<std::byte> payload = bytes_of(bytes, 3);
     ASSERT_TRUE(post_eager(payload));
     const auto next = receiver->next();
