@@ -14,7 +14,7 @@ namespace fccl::core {
 struct CommunicatorState;
 struct Settings;
 
-// A communicator of GPU memory owns it; it uses CommunicatorState that it does not own. The thread that issues calls uses it,
+// A communicator of GPU memory owns it; it uses a CommunicatorState that it does not own. The thread that issues calls uses it,
 // and the thread that ends the communicator once no thread is inside a call. It is destroyed when the lanes are idle; work that
 // the GPU has not finished by then is retired.
 class DeviceCalls {

@@ -33,7 +33,7 @@ struct OwnLane {
   bool gpu_arrived = false;            // the GPU has reached the last call that this thread waits for
 };
 
-// A communicator's DeviceCalls owns it; it uses CommunicatorState that it does not own. The thread that issues calls uses it,
+// A communicator's DeviceCalls owns it; it uses a CommunicatorState that it does not own. The thread that issues calls uses it,
 // and the thread that ends the communicator once no thread is inside a call.
 class OwnDevice {
  public:
@@ -64,7 +64,7 @@ class OwnDevice {
   Result<HostEnds> check_buffers(const Call& call) const;
   bool is_on_host(const void* pointer) const { return device_->place_of(pointer) == MemoryPlace::pinned_host; }
 
-  // A GPU that does not get there fails the communicator at the deadline.
+  // Blocks until the GPU is where the wait says. If the GPU does not get there by the deadline, the communicator fails.
   Result<void> await(const Wait& wait);
   Result<void> await_idle(DeviceLane& lane, const std::function<std::string()>& what);
   // Ends a call of which something is on the GPU's queue, whatever happened. `joined`: whether the user's stream waits for it.

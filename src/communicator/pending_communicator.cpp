@@ -1,4 +1,4 @@
-// The thread that makes, and how it is stopped.
+// Starts the thread that makes the communicator, and stops it.
 #include "communicator/pending_communicator.h"
 
 #include <utility>

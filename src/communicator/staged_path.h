@@ -21,7 +21,7 @@ class StagedPath {
   StagedPath(const StagedPath&) = delete;
   StagedPath& operator=(const StagedPath&) = delete;
 
-  // Makes the lane, after all ranks have met in the creation; the ranks meet again after it by `deadline`.
+  // Makes the lane. The creation calls it once all ranks have met, and it makes the ranks meet again, by `deadline`.
   Result<void> set_up(Deadline deadline);
   Result<void> check(const CallOrTransfer& operation, const OnDevice& on_device);
   // Returns once the user's stream has reached the call and the input is on the host.

@@ -37,10 +37,10 @@ Result<ColumnNics> nics_of_columns(const std::vector<std::string>& columns) {
   std::set<std::string> different;
   for (size_t first = 0; first < seen.size(); ++first) {
     if (!chosen.names[first].empty()) continue;
-    Host host{"here", (seen)[first].nics, {}, {}};
+    Host host{"here", seen[first].nics, {}, {}};
     for (size_t column = first; column < seen.size(); ++column)
-      if ((seen)[column].nics == host.nics)
-        host.ranks.push_back({.number = static_cast<int>(column), .numa = (seen)[column].ranks.front().numa});
+      if (seen[column].nics == host.nics)
+        host.ranks.push_back({.number = static_cast<int>(column), .numa = seen[column].ranks.front().numa});
     const auto nics = nics_of_ranks(host);
     for (size_t i = 0; i < host.ranks.size(); ++i)
       for (size_t n = 0; n < nics[i].size() && n < Introduction::kMostRails; ++n) {

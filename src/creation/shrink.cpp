@@ -192,7 +192,8 @@ Result<bool> Shrink::has_come(int rank, const ShrinkOffer& mine) {
     return fail(fcclRemoteError, fmt::format("{} died before all survivors were in fcclCommShrink: exclude it, too",
                                              parent_.peers.describe(rank)));
   if (is_for_this_shrink && theirs.excluded == mine.excluded) {
-    // A failed earlier attempt is ignored, unless it is the root's and failed to open a listener.
+    // A rank may still show the offer of an earlier shrink, which failed. That offer counts for nothing, unless the root could
+    // not open a listener: its offer then has no id, and all ranks must hear of the root's failure.
     const bool is_root_without_id = rank == survivors_.front() && theirs.id == ShrinkOffer::Id{};
     if (theirs.state == ShrinkState::open || is_root_without_id) return true;
     if (const auto other = other_opinion(mine)) return difference(*other, mine, parent_.peers.state_of(*other).shrink.read());

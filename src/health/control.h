@@ -14,8 +14,8 @@
 
 namespace fccl::core {
 
-// A communicator owns it together with its link, which may live longer. Any thread may call. It is there until the last of them
-// ends, also after a failure.
+// A communicator and its link own it together, and the link may live longer. Any thread may use the members, also after a
+// failure.
 struct Control {
   Control(std::string name, int rank, std::vector<Peer> all, std::shared_ptr<Segment> segment)
       : peers(rank, std::move(all), std::move(segment)),

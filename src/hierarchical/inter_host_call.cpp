@@ -18,6 +18,7 @@ void give_memory(WireSide& side, std::vector<std::byte>& memory) {
 
 }  // namespace
 
+// The last call has ended, so polls find nothing to do until begin.
 void InterHostCall::prepare(const WireTask& task) {
   executor_.reset();
   task_ = task;

@@ -98,7 +98,8 @@ void PairRounds::take_down(int peer) const {
 
 void PairRounds::take_own_up() const {
   const int me = context_.me();
-  take_from(me, sent_at(me));
+  // A rank that sends nothing may have no buffer, in which no piece has a place.
+  if (bytes_sent_to(me) > 0) take_from(me, sent_at(me));
   if (!context_.is_column() || !context_.rounds.feeds_wire) return;
   for (const int to : blocks().foreign()) {
     const int place = blocks().place_given(context_.lane.rank(), to);

@@ -12,7 +12,7 @@ struct RelayContext;
 struct WireSide;
 class PairBlocks;
 
-// Lives in the relay, beside the context that it reads; other calls never use it.
+// Lives in the relay, beside the context that it reads. Only calls with a block for each pair of ranks use it.
 class PairRounds {
  public:
   explicit PairRounds(const RelayContext& context);

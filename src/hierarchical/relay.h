@@ -20,7 +20,8 @@ namespace fccl::core {
 // Lives in the frame of the phase of a call, and stays at its address, which its rounds know.
 class IntraHostRelay {
  public:
-  // `longest`: the bytes of the longest block of a call with a block for each pair of ranks, whose blocks must be placed.
+  // `longest`: the bytes of the longest block that any rank sends to any other, in a call with a block for each pair of ranks.
+  // Such a call must have told the lane's PairBlocks where its blocks lie.
   IntraHostRelay(Lane& lane, HierarchicalLane& hierarchical, const Task& task, size_t longest);
   IntraHostRelay(const IntraHostRelay&) = delete;
   IntraHostRelay& operator=(const IntraHostRelay&) = delete;

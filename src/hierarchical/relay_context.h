@@ -47,7 +47,7 @@ struct RelayContext {
   // results with as many elements, scaled to the input's type.
   std::byte* sent_at(int block) const { return bytes(task.call.send) + ((layout().offset(block) + offset) >> widening_shift); }
   std::byte* result_at(int block) const { return bytes(task.call.recv) + layout().offset(block) + offset; }
-  // Return the piece in a buffer of one block.
+  // Return the piece of a block that lies at the begin of the user's buffer.
   std::byte* own_sent() const { return bytes(task.call.send) + offset; }
   std::byte* own_result() const { return bytes(task.call.recv) + offset; }
   static std::byte* bytes(const void* buffer) { return static_cast<std::byte*>(const_cast<void*>(buffer)); }
@@ -67,8 +67,8 @@ struct RelayContext {
   const size_t element_bytes;  // of the result's type
   const int widening_shift;    // an element of the result has 2^widening_shift times the bytes of an element of the input
   const CopyBytes to_result;   // copies into the user's buffer, which no peer reads in this call
-  // The round that runs, its number among all rounds of the lane, and the begin of its slice in each block of the user's
-  // buffers.
+  // The round that runs, its number among all rounds of the lane (not the call's number), and the begin of its slice in each
+  // block of the user's buffers.
   Round round;
   uint64_t number = 0;
   size_t offset = 0;

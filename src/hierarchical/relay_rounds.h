@@ -69,7 +69,8 @@ struct Turns {
 // Walks the rounds of one call in their order. A value, the same on all ranks of the host.
 class RoundSequence {
  public:
-  // Each step sends slice k up and brings slice k - kStaged down, which keeps kStaged slices on the network.
+  // Each step sends slice k up and brings slice k - kStaged down, which keeps kStaged slices on the network. Staging memory has
+  // room for as many.
   static constexpr uint64_t kStaged = 4;
 
   RoundSequence(uint64_t slices, Turns turns, bool closes) : slices_(slices), turns_(turns), closes_(closes) {}

@@ -1,4 +1,4 @@
-// Holds memory of peers that no other file of a lane needs to know.
+// Makes and ends a Reach where the types of its members are complete.
 #include "host/reach.h"
 
 #include <utility>

@@ -106,7 +106,7 @@ Result<std::vector<std::string>> LeaderHandshake::exchange(const std::string& mi
     return fail(fcclInternalError,
                 fmt::format("{} has {} bytes for the other hosts, more than {}", self(), mine.size(), kBlobLimit));
   blobs_[request_.host()] = mine;
-  // The hub gathers everything before it tells anything, so that no leader hears of the next exchange before it begins it.
+  // The hub gathers everything before it tells anything, so that no leader hears of an exchange that it has not begun.
   if (request_.is_hub()) FCCL_TRY(gather_blobs());
   FCCL_TRY(tell_blobs());
   if (!request_.is_hub()) FCCL_TRY(gather_blobs());

@@ -8,8 +8,8 @@
 
 namespace fccl::core::metrics {
 
-// Owns the part of one communicator: on the page while there is room, else in private memory. Belongs to the communicator's
-// statistics. Any thread may make one. Its destructor adds its counts to the page's sums.
+// Holds the counts of one communicator: on the page while there is room, else in private memory. The communicator's statistics
+// own it. Any thread may make one. Its destructor adds its counts to the page's sums.
 class CommunicatorPlace {
  public:
   CommunicatorPlace();

@@ -107,7 +107,7 @@ struct alignas(64) RankState {
   // on each lane.
   std::atomic<uint64_t> issued{0};
   std::array<std::atomic<uint64_t>, kLanes> begun{};
-  Cause cause;                                  // written once, before it is offered to the failure board
+  Cause cause;                                  // written once, before it is offered as the first failure
   std::array<std::atomic<uint64_t>, 2> mark{};  // written before the rank is ready
   std::array<std::atomic<uint64_t>, 16>
       processors{};                              // a bit per processor that the rank may run on; written before it is ready

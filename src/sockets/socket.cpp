@@ -276,7 +276,7 @@ Transfer read_some(int socket, std::span<char> into, Descriptor* passed) {
   message.msg_iovlen = 1;
   if (passed != nullptr) {
     message.msg_control = control;
-    // Uses sizeof, not CMSG_SPACE, whose padding has room for a second descriptor.
+    // The size is CMSG_LEN's, not CMSG_SPACE's, whose padding has room for a second descriptor.
     message.msg_controllen = sizeof(control);
   }
   ssize_t got;

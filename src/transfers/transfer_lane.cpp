@@ -242,6 +242,8 @@ void TransferLane::match(TransferOperation& operation, Peer& source, const Trans
 void TransferLane::announce(Peer& peer) {
   TransferPair& pair = *peer.pair;
   while (TransferOperation* operation = peer.announcing.front()) {
+    // The look comes first: a short send that finds no room for its notice must not be offered because room came meanwhile.
+    if (!pair.can_post()) return;
     const TransferEnd& transfer = operation->transfer;
     const Envelope& envelope = transfer.envelope;
     Notice notice{.dtype = static_cast<uint8_t>(envelope.dtype), .tag = envelope.tag, .count = envelope.count};
@@ -250,7 +252,6 @@ void TransferLane::announce(Peer& peer) {
       finish(*operation);
       continue;
     }
-    if (!pair.can_post()) return;
     const bool lends = reads(peer, *operation);
     if (lends && !bring_in_more(*operation)) return step(*operation);
     peer.announcing.pop();

@@ -11,7 +11,7 @@
 namespace fccl::core {
 
 // A rank's transfer lane owns it; the one thread that has the lane's turn uses it. No function waits: each does what is
-// possible now. The lane calls it a few times a message, and never once a slice.
+// possible now. The lane calls it a few times a turn, and never once a slice.
 class TransferPair {
  public:
   // A notice of the peer, and the payload that came along with it. The payload stays until the notice is taken.
@@ -32,7 +32,8 @@ class TransferPair {
 
   // Returns the longest payload that travels with its notice.
   virtual size_t eager_bytes() const = 0;
-  // Posts a notice with its payload; returns false if it is too long, or has no room now.
+  // Posts a notice with its payload; returns false if it is too long, or has no room now. The caller asks can_post first, since
+  // only then false means that the payload cannot go along.
   virtual bool post_eager(const Notice& notice, const void* payload, size_t bytes) = 0;
   // Posts a notice without a payload, once there is room. `lent`: where the offered bytes are in this process, if the peer may
   // read them there, else null.

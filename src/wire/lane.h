@@ -50,9 +50,10 @@ struct WireLaneShape {
   int members() const { return static_cast<int>(ranks.size()); }
 };
 
-// A communicator owns it; the one thread that runs the lane's current phase uses it. Members are numbered in the column; a peer
-// is any other member. No function waits: each says what can be done now. A lane whose phase failed runs no other. It may be
-// destroyed at any time, and does not wait for peers.
+// A communicator owns it, and the one thread that runs the lane's current phase uses it; or a NoticeLane owns it, and the
+// thread that has its turn uses it. Members are numbered in the column, or are all ranks; a peer is any other member. No
+// function waits: each says what can be done now. A lane whose phase failed runs no other. It may be destroyed at any time, and
+// does not wait for peers.
 class WireLane {
  public:
   // Gives the lane its memory and its channels; peers may send as soon as they have its introduction.
@@ -121,7 +122,8 @@ class WireLane {
   Port& port() const { return *port_; }
   // Returns the place of a member among the peers of this one.
   int place(int member) const { return member < shape_.me ? member : member - 1; }
-  // Begins a message to a peer: this part tells the peer all that is free and taken.
+  // Returns the first part of a message to a peer. The part tells the peer all that is free and taken, and the lane takes it
+  // for told.
   EntryMessage head_for(int member);
   // Posts a message that lies in the port's memory for it; `end` counts its end.
   void post(int member, std::byte* bytes, size_t size, int end);

@@ -11,8 +11,8 @@ namespace fccl::torch {
 // the end of every group. If the library cannot give memory, torch's own is used, with one warning.
 at::Tensor arena_tensor(int64_t count, const at::TensorOptions& options);
 
-// Makes torch take all larger CPU tensors from the arena from now on, in this process and until its end. Existing tensors stay
-// where they are.
+// Makes torch take CPU tensors of 16 KiB or more from the arena from now on, in this process and until its end. Existing
+// tensors stay where they are.
 void allocate_cpu_tensors_in_arena();
 
 }  // namespace fccl::torch

@@ -61,7 +61,7 @@ void check_alike(const at::Tensor& words) {
   }
 }
 
-// Returns one number for the place of each element, in the order of places.
+// Returns each element's indices as one number: the element's offset in the dense tensor. The numbers rise.
 at::Tensor places_of(const at::Tensor& coalesced) {
   const at::Tensor indices = coalesced._indices();
   at::Tensor places = at::zeros({coalesced._nnz()}, at::kLong);

@@ -86,7 +86,7 @@ bool connects(const char* from, uint16_t to) {
   other.sin_family = AF_INET;
   other.sin_port = htons(to);
   ::inet_pton(AF_INET, "127.0.0.1", &other.sin_addr);
-  // How often the kernel asks again, and so how long it waits: a second each time.
+  // The kernel repeats an unanswered SYN once, after a second.
   const int once = 1;
   ::setsockopt(socket.get(), IPPROTO_TCP, TCP_SYNCNT, &once, sizeof once);
   const timeval limit{.tv_sec = 0, .tv_usec = 300000};
