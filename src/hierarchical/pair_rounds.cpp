@@ -2,6 +2,7 @@
 #include "hierarchical/pair_rounds.h"
 
 #include "base/rounding.h"
+#include "hierarchical/pair_blocks.h"
 #include "hierarchical/relay_context.h"
 
 namespace fccl::core {
