@@ -11,6 +11,7 @@
 #include "operations/bounced_call.h"
 #include "operations/communicator_state.h"
 #include "operations/issued_call.h"
+#include "operations/issued_group.h"
 #include "operations/stream.h"
 #include "settings/settings.h"
 #include "topology/columns.h"
