@@ -3,14 +3,14 @@
 # Each suite and the minutes that it takes on two cores, the longest first.
 all_suites=(
   long-alone:55 long-hosts:35 long:33 asan:25 tsan:20 torch-slow:10 torch-2.11.0:10 torch-2.15.0:10 frameworks:14 elastic:12
-  sagemaker:8 cpp:5 cluster-slow:5 slow:4 torch:4 cpp-trainer:3 cluster:3 frames:3 launchers:3 docs:2 tools:1
+  sagemaker:8 cpp:5 cluster-slow:5 slow:4 torch:4 cpp-trainer:3 cluster:3 frames:6 launchers:3 docs:2 tools:1
 )
 
 run_suite() {
   case $1 in
     asan | tsan) FCCL_TEST_TIMEOUT=900 cpp_suite "$1" "$1" --label-regex '^quick$' ;;
     cpp) fetch_cuda_headers && cpp_suite cpp release --label-exclude '^(slow|long)$' ;;
-    frames) targets=frames_test cpp_suite frames debug --label-regex '^frames$' ;;
+    frames) frames_suite ;;
     slow) FCCL_TEST_TIMEOUT=900 cpp_suite slow release --label-regex '^slow$' ;;
     # Ten minutes each.
     long-alone) long_suite "$1" --tests-regex "${random_calls}_[0-9]_for_long" ;;
@@ -30,6 +30,18 @@ run_suite() {
 }
 
 random_calls=random_calls_agree_with_mpi_on
+
+# The Debug build has the adapter to torch here.
+frames_suite() {
+  lock
+  need_packages "${packages_build[@]}" "${packages_test[@]}"
+  need_environment
+  use_ccache
+  step "configure build-debug with torch" configure-debug \
+    cmake --preset debug -DFCCL_BUILD_TORCH=ON -DPython3_EXECUTABLE="$PWD/$venv/bin/python"
+  unlock
+  targets="frames_test torch_frames_test" cpp_suite frames debug --label-regex '^frames$'
+}
 
 long_suite() { FCCL_TEST_TIMEOUT=3600 cpp_suite "$1" release --label-regex '^long$' --parallel 1 "${@:2}"; }
 

@@ -255,6 +255,10 @@ FCCL_API fcclResult_t fcclCommAbort(fcclComm_t comm);
 FCCL_API fcclResult_t fcclCommGetAsyncError(fcclComm_t comm, fcclResult_t* asyncError);
 /* Sets the deadline of the waits of operations issued from now on, milliseconds > 0. */
 FCCL_API fcclResult_t fcclCommSetTimeout(fcclComm_t comm, int timeoutMs);
+/* On CUDA memory: each call that is issued from now on records `event`, a cudaEvent_t of its GPU, at its end, and its stream
+ * does not wait for it. Such calls come one after the other, as on one stream. The next user of the buffers of one must wait
+ * for the event, even if the call has failed. After NULL the streams wait again. */
+FCCL_API fcclResult_t fcclCommSetEndEvent(fcclComm_t comm, void* event);
 
 FCCL_API fcclResult_t fcclCommCount(const fcclComm_t comm, int* count);
 FCCL_API fcclResult_t fcclCommUserRank(const fcclComm_t comm, int* rank);
@@ -265,7 +269,6 @@ typedef struct {
   int fewestRanks; /* on the host that has the fewest */
   int rails;       /* NICs used per host for traffic between hosts (the minimum over hosts); 0 on a single host */
 } fcclHosts_t;
-
 FCCL_API fcclResult_t fcclCommGetHosts(const fcclComm_t comm, fcclHosts_t* hosts);
 /* Sets *device to the number of the communicator's GPU in this process; fcclInvalidUsage on CPU communicators. */
 FCCL_API fcclResult_t fcclCommCuDevice(const fcclComm_t comm, int* device);
@@ -469,17 +472,15 @@ FCCL_API fcclResult_t fcclStreamDestroy(fcclStream_t stream);
 FCCL_API fcclResult_t fcclStreamQuery(fcclStream_t stream);
 /* Waits until everything issued on `stream` so far is done. In the wait the calling thread itself serves the stream. */
 FCCL_API fcclResult_t fcclStreamSynchronize(fcclStream_t stream);
-/* Sets *position to the number of calls, groups and host functions issued on `stream` so far: a place in it for
- * fcclStreamSynchronizeTo. It is 0 for NULL. */
+/* Sets *position to the number of items issued on `stream` so far, 0 for NULL: a place in it for fcclStreamSynchronizeTo. */
 FCCL_API fcclResult_t fcclStreamGetPosition(fcclStream_t stream, unsigned long long* position);
 /* Waits like fcclStreamSynchronize, but only for calls issued up to `position`, and for at most timeoutMs milliseconds; a
  * negative timeoutMs means no limit. An item that this thread has begun by then is run to its end. Returns fcclInProgress if
  * they are not done by then, else the first failure of anything on the stream so far. Does not wait for later calls. */
 FCCL_API fcclResult_t fcclStreamSynchronizeTo(fcclStream_t stream, unsigned long long position, int timeoutMs);
 /* Runs fn(userData) once everything issued on `stream` before it is done, whether that succeeded or failed (ask fcclStreamQuery
- * inside): on the worker, or on a thread that waits for the stream. fn must not wait for a stream, issue a collective or end a
- * communicator; it may call fcclCommRevoke. fn must not call CUDA: the GPU may be waiting for its thread. An exception of fn
- * becomes the stream's failure, fcclInvalidUsage. */
+ * inside): on the worker, or on a thread that waits for the stream. fn must not wait for a stream, issue a collective, end a
+ * communicator (it may revoke one) or call CUDA: the GPU may wait for its thread. Its exception fails the stream. */
 FCCL_API fcclResult_t fcclLaunchHostFunc(fcclStream_t stream, fcclHostFunc_t fn, void* userData);
 
 /* ---- Counters ----------------------------------------------------------------------------------------------------------- */

@@ -167,6 +167,15 @@ fcclResult_t fcclCommSetTimeout(fcclComm_t comm, int timeoutMs) {
   return fcclSuccess;
 }
 
+fcclResult_t fcclCommSetEndEvent(fcclComm_t comm, void* event) {
+  if (comm == nullptr) return refuse(__func__, "comm is NULL");
+  if (const auto free = fccl::core::check_free(comm); !free) return report(__func__, free);
+  if (comm->communicator->device() == nullptr)
+    return report(__func__, {fcclInvalidUsage, "this is a communicator of CPU memory: its calls end on no CUDA stream"});
+  comm->communicator->set_end({event});
+  return fcclSuccess;
+}
+
 fcclResult_t fcclCommCount(const fcclComm_t comm, int* count) {
   if (comm == nullptr || count == nullptr) return refuse(__func__, "comm or count is NULL");
   if (const auto made = fccl::core::check_made(comm); !made) return report(__func__, made);

@@ -294,6 +294,8 @@ const char* Communicator::last_error() { return check_own() ? state_->control->f
 
 void Communicator::set_timeout(std::chrono::milliseconds timeout) { state_->timeout = timeout; }
 
+void Communicator::set_end(Mark end) { device_calls_->gpu().set_end(end); }
+
 const Statistics& Communicator::statistics() const { return state_->statistics; }
 
 const InitCost& Communicator::init_cost() const { return state_->cost; }

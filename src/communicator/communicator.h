@@ -27,6 +27,7 @@ class Stream;
 struct GroupedTransfer;
 struct InitCost;
 struct CommunicatorState;
+struct Mark;
 struct UniqueId;
 
 // All ranks make it together (create, split, grow). One thread at a time issues calls; any thread may call revoke, async_error
@@ -118,6 +119,8 @@ class Communicator {
   // True if calls of the collective can go between all hosts of this communicator.
   bool carries(fcclColl_t collective) const;
   void set_timeout(std::chrono::milliseconds timeout);
+  // Needs a device. Says how calls from now on end (OwnDevice::set_end).
+  void set_end(Mark end);
   const CreateOptions& options() const { return options_; }
   // Null on CPU memory.
   Device* device() const { return options_.device.get(); }

@@ -11,6 +11,7 @@
 #include "operations/bounced_call.h"
 #include "operations/communicator_state.h"
 #include "operations/issued_call.h"
+#include "operations/issued_group.h"
 #include "operations/stream.h"
 #include "settings/settings.h"
 #include "topology/columns.h"
@@ -20,9 +21,9 @@ namespace {
 
 // Numbers of the calls by which the ranks meet before and after the set-up of a lane: no sub-call has them.
 constexpr uint32_t kBeforeSetUp = UINT32_MAX - 1, kBehindSetUp = UINT32_MAX;
-// Entries that the blocking path reserves for the end of a call: it reports that it is drained, and records its end;
-// kEntriesOfBlocking adds the fork and one copy; every further copy waits for its own room.
-constexpr size_t kEntriesOfEnd = 2, kEntriesOfBlocking = 2 + kEntriesOfEnd;
+// Entries that the blocking path reserves for the end of a call: it reports that it is drained, and sets two marks.
+// kEntriesOfBlocking adds the fork, the wait for an earlier call and one copy; every further copy waits for its own room.
+constexpr size_t kEntriesOfEnd = 3, kEntriesOfBlocking = 3 + kEntriesOfEnd;
 
 bool may_bounce(const Device& device, const Settings& settings) {
   return settings.cuda_path != "blocking" && device.limits().waits_for_words;
@@ -118,9 +119,10 @@ Result<void> DevicePath::bounce(Issue& issue) {
   const BouncedCall::Program expected{lane, program.first_number(), issue.scalar != nullptr};
   issue.lane.stream->enqueue(std::make_unique<BouncedCall>(
       state_.around(), issue.queue, BouncedCall::Issued{issue.calls, issue.task, state_.timeout}, expected));
-  Result<void> result = program.fork(issue.user);
+  Result<void> result = gpu_.fork(lane, issue.user);
   if (result) result = program.enqueue(await_room);
-  return gpu_.conclude(describe(issue.task.call.signature), std::move(result), program.join(issue.user));
+  program.end();
+  return gpu_.conclude(describe(issue.task.call.signature), std::move(result), gpu_.join(lane, issue.user));
 }
 
 // Works also if the other ranks bounce: ranks need not take the same path.
@@ -128,10 +130,10 @@ Result<void> DevicePath::block(Issue& issue) {
   DeviceLane& lane = *issue.lane.device;
   issue.lane.gpu_arrived = false;
   Result<void> result = lane.has_room(kEntriesOfBlocking) ? Result<void>{} : await_own_gpu(issue);
-  if (result) result = lane.fork(issue.user);
+  if (result) result = gpu_.fork(lane, issue.user);
   for (uint64_t part = 0; result && part < issue.calls.count(); ++part) result = run_sub_call(issue, part);
   if (result && bounces_) result = lane.end_copies();
-  return gpu_.conclude(describe(issue.task.call.signature), std::move(result), issue.lane.device->join(issue.user));
+  return gpu_.conclude(describe(issue.task.call.signature), std::move(result), gpu_.join(lane, issue.user));
 }
 
 Result<void> DevicePath::run_sub_call(Issue& issue, uint64_t part) {

@@ -1,4 +1,4 @@
-// Refuses streams and memory that no call can use, waits for the GPU outside the driver, and raises its errors.
+// Refuses streams and memory that no call can use, orders calls, waits for the GPU outside the driver, and raises its errors.
 #include "communicator/own_device.h"
 
 #include <fmt/format.h>
@@ -103,6 +103,30 @@ Result<OwnDevice::HostEnds> OwnDevice::check_buffers(const Call& call) const {
   return on_host;
 }
 
+// Calls that end by marks of the user's come one after the other, as on one stream, whatever their lanes.
+Result<void> OwnDevice::fork(DeviceLane& lane, Queue user) {
+  FCCL_TRY(lane.fork(user));
+  if (end_.native == nullptr || last_ended_ == nullptr || last_ended_ == &lane) return {};
+  return lane.follow(*last_ended_);
+}
+
+Result<void> OwnDevice::join(DeviceLane& lane, Queue user) {
+  if (end_.native == nullptr) return lane.join(user);
+  last_ended_ = &lane;
+  return lane.end(end_);
+}
+
+// Without the join, or the mark in its place, the user would run on while the queue still copies from and to the user's memory.
+Result<void> OwnDevice::conclude(const std::string& what, Result<void> result, Result<void> joined) {
+  if (result && joined) return {};
+  const Error first = raise(what, result ? joined.error() : result.error());
+  if (joined) return fail(first);
+  return fail(fcclUnhandledCudaError,
+              fmt::format("{}. The user's stream could not be made to wait for what the call has put on {} ({}): its buffers "
+                          "may still be read and written. The GPU is lost to this process: end it",
+                          first.message, name_of(*device_), joined.error().message));
+}
+
 // The wait is not in the driver: it holds no lock, and any failure of the communicator ends it.
 Result<void> OwnDevice::await(const Wait& wait) {
   Control& control = *state_.control;
@@ -138,17 +162,6 @@ Result<void> OwnDevice::await_idle(DeviceLane& lane, const std::function<std::st
   FCCL_TRY(await({[&] { return device_->is_idle(lane.queue()); }, [] { return 0; }, what}));
   lane.see_idle();
   return {};
-}
-
-// Without the join the user's stream would run on while the queue still copies from and to the user's memory.
-Result<void> OwnDevice::conclude(const std::string& what, Result<void> result, Result<void> joined) {
-  if (result && joined) return {};
-  const Error first = raise(what, result ? joined.error() : result.error());
-  if (joined) return fail(first);
-  return fail(fcclUnhandledCudaError,
-              fmt::format("{}. The user's stream could not be made to wait for what the call has put on {} ({}): its buffers "
-                          "may still be read and written. The GPU is lost to this process: end it",
-                          first.message, name_of(*device_), joined.error().message));
 }
 
 // An error of the GPU may come from any earlier work on it, so it is final.

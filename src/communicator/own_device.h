@@ -1,4 +1,4 @@
-// OwnDevice: a communicator's GPU, as the thread that issues calls checks it, waits for it, and tells its failures.
+// OwnDevice: a communicator's GPU, as the thread that issues calls checks it, orders calls on it, waits, and tells failures.
 #pragma once
 
 #include <cstdint>
@@ -64,17 +64,27 @@ class OwnDevice {
   Result<HostEnds> check_buffers(const Call& call) const;
   bool is_on_host(const void* pointer) const { return device_->place_of(pointer) == MemoryPlace::pinned_host; }
 
+  // Each call from now on ends by setting this mark of the user's, and its stream does not wait for it. Such calls come one
+  // after the other. After a null mark the stream continues after a call again.
+  void set_end(Mark end) { end_ = end; }
+  // Makes a call on the lane begin after the user's stream.
+  Result<void> fork(DeviceLane& lane, Queue user);
+  // Lets the user continue after a call: the stream, or what awaits the mark of set_end.
+  Result<void> join(DeviceLane& lane, Queue user);
+  // Ends a call of which something is on the GPU's queue, whatever happened. `joined`: whether the user waits for it.
+  Result<void> conclude(const std::string& what, Result<void> result, Result<void> joined);
+
   // Blocks until the GPU is where the wait says. If the GPU does not get there by the deadline, the communicator fails.
   Result<void> await(const Wait& wait);
   Result<void> await_idle(DeviceLane& lane, const std::function<std::string()>& what);
-  // Ends a call of which something is on the GPU's queue, whatever happened. `joined`: whether the user's stream waits for it.
-  Result<void> conclude(const std::string& what, Result<void> result, Result<void> joined);
   // Fails the communicator on all ranks with the GPU's error in this rank's work.
   Error raise(const std::string& what, const Error& error);
 
  private:
   std::shared_ptr<Device> device_;
   CommunicatorState& state_;
+  Mark end_;                                // null: the stream of a call continues after it
+  const DeviceLane* last_ended_ = nullptr;  // the lane of the last call that ended by a mark of the user's
 };
 
 }  // namespace fccl::core

@@ -16,8 +16,8 @@ namespace {
 
 // Size of the buffer that all these bytes go through; every communicator pins one, whether or not it has such calls.
 constexpr size_t kStagingBytes = size_t{256} << 10;
-// Entries that are reserved for the join.
-constexpr size_t kEntriesOfJoin = 2;
+// Entries that are reserved for the join, or for the user's mark in its place.
+constexpr size_t kEntriesOfJoin = 3;
 
 }  // namespace
 
@@ -59,10 +59,10 @@ Result<void> StagedPath::bring_in(const StagedCall& call) {
   if (std::holds_alternative<Call>(call.on_host())) state_.control->calls.say_issued(state_.number);
   lane_.gpu_arrived = false;
   if (const auto room = make_room(call); !room) return fail(gpu_.raise(describe(call.on_host()), room.error()));
-  Result<void> result = lane_.device->fork({call.stream()});
+  Result<void> result = gpu_.fork(*lane_.device, {call.stream()});
   if (result) result = copy_in(call);
   if (result) return result;
-  return gpu_.conclude(describe(call.on_host()), std::move(result), lane_.device->join({call.stream()}));
+  return gpu_.conclude(describe(call.on_host()), std::move(result), gpu_.join(*lane_.device, {call.stream()}));
 }
 
 Result<void> StagedPath::take_out(const StagedCall& call, bool has_result) {
@@ -70,7 +70,7 @@ Result<void> StagedPath::take_out(const StagedCall& call, bool has_result) {
   if (!use.entered()) return fail(gpu_.raise(describe(call.on_host()), use.entered().error()));
   Result<void> result = has_result ? copy_out(call) : Result<void>{};
   if (result) result = make_room(call);
-  return gpu_.conclude(describe(call.on_host()), std::move(result), lane_.device->join({call.stream()}));
+  return gpu_.conclude(describe(call.on_host()), std::move(result), gpu_.join(*lane_.device, {call.stream()}));
 }
 
 // Copies as many pieces at a time as the buffer holds. Ends in host memory need no buffer (HostEnds).

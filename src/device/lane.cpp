@@ -137,6 +137,20 @@ Result<void> DeviceLane::join(Queue user) {
   return device_->await(user, joined_);
 }
 
+Result<void> DeviceLane::end(Mark mark) {
+  for (const Mark each : {joined_, mark}) {
+    FCCL_TRY(device_->record(queue_, each));
+    ++enqueued_;
+  }
+  return {};
+}
+
+Result<void> DeviceLane::follow(const DeviceLane& earlier) {
+  FCCL_TRY(device_->await(queue_, earlier.joined_));
+  ++enqueued_;
+  return {};
+}
+
 void DeviceLane::end_program(uint64_t first_number) {
   (void)has_begun();
   programs_[newest_++ % programs_.size()] = {first_number, marked_};

@@ -65,6 +65,10 @@ class DeviceLane {
   // fork makes the queue wait for the user's stream; join makes the user's stream wait for the queue.
   Result<void> fork(Queue user);
   Result<void> join(Queue user);
+  // In the place of join: sets a mark of the user's, whose stream does not wait.
+  Result<void> end(Mark mark);
+  // Makes the queue wait for what another lane's last join or end covers.
+  Result<void> follow(const DeviceLane& earlier);
   // Marks the end of a program whose first sub-call has this number.
   void end_program(uint64_t first_number);
   // Ends a call whose copies are all on the queue and that gives the worker no sub-calls.

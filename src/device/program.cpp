@@ -8,9 +8,9 @@ namespace {
 
 // Word operations per sub-call: ready, finished.
 constexpr size_t kWords = 2;
-// Entries per program beside its sub-calls: the wait for the user's stream, the copy of the factor, the write of `drained`, the
-// mark at its end.
-constexpr size_t kEnds = 4;
+// Entries per program beside its sub-calls: the waits for the user's stream and for an earlier call, the copy of the factor,
+// the write of `drained`, the lane's mark at its end and the user's.
+constexpr size_t kEnds = 6;
 
 }  // namespace
 
@@ -67,11 +67,6 @@ Result<void> Program::enqueue(const AwaitRoom& await_room) {
   }
   FCCL_TRY(make_room(1));
   return lane_.write_drained();
-}
-
-Result<void> Program::join(Queue user) {
-  lane_.end_program(first_number_);
-  return lane_.join(user);
 }
 
 }  // namespace fccl::core

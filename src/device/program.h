@@ -1,4 +1,4 @@
-// Program: the entries of one call on its lane's queue, from the user's stream and back to it.
+// Program: the entries of one call on its lane's queue, between the fork from the user's stream and the call's end.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@
 namespace fccl::core {
 
 // The order of entries. Two buffers let the copy into one overlap with the work on the other.
-//   await the user's stream; copy in 0; write ready 0
+//   copy in 0; write ready 0
 //   for each sub-call i: copy in i+1; write ready i+1; wait for finished i; copy out i
-//   write drained; the user's stream awaits the queue
-// Lives on the issuing thread during the call. A caller of fork must call join even after a failure, because the user's stream
-// must not run beside copies from and to the user's memory. A program that stops half way leaves no endless wait once
-// release_permanently was called.
+//   write drained
+// Lives on the issuing thread during the call. The caller forks before enqueue. It calls end and lets the user continue behind
+// the queue even after a failure, because nobody may use the user's memory beside the copies from and to it. A program that
+// stops half way leaves no endless wait once release_permanently was called.
 class Program {
  public:
   // Blocks until the queue has room for `entries` entries.
@@ -29,12 +29,11 @@ class Program {
 
   // The lane's number of its first sub-call.
   uint64_t first_number() const { return first_number_; }
-  // The room that the caller must await first: for all entries, if the queue can hold them.
+  // The room that the caller must await before the fork: for all entries, if the queue can hold them.
   size_t entries_to_begin() const;
-  Result<void> fork(Queue user) { return lane_.fork(user); }
   // Enqueues the program. Waits for room in between if it has more entries than the queue holds.
   Result<void> enqueue(const AwaitRoom& await_room);
-  Result<void> join(Queue user);
+  void end() { lane_.end_program(first_number_); }
 
  private:
   std::byte* device_buffer(uint64_t part) const { return lane_.device_address(lane_.buffer(first_number_ + part)); }

@@ -1,63 +1,12 @@
 // The way of a call to its bytes, as the page of the architecture lists it: no function on it that only forwards.
-#include <algorithm>
-#include <fstream>
-#include <iostream>
-#include <regex>
-#include <string>
 #include <vector>
 
+#include "frames/page.h"
 #include "frames/stacks.h"
 #include "processes/ranks.h"
 
 namespace fccl::core::testing {
 namespace {
-
-using Frames = std::vector<Frame>;
-
-// The numbered lines of the page from the one that names `call` on: function and file.
-Frames listed(const std::string& call) {
-  std::ifstream page(FCCL_SOURCE_DIR "/docs/architecture.md");
-  const std::regex numbered(R"( ?(\d+)  (\S+) +(\S+).*)");
-  Frames frames;
-  for (std::string line; std::getline(page, line);) {
-    std::smatch found;
-    const bool is_frame = std::regex_match(line, found, numbered);
-    if (is_frame && (!frames.empty() || found[2] == call))
-      frames.push_back({found[2], found[3]});
-    else if (!frames.empty() && line.starts_with("```"))
-      break;
-  }
-  return frames;
-}
-
-bool are_equal(const Frames& seen, const Frames& on_page) {
-  return std::ranges::equal(seen, on_page, [](const Frame& frame, const Frame& line) {
-    return frame.name == line.name && frame.file.find("/" + line.file + ":") != std::string::npos;
-  });
-}
-
-void print(const Frames& frames) {
-  for (size_t i = 0; i < frames.size(); ++i) std::cout << i + 1 << "  " << frames[i].name << "  " << frames[i].file << '\n';
-  std::cout << std::endl;
-}
-
-// Expects that no stack that ends with these functions is longer than `most`, and that the page's stack is among them.
-void expect_listed(std::vector<Frames> stacks, const std::vector<std::string>& innermost, size_t most) {
-  std::erase_if(stacks, [&](const Frames& frames) {
-    return frames.size() < innermost.size() ||
-           !std::equal(
-               innermost.rbegin(), innermost.rend(), frames.rbegin(),
-               [](const std::string& name, const Frame& frame) { return name == frame.name; });
-  });
-  ASSERT_FALSE(stacks.empty());
-  for (const Frames& frames : stacks) {
-    print(frames);
-    EXPECT_LE(frames.size(), most);
-  }
-  const Frames on_page = listed(stacks.front().front().name);
-  EXPECT_TRUE(std::ranges::any_of(stacks, [&](const Frames& frames) { return are_equal(frames, on_page); }))
-      << "none of them is the one of " << on_page.size() << " frames that docs/architecture.md lists";
-}
 
 TEST(Frames, of_an_all_gather_on_one_host_are_those_of_the_page) {
   const Setting ring("FCCL_CROSS_MEMORY_ATTACH", "off");

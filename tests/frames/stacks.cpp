@@ -1,4 +1,4 @@
-// A memcpy that looks who called it, and the names of the frames by addr2line.
+// Keeps stacks, and finds the names of their frames by addr2line.
 #include "frames/stacks.h"
 
 #include <dlfcn.h>
@@ -25,7 +25,7 @@ std::set<Stack> kept;
 
 // Without the parameters and what the compiler calls copies of a function.
 std::string short_name(std::string name) {
-  for (const std::string& prefix : {std::string("(anonymous namespace)::"), std::string("fccl::core::")})
+  for (const std::string& prefix : {std::string("(anonymous namespace)::"), std::string("fccl::core::"), std::string("fccl::")})
     for (size_t at = name.find(prefix); at != std::string::npos; at = name.find(prefix)) name.erase(at, prefix.size());
   return name.substr(0, name.find_first_of("(["));
 }
@@ -50,6 +50,16 @@ std::vector<Frame> frames_at(void* returns_to) {
 
 }  // namespace
 
+void keep_stack(int callers) {
+  if (!is_recording) return;
+  is_recording = false;
+  Stack stack(kDeepest);
+  stack.resize(static_cast<size_t>(::backtrace(stack.data(), kDeepest)));
+  stack.erase(stack.begin(), stack.begin() + 1 + callers);
+  kept.insert(std::move(stack));
+  is_recording = true;
+}
+
 Recording::Recording() {
   // The first one loads a library.
   std::array<void*, 1> first{};
@@ -69,7 +79,9 @@ std::vector<std::vector<Frame>> Recording::below(const std::string& outermost) {
     bool is_whole = false;
     for (void* returns_to : stack) {
       if (!known.contains(returns_to)) known[returns_to] = frames_at(returns_to);
-      for (const Frame& frame : known[returns_to]) frames.push_back(frame);
+      // Between a function object and its call stand functions of the C++ library.
+      for (const Frame& frame : known[returns_to])
+        if (frame.file.find("/include/c++/") == std::string::npos) frames.push_back(frame);
       is_whole = !frames.empty() && frames.back().name == outermost;
       if (is_whole) break;
     }
@@ -80,17 +92,3 @@ std::vector<std::vector<Frame>> Recording::below(const std::string& outermost) {
 }
 
 }  // namespace fccl::core::testing
-
-extern "C" __attribute__((visibility("default"))) void* memcpy(void* target, const void* source, size_t bytes) noexcept {
-  using namespace fccl::core::testing;
-  if (is_recording) {
-    is_recording = false;
-    Stack stack(kDeepest);
-    stack.resize(static_cast<size_t>(::backtrace(stack.data(), kDeepest)));
-    // Behind this one.
-    stack.erase(stack.begin());
-    kept.insert(std::move(stack));
-    is_recording = true;
-  }
-  return std::memmove(target, source, bytes);
-}

@@ -1,4 +1,4 @@
-// Stacks: what calls memcpy in this process, frame by frame.
+// Stacks: who calls a function that moves bytes, frame by frame.
 #pragma once
 
 #include <string>
@@ -12,7 +12,10 @@ struct Frame {
   std::string file;
 };
 
-// While it lives, the stacks of this thread's calls of memcpy are kept, each once. One thread uses it, and one at a
+// Keeps the stack above so many of its callers, if this thread records. A function that moves bytes calls it.
+void keep_stack(int callers);
+
+// While it lives, the stacks of this thread's calls of such functions are kept, each once. One thread uses it, and one at a
 // time exists.
 class Recording {
  public:
@@ -21,7 +24,8 @@ class Recording {
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
-  // The stacks between `outermost` and memcpy, outermost first. Ends the recording.
+  // The stacks from `outermost` to the caller of such a function, outermost first, without functions of the C++ library. Ends
+  // the recording.
   std::vector<std::vector<Frame>> below(const std::string& outermost);
 };
 

@@ -71,23 +71,52 @@ c10::intrusive_ptr<c10d::Work> DeviceCalls::run(const Operation& operation, c10:
   Launches::of_process().sweep();
 
   const Description description = describe(operation);
-  const c10::Stream stream = operation.async ? side_stream() : current;
-  if (operation.async) {
-    follow(stream, current);
-  } else if (operation.type == c10d::OpType::BARRIER && side_) {
-    // A caller that has passed a barrier expects its earlier operations to be done.
-    follow(stream, *side_);
+  DeviceWork::Place place = may_run_apart(operation) ? run_apart(operation, comm, current, description.attempt())
+                                                     : run_on_stream(operation, comm, current, description.attempt());
+  return c10::make_intrusive<DeviceWork>(description, std::move(place), operation.inputs, operation.outputs);
+}
+
+// Copies need a stream of torch's. What is outstanding there comes before the next asynchronous operation.
+bool DeviceCalls::may_run_apart(const Operation& operation) const {
+  return operation.async && operation.steps.size() == 1 && (!on_side_ || is_done(on_side_->end));
+}
+
+// The library runs the call on a queue of its own, and records its end there: no stream of torch's stands between.
+DeviceWork::Place DeviceCalls::run_apart(const Operation& operation, fcclComm_t comm, const c10::Stream& current,
+                                         const std::string& attempt) {
+  const std::shared_ptr<Launch> launch = Launches::of_process().prepare(current);
+  check(fcclCommSetEndEvent(comm, launch->end.eventId()), attempt);
+  const std::exception_ptr failure = issue(operation, comm, current, attempt);
+  check(fcclCommSetEndEvent(comm, nullptr), attempt);
+  Launches::of_process().keep(launch, this, tensors_of(operation));
+  if (failure) {
+    // What was issued before the failure still uses the tensors.
+    launch->end.block(current);
+    std::rethrow_exception(failure);
   }
+  apart_ = launch;
+  return {communicator_, std::nullopt, launch};
+}
+
+DeviceWork::Place DeviceCalls::run_on_stream(const Operation& operation, fcclComm_t comm, const c10::Stream& current,
+                                             const std::string& attempt) {
+  const bool is_barrier = operation.type == c10d::OpType::BARRIER;
+  const c10::Stream stream = operation.async ? side_stream() : current;
+  if (operation.async) follow(stream, current);
+  // A caller that has passed a barrier expects its earlier operations to be done.
+  if (is_barrier && on_side_) on_side_->end.block(stream);
+  if ((is_barrier || operation.async) && apart_) apart_->end.block(stream);
   if (std::find(used_.begin(), used_.end(), stream) == used_.end()) used_.push_back(stream);
-  if (const std::exception_ptr failure = issue(operation, comm, stream, description.attempt())) {
+  if (const std::exception_ptr failure = issue(operation, comm, stream, attempt)) {
     // Steps issued before the failure still use the tensors.
     if (stream != current) follow(current, stream);
     std::rethrow_exception(failure);
   }
   // Tensors must be kept only for a call that runs next to the caller's stream.
   auto kept = operation.async ? tensors_of(operation) : std::vector<at::Tensor>{};
-  DeviceWork::Place place{communicator_, stream, Launches::of_process().add(stream, current, std::move(kept))};
-  return c10::make_intrusive<DeviceWork>(description, std::move(place), operation.inputs, operation.outputs);
+  auto launch = Launches::of_process().add(stream, current, std::move(kept));
+  if (operation.async) on_side_ = launch;
+  return {communicator_, stream, std::move(launch)};
 }
 
 void DeviceCalls::follow(const c10::Stream& stream, const c10::Stream& first) {
@@ -150,8 +179,10 @@ void DeviceCalls::leave(std::shared_ptr<DeviceCalls> calls) {
 }
 
 bool DeviceCalls::is_through() {
-  if (ends_.empty())
+  if (ends_.empty()) {
+    if (apart_) ends_.push_back(apart_);
     for (const c10::Stream& stream : used_) ends_.push_back(Launches::of_process().add(stream, stream, {}));
+  }
   return std::all_of(ends_.begin(), ends_.end(), [](const auto& launch) { return is_done(launch->end); });
 }
 

@@ -1,4 +1,4 @@
-// Runs a group's operations on a device: on the caller's stream, or on a stream of its own next to that.
+// Runs a group's operations on a device: on the caller's stream, or next to it.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -34,8 +34,8 @@ class DeviceCalls {
   void adopt(fcclComm_t comm, c10::Device device);
   // Returns the device that it is bound to. Needs the communicator's turn.
   std::optional<c10::Device> device() const { return device_; }
-  // Puts the operation on the current stream or, if it is asynchronous, on the group's own, which first waits for the current
-  // one; returns the work that stands for it. It never waits for the device.
+  // Puts the operation on the current stream or, if it is asynchronous, beside it and behind what it holds now; asynchronous
+  // operations come one after the other. Returns the work that stands for it. It never waits for the device.
   c10::intrusive_ptr<c10d::Work> run(const Operation& operation, c10::Device device, std::chrono::milliseconds timeout,
                                      const Describe& describe);
   void abort();
@@ -48,6 +48,11 @@ class DeviceCalls {
   void check_device(c10::Device device, const char* title) const;
   // Binds the group to the stream's device at the first call, which all ranks make.
   fcclComm_t open(const char* title, const c10::Stream& current);
+  bool may_run_apart(const Operation& operation) const;
+  DeviceWork::Place run_apart(const Operation& operation, fcclComm_t comm, const c10::Stream& current,
+                              const std::string& attempt);
+  DeviceWork::Place run_on_stream(const Operation& operation, fcclComm_t comm, const c10::Stream& current,
+                                  const std::string& attempt);
   c10::Stream side_stream();
   // Makes later work on `stream` follow the work that is on `first` now.
   void follow(const c10::Stream& stream, const c10::Stream& first);
@@ -60,7 +65,9 @@ class DeviceCalls {
   const std::shared_ptr<Communicator> communicator_;
   // The communicator's turn guards them.
   std::optional<c10::Device> device_;
-  std::optional<c10::Stream> side_;            // stream of asynchronous operations
+  std::optional<c10::Stream> side_;            // stream of asynchronous operations with several steps
+  std::shared_ptr<Launch> on_side_;            // the last one there
+  std::shared_ptr<Launch> apart_;              // the last call that no stream of torch's runs
   std::optional<c10::Event> fork_;             // recorded again each time
   std::vector<c10::Stream> used_;              // streams that calls were put on
   std::vector<std::shared_ptr<Launch>> ends_;  // their ends, recorded when the group was left

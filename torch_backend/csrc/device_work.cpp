@@ -30,11 +30,6 @@ DeviceWork::DeviceWork(Description description, Place place, const std::vector<a
       outputs_(std::move(outputs)) {
   // The profiler measures the time of issuing; the device has a profiler of its own.
   if (recordFunctionEndCallback_) recordFunctionEndCallback_();
-  if (place_.launch->issuer == place_.stream) return;
-  future_ = c10::make_intrusive<Future>(c10::ListType::create(c10::TensorType::get()), std::vector{place_.stream.device()});
-  // A thread that waits for the future waits for the work that this stream holds now.
-  const c10::StreamGuard guard(place_.stream);
-  future_->markCompleted(outputs_);
 }
 
 int DeviceWork::sourceRank() const {
@@ -51,7 +46,7 @@ bool DeviceWork::wait(std::chrono::milliseconds timeout) {
 }
 
 void DeviceWork::synchronize() {
-  const c10::Stream current = current_stream(place_.stream.device());
+  const c10::Stream current = current_stream(place_.launch->issuer.device());
   if (current != place_.stream) end().block(current);
   // The memory of the tensors returns to that stream.
   if (current == place_.launch->issuer) Launches::of_process().release(*place_.launch);
@@ -86,8 +81,11 @@ std::exception_ptr DeviceWork::exception() const {
 c10::intrusive_ptr<Future> DeviceWork::getFuture() {
   const std::lock_guard lock(parts_);
   if (!future_) {
-    future_ = c10::make_intrusive<Future>(c10::ListType::create(c10::TensorType::get()), std::vector{place_.stream.device()});
-    const c10::StreamGuard guard(place_.stream);
+    const c10::Device device = place_.launch->issuer.device();
+    future_ = c10::make_intrusive<Future>(c10::ListType::create(c10::TensorType::get()), std::vector{device});
+    // A thread that waits for the future waits for the work that the current stream holds now.
+    const c10::StreamGuard guard(pooled_stream(device));
+    end().block(guard.current_stream());
     future_->markCompleted(outputs_);
   }
   return future_;

@@ -10,6 +10,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 #include <vector>
 
@@ -24,11 +25,11 @@ namespace fccl::torch {
 // wait, since issued steps still use the tensors, and then throws the cause.
 class DeviceWork final : public c10d::Work {
  public:
-  // The stream of the call, and its launch, whose end was recorded when the call was issued: a later question, from any thread,
-  // puts nothing on a stream.
+  // The stream of the call, none if it runs on the library's queue alone; and its launch, whose end was recorded when the call
+  // was issued: a later question, from any thread, puts nothing on a stream.
   struct Place {
     std::shared_ptr<Communicator> communicator;
-    c10::Stream stream;
+    std::optional<c10::Stream> stream;
     std::shared_ptr<Launch> launch;
   };
 
@@ -55,7 +56,7 @@ class DeviceWork final : public c10d::Work {
   const Place place_;
   const std::vector<at::Tensor> outputs_;
   std::atomic<bool> succeeded_ = false;  // the device finished the call before any failure
-  std::mutex parts_;                     // guards the next members of a blocking call, which are made on demand
+  std::mutex parts_;                     // guards the future, which is made on demand
   c10::intrusive_ptr<c10::ivalue::Future> future_;
 };
 

@@ -19,10 +19,23 @@ std::shared_ptr<Launch> Launches::add(const c10::Stream& stream, const c10::Stre
   const CaptureGuard guard;  // the first record makes the event
   const std::lock_guard lock(mutex_);
   auto launch = std::make_shared<Launch>(Launch{take_event(stream.device()), issuer, std::move(tensors)});
-  auto& queue = outstanding_[stream];
-  queue.push_back(launch);
+  on_streams_[stream].push_back(launch);
   launch->end.record(stream);
   return launch;
+}
+
+std::shared_ptr<Launch> Launches::prepare(const c10::Stream& issuer) {
+  const CaptureGuard guard;
+  const std::lock_guard lock(mutex_);
+  auto launch = std::make_shared<Launch>(Launch{take_event(issuer.device()), issuer});
+  if (launch->end.eventId() == nullptr) launch->end.record(issuer);  // makes the event
+  return launch;
+}
+
+void Launches::keep(const std::shared_ptr<Launch>& launch, const void* group, std::vector<at::Tensor> tensors) {
+  const std::lock_guard lock(mutex_);
+  launch->tensors = std::move(tensors);
+  of_groups_[group].push_back(launch);
 }
 
 void Launches::release(Launch& launch) {
@@ -32,17 +45,20 @@ void Launches::release(Launch& launch) {
   tensors.swap(launch.tensors);
 }
 
+void Launches::sweep(Queue& queue, std::vector<std::vector<at::Tensor>>& released) {
+  while (!queue.empty() && queue.front()->end.query()) {
+    released.emplace_back().swap(queue.front()->tensors);
+    done_.push_back(std::move(queue.front()));
+    queue.pop_front();
+  }
+}
+
 void Launches::sweep() {
   std::vector<std::vector<at::Tensor>> tensors;
   const CaptureGuard guard;
   const std::lock_guard lock(mutex_);
-  for (auto& [stream, queue] : outstanding_) {
-    while (!queue.empty() && queue.front()->end.query()) {
-      tensors.emplace_back().swap(queue.front()->tensors);
-      done_.push_back(std::move(queue.front()));
-      queue.pop_front();
-    }
-  }
+  for (auto& [stream, queue] : on_streams_) sweep(queue, tensors);
+  for (auto& [group, queue] : of_groups_) sweep(queue, tensors);
   const auto forgotten = std::partition(done_.begin(), done_.end(), [](const auto& launch) { return launch.use_count() > 1; });
   // Another thread may have queried the event of a work that it has just released.
   std::atomic_thread_fence(std::memory_order_acquire);

@@ -33,6 +33,7 @@ def _buffer(group: dist.ProcessGroup, count: int, dtype: torch.dtype, device: to
 class AllGather:
     """For `FSDPModule.set_custom_all_gather`, which `install` calls, to write parameters where they stay.
 
+    Each parameter is then gathered by a call of its own (docs/decisions/0023 says why, and what that costs).
     `group` is the one of the backend fccl that the module is sharded over. Each module needs an object of its
     own, which holds back a call until torch asks for the parameters.
     """

@@ -1,5 +1,6 @@
 """FSDP2 with both classes of fccl.fsdp: the same bits, and no copies where torch has a door for that."""
 
+import fccl
 import pytest
 import torch
 import torch.distributed as dist
@@ -71,22 +72,30 @@ def test_narrow_gradients_with_both_classes_have_the_bits_of_sums_in_float32(siz
     run_ranks(size, train_to_the_same_bits, NARROW, in_float32)
 
 
-def copies_of_a_step(with_classes):
-    model, _ = sharded(with_classes)
+def costs_of_a_step(model):
+    """Copies out of buffers, and AllGathers."""
     loss_of(model, batches(dist.get_world_size())[dist.get_rank()]).backward()
+    before = fccl.counters()["AllGather"]["calls"]
     with profile() as seen:
         loss_of(model, batches(dist.get_world_size())[dist.get_rank()]).backward()
-    return sum(each.count for each in seen.key_averages() if each.key == COPY)
+    copies = sum(each.count for each in seen.key_averages() if each.key == COPY)
+    return copies, fccl.counters()["AllGather"]["calls"] - before
 
 
-def copy_nothing():
-    assert copies_of_a_step(with_classes=False) > 0
-    assert copies_of_a_step(with_classes=True) == 0
+def gather_without_copies():
+    model, _ = sharded(with_classes=False)
+    # The root stays whole after its forward, so each block is gathered twice and the root once.
+    gathered = [*model.blocks, *model.blocks, model]
+    assert costs_of_a_step(model) == (len(gathered), len(gathered))
+    model, _ = sharded(with_classes=True)
+    gathered = [*model.blocks, *model.blocks, model]
+    parameters = sum(len(each._get_fsdp_state()._fsdp_param_groups[0].fsdp_params) for each in gathered)
+    assert costs_of_a_step(model) == (0, parameters)
 
 
 @pytest.mark.skipif(not HAS_DOOR, reason="torch has the door from 2.15 on")
-def test_a_step_copies_no_parameter_out_of_a_buffer():
-    run_ranks(2, copy_nothing)
+def test_a_step_copies_no_parameter_out_of_a_buffer_and_gathers_each_by_itself():
+    run_ranks(2, gather_without_copies)
 
 
 def train_with_other_dimensions():

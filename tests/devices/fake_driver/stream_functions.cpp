@@ -46,6 +46,9 @@ CUresult do_words(CUstream stream, const std::vector<WordOperation>& operations)
 
 extern "C" {
 
+// A program that defines it hears of each copy on a stream, on the thread that enqueues it.
+[[gnu::weak]] void fake_driver_sees_copy();
+
 CUresult cuStreamCreate(CUstream* stream, unsigned /*flags*/) {
   if (is_prohibited()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   return on_current([&](Gpu& gpu) {
@@ -150,6 +153,7 @@ CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent from, CUevent to) {
 }
 
 CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  if (fake_driver_sees_copy != nullptr) fake_driver_sees_copy();
   const Copy copy{bytes_at(to), bytes_at(from), bytes};
   return on_stream(stream, [&](Gpu& gpu, GpuQueue* queue) { return result_of(gpu.copy(queue, copy)); });
 }

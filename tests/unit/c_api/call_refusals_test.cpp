@@ -107,6 +107,11 @@ TEST_F(CallRefusal, of_a_question_for_the_gpu_of_cpu_memory) {
   expect_refused(fcclCommCuDevice(comm(), &device), "it has no CUDA device", fcclInvalidUsage);
 }
 
+TEST_F(CallRefusal, of_an_end_event_on_cpu_memory) {
+  int event = 0;
+  expect_refused(fcclCommSetEndEvent(comm(), &event), "its calls end on no CUDA stream", fcclInvalidUsage);
+}
+
 TEST_F(CallRefusal, of_a_question_for_the_wait_for_nobody) {
   double seconds = 0;
   expect_refused(fcclCommGetWaited(comm(), 2, &seconds), "peer 2 is not a rank of a communicator of 2");
