@@ -1,6 +1,9 @@
 // Runs the loop of a call between hosts: rounds within the host, while data moves between hosts.
 #include "hierarchical/phases.h"
 
+#include "hierarchical/counts_exchange.h"
+#include "hierarchical/inter_host_call.h"
+#include "hierarchical/pair_blocks.h"
 #include "hierarchical/relay.h"
 #include "plan/choose.h"
 
