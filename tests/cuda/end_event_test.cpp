@@ -7,7 +7,7 @@
 namespace fccl::core::testing {
 namespace {
 
-constexpr size_t kCount = 3'001;
+constexpr size_t kElements = 3'001;
 
 class CudaEndEvent : public ::testing::TestWithParam<const char*> {
  private:
@@ -15,8 +15,8 @@ class CudaEndEvent : public ::testing::TestWithParam<const char*> {
   const Setting buffer_{"FCCL_CUDA_BUFFER", "4096"};
 };
 
-std::vector<int32_t> values_of(int rank, int iteration) {
-  std::vector<int32_t> values(kCount);
+std::vector<int32_t> values_in(int rank, int iteration) {
+  std::vector<int32_t> values(kElements);
   std::iota(values.begin(), values.end(), rank * 1'000'000 + iteration * 10'000);
   return values;
 }
@@ -27,7 +27,7 @@ std::byte* filled(CudaSeat& seat, const std::vector<int32_t>& values) {
   return buffer;
 }
 
-std::vector<int32_t> read(CudaSeat& seat, const std::byte* buffer, size_t count) {
+std::vector<int32_t> contents_of(CudaSeat& seat, const std::byte* buffer, size_t count) {
   std::vector<int32_t> values(count);
   seat.gpu().read(buffer, std::as_writable_bytes(std::span(values)));
   return values;
@@ -52,12 +52,12 @@ TEST_P(CudaEndEvent, comes_when_the_result_is_there) {
     const Queue other = seat.gpu().make_user_queue();
     ASSERT_TRUE(succeeded(fcclCommSetEndEvent(comm, end.native)));
     for (int i = 0; i < 10; ++i) {
-      const std::byte* const mine = filled(seat, values_of(seat.rank(), i));
-      std::byte* const all = seat.take(2 * kCount * sizeof(int32_t));
-      ASSERT_TRUE(succeeded(fcclAllGather(mine, all, kCount, fcclInt32, comm, seat.stream().native)));
+      const std::byte* const mine = filled(seat, values_in(seat.rank(), i));
+      std::byte* const all = seat.take(2 * kElements * sizeof(int32_t));
+      ASSERT_TRUE(succeeded(fcclAllGather(mine, all, kElements, fcclInt32, comm, seat.stream().native)));
       await(seat, other, end);
       seat.gpu().synchronize(other);
-      EXPECT_EQ(read(seat, all, 2 * kCount), both(values_of(0, i), values_of(1, i)));
+      EXPECT_EQ(contents_of(seat, all, 2 * kElements), both(values_in(0, i), values_in(1, i)));
       seat.meet();
       seat.reset();
     }
@@ -69,13 +69,13 @@ TEST_P(CudaEndEvent, of_a_send_comes_when_what_was_received_is_there) {
     const Comm comm(seat.seat(), config_of_cuda_tests());
     const Mark end = seat.gpu().make_user_mark();
     ASSERT_TRUE(succeeded(fcclCommSetEndEvent(comm, end.native)));
-    const std::vector<int32_t> sent = values_of(0, 1);
-    std::byte* const buffer = seat.rank() == 0 ? filled(seat, sent) : seat.take(kCount * sizeof(int32_t));
-    ASSERT_TRUE(succeeded(seat.rank() == 0 ? fcclSend(buffer, kCount, fcclInt32, 1, comm, seat.stream().native)
-                                           : fcclRecv(buffer, kCount, fcclInt32, 0, comm, seat.stream().native)));
+    const std::vector<int32_t> sent = values_in(0, 1);
+    std::byte* const buffer = seat.rank() == 0 ? filled(seat, sent) : seat.take(kElements * sizeof(int32_t));
+    ASSERT_TRUE(succeeded(seat.rank() == 0 ? fcclSend(buffer, kElements, fcclInt32, 1, comm, seat.stream().native)
+                                           : fcclRecv(buffer, kElements, fcclInt32, 0, comm, seat.stream().native)));
     await(seat, seat.stream(), end);
     seat.gpu().synchronize(seat.stream());
-    EXPECT_EQ(read(seat, buffer, kCount), sent);
+    EXPECT_EQ(contents_of(seat, buffer, kElements), sent);
     seat.meet();
   });
 }
@@ -86,15 +86,15 @@ TEST_P(CudaEndEvent, keeps_calls_of_different_collectives_in_their_order) {
     const Mark end = seat.gpu().make_user_mark();
     ASSERT_TRUE(succeeded(fcclCommSetEndEvent(comm, end.native)));
     for (int i = 0; i < 20; ++i) {
-      std::byte* const mine = filled(seat, values_of(seat.rank(), i));
-      std::byte* const all = seat.take(2 * kCount * sizeof(int32_t));
-      ASSERT_TRUE(succeeded(fcclAllReduce(mine, mine, kCount, fcclInt32, fcclMax, comm, seat.stream().native)));
-      ASSERT_TRUE(succeeded(fcclAllGather(mine, all, kCount, fcclInt32, comm, seat.stream().native)));
-      ASSERT_TRUE(succeeded(fcclBroadcast(all, mine, kCount, fcclInt32, 1, comm, seat.stream().native)));
+      std::byte* const mine = filled(seat, values_in(seat.rank(), i));
+      std::byte* const all = seat.take(2 * kElements * sizeof(int32_t));
+      ASSERT_TRUE(succeeded(fcclAllReduce(mine, mine, kElements, fcclInt32, fcclMax, comm, seat.stream().native)));
+      ASSERT_TRUE(succeeded(fcclAllGather(mine, all, kElements, fcclInt32, comm, seat.stream().native)));
+      ASSERT_TRUE(succeeded(fcclBroadcast(all, mine, kElements, fcclInt32, 1, comm, seat.stream().native)));
       await(seat, seat.stream(), end);
       seat.gpu().synchronize(seat.stream());
-      EXPECT_EQ(read(seat, all, 2 * kCount), both(values_of(1, i), values_of(1, i))) << i;
-      EXPECT_EQ(read(seat, mine, kCount), values_of(1, i)) << i;
+      EXPECT_EQ(contents_of(seat, all, 2 * kElements), both(values_in(1, i), values_in(1, i))) << i;
+      EXPECT_EQ(contents_of(seat, mine, kElements), values_in(1, i)) << i;
       seat.meet();
       seat.reset();
     }
@@ -108,7 +108,7 @@ TEST_P(CudaEndEvent, leaves_calls_after_null_to_their_streams) {
     ASSERT_TRUE(succeeded(fcclCommSetEndEvent(comm, end.native)));
     EXPECT_EQ(fcclBarrier(comm, seat.stream().native), fcclSuccess);
     ASSERT_TRUE(succeeded(fcclCommSetEndEvent(comm, nullptr)));
-    EXPECT_EQ(try_on_gpu({.collective = fcclCollAllReduce, .dtype = fcclFloat32, .count = kCount}, seat, comm), "");
+    EXPECT_EQ(try_on_gpu({.collective = fcclCollAllReduce, .dtype = fcclFloat32, .count = kElements}, seat, comm), "");
   });
 }
 
