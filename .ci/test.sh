@@ -44,7 +44,7 @@ cpp_suite() {
 # does. A part: ./dev test all has the whole.
 cuda_races_suite() {
   targets='cuda_collectives_test hidden_race' cpp_suite cuda-races tsan --tests-regex \
-    '^By/Cuda(Collectives|Staged|Waiting)\.|^a_queue_that_(awaits_what|reads_what)_another_wrote'
+    '^By/Cuda(Collectives|EndEvent|Staged|Waiting)\.|^a_queue_that_(awaits_what|reads_what)_another_wrote'
 }
 
 # torch_suite SUITE VERSION PYTEST-ARGUMENT...

@@ -87,8 +87,8 @@ DeviceWork::Place DeviceCalls::run_apart(const Operation& operation, fcclComm_t 
   const std::shared_ptr<Launch> launch = Launches::of_process().prepare(current);
   check(fcclCommSetEndEvent(comm, launch->end.eventId()), attempt);
   const std::exception_ptr failure = issue(operation, comm, current, attempt);
-  check(fcclCommSetEndEvent(comm, nullptr), attempt);
   Launches::of_process().keep(launch, this, tensors_of(operation));
+  check(fcclCommSetEndEvent(comm, nullptr), attempt);
   if (failure) {
     // What was issued before the failure still uses the tensors.
     launch->end.block(current);
