@@ -129,6 +129,7 @@ class WireLane {
   void post(int member, std::byte* bytes, size_t size, int end);
   // Heads and credits tell a peer which of its notices are taken. `is_due`: a credit should not wait for other news.
   void set_taken(int member, const NoticesTaken& taken, bool is_due);
+  const NoticesTaken& taken(int member) const { return peer_of(member).taken; }
   const NoticesTaken& told_taken(int member) const { return peer_of(member).told_taken; }
 
   // The sources that the kernel of the running reduction reads, by member; they are kept here so that no call allocates.

@@ -12,9 +12,7 @@ Result<std::unique_ptr<NoticeLane>> NoticeLane::open(Endpoint& endpoint, const W
 }
 
 NoticeLane::NoticeLane(std::unique_ptr<WireLane> wire)
-    : wire_(std::move(wire)),
-      peers_(shape().ranks.size(), Peer{.taken = {shape().first_sequence, shape().first_sequence}}),
-      notices_posted_(static_cast<size_t>(shape().notices_out)) {}
+    : wire_(std::move(wire)), eagers_(shape().ranks.size()), notices_posted_(static_cast<size_t>(shape().notices_out)) {}
 
 NoticesTaken NoticeLane::heard_of(int member) const {
   return NoticesTaken::of(counts_of(member).notices_heard.load(std::memory_order_acquire));
@@ -24,7 +22,7 @@ bool NoticeLane::can_notify(int member) const {
   const uint32_t sent = counts_of(member).notices_sent.load(std::memory_order_relaxed);
   if (sent - heard_of(member).notices >= static_cast<uint32_t>(shape().notices)) return false;
   // Credits must always find room.
-  return free_notice() >= 0 && wire_->port().queues[0].room() > 4 * peers_.size();
+  return free_notice() >= 0 && wire_->port().queues[0].room() > 4 * eagers_.size();
 }
 
 // Returns memory for a notice that holds none in flight; below zero if all do.
@@ -38,8 +36,7 @@ int NoticeLane::free_notice() const {
 }
 
 bool NoticeLane::can_notify_eagerly(int member) const {
-  return peers_[wire_->place(member)].eagers + shape().first_sequence - heard_of(member).payloads < kEagers &&
-         can_notify(member);
+  return eagers_[wire_->place(member)] + shape().first_sequence - heard_of(member).payloads < kEagers && can_notify(member);
 }
 
 void NoticeLane::notify(int member, std::span<const std::byte> head, std::span<const std::byte> payload) {
@@ -60,7 +57,7 @@ void NoticeLane::notify(int member, std::span<const std::byte> head, std::span<c
 }
 
 void NoticeLane::notify_eagerly(int member, std::span<const std::byte> head, std::span<const std::byte> payload) {
-  ++peers_[wire_->place(member)].eagers;
+  ++eagers_[wire_->place(member)];
   notify(member, head, payload);
 }
 
@@ -75,19 +72,18 @@ std::span<const std::byte> NoticeLane::noticed(int member) const {
 void NoticeLane::take(int member) {
   std::atomic<uint32_t>& taken = counts_of(member).notices_taken;
   const uint32_t next = taken.load(std::memory_order_relaxed) + 1;
-  peers_[wire_->place(member)].taken.notices = next;
   taken.store(next, std::memory_order_release);
-  tell(member);
+  set_taken(member, {next, wire_->taken(member).payloads});
 }
 
 void NoticeLane::release(int member) {
-  ++peers_[wire_->place(member)].taken.payloads;
-  tell(member);
+  const NoticesTaken& taken = wire_->taken(member);
+  set_taken(member, {taken.notices, taken.payloads + 1});
 }
 
 // A credit is due after half of what may wait here.
-void NoticeLane::tell(int member) {
-  const NoticesTaken &taken = peers_[wire_->place(member)].taken, &told = wire_->told_taken(member);
+void NoticeLane::set_taken(int member, const NoticesTaken& taken) {
+  const NoticesTaken& told = wire_->told_taken(member);
   wire_->set_taken(member, taken,
                    taken.notices - told.notices >= static_cast<uint32_t>(shape().notices / 2) ||
                        taken.payloads - told.payloads >= kEagers / 2);

@@ -39,21 +39,15 @@ class NoticeLane {
   void release(int member);
 
  private:
-  // This rank's state towards a peer.
-  struct Peer {
-    uint32_t eagers = 0;   // eager notices sent
-    NoticesTaken taken{};  // the peer's notices
-  };
-
   explicit NoticeLane(std::unique_ptr<WireLane> wire);
   const PortShape& shape() const { return wire_->port().shape(); }
   PortPeer& counts_of(int member) const { return wire_->port().peers[wire_->place(member)]; }
   NoticesTaken heard_of(int member) const;
   int free_notice() const;
-  void tell(int member);
+  void set_taken(int member, const NoticesTaken& taken);
 
   std::unique_ptr<WireLane> wire_;
-  std::vector<Peer> peers_;
+  std::vector<uint32_t> eagers_;          // by the place of a peer: eager notices sent
   int notice_ = 0;                        // posted last
   std::vector<uint64_t> notices_posted_;  // by the memory of the notice
 };
