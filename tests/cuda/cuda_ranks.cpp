@@ -46,6 +46,12 @@ std::byte* CudaSeat::take(size_t bytes) {
   return taken;
 }
 
+std::vector<int32_t> CudaSeat::read(const std::byte* buffer, size_t count) const {
+  std::vector<int32_t> values(count);
+  gpu_->read(buffer, std::as_writable_bytes(std::span(values)));
+  return values;
+}
+
 void run_on_gpus(const OnGpus& on, const std::function<void(CudaSeat&)>& body) {
   simulated::uninstall_all();
   const auto install = [&](int ordinal, uint64_t seed) {

@@ -44,6 +44,8 @@ class CudaSeat {
   // Memory of the GPU, poisoned, until reset. None is given back before the GPU is gone: that would wait for the other ranks.
   std::byte* take(size_t bytes);
   void reset() { taken_.clear(), free_.assign(chunks_.begin(), chunks_.end()); }
+  // Returns the first `count` values of a buffer. It waits for no stream.
+  std::vector<int32_t> read(const std::byte* buffer, size_t count) const;
 
  private:
   struct Chunk {

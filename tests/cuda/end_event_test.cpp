@@ -27,12 +27,6 @@ std::byte* filled(CudaSeat& seat, const std::vector<int32_t>& values) {
   return buffer;
 }
 
-std::vector<int32_t> contents_of(CudaSeat& seat, const std::byte* buffer, size_t count) {
-  std::vector<int32_t> values(count);
-  seat.gpu().read(buffer, std::as_writable_bytes(std::span(values)));
-  return values;
-}
-
 void await(CudaSeat& seat, Queue stream, Mark end) {
   const Device::Use use(seat.gpu());
   ASSERT_TRUE(seat.gpu().await(stream, end).has_value());
@@ -57,7 +51,7 @@ TEST_P(CudaEndEvent, comes_when_the_result_is_there) {
       ASSERT_TRUE(succeeded(fcclAllGather(mine, all, kElements, fcclInt32, comm, seat.stream().native)));
       await(seat, other, end);
       seat.gpu().synchronize(other);
-      EXPECT_EQ(contents_of(seat, all, 2 * kElements), both(values_in(0, i), values_in(1, i)));
+      EXPECT_EQ(seat.read(all, 2 * kElements), both(values_in(0, i), values_in(1, i)));
       seat.meet();
       seat.reset();
     }
@@ -75,7 +69,7 @@ TEST_P(CudaEndEvent, of_a_send_comes_when_what_was_received_is_there) {
                                            : fcclRecv(buffer, kElements, fcclInt32, 0, comm, seat.stream().native)));
     await(seat, seat.stream(), end);
     seat.gpu().synchronize(seat.stream());
-    EXPECT_EQ(contents_of(seat, buffer, kElements), sent);
+    EXPECT_EQ(seat.read(buffer, kElements), sent);
     seat.meet();
   });
 }
@@ -93,8 +87,8 @@ TEST_P(CudaEndEvent, keeps_calls_of_different_collectives_in_their_order) {
       ASSERT_TRUE(succeeded(fcclBroadcast(all, mine, kElements, fcclInt32, 1, comm, seat.stream().native)));
       await(seat, seat.stream(), end);
       seat.gpu().synchronize(seat.stream());
-      EXPECT_EQ(contents_of(seat, all, 2 * kElements), both(values_in(1, i), values_in(1, i))) << i;
-      EXPECT_EQ(contents_of(seat, mine, kElements), values_in(1, i)) << i;
+      EXPECT_EQ(seat.read(all, 2 * kElements), both(values_in(1, i), values_in(1, i))) << i;
+      EXPECT_EQ(seat.read(mine, kElements), values_in(1, i)) << i;
       seat.meet();
       seat.reset();
     }

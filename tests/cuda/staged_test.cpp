@@ -33,12 +33,6 @@ std::byte* filled_by_stream(CudaSeat& seat, const std::vector<int32_t>& values) 
   return buffer;
 }
 
-std::vector<int32_t> read(CudaSeat& seat, const std::byte* buffer, size_t count) {
-  std::vector<int32_t> values(count);
-  seat.gpu().read(buffer, std::as_writable_bytes(std::span(values)));
-  return values;
-}
-
 void expect_good(CudaSeat& seat, fcclComm_t comm) {
   EXPECT_EQ(try_on_gpu({.collective = fcclCollAllReduce, .dtype = fcclFloat32, .count = 100}, seat, comm), "");
 }
@@ -126,7 +120,7 @@ TEST_P(CudaStaged, a_transfer_takes_what_the_stream_has_made_and_leaves_it_to_wh
       }
       seat.gpu().launch(seat.stream(), [=] { std::memcpy(simulated::real(after), simulated::real(to), bytes); });
       seat.gpu().synchronize(seat.stream());
-      EXPECT_EQ(read(seat, after, count), expected);
+      EXPECT_EQ(seat.read(after, count), expected);
     }
   });
 }
@@ -148,7 +142,7 @@ TEST_P(CudaStaged, tags_and_any_source_choose_among_what_has_come) {
         std::byte* const to = seat.take(kBytes);
         EXPECT_TRUE(succeeded(fcclRecvTagged(to, kCount, fcclInt32, FCCL_ANY_SOURCE, tag, &source, comm, stream)));
         seat.gpu().synchronize(seat.stream());
-        EXPECT_EQ(read(seat, to, kCount), values_of(source, tag, kCount));
+        EXPECT_EQ(seat.read(to, kCount), values_of(source, tag, kCount));
         if (tag == 5) has_come[static_cast<size_t>(source)] = true;
       }
       EXPECT_TRUE(has_come[1] && has_come[2]);
@@ -175,10 +169,10 @@ TEST_P(CudaStaged, a_group_gives_and_takes_at_once_beside_collectives) {
     EXPECT_TRUE(succeeded(fcclAllGather(from, gathered, kCount, fcclInt32, comm, stream)));
     EXPECT_TRUE(succeeded(fcclGroupEnd()));
     seat.gpu().synchronize(seat.stream());
-    EXPECT_EQ(read(seat, to, kCount), values_of(last, 1, kCount));
-    EXPECT_EQ(read(seat, sum, kCount), std::vector<int32_t>(kCount, 6));
+    EXPECT_EQ(seat.read(to, kCount), values_of(last, 1, kCount));
+    EXPECT_EQ(seat.read(sum, kCount), std::vector<int32_t>(kCount, 6));
     for (int rank = 0; rank < 3; ++rank)
-      EXPECT_EQ(read(seat, gathered + static_cast<size_t>(rank) * kBytes, kCount), values_of(rank, 1, kCount));
+      EXPECT_EQ(seat.read(gathered + static_cast<size_t>(rank) * kBytes, kCount), values_of(rank, 1, kCount));
     expect_good(seat, comm);
   });
 }
@@ -193,7 +187,7 @@ TEST_P(CudaStaged, a_transfer_between_two_ranks_asks_nothing_of_a_third) {
     } else if (seat.rank() == 1) {
       EXPECT_TRUE(succeeded(fcclRecv(to, 2'000, fcclInt32, 0, comm, stream)));
       seat.gpu().synchronize(seat.stream());
-      EXPECT_EQ(read(seat, to, 2'000), values_of(0, 2, 2'000));
+      EXPECT_EQ(seat.read(to, 2'000), values_of(0, 2, 2'000));
     }
     // The third rank is here all along, and the collective comes behind.
     seat.meet();
@@ -233,7 +227,7 @@ TEST_P(CudaStaged, pinned_memory_is_sent_and_received_behind_what_the_stream_doe
       } else {
         EXPECT_TRUE(succeeded(fcclRecv(memory, count, fcclInt32, 0, comm, seat.stream().native)));
         seat.gpu().synchronize(seat.stream());
-        EXPECT_EQ(read(seat, memory, count), expected);
+        EXPECT_EQ(seat.read(memory, count), expected);
       }
       seat.meet();
     }
