@@ -7,7 +7,6 @@
 #include "base/dtype.h"
 #include "base/layout.h"
 #include "base/signature.h"
-#include "base/uneven_blocks.h"
 #include "fccl/fccl.h"
 
 namespace fccl::core {

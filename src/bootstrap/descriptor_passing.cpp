@@ -14,6 +14,7 @@
 #include "os/error_text.h"
 #include "os/process_watch.h"
 #include "sockets/socket.h"
+#include "waiting/failure_timing.h"
 
 namespace fccl::core {
 namespace {

@@ -1,9 +1,11 @@
 // The C interface: how communicators end, their queries, operators, errors.
-#include "c_api/c_api.h"
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 
+#include "c_api/handle.h"
+#include "c_api/report.h"
 #include "communicator/group.h"
 #include "device/device.h"
 #include "kernels/reduce.h"

@@ -1,4 +1,6 @@
 // The C interface: how communicators are made.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -8,8 +10,9 @@
 #include <vector>
 
 #include "bootstrap/bootstrap.h"
-#include "c_api/c_api.h"
 #include "c_api/derive.h"
+#include "c_api/handle.h"
+#include "c_api/report.h"
 #include "communicator/group.h"
 #include "device/device.h"
 

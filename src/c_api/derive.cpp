@@ -3,7 +3,8 @@
 
 #include <utility>
 
-#include "c_api/c_api.h"
+#include "c_api/handle.h"
+#include "c_api/report.h"
 #include "communicator/group.h"
 
 namespace fccl::core {

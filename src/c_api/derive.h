@@ -5,11 +5,12 @@
 #include <memory>
 
 #include "base/result.h"
-#include "communicator/communicator.h"
 #include "communicator/pending_communicator.h"
 #include "fccl/fccl.h"
 
 namespace fccl::core {
+
+class Communicator;
 
 // Returns the handle of a communicator that a thread of its own makes.
 Result<fcclComm_t> begin_making(PendingCommunicator::Make make);

@@ -1,5 +1,5 @@
 // The C interface: groups of calls.
-#include "c_api/c_api.h"
+#include "c_api/report.h"
 #include "communicator/group.h"
 
 using fccl::core::Group;

@@ -1,8 +1,11 @@
 // The C interface: memory that peers map, and registration.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "arena/arena.h"
-#include "c_api/c_api.h"
+#include "c_api/handle.h"
+#include "c_api/report.h"
 #include "c_api/structure.h"
 
 using namespace fccl::core;

@@ -1,9 +1,12 @@
 // The C interface: metrics.
+#include <fmt/format.h>
+
 #include <unistd.h>
 
 #include <utility>
 
-#include "c_api/c_api.h"
+#include "c_api/handle.h"
+#include "c_api/report.h"
 #include "c_api/structure.h"
 #include "metrics/statistics.h"
 #include "metrics_server/text.h"

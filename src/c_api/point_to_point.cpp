@@ -1,5 +1,9 @@
 // The C interface: sends and receives.
-#include "c_api/c_api.h"
+#include <fmt/format.h>
+
+#include "c_api/handle.h"
+#include "c_api/report.h"
+#include "c_api/streams.h"
 #include "operations/worker.h"
 
 namespace fccl::core {

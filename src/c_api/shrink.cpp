@@ -1,9 +1,12 @@
 // The C interface: communicators without some of their ranks, and the dead ranks.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <vector>
 
-#include "c_api/c_api.h"
 #include "c_api/derive.h"
+#include "c_api/handle.h"
+#include "c_api/report.h"
 #include "operations/worker.h"
 
 using fccl::core::Communicator;

@@ -1,7 +1,10 @@
 // The C interface: counters, and the cost of an init.
 #include "metrics/statistics.h"
 
-#include "c_api/c_api.h"
+#include <fmt/format.h>
+
+#include "c_api/handle.h"
+#include "c_api/report.h"
 #include "c_api/structure.h"
 #include "operations/init_cost.h"
 

@@ -1,5 +1,9 @@
 // The C interface: host streams.
-#include "c_api/c_api.h"
+#include "c_api/streams.h"
+
+#include <fmt/format.h>
+
+#include "c_api/report.h"
 #include "operations/bounced_call.h"
 #include "operations/issued_call.h"
 #include "operations/issued_group.h"

@@ -1,10 +1,12 @@
 // Copies structures of the C interface that may grow.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
-#include "c_api/c_api.h"
+#include "c_api/report.h"
 
 namespace fccl::core {
 

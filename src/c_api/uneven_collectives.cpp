@@ -1,7 +1,11 @@
 // The C interface: collectives whose blocks have counts of their own.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <span>
 
+#include "c_api/handle.h"
+#include "c_api/report.h"
 #include "c_api/user_call.h"
 
 namespace fccl::core {

@@ -1,9 +1,14 @@
 // Checks a user's call, and turns it into a call of the communicator.
 #include "c_api/user_call.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdint>
 
+#include "c_api/handle.h"
+#include "c_api/report.h"
+#include "c_api/streams.h"
 #include "kernels/reduce.h"
 #include "operations/worker.h"
 

@@ -1,11 +1,15 @@
 // UserCall: a collective as the user called it, and its way from there to the communicator.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 
-#include "c_api/c_api.h"
+#include "fccl/fccl.h"
 
 namespace fccl::core {
+
+struct UnevenBlocks;
 
 // Holds a user's call before it has been checked. A value of the C function that makes it.
 struct UserCall {

@@ -12,6 +12,7 @@
 #include "communicator/retired_lanes.h"
 #include "creation/creation.h"
 #include "creation/grow.h"
+#include "hierarchical/hierarchical_lane.h"
 #include "hierarchical/phases.h"
 #include "metrics_server/server.h"
 #include "operations/bounced_call.h"

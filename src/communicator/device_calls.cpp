@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "communicator/retired_lanes.h"
+#include "health/control.h"
 #include "operations/communicator_state.h"
 #include "os/clock.h"
 #include "waiting/backoff.h"

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "device/program.h"
+#include "health/control.h"
 #include "kernels/reduce.h"
 #include "operations/bounced_call.h"
 #include "operations/communicator_state.h"

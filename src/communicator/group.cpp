@@ -14,6 +14,7 @@
 #include "operations/stream.h"
 #include "operations/worker.h"
 #include "os/thread.h"
+#include "transfers/transfer_lane.h"
 
 namespace fccl::core {
 

@@ -10,7 +10,6 @@
 #include "base/call.h"
 #include "base/result.h"
 #include "base/transfer.h"
-#include "base/uneven_blocks.h"
 #include "communicator/in_call.h"
 
 namespace fccl::core {

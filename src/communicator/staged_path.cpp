@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "creation/init_calls.h"
+#include "health/control.h"
 #include "operations/communicator_state.h"
 #include "settings/settings.h"
 

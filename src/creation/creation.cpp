@@ -11,6 +11,7 @@
 #include "creation/init_calls.h"
 #include "creation/join_hosts.h"
 #include "creation/read_trial.h"
+#include "health/control.h"
 #include "operations/communicator_state.h"
 #include "os/log.h"
 #include "os/processors.h"

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "operations/call_context.h"
 #include "operations/communicator_state.h"
+#include "operations/issued_call.h"
 #include "os/processors.h"
 #include "topology/columns.h"
 #include "waiting/failure_timing.h"

@@ -14,6 +14,8 @@
 #include "creation/column_nics.h"
 #include "creation/init_calls.h"
 #include "discovery/sys_devices.h"
+#include "health/control.h"
+#include "hierarchical/hierarchical_lane.h"
 #include "hierarchical/phases.h"
 #include "operations/communicator_state.h"
 #include "os/error_text.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "base/result.h"
-#include "health/control.h"
+#include "health/call_numbers.h"
 
 namespace fccl::core {
 

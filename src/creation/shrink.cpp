@@ -10,8 +10,10 @@
 
 #include "creation/creation.h"
 #include "creation/init_calls.h"
+#include "health/control.h"
 #include "operations/communicator_state.h"
 #include "os/log.h"
+#include "segment/rank_state.h"
 #include "sockets/socket.h"
 #include "topology/columns.h"
 #include "waiting/failure_timing.h"

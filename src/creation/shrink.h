@@ -8,12 +8,13 @@
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/meeting_places.h"
 #include "creation/create_options.h"
-#include "health/control.h"
+#include "segment/shrink_board.h"
 #include "waiting/wait_limit.h"
 
 namespace fccl::core {
 
 class Columns;
+struct Control;
 struct CommunicatorState;
 
 // Lives during one call of shrink, on the thread that issues the parent's calls. It makes no call of the parent. The survivors

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "os/log.h"
+#include "segment/rank_state.h"
 
 namespace fccl::core {
 

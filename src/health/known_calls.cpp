@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <ranges>
 
+#include "health/call_numbers.h"
 #include "health/peers.h"
 #include "host/outcome.h"
 #include "host/task.h"
+#include "segment/rank_state.h"
 
 namespace fccl::core {
 namespace {

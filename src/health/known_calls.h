@@ -7,19 +7,13 @@
 
 #include "base/result.h"
 #include "base/transfer.h"
-#include "segment/segment.h"
+#include "segment/lane_board.h"
 
 namespace fccl::core {
 
 class Peers;
 struct OtherCounts;
 struct Task;
-
-// Number of a communicator's first call. It lies near the wrap of the lower half, and of a lane's sequence, so that every run
-// passes the wrap.
-inline constexpr uint64_t kFirstNumber = 0xfffffff0;
-// Init may make some calls before it; their messages carry the number of the first call.
-inline constexpr uint64_t kEarliestNumber = kFirstNumber - 16;
 
 // A Control owns it. Any thread may call, also after a failure. It reads what the ranks of this host record in shared memory,
 // and raises no failure.

@@ -13,6 +13,8 @@
 #include "health/failure_board.h"
 #include "health/known_calls.h"
 #include "health/peers.h"
+#include "host_link/link_messages.h"
+#include "segment/rank_state.h"
 
 namespace fccl::core {
 namespace {

@@ -3,12 +3,12 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
 
-#include "host_link/link_messages.h"
-#include "segment/segment.h"
+#include "base/peer_status.h"
 
 namespace fccl::core {
 
@@ -16,6 +16,8 @@ class FailureBoard;
 class KnownCalls;
 class Peers;
 class ProcessWatch;
+enum class LinkEnd : uint8_t;
+struct Departure;
 
 // A Control owns it. Any thread may call, also after a failure. It watches the processes of this host's ranks, and hears from
 // the link what became of the others.

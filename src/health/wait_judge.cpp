@@ -9,9 +9,12 @@
 #include "health/known_calls.h"
 #include "health/liveness.h"
 #include "health/peers.h"
+#include "health/wait.h"
 #include "host/task.h"
+#include "host_link/link_messages.h"
 #include "metrics/statistics.h"
 #include "os/log.h"
+#include "segment/rank_state.h"
 #include "waiting/failure_timing.h"
 
 namespace fccl::core {

@@ -3,6 +3,7 @@
 
 #include "base/rounding.h"
 #include "hierarchical/relay_context.h"
+#include "host/lane.h"
 
 namespace fccl::core {
 
@@ -31,7 +32,7 @@ void DownRound::take(int peer) const {
   if (peer >= context_.columns().columns()) return;
   if (context_.root_is_here() && !context_.is_root()) return;
   const Blocks& blocks = context_.blocks_of(peer);
-  const int me = context_.me();
+  const int me = context_.me;
   const bool takes_own = context_.rounds.share == RelayRounds::Share::of_this_host;
   const std::byte* slot = context_.lane.gather_slot(peer, context_.number);
   for (const auto [n, offset] : walk(peer)) {
@@ -46,7 +47,7 @@ void DownRound::take(int peer) const {
 
 void DownRound::take_own() const {
   if (context_.rounds.share != RelayRounds::Share::of_this_host) return;
-  const int me = context_.me();
+  const int me = context_.me;
   const std::byte* piece = context_.output().at(me, context_.place_of(me), context_.round.slice);
   context_.to_result(context_.own_result(), piece, context_.piece_bytes(me));
 }

@@ -4,6 +4,7 @@
 #include "base/rounding.h"
 #include "hierarchical/pair_blocks.h"
 #include "hierarchical/relay_context.h"
+#include "host/lane.h"
 
 namespace fccl::core {
 
@@ -98,7 +99,7 @@ void PairRounds::take_down(int peer) const {
 }
 
 void PairRounds::take_own_up() const {
-  const int me = context_.me();
+  const int me = context_.me;
   // A rank that sends nothing may have no buffer, in which no piece has a place.
   if (bytes_sent_to(me) > 0) take_from(me, sent_at(me));
   if (!context_.is_column() || !context_.rounds.feeds_wire) return;

@@ -5,6 +5,7 @@
 #include "hierarchical/inter_host_call.h"
 #include "hierarchical/pair_blocks.h"
 #include "hierarchical/relay.h"
+#include "host/lane.h"
 #include "plan/choose.h"
 
 namespace fccl::core {

@@ -5,11 +5,17 @@
 // column means that every rank has entered.
 #pragma once
 
-#include "hierarchical/hierarchical_lane.h"
-#include "host/phases.h"
+#include <cstddef>
+
+#include "fccl/fccl.h"
+#include "host/phase.h"
 #include "waiting/wait.h"
 
 namespace fccl::core {
+
+class Lane;
+struct HierarchicalLane;
+struct Task;
 
 // True if calls of the collective can go between hosts: an algorithm carries them.
 bool goes_between_hosts(fcclColl_t collective);

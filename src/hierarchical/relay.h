@@ -14,6 +14,7 @@
 #include "hierarchical/relay_context.h"
 #include "hierarchical/relay_rounds.h"
 #include "hierarchical/up_round.h"
+#include "waiting/counter.h"
 
 namespace fccl::core {
 

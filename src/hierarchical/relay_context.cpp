@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "hierarchical/inter_host_call.h"
+#include "host/lane.h"
 #include "host/route.h"
 
 namespace fccl::core {
@@ -36,6 +37,7 @@ RelayContext::RelayContext(Lane& lane, HierarchicalLane& hierarchical, const Tas
     : lane(lane),
       hierarchical(hierarchical),
       task(task),
+      me(lane.rank_of(lane.rank())),
       wire_plan(hierarchical.planner.wire_plan_of(task.call, longest)),
       rounds(rounds_of(row(), facts_of(*this))),
       element_bytes(size_of(signature().result_type())),

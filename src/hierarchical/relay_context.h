@@ -7,11 +7,12 @@
 #include "hierarchical/hierarchical_lane.h"
 #include "hierarchical/relay_rounds.h"
 #include "hierarchical/slot_walk.h"
-#include "host/lane.h"
 #include "host/task.h"
 #include "kernels/copy.h"
 
 namespace fccl::core {
+
+class Lane;
 
 // Lives in the relay, which alone changes it; the rounds read it on the same thread. "Block" means a block of the user's
 // buffers, "piece" the part of it that belongs to the slice of the round.
@@ -22,10 +23,8 @@ struct RelayContext {
   const Signature& signature() const { return task.call.signature; }
   const Collective& row() const { return task.call.signature.row(); }
   const Columns& columns() const { return hierarchical.columns; }
-  // Returns this rank's number in the communicator.
-  int me() const { return lane.rank_of(lane.rank()); }
   bool is_column() const { return hierarchical.inter_host_call != nullptr; }
-  bool is_root() const { return me() == signature().root; }
+  bool is_root() const { return me == signature().root; }
   bool root_is_here() const { return signature().root >= 0 && columns().host_of(signature().root) == columns().host(); }
 
   // Returns the blocks that a column carries.
@@ -62,6 +61,7 @@ struct RelayContext {
   Lane& lane;
   HierarchicalLane& hierarchical;
   const Task& task;
+  const int me;  // this rank's number in the communicator
   const WirePlan wire_plan;
   const RelayRounds rounds;
   const size_t element_bytes;  // of the result's type

@@ -3,6 +3,7 @@
 
 #include "base/rounding.h"
 #include "hierarchical/relay_context.h"
+#include "host/lane.h"
 
 namespace fccl::core {
 
@@ -34,7 +35,7 @@ void UpRound::put() const {
   if (context_.row().reduces) {
     put_partials();
   } else if (context_.row().givers == Who::all) {
-    if (const size_t length = context_.piece_bytes(context_.me()); length > 0)
+    if (const size_t length = context_.piece_bytes(context_.me); length > 0)
       copy_bytes(lane.gather_slot(lane.rank(), context_.number), context_.own_sent(), length);
   } else if (context_.is_root()) {
     put_from_root();
@@ -72,14 +73,14 @@ void UpRound::take(int peer) const {
     return;
   }
   const size_t length = context_.piece_bytes(rank);
-  if (row.takes(context_.me(), context_.signature().root)) context_.to_result(context_.result_at(rank), slot, length);
+  if (row.takes(context_.me, context_.signature().root)) context_.to_result(context_.result_at(rank), slot, length);
   if (context_.stages_input() && context_.columns().carrier_of(rank) == context_.lane.rank())
     copy_bytes(context_.input().at(rank, context_.place_of(rank), context_.round.slice), slot, length);
 }
 
 void UpRound::take_from_root(const std::byte* slot) const {
   const Columns& columns = context_.columns();
-  const int me = context_.me();
+  const int me = context_.me;
   const bool scatters = context_.row().input == Extent::block_per_rank;
   for (const auto [block, offset] : walk(blocks_of_root())) {
     const size_t length = context_.piece_bytes(block);
@@ -110,7 +111,7 @@ void UpRound::add_partials() const {
 
 void UpRound::take_own() const {
   const Collective& row = context_.row();
-  const int me = context_.me();
+  const int me = context_.me;
   if (row.reduces) return;
   if (row.givers == Who::root) {
     if (context_.is_root()) take_own_of_root();
@@ -125,7 +126,7 @@ void UpRound::take_own() const {
 }
 
 void UpRound::take_own_of_root() const {
-  const int me = context_.me();
+  const int me = context_.me;
   if (context_.row().input == Extent::block_per_rank) {
     copy_bytes(context_.own_result(), context_.sent_at(me), context_.piece_bytes(me));
     return;

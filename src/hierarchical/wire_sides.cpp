@@ -2,6 +2,7 @@
 #include "hierarchical/wire_sides.h"
 
 #include "hierarchical/pair_blocks.h"
+#include "host/lane.h"
 
 namespace fccl::core {
 namespace {
@@ -26,9 +27,9 @@ WireSide input_of(const RelayContext& context) {
   const bool is_fed = context.rounds.feeds_wire;
   if (row.reduces) return staged(context, carried, size_of(context.hierarchical.planner.partial_type(signature)));
   // Data that every rank gets is sent from the result.
-  if (row.spreads() && (is_fed || !row.gives(context.me(), signature.root))) return of_user(context, context.task.call.recv, 0);
+  if (row.spreads() && (is_fed || !row.gives(context.me, signature.root))) return of_user(context, context.task.call.recv, 0);
   if (is_fed) return staged(context, carried, context.element_bytes);
-  const size_t begin = row.output == Extent::block_per_rank ? context.layout().offset(context.me()) : 0;
+  const size_t begin = row.output == Extent::block_per_rank ? context.layout().offset(context.me) : 0;
   return of_user(context, context.task.call.send, begin);
 }
 
@@ -44,7 +45,7 @@ WireSide output_of(const RelayContext& context) {
   }
   if (row.input != Extent::block_per_rank) return of_user(context, result, 0);
   if (row.givers == Who::root && context.root_is_here()) return nowhere;
-  return context.columns().is_even() ? of_user(context, result, context.layout().offset(context.me())) : in_memory;
+  return context.columns().is_even() ? of_user(context, result, context.layout().offset(context.me)) : in_memory;
 }
 
 // Returns a side with a block for each pair of ranks, in staging memory.

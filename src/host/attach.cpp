@@ -1,7 +1,10 @@
 // Cross-memory attach: each rank of an AllGather or AlltoAll reads its blocks directly from its peers' memory, with a single
 // copy.
+#include "host/lane.h"
 #include "host/offer.h"
+#include "host/phases.h"
 #include "host/slices.h"
+#include "host/task.h"
 #include "kernels/copy.h"
 #include "segment/peer_memory.h"
 

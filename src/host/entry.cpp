@@ -1,5 +1,8 @@
 // The entry of every call that is longer than the mailbox: no data moves before all ranks have entered the same call.
+#include "host/lane.h"
 #include "host/offer.h"
+#include "host/phases.h"
+#include "host/task.h"
 
 namespace fccl::core {
 

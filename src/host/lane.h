@@ -7,10 +7,13 @@
 #include <vector>
 
 #include "base/call.h"
-#include "host/phase.h"
+#include "host/frame_memory.h"
 #include "host/reach.h"
 #include "kernels/copy.h"
+#include "os/processors.h"
+#include "segment/lane_board.h"
 #include "segment/segment.h"
+#include "segment/slot_ring.h"
 
 namespace fccl::core {
 

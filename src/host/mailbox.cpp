@@ -1,7 +1,9 @@
 // The mailbox: runs small collectives by payloads beside the word.
 #include <cstddef>
 
+#include "host/lane.h"
 #include "host/phases.h"
+#include "host/task.h"
 #include "kernels/copy.h"
 
 namespace fccl::core {

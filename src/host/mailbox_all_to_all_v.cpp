@@ -1,6 +1,9 @@
 // The mailbox of AlltoAllV: a box holds the counts for all peers, then the blocks. Used if every rank's box has room.
+#include "host/lane.h"
 #include "host/offer.h"
 #include "host/pair_counts.h"
+#include "host/phases.h"
+#include "host/task.h"
 #include "kernels/copy.h"
 
 namespace fccl::core {

@@ -1,6 +1,9 @@
 // Mapped memory, for collectives that only move bytes: each rank copies its blocks directly from its peers' inputs.
+#include "host/lane.h"
 #include "host/offer.h"
+#include "host/phases.h"
 #include "host/slices.h"
+#include "host/task.h"
 #include "kernels/copy.h"
 
 namespace fccl::core {

@@ -1,7 +1,10 @@
 // Mapped memory, for AlltoAllV: ranks tell each other where their blocks begin, then copy them directly.
+#include "host/lane.h"
 #include "host/offer.h"
 #include "host/pair_counts.h"
+#include "host/phases.h"
 #include "host/slices.h"
+#include "host/task.h"
 #include "kernels/copy.h"
 #include "segment/mapped_peers.h"
 

@@ -2,8 +2,10 @@
 #include <algorithm>
 
 #include "host/offer.h"
+#include "host/phases.h"
 #include "host/shards.h"
 #include "host/slices.h"
+#include "host/task.h"
 #include "kernels/copy.h"
 
 namespace fccl::core {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "host/lane.h"
+#include "host/task.h"
 #include "segment/mapped_peers.h"
 #include "segment/peer_memory.h"
 

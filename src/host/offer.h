@@ -4,9 +4,13 @@
 #include <cstdint>
 
 #include "arena/reservation.h"
-#include "host/phases.h"
 
 namespace fccl::core {
+
+class Lane;
+struct Call;
+struct Route;
+struct Task;
 
 // All ranks see the same offers, so they choose alike without another round of messages.
 struct Offer {
@@ -20,7 +24,6 @@ struct Offer {
 
   bool offers() const { return input != kNotInArena || output != kNotInArena; }
 };
-static_assert(sizeof(Offer) <= sizeof(Box::line), "an offer comes with the word's line");
 
 // Returns the offer of a peer that has entered.
 Offer offer_of(const Lane& lane, int peer);

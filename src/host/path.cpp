@@ -2,6 +2,8 @@
 #include "host/path.h"
 
 #include "base/check.h"
+#include "base/collective.h"
+#include "host/phases.h"
 
 namespace fccl::core {
 namespace {

@@ -1,9 +1,13 @@
 // Names the phase that runs a route.
 #pragma once
 
-#include "host/phases.h"
+#include "fccl/fccl.h"
+#include "host/phase.h"
 
 namespace fccl::core {
+
+class Lane;
+struct Task;
 
 // The function that runs a call by a route within a host.
 using HostPhase = Phase (*)(FrameMemory& frame, Lane& lane, Route route, Task task);

@@ -4,30 +4,13 @@
 #include <coroutine>
 #include <cstddef>
 #include <exception>
-#include <new>
 #include <utility>
 
-#include "base/check.h"
+#include "host/frame_memory.h"
 #include "host/outcome.h"
 #include "waiting/counter.h"
 
 namespace fccl::core {
-
-// Memory for the frame of a running phase, so that starting a phase allocates nothing. A lane owns it and runs one phase at a
-// time.
-class FrameMemory {
- public:
-  void* take(size_t bytes) {
-    check(!taken_ && bytes <= sizeof bytes_, "a lane runs one phase at a time and its frame fits");
-    taken_ = true;
-    return bytes_;
-  }
-  static void give_back(void* frame) { static_cast<FrameMemory*>(frame)->taken_ = false; }
-
- private:
-  alignas(64) std::byte bytes_[2048];  // first, so that the address of a frame is the address of its memory
-  bool taken_ = false;
-};
 
 // co_await Glance{...} checks once before it suspends, for a caller with other work, such as polling.
 struct Glance {

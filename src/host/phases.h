@@ -5,10 +5,12 @@
 // has entered a call has finished all earlier ones.
 #pragma once
 
-#include "host/lane.h"
-#include "host/task.h"
+#include "host/phase.h"
 
 namespace fccl::core {
+
+class Lane;
+struct Task;
 
 // Runs a call of a single rank.
 Phase alone(FrameMemory& frame, Lane& lane, Route route, Task task);

@@ -1,7 +1,10 @@
 // The ring, for collectives that only move bytes: a source puts slice after slice into its slots, and its readers take them
 // out.
+#include "host/lane.h"
 #include "host/offer.h"
+#include "host/phases.h"
 #include "host/slices.h"
+#include "host/task.h"
 #include "kernels/copy.h"
 
 namespace fccl::core {

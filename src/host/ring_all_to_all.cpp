@@ -3,6 +3,8 @@
 #include "host/offer.h"
 #include "host/pair_counts.h"
 #include "host/pair_slots.h"
+#include "host/phases.h"
+#include "host/task.h"
 #include "kernels/copy.h"
 
 namespace fccl::core {

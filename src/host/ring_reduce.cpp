@@ -2,7 +2,9 @@
 // reduces its own block directly from the slots.
 #include "host/offer.h"
 #include "host/pair_slots.h"
+#include "host/phases.h"
 #include "host/shards.h"
+#include "host/task.h"
 #include "kernels/copy.h"
 
 namespace fccl::core {

@@ -5,13 +5,37 @@
 #include <cstdint>
 #include <optional>
 
-#include "host/path_name.h"
 #include "kernels/copy.h"
 
 namespace fccl::core {
 
 struct Call;
 struct SegmentShape;
+
+// The ways that the bytes of a call can take.
+enum class Path : uint8_t { alone, mailbox, mapped, attach, ring, across };
+
+constexpr const char* name_of(Path path) {
+  switch (path) {
+    case Path::alone:
+      return "alone";
+    case Path::mailbox:
+      return "mailbox";
+    case Path::mapped:
+      return "mapped";
+    case Path::attach:
+      return "attach";
+    case Path::ring:
+      return "ring";
+    case Path::across:
+      return "across";
+  }
+  return "?";
+}
+
+// How the ranks share the work on a path. blocks: each rank takes or reduces its own blocks. whole: each rank reduces the whole
+// vector. shards: each rank reduces a shard, and takes the others' results. of_two: two ranks give each other their vectors.
+enum class Variant : uint8_t { blocks, whole, shards, of_two };
 
 // The thresholds by which routes are chosen. The sizes of the memory that ranks share stand in segment/segment.h.
 struct Tuning {

@@ -1,8 +1,10 @@
 // Shards: the division of a reduction among a host's ranks, and the factors of a pre-multiplied sum.
 #pragma once
 
+#include "base/layout.h"
 #include "base/rounding.h"
-#include "host/phases.h"
+#include "base/signature.h"
+#include "host/lane.h"
 
 namespace fccl::core {
 

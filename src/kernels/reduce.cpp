@@ -1,6 +1,8 @@
 // Finds the kernel for an operator on a data type, for a sum of one level or for either level of a sum between hosts.
 #include "kernels/reduce.h"
 
+#include <fmt/format.h>
+
 #include "base/signature.h"
 #include "kernels/families.h"
 
@@ -15,6 +17,13 @@ ReduceKernel kernel_of_one_type(fcclDataType_t dtype, ReduceOp op, Divisor divis
 }  // namespace
 
 ReduceKernel reduce_kernel(fcclDataType_t dtype, ReduceOp op) { return kernel_of_one_type(dtype, op, Divisor::source_count); }
+
+std::string no_kernel(fcclDataType_t dtype, ReduceOp op) {
+  const char* what = dtype == fcclBool
+                         ? "truth values have sum, max and bor, which are or, prod, min and band, which are and, and bxor"
+                         : "band, bor and bxor are of integers and of bool";
+  return fmt::format("{} of {} has no meaning: {}", name_of(op), name_of(dtype), what);
+}
 
 ReduceKernel float32_kernel(fcclDataType_t dtype, ReduceOp op) { return widening_kernel(dtype, op); }
 

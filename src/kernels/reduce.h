@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 #include "base/dtype.h"
 
@@ -28,6 +29,9 @@ using ReduceKernel = void (*)(void* out, const void* const* sources, int source_
 // Returns the kernel of an operator for a data type, in the best instruction set of this processor. Returns nullptr for an
 // unknown type, for avg and premul_sum of bool, and for band, bor and bxor of floats.
 ReduceKernel reduce_kernel(fcclDataType_t dtype, ReduceOp op);
+
+// Says why a type has no kernel for an operator.
+std::string no_kernel(fcclDataType_t dtype, ReduceOp op);
 // Returns a kernel from float16, bfloat16 and float8 to float32, without the final rounding of reduce_kernel. `out` must not
 // overlap a source. Returns nullptr for other types.
 ReduceKernel float32_kernel(fcclDataType_t dtype, ReduceOp op);

@@ -12,7 +12,7 @@
 
 namespace fccl::core::metrics {
 
-// The paths of a call, in the order of Path (host/path_name.h), with `whole`, a variant of mapped, before it; then the path of
+// The paths of a call, in the order of Path (host/route.h), with `whole`, a variant of mapped, before it; then the path of
 // sends and receives.
 inline constexpr auto kPathNames =
     std::to_array<const char*>({"alone", "mailbox", "whole", "mapped", "attach", "ring", "across", "transfer"});

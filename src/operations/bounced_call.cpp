@@ -3,6 +3,10 @@
 
 #include <utility>
 
+#include "health/control.h"
+#include "operations/lane_queue.h"
+#include "segment/lane_board.h"
+
 namespace fccl::core {
 namespace {
 

@@ -4,9 +4,12 @@
 #include <utility>
 #include <vector>
 
+#include "health/control.h"
+#include "hierarchical/hierarchical_lane.h"
 #include "hierarchical/inter_host_call.h"
 #include "hierarchical/phases.h"
 #include "host_link/host_link.h"
+#include "operations/call_context.h"
 #include "topology/columns.h"
 #include "wire/endpoint.h"
 
@@ -37,6 +40,8 @@ CommunicatorState::CommunicatorState(std::unique_ptr<Columns> all_columns, std::
       transfers(segment, columns->ranks_of(columns->host()), columns->local(), columns->ranks(), statistics),
       timeout(wait_at_most),
       forks_(forks()) {}
+
+CallContext CommunicatorState::around() { return {*control, statistics, oversubscribed, lanes}; }
 
 CommunicatorState::~CommunicatorState() {
   if (!is_own()) {

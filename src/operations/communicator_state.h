@@ -7,18 +7,21 @@
 #include <optional>
 
 #include "bootstrap/meeting_places.h"
-#include "health/control.h"
+#include "health/call_numbers.h"
 #include "metrics/statistics.h"
 #include "operations/init_cost.h"
-#include "operations/issued_call.h"
+#include "operations/lane_queue.h"
 #include "os/forks.h"
 #include "transfers/issued_transfer.h"
+#include "transfers/transfer_lane.h"
 
 namespace fccl::core {
 
 class Columns;
 class Endpoint;
 class HostLink;
+struct CallContext;
+struct Control;
 
 // Filled by a Creation, then owned by a Communicator; one thread at a time. Its destructor, even after a failed creation, tells
 // the peers that this rank has left; no call may be under way then. In a fork of the process that made it, it touches no shared
@@ -30,7 +33,7 @@ struct CommunicatorState {
   CommunicatorState(const CommunicatorState&) = delete;
   CommunicatorState& operator=(const CommunicatorState&) = delete;
 
-  CallContext around() { return {*control, statistics, oversubscribed, lanes}; }
+  CallContext around();
   IssuedTransfer::Around around_transfers() { return {*control, transfers, timeout}; }
   // True in the process that made it.
   bool is_own() const { return forks_ == forks(); }

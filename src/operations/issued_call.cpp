@@ -5,9 +5,15 @@
 #include <utility>
 #include <variant>
 
+#include "base/layout.h"
+#include "health/control.h"
+#include "hierarchical/hierarchical_lane.h"
 #include "hierarchical/inter_host_call.h"
 #include "hierarchical/phases.h"
 #include "host/path.h"
+#include "host/phases.h"
+#include "metrics/statistics.h"
+#include "operations/lane_queue.h"
 
 namespace fccl::core {
 namespace {
@@ -31,12 +37,12 @@ CallRecord::Value record_of(const CallInFull& call) { return {call.number, call.
 
 }  // namespace
 
-LaneQueue::LaneQueue(std::shared_ptr<Segment> segment, LaneId id, int local, std::vector<int> ranks)
-    : lane(std::move(segment), id, local, std::move(ranks), static_cast<uint32_t>(kFirstNumber)) {}
+IssuedCall::IssuedCall(const CallContext& around, LaneQueue& queue, const Task& task, std::chrono::milliseconds timeout)
+    : IssuedCall(around, queue, task, timeout, {queue.take_tickets(1)}) {}
 
-LaneQueue::~LaneQueue() = default;
-
-int LaneQueue::ranks() const { return hierarchical ? hierarchical->columns.ranks() : lane.ranks(); }
+IssuedCall::IssuedCall(const CallContext& around, LaneQueue& queue, const Task& task, std::chrono::milliseconds timeout,
+                       Ticket ticket)
+    : around_(around), queue_(queue), task_(task), wait_{task_, timeout}, ticket_(ticket) {}
 
 Poll IssuedCall::poll() const {
   const Call& call = task_.call;

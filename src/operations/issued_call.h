@@ -1,51 +1,21 @@
 // IssuedCall: one issued call, run on the caller's thread or by the worker.
 #pragma once
 
-#include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <memory>
-#include <span>
 
-#include "health/control.h"
-#include "host/lane.h"
+#include "base/result.h"
+#include "health/wait.h"
+#include "host/phase.h"
 #include "host/task.h"
-#include "metrics/statistics.h"
+#include "operations/call_context.h"
+#include "os/clock.h"
 #include "waiting/advance.h"
 
 namespace fccl::core {
 
-struct HierarchicalLane;
-
-// A lane with the order of its operations: the one thread that issues gives out tickets, and the thread that has the turn runs
-// operations in their order.
-struct LaneQueue {
-  Lane lane;
-  std::unique_ptr<HierarchicalLane> hierarchical;  // null if all ranks share a host, and until the hosts have met
-  std::atomic<uint64_t> issued{0};
-  std::atomic<uint64_t> finished{0};
-
-  LaneQueue(std::shared_ptr<Segment> segment, LaneId id, int local, std::vector<int> ranks);
-  ~LaneQueue();
-  LaneQueue(const LaneQueue&) = delete;
-  LaneQueue& operator=(const LaneQueue&) = delete;
-  // Returns the number of ranks of all hosts.
-  int ranks() const;
-  bool is_idle() const { return finished.load(std::memory_order_acquire) == issued.load(std::memory_order_relaxed); }
-  // Only one thread issues, so no read-modify-write is needed.
-  uint64_t take_tickets(uint64_t count) {
-    const uint64_t ticket = issued.load(std::memory_order_relaxed);
-    issued.store(ticket + count, std::memory_order_relaxed);
-    return ticket;
-  }
-};
-
-// References that the operations of one communicator share.
-struct CallContext {
-  Control& control;
-  Statistics& statistics;
-  bool oversubscribed;  // more ranks than cores on this host
-  std::span<const LaneQueue> lanes;
-  std::chrono::microseconds nap{0};  // sleep of a blocking call between its polls
-};
+struct LaneQueue;
 
 // Made when the call is issued. Either the caller runs it at once by run(), or the worker calls advance() until it is done or
 // fails.
@@ -57,11 +27,9 @@ class IssuedCall {
     uint64_t calls = 1;  // calls that end with it, for the statistics: 0 for a sub-call that is not the last one
   };
 
-  IssuedCall(const CallContext& around, LaneQueue& queue, const Task& task, std::chrono::milliseconds timeout)
-      : IssuedCall(around, queue, task, timeout, {queue.take_tickets(1)}) {}
+  IssuedCall(const CallContext& around, LaneQueue& queue, const Task& task, std::chrono::milliseconds timeout);
   // Takes a ticket that was given out before.
-  IssuedCall(const CallContext& around, LaneQueue& queue, const Task& task, std::chrono::milliseconds timeout, Ticket ticket)
-      : around_(around), queue_(queue), task_(task), wait_{task_, timeout}, ticket_(ticket) {}
+  IssuedCall(const CallContext& around, LaneQueue& queue, const Task& task, std::chrono::milliseconds timeout, Ticket ticket);
   IssuedCall(const IssuedCall&) = delete;
   IssuedCall& operator=(const IssuedCall&) = delete;
 

@@ -5,6 +5,7 @@
 
 #include "operations/issued_call.h"
 #include "transfers/issued_transfers.h"
+#include "transfers/transfer_lane.h"
 #include "waiting/between_rounds.h"
 
 namespace fccl::core {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "os/log.h"
+#include "segment/rank_state.h"
 
 namespace fccl::core {
 

@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "os/memory.h"
+#include "segment/rank_state.h"
 #include "segment/segment.h"
 
 namespace fccl::core {

@@ -7,19 +7,20 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <new>
 #include <utility>
 
-#include "arena/reservation.h"
+#include "base/peer_status.h"
 #include "base/rounding.h"
+#include "os/descriptor.h"
 #include "os/memory.h"
 #include "os/per_process.h"
 #include "os/signals_held_back.h"
+#include "segment/lane_board.h"
+#include "segment/rank_state.h"
 #include "segment/transfer_board.h"
 
 namespace fccl::core {
@@ -106,67 +107,6 @@ Result<void> check_available(const SegmentShape& shape) {
 }
 
 }  // namespace
-
-void CallRecord::write(const Value& value) {
-  const SignatureWords words = words_of(value.signature);
-  words_[0].store(value.number, std::memory_order_relaxed);
-  words_[1].store(words.kind, std::memory_order_relaxed);
-  words_[2].store(words.count, std::memory_order_relaxed);
-  words_[3].store(value.scalar.bits, std::memory_order_relaxed);
-  words_[4].store(words.counts, std::memory_order_relaxed);
-}
-
-CallRecord::Value CallRecord::read() const {
-  return {words_[0].load(std::memory_order_relaxed),
-          signature_of({words_[1].load(std::memory_order_relaxed), words_[2].load(std::memory_order_relaxed),
-                        words_[4].load(std::memory_order_relaxed)}),
-          {words_[3].load(std::memory_order_relaxed)}};
-}
-
-void RankState::set_waiting(LaneId lane, const Waiting& value) {
-  waiting[lane].store(value.at_ms << 16 | static_cast<uint16_t>(value.rank), std::memory_order_relaxed);
-}
-
-Waiting RankState::get_waiting(LaneId lane) const {
-  const uint64_t packed = waiting[lane].load(std::memory_order_relaxed);
-  return {packed >> 16, static_cast<int>(packed & 0xffff)};
-}
-
-void RankState::set_processors(const Processors& allowed) {
-  for (size_t i = 0; i < allowed.size(); ++i)
-    if (allowed[i]) processors[i / 64].fetch_or(uint64_t{1} << (i % 64), std::memory_order_relaxed);
-}
-
-Processors RankState::get_processors() const {
-  Processors allowed;
-  // Skips empty words, because each rank of a host reads the words of all.
-  for (size_t word = 0; word < processors.size(); ++word)
-    for (uint64_t left = processors[word].load(std::memory_order_relaxed); left != 0; left &= left - 1)
-      allowed.set(word * 64 + static_cast<size_t>(std::countr_zero(left)));
-  return allowed;
-}
-
-void RankState::set_mark(const MemoryMark& value) {
-  mark[0].store(value.address, std::memory_order_relaxed);
-  mark[1].store(value.value, std::memory_order_relaxed);
-}
-
-MemoryMark RankState::get_mark() const {
-  return {mark[0].load(std::memory_order_relaxed), mark[1].load(std::memory_order_relaxed)};
-}
-
-void RankState::set_arena(const ArenaName& value) {
-  arena[0].store(static_cast<uint64_t>(value.descriptor), std::memory_order_relaxed);
-  arena[1].store(value.id[0], std::memory_order_relaxed);
-  arena[2].store(value.id[1], std::memory_order_relaxed);
-  arena[3].store(value.bytes, std::memory_order_relaxed);
-}
-
-ArenaName RankState::get_arena() const {
-  return {static_cast<int>(arena[0].load(std::memory_order_relaxed)),
-          {arena[1].load(std::memory_order_relaxed), arena[2].load(std::memory_order_relaxed)},
-          arena[3].load(std::memory_order_relaxed)};
-}
 
 size_t SegmentShape::box_bytes() const {
   if (ranks < 2) return mailbox_bytes;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "segment/segment.h"
+#include "segment/slot_ring.h"
 #include "segment/transfer_board.h"
 #include "transfers/transfer_pair.h"
 

@@ -1,7 +1,12 @@
 // Waits of a send or a receive, and its outcome.
 #include "transfers/issued_transfer.h"
 
+#include "health/control.h"
+#include "transfers/transfer_lane.h"
+
 namespace fccl::core {
+
+void IssuedTransfer::queue() { around_.lane.issue(operation_); }
 
 Result<Advance> IssuedTransfer::advance(bool judges, bool warns) {
   auto progress = operation_.has_ended() ? Result<Advance>(Advance::done) : step();
@@ -48,6 +53,8 @@ Result<void> IssuedTransfer::end(Result<void> result) {
   if (wait_) around_.control.judge.end_wait(*wait_);
   return result;
 }
+
+void IssuedTransfer::catch_up(void* lane) { static_cast<TransferLane*>(lane)->catch_up(); }
 
 Result<void> IssuedTransfer::look(bool warns) {
   TransferLane& lane = around_.lane;

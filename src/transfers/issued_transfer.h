@@ -4,11 +4,15 @@
 #include <chrono>
 #include <memory>
 
-#include "health/control.h"
-#include "transfers/transfer_lane.h"
+#include "base/result.h"
+#include "health/wait.h"
+#include "transfers/transfer_operation.h"
 #include "waiting/advance.h"
 
 namespace fccl::core {
+
+class TransferLane;
+struct Control;
 
 // Made when the call is issued, as one of IssuedTransfers; one thread, the caller's or the worker, calls advance() until it is
 // done or fails: it then never touches the communicator again, and ends before it.
@@ -28,7 +32,7 @@ class IssuedTransfer {
   IssuedTransfer& operator=(const IssuedTransfer&) = delete;
 
   // Gives it its place in its order; used by a thread that does not run it at once.
-  void queue() { around_.lane.issue(operation_); }
+  void queue();
   // For the turn that starts it.
   TransferOperation& operation() { return operation_; }
   // Returns the rank at the other end; below zero while it may be any rank.
@@ -50,7 +54,7 @@ class IssuedTransfer {
   Result<void> conclude();
   Result<void> end(Result<void> result);
   Result<void> look(bool warns);
-  static void catch_up(void* lane) { static_cast<TransferLane*>(lane)->catch_up(); }
+  static void catch_up(void* lane);
 
   Around around_;
   TransferOperation operation_;

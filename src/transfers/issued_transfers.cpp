@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "transfers/transfer_lane.h"
 #include "waiting/between_rounds.h"
 
 namespace fccl::core {

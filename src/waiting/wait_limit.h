@@ -1,13 +1,11 @@
 // WaitLimit: a deadline for a wait for other ranks, and a check that can cancel it.
 #pragma once
 
-#include <algorithm>
 #include <functional>
 #include <utility>
 
 #include "base/result.h"
 #include "os/clock.h"
-#include "waiting/failure_timing.h"
 
 namespace fccl::core {
 
@@ -21,7 +19,7 @@ struct WaitLimit {
   // Returns the reason if the wait is cancelled.
   Result<void> check_cancelled() const { return cancel_check ? cancel_check() : Result<void>{}; }
   // Returns when a sleeping wait must check again.
-  Deadline next_look() const { return {std::min(deadline.at, Deadline::after(kLookInterval).at)}; }
+  Deadline next_look() const;
 
   Deadline deadline;
   CancelCheck cancel_check;

@@ -5,9 +5,12 @@
 #include <cstring>
 
 #include "fuzz/fuzz.h"
+#include "health/call_numbers.h"
 #include "health/control.h"
+#include "health/wait.h"
 #include "host/task.h"
 #include "os/log.h"
+#include "segment/rank_state.h"
 
 namespace fccl::core::fuzz {
 namespace {

@@ -13,8 +13,12 @@
 #include <utility>
 #include <vector>
 
+#include "hierarchical/hierarchical_lane.h"
 #include "hierarchical/inter_host_call.h"
 #include "hierarchical/phases.h"
+#include "host/lane.h"
+#include "host/task.h"
+#include "segment/segment.h"
 #include "transports/fabric.h"
 #include "waiting/wait.h"
 #include "wire/endpoint.h"

@@ -2,7 +2,7 @@
 #include <array>
 #include <vector>
 
-#include "c_api/c_api.h"
+#include "c_api/handle.h"
 #include "own_ranks.h"
 
 namespace fccl::core {

@@ -5,7 +5,7 @@
 #include <string>
 #include <thread>
 
-#include "c_api/c_api.h"
+#include "c_api/handle.h"
 #include "c_api/structure.h"
 #include "own_ranks.h"
 

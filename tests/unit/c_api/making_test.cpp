@@ -7,7 +7,7 @@
 #include <future>
 #include <thread>
 
-#include "c_api/c_api.h"
+#include "c_api/handle.h"
 #include "c_api/derive.h"
 #include "own_ranks.h"
 

@@ -1,6 +1,7 @@
 // Tests of what an error says of the calls of other ranks.
 #include "health/known_calls.h"
 
+#include "health/call_numbers.h"
 #include "unit/health/ranks_of_one_host.h"
 
 namespace fccl::core {

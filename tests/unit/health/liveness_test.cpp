@@ -6,6 +6,9 @@
 #include <csignal>
 #include <thread>
 
+#include "health/call_numbers.h"
+#include "health/wait.h"
+#include "host_link/link_messages.h"
 #include "unit/health/ranks_of_one_host.h"
 
 namespace fccl::core {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "health/call_numbers.h"
 #include "health/control.h"
 #include "host/task.h"
 

@@ -3,6 +3,10 @@
 
 #include <thread>
 
+#include "health/call_numbers.h"
+#include "health/wait.h"
+#include "host_link/link_messages.h"
+#include "segment/rank_state.h"
 #include "unit/health/ranks_of_one_host.h"
 
 namespace fccl::core {

@@ -6,7 +6,10 @@
 #include <functional>
 #include <vector>
 
+#include "host/lane.h"
 #include "host/path.h"
+#include "host/phases.h"
+#include "host/task.h"
 #include "unit/host/outcomes.h"
 
 namespace fccl::core {

@@ -10,6 +10,9 @@
 #include <bit>
 #include <csignal>
 
+#include "host/lane.h"
+#include "host/phases.h"
+#include "host/task.h"
 #include "segment/peer_memory.h"
 #include "unit/host/outcomes.h"
 

@@ -11,7 +11,10 @@
 #include <vector>
 
 #include "arena/arena.h"
+#include "host/lane.h"
 #include "host/path.h"
+#include "host/phases.h"
+#include "host/task.h"
 #include "segment/mapped_peers.h"
 #include "unit/host/outcomes.h"
 

@@ -8,8 +8,12 @@
 
 #include "arena/arena.h"
 #include "arena/reservation.h"
+#include "host/lane.h"
 #include "host/path.h"
+#include "host/phases.h"
+#include "host/task.h"
 #include "segment/mapped_peers.h"
+#include "segment/rank_state.h"
 #include "unit/host/outcomes.h"
 
 namespace fccl::core {

@@ -1,7 +1,10 @@
 // Questions that tests ask about the outcome of a phase, and the step to the next phase.
 #pragma once
 
+#include "host/lane.h"
 #include "host/path.h"
+#include "host/phases.h"
+#include "host/task.h"
 
 namespace fccl::core {
 

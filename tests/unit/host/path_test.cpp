@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "host/lane.h"
 #include "segment/peer_memory.h"
 
 namespace fccl::core {

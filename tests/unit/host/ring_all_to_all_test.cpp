@@ -4,6 +4,9 @@
 #include <array>
 #include <vector>
 
+#include "host/lane.h"
+#include "host/phases.h"
+#include "host/task.h"
 #include "unit/host/outcomes.h"
 
 namespace fccl::core {

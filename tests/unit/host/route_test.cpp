@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/call.h"
+#include "segment/lane_board.h"
 #include "segment/segment.h"
 #include "settings/settings.h"
 

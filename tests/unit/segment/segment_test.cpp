@@ -16,6 +16,9 @@
 #include <thread>
 
 #include "os/memory.h"
+#include "segment/lane_board.h"
+#include "segment/rank_state.h"
+#include "segment/slot_ring.h"
 #include "segment/transfer_board.h"
 
 namespace {

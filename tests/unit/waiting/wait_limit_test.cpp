@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "waiting/failure_timing.h"
+
 namespace fccl::core {
 namespace {
 
