@@ -7,6 +7,7 @@
 #include "c_api/handle.h"
 #include "c_api/report.h"
 #include "communicator/group.h"
+#include "communicator/operators.h"
 #include "device/device.h"
 #include "kernels/reduce.h"
 #include "operations/worker.h"
@@ -221,21 +222,20 @@ fcclResult_t fcclRedOpCreatePreMulSum(fcclRedOp_t* op, void* scalar, fcclDataTyp
     return refuse(__func__, fmt::format("datatype {} is not an fcclDataType_t", int{datatype}));
   if (fccl::core::reduce_kernel(datatype, fccl::core::ReduceOp::premul_sum) == nullptr)
     return refuse(__func__, fccl::core::no_kernel(datatype, fccl::core::ReduceOp::premul_sum));
-  fccl::core::Communicator::Factor factor{datatype, {}, is_on_device ? scalar : nullptr};
+  fccl::core::Operators::Factor factor{datatype, {}, is_on_device ? scalar : nullptr};
   if (is_on_device) {
     if (auto known = comm->communicator->check_place("scalar", scalar); !known) return report(__func__, known);
   } else {
     std::memcpy(&factor.scalar.bits, scalar, fccl::core::size_of(datatype));
   }
-  auto made = comm->communicator->create_operator(factor);
-  if (made) *op = *made;
-  return report(__func__, made);
+  *op = comm->communicator->operators().create(factor);
+  return fcclSuccess;
 }
 
 fcclResult_t fcclRedOpDestroy(fcclRedOp_t op, fcclComm_t comm) {
   if (comm == nullptr) return refuse(__func__, "comm is NULL");
   if (const auto made = fccl::core::check_made(comm); !made) return report(__func__, made);
-  return report(__func__, comm->communicator->destroy_operator(op));
+  return report(__func__, comm->communicator->operators().destroy(op));
 }
 
 }  // extern "C"

@@ -13,6 +13,7 @@
 #include "c_api/derive.h"
 #include "c_api/handle.h"
 #include "c_api/report.h"
+#include "communicator/derivation.h"
 #include "communicator/group.h"
 #include "device/device.h"
 
@@ -111,7 +112,7 @@ fcclResult_t split(const char* function, fcclComm_t comm, fcclComm_t* newcomm, c
   if (!options) return report(function, options);
   const auto make = [color = request.color, key = request.key, options = *options](
                         fccl::core::Communicator& parent, const fccl::core::CancelCheck& cancel_check) {
-    return parent.split(color, key, options, cancel_check);
+    return parent.derivation().split(color, key, options, cancel_check);
   };
   // A rank without a color gets no handle that it could ask.
   return fccl::core::derive(function, comm, newcomm, make, fccl::core::waits(request.config) || request.color < 0);
@@ -144,7 +145,7 @@ fcclResult_t grow(const char* function, fcclComm_t comm, fcclComm_t* newcomm, co
   if (!options) return report(function, options);
   const auto make = [id, nranks = request.nranks, options = *options](fccl::core::Communicator& parent,
                                                                       const fccl::core::CancelCheck& cancel_check) {
-    return parent.grow(nranks, id, options, cancel_check);
+    return parent.derivation().grow(nranks, id, options, cancel_check);
   };
   return fccl::core::derive(function, comm, newcomm, make, fccl::core::waits(request.config));
 }
@@ -233,7 +234,7 @@ fcclResult_t fcclCommSplit(fcclComm_t comm, int color, int key, fcclComm_t* newc
 fcclResult_t fcclCommGetUniqueId(fcclComm_t comm, fcclUniqueId* id) {
   if (comm == nullptr || id == nullptr) return refuse(__func__, "comm or uniqueId is NULL");
   if (const auto free = fccl::core::check_free(comm); !free) return report(__func__, free);
-  const auto opened = comm->communicator->invite();
+  const auto opened = comm->communicator->derivation().invite();
   if (opened) *id = fccl::core::to_c(*opened);
   return report(__func__, opened);
 }

@@ -1,6 +1,5 @@
 // The C interface: metrics.
 #include <fmt/format.h>
-
 #include <unistd.h>
 
 #include <utility>

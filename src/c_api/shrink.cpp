@@ -7,11 +7,13 @@
 #include "c_api/derive.h"
 #include "c_api/handle.h"
 #include "c_api/report.h"
+#include "communicator/derivation.h"
 #include "operations/worker.h"
 
 using fccl::core::Communicator;
 using fccl::core::refuse;
 using fccl::core::report;
+using fccl::core::ShrinkAs;
 
 namespace {
 
@@ -50,9 +52,9 @@ fcclResult_t fcclCommShrink(fcclComm_t comm, int* ranks, int count, fcclComm_t* 
   if (std::string why = objection(excluded, *comm->communicator); !why.empty()) return refuse(__func__, std::move(why));
   auto options = fccl::core::options_of(config, &comm->communicator->options());
   if (!options) return report(__func__, options);
-  const auto as = flags == FCCL_SHRINK_ABORT ? Communicator::ShrinkAs::ended : Communicator::ShrinkAs::healthy;
+  const auto as = flags == FCCL_SHRINK_ABORT ? ShrinkAs::ended : ShrinkAs::healthy;
   const auto make = [=, options = *options](Communicator& parent, const fccl::core::CancelCheck& cancel_check) {
-    return parent.shrink(excluded, as, options, cancel_check);
+    return parent.derivation().shrink(excluded, as, options, cancel_check);
   };
   return fccl::core::derive(__func__, comm, newcomm, make, fccl::core::waits(config));
 }

@@ -9,6 +9,7 @@
 #include "c_api/handle.h"
 #include "c_api/report.h"
 #include "c_api/streams.h"
+#include "communicator/operators.h"
 #include "kernels/reduce.h"
 #include "operations/worker.h"
 
@@ -161,13 +162,13 @@ struct Operator {
   const void* scalar_on_device = nullptr;
 };
 
-Result<Operator> operator_of(const UserCall& call, const Communicator& communicator) {
+Result<Operator> operator_of(const UserCall& call, const Operators& operators) {
   if (!is_reduction(call.collective)) return Operator{ReduceOp::sum, {}};
   Operator found{ReduceOp::premul_sum, {}};
   if (call.op >= fcclSum && call.op < fcclNumOps) {
     found.op = static_cast<ReduceOp>(call.op);
   } else {
-    FCCL_TRY_ASSIGN(auto factor, communicator.factor_of(static_cast<fcclRedOp_t>(call.op), call.dtype));
+    FCCL_TRY_ASSIGN(auto factor, operators.factor_of(static_cast<fcclRedOp_t>(call.op), call.dtype));
     found.scalar = factor.scalar;
     found.scalar_on_device = factor.on_device;
   }
@@ -186,7 +187,7 @@ fcclResult_t issue(const UserCall& user, fcclComm_t comm, fcclStream_t stream) {
   if (auto checked = check_pairs(user); !checked) return report(user.function, checked);
   if (auto checked = check_shape(user, communicator.rank(), communicator.ranks()); !checked)
     return report(user.function, checked);
-  auto found = operator_of(user, communicator);
+  auto found = operator_of(user, communicator.operators());
   if (!found) return report(user.function, found);
   const Signature signature{.collective = user.collective,
                             .dtype = user.dtype,

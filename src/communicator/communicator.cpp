@@ -6,12 +6,14 @@
 #include <algorithm>
 
 #include "bootstrap/bootstrap.h"
+#include "communicator/derivation.h"
 #include "communicator/device_calls.h"
 #include "communicator/group.h"
 #include "communicator/in_call.h"
+#include "communicator/operators.h"
 #include "communicator/retired_lanes.h"
 #include "creation/creation.h"
-#include "creation/grow.h"
+#include "health/control.h"
 #include "hierarchical/hierarchical_lane.h"
 #include "hierarchical/phases.h"
 #include "metrics_server/server.h"
@@ -53,7 +55,9 @@ Communicator::Communicator(const CreateOptions& options, std::unique_ptr<Communi
       device_calls_(options.device ? std::make_unique<DeviceCalls>(options.device, options.settings, *state_) : nullptr),
       together_(std::make_unique<IssuedTransfers>()),
       rank_(state_->control->peers.rank()),
-      ranks_(state_->columns->ranks()) {}
+      ranks_(state_->columns->ranks()),
+      operators_(std::make_unique<Operators>()),
+      derivation_(std::make_unique<Derivation>(*this, *state_, device_calls_.get(), in_call_)) {}
 
 Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, int rank, int ranks,
                                                            const CreateOptions& options, const CancelCheck& cancel_check) {
@@ -246,10 +250,15 @@ Result<void> Communicator::check_own() const {
   return {};
 }
 
-Result<void> Communicator::check_usable() const {
+Result<void> Communicator::check_open() const {
   FCCL_TRY(check_own());
   if (finalized_.load(std::memory_order_relaxed)) [[unlikely]]
     return fail(fcclInvalidUsage, "the communicator has been finalized: no call may follow but fcclCommDestroy");
+  return {};
+}
+
+Result<void> Communicator::check_usable() const {
+  FCCL_TRY(check_open());
   if (state_->control->failures.has_failed()) [[unlikely]]
     if (auto failed = state_->control->failures.first()) return fail(std::move(*failed));
   return {};
@@ -313,36 +322,6 @@ fcclHosts_t Communicator::hosts() const {
 std::optional<Error> Communicator::async_error() {
   state_->control->liveness.look_for_deaths();
   return state_->control->failures.first();
-}
-
-Result<fcclRedOp_t> Communicator::create_operator(const Factor& factor) {
-  size_t index = 0;
-  while (index < factors_.size() && factors_[index]) ++index;
-  if (index == factors_.size()) factors_.emplace_back();
-  factors_[index] = factor;
-  return static_cast<fcclRedOp_t>(fcclNumOps + index);
-}
-
-// Returns the operator's index in factors_.
-Result<size_t> Communicator::find_factor(fcclRedOp_t op) const {
-  const size_t index = static_cast<size_t>(op) - fcclNumOps;
-  if (op >= fcclNumOps && index < factors_.size() && factors_[index]) return index;
-  return fail(fcclInvalidArgument, fmt::format("{} is not an operator that fcclRedOpCreatePreMulSum made for this communicator",
-                                               static_cast<int>(op)));
-}
-
-Result<void> Communicator::destroy_operator(fcclRedOp_t op) {
-  FCCL_TRY_ASSIGN(const size_t index, find_factor(op));
-  factors_[index].reset();
-  return {};
-}
-
-Result<Communicator::Factor> Communicator::factor_of(fcclRedOp_t op, fcclDataType_t dtype) const {
-  FCCL_TRY_ASSIGN(const size_t index, find_factor(op));
-  const Factor& factor = *factors_[index];
-  if (factor.dtype == dtype) return factor;
-  return fail(fcclInvalidArgument,
-              fmt::format("the operator was made for {}, the call is of {}", name_of(factor.dtype), name_of(dtype)));
 }
 
 }  // namespace fccl::core

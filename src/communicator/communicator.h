@@ -17,11 +17,12 @@
 
 namespace fccl::core {
 
+class Derivation;
 class Device;
 class DeviceCalls;
-class Invitation;
 class IssuedGroup;
 class IssuedTransfers;
+class Operators;
 class Statistics;
 class Stream;
 struct GroupedTransfer;
@@ -38,24 +39,11 @@ class Communicator {
  public:
   static Result<std::unique_ptr<Communicator>> create(const UniqueId& id, int rank, int ranks, const CreateOptions& options,
                                                       const CancelCheck& cancel_check = {});
-  // Collective: makes this rank's end of the group of its color; nullptr for a color below zero. For split, shrink and grow
-  // alike: they ask `cancel_check` while they wait. If it fails during a call of this communicator, or during a split, this
-  // communicator fails, too.
-  Result<std::unique_ptr<Communicator>> split(int color, int key, const CreateOptions& options,
-                                              const CancelCheck& cancel_check = {});
-  // Collective over the ranks that `excluded` does not name: makes their new communicator, in the order of their ranks.
-  // ShrinkAs::healthy waits until outstanding operations are done; ShrinkAs::ended first ends them, as abort does, and works in
-  // any state.
-  enum class ShrinkAs { healthy, ended };
-  Result<std::unique_ptr<Communicator>> shrink(const std::vector<int>& excluded, ShrinkAs as, const CreateOptions& options,
-                                               const CancelCheck& cancel_check = {});
-  // Makes the unique id by which new ranks join this one's grow. Only one is open at a time, until a grow uses it or this
-  // communicator ends.
-  Result<UniqueId> invite();
-  // Collective over the ranks of this communicator and new ones, which create by the same id: makes their communicator of
-  // `ranks` ranks, in which the old ranks keep their numbers. `id`: null if another rank knows it, or invite made it.
-  Result<std::unique_ptr<Communicator>> grow(int ranks, std::optional<UniqueId> id, const CreateOptions& options,
-                                             const CancelCheck& cancel_check = {});
+  // Wraps a state that a creation has filled; on GPU memory, it asks `cancel_check` while it waits for the peers.
+  static Result<std::unique_ptr<Communicator>> of_state(const CreateOptions& options, std::unique_ptr<CommunicatorState> state,
+                                                        const CancelCheck& cancel_check = {});
+  // Makes other communicators from this one.
+  Derivation& derivation() { return *derivation_; }
   // Lists the ranks that died without leaving, in ascending order. For other hosts: the deaths that their leaders have
   // reported.
   std::vector<int> dead_ranks() const;
@@ -85,6 +73,8 @@ class Communicator {
   Result<void> issue(const TransferEnd& transfer, IssuedGroup& group);
   // Issues all transfers of a group and waits for them. All are on host memory, of this communicator and without a stream.
   Result<void> transfer_together(std::span<const GroupedTransfer> transfers);
+  // Returns an error in a fork of the process that made it, and after finalize.
+  Result<void> check_open() const;
   // Returns an error unless calls are taken.
   Result<void> check_usable() const;
   // Returns how many seconds the operation may take, from assumed speeds: callers ask before anything has run.
@@ -102,16 +92,9 @@ class Communicator {
   std::optional<Error> async_error();
   const char* last_error();
 
-  // The factor of a pre-multiplied sum: its value, or where it lies on the device.
-  struct Factor {
-    fcclDataType_t dtype;
-    Scalar scalar;
-    const void* on_device = nullptr;
-  };
-  Result<fcclRedOp_t> create_operator(const Factor& factor);
-  Result<void> destroy_operator(fcclRedOp_t op);
-  // Returns the factor behind an operator handle made for `dtype`.
-  Result<Factor> factor_of(fcclRedOp_t op, fcclDataType_t dtype) const;
+  // True if no operation of this rank is in progress.
+  bool is_idle() const;
+  Operators& operators() { return *operators_; }
 
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
@@ -131,14 +114,7 @@ class Communicator {
 
  private:
   Communicator(const CreateOptions& options, std::unique_ptr<CommunicatorState> state);
-  static Result<std::unique_ptr<Communicator>> of_state(const CreateOptions& options, std::unique_ptr<CommunicatorState> state,
-                                                        const CancelCheck& cancel_check = {});
   Result<Stream*> queue_for(Stream* stream);
-  CancelCheck ending_this(const CancelCheck& cancel_check, const std::string& during);
-  Result<void> run_unless_cancelled(const Call& call, const CancelCheck& cancel_check);
-  Result<size_t> find_factor(fcclRedOp_t op) const;
-  bool is_idle() const;
-  Result<void> prepare_shrink(ShrinkAs as, const CancelCheck& cancel_check);
 
   CreateOptions options_;
   std::unique_ptr<CommunicatorState> state_;
@@ -149,10 +125,9 @@ class Communicator {
   std::atomic<bool> finalized_{false};
   std::atomic<bool> in_call_{false};  // written by the one thread that issues calls
   std::atomic<int> finalizing_{0};    // threads inside finalize
-  std::vector<std::optional<Factor>> factors_;
-  std::vector<uint64_t> shrinks_seen_;      // for each rank, the last shrink that this rank has heard of
-  std::unique_ptr<Invitation> invitation_;  // null: no invitation is open
-  std::unique_ptr<Stream> blocking_;        // takes blocking calls that find their lane busy
+  std::unique_ptr<Stream> blocking_;  // takes blocking calls that find their lane busy
+  std::unique_ptr<Operators> operators_;
+  std::unique_ptr<Derivation> derivation_;
 };
 
 }  // namespace fccl::core

@@ -20,7 +20,7 @@ void DownRound::put() const {
   if (context_.is_root() || lane.ranks() == 1) return;
   const int column = lane.rank();
   const Blocks& blocks = context_.blocks_of(column);
-  std::byte* slot = lane.gather_slot(column, context_.number);
+  std::byte* slot = lane.slots.gather_slot(column, context_.number);
   for (const auto [n, offset] : walk(column)) {
     const int place = context_.place_down(column, n);
     const int block = blocks.numbers[place];
@@ -34,7 +34,7 @@ void DownRound::take(int peer) const {
   const Blocks& blocks = context_.blocks_of(peer);
   const int me = context_.me;
   const bool takes_own = context_.rounds.share == RelayRounds::Share::of_this_host;
-  const std::byte* slot = context_.lane.gather_slot(peer, context_.number);
+  const std::byte* slot = context_.lane.slots.gather_slot(peer, context_.number);
   for (const auto [n, offset] : walk(peer)) {
     const int block = blocks.numbers[context_.place_down(peer, n)];
     const size_t length = context_.piece_bytes(block);

@@ -60,7 +60,7 @@ void PairRounds::put_up() const {
 
 void PairRounds::put_up_for(int peer) const {
   const Lane& lane = context_.lane;
-  std::byte* slot = lane.pair_slot(lane.rank(), peer, context_.number);
+  std::byte* slot = lane.slots.pair_slot(lane.rank(), peer, context_.number);
   for (const auto [n, offset] : walk(items_up(lane.rank(), peer))) {
     const int to = n == 0 ? lane.rank_of(peer) : blocks().foreign()[static_cast<size_t>(n - 1)];
     if (const size_t length = bytes_sent_to(to); length > 0) copy_bytes(slot + offset, sent_at(to), length);
@@ -71,7 +71,7 @@ void PairRounds::put_down() const {
   const Lane& lane = context_.lane;
   for (int i = 1; i < lane.ranks(); ++i) {
     const int peer = lane.peer(i);
-    std::byte* slot = lane.pair_slot(lane.rank(), peer, context_.number);
+    std::byte* slot = lane.slots.pair_slot(lane.rank(), peer, context_.number);
     for (const auto [n, offset] : walk(context_.items_down(lane.rank()))) {
       const int place = blocks().place_taken(n, peer);
       copy_bytes(slot + offset, at(context_.output(), place), bytes_in(context_.output(), place));
@@ -81,7 +81,7 @@ void PairRounds::put_down() const {
 
 void PairRounds::take_up(int peer) const {
   const Lane& lane = context_.lane;
-  const std::byte* slot = lane.pair_slot(peer, lane.rank(), context_.number);
+  const std::byte* slot = lane.slots.pair_slot(peer, lane.rank(), context_.number);
   for (const auto [n, offset] : walk(items_up(peer, lane.rank()))) {
     if (n == 0) {
       take_from(lane.rank_of(peer), slot + offset);
@@ -94,7 +94,7 @@ void PairRounds::take_up(int peer) const {
 
 void PairRounds::take_down(int peer) const {
   if (peer >= context_.columns().columns()) return;
-  const std::byte* slot = context_.lane.pair_slot(peer, context_.lane.rank(), context_.number);
+  const std::byte* slot = context_.lane.slots.pair_slot(peer, context_.lane.rank(), context_.number);
   for (const auto [n, offset] : walk(context_.items_down(peer))) take_from(sender(peer, n), slot + offset);
 }
 

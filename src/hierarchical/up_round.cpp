@@ -36,7 +36,7 @@ void UpRound::put() const {
     put_partials();
   } else if (context_.row().givers == Who::all) {
     if (const size_t length = context_.piece_bytes(context_.me); length > 0)
-      copy_bytes(lane.gather_slot(lane.rank(), context_.number), context_.own_sent(), length);
+      copy_bytes(lane.slots.gather_slot(lane.rank(), context_.number), context_.own_sent(), length);
   } else if (context_.is_root()) {
     put_from_root();
   }
@@ -49,7 +49,7 @@ void UpRound::put_partials() const {
     const int peer = lane.peer(i);
     if (peer >= context_.columns().columns()) continue;
     const Blocks& blocks = context_.blocks_of(peer);
-    std::byte* slot = lane.pair_slot(lane.rank(), peer, context_.number);
+    std::byte* slot = lane.slots.pair_slot(lane.rank(), peer, context_.number);
     for (const auto [n, offset] : walk(blocks.size())) {
       const int block = blocks.numbers[n];
       copy_bytes(slot + offset, context_.sent_at(block), context_.piece_bytes(block) >> context_.widening_shift);
@@ -58,7 +58,7 @@ void UpRound::put_partials() const {
 }
 
 void UpRound::put_from_root() const {
-  std::byte* slot = context_.lane.gather_slot(context_.lane.rank(), context_.number);
+  std::byte* slot = context_.lane.slots.gather_slot(context_.lane.rank(), context_.number);
   for (const auto [block, offset] : walk(blocks_of_root()))
     copy_bytes(slot + offset, context_.sent_at(block), context_.piece_bytes(block));
 }
@@ -67,7 +67,7 @@ void UpRound::take(int peer) const {
   const Collective& row = context_.row();
   const int rank = context_.lane.rank_of(peer);
   if (row.reduces) return;
-  const std::byte* slot = context_.lane.gather_slot(peer, context_.number);
+  const std::byte* slot = context_.lane.slots.gather_slot(peer, context_.number);
   if (row.givers == Who::root) {
     if (rank == context_.signature().root) take_from_root(slot);
     return;
@@ -102,7 +102,7 @@ void UpRound::add_partials() const {
     const int block = blocks.numbers[n];
     for (int rank = 0; rank < lane.ranks(); ++rank)
       lane.sources[rank] =
-          rank == lane.rank() ? context_.sent_at(block) : lane.pair_slot(rank, lane.rank(), context_.number) + offset;
+          rank == lane.rank() ? context_.sent_at(block) : lane.slots.pair_slot(rank, lane.rank(), context_.number) + offset;
     const uint64_t slice = context_.round.slice;
     if (const size_t elements = context_.wire_plan.pieces.elements_of(block, slice); elements > 0)
       partial(context_.input().at(block, n, slice), lane.sources.data(), lane.ranks(), elements, lane.scalars.data());

@@ -8,12 +8,12 @@
 
 #include "base/call.h"
 #include "host/frame_memory.h"
+#include "host/lane_slots.h"
 #include "host/reach.h"
 #include "kernels/copy.h"
 #include "os/processors.h"
 #include "segment/lane_board.h"
 #include "segment/segment.h"
-#include "segment/slot_ring.h"
 
 namespace fccl::core {
 
@@ -25,8 +25,8 @@ class Lane {
       : sources(segment->shape().ranks),
         scalars(segment->shape().ranks),
         reach(segment->shape().ranks),
+        slots(*segment, id),
         segment_(std::move(segment)),
-        id_(id),
         rank_(rank),
         ranks_(segment_->shape().ranks),
         numbers_(std::move(numbers)),
@@ -89,22 +89,6 @@ class Lane {
     return {&views_[peer].board->results_published.value, slices, rank_of(peer)};
   }
   Awaited unread(int peer, uint64_t slices) const { return {&views_[peer].board->unread.value, slices, rank_of(peer)}; }
-  // Return the rings of slots for a call, whose longest slice has `longest_slice` bytes.
-  SlotRing gather_ring(size_t longest_slice) const { return {shape().gather_ring_bytes(), longest_slice}; }
-  SlotRing pair_ring(size_t longest_slice) const { return {shape().pair_ring_bytes(), longest_slice}; }
-  std::byte* gather_slot(int source, const SlotRing& ring, uint64_t slice) const {
-    return segment_->gather_ring(source, id_) + ring.offset(slice);
-  }
-  std::byte* pair_slot(int source, int destination, const SlotRing& ring, uint64_t slice) const {
-    return segment_->pair_ring(source, destination) + ring.offset(slice);
-  }
-  // Return the slot of a slice in a ring for slices of the maximum length.
-  std::byte* gather_slot(int source, uint64_t slice) const {
-    return gather_slot(source, gather_ring(shape().slot_bytes), slice);
-  }
-  std::byte* pair_slot(int source, int destination, uint64_t slice) const {
-    return pair_slot(source, destination, pair_ring(shape().pair_slot_bytes()), slice);
-  }
   const SegmentShape& shape() const { return segment_->shape(); }
   bool has_failed() const { return segment_->failure().first.load(std::memory_order_acquire) != 0; }
 
@@ -113,6 +97,7 @@ class Lane {
   std::vector<Scalar> scalars;
   FrameMemory frame;
   Reach reach;
+  const LaneSlots slots;
 
  private:
   // The addresses of a rank's lines, looked up once.
@@ -128,7 +113,6 @@ class Lane {
   }
 
   std::shared_ptr<Segment> segment_;
-  LaneId id_;
   int rank_;
   int ranks_;
   std::vector<int> numbers_;  // indexed by the rank within the host

@@ -22,13 +22,13 @@ void tell_peers(Lane& lane, const Call& call) {
   for (int i = 1; i < lane.ranks(); ++i) {
     const int peer = lane.peer(i);
     const ToldBlock told{counts_for(call, peer, lane.ranks()), input.offset(peer)};
-    copy_bytes(lane.pair_slot(lane.rank(), peer, lane.slices()), &told, sizeof told);
+    copy_bytes(lane.slots.pair_slot(lane.rank(), peer, lane.slices()), &told, sizeof told);
   }
 }
 
 ToldBlock block_told_by(const Lane& lane, int peer) {
   ToldBlock told;
-  copy_bytes(&told, lane.pair_slot(peer, lane.rank(), lane.slices()), sizeof told);
+  copy_bytes(&told, lane.slots.pair_slot(peer, lane.rank(), lane.slices()), sizeof told);
   return told;
 }
 

@@ -56,13 +56,13 @@ Phase mapped_all_reduce([[maybe_unused]] FrameMemory& frame, Lane& lane, Route r
                           piece};
   const SlicedOutput output{static_cast<std::byte*>(task.call.recv),
                             shards_of(signature, signature.result_type(), lane.ranks()), piece * widening};
-  const SlotRing results = lane.gather_ring(std::min<size_t>(output.longest_slice(), lane.shape().slot_bytes));
+  const SlotRing results = lane.slots.gather_ring(std::min<size_t>(output.longest_slice(), lane.shape().slot_bytes));
   const uint64_t first = lane.slices();
   const bool takes_result = signature.root < 0 || signature.root == me;
   for (uint64_t k = 0; k < input.count(); ++k) {
     const uint64_t slice = first + k;
     const size_t length = input.length(me, k);
-    std::byte* result = in_outputs ? output.at(me, k) : lane.gather_slot(me, results, slice);
+    std::byte* result = in_outputs ? output.at(me, k) : lane.slots.gather_slot(me, results, slice);
     if (length != 0) reduce_piece(lane, task, input.layout.offset(me) + k * piece, result, length);
     lane.my_board().results_published.publish(slice + 1);
     if (lane.has_failed()) co_return Failed{};
@@ -72,7 +72,7 @@ Phase mapped_all_reduce([[maybe_unused]] FrameMemory& frame, Lane& lane, Route r
       co_await lane.results_published(peer, slice + 1);
       if (!takes_result) continue;
       const std::byte* theirs = in_outputs ? lane.reach.outputs[peer] + output.layout.offset(peer) + k * output.piece
-                                           : lane.gather_slot(peer, results, slice);
+                                           : lane.slots.gather_slot(peer, results, slice);
       copy_bytes(output.at(peer, k), theirs, output.length(peer, k));
     }
     lane.my_board().drained.publish(slice + 1);

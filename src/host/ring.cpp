@@ -13,7 +13,7 @@ namespace fccl::core {
 Phase ring_all_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route, Task task) {
   const SlicedInput input = input_of(task.call, lane.ranks(), route.piece);
   const SlicedOutput output = output_of(task.call, lane.ranks(), route.piece);
-  const SlotRing ring = lane.gather_ring(output.longest_slice());
+  const SlotRing ring = lane.slots.gather_ring(output.longest_slice());
   const uint64_t first = lane.slices();
   const CopyBytes take = copy_of(route);
   for (uint64_t k = 0; k < output.count(); ++k) {
@@ -21,13 +21,13 @@ Phase ring_all_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Route rou
     const std::byte* send = input.at(lane.rank(), k);
     std::byte* own = output.at(lane.rank(), k);
     const size_t length = output.length(lane.rank(), k);
-    copy_bytes(lane.gather_slot(lane.rank(), ring, slice), send, length);
+    copy_bytes(lane.slots.gather_slot(lane.rank(), ring, slice), send, length);
     lane.my_board().published.publish(slice + 1);
     take(own, send, length);
     for (int i = 1; i < lane.ranks(); ++i) {
       const int peer = lane.peer(i);
       co_await lane.published(peer, slice + 1);
-      take(output.at(peer, k), lane.gather_slot(peer, ring, slice), output.length(peer, k));
+      take(output.at(peer, k), lane.slots.gather_slot(peer, ring, slice), output.length(peer, k));
     }
   }
   lane.count_slices(output.count());
@@ -38,7 +38,7 @@ Phase ring_broadcast([[maybe_unused]] FrameMemory& frame, Lane& lane, Route rout
   const SlicedInput input = input_of(task.call, lane.ranks(), route.piece);
   const SlicedOutput output = output_of(task.call, lane.ranks(), route.piece);
   const int root = task.call.signature.root;
-  const SlotRing ring = lane.gather_ring(output.longest_slice());
+  const SlotRing ring = lane.slots.gather_ring(output.longest_slice());
   const uint64_t first = lane.slices();
   for (uint64_t k = 0; k < output.count(); ++k) {
     const uint64_t slice = first + k;
@@ -47,12 +47,12 @@ Phase ring_broadcast([[maybe_unused]] FrameMemory& frame, Lane& lane, Route rout
     if (lane.rank() == root) {
       const std::byte* send = input.at(root, k);
       for (int i = 1; k >= 2 && i < lane.ranks(); ++i) co_await lane.drained(lane.peer(i), slice - 1);
-      copy_bytes(lane.gather_slot(root, ring, slice), send, length);
+      copy_bytes(lane.slots.gather_slot(root, ring, slice), send, length);
       lane.my_board().published.publish(slice + 1);
       copy_bytes(recv, send, length);
     } else {
       co_await lane.published(root, slice + 1);
-      copy_bytes(recv, lane.gather_slot(root, ring, slice), length);
+      copy_bytes(recv, lane.slots.gather_slot(root, ring, slice), length);
       lane.my_board().drained.publish(slice + 1);
     }
   }
@@ -64,7 +64,7 @@ Phase ring_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route, 
   const SlicedInput input = input_of(task.call, lane.ranks(), route.piece);
   const SlicedOutput output = output_of(task.call, lane.ranks(), route.piece);
   const int root = task.call.signature.root;
-  const SlotRing ring = lane.gather_ring(output.longest_slice());
+  const SlotRing ring = lane.slots.gather_ring(output.longest_slice());
   const uint64_t first = lane.slices();
   for (uint64_t k = 0; k < output.count(); ++k) {
     const uint64_t slice = first + k;
@@ -74,12 +74,12 @@ Phase ring_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route, 
       for (int i = 1; i < lane.ranks(); ++i) {
         const int peer = lane.peer(i);
         co_await lane.published(peer, slice + 1);
-        copy_bytes(output.at(peer, k), lane.gather_slot(peer, ring, slice), output.length(peer, k));
+        copy_bytes(output.at(peer, k), lane.slots.gather_slot(peer, ring, slice), output.length(peer, k));
       }
       lane.my_board().drained.publish(slice + 1);
     } else {
       if (k >= 2) co_await lane.drained(root, slice - 1);
-      copy_bytes(lane.gather_slot(lane.rank(), ring, slice), send, input.length(root, k));
+      copy_bytes(lane.slots.gather_slot(lane.rank(), ring, slice), send, input.length(root, k));
       lane.my_board().published.publish(slice + 1);
     }
   }
@@ -92,7 +92,7 @@ Phase ring_scatter([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route,
   const SlicedInput input = input_of(task.call, lane.ranks(), route.piece);
   const SlicedOutput output = output_of(task.call, lane.ranks(), route.piece);
   const int root = task.call.signature.root;
-  const SlotRing ring = lane.gather_ring(output.longest_slice());
+  const SlotRing ring = lane.slots.gather_ring(output.longest_slice());
   const uint64_t first = lane.slices();
   const uint64_t each = input.count();
   const uint64_t total = each * (lane.ranks() - 1);
@@ -103,11 +103,11 @@ Phase ring_scatter([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route,
     const uint64_t k = t % each;
     if (lane.rank() == root) {
       if (t >= 2) co_await lane.drained(reader_of(t - 2), slice - 1);
-      copy_bytes(lane.gather_slot(root, ring, slice), input.at(reader_of(t), k), input.length(reader_of(t), k));
+      copy_bytes(lane.slots.gather_slot(root, ring, slice), input.at(reader_of(t), k), input.length(reader_of(t), k));
       lane.my_board().published.publish(slice + 1);
     } else if (lane.rank() == reader_of(t)) {
       co_await lane.published(root, slice + 1);
-      copy_bytes(output.at(root, k), lane.gather_slot(root, ring, slice), output.length(root, k));
+      copy_bytes(output.at(root, k), lane.slots.gather_slot(root, ring, slice), output.length(root, k));
       lane.my_board().drained.publish(slice + 1);
     }
   }

@@ -13,7 +13,7 @@ namespace {
 void put_counts_for_peers(Lane& lane, const Call& call, uint64_t slice) {
   for (int i = 1; i < lane.ranks(); ++i) {
     const PairCounts counts = counts_for(call, lane.peer(i), lane.ranks());
-    copy_bytes(lane.pair_slot(lane.rank(), lane.peer(i), slice), &counts, sizeof counts);
+    copy_bytes(lane.slots.pair_slot(lane.rank(), lane.peer(i), slice), &counts, sizeof counts);
   }
 }
 
@@ -31,7 +31,7 @@ Phase ring_all_to_all([[maybe_unused]] FrameMemory& frame, Lane& lane, Route rou
       const int peer = lane.peer(i);
       co_await lane.published(peer, lane.slices() + 1);
       PairCounts theirs;
-      copy_bytes(&theirs, lane.pair_slot(peer, me, lane.slices()), sizeof theirs);
+      copy_bytes(&theirs, lane.slots.pair_slot(peer, me, lane.slices()), sizeof theirs);
       if (!agree(counts_for(task.call, peer, lane.ranks()), theirs)) co_return other_counts(lane.rank_of(peer), theirs);
     }
     lane.count_slices(1);
@@ -39,7 +39,7 @@ Phase ring_all_to_all([[maybe_unused]] FrameMemory& frame, Lane& lane, Route rou
   const uint64_t first = lane.slices();
   const uint64_t slices = Slices{longest_of_all(lane), input.piece}.count();
   // Peers may still read the counts, so later slices must not overlap their slots.
-  const SlotRing ring = lane.pair_ring(task.call.uneven != nullptr ? input.piece : input.longest_slice());
+  const SlotRing ring = lane.slots.pair_ring(task.call.uneven != nullptr ? input.piece : input.longest_slice());
   const CopyBytes take = copy_of(route);
   for (uint64_t k = 0; k < slices; ++k) {
     const uint64_t slice = first + k;
@@ -49,7 +49,7 @@ Phase ring_all_to_all([[maybe_unused]] FrameMemory& frame, Lane& lane, Route rou
     for (int i = 1; i < lane.ranks(); ++i) {
       const int peer = lane.peer(i);
       co_await lane.published(peer, slice + 1);
-      take(output.at(peer, k), lane.pair_slot(peer, me, ring, slice), output.length(peer, k));
+      take(output.at(peer, k), lane.slots.pair_slot(peer, me, ring, slice), output.length(peer, k));
     }
   }
   lane.count_slices(slices);

@@ -20,7 +20,7 @@ struct OwnSlice {
 // Reduces the slice with the peers' parts, which lie in their slots.
 void reduce_slice(Lane& lane, const Task& task, const SlotRing& ring, uint64_t slice, const OwnSlice& own) {
   for (int rank = 0; rank < lane.ranks(); ++rank)
-    lane.sources[rank] = rank == lane.rank() ? own.source : lane.pair_slot(rank, lane.rank(), ring, slice);
+    lane.sources[rank] = rank == lane.rank() ? own.source : lane.slots.pair_slot(rank, lane.rank(), ring, slice);
   const size_t count = own.bytes / size_of(task.call.signature.dtype);
   task.reduce(own.result, lane.sources.data(), lane.ranks(), count, lane.scalars.data());
 }
@@ -32,7 +32,7 @@ Phase ring_reduce_scatter([[maybe_unused]] FrameMemory& frame, Lane& lane, Route
   const SlicedInput input = input_of(task.call, lane.ranks(), route.piece);
   const size_t result_piece = route.piece * task.call.signature.widening();
   const SlicedOutput output = output_of(task.call, lane.ranks(), result_piece);
-  const SlotRing ring = lane.pair_ring(input.longest_slice());
+  const SlotRing ring = lane.slots.pair_ring(input.longest_slice());
   const uint64_t first = lane.slices();
   for (uint64_t k = 0; k < input.count(); ++k) {
     const uint64_t slice = first + k;
@@ -55,16 +55,16 @@ Phase all_reduce_of_two([[maybe_unused]] FrameMemory& frame, Lane& lane, Route r
   read_scalars(lane, task.call.signature);
   const SlicedInput input = input_of(task.call, lane.ranks(), route.piece);
   const SlicedOutput output = output_of(task.call, lane.ranks(), route.piece * task.call.signature.widening());
-  const SlotRing ring = lane.gather_ring(input.longest_slice());
+  const SlotRing ring = lane.slots.gather_ring(input.longest_slice());
   const uint64_t first = lane.slices();
   for (uint64_t k = 0; k < input.count(); ++k) {
     const uint64_t slice = first + k;
     const size_t length = input.length(me, k);
-    copy_bytes(lane.gather_slot(me, ring, slice), input.at(me, k), length);
+    copy_bytes(lane.slots.gather_slot(me, ring, slice), input.at(me, k), length);
     lane.my_board().published.publish(slice + 1);
     co_await lane.published(peer, slice + 1);
     lane.sources[me] = input.at(me, k);
-    lane.sources[peer] = lane.gather_slot(peer, ring, slice);
+    lane.sources[peer] = lane.slots.gather_slot(peer, ring, slice);
     task.reduce(output.at(me, k), lane.sources.data(), lane.ranks(), length / size_of(task.call.signature.dtype),
                 lane.scalars.data());
   }
@@ -81,7 +81,7 @@ Phase all_reduce_of_shards([[maybe_unused]] FrameMemory& frame, Lane& lane, Rout
                           route.piece};
   const SlicedOutput output{static_cast<std::byte*>(task.call.recv),
                             shards_of(signature, signature.result_type(), lane.ranks()), input.piece * widening};
-  const SlotRing ring = lane.pair_ring(input.longest_slice()), results = lane.gather_ring(output.longest_slice());
+  const SlotRing ring = lane.slots.pair_ring(input.longest_slice()), results = lane.slots.gather_ring(output.longest_slice());
   const uint64_t first = lane.slices();
   const bool takes_result = signature.root < 0 || signature.root == lane.rank();
   for (uint64_t k = 0; k < input.count(); ++k) {
@@ -89,7 +89,7 @@ Phase all_reduce_of_shards([[maybe_unused]] FrameMemory& frame, Lane& lane, Rout
     put_for_peers(lane, input, ring, slice, k);
     lane.my_board().published.publish(slice + 1);
     for (int i = 1; i < lane.ranks(); ++i) co_await lane.published(lane.peer(i), slice + 1);
-    std::byte* result = lane.gather_slot(lane.rank(), results, slice);
+    std::byte* result = lane.slots.gather_slot(lane.rank(), results, slice);
     const size_t length = input.length(lane.rank(), k);
     reduce_slice(lane, task, ring, slice, {input.at(lane.rank(), k), result, length});
     lane.my_board().results_published.publish(slice + 1);
@@ -98,7 +98,7 @@ Phase all_reduce_of_shards([[maybe_unused]] FrameMemory& frame, Lane& lane, Rout
     for (int i = 1; i < lane.ranks(); ++i) {
       const int peer = lane.peer(i);
       co_await lane.results_published(peer, slice + 1);
-      copy_bytes(output.at(peer, k), lane.gather_slot(peer, results, slice), output.length(peer, k));
+      copy_bytes(output.at(peer, k), lane.slots.gather_slot(peer, results, slice), output.length(peer, k));
     }
   }
   lane.count_slices(input.count());

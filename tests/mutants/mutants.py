@@ -23,6 +23,7 @@ RING_REDUCE = "src/host/ring_reduce.cpp"
 MAILBOX = "src/host/mailbox.cpp"
 ATTACH = "src/host/attach.cpp"
 LANE = "src/host/lane.h"
+LANE_SLOTS = "src/host/lane_slots.h"
 SEGMENT = "src/segment/segment.cpp"
 
 MUTANTS = [
@@ -36,9 +37,9 @@ MUTANTS = [
     Mutant(
         "a reader of Scatter never says that it is done with a slot",
         RING,
-        "output.at(root, k), lane.gather_slot(root, ring, slice), output.length(root, k));\n"
+        "output.at(root, k), lane.slots.gather_slot(root, ring, slice), output.length(root, k));\n"
         "      lane.my_board().drained.publish(slice + 1);\n",
-        "output.at(root, k), lane.gather_slot(root, ring, slice), output.length(root, k));\n",
+        "output.at(root, k), lane.slots.gather_slot(root, ring, slice), output.length(root, k));\n",
     ),
     Mutant(
         "a word is announced before its payload is there",
@@ -112,13 +113,13 @@ MUTANTS = [
     ),
     Mutant(
         "a gather has one slot instead of some",
-        LANE,
+        LANE_SLOTS,
         "return segment_->gather_ring(source, id_) + ring.offset(slice);",
         "return segment_->gather_ring(source, id_) + ring.offset(0);",
     ),
     Mutant(
         "a pair of ranks has one slot instead of some",
-        LANE,
+        LANE_SLOTS,
         "return segment_->pair_ring(source, destination) + ring.offset(slice);",
         "return segment_->pair_ring(source, destination) + ring.offset(0);",
     ),
@@ -150,8 +151,8 @@ MUTANTS = [
     Mutant(
         "ReduceScatter gives each peer the block of its neighbour",
         "src/host/pair_slots.h",
-        "copy_bytes(lane.pair_slot(lane.rank(), peer, ring, slice), input.at(peer, k), ",
-        "copy_bytes(lane.pair_slot(lane.rank(), peer, ring, slice), input.at((peer + 1) % lane.ranks(), k), ",
+        "peer, ring, slice), input.at(peer, k), ",
+        "peer, ring, slice), input.at((peer + 1) % lane.ranks(), k), ",
     ),
     Mutant(
         "Scatter by mailbox takes the first block on every rank",

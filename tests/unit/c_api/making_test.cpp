@@ -7,8 +7,8 @@
 #include <future>
 #include <thread>
 
-#include "c_api/handle.h"
 #include "c_api/derive.h"
+#include "c_api/handle.h"
 #include "own_ranks.h"
 
 namespace fccl::core {

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "bootstrap/bootstrap.h"
+#include "communicator/derivation.h"
 #include "communicator/group.h"
+#include "communicator/operators.h"
 #include "operations/communicator_state.h"
 
 namespace fccl::core {
@@ -46,21 +48,22 @@ TEST_F(OfOneRank, that_is_revoked_fails_with_that_from_then_on) {
 }
 
 TEST_F(OfOneRank, has_a_factor_for_its_own_type_alone) {
-  const fcclRedOp_t op = made->create_operator({fcclFloat32, {}}).value();
-  EXPECT_TRUE(made->factor_of(op, fcclFloat32));
-  expect_failure(made->factor_of(op, fcclInt8), fcclInvalidArgument, "the operator was made for float32, the call is of int8");
+  const fcclRedOp_t op = made->operators().create({fcclFloat32, {}});
+  EXPECT_TRUE(made->operators().factor_of(op, fcclFloat32));
+  expect_failure(made->operators().factor_of(op, fcclInt8), fcclInvalidArgument,
+                 "the operator was made for float32, the call is of int8");
 }
 
 TEST_F(OfOneRank, gives_the_number_of_a_destroyed_operator_to_the_next_one) {
-  const fcclRedOp_t first = made->create_operator({fcclFloat32, {}}).value();
-  const fcclRedOp_t second = made->create_operator({fcclFloat32, {}}).value();
+  const fcclRedOp_t first = made->operators().create({fcclFloat32, {}});
+  const fcclRedOp_t second = made->operators().create({fcclFloat32, {}});
   EXPECT_NE(first, second);
-  EXPECT_TRUE(made->destroy_operator(first));
-  EXPECT_EQ(made->create_operator({fcclInt8, {}}).value(), first);
+  EXPECT_TRUE(made->operators().destroy(first));
+  EXPECT_EQ(made->operators().create({fcclInt8, {}}), first);
 }
 
 TEST_F(OfOneRank, has_no_factor_for_the_operators_that_all_communicators_have) {
-  expect_failure(made->factor_of(fcclMax, fcclFloat32), fcclInvalidArgument,
+  expect_failure(made->operators().factor_of(fcclMax, fcclFloat32), fcclInvalidArgument,
                  "is not an operator that fcclRedOpCreatePreMulSum");
 }
 
@@ -70,17 +73,18 @@ TEST_F(OfOneRank, expects_long_calls_to_take_longer) {
 }
 
 TEST_F(OfOneRank, invites_by_one_id_at_a_time) {
-  EXPECT_TRUE(made->invite());
-  expect_failure(made->invite(), fcclInvalidUsage, "rank 0 has made a unique id already by which nobody has come yet");
+  EXPECT_TRUE(made->derivation().invite());
+  expect_failure(made->derivation().invite(), fcclInvalidUsage,
+                 "rank 0 has made a unique id already by which nobody has come yet");
 }
 
 TEST_F(OfOneRank, cannot_grow_without_an_id) {
-  expect_failure(made->grow(2, {}, options), fcclInvalidUsage, "none of the 1 ranks has a unique id to grow by");
+  expect_failure(made->derivation().grow(2, {}, options), fcclInvalidUsage, "none of the 1 ranks has a unique id to grow by");
   EXPECT_TRUE(made->check_usable());
 }
 
 TEST_F(OfOneRank, splits_into_nothing_without_a_color) {
-  const auto part = made->split(-1, 0, options);
+  const auto part = made->derivation().split(-1, 0, options);
   ASSERT_TRUE(part) << part.error().message;
   EXPECT_EQ(*part, nullptr);
 }
@@ -88,7 +92,7 @@ TEST_F(OfOneRank, splits_into_nothing_without_a_color) {
 TEST_F(OfOneRank, splits_into_a_part_with_options_of_its_own) {
   CreateOptions others;
   others.name = "part";
-  const auto part = made->split(3, 0, others);
+  const auto part = made->derivation().split(3, 0, others);
   ASSERT_TRUE(part) << part.error().message;
   EXPECT_EQ((*part)->options().name, "part");
   EXPECT_EQ((*part)->ranks(), 1);
@@ -96,27 +100,27 @@ TEST_F(OfOneRank, splits_into_a_part_with_options_of_its_own) {
 
 TEST_F(OfOneRank, that_is_cancelled_in_a_split_fails_too) {
   const auto cancelled = []() -> Result<void> { return fail(fcclAborted, "nobody wants it"); };
-  expect_failure(made->split(0, 0, options, cancelled), fcclAborted,
+  expect_failure(made->derivation().split(0, 0, options, cancelled), fcclAborted,
                  "rank 0 ended a communicator that was being made of this one");
   EXPECT_TRUE(made->async_error());
 }
 
 TEST_F(OfOneRank, that_is_cancelled_before_a_shrink_stays_good) {
   const auto cancelled = []() -> Result<void> { return fail(fcclAborted, "nobody wants it"); };
-  expect_failure(made->shrink({}, Communicator::ShrinkAs::healthy, options, cancelled), fcclAborted, "nobody wants it");
+  expect_failure(made->derivation().shrink({}, ShrinkAs::healthy, options, cancelled), fcclAborted, "nobody wants it");
   EXPECT_TRUE(made->check_usable());
 }
 
 TEST_F(OfOneRank, that_has_failed_shrinks_only_as_one_that_has_ended) {
   EXPECT_TRUE(made->revoke());
-  expect_failure(made->shrink({}, Communicator::ShrinkAs::healthy, options), fcclAborted, "rank 0 aborted the communicator");
-  const auto shrunk = made->shrink({}, Communicator::ShrinkAs::ended, options);
+  expect_failure(made->derivation().shrink({}, ShrinkAs::healthy, options), fcclAborted, "rank 0 aborted the communicator");
+  const auto shrunk = made->derivation().shrink({}, ShrinkAs::ended, options);
   ASSERT_TRUE(shrunk) << shrunk.error().message;
   EXPECT_TRUE((*shrunk)->check_usable());
 }
 
 TEST_F(OfOneRank, that_is_shrunk_as_ended_has_failed_then) {
-  EXPECT_TRUE(made->shrink({}, Communicator::ShrinkAs::ended, options));
+  EXPECT_TRUE(made->derivation().shrink({}, ShrinkAs::ended, options));
   EXPECT_STREQ(made->last_error(), "rank 0 ended the communicator to shrink it");
 }
 

@@ -1,0 +1,39 @@
+// LaneSlots: finds the slots in which the ranks of a host put the slices of a lane's calls.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "segment/segment.h"
+#include "segment/slot_ring.h"
+
+namespace fccl::core {
+
+// A lane owns it; the segment outlives it. Any thread may call. Ranks are numbered within the host.
+class LaneSlots {
+ public:
+  LaneSlots(const Segment& segment, LaneId id) : segment_(&segment), id_(id) {}
+
+  // Return the rings of slots for a call, whose longest slice has `longest_slice` bytes.
+  SlotRing gather_ring(size_t longest_slice) const { return {segment_->shape().gather_ring_bytes(), longest_slice}; }
+  SlotRing pair_ring(size_t longest_slice) const { return {segment_->shape().pair_ring_bytes(), longest_slice}; }
+  std::byte* gather_slot(int source, const SlotRing& ring, uint64_t slice) const {
+    return segment_->gather_ring(source, id_) + ring.offset(slice);
+  }
+  std::byte* pair_slot(int source, int destination, const SlotRing& ring, uint64_t slice) const {
+    return segment_->pair_ring(source, destination) + ring.offset(slice);
+  }
+  // Return the slot of a slice in a ring for slices of the maximum length.
+  std::byte* gather_slot(int source, uint64_t slice) const {
+    return gather_slot(source, gather_ring(segment_->shape().slot_bytes), slice);
+  }
+  std::byte* pair_slot(int source, int destination, uint64_t slice) const {
+    return pair_slot(source, destination, pair_ring(segment_->shape().pair_slot_bytes()), slice);
+  }
+
+ private:
+  const Segment* segment_;
+  LaneId id_;
+};
+
+}  // namespace fccl::core
