@@ -250,14 +250,7 @@ Result<Port*> Endpoint::open(const PortShape& shape) {
                             "slot takes less",
                             shape.peers(), shape.window, shape.slot_bytes));
   }
-  FCCL_TRY_ASSIGN(const MemoryId landing, transport_->register_memory(port->landing_memory(), PeersMay::write));
-  const Result<MemoryId> outgoing = transport_->register_memory(port->outgoing_memory(), PeersMay::nothing);
-  if (!outgoing) {
-    transport_->release_memory(landing);
-    return fail(outgoing.error());
-  }
-  port->landing_id = landing;
-  port->outgoing_id = *outgoing;
+  FCCL_TRY(port->memory.register_with(*transport_));
   next_channel_ += static_cast<uint32_t>(shape.peers());
   if (broken_) port->break_with({fcclSystemError, "the network has failed before this lane was opened"});
   ports_.push_back(std::move(port));
@@ -273,15 +266,14 @@ void Endpoint::close(Port* port) {
 void Endpoint::reap() {
   std::erase_if(ports_, [&](const std::unique_ptr<Port>& port) {
     if (!port->closed || port->in_flight > 0) return false;
-    transport_->release_memory(port->landing_id);
-    transport_->release_memory(port->outgoing_id);
+    port->memory.release_from(*transport_);
     return true;
   });
 }
 
 RemoteMemory Endpoint::landing_of(const Port& port, int rail) {
   const Turn turn(*this);
-  return transport_->remote(port.landing_id, rail);
+  return transport_->remote(port.memory.landing_id(), rail);
 }
 
 Result<PeerId> Endpoint::connect(int rail, std::span<const std::byte> address) {

@@ -149,7 +149,7 @@ void WireLane::enter(int member, const void* payload, size_t bytes) {
   entry.kind = EntryMessage::kCall;
   entry.sequence = sequence_;
   entry.hash = static_cast<uint32_t>(word_);
-  std::byte* message = port_->entry(place(member), parity);
+  std::byte* message = port_->memory.entry(place(member), parity);
   copy_bytes(message, &entry, sizeof(entry));
   copy_bytes(message + sizeof(entry), payload, bytes);
   ++peer_of(member).entries_posted[parity];
@@ -172,7 +172,7 @@ void WireLane::post(int member, std::byte* bytes, size_t size, int end) {
   check(port_->queues[0].room() > 0, "a queue has room for all entries and credits that can be on their way");
   port_->queues[0].push({.kind = Operation::Kind::message,
                          .peer = peer_of(member).rail[0].peer,
-                         .memory = port_->outgoing_id,
+                         .memory = port_->memory.outgoing_id(),
                          .local = bytes,
                          .bytes = size,
                          .remote = {},
@@ -199,7 +199,7 @@ std::byte* WireLane::take_stage() {
     const Awaited ended{&port_->ends[port_->end_of_stage(next)].value, stages_posted_[next], -1};
     if (!ended.reached()) continue;
     stage_ = next;
-    return port_->stage(next);
+    return port_->memory.stage(next);
   }
   return nullptr;
 }
@@ -230,8 +230,8 @@ void WireLane::send(int member, size_t bytes) {
     ++stages_posted_[stage_];
     port_->queues[rail].push({.kind = Operation::Kind::write,
                               .peer = peer.rail[rail].peer,
-                              .memory = port_->outgoing_id,
-                              .local = port_->stage(stage_) + stripes.offset(i),
+                              .memory = port_->memory.outgoing_id(),
+                              .local = port_->memory.stage(stage_) + stripes.offset(i),
                               .bytes = stripes.bytes(i),
                               .remote = remote,
                               .immediate = immediate,
@@ -250,7 +250,7 @@ bool WireLane::has_arrived(int member, size_t bytes) const {
   return all.reached();
 }
 
-const std::byte* WireLane::landing(int member) const { return port_->landing(place(member), peer_of(member).received); }
+const std::byte* WireLane::landing(int member) const { return port_->memory.landing(place(member), peer_of(member).received); }
 
 void WireLane::receive(int member, size_t bytes) {
   Peer& peer = peer_of(member);
@@ -306,9 +306,9 @@ bool WireLane::send_credit(int member) {
   const int end = port_->end_of_credit(place(member));
   if (!Awaited{&port_->ends[end].value, peer.credits_posted, -1}.reached()) return false;
   const EntryMessage credit = head_for(member);
-  copy_bytes(port_->credit(place(member)), &credit, sizeof(credit));
+  copy_bytes(port_->memory.credit(place(member)), &credit, sizeof(credit));
   ++peer.credits_posted;
-  post(member, port_->credit(place(member)), sizeof(credit), end);
+  post(member, port_->memory.credit(place(member)), sizeof(credit), end);
   return true;
 }
 

@@ -47,7 +47,7 @@ void NoticeLane::notify(int member, std::span<const std::byte> head, std::span<c
   entry.sequence = sent.load(std::memory_order_relaxed);
   notice_ = free_notice();
   check(notice_ >= 0, "the caller has asked whether it can notify");
-  std::byte* message = wire_->port().notice(notice_);
+  std::byte* message = wire_->port().memory.notice(notice_);
   copy_bytes(message, &entry, sizeof(entry));
   copy_bytes(message + sizeof(entry), head.data(), head.size());
   copy_bytes(message + sizeof(entry) + head.size(), payload.data(), payload.size());
