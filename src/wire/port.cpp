@@ -34,6 +34,18 @@ Port::Port(const PortShape& shape, int rails, uint32_t first_channel)
   }
 }
 
+void Port::post_message(PeerId to, std::span<std::byte> message, uint64_t note) {
+  check(queues[0].room() > 0, "a queue has room for all entries and credits that can be on their way");
+  queues[0].push({.kind = Operation::Kind::message,
+                  .peer = to,
+                  .memory = memory.outgoing_id(),
+                  .local = message.data(),
+                  .bytes = message.size(),
+                  .remote = {},
+                  .immediate = 0,
+                  .tag = note});
+}
+
 bool Port::is_settled() const {
   return in_flight == 0 &&
          (closed || is_broken() || std::ranges::all_of(queues, [](const PostQueue& queue) { return queue.is_empty(); }));

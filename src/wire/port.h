@@ -81,6 +81,9 @@ class Port {
   int end_of_notice(int number) const { return shape_.stages + shape_.peers() * 3 + number; }
   static uint64_t note(int peer, int end) { return static_cast<uint64_t>(peer) << 32 | static_cast<uint32_t>(end); }
 
+  // Called by the lane: posts a message that lies in the memory of outgoing ones.
+  void post_message(PeerId to, std::span<std::byte> message, uint64_t note);
+
   // The lane waits for these.
   std::vector<PostQueue> queues;  // by rail
   std::vector<Counter> ends;
