@@ -4,13 +4,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <thread>
 
+#include "metrics/process_page.h"
 #include "os/log.h"
+#include "wire/port.h"
 
 namespace fccl::core {
 namespace {
@@ -51,11 +55,7 @@ Endpoint::Endpoint(std::unique_ptr<Transport> transport)
     : transport_(std::move(transport)),
       page_(metrics::page_of_process()),
       limits_(transport_->limits()),
-      budget_(std::min(limits_.outstanding, kLargestBudget)),
-      flights_(static_cast<size_t>(budget_ * limits_.rails)),
-      room_(static_cast<size_t>(limits_.rails), budget_) {
-  for (size_t i = flights_.size(); i > 0; --i) free_flights_.push_back(static_cast<uint32_t>(i - 1));
-}
+      flights_(limits_.rails, std::min(limits_.outstanding, kLargestBudget)) {}
 
 // The transport must end before the memory that it may still use.
 Endpoint::~Endpoint() {
@@ -148,16 +148,14 @@ void Endpoint::on_message(std::span<const std::byte> bytes) {
 }
 
 void Endpoint::land(uint64_t tag, bool well) {
-  if (tag >= flights_.size() || flights_[tag].port == nullptr)
+  const std::optional<Flights::Flight> flight = flights_.end(tag);
+  if (!flight)
     return fail_all({fcclInternalError, fmt::format("the transport ended operation {}, which it does not have", tag)});
-  const Flight flight = std::exchange(flights_[tag], {});
-  free_flights_.push_back(static_cast<uint32_t>(tag));
-  ++room_[flight.rail];
-  --flight.port->in_flight;
+  --flight->port->in_flight;
   if (well)
-    flight.port->on_end(flight.note);
+    flight->port->on_end(flight->note);
   else
-    flight.port->on_failure(flight.note, transport_->error_of(tag));
+    flight->port->on_failure(flight->note, transport_->error_of(tag));
 }
 
 // Each port comes first in turn, so that none waits for ever for room on a busy rail.
@@ -180,12 +178,12 @@ bool Endpoint::post_of(Port& port, int rail) {
   PostQueue& queue = port.queues[rail];
   for (;;) {
     const std::span<const Operation> oldest = queue.oldest();
-    const size_t number = std::min({oldest.size(), kBatch, static_cast<size_t>(room_[rail])});
-    if (number == 0 || port.closed || port.is_broken()) return room_[rail] > 0;
+    const size_t number = std::min({oldest.size(), kBatch, flights_.room(rail)});
+    if (number == 0 || port.closed || port.is_broken()) return flights_.room(rail) > 0;
     std::array<Operation, kBatch> batch;
     for (size_t i = 0; i < number; ++i) {
       batch[i] = oldest[i];
-      batch[i].tag = free_flights_[free_flights_.size() - 1 - i];
+      batch[i].tag = flights_.next_tag(i);
     }
     const Result<size_t> posted = transport_->post(rail, std::span(batch).first(number));
     if (!posted) {
@@ -193,12 +191,8 @@ bool Endpoint::post_of(Port& port, int rail) {
       queue.take(1);
       continue;
     }
-    for (size_t i = 0; i < *posted; ++i) {
-      flights_[batch[i].tag] = {&port, oldest[i].tag, rail};
-      free_flights_.pop_back();
-    }
+    for (size_t i = 0; i < *posted; ++i) flights_.begin({&port, oldest[i].tag, rail});
     show_posted(rail, std::span(batch).first(*posted), number);
-    room_[rail] -= static_cast<int>(*posted);
     port.in_flight += static_cast<int>(*posted);
     queue.take(*posted);
     if (*posted < number) return true;
