@@ -9,7 +9,6 @@
 #include <array>
 #include <cstring>
 
-#include "ofi/descriptors.h"
 #include "os/random.h"
 
 namespace fccl::core::ofi {
@@ -21,8 +20,6 @@ constexpr size_t kMostOperations = 1024;
 constexpr size_t kMessagesInQueue = 1024;
 // Number of completions taken from libfabric at a time.
 constexpr size_t kBatch = 32;
-// Interval between searches for new connections, since many peers may connect at once.
-constexpr std::chrono::milliseconds kBetweenLooks{20};
 // A peer that takes nothing for this long may be gone.
 constexpr std::chrono::milliseconds kSuspicionDelay{100};
 
@@ -106,8 +103,7 @@ Result<PeerId> Rail::connect(std::span<const std::byte> address) {
   peer.text = text.data();
   peers_.push_back(std::move(peer));
   held_up_.reserve(peers_.size());
-  if (contacts_.size() <= peers_.back().address) contacts_.resize(peers_.back().address + 1, Contact::stranger);
-  if (Contact& contact = contacts_[peers_.back().address]; contact == Contact::stranger) contact = Contact::connected;
+  contacts_.add(peers_.back().address, peers_.back().destination.name);
   return static_cast<PeerId>(peers_.size() - 1);
 }
 
@@ -233,7 +229,7 @@ Result<size_t> Rail::poll(std::span<Completion> found) {
   const size_t failed = take_failed(found);
   auto read = read_completions(found.subspan(failed));
   if (!held_up_.empty()) retry_waiting();
-  if (has_new_connections_) close_connections_on_exec();
+  if (gate_ && contacts_.has_new()) contacts_.close_connections_on_exec(endpoint_);
   // Completions found so far are reported first; an error of the rail will come again.
   if (!read && failed == 0) return fail(std::move(read).error());
   return failed + read.value_or(0);
@@ -263,12 +259,12 @@ Result<size_t> Rail::read_completions(std::span<Completion> found) {
 // Returns true if there is something to report.
 bool Rail::translate(const fi_cq_data_entry& entry, fi_addr_t sender, Completion& completion) {
   if (Slot* slot = slots_.of(entry.op_context)) {
-    note_contact(peers_[static_cast<size_t>(slot->operation.peer)].address);
+    contacts_.note(peers_[static_cast<size_t>(slot->operation.peer)].address);
     completion = {.kind = Completion::Kind::ended, .immediate = 0, .tag = slot->operation.tag, .bytes = {}};
     slots_.give_back(*slot);
     return true;
   }
-  note_contact(sender);
+  contacts_.note(sender);
   if ((entry.flags & FI_RECV) != 0) {
     completion = message(entry, sender);
     return true;
@@ -281,7 +277,7 @@ bool Rail::translate(const fi_cq_data_entry& entry, fi_addr_t sender, Completion
 // The buffer is given back in any case. No peer sends a message with an immediate, which needs no key.
 Completion Rail::message(const fi_cq_data_entry& entry, fi_addr_t sender) {
   const std::span<const std::byte> bytes = receives_.take(entry.op_context, entry.len);
-  if (!is_peer(sender))
+  if (!contacts_.is_peer(sender))
     return stranger(sender == FI_ADDR_NOTAVAIL ? "a message of a sender without an address" : "a message of no peer");
   if ((entry.flags & FI_REMOTE_CQ_DATA) != 0) return stranger("a message of a peer with an immediate, which no peer sends");
   return {.kind = Completion::Kind::message, .bytes = bytes};
@@ -290,7 +286,7 @@ Completion Rail::message(const fi_cq_data_entry& entry, fi_addr_t sender) {
 // Only a write proves that its sender knew a key.
 Completion Rail::arrival(const fi_cq_data_entry& entry, fi_addr_t sender) const {
   const bool is_write = (entry.flags & FI_REMOTE_WRITE) != 0;
-  const bool is_of_peer = is_peer(sender) || !endpoint_.provider->names_writers;
+  const bool is_of_peer = contacts_.is_peer(sender) || !endpoint_.provider->names_writers;
   const bool has_token = entry.data >> 32 == notice_token_;
   if (!is_write) return stranger("an immediate without a write");
   if (!is_of_peer && has_token) return stranger("a write with the right token, whose sender is not known as a peer");
@@ -317,26 +313,6 @@ Result<void> Rail::read_failures() {
   }
   // Other errors do not belong to this process's operations: a peer has gone that the other peers do not depend on.
   return {};
-}
-
-void Rail::note_contact(fi_addr_t peer) {
-  if (peer >= contacts_.size() || contacts_[peer] != Contact::connected) return;
-  contacts_[peer] = Contact::met;
-  has_new_connections_ = endpoint_.provider->of_interfaces;
-}
-
-void Rail::close_connections_on_exec() {
-  const Time now = std::chrono::steady_clock::now();
-  if (now - looked_for_connections_ < kBetweenLooks) return;
-  looked_for_connections_ = now;
-  has_new_connections_ = false;
-  std::vector<SocketName> names;
-  names.reserve(peers_.size());
-  for (const Peer& peer : peers_) names.push_back(peer.destination.name);
-  std::ranges::sort(names);
-  const auto own = name_of(endpoint_);
-  if (!own) return;
-  for (const int accepted : ofi::close_connections_on_exec(*own, names)) Gate::open_connection(accepted);
 }
 
 size_t Rail::take_failed(std::span<Completion> found) {

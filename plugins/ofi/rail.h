@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ofi/address.h"
+#include "ofi/contacts.h"
 #include "ofi/endpoint.h"
 #include "ofi/gate.h"
 #include "ofi/reachability.h"
@@ -52,8 +53,6 @@ class Rail {
  private:
   using Time = std::chrono::steady_clock::time_point;
 
-  enum class Contact : uint8_t { stranger, connected, met };
-
   struct Peer {
     fi_addr_t address = FI_ADDR_UNSPEC;
     Destination destination;
@@ -77,10 +76,6 @@ class Rail {
   bool translate(const fi_cq_data_entry& entry, fi_addr_t sender, Completion& completion);
   Completion arrival(const fi_cq_data_entry& entry, fi_addr_t sender) const;
   Completion message(const fi_cq_data_entry& entry, fi_addr_t sender);
-  bool is_peer(fi_addr_t sender) const { return sender < contacts_.size() && contacts_[sender] != Contact::stranger; }
-  // The first contact with a peer shows that a connection was made.
-  void note_contact(fi_addr_t peer);
-  void close_connections_on_exec();
   size_t take_failed(std::span<Completion> found);
   void fail_slot(Slot& slot, std::string_view why);
   Error failure_of(const Operation& operation, std::string_view why) const;
@@ -99,10 +94,7 @@ class Rail {
   Receives receives_;
   Slots slots_;
   std::vector<Peer> peers_;
-  // By libfabric's address, a small number. A provider may number a stranger, too.
-  std::vector<Contact> contacts_;
-  bool has_new_connections_ = false;
-  Time looked_for_connections_;
+  Contacts contacts_;
   // PeerIds of peers with waiting operations.
   std::vector<uint32_t> held_up_;
   // Failed operations that have not been polled yet.

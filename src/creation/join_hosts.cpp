@@ -24,6 +24,9 @@
 #include "os/spare_descriptor.h"
 #include "sockets/socket.h"
 #include "topology/costs.h"
+#include "wire/endpoint.h"
+#include "wire/entry.h"
+#include "wire/lane.h"
 #include "wire/plugin.h"
 #include "wire/process_endpoint.h"
 

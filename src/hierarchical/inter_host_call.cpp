@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernels/copy.h"
+#include "wire/lane.h"
 
 namespace fccl::core {
 
@@ -17,6 +18,10 @@ void give_memory(WireSide& side, std::vector<std::byte>& memory) {
 }
 
 }  // namespace
+
+InterHostCall::InterHostCall(std::unique_ptr<WireLane> lane) : lane_(std::move(lane)), entries_(*lane_) {}
+
+InterHostCall::~InterHostCall() = default;
 
 // The last call has ended, so polls find nothing to do until begin.
 void InterHostCall::prepare(const WireTask& task) {
@@ -34,9 +39,8 @@ void InterHostCall::begin() {
   entered_ = read_ = 1;
   awaited_ = lane_->members() > 1 ? lane_->peer(1) : lane_->me();
   differing_ = -1;
-  if (payload_.empty()) payload_.resize(lane_->payload_bytes());
-  lane_->begin(task_.call);
-  if (task_.steps != nullptr) executor_.emplace(*lane_, task_);
+  entries_.begin(task_.call);
+  if (task_.steps != nullptr) executor_.emplace(*lane_, entries_, task_);
 }
 
 void InterHostCall::poll() {
@@ -53,7 +57,7 @@ void InterHostCall::poll() {
   if (differing_ >= 0) return;
   if (!executor_ && heard && received_.load(std::memory_order_relaxed) < task_.slices() && ready_ >= task_.slices()) deliver();
   if (!told || !heard || done_.load(std::memory_order_relaxed) != task_.slices()) return;
-  const bool granted = lane_->grant_rest();
+  const bool granted = lane_->landing().grant_rest();
   if (!lane_->all_posted()) lane_->progress();
   // A rank that only sends could exit before TCP has delivered: in a call with a root it stays until its peers have taken
   // everything.
@@ -69,25 +73,25 @@ bool InterHostCall::enter() {
 }
 
 bool InterHostCall::enter(int member) {
-  if (!lane_->may_enter(member).reached()) {
+  if (!entries_.may_enter(member).reached()) {
     awaited_ = member;
     return false;
   }
   const size_t bytes = !executor_ && task_.slices() > 0 && row().moves(lane_->me(), member, task_.root)
-                           ? gather(chunk_for(member), payload_.data())
+                           ? gather(chunk_for(member), entries_.payload_for(member))
                            : 0;
-  lane_->enter(member, payload_.data(), bytes);
+  entries_.enter(member, bytes);
   return true;
 }
 
 bool InterHostCall::read_entries() {
   for (; read_ < lane_->members(); ++read_) {
     const int member = lane_->peer(read_);
-    if (!lane_->has_entered(member)) {
+    if (!entries_.has_entered(member)) {
       if (!executor_ || done_.load(std::memory_order_relaxed) == task_.slices()) awaited_ = member;
       return false;
     }
-    if (!lane_->agrees(member)) {
+    if (!entries_.agrees(member)) {
       differing_ = member;
       return false;
     }
@@ -139,7 +143,7 @@ size_t InterHostCall::gather(int chunk, std::byte* into) const {
 void InterHostCall::take(int member) {
   if (!row().moves(member, lane_->me(), task_.root)) return;
   const int chunk = chunk_from(member);
-  const std::byte* from = lane_->payload_of(member).data();
+  const std::byte* from = entries_.payload_of(member).data();
   int place = task_.output.blocks->begin[chunk];
   for (const int block : task_.output.blocks->of(chunk)) {
     const size_t bytes = task_.output.elements_of(block, 0) * task_.element_bytes;
@@ -157,7 +161,7 @@ void InterHostCall::reduce() {
     const size_t elements = side.elements_of(block, 0);
     for (int member = 0; member < lane_->members(); ++member)
       lane_->sources[member] = member == lane_->me() ? static_cast<const void*>(task_.input.at(block, place, 0))
-                                                     : lane_->payload_of(member).data() + offset;
+                                                     : entries_.payload_of(member).data() + offset;
     if (elements > 0)
       task_.total(task_.output.at(block, place, 0), lane_->sources.data(), lane_->members(), elements, &task_.divisor);
     offset += elements * task_.partial_bytes;
@@ -165,9 +169,13 @@ void InterHostCall::reduce() {
   }
 }
 
+int InterHostCall::awaited_rank() const { return lane_->rank_of(awaited_); }
+
+int InterHostCall::differing_rank() const { return differing_ < 0 ? -1 : lane_->rank_of(differing_); }
+
 CallInFull InterHostCall::call_of(int rank) const {
   for (int i = 1; i < lane_->members(); ++i)
-    if (lane_->rank_of(lane_->peer(i)) == rank) return lane_->call_of(lane_->peer(i));
+    if (lane_->rank_of(lane_->peer(i)) == rank) return entries_.call_of(lane_->peer(i));
   return {};
 }
 

@@ -12,18 +12,23 @@
 #include "hierarchical/task.h"
 #include "waiting/counter.h"
 #include "waiting/wait.h"
-#include "wire/lane.h"
+#include "wire/entries.h"
 
 namespace fccl::core {
+
+class WireLane;
 
 // A lane has one; the one thread that runs the lane's current call uses it. It never waits and reports no errors: a waiting
 // relay gives up a call that is stuck, and the lane then runs no other.
 class InterHostCall {
  public:
-  explicit InterHostCall(std::unique_ptr<WireLane> lane) : lane_(std::move(lane)) {}
+  explicit InterHostCall(std::unique_ptr<WireLane> lane);
+  ~InterHostCall();
 
   WireLane& lane() { return *lane_; }
   const WireLane& lane() const { return *lane_; }
+  WireEntries& entries() { return entries_; }
+  const WireEntries& entries() const { return entries_; }
 
   // Takes this member's part of the next call, once the last one has ended. A side in staging memory gets that memory here.
   void prepare(const WireTask& task);
@@ -50,8 +55,8 @@ class InterHostCall {
   static constexpr int kWire = -1;
 
   // Return a rank that the call waits for, and a rank whose call differs, or -1.
-  int awaited_rank() const { return lane_->rank_of(awaited_); }
-  int differing_rank() const { return differing_ < 0 ? -1 : lane_->rank_of(differing_); }
+  int awaited_rank() const;
+  int differing_rank() const;
   CallInFull call_of(int rank) const;
 
  private:
@@ -68,9 +73,10 @@ class InterHostCall {
   void reduce();
 
   std::unique_ptr<WireLane> lane_;
+  WireEntries entries_;
   WireTask task_;
   std::optional<PlanExecutor> executor_;
-  std::vector<std::byte> staged_input_, staged_output_, payload_;
+  std::vector<std::byte> staged_input_, staged_output_;
   uint64_t ready_ = 0, released_ = 0;
   std::atomic<uint64_t> received_{0}, done_{0}, ended_{1};
   int entered_ = 1, read_ = 1;  // peers below this one: told of the call, heard from

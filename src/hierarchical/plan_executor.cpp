@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "kernels/copy.h"
+#include "wire/entries.h"
 #include "wire/lane.h"
 
 namespace fccl::core {
@@ -50,8 +51,12 @@ class PlanExecutor::Walk {
   size_t block_ = 0;  // index among the chunk's blocks
 };
 
-PlanExecutor::PlanExecutor(WireLane& lane, const WireTask& task)
-    : lane_(lane), task_(task), steps_(*task.steps), awaited_(lane.members() > 1 ? lane.peer(1) : lane.me()) {
+PlanExecutor::PlanExecutor(WireLane& lane, const WireEntries& entries, const WireTask& task)
+    : lane_(lane),
+      entries_(entries),
+      task_(task),
+      steps_(*task.steps),
+      awaited_(lane.members() > 1 ? lane.peer(1) : lane.me()) {
   std::fill(lane.holds.begin(), lane.holds.end(), nullptr);
   find(sending_, true);
   find(receiving_, false);
@@ -64,7 +69,7 @@ bool PlanExecutor::advance(uint64_t ready, uint64_t room) {
     moved = false;
     if (sending_.slice < std::min(slices, ready)) moved |= send_one();
     if (receiving_.slice < std::min(slices, room)) moved |= receive_one(ready);
-    lane_.grant();
+    lane_.landing().grant();
     lane_.progress();
   }
   if (sending_.slice < slices && sending_.step < steps_.size() && lane_.has_failed(steps_[sending_.step].peer))
@@ -109,23 +114,23 @@ bool PlanExecutor::receive(const Step& step) {
   const size_t bytes = message_bytes(step, slice);
   if (bytes == 0) return true;
   awaited_ = step.peer;
-  if (!lane_.has_entered(step.peer)) return false;
-  if (!lane_.agrees(step.peer)) {
+  if (!entries_.has_entered(step.peer)) return false;
+  if (!entries_.agrees(step.peer)) {
     differing_ = step.peer;
     return false;
   }
-  if (!lane_.has_arrived(step.peer, bytes)) return false;
-  const std::byte* landing = lane_.landing(step.peer);
+  if (!lane_.landing().has_arrived(step.peer, bytes)) return false;
+  const std::byte* landing = lane_.landing().message(step.peer);
   if (step.here.space == Space::parts) {
     check(step.here.index == step.peer, "parts come from the member whose they are");
     lane_.holds[step.peer] = landing;
-    lane_.receive(step.peer, bytes);
+    lane_.landing().receive(step.peer, bytes);
     return true;
   }
   for (Walk piece(*this, step, task_.output, slice); piece.next(); landing += piece.bytes)
     task_.put(piece.at, landing, piece.bytes);
-  lane_.receive(step.peer, bytes);
-  lane_.consume(step.peer);
+  lane_.landing().receive(step.peer, bytes);
+  lane_.landing().consume(step.peer);
   return true;
 }
 
@@ -148,7 +153,7 @@ bool PlanExecutor::add(const Step& step, uint64_t ready) {
   for (int member = 0; member < lane_.members(); ++member)
     if (lane_.holds[member] != nullptr) {
       lane_.holds[member] = nullptr;
-      lane_.consume(member);
+      lane_.landing().consume(member);
     }
   return true;
 }

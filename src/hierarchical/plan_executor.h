@@ -9,6 +9,7 @@
 
 namespace fccl::core {
 
+class WireEntries;
 class WireLane;
 
 // It lives as long as the call that the lane has begun. Sending and receiving (with additions) advance side by side, each in
@@ -16,7 +17,8 @@ class WireLane;
 // blocked, so members that all send cannot block each other.
 class PlanExecutor {
  public:
-  PlanExecutor(WireLane& lane, const WireTask& task);
+  // `entries` are those of the lane.
+  PlanExecutor(WireLane& lane, const WireEntries& entries, const WireTask& task);
 
   // Does as much as is possible now: sends and additions of the first `ready` slices, and receives of the first `room` slices.
   // Returns false once it has found a member whose call differs.
@@ -52,6 +54,7 @@ class PlanExecutor {
   size_t message_bytes(const plan::Step& step, uint64_t slice) const;
 
   WireLane& lane_;
+  const WireEntries& entries_;
   const WireTask& task_;
   const plan::Steps& steps_;
   Cursor sending_, receiving_;

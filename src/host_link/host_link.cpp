@@ -2,14 +2,17 @@
 #include "host_link/host_link.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <utility>
 
-#include "base/check.h"
+#include "host_link/leader_connection.h"
+#include "host_link/leader_handshake.h"
 #include "os/error_text.h"
+#include "os/process_watch.h"
 #include "os/thread.h"
 
 namespace fccl::core {
@@ -33,11 +36,7 @@ void drain(int eventfd) {
 }  // namespace
 
 HostLink::HostLink(HostLinkRequest request, Descriptor bell)
-    : request_(std::move(request)),
-      bell_(std::move(bell)),
-      is_cut_(request_.leaders.size()),
-      gone_(request_.host_of.size(), PeerStatus::present),
-      awaited_(request_.host_of.size(), kNobody) {}
+    : request_(std::move(request)), bell_(std::move(bell)), is_cut_(request_.leaders.size()), told_(request_) {}
 
 Result<std::unique_ptr<HostLink>> HostLink::meet(HostLinkRequest request, Descriptor listener, const WaitLimit& limit) {
   Descriptor bell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -66,30 +65,14 @@ Result<void> HostLink::start(Descriptor wake, std::vector<std::shared_ptr<Proces
 }
 
 void HostLink::tell(const LinkNews& news) {
-  keep(news);
+  told_.keep(news);
   ::eventfd_write(bell_.get(), 1);
-}
-
-// Queues news that has not been told yet for the thread.
-void HostLink::keep(const LinkNews& news) {
-  const std::lock_guard lock(mutex_);
-  if (news.failure && !std::exchange(failed_, true)) to_tell_.push_back(encode_link(Failure{*news.failure}));
-  for (const Departure& departure : news.departures) {
-    check(departure.how != PeerStatus::present && request_.host_of[departure.rank] == request_.host(),
-          "a leader tells of ranks of its own host that are gone");
-    if (std::exchange(gone_[departure.rank], departure.how) == PeerStatus::present) to_tell_.push_back(encode_link(departure));
-  }
-  for (const LongWait& wait : news.waits)
-    if (std::exchange(awaited_[wait.rank], wait.awaited) != wait.awaited) to_tell_.push_back(encode_link(wait));
 }
 
 void HostLink::stop() {
   if (!thread_.joinable()) return;
-  {
-    const std::lock_guard lock(mutex_);
-    leaving_ = true;
-    ::eventfd_write(bell_.get(), 1);
-  }
+  leaving_ = true;
+  ::eventfd_write(bell_.get(), 1);
   thread_.join();
   leaving_ = false;
 }
@@ -98,7 +81,7 @@ void HostLink::retire(std::unique_ptr<HostLink> link, std::chrono::milliseconds 
   if (!link->thread_.joinable()) return;
   link->stop();
   link->until_ = Deadline::after(most);
-  link->keep(link->events_.look());
+  link->told_.keep(link->events_.look());
   (void)link->relay_queued();
   if (!link->is_needed()) return;
   link->hand_over();
@@ -138,13 +121,8 @@ void HostLink::serve() {
 bool HostLink::is_needed() {
   if (!until_) return true;
   auto parties = std::ranges::count_if(connections_, [](const LeaderConnection& connection) { return !connection.end(); });
-  const std::lock_guard lock(mutex_);
-  for (int rank = 0; std::cmp_less(rank, gone_.size()); ++rank)
-    if (request_.host_of[rank] == request_.host() && gone_[rank] == PeerStatus::present) {
-      ++parties;
-      break;
-    }
-  return parties >= 2 && !failed_ && !until_->passed();
+  if (told_.has_ranks_here()) ++parties;
+  return parties >= 2 && !told_.knows_a_failure() && !until_->passed();
 }
 
 // Only `wake` can be written to again; a process that has ended stays ready. The thread tells the news before it sleeps again.
@@ -158,19 +136,13 @@ void HostLink::look(std::span<pollfd> watched) {
     else
       entry.fd = -1;
   }
-  if (ready) keep(events_.look());
+  if (ready) told_.keep(events_.look());
 }
 
-// Returns true if the link continues.
+// Returns true if the link continues. News that came before the link was to end is told.
 bool HostLink::relay_queued() {
-  std::vector<std::string> telling;
-  bool leaving = false;
-  {
-    const std::lock_guard lock(mutex_);
-    telling.swap(to_tell_);
-    leaving = leaving_;
-  }
-  for (const std::string& message : telling) relay(message, nullptr);
+  const bool leaving = leaving_;
+  for (const std::string& message : told_.take()) relay(message, nullptr);
   return !leaving;
 }
 
@@ -183,22 +155,17 @@ void HostLink::attend(LeaderConnection& connection) {
 
 // Returns false if that connection may not say this.
 bool HostLink::take(const LeaderConnection& from, const LinkMessage& message) {
+  const auto ranks = static_cast<int>(request_.host_of.size());
   if (const auto* failure = std::get_if<Failure>(&message)) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (std::exchange(failed_, true)) return true;
-    }
+    if (!told_.hear_failure()) return true;
     relay(encode_link(message), &from);
     events_.failed(failure->error);
   } else if (const auto* departure = std::get_if<Departure>(&message)) {
-    if (std::cmp_greater_equal(departure->rank, gone_.size()) || !speaks_of(from, request_.host_of[departure->rank]))
-      return false;
-    // Only this thread writes entries of ranks of other hosts.
-    if (std::exchange(gone_[departure->rank], departure->how) != PeerStatus::present) return true;
+    if (departure->rank >= ranks || !speaks_of(from, request_.host_of[departure->rank])) return false;
+    if (!told_.hear(*departure)) return true;
     relay(encode_link(message), &from);
     events_.gone(departure->rank, departure->how);
   } else if (const auto* wait = std::get_if<LongWait>(&message)) {
-    const auto ranks = static_cast<int>(gone_.size());
     if (wait->rank >= ranks || wait->awaited >= ranks || !speaks_of(from, request_.host_of[wait->rank])) return false;
     relay(encode_link(message), &from);
     events_.waits(*wait);

@@ -1,10 +1,11 @@
 // HostLink: carries failures and departures of ranks between the hosts of a communicator.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <functional>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,22 +14,19 @@
 #include <vector>
 
 #include "base/result.h"
-#include "host_link/leader_connection.h"
-#include "host_link/leader_handshake.h"
+#include "host_link/host_link_request.h"
 #include "host_link/link_messages.h"
+#include "host_link/told_news.h"
 #include "os/clock.h"
 #include "os/descriptor.h"
-#include "os/process_watch.h"
+
+struct pollfd;
 
 namespace fccl::core {
 
-// The news that a host has for the others: the communicator's failure there, the ranks that are gone, and the ranks that its
-// ranks wait for.
-struct LinkNews {
-  std::optional<Error> failure = {};
-  std::vector<Departure> departures = {};
-  std::vector<LongWait> waits = {};
-};
+class LeaderConnection;
+class ProcessWatch;
+struct WaitLimit;
 
 // Every handler must be set. The link's thread calls them, one at a time; a handler neither waits nor destroys the link, but
 // may tell. They never name a rank of this host, and name a rank as gone only once.
@@ -60,8 +58,7 @@ class HostLink {
   // Begins to call `events`, including news that came since meet. `wake` is an eventfd; the ranks of this host write to it.
   Result<void> start(Descriptor wake, std::vector<std::shared_ptr<ProcessWatch>> processes, LinkEvents events);
 
-  // Tells all other hosts, without waiting. The link drops repetitions: it passes on only the first failure that it is told or
-  // hears of, the first departure of each rank of its host, and waits that have changed.
+  // Tells all other hosts what is news (ToldNews), without waiting.
   void tell(const LinkNews& news);
 
   // Ends a leader's part before that of others: tells that the leader has left, and keeps the link running for the ranks of its
@@ -74,7 +71,6 @@ class HostLink {
  private:
   HostLink(HostLinkRequest request, Descriptor bell);
 
-  void keep(const LinkNews& news);
   void stop();
   void serve();
   bool is_needed();
@@ -99,14 +95,9 @@ class HostLink {
   std::vector<bool> is_cut_;       // by host
   std::optional<Deadline> until_;  // once retired
 
-  std::mutex mutex_;
-  std::vector<std::string> to_tell_;
-  bool failed_ = false;
-  bool leaving_ = false;
-  // By rank: the thread writes entries of other hosts; entries of this host are under the lock.
-  std::vector<PeerStatus> gone_;
-  std::vector<int> awaited_;  // by rank: what was told of the waits of this host
-
+  // Shared with the threads that tell and stop.
+  ToldNews told_;
+  std::atomic<bool> leaving_{false};
   std::thread thread_;
 };
 

@@ -11,8 +11,7 @@
 
 #include "base/result.h"
 #include "bootstrap/acceptor.h"
-#include "bootstrap/member.h"
-#include "bootstrap/unique_id.h"
+#include "host_link/host_link_request.h"
 #include "host_link/leader_connection.h"
 #include "os/clock.h"
 #include "os/descriptor.h"
@@ -20,19 +19,6 @@
 #include "waiting/wait_limit.h"
 
 namespace fccl::core {
-
-// The leaders, and the number of this one.
-struct HostLinkRequest {
-  UniqueId id;
-  int rank = 0;                 // this leader's
-  std::vector<Member> leaders;  // by host; the first one is the hub, and listens at its address
-  std::vector<int> host_of;     // by rank
-
-  static constexpr int kHub = 0;
-  int host() const { return host_of[rank]; }
-  int hosts() const { return static_cast<int>(leaders.size()); }
-  bool is_hub() const { return host() == kHub; }
-};
 
 // One wait of a leader for the others; uses a HostLink's connections, in the thread that creates the link. If a leader ends,
 // fails or gives up, the wait fails with that leader's name, and the hub passes the failure on; so it does at the end of its

@@ -14,6 +14,8 @@
 #include "host/phases.h"
 #include "metrics/statistics.h"
 #include "operations/lane_queue.h"
+#include "wire/entries.h"
+#include "wire/lane.h"
 
 namespace fccl::core {
 namespace {
@@ -204,9 +206,10 @@ Result<void> IssuedCall::look_at_wire(const Awaited& awaited) {
 Result<void> IssuedCall::look_at_other_lanes() const {
   for (const LaneQueue& other : around_.lanes) {
     if (&other == &queue_) continue;
-    const WireLane& lane = other.hierarchical->inter_host_call->lane();
+    const InterHostCall& others_call = *other.hierarchical->inter_host_call;
+    const WireLane& lane = others_call.lane();
     for (int i = 1; i < lane.members(); ++i)
-      if (const auto theirs = lane.call_numbered(task_.number, lane.peer(i)))
+      if (const auto theirs = others_call.entries().call_numbered(task_.number, lane.peer(i)))
         return raise(around_.control.calls.mismatch(task_, lane.rank_of(lane.peer(i)), record_of(*theirs)));
   }
   return {};

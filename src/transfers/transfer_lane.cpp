@@ -11,6 +11,8 @@
 #include "segment/peer_memory.h"
 #include "transfers/host_pair.h"
 #include "transfers/wire_pair.h"
+#include "wire/lane.h"
+#include "wire/notice_lane.h"
 
 namespace fccl::core {
 namespace {
@@ -101,7 +103,7 @@ void TransferLane::leave(Deadline deadline) {
   const std::lock_guard turn(mutex_);
   if (!network_ || has_failed()) return;
   for (bool all_told = false; (!all_told || !network_->wire().all_posted()) && !deadline.passed(); std::this_thread::yield()) {
-    all_told = network_->wire().grant_rest();
+    all_told = network_->wire().landing().grant_rest();
     network_->wire().progress();
   }
 }
@@ -158,7 +160,7 @@ void TransferLane::progress_in_turn() {
   if (network_) network_->wire().progress();
   for (Peer& peer : peers_)
     if (peer.pair && (peer.interest > 0 || any_source_ > 0)) move(peer);
-  if (network_) network_->wire().grant();
+  if (network_) network_->wire().landing().grant();
 }
 
 void TransferLane::begin_receive(TransferOperation& operation) {

@@ -5,6 +5,9 @@
 #include <cstring>
 #include <span>
 
+#include "wire/lane.h"
+#include "wire/notice_lane.h"
+
 namespace fccl::core {
 
 WirePair::WirePair(NoticeLane& lane, int member, size_t eager_bytes)
@@ -64,10 +67,10 @@ TransferPair::Moved WirePair::receive(std::byte* target, size_t bytes, int most,
   Moved moved;
   for (; moved.slices < most && moved.bytes < bytes; ++moved.slices) {
     const size_t size = std::min(wire_.slot_bytes(), bytes - moved.bytes);
-    if (!wire_.has_arrived(member_, size)) break;
-    copy(target + moved.bytes, wire_.landing(member_), size);
-    wire_.receive(member_, size);
-    wire_.consume(member_);
+    if (!wire_.landing().has_arrived(member_, size)) break;
+    copy(target + moved.bytes, wire_.landing().message(member_), size);
+    wire_.landing().receive(member_, size);
+    wire_.landing().consume(member_);
     moved.bytes += size;
   }
   return moved;

@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "transfers/transfer_pair.h"
-#include "wire/notice_lane.h"
 
 namespace fccl::core {
+
+class NoticeLane;
+class WireLane;
 
 // A rank of another host has no slots here, so this pair copies every payload that comes before its receive.
 class WirePair final : public TransferPair {

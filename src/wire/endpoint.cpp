@@ -4,13 +4,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <thread>
 
+#include "metrics/process_page.h"
 #include "os/log.h"
+#include "wire/port.h"
 
 namespace fccl::core {
 namespace {
@@ -51,11 +55,7 @@ Endpoint::Endpoint(std::unique_ptr<Transport> transport)
     : transport_(std::move(transport)),
       page_(metrics::page_of_process()),
       limits_(transport_->limits()),
-      budget_(std::min(limits_.outstanding, kLargestBudget)),
-      flights_(static_cast<size_t>(budget_ * limits_.rails)),
-      room_(static_cast<size_t>(limits_.rails), budget_) {
-  for (size_t i = flights_.size(); i > 0; --i) free_flights_.push_back(static_cast<uint32_t>(i - 1));
-}
+      flights_(limits_.rails, std::min(limits_.outstanding, kLargestBudget)) {}
 
 // The transport must end before the memory that it may still use.
 Endpoint::~Endpoint() {
@@ -148,16 +148,14 @@ void Endpoint::on_message(std::span<const std::byte> bytes) {
 }
 
 void Endpoint::land(uint64_t tag, bool well) {
-  if (tag >= flights_.size() || flights_[tag].port == nullptr)
+  const std::optional<Flights::Flight> flight = flights_.end(tag);
+  if (!flight)
     return fail_all({fcclInternalError, fmt::format("the transport ended operation {}, which it does not have", tag)});
-  const Flight flight = std::exchange(flights_[tag], {});
-  free_flights_.push_back(static_cast<uint32_t>(tag));
-  ++room_[flight.rail];
-  --flight.port->in_flight;
+  --flight->port->in_flight;
   if (well)
-    flight.port->on_end(flight.note);
+    flight->port->on_end(flight->note);
   else
-    flight.port->on_failure(flight.note, transport_->error_of(tag));
+    flight->port->on_failure(flight->note, transport_->error_of(tag));
 }
 
 // Each port comes first in turn, so that none waits for ever for room on a busy rail.
@@ -180,12 +178,12 @@ bool Endpoint::post_of(Port& port, int rail) {
   PostQueue& queue = port.queues[rail];
   for (;;) {
     const std::span<const Operation> oldest = queue.oldest();
-    const size_t number = std::min({oldest.size(), kBatch, static_cast<size_t>(room_[rail])});
-    if (number == 0 || port.closed || port.is_broken()) return room_[rail] > 0;
+    const size_t number = std::min({oldest.size(), kBatch, flights_.room(rail)});
+    if (number == 0 || port.closed || port.is_broken()) return flights_.room(rail) > 0;
     std::array<Operation, kBatch> batch;
     for (size_t i = 0; i < number; ++i) {
       batch[i] = oldest[i];
-      batch[i].tag = free_flights_[free_flights_.size() - 1 - i];
+      batch[i].tag = flights_.next_tag(i);
     }
     const Result<size_t> posted = transport_->post(rail, std::span(batch).first(number));
     if (!posted) {
@@ -193,12 +191,8 @@ bool Endpoint::post_of(Port& port, int rail) {
       queue.take(1);
       continue;
     }
-    for (size_t i = 0; i < *posted; ++i) {
-      flights_[batch[i].tag] = {&port, oldest[i].tag, rail};
-      free_flights_.pop_back();
-    }
+    for (size_t i = 0; i < *posted; ++i) flights_.begin({&port, oldest[i].tag, rail});
     show_posted(rail, std::span(batch).first(*posted), number);
-    room_[rail] -= static_cast<int>(*posted);
     port.in_flight += static_cast<int>(*posted);
     queue.take(*posted);
     if (*posted < number) return true;
@@ -250,14 +244,7 @@ Result<Port*> Endpoint::open(const PortShape& shape) {
                             "slot takes less",
                             shape.peers(), shape.window, shape.slot_bytes));
   }
-  FCCL_TRY_ASSIGN(const MemoryId landing, transport_->register_memory(port->landing_memory(), PeersMay::write));
-  const Result<MemoryId> outgoing = transport_->register_memory(port->outgoing_memory(), PeersMay::nothing);
-  if (!outgoing) {
-    transport_->release_memory(landing);
-    return fail(outgoing.error());
-  }
-  port->landing_id = landing;
-  port->outgoing_id = *outgoing;
+  FCCL_TRY(port->memory.register_with(*transport_));
   next_channel_ += static_cast<uint32_t>(shape.peers());
   if (broken_) port->break_with({fcclSystemError, "the network has failed before this lane was opened"});
   ports_.push_back(std::move(port));
@@ -273,15 +260,14 @@ void Endpoint::close(Port* port) {
 void Endpoint::reap() {
   std::erase_if(ports_, [&](const std::unique_ptr<Port>& port) {
     if (!port->closed || port->in_flight > 0) return false;
-    transport_->release_memory(port->landing_id);
-    transport_->release_memory(port->outgoing_id);
+    port->memory.release_from(*transport_);
     return true;
   });
 }
 
 RemoteMemory Endpoint::landing_of(const Port& port, int rail) {
   const Turn turn(*this);
-  return transport_->remote(port.landing_id, rail);
+  return transport_->remote(port.memory.landing_id(), rail);
 }
 
 Result<PeerId> Endpoint::connect(int rail, std::span<const std::byte> address) {

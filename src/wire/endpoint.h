@@ -1,23 +1,26 @@
 // Endpoint: a process's end of the network. It owns the transport, and is the only place where rails are polled and posted to.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "base/result.h"
-#include "metrics/process_page.h"
 #include "os/clock.h"
-#include "wire/port.h"
+#include "wire/flights.h"
 #include "wire/progress_thread.h"
 #include "wire/transport.h"
 
 namespace fccl::core {
+
+namespace metrics {
+struct Page;
+}
+struct PortShape;
 
 // Shared by the lanes of a process, and outlives them. Messages of strangers are dropped and counted, and change nothing. Any
 // thread may call. One thread at a time has the turn inside: on the hot path a thread that finds the turn taken goes on, since
@@ -57,12 +60,6 @@ class Endpoint {
   Result<PeerId> connect(int rail, std::span<const std::byte> address);
 
  private:
-  // An operation that the transport has taken.
-  struct Flight {
-    Port* port = nullptr;
-    uint64_t note = 0;
-    int rail = 0;
-  };
   class Turn;
 
   const char* progress_in_turn();
@@ -85,7 +82,6 @@ class Endpoint {
   std::unique_ptr<Transport> transport_;
   metrics::Page& page_;
   TransportLimits limits_;
-  int budget_;  // operations per rail
   std::atomic<bool> taken_{false};
   std::atomic<uint64_t> polls_{0};
   std::atomic<uint64_t> finds_{0};
@@ -93,9 +89,7 @@ class Endpoint {
   std::vector<std::unique_ptr<Port>> ports_;  // by channel
   uint32_t next_channel_ = 0;
   std::map<std::pair<int, std::vector<std::byte>>, PeerId> peers_;
-  std::vector<Flight> flights_;
-  std::vector<uint32_t> free_flights_;
-  std::vector<int> room_;  // by rail
+  Flights flights_;
   size_t first_served_ = 0;
   uint64_t strangers_ = 0;
   const char* first_stranger_ = nullptr;  // description of the first stranger, until it is logged

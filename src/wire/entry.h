@@ -8,6 +8,15 @@
 
 namespace fccl::core {
 
+// Counts the peer's notices, and the payloads among them, that a rank has taken; a message carries both counts.
+struct NoticesTaken {
+  uint32_t notices = 0;
+  uint32_t payloads = 0;
+
+  uint64_t packed() const { return static_cast<uint64_t>(payloads) << 32 | notices; }
+  static NoticesTaken of(uint64_t packed) { return {static_cast<uint32_t>(packed), static_cast<uint32_t>(packed >> 32)}; }
+};
+
 // The first 64 bytes of a message; a call's small payload follows them. Plain bytes in this processor's byte order, which all
 // hosts share.
 struct EntryMessage {

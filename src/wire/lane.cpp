@@ -1,4 +1,4 @@
-// Sends and receives the entries, credits and messages of a wire lane.
+// Connects the members of a wire lane, and sends messages.
 #include "wire/lane.h"
 
 #include <fmt/format.h>
@@ -9,6 +9,8 @@
 #include "base/check.h"
 #include "kernels/copy.h"
 #include "wire/endpoint.h"
+#include "wire/link.h"
+#include "wire/port.h"
 
 namespace fccl::core {
 namespace {
@@ -44,11 +46,10 @@ WireLane::WireLane(Endpoint& endpoint, const WireLaneShape& shape, Port* port)
       endpoint_(endpoint),
       shape_(shape),
       port_(port),
-      peers_(shape.ranks.size() - 1),
+      links_(shape.ranks.size() - 1),
+      landing_(shape_, *port, links_),
       payload_bytes_(port->shape().payload_bytes),
-      sequence_(shape.first_sequence - 1),
       stages_posted_(static_cast<size_t>(shape.stages)) {
-  for (Peer& peer : peers_) peer.taken = peer.told_taken = {shape.first_sequence, shape.first_sequence};
   const TransportLimits& limits = endpoint.limits();
   introduction_ = {.members = shape.members(),
                    .window = shape.window,
@@ -97,30 +98,31 @@ Result<void> WireLane::connect(int member, const Introduction& other) {
                 fmt::format("rank {} offers {} rails, writes of {} bytes and channel {} in {} bits, which cannot be "
                             "used; too many communicators may be open",
                             rank_of(member), other.rails, other.write_bytes, other.first_channel, bits));
-  Peer& peer = peer_of(member);
-  peer.rails = {std::min(mine.rails, other.rails), static_cast<size_t>(std::min(mine.write_bytes, other.write_bytes))};
-  if (Stripes::of(shape_.slot_bytes, peer.rails).count() > kMostStripes)
+  WireLink& link = links_[place(member)];
+  link.rails = {std::min(mine.rails, other.rails), static_cast<size_t>(std::min(mine.write_bytes, other.write_bytes))};
+  if (Stripes::of(shape_.slot_bytes, link.rails).count() > kMostStripes)
     return fail(fcclSystemError,
                 fmt::format("the network to rank {} takes writes of {} bytes at most, which is too little for slots "
                             "of {}; a smaller slot helps",
-                            rank_of(member), peer.rails.write_bytes, shape_.slot_bytes));
+                            rank_of(member), link.rails.write_bytes, shape_.slot_bytes));
   const int my_place = me() < member ? me() : me() - 1;
-  peer.channel = other.first_channel + static_cast<uint32_t>(my_place);
-  peer.token = other.token;
-  peer.landing_offset = static_cast<size_t>(my_place) * shape_.window * shape_.slot_bytes;
-  peer.arrivals.assign(static_cast<size_t>(shape_.window), kFirstMessage);
-  for (int i = 0; i < peer.rails.number; ++i) {
+  link.channel = other.first_channel + static_cast<uint32_t>(my_place);
+  link.token = other.token;
+  link.landing_offset = static_cast<size_t>(my_place) * shape_.window * shape_.slot_bytes;
+  for (int i = 0; i < link.rails.number; ++i) {
     const Introduction::Rail& rail = other.rail[i];
     const std::span<const std::byte> address(rail.address.data(), std::min<size_t>(rail.address_bytes, rail.address.size()));
     Result<PeerId> id = endpoint_.connect(i, address);
     if (!id)
       return fail(id.error().code,
                   fmt::format("connecting to rank {} over rail {}: {}", rank_of(member), i, id.error().message));
-    peer.rail.push_back({*id, rail.landing});
+    link.rail.push_back({*id, rail.landing});
   }
   payload_bytes_ = std::min(payload_bytes_, static_cast<size_t>(other.payload_bytes));
   return {};
 }
+
+bool WireLane::has_failed(int member) const { return port_->has_failed(place(member)); }
 
 std::optional<Error> WireLane::failure_of(int rank) const {
   for (int i = 1; i < members(); ++i)
@@ -128,69 +130,8 @@ std::optional<Error> WireLane::failure_of(int rank) const {
   return std::nullopt;
 }
 
-void WireLane::begin(const CallInFull& call) {
-  ++sequence_;
-  call_ = call;
-  word_ = uint64_t{sequence_} << 32 | hash_of(call.signature, static_cast<uint32_t>(call.number));
-  port_->sequence.store(sequence_, std::memory_order_release);
-}
-
-Awaited WireLane::may_enter(int member) const {
-  const int parity = static_cast<int>(sequence_ & 1);
-  const Counter& ended = port_->ends[port_->end_of_entry(place(member), parity)];
-  return {&ended.value, peer_of(member).entries_posted[parity], rank_of(member)};
-}
-
-void WireLane::enter(int member, const void* payload, size_t bytes) {
-  check(bytes <= payload_bytes_, "a payload fits behind its entry");
-  const int parity = static_cast<int>(sequence_ & 1);
-  EntryMessage entry = head_for(member);
-  entry.set_call(call_);
-  entry.kind = EntryMessage::kCall;
-  entry.sequence = sequence_;
-  entry.hash = static_cast<uint32_t>(word_);
-  std::byte* message = port_->entry(place(member), parity);
-  copy_bytes(message, &entry, sizeof(entry));
-  copy_bytes(message + sizeof(entry), payload, bytes);
-  ++peer_of(member).entries_posted[parity];
-  post(member, message, sizeof(entry) + bytes, port_->end_of_entry(place(member), parity));
-}
-
-EntryMessage WireLane::head_for(int member) {
-  Peer& peer = peer_of(member);
-  peer.told_taken = peer.taken;
-  peer.taken_is_due = false;
-  EntryMessage head;
-  head.channel = peer.channel;
-  head.token = peer.token;
-  head.number = peer.taken.packed();
-  head.consumed = peer.told = consumed(member);
-  return head;
-}
-
-void WireLane::post(int member, std::byte* bytes, size_t size, int end) {
-  check(port_->queues[0].room() > 0, "a queue has room for all entries and credits that can be on their way");
-  port_->queues[0].push({.kind = Operation::Kind::message,
-                         .peer = peer_of(member).rail[0].peer,
-                         .memory = port_->outgoing_id,
-                         .local = bytes,
-                         .bytes = size,
-                         .remote = {},
-                         .immediate = 0,
-                         .tag = Port::note(place(member), end)});
-}
-
-Awaited WireLane::entered(int member) const { return {&box_of(member).word, uint64_t{sequence_} << 32, rank_of(member)}; }
-
-std::span<const std::byte> WireLane::payload_of(int member) const {
-  const EntryBox& box = box_of(member);
-  return {box.payload.data(), box.payload_bytes};
-}
-
-std::optional<CallInFull> WireLane::call_numbered(uint64_t number, int member) const {
-  for (const EntryBox& box : port_->peers[place(member)].boxes)
-    if (box.number.load(std::memory_order_acquire) == number) return box.call;
-  return std::nullopt;
+void WireLane::post(int member, std::span<std::byte> message, int end) {
+  port_->post_message(links_[place(member)].rail[0].peer, message, Port::note(place(member), end));
 }
 
 std::byte* WireLane::take_stage() {
@@ -199,7 +140,7 @@ std::byte* WireLane::take_stage() {
     const Awaited ended{&port_->ends[port_->end_of_stage(next)].value, stages_posted_[next], -1};
     if (!ended.reached()) continue;
     stage_ = next;
-    return port_->stage(next);
+    return port_->memory.stage(next);
   }
   return nullptr;
 }
@@ -209,29 +150,29 @@ bool WireLane::can_send(int member, size_t bytes) const {
   const uint64_t on_their_way = counts.sent.load(std::memory_order_relaxed) - counts.granted.load(std::memory_order_acquire);
   if (on_their_way >= static_cast<uint64_t>(shape_.window)) return false;
   // Entries and credits must always find room.
-  const size_t needed = Stripes::of(bytes, peer_of(member).rails).count() + 4 * peers_.size();
+  const size_t needed = Stripes::of(bytes, links_[place(member)].rails).count() + 4 * links_.size();
   return std::ranges::all_of(port_->queues, [&](const PostQueue& queue) { return queue.room() >= needed; });
 }
 
 void WireLane::send(int member, size_t bytes) {
   check(bytes <= shape_.slot_bytes, "a message fits into a slot");
-  const Peer& peer = peer_of(member);
+  const WireLink& link = links_[place(member)];
   PortPeer& counts = port_->peers[place(member)];
   const uint64_t message = counts.sent.load(std::memory_order_relaxed);
   const uint64_t slot = message & static_cast<uint64_t>(shape_.window - 1);
-  const uint32_t immediate = peer.channel << kMessageBits | static_cast<uint32_t>(message & ((1 << kMessageBits) - 1));
+  const uint32_t immediate = link.channel << kMessageBits | static_cast<uint32_t>(message & ((1 << kMessageBits) - 1));
   counts.sent.store(message + 1, std::memory_order_release);
-  const Stripes stripes = Stripes::of(bytes, peer.rails);
+  const Stripes stripes = Stripes::of(bytes, link.rails);
   for (size_t i = 0; i < stripes.count(); ++i) {
     // Messages of one stripe use the rails in turn.
-    const int rail = static_cast<int>((message + i) % static_cast<uint64_t>(peer.rails.number));
-    RemoteMemory remote = peer.rail[rail].landing;
-    remote.address += peer.landing_offset + slot * shape_.slot_bytes + stripes.offset(i);
+    const int rail = static_cast<int>((message + i) % static_cast<uint64_t>(link.rails.number));
+    RemoteMemory remote = link.rail[rail].landing;
+    remote.address += link.landing_offset + slot * shape_.slot_bytes + stripes.offset(i);
     ++stages_posted_[stage_];
     port_->queues[rail].push({.kind = Operation::Kind::write,
-                              .peer = peer.rail[rail].peer,
-                              .memory = port_->outgoing_id,
-                              .local = port_->stage(stage_) + stripes.offset(i),
+                              .peer = link.rail[rail].peer,
+                              .memory = port_->memory.outgoing_id(),
+                              .local = port_->memory.stage(stage_) + stripes.offset(i),
                               .bytes = stripes.bytes(i),
                               .remote = remote,
                               .immediate = immediate,
@@ -243,73 +184,6 @@ bool WireLane::all_posted() const {
   return std::ranges::all_of(port_->queues, [](const PostQueue& queue) { return queue.is_empty(); });
 }
 
-bool WireLane::has_arrived(int member, size_t bytes) const {
-  const Peer& peer = peer_of(member);
-  const uint64_t before = peer.arrivals[peer.received & static_cast<uint64_t>(shape_.window - 1)];
-  const Awaited all{&port_->arrived(place(member), peer.received), before + Stripes::of(bytes, peer.rails).count(), -1};
-  return all.reached();
-}
-
-const std::byte* WireLane::landing(int member) const { return port_->landing(place(member), peer_of(member).received); }
-
-void WireLane::receive(int member, size_t bytes) {
-  Peer& peer = peer_of(member);
-  peer.arrivals[peer.received & static_cast<uint64_t>(shape_.window - 1)] += Stripes::of(bytes, peer.rails).count();
-  ++peer.received;
-}
-
-void WireLane::consume(int member) {
-  port_->peers[place(member)].consumed.store(consumed(member) + 1, std::memory_order_release);
-  grants_wait_ |= grant_is_due(member);
-}
-
-// A credit is due after half a window: fewer credits would stop a sender, more would cost a message each.
-bool WireLane::grant_is_due(int member) const {
-  const Peer& peer = peer_of(member);
-  return peer.taken_is_due || consumed(member) - peer.told >= static_cast<uint64_t>(std::max(1, shape_.window / 2));
-}
-
-void WireLane::set_taken(int member, const NoticesTaken& taken, bool is_due) {
-  Peer& peer = peer_of(member);
-  peer.taken = taken;
-  peer.taken_is_due |= is_due;
-  grants_wait_ |= grant_is_due(member);
-}
-
-bool WireLane::owes_credit(int member) const {
-  const Peer& peer = peer_of(member);
-  return consumed(member) != peer.told || peer.taken.packed() != peer.told_taken.packed();
-}
-
-// A peer whose last credit is still in flight is told later.
-void WireLane::grant() {
-  if (!grants_wait_) return;
-  grants_wait_ = false;
-  for (int i = 1; i < members(); ++i) {
-    const int member = this->peer(i);
-    if (!grant_is_due(member)) continue;
-    if (!send_credit(member)) grants_wait_ = true;
-  }
-}
-
-bool WireLane::grant_rest() {
-  bool all = true;
-  for (int i = 1; i < members(); ++i) {
-    const int member = this->peer(i);
-    if (owes_credit(member) && !has_failed(member)) all &= send_credit(member);
-  }
-  return all;
-}
-
-bool WireLane::send_credit(int member) {
-  Peer& peer = peer_of(member);
-  const int end = port_->end_of_credit(place(member));
-  if (!Awaited{&port_->ends[end].value, peer.credits_posted, -1}.reached()) return false;
-  const EntryMessage credit = head_for(member);
-  copy_bytes(port_->credit(place(member)), &credit, sizeof(credit));
-  ++peer.credits_posted;
-  post(member, port_->credit(place(member)), sizeof(credit), end);
-  return true;
-}
+bool WireLane::all_taken() const { return port_->is_taken(); }
 
 }  // namespace fccl::core

@@ -7,9 +7,16 @@
 #include <span>
 #include <vector>
 
-#include "wire/lane.h"
+#include "base/result.h"
 
 namespace fccl::core {
+
+class Endpoint;
+struct NoticesTaken;
+struct PortPeer;
+struct PortShape;
+class WireLane;
+struct WireLaneShape;
 
 // Notices are small messages that the peer takes in the order in which they were sent. An eager notice has a payload that its
 // receiver did not ask for. A rank's transfer lane owns it; the one thread that has that lane's turn uses it. No function
@@ -21,6 +28,7 @@ class NoticeLane {
 
   // The shape says how many notices there may be.
   static Result<std::unique_ptr<NoticeLane>> open(Endpoint& endpoint, const WireLaneShape& shape);
+  ~NoticeLane();
   NoticeLane(const NoticeLane&) = delete;
   NoticeLane& operator=(const NoticeLane&) = delete;
 
@@ -40,8 +48,8 @@ class NoticeLane {
 
  private:
   explicit NoticeLane(std::unique_ptr<WireLane> wire);
-  const PortShape& shape() const { return wire_->port().shape(); }
-  PortPeer& counts_of(int member) const { return wire_->port().peers[wire_->place(member)]; }
+  const PortShape& shape() const;
+  PortPeer& counts_of(int member) const;
   NoticesTaken heard_of(int member) const;
   int free_notice() const;
   void set_taken(int member, const NoticesTaken& taken);

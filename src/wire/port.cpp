@@ -5,17 +5,15 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 
 #include "base/check.h"
-#include "base/rounding.h"
 #include "kernels/copy.h"
-#include "os/memory.h"
 
 namespace fccl::core {
 
 Port::Port(const PortShape& shape, int rails, uint32_t first_channel)
-    : ends(static_cast<size_t>(shape.stages + 3 * shape.peers() + shape.notices_out)),
+    : memory(shape),
+      ends(static_cast<size_t>(shape.stages + 3 * shape.peers() + shape.notices_out)),
       peers(shape.ranks.size()),
       sequence(shape.first_sequence - 1),
       shape_(shape),
@@ -23,7 +21,6 @@ Port::Port(const PortShape& shape, int rails, uint32_t first_channel)
       arrived_(shape.ranks.size() * static_cast<size_t>(shape.window)) {
   check(shape.window >= 1 && shape.window <= kLargestWindow && (shape.window & (shape.window - 1)) == 0,
         "a window is a power of two that the bits of a message number can tell apart");
-  check(shape.slot_bytes > 0 && shape.slot_bytes % 64 == 0 && shape.stages >= 1, "slots are multiples of 64 bytes");
   for (int rail = 0; rail < rails; ++rail) queues.emplace_back(kMostStripes + 4 * shape.ranks.size() + shape.notices_out);
   for (auto& count : arrived_) count = kFirstMessage;
   for (PortPeer& peer : peers) {
@@ -35,14 +32,18 @@ Port::Port(const PortShape& shape, int rails, uint32_t first_channel)
     peer.notices_sent = peer.notices_taken = shape.first_sequence;
     peer.notices_heard = NoticesTaken{shape.first_sequence, shape.first_sequence}.packed();
   }
-  // A lane of one member has no landing, but zero bytes cannot be registered.
-  stages_at_ = rounded_up(std::max<size_t>(shape.ranks.size() * shape.window * shape.slot_bytes, 1), kPageBytes);
-  entries_at_ = stages_at_ + shape.stages * shape.slot_bytes;
-  credits_at_ = entries_at_ + (shape.notices > 0 ? 0 : 2 * shape.ranks.size() * entry_bytes());
-  notices_at_ = credits_at_ + shape.ranks.size() * sizeof(EntryMessage);
-  memory_bytes_ = rounded_up(notices_at_ + static_cast<size_t>(shape.notices_out) * entry_bytes() + 1, kPageBytes);
-  memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kPageBytes, memory_bytes_)));
-  if (memory_ == nullptr) throw std::bad_alloc();
+}
+
+void Port::post_message(PeerId to, std::span<std::byte> message, uint64_t note) {
+  check(queues[0].room() > 0, "a queue has room for all entries and credits that can be on their way");
+  queues[0].push({.kind = Operation::Kind::message,
+                  .peer = to,
+                  .memory = memory.outgoing_id(),
+                  .local = message.data(),
+                  .bytes = message.size(),
+                  .remote = {},
+                  .immediate = 0,
+                  .tag = note});
 }
 
 bool Port::is_settled() const {

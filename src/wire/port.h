@@ -5,16 +5,15 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "waiting/counter.h"
 #include "wire/entry.h"
+#include "wire/port_memory.h"
+#include "wire/port_shape.h"
 #include "wire/post_queue.h"
-#include "wire/transport.h"
 
 namespace fccl::core {
 
@@ -25,34 +24,6 @@ inline constexpr int kMessageBits = 8;
 inline constexpr int kLargestWindow = 1 << (kMessageBits - 1);
 // Limits the writes of one message, so that a queue keeps room for entries and credits: these must always find room.
 inline constexpr size_t kMostStripes = 256;
-
-struct PortShape {
-  std::vector<int> ranks;    // the peers' ranks in the communicator
-  int window = 8;            // messages of one peer that may lie in their landing; a power of two
-  size_t slot_bytes = 0;     // one message's; a multiple of 64
-  int stages = 8;            // messages that may be in flight at once
-  size_t payload_bytes = 0;  // limit of the payload after an entry
-  uint32_t first_sequence = 0;
-  uint64_t token = 0;  // peers must put this into their messages
-  // Number of one peer's notices that may wait until they are taken, a power of two; 0: the port takes no notices. notices_out
-  // is the number of notices to all peers that may be in flight.
-  int notices = 0;
-  int notices_out = 0;
-
-  int peers() const { return static_cast<int>(ranks.size()); }
-  // Returns how many messages a rail should have room for: for each peer two entries, a credit and a late credit; with notices,
-  // those that one peer may send, since few send at once.
-  int messages() const { return notices > 0 ? 2 * peers() + notices : 4 * peers(); }
-};
-
-// Counts the peer's notices, and the payloads among them, that a rank has taken; a message carries both counts.
-struct NoticesTaken {
-  uint32_t notices = 0;
-  uint32_t payloads = 0;
-
-  uint64_t packed() const { return static_cast<uint64_t>(payloads) << 32 | notices; }
-  static NoticesTaken of(uint64_t packed) { return {static_cast<uint32_t>(packed), static_cast<uint32_t>(packed >> 32)}; }
-};
 
 // Holds a peer's notice until it is taken.
 struct NoticeBox {
@@ -100,21 +71,7 @@ class Port {
   const PortShape& shape() const { return shape_; }
   uint32_t first_channel() const { return first_channel_; }
 
-  // The port's memory, registered in two parts: landing, which peers write, and the memory of outgoing messages: stages,
-  // entries, credits and notices.
-  std::span<std::byte> landing_memory() { return {memory_.get(), stages_at_}; }
-  std::span<std::byte> outgoing_memory() { return {memory_.get() + stages_at_, memory_bytes_ - stages_at_}; }
-  MemoryId landing_id{};
-  MemoryId outgoing_id{};
-  std::byte* landing(int peer, uint64_t message) { return memory_.get() + landing_offset(peer, message); }
-  // Also valid for a peer's landing; then `peer` is this rank's index among its peers.
-  size_t landing_offset(int peer, uint64_t message) const {
-    return (static_cast<size_t>(peer) * shape_.window + (message & (shape_.window - 1))) * shape_.slot_bytes;
-  }
-  std::byte* stage(int number) { return memory_.get() + stages_at_ + number * shape_.slot_bytes; }
-  std::byte* entry(int peer, int parity) { return memory_.get() + entries_at_ + (peer * 2 + parity) * entry_bytes(); }
-  std::byte* notice(int number) { return memory_.get() + notices_at_ + number * entry_bytes(); }
-  std::byte* credit(int peer) { return memory_.get() + credits_at_ + peer * sizeof(EntryMessage); }
+  PortMemory memory;
 
   // Numbers the operations whose ends are counted: the sends of a stage, an entry, a credit, a notice. An operation's note is
   // the number of its counter.
@@ -123,6 +80,9 @@ class Port {
   int end_of_credit(int peer) const { return shape_.stages + shape_.peers() * 2 + peer; }
   int end_of_notice(int number) const { return shape_.stages + shape_.peers() * 3 + number; }
   static uint64_t note(int peer, int end) { return static_cast<uint64_t>(peer) << 32 | static_cast<uint32_t>(end); }
+
+  // Called by the lane: posts a message that lies in the memory of outgoing ones.
+  void post_message(PeerId to, std::span<std::byte> message, uint64_t note);
 
   // The lane waits for these.
   std::vector<PostQueue> queues;  // by rail
@@ -155,11 +115,6 @@ class Port {
   bool closed = false;
 
  private:
-  struct Free {
-    void operator()(std::byte* memory) const { std::free(memory); }
-  };
-
-  size_t entry_bytes() const { return sizeof(EntryMessage) + shape_.payload_bytes; }
   void on_call(int peer, const EntryMessage& entry, std::span<const std::byte> payload);
   void on_notice(int peer, const EntryMessage& entry, std::span<const std::byte> content);
   void on_grant(int peer, uint64_t consumed);
@@ -169,8 +124,6 @@ class Port {
 
   PortShape shape_;
   uint32_t first_channel_;
-  size_t stages_at_ = 0, entries_at_ = 0, credits_at_ = 0, notices_at_ = 0, memory_bytes_ = 0;
-  std::unique_ptr<std::byte, Free> memory_;
   std::vector<std::atomic<uint64_t>> arrived_;
   std::atomic<bool> broken_{false};
   Error error_;

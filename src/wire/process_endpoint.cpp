@@ -10,6 +10,7 @@
 
 #include "os/log.h"
 #include "os/per_process.h"
+#include "wire/endpoint.h"
 #include "wire/plugin.h"
 
 namespace fccl::core {

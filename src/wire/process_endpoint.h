@@ -5,9 +5,11 @@
 #include <string>
 
 #include "base/result.h"
-#include "wire/endpoint.h"
 
 namespace fccl::core {
+
+class Endpoint;
+struct TransportRequest;
 
 // Returns the endpoint for this plug-in, as open_transport has it, and this request, opened when the first communicator asks,
 // and closed when the last one lets go. A fork opens its own. Any thread may call.

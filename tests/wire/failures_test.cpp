@@ -6,6 +6,7 @@
 
 #include "wire/bent_transport.h"
 #include "wire/calls.h"
+#include "wire/port.h"
 
 namespace fccl::core::testing {
 namespace {
@@ -34,10 +35,10 @@ void expect_difference(fcclColl_t collective, size_t count, uint64_t number, con
     const int differs_with = std::get<Differs>(*outcome).rank;
     if (!differs) {
       EXPECT_EQ(differs_with, 1);
-      EXPECT_EQ(group.lane(member).call_of(1).number, number);
-      EXPECT_EQ(group.lane(member).call_of(1).signature.count, count);
-      EXPECT_EQ(group.lane(member).call_of(1).signature.collective, collective);
-      EXPECT_EQ(group.lane(member).call_of(member).signature.count, 9000u);
+      EXPECT_EQ(group.entries(member).call_of(1).number, number);
+      EXPECT_EQ(group.entries(member).call_of(1).signature.count, count);
+      EXPECT_EQ(group.entries(member).call_of(1).signature.collective, collective);
+      EXPECT_EQ(group.entries(member).call_of(member).signature.count, 9000u);
     } else {
       EXPECT_NE(differs_with, 1);
     }

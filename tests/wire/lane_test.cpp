@@ -83,11 +83,11 @@ TEST(WireLane, waits_to_enter_until_its_entry_of_two_calls_before_has_ended) {
   Group group({.members = 2});
   group.deadline = 1ms;
   group.fabric().lose(1, 0, simulated::Loss::silent);
-  WireLane& lane = group.lane(0);
+  WireEntries& entries = group.entries(0);
   for (const bool free : {true, true, false}) {
-    lane.begin({});
-    ASSERT_EQ(lane.may_enter(1).reached(), free);
-    if (free) lane.enter(1, nullptr, 0);
+    entries.begin({});
+    ASSERT_EQ(entries.may_enter(1).reached(), free);
+    if (free) entries.enter(1, 0);
   }
 }
 
@@ -128,10 +128,10 @@ TEST(PlanExecutor, goes_as_far_as_its_input_is_ready) {
   for (int m = 0; m < 2; ++m) {
     const Call call{{fcclCollAllGather, fcclInt8, ReduceOp::sum, -1, kBytes}, buffers[m].data(), buffers[m].data(), {}};
     tasks.push_back(task_of(call, group.columns(m).by_rank(0), {Layout::of_many(kBytes, 2 * kBytes), 0, kSlice, 3}, steps[m]));
-    group.lane(m).begin(tasks.back().call);
-    group.lane(m).enter(1 - m, nullptr, 0);
+    group.entries(m).begin(tasks.back().call);
+    group.entries(m).enter(1 - m, 0);
   }
-  PlanExecutor first(group.lane(0), tasks[0]), second(group.lane(1), tasks[1]);
+  PlanExecutor first(group.lane(0), group.entries(0), tasks[0]), second(group.lane(1), group.entries(1), tasks[1]);
   const Deadline deadline = Deadline::after(20s);
   for (uint64_t ready = 1; ready <= 3; ++ready) {
     const auto offset = static_cast<ptrdiff_t>((ready - 1) * kSlice);
@@ -159,10 +159,10 @@ TEST(PlanExecutor, receives_only_what_there_is_room_for) {
   for (int m = 0; m < 2; ++m) {
     const Call call{{fcclCollAllGather, fcclInt8, ReduceOp::sum, -1, 192}, buffers[m].data(), buffers[m].data(), {}};
     tasks.push_back(task_of(call, group.columns(m).by_rank(0), {Layout::of_many(192, 384), 0, 64, 3}, steps[m]));
-    group.lane(m).begin(tasks.back().call);
-    group.lane(m).enter(1 - m, nullptr, 0);
+    group.entries(m).begin(tasks.back().call);
+    group.entries(m).enter(1 - m, 0);
   }
-  PlanExecutor first(group.lane(0), tasks[0]), second(group.lane(1), tasks[1]);
+  PlanExecutor first(group.lane(0), group.entries(0), tasks[0]), second(group.lane(1), group.entries(1), tasks[1]);
   const Deadline deadline = Deadline::after(20s);
   while ((first.received() < 1 || second.received() < 3) && !deadline.passed()) {
     ASSERT_TRUE(first.advance(3, 1));
@@ -181,7 +181,7 @@ TEST(PlanExecutor, keeps_its_input_until_all_of_it_is_staged) {
   WireLane& second = group.lane(1);
   const Deadline deadline = Deadline::after(20s);
   const auto wait_for_message = [&](WireLane& lane, size_t bytes) {
-    while (!lane.has_arrived(1 - lane.me(), bytes) && !deadline.passed()) lane.progress();
+    while (!lane.landing().has_arrived(1 - lane.me(), bytes) && !deadline.passed()) lane.progress();
   };
   int32_t value = 5;
   const int32_t part = 7;
@@ -189,28 +189,28 @@ TEST(PlanExecutor, keeps_its_input_until_all_of_it_is_staged) {
   const plan::Steps steps = plan::steps_of(algorithm_of(fcclCollAllReduce, "direct"), {2, 0}, 0);
   WireTask task = task_of(call, group.columns(0).whole(0), {Layout::of_many(4, 4), 2, 16, 1}, steps);
   task.total = total_kernel(fcclInt32, ReduceOp::sum, WireType::call);
-  for (WireLane* lane : {&first, &second}) {
-    lane->begin(task.call);
-    lane->enter(1 - lane->me(), nullptr, 0);
+  for (int m = 0; m < 2; ++m) {
+    group.entries(m).begin(task.call);
+    group.entries(m).enter(1 - m, 0);
   }
   first.take_stage();
   first.send(1, 64);
   std::memcpy(second.take_stage(), &part, sizeof(part));
   second.send(0, sizeof(part));
   wait_for_message(first, sizeof(part));
-  PlanExecutor exchange(first, task);
+  PlanExecutor exchange(first, group.entries(0), task);
   EXPECT_TRUE(exchange.advance(1, 1));
   EXPECT_EQ(exchange.done(), 0u);
   EXPECT_EQ(value, 5);
   wait_for_message(second, 64);
-  second.receive(0, 64);
-  second.consume(0);
-  second.grant();
+  second.landing().receive(0, 64);
+  second.landing().consume(0);
+  second.landing().grant();
   while (exchange.advance(1, 1) && exchange.done() == 0 && !deadline.passed()) second.progress();
   EXPECT_EQ(value, 12);
   wait_for_message(second, sizeof(part));
   int32_t sent = 0;
-  std::memcpy(&sent, second.landing(0), sizeof(sent));
+  std::memcpy(&sent, second.landing().message(0), sizeof(sent));
   EXPECT_EQ(sent, 5);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/call.h"
 #include "host/route.h"
+#include "segment/lane_board.h"
 #include "segment/segment.h"
 #include "settings/settings.h"
 

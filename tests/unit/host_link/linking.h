@@ -15,8 +15,10 @@
 #include <vector>
 
 #include "host_link/host_link.h"
+#include "os/process_watch.h"
 #include "sockets/network_interface.h"
 #include "sockets/socket.h"
+#include "waiting/wait_limit.h"
 
 namespace fccl::core {
 
