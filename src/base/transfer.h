@@ -1,6 +1,7 @@
 // Transfer: the data that one send passes to one receive, as users request it and as ranks announce it to each other.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -61,7 +62,10 @@ struct Notice {
   uint64_t count = 0;
   uint64_t transfer = 0;  // the sender's number of an offer; grants and reads repeat it
 
-  Envelope envelope() const { return {tag, static_cast<fcclDataType_t>(dtype), static_cast<size_t>(count)}; }
+  // An unknown type becomes fcclNumTypes, whose elements have no bytes.
+  Envelope envelope() const {
+    return {tag, static_cast<fcclDataType_t>(std::min<int>(dtype, fcclNumTypes)), static_cast<size_t>(count)};
+  }
 };
 static_assert(sizeof(Notice) == 24);
 

@@ -24,8 +24,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::chrono::microseconds kPause{200};
-// Longest wait of the second attempt, since not every rank may make one.
+// Longest wait of a later attempt, since not every rank may make one.
 constexpr std::chrono::milliseconds kRetryTime{5000};
+constexpr int kMostRetries = 2;
 // Ranks with other lists are already on their way to the root when it learns of them, and are told in this time; a rank that
 // finds the root gone waits until its own deadline.
 constexpr std::chrono::milliseconds kAnnounceTime{1000};
@@ -82,16 +83,15 @@ Result<std::unique_ptr<CommunicatorState>> Shrink::meet(const ShrinkOffer& mine,
   FCCL_TRY(await_survivors(mine, options.settings.init_timeout));
   if (!bootstrap) return fail(bootstrap.error());
   auto made = create(std::move(*bootstrap), mine, options);
-  if (made || !places_) return made;
-  if (is_spurious_disconnect(made.error())) {
-    log(LogLevel::info, made.error().message + "; fcclCommShrink tries once more");
-    CreateOptions again = options;
-    again.settings.init_timeout = std::min(options.settings.init_timeout, kRetryTime);
+  CreateOptions again = options;
+  again.settings.init_timeout = std::min(options.settings.init_timeout, kRetryTime);
+  for (int retry = 0; retry < kMostRetries && !made && places_ && is_spurious_disconnect(made.error()); ++retry) {
+    log(LogLevel::info, made.error().message + "; fcclCommShrink tries again");
     if (is_root()) bootstrap = open_bootstrap(options);
     if (!bootstrap) return fail(bootstrap.error());
     made = create(std::move(*bootstrap), mine, again);
-    if (made) return made;
   }
+  if (made || !places_) return made;
   return fail(made.error().code,
               fmt::format("{} (in fcclCommShrink without {}, which counts the ranks anew from {} on)", made.error().message,
                           describe_list(excluded_by(mine)), parent_.peers.describe(survivors_.front())));
@@ -120,8 +120,8 @@ Result<void> Shrink::confirm_all_connected(CommunicatorState& made, const Create
 }
 
 // Provider "net" of libfabric 1.17 reuses its state of a dead peer for the next peer that it meets. If two peers connect to
-// each other at the same time, it may take the other's request for that of a new process, and end a good connection; it does
-// not do so twice. All survivors see this failure, since none returns a communicator before all have shown that they reach each
+// each other at the same time, it may take the other's request for that of a new process, and end a good connection; it
+// seldom does so twice. All survivors see this failure, since none returns a communicator before all have shown that they reach each
 // other. So all of them try again.
 bool Shrink::is_spurious_disconnect(const Error& error) const {
   if (error.code != fcclRemoteError) return false;

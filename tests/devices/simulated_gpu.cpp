@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <utility>
 
 namespace fccl::core::simulated {
@@ -187,9 +187,9 @@ void SimulatedGpu::free(std::byte* memory) {
   expect(gpu_.free(memory));
 }
 
-void SimulatedGpu::write(std::byte* to, std::span<const std::byte> from) { std::memcpy(real(to), from.data(), from.size()); }
+void SimulatedGpu::write(std::byte* to, std::span<const std::byte> from) { std::ranges::copy(from, real(to)); }
 
-void SimulatedGpu::read(const std::byte* from, std::span<std::byte> to) { std::memcpy(to.data(), real(from), to.size()); }
+void SimulatedGpu::read(const std::byte* from, std::span<std::byte> to) { std::copy_n(real(from), to.size(), to.begin()); }
 
 Queue SimulatedGpu::make_user_queue() {
   const Current current(gpu_);
