@@ -140,7 +140,8 @@ constexpr Setting kSettings[] = {
      "the provider of the transport that carries bytes between hosts: of libfccl_ofi.so, the plug-in over libfabric, efa, "
      "verbs or tcp; auto: the best that is there"},
     {"FCCL_TRANSPORT_PLUGIN", Text{&Settings::transport_plugin, "a path that begins with /", fault_of_library}, Scope::local,
-     "the shared library of another transport, in the place of libfccl_ofi.so ([writing a transport](writing_a_transport.md)); "
+     "the shared library of another transport, in the place of libfccl_ofi.so ([writing a "
+     "transport](../how_to/write_a_transport.md)); "
      "its code runs in every rank"},
     {"FCCL_NICS", Text{&Settings::nics, "names", fault_of_nics}, Scope::local,
      "the NICs of this host that may be used, as `fccl-info topology` or libfabric names them, with commas between; "

@@ -1,4 +1,4 @@
-// fccl-model: writes docs/benchmarks/modelled.md, which says what the price model predicts for machines on which FCCL has not
+// fccl-model: writes docs/results/modelled.md, which says what the price model predicts for machines on which FCCL has not
 // run.
 #include <fmt/format.h>
 
@@ -100,9 +100,12 @@ std::string errors_in_words() {
 
 constexpr const char* kPage = R"(# Modelled: p4d and p5 at 16 to 4096 GPUs
 
-**Nothing on this page was run on such machines by FCCL: every time is a model's, except those in the column *published*, which others
-measured with NCCL.** FCCL's column and the ring's come from two models that leave out different things, so their ratio is no speed-up. FCCL
-moves memory of CPUs today; its column is what its plans between hosts would take for buffers in GPUs, if the costs held.
+For people who ask what to expect on p4d and p5.
+
+**FCCL has run nothing on this page on such machines: every time is a model's.**
+Others measured the times in the column *published* with NCCL.
+FCCL's column and the ring's come from two models that leave out different things: do not read their ratio as a speed-up.
+FCCL moves memory of CPUs today; its column is the time of its plans between hosts for buffers in GPUs, if the costs hold.
 `build/fccl-model` writes this page, and a test compares.
 
 *Size* is that of the larger buffer, as in nccl-tests. Times are milliseconds of one call.
@@ -113,7 +116,7 @@ moves memory of CPUs today; its column is what its plans between hosts would tak
   [aws-gpu-communication-benchmark](https://github.com/crazyguitar/aws-gpu-communication-benchmark) (fd167f97); its bus bandwidths are
   made into times. Nothing was found for ReduceScatter, nor for p4d.
 - **error**: of the ring's time against the published one. {}
-- **FCCL**: the price of the plan that FCCL would choose ([the price](../algorithms.md#the-price)), with the costs that it assumes of EFA. They
+- **FCCL**: the price of the plan that FCCL would choose ([the price](../explanation/algorithms.md#the-price)), with the costs that it assumes of EFA. They
   are p5's where there is a figure for p5, and stand for p4d too, whose NVSwitch is slower and which has no RDMA write. The model leaves out
   that ranks wait for each other, that hosts share the network behind their NICs, and that a message which is striped over NICs is several to
   post. It was never compared with a measurement on such machines.
