@@ -54,7 +54,7 @@ class Kind:
 
 def pages(tree: Tree) -> list[str]:
     named = {"README.md", "CONTRIBUTING.md", "CHANGELOG.md"}
-    by_use = re.compile(r"docs/(?!decisions/|results/).+\.md")
+    by_use = re.compile(r"docs/(?!decisions/).+\.md")
     return [path for path in tree.files if path in named or by_use.fullmatch(path)]
 
 

@@ -15,12 +15,12 @@ UNITS = {"KiB": 1 << 10, "MiB": 1 << 20}
 
 def rows_of(page: str) -> dict[str, list[tuple[int, float, float | None, float, float]]]:
     """Per collective: size, FCCL, FCCL's own memory, the fastest tuned MPI, and the limit; out of place."""
-    table = page.partition("Inputs rotate over 64 MiB")[2].partition("\n\nUp to 16 KiB")[0]
+    table = page.partition("inputs that rotate over 64 MiB")[2].partition("\n\nUp to 16 KiB")[0]
     found: dict[str, list[tuple[int, float, float | None, float, float]]] = {}
     collective = ""
     for name, size, unit, cells in ROW.findall(table):
         collective = name or collective
-        fccl, arena, peer, _, _, limit, _ = (cell.split("/")[0].strip() for cell in cells.split("|"))
+        fccl, arena, peer, limit = (cell.split("/")[0].strip() for cell in cells.split("|"))
         own = None if arena == "-" else float(arena)
         row = (int(size) * UNITS[unit], float(fccl), own, float(peer), float(fccl) * float(limit))
         found.setdefault(collective, []).append(row)
