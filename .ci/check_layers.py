@@ -16,7 +16,7 @@ USES_OF_TOP = re.compile(r"^set\(c_api_uses\s+([^)]*)\)", re.MULTILINE)
 MAP = "src/README.md"
 ARROW = re.compile(r"^ *(\w+) --> (\w+)$", re.MULTILINE)
 ROW = re.compile(r"^\| `(\w+)/` \|", re.MULTILINE)
-TABLES = {MAP: "highest first", "docs/architecture.md": "lowest first"}
+TABLES = {MAP: "highest first", "docs/explanation/architecture.md": "lowest first"}
 RULES = "CONTRIBUTING.md"
 SENTENCE = re.compile(r"The folders of `src/`, lowest first: ([^.]*)\.")
 # A room should be read in an afternoon.

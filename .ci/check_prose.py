@@ -54,7 +54,8 @@ class Kind:
 
 def pages(tree: Tree) -> list[str]:
     named = {"README.md", "CONTRIBUTING.md", "CHANGELOG.md"}
-    return [path for path in tree.files if path in named or re.fullmatch(r"docs/[^/]+\.md", path)]
+    by_use = re.compile(r"docs/(?!decisions/).+\.md")
+    return [path for path in tree.files if path in named or by_use.fullmatch(path)]
 
 
 def library(tree: Tree) -> list[str]:

@@ -26,7 +26,7 @@ std::string usage_of(const char* program) {
   return text + own +
          "Environment: FCCL_TESTS_SPLIT, FCCL_TESTS_SPLIT_MASK, FCCL_TESTS_MIN_BW, FCCL_TESTS_DEVICE as NCCL_TESTS_*, of which "
          "NCCL_TESTS_DEVICE is\nread, too; FCCL_TESTS_LAUNCHER=none|openmpi|mpich if who started the processes cannot be seen. "
-         "docs/perf_tests.md explains everything.\n";
+         "docs/reference/perf_tests.md explains everything.\n";
 }
 
 Parsed refuse(ExitCode code, const std::string& text) { return {std::nullopt, code, text + "\n"}; }

@@ -48,7 +48,7 @@ Load all_gather_load(const Hosts& hosts, double block_bytes, int slices);      /
 Load reduce_scatter_load(const Hosts& hosts, double block_bytes, int slices);  // pairwise
 Load broadcast_load(const Hosts& hosts, double bytes, int slices);             // by chain
 
-// Returns seconds, by the library's formula (docs/algorithms.md, "The price").
+// Returns seconds, by the library's formula (docs/explanation/algorithms.md, "The price").
 double predict(const Load& load, const Costs& costs);
 
 struct Point {

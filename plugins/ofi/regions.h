@@ -21,7 +21,7 @@ struct Region {
 
 // `access` holds the rights of this process and of its peers, in libfabric's terms (FI_SEND, FI_REMOTE_WRITE). The key is
 // random, with as many bits as the provider takes, so that it cannot be guessed; a provider that chooses keys itself uses its
-// own (docs/security.md).
+// own (docs/explanation/security.md).
 Result<Region> open_region(const Endpoint& endpoint, std::span<std::byte> memory, uint64_t access);
 
 }  // namespace fccl::core::ofi

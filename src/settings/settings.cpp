@@ -92,10 +92,9 @@ constexpr Setting kSettings[] = {
     {"FCCL_INIT_TIMEOUT", Seconds{&Settings::init_timeout, 1ms, 1'000'000s}, Scope::local,
      "how long creating a communicator may take; `initTimeoutMs` of its config overrides it"},
     {"FCCL_SOCKET_IFNAME", Text{&Settings::interface_name, "names"}, Scope::local,
-     "the network interfaces on which the bootstrap may listen: names or beginnings of names, with commas between; `=` in "
-     "front "
-     "where names must be whole, `^` in front of those that may not be taken. Unset, the one that reaches `MASTER_ADDR`, else "
-     "that of the default route, else the first that is up, loopback and bridges of containers last"},
+     "the network interfaces for the bootstrap: comma-separated prefixes of names, `=` in front for whole names, "
+     "`^` to exclude. Unset: the one that reaches `MASTER_ADDR`, else that of the default route, else the first "
+     "that is up, loopback and bridges of containers last"},
     {"NCCL_SOCKET_IFNAME", Text{&Settings::nccl_interface_name, "names"}, Scope::local,
      "the same, where `FCCL_SOCKET_IFNAME` is unset; without effect where no interface fits"},
     {"GLOO_SOCKET_IFNAME", Text{&Settings::gloo_interface_name, "names"}, Scope::local,
@@ -105,9 +104,8 @@ constexpr Setting kSettings[] = {
      "where "
      "the name stands for the loopback"},
     {"FCCL_SOCKET_PORTS", Text{&Settings::socket_ports, "ports", fault_of_ports}, Scope::local,
-     "the ports on which the bootstrap may listen, as 29600-29699, for firewalls; unset, the system chooses. A communicator "
-     "that is being made takes two, also on one host; of several hosts each of its ranks keeps one, if one is left. The data's "
-     "ports are its transport's"},
+     "the ports for the bootstrap, as 29600-29699; unset, the system chooses. A communicator that is being made "
+     "takes two; between hosts each rank then keeps one, if one is left. The data's ports are its transport's"},
     {"FCCL_HOST_ID", Text{&Settings::host_id}, Scope::local,
      "stands for the boot id, name and IPC namespace by which ranks find out that they share a host; the namespaces of PIDs "
      "and "
@@ -120,32 +118,29 @@ constexpr Setting kSettings[] = {
     {"FCCL_METRICS_ADDRESS", Text{&Settings::metrics_address, "an address"}, Scope::local,
      "the address of this host on which they are served, in numbers; every process that reaches it may read them"},
     {"FCCL_MAILBOX_BYTES", Bytes{&Settings::mailbox_bytes, 64, 64 * 1024}, Scope::agreed,
-     "the largest payload of a rank that goes by mailbox; of a collective among two ranks of a host four times, among three "
-     "twice, among four a third more, save AlltoAllV"},
+     "the largest message on the path of short calls. Collectives but AlltoAllV take four times this among two "
+     "ranks of a host, twice among three, a third more among four"},
     {"FCCL_SLOT_BYTES", Bytes{&Settings::slot_bytes, 64, 256 * 1024}, Scope::agreed,
      "the largest slice that goes through a ring at once"},
     {"FCCL_CROSS_MEMORY_ATTACH", Choice{&Settings::cross_memory_attach, kAutoOnOff}, Scope::agreed,
-     "lets an AllGather, an AlltoAll and a receive read long blocks in the memory of their peers, if the kernel lets "
-     "every "
-     "rank of the host read every other one; auto: unless there are more ranks than processors, and the shorter ones only "
-     "where "
-     "that was the faster when the communicator was made"},
+     "lets an AllGather, an AlltoAll and a receive read long blocks in their peers' memory, if the kernel allows "
+     "it. auto: on if ranks do not outnumber processors; for shorter blocks a trial at init decides"},
     {"FCCL_ARENA_BYTES", Number{&Settings::arena_bytes, 0, size_t{1} << 46}, Scope::local,
-     "the addresses that a process reserves at its first `fcclMemAlloc`, and so the most that it can allocate at a time; they "
-     "take no memory until they are written. 0: as much as the machine has memory. A quarter of what a limit on "
-     "addresses (`ulimit -v`) leaves, if that is less"},
+     "the addresses that a process reserves for `fcclMemAlloc`, the most that it can allocate at a time; they "
+     "take no memory until they are written. 0: as much as the machine has memory, or a quarter of what `ulimit "
+     "-v` leaves, if that is less"},
     {"FCCL_MAPPED", Choice{&Settings::mapped, kOnOff}, Scope::agreed,
      "lets ranks of one host read each other's buffers of `fcclMemAlloc` in place"},
     {"FCCL_TRANSPORT", Text{&Settings::transport, "auto, or a provider", fault_of_provider}, Scope::agreed,
-     "the provider of the transport that carries bytes between hosts: of libfccl_ofi.so, the plug-in over libfabric, efa, "
-     "verbs or tcp; auto: the best that is there"},
+     "the provider that carries bytes between hosts: efa, verbs or tcp of libfccl_ofi.so, or a plug-in's own; "
+     "auto: the best that is there"},
     {"FCCL_TRANSPORT_PLUGIN", Text{&Settings::transport_plugin, "a path that begins with /", fault_of_library}, Scope::local,
-     "the shared library of another transport, in the place of libfccl_ofi.so ([writing a transport](writing_a_transport.md)); "
+     "the shared library of another transport, in the place of libfccl_ofi.so ([writing a "
+     "transport](../how_to/write_a_transport.md)); "
      "its code runs in every rank"},
     {"FCCL_NICS", Text{&Settings::nics, "names", fault_of_nics}, Scope::local,
-     "the NICs of this host that may be used, as `fccl-info topology` or libfabric names them, with commas between; "
-     "unset, "
-     "all that the transport can use, but loopback and bridges of containers"},
+     "the NICs of this host that may be used, comma-separated, as `fccl-info topology` or libfabric names them; "
+     "unset, all but loopback and bridges of containers"},
     {"FCCL_WIRE_DTYPE", Choice{&Settings::wire_dtype, kWireTypes}, Scope::agreed,
      "the type in which a host's partial sums travel: that of the call, rounded once per level, or float32 for those of 8 and "
      "16 "
@@ -159,14 +154,12 @@ constexpr Setting kSettings[] = {
      "the plan between hosts for every collective that has one of this name, as `fccl-info explain` lists them; unset, the "
      "cheapest"},
     {"FCCL_CUDA_PATH", Choice{&Settings::cuda_path, kCudaPaths}, Scope::local,
-     "how calls on CUDA memory run. blocking: on the caller's thread, which waits for the GPU; bounce: the call returns at "
-     "once, "
-     "and "
-     "the GPU and the worker thread wait for each other; auto: bounce where the GPU waits for words in memory"},
+     "how calls on CUDA memory run. blocking: the caller's thread waits for the GPU; bounce: the call returns at "
+     "once, and the GPU and the worker thread wait for each other; auto: bounce where the GPU waits for words in "
+     "memory"},
     {"FCCL_CUDA_BUFFER", Bytes{&Settings::cuda_buffer_bytes, 4096, size_t{1} << 30}, Scope::agreed,
-     "the most that a call on CUDA memory has in host memory at a time, input and output together; what is longer is cut. Each "
-     "lane of a "
-     "communicator takes two such buffers for bounce, one for blocking, at its first call"},
+     "the most host memory that a call on CUDA memory has at a time, input and output together; longer calls are "
+     "cut. Each lane takes two such buffers for bounce, one for blocking, at its first call"},
     {"FCCL_CUDA_QUEUE", Number{&Settings::cuda_queue_entries, 32, 1000}, Scope::local,
      "the most operations of a communicator's lane that may be outstanding on its GPU; a call that finds no room waits until "
      "earlier "

@@ -5,7 +5,7 @@
 
 namespace fccl::core {
 
-// Returns docs/environment.md, made from the table of settings.
+// Returns docs/reference/environment.md, made from the table of settings.
 std::string settings_document();
 
 }  // namespace fccl::core

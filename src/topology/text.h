@@ -1,4 +1,4 @@
-// The text form of a topology: one line per host, NIC, GPU and rank; docs/topology.md describes it.
+// The text form of a topology: one line per host, NIC, GPU and rank; docs/reference/topology.md describes it.
 #pragma once
 
 #include <cstdint>

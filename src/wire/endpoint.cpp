@@ -77,7 +77,7 @@ void Endpoint::progress() {
       fmt::format(
           "between hosts: something came to this process over the network that no rank of its communicators sent: {}; it "
           "is dropped, and all that follows is dropped and counted. Let nobody but the hosts of the job reach their "
-          "ports, and let no address be translated between them (docs/security.md)",
+          "ports, and let no address be translated between them (docs/explanation/security.md)",
           observed));
 }
 

@@ -81,7 +81,7 @@ Result<const TransportPlugin*> plugin_of(const Library& library) {
   if (plugin == nullptr || plugin->contract == nullptr)
     return cannot_reach(
         fmt::format("{} is not a transport of FCCL, as it has no {}; name the library of one, or let this one define it as "
-                    "docs/writing_a_transport.md says",
+                    "docs/how_to/write_a_transport.md says",
                     library.text(), kPluginSymbol));
   if (std::string_view(plugin->contract) != kTransportContract)
     return cannot_reach(fmt::format(

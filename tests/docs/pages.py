@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
     str(path.relative_to(ROOT))
-    for pattern in ("*.md", "docs/**/*.md", "examples/**/*.md", "*/README.md", "trainer/*/README.md")
+    for pattern in ("*.md", "docs/**/*.md", "examples/**/*.md", "*/README.md", "*/*/README.md")
     for path in ROOT.glob(pattern)
     if not path.relative_to(ROOT).parts[0].startswith((".", "build"))
 )

@@ -17,7 +17,7 @@ def test_every_message_that_a_page_quotes_is_one_of_the_sources(page):
 
 
 def test_there_are_messages_to_look_for():
-    assert len(quoted_messages("docs/errors.md")) > 30
+    assert len(quoted_messages("docs/reference/errors.md")) > 30
 
 
 @pytest.mark.parametrize(

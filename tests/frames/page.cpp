@@ -15,7 +15,7 @@ using Frames = std::vector<Frame>;
 
 // The numbered lines of the page from the one that names `call` on: function and file.
 Frames listed(const std::string& call) {
-  std::ifstream page(FCCL_SOURCE_DIR "/docs/architecture.md");
+  std::ifstream page(FCCL_SOURCE_DIR "/docs/explanation/architecture.md");
   const std::regex numbered(R"( ?(\d+)  (\S+) +(\S+).*)");
   Frames frames;
   for (std::string line; std::getline(page, line);) {
@@ -56,7 +56,7 @@ void expect_listed(std::vector<Frames> stacks, const std::vector<std::string>& i
   }
   const Frames on_page = listed(stacks.front().front().name);
   EXPECT_TRUE(std::ranges::any_of(stacks, [&](const Frames& frames) { return are_equal(frames, on_page); }))
-      << "none of them is the one of " << on_page.size() << " frames that docs/architecture.md lists";
+      << "none of them is the one of " << on_page.size() << " frames that docs/explanation/architecture.md lists";
 }
 
 }  // namespace fccl::core::testing

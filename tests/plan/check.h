@@ -22,8 +22,8 @@ struct Trial {
 inline constexpr int kStagedSlices = 4;
 
 // Looks at the steps that will run, not at the algorithm that told them. The executor of a member is two cursors over the
-// slices: one does the sends, in the order of the array, the other the receives and additions. docs/algorithms.md says what
-// each waits for. Empty if all of this holds, else the first fault:
+// slices: one does the sends, in the order of the array, the other the receives and additions. docs/explanation/algorithms.md
+// says what each waits for. Empty if all of this holds, else the first fault:
 //  - the k-th send from one member to another meets the k-th receive there, and both ends agree on it;
 //  - landing is freed in the order of arrival, since a peer is told how many messages are done with and not which;
 //  - no wait closes a circle, with the credits as late as they may be, so that none waits for ever;

@@ -19,7 +19,7 @@ TEST(ModelledPage, is_what_the_program_writes) {
   ASSERT_EQ(pclose(output), 0);
   std::ostringstream page;
   page << std::ifstream(FCCL_TEST_PAGE).rdbuf();
-  EXPECT_EQ(page.str(), written) << "write the page again: build/fccl-model >docs/benchmarks/modelled.md";
+  EXPECT_EQ(page.str(), written) << "write the page again: build/fccl-model >docs/results/modelled.md";
 }
 
 TEST(NcclRing, of_no_bytes_is_its_latency) {

@@ -1,4 +1,4 @@
-// fccl-model: writes docs/benchmarks/modelled.md, which says what the price model predicts for machines on which FCCL has not
+// fccl-model: writes docs/results/modelled.md, which says what the price model predicts for machines on which FCCL has not
 // run.
 #include <fmt/format.h>
 
@@ -77,7 +77,7 @@ std::string row_of(const Case& c) {
 
 std::string table_of(const Machine& machine) {
   std::string text = fmt::format(
-      "## {}\n\n{} NICs of {} Gbit/s and {} GPUs. FCCL's costs are `{}`.\n\n"
+      "## {}\n\n{} NICs of {} Gbit/s and {} GPUs.\nFCCL's costs are `{}`.\n\n"
       "| | collective | size | GPUs | least | ring | published | error | FCCL | mostly |\n"
       "|---|---|---|---|---|---|---|---|---|---|\n",
       machine.name, machine.nics, machine.nic_megabits / 1000, kGpus, to_text({costs_of(machine)}));
@@ -100,23 +100,29 @@ std::string errors_in_words() {
 
 constexpr const char* kPage = R"(# Modelled: p4d and p5 at 16 to 4096 GPUs
 
-**Nothing on this page was run on such machines by FCCL: every time is a model's, except those in the column *published*, which others
-measured with NCCL.** FCCL's column and the ring's come from two models that leave out different things, so their ratio is no speed-up. FCCL
-moves memory of CPUs today; its column is what its plans between hosts would take for buffers in GPUs, if the costs held.
+For people who ask what to expect on p4d and p5.
+
+**FCCL has run nothing on this page on such machines: every time is a model's.**
+Others measured the times in the column *published* with NCCL.
+FCCL's column and the ring's come from two models that leave out different things: do not read their ratio as a speed-up.
+FCCL moves memory of CPUs today; its column is the time of its plans between hosts for buffers in GPUs, if the costs hold.
 `build/fccl-model` writes this page, and a test compares.
 
-*Size* is that of the larger buffer, as in nccl-tests. Times are milliseconds of one call.
+*Size* is that of the larger buffer, as in nccl-tests.
+Times are milliseconds of one call.
 
-- **least**: the fewest bytes that must come into a host, over the speed of all its NICs. No latency, and nothing within the host.
-- **ring**: what NCCL's own formula says of its ring, by the fastest of its three protocols; [below](#the-formula-of-the-ring).
-- **published**: AllGather by nccl-tests on p5, out of place, from `data/nccl_all_gather.csv` of
-  [aws-gpu-communication-benchmark](https://github.com/crazyguitar/aws-gpu-communication-benchmark) (fd167f97); its bus bandwidths are
-  made into times. Nothing was found for ReduceScatter, nor for p4d.
-- **error**: of the ring's time against the published one. {}
-- **FCCL**: the price of the plan that FCCL would choose ([the price](../algorithms.md#the-price)), with the costs that it assumes of EFA. They
-  are p5's where there is a figure for p5, and stand for p4d too, whose NVSwitch is slower and which has no RDMA write. The model leaves out
-  that ranks wait for each other, that hosts share the network behind their NICs, and that a message which is striped over NICs is several to
-  post. It was never compared with a measurement on such machines.
+- **least**: the fewest bytes that must come into a host, over the speed of all its NICs.
+  It has no latency, and nothing within the host.
+- **ring**: NCCL's own formula of its ring, by the fastest of its three protocols; [below](#the-formula-of-the-ring).
+- **published**: AllGather by nccl-tests on p5, out of place.
+  The source is `data/nccl_all_gather.csv` of `github.com/crazyguitar/aws-gpu-communication-benchmark` (fd167f97).
+  Its bus bandwidths are made into times; nothing was found for ReduceScatter, nor for p4d.
+- **error**: of the ring's time against the published one.
+  {}
+- **FCCL**: [the price](../explanation/algorithms.md#the-price) of FCCL's plan, with the costs that it assumes of EFA.
+  They are p5's where there is a figure for p5, and stand for p4d too, whose NVSwitch is slower and which has no RDMA write.
+  The model leaves out waiting ranks, links that hosts share, and the posts of a message that is striped over NICs.
+  It was never compared with a measurement on such machines.
 - **mostly**: the largest part of FCCL's time.
 
 )";
@@ -137,8 +143,9 @@ f            1        1       2       latency: 75, which aws-ofi-nccl tells NCCL
 share        0.5      0.92    1       LL at most 39 GB/s for 2 hosts and 20.4 for more (Intel), or 22.5 and 19 (AMD)
 ```
 
-B is the speed of a host's NICs, or that of a GPU's NVLinks, 12 of 20 GB/s or 18 of 20.6, if it is less (`src/graph/topo.h`). It stands for the
-rings that NCCL would find by a search on the machine, and the fastest protocol stands for the choice of the plug-in's tuner.
+B is the speed of a host's NICs, or that of a GPU's NVLinks (12 of 20 GB/s, or 18 of 20.6) if it is less (`src/graph/topo.h`).
+The formula stands for the rings that NCCL would find by a search on the machine.
+The fastest protocol stands for the choice of the plug-in's tuner.
 )";
 
 }  // namespace

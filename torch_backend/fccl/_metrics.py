@@ -11,7 +11,7 @@ _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 def metrics(host: bool = False) -> dict[str, list[dict]]:
     """The counts of this process so far; with `host`, also those of its group's other ranks on this host.
 
-    By the names of docs/metrics.md; each entry is {"labels": {...}, "value": ...}.
+    By the names of docs/reference/metrics.md; each entry is {"labels": {...}, "value": ...}.
     """
     families: dict[str, list[dict]] = {}
     for line in metrics_text(host).splitlines():

@@ -1,7 +1,8 @@
 """Collectives as torch 2.15's test_c10d_collectives asks them of every backend.
 
 torch's wheel does not have that suite; these tests ask the same: each type and operator, no elements and
-some, blocking and asynchronous, in every form. docs/torch.md has what it asks and fccl does otherwise.
+some, blocking and asynchronous, in every form.
+docs/reference/torch.md has what it asks and fccl does otherwise.
 """
 
 import functools

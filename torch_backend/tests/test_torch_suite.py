@@ -1,4 +1,4 @@
-"""torch's own suite for process groups ends as docs/torch_suites.md says."""
+"""torch's own suite for process groups ends as docs/reference/torch_suites.md says."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Writes docs/torch_suites.md: how torch's own DistributedTest ends under fccl with each version of torch.
+"""Writes docs/reference/torch_suites.md: how torch's DistributedTest ends under fccl with each torch.
 
 `.venv-2.15.0/bin/python torch_backend/tests/torch_suite_page.py` runs the suite with the torch of that
 Python and notes in torch_suites.json how it ended; the page is made of that. --only-page runs nothing.
@@ -14,7 +14,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "torch_suites.json"
-PAGE = HERE.parents[1] / "docs" / "torch_suites.md"
+PAGE = HERE.parents[1] / "docs" / "reference" / "torch_suites.md"
 
 # The name that the tests ask for, their ranks, and whether fccl takes the name's place.
 RUNS = {
@@ -41,6 +41,8 @@ That is why the name stays 'custom'.
 
 HEAD = """\
 # torch's own tests of process groups
+
+For people who judge how far fccl keeps torch's contracts.
 
 torch's wheel holds `DistributedTest`, the tests by which torch tries its own backends.
 Their ranks are processes of one host.

@@ -1,4 +1,4 @@
-// Prints docs/environment.md, made from the table of settings.
+// Prints docs/reference/environment.md, made from the table of settings.
 #include <cstdio>
 
 #include "settings/settings_document.h"

@@ -10,9 +10,9 @@ namespace fccl::core {
 namespace {
 
 TEST(SettingsDocument, is_docs_environment_md) {
-  std::ifstream file(FCCL_SOURCE_DIR "/docs/environment.md");
+  std::ifstream file(FCCL_SOURCE_DIR "/docs/reference/environment.md");
   const std::string page(std::istreambuf_iterator<char>(file), {});
-  EXPECT_EQ(page, settings_document()) << "make it anew: build/tests/unit/print_settings > docs/environment.md";
+  EXPECT_EQ(page, settings_document()) << "make it anew: build/tests/unit/print_settings > docs/reference/environment.md";
 }
 
 }  // namespace

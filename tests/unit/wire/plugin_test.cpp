@@ -67,7 +67,7 @@ TEST(PluginTest, a_library_whose_own_needs_are_missing_is_told_with_the_one_that
 
 TEST(PluginTest, a_library_that_is_no_transport_is_told_with_the_symbol_that_it_lacks) {
   expect_refused(FCCL_LIBRARY_OF_ANOTHER_KIND, "is not a transport of FCCL, as it has no fccl_transport_plugin",
-                 "let this one define it as docs/writing_a_transport.md says");
+                 "let this one define it as docs/how_to/write_a_transport.md says");
 }
 
 TEST(PluginTest, a_library_of_another_contract_is_told_with_both_and_none_of_its_functions_runs) {

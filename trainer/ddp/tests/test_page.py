@@ -1,4 +1,4 @@
-"""The commands of docs/elastic.md run as the page has them, on small images and an etcd of the test's."""
+"""The commands of docs/how_to/elastic.md run as written, on small images and an etcd of the test's."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from trainer.ddp.tests.jobs import LIMIT_SECONDS, REPOSITORY
 pytest.importorskip("torchvision")
 pytestmark = pytest.mark.slow
 
-BLOCK = re.search(r"```sh\n(.*?)```", (REPOSITORY / "docs" / "elastic.md").read_text(), re.DOTALL)
+BLOCK = re.search(r"```sh\n(.*?)```", (REPOSITORY / "docs" / "how_to" / "elastic.md").read_text(), re.DOTALL)
 COMMANDS = BLOCK[1].strip().splitlines() if BLOCK else []
 
 
