@@ -11,6 +11,7 @@ packages_fuzz=(clang-19 libclang-rt-19-dev)
 packages_lint=(git clang-format-19 clang-tidy-19)
 packages_cluster=(python3 iproute2)
 packages_launchers=(slurmd slurmctld slurm-client)
+packages_slurm=(python3 iproute2 munge "${packages_launchers[@]}")
 packages_python=(python3 python3-venv)
 
 # Ninja alone would run more compilers than there are cores.

@@ -114,6 +114,15 @@ cluster_suite() {
   python_suites "$torch_version" "$1=tests/cluster" -- "${@:2}"
 }
 
+# slurm_suite: a Slurm on such hosts, and the jobs of deploy/slurm in it.
+slurm_suite() {
+  lock
+  need_packages "${packages_slurm[@]}"
+  configure_and_build release
+  unlock
+  cluster_suite slurm -m slurm
+}
+
 # emulator_suite: the hosts themselves, unless they are as they were when they last passed.
 emulator_suite() {
   local passed=build/reports/emulator.passed sources
@@ -189,7 +198,7 @@ test_every_change() {
   python_suites "$torch_version" torch=torch_backend/tests torch=trainer/fsdp/tests \
     torch=trainer/finetune/tests:trainer/ddp/tests:trainer/scaling/tests:trainer/replicas/tests:sagemaker/tests:tests/aws \
     docs=tests/docs tools=tests/tools tools=perf_tests/tests -- -m 'not slow'
-  cluster_suite cluster -m 'not slow and not emulator'
+  cluster_suite cluster -m 'not slow and not slurm and not emulator'
   emulator_suite
   conclude
 }

@@ -92,7 +92,7 @@ def left_of(tmp_path: Path, patience: float = 5.0) -> list[str]:
         left := [each for each in processes() if mark in environ_of(each)]
     ) and time.monotonic() < deadline:
         time.sleep(0.05)
-    return [f"{each.name} {(each / 'comm').read_text().strip()}" for each in left]
+    return [f"{each.name} {program_of(each)}" for each in left]
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
@@ -111,6 +111,13 @@ def environ_of(process: Path) -> list[bytes]:
         return (process / "environ").read_bytes().split(b"\0")
     except OSError:
         return []
+
+
+def program_of(process: Path) -> str:
+    try:
+        return (process / "comm").read_text().strip()
+    except OSError:
+        return "(has ended since)"
 
 
 def listening_names() -> set[str]:

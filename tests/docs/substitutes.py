@@ -1,5 +1,6 @@
 """Commands of the pages that no test runs as they stand: why, and what is run in their place."""
 
+import re
 from dataclasses import dataclass
 
 from pages import ROOT
@@ -61,6 +62,23 @@ def _clustered(arguments: str, instead: str = "") -> Substitute:
         "./dev would look for packages; smaller where it takes long",
         f"if unshare --net true; then {run}; fi",
     )
+
+
+SLURM_COMMANDS = [
+    "2x2 -- sbatch --wait deploy/slurm/fccl-tests.sbatch",
+    "2x2 -- sbatch --wait deploy/slurm/fccl-tests-mpirun.sbatch all_reduce_perf -b 8 -e 1M -f 8",
+    "2x2 -- salloc -N 2 --ntasks-per-node 2 mpirun build/perf_tests/all_gather_perf -b 8 -e 8",
+    "2x1 --rate 1gbit -- srun -N 2 hostname",
+]
+
+
+def _in_a_slurm(arguments: str) -> Substitute:
+    """Its order is only taken apart here; tests/cluster run such commands."""
+    parse = "import sys; sys.path.insert(0, 'tools/slurm'); import slurm, cluster; "
+    parse += "cluster.parse(sys.argv[1:], plan=slurm.plan)"
+    batch_files = re.findall(r"\S+\.sbatch", arguments)
+    instead = f'python3 -c "{parse}" {arguments}' + "".join(f" && bash -n {each}" for each in batch_files)
+    return Substitute(f"./dev slurm {arguments}", "./dev would install a Slurm", instead)
 
 
 def _trains_images(command: str) -> Substitute:
@@ -157,6 +175,7 @@ SUBSTITUTES = [
         "((RANK)) || ./dev cluster host node1 cont'"
     ),
     _clustered("2x1 -- bash -c '((RANK)) || ./dev cluster counters'"),
+    *map(_in_a_slurm, SLURM_COMMANDS),
     Substitute(
         "mpirun -np 4 --host node0:2,node1:2 build/perf_tests/all_gather_perf --calibrate | tee costs.txt",
         "there are no such hosts; a host that says it is two stands for them",

@@ -17,6 +17,7 @@ NAMING = (
     ".ci/*.sh",
     "tools/cluster/*.py",
     "tools/gpu/*.py",
+    "deploy/**/*.sbatch",
     "plugins/**/CMakeLists.txt",
     "trainer/fsdp/tests/*.py",
 )

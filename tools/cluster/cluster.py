@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import control
@@ -19,6 +20,7 @@ from shape import MOST_HOSTS, MOST_RAILS, Shape
 
 WRONG_USE = 2
 _RATE = re.compile(r"[0-9]+(\.[0-9]+)?([kmgt]i?)?(bit|bps)", re.IGNORECASE)
+Planner = Callable[[Shape, list[str]], list[launch.Start]]
 USAGE = """\
 ./dev cluster HxR [--rate RATE] [--rails N] [--ranks N,N...] [--unsteered] [--prefix] [--counters [FILE]]
               -- COMMAND...
@@ -28,9 +30,14 @@ USAGE = """\
 """
 
 
-def parse(words: list[str]) -> Order:
-    """Turns the command line into an order; ends the program if it means nothing."""
-    parser = argparse.ArgumentParser(prog="./dev cluster", usage=USAGE, description=__doc__)
+def parse(
+    words: list[str], parser: argparse.ArgumentParser | None = None, plan: Planner = launch.plan
+) -> Order:
+    """Turns the command line into an order; ends the program if it means nothing.
+
+    Another program than this one has a parser of its own, for its name, and plans what starts where.
+    """
+    parser = parser or argparse.ArgumentParser(prog="./dev cluster", usage=USAGE, description=__doc__)
     split = words.index("--") if "--" in words else len(words)
     parser.add_argument("shape", metavar="HxR", help="hosts, and ranks of each")
     parser.add_argument(
@@ -57,7 +64,7 @@ def parse(words: list[str]) -> Order:
             raise ValueError(f"--rails wants 1 to {MOST_RAILS}, but got {given.rails}")
         if given.rate is not None and not _RATE.fullmatch(given.rate):
             raise ValueError(f"--rate wants a number and a unit, as in 500mbit, but got {given.rate}")
-        starts = launch.plan(shape, command)
+        starts = plan(shape, command)
     except ValueError as error:
         parser.error(str(error))
     return Order(shape, starts, given.prefix, given.counters is not None, given.counters or None)
@@ -149,10 +156,15 @@ def steer(words: list[str]) -> int:
 
 def main(words: list[str]) -> int:
     """The exit status of the program."""
+    if words[:1] in (["link"], ["host"], ["counters"]):
+        return complaining(lambda: steer(words))
+    return complaining(lambda: run(parse(words)))
+
+
+def complaining(act: Callable[[], int]) -> int:
+    """The status of what is done; where that cannot be done, this says why and gives 1."""
     try:
-        if words[:1] in (["link"], ["host"], ["counters"]):
-            return steer(words)
-        return run(parse(words))
+        return act()
     except PermissionError as error:
         print(
             f"cluster: making namespaces is not permitted ({error}): run it as root, in a container with the "

@@ -15,12 +15,16 @@ _TORCHRUN_OPTIONS = ("nnodes", "nproc-per-node", "node-rank", "master-addr", "ma
 
 @dataclass(frozen=True)
 class Start:
-    """One command to start: its host, the label before its lines, and what its environment adds."""
+    """One command to start: its host, the label before its lines, and what its environment adds.
+
+    One that is not awaited has no label and ends with the cluster.
+    """
 
     host: int
     label: str
     command: list[str]
     environment: dict[str, str]
+    is_awaited: bool = True
 
 
 def plan(shape: Shape, command: list[str]) -> list[Start]:
@@ -75,8 +79,23 @@ def _mpi(shape: Shape) -> dict[str, str]:
     return {name: value for name, value in settings.items() if name not in os.environ}
 
 
+def open_mpi_on_shared_cores(shape: Shape) -> dict[str, str]:
+    """What Open MPI must know where root starts ranks on hosts that share this machine's cores."""
+    settings = {
+        "hwloc_base_binding_policy": "none",
+        "rmaps_base_oversubscribe": "1",
+        # Ranks that share a core and do not yield wait for one another's time slices.
+        "mpi_yield_when_idle": str(int(shape.world > len(os.sched_getaffinity(0)))),
+    }
+    permission = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    return _open_mpi_variables(settings) | permission
+
+
+def _open_mpi_variables(settings: dict[str, str]) -> dict[str, str]:
+    return {f"OMPI_MCA_{name}": value for name, value in settings.items()}
+
+
 def _open_mpi(shape: Shape) -> dict[str, str]:
-    cores = len(os.sched_getaffinity(0))
     settings = {
         "plm_rsh_agent": _ENTER,
         "orte_default_hostfile": "/dev/shm/hosts.openmpi",
@@ -84,14 +103,9 @@ def _open_mpi(shape: Shape) -> dict[str, str]:
         "btl": "tcp,vader,self",
         "pml": "ob1",
         "btl_tcp_if_include": shape.interfaces,
-        "hwloc_base_binding_policy": "none",
         "rmaps_base_mapping_policy": "slot",
-        "rmaps_base_oversubscribe": "1",
-        # Ranks that share a core and do not yield wait for one another's time slices.
-        "mpi_yield_when_idle": str(int(shape.world > cores)),
     }
-    variables = {f"OMPI_MCA_{name}": value for name, value in settings.items()}
-    return variables | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    return _open_mpi_variables(settings) | open_mpi_on_shared_cores(shape)
 
 
 def _hydra(shape: Shape) -> dict[str, str]:

@@ -66,7 +66,9 @@ class Machine:
         self._introduce()
         before = network.read_counters(self._order.shape)
         for each in self._order.starts:
-            self._running[self._start_planned(each)] = each.host
+            number = self._start_planned(each)
+            if each.is_awaited:
+                self._running[number] = each.host
         self._serve_signals()
         while self._running or self._outputs:
             for key, _ in self._selector.select(self._patience()):
@@ -88,7 +90,7 @@ class Machine:
     def _start_planned(self, planned: launch.Start) -> int:
         environment = self._environment | planned.environment
         with open(os.devnull) as nothing:
-            if not self._order.labels:
+            if not (self._order.labels and planned.is_awaited):
                 return self._start(planned.host, planned.command, environment, (nothing.fileno(), 1, 2))
             outputs = [LabelledOutput(planned.label, target) for target in (1, 2)]
             writing = tuple(output.writing for output in outputs)
