@@ -13,6 +13,7 @@ class Gpu;
 struct Region {
   enum class Kind : uint8_t {
     device,          // `begin` may be touched by nobody, the GPU's threads use `real`
+    piece,           // the same, of memory that is mapped in pieces (fake_driver/pieces.cpp): those side by side are one
     managed,         // everybody uses `begin`
     pinned,          // made by the driver: everybody uses `begin`
     registered,      // the host's address of memory that was pinned later

@@ -33,6 +33,9 @@ bool is_host(Region::Kind kind) {
   return kind == pinned || kind == registered || kind == device_address;
 }
 
+// The host may not touch it.
+bool is_of_gpu(Region::Kind kind) { return kind == Region::Kind::device || kind == Region::Kind::piece; }
+
 // Deletes a chain, youngest first.
 template <class T>
 void delete_all(void* youngest) {
@@ -67,7 +70,7 @@ Gpu::~Gpu() {
   for (Region region; find_region_of(this, region);) {
     remove_region(region.begin);
     using enum Region::Kind;
-    if (region.kind == queue || region.kind == mark || region.kind == registered) continue;
+    if (region.kind == queue || region.kind == mark || region.kind == registered || region.kind == piece) continue;
     ::munmap(region.begin, region.bytes);
     if (region.kind == device) ::munmap(region.real, region.bytes);
   }
@@ -137,8 +140,7 @@ Answer<void> Gpu::copy(GpuQueue* queue, const Copy& copy) {
     return refuse(Why::invalid, fmt::format("a copy of {} bytes overlaps itself", copy.bytes));
   Region target;
   find_region(copy.to, target);
-  const RealCopy real_copy{
-      *to, *from, copy.bytes, copy.rows, copy.to_pitch, copy.from_pitch, target.kind != Region::Kind::device};
+  const RealCopy real_copy{*to, *from, copy.bytes, copy.rows, copy.to_pitch, copy.from_pitch, !is_of_gpu(target.kind)};
   put(queue, 1, [real_copy](Dice& dice) { land(real_copy, dice); });
   Region source;
   find_region(copy.from, source);

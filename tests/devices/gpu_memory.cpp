@@ -114,6 +114,21 @@ Answer<void> Gpu::unpin(const std::byte* memory) {
   return {};
 }
 
+namespace {
+
+// The bytes from an address to the end of its region, and of the pieces of memory that lie behind it without a gap.
+size_t bytes_from(const std::byte* begin, const Region& region) {
+  size_t bytes = region.bytes - static_cast<size_t>(begin - region.begin);
+  if (region.kind != Kind::piece) return bytes;
+  Region next;
+  while (find_region(begin + bytes, next) && next.kind == Kind::piece && next.gpu == region.gpu &&
+         next.real - region.real == next.begin - region.begin)
+    bytes += next.bytes;
+  return bytes;
+}
+
+}  // namespace
+
 Answer<std::byte*> Gpu::reach(const char* what, const std::byte* begin, size_t bytes, size_t rows, size_t pitch) const {
   Region region;
   if (!find_region(begin, region) || !is_memory(region.kind))
@@ -123,12 +138,12 @@ Answer<std::byte*> Gpu::reach(const char* what, const std::byte* begin, size_t b
     return refuse(Why::invalid, fmt::format("a copy {} {}, which is the host's address of pinned memory; the GPU finds it at "
                                             "PinnedMemory::device_address",
                                             what, fmt::ptr(begin)));
-  const size_t offset = static_cast<size_t>(begin - region.begin);
-  if ((rows - 1) * pitch + bytes > region.bytes - offset)
+  const size_t left = bytes_from(begin, region);
+  if ((rows - 1) * pitch + bytes > left)
     return refuse(Why::invalid, fmt::format("a copy {} {} of {} rows of {} bytes ends beyond its memory, which has {} bytes "
                                             "from there",
-                                            what, fmt::ptr(begin), rows, bytes, region.bytes - offset));
-  return region.real + offset;
+                                            what, fmt::ptr(begin), rows, bytes, left));
+  return region.real + (begin - region.begin);
 }
 
 Answer<std::atomic<uint64_t>*> Gpu::word_at(const std::byte* word) const {

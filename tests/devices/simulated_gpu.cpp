@@ -136,6 +136,7 @@ MemoryPlace SimulatedGpu::place_of(const void* pointer) const {
   using enum Region::Kind;
   switch (region.kind) {
     case device:
+    case piece:
       return region.gpu == &gpu_ ? MemoryPlace::this_device : MemoryPlace::other_device;
     case managed:
       return MemoryPlace::managed;

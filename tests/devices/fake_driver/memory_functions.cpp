@@ -45,6 +45,7 @@ CUresult copy_now(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
 CUmemorytype type_of(const Region& region) {
   switch (region.kind) {
     case Region::Kind::device:
+    case Region::Kind::piece:
     case Region::Kind::managed:
       return CU_MEMORYTYPE_DEVICE;
     case Region::Kind::pinned:
