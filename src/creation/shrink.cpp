@@ -121,8 +121,8 @@ Result<void> Shrink::confirm_all_connected(CommunicatorState& made, const Create
 
 // Provider "net" of libfabric 1.17 reuses its state of a dead peer for the next peer that it meets. If two peers connect to
 // each other at the same time, it may take the other's request for that of a new process, and end a good connection; it
-// seldom does so twice. All survivors see this failure, since none returns a communicator before all have shown that they reach each
-// other. So all of them try again.
+// seldom does so twice. All survivors see this failure, since none returns a communicator before all have shown that they reach
+// each other. So all of them try again.
 bool Shrink::is_spurious_disconnect(const Error& error) const {
   if (error.code != fcclRemoteError) return false;
   for (const Deadline dying = Deadline::after(kDeathDelay); !dying.passed(); std::this_thread::sleep_for(kPause))
