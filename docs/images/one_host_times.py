@@ -1,4 +1,4 @@
-"""Draws one_host_times.png from the table of docs/results/one_host.md: the time of a call against its size."""
+"""Draws one_host_times.png from the table of docs/results/one_host.md: a call's time against its size."""
 
 import re
 import sys

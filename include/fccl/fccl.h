@@ -535,10 +535,9 @@ typedef struct {
 
 FCCL_API fcclResult_t fcclCommGetInitCost(fcclComm_t comm, fcclInitCost_t* cost);
 
-/* ---- Metrics: docs/reference/metrics.md
- * --------------------------------------------------------------------------------------------- The program sets `size` of each
- * structure to its sizeof before the call; the library writes that many bytes, and a later version may append fields. Counts
- * never fall and are never reset. */
+/* ---- Metrics: docs/reference/metrics.md -----------------------------------------------------------------------------------
+ * The program sets `size` of each structure to its sizeof before the call; the library writes that many bytes, and a later
+ * version may append fields. Counts never fall and are never reset. */
 
 #define FCCL_METRICS_BUCKETS 25
 #define FCCL_METRICS_RAILS 16
