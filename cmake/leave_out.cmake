@@ -5,7 +5,7 @@
 function(fccl_leave_out reason)
   foreach(path IN LISTS ARGN)
     cmake_path(ABSOLUTE_PATH path BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} NORMALIZE)
-    cmake_path(RELATIVE_PATH path BASE_DIRECTORY ${PROJECT_SOURCE_DIR})
+    cmake_path(RELATIVE_PATH path BASE_DIRECTORY ${CMAKE_SOURCE_DIR})
     message(STATUS "Tests of ${path}: left out, ${reason}")
     set_property(GLOBAL APPEND_STRING PROPERTY FCCL_LEFT_OUT "${path}\t${reason}\n")
   endforeach()

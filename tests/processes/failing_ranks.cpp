@@ -26,11 +26,14 @@ void hang(RanksAs kind) {
 }
 
 TEST(FailingRanks, as_threads_that_expect_something_else) { expect_something_else(RanksAs::threads); }
-TEST(FailingRanks, as_processes_that_expect_something_else) { expect_something_else(RanksAs::processes); }
 TEST(FailingRanks, as_threads_that_throw) { throw_something(RanksAs::threads); }
-TEST(FailingRanks, as_processes_that_throw) { throw_something(RanksAs::processes); }
 TEST(FailingRanks, as_threads_that_hang) { hang(RanksAs::threads); }
+
+#if !defined(FCCL_RANKS_AS_THREADS_ONLY)
+TEST(FailingRanks, as_processes_that_expect_something_else) { expect_something_else(RanksAs::processes); }
+TEST(FailingRanks, as_processes_that_throw) { throw_something(RanksAs::processes); }
 TEST(FailingRanks, as_processes_that_hang) { hang(RanksAs::processes); }
+#endif
 
 }  // namespace
 }  // namespace fccl::core::testing
