@@ -16,6 +16,8 @@
 #include "transfers/transfer_lane.h"
 #include "transports/fabric.h"
 #include "wire/endpoint.h"
+#include "wire/introduction.h"
+#include "wire/lane.h"
 #include "wire/notice_lane.h"
 
 namespace fccl::core::testing {
