@@ -213,12 +213,12 @@ fetch_intel_mpi() {
     --prefix "$folder" impi-rt==2021.18.1 impi-devel==2021.18.1 || true
 }
 
-# fetch_promtool: out of Debian's package of Prometheus, which installed would also serve. Without it a test is left out.
-fetch_promtool() {
+# fetch_prometheus: it and promtool, out of Debian's package, which installed would also serve. Without them tests are left out.
+fetch_prometheus() {
   local folder=build/prometheus
   [[ ! -x $folder/usr/bin/promtool ]] || return 0
   mkdir -p "$folder"
-  try_step "fetch promtool" promtool env -C "$folder" bash -c 'apt-get download prometheus && dpkg -x prometheus_*.deb .' || true
+  try_step "fetch Prometheus" prometheus env -C "$folder" bash -c 'apt-get download prometheus && dpkg -x prometheus_*.deb .' || true
 }
 
 # fetch_etcd: out of Debian's package of its server, as promtool. Without it the tests of rendezvous by etcd are left out.

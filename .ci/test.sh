@@ -114,6 +114,15 @@ cluster_suite() {
   python_suites "$torch_version" "$1=tests/cluster" -- "${@:2}"
 }
 
+# dashboards_suite PYTEST-ARGUMENT...: the files of deploy/metrics under a live Prometheus.
+dashboards_suite() {
+  fetch_prometheus
+  lock
+  configure_and_build release
+  unlock
+  python_suites "$torch_version" dashboards=tests/dashboards -- "$@"
+}
+
 # slurm_suite: a Slurm on such hosts, and the jobs of deploy/slurm in it.
 slurm_suite() {
   lock
@@ -195,9 +204,10 @@ test_every_change() {
   cpp_suite cpp release --label-exclude '^(slow|long)$'
   cuda_races_suite
   fetch_etcd
+  fetch_prometheus
   python_suites "$torch_version" torch=torch_backend/tests torch=trainer/fsdp/tests \
     torch=trainer/finetune/tests:trainer/ddp/tests:trainer/scaling/tests:trainer/replicas/tests:sagemaker/tests:tests/aws \
-    docs=tests/docs tools=tests/tools tools=perf_tests/tests -- -m 'not slow'
+    docs=tests/docs tools=tests/tools tools=perf_tests/tests tools=tests/dashboards -- -m 'not slow'
   cluster_suite cluster -m 'not slow and not slurm and not emulator'
   emulator_suite
   conclude
@@ -220,6 +230,7 @@ test_selected() {
   GTEST_FILTER=$(gtest_filter_of "$1") cpp_suite programs release --label-regex '^program$'
   torch_suite torch "$torch_version" -k "${1//|/ or }"
   tools_suite -k "${1//|/ or }"
+  dashboards_suite -k "${1//|/ or }"
   cluster_suite cluster -k "${1//|/ or }"
   conclude --any-number
 }

@@ -12,6 +12,7 @@
 #include "creation/join_hosts.h"
 #include "creation/read_trial.h"
 #include "health/control.h"
+#include "metrics/process_page.h"
 #include "operations/communicator_state.h"
 #include "os/log.h"
 #include "os/processors.h"
@@ -100,6 +101,11 @@ bool is_oversubscribed(const Segment& segment) {
   return static_cast<size_t>(segment.shape().ranks) > all.count();
 }
 
+tl::unexpected<Error> count_and_fail(Error error) {
+  metrics::count_error(error.code);
+  return fail(std::move(error));
+}
+
 }  // namespace
 
 JoinRequest join_request(const UniqueId& id, int rank, int ranks, const CreateOptions& options) {
@@ -111,7 +117,9 @@ Result<std::unique_ptr<CommunicatorState>> create_state(const JoinRequest& reque
   const Deadline deadline = Deadline::after(options.settings.init_timeout);
   const Traffic before = traffic_of_process();
   StepClock steps;
-  FCCL_TRY_ASSIGN(auto joined, join(request, {deadline, cancel_check}));
+  auto met = join(request, {deadline, cancel_check});
+  if (!met) return count_and_fail(std::move(met).error());
+  Joined& joined = *met;
   const auto check = [&]() -> Result<void> {
     if (cancel_check) FCCL_TRY(cancel_check());
     return joined.presence.look();
@@ -121,9 +129,11 @@ Result<std::unique_ptr<CommunicatorState>> create_state(const JoinRequest& reque
   if (made) {
     (*made)->cost.roster = roster;
     (*made)->cost.traffic = traffic_of_process() - before;
+    (*made)->statistics.show_init((*made)->cost.all());
+    (*made)->control->failures.count_in_metrics();
     return made;
   }
-  return fail(joined.presence.give_up(std::move(made).error()));
+  return count_and_fail(joined.presence.give_up(std::move(made).error()));
 }
 
 Creation::Creation(Joined& joined, const CreateOptions& options, const WaitLimit& limit)

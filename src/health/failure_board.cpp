@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "metrics/process_page.h"
 #include "os/log.h"
 #include "segment/rank_state.h"
 
@@ -20,7 +21,9 @@ std::optional<Error> FailureBoard::first() const {
   const std::string_view text(cause.text.data(), strnlen(cause.text.data(), cause.text.size()));
   // A peer may have written anything, so its code is checked.
   const bool known = cause.code > fcclSuccess && cause.code < fcclNumResults;
-  return Error{known ? static_cast<fcclResult_t>(cause.code) : fcclInternalError, std::string(text)};
+  const fcclResult_t code = known ? static_cast<fcclResult_t>(cause.code) : fcclInternalError;
+  if (is_to_count_.exchange(false, std::memory_order_relaxed)) metrics::count_error(code);
+  return Error{code, std::string(text)};
 }
 
 Error FailureBoard::raise(Error error) {

@@ -1,6 +1,7 @@
 // FailureBoard: the first failure of a communicator, which any rank may find and which becomes every rank's.
 #pragma once
 
+#include <atomic>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -27,6 +28,9 @@ class FailureBoard {
   Error raise(Error error);
   // Takes a failure that another host reports.
   void hear_of(const Error& error);
+  // From now on the metrics of the process count the failure, once this rank sees it. A failure before that belongs to the
+  // creation of the communicator, which counts it itself.
+  void count_in_metrics() { is_to_count_.store(true, std::memory_order_relaxed); }
   // Returns the text of first() for fcclGetLastError: "" without a failure; valid as long as this object lives.
   const char* text();
 
@@ -40,6 +44,7 @@ class FailureBoard {
 
   Segment& segment_;
   int local_;
+  mutable std::atomic<bool> is_to_count_{false};
   Descriptor wake_;
   std::mutex mutex_;
   std::optional<std::string> text_;

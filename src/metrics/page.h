@@ -33,6 +33,8 @@ inline constexpr int kPeers = 1024;
 inline constexpr int kPlaces = 512;
 // The lanes of a communicator, including the lane of sends and receives. Each lane has one call in flight at a time.
 inline constexpr size_t kLanes = 3;
+// A name on the page, which ends at the first zero; a longer one is cut.
+using Name = std::array<char, 32>;
 
 inline size_t size_class_of(uint64_t bytes) {
   // Each class spans four bits of size, from 2^8 on.
@@ -84,30 +86,34 @@ struct Flight {
 // of the lane's collectives.
 struct CommunicatorPart {
   Count is_shown;  // 0: the place is free
-  std::array<char, 32> name;
+  Name name;
   int32_t rank, ranks, places;
   std::array<int32_t, kPlaces> processes;  // process ids of the ranks on this host
   std::array<Flight, kLanes> flights;
+  Count init_us;  // the time that its making took; 0: it is still being made
   std::array<Count, kPeers> waited_us;
   CallTable calls;
 };
 
-// A NIC of the process.
+// A NIC of the process. Communicators whose ranks are threads of it may use different ones under one number.
 struct RailPart {
   Count bytes, messages, retries;
+  Name nic;
 };
 
 // One per process. It begins as zeros and stays allocated while the process lives.
 struct Page {
   uint64_t magic;
   int64_t process;
-  Count served_port;  // the port on which this process serves metrics; 0: it does not
+  Count served_port;         // the port on which this process serves metrics; 0: it does not
+  Name transport, provider;  // of the first communicator between hosts; empty without one
+  std::array<Count, fcclNumResults> errors;
   std::array<RailPart, kRails> rails;
   CallTable gone;  // sums over communicators that have ended
   std::array<CommunicatorPart, kCommunicators> communicators;
 };
 
-inline constexpr uint64_t kMagic = 0x6663636c6d657401;  // its last byte is the version of this layout
+inline constexpr uint64_t kMagic = 0x6663636c6d657402;  // its last byte is the version of this layout
 inline constexpr const char* kMemoryName = "fccl-metrics";
 
 }  // namespace fccl::core::metrics

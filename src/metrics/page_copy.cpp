@@ -136,11 +136,13 @@ std::vector<const CommunicatorPart*> PageCopy::communicators() const {
   return shown;
 }
 
-std::string name_of(const CommunicatorPart& communicator) {
-  std::string name(communicator.name.data(), ::strnlen(communicator.name.data(), communicator.name.size()));
-  std::ranges::replace_if(name, [](char letter) { return letter < ' ' || letter > '~'; }, '?');
-  return name;
+std::string text_of(const Name& name) {
+  std::string text(name.data(), ::strnlen(name.data(), name.size()));
+  std::ranges::replace_if(text, [](char letter) { return letter < ' ' || letter > '~'; }, '?');
+  return text;
 }
+
+std::string name_of(const CommunicatorPart& communicator) { return text_of(communicator.name); }
 
 const char* collective_of(const Flight& flight) {
   const uint64_t collective = value_of(flight.collective);

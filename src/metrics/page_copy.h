@@ -40,7 +40,8 @@ class PageCopy {
   std::unique_ptr<Page, Free> page_;
 };
 
-// Returns a communicator's name, in characters that cannot control a terminal, whatever the process wrote.
+// Returns a name in characters that cannot control a terminal, whatever the process wrote.
+std::string text_of(const Name& name);
 std::string name_of(const CommunicatorPart& communicator);
 // Returns the name of a flight's collective; "?" if the number is unknown.
 const char* collective_of(const Flight& flight);

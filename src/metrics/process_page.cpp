@@ -112,6 +112,27 @@ void with_own_page(const std::function<void(const Page&)>& read) {
   read(*own.page);
 }
 
+void count_error(fcclResult_t kind) {
+  if (kind > fcclSuccess && kind < fcclNumResults)
+    page_of_process().errors[static_cast<size_t>(kind)].fetch_add(1, std::memory_order_relaxed);
+}
+
+void write_name(Name& into, std::string_view name) {
+  std::ranges::copy_n(name.begin(), static_cast<ptrdiff_t>(std::min(name.size(), into.size() - 1)), into.begin());
+}
+
+void show_network(const NetworkNames& names) {
+  Process& own = own_process();
+  const std::lock_guard lock(own.mutex);
+  const auto show = [](Name& place, std::string_view name) {
+    if (place[0] == 0) write_name(place, name);
+  };
+  show(own.page->transport, names.transport);
+  show(own.page->provider, names.provider);
+  for (size_t rail = 0; rail < std::min(names.nics.size(), own.page->rails.size()); ++rail)
+    show(own.page->rails[rail].nic, names.nics[rail]);
+}
+
 void read_words(const Page& page, size_t at, std::span<char> into) {
   static_assert(sizeof(Page) % sizeof(uint64_t) == 0);
   const char* from = reinterpret_cast<const char*>(&page) + at;

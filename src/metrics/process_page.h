@@ -3,6 +3,8 @@
 
 #include <functional>
 #include <memory>
+#include <string>
+#include <string_view>
 
 #include "metrics/page.h"
 
@@ -37,6 +39,16 @@ void call_when_unused(void (*tell)());
 void with_own_page(const std::function<void(const Page&)>& read);
 // Copies words of a page that other threads write at the same time.
 void read_words(const Page& page, size_t at, std::span<char> into);
+// Counts a communicator that failed, or could not be made.
+void count_error(fcclResult_t kind);
+struct NetworkNames {
+  std::string_view transport, provider;
+  std::span<const std::string> nics;  // by rail
+};
+// Shows what the process uses between hosts. A rail whose NIC was shown keeps its name.
+void show_network(const NetworkNames& names);
+// Writes a name of which the memory holds zeros.
+void write_name(Name& into, std::string_view name);
 // Sums the calls of a collective over all communicators that this process has or had.
 fcclCallMetrics_t calls_of_process(fcclColl_t collective, size_t path, size_t size);
 // Adds the calls of one communicator to the sum.

@@ -32,12 +32,16 @@ fcclCounter_t counter_of(const CallsOf& calls_of) {
 
 void Statistics::show(const std::string& name, int rank, int ranks, const std::vector<int>& processes) {
   place_.show([&](metrics::CommunicatorPart& part) {
-    std::ranges::copy_n(name.begin(), static_cast<ptrdiff_t>(std::min(name.size(), part.name.size() - 1)), part.name.begin());
+    metrics::write_name(part.name, name);
     part.rank = rank;
     part.ranks = ranks;
     part.places = static_cast<int32_t>(std::min(processes.size(), part.processes.size()));
     std::ranges::copy_n(processes.begin(), part.places, part.processes.begin());
   });
+}
+
+void Statistics::show_init(double seconds) {
+  place_.part().init_us.store(static_cast<uint64_t>(1e6 * seconds), std::memory_order_relaxed);
 }
 
 // Two calls may wait for one peer, each on a lane of its own.

@@ -17,6 +17,8 @@ class Statistics {
  public:
   // Shows on the page which rank this is; `processes` are those of its host.
   void show(const std::string& name, int rank, int ranks, const std::vector<int>& processes);
+  // Shows how long it took to make the communicator.
+  void show_init(double seconds);
 
   struct Count {
     fcclColl_t collective;

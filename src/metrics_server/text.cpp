@@ -22,6 +22,11 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
+// By fcclResult_t.
+constexpr auto kErrorKinds = std::to_array<const char*>({"none", "cuda", "system", "internal", "argument", "usage", "remote",
+                                                         "in_progress", "timeout", "not_implemented", "aborted"});
+static_assert(kErrorKinds.size() == fcclNumResults);
+
 std::string name_of_size(size_t size) { return size < kLargest.size() ? fmt::format("{}", kLargest[size]) : "+Inf"; }
 
 std::string in_seconds(uint64_t nanoseconds) {
@@ -137,6 +142,29 @@ void write_flights(Text& text, const Shown& each, uint64_t now_ms) {
   }
 }
 
+void write_processes(Text& text, std::span<const PageCopy> pages) {
+  const auto name_or_none = [](const Name& name) { return name[0] == 0 ? std::string("none") : escaped(text_of(name)); };
+  text.family("fccl_build_info", "gauge", "1. transport and provider: between hosts, none where no communicator spans hosts.");
+  for (const PageCopy& page : pages)
+    text.sample("fccl_build_info",
+                fmt::format(R"(pid="{}",version="{}.{}.{}",transport="{}",provider="{}")", page->process, FCCL_MAJOR,
+                            FCCL_MINOR, FCCL_PATCH, name_or_none(page->transport), name_or_none(page->provider)),
+                1);
+  text.family("fccl_errors_total", "counter", "Communicators that failed or could not be made, by the kind of the error.");
+  for (const PageCopy& page : pages)
+    for (size_t kind = 1; kind < kErrorKinds.size(); ++kind)
+      if (kind != fcclInProgress)
+        text.sample("fccl_errors_total", fmt::format(R"(pid="{}",kind="{}")", page->process, kErrorKinds[kind]),
+                    value_of(page->errors[kind]));
+}
+
+void write_init(Text& text, std::span<const Shown> shown) {
+  text.family("fccl_init_seconds", "gauge", "Time that the making of a communicator took.");
+  for (const Shown& each : shown)
+    if (const uint64_t init = value_of(each.part->init_us); init > 0)
+      text.sample("fccl_init_seconds", each.labels, in_seconds(init * 1000));
+}
+
 void write_waits(Text& text, std::span<const Shown> shown, uint64_t now_ms) {
   text.family("fccl_communicator_ranks", "gauge", "Ranks of a communicator that this process has now.");
   for (const Shown& each : shown) text.sample("fccl_communicator_ranks", each.labels, each.part->ranks);
@@ -155,15 +183,20 @@ void write_rails(Text& text, std::span<const PageCopy> pages, Count RailPart::* 
   for (const PageCopy& page : pages)
     for (size_t rail = 0; rail < page->rails.size(); ++rail)
       if (value_of(page->rails[rail].messages) > 0)
-        text.sample(name, fmt::format(R"(pid="{}",rail="{}")", page->process, rail), value_of(page->rails[rail].*field));
+        text.sample(name,
+                    fmt::format(R"(pid="{}",rail="{}",nic="{}")", page->process, rail, escaped(text_of(page->rails[rail].nic))),
+                    value_of(page->rails[rail].*field));
 }
 
 }  // namespace
 
 std::string text_of(std::span<const PageCopy> pages, uint64_t now_ms) {
   Text text;
+  const std::vector<Shown> shown = shown_of(pages);
+  write_processes(text, pages);
   write_calls(text, kinds_of(pages));
-  write_waits(text, shown_of(pages), now_ms);
+  write_init(text, shown);
+  write_waits(text, shown, now_ms);
   write_rails(text, pages, &RailPart::bytes, "fccl_rail_bytes_total", "Bytes given to a rail between hosts.");
   write_rails(text, pages, &RailPart::messages, "fccl_rail_messages_total", "Messages and writes given to a rail.");
   write_rails(text, pages, &RailPart::retries, "fccl_rail_retries_total", "How often a rail had no room and was asked again.");

@@ -124,6 +124,10 @@ std::string fault_of(const TransportLimits& limits, const TransportRequest& requ
 
 }  // namespace
 
+std::string name_of_plugin(const std::string& library) {
+  return library.empty() ? std::string(kOfi) : library.substr(library.rfind('/') + 1);
+}
+
 Result<std::unique_ptr<Transport>> open_transport(const std::string& library, const TransportRequest& request) {
   const SignalHandlers kept;
   FCCL_TRY_ASSIGN(const auto found, find(library));

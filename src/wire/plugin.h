@@ -17,6 +17,9 @@ namespace fccl::core {
 // signal handlers stay as they were: libraries under libfabric install handlers for SIGTERM and others when they are loaded.
 Result<std::unique_ptr<Transport>> open_transport(const std::string& library, const TransportRequest& request);
 
+// Returns the file name of the library that open_transport loads.
+std::string name_of_plugin(const std::string& library);
+
 // Lists the NICs that open_transport would use. An offer whose provider, names or costs make no sense is an error.
 Result<OfferedNics> list_nics(const std::string& library, const NicsRequest& request);
 

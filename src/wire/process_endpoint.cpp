@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "metrics/process_page.h"
 #include "os/log.h"
 #include "os/per_process.h"
 #include "wire/endpoint.h"
@@ -35,6 +36,7 @@ Result<std::shared_ptr<Endpoint>> endpoint_of_process(const std::string& plugin,
   if (auto endpoint = known.lock()) return endpoint;
   FCCL_TRY_ASSIGN(auto transport, open_transport(plugin, request));
   log(LogLevel::info, "between hosts: " + transport->description());
+  metrics::show_network({name_of_plugin(plugin), request.provider, request.nics});
   auto endpoint = std::make_shared<Endpoint>(std::move(transport));
   known = endpoint;
   return endpoint;

@@ -214,6 +214,12 @@ SUBSTITUTES = [
         "is not built here; trainer/cpp/tests train with such arguments",
         "grep -qF '\"--steps\"' trainer/cpp/arguments.cpp",
     ),
+    _offered("./dev dashboards", "runs for half a minute; ./dev test all does so"),
+    Substitute(
+        "./dev dashboards --picture panels.png",
+        "would install a browser",
+        "python3 tools/dashboards/dashboards.py --help | grep -cF -- --picture",
+    ),
     _offered("./dev gpu", "builds for minutes; tests/tools runs its steps on a simulated GPU"),
     _offered("./dev test", "it is what runs this test"),
     _offered("./dev test quick", "./dev test runs these tests"),

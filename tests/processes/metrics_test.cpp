@@ -1,8 +1,8 @@
 // Metrics: by the C interface and as text, of ranks that call and of one that comes late.
-#include <algorithm>
 #include <string>
 #include <thread>
 
+#include "processes/metrics_text.h"
 #include "processes/size.h"
 #include "processes/trial.h"
 
@@ -10,25 +10,6 @@ namespace fccl::core::testing {
 namespace {
 
 using namespace std::chrono_literals;
-
-std::string text_of_metrics(bool host) {
-  size_t length = 0;
-  EXPECT_TRUE(succeeded(fcclGetMetricsText(host ? 1 : 0, nullptr, 0, &length)));
-  std::string text(length + 4096, '\0');
-  EXPECT_TRUE(succeeded(fcclGetMetricsText(host ? 1 : 0, text.data(), text.size(), &length)));
-  text.resize(std::min(length, text.size() - 1));
-  return text;
-}
-
-// The sum of the samples of a family whose labels contain a text.
-double sum_of(const std::string& text, const std::string& family, const std::string& label) {
-  double sum = 0;
-  for (size_t at = text.find("\n" + family + "{"); at != std::string::npos; at = text.find("\n" + family + "{", at + 1)) {
-    const std::string line = text.substr(at + 1, text.find('\n', at + 1) - at - 1);
-    if (line.find(label) != std::string::npos) sum += std::stod(line.substr(line.find("} ") + 2));
-  }
-  return sum;
-}
 
 fcclCallMetrics_t metrics_of(fcclComm_t comm, fcclColl_t collective, int path, int size) {
   fcclCallMetrics_t metrics{};
@@ -99,6 +80,17 @@ TEST_P(Metrics, name_the_rank_that_came_late_as_the_one_waited_for) {
       EXPECT_EQ(waited, 0);
     EXPECT_EQ(sum_of(text_of_metrics(true), "fccl_call_age_seconds", "peer="), 0);
     EXPECT_EQ(fcclCommGetWaited(comm, seat.ranks, &waited), fcclInvalidArgument);
+    seat.meet();
+  });
+}
+
+TEST_P(Metrics, tell_how_long_each_communicator_took_to_make) {
+  run_ranks(GetParam().launch(), [](const Seat& seat) {
+    const Comm comm(seat);
+    seat.meet();
+    const std::string text = text_of_metrics(true);
+    EXPECT_GT(sum_of(text, "fccl_init_seconds", "rank=\"" + std::to_string(seat.rank) + "\""), 0) << text;
+    EXPECT_LT(sum_of(text, "fccl_init_seconds", ""), 30.0 * seat.ranks) << text;
     seat.meet();
   });
 }

@@ -80,7 +80,7 @@ def _mpi(shape: Shape) -> dict[str, str]:
 
 
 def open_mpi_on_shared_cores(shape: Shape) -> dict[str, str]:
-    """What Open MPI must know where root starts ranks on hosts that share this machine's cores."""
+    """Settings by which Open MPI lets root start ranks on hosts that share this machine's cores."""
     settings = {
         "hwloc_base_binding_policy": "none",
         "rmaps_base_oversubscribe": "1",

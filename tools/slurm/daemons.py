@@ -51,7 +51,7 @@ class Daemons:
 
 
 def log_of(program: str) -> Path:
-    """Where a daemon of this host writes."""
+    """The file that a daemon of this host writes."""
     return configuration.FOLDER / f"{program}.log"
 
 
@@ -79,7 +79,7 @@ def start_munge(daemons: Daemons, key: str) -> None:
 
 
 def are_idle(count: int) -> bool:
-    """Whether Slurm has so many nodes, all idle."""
+    """True if Slurm has so many nodes, all idle."""
     said = subprocess.run(["sinfo", "-h", "-o", "%D %T"], capture_output=True, text=True)
     return said.stdout.split() == [str(count), "idle"]
 

@@ -1,10 +1,13 @@
 // Tests of the text of metrics, with a separate reader of the format.
 #include "metrics_server/text.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include "metrics/process_page.h"
 #include "unit/metrics_server/exposition.h"
@@ -72,12 +75,43 @@ TEST_F(MetricsText, tells_what_went_over_each_rail) {
   rail.bytes = 700;
   rail.messages = 7;
   rail.retries = 2;
+  write_name(rail.nic, "eth3");
   const Exposition text = read(own_text());
   rail.messages = 0;
-  const std::string labels = "{" + pid + R"(,rail="3"})";
+  const std::string labels = "{" + pid + R"(,rail="3",nic="eth3"})";
   EXPECT_EQ(text.samples.at("fccl_rail_bytes_total" + labels), 700);
   EXPECT_EQ(text.samples.at("fccl_rail_messages_total" + labels), 7);
   EXPECT_EQ(text.samples.at("fccl_rail_retries_total" + labels), 2);
+}
+
+TEST_F(MetricsText, tells_how_long_a_communicator_took_to_make_once_it_is_made) {
+  const std::string name = "fccl_init_seconds{" + who + "}";
+  EXPECT_FALSE(read(own_text()).samples.contains(name));
+  place.part().init_us = 2'500'000;
+  EXPECT_EQ(read(own_text()).samples.at(name), 2.5);
+}
+
+TEST_F(MetricsText, counts_every_kind_of_error_from_zero_on) {
+  const std::string timeout = "fccl_errors_total{" + pid + R"(,kind="timeout"})";
+  const double before = read(own_text()).samples.at(timeout);
+  count_error(fcclTimeout);
+  count_error(fcclSuccess);
+  const Exposition text = read(own_text());
+  EXPECT_EQ(text.samples.at(timeout), before + 1);
+  EXPECT_TRUE(text.samples.contains("fccl_errors_total{" + pid + R"(,kind="remote"})"));
+  EXPECT_FALSE(text.samples.contains("fccl_errors_total{" + pid + R"(,kind="in_progress"})"));
+}
+
+TEST_F(MetricsText, names_the_version_and_what_goes_between_hosts_once_something_does) {
+  const std::string version = fmt::format(R"(version="{}.{}.{}")", FCCL_MAJOR, FCCL_MINOR, FCCL_PATCH);
+  const std::string name = "fccl_build_info{" + pid + "," + version;
+  EXPECT_EQ(read(own_text()).samples.at(name + R"(,transport="none",provider="none"})"), 1);
+  const std::vector<std::string> nics{"eth0", std::string(40, 'x')};
+  show_network({"libmine.so", "tcp", nics});
+  show_network({"libother.so", "efa", std::vector<std::string>{"eth7"}});
+  EXPECT_EQ(read(own_text()).samples.at(name + R"(,transport="libmine.so",provider="tcp"})"), 1);
+  EXPECT_EQ(text_of(page_of_process().rails[0].nic), "eth0");
+  EXPECT_EQ(text_of(page_of_process().rails[1].nic), std::string(31, 'x'));
 }
 
 TEST_F(MetricsText, survives_a_page_that_makes_no_sense) {
