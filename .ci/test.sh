@@ -114,6 +114,20 @@ cluster_suite() {
   python_suites "$torch_version" "$1=tests/cluster" -- "${@:2}"
 }
 
+# containers_suite: the images of deploy/containers but the one with torch, which takes 5 GB.
+containers_suite() {
+  source .ci/image.sh
+  lock
+  need_environment
+  fetch_hadolint
+  unlock
+  if ((EUID == 0)); then
+    image etcd
+    image tests
+  fi
+  python_suites "$torch_version" containers=tests/containers --
+}
+
 # dashboards_suite PYTEST-ARGUMENT...: the files of deploy/metrics under a live Prometheus.
 dashboards_suite() {
   fetch_prometheus
@@ -207,7 +221,7 @@ test_every_change() {
   fetch_prometheus
   python_suites "$torch_version" torch=torch_backend/tests torch=trainer/fsdp/tests \
     torch=trainer/finetune/tests:trainer/ddp/tests:trainer/scaling/tests:trainer/replicas/tests:sagemaker/tests:tests/aws \
-    docs=tests/docs tools=tests/tools tools=perf_tests/tests tools=tests/dashboards -- -m 'not slow'
+    docs=tests/docs tools=tests/tools tools=perf_tests/tests tools=tests/dashboards tools=tests/containers -- -m 'not slow'
   cluster_suite cluster -m 'not slow and not slurm and not emulator'
   emulator_suite
   conclude

@@ -214,6 +214,14 @@ SUBSTITUTES = [
         "is not built here; trainer/cpp/tests train with such arguments",
         "grep -qF '\"--steps\"' trainer/cpp/arguments.cpp",
     ),
+    *(
+        Substitute(
+            f"./dev image {kind}",
+            "makes a Debian; ./dev test all does so",
+            f"./dev help | grep -c 'image.*{kind}'",
+        )
+        for kind in ("tests", "etcd")
+    ),
     _offered("./dev dashboards", "runs for half a minute; ./dev test all does so"),
     Substitute(
         "./dev dashboards --picture panels.png",

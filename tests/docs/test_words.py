@@ -18,6 +18,7 @@ NAMING = (
     "tools/cluster/*.py",
     "tools/gpu/*.py",
     "deploy/**/*.sbatch",
+    "deploy/**/*.sh",
     "plugins/**/CMakeLists.txt",
     "trainer/fsdp/tests/*.py",
 )
