@@ -121,7 +121,7 @@ def test_torchrun_trains_on_all_hosts_and_the_loss_falls(slurm, environment, tmp
     output = (tmp_path / "job.out").read_text()
     assert said.returncode == 0, output + said.stderr
     rows_of_run = (tmp_path / "job/metrics.jsonl").read_text().splitlines()
-    losses = [json.loads(row)["loss"] for row in rows_of_run]
+    losses = [row["loss"] for row in map(json.loads, rows_of_run) if "loss" in row]
     assert losses[-1] < losses[0]
 
 
