@@ -53,7 +53,7 @@ def test_the_tests_of_the_rules_find_a_rule_that_was_altered(promtool, tmp_path,
 
 
 def known_metrics():
-    page = (ROOT / "docs" / "metrics.md").read_text()
+    page = (ROOT / "docs" / "reference" / "metrics.md").read_text()
     rules = (DEPLOYED / "rules.yml").read_text()
     return {
         *re.findall(r"^\| `(fccl_\w+)` \|", page, re.M),
