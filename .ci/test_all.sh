@@ -23,9 +23,7 @@ run_suite() {
     frameworks) FCCL_TEST_TIMEOUT=900 frameworks_suite ;;
     launchers) launchers_suite ;;
     sagemaker) FCCL_TEST_TIMEOUT=900 python_suites "$torch_version" sagemaker=sagemaker/tests -- ;;
-    docs | tools | elastic) "$1_suite" ;;
-    slurm) slurm_suite ;;
-    dashboards | containers) "$1_suite" ;;
+    docs | tools | elastic | slurm | dashboards | containers) "$1_suite" ;;
     cluster) cluster_suite cluster -m 'not slow and not slurm' ;;
     cluster-slow) FCCL_TEST_TIMEOUT=3600 cluster_suite cluster-slow -m slow ;;
   esac

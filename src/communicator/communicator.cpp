@@ -229,7 +229,6 @@ double Communicator::estimate(const TransferEnd& transfer) const {
   return seconds_for(static_cast<double>(transfer.envelope.bytes()), goes_far);
 }
 
-// Returns the user's stream, or for a blocking call that finds its lane busy the stream of these.
 Result<Stream*> Communicator::queue_for(Stream* stream) {
   if (stream != nullptr) {
     FCCL_TRY(stream->check_usable());

@@ -73,6 +73,8 @@ class Communicator {
   Result<void> issue(const TransferEnd& transfer, IssuedGroup& group);
   // Issues all transfers of a group and waits for them. All are on host memory, of this communicator and without a stream.
   Result<void> transfer_together(std::span<const GroupedTransfer> transfers);
+  // Returns the user's stream, or without one the stream of this communicator's blocking calls.
+  Result<Stream*> queue_for(Stream* stream);
   // Returns an error in a fork of the process that made it, and after finalize.
   Result<void> check_open() const;
   // Returns an error unless calls are taken.
@@ -114,7 +116,6 @@ class Communicator {
 
  private:
   Communicator(const CreateOptions& options, std::unique_ptr<CommunicatorState> state);
-  Result<Stream*> queue_for(Stream* stream);
 
   CreateOptions options_;
   std::unique_ptr<CommunicatorState> state_;

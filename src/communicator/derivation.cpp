@@ -49,18 +49,15 @@ CancelCheck Derivation::ending_parent(const CancelCheck& cancel_check, const std
 // A cancellable call runs on a stream, so that this thread can ask cancel_check.
 Result<void> Derivation::run_unless_cancelled(const Call& call, const CancelCheck& cancel_check) {
   if (!cancel_check) return parent_.run(call, nullptr);
-  if (!stream_) {
-    FCCL_TRY_ASSIGN(auto made, Stream::make());
-    stream_ = std::move(made);
-  }
-  FCCL_TRY(parent_.run(call, stream_.get()));
+  FCCL_TRY_ASSIGN(Stream* const queue, parent_.queue_for(nullptr));
+  FCCL_TRY(parent_.run(call, queue));
   const CancelCheck ask = ending_parent(cancel_check, describe(call.signature));
   sleep_until([&] {
     (void)ask();
-    const auto done = stream_->query();
+    const auto done = queue->query();
     return !done || *done;
   });
-  return stream_->synchronize();
+  return queue->synchronize();
 }
 
 // Returns once no operation of this rank is in progress. No rank has heard of the shrink yet, so cancelling here leaves the

@@ -16,7 +16,6 @@ namespace fccl::core {
 class Communicator;
 class DeviceCalls;
 class Invitation;
-class Stream;
 struct Call;
 struct CommunicatorState;
 struct CreateOptions;
@@ -61,7 +60,6 @@ class Derivation {
   std::atomic<bool>& in_call_;
   std::vector<uint64_t> shrinks_seen_;      // for each rank, the last shrink that this rank has heard of
   std::unique_ptr<Invitation> invitation_;  // null: no invitation is open
-  std::unique_ptr<Stream> stream_;          // runs calls that can be cancelled; null before the first
 };
 
 }  // namespace fccl::core

@@ -83,12 +83,12 @@ Result<std::unique_ptr<CommunicatorState>> Shrink::meet(const ShrinkOffer& mine,
   FCCL_TRY(await_survivors(mine, options.settings.init_timeout));
   if (!bootstrap) return fail(bootstrap.error());
   auto made = create(std::move(*bootstrap), mine, options);
-  CreateOptions again = options;
-  again.settings.init_timeout = std::min(options.settings.init_timeout, kRetryTime);
   for (int retry = 0; retry < kMostRetries && !made && places_ && is_spurious_disconnect(made.error()); ++retry) {
     log(LogLevel::info, made.error().message + "; fcclCommShrink tries again");
     if (is_root()) bootstrap = open_bootstrap(options);
     if (!bootstrap) return fail(bootstrap.error());
+    CreateOptions again = options;
+    again.settings.init_timeout = std::min(options.settings.init_timeout, kRetryTime);
     made = create(std::move(*bootstrap), mine, again);
   }
   if (made || !places_) return made;

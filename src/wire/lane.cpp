@@ -105,7 +105,7 @@ Result<void> WireLane::connect(int member, const Introduction& other) {
                 fmt::format("the network to rank {} takes writes of {} bytes at most, which is too little for slots "
                             "of {}; a smaller slot helps",
                             rank_of(member), link.rails.write_bytes, shape_.slot_bytes));
-  const int my_place = me() < member ? me() : me() - 1;
+  const int my_place = shape_.place_at(member);
   link.channel = other.first_channel + static_cast<uint32_t>(my_place);
   link.token = other.token;
   link.landing_offset = static_cast<size_t>(my_place) * shape_.window * shape_.slot_bytes;

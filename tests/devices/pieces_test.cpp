@@ -11,10 +11,10 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstring>
 #include <vector>
 
 #include "os/descriptor.h"
+#include "sockets/socket.h"
 
 namespace fccl::core {
 
@@ -78,39 +78,6 @@ void expect_holds(CUdeviceptr at, const std::vector<std::byte>& wanted) {
   EXPECT_TRUE(std::ranges::equal(found, wanted));
 }
 
-// A descriptor to or from the process at the other end.
-void send_descriptor(int socket, int descriptor) {
-  char text = 'd';
-  iovec part{&text, 1};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> room{};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = room.data();
-  message.msg_controllen = room.size();
-  cmsghdr* const header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof(int));
-  std::memcpy(CMSG_DATA(header), &descriptor, sizeof(int));
-  ASSERT_EQ(::sendmsg(socket, &message, 0), 1);
-}
-
-Descriptor receive_descriptor(int socket) {
-  char text = 0;
-  iovec part{&text, 1};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> room{};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = room.data();
-  message.msg_controllen = room.size();
-  int descriptor = -1;
-  if (::recvmsg(socket, &message, MSG_CMSG_CLOEXEC) != 1 || CMSG_FIRSTHDR(&message) == nullptr) return {};
-  std::memcpy(&descriptor, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(int));
-  return Descriptor(descriptor);
-}
-
 // Lends a piece, and is gone before the other process has borrowed it.
 [[noreturn]] void lend_and_leave(int socket, const std::vector<std::byte>& bytes) {
   open_gpu();
@@ -121,8 +88,7 @@ Descriptor receive_descriptor(int socket) {
       DRIVER(cuMemMap)(at, kGrain, 0, memory, 0) == CUDA_SUCCESS && let(at, kGrain) == CUDA_SUCCESS &&
       DRIVER(cuMemcpyHtoD)(at, bytes.data(), bytes.size()) == CUDA_SUCCESS &&
       DRIVER(cuMemExportToShareableHandle)(&lent, memory, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0) == CUDA_SUCCESS;
-  if (right) send_descriptor(socket, lent);
-  ::_exit(right ? 0 : 1);
+  ::_exit(right && write_some(socket, "d", lent).bytes == 1 ? 0 : 1);
 }
 
 // The first test: a fork of a process that has a driver has none.
@@ -137,7 +103,9 @@ TEST(Pieces, that_are_lent_outlive_the_process_that_made_them) {
   ASSERT_EQ(::waitpid(maker, &status, 0), maker);
   ASSERT_EQ(status, 0);
   open_gpu();
-  const Descriptor lent = receive_descriptor(here.get());
+  char letter = 0;
+  Descriptor lent;
+  ASSERT_EQ(read_some(here.get(), {&letter, 1}, &lent).bytes, 1U);
   ASSERT_TRUE(lent);
   CUmemGenericAllocationHandle borrowed = 0;
   // NOLINTNEXTLINE(performance-no-int-to-ptr): CUDA wants the descriptor so.

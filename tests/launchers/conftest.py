@@ -4,36 +4,25 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools" / "slurm"))
+from configuration import ON_ONE_MACHINE
 
 START_LIMIT = 60
 CONFIGURATION = """
 ClusterName=test
 SlurmctldHost={host}(127.0.0.1)
-SlurmUser=root
-SlurmdUser=root
 AuthType=auth/none
 CredType=cred/none
-MpiDefault=none
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-JobAcctGatherType=jobacct_gather/none
-AccountingStorageType=accounting_storage/none
-SelectType=select/cons_tres
-SelectTypeParameters=CR_CPU
-ReturnToService=2
 SlurmctldPort={controller}
 SlurmdPort={node}
-SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd.pid
-StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool
-SlurmdParameters=config_overrides
 NodeName={host} NodeAddr=127.0.0.1 CPUs=8 State=UNKNOWN
-PartitionName=all Nodes=ALL Default=YES State=UP MaxTime=INFINITE
 """
 
 
@@ -59,7 +48,9 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     host = socket.gethostname().split(".")[0]
     configuration = folder / "slurm.conf"
     configuration.write_text(
-        CONFIGURATION.format(host=host, folder=folder, controller=free_port(), node=free_port())
+        (CONFIGURATION + ON_ONE_MACHINE).format(
+            host=host, folder=folder, controller=free_port(), node=free_port()
+        )
     )
     environment = os.environ | {"SLURM_CONF": str(configuration)}
     programs = [["slurmctld", "-D"], ["slurmd", "-D", "-N", host]]
