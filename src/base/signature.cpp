@@ -29,6 +29,8 @@ const char* name_of(Issuer issuer) {
       return "fcclCommSplit";
     case Issuer::grow:
       return "fcclCommGrow";
+    case Issuer::first_call:
+      return "the set-up of the first call on CUDA memory";
   }
   return "the user";
 }

@@ -15,7 +15,7 @@ namespace fccl::core {
 
 // The issuer of a call. Internal calls of fcclCommInitRank, fcclCommSplit and fcclCommGrow carry their own issuer, so that they
 // never match a user's call.
-enum class Issuer : uint8_t { user, init, split, grow };
+enum class Issuer : uint8_t { user, init, split, grow, first_call };
 
 const char* name_of(Issuer issuer);
 
@@ -77,7 +77,7 @@ inline SignatureWords words_of(const Signature& s) {
 }
 
 // Decodes words that a peer wrote, which may contain anything. Unknown values become fcclNumColls, fcclNumTypes and
-// Issuer::grow.
+// Issuer::first_call.
 inline Signature signature_of(const SignatureWords& words) {
   const auto field = [&](int shift) { return static_cast<int>(words.kind >> shift & 0xff); };
   return {.collective = static_cast<fcclColl_t>(std::min<int>(field(24), fcclNumColls)),
@@ -85,7 +85,7 @@ inline Signature signature_of(const SignatureWords& words) {
           .op = static_cast<ReduceOp>(field(8)),
           .root = static_cast<int32_t>(words.kind >> 32) >> kPartBits,
           .count = words.count,
-          .issuer = static_cast<Issuer>(std::min<int>(field(0), static_cast<int>(Issuer::grow))),
+          .issuer = static_cast<Issuer>(std::min<int>(field(0), static_cast<int>(Issuer::first_call))),
           .part = static_cast<uint32_t>(words.kind >> 32) & ((1U << kPartBits) - 1),
           .counts = words.counts,
           .widens = (words.kind >> 16 & kWidens) != 0};

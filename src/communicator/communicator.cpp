@@ -20,6 +20,7 @@
 #include "operations/bounced_call.h"
 #include "operations/communicator_state.h"
 #include "operations/issued_group.h"
+#include "operations/landed_call.h"
 #include "operations/stream.h"
 #include "operations/worker.h"
 #include "os/thread_fence.h"

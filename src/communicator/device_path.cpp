@@ -13,6 +13,7 @@
 #include "operations/communicator_state.h"
 #include "operations/issued_call.h"
 #include "operations/issued_group.h"
+#include "operations/landed_call.h"
 #include "operations/stream.h"
 #include "settings/settings.h"
 #include "topology/columns.h"
@@ -44,10 +45,14 @@ struct DevicePath::Issue {
 };
 
 Result<void> DevicePath::check(const Device& device, const Settings& settings, int ranks) {
-  if (settings.cuda_path == "bounce" && !device.limits().waits_for_words)
-    return fail(fcclInvalidUsage, fmt::format("FCCL_CUDA_PATH=bounce, but {} cannot wait for 64-bit words in memory: take "
+  if (settings.cuda_path == "peer")
+    return fail(
+        fcclInvalidUsage,
+        "FCCL_CUDA_PATH=peer, but this version has no path between GPUs that reach each other: take host, bounce or auto");
+  if ((settings.cuda_path == "bounce" || settings.cuda_path == "host") && !device.limits().waits_for_words)
+    return fail(fcclInvalidUsage, fmt::format("FCCL_CUDA_PATH={}, but {} cannot wait for 64-bit words in memory: take "
                                               "blocking, or auto",
-                                              name_of(device)));
+                                              settings.cuda_path, name_of(device)));
   if (settings.cuda_buffer_bytes < SubCalls::least_buffer(ranks))
     return fail(fcclInvalidUsage, fmt::format("FCCL_CUDA_BUFFER={} has no room for {} ranks: give {} bytes or more",
                                               settings.cuda_buffer_bytes, ranks, SubCalls::least_buffer(ranks)));
@@ -60,7 +65,8 @@ DevicePath::DevicePath(OwnDevice& gpu, const Settings& settings, CommunicatorSta
       bounces_(may_bounce(*gpu.device(), settings)),
       shape_{.buffer_bytes = settings.cuda_buffer_bytes,
              .buffers = bounces_ ? 2 : 1,
-             .queue_entries = std::min(settings.cuda_queue_entries, gpu.device()->limits().queue_entries)} {}
+             .queue_entries = std::min(settings.cuda_queue_entries, gpu.device()->limits().queue_entries)},
+      landed_(gpu, settings, state) {}
 
 // All checks that may refuse come before the call has a number.
 Result<void> DevicePath::run(const Call& call, const void* scalar, void* stream) {
@@ -77,6 +83,8 @@ Result<void> DevicePath::run(const Call& call, const void* scalar, void* stream)
   Issue issue{lanes_[id], state_.lanes[id], calls, {call, state_.number++, kernel}, scalar, on_host, {stream}};
   state_.control->calls.say_issued(issue.task.number);
   if (!issue.lane.device) FCCL_TRY(prepare(issue));
+  if (LandedPath::serves(issue.lane, call))
+    return landed_.run({issue.lane, issue.queue, issue.task, issue.on_host, issue.user}, await_room_of(issue));
   return bounces_ && !issue.on_host.any() ? bounce(issue) : block(issue);
 }
 
@@ -92,6 +100,8 @@ Result<void> DevicePath::prepare(Issue& issue) {
     issue.lane.stream = std::move(*stream);
   }
   issue.lane.device = std::move(*made);
+  if (lane_of(issue.task.call.signature.collective) == kGatherLane)
+    FCCL_TRY(landed_.prepare(issue.lane, issue.queue, issue.task.number));
   return meet(issue, kBehindSetUp);
 }
 
@@ -104,10 +114,8 @@ Result<void> DevicePath::meet(const Issue& issue, uint32_t part) {
   return IssuedCall(state_.around(), issue.queue, meeting, state_.timeout, {issue.queue.take_tickets(1), 0}).run();
 }
 
-Result<void> DevicePath::bounce(Issue& issue) {
-  DeviceLane& lane = *issue.lane.device;
-  Program program(lane, issue.calls, issue.scalar);
-  const Program::AwaitRoom await_room = [this, &issue](size_t entries) -> Result<void> {
+AwaitRoom DevicePath::await_room_of(const Issue& issue) {
+  return [this, &issue](size_t entries) -> Result<void> {
     const DeviceLane& own = *issue.lane.device;
     if (own.has_room(entries)) return {};
     return gpu_.await({[&] { return own.has_room(entries); }, [&] { return own.outstanding(); },
@@ -116,6 +124,12 @@ Result<void> DevicePath::bounce(Issue& issue) {
                                 state_.control->calls.describe(issue.task);
                        }});
   };
+}
+
+Result<void> DevicePath::bounce(Issue& issue) {
+  DeviceLane& lane = *issue.lane.device;
+  Program program(lane, issue.calls, issue.scalar);
+  const AwaitRoom await_room = await_room_of(issue);
   FCCL_TRY(await_room(program.entries_to_begin()));
   const BouncedCall::Program expected{lane, program.first_number(), issue.scalar != nullptr};
   issue.lane.stream->enqueue(std::make_unique<BouncedCall>(

@@ -1,4 +1,5 @@
-// DevicePath: the way of a collective on GPU memory that runs in sub-calls, while the caller waits (blocking) or not (bounce).
+// DevicePath: the way of a collective on GPU memory: by landing slots, or in sub-calls on host memory, while the caller waits
+// (blocking) or not (bounce).
 #pragma once
 
 #include <array>
@@ -6,6 +7,7 @@
 #include <memory>
 
 #include "base/call.h"
+#include "communicator/landed_path.h"
 #include "communicator/own_device.h"
 #include "device/sub_calls.h"
 #include "segment/segment.h"
@@ -41,11 +43,13 @@ class DevicePath {
   Result<void> take_out(const Issue& issue, uint64_t part);
   Result<void> copy(const Issue& issue, const Copies& copies);
   Result<void> await_own_gpu(const Issue& issue);
+  AwaitRoom await_room_of(const Issue& issue);
 
   OwnDevice& gpu_;
   CommunicatorState& state_;
   bool bounces_;
   DeviceLaneShape shape_;
+  LandedPath landed_;
   std::array<OwnLane, kLanes> lanes_;
 };
 

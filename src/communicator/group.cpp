@@ -11,6 +11,7 @@
 #include "operations/bounced_call.h"
 #include "operations/issued_call.h"
 #include "operations/issued_group.h"
+#include "operations/landed_call.h"
 #include "operations/stream.h"
 #include "operations/worker.h"
 #include "os/thread.h"

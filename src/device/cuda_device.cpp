@@ -123,6 +123,7 @@ Result<void> CudaDevice::find_limits(int ordinal) {
       driver_.stream_batch != nullptr && attribute(CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS) != 0;
   limits_.words_per_call = kWordsPerCall;
   limits_.most_pitch = static_cast<size_t>(attribute(CU_DEVICE_ATTRIBUTE_MAX_PITCH));
+  limits_.pins_read_only = attribute(CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED) != 0;
   return {};
 }
 
@@ -157,10 +158,16 @@ void CudaDevice::leave() {
   (void)driver_.context_pop(&left);
 }
 
-Result<std::unique_ptr<PinnedMemory>> CudaDevice::pin(std::span<std::byte> memory) {
+Result<std::unique_ptr<PinnedMemory>> CudaDevice::pin(std::span<std::byte> memory) { return pin(memory, 0); }
+
+Result<std::unique_ptr<PinnedMemory>> CudaDevice::pin_read_only(std::span<const std::byte> memory) {
+  return pin({const_cast<std::byte*>(memory.data()), memory.size()}, CU_MEMHOSTREGISTER_READ_ONLY);
+}
+
+Result<std::unique_ptr<PinnedMemory>> CudaDevice::pin(std::span<std::byte> memory, unsigned flags) {
   constexpr unsigned kFlags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
   if (is_of_parent()) return fail(check(CUDA_SUCCESS, "pin memory", "").error());
-  FCCL_TRY(check(driver_.host_register(memory.data(), memory.size(), kFlags),
+  FCCL_TRY(check(driver_.host_register(memory.data(), memory.size(), kFlags | flags),
                  fmt::format("pin {} bytes at {}", memory.size(), fmt::ptr(memory.data())).c_str(), "cuMemHostRegister"));
   CUdeviceptr address = 0;
   auto found =

@@ -21,6 +21,7 @@ class CudaDevice : public Device, public std::enable_shared_from_this<CudaDevice
 
   const DeviceLimits& limits() const override { return limits_; }
   Result<std::unique_ptr<PinnedMemory>> pin(std::span<std::byte> memory) override;
+  Result<std::unique_ptr<PinnedMemory>> pin_read_only(std::span<const std::byte> memory) override;
   Result<Queue> make_queue() override;
   Result<Mark> make_mark() override;
   void drop(Queue queue) override;
@@ -42,6 +43,7 @@ class CudaDevice : public Device, public std::enable_shared_from_this<CudaDevice
   Result<void> enter() override;
   void leave() override;
   Result<void> find_limits(int ordinal);
+  Result<std::unique_ptr<PinnedMemory>> pin(std::span<std::byte> memory, unsigned flags);
   // Turns the result of a driver function into an error that says what was attempted; CUDA_SUCCESS is not an error.
   Result<void> check(CUresult result, const char* attempt, const char* called) const;
   bool is_of_parent() const { return forks() != forks_; }

@@ -31,6 +31,7 @@ struct DeviceLimits {
   size_t words_per_call = 255;  // the most operations in one call of words()
   size_t queue_entries = 256;   // the most entries outstanding on one queue; a copy, word, record or await is one entry
   size_t most_pitch = 0;        // bytes; a copy of rows with a larger pitch is refused
+  bool pins_read_only = false;  // true if pin_read_only works
 };
 
 // Handles of a stream (the library's or the user's) and of an event. The code that made one drops it.
@@ -106,6 +107,8 @@ class Device {
   // ---- Set up
   // Pins whole pages that the library itself mapped and that no other PinnedMemory of this process covers.
   virtual Result<std::unique_ptr<PinnedMemory>> pin(std::span<std::byte> memory) = 0;
+  // Likewise pins pages that the process may only read, such as those of a peer. The GPU may only read them, too.
+  virtual Result<std::unique_ptr<PinnedMemory>> pin_read_only(std::span<const std::byte> memory) = 0;
   // The queue and the default stream do not wait for each other.
   virtual Result<Queue> make_queue() = 0;
   virtual Result<Mark> make_mark() = 0;

@@ -9,6 +9,7 @@
 #include <new>
 #include <utility>
 
+#include "device/landing.h"
 #include "os/memory.h"
 
 namespace fccl::core {
@@ -16,6 +17,9 @@ namespace {
 
 // The fewest entries of a program.
 constexpr size_t kFewestEntries = 4;
+
+// The writer of a word releases it from a wait for any number up to `last`.
+void release_for_good(DeviceWord& word, uint64_t last) { release_to_device(word, last + kFarAhead); }
 
 }  // namespace
 
@@ -33,6 +37,7 @@ DeviceLane::~DeviceLane() {
   if (queue_.native != nullptr) device_->drop(queue_);
   if (forked_.native != nullptr) device_->drop(forked_);
   if (joined_.native != nullptr) device_->drop(joined_);
+  landing_.reset();
   pinned_.reset();
   if (memory_ != nullptr) ::munmap(memory_, memory_bytes());
 }
@@ -70,6 +75,8 @@ Result<void> DeviceLane::set_up() {
   return {};
 }
 
+void DeviceLane::set_landing(std::unique_ptr<LandingSlots> landing) { landing_ = std::move(landing); }
+
 std::byte* DeviceLane::buffer(uint64_t number) const {
   return memory_ + kPageBytes + number % static_cast<uint64_t>(shape_.buffers) * shape_.buffer_bytes;
 }
@@ -80,7 +87,9 @@ Scalar DeviceLane::scalar(fcclDataType_t dtype) const {
   return brought;
 }
 
-uint64_t DeviceLane::take_numbers(uint64_t sub_calls) { return std::exchange(numbers_, numbers_ + sub_calls) + 1; }
+uint64_t DeviceLane::take_numbers(uint64_t sub_calls) { return std::exchange(taken_.numbers, taken_.numbers + sub_calls) + 1; }
+
+uint64_t DeviceLane::take_steps(uint64_t steps) { return std::exchange(taken_.steps, taken_.steps + steps); }
 
 Result<void> DeviceLane::copy(const Copy& copy) {
   FCCL_TRY(device_->copy(queue_, copy));
@@ -159,7 +168,7 @@ void DeviceLane::end_program(uint64_t first_number) {
 // The GPU has reached everything issued before, so the last number is ready.
 Result<void> DeviceLane::end_copies() {
   FCCL_TRY(write_drained());
-  end_program(numbers_);
+  end_program(taken_.numbers);
   return {};
 }
 
@@ -168,7 +177,11 @@ void DeviceLane::see_idle() {
   release_to_device(words_->drained, enqueued_);
 }
 
-void DeviceLane::release_permanently() { release_to_device(words_->finished, numbers_ + kFarAhead); }
+void DeviceLane::release_permanently() {
+  release_for_good(words_->finished, taken_.numbers);
+  release_for_good(words_->steps.all_done, taken_.steps);
+  release_for_good(words_->steps.all_taken, taken_.steps);
+}
 
 bool DeviceLane::is_drained() const { return has_come(words_->drained, marked_); }
 

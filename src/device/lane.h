@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -16,10 +17,23 @@
 
 namespace fccl::core {
 
+class LandingSlots;
+
+// Blocks until a lane's queue has room for `entries` entries.
+using AwaitRoom = std::function<Result<void>(size_t entries)>;
+
 struct DeviceLaneShape {
   size_t buffer_bytes = 0;    // a multiple of the page size
   int buffers = 1;            // sub-calls use them in turn
   size_t queue_entries = 32;  // the most entries that may be outstanding
+};
+
+// The words of calls by landing slots. Steps are numbered over all such calls of the lane; each word counts them.
+struct StepWords {
+  alignas(64) DeviceWord done{0};       // the GPU writes how many steps' bytes are in this rank's slots
+  alignas(64) DeviceWord taken{0};      // the GPU writes how many steps' bytes it has taken out of all slots
+  alignas(64) DeviceWord all_done{0};   // the host writes the least `done` of all ranks
+  alignas(64) DeviceWord all_taken{0};  // the host writes the least `taken` of all ranks
 };
 
 // The owner makes and destroys a lane under a Use. It destroys a lane whose queue is idle, and retires any other. The issuing
@@ -28,6 +42,7 @@ struct DeviceLaneShape {
 //   ready     the GPU writes how many sub-calls have their input in their buffers
 //   finished  the host writes how many sub-calls have their output in their buffers
 //   drained   the GPU writes how many entries of the queue are done
+// A call by landing slots takes one number: `ready` then says that the GPU has reached the call. Its other words are StepWords.
 class DeviceLane {
  public:
   static Result<std::unique_ptr<DeviceLane>> make(std::shared_ptr<Device> device, const DeviceLaneShape& shape);
@@ -43,12 +58,18 @@ class DeviceLane {
   std::byte* device_address(const void* host) const { return pinned_->device_address(host); }
   DeviceWord& ready() const { return words_->ready; }
   DeviceWord& finished() const { return words_->finished; }
+  StepWords& steps() const { return words_->steps; }
+  // Null if the lane's calls use no landing slots.
+  const LandingSlots* landing() const { return landing_.get(); }
+  void set_landing(std::unique_ptr<LandingSlots> landing);
   // The factor that a program has copied from the GPU.
   Scalar scalar(fcclDataType_t dtype) const;
 
   // ---- On the thread that issues calls
   // Reserves numbers for the sub-calls of a call, and returns the first one.
   uint64_t take_numbers(uint64_t sub_calls);
+  // Reserves numbers for the steps of a call, and returns the first one.
+  uint64_t take_steps(uint64_t steps);
   size_t outstanding() const { return enqueued_ - words_->drained.load(std::memory_order_acquire); }
   bool has_room(size_t entries) const { return outstanding() + entries <= shape_.queue_entries; }
   // Entries that no write of `drained` covers yet.
@@ -60,6 +81,8 @@ class DeviceLane {
   Result<void> write_ready(uint64_t number);
   Result<void> write_ready_and_await(uint64_t ready, uint64_t finished);
   Result<void> await_finished(uint64_t number);
+  Result<void> write_step(DeviceWord& word, uint64_t steps) { return words(std::array{write(word, steps)}); }
+  Result<void> await_steps(DeviceWord& word, uint64_t steps) { return words(std::array{wait(word, steps)}); }
   // Enqueues a write of `drained`, which tells the host that all entries up to and including this one are done.
   Result<void> write_drained();
   // fork makes the queue wait for the user's stream; join makes the user's stream wait for the queue.
@@ -78,7 +101,7 @@ class DeviceLane {
   void see_idle();
 
   // ---- While no thread issues calls
-  // Ends every present and future wait for `finished`.
+  // Ends every present and future wait for a word.
   void release_permanently();
   // True if the GPU has done all entries whose end the host can see.
   bool is_drained() const;
@@ -91,6 +114,12 @@ class DeviceLane {
     alignas(64) DeviceWord finished{0};
     alignas(64) DeviceWord drained{0};
     alignas(64) Scalar scalar;
+    StepWords steps;
+  };
+  // Numbers given out so far.
+  struct Taken {
+    uint64_t numbers = 0;
+    uint64_t steps = 0;
   };
   struct Program {
     uint64_t first_number;
@@ -109,13 +138,14 @@ class DeviceLane {
   DeviceLaneShape shape_;
   std::byte* memory_ = nullptr;  // a page for the words, then the buffers
   std::unique_ptr<PinnedMemory> pinned_;
+  std::unique_ptr<LandingSlots> landing_;
   Words* words_ = nullptr;
   Queue queue_;
   Mark forked_;
   Mark joined_;
   uint64_t enqueued_ = 0;  // the number of entries enqueued so far
   uint64_t marked_ = 0;    // the entries that writes of `drained` cover
-  uint64_t numbers_ = 0;
+  Taken taken_;
   std::vector<Program> programs_;  // a ring of the programs that may still run
   uint64_t oldest_ = 0;
   uint64_t newest_ = 0;

@@ -8,31 +8,22 @@ namespace {
 
 // Word operations per sub-call: ready, finished.
 constexpr size_t kWords = 2;
-// Entries per program beside its sub-calls: the waits for the user's stream and for an earlier call, the copy of the factor,
-// the write of `drained`, the lane's mark at its end and the user's.
-constexpr size_t kEnds = 6;
 
 }  // namespace
 
 Program::Program(DeviceLane& lane, const SubCalls& calls, const void* scalar)
-    : lane_(lane),
-      calls_(calls),
-      scalar_(scalar),
-      first_number_(lane.take_numbers(calls.count())),
-      fits_(entries() < lane.queue_entries()) {}
+    : lane_(lane), calls_(calls), scalar_(scalar), first_number_(lane.take_numbers(calls.count())), room_(lane, entries()) {}
 
 // No other sub-call needs more copies than the first.
 size_t Program::entries() const {
-  return kEnds + calls_.count() * (kWords + calls_.in(0, device_buffer(0)).count + calls_.out(0, device_buffer(0)).count);
+  return kEntriesOfEnds +
+         calls_.count() * (kWords + calls_.in(0, device_buffer(0)).count + calls_.out(0, device_buffer(0)).count);
 }
 
-size_t Program::entries_to_begin() const { return fits_ ? entries() : lane_.queue_entries() / 2; }
-
-// Writes `drained` now and then, so that the thread that waits for room sees progress.
-Result<void> Program::make_room(size_t entries) {
+Result<void> QueueRoom::make(size_t entries, const AwaitRoom& await_room) {
   if (fits_) return {};
   if (lane_.unmarked() >= lane_.queue_entries() / 4) FCCL_TRY(lane_.write_drained());
-  return (*await_room_)(entries + 1);
+  return await_room(entries + 1);
 }
 
 Result<void> Program::copy(const Copies& copies) {

@@ -7,6 +7,7 @@
 #include "operations/bounced_call.h"
 #include "operations/issued_call.h"
 #include "operations/issued_group.h"
+#include "operations/landed_call.h"
 #include "operations/worker.h"
 
 namespace fccl::core {

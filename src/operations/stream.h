@@ -14,6 +14,7 @@ namespace fccl::core {
 class BouncedCall;
 class IssuedCall;
 class IssuedGroup;
+class LandedCall;
 class Worker;
 
 // Items of a stream run in order, one at a time; items of different streams run side by side. The user or the communicator that
@@ -25,8 +26,8 @@ class Stream {
     fcclHostFunc_t function;
     void* user_data;
   };
-  using Item =
-      std::variant<std::unique_ptr<IssuedCall>, std::unique_ptr<BouncedCall>, std::unique_ptr<IssuedGroup>, HostFunction>;
+  using Item = std::variant<std::unique_ptr<IssuedCall>, std::unique_ptr<BouncedCall>, std::unique_ptr<LandedCall>,
+                            std::unique_ptr<IssuedGroup>, HostFunction>;
 
   // Error: fcclSystemError if the worker cannot be started.
   static Result<std::unique_ptr<Stream>> make();

@@ -12,6 +12,7 @@
 #include "operations/bounced_call.h"
 #include "operations/issued_call.h"
 #include "operations/issued_group.h"
+#include "operations/landed_call.h"
 #include "os/per_process.h"
 #include "os/thread.h"
 #include "waiting/backoff.h"
@@ -59,6 +60,7 @@ Result<void> call(const Stream::HostFunction& host) {
 Result<Advance> advance_item(Stream::Item& item) {
   if (auto* operation = std::get_if<std::unique_ptr<IssuedCall>>(&item)) return (*operation)->advance();
   if (auto* operation = std::get_if<std::unique_ptr<BouncedCall>>(&item)) return (*operation)->advance();
+  if (auto* operation = std::get_if<std::unique_ptr<LandedCall>>(&item)) return (*operation)->advance();
   if (auto* group = std::get_if<std::unique_ptr<IssuedGroup>>(&item)) return (*group)->advance();
   FCCL_TRY(call(std::get<Stream::HostFunction>(item)));
   return Advance::done;
@@ -211,6 +213,8 @@ microseconds Worker::shortest_yielding() const {
     if (const auto* operation = std::get_if<std::unique_ptr<IssuedCall>>(&item))
       shortest = std::min(shortest, (*operation)->yielding());
     if (const auto* operation = std::get_if<std::unique_ptr<BouncedCall>>(&item))
+      shortest = std::min(shortest, (*operation)->yielding());
+    if (const auto* operation = std::get_if<std::unique_ptr<LandedCall>>(&item))
       shortest = std::min(shortest, (*operation)->yielding());
   }
   return shortest;

@@ -1,16 +1,26 @@
 // How a program is altered.
 #include "cuda/altered_gpu.h"
 
+#include <array>
 #include <thread>
 #include <utility>
 
 namespace fccl::core::testing {
 
 std::string name_of(Entry::Kind kind) {
-  constexpr const char* kNames[] = {"record",       "await", "copy in", "copy out", "write ready", "wait for finished",
-                                    "write drained"};
+  constexpr const char* kNames[] = {
+      "record",        "await",      "copy in",     "copy out",          "write ready",       "wait for finished",
+      "write drained", "write done", "write taken", "wait for all_done", "wait for all_taken"};
   return kNames[static_cast<size_t>(kind)];
 }
+
+namespace {
+
+bool is_said_too_early(Entry::Kind kind) {
+  return kind == Entry::Kind::ready || kind == Entry::Kind::done || kind == Entry::Kind::taken;
+}
+
+}  // namespace
 
 Result<void> AlteredGpu::copy(Queue queue, const Copy& copy) {
   if (!collects()) return SimulatedGpu::copy(queue, copy);
@@ -19,14 +29,14 @@ Result<void> AlteredGpu::copy(Queue queue, const Copy& copy) {
   return {};
 }
 
-// A word that is written behind a copy out is the entry `drained`; any other written word is `ready`.
+// Each word of a lane has a line of its own, in the first page of its memory.
 Result<void> AlteredGpu::words(Queue queue, std::span<const WordOperation> operations) {
   if (!collects()) return SimulatedGpu::words(queue, operations);
+  using enum Entry::Kind;
+  constexpr std::array kLines{ready, finished, drained, drained /* the scalar, no word */, done, taken, all_done, all_taken};
   for (const WordOperation& operation : operations) {
-    Entry::Kind kind = Entry::Kind::finished;
-    if (operation.kind == WordOperation::Kind::write)
-      kind = collected_.back().kind == Entry::Kind::copy_out ? Entry::Kind::drained : Entry::Kind::ready;
-    collected_.push_back({kind, queue, {}, {}, operation});
+    const size_t line = reinterpret_cast<uintptr_t>(operation.word) % 4096 / 64;
+    collected_.push_back({kLines.at(line), queue, {}, {}, operation});
   }
   return {};
 }
@@ -57,8 +67,9 @@ Result<void> AlteredGpu::enqueue_altered() {
       break;
     case Alteration::How::miscount:
       // The GPU then writes a value that is too high, or awaits one that is too low.
-      if (collected_[at].kind == Entry::Kind::ready) ++collected_[at].word.value;
-      if (collected_[at].kind == Entry::Kind::finished || collected_[at].kind == Entry::Kind::drained)
+      if (is_said_too_early(collected_[at].kind))
+        ++collected_[at].word.value;
+      else
         --collected_[at].word.value;
       collected_[at].copy.bytes -= collected_[at].copy.bytes > 0 ? 4 : 0;
       break;
@@ -81,9 +92,7 @@ Result<void> AlteredGpu::enqueue(const Entry& entry) {
       if (const auto late = entry.kind == Entry::Kind::copy_in ? late_.in : late_.out; late.count() > 0)
         launch(entry.queue, [late] { std::this_thread::sleep_for(late); });
       return SimulatedGpu::copy(entry.queue, entry.copy);
-    case Entry::Kind::ready:
-    case Entry::Kind::finished:
-    case Entry::Kind::drained:
+    default:
       break;
   }
   return SimulatedGpu::words(entry.queue, std::span(&entry.word, 1));

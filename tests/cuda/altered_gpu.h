@@ -15,7 +15,8 @@ namespace fccl::core::testing {
 
 // One entry of a program, as the library meant it.
 struct Entry {
-  enum class Kind : uint8_t { record, await, copy_in, copy_out, ready, finished, drained };
+  // Words by what they are for: what the GPU writes, and what it waits for.
+  enum class Kind : uint8_t { record, await, copy_in, copy_out, ready, finished, drained, done, taken, all_done, all_taken };
   Kind kind;
   Queue queue;
   Mark mark;

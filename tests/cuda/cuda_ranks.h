@@ -12,8 +12,8 @@
 
 namespace fccl::core::testing {
 
-// Both ways of a call on CUDA memory; FCCL_CUDA_PATH.
-inline constexpr const char* kCudaPaths[] = {"blocking", "bounce"};
+// The ways of a call on CUDA memory; FCCL_CUDA_PATH.
+inline constexpr const char* kCudaPaths[] = {"blocking", "bounce", "host"};
 
 struct OnGpus {
   int ranks = 2;

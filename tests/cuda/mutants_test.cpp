@@ -20,37 +20,49 @@ constexpr int kCalls = 3;
 constexpr size_t kCount = 3 * 1024 - 7;  // float32 elements: three sub-calls
 constexpr int kTimeout = 250 * kSlowdown;
 
+// The program that is altered: that of an AllReduce by bounce, or that of an AllGather in place by landing slots.
+enum class Subject { bounce, steps };
+// Float32 elements of a block of the AllGather: five steps, one more than there are slots.
+constexpr size_t kBlock = 5 * 1024 - 7;
+
 // One rank's view of its calls: a kernel makes each input right before, and another takes each output right behind.
 class Run {
  public:
-  Run(CudaSeat& seat, int iteration) : seat_(seat), bytes_(kCount * sizeof(float)) {
-    send_ = seat.take(bytes_);
-    recv_ = seat.take(bytes_);
-    taken_ = std::make_shared<std::vector<float>>(kCount, -1.0F);
-    iteration_ = iteration;
-  }
+  Run(CudaSeat& seat, Subject subject, int iteration)
+      : seat_(seat),
+        subject_(subject),
+        count_(subject == Subject::bounce ? kCount : 2 * kBlock),
+        bytes_(count_ * sizeof(float)),
+        recv_(seat.take(bytes_)),
+        send_(subject == Subject::bounce ? seat.take(bytes_)
+                                         : recv_ + static_cast<size_t>(seat.rank()) * kBlock * sizeof(float)),
+        taken_(std::make_shared<std::vector<float>>(count_, -1.0F)),
+        iteration_(iteration) {}
   void issue(fcclComm_t comm) {
-    seat_.gpu().launch(seat_.stream(), [send = send_, iteration = iteration_, rank = seat_.rank()] {
+    const size_t given = subject_ == Subject::bounce ? kCount : kBlock;
+    seat_.gpu().launch(seat_.stream(), [send = send_, iteration = iteration_, rank = seat_.rank(), given] {
       std::this_thread::sleep_for(3ms);
       auto* values = reinterpret_cast<float*>(simulated::real(send));
-      for (size_t i = 0; i < kCount; ++i) values[i] = value_of(rank, i, iteration);
+      for (size_t i = 0; i < given; ++i) values[i] = value_of(rank, i, iteration);
     });
-    issued_ = fcclAllReduce(send_, recv_, kCount, fcclFloat32, fcclSum, comm, seat_.stream().native);
+    void* const stream = seat_.stream().native;
+    issued_ = subject_ == Subject::bounce ? fcclAllReduce(send_, recv_, kCount, fcclFloat32, fcclSum, comm, stream)
+                                          : fcclAllGather(send_, recv_, kBlock, fcclFloat32, comm, stream);
     seat_.gpu().launch(seat_.stream(), [recv = recv_, taken = taken_, bytes = bytes_] {
       std::memcpy(taken->data(), simulated::real(recv), bytes);
     });
   }
   std::string fault() const {
     if (issued_ != fcclSuccess) return "the call returned an error";
-    for (size_t i = 0; i < kCount; ++i)
-      if ((*taken_)[i] != value_of(0, i, iteration_) + value_of(1, i, iteration_)) return "wrong bytes";
+    for (size_t i = 0; i < count_; ++i)
+      if ((*taken_)[i] != expected(i)) return "wrong bytes";
     return "";
   }
   std::string fault_after_finalize() const {
-    std::vector<float> now(kCount);
+    std::vector<float> now(count_);
     seat_.gpu().read(recv_, std::as_writable_bytes(std::span(now)));
-    for (size_t i = 0; i < kCount; ++i)
-      if (now[i] != value_of(0, i, iteration_) + value_of(1, i, iteration_)) return "finalize did not wait";
+    for (size_t i = 0; i < count_; ++i)
+      if (now[i] != expected(i)) return "finalize did not wait";
     return "";
   }
 
@@ -59,10 +71,17 @@ class Run {
     return static_cast<float>((index * 3 + static_cast<size_t>(rank) * 17 + static_cast<size_t>(iteration) * 101) % 4093);
   }
 
+  float expected(size_t index) const {
+    if (subject_ == Subject::bounce) return value_of(0, index, iteration_) + value_of(1, index, iteration_);
+    return value_of(static_cast<int>(index / kBlock), index % kBlock, iteration_);
+  }
+
   CudaSeat& seat_;
+  Subject subject_;
+  size_t count_;
   size_t bytes_;
-  std::byte* send_;
   std::byte* recv_;
+  std::byte* send_;
   std::shared_ptr<std::vector<float>> taken_;
   int iteration_;
   fcclResult_t issued_ = fcclSuccess;
@@ -73,19 +92,19 @@ struct Weather {
   Lateness own;
   Lateness peer;
 };
-constexpr Weather kWeathers[] = {{{6ms, 0ms}, {}}, {{}, {10ms, 0ms}}, {{0ms, 6ms}, {}}};
+constexpr Weather kWeathers[] = {{{6ms, 0ms}, {}}, {{}, {10ms, 0ms}}, {{0ms, 6ms}, {}}, {{}, {0ms, 12ms}}};
 
 struct Outcome {
   std::string fault;             // the first that is seen, "" if none
   std::vector<Entry> program{};  // as it was meant
 };
 
-std::string run_rank(CudaSeat& seat, AlteredGpu& gpu, const Alteration& alteration) {
+std::string run_rank(CudaSeat& seat, AlteredGpu& gpu, Subject subject, const Alteration& alteration) {
   fcclConfig_t config = config_of_cuda_tests();
   config.timeoutMs = kTimeout;
   Comm comm(seat.seat(), config);
   std::vector<std::unique_ptr<Run>> runs;
-  for (int i = 0; i < kCalls; ++i) runs.push_back(std::make_unique<Run>(seat, i));
+  for (int i = 0; i < kCalls; ++i) runs.push_back(std::make_unique<Run>(seat, subject, i));
   runs[0]->issue(comm);
   seat.gpu().synchronize(seat.stream());
   gpu.alter(alteration, seat.stream());
@@ -102,7 +121,7 @@ std::string run_rank(CudaSeat& seat, AlteredGpu& gpu, const Alteration& alterati
   return fault;
 }
 
-Outcome run_altered(const Alteration& alteration, const Weather& weather) {
+Outcome run_altered(Subject subject, const Alteration& alteration, const Weather& weather) {
   simulated::uninstall_all();
   simulated::GpuOptions options{.abort_on_misuse = false};
   const auto altered = std::make_shared<AlteredGpu>(options, weather.own);
@@ -115,7 +134,7 @@ Outcome run_altered(const Alteration& alteration, const Weather& weather) {
     simulated::set_current_device(seat.rank);
     const auto& gpu = seat.rank == 0 ? altered : other;
     CudaSeat own(seat, gpu);
-    faults[static_cast<size_t>(seat.rank)] = run_rank(own, *gpu, seat.rank == 0 ? alteration : Alteration{});
+    faults[static_cast<size_t>(seat.rank)] = run_rank(own, *gpu, subject, seat.rank == 0 ? alteration : Alteration{});
   });
   Outcome outcome{faults[0].empty() ? faults[1] : faults[0], altered->program()};
   simulated::uninstall_all();
@@ -123,10 +142,10 @@ Outcome run_altered(const Alteration& alteration, const Weather& weather) {
 }
 
 // In the first weather that shows a fault.
-Outcome run_altered(const Alteration& alteration) {
+Outcome run_altered(Subject subject, const Alteration& alteration) {
   Outcome outcome;
   for (const Weather& weather : kWeathers)
-    if (outcome.fault.empty()) outcome = run_altered(alteration, weather);
+    if (outcome.fault.empty()) outcome = run_altered(subject, alteration, weather);
   return outcome;
 }
 
@@ -151,6 +170,48 @@ bool is_right(const std::vector<Entry>& program, const Alteration& alteration) {
          are(program, at, Kind::copy_out, Kind::finished) || are(program, at, Kind::drained, Kind::record);
 }
 
+// The step of an entry that is one of its kind in each step.
+size_t step_of(const std::vector<Entry>& program, size_t at) {
+  size_t step = 0;
+  for (size_t i = 0; i < at; ++i)
+    if (program[i].kind == program[at].kind) ++step;
+  return step;
+}
+
+// A program of five steps with four slots, filled two steps ahead, implies some of its own waits, by the order in which each
+// GPU works off its entries. Steps count from 0.
+//   all_taken of step 0  the peer filled the last slot of the call before behind emptying the one that is filled now
+//   all_taken of step 3  the peer has filled its first slot of this call, behind the whole call before
+//   all_done of step 2   this GPU has filled its slot of step 4, so the peer has emptied that of step 0, behind filling that of
+//                        step 2
+bool is_implied(Kind wait, size_t step) {
+  return (wait == Kind::all_taken && (step == 0 || step == 3)) || (wait == Kind::all_done && step == 2);
+}
+
+// So the peer asks for a step's bytes, and for the slot that it leaves, only where they are not implied: a slot is used again
+// four steps later, in the next call by its steps 0, 1, 2 and 3.
+bool is_asked_for(Kind said, size_t step) {
+  if (said == Kind::done) return !is_implied(Kind::all_done, step);
+  return !is_implied(Kind::all_taken, (step + 4) % 5);
+}
+
+// Of the program of steps. `ready` begins the entry alone, which may come early. What is counted is said again by the next
+// step. A wait may come sooner, and what is said later, where nothing stands between that depends on it.
+bool is_right_of_steps(const std::vector<Entry>& program, const Alteration& alteration) {
+  const size_t at = alteration.entry, step = step_of(program, at);
+  const Kind kind = program[at].kind;
+  const bool is_said = kind == Kind::done || kind == Kind::taken;
+  if (alteration.how == How::drop) return is_implied(kind, step) || (is_said && !is_last_of_its_kind(program, at));
+  if (alteration.how == How::miscount)
+    return is_implied(kind, step) || kind == Kind::ready || (is_said && !is_asked_for(kind, (step + 1) % 5));
+  const Kind next = program[at + 1].kind;
+  if (next == Kind::copy_in || next == Kind::copy_out) return is_implied(kind, step);
+  if (kind == Kind::copy_in || kind == Kind::copy_out) return !is_asked_for(next, step);
+  const bool waits_next = next == Kind::all_done || next == Kind::all_taken;
+  return ((is_said || kind == Kind::ready) && waits_next) || are(program, at, Kind::await, Kind::ready) ||
+         are(program, at, Kind::taken, Kind::drained) || are(program, at, Kind::drained, Kind::record);
+}
+
 std::string describe(const std::vector<Entry>& program, const Alteration& alteration) {
   std::string text = std::to_string(alteration.entry) + " " + name_of(program[alteration.entry].kind);
   if (alteration.how == How::drop) return text + ": dropped";
@@ -162,9 +223,8 @@ bool can_be_miscounted(Kind kind) { return kind != Kind::record && kind != Kind:
 
 constexpr int kTries = 3;
 
-TEST(CudaMutants, that_do_harm_are_found_and_all_others_are_right) {
-  const Setting path("FCCL_CUDA_PATH", "bounce"), buffer("FCCL_CUDA_BUFFER", "4096");
-  const Outcome unaltered = run_altered({});
+void expect_found(Subject subject, bool (*is_harmless)(const std::vector<Entry>&, const Alteration&)) {
+  const Outcome unaltered = run_altered(subject, {});
   EXPECT_EQ(unaltered.fault, "");
   const std::vector<Entry>& program = unaltered.program;
   ASSERT_GT(program.size(), 12U);
@@ -173,16 +233,26 @@ TEST(CudaMutants, that_do_harm_are_found_and_all_others_are_right) {
     for (size_t at = 0; at + (how == How::swap_with_next ? 1 : 0) < program.size(); ++at) {
       if (how == How::miscount && !can_be_miscounted(program[at].kind)) continue;
       const Alteration alteration{how, at};
-      const bool harmless = is_right(program, alteration);
-      std::string fault = run_altered(alteration).fault;
+      const bool harmless = is_harmless(program, alteration);
+      std::string fault = run_altered(subject, alteration).fault;
       // On a full machine what does harm may be in time by chance in every weather.
-      for (int tries = 1; tries < kTries && fault.empty() && !harmless; ++tries) fault = run_altered(alteration).fault;
+      for (int tries = 1; tries < kTries && fault.empty() && !harmless; ++tries) fault = run_altered(subject, alteration).fault;
       std::printf("%-60s %s\n", describe(program, alteration).c_str(),
                   fault.empty() ? (harmless ? "right, too" : "NOT FOUND") : fault.c_str());
       EXPECT_EQ(fault.empty(), harmless) << describe(program, alteration) << ": " << fault;
       ++(fault.empty() ? right : found);
     }
   std::printf("%d mutants found, %d right, too\n", found, right);
+}
+
+TEST(CudaMutants, that_do_harm_are_found_and_all_others_are_right) {
+  const Setting path("FCCL_CUDA_PATH", "bounce"), buffer("FCCL_CUDA_BUFFER", "4096");
+  expect_found(Subject::bounce, is_right);
+}
+
+TEST(CudaMutants, of_steps_that_do_harm_are_found_and_all_others_are_right) {
+  const Setting path("FCCL_CUDA_PATH", "host"), slots("FCCL_CUDA_LANDING", "16384");
+  expect_found(Subject::steps, is_right_of_steps);
 }
 
 }  // namespace

@@ -20,12 +20,14 @@ struct Weather {
   Fault fault;
   OnGpus on;
   std::string buffer;
+  std::string landing;
   std::string queue;
 
   explicit Weather(uint64_t seed) {
     std::mt19937_64 dice(seed);
     const auto below = [&](uint64_t bound) { return dice() % bound; };
-    path = kCudaPaths[below(2)];
+    path = kCudaPaths[below(std::size(kCudaPaths))];
+    landing = std::to_string(16384 << below(2));
     ranks = static_cast<int>(1 + below(4));
     fault = static_cast<Fault>(below(3));
     // A GPU that stops, or has one queue for all, stops all ranks on it.
@@ -89,7 +91,7 @@ void run_rank(CudaSeat& seat, const Weather& weather, uint64_t seed) {
 void run_seed(uint64_t seed, const Weather& weather) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   const Setting path("FCCL_CUDA_PATH", weather.path), buffer("FCCL_CUDA_BUFFER", weather.buffer),
-      queue("FCCL_CUDA_QUEUE", weather.queue);
+      landing("FCCL_CUDA_LANDING", weather.landing), queue("FCCL_CUDA_QUEUE", weather.queue);
   run_on_gpus(weather.on, [&](CudaSeat& seat) { run_rank(seat, weather, seed); });
   if (::testing::Test::HasFailure())
     std::printf("seed %llu: %s, %d ranks on %d GPUs, fault %d\n", static_cast<unsigned long long>(seed), weather.path.c_str(),

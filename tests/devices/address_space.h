@@ -27,6 +27,7 @@ struct Region {
   Kind kind = Kind::device;
   Gpu* gpu = nullptr;
   std::byte* twin = nullptr;  // the other of the two: registered memory or its device address
+  bool read_only = false;     // the GPU may not write there
 };
 
 // False if a byte of it is part of another one.

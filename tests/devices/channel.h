@@ -54,6 +54,7 @@ struct GpuQueue {
   std::atomic<uint64_t> finished{0};  // stored with release: a thread that asks whether it is idle, and hears yes, has an edge
   std::atomic<uint64_t> most_outstanding{0};
   std::atomic<bool> capturing{false};
+  bool released = false;  // a wait of it ended by a number far ahead; the thread of its channel alone touches it
   GpuQueue* older = nullptr;
 
   size_t outstanding() const { return enqueued.load(std::memory_order_relaxed) - finished.load(std::memory_order_relaxed); }

@@ -53,7 +53,8 @@ class Gpu {
 
   // ---- Set up: waits for all that is outstanding and, meanwhile, keeps every other thread waiting that calls this GPU.
   // The GPU's address of it.
-  Answer<std::byte*> pin(std::span<std::byte> memory);
+  enum class Pins : uint8_t { read_write, read_only };
+  Answer<std::byte*> pin(std::span<std::byte> memory, Pins how = Pins::read_write);
   Answer<void> unpin(const std::byte* memory);
   Answer<GpuQueue*> make_queue();
   Answer<GpuMark*> make_mark();

@@ -88,18 +88,21 @@ Answer<void> Gpu::free(const std::byte* memory) {
   return {};
 }
 
-Answer<std::byte*> Gpu::pin(std::span<std::byte> memory) {
+Answer<std::byte*> Gpu::pin(std::span<std::byte> memory, Pins how) {
   if (auto begun = begin_set_up("pin"); !begun) return tl::make_unexpected(begun.error());
+  const bool read_only = how == Pins::read_only;
+  if (read_only && !options().pins_read_only)
+    return refuse(Why::unsupported, fmt::format("{} does not pin memory for reading alone", name()));
   if (memory.empty() || reinterpret_cast<uintptr_t>(memory.data()) % kPage != 0 || memory.size() % kPage != 0)
     return refuse(Why::invalid, fmt::format("pin wants whole pages of {} bytes, and was given {} bytes at {}", kPage,
                                             memory.size(), fmt::ptr(memory.data())));
   std::byte* const address = map(memory.size(), PROT_NONE, -1);
-  if (!add_region({memory.data(), memory.size(), memory.data(), Kind::registered, this, address})) {
+  if (!add_region({memory.data(), memory.size(), memory.data(), Kind::registered, this, address, read_only})) {
     ::munmap(address, memory.size());
     return refuse(Why::already_pinned,
                   fmt::format("pin was called for memory at {} that is pinned already", fmt::ptr(memory.data())));
   }
-  add_region({address, memory.size(), memory.data(), Kind::device_address, this, memory.data()});
+  add_region({address, memory.size(), memory.data(), Kind::device_address, this, memory.data(), read_only});
   return address;
 }
 
@@ -153,6 +156,8 @@ Answer<std::atomic<uint64_t>*> Gpu::word_at(const std::byte* word) const {
   if (!find_region(word, region) || (region.kind != Kind::device_address && region.kind != Kind::pinned))
     return refuse(Why::invalid,
                   fmt::format("a word lies at {}, which is not an address of the GPU's in pinned memory", fmt::ptr(word)));
+  if (region.read_only)
+    return refuse(Why::invalid, fmt::format("a word lies at {}, which was pinned for reading alone", fmt::ptr(word)));
   return reinterpret_cast<std::atomic<uint64_t>*>(region.real + (word - region.begin));
 }
 

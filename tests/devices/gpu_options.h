@@ -17,6 +17,7 @@ struct GpuOptions {
   size_t queue_entries = 256;  // the number of entries that it tells its users to keep to
   size_t queue_slots = 1000;   // the number at which a queue is full: each copy, word, record and await takes one
   size_t most_pitch = size_t{1} << 31;
+  bool pins_read_only = true;
   // All queues are one, as with CUDA_DEVICE_MAX_CONNECTIONS=1.
   bool one_queue = false;
   // True if pin, make and drop wait until nothing is outstanding, as they may; calls that free memory always wait.

@@ -67,6 +67,7 @@ SimulatedGpu::SimulatedGpu(const GpuOptions& options) : gpu_(options) {
   limits_.words_per_call = options.words_per_call;
   limits_.queue_entries = options.queue_entries;
   limits_.most_pitch = options.most_pitch;
+  limits_.pins_read_only = options.pins_read_only;
 }
 
 Error SimulatedGpu::error_of(const Refusal& refusal) const {
@@ -108,6 +109,13 @@ Result<std::unique_ptr<PinnedMemory>> SimulatedGpu::pin(std::span<std::byte> mem
   const auto address = gpu_.pin(memory);
   if (!address) return fail(error_of(address.error()));
   return std::make_unique<SimulatedPinnedMemory>(gpu_, memory, *address);
+}
+
+Result<std::unique_ptr<PinnedMemory>> SimulatedGpu::pin_read_only(std::span<const std::byte> memory) {
+  const std::span pages(const_cast<std::byte*>(memory.data()), memory.size());
+  const auto address = gpu_.pin(pages, Gpu::Pins::read_only);
+  if (!address) return fail(error_of(address.error()));
+  return std::make_unique<SimulatedPinnedMemory>(gpu_, pages, *address);
 }
 
 Result<Queue> SimulatedGpu::make_queue() {

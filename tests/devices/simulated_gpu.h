@@ -31,6 +31,7 @@ class SimulatedGpu : public Device {
 
   const DeviceLimits& limits() const override { return limits_; }
   Result<std::unique_ptr<PinnedMemory>> pin(std::span<std::byte> memory) override;
+  Result<std::unique_ptr<PinnedMemory>> pin_read_only(std::span<const std::byte> memory) override;
   Result<Queue> make_queue() override;
   Result<Mark> make_mark() override;
   void drop(Queue queue) override;

@@ -83,7 +83,7 @@ TEST(FcclInfo, lists_every_gpu_with_what_the_driver_offers) {
   EXPECT_NE(ended.text.find("gpu 0 at 0000:10:00.0: Simulated GPU, compute capability 9.0, driver "), std::string::npos)
       << ended.text;
   EXPECT_NE(ended.text.find("gpu 1 at 0000:11:00.0: "), std::string::npos) << ended.text;
-  EXPECT_NE(ended.text.find("  waits for 64-bit words: yes, so FCCL_CUDA_PATH=auto takes bounce\n"), std::string::npos)
+  EXPECT_NE(ended.text.find("  waits for 64-bit words: yes, so FCCL_CUDA_PATH=auto takes host and bounce\n"), std::string::npos)
       << ended.text;
   EXPECT_NE(run_info("gpus", variables + "FAKE_CUDA_WORDS=0").text.find("=auto takes blocking\n"), std::string::npos);
 }

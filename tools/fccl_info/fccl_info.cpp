@@ -77,7 +77,7 @@ Result<std::string> rails_of(std::span<const std::string> files) {
 std::string text_of(const DeviceLimits& gpu) {
   return fmt::format(
       "gpu {} at {}: {}\n  identity {}\n  waits for 64-bit words: {}\n", gpu.ordinal, gpu.bus_id, gpu.name, gpu.identity,
-      gpu.waits_for_words ? "yes, so FCCL_CUDA_PATH=auto takes bounce" : "no, so FCCL_CUDA_PATH=auto takes blocking");
+      gpu.waits_for_words ? "yes, so FCCL_CUDA_PATH=auto takes host and bounce" : "no, so FCCL_CUDA_PATH=auto takes blocking");
 }
 
 void hold() {

@@ -107,9 +107,10 @@ CUresult cuMemGetInfo_v2(size_t* free, size_t* all) {
   return fake_driver() == nullptr ? CUDA_ERROR_NOT_INITIALIZED : CUDA_SUCCESS;
 }
 
-CUresult cuMemHostRegister_v2(void* memory, size_t bytes, unsigned /*flags*/) {
+CUresult cuMemHostRegister_v2(void* memory, size_t bytes, unsigned flags) {
   if (is_prohibited()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-  return on_current([&](Gpu& gpu) { return result_of(gpu.pin({static_cast<std::byte*>(memory), bytes})); });
+  const auto how = (flags & CU_MEMHOSTREGISTER_READ_ONLY) != 0 ? Gpu::Pins::read_only : Gpu::Pins::read_write;
+  return on_current([&](Gpu& gpu) { return result_of(gpu.pin({static_cast<std::byte*>(memory), bytes}, how)); });
 }
 
 CUresult cuMemHostUnregister(void* memory) {

@@ -59,6 +59,8 @@ TEST(Signature, reads_as_a_sentence) {
   EXPECT_EQ(describe({.collective = fcclCollAllGather, .count = 8, .issuer = Issuer::init}), "fcclCommInitRank");
   EXPECT_EQ(describe({.collective = fcclCollAllGather, .count = 8, .issuer = Issuer::split}), "fcclCommSplit");
   EXPECT_EQ(describe({.collective = fcclCollAllGather, .count = 8, .issuer = Issuer::grow}), "fcclCommGrow");
+  EXPECT_EQ(describe({.collective = fcclCollAllGather, .count = 8, .issuer = Issuer::first_call}),
+            "the set-up of the first call on CUDA memory");
 }
 
 TEST(Signature, comes_back_from_its_words) {
