@@ -10,7 +10,7 @@
 #include "communicator/operators.h"
 #include "device/device.h"
 #include "kernels/reduce.h"
-#include "operations/worker.h"
+#include "operations/host_function.h"
 #include "os/log.h"
 
 namespace fccl::core {
@@ -121,7 +121,7 @@ const char* fcclGetLastError(fcclComm_t comm) {
 
 fcclResult_t fcclCommFinalize(fcclComm_t comm) {
   if (comm == nullptr) return refuse(__func__, "comm is NULL");
-  if (fccl::core::Worker::is_in_host_function()) return fccl::core::refuse_in_host_function(__func__);
+  if (fccl::core::is_in_host_function()) return fccl::core::refuse_in_host_function(__func__);
   if (comm->pending) comm->pending->end();
   if (const auto made = fccl::core::check_made(comm); !made) return report(__func__, made);
   return report(__func__, comm->communicator->finalize());
@@ -129,7 +129,7 @@ fcclResult_t fcclCommFinalize(fcclComm_t comm) {
 
 fcclResult_t fcclCommDestroy(fcclComm_t comm) {
   if (comm == nullptr) return fcclSuccess;
-  if (fccl::core::Worker::is_in_host_function()) return fccl::core::refuse_in_host_function(__func__);
+  if (fccl::core::is_in_host_function()) return fccl::core::refuse_in_host_function(__func__);
   delete comm;
   return fcclSuccess;
 }
@@ -143,7 +143,7 @@ fcclResult_t fcclCommRevoke(fcclComm_t comm, int flags) {
 
 fcclResult_t fcclCommAbort(fcclComm_t comm) {
   if (comm == nullptr) return fcclSuccess;
-  if (fccl::core::Worker::is_in_host_function()) return fccl::core::refuse_in_host_function(__func__);
+  if (fccl::core::is_in_host_function()) return fccl::core::refuse_in_host_function(__func__);
   if (comm->pending) comm->pending->end();
   if (comm->communicator) comm->communicator->abort();
   delete comm;

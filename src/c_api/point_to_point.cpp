@@ -4,7 +4,7 @@
 #include "c_api/handle.h"
 #include "c_api/report.h"
 #include "c_api/streams.h"
-#include "operations/worker.h"
+#include "operations/host_function.h"
 
 namespace fccl::core {
 namespace {
@@ -45,7 +45,7 @@ fcclResult_t run(const UserTransfer& user, fcclComm_t comm, fcclStream_t stream)
   if (communicator.device() != nullptr) return report(user.function, communicator.transfer_on_device(user.transfer, {stream}));
   const auto host_stream = host_stream_of(stream);
   if (!host_stream) return report(user.function, host_stream);
-  if (*host_stream == nullptr && Worker::is_in_host_function()) [[unlikely]]
+  if (*host_stream == nullptr && is_in_host_function()) [[unlikely]]
     return refuse_in_host_function(user.function);
   return report(user.function, communicator.transfer(user.transfer, *host_stream));
 }

@@ -8,7 +8,7 @@
 #include "c_api/handle.h"
 #include "c_api/report.h"
 #include "communicator/derivation.h"
-#include "operations/worker.h"
+#include "operations/host_function.h"
 
 using fccl::core::Communicator;
 using fccl::core::refuse;
@@ -42,7 +42,7 @@ fcclResult_t fcclCommShrink(fcclComm_t comm, int* ranks, int count, fcclComm_t* 
   if (comm == nullptr || newcomm == nullptr) return refuse(__func__, "comm or newcomm is NULL");
   *newcomm = nullptr;
   if (const auto free = fccl::core::check_free(comm); !free) return report(__func__, free);
-  if (fccl::core::Worker::is_in_host_function()) return fccl::core::refuse_in_host_function(__func__);
+  if (fccl::core::is_in_host_function()) return fccl::core::refuse_in_host_function(__func__);
   if (count < 0 || (count > 0 && ranks == nullptr))
     return refuse(__func__, fmt::format("excludeRanksCount is {}, excludeRanksList {}: give as many ranks as the count says",
                                         count, ranks == nullptr ? "NULL" : "set"));

@@ -4,12 +4,8 @@
 #include <fmt/format.h>
 
 #include "c_api/report.h"
-#include "operations/bounced_call.h"
-#include "operations/issued_call.h"
-#include "operations/issued_group.h"
-#include "operations/landed_call.h"
+#include "operations/host_function.h"
 #include "operations/stream.h"
-#include "operations/worker.h"
 
 using fccl::core::refuse;
 using fccl::core::Stream;
@@ -53,7 +49,7 @@ fcclResult_t fcclStreamCreate(fcclStream_t* stream) {
 
 fcclResult_t fcclStreamDestroy(fcclStream_t stream) {
   if (stream == nullptr) return fcclSuccess;
-  if (fccl::core::Worker::is_in_host_function()) return fccl::core::refuse_in_host_function(__func__);
+  if (fccl::core::is_in_host_function()) return fccl::core::refuse_in_host_function(__func__);
   const std::unique_ptr<Stream> owned(Stream::find(stream));
   if (!owned) return refuse_stream(__func__, stream);
   return outcome_of(owned->synchronize());
@@ -70,7 +66,7 @@ fcclResult_t fcclStreamQuery(fcclStream_t stream) {
 
 fcclResult_t fcclStreamSynchronize(fcclStream_t stream) {
   if (stream == nullptr) return fcclSuccess;
-  if (fccl::core::Worker::is_in_host_function()) return fccl::core::refuse_in_host_function(__func__);
+  if (fccl::core::is_in_host_function()) return fccl::core::refuse_in_host_function(__func__);
   Stream* const found = Stream::find(stream);
   return found == nullptr ? refuse_stream(__func__, stream) : outcome_of(found->synchronize());
 }
@@ -89,7 +85,7 @@ fcclResult_t fcclStreamGetPosition(fcclStream_t stream, unsigned long long* posi
 
 fcclResult_t fcclStreamSynchronizeTo(fcclStream_t stream, unsigned long long position, int timeoutMs) {
   if (stream == nullptr) return fcclSuccess;
-  if (fccl::core::Worker::is_in_host_function()) return fccl::core::refuse_in_host_function(__func__);
+  if (fccl::core::is_in_host_function()) return fccl::core::refuse_in_host_function(__func__);
   Stream* const found = Stream::find(stream);
   if (found == nullptr) return refuse_stream(__func__, stream);
   const auto issued = found->position();
@@ -114,7 +110,7 @@ fcclResult_t fcclLaunchHostFunc(fcclStream_t stream, fcclHostFunc_t fn, void* us
   Stream* const queue = Stream::find(stream);
   if (queue == nullptr) return refuse_stream(__func__, stream);
   if (const auto usable = queue->check_usable(); !usable) return fccl::core::report(__func__, usable.error());
-  queue->enqueue(Stream::HostFunction{fn, userData});
+  queue->enqueue(std::make_unique<fccl::core::HostFunction>(fn, userData));
   return fcclSuccess;
 }
 

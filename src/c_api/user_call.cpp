@@ -11,7 +11,7 @@
 #include "c_api/streams.h"
 #include "communicator/operators.h"
 #include "kernels/reduce.h"
-#include "operations/worker.h"
+#include "operations/host_function.h"
 
 namespace fccl::core {
 namespace {
@@ -201,7 +201,7 @@ fcclResult_t issue(const UserCall& user, fcclComm_t comm, fcclStream_t stream) {
     return report(user.function, communicator.run_on_device(call, {stream, found->scalar_on_device}));
   const auto host_stream = host_stream_of(stream);
   if (!host_stream) return report(user.function, host_stream);
-  if (*host_stream == nullptr && Worker::is_in_host_function()) [[unlikely]]
+  if (*host_stream == nullptr && is_in_host_function()) [[unlikely]]
     return refuse_in_host_function(user.function);
   return report(user.function, communicator.run(call, *host_stream));
 }

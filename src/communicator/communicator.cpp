@@ -17,12 +17,11 @@
 #include "hierarchical/hierarchical_lane.h"
 #include "hierarchical/phases.h"
 #include "metrics_server/server.h"
-#include "operations/bounced_call.h"
 #include "operations/communicator_state.h"
+#include "operations/issued_call.h"
 #include "operations/issued_group.h"
-#include "operations/landed_call.h"
 #include "operations/stream.h"
-#include "operations/worker.h"
+#include "operations/host_function.h"
 #include "os/thread_fence.h"
 #include "topology/columns.h"
 #include "transfers/issued_transfers.h"
@@ -235,7 +234,7 @@ Result<Stream*> Communicator::queue_for(Stream* stream) {
     FCCL_TRY(stream->check_usable());
     return stream;
   }
-  if (Worker::is_in_host_function())
+  if (is_in_host_function())
     return fail(fcclInvalidUsage, "a host function may not wait for a collective whose lane still has operations of streams");
   if (!blocking_) {
     FCCL_TRY_ASSIGN(auto made, Stream::make());

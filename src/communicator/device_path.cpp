@@ -12,8 +12,6 @@
 #include "operations/bounced_call.h"
 #include "operations/communicator_state.h"
 #include "operations/issued_call.h"
-#include "operations/issued_group.h"
-#include "operations/landed_call.h"
 #include "operations/stream.h"
 #include "settings/settings.h"
 #include "topology/columns.h"
@@ -156,9 +154,9 @@ Result<void> DevicePath::run_sub_call(Issue& issue, uint64_t part) {
   FCCL_TRY(bring_in(issue, part));
   issue.lane.gpu_arrived = true;
   if (part == 0) state_.control->calls.say_begun(lane_of(issue.task.call.signature.collective), issue.task.number);
-  if (issue.scalar != nullptr && part == 0) issue.task.call.scalar = lane.scalar(issue.task.call.signature.dtype);
+  if (issue.scalar != nullptr && part == 0) issue.task.call.scalar = lane.memory().scalar(issue.task.call.signature.dtype);
   Task task = issue.task;
-  task.call = issue.calls.sub_call(part, lane.buffer(0));
+  task.call = issue.calls.sub_call(part, lane.memory().buffer(0));
   task.call.scalar = issue.task.call.scalar;
   const uint64_t ended = part + 1 == issue.calls.count() ? 1 : 0;
   FCCL_TRY(IssuedCall(state_.around(), issue.queue, task, state_.timeout, {issue.queue.take_tickets(1), ended}).run());
@@ -168,20 +166,22 @@ Result<void> DevicePath::run_sub_call(Issue& issue, uint64_t part) {
 // Returns once the GPU has reached the call and the input is in the buffer.
 Result<void> DevicePath::bring_in(Issue& issue, uint64_t part) {
   DeviceLane& lane = *issue.lane.device;
-  std::byte* const buffer = lane.buffer(0);
+  LaneMemory& memory = lane.memory();
+  std::byte* const buffer = memory.buffer(0);
   const fcclDataType_t dtype = issue.task.call.signature.dtype;
   const void* const scalar = part == 0 ? issue.scalar : nullptr;
-  if (scalar != nullptr && !issue.on_host.scalar) FCCL_TRY(lane.copy_scalar(scalar, dtype));
-  if (!issue.on_host.input) FCCL_TRY(copy(issue, issue.calls.in(part, lane.device_address(buffer))));
+  if (scalar != nullptr && !issue.on_host.scalar) FCCL_TRY(lane.copy(memory.copy_of_scalar(scalar, dtype)));
+  if (!issue.on_host.input) FCCL_TRY(copy(issue, issue.calls.in(part, memory.device_address(buffer))));
   FCCL_TRY(await_own_gpu(issue));
-  if (scalar != nullptr && issue.on_host.scalar) lane.copy_scalar_on_host(scalar, dtype);
+  if (scalar != nullptr && issue.on_host.scalar) std::memcpy(&memory.words().scalar, scalar, size_of(dtype));
   if (issue.on_host.input) copy_on_host(issue.calls.in(part, buffer));
   return {};
 }
 
 Result<void> DevicePath::take_out(const Issue& issue, uint64_t part) {
-  std::byte* const buffer = issue.lane.device->buffer(0);
-  if (!issue.on_host.output) return copy(issue, issue.calls.out(part, issue.lane.device->device_address(buffer)));
+  const LaneMemory& memory = issue.lane.device->memory();
+  std::byte* const buffer = memory.buffer(0);
+  if (!issue.on_host.output) return copy(issue, issue.calls.out(part, memory.device_address(buffer)));
   copy_on_host(issue.calls.out(part, buffer));
   return {};
 }

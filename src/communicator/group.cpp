@@ -8,12 +8,10 @@
 #include <variant>
 
 #include "communicator/communicator.h"
-#include "operations/bounced_call.h"
 #include "operations/issued_call.h"
 #include "operations/issued_group.h"
-#include "operations/landed_call.h"
 #include "operations/stream.h"
-#include "operations/worker.h"
+#include "operations/host_function.h"
 #include "os/thread.h"
 #include "transfers/transfer_lane.h"
 
@@ -80,7 +78,7 @@ Result<void> Group::end() {
 }
 
 Result<void> Group::check_may_wait() {
-  if (Worker::is_in_host_function()) return fail(fcclInvalidUsage, "a host function may not wait for a group of calls");
+  if (is_in_host_function()) return fail(fcclInvalidUsage, "a host function may not wait for a group of calls");
   return {};
 }
 

@@ -12,9 +12,7 @@
 #include "device/landing.h"
 #include "device/step_program.h"
 #include "health/control.h"
-#include "operations/bounced_call.h"
 #include "operations/communicator_state.h"
-#include "operations/issued_group.h"
 #include "operations/landed_call.h"
 #include "operations/stream.h"
 #include "os/log.h"
@@ -112,14 +110,14 @@ Result<void> LandedPath::copy_on_this_thread(const Issue& issue, const Steps& st
   give_to_worker(issue, steps, number, first_step);
   Result<void> result = gpu_.fork(lane, issue.user);
   if (result) result = await_own_gpu(issue);
-  if (result) release_to_device(lane.ready(), number);
+  if (result) release_to_device(lane.words().ready, number);
   if (result) result = do_steps(issue, steps, first_step);
   if (result) result = lane.end_copies();
   return gpu_.conclude(describe(issue.task.call.signature), std::move(result), gpu_.join(lane, issue.user));
 }
 
 Result<void> LandedPath::do_steps(const Issue& issue, const Steps& steps, uint64_t first_step) {
-  StepWords& words = issue.lane.device->steps();
+  StepWords& words = issue.lane.device->words().steps;
   const auto produce = [&](uint64_t step) -> Result<void> {
     const uint64_t number = first_step + step;
     FCCL_TRY(await_word(issue, words.all_taken, number + 1 - LandingSlots::kSlots));

@@ -77,7 +77,7 @@ Result<void> StagedPath::take_out(const StagedCall& call, bool has_result) {
 // Copies as many pieces at a time as the buffer holds. Ends in host memory need no buffer (HostEnds).
 Result<void> StagedPath::copy_in(const StagedCall& call) {
   DeviceLane& lane = *lane_.device;
-  std::byte* const buffer = lane.buffer(0);
+  std::byte* const buffer = lane.memory().buffer(0);
   size_t used = 0;
   std::vector<StagedCall::Piece> under_way;
   const auto land = [&]() -> Result<void> {
@@ -95,7 +95,7 @@ Result<void> StagedPath::copy_in(const StagedCall& call) {
     while (piece.bytes > 0) {
       if (used == shape_.buffer_bytes || !lane.has_room(1 + kEntriesOfJoin)) FCCL_TRY(land());
       const size_t bytes = std::min(piece.bytes, shape_.buffer_bytes - used);
-      FCCL_TRY(lane.copy({lane.device_address(buffer + used), piece.device, bytes}));
+      FCCL_TRY(lane.copy({lane.memory().device_address(buffer + used), piece.device, bytes}));
       under_way.push_back({piece.host, buffer + used, bytes});
       used += bytes;
       piece = {piece.host + bytes, piece.device + bytes, piece.bytes - bytes};
@@ -109,7 +109,7 @@ Result<void> StagedPath::copy_in(const StagedCall& call) {
 // The queue may still hold the copies of the call before.
 Result<void> StagedPath::copy_out(const StagedCall& call) {
   DeviceLane& lane = *lane_.device;
-  std::byte* const buffer = lane.buffer(0);
+  std::byte* const buffer = lane.memory().buffer(0);
   size_t used = shape_.buffer_bytes;
   for (StagedCall::Piece piece : call.out()) {
     if (gpu_.is_on_host(piece.device)) {
@@ -123,7 +123,7 @@ Result<void> StagedPath::copy_out(const StagedCall& call) {
       }
       const size_t bytes = std::min(piece.bytes, shape_.buffer_bytes - used);
       std::memcpy(buffer + used, piece.host, bytes);
-      FCCL_TRY(lane.copy({piece.device, lane.device_address(buffer + used), bytes}));
+      FCCL_TRY(lane.copy({piece.device, lane.memory().device_address(buffer + used), bytes}));
       used += bytes;
       piece = {piece.host + bytes, piece.device + bytes, piece.bytes - bytes};
     }

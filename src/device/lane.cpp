@@ -1,16 +1,9 @@
-// Makes a lane's memory and queue, and counts each entry that it enqueues.
+// Makes a lane's queue and marks, and counts each entry that it enqueues.
 #include "device/lane.h"
 
-#include <fmt/format.h>
-#include <sys/mman.h>
-
-#include <cerrno>
-#include <cstring>
-#include <new>
 #include <utility>
 
 #include "device/landing.h"
-#include "os/memory.h"
 
 namespace fccl::core {
 namespace {
@@ -28,7 +21,6 @@ DeviceLane::DeviceLane(std::shared_ptr<Device> device, const DeviceLaneShape& sh
 
 Result<std::unique_ptr<DeviceLane>> DeviceLane::make(std::shared_ptr<Device> device, const DeviceLaneShape& shape) {
   std::unique_ptr<DeviceLane> lane(new DeviceLane(std::move(device), shape));
-  FCCL_TRY(lane->reserve());
   FCCL_TRY(lane->set_up());
   return lane;
 }
@@ -38,54 +30,19 @@ DeviceLane::~DeviceLane() {
   if (forked_.native != nullptr) device_->drop(forked_);
   if (joined_.native != nullptr) device_->drop(joined_);
   landing_.reset();
-  pinned_.reset();
-  if (memory_ != nullptr) ::munmap(memory_, memory_bytes());
-}
-
-size_t DeviceLane::memory_bytes() const { return kPageBytes + static_cast<size_t>(shape_.buffers) * shape_.buffer_bytes; }
-
-// Uses mmap and not CUDA's allocator, because peers read this memory by process_vm_readv, which the kernel may refuse for a
-// driver's pages. A fork does not inherit it: copy-on-write would take the pages from under the GPU.
-Result<void> DeviceLane::reserve() {
-  const auto failure = [&](const std::string& observed) {
-    return fail(fcclSystemError,
-                fmt::format("reserving {} bytes of host memory for calls on {} (FCCL_CUDA_BUFFER={}) failed: {}; "
-                            "free memory, raise the container's memory limit, or lower FCCL_CUDA_BUFFER",
-                            memory_bytes(), device_->limits().name, shape_.buffer_bytes, observed));
-  };
-  if (const AvailableMemory available = available_memory(); memory_bytes() > available.bytes)
-    return failure(fmt::format("only {} bytes are available, as {} says", available.bytes, available.limited_by));
-  void* mapped = ::mmap(nullptr, memory_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mapped == MAP_FAILED) return failure(std::strerror(errno));
-  memory_ = static_cast<std::byte*>(mapped);
-  (void)::madvise(memory_, memory_bytes(), MADV_DONTFORK);
-  words_ = new (memory_) Words;
-  return {};
+  memory_.reset();
 }
 
 Result<void> DeviceLane::set_up() {
-  FCCL_TRY_ASSIGN(auto pinned, device_->pin({memory_, memory_bytes()}));
-  pinned_ = std::move(pinned);
-  FCCL_TRY_ASSIGN(auto queue, device_->make_queue());
-  queue_ = queue;
+  FCCL_TRY_ASSIGN(memory_, LaneMemory::make(device_, shape_.buffer_bytes, shape_.buffers));
+  FCCL_TRY_ASSIGN(queue_, device_->make_queue());
   for (Mark* mark : {&forked_, &joined_}) {
-    FCCL_TRY_ASSIGN(auto made, device_->make_mark());
-    *mark = made;
+    FCCL_TRY_ASSIGN(*mark, device_->make_mark());
   }
   return {};
 }
 
 void DeviceLane::set_landing(std::unique_ptr<LandingSlots> landing) { landing_ = std::move(landing); }
-
-std::byte* DeviceLane::buffer(uint64_t number) const {
-  return memory_ + kPageBytes + number % static_cast<uint64_t>(shape_.buffers) * shape_.buffer_bytes;
-}
-
-Scalar DeviceLane::scalar(fcclDataType_t dtype) const {
-  Scalar brought;
-  std::memcpy(&brought.bits, &words_->scalar.bits, size_of(dtype));
-  return brought;
-}
 
 uint64_t DeviceLane::take_numbers(uint64_t sub_calls) { return std::exchange(taken_.numbers, taken_.numbers + sub_calls) + 1; }
 
@@ -97,38 +54,14 @@ Result<void> DeviceLane::copy(const Copy& copy) {
   return {};
 }
 
-Result<void> DeviceLane::copy_scalar(const void* from, fcclDataType_t dtype) {
-  return copy({device_address(&words_->scalar), static_cast<const std::byte*>(from), size_of(dtype)});
-}
-
-void DeviceLane::copy_scalar_on_host(const void* from, fcclDataType_t dtype) {
-  std::memcpy(&words_->scalar, from, size_of(dtype));
-}
-
-WordOperation DeviceLane::write(DeviceWord& word, uint64_t value) const {
-  return {WordOperation::Kind::write, device_address(&word), value};
-}
-
-WordOperation DeviceLane::wait(DeviceWord& word, uint64_t value) const {
-  return {WordOperation::Kind::wait_for, device_address(&word), value};
-}
-
-Result<void> DeviceLane::words(std::span<const WordOperation> operations) {
-  FCCL_TRY(device_->words(queue_, operations));
+Result<void> DeviceLane::enqueue(std::initializer_list<WordOperation> operations) {
+  FCCL_TRY(device_->words(queue_, {operations.begin(), operations.size()}));
   enqueued_ += operations.size();
   return {};
 }
 
-Result<void> DeviceLane::write_ready(uint64_t number) { return words(std::array{write(words_->ready, number)}); }
-
-Result<void> DeviceLane::write_ready_and_await(uint64_t ready, uint64_t finished) {
-  return words(std::array{write(words_->ready, ready), wait(words_->finished, finished)});
-}
-
-Result<void> DeviceLane::await_finished(uint64_t number) { return words(std::array{wait(words_->finished, number)}); }
-
 Result<void> DeviceLane::write_drained() {
-  FCCL_TRY(words(std::array{write(words_->drained, enqueued_ + 1)}));
+  FCCL_TRY(enqueue({memory_->write(words().drained, enqueued_ + 1)}));
   marked_ = enqueued_;
   return {};
 }
@@ -174,20 +107,20 @@ Result<void> DeviceLane::end_copies() {
 
 void DeviceLane::see_idle() {
   marked_ = enqueued_;
-  release_to_device(words_->drained, enqueued_);
+  release_to_device(words().drained, enqueued_);
 }
 
 void DeviceLane::release_permanently() {
-  release_for_good(words_->finished, taken_.numbers);
-  release_for_good(words_->steps.all_done, taken_.steps);
-  release_for_good(words_->steps.all_taken, taken_.steps);
+  release_for_good(words().finished, taken_.numbers);
+  release_for_good(words().steps.all_done, taken_.steps);
+  release_for_good(words().steps.all_taken, taken_.steps);
 }
 
-bool DeviceLane::is_drained() const { return has_come(words_->drained, marked_); }
+bool DeviceLane::is_drained() const { return has_come(words().drained, marked_); }
 
 bool DeviceLane::has_begun() {
-  while (oldest_ != newest_ && has_come(words_->drained, programs_[oldest_ % programs_.size()].drained)) ++oldest_;
-  return oldest_ != newest_ && has_come(words_->ready, programs_[oldest_ % programs_.size()].first_number);
+  while (oldest_ != newest_ && has_come(words().drained, programs_[oldest_ % programs_.size()].drained)) ++oldest_;
+  return oldest_ != newest_ && has_come(words().ready, programs_[oldest_ % programs_.size()].first_number);
 }
 
 }  // namespace fccl::core

@@ -1,19 +1,16 @@
-// DeviceLane: the GPU side of a communicator's lane: a queue, host memory that GPU and host both reach, and the words between
-// them.
+// DeviceLane: the GPU side of a communicator's lane: a queue, and how far the GPU is with what was enqueued there.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
-#include <span>
 #include <vector>
 
-#include "base/dtype.h"
 #include "base/result.h"
 #include "device/device.h"
-#include "device/words.h"
+#include "device/lane_memory.h"
 
 namespace fccl::core {
 
@@ -28,21 +25,9 @@ struct DeviceLaneShape {
   size_t queue_entries = 32;  // the most entries that may be outstanding
 };
 
-// The words of calls by landing slots. Steps are numbered over all such calls of the lane; each word counts them.
-struct StepWords {
-  alignas(64) DeviceWord done{0};       // the GPU writes how many steps' bytes are in this rank's slots
-  alignas(64) DeviceWord taken{0};      // the GPU writes how many steps' bytes it has taken out of all slots
-  alignas(64) DeviceWord all_done{0};   // the host writes the least `done` of all ranks
-  alignas(64) DeviceWord all_taken{0};  // the host writes the least `taken` of all ranks
-};
-
 // The owner makes and destroys a lane under a Use. It destroys a lane whose queue is idle, and retires any other. The issuing
 // thread enqueues entries and asks for room. The worker reads `ready` and writes `finished`. After a failure the owner calls
-// release_permanently. Three words connect GPU and host:
-//   ready     the GPU writes how many sub-calls have their input in their buffers
-//   finished  the host writes how many sub-calls have their output in their buffers
-//   drained   the GPU writes how many entries of the queue are done
-// A call by landing slots takes one number: `ready` then says that the GPU has reached the call. Its other words are StepWords.
+// release_permanently.
 class DeviceLane {
  public:
   static Result<std::unique_ptr<DeviceLane>> make(std::shared_ptr<Device> device, const DeviceLaneShape& shape);
@@ -53,36 +38,24 @@ class DeviceLane {
   const std::shared_ptr<Device>& device() const { return device_; }
   Queue queue() const { return queue_; }
   size_t queue_entries() const { return shape_.queue_entries; }
-  // The buffer of a sub-call. Numbers count the sub-calls of all calls of the lane.
-  std::byte* buffer(uint64_t number) const;
-  std::byte* device_address(const void* host) const { return pinned_->device_address(host); }
-  DeviceWord& ready() const { return words_->ready; }
-  DeviceWord& finished() const { return words_->finished; }
-  StepWords& steps() const { return words_->steps; }
+  LaneMemory& memory() const { return *memory_; }
+  LaneWords& words() const { return memory_->words(); }
   // Null if the lane's calls use no landing slots.
   const LandingSlots* landing() const { return landing_.get(); }
   void set_landing(std::unique_ptr<LandingSlots> landing);
-  // The factor that a program has copied from the GPU.
-  Scalar scalar(fcclDataType_t dtype) const;
 
   // ---- On the thread that issues calls
   // Reserves numbers for the sub-calls of a call, and returns the first one.
   uint64_t take_numbers(uint64_t sub_calls);
   // Reserves numbers for the steps of a call, and returns the first one.
   uint64_t take_steps(uint64_t steps);
-  size_t outstanding() const { return enqueued_ - words_->drained.load(std::memory_order_acquire); }
+  size_t outstanding() const { return enqueued_ - words().drained.load(std::memory_order_acquire); }
   bool has_room(size_t entries) const { return outstanding() + entries <= shape_.queue_entries; }
   // Entries that no write of `drained` covers yet.
   size_t unmarked() const { return enqueued_ - marked_; }
   Result<void> copy(const Copy& copy);
-  Result<void> copy_scalar(const void* from, fcclDataType_t dtype);
-  // Copies the factor on this thread, if it lies in host memory.
-  void copy_scalar_on_host(const void* from, fcclDataType_t dtype);
-  Result<void> write_ready(uint64_t number);
-  Result<void> write_ready_and_await(uint64_t ready, uint64_t finished);
-  Result<void> await_finished(uint64_t number);
-  Result<void> write_step(DeviceWord& word, uint64_t steps) { return words(std::array{write(word, steps)}); }
-  Result<void> await_steps(DeviceWord& word, uint64_t steps) { return words(std::array{wait(word, steps)}); }
+  // Enqueues operations on words of the lane, as LaneMemory describes them, by one call of the driver.
+  Result<void> enqueue(std::initializer_list<WordOperation> operations);
   // Enqueues a write of `drained`, which tells the host that all entries up to and including this one are done.
   Result<void> write_drained();
   // fork makes the queue wait for the user's stream; join makes the user's stream wait for the queue.
@@ -109,13 +82,6 @@ class DeviceLane {
   bool has_begun();
 
  private:
-  struct Words {
-    alignas(64) DeviceWord ready{0};
-    alignas(64) DeviceWord finished{0};
-    alignas(64) DeviceWord drained{0};
-    alignas(64) Scalar scalar;
-    StepWords steps;
-  };
   // Numbers given out so far.
   struct Taken {
     uint64_t numbers = 0;
@@ -127,19 +93,12 @@ class DeviceLane {
   };
 
   DeviceLane(std::shared_ptr<Device> device, const DeviceLaneShape& shape);
-  Result<void> reserve();
   Result<void> set_up();
-  Result<void> words(std::span<const WordOperation> operations);
-  WordOperation write(DeviceWord& word, uint64_t value) const;
-  WordOperation wait(DeviceWord& word, uint64_t value) const;
-  size_t memory_bytes() const;
 
   std::shared_ptr<Device> device_;
   DeviceLaneShape shape_;
-  std::byte* memory_ = nullptr;  // a page for the words, then the buffers
-  std::unique_ptr<PinnedMemory> pinned_;
+  std::unique_ptr<LaneMemory> memory_;
   std::unique_ptr<LandingSlots> landing_;
-  Words* words_ = nullptr;
   Queue queue_;
   Mark forked_;
   Mark joined_;

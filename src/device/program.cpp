@@ -40,19 +40,21 @@ Result<void> Program::take_out(uint64_t part) { return copy(calls_.out(part, dev
 
 Result<void> Program::enqueue(const AwaitRoom& await_room) {
   await_room_ = &await_room;
-  if (scalar_ != nullptr) FCCL_TRY(lane_.copy_scalar(scalar_, calls_.whole().signature.dtype));
+  const LaneMemory& memory = lane_.memory();
+  LaneWords& words = lane_.words();
+  if (scalar_ != nullptr) FCCL_TRY(lane_.copy(memory.copy_of_scalar(scalar_, calls_.whole().signature.dtype)));
   FCCL_TRY(bring_in(0));
   FCCL_TRY(make_room(1));
-  FCCL_TRY(lane_.write_ready(first_number_));
+  FCCL_TRY(lane_.enqueue({memory.write(words.ready, first_number_)}));
   for (uint64_t part = 0; part < calls_.count(); ++part) {
     const uint64_t number = first_number_ + part;
     if (part + 1 < calls_.count()) {
       FCCL_TRY(bring_in(part + 1));
       FCCL_TRY(make_room(2));
-      FCCL_TRY(lane_.write_ready_and_await(number + 1, number));
+      FCCL_TRY(lane_.enqueue({memory.write(words.ready, number + 1), memory.wait(words.finished, number)}));
     } else {
       FCCL_TRY(make_room(1));
-      FCCL_TRY(lane_.await_finished(number));
+      FCCL_TRY(lane_.enqueue({memory.wait(words.finished, number)}));
     }
     FCCL_TRY(take_out(part));
   }

@@ -47,10 +47,13 @@ class StepProgram {
   size_t entries() const;
   Result<void> produce(uint64_t step);
   Result<void> consume(uint64_t step);
+  Result<void> write(DeviceWord& word, uint64_t value);
+  Result<void> await(DeviceWord& word, uint64_t value);
   Result<void> copy(const Copy& copy);
   Result<void> make_room(size_t entries) { return room_.make(entries, *await_room_); }
 
   DeviceLane& lane_;
+  StepWords& words_;
   const LandingSlots& landing_;
   const Steps& steps_;
   uint64_t number_;

@@ -41,16 +41,16 @@ Result<Advance> BouncedCall::await_gpu() {
     if (!has_turn) return Advance::none;
     return fail(give_up(around_.control.failures.first().value_or(Error{})));
   }
-  if (!has_turn || !has_come(program_.lane.ready(), number())) return Advance::none;
+  if (!has_turn || !has_come(program_.lane.words().ready, number())) return Advance::none;
   begin();
   return Advance::some;
 }
 
 void BouncedCall::begin() {
   around_.control.calls.say_begun(lane_of(issued_.task.call.signature.collective), issued_.task.number);
-  if (program_.brings_scalar && part_ == 0) issued_.task.call.scalar = program_.lane.scalar(issued_.task.call.signature.dtype);
+  if (program_.brings_scalar && part_ == 0) issued_.task.call.scalar = program_.lane.memory().scalar(issued_.task.call.signature.dtype);
   Task task = issued_.task;
-  task.call = issued_.calls.sub_call(part_, program_.lane.buffer(number()));
+  task.call = issued_.calls.sub_call(part_, program_.lane.memory().buffer(number()));
   task.call.scalar = issued_.task.call.scalar;
   const bool is_last = part_ + 1 == issued_.calls.count();
   sub_call_.emplace(around_, queue_, task, issued_.timeout, IssuedCall::Ticket{first_ticket_ + part_, is_last ? 1U : 0U});
@@ -58,7 +58,7 @@ void BouncedCall::begin() {
 
 Result<Advance> BouncedCall::finish_sub_call() {
   sub_call_.reset();
-  release_to_device(program_.lane.finished(), number());
+  release_to_device(program_.lane.words().finished, number());
   return ++part_ == issued_.calls.count() ? Advance::done : Advance::some;
 }
 
@@ -72,7 +72,7 @@ Error BouncedCall::give_up(Error error) {
 
 // Every later gate of this call's program is open from now on.
 void BouncedCall::release_permanently() {
-  release_to_device(program_.lane.finished(), program_.first_number + issued_.calls.count() - 1 + kFarAhead);
+  release_to_device(program_.lane.words().finished, program_.first_number + issued_.calls.count() - 1 + kFarAhead);
 }
 
 }  // namespace fccl::core

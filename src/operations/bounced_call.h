@@ -15,7 +15,7 @@ namespace fccl::core {
 // Made when the call is issued, then advanced by the worker until it is done or fails. It waits for the GPU without a deadline
 // and holds no frame of the lane then: the deadline of a call begins when this rank's own GPU has reached the call. After a
 // failure it releases the GPU for good, at once, whether or not the GPU has reached the call.
-class BouncedCall {
+class BouncedCall final : public StreamItem {
  public:
   // The GPU's half: its device lane, and the number of the first sub-call there.
   struct Program {
@@ -35,9 +35,8 @@ class BouncedCall {
   BouncedCall(const BouncedCall&) = delete;
   BouncedCall& operator=(const BouncedCall&) = delete;
 
-  // Advances as far as one step goes without waiting.
-  Result<Advance> advance();
-  std::chrono::microseconds yielding() const;
+  Result<Advance> advance() override;
+  std::chrono::microseconds yielding() const override;
 
  private:
   uint64_t number() const { return program_.first_number + part_; }

@@ -10,6 +10,7 @@
 #include "host/phase.h"
 #include "host/task.h"
 #include "operations/call_context.h"
+#include "operations/stream_item.h"
 #include "os/clock.h"
 #include "waiting/advance.h"
 
@@ -19,7 +20,7 @@ struct LaneQueue;
 
 // Made when the call is issued. Either the caller runs it at once by run(), or the worker calls advance() until it is done or
 // fails.
-class IssuedCall {
+class IssuedCall final : public StreamItem {
  public:
   // The turn of a call in its lane.
   struct Ticket {
@@ -36,14 +37,10 @@ class IssuedCall {
   // Copies the call's blocks into this object; otherwise they must live until run() returns.
   void keep_blocks();
   Result<void> run();
-  // Advances as far as one step goes without waiting.
-  Result<Advance> advance();
-  // True if the call takes no longer than waking another thread, once its peers have come.
-  bool is_short() const;
-  // True if polling again and again keeps no peer from the processor.
-  bool may_spin() const { return !around_.oversubscribed; }
-  // Returns how long its runner should yield between steps that get nowhere, before it sleeps between them.
-  std::chrono::microseconds yielding() const { return poll().yield_for; }
+  Result<Advance> advance() override;
+  bool is_short() const override;
+  bool may_spin() const override { return !around_.oversubscribed; }
+  std::chrono::microseconds yielding() const override { return poll().yield_for; }
 
  private:
   Result<Advance> advance_in_turn();

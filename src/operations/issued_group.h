@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "operations/stream_item.h"
 #include "transfers/issued_transfer.h"
-#include "waiting/advance.h"
 
 namespace fccl::core {
 
@@ -15,10 +15,10 @@ class IssuedTransfers;
 
 // The thread that issues fills it, then runs it or puts it on a stream, where the worker advances it. A failure ends only the
 // operation that failed: the others run to their own ends.
-class IssuedGroup {
+class IssuedGroup final : public StreamItem {
  public:
   IssuedGroup();
-  ~IssuedGroup();
+  ~IssuedGroup() override;
   IssuedGroup(const IssuedGroup&) = delete;
   IssuedGroup& operator=(const IssuedGroup&) = delete;
 
@@ -31,7 +31,7 @@ class IssuedGroup {
   // Returns once all have ended, with the first failure.
   Result<void> run();
   // Advances each operation that has not ended by one step.
-  Result<Advance> advance();
+  Result<Advance> advance() override;
 
  private:
   bool advance_calls();

@@ -52,7 +52,7 @@ Result<Advance> LandedCall::await_gpu() {
     if (!has_turn) return Advance::none;
     return fail(give_up(around_.control.failures.first().value_or(Error{})));
   }
-  if (!has_turn || !has_come(program_.lane.ready(), program_.number)) return Advance::none;
+  if (!has_turn || !has_come(program_.lane.words().ready, program_.number)) return Advance::none;
   state_ = State::enters;
   began_ = Clock::now();
   around_.control.calls.say_begun(lane_of(task_.call.signature.collective), task_.number);
@@ -105,7 +105,7 @@ bool LandedCall::hear_all(Stage& stage, Awaited (Lane::*counter)(int, uint64_t) 
 
 Result<Advance> LandedCall::pass_on() {
   LaneBoard& board = queue_.lane.my_board();
-  StepWords& words = program_.lane.steps();
+  StepWords& words = program_.lane.words().steps;
   bool moved = hear_own(done_, words.done, board.published);
   moved |= hear_own(taken_, words.taken, board.drained);
   moved |= hear_all(done_, &Lane::published, words.all_done);
@@ -166,8 +166,8 @@ Error LandedCall::give_up(Error error) {
 // Every wait of this call's program is over from now on.
 void LandedCall::release_permanently() {
   const uint64_t ahead = program_.first_step + program_.steps + kFarAhead;
-  release_to_device(program_.lane.steps().all_done, ahead);
-  release_to_device(program_.lane.steps().all_taken, ahead);
+  release_to_device(program_.lane.words().steps.all_done, ahead);
+  release_to_device(program_.lane.words().steps.all_taken, ahead);
 }
 
 }  // namespace fccl::core

@@ -15,7 +15,7 @@ namespace fccl::core {
 // Made when the call is issued, then advanced by the worker until it is done or fails. As a BouncedCall it waits for the GPU
 // without a deadline and holds no frame of the lane then, and releases the GPU for good after a failure. The GPU reads no
 // peer's slot before all ranks have entered the same call (decision 1): it waits for the word that only this object writes.
-class LandedCall {
+class LandedCall final : public StreamItem {
  public:
   // The GPU's half: its lane, the call's number there, and its steps, which are numbered over all calls.
   struct Program {
@@ -30,9 +30,8 @@ class LandedCall {
   LandedCall(const LandedCall&) = delete;
   LandedCall& operator=(const LandedCall&) = delete;
 
-  // Advances as far as one step goes without waiting.
-  Result<Advance> advance();
-  std::chrono::microseconds yielding() const;
+  Result<Advance> advance() override;
+  std::chrono::microseconds yielding() const override;
 
  private:
   enum class State : uint8_t { awaits_gpu, enters, steps };

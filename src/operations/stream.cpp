@@ -4,10 +4,7 @@
 #include <array>
 #include <atomic>
 
-#include "operations/bounced_call.h"
-#include "operations/issued_call.h"
-#include "operations/issued_group.h"
-#include "operations/landed_call.h"
+#include "operations/stream_item.h"
 #include "operations/worker.h"
 
 namespace fccl::core {
@@ -77,7 +74,7 @@ Result<void> Stream::check_usable() const {
   return fail(fcclInvalidUsage, "this process is a fork of the one that made the stream: make a new one after fork()");
 }
 
-void Stream::enqueue(Item item) { worker_->enqueue(*this, std::move(item)); }
+void Stream::enqueue(std::unique_ptr<StreamItem> item) { worker_->enqueue(*this, std::move(item)); }
 
 Result<bool> Stream::query() const {
   FCCL_TRY(check_usable());

@@ -4,17 +4,13 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <variant>
 
 #include "base/result.h"
 #include "os/clock.h"
 
 namespace fccl::core {
 
-class BouncedCall;
-class IssuedCall;
-class IssuedGroup;
-class LandedCall;
+class StreamItem;
 class Worker;
 
 // Items of a stream run in order, one at a time; items of different streams run side by side. The user or the communicator that
@@ -22,13 +18,6 @@ class Worker;
 // made it only check_usable, query, synchronize and the destructor may be called; they report the fork.
 class Stream {
  public:
-  struct HostFunction {
-    fcclHostFunc_t function;
-    void* user_data;
-  };
-  using Item = std::variant<std::unique_ptr<IssuedCall>, std::unique_ptr<BouncedCall>, std::unique_ptr<LandedCall>,
-                            std::unique_ptr<IssuedGroup>, HostFunction>;
-
   // Error: fcclSystemError if the worker cannot be started.
   static Result<std::unique_ptr<Stream>> make();
   // Returns the stream at this address, of this process or of the one that it is a fork of; null if the address is not a
@@ -40,7 +29,7 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
 
   Result<void> check_usable() const;
-  void enqueue(Item item);
+  void enqueue(std::unique_ptr<StreamItem> item);
   // Returns the first failure of an item so far; without one, true if the stream is empty.
   Result<bool> query() const;
   // Returns how many items have been issued so far.
@@ -58,7 +47,7 @@ class Stream {
 
   Worker* worker_;
   // The worker's mutex guards them; while is_served_ is set the first item belongs to the thread that serves the stream.
-  std::deque<Item> items_;
+  std::deque<std::unique_ptr<StreamItem>> items_;
   Result<void> result_;
   uint64_t issued_ = 0;
   uint64_t finished_ = 0;

@@ -1,18 +1,13 @@
 // The worker's loop, and how other threads serve a stream.
 #include "operations/worker.h"
 
-#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <chrono>
-#include <exception>
 #include <utility>
 
-#include "operations/bounced_call.h"
-#include "operations/issued_call.h"
-#include "operations/issued_group.h"
-#include "operations/landed_call.h"
+#include "operations/stream_item.h"
 #include "os/per_process.h"
 #include "os/thread.h"
 #include "waiting/backoff.h"
@@ -32,45 +27,12 @@ constexpr int kTriesAtOnce = 64;
 // How long a waiting thread serves a stream on which nothing moves.
 constexpr microseconds kServesFor{1000};
 
-// The worker whose host function this thread is inside, by process, since a fork keeps the thread. Every blocking call reads
-// it, so reading must not call the loader. Asked in every blocking call, so read without a function of the loader's.
-__attribute__((tls_model("initial-exec"))) thread_local const Worker* host_function_of = nullptr;
-
 // The thread is not joined at exit: joining would hang a process that exits with work outstanding.
 constinit PerProcess<Worker> worker;
-
-// A host function has no caller that could catch its exception.
-Result<void> call(const Stream::HostFunction& host) {
-  constexpr const char* kAdvice = "it must catch what it throws";
-  struct Inside {
-    Inside() { host_function_of = &Worker::of_process(); }
-    ~Inside() { host_function_of = nullptr; }
-  };
-  const Inside inside;
-  try {
-    host.function(host.user_data);
-    return {};
-  } catch (const std::exception& error) {
-    return fail(fcclInvalidUsage, fmt::format("a host function threw an exception: {}; {}", error.what(), kAdvice));
-  } catch (...) {
-    return fail(fcclInvalidUsage, fmt::format("a host function threw an object that is not a std::exception; {}", kAdvice));
-  }
-}
-
-Result<Advance> advance_item(Stream::Item& item) {
-  if (auto* operation = std::get_if<std::unique_ptr<IssuedCall>>(&item)) return (*operation)->advance();
-  if (auto* operation = std::get_if<std::unique_ptr<BouncedCall>>(&item)) return (*operation)->advance();
-  if (auto* operation = std::get_if<std::unique_ptr<LandedCall>>(&item)) return (*operation)->advance();
-  if (auto* group = std::get_if<std::unique_ptr<IssuedGroup>>(&item)) return (*group)->advance();
-  FCCL_TRY(call(std::get<Stream::HostFunction>(item)));
-  return Advance::done;
-}
 
 }  // namespace
 
 Worker& Worker::of_process() { return worker.get(); }
-
-bool Worker::is_in_host_function() { return host_function_of != nullptr && host_function_of == &of_process(); }
 
 Result<void> Worker::add(Stream& stream) {
   const std::lock_guard lock(mutex_);
@@ -89,7 +51,7 @@ void Worker::remove(Stream& stream) {
   work_.notify_all();
 }
 
-void Worker::enqueue(Stream& stream, Stream::Item item) {
+void Worker::enqueue(Stream& stream, std::unique_ptr<StreamItem> item) {
   Lock lock(mutex_);
   stream.items_.push_back(std::move(item));
   ++stream.issued_;
@@ -99,9 +61,9 @@ void Worker::enqueue(Stream& stream, Stream::Item item) {
 
 // The peers make a short call at about the same time.
 void Worker::try_at_once(Stream& stream, Lock& lock) {
-  const auto* call = std::get_if<std::unique_ptr<IssuedCall>>(&stream.items_.front());
-  if (call == nullptr || !(*call)->is_short()) return;
-  const int tries = (*call)->may_spin() ? kTriesAtOnce : 1;
+  const StreamItem& item = *stream.items_.front();
+  if (!item.is_short()) return;
+  const int tries = item.may_spin() ? kTriesAtOnce : 1;
   const uint64_t before = stream.finished_;
   stream.is_served_ = true;
   for (int i = 0; i < tries && stream.finished_ == before; ++i)
@@ -192,9 +154,9 @@ bool Worker::advance_each(std::span<Stream* const> busy, Lock& lock) {
 
 // Advances the stream's first item as far as it goes, without the mutex: other threads only append. Returns true if it moved.
 bool Worker::advance(Stream& stream, Lock& lock) {
-  Stream::Item& item = stream.items_.front();
+  StreamItem& item = *stream.items_.front();
   lock.unlock();
-  Result<Advance> progress = advance_item(item);
+  Result<Advance> progress = item.advance();
   lock.lock();
   if (progress && *progress != Advance::done) return *progress == Advance::some;
   if (!progress && stream.result_) stream.result_ = fail(std::move(progress).error());
@@ -209,13 +171,7 @@ microseconds Worker::shortest_yielding() const {
   microseconds shortest = kWhenIdle.yield_for;
   for (const Stream* stream : streams_) {
     if (stream->items_.empty() || stream->is_served_) continue;
-    const Stream::Item& item = stream->items_.front();
-    if (const auto* operation = std::get_if<std::unique_ptr<IssuedCall>>(&item))
-      shortest = std::min(shortest, (*operation)->yielding());
-    if (const auto* operation = std::get_if<std::unique_ptr<BouncedCall>>(&item))
-      shortest = std::min(shortest, (*operation)->yielding());
-    if (const auto* operation = std::get_if<std::unique_ptr<LandedCall>>(&item))
-      shortest = std::min(shortest, (*operation)->yielding());
+    shortest = std::min(shortest, stream->items_.front()->yielding());
   }
   return shortest;
 }

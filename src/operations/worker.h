@@ -4,6 +4,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <vector>
@@ -20,13 +21,11 @@ namespace fccl::core {
 class Worker {
  public:
   static Worker& of_process();
-  // True if the caller is inside a host function, where waiting for its stream would never end.
-  static bool is_in_host_function();
 
   Result<void> add(Stream& stream);
   // The stream must be empty and stay so.
   void remove(Stream& stream);
-  void enqueue(Stream& stream, Stream::Item item);
+  void enqueue(Stream& stream, std::unique_ptr<StreamItem> item);
   // Waits until the first `position` items ever issued on the stream are done, or until the deadline: returns true if they are.
   bool wait_for(Stream& stream, uint64_t position, Deadline deadline);
   std::mutex& mutex() { return mutex_; }

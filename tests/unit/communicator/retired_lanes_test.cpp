@@ -59,7 +59,7 @@ TEST_F(RetiredLanesTest, keeps_a_lane_while_the_gpu_is_at_work_on_it) {
 
 TEST_F(RetiredLanesTest, ends_what_the_gpu_awaits_of_the_host) {
   auto lane = make_lane();
-  ASSERT_TRUE(lane->await_finished(lane->take_numbers(1)));
+  ASSERT_TRUE(lane->enqueue({lane->memory().wait(lane->words().finished, lane->take_numbers(1))}));
   const Queue queue = lane->queue();
   EXPECT_FALSE(gpu->is_idle(queue).value());
   retired.add(std::move(lane));
