@@ -11,8 +11,8 @@
 #include "base/call.h"
 #include "base/result.h"
 #include "base/transfer.h"
-#include "communicator/staged_call.h"
 #include "creation/create_options.h"
+#include "device_calls/staged_call.h"
 #include "waiting/wait_limit.h"
 
 namespace fccl::core {

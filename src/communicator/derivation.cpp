@@ -4,13 +4,15 @@
 #include <fmt/format.h>
 
 #include "communicator/communicator.h"
-#include "communicator/device_calls.h"
-#include "communicator/in_call.h"
 #include "creation/create_options.h"
 #include "creation/grow.h"
 #include "creation/shrink.h"
 #include "creation/split.h"
+#include "device_calls/device_calls.h"
+#include "device_calls/device_path.h"
+#include "device_calls/own_device.h"
 #include "operations/communicator_state.h"
+#include "operations/in_call.h"
 #include "operations/stream.h"
 #include "waiting/backoff.h"
 

@@ -8,10 +8,10 @@
 #include <variant>
 
 #include "communicator/communicator.h"
+#include "operations/host_function.h"
 #include "operations/issued_call.h"
 #include "operations/issued_group.h"
 #include "operations/stream.h"
-#include "operations/host_function.h"
 #include "os/thread.h"
 #include "transfers/transfer_lane.h"
 

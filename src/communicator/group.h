@@ -10,7 +10,7 @@
 #include "base/call.h"
 #include "base/result.h"
 #include "base/transfer.h"
-#include "communicator/staged_call.h"
+#include "device_calls/staged_call.h"
 
 namespace fccl::core {
 

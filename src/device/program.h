@@ -50,7 +50,9 @@ class Program {
   void end() { lane_.end_program(first_number_); }
 
  private:
-  std::byte* device_buffer(uint64_t part) const { return lane_.memory().device_address(lane_.memory().buffer(first_number_ + part)); }
+  std::byte* device_buffer(uint64_t part) const {
+    return lane_.memory().device_address(lane_.memory().buffer(first_number_ + part));
+  }
   size_t entries() const;
   Result<void> bring_in(uint64_t part);
   Result<void> take_out(uint64_t part);

@@ -11,8 +11,8 @@
 
 namespace fccl::core {
 
-// The order of a call's steps: each is produced LandingSlots::kAhead steps before it is consumed. `produce` and `consume` return a
-// Result<void>.
+// The order of a call's steps: each is produced LandingSlots::kAhead steps before it is consumed. `produce` and `consume`
+// return a Result<void>.
 template <class Produce, class Consume>
 Result<void> in_order_of_steps(uint64_t count, Produce produce, Consume consume) {
   for (uint64_t i = 0; i < count + LandingSlots::kAhead; ++i) {

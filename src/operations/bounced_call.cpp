@@ -48,7 +48,8 @@ Result<Advance> BouncedCall::await_gpu() {
 
 void BouncedCall::begin() {
   around_.control.calls.say_begun(lane_of(issued_.task.call.signature.collective), issued_.task.number);
-  if (program_.brings_scalar && part_ == 0) issued_.task.call.scalar = program_.lane.memory().scalar(issued_.task.call.signature.dtype);
+  if (program_.brings_scalar && part_ == 0)
+    issued_.task.call.scalar = program_.lane.memory().scalar(issued_.task.call.signature.dtype);
   Task task = issued_.task;
   task.call = issued_.calls.sub_call(part_, program_.lane.memory().buffer(number()));
   task.call.scalar = issued_.task.call.scalar;

@@ -3,8 +3,8 @@
 #include <functional>
 #include <thread>
 
-#include "communicator/retired_lanes.h"
 #include "cuda/cuda_ranks.h"
+#include "device_calls/retired_lanes.h"
 
 namespace fccl::core::testing {
 namespace {

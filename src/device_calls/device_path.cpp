@@ -1,5 +1,5 @@
 // Cuts a call into sub-calls, and runs each while the caller waits, or gives the GPU and the worker all of them at once.
-#include "communicator/device_path.h"
+#include "device_calls/device_path.h"
 
 #include <fmt/format.h>
 

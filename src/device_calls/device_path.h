@@ -7,9 +7,9 @@
 #include <memory>
 
 #include "base/call.h"
-#include "communicator/landed_path.h"
-#include "communicator/own_device.h"
 #include "device/sub_calls.h"
+#include "device_calls/landed_path.h"
+#include "device_calls/own_device.h"
 #include "segment/segment.h"
 
 namespace fccl::core {

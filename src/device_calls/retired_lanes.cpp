@@ -1,5 +1,5 @@
 // Asks the GPU about each retired lane, and frees it.
-#include "communicator/retired_lanes.h"
+#include "device_calls/retired_lanes.h"
 
 #include <algorithm>
 #include <iterator>

@@ -10,7 +10,7 @@
 #include "base/call.h"
 #include "base/result.h"
 #include "base/transfer.h"
-#include "communicator/in_call.h"
+#include "operations/in_call.h"
 
 namespace fccl::core {
 

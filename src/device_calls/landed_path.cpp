@@ -1,5 +1,5 @@
 // Agrees on slots with the other ranks, gives the GPU the program of a call, or does its steps where a buffer is the host's.
-#include "communicator/landed_path.h"
+#include "device_calls/landed_path.h"
 
 #include <fmt/format.h>
 
@@ -35,9 +35,10 @@ LandedPath::LandedPath(OwnDevice& gpu, const Settings& settings, CommunicatorSta
                   state.columns->ranks() > 1),
       bytes_(settings.cuda_landing_bytes) {
   if (settings.cuda_path == "host" && state.columns->hosts() > 1)
-    log(LogLevel::info, fmt::format("FCCL_CUDA_PATH=host serves communicators of one host; this one has {}, so its calls on CUDA "
-                                    "memory bounce through host memory (rank {})",
-                                    state.columns->hosts(), state.control->peers.rank()));
+    log(LogLevel::info,
+        fmt::format("FCCL_CUDA_PATH=host serves communicators of one host; this one has {}, so its calls on CUDA "
+                    "memory bounce through host memory (rank {})",
+                    state.columns->hosts(), state.control->peers.rank()));
 }
 
 // Each rank says twice how far it has come, since it cannot pin slots that a peer has not made.

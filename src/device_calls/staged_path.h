@@ -4,8 +4,8 @@
 
 #include <cstddef>
 
-#include "communicator/own_device.h"
-#include "communicator/staged_call.h"
+#include "device_calls/own_device.h"
+#include "device_calls/staged_call.h"
 #include "os/clock.h"
 
 namespace fccl::core {

@@ -1,12 +1,12 @@
 // Refuses streams and memory that no call can use, orders calls, waits for the GPU outside the driver, and raises its errors.
-#include "communicator/own_device.h"
+#include "device_calls/own_device.h"
 
 #include <fmt/format.h>
 
 #include <chrono>
 #include <utility>
 
-#include "communicator/retired_lanes.h"
+#include "device_calls/retired_lanes.h"
 #include "health/control.h"
 #include "operations/communicator_state.h"
 #include "os/clock.h"

@@ -6,9 +6,9 @@
 #include <memory>
 #include <vector>
 
-#include "communicator/own_device.h"
 #include "device/lane.h"
 #include "device/steps.h"
+#include "device_calls/own_device.h"
 
 namespace fccl::core {
 

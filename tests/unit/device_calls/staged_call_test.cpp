@@ -1,5 +1,5 @@
 // Tests of which bytes of an operation on GPU memory go to the host and back.
-#include "communicator/staged_call.h"
+#include "device_calls/staged_call.h"
 
 #include <gtest/gtest.h>
 

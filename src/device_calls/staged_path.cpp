@@ -1,5 +1,5 @@
 // Copies the input and the results of staged calls through a lane of their own, on the caller's thread.
-#include "communicator/staged_path.h"
+#include "device_calls/staged_path.h"
 
 #include <algorithm>
 #include <cstring>

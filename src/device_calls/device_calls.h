@@ -3,14 +3,17 @@
 
 #include <memory>
 
-#include "communicator/device_path.h"
-#include "communicator/own_device.h"
-#include "communicator/staged_path.h"
-#include "segment/segment.h"
+#include "base/result.h"
+#include "base/signature.h"
+#include "segment/lane_id.h"
 #include "waiting/wait_limit.h"
 
 namespace fccl::core {
 
+class Device;
+class DevicePath;
+class OwnDevice;
+class StagedPath;
 struct CommunicatorState;
 struct Settings;
 
@@ -24,9 +27,9 @@ class DeviceCalls {
   DeviceCalls(const DeviceCalls&) = delete;
   DeviceCalls& operator=(const DeviceCalls&) = delete;
 
-  OwnDevice& gpu() { return gpu_; }
-  DevicePath& path() { return path_; }
-  StagedPath& staged() { return staged_; }
+  OwnDevice& gpu() { return *gpu_; }
+  DevicePath& path() { return *path_; }
+  StagedPath& staged() { return *staged_; }
 
   // Precedes a call on host memory of the lane: waits until the lane's calls on GPU memory are done, or the wait is cancelled.
   Result<void> await_lane(LaneId lane, Issuer who_waits, const CancelCheck& cancel_check);
@@ -43,9 +46,9 @@ class DeviceCalls {
   bool has_begun();
 
   CommunicatorState& state_;
-  OwnDevice gpu_;
-  DevicePath path_;
-  StagedPath staged_;
+  std::unique_ptr<OwnDevice> gpu_;
+  std::unique_ptr<DevicePath> path_;
+  std::unique_ptr<StagedPath> staged_;
 };
 
 }  // namespace fccl::core

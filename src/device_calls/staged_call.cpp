@@ -1,5 +1,5 @@
 // Lays out the blocks of a staged call on the host, and lists the runs of bytes that go there and back.
-#include "communicator/staged_call.h"
+#include "device_calls/staged_call.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // Tests that a lane of a GPU is freed when the GPU has finished with it, and not before.
-#include "communicator/retired_lanes.h"
+#include "device_calls/retired_lanes.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Tests of the flag that says that a thread is inside a call.
-#include "communicator/in_call.h"
+#include "operations/in_call.h"
 
 #include <gtest/gtest.h>
 
