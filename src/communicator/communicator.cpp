@@ -14,6 +14,7 @@
 #include "device_calls/device_path.h"
 #include "device_calls/own_device.h"
 #include "device_calls/retired_lanes.h"
+#include "device_calls/staged_call.h"
 #include "device_calls/staged_path.h"
 #include "health/control.h"
 #include "hierarchical/hierarchical_lane.h"

@@ -8,11 +8,9 @@
 #include <span>
 #include <vector>
 
-#include "base/call.h"
 #include "base/result.h"
-#include "base/transfer.h"
 #include "creation/create_options.h"
-#include "device_calls/staged_call.h"
+#include "device_calls/on_device.h"
 #include "waiting/wait_limit.h"
 
 namespace fccl::core {
@@ -23,6 +21,7 @@ class DeviceCalls;
 class IssuedGroup;
 class IssuedTransfers;
 class Operators;
+class StagedCall;
 class Statistics;
 class Stream;
 struct GroupedTransfer;

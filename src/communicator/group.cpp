@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "communicator/communicator.h"
+#include "device_calls/staged_call.h"
 #include "operations/host_function.h"
 #include "operations/issued_call.h"
 #include "operations/issued_group.h"

@@ -7,15 +7,14 @@
 #include <optional>
 #include <vector>
 
-#include "base/call.h"
 #include "base/result.h"
-#include "base/transfer.h"
-#include "device_calls/staged_call.h"
+#include "device_calls/on_device.h"
 
 namespace fccl::core {
 
 class Communicator;
 class IssuedGroup;
+class StagedCall;
 class Stream;
 
 // A send or a receive of a group, on host memory. `stream`: null if the thread waits for it.

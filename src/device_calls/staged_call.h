@@ -4,24 +4,13 @@
 #include <cstddef>
 #include <memory>
 #include <string>
-#include <variant>
 #include <vector>
 
-#include "base/call.h"
 #include "base/result.h"
-#include "base/transfer.h"
+#include "device_calls/on_device.h"
 #include "operations/in_call.h"
 
 namespace fccl::core {
-
-using CallOrTransfer = std::variant<Call, TransferEnd>;
-
-// Holds what an operation on GPU memory needs in addition to its arguments: the user's stream, and this rank's factor if it
-// lies on the GPU.
-struct OnDevice {
-  void* stream = nullptr;
-  const void* scalar = nullptr;
-};
 
 // The thread that issues the call makes, uses and destroys it, before the communicator ends. The host memory holds all that the
 // rank gives and takes, packed, so ranks need not agree on how a call is cut.
