@@ -1,4 +1,5 @@
-// AllGather and Broadcast by landing slots: which ranks and buffers go that way, and what becomes of those that do not.
+// AllGather and Broadcast by landing slots: which ranks and buffers go that way, and what becomes of those that do not. Also
+// which memory of a bounced call peers read.
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -21,11 +22,11 @@ void expect_words(const std::string& text, const std::vector<std::string>& words
   for (const std::string& word : words) EXPECT_NE(text.find(word), std::string::npos) << word << " in: " << text;
 }
 
-// The calls of a collective that went by landing slots.
-uint64_t landed_calls(fcclComm_t comm, fcclColl_t collective) {
+// The calls of a collective that went by a path.
+uint64_t calls_by(const std::string& name, fcclComm_t comm, fcclColl_t collective) {
   uint64_t calls = 0;
   for (int path = 0; fcclMetricsPathName(path) != nullptr; ++path)
-    for (int size = 0; std::strcmp(fcclMetricsPathName(path), "landed") == 0 && fcclMetricsLargestSize(size) != 0; ++size) {
+    for (int size = 0; fcclMetricsPathName(path) == name && fcclMetricsLargestSize(size) != 0; ++size) {
       fcclCallMetrics_t metrics{};
       metrics.size = sizeof metrics;
       EXPECT_TRUE(succeeded(fcclCommGetCallMetrics(comm, collective, path, size, &metrics)));
@@ -57,10 +58,28 @@ void expect_landed(CudaSeat& seat, bool is_landed) {
   std::vector<uint64_t> calls;
   for (const fcclColl_t collective : kLanded) calls.push_back(expect_right(seat, comm, collective));
   EXPECT_TRUE(succeeded(fcclCommFinalize(comm)));
-  for (size_t i = 0; i < calls.size(); ++i) EXPECT_EQ(landed_calls(comm, kLanded[i]), is_landed ? calls[i] : 0);
+  for (size_t i = 0; i < calls.size(); ++i) EXPECT_EQ(calls_by("landed", comm, kLanded[i]), is_landed ? calls[i] : 0);
 }
 
 bool sees_processes() { return every_kind().back() == RanksAs::processes; }
+
+void expect_read_in_place(CudaSeat& seat) {
+  constexpr size_t kCount = 30'000;
+  const Comm comm(seat.seat(), config_of_cuda_tests());
+  const fcclColl_t collectives[] = {fcclCollReduceScatter, fcclCollAllReduce, fcclCollAlltoAll};
+  for (const fcclColl_t collective : collectives)
+    for (int i = 0; i < 2; ++i)
+      EXPECT_EQ(try_on_gpu({.collective = collective, .dtype = fcclFloat32, .count = kCount, .iteration = i}, seat, comm), "");
+  EXPECT_TRUE(succeeded(fcclCommFinalize(comm)));
+  for (const fcclColl_t collective : collectives)
+    EXPECT_EQ(calls_by("mapped", comm, collective) + calls_by("whole", comm, collective), 2U) << collective;
+}
+
+TEST(CudaBounce, buffers_are_read_in_place_by_the_ranks_of_the_host) {
+  const Setting path("FCCL_CUDA_PATH", "bounce");
+  run_on_gpus({.ranks = 3}, expect_read_in_place);
+  if (sees_processes()) run_on_gpus({.ranks = 3, .host_of = {0, 0, 0}}, expect_read_in_place);
+}
 
 TEST(CudaLanded, calls_of_threads_go_by_slots) {
   const Setting path("FCCL_CUDA_PATH", "host"), slots("FCCL_CUDA_LANDING", kSmallSlots);
