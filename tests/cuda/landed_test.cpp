@@ -63,22 +63,29 @@ void expect_landed(CudaSeat& seat, bool is_landed) {
 
 bool sees_processes() { return every_kind().back() == RanksAs::processes; }
 
+// In the first of all calls the ranks map each other's arenas.
 void expect_read_in_place(CudaSeat& seat) {
   constexpr size_t kCount = 30'000;
+  constexpr int kRounds = 3;
   const Comm comm(seat.seat(), config_of_cuda_tests());
   const fcclColl_t collectives[] = {fcclCollReduceScatter, fcclCollAllReduce, fcclCollAlltoAll};
   for (const fcclColl_t collective : collectives)
-    for (int i = 0; i < 2; ++i)
+    for (int i = 0; i < kRounds; ++i)
       EXPECT_EQ(try_on_gpu({.collective = collective, .dtype = fcclFloat32, .count = kCount, .iteration = i}, seat, comm), "");
   EXPECT_TRUE(succeeded(fcclCommFinalize(comm)));
   for (const fcclColl_t collective : collectives)
-    EXPECT_EQ(calls_by("mapped", comm, collective) + calls_by("whole", comm, collective), 2U) << collective;
+    EXPECT_GE(calls_by("mapped", comm, collective) + calls_by("whole", comm, collective), kRounds - 1U) << collective;
 }
 
-TEST(CudaBounce, buffers_are_read_in_place_by_the_ranks_of_the_host) {
+TEST(CudaBounce, buffers_are_read_in_place_by_threads) {
   const Setting path("FCCL_CUDA_PATH", "bounce");
   run_on_gpus({.ranks = 3}, expect_read_in_place);
-  if (sees_processes()) run_on_gpus({.ranks = 3, .host_of = {0, 0, 0}}, expect_read_in_place);
+}
+
+TEST(CudaBounce, buffers_are_read_in_place_by_processes) {
+  if (!sees_processes()) GTEST_SKIP() << "the thread sanitizer sees one process";
+  const Setting path("FCCL_CUDA_PATH", "bounce");
+  run_on_gpus({.ranks = 3, .host_of = {0, 0, 0}}, expect_read_in_place);
 }
 
 TEST(CudaLanded, calls_of_threads_go_by_slots) {
@@ -157,7 +164,7 @@ TEST(CudaLanded, buffers_in_pinned_memory_are_copied_by_their_thread) {
       EXPECT_EQ(found, expected) << "round " << round;
     }
     EXPECT_TRUE(succeeded(fcclCommFinalize(comm)));
-    EXPECT_EQ(landed_calls(comm, fcclCollAllGather), 12U);
+    EXPECT_EQ(calls_by("landed", comm, fcclCollAllGather), 12U);
     seat.meet();
   });
 }
