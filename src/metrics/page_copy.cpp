@@ -39,7 +39,8 @@ struct CloseFolder {
 Result<std::vector<Descriptor>> find_pages(int process) {
   const std::string folder = fmt::format("/proc/{}/fd", process);
   const std::unique_ptr<DIR, CloseFolder> listed(::opendir(folder.c_str()));
-  if (!listed) return cannot_look(process, fmt::format("{}: {}", folder, error_text(errno)));
+  if (!listed)
+    return cannot_look(process, errno == ENOENT ? "there is no such process" : fmt::format("{}: {}", folder, error_text(errno)));
   const std::string wanted = fmt::format("/memfd:{}", kMemoryName);
   std::vector<Descriptor> found;
   for (const dirent* entry = ::readdir(listed.get()); entry != nullptr && found.size() < kMostPages;
@@ -71,6 +72,13 @@ bool copy_calls(Page& into, CallTable& calls, const Read& read) {
     if (!read(at, bytes_of(into, at, sizeof(CallsOfCollective)))) return false;
   }
   return true;
+}
+
+// Returns the text that ends at the first zero, or after so many bytes.
+std::string printable(const char* bytes, size_t most) {
+  std::string text(bytes, ::strnlen(bytes, most));
+  std::ranges::replace_if(text, [](char letter) { return letter < ' ' || letter > '~'; }, '?');
+  return text;
 }
 
 }  // namespace
@@ -136,10 +144,10 @@ std::vector<const CommunicatorPart*> PageCopy::communicators() const {
   return shown;
 }
 
-std::string text_of(const Name& name) {
-  std::string text(name.data(), ::strnlen(name.data(), name.size()));
-  std::ranges::replace_if(text, [](char letter) { return letter < ' ' || letter > '~'; }, '?');
-  return text;
+std::string text_of(const Name& name) { return printable(name.data(), name.size()); }
+
+std::string last_failure_of(const Page& page) {
+  return printable(reinterpret_cast<const char*>(page.last_failure.data()), sizeof page.last_failure);
 }
 
 std::string name_of(const CommunicatorPart& communicator) { return text_of(communicator.name); }

@@ -43,6 +43,8 @@ class PageCopy {
 // Returns a name in characters that cannot control a terminal, whatever the process wrote.
 std::string text_of(const Name& name);
 std::string name_of(const CommunicatorPart& communicator);
+// Returns the text of the last failure that the process has counted, in such characters; "" if it has counted none.
+std::string last_failure_of(const Page& page);
 // Returns the name of a flight's collective; "?" if the number is unknown.
 const char* collective_of(const Flight& flight);
 // Returns the processes of a communicator's ranks on this host.

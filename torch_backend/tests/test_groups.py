@@ -148,7 +148,9 @@ def count_calls():
     grown = {name: after[name]["calls"] - before[name]["calls"] for name in after}
     assert {name: calls for name, calls in grown.items() if calls} == {"AllGather": 3, "AllReduce": 1}
     assert after["AllGather"]["bytes"] - before["AllGather"]["bytes"] == 3 * 2000 * 4
-    assert after["AllGather"]["seconds"] >= before["AllGather"]["seconds"] >= 0
+    assert before["AllGather"]["seconds"] is None and after["AllGather"]["seconds"] > 0
+    # It fits the mailbox.
+    assert after["AllReduce"]["calls"] > 0 and after["AllReduce"]["seconds"] is None
 
 
 def test_counters_count_what_was_called():

@@ -1,0 +1,42 @@
+// Asks every process of /proc for its page.
+#include "fccl_info/host_jobs.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace fccl::core {
+namespace {
+
+std::set<int> processes_of_host() {
+  std::set<int> processes;
+  std::error_code fault;
+  for (std::filesystem::directory_iterator entry("/proc", fault), last; !fault && entry != last; entry.increment(fault)) {
+    const std::string name = entry->path().filename();
+    int process = 0;
+    const auto [end, wrong] = std::from_chars(name.data(), name.data() + name.size(), process);
+    if (wrong == std::errc() && end == name.data() + name.size()) processes.insert(process);
+  }
+  return processes;
+}
+
+}  // namespace
+
+std::vector<Job> jobs_of_host() {
+  std::vector<Job> jobs;
+  std::set<int> seen;
+  for (const int process : processes_of_host()) {
+    if (seen.contains(process)) continue;
+    Result<Job> job = metrics::pages_from(process);
+    if (!job) continue;
+    for (const metrics::PageCopy& page : *job) seen.insert(static_cast<int>(page->process));
+    jobs.push_back(std::move(*job));
+  }
+  return jobs;
+}
+
+}  // namespace fccl::core
