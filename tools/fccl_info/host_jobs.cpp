@@ -1,6 +1,8 @@
 // Asks every process of /proc for its page.
 #include "fccl_info/host_jobs.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -12,14 +14,15 @@
 namespace fccl::core {
 namespace {
 
-std::set<int> processes_of_host() {
+std::set<int> other_processes() {
   std::set<int> processes;
+  const int own = ::getpid();
   std::error_code fault;
   for (std::filesystem::directory_iterator entry("/proc", fault), last; !fault && entry != last; entry.increment(fault)) {
     const std::string name = entry->path().filename();
     int process = 0;
     const auto [end, wrong] = std::from_chars(name.data(), name.data() + name.size(), process);
-    if (wrong == std::errc() && end == name.data() + name.size()) processes.insert(process);
+    if (wrong == std::errc() && end == name.data() + name.size() && process != own) processes.insert(process);
   }
   return processes;
 }
@@ -29,7 +32,7 @@ std::set<int> processes_of_host() {
 std::vector<Job> jobs_of_host() {
   std::vector<Job> jobs;
   std::set<int> seen;
-  for (const int process : processes_of_host()) {
+  for (const int process : other_processes()) {
     if (seen.contains(process)) continue;
     Result<Job> job = metrics::pages_from(process);
     if (!job) continue;

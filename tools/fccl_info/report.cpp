@@ -33,7 +33,7 @@ std::string failures_of(const Look& look) {
   return text.empty() ? "no living process shows a failure; add the output of the job, which has the first error\n" : text;
 }
 
-// Leaves out the buckets of histograms and the lines of help, which are most of the text.
+// Leaves out what is most of the text: the buckets of histograms, the lines of help and what is 0.
 std::string metrics_of(const Look& look) {
   std::string kept;
   for (const Job& job : look.jobs) {
@@ -41,7 +41,7 @@ std::string metrics_of(const Look& look) {
     for (std::string_view rest = text; !rest.empty();) {
       const std::string_view line = rest.substr(0, rest.find('\n') + 1);
       rest.remove_prefix(line.size());
-      if (!line.starts_with('#') && !line.starts_with("fccl_call_seconds_bucket")) kept += line;
+      if (!line.starts_with('#') && !line.starts_with("fccl_call_seconds_bucket") && !line.ends_with(" 0\n")) kept += line;
     }
   }
   return kept.empty() ? "none\n" : kept;

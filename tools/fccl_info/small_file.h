@@ -8,7 +8,7 @@ namespace fccl::core {
 
 // Returns the content of a file; "" if it cannot be read.
 std::string text_in(const std::string& path);
-// Returns the first line of a file that begins with `begin`, without its end; "" if there is none.
+// Returns the first line of a file that begins with `begin`, without its end; "" if no line does.
 std::string line_with(const std::string& path, std::string_view begin);
 // Returns the text in characters that cannot control a terminal.
 std::string printable(std::string text);
