@@ -40,7 +40,8 @@ Result<std::vector<Descriptor>> find_pages(int process) {
   const std::string folder = fmt::format("/proc/{}/fd", process);
   const std::unique_ptr<DIR, CloseFolder> listed(::opendir(folder.c_str()));
   if (!listed)
-    return cannot_look(process, errno == ENOENT ? "there is no such process" : fmt::format("{}: {}", folder, error_text(errno)));
+    return cannot_look(process,
+                       errno == ENOENT ? "there is no such process" : fmt::format("{}: {}", folder, error_text(errno)));
   const std::string wanted = fmt::format("/memfd:{}", kMemoryName);
   std::vector<Descriptor> found;
   for (const dirent* entry = ::readdir(listed.get()); entry != nullptr && found.size() < kMostPages;

@@ -53,8 +53,8 @@ std::vector<std::string> writings_of(Bytes secret) {
     if (std::ranges::count(part, 0) > 5) continue;
     std::string large = hex(part);
     std::ranges::transform(large, large.begin(), [](unsigned char letter) { return std::toupper(letter); });
-    writings.insert(writings.end(), {raw(part), hex(part), large, base64(part),
-                                     base64(part, sodium_base64_VARIANT_URLSAFE_NO_PADDING)});
+    writings.insert(writings.end(),
+                    {raw(part), hex(part), large, base64(part), base64(part, sodium_base64_VARIANT_URLSAFE_NO_PADDING)});
   }
   return writings;
 }
@@ -77,8 +77,10 @@ TEST(Report, of_a_failed_job_says_why_and_holds_neither_the_unique_id_nor_its_ke
     const auto known = from_c(id);
     ASSERT_TRUE(known);
     // Users hand ids on by variables of these names.
-    const Setting variables[] = {{"FCCL_COMM_ID", hex(of_id)},    {"NCCL_COMM_ID", base64(of_id)},
-                                 {"FCCL_HOST_ID", hex(known->key)}, {"FI_SECRET", base64(known->key)},
+    const Setting variables[] = {{"FCCL_COMM_ID", hex(of_id)},
+                                 {"NCCL_COMM_ID", base64(of_id)},
+                                 {"FCCL_HOST_ID", hex(known->key)},
+                                 {"FI_SECRET", base64(known->key)},
                                  {"FCCL_LOG", "info"}};
     const std::string text = report();
     expect_without(text, of_id);

@@ -52,8 +52,9 @@ TEST_F(Top, says_who_waits_for_whom_and_since_when) {
                                      "    rank 1, " +
                                      own_process() + ": 12 calls; in AllGather of 4000 bytes for 60."))
       << ended.text;
-  EXPECT_TRUE(ended.text.ends_with("s, waits for rank 3\n"
-                                   "    -> 1 call waits for rank 3, which is on another host or has ended\n"))
+  EXPECT_TRUE(
+      ended.text.ends_with("s, waits for rank 3\n"
+                           "    -> 1 call waits for rank 3, which is on another host or has ended\n"))
       << ended.text;
 }
 

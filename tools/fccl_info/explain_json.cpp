@@ -11,11 +11,8 @@ namespace fccl::core {
 namespace {
 
 Json json_of(const plan::Time& time) {
-  return {{"total", time.total()},
-          {"latency", time.latency},
-          {"messages", time.message},
-          {"wire", time.wire},
-          {"host", time.host}};
+  return {
+      {"total", time.total()}, {"latency", time.latency}, {"messages", time.message}, {"wire", time.wire}, {"host", time.host}};
 }
 
 Json plans_of(const Explained& explained) {
@@ -25,10 +22,8 @@ Json plans_of(const Explained& explained) {
     const auto& algorithm = plan::kCatalog<plan::Price>[static_cast<size_t>(each)];
     if (algorithm.collective != explained.request.collective) continue;
     const plan::Choice best = explained.chooser.best_slices(each, explained.request);
-    plans.push_back({{"name", algorithm.name},
-                     {"is_chosen", each == chosen},
-                     {"slices", best.slices},
-                     {"seconds", json_of(best.time)}});
+    plans.push_back(
+        {{"name", algorithm.name}, {"is_chosen", each == chosen}, {"slices", best.slices}, {"seconds", json_of(best.time)}});
   }
   return plans;
 }

@@ -43,8 +43,8 @@ std::vector<std::string_view> names() {
 tl::unexpected<Error> no_such_command(std::string_view word) {
   std::vector<std::string_view> known = names();
   known.insert(known.end(), {"--help", "--version"});
-  return wrong(fmt::format("there is no command '{}'; did you mean {}? fccl-info --help tells of all", word,
-                           nearest(word, known)));
+  return wrong(
+      fmt::format("there is no command '{}'; did you mean {}? fccl-info --help tells of all", word, nearest(word, known)));
 }
 
 Result<std::string> answer(const Command& command, Words words) {
@@ -58,8 +58,7 @@ Result<std::string> answer(const Command& command, Words words) {
 }
 
 Result<std::string> answer(Words words) {
-  if (words.empty())
-    return wrong(fmt::format("name a command: {}; fccl-info --help tells of them", fmt::join(names(), ", ")));
+  if (words.empty()) return wrong(fmt::format("name a command: {}; fccl-info --help tells of them", fmt::join(names(), ", ")));
   if (words[0] == "--help" || words[0] == "-h") return kUsage;
   if (words[0] == "--version") return fmt::format("fccl-info {}.{}.{}\n", FCCL_MAJOR, FCCL_MINOR, FCCL_PATCH);
   const auto* command = std::ranges::find(kCommands, words[0], &Command::name);
