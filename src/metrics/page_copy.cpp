@@ -26,6 +26,7 @@ namespace {
 constexpr size_t kMostProcesses = 4096;
 // The pages that a process can hold open, one per generation of forks.
 constexpr size_t kMostPages = 16;
+constexpr const char* kOtherVersion = "its metrics are those of another version of FCCL";
 
 tl::unexpected<Error> cannot_look(int process, const std::string& observed) {
   return fail(fcclSystemError, fmt::format("cannot look at process {}: {}", process, observed));
@@ -113,9 +114,10 @@ Result<PageCopy> PageCopy::of(int process) {
   return cannot_look(process, observed);
 }
 
+bool PageCopy::is_of_other_version(const Error& error) { return error.message.ends_with(kOtherVersion); }
+
 // Returns why the memory is not the page of the process; "" if it is.
 std::string PageCopy::fault_of_copying(int memory, int process) {
-  constexpr const char* kOtherVersion = "its metrics are those of another version of FCCL";
   struct stat known{};
   const bool is_page = ::fstat(memory, &known) == 0 && S_ISREG(known.st_mode);
   if (!is_page || static_cast<size_t>(known.st_size) != sizeof(Page)) return kOtherVersion;

@@ -19,6 +19,8 @@ class PageCopy {
   // Copies the page of a process. Error: fcclSystemError, saying whether the process is absent, uses no FCCL, or belongs to
   // another user.
   static Result<PageCopy> of(int process);
+  // True if the error says that the process shows a page of another version of FCCL.
+  static bool is_of_other_version(const Error& error);
   // Copies the page of the calling process; never fails.
   static PageCopy own();
 

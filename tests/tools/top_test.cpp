@@ -1,5 +1,6 @@
 // Tests of fccl-info top: what it tells of a job, and of pages that make no sense.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -128,6 +129,16 @@ TEST_F(Top, prints_no_letter_that_a_terminal_might_obey) {
   EXPECT_EQ(ended.status, 0);
   EXPECT_EQ(ended.text.find('\x1b'), std::string::npos);
   EXPECT_NE(ended.text.find("in ? of 0 bytes for 0.0 s"), std::string::npos) << ended.text;
+}
+
+TEST(TopOfNothing, names_a_process_of_another_version_of_fccl) {
+  const int page = memfd_create(metrics::kMemoryName, MFD_CLOEXEC);
+  ASSERT_EQ(ftruncate(page, 8), 0);
+  const Ended ended = run_info("top");
+  EXPECT_EQ(ended.status, 0);
+  const std::string told = "cannot look at " + own_process() + ": its metrics are those of another version of FCCL\n";
+  EXPECT_NE(ended.text.find(told), std::string::npos) << ended.text;
+  close(page);
 }
 
 TEST(TopOfNothing, says_why_there_is_nothing) {

@@ -29,17 +29,20 @@ std::set<int> other_processes() {
 
 }  // namespace
 
-std::vector<Job> jobs_of_host() {
-  std::vector<Job> jobs;
+HostJobs jobs_of_host() {
+  HostJobs found;
   std::set<int> seen;
   for (const int process : other_processes()) {
     if (seen.contains(process)) continue;
     Result<Job> job = metrics::pages_from(process);
-    if (!job) continue;
+    if (!job) {
+      if (metrics::PageCopy::is_of_other_version(job.error())) found.unreadable.push_back(job.error().message);
+      continue;
+    }
     for (const metrics::PageCopy& page : *job) seen.insert(static_cast<int>(page->process));
-    jobs.push_back(std::move(*job));
+    found.jobs.push_back(std::move(*job));
   }
-  return jobs;
+  return found;
 }
 
 }  // namespace fccl::core

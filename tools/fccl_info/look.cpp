@@ -43,7 +43,7 @@ class Earlier {
  public:
   explicit Earlier(const Look* look) : at_(look == nullptr ? Clock::time_point{} : look->at) {
     if (look == nullptr) return;
-    for (const Job& job : look->jobs)
+    for (const Job& job : look->host.jobs)
       for (const PageCopy& page : job)
         for (const CommunicatorPart* part : page.communicators()) done_.emplace(key_of({&page, part}), done_by(*part));
   }
@@ -141,22 +141,19 @@ std::string describe(const Job& job, const Earlier& earlier, Clock::time_point n
 }  // namespace
 
 Result<Look> look_at(std::optional<int> process) {
-  Look look{Clock::now(), {}};
-  if (!process) {
-    look.jobs = jobs_of_host();
-    return look;
-  }
+  if (!process) return Look{Clock::now(), jobs_of_host()};
   FCCL_TRY_ASSIGN(Job job, metrics::pages_from(*process));
-  look.jobs.push_back(std::move(job));
+  Look look{Clock::now(), {}};
+  look.host.jobs.push_back(std::move(job));
   return look;
 }
 
 std::string text_of(const Look& now, const Look* before) {
-  if (now.jobs.empty()) return "no process of this user and host has a communicator of FCCL now\n";
   const Earlier earlier(before);
   std::string text;
-  for (const Job& job : now.jobs) text += describe(job, earlier, now.at);
-  return text;
+  for (const Job& job : now.host.jobs) text += describe(job, earlier, now.at);
+  for (const std::string& each : now.host.unreadable) text += each + "\n";
+  return text.empty() ? "no process of this user and host has a communicator of FCCL now\n" : text;
 }
 
 }  // namespace fccl::core

@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "base/result.h"
 #include "fccl_info/host_jobs.h"
@@ -13,7 +12,7 @@ namespace fccl::core {
 
 struct Look {
   Clock::time_point at;
-  std::vector<Job> jobs;
+  HostJobs host;
 };
 
 // Looks at the job of a process, or at all jobs of this host. Error: fcclSystemError, if that process shows no page.

@@ -25,7 +25,7 @@ std::string section(std::string_view title, const Result<std::string>& text) {
 
 std::string failures_of(const Look& look) {
   std::string text;
-  for (const Job& job : look.jobs)
+  for (const Job& job : look.host.jobs)
     for (const metrics::PageCopy& page : job)
       if (const std::string failure = metrics::last_failure_of(*page); !failure.empty())
         text += fmt::format("process {}, {:.1f} s ago: {}\n", page->process,
@@ -36,7 +36,7 @@ std::string failures_of(const Look& look) {
 // Leaves out what is most of the text: the buckets of histograms, the lines of help and what is 0.
 std::string metrics_of(const Look& look) {
   std::string kept;
-  for (const Job& job : look.jobs) {
+  for (const Job& job : look.host.jobs) {
     const std::string text = metrics::text_of(job, to_ms(look.at));
     for (std::string_view rest = text; !rest.empty();) {
       const std::string_view line = rest.substr(0, rest.find('\n') + 1);

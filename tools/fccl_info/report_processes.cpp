@@ -80,7 +80,7 @@ std::string variables_here() {
 
 std::string processes_of(const Look& look) {
   std::string text;
-  for (const Job& job : look.jobs)
+  for (const Job& job : look.host.jobs)
     for (const metrics::PageCopy& page : job) {
       std::string name = text_in(fmt::format("/proc/{}/comm", page->process));
       while (name.ends_with('\n')) name.pop_back();
