@@ -1,6 +1,7 @@
 // Writes the table of plans that the text has, too.
 #include "fccl_info/explain_json.h"
 
+#include <cstdint>
 #include <utility>
 
 #include "base/signature.h"
@@ -33,7 +34,7 @@ Json plans_of(const Explained& explained) {
 std::string explain_in_json(const Explained& explained) {
   const Costs& costs = explained.costs.costs;
   Json json{{"collective", name_of(explained.request.collective)},
-            {"bytes", explained.bytes},
+            {"bytes", static_cast<uint64_t>(explained.bytes)},
             {"hosts", explained.shape.hosts},
             {"ranks", explained.shape.ranks},
             {"rails_per_host", explained.shape.rails},
