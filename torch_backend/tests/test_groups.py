@@ -10,7 +10,7 @@ import fccl
 import pytest
 import torch
 import torch.distributed as dist
-from ranks import assert_same, numbers, run_ranks
+from ranks import assert_same, hosts, numbers, run_ranks
 
 CPU = torch.device("cpu")
 
