@@ -2,10 +2,10 @@
 
 packages_build=(
   g++ ccache cmake ninja-build pkg-config libsodium-dev libspdlog-dev libfmt-dev libexpected-dev libhwy-dev libpugixml-dev libhwloc-dev
-  libfabric-dev
+  libfabric-dev nlohmann-json3-dev
 )
 packages_test=(
-  python3 iproute2 libgtest-dev libgmock-dev libbenchmark-dev nlohmann-json3-dev openmpi-bin libopenmpi-dev mpich libmpich-dev
+  python3 iproute2 libgtest-dev libgmock-dev libbenchmark-dev openmpi-bin libopenmpi-dev mpich libmpich-dev
 )
 packages_fuzz=(clang-19 libclang-rt-19-dev)
 packages_lint=(git clang-format-19 clang-tidy-19)

@@ -102,7 +102,7 @@ bool is_oversubscribed(const Segment& segment) {
 }
 
 tl::unexpected<Error> count_and_fail(Error error) {
-  metrics::count_error(error.code);
+  metrics::count_error(error.code, error.message);
   return fail(std::move(error));
 }
 

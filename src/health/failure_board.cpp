@@ -22,7 +22,7 @@ std::optional<Error> FailureBoard::first() const {
   // A peer may have written anything, so its code is checked.
   const bool known = cause.code > fcclSuccess && cause.code < fcclNumResults;
   const fcclResult_t code = known ? static_cast<fcclResult_t>(cause.code) : fcclInternalError;
-  if (is_to_count_.exchange(false, std::memory_order_relaxed)) metrics::count_error(code);
+  if (is_to_count_.exchange(false, std::memory_order_relaxed)) metrics::count_error(code, text);
   return Error{code, std::string(text)};
 }
 

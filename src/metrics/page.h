@@ -54,6 +54,9 @@ inline uint64_t value_of(const Count& count) { return count.load(std::memory_ord
 // Adds without an atomic read-modify-write, since each count has one writer.
 inline void raise(Count& count, uint64_t by) { count.store(value_of(count) + by, std::memory_order_relaxed); }
 
+// The text of a failure in words of memory, so that it may be read while it is written; a longer text is cut.
+using FailureText = std::array<Count, 128>;
+
 // The calls of one collective, path and class of sizes.
 struct Calls {
   Count calls, bytes, timed, nanoseconds;
@@ -109,12 +112,14 @@ struct Page {
   Count served_port;         // the port on which this process serves metrics; 0: it does not
   Name transport, provider;  // of the first communicator between hosts; empty without one
   std::array<Count, fcclNumResults> errors;
+  Count failed_ms;           // when the last of them was counted, on the scale of to_ms
+  FailureText last_failure;  // its text
   std::array<RailPart, kRails> rails;
   CallTable gone;  // sums over communicators that have ended
   std::array<CommunicatorPart, kCommunicators> communicators;
 };
 
-inline constexpr uint64_t kMagic = 0x6663636c6d657402;  // its last byte is the version of this layout
+inline constexpr uint64_t kMagic = 0x6663636c6d657403;  // its last byte is the version of this layout
 inline constexpr const char* kMemoryName = "fccl-metrics";
 
 }  // namespace fccl::core::metrics

@@ -26,6 +26,7 @@ namespace {
 constexpr size_t kMostProcesses = 4096;
 // The pages that a process can hold open, one per generation of forks.
 constexpr size_t kMostPages = 16;
+constexpr const char* kOtherVersion = "its metrics are those of another version of FCCL";
 
 tl::unexpected<Error> cannot_look(int process, const std::string& observed) {
   return fail(fcclSystemError, fmt::format("cannot look at process {}: {}", process, observed));
@@ -39,7 +40,9 @@ struct CloseFolder {
 Result<std::vector<Descriptor>> find_pages(int process) {
   const std::string folder = fmt::format("/proc/{}/fd", process);
   const std::unique_ptr<DIR, CloseFolder> listed(::opendir(folder.c_str()));
-  if (!listed) return cannot_look(process, fmt::format("{}: {}", folder, error_text(errno)));
+  if (!listed)
+    return cannot_look(process,
+                       errno == ENOENT ? "there is no such process" : fmt::format("{}: {}", folder, error_text(errno)));
   const std::string wanted = fmt::format("/memfd:{}", kMemoryName);
   std::vector<Descriptor> found;
   for (const dirent* entry = ::readdir(listed.get()); entry != nullptr && found.size() < kMostPages;
@@ -73,6 +76,13 @@ bool copy_calls(Page& into, CallTable& calls, const Read& read) {
   return true;
 }
 
+// Returns the text that ends at the first zero, or after so many bytes.
+std::string printable(const char* bytes, size_t most) {
+  std::string text(bytes, ::strnlen(bytes, most));
+  std::ranges::replace_if(text, [](char letter) { return letter < ' ' || letter > '~'; }, '?');
+  return text;
+}
+
 }  // namespace
 
 PageCopy::PageCopy() : page_(static_cast<Page*>(std::calloc(1, sizeof(Page)))) {
@@ -104,9 +114,10 @@ Result<PageCopy> PageCopy::of(int process) {
   return cannot_look(process, observed);
 }
 
+bool PageCopy::is_of_other_version(const Error& error) { return error.message.ends_with(kOtherVersion); }
+
 // Returns why the memory is not the page of the process; "" if it is.
 std::string PageCopy::fault_of_copying(int memory, int process) {
-  constexpr const char* kOtherVersion = "its metrics are those of another version of FCCL";
   struct stat known{};
   const bool is_page = ::fstat(memory, &known) == 0 && S_ISREG(known.st_mode);
   if (!is_page || static_cast<size_t>(known.st_size) != sizeof(Page)) return kOtherVersion;
@@ -136,10 +147,10 @@ std::vector<const CommunicatorPart*> PageCopy::communicators() const {
   return shown;
 }
 
-std::string text_of(const Name& name) {
-  std::string text(name.data(), ::strnlen(name.data(), name.size()));
-  std::ranges::replace_if(text, [](char letter) { return letter < ' ' || letter > '~'; }, '?');
-  return text;
+std::string text_of(const Name& name) { return printable(name.data(), name.size()); }
+
+std::string last_failure_of(const Page& page) {
+  return printable(reinterpret_cast<const char*>(page.last_failure.data()), sizeof page.last_failure);
 }
 
 std::string name_of(const CommunicatorPart& communicator) { return text_of(communicator.name); }

@@ -19,6 +19,8 @@ class PageCopy {
   // Copies the page of a process. Error: fcclSystemError, saying whether the process is absent, uses no FCCL, or belongs to
   // another user.
   static Result<PageCopy> of(int process);
+  // True if the error says that the process shows a page of another version of FCCL.
+  static bool is_of_other_version(const Error& error);
   // Copies the page of the calling process; never fails.
   static PageCopy own();
 
@@ -43,6 +45,8 @@ class PageCopy {
 // Returns a name in characters that cannot control a terminal, whatever the process wrote.
 std::string text_of(const Name& name);
 std::string name_of(const CommunicatorPart& communicator);
+// Returns the text of the last failure that the process has counted, in such characters; "" if it has counted none.
+std::string last_failure_of(const Page& page);
 // Returns the name of a flight's collective; "?" if the number is unknown.
 const char* collective_of(const Flight& flight);
 // Returns the processes of a communicator's ranks on this host.

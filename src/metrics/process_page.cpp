@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/check.h"
+#include "os/clock.h"
 #include "os/descriptor.h"
 #include "os/memory.h"
 #include "os/per_process.h"
@@ -112,9 +113,15 @@ void with_own_page(const std::function<void(const Page&)>& read) {
   read(*own.page);
 }
 
-void count_error(fcclResult_t kind) {
-  if (kind > fcclSuccess && kind < fcclNumResults)
-    page_of_process().errors[static_cast<size_t>(kind)].fetch_add(1, std::memory_order_relaxed);
+void count_error(fcclResult_t kind, std::string_view text) {
+  if (kind <= fcclSuccess || kind >= fcclNumResults) return;
+  std::array<uint64_t, std::tuple_size_v<FailureText>> words{};
+  text.copy(reinterpret_cast<char*>(words.data()), sizeof words - 1);
+  Page& page = page_of_process();
+  const std::lock_guard lock(process.get().mutex);
+  page.errors[static_cast<size_t>(kind)].fetch_add(1, std::memory_order_relaxed);
+  page.failed_ms.store(to_ms(Clock::now()), std::memory_order_relaxed);
+  for (size_t i = 0; i < words.size(); ++i) page.last_failure[i].store(words[i], std::memory_order_relaxed);
 }
 
 void write_name(Name& into, std::string_view name) {

@@ -39,8 +39,8 @@ void call_when_unused(void (*tell)());
 void with_own_page(const std::function<void(const Page&)>& read);
 // Copies words of a page that other threads write at the same time.
 void read_words(const Page& page, size_t at, std::span<char> into);
-// Counts a communicator that failed, or could not be made.
-void count_error(fcclResult_t kind);
+// Counts a communicator that failed, or could not be made, and shows why.
+void count_error(fcclResult_t kind, std::string_view text);
 struct NetworkNames {
   std::string_view transport, provider;
   std::span<const std::string> nics;  // by rail

@@ -11,10 +11,9 @@
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
-#include <numeric>
 #include <set>
-#include <utility>
 
+#include "base/nearest.h"
 #include "os/clock.h"
 #include "os/log.h"
 #include "plan/catalog.h"
@@ -227,20 +226,6 @@ bool asks_for_info(std::string nccl_debug) {
   return nccl_debug == "INFO" || nccl_debug == "TRACE";
 }
 
-// Returns how many letters must be changed, added or removed to turn one text into the other.
-size_t distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i);
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t changed = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, changed}));
-    }
-  }
-  return row.back();
-}
-
 bool looks_like_a_setting(std::string_view name) {
   return name.starts_with("FCCL_") && std::none_of(std::begin(kForeignPrefixes), std::end(kForeignPrefixes),
                                                    [&](std::string_view prefix) { return name.starts_with(prefix); });
@@ -300,16 +285,14 @@ Result<Settings> read_settings() {
 
 std::vector<std::string> warnings_of(std::span<const std::string_view> environment) {
   std::vector<std::string> warnings;
+  std::vector<std::string_view> known;
+  for (const Setting& setting : kSettings) known.emplace_back(setting.variable);
   for (const std::string_view entry : environment) {
     const std::string_view name = entry.substr(0, entry.find('='));
     if (!looks_like_a_setting(name)) continue;
-    const auto nearer = [&](const Setting& a, const Setting& b) {
-      return distance(name, a.variable) < distance(name, b.variable);
-    };
-    const Setting& nearest = *std::min_element(std::begin(kSettings), std::end(kSettings), nearer);
-    if (name != nearest.variable)
-      warnings.push_back(
-          fmt::format("{} is not a setting of FCCL and has no effect; the nearest is {}", name, nearest.variable));
+    const std::string_view meant = nearest(name, known);
+    if (name != meant)
+      warnings.push_back(fmt::format("{} is not a setting of FCCL and has no effect; the nearest is {}", name, meant));
   }
   return warnings;
 }

@@ -10,6 +10,8 @@ struct Ended {
   std::string text;  // both streams
 };
 
+// Runs a line of a shell.
+Ended run_line(const std::string& line);
 // `variables` as a shell sets them for one command.
 Ended run_info(const std::string& arguments, const std::string& variables = "");
 

@@ -12,14 +12,17 @@
 
 namespace fccl::core::testing {
 
-Ended run_info(const std::string& arguments, const std::string& variables) {
-  const std::string line = variables + " " FCCL_TEST_INFO " " + arguments + " 2>&1";
-  FILE* output = popen(line.c_str(), "r");
+Ended run_line(const std::string& line) {
+  FILE* output = popen((line + " 2>&1").c_str(), "r");
   Ended ended;
   for (int c; output != nullptr && (c = std::fgetc(output)) != EOF;) ended.text += static_cast<char>(c);
   const int status = output == nullptr ? -1 : pclose(output);
   if (WIFEXITED(status)) ended.status = WEXITSTATUS(status);
   return ended;
+}
+
+Ended run_info(const std::string& arguments, const std::string& variables) {
+  return run_line(variables + " " FCCL_TEST_INFO " " + arguments);
 }
 
 namespace {
@@ -300,16 +303,38 @@ TEST(Explain, tells_a_wrong_word_from_a_wrong_file) {
   EXPECT_NE(machine.text.find("has 1 host; explain is about"), std::string::npos) << machine.text;
 }
 
-TEST(FcclInfo, shows_its_usage_to_whoever_asks_for_something_else) {
-  EXPECT_EQ(run_info("--help").status, 0);
-  for (const char* wrong : {"", "rails", "settings now", "topologies"}) {
-    const Ended ended = run_info(wrong);
-    EXPECT_EQ(ended.status, 2) << wrong;
-    EXPECT_NE(ended.text.find("fccl-info topology"), std::string::npos) << ended.text;
-    EXPECT_NE(ended.text.find(wrong), std::string::npos) << ended.text;
+TEST(FcclInfo, tells_all_commands_and_its_version_to_those_who_ask) {
+  const Ended help = run_info("--help");
+  EXPECT_EQ(help.status, 0);
+  EXPECT_NE(help.text.find("fccl-info topology"), std::string::npos) << help.text;
+  const Ended version = run_info("--version");
+  EXPECT_EQ(version.status, 0);
+  EXPECT_EQ(version.text, "fccl-info " FCCL_VERSION_TEXT "\n");
+}
+
+TEST(FcclInfo, answers_a_mistake_by_one_line_with_the_nearest_word) {
+  const struct {
+    const char *words, *said;
+  } wrongs[] = {
+      {"", "name a command: topology, rails, explain, gpus, settings, top, report; fccl-info --help tells of them"},
+      {"topologies", "there is no command 'topologies'; did you mean topology? fccl-info --help tells of all"},
+      {"--versoin", "there is no command '--versoin'; did you mean --version? fccl-info --help tells of all"},
+      {"rails", "'rails' has too few words; fccl-info --help has the form"},
+      {"settings now", "'settings now' has too many words; fccl-info --help has the form"},
+      {"report --json", "report has no --json"},
+      {"top --onec", "'--onec' is not an option of top; did you mean --once?"},
+      {"top 12x", "'12x' is not an id of a process"},
+      {"top 1 2", "top takes one process, but got 1 and 2"},
+      {"top --interval", "--interval is followed by nothing; give seconds, as in --interval 2"},
+      {"top --interval 0", "'0' is no interval; give 0.1 to 3600 seconds"},
+      {"explain AllGather 16M --host 2x2", "'--host' is not an option of explain; did you mean --hosts?"},
+      {"explain AllGather 16M --ranks 2 --json", "explain --ranks has no --json: its reasons are sentences"},
+  };
+  for (const auto& wrong : wrongs) {
+    const Ended ended = run_info(wrong.words);
+    EXPECT_EQ(ended.status, 2) << wrong.words;
+    EXPECT_EQ(ended.text, std::string("fccl-info: ") + wrong.said + "\n");
   }
-  EXPECT_NE(run_info("settings now").text.find("'settings now' has too many words"), std::string::npos);
-  EXPECT_NE(run_info("topologies").text.find("there is no command 'topologies'"), std::string::npos);
 }
 
 }  // namespace

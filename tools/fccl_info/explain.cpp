@@ -13,8 +13,10 @@
 
 #include "base/call.h"
 #include "fccl_info/explain_costs.h"
+#include "fccl_info/explain_json.h"
 #include "fccl_info/explain_on_host.h"
 #include "fccl_info/topology_file.h"
+#include "fccl_info/wrong_words.h"
 #include "plan/catalog.h"
 #include "plan/choose.h"
 #include "plan/shape.h"
@@ -22,8 +24,6 @@
 
 namespace fccl::core {
 namespace {
-
-tl::unexpected<Error> wrong(std::string message) { return fail(fcclInvalidArgument, std::move(message)); }
 
 struct Question {
   fcclColl_t collective = fcclCollBarrier;
@@ -89,8 +89,11 @@ Result<double> size_in(const std::string& word) {
   return std::ldexp(number, 10 * order);
 }
 
+constexpr std::string_view kOptions[] = {"--topology", "--hosts", "--costs",    "--provider",
+                                         "--ranks",    "--arena", "--in-place", "--dtype"};
+
 // Sets the options among the words.
-Result<void> set_options(Question& question, std::span<const std::string> options) {
+Result<void> set_options(Question& question, Words options) {
   for (size_t i = 0; i < options.size(); ++i) {
     const std::string& option = options[i];
     if (option == "--arena" || option == "--in-place") {
@@ -104,11 +107,7 @@ Result<void> set_options(Question& question, std::span<const std::string> option
                          : option == "--ranks"    ? &question.ranks
                          : option == "--dtype"    ? &question.dtype
                                                   : nullptr;
-    if (value == nullptr)
-      return wrong(
-          fmt::format("'{}' is not an option of explain; they are --topology, --hosts, --costs and --provider, or --ranks, "
-                      "--arena, --in-place and --dtype",
-                      option));
+    if (value == nullptr) return wrong_option(option, "explain", kOptions);
     if (i + 1 == options.size() || options[i + 1].empty()) return wrong(fmt::format("{} is followed by nothing", option));
     if (!value->empty()) return wrong(fmt::format("{} is there twice", option));
     *value = options[++i];
@@ -133,7 +132,7 @@ Result<void> check_options(const Question& question) {
   return {};
 }
 
-Result<Question> question_in(std::span<const std::string> words) {
+Result<Question> question_in(Words words) {
   Question question;
   FCCL_TRY(set_options(question, words.subspan(2)));
   FCCL_TRY_ASSIGN(question.collective, collective_in(words[0], !question.ranks.empty()));
@@ -273,9 +272,10 @@ std::string error_in_words(const Costs& costs) {
 
 }  // namespace
 
-Result<std::string> explain(std::span<const std::string> words) {
+Result<std::string> explain(Words words, Form form) {
   FCCL_TRY_ASSIGN(const Question question, question_in(words));
   if (!question.ranks.empty()) {
+    if (form == Form::json) return wrong("explain --ranks has no --json: its reasons are sentences");
     FCCL_TRY_ASSIGN(const HostQuestion on_host, host_question_in(question));
     return explain_on_host(on_host);
   }
@@ -286,6 +286,7 @@ Result<std::string> explain(std::span<const std::string> words) {
   const plan::Request request{question.collective, has_blocks ? question.size / shape.ranks : question.size};
   const plan::Chooser chooser(shape);
   const double minimum = plan::wire_minimum(request, shape) / shape.rails * shape.constants.wire_byte;
+  if (form == Form::json) return explain_in_json({shape, chooser, request, question.size, minimum, known});
   const std::string blocks = has_blocks ? fmt::format("{:.0f} bytes in the larger buffer, in {} blocks, one for each rank\n",
                                                       question.size, shape.ranks)
                                         : "";

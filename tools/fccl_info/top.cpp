@@ -1,67 +1,93 @@
-// Reads the pages that the processes of a job show.
+// Looks again and again, and writes each look over the one before.
 #include "fccl_info/top.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
-#include <algorithm>
 #include <charconv>
+#include <chrono>
+#include <iostream>
+#include <optional>
+#include <string_view>
+#include <thread>
+#include <utility>
 
-#include "metrics/page_copy.h"
-#include "os/clock.h"
+#include "fccl_info/look.h"
+#include "fccl_info/wrong_words.h"
 
 namespace fccl::core {
 namespace {
 
-using metrics::CommunicatorPart;
-using metrics::Flight;
-using metrics::PageCopy;
-using metrics::value_of;
+using namespace std::string_view_literals;
 
-uint64_t count_calls(const CommunicatorPart& part) {
-  uint64_t sum = 0;
-  for (int collective = 0; collective < fcclNumColls; ++collective)
-    if (part.calls.has(collective))
-      for (const auto& path : part.calls.of[static_cast<size_t>(collective)])
-        for (const metrics::Calls& calls : path) sum += value_of(calls.calls);
-  return sum;
+constexpr double kLeastSeconds = 0.1, kMostSeconds = 3600;
+constexpr std::chrono::duration<double> kUsual{2};
+// Moves a terminal's cursor to its first place, and clears it.
+constexpr const char* kClear = "\x1b[H\x1b[2J";
+
+struct Options {
+  std::optional<int> process;
+  std::optional<std::chrono::duration<double>> interval;
+  bool once = false;
+};
+
+Result<void> set_interval(Options& options, Words words, size_t at) {
+  if (at == words.size()) return wrong("--interval is followed by nothing; give seconds, as in --interval 2");
+  const std::optional<double> seconds = number_in(words[at]);
+  if (!seconds || !(*seconds >= kLeastSeconds && *seconds <= kMostSeconds))
+    return wrong(fmt::format("'{}' is no interval; give {} to {} seconds", words[at], kLeastSeconds, kMostSeconds));
+  options.interval = std::chrono::duration<double>(*seconds);
+  return {};
 }
 
-std::string describe(const Flight& flight, uint64_t now_ms) {
-  const int64_t awaited = flight.awaited.load(std::memory_order_relaxed);
-  const uint64_t since = std::min(value_of(flight.since_ms), now_ms);
-  return fmt::format("in {} of {} bytes for {:.1f} s, waits for {}", collective_of(flight), value_of(flight.bytes),
-                     1e-3 * static_cast<double>(now_ms - since), awaited < 0 ? "any rank" : fmt::format("rank {}", awaited));
+Result<void> set_process(Options& options, const std::string& word) {
+  int process = 0;
+  const auto [end, fault] = std::from_chars(word.data(), word.data() + word.size(), process);
+  if (fault != std::errc() || end != word.data() + word.size() || process < 1)
+    return wrong(fmt::format("'{}' is not an id of a process", word));
+  if (options.process) return wrong(fmt::format("top takes one process, but got {} and {}", *options.process, process));
+  options.process = process;
+  return {};
 }
 
-std::string describe(const CommunicatorPart& part, uint64_t now_ms) {
-  const std::string name = name_of(part);
-  std::string text = fmt::format("  rank {} of {}{}: {} calls done", part.rank, part.ranks,
-                                 name.empty() ? "" : fmt::format(" of communicator {}", name), count_calls(part));
-  bool waits = false;
-  for (const Flight& flight : part.flights)
-    if (value_of(flight.is_shown) != 0) {
-      text += fmt::format("; {}", describe(flight, now_ms));
-      waits = true;
-    }
-  return text + (waits ? "\n" : "; waits in no call\n");
+Result<Options> options_in(Words words) {
+  Options options;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--once")
+      options.once = true;
+    else if (words[i] == "--interval")
+      FCCL_TRY(set_interval(options, words, ++i));
+    else if (words[i].starts_with('-'))
+      return wrong_option(words[i], "top", std::array{"--interval"sv, "--once"sv});
+    else
+      FCCL_TRY(set_process(options, words[i]));
+  }
+  return options;
+}
+
+Result<std::string> look_again_and_again(const Options& options) {
+  const auto interval = options.interval.value_or(kUsual);
+  std::optional<Look> before;
+  for (;;) {
+    FCCL_TRY_ASSIGN(Look now, look_at(options.process));
+    std::cout << kClear << fmt::format("fccl-info top, every {} s; Ctrl-C ends it\n\n", interval.count())
+              << text_of(now, before ? &*before : nullptr) << std::flush;
+    if (!std::cout) return std::string();
+    before = std::move(now);
+    std::this_thread::sleep_for(interval);
+  }
 }
 
 }  // namespace
 
-Result<std::string> top(std::span<const std::string> words) {
-  const std::string& word = words.front();
-  int process = 0;
-  const auto [end, fault] = std::from_chars(word.data(), word.data() + word.size(), process);
-  if (fault != std::errc() || end != word.data() + word.size() || process < 1)
-    return fail(fcclInvalidArgument, fmt::format("'{}' is not an id of a process", word));
-  FCCL_TRY_ASSIGN(const auto pages, metrics::pages_from(process));
-  const uint64_t now_ms = to_ms(Clock::now());
-  std::string text;
-  for (const PageCopy& page : pages) {
-    text += fmt::format("process {}\n", page->process);
-    for (const CommunicatorPart* communicator : page.communicators()) text += describe(*communicator, now_ms);
-  }
-  return text;
+Result<std::string> top(Words words, Form) {
+  FCCL_TRY_ASSIGN(const Options options, options_in(words));
+  if (!options.once && ::isatty(STDOUT_FILENO) == 1) return look_again_and_again(options);
+  FCCL_TRY_ASSIGN(const Look first, look_at(options.process));
+  if (!options.interval) return text_of(first, nullptr);
+  std::this_thread::sleep_for(*options.interval);
+  FCCL_TRY_ASSIGN(const Look second, look_at(options.process));
+  return text_of(second, &first);
 }
 
 }  // namespace fccl::core

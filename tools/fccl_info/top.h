@@ -1,14 +1,14 @@
-// top: shows what the ranks of a running job are doing.
+// top: what the ranks of this host have done, how fast, and for whom they wait.
 #pragma once
 
-#include <span>
 #include <string>
 
-#include "base/result.h"
+#include "fccl_info/command.h"
 
 namespace fccl::core {
 
-// `words`: the process id of one process of the job.
-Result<std::string> top(std::span<const std::string> words);
+// `words` follow "fccl-info top": the process of a job, or nothing for all jobs; --interval SECONDS; --once. On a terminal it
+// writes a new look each interval, until the process ends or the user interrupts it. Otherwise it answers once.
+Result<std::string> top(Words words, Form form);
 
 }  // namespace fccl::core

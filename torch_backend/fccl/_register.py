@@ -101,11 +101,14 @@ def set_default() -> None:
     _names.watch(_names.Wishes())
 
 
-def counters() -> dict[str, dict[str, float]]:
-    """Calls, bytes and seconds of each collective of this process so far, over all groups."""
+def counters() -> dict[str, dict[str, float | None]]:
+    """Calls, bytes and seconds of each collective of this process so far, over all groups.
+
+    seconds is None where no call was timed: on one host, calls that fit the mailbox are counted only.
+    """
     columns = load().counters()
     return {
-        name: {"calls": calls, "bytes": nbytes, "seconds": seconds}
+        name: {"calls": calls, "bytes": nbytes, "seconds": seconds or None}
         for name, calls, nbytes, seconds in zip(*columns, strict=True)
     }
 

@@ -32,6 +32,19 @@ def test_torch_finds_the_package_by_its_entry_points():
     assert all("fccl" in found for found in names.values()), names
 
 
+def test_counters_have_no_seconds_where_no_call_was_timed(monkeypatch):
+    class Operators:
+        @staticmethod
+        def counters():
+            return ["AllReduce", "AllGather"], [13, 2], [520, 4_000_000], [0.0, 0.5]
+
+    monkeypatch.setattr(_register, "load", lambda: Operators)
+    assert fccl.counters() == {
+        "AllReduce": {"calls": 13, "bytes": 520, "seconds": None},
+        "AllGather": {"calls": 2, "bytes": 4_000_000, "seconds": 0.5},
+    }
+
+
 def test_importing_torch_registers_the_name_and_loads_no_library():
     ran = run_python(
         "import pathlib, torch, torch.distributed as dist\n"

@@ -1,10 +1,12 @@
 """Turns the command line into settings, and refuses what cannot work before anything is started."""
 
 import argparse
+import difflib
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from trainer.fsdp.presets import CHECKPOINT_FOLDER, PRESETS
 from trainer.fsdp.smp_config import SmpConfigError, package_is_missing, read_arguments
@@ -112,8 +114,18 @@ def parse(words: list[str]) -> Settings:
     return settings
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser whose complaint is one line, with the nearest argument that there is."""
+
+    def error(self, message: str) -> NoReturn:
+        unknown = re.match(r"unrecognized arguments: (--[^ =]+)", message)
+        known = [name for name in self._option_string_actions if name.startswith("--")]
+        near = difflib.get_close_matches(unknown[1], known, n=1, cutoff=0) if unknown else ()
+        raise SettingsError(message + "".join(f"; did you mean {name}?" for name in near))
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=PROGRAM, description="Train a causal model with FSDP.")
+    parser = _Parser(prog=PROGRAM, description="Train a causal model with FSDP.")
     _add_model_arguments(parser.add_argument_group("model and data"))
     _add_sharding_arguments(parser.add_argument_group("sharding"))
     _add_training_arguments(parser.add_argument_group("training"))

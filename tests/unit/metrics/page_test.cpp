@@ -7,6 +7,7 @@
 #include <array>
 #include <csignal>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "metrics/page_copy.h"
@@ -82,6 +83,18 @@ TEST(ProcessPage, counts_nothing_of_a_parent_in_its_fork) {
   EXPECT_EQ(page_of_process().rails[0].bytes.load(), 0U);
 }
 
+TEST(ProcessPage, shows_the_text_of_the_last_failure_in_letters_that_no_terminal_obeys) {
+  count_error(fcclTimeout, "rank 1 is late");
+  count_error(fcclRemoteError, "rank 2 died\x1b[1m\n" + std::string(2000, 'x'));
+  const PageCopy page = PageCopy::own();
+  const std::string text = last_failure_of(*page);
+  EXPECT_TRUE(text.starts_with("rank 2 died?[1m?xxx")) << text;
+  EXPECT_EQ(text.size(), sizeof(FailureText) - 1);
+  EXPECT_GT(value_of(page->failed_ms), 0);
+  count_error(fcclSystemError, "short");
+  EXPECT_EQ(last_failure_of(*PageCopy::own()), "short");
+}
+
 TEST(PageCopy, needs_a_communicator) {
   const auto page = PageCopy::of(getpid());
   ASSERT_FALSE(page);
@@ -91,7 +104,7 @@ TEST(PageCopy, needs_a_communicator) {
 TEST(PageCopy, says_that_there_is_no_such_process) {
   const auto page = PageCopy::of(1 << 30);
   ASSERT_FALSE(page);
-  EXPECT_NE(page.error().message.find("No such file"), std::string::npos) << page.error().message;
+  EXPECT_NE(page.error().message.find("there is no such process"), std::string::npos) << page.error().message;
 }
 
 TEST(PageCopy, does_not_take_the_page_of_a_parent_for_that_of_its_fork) {

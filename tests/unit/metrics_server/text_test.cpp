@@ -94,8 +94,8 @@ TEST_F(MetricsText, tells_how_long_a_communicator_took_to_make_once_it_is_made) 
 TEST_F(MetricsText, counts_every_kind_of_error_from_zero_on) {
   const std::string timeout = "fccl_errors_total{" + pid + R"(,kind="timeout"})";
   const double before = read(own_text()).samples.at(timeout);
-  count_error(fcclTimeout);
-  count_error(fcclSuccess);
+  count_error(fcclTimeout, "rank 1 is late");
+  count_error(fcclSuccess, "");
   const Exposition text = read(own_text());
   EXPECT_EQ(text.samples.at(timeout), before + 1);
   EXPECT_TRUE(text.samples.contains("fccl_errors_total{" + pid + R"(,kind="remote"})"));

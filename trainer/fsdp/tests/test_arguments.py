@@ -21,6 +21,9 @@ from trainer.fsdp.arguments import SettingsError, parse
         ("--offload-activations 2", "give --activation-checkpointing"),
         ("--auto-resume", "needs a --name"),
         ("--model nowhere", "nor a folder with a config.json"),
+        ("--step 3 --plot x", "unrecognized arguments: --plot x; did you mean --"),
+        ("--global-bach=8", "unrecognized arguments: --global-bach=8; did you mean --global-batch"),
+        ("--strategy none", "invalid choice: 'none'"),
     ],
 )
 def test_impossible_settings_are_refused(line: str, message: str) -> None:

@@ -84,6 +84,19 @@ def test_compiled_blocks_give_the_losses_of_blocks_as_they_are(tmp_path: Path) -
     assert losses["compiled"] == pytest.approx(losses["as-they-are"], rel=0, abs=1e-9)
 
 
+def test_wrong_words_are_refused_by_one_line_before_any_rank_is_started() -> None:
+    checked = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "trainer.fsdp.check", "--global-batch", "7"],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+    )
+    said = [line for line in checked.stderr.splitlines() if not line.startswith("import time:")]
+    assert (checked.returncode, checked.stdout) == (2, "")
+    assert len(said) == 1 and said[0].startswith("./dev train: --global-batch 7 does not divide")
+    assert "torch" not in checked.stderr, "it takes seconds to import torch"
+
+
 def test_wrong_setting_is_one_line_and_status_two(tmp_path: Path) -> None:
     process = start(tmp_path, "--global-batch", "7")
     printed, _ = process.communicate(timeout=LIMIT_SECONDS)
