@@ -113,7 +113,8 @@ double predict(const Load& load, const Costs& costs) {
   const double chunk = load.chunk_bytes / load.slices * costs.wire_byte;
   const double copied = load.copied_bytes / load.slices * costs.host_byte;
   const double added = load.added_bytes / load.slices * costs.added_byte;
-  const double sent = load.rounds * (costs.message + chunk) + (load.messages - load.rounds) * root_of_squares(costs.message, chunk);
+  const double sent =
+      load.rounds * (costs.message + chunk) + (load.messages - load.rounds) * root_of_squares(costs.message, chunk);
   const double share = static_cast<double>(load.rounds) / load.messages;
   const double first = load.rounds * costs.latency + sent + added + share * copied + (1 - share) * std::max(0.0, copied - sent);
   const double pace = std::hypot(load.messages_per_port * costs.message, load.messages_per_port * chunk, copied + added);

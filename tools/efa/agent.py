@@ -1,6 +1,7 @@
 """Works for a run on one host: describes the host, starts ranks, tells what became of them, and kills them.
 
-It reads orders from its input and tells events by its output, one JSON object a line. All that it started ends with its input.
+It reads orders from its input and tells events by its output, one JSON object a line.
+All that it started ends with its input.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ PAUSE = 0.02
 MOST_TOLD = 100_000  # characters of what a rank says
 DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 LIBC = ctypes.CDLL(None)
-# Of the EFA installer; the folder of a pack comes before.
+# The EFA installer puts its libraries there; the folder of a pack comes before.
 LIBRARIES = ("/opt/amazon/efa/lib64", "/opt/amazon/efa/lib")
 
 
@@ -35,7 +36,7 @@ def tell(event: dict) -> None:
 
 
 def library_path(own: Path) -> str:
-    """Where the programs find libraries: the folder of ours, those of the EFA installer, then the others."""
+    """Returns the folders of libraries: ours, those of the EFA installer, then the others."""
     others = [os.environ["LD_LIBRARY_PATH"]] if os.environ.get("LD_LIBRARY_PATH") else []
     return ":".join([str(own), *LIBRARIES, *others])
 
@@ -54,7 +55,9 @@ class Job:
         self._number = order["job"]
         self._folder = Path(tempfile.mkdtemp(prefix="fccl-efa-"))
         self._running: dict[int, subprocess.Popen] = {}
-        words = [word.replace("TREE", str(tree)).replace("FOLDER", str(self._folder)) for word in order["words"]]
+        words = [
+            word.replace("TREE", str(tree)).replace("FOLDER", str(self._folder)) for word in order["words"]
+        ]
         for rank, variables in enumerate(order["variables"]):
             mine = dict(os.environ) | {"LD_LIBRARY_PATH": library_path(libraries)} | variables
             try:
@@ -106,7 +109,7 @@ class Job:
         )
 
     def tell_output(self) -> None:
-        """What the first rank has said so far."""
+        """Tells what the first rank has said so far."""
         tell({"event": "said", "job": self._number, "said": self._text(self._file(0, "out"))})
 
     def kill(self, rank: int) -> None:
@@ -148,7 +151,7 @@ class Agent:
         self._jobs[order["job"]] = Job(order, self._tree, self._libraries)
 
     def said(self, order: dict) -> None:
-        """What a job's first rank here has said."""
+        """Tells what a job's first rank here has said."""
         self._jobs[order["job"]].tell_output()
 
     def kill(self, order: dict) -> None:

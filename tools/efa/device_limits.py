@@ -1,4 +1,4 @@
-"""Asks an EFA's own library what the device can do: whether it reads and writes the memory of peers, and how much at once."""
+"""Asks an EFA's own library whether the device reads and writes the memory of peers, and how much at once."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def limits_of_devices() -> dict[str, dict]:
 
 
 def limits_in(attributes: DeviceAttributes) -> dict:
-    """What the limits step reads."""
+    """Returns the attributes that the step limits reads."""
     return {
         "read": bool(attributes.device_caps & RDMA_READ),
         "write": bool(attributes.device_caps & RDMA_WRITE),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tells whether EFA works between hosts and how fast it is: one table, one JSON file, one archive of both and the logs."""
+"""Tells whether EFA works between hosts, and how fast it is: a table, and an archive of rows and logs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ import sweeps  # noqa: E402
 from archive import Archive  # noqa: E402
 from fleet import Fleet, FleetError, names_of_hosts  # noqa: E402
 from judged import row  # noqa: E402
-from sweeps import Setting  # noqa: E402
+from runs import Setting, default_ranks  # noqa: E402
 
 SECONDS = 900
 WRONG_USE = NO_EFA = 2
@@ -53,7 +53,7 @@ MEASURING = {
 
 
 def add_places(parser: argparse.ArgumentParser) -> None:
-    """The options that the command of a pack adds: programs, libraries, and itself, by which a host is reached."""
+    """The options that the command of a pack adds: programs, libraries, and the command for other hosts."""
     parser.add_argument("--tree", type=Path, default=ROOT / "build", help=argparse.SUPPRESS)
     parser.add_argument("--libraries", type=Path, default=ROOT / "build", help=argparse.SUPPRESS)
     parser.add_argument("--run", type=Path, help=argparse.SUPPRESS)
@@ -61,7 +61,8 @@ def add_places(parser: argparse.ArgumentParser) -> None:
 
 def parse(words: list[str]) -> argparse.Namespace:
     """The command line; ends the program if it means nothing."""
-    parser = argparse.ArgumentParser(prog="./run" if "--run" in words else "./dev efa", description=__doc__)
+    called = "./run" if "--run" in words else "./dev efa"
+    parser = argparse.ArgumentParser(prog=called, description=__doc__)
     parser.add_argument("--provider", choices=PROVIDERS, default="efa", help="what carries the bytes (efa)")
     parser.add_argument(
         "--hosts", metavar="A,B", help="reach these by ssh; without it those of the Slurm allocation, by srun"
@@ -71,7 +72,9 @@ def parse(words: list[str]) -> argparse.Namespace:
         "--ranks", type=int, metavar="N", help="of each host (one for each GPU of a P instance, else 1)"
     )
     parser.add_argument("--out", type=Path, default=Path(), metavar="FOLDER", help="for the archive (.)")
-    parser.add_argument("--pack", type=Path, metavar="FOLDER", help="run nothing: make a folder that does this")
+    parser.add_argument(
+        "--pack", type=Path, metavar="FOLDER", help="run nothing: make a folder that does this"
+    )
     add_places(parser)
     given = parser.parse_args(words)
     if given.seconds <= 0:
@@ -133,10 +136,13 @@ def run_on(given: argparse.Namespace, folder: Path) -> int:
         if given.provider == "efa" and (lack := judged.without_efa(hosts)):
             print(f"efa: {lack}", file=sys.stderr)
             return NO_EFA
-        ranks = given.ranks or sweeps.default_ranks(hosts)
+        ranks = given.ranks or default_ranks(hosts)
         setting = Setting(fleet, hosts, given.provider, ranks, archive.note)
         if not setting.common_nics:
-            print(f"efa: a host has no NIC for provider {given.provider}, as fccl-info topology sees it", file=sys.stderr)
+            print(
+                f"efa: a host has no NIC for provider {given.provider}: see fccl-info topology there",
+                file=sys.stderr,
+            )
             return 1
         rows = run_all(setting, end, archive)
     finally:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from fleet import Plan
 from judged import row
-from sweeps import Setting, note_all, where_of
+from runs import Setting, note_all, where_of
 
 COSTS = re.compile(r"^latency=.*$", re.MULTILINE)
 CALIBRATED = 5  # repetitions of a point
@@ -16,6 +16,7 @@ SOON = 15.0  # seconds in which the others must have ended: a deadline is 20
 UNTIL_CALLS = 60.0
 ROW_OF_TABLE = re.compile(r"^ *\d", re.MULTILINE)
 LOOK_SECONDS = 5.0
+ENDLESS = ["-b", "4M", "-e", "4M", "-n", "20", "-c", "0", "-N", "0", "-T", "20"]
 
 
 def calibrate(setting: Setting, seconds: float) -> Iterator[dict]:
@@ -42,7 +43,7 @@ def calibrate(setting: Setting, seconds: float) -> Iterator[dict]:
 
 def death(setting: Setting, seconds: float) -> Iterator[dict]:
     """Kills the last rank in a call: whether the others end soon, and name it."""
-    words = ["TREE/perf_tests/all_reduce_perf", *"-b 4M -e 4M -n 20 -c 0 -N 0 -T 20".split()]
+    words = ["TREE/perf_tests/all_reduce_perf", *ENDLESS]
     plan = Plan(words, setting.everywhere, max(setting.ranks, 2 if len(setting.hosts) == 1 else 1))
     plan.variables = {"FCCL_TRANSPORT": setting.provider}
     plan.nics = setting.first_nics(setting.common_nics)
@@ -93,4 +94,6 @@ def judge(ranks: list, ended: bool, what: str, about: dict) -> Iterator[dict]:
     yield row(what, "measured", note, value=took * 1e3, unit="ms", **about)
     said = naming[0] if naming else survivors[0].last_words
     verdict = "works" if len(naming) == len(survivors) else "wrong"
-    yield row("the dead rank is named", verdict, f"by {len(naming)} of {len(survivors)} others: {said}", **about)
+    yield row(
+        "the dead rank is named", verdict, f"by {len(naming)} of {len(survivors)} others: {said}", **about
+    )

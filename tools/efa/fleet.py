@@ -1,4 +1,4 @@
-"""The hosts of a run: which they are, an agent on each that srun or ssh has started, and jobs of ranks on them."""
+"""The hosts of a run, an agent on each that srun or ssh has started, and jobs of ranks on them."""
 
 from __future__ import annotations
 
@@ -50,11 +50,20 @@ def names_of_hosts(given: str | None, environment: Mapping[str, str]) -> tuple[l
 
 
 def words_to_reach(host: str, how: str, environment: Mapping[str, str]) -> list[str]:
-    """What starts a command on the host; the command's words are to be appended, for ssh as one word."""
+    """Returns what starts a command on the host; the caller appends its words, for ssh as one word."""
     if how == "here" or (how == "ssh" and host in ("localhost", socket.gethostname())):
         return []
     if how == "ssh":
-        return ["ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=20", "-o", "StrictHostKeyChecking=accept-new", host]
+        return [
+            "ssh",
+            "-o",
+            "BatchMode=yes",
+            "-o",
+            "ConnectTimeout=20",
+            "-o",
+            "StrictHostKeyChecking=accept-new",
+            host,
+        ]
     found = re.match(r"\d+", environment.get("SLURM_JOB_CPUS_PER_NODE", ""))
     processors = [f"--cpus-per-task={found[0]}"] if found else []
     words = ["srun", "--overlap", "--nodes=1", "--ntasks=1", f"--nodelist={host}", "--mem=0", *processors]
@@ -87,7 +96,9 @@ class Plan:
     hosts: list[int]
     ranks: int = 1
     variables: dict[str, str] = field(default_factory=dict)
-    nics: dict[int, list[str]] = field(default_factory=dict)  # of each host; without an entry the library chooses
+    nics: dict[int, list[str]] = field(
+        default_factory=dict
+    )  # by the number of a host; the library chooses for others
     apart: bool = False  # each rank counts as a host of its own
 
 
@@ -122,7 +133,7 @@ class Job:
             self.rows = event["rows"]
 
     def said(self, seconds: float) -> str:
-        """What the first rank has said so far."""
+        """Returns what the first rank has said so far."""
         first = self.ranks[0]
         if first.has_ended:
             return first.said
@@ -181,8 +192,8 @@ class Fleet:
     def _lost(self, host: int) -> str:
         last = self._log_name.read_text(errors="replace").strip().splitlines()[-3:]
         return (
-            f"the agent on {self.names[host]} cannot be reached, or has ended; see that the host is up, that it is "
-            "reached without a password, and that this folder lies there under the same path. Last it said: "
+            f"the agent on {self.names[host]} cannot be reached, or has ended; see that the host is up, that "
+            "no password is asked for, and that this folder lies there under the same path. Last it said: "
             + (" ".join(last) or "nothing")
         )
 
@@ -222,7 +233,8 @@ class Fleet:
         secret = secrets.token_hex(16)
         for host in plan.hosts:
             variables = [
-                variables_of(plan, number, rank, len(job.ranks), meeting) | {"FCCL_TESTS_NETWORK_SECRET": secret}
+                variables_of(plan, number, rank, len(job.ranks), meeting)
+                | {"FCCL_TESTS_NETWORK_SECRET": secret}
                 for number, rank in enumerate(job.ranks)
                 if rank.host == host
             ]

@@ -45,7 +45,7 @@ def text_of(path: Path) -> str:
 
 
 def instance_type(root: Path) -> dict:
-    """What the firmware says: EC2 puts the instance type where others put the name of the machine."""
+    """Returns what the firmware says: EC2 puts the instance type where others put the name of the machine."""
     dmi = root / "sys/class/dmi/id"
     return {"vendor": text_of(dmi / "sys_vendor"), "type": text_of(dmi / "product_name")}
 
@@ -75,7 +75,7 @@ def devices(root: Path) -> list[dict]:
 
 
 def libfabric() -> dict:
-    """Version and file of the library that the programs will load; the error where there is none."""
+    """Version and file of the library that the programs will load; the error where it is missing."""
     try:
         library = device_limits.load("libfabric.so.1")
     except OSError as error:
@@ -118,7 +118,7 @@ def interfaces(info: str, libraries: str) -> list[str]:
 
 
 def interface_of_route(root: Path) -> str:
-    """The interface of the default route; "" where there is none."""
+    """The interface of the default route; "" without such a route."""
     for line in text_of(root / "proc/net/route").splitlines()[1:]:
         name, destination = line.split()[:2]
         if destination == "00000000":

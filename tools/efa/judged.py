@@ -14,7 +14,7 @@ UNLIMITED = -1
 
 @dataclass(frozen=True)
 class InstanceType:
-    """EFA devices of an instance type, their speed each in Gbit/s, its GPUs, and whether its devices write."""
+    """The EFA devices of an instance type, the Gbit/s of each, its GPUs, and whether its devices write."""
 
     devices: int
     gbits: int
@@ -39,7 +39,7 @@ def row(what: str, verdict: str, note: str = "", **more: object) -> dict:
 
 
 def type_of(host: dict) -> InstanceType | None:
-    """What is known of the host's instance type."""
+    """Returns what is known of the host's instance type."""
     return KNOWN.get(host["instance"]["type"])
 
 
@@ -56,11 +56,13 @@ def without_efa(hosts: list[dict]) -> str:
         machine = host["instance"]["type"] or "a machine of an unknown type"
         known = type_of(host)
         has = f", which has {known.devices} of them" if known else ""
-        driver = f"the driver efa {host['driver']} is loaded" if host["driver"] else "the driver efa is not loaded"
+        driver = (
+            f"the driver efa {host['driver']} is loaded" if host["driver"] else "the driver efa is not loaded"
+        )
         return (
-            f"{host['host']} has no EFA: it is {machine}{has}, {driver}, and /sys/class/infiniband has no device of "
-            "that driver. Launch the instance with network interfaces of type efa and install the EFA driver there "
-            "(aws-efa-installer); --provider tcp measures without EFA"
+            f"{host['host']} has no EFA: it is {machine}{has}, {driver}, and /sys/class/infiniband has no "
+            "device of that driver. Launch the instance with network interfaces of type efa and install the "
+            "EFA driver there (aws-efa-installer); --provider tcp measures without EFA"
         )
     return ""
 
@@ -105,7 +107,7 @@ def libfabric_row(host: dict, provider: str) -> dict:
     found = host["libfabric"]
     case = host["host"]
     if not found["version"]:
-        note = f"{found['error']}: install the EFA installer's, or apt-get install libfabric1, dnf install libfabric"
+        note = f"{found['error']}: run the EFA installer, apt-get install libfabric1 or dnf install libfabric"
         return row("libfabric", "failed", note, case=case)
     note = f"{found['version']}, {found['file']}"
     if provider == "efa" and version_of(found["version"]) < LEAST_LIBFABRIC:
@@ -114,27 +116,29 @@ def libfabric_row(host: dict, provider: str) -> dict:
 
 
 def device_rows(hosts: list[dict]) -> Iterator[dict]:
-    """How many EFA devices each host has, whether its type should have as many, and whether each has a link."""
+    """Rows about the number of EFAs of each host, against that of its type, and about their links."""
     for host in hosts:
         found, known, case = host["devices"], type_of(host), host["host"]
         ids = ", ".join(sorted({device["id"] for device in found}))
         names = ", ".join(device["name"] for device in found)
         about = {"case": case, "value": len(found), "unit": "devices"}
         if known and len(found) != known.devices:
-            note = f"{host['instance']['type']} has {known.devices} EFA devices, but here are {len(found)}: {names}"
+            note = f"{host['instance']['type']} has {known.devices} EFAs, but here are {len(found)}: {names}"
             yield row("EFA devices", "wrong", note, **about)
         else:
             expected = "as its type has" if known else "its type is not known"
             yield row("EFA devices", "works" if known else "measured", f"{expected}; {ids}; {names}", **about)
-        if down := [f"{device['name']} {device['state']}" for device in found if device["state"] != "ACTIVE"]:
+        if down := [device["name"] for device in found if device["state"] != "ACTIVE"]:
             yield row("ports that are active", "wrong", f"not active: {', '.join(down)}", case=case)
 
 
 def limit_rows(hosts: list[dict]) -> Iterator[dict]:
-    """Whether the devices read and write by themselves, the largest of either, and what memory may be locked."""
+    """Rows that say whether the devices read and write by themselves, and what memory may be locked."""
     for host in hosts:
         case, found = host["host"], host["limits"]
-        limits = [found["devices"][each["name"]] for each in host["devices"] if each["name"] in found["devices"]]
+        limits = [
+            found["devices"][each["name"]] for each in host["devices"] if each["name"] in found["devices"]
+        ]
         if not limits:
             why = found["error"] or "libefa knows none of the devices"
             yield row("what the devices can do", "failed", f"cannot be asked: {why}", case=case)
@@ -144,12 +148,14 @@ def limit_rows(hosts: list[dict]) -> Iterator[dict]:
         if locked == UNLIMITED:
             yield row("memory that may be locked", "works", "unlimited", case=case)
         else:
-            note = f"{locked / MIB:.0f} MiB: EFA locks what it registers; set memlock to unlimited (limits.conf)"
+            note = (
+                f"{locked / MIB:.0f} MiB: EFA locks what it registers; set memlock to unlimited (limits.conf)"
+            )
             yield row("memory that may be locked", "wrong", note, case=case)
 
 
 def ability_rows(host: dict, limits: list[dict]) -> Iterator[dict]:
-    """What all devices of a host can do."""
+    """Rows about what all devices of a host can do."""
     case, known = host["host"], type_of(host)
     reads, writes = (all(each[what] for each in limits) for what in ("read", "write"))
     of_all = f"{len(limits)} devices"
@@ -157,7 +163,9 @@ def ability_rows(host: dict, limits: list[dict]) -> Iterator[dict]:
     if writes:
         yield row("RDMA write", "works", of_all, case=case)
     elif known and known.writes:
-        note = f"{host['instance']['type']} has devices that write, but these say that they do not: update the driver"
+        note = (
+            f"devices of {host['instance']['type']} write, but these say that they do not: update the driver"
+        )
         yield row("RDMA write", "wrong", note, case=case)
     else:
         yield row("RDMA write", "unsupported", "emulated: libfabric sends messages in its place", case=case)

@@ -1,4 +1,4 @@
-"""Makes a folder with all that ./dev efa runs, for hosts with an EFA, libfabric and Python, and nothing of ours."""
+"""Makes a folder with all that ./dev efa runs, for hosts with EFA, libfabric, Python and nothing of ours."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ PROGRAMS = (
 )
 # The second one is looked for beside the first.
 OWN = ("libfccl.so.0", "libfccl_ofi.so")
-# What each host must have of its own: the libraries of its C and C++, and the libfabric that knows its EFA.
+# Each host must have its own libraries of C and C++, and the libfabric that knows its EFA.
 OF_THE_HOST = re.compile(
     r"^(ld-linux|libc\.|libm\.|libdl\.|libpthread\.|librt\.|libresolv\.|libgcc_s\.|libstdc\+\+|libfabric\.)"
 )
 SHARED = ("table.py", "kept.py")
-# Of Amazon Linux 2023, whose libraries are older than those of Ubuntu 22.04.
+# Amazon Linux 2023 has these; Ubuntu 22.04 has newer ones.
 NEWEST = {"GLIBC": (2, 34), "GLIBCXX": (3, 4, 29)}
 RUN = """#!/bin/sh
 # Whether EFA works between these hosts, and how fast it is: run ./run --help.
@@ -84,7 +84,7 @@ def size_of(folder: Path) -> int:
 
 
 def libraries_of(programs: Iterable[Path]) -> dict[str, Path]:
-    """The libraries that these need, and those that these need in turn, but for the host's own and what they need."""
+    """The libraries that these need, and those that these need in turn, without the host's own."""
     found: dict[str, Path] = {}
     left = list(programs)
     found |= {each.name: each for each in left if each.name in OWN}
@@ -100,7 +100,7 @@ def libraries_of(programs: Iterable[Path]) -> dict[str, Path]:
 
 
 def places_of(program: Path) -> dict[str, Path]:
-    """Where the loader of this machine finds each library that the program loads."""
+    """Returns the file of each library that the program loads on this machine."""
     said = subprocess.run(["ldd", str(program)], capture_output=True, text=True).stdout
     return {name: Path(path) for name, path in re.findall(r"^\s*(\S+) => (/\S+) \(", said, re.MULTILINE)}
 
@@ -115,7 +115,9 @@ def newest_versions(program: Path) -> Iterator[tuple[str, tuple[int, ...]]]:
     """The newest version of the libraries of C and C++ that it asks for."""
     said = subprocess.run(["objdump", "-p", str(program)], capture_output=True, text=True).stdout
     for library in NEWEST:
-        versions = [tuple(map(int, found.split("."))) for found in re.findall(rf"\b{library}_([\d.]+)\b", said)]
+        versions = [
+            tuple(map(int, found.split("."))) for found in re.findall(rf"\b{library}_([\d.]+)\b", said)
+        ]
         if versions:
             yield library, max(versions)
 

@@ -1,149 +1,31 @@
-"""The steps that run perf binaries between hosts: rails, loopback, pair, collectives, and AWS's table of NICs."""
+"""The steps that sweep sizes between hosts: rails, loopback, pair, collectives, AWS's table of NICs."""
 
 from __future__ import annotations
 
 import csv
 import io
-import re
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 
-from fleet import Fleet, Job, Plan
-from judged import row, type_of
+from fleet import Plan
+from judged import row
+from runs import Setting, measure, where_of, words_of
 
-WRONG_DATA = 7
 GIB = 1 << 30
-# Seconds: of a call of a perf binary; and what it needs before its calls begin.
-DEADLINE, LEAST_DEADLINE, UNTIL_CALLS = 60, 3, 6
 COLLECTIVES = ("all_gather", "reduce_scatter", "all_reduce")
 # The sizes of a sweep by eight, which ends at 1 GiB.
 LARGEST = [1 << power for power in range(12, 31, 3)]
-# Calls of a size: three timed ones, a warm-up and a check, out of place and in place, and those of all smaller sizes; an
-# all_reduce carries its size twice.
+# A size takes three timed calls, a warm-up and a check, out of place and in place; all smaller sizes take
+# a few more, and an all_reduce carries its size twice.
 CALLS = 22
-SHARE = 0.6  # of a run's time, for what a size is thought to take
+SHARE = 0.6  # the part of a run's time that its sizes may take
 BUFFERS = 5  # that a rank has of a size
-NETWORK = re.compile(r"between hosts: (.+)$", re.MULTILINE)
 COUNTS = (1, 2, 4)
 MEBI = 1 << 20
 
 
-@dataclass
-class Setting:
-    """What all steps share: hosts, what they say of themselves, provider, ranks of each, and the log."""
-
-    fleet: Fleet
-    hosts: list[dict]
-    provider: str
-    ranks: int
-    note: Callable[[str, str], None]
-    # GB/s that one NIC and all NICs carried between two ranks; the steps before the large ones find it.
-    one_nic: float = 0.0
-    all_nics: float = 0.0
-    costs: str = ""
-    logs: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def everywhere(self) -> list[int]:
-        """The numbers of all hosts."""
-        return list(range(len(self.hosts)))
-
-    def nics(self, host: int) -> list[str]:
-        """The NICs of a host that belong to the provider."""
-        about = self.hosts[host]
-        return [each["name"] for each in about["devices"]] if self.provider == "efa" else about["interfaces"]
-
-    @property
-    def common_nics(self) -> int:
-        """How many NICs every host has."""
-        return min(len(self.nics(host)) for host in self.everywhere)
-
-    def first_nics(self, count: int) -> dict[int, list[str]]:
-        """So many NICs of each host."""
-        return {host: self.nics(host)[:count] for host in self.everywhere}
-
-    def nic(self, number: int) -> dict[int, list[str]]:
-        """The one with this number, on each host."""
-        return {host: self.nics(host)[number : number + 1] for host in self.everywhere}
-
-    @property
-    def memory(self) -> int:
-        """Bytes of the host that has the least left; 0 if one does not say."""
-        return min(host["memory"] for host in self.hosts)
-
-
-def default_ranks(hosts: list[dict]) -> int:
-    """One for each GPU of an instance type that is known, else one."""
-    known = type_of(hosts[0])
-    return known.gpus if known else 1
-
-
-@dataclass
-class Measured:
-    """What a run gave: rows of its CSV file, and what went wrong, "" if nothing did."""
-
-    rows: list[dict]
-    fault: str
-    verdict: str
-    network: str = ""
-
-    def side(self, size: int) -> dict | None:
-        """The row of a size, out of place."""
-        found = (each for each in self.rows if int(each["size_bytes"]) >= size)
-        return next((each for each in found if each["place"] == "out_of_place"), None)
-
-    @property
-    def bandwidths(self) -> list[float]:
-        """Bus bandwidths of all rows."""
-        return [float(each["busbw_gb_per_s"]) for each in self.rows]
-
-
-def words_of(collective: str, flags: str, seconds: float) -> list[str]:
-    """The command line; the deadline of a call comes before the end of the run."""
-    deadline = max(LEAST_DEADLINE, min(DEADLINE, int(seconds) - UNTIL_CALLS))
-    words = [f"TREE/perf_tests/{collective}_perf", "-T", str(deadline), *flags.split()]
-    return [*words, "--csv", "FOLDER/rows.csv"]
-
-
-def measure(setting: Setting, plan: Plan, seconds: float, name: str) -> Measured:
-    """Runs a plan within its time; what its ranks said goes into the log."""
-    plan.variables = {"FCCL_TRANSPORT": setting.provider, "FCCL_LOG": "info"} | plan.variables
-    with setting.fleet.job(plan) as job:
-        job.wait(seconds)
-    note_all(setting, job, plan, name)
-    return measured_of(job, seconds)
-
-
-def note_all(setting: Setting, job: Job, plan: Plan, name: str) -> None:
-    """The command and the ranks' words, into the log."""
-    parts = [" ".join(plan.words)]
-    for number, rank in enumerate(job.ranks):
-        where = f"rank {number} on {setting.fleet.names[rank.host]}, status {rank.status}"
-        parts += [f"-- {where}", rank.said.rstrip(), rank.complained.rstrip()]
-    setting.note(name, "\n".join(part for part in parts if part))
-
-
-def measured_of(job: Job, seconds: float) -> Measured:
-    """What became of a job that was waited for."""
-    rows = list(csv.DictReader(io.StringIO(job.rows)))
-    found = NETWORK.search("\n".join(rank.complained for rank in job.ranks))
-    network = found[1] if found else ""
-    wrong = sum(float(each["wrong"] or 0) for each in rows)
-    bad = next((rank for rank in job.ranks if rank.status not in (0, WRONG_DATA)), None)
-    if wrong or any(rank.status == WRONG_DATA for rank in job.ranks):
-        return Measured(rows, f"{wrong:.0f} wrong elements", "wrong", network)
-    if bad and bad.status is None:
-        return Measured(rows, f"not done after {seconds:.0f} s; {bad.last_words}", "failed", network)
-    if bad:
-        return Measured(rows, f"status {bad.status}: {bad.last_words}", "failed", network)
-    if not rows:
-        return Measured(rows, "it wrote no row", "failed", network)
-    return Measured(rows, "", "works", network)
-
-
 def rails(setting: Setting, seconds: float) -> Iterator[dict]:
-    """Whether all hosts have as many NICs, and which of them the library takes, by which provider."""
+    """Rows about the number of NICs on all hosts, and about the NICs and provider that the library takes."""
     counts = {host["host"]: len(setting.nics(number)) for number, host in enumerate(setting.hosts)}
     told = ", ".join(f"{name} has {count}" for name, count in counts.items())
     same = "works" if len(set(counts.values())) == 1 else "wrong"
@@ -176,16 +58,11 @@ def both_sizes(setting: Setting, plan: Plan, seconds: float, name: str) -> Itera
         yield row("sendrecv", done.verdict, done.fault, **about)
         return
     small, large = done.side(8), done.side(MEBI)
-    yield row("sendrecv of 8 bytes", "measured", done.network, value=float(small["time_us"]), unit="us", **about)
+    yield row(
+        "sendrecv of 8 bytes", "measured", done.network, value=float(small["time_us"]), unit="us", **about
+    )
     bandwidth = float(large["busbw_gb_per_s"])
     yield row("sendrecv of 1 MiB, busbw", "measured", done.network, value=bandwidth, unit="GB/s", **about)
-
-
-def where_of(setting: Setting, plan: Plan) -> str:
-    """Who took part, for the table."""
-    names = [setting.hosts[host]["host"] for host in plan.hosts]
-    who = names[0] if len(names) == 1 else f"{len(names)} hosts"
-    return f"{who}, {plan.ranks} rank{'s' * (plan.ranks > 1)} each"
 
 
 def loopback(setting: Setting, seconds: float) -> Iterator[dict]:
@@ -243,7 +120,7 @@ def size_text(size: int) -> str:
 
 
 def why_not_larger(size: int) -> str:
-    """What the note says of a sweep that ends before 1 GiB."""
+    """The end of the note about a sweep that ends before 1 GiB."""
     return "" if size == GIB else "; larger ones would not fit into the time or the memory"
 
 
@@ -283,7 +160,7 @@ def csv_text(rows: list[dict]) -> str:
 
 
 def counts_of_nics(common: int) -> list[int]:
-    """0, 1, 2, 4 and all, each once, and none that there is not."""
+    """0, 1, 2, 4 and all, each once, as far as there are so many."""
     return [0, *sorted({count for count in COUNTS if count <= common} | {common})]
 
 
@@ -294,7 +171,9 @@ def nics_table(setting: Setting, seconds: float) -> Iterator[dict]:
         return
     end = time.monotonic() + seconds
     counts = counts_of_nics(setting.common_nics)
-    size = max(largest_size(setting.one_nic, seconds / len(counts) / 2, setting.memory, setting.ranks), 4 * MEBI)
+    size = max(
+        largest_size(setting.one_nic, seconds / len(counts) / 2, setting.memory, setting.ranks), 4 * MEBI
+    )
     averages: dict[int, float] = {}
     for number, count in enumerate(counts):
         left = (end - time.monotonic()) / (len(counts) - number)
@@ -333,7 +212,7 @@ def one_count(setting: Setting, count: int, size: int, seconds: float) -> Iterat
 
 
 def default_interfaces(setting: Setting) -> dict[int, list[str]]:
-    """Of each host the interface of its default route, else its first; without an entry the library chooses."""
+    """The interface of each host's default route, else its first; the library chooses for others."""
     chosen = {}
     for number, host in enumerate(setting.hosts):
         name = host["route"] or next(iter(host["interfaces"]), "")

@@ -26,7 +26,7 @@ def line_of(row: dict) -> str:
 
 
 def where_of(row: dict) -> str:
-    """Where the row says that it was, else the GPU, without what comes behind its name, and who shared it."""
+    """The place that the row names, else the GPU, without what comes behind its name, and who shared it."""
     if row.get("where"):
         return row["where"]
     gpu = (row.get("gpu") or "").partition(",")[0][:24]
