@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -97,7 +98,7 @@ void receive_part(int process, void* bytes, std::size_t size) {
 
 Greeting own_greeting(const char* secret) {
   Greeting greeting;
-  std::strncpy(greeting.secret.data(), secret, kSecretBytes - 1);
+  std::memcpy(greeting.secret.data(), secret, std::min(std::strlen(secret), kSecretBytes - 1));
   greeting.process = own;
   return greeting;
 }

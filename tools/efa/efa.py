@@ -127,9 +127,9 @@ def run_on(given: argparse.Namespace, folder: Path) -> int:
     end = time.monotonic() + given.seconds
     names, how = names_of_hosts(given.hosts, os.environ)
     print(f"efa: {', '.join(names)}, by {how}", file=sys.stderr, flush=True)
-    command = [str(given.run or Path(__file__).resolve()), "agent"]
+    command = [str(given.run)] if given.run else [sys.executable, str(Path(__file__).resolve())]
     archive = Archive(folder, given.provider)
-    fleet = Fleet(names, how, command, archive.file("agents.log"))
+    fleet = Fleet(names, how, [*command, "agent"], archive.file("agents.log"))
     try:
         hosts = fleet.describe()
         archive.note("hosts", "\n".join(map(str, hosts)))

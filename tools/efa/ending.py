@@ -44,7 +44,7 @@ def calibrate(setting: Setting, seconds: float) -> Iterator[dict]:
 def death(setting: Setting, seconds: float) -> Iterator[dict]:
     """Kills the last rank in a call: whether the others end soon, and name it."""
     words = ["TREE/perf_tests/all_reduce_perf", *ENDLESS]
-    plan = Plan(words, setting.everywhere, max(setting.ranks, 2 if len(setting.hosts) == 1 else 1))
+    plan = Plan(words, setting.everywhere, setting.ranks)
     plan.variables = {"FCCL_TRANSPORT": setting.provider}
     plan.nics = setting.first_nics(setting.common_nics)
     about = {"case": "kill -9 in a call", "where": where_of(setting, plan)}

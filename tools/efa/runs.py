@@ -62,9 +62,9 @@ class Setting:
 
 
 def default_ranks(hosts: list[dict]) -> int:
-    """One for each GPU of an instance type that is known, else one."""
+    """One for each GPU of an instance type that is known, else one; two of one host alone."""
     known = type_of(hosts[0])
-    return known.gpus if known else 1
+    return known.gpus if known else 2 if len(hosts) == 1 else 1
 
 
 @dataclass

@@ -72,7 +72,10 @@ def loopback(setting: Setting, seconds: float) -> Iterator[dict]:
         left = (end - time.monotonic()) / (len(setting.hosts) - number)
         plan = Plan([], [number], 2, nics={number: setting.nics(number)[:1]}, apart=True)
         case = ",".join(setting.nics(number)[:1])
-        yield from both_sizes(setting, plan, left, f"loopback {case} of {setting.hosts[number]['host']}")
+        for told in both_sizes(setting, plan, left, f"loopback {case} of {setting.hosts[number]['host']}"):
+            if told["unit"] == "GB/s":
+                setting.one_nic = setting.all_nics = told["value"]
+            yield told
 
 
 def pair(setting: Setting, seconds: float) -> Iterator[dict]:

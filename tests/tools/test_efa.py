@@ -1,0 +1,397 @@
+"""The judgements of ./dev efa over stand-ins of hosts, devices and runs, since no EFA is at hand."""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import device_limits
+import efa
+import ending
+import fleet
+import instance
+import judged
+import packing
+import pytest
+import runs
+import sweeps
+from fleet import FleetError, Rank
+
+ROOT = Path(__file__).resolve().parents[2]
+TREE = ROOT / "build"
+PROGRAM = [sys.executable, str(ROOT / "tools/efa/efa.py")]
+GIB = 1 << 30
+
+needs_build = pytest.mark.skipif(
+    not all((TREE / name).exists() for name in (*packing.PROGRAMS, *packing.OWN)),
+    reason=f"the programs of ./dev efa are not built in {TREE}",
+)
+
+
+def host_of(type_name: str, count: int, **more: object) -> dict:
+    """A host of an instance type with so many EFAs, as an agent describes it."""
+    names = [f"rdmap{79 + number}s0" for number in range(count)]
+    limit = {"read": True, "write": True, "unsolicited": True, "largest": GIB}
+    host = {
+        "host": "ip-10-0-0-1",
+        "instance": {"vendor": "Amazon EC2", "type": type_name},
+        "driver": "2.17.0g",
+        "libfabric": {"version": "2.4", "file": "/opt/amazon/efa/lib64/libfabric.so.1", "error": ""},
+        "devices": [{"name": name, "id": "0xefa1", "firmware": "0", "state": "ACTIVE"} for name in names],
+        "limits": {"devices": {name: dict(limit) for name in names}, "error": ""},
+        "memory_locked": judged.UNLIMITED,
+        "memory": 0,
+        "interfaces": ["eth0"],
+        "route": "eth0",
+    }
+    return host | more
+
+
+def verdicts(rows) -> dict[str, str]:
+    return {each["what"]: each["verdict"] for each in rows}
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+@pytest.fixture
+def root(tmp_path):
+    """The files of a p4d with one EFA, and of an RDMA device of another driver."""
+    write(tmp_path / "sys/class/dmi/id/sys_vendor", "Amazon EC2\n")
+    write(tmp_path / "sys/class/dmi/id/product_name", "p4d.24xlarge\n")
+    write(tmp_path / "sys/module/efa/version", "2.17.0g\n")
+    write(tmp_path / "proc/meminfo", "MemTotal: 9 kB\nMemAvailable:   2048 kB\n")
+    write(tmp_path / "proc/net/route", "Iface Destination\nens33 0000A8C0 1\nens32 00000000 0102A8C0\n")
+    for name, driver in (("rdmap16s27", "efa"), ("mlx5_0", "mlx5_core")):
+        device = tmp_path / "sys/class/infiniband" / name
+        write(device / "ports/1/state", "4: ACTIVE\n")
+        write(device / "device/device", "0xefa0\n")
+        (tmp_path / "drivers" / driver).mkdir(parents=True)
+        (device / "device/driver").symlink_to(tmp_path / "drivers" / driver)
+    return tmp_path
+
+
+def test_a_host_is_described_by_its_files(root):
+    assert instance.instance_type(root) == {"vendor": "Amazon EC2", "type": "p4d.24xlarge"}
+    assert instance.driver_version(root) == "2.17.0g"
+    found = [(each["name"], each["id"], each["state"]) for each in instance.devices(root)]
+    assert found == [("rdmap16s27", "0xefa0", "ACTIVE")]
+    assert instance.available_memory(root) == 2048 * 1024
+    assert instance.interface_of_route(root) == "ens32"
+
+
+def test_a_host_without_such_files_is_described_as_without_them(tmp_path):
+    assert instance.instance_type(tmp_path) == {"vendor": "", "type": ""}
+    assert instance.driver_version(tmp_path) == ""
+    assert instance.devices(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("type_name", "count"), [("p4d.24xlarge", 4), ("p5.48xlarge", 32), ("p5en.48xlarge", 16)]
+)
+def test_an_instance_must_have_the_devices_of_its_type(type_name, count):
+    (row,) = judged.device_rows([host_of(type_name, count)])
+    assert (row["verdict"], row["value"]) == ("works", count)
+    (row,) = judged.device_rows([host_of(type_name, count - 1)])
+    assert row["verdict"] == "wrong"
+    assert f"{type_name} has {count} EFAs, but here are {count - 1}" in row["note"]
+
+
+def test_devices_of_a_type_that_is_not_known_are_only_counted():
+    (row,) = judged.device_rows([host_of("c9n.metal", 2)])
+    assert (row["verdict"], row["value"]) == ("measured", 2)
+
+
+def test_a_port_that_is_down_is_named():
+    host = host_of("p4d.24xlarge", 4)
+    host["devices"][2]["state"] = "DOWN"
+    *_, row = judged.device_rows([host])
+    assert (row["verdict"], row["note"]) == ("wrong", "not active: rdmap81s0")
+
+
+def test_a_p4d_has_its_writes_emulated_and_a_p5_may_not():
+    def without_writes(type_name, count):
+        host = host_of(type_name, count)
+        for limit in host["limits"]["devices"].values():
+            limit.update(write=False, unsolicited=False)
+        return verdicts(judged.limit_rows([host]))
+
+    assert without_writes("p4d.24xlarge", 4) == {
+        "RDMA read": "works",
+        "RDMA write": "unsupported",
+        "largest RDMA": "measured",
+        "memory that may be locked": "works",
+    }
+    assert without_writes("p5.48xlarge", 32)["RDMA write"] == "wrong"
+    assert verdicts(judged.limit_rows([host_of("p5.48xlarge", 32)]))["RDMA write"] == "works"
+
+
+def test_a_limit_on_locked_memory_is_wrong_and_so_are_devices_that_cannot_be_asked():
+    host = host_of("p5.48xlarge", 32, memory_locked=8 << 20, limits={"devices": {}, "error": "no libefa"})
+    found = verdicts(judged.limit_rows([host]))
+    assert found == {"what the devices can do": "failed", "memory that may be locked": "wrong"}
+
+
+def test_an_old_libfabric_and_hosts_that_differ_are_wrong():
+    old = host_of("p5.48xlarge", 32, libfabric={"version": "1.17", "file": "f", "error": ""}, host="b")
+    rows = list(judged.machine_rows([host_of("p5.48xlarge", 32), old], "efa"))
+    wrong = [row["what"] for row in rows if row["verdict"] == "wrong"]
+    assert wrong == ["libfabric", "the same libfabric on all hosts"]
+
+
+def test_the_attributes_of_a_device_are_those_that_libefa_writes(tmp_path):
+    """Stand-ins of the two libraries, over the true header, tell of a device that reads and one that writes."""
+    if not Path("/usr/include/infiniband/efadv.h").exists() or not shutil.which("cc"):
+        pytest.skip("there is no infiniband/efadv.h or no cc: libibverbs-dev has the header")
+    source = """
+#include <infiniband/efadv.h>
+#include <string.h>
+#undef ibv_get_device_list
+struct ibv_device devices[2];
+struct ibv_device *list[3] = {devices, devices + 1, 0};
+struct ibv_device **ibv_get_device_list(int *count) { *count = 2; return list; }
+const char *ibv_get_device_name(struct ibv_device *device) { return device == devices ? "rdma0" : "rdma1"; }
+struct ibv_context *ibv_open_device(struct ibv_device *device) { return (struct ibv_context *)device; }
+int ibv_close_device(struct ibv_context *context) { return 0; }
+int efadv_query_device(struct ibv_context *context, struct efadv_device_attr *attr, uint32_t size) {
+  if (size != sizeof(*attr)) return 22;
+  memset(attr, 0, size);
+  attr->device_caps = (void *)context == devices ? EFADV_DEVICE_ATTR_CAPS_RDMA_READ : 1 | 8 | 16;
+  attr->max_rdma_size = 1 << 30;
+  return 0;
+}
+"""
+    write(tmp_path / "stand_in.c", source)
+    library = tmp_path / "libefa.so.1"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, tmp_path / "stand_in.c"], check=True)
+    (tmp_path / "libibverbs.so.1").symlink_to(library)
+    ask = "import json, device_limits; print(json.dumps(device_limits.limits_of_devices()))"
+    environment = dict(os.environ) | {"LD_LIBRARY_PATH": str(tmp_path), "PYTHONPATH": str(ROOT / "tools/efa")}
+    asked = subprocess.run([sys.executable, "-c", ask], env=environment, capture_output=True, text=True)
+    read_only = {"read": True, "write": False, "unsolicited": False, "largest": GIB}
+    both = {"read": True, "write": True, "unsolicited": True, "largest": GIB}
+    assert json.loads(asked.stdout or asked.stderr) == {"rdma0": read_only, "rdma1": both}
+    assert device_limits.RDMA_WRITE == 8
+
+
+def test_without_an_efa_a_sentence_says_what_the_machine_is_and_what_to_do():
+    said = judged.without_efa([host_of("p5.48xlarge", 32), host_of("p4d.24xlarge", 0, driver="", host="b")])
+    assert said.startswith(
+        "b has no EFA: it is p4d.24xlarge, which has 4 of them, the driver efa is not loaded"
+    )
+    assert "--provider tcp" in said
+    assert judged.without_efa([host_of("p5.48xlarge", 32)]) == ""
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A tree whose fccl-info shows nothing."""
+    write(tmp_path / "tree/fccl-info", "#!/bin/sh\n")
+    return tmp_path / "tree"
+
+
+def run(*words, **variables):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SLURM_")}
+    return subprocess.run(
+        [*PROGRAM, *map(str, words)], env=environment | variables, capture_output=True, text=True, timeout=120
+    )
+
+
+def test_a_run_where_there_is_no_efa_ends_with_2_and_the_sentence(tree):
+    if list(Path("/sys/class/infiniband").glob("*")):
+        pytest.skip("there is an RDMA device here")
+    said = run("--hosts", "localhost", "--tree", tree)
+    assert said.returncode == 2
+    assert f"efa: {socket.gethostname()} has no EFA: it is " in said.stderr
+
+
+def test_a_run_without_hosts_ends_with_2_and_names_both_ways(tree):
+    said = run("--tree", tree)
+    assert said.returncode == 2
+    assert re.search(r"no hosts are named: .*salloc -N 2 --exclusive ./run.*--hosts A,B", said.stderr)
+
+
+def test_a_host_that_ssh_does_not_reach_is_named(tree, tmp_path):
+    write(tmp_path / "bin/ssh", "#!/bin/sh\necho 'Permission denied (publickey).' >&2\nexit 255\n")
+    (tmp_path / "bin/ssh").chmod(0o755)
+    said = run("--hosts", "nowhere", "--tree", tree, PATH=f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    assert said.returncode == 2
+    assert "the agent on nowhere cannot be reached" in said.stderr
+    assert "Permission denied (publickey)." in said.stderr
+
+
+def test_slurm_is_asked_for_the_hosts_of_its_allocation(tmp_path, monkeypatch):
+    write(
+        tmp_path / "scontrol",
+        '#!/bin/sh\n[ "$*" = "show hostnames node[0-1]" ] && printf "node0\\nnode1\\n"\n',
+    )
+    (tmp_path / "scontrol").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert fleet.names_of_hosts(None, {"SLURM_JOB_NODELIST": "node[0-1]"}) == (["node0", "node1"], "srun")
+    with pytest.raises(FleetError, match="does not know the hosts of node9"):
+        fleet.names_of_hosts(None, {"SLURM_JOB_NODELIST": "node9"})
+
+
+def test_a_step_of_srun_has_the_processors_of_the_host_and_joins_no_mpi():
+    words = fleet.words_to_reach("node1", "srun", {"SLURM_JOB_CPUS_PER_NODE": "96(x2)"})
+    assert words[0] == "srun"
+    assert {"--nodelist=node1", "--cpus-per-task=96", "--overlap", "--mpi=none"} <= set(words)
+    assert fleet.words_to_reach("localhost", "ssh", {}) == []
+    assert fleet.words_to_reach("user@b", "ssh", {})[-1] == "user@b"
+
+
+def test_hosts_named_twice_are_refused():
+    with pytest.raises(FleetError, match="names a host twice"):
+        fleet.names_of_hosts("a,b,a", {})
+
+
+def test_the_table_has_each_number_of_nics_once_and_none_that_the_hosts_lack():
+    assert sweeps.counts_of_nics(32) == [0, 1, 2, 4, 32]
+    assert sweeps.counts_of_nics(4) == [0, 1, 2, 4]
+    assert sweeps.counts_of_nics(1) == [0, 1]
+
+
+def test_the_largest_size_is_what_the_rate_and_the_memory_allow():
+    assert sweeps.largest_size(50.0, 90, 0, 8) == GIB
+    assert sweeps.largest_size(0.05, 40, 0, 1) == 16 << 20
+    assert sweeps.largest_size(50.0, 90, 20 * GIB, 8) == 128 << 20
+    assert sweeps.largest_size(1e-9, 1, 0, 1) == sweeps.LARGEST[0]
+    assert [sweeps.size_text(size) for size in (8, 4 << 10, 16 << 20, GIB)] == ["8", "4K", "16M", "1G"]
+
+
+class Ended:
+    """A job that has ended."""
+
+    def __init__(self, ranks, rows=""):
+        self.ranks = ranks
+        self.rows = rows
+
+
+def csv_of(*rows):
+    head = "size_bytes,place,time_us,busbw_gb_per_s,wrong"
+    return "\n".join([head, *(",".join(map(str, row)) for row in rows)]) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("status", "wrong", "verdict", "note"),
+    [
+        (0, 0, "works", ""),
+        (7, 0, "wrong", "0 wrong elements"),
+        (0, 3, "wrong", "3 wrong elements"),
+        (3, 0, "failed", "status 3: it broke"),
+        (None, 0, "failed", "not done after 9 s; it broke"),
+    ],
+)
+def test_what_became_of_a_run_is_its_verdict(status, wrong, verdict, note):
+    complained = (
+        "it broke" if status != 0 else "fccl info: between hosts: efa (libfabric 2.4) on rdmap79s0-rdm"
+    )
+    ranks = [Rank(0, 0, 0, complained=complained), Rank(1, 0, status, complained=complained)]
+    found = runs.measured_of(Ended(ranks, csv_of((8, "out_of_place", 30, 0.1, wrong))), 9)
+    assert (found.verdict, found.fault) == (verdict, note)
+    assert found.side(8)["time_us"] == "30"
+    assert status != 0 or found.network == "efa (libfabric 2.4) on rdmap79s0-rdm"
+
+
+def test_a_run_without_rows_failed():
+    assert runs.measured_of(Ended([Rank(0, 0, 0)]), 9).verdict == "failed"
+
+
+@pytest.mark.parametrize(
+    ("statuses", "words", "ended", "found"),
+    [
+        ((3, 3), "rank 2 (pid 9 on b) died", True, ["measured", "works"]),
+        ((3, 3), "the job is over", True, ["measured", "wrong"]),
+        ((3, 3), "rank 20 died", True, ["measured", "wrong"]),
+        ((0, 3), "rank 2 died", True, ["wrong"]),
+        ((3, None), "rank 2 died", False, ["failed"]),
+    ],
+)
+def test_survivors_of_a_kill_must_end_soon_and_name_the_dead_rank(statuses, words, ended, found):
+    ranks = [Rank(0, place, status, 0.35, complained=words) for place, status in enumerate(statuses)]
+    rows = list(ending.judge([*ranks, Rank(1, 0, -9)], ended, "they end", {}))
+    assert [row["verdict"] for row in rows] == found
+    assert found != ["failed"] or "ranks [1]" in rows[0]["note"]
+
+
+def test_costs_are_the_line_that_begins_with_latency():
+    said = "# table\nlatency=20us,message=1us,wire=100Gbit/s,add=9GB/s,host=9GB/s,error=5%\n"
+    assert ending.COSTS.search(said)[0].startswith("latency=20us")
+
+
+def test_a_rank_is_told_its_place_its_nics_and_the_settings_of_the_caller(monkeypatch):
+    monkeypatch.setenv("FI_EFA_USE_DEVICE_RDMA", "1")
+    plan = fleet.Plan([], [0, 1], 2, {"FCCL_TRANSPORT": "efa"}, {1: ["rdmap79s0"]}, apart=True)
+    told = fleet.variables_of(plan, 3, Rank(1, 1), 4, "a:4000")
+    assert (
+        told.items()
+        >= {
+            "FCCL_TESTS_NETWORK": "3/4:a:4000",
+            "FCCL_NICS": "rdmap79s0",
+            "FCCL_TRANSPORT": "efa",
+            "FCCL_HOST_ID": "host3",
+            "FI_EFA_USE_DEVICE_RDMA": "1",
+        }.items()
+    )
+
+
+@needs_build
+def test_one_host_runs_what_one_host_can_and_leaves_an_archive(tmp_path):
+    said = run("--hosts", "localhost", "--provider", "tcp", "--seconds", "60", "--out", tmp_path)
+    assert said.returncode == 0, said.stdout + said.stderr
+    (packed,) = tmp_path.glob(f"fccl-efa-{socket.gethostname()}-*.tar.gz")
+    with tarfile.open(packed) as archive:
+        files = {Path(name).name: name for name in archive.getnames()}
+        rows = json.load(archive.extractfile(files["efa.json"]))["rows"]
+    assert {"efa.json", "efa.txt", "steps.log", "agents.log", "all_gather.csv"} <= set(files)
+    assert list(dict.fromkeys(row["probe"] for row in rows)) == list(efa.SHARES)
+    not_run = {row["probe"] for row in rows if row["verdict"] == "not run"}
+    assert not_run == {"devices", "limits", "pair", "table", "calibrate"}
+
+
+@needs_build
+def test_a_packed_folder_is_small_and_tells_what_it_wants(tmp_path):
+    folder = tmp_path / "pack"
+    assert packing.make(folder, TREE) == 0
+    assert packing.size_of(folder) < packing.MOST_BYTES
+    assert not list(folder.glob("lib/libfabric*"))
+    said = subprocess.run([folder / "run", "--help"], cwd=tmp_path, capture_output=True, text=True)
+    assert said.stdout.startswith("usage: ./run ")
+    assert packing.make(folder, TREE) == packing.FAILED
+
+
+@needs_build
+def test_a_library_that_is_newer_than_that_of_the_hosts_is_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(packing.NEWEST, "GLIBC", (2, 20))
+    assert packing.make(tmp_path / "pack", TREE) == packing.FAILED
+    assert "wants GLIBC_2." in capsys.readouterr().err
+
+
+def test_what_is_not_built_is_not_packed(tmp_path, capsys):
+    assert packing.make(tmp_path / "pack", tmp_path) == packing.FAILED
+    assert "not built" in capsys.readouterr().err
+
+
+def test_the_oldest_python_of_the_hosts_takes_the_program():
+    if (python := shutil.which("python3.9")) is None or subprocess.run([python, "-V"]).returncode != 0:
+        pytest.skip("there is no python3.9")
+    said = subprocess.run([python, *PROGRAM[1:], "--help"], capture_output=True, text=True)
+    assert said.returncode == 0, said.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [["--seconds", "0"], ["--ranks", "0"], ["--out", "/nowhere"], ["--provider", "udp"]]
+)
+def test_what_means_nothing_is_refused(words):
+    with pytest.raises(SystemExit) as refused:
+        efa.parse(words)
+    assert refused.value.code == 2
+    assert isinstance(efa.parse([]), argparse.Namespace)
