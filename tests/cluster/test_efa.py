@@ -1,4 +1,4 @@
-"""The folder of ./dev efa --pack between emulated hosts, by srun in an allocation and by ssh: all but what an EFA has."""
+"""The folder of ./dev efa --pack between emulated hosts, by srun and by ssh: all but what an EFA has."""
 
 import json
 import os

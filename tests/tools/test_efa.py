@@ -148,7 +148,7 @@ def test_an_old_libfabric_and_hosts_that_differ_are_wrong():
 
 
 def test_the_attributes_of_a_device_are_those_that_libefa_writes(tmp_path):
-    """Stand-ins of the two libraries, over the true header, tell of a device that reads and one that writes."""
+    """Stand-ins of both libraries, over the true header, tell of a device that reads and one that writes."""
     if not Path("/usr/include/infiniband/efadv.h").exists() or not shutil.which("cc"):
         pytest.skip("there is no infiniband/efadv.h or no cc: libibverbs-dev has the header")
     source = """
