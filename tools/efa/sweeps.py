@@ -19,6 +19,7 @@ LARGEST = [1 << power for power in range(12, 31, 3)]
 # a few more, and an all_reduce carries its size twice.
 CALLS = 22
 SHARE = 0.6  # the part of a run's time that its sizes may take
+UNKNOWN_RATE = 0.1  # GB/s, where no step has found one
 BUFFERS = 5  # that a rank has of a size
 COUNTS = (1, 2, 4)
 MEBI = 1 << 20
@@ -94,8 +95,8 @@ def pair(setting: Setting, seconds: float) -> Iterator[dict]:
             if told["unit"] == "GB/s":
                 rates[case] = told["value"]
             yield told
-    setting.all_nics = rates.pop("all NICs", 0.0)
-    setting.one_nic = max(rates.values(), default=0.0)
+    setting.all_nics = rates.pop("all NICs", setting.all_nics)
+    setting.one_nic = max(rates.values(), default=setting.one_nic)
     if len(rates) > 1:
         slowest, fastest = min(rates, key=rates.get), max(rates, key=rates.get)
         share = rates[slowest] / rates[fastest]
@@ -108,7 +109,7 @@ def largest_size(rate: float, seconds: float, memory: int, ranks: int) -> int:
     fitting = [
         size
         for size in LARGEST
-        if (not rate or CALLS * size / (rate * 1e9) <= seconds * SHARE)
+        if CALLS * size / ((rate or UNKNOWN_RATE) * 1e9) <= seconds * SHARE
         and (not memory or ranks * BUFFERS * size <= memory)
     ]
     return fitting[-1] if fitting else LARGEST[0]
