@@ -9,8 +9,10 @@ import socket
 import subprocess
 import sys
 import tarfile
+import time
 from pathlib import Path
 
+import archive
 import device_limits
 import efa
 import ending
@@ -343,14 +345,37 @@ def test_a_rank_is_told_its_place_its_nics_and_the_settings_of_the_caller(monkey
     )
 
 
+@pytest.mark.parametrize(
+    ("error", "note"),
+    [
+        (FleetError("the agent on b has ended"), "the agent on b has ended"),
+        (KeyboardInterrupt(), "interrupted"),
+    ],
+)
+def test_a_lost_host_or_an_interrupt_ends_the_steps_and_the_rows_are_kept(monkeypatch, tmp_path, error, note):
+    def rails(setting, seconds):
+        yield judged.row("the first", "works")
+        raise error
+
+    monkeypatch.setitem(efa.MEASURING, "rails", rails)
+    kept_in = archive.Archive(tmp_path, "tcp")
+    about = runs.Setting(None, [host_of("p5.48xlarge", 0)], "tcp", 1, kept_in.note)
+    efa.run_all(about, time.monotonic() + 100, kept_in)
+    rows = json.loads((tmp_path / "efa.json").read_text())["rows"]
+    of_rails = [(row["verdict"], row["note"]) for row in rows if row["probe"] == "rails"]
+    assert of_rails == [("works", ""), ("failed", note)]
+    assert {row["verdict"] for row in rows if row["probe"] in ("pair", "death")} == {"not run"}
+
+
 @needs_build
+@pytest.mark.slow
 def test_one_host_runs_what_one_host_can_and_leaves_an_archive(tmp_path):
     said = run("--hosts", "localhost", "--provider", "tcp", "--seconds", "60", "--out", tmp_path)
     assert said.returncode == 0, said.stdout + said.stderr
     (packed,) = tmp_path.glob(f"fccl-efa-{socket.gethostname()}-*.tar.gz")
-    with tarfile.open(packed) as archive:
-        files = {Path(name).name: name for name in archive.getnames()}
-        rows = json.load(archive.extractfile(files["efa.json"]))["rows"]
+    with tarfile.open(packed) as opened:
+        files = {Path(name).name: name for name in opened.getnames()}
+        rows = json.load(opened.extractfile(files["efa.json"]))["rows"]
     assert {"efa.json", "efa.txt", "steps.log", "agents.log", "all_gather.csv"} <= set(files)
     assert list(dict.fromkeys(row["probe"] for row in rows)) == list(efa.SHARES)
     not_run = {row["probe"] for row in rows if row["verdict"] == "not run"}

@@ -103,7 +103,7 @@ def rows_of(step: str, setting: Setting, seconds: float) -> Iterator[dict]:
 
 
 def run_all(setting: Setting, end: float, archive: Archive) -> list[dict]:
-    """Every step in turn; the rows so far are in the file whatever comes after."""
+    """Every step in turn, until a host is lost or somebody interrupts; the rows so far are in the file."""
     rows: list[dict] = []
     for number, step in enumerate(SHARES):
         weights = sum(list(SHARES.values())[number:])
@@ -113,10 +113,10 @@ def run_all(setting: Setting, end: float, archive: Archive) -> list[dict]:
             for told in rows_of(step, setting, share):
                 rows.append({"probe": step} | told)
                 archive.write(rows)
-        except FleetError as error:
-            rows.append({"probe": step} | row(step, "failed", str(error)))
+        except (FleetError, KeyboardInterrupt) as error:
+            rows.append({"probe": step} | row(step, "failed", str(error) or "interrupted"))
             missing = list(SHARES)[number + 1 :]
-            rows += [{"probe": each} | row(each, "not run", "a host was lost before") for each in missing]
+            rows += [{"probe": each} | row(each, "not run", f"{step} ended the run") for each in missing]
             archive.write(rows)
             break
     return rows
