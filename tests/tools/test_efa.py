@@ -269,6 +269,16 @@ def test_the_largest_size_is_what_the_rate_and_the_memory_allow():
     assert [sweeps.size_text(size) for size in (8, 4 << 10, 16 << 20, GIB)] == ["8", "4K", "16M", "1G"]
 
 
+def test_a_larger_size_is_measured_if_the_last_one_says_that_it_fits():
+    about = runs.Setting(None, [host_of("p5.48xlarge", 32, memory=80 * GIB)], "efa", 8, print)
+    rows = [{"time_us": "100000"}, {"time_us": "200000"}]
+    assert sweeps.next_fits(about, rows, 128 << 20, 30)
+    assert not sweeps.next_fits(about, rows, 128 << 20, 20)
+    assert not sweeps.next_fits(about, rows, GIB, 9000)
+    about.ranks = 96
+    assert not sweeps.next_fits(about, rows, 128 << 20, 30)
+
+
 class Ended:
     """A job that has ended."""
 

@@ -6,10 +6,11 @@ import csv
 import io
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 from fleet import Plan
 from judged import row
-from runs import Setting, measure, where_of, words_of
+from runs import Measured, Setting, measure, where_of, words_of
 
 GIB = 1 << 30
 COLLECTIVES = ("all_gather", "reduce_scatter", "all_reduce")
@@ -18,6 +19,7 @@ LARGEST = [1 << power for power in range(12, 31, 3)]
 # A size takes three timed calls, a warm-up and a check, out of place and in place; all smaller sizes take
 # a few more, and an all_reduce carries its size twice.
 CALLS = 22
+CALLS_OF_ONE = 10  # of one size alone
 SHARE = 0.6  # the part of a run's time that its sizes may take
 UNKNOWN_RATE = 0.1  # GB/s, where no step has found one
 BUFFERS = 5  # that a rank has of a size
@@ -138,10 +140,8 @@ def collectives(setting: Setting, seconds: float) -> Iterator[dict]:
         if left < 1:
             yield row(name, "not run", "the time of the step was over", **about)
             continue
-        size = largest_size(setting.all_nics, left, setting.memory, setting.ranks)
-        plan.words = words_of(name, f"-b 8 -e {size} -f 8 -n 3", left)
         plan.nics = setting.first_nics(setting.common_nics)
-        done = measure(setting, plan, left, f"collectives {name}")
+        done, size = swept(setting, plan, name, left)
         setting.logs[f"{name}.csv"] = csv_text(done.rows)
         note = f"8 to {size_text(size)}, {len(done.rows)} rows, 0 wrong{why_not_larger(size)}"
         yield row(name, done.verdict, done.fault or note, **about)
@@ -150,6 +150,28 @@ def collectives(setting: Setting, seconds: float) -> Iterator[dict]:
             rate = float(done.side(last)["busbw_gb_per_s"])
             what = f"{name} of {size_text(last)}, busbw"
             yield row(what, "measured", done.network, value=rate, unit="GB/s", **about)
+
+
+def swept(setting: Setting, plan: Plan, name: str, seconds: float) -> tuple[Measured, int]:
+    """Sweeps as far as the rate of earlier steps allows, then on as the last size shows; gives the largest."""
+    end = time.monotonic() + seconds
+    size, rows = largest_size(setting.all_nics, seconds, setting.memory, setting.ranks), []
+    smallest = 8
+    while True:
+        left = end - time.monotonic()
+        plan.words = words_of(name, f"-b {smallest} -e {size} -f 8 -n 3", left)
+        done = measure(setting, plan, left, f"collectives {name} to {size_text(size)}")
+        rows += done.rows
+        if done.fault or not next_fits(setting, done.rows, size, end - time.monotonic()):
+            return replace(done, rows=rows), size
+        smallest = size = size * 8
+
+
+def next_fits(setting: Setting, rows: list[dict], size: int, seconds: float) -> bool:
+    """True if the next size is of the sweep, and fits into the time and the memory by the last rows."""
+    last = max(float(each["time_us"]) for each in rows[-2:])
+    fits_memory = not setting.memory or setting.ranks * BUFFERS * size * 8 <= setting.memory
+    return size * 8 <= LARGEST[-1] and fits_memory and CALLS_OF_ONE * 8 * last / 1e6 <= seconds * SHARE
 
 
 def csv_text(rows: list[dict]) -> str:
