@@ -9,8 +9,9 @@ import efa
 import fleet
 import pytest
 from archive import Archive
+from efa_host import host_of
 from runs import Setting
-from test_efa import ROOT, TREE, host_of, needs_build
+from test_efa import ROOT, TREE, needs_build
 
 STAND_IN = TREE / "plugins/ofi/tests/efa_stand_in/libfccl_ofi.so"
 SECONDS = 200.0  # most steps end long before

@@ -153,7 +153,7 @@ def collectives(setting: Setting, seconds: float) -> Iterator[dict]:
 
 
 def swept(setting: Setting, plan: Plan, name: str, seconds: float) -> tuple[Measured, int]:
-    """Sweeps as far as the rate of earlier steps allows, then on as the last size shows; gives the largest."""
+    """Sweeps as far as the rate of earlier steps allows, then on as the last size shows."""
     end = time.monotonic() + seconds
     size, rows = largest_size(setting.all_nics, seconds, setting.memory, setting.ranks), []
     smallest = 8
