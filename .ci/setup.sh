@@ -231,6 +231,7 @@ fetch_etcd() {
 
 # What ./dev gpu runs beside the probes.
 gpu_targets=(fccl-info cuda_conformance_test fccl_ofi {all_gather,all_reduce,alltoall,broadcast,gather,reduce,reduce_scatter,scatter}_perf)
+efa_targets=(fccl-info fccl_ofi {all_gather,reduce_scatter,all_reduce,sendrecv}_perf)
 
 # build_probes: the probes of one GPU, in build-gpu: a project of its own, since a machine with a GPU may have little else and no network.
 build_probes() {

@@ -14,6 +14,8 @@ namespace {
 constexpr std::string_view kAboutRun[] = {"FCCL_",  "NCCL_TESTS_", "CUDA_", "OMPI_",  "PMI", "MPI",
                                           "HYDRA_", "I_MPI_",      "UCX_",  "SLURM_", "OMP_"};
 
+constexpr std::string_view kSecret = "FCCL_TESTS_NETWORK_SECRET=";
+
 }  // namespace
 
 Environment read_environment(const std::function<const char*(const char*)>& find) {
@@ -23,6 +25,8 @@ Environment read_environment(const std::function<const char*(const char*)>& find
   };
   return {.launcher = value("FCCL_TESTS_LAUNCHER"),
           .local = value("FCCL_TESTS_LOCAL"),
+          .network = value("FCCL_TESTS_NETWORK"),
+          .secret = value("FCCL_TESTS_NETWORK_SECRET"),
           .split = value("FCCL_TESTS_SPLIT"),
           .split_mask = value("FCCL_TESTS_SPLIT_MASK"),
           .min_bandwidth = value("FCCL_TESTS_MIN_BW"),
@@ -46,6 +50,7 @@ Environment read_environment() {
   Environment found = read_environment([](const char* name) -> const char* { return std::getenv(name); });
   for (char** entry = environ; *entry; ++entry) {
     const std::string_view text = *entry;
+    if (text.starts_with(kSecret)) continue;
     if (std::any_of(std::begin(kAboutRun), std::end(kAboutRun), [&](auto start) { return text.starts_with(start); }))
       found.about_run.emplace_back(text);
   }

@@ -13,6 +13,8 @@ namespace fccl::perf {
 struct Environment {
   std::optional<std::string> launcher;       // FCCL_TESTS_LAUNCHER
   std::optional<std::string> local;          // FCCL_TESTS_LOCAL, for processes that no mpirun started
+  std::optional<std::string> network;        // FCCL_TESTS_NETWORK, for such processes on several hosts
+  std::optional<std::string> secret;         // FCCL_TESTS_NETWORK_SECRET, which these show each other
   std::optional<std::string> split;          // FCCL_TESTS_SPLIT
   std::optional<std::string> split_mask;     // FCCL_TESTS_SPLIT_MASK
   std::optional<std::string> min_bandwidth;  // FCCL_TESTS_MIN_BW

@@ -40,12 +40,15 @@ Costs costs_of(const Logarithms& logarithms) {
   return costs;
 }
 
+// std::hypot would bind the program to glibc 2.35.
+double root_of_squares(double one, double other) { return std::sqrt(one * one + other * other); }
+
 double misfit(const std::vector<Point>& points, const Logarithms& logarithms) {
   static const Logarithms common = logarithms_of(kCommon);
   const Costs costs = costs_of(logarithms);
   double sum = 0;
   for (std::size_t i = 0; i < kCount; ++i) sum += kPull * std::pow(logarithms[i] - common[i], 2);
-  for (const Point& point : points) sum += std::hypot(std::log(predict(point.load, costs) / point.seconds), kNear);
+  for (const Point& point : points) sum += root_of_squares(std::log(predict(point.load, costs) / point.seconds), kNear);
   return sum;
 }
 
@@ -110,7 +113,8 @@ double predict(const Load& load, const Costs& costs) {
   const double chunk = load.chunk_bytes / load.slices * costs.wire_byte;
   const double copied = load.copied_bytes / load.slices * costs.host_byte;
   const double added = load.added_bytes / load.slices * costs.added_byte;
-  const double sent = load.rounds * (costs.message + chunk) + (load.messages - load.rounds) * std::hypot(costs.message, chunk);
+  const double sent =
+      load.rounds * (costs.message + chunk) + (load.messages - load.rounds) * root_of_squares(costs.message, chunk);
   const double share = static_cast<double>(load.rounds) / load.messages;
   const double first = load.rounds * costs.latency + sent + added + share * copied + (1 - share) * std::max(0.0, copied - sent);
   const double pace = std::hypot(load.messages_per_port * costs.message, load.messages_per_port * chunk, copied + added);

@@ -2,8 +2,8 @@
 // with.
 //
 // There is one library per MPI, libfccl_launch_openmpi.so, libfccl_launch_mpich.so and libfccl_launch_intelmpi.so, all built
-// from the same source and loaded at run time, and libfccl_launch_local.so for processes that no MPI has started. So the
-// binaries link no MPI, and one binary works under any mpirun.
+// from the same source and loaded at run time. libfccl_launch_local.so and libfccl_launch_network.so are for processes that no
+// MPI has started. So the binaries link no MPI, and one binary works under any mpirun.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,8 @@ struct FcclPeerCall {
 // The functions of one library. Only the main thread calls them, except `abort`, which any thread may call.
 struct FcclLauncher {
   // Enters MPI and sets this process's number and the number of processes; returns 0, or MPI's error code. `place` is the value
-  // of FCCL_TESTS_LOCAL, for processes that no MPI has started; otherwise it is empty.
+  // of FCCL_TESTS_LOCAL, or of FCCL_TESTS_NETWORK with its secret, for processes that no MPI has started; otherwise it is
+  // empty.
   int (*start)(bool many_threads, const char* place, int* process, int* processes);
   void (*finish)();
   void (*barrier)();

@@ -86,6 +86,8 @@ Result<LaunchChoice> choose_launch(const Environment& environment) {
   const std::optional<int> slurm = number_in(environment.slurm_size);
   const std::string asked = environment.launcher.value_or("");
   if (environment.local) return LaunchChoice{"local", std::nullopt, *environment.local};
+  if (environment.network)
+    return LaunchChoice{"network", std::nullopt, *environment.network + " " + environment.secret.value_or("")};
   if (asked == "openmpi") return LaunchChoice{asked, open_mpi ? open_mpi : pmi ? pmi : slurm};
   if (asked == "mpich" || asked == "intelmpi") return LaunchChoice{asked, pmi ? pmi : open_mpi ? open_mpi : slurm};
   const int started = std::max({open_mpi.value_or(1), pmi.value_or(1), slurm.value_or(1)});

@@ -15,9 +15,9 @@ namespace fccl::perf {
 
 // How this process was started, according to the environment.
 struct LaunchChoice {
-  std::string mpi;               // "openmpi", "mpich", "intelmpi", "local", or empty: one process
+  std::string mpi;               // "openmpi", "mpich", "intelmpi", "local", "network", or empty: one process
   std::optional<int> processes;  // expected number of processes; none if the environment does not say
-  std::string place = {};        // place of this process, if it is "local"
+  std::string place = {};        // place of this process, if it is "local" or "network"
   std::string new_file = {};     // file in which "local" processes started by srun meet; they make and remove it
   std::string instead = {};      // library to use if that of `mpi` was not built
 };

@@ -84,6 +84,15 @@ TEST(Launch, AFileToMeetInNeedsNoMpi) {
   EXPECT_EQ(choice->place, "1/3:/tmp/meeting");
 }
 
+TEST(Launch, ProcessesOfSeveralHostsMeetAtTheFirstByTheirSecret) {
+  const Variables step{
+      {"SLURM_STEP_NUM_TASKS", "1"}, {"FCCL_TESTS_NETWORK", "1/3:node0:4000"}, {"FCCL_TESTS_NETWORK_SECRET", "s"}};
+  const auto choice = choose_launch(environment_of(step));
+  ASSERT_TRUE(choice);
+  EXPECT_EQ(choice->mpi, "network");
+  EXPECT_EQ(choice->place, "1/3:node0:4000 s");
+}
+
 TEST(Launch, AnAskedLauncherWinsButTheNumberOfProcessesStays) {
   EXPECT_EQ(choice_of({{"FCCL_TESTS_LAUNCHER", "mpich"}, {"OMPI_COMM_WORLD_SIZE", "3"}}), "mpich 3");
   EXPECT_EQ(choice_of({{"FCCL_TESTS_LAUNCHER", "openmpi"}, {"SLURM_STEP_NUM_TASKS", "2"}}), "openmpi 2");

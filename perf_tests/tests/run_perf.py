@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -136,17 +137,27 @@ def launch(launcher: str, processes: int, command: list[str]) -> list[str]:
     return [launcher, "--allow-run-as-root", "--oversubscribe", "-np", str(processes), *command]
 
 
+def free_port() -> int:
+    """A port at which nobody listens."""
+    with socket.socket() as listening:
+        listening.bind(("", 0))
+        return listening.getsockname()[1]
+
+
 def run(
     launcher: str, processes: int, command: list[str], environment: dict[str, str], meeting: Path
 ) -> subprocess.CompletedProcess[str]:
     """Returns the output and status of the command; local processes must all end as the first one does."""
     how = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    if launcher != "local":
+    if launcher not in ("local", "network"):
         return subprocess.run(launch(launcher, processes, command), env=environment, **how)
-    meeting.touch()
-    places = [
-        environment | {"FCCL_TESTS_LOCAL": f"{process}/{processes}:{meeting}"} for process in range(processes)
-    ]
+    name, where = "FCCL_TESTS_LOCAL", str(meeting)
+    if launcher == "network":
+        name, where = "FCCL_TESTS_NETWORK", f"localhost:{free_port()}"
+        environment = environment | {"FCCL_TESTS_NETWORK_SECRET": "between us"}
+    else:
+        meeting.touch()
+    places = [environment | {name: f"{process}/{processes}:{where}"} for process in range(processes)]
     others = [subprocess.Popen(command, env=place, stdout=subprocess.DEVNULL) for place in places[1:]]
     ran = subprocess.run(command, env=places[0], **how)
     ended = [other.wait() for other in others]
@@ -158,7 +169,7 @@ def run(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--launcher", default="none", help="an mpirun, local or none")
+    parser.add_argument("--launcher", default="none", help="an mpirun, local, network or none")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--status", type=int, default=0)
     parser.add_argument("--rows", type=int, help="how many rows there must be")

@@ -69,6 +69,7 @@ SLURM_COMMANDS = [
     "2x2 -- sbatch --wait deploy/slurm/fccl-tests-mpirun.sbatch all_reduce_perf -b 8 -e 1M -f 8",
     "2x2 -- salloc -N 2 --ntasks-per-node 2 mpirun build/perf_tests/all_gather_perf -b 8 -e 8",
     "2x1 --rate 1gbit -- srun -N 2 hostname",
+    "2x2 --rails 4 --rate 100mbit -- salloc -N 2 build/efa-pack/run --provider tcp --seconds 300",
 ]
 
 
@@ -221,6 +222,11 @@ SUBSTITUTES = [
             f"./dev help | grep -c 'image.*{kind}'",
         )
         for kind in ("tests", "etcd")
+    ),
+    Substitute(
+        "./dev efa --pack build/efa-pack",
+        "./dev would look for packages; tests/tools makes such a folder",
+        "python3 tools/efa/efa.py --help | grep -cF -- --pack",
     ),
     _offered("./dev dashboards", "runs for half a minute; ./dev test all does so"),
     Substitute(

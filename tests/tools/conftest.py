@@ -3,4 +3,5 @@
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools" / "gpu"))
+for folder in ("gpu", "efa"):
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools" / folder))

@@ -26,7 +26,9 @@ def line_of(row: dict) -> str:
 
 
 def where_of(row: dict) -> str:
-    """The GPU, without what comes behind its name, and who shared it."""
+    """The place that the row names, else the GPU, without what comes behind its name, and who shared it."""
+    if row.get("where"):
+        return row["where"]
     gpu = (row.get("gpu") or "").partition(",")[0][:24]
     count = row.get("ranks_per_gpu")
     return f"{gpu}, {count} {row['ranks_are']}" if count else gpu
