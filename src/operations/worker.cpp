@@ -161,7 +161,8 @@ void Worker::serve() {
                  [](const Stream* stream) { return !stream->items_.empty() && !stream->is_served_; });
     if (busy.empty()) {
       is_idle = false;
-      work_.wait(lock);
+      // condition_variable::wait would bind what is shipped to the C++ runtime of GCC 12.
+      work_.wait_until(lock, Clock::time_point::max());
       continue;
     }
     const bool moved = advance_each(busy, lock);

@@ -71,9 +71,8 @@ bool Work::await_future(const std::optional<std::chrono::steady_clock::time_poin
     return true;
   }
   const auto ended = [this] { return callbacks_ended_; };
-  if (deadline) return future_cv_.wait_until(lock, *deadline, ended);
-  future_cv_.wait(lock, ended);
-  return true;
+  // condition_variable::wait would bind a wheel to the C++ runtime of GCC 12.
+  return future_cv_.wait_until(lock, deadline.value_or(std::chrono::steady_clock::time_point::max()), ended);
 }
 
 bool Work::isCompleted() {
