@@ -58,8 +58,7 @@ void Completions::add_thread() {
 void Completions::serve() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    // condition_variable::wait would bind a wheel to the C++ runtime of GCC 12.
-    posted_.wait_until(lock, std::chrono::steady_clock::time_point::max(), [this] { return !tasks_.empty() && !closed_; });
+    posted_.wait(lock, [this] { return !tasks_.empty() && !closed_; });
     --ready_;
     ++running_;
     std::function<void()> task = std::move(tasks_.front());

@@ -71,8 +71,9 @@ bool Work::await_future(const std::optional<std::chrono::steady_clock::time_poin
     return true;
   }
   const auto ended = [this] { return callbacks_ended_; };
-  // condition_variable::wait would bind a wheel to the C++ runtime of GCC 12.
-  return future_cv_.wait_until(lock, deadline.value_or(std::chrono::steady_clock::time_point::max()), ended);
+  if (deadline) return future_cv_.wait_until(lock, *deadline, ended);
+  future_cv_.wait(lock, ended);
+  return true;
 }
 
 bool Work::isCompleted() {
