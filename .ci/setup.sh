@@ -117,11 +117,11 @@ need_environment() {
 need_package() {
   local sources library=
   use_ccache
-  sources=$(digest CMakeLists.txt pyproject.toml cmake include plugins src torch_backend "$venv/requirements.txt")
+  sources=$(digest CMakeLists.txt pyproject.toml cmake include plugins src tools/CMakeLists.txt tools/fccl_info torch_backend "$venv/requirements.txt")
   if [[ ! -e $venv/fccl.sources || $(<"$venv/fccl.sources") != "$sources" ]]; then
     # The library of the folder build is the same, if that serves CUDA too: torch's headers serve it where no toolkit is.
     if grep -q '^FCCL_CUDA_INCLUDE:PATH=/' build/CMakeCache.txt 2>/dev/null && [[ -e build/build.ninja ]]; then
-      configure_and_build release fccl fccl_ofi
+      configure_and_build release fccl fccl_ofi fccl-info
       library=$PWD/build
     fi
     step "build the package fccl for torch $torch_version" "package-$torch_version" env PATH="$PWD/$venv/bin:$PATH" \
@@ -191,14 +191,17 @@ build_cpp_trainer() {
   step "build $folder/program" cpp-trainer-build cmake --build "$folder/program" --target all draws
 }
 
-# fetch_cuda_headers: those of the oldest CUDA that the device must compile with. Without them a test is left out, and all others run.
+# fetch_cuda_headers [PYTHON]: those of the oldest CUDA that the device must compile with, by PYTHON's pip or else that of $venv.
+# Without them a test is left out, and all others run.
 fetch_cuda_headers() {
-  local folder=build/cuda-headers/12.5
+  local folder=build/cuda-headers/12.5 python=${1:-$venv/bin/python}
   [[ ! -e $folder ]] || return 0
-  lock
-  need_environment
-  unlock
-  try_step "fetch the headers of CUDA 12.5" cuda-headers "$venv/bin/python" -m pip install --disable-pip-version-check --no-deps \
+  if (($# == 0)); then
+    lock
+    need_environment
+    unlock
+  fi
+  try_step "fetch the headers of CUDA 12.5" cuda-headers "$python" -m pip install --disable-pip-version-check --no-deps \
     --target "$folder" nvidia-cuda-runtime-cu12==12.5.82 || true
 }
 

@@ -137,6 +137,20 @@ dashboards_suite() {
   python_suites "$torch_version" dashboards=tests/dashboards -- "$@"
 }
 
+# release_suite: ./dev release from two folders, and what it makes with the oldest, the pinned and the newest torch.
+release_suite() {
+  local version
+  source .ci/release.sh
+  lock
+  need_release_environment
+  for version in "${other_torch_versions[@]}"; do
+    use_torch "$version"
+    need_environment
+  done
+  unlock
+  FCCL_TEST_TIMEOUT=7200 python_suites "$pinned_torch" release=tests/release --
+}
+
 # slurm_suite: a Slurm on such hosts, and the jobs of deploy/slurm in it.
 slurm_suite() {
   lock
@@ -221,7 +235,8 @@ test_every_change() {
   fetch_prometheus
   python_suites "$torch_version" torch=torch_backend/tests torch=trainer/fsdp/tests \
     torch=trainer/finetune/tests:trainer/ddp/tests:trainer/scaling/tests:trainer/replicas/tests:sagemaker/tests:tests/aws \
-    docs=tests/docs tools=tests/tools tools=perf_tests/tests tools=tests/dashboards tools=tests/containers -- -m 'not slow'
+    docs=tests/docs tools=tests/tools tools=perf_tests/tests tools=tests/dashboards tools=tests/containers \
+    tools=tests/release -- -m 'not slow'
   cluster_suite cluster -m 'not slow and not slurm and not emulator'
   emulator_suite
   conclude
@@ -245,6 +260,7 @@ test_selected() {
   torch_suite torch "$torch_version" -k "${1//|/ or }"
   tools_suite -k "${1//|/ or }"
   dashboards_suite -k "${1//|/ or }"
+  python_suites "$torch_version" release=tests/release -- -m 'not slow' -k "${1//|/ or }"
   cluster_suite cluster -k "${1//|/ or }"
   conclude --any-number
 }

@@ -1,6 +1,8 @@
-"""Puts a line beside the package by which Python finds smdistributed before torch is imported."""
+"""Gives the package FCCL's version, and a line by which Python finds smdistributed before torch is imported."""
 
 import os
+import re
+from pathlib import Path
 
 from setuptools import setup
 from setuptools.command.build_py import build_py
@@ -18,4 +20,5 @@ class BuildWithPath(build_py):
         return [*super().get_outputs(include_bytecode), os.path.join(self.build_lib, "fccl_sagemaker.pth")]
 
 
-setup(cmdclass={"build_py": BuildWithPath})
+project = (Path(__file__).resolve().parents[1] / "CMakeLists.txt").read_text(encoding="utf-8")
+setup(version=re.search(r"project\(fccl VERSION ([\d.]+)", project)[1], cmdclass={"build_py": BuildWithPath})

@@ -234,6 +234,12 @@ SUBSTITUTES = [
         "would install a browser",
         "python3 tools/dashboards/dashboards.py --help | grep -cF -- --picture",
     ),
+    _offered("./dev release", "builds for many minutes; ./dev test all does so"),
+    Substitute(
+        "cmake --build build && cpack --config build/CPackConfig.cmake -B build",
+        "builds the whole tree and packs it",
+        "cmake --build build --target help | grep -c '^package: '",
+    ),
     _offered("./dev gpu", "builds for minutes; tests/tools runs its steps on a simulated GPU"),
     _offered("./dev test", "it is what runs this test"),
     _offered("./dev test quick", "./dev test runs these tests"),

@@ -49,6 +49,13 @@ OMPI_CXX=${CXX:-g++} mpicxx -std=c++20 "$source_dir/examples/sum/main.cpp" -o "$
   "${flags[@]}" "-Wl,-rpath,$libdir"
 run_sum "$scratch/sum_pkg_config"
 
+echo "== the perf binaries, from the moved prefix"
+run_perf() { "$@" "$scratch/moved/bin/all_reduce_perf" -b 64K -e 64K -n 2 || fail "all_reduce_perf ended with status $?"; }
+for ranks in "env" "mpirun --allow-run-as-root --oversubscribe -np 2"; do
+  # shellcheck disable=SC2086  # a command and its arguments
+  grep -q "^# Out of bounds values : 0 OK" <<<"$(run_perf $ranks)" || fail "all_reduce_perf under '$ranks' has no good end"
+done
+
 echo "== the C header in plain C"
 echo '#include <fccl/fccl.h>' >"$scratch/header.c"
 read -ra flags < <(pkg-config --cflags fccl)

@@ -136,36 +136,40 @@ def create(store: Any, rank: int, size: int, timeout: timedelta, name: str) -> A
 
 @functools.cache
 def load() -> Any:
-    """Loads the adapter into this process and gives its operators."""
+    """Loads the adapter for the torch that runs into this process and gives its operators."""
     import torch
 
-    _check_torch_version(torch.__version__)
-    library = Path(__file__).with_name("libfccl_torch.so")
+    adapter = _adapter_for(torch.__version__)
     try:
-        torch.ops.load_library(library)
+        torch.ops.load_library(adapter)
     except OSError as error:
         raise RuntimeError(
-            f"fccl {_build.VERSION}, built for torch {_build.TORCH_VERSION}, could not be loaded into torch "
-            f"{torch.__version__}: {error}. {_REBUILD}"
+            f"fccl {_build.VERSION} could not load its adapter {adapter.name} into torch "
+            f"{torch.__version__}: {error}. Reinstall fccl. {_REBUILD}"
         ) from error
     atexit.register(torch.ops.fccl.finish_callbacks)
     return torch.ops.fccl
 
 
 _REBUILD = (
-    "Build it for the torch that is installed: "
+    "Or build fccl for the torch that is installed: "
     "`pip install --no-build-isolation --force-reinstall --no-deps .` in FCCL's source folder."
 )
 
 
-def _check_torch_version(running: str) -> None:
-    """Refuses another minor version: the adapter would load and then crash, for torch's classes differ."""
-    if _minor(running) != _minor(_build.TORCH_VERSION):
+def adapters() -> dict[str, Path]:
+    """The adapters of this package, by the minor version of torch that each was built for."""
+    files = {path.stem.partition("-")[2]: path for path in Path(__file__).parent.glob("libfccl_torch-*.so")}
+    return dict(sorted(files.items(), key=lambda item: [int(part) for part in item[0].split(".")]))
+
+
+def _adapter_for(running: str) -> Path:
+    """Refuses another minor version: an adapter would load and then crash, for torch's classes differ."""
+    found = adapters()
+    minor = ".".join(running.split(".")[:2])
+    if minor not in found:
         raise RuntimeError(
-            f"fccl {_build.VERSION} was built for torch {_build.TORCH_VERSION}, but torch {running} runs. "
-            f"{_REBUILD}"
+            f"fccl {_build.VERSION} has no adapter for torch {running}, which runs here; it has adapters for: "
+            f"{', '.join(found) or 'none'}. Install such a torch. {_REBUILD}"
         )
-
-
-def _minor(version: str) -> list[str]:
-    return version.split(".")[:2]
+    return found[minor]

@@ -13,7 +13,7 @@ import fccl
 import pytest
 import torch
 import torch.distributed as dist
-from fccl import _build, _register
+from fccl import _register
 from ranks import run_ranks
 
 
@@ -134,40 +134,55 @@ def test_a_package_that_does_not_fit_breaks_only_the_making_of_a_group(tmp_path)
     for module in Path(fccl.__file__).parent.glob("*.py"):
         (tmp_path / "fccl").mkdir(exist_ok=True)
         shutil.copy(module, tmp_path / "fccl")
-    (tmp_path / "fccl" / "_build.py").write_text("VERSION = '9.9.9'\nTORCH_VERSION = '1.0.0'\n")
+    (tmp_path / "fccl" / "_build.py").write_text("VERSION = '9.9.9'\n")
+    (tmp_path / "fccl" / "libfccl_torch-1.0.so").touch()
     ran = run_python(MAKE_A_GROUP, PYTHONPATH=str(tmp_path))
     assert ran.stdout.strip() == "torch imported", ran.stderr
     assert ran.returncode != 0
-    assert f"fccl 9.9.9 was built for torch 1.0.0, but torch {torch.__version__} runs" in ran.stderr
+    assert f"fccl 9.9.9 has no adapter for torch {torch.__version__}, which runs here" in ran.stderr
+    assert "it has adapters for: 1.0." in ran.stderr
 
 
-def test_another_minor_version_of_torch_is_refused_before_the_library_is_loaded(monkeypatch):
-    monkeypatch.setattr(_build, "TORCH_VERSION", "2.999.0+cpu")
+@pytest.fixture
+def adapters_of(monkeypatch, tmp_path):
+    """Gives the package files in the place of its adapters."""
+
+    def make(*minors):
+        monkeypatch.setattr(_register, "__file__", str(tmp_path / "_register.py"))
+        for minor in minors:
+            (tmp_path / f"libfccl_torch-{minor}.so").write_text("not a library")
+
+    return make
+
+
+def test_a_torch_without_an_adapter_is_told_which_have_one(adapters_of):
+    adapters_of("2.100", "2.99")
     with pytest.raises(RuntimeError) as refusal:
         _register.load.__wrapped__()
     text = str(refusal.value)
-    assert "built for torch 2.999.0+cpu" in text and f"torch {torch.__version__} runs" in text
+    assert f"no adapter for torch {torch.__version__}" in text and "adapters for: 2.99, 2.100." in text
     assert "pip install --no-build-isolation" in text
 
 
-def test_another_patch_version_of_torch_is_accepted(monkeypatch):
-    running = re.match(r"\d+\.\d+", torch.__version__)[0]
-    monkeypatch.setattr(_build, "TORCH_VERSION", f"{running}.77+cu999")
-    _register._check_torch_version(torch.__version__)
+def test_every_patch_version_of_a_torch_has_its_adapter(adapters_of):
+    adapters_of("2.12", "2.1")
+    for running in ("2.12.0+cu130", "2.12.77", "2.12.0a0+git1234"):
+        assert _register._adapter_for(running).name == "libfccl_torch-2.12.so"
 
 
-def test_a_library_that_cannot_be_loaded_is_reported_with_both_versions(monkeypatch, tmp_path):
-    monkeypatch.setattr(_register, "__file__", str(tmp_path / "_register.py"))
-    (tmp_path / "libfccl_torch.so").write_text("not a library")
+def test_an_adapter_that_cannot_be_loaded_is_named_with_both_versions(adapters_of):
+    minor = re.match(r"\d+\.\d+", torch.__version__)[0]
+    adapters_of(minor)
     with pytest.raises(
-        RuntimeError, match=r"built for torch .* could not be loaded into torch .*--no-build-isolation"
+        RuntimeError,
+        match=rf"could not load its adapter libfccl_torch-{minor}.so into torch .*--no-build-isolation",
     ):
         _register.load.__wrapped__()
 
 
 def test_the_package_holds_the_library_and_the_adapter():
     folder = Path(fccl.__file__).parent
-    assert (folder / "libfccl_torch.so").exists()
+    assert _register._adapter_for(torch.__version__).exists()
     assert [path.name for path in folder.glob("libfccl.so.*")] == ["libfccl.so.0"]
 
 
@@ -189,7 +204,7 @@ def test_ranks_on_two_hosts_load_the_plug_in_that_the_package_holds(monkeypatch)
 
 
 def test_the_adapter_needs_neither_python_nor_cuda():
-    adapter = Path(fccl.__file__).with_name("libfccl_torch.so")
+    adapter = _register._adapter_for(torch.__version__)
     listing = subprocess.run(
         ["readelf", "--dynamic", "--dyn-syms", "--wide", adapter], capture_output=True, text=True
     )
