@@ -219,9 +219,11 @@ test_every_change() {
   cuda_races_suite
   fetch_etcd
   fetch_prometheus
+  fetch_kubernetes_schemas
   python_suites "$torch_version" torch=torch_backend/tests torch=trainer/fsdp/tests \
     torch=trainer/finetune/tests:trainer/ddp/tests:trainer/scaling/tests:trainer/replicas/tests:sagemaker/tests:tests/aws \
-    docs=tests/docs tools=tests/tools tools=perf_tests/tests tools=tests/dashboards tools=tests/containers -- -m 'not slow'
+    docs=tests/docs tools=tests/tools tools=perf_tests/tests tools=tests/dashboards tools=tests/containers tools=tests/kubernetes \
+    -- -m 'not slow'
   cluster_suite cluster -m 'not slow and not slurm and not emulator'
   emulator_suite
   conclude
