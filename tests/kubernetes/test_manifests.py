@@ -2,19 +2,14 @@
 
 import copy
 import importlib
-import subprocess
-from functools import cache
 
 import pytest
 import yaml
-from conftest import KUBECTL, PACKAGES, ROOT
-
-if not KUBECTL.exists():
-    pytest.skip(f"there is no {PACKAGES}: ./dev test fetches it", allow_module_level=True)
+from conftest import ROOT
+from overlays import DEPLOYED, rendered
 
 import schemas
 
-DEPLOYED = ROOT / "deploy" / "kubernetes"
 EKS = sorted((ROOT / "deploy" / "eks").glob("*.yaml"))
 OVERLAYS = sorted(folder.name for folder in (DEPLOYED / "overlays").iterdir())
 BASE = sorted(file for file in (DEPLOYED / "base").glob("*.yaml") if file.name != "kustomization.yaml")
@@ -22,15 +17,6 @@ EFAS = {"p4d": 4, "p5": 32, "p5en": 16}
 WORKER = ["spec", "mpiReplicaSpecs", "Worker"]
 CONTAINER = [*WORKER, "template", "spec", "containers", 0]
 JOBS = ["spec", "template", "spec", "replicatedJobs"]
-
-
-@cache
-def rendered(overlay):
-    said = subprocess.run(
-        [str(KUBECTL), "kustomize", str(DEPLOYED / "overlays" / overlay)], capture_output=True, text=True
-    )
-    assert said.returncode == 0, said.stderr
-    return {(each["kind"], each["metadata"]["name"]): each for each in yaml.safe_load_all(said.stdout)}
 
 
 def at(document, path):
