@@ -128,6 +128,13 @@ containers_suite() {
   python_suites "$torch_version" containers=tests/containers --
 }
 
+# kubernetes_suite: the jobs of deploy/kubernetes on a live one. It wants root, and the tests say so where that is not.
+kubernetes_suite() {
+  fetch_kubernetes_schemas
+  ((EUID != 0)) || prepare_kubernetes
+  python_suites "$torch_version" kubernetes=tests/kubernetes --
+}
+
 # dashboards_suite PYTEST-ARGUMENT...: the files of deploy/metrics under a live Prometheus.
 dashboards_suite() {
   fetch_prometheus

@@ -6,10 +6,14 @@ from functools import cache
 from pathlib import Path
 
 import crds
-import jsonschema
-import kubernetes_validate
+import pytest
 import yaml
-from referencing import Registry, Resource
+from conftest import PACKAGES
+
+WHY = f"there is no {PACKAGES}: ./dev test fetches it"
+jsonschema = pytest.importorskip("jsonschema", reason=WHY)
+kubernetes_validate = pytest.importorskip("kubernetes_validate", reason=WHY)
+referencing = pytest.importorskip("referencing", reason=WHY)
 
 FOLDER = Path(kubernetes_validate.__file__).parent / "kubernetes-json-schema" / "v1.37.0-local-strict"
 BASE = "https://kubernetes.io/api/"
@@ -19,7 +23,9 @@ EKSCTL = yaml.safe_load(Path(__file__).with_name("eksctl.yaml").read_text())
 @cache
 def registry():
     definitions = json.loads((FOLDER / "_definitions.json").read_text())
-    return Registry().with_resource(BASE + "_definitions.json", Resource.from_contents(definitions))
+    return referencing.Registry().with_resource(
+        BASE + "_definitions.json", referencing.Resource.from_contents(definitions)
+    )
 
 
 def strict(schema):

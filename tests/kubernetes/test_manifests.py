@@ -4,11 +4,10 @@ import copy
 import importlib
 
 import pytest
+import schemas
 import yaml
 from conftest import ROOT
 from overlays import DEPLOYED, rendered
-
-import schemas
 
 EKS = sorted((ROOT / "deploy" / "eks").glob("*.yaml"))
 OVERLAYS = sorted(folder.name for folder in (DEPLOYED / "overlays").iterdir())

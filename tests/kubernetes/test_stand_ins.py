@@ -1,4 +1,4 @@
-"""The stand-ins of the operators: what they make of the jobs of overlay local, and what they say of a job's end."""
+"""The stand-ins of the operators: what they make of a job, and what they say of its end."""
 
 import copy
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Where the parts of the Kubernetes lie and listen, and what their files say."""
+"""Places and addresses of the parts of the Kubernetes, and their files."""
 
 import json
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ PODS = "10.244.0.0/24"
 SERVICES = "10.96.0.0/16"
 DOMAIN = "cluster.local"
 PAUSE = "localhost/pause:1"
-# What pods of overlay local mount from the node.
+# Pods of overlay local mount these from the node.
 ENVIRONMENT = "/opt/fccl-env"
 RUNS = "/opt/fccl-runs"
 
@@ -98,7 +98,7 @@ def kubelet(places: Places, group: str) -> str:
             "cgroupDriver": "cgroupfs",
             "cgroupRoot": f"/{group}",
             "failSwapOn": False,
-            "nodeStatusUpdateFrequency": "1s",
+            "nodeStatusUpdateFrequency": "4s",
             "evictionHard": {"nodefs.available": "1%", "imagefs.available": "1%", "memory.available": "50Mi"},
             "imageGCHighThresholdPercent": 99,
             "imageGCLowThresholdPercent": 98,

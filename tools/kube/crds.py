@@ -6,9 +6,9 @@ from pathlib import Path
 import yaml
 
 FOLDER = Path(__file__).resolve().parent / "crds"
-# What a structural schema may not say, or what nobody needs.
+# A structural schema may not say the one, and nobody needs the other.
 _LEFT_OUT = ("description", "default")
-# Types that are two at once.
+# These types are two at once.
 _QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 _EITHER = {"x-kubernetes-int-or-string": True}
 _QUANTITIES = {**_EITHER, "anyOf": [{"type": "integer"}, {"type": "string"}]}

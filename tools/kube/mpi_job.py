@@ -42,7 +42,7 @@ class MpiJob:
 
     @property
     def labels(self) -> dict[str, str]:
-        """Those of all objects."""
+        """The labels of all objects."""
         return {
             "training.kubeflow.org/job-name": self.name,
             "training.kubeflow.org/operator-name": "mpi-operator",
@@ -50,7 +50,7 @@ class MpiJob:
 
     @property
     def needs_ready_workers(self) -> bool:
-        """Whether the launcher is made when all workers are ready."""
+        """True if the launcher is made when all workers are ready."""
         return self._spec.get("launcherCreationPolicy") == "WaitForWorkersReady"
 
     @property

@@ -24,7 +24,7 @@ AnyJob = MpiJob | PytorchJob | TrainJob
 
 
 class Operators:
-    """What was made so far, by the jobs' ids."""
+    """The stand-ins, with the ids of the jobs for which they have made something."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
@@ -119,7 +119,7 @@ def is_suspended(job: dict) -> bool:
 
 
 def end_of_pods(found: list[dict]) -> bool | None:
-    """Whether a job has ended well whose end is that of its pods; None of one that has not ended."""
+    """True if a job whose end is that of its pods has ended well; None if it has not ended."""
     phases = [pod["status"]["phase"] for pod in found]
     if "Failed" in phases:
         return False

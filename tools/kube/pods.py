@@ -1,4 +1,4 @@
-"""What the operators' stand-ins make: parts of objects that jobs of several kinds have."""
+"""Parts of the objects that the operators' stand-ins make of jobs of several kinds."""
 
 import base64
 import copy
@@ -12,7 +12,7 @@ _KEYS = (("ssh-privatekey", "id_rsa"), ("ssh-publickey", "id_rsa.pub"), ("ssh-pu
 
 
 def metadata(job: dict, name: str, labels: dict[str, str]) -> dict:
-    """That of an object which goes when its job goes."""
+    """The metadata of an object which goes when its job goes."""
     owner = {key: job[key] for key in ("apiVersion", "kind")}
     owner |= {"name": job["metadata"]["name"], "uid": job["metadata"]["uid"], "controller": True}
     namespace = job["metadata"]["namespace"]
@@ -99,7 +99,7 @@ def is_ready(found: dict) -> bool:
 
 
 def end_of_job(found: dict | None) -> bool | None:
-    """Whether a Job has ended well; None of one that has not ended, or is not there."""
+    """True if a Job has ended well; None if it has not ended, or is not there."""
     for each in (found or {}).get("status", {}).get("conditions", []):
         if each["type"] in ("Complete", "Failed") and each["status"] == "True":
             return each["type"] == "Complete"

@@ -19,7 +19,7 @@ class PytorchJob:
 
     @property
     def labels(self) -> dict[str, str]:
-        """Those of all objects."""
+        """The labels of all objects."""
         return {
             "training.kubeflow.org/job-name": self.name,
             "training.kubeflow.org/operator-name": "pytorchjob-controller",

@@ -29,17 +29,17 @@ class TrainJob:
 
     @property
     def labels(self) -> dict[str, str]:
-        """Those of all objects."""
+        """The labels of all objects."""
         return {"jobset.sigs.k8s.io/jobset-name": self.name}
 
     @property
     def needs_ready_workers(self) -> bool:
-        """Whether the launcher is made when all nodes are ready."""
+        """True if the launcher is made when all nodes are ready."""
         return bool(self._jobs.get(_LAUNCHER, {}).get("dependsOn"))
 
     @property
     def has_launcher(self) -> bool:
-        """Whether the end of the job is that of its launcher."""
+        """True if the end of the job is that of its launcher."""
         return _LAUNCHER in self._jobs
 
     def fault(self) -> str:
