@@ -99,7 +99,7 @@ class Server:
     """Keeps objects as the API would, for the operators."""
 
     def __init__(self, job):
-        self.job, self.made, self.deleted, self.end = job, [], [], None
+        self.job, self.made, self.deleted, self.left = job, [], [], None
 
     def items(self, path):
         if path == f"/apis/{self.job['apiVersion']}/{self.job['kind'].lower()}s":
@@ -109,10 +109,16 @@ class Server:
     def find(self, path):
         if "clustertrainingruntimes" in path:
             return rendered("local").get(("ClusterTrainingRuntime", path.rpartition("/")[2]))
+        if "/services/" in path:
+            return self.left
         return next((each for each in self.made if each["kind"] == "Job"), None)
 
     def create(self, document):
-        self.made.append(document | {"status": {"phase": "Running", "conditions": []}})
+        if self.left and document["kind"] == "Service":
+            return False
+        if not any(each["metadata"] == document["metadata"] for each in self.made):
+            self.made.append(document | {"status": {"phase": "Running", "conditions": []}})
+        return True
 
     def set_status(self, _, status):
         self.job["status"] = status
@@ -154,6 +160,29 @@ def test_a_launcher_comes_after_ready_workers_and_its_end_is_that_of_the_job(nam
     made = len(server.made)
     acting.step()
     assert len(server.made) == made
+
+
+def left_by(kind, uid):
+    return {"metadata": {"ownerReferences": [{"kind": kind, "uid": uid}]}}
+
+
+@pytest.mark.parametrize(
+    ("left", "made"),
+    [(left_by("MPIJob", "older"), 0), (left_by("TrainJob", "another"), 1), (left_by("MPIJob", "5d1c"), 1)],
+)
+def test_a_job_waits_for_what_an_older_one_of_its_name_has_left(left, made):
+    server = Server(job_of("MPIJob/fccl-tests"))
+    server.left = left
+    acting = operators.Operators(server)
+    acting.step()
+    make_ready(server)
+    acting.step()
+    assert len(server.has("Job")) == made
+    server.left = None
+    acting.step()
+    make_ready(server)
+    acting.step()
+    assert len(server.has("Job")) == 1
 
 
 @pytest.mark.parametrize(

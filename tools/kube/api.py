@@ -52,13 +52,15 @@ class Api:
                 return None
             raise
 
-    def create(self, document: dict) -> None:
-        """Creates an object, unless there is one of this name."""
+    def create(self, document: dict) -> bool:
+        """Creates an object; False if there is one of this name."""
         try:
             self.ask("POST", path_of(document), document)
         except RefusedError as error:
             if error.status != _ALREADY_THERE:
                 raise
+            return False
+        return True
 
     def set_status(self, document: dict, status: dict) -> None:
         """Merges a status into that of an object."""

@@ -45,23 +45,38 @@ class Operators:
             return
         uid = job["metadata"]["uid"]
         if uid not in self._begun:
-            for document in made.first():
-                self._api.create(document)
+            made_all = [self._make(document) for document in made.first()]
+            if not all(made_all):
+                return
             self._begun.add(uid)
         if isinstance(made, PytorchJob) or (isinstance(made, TrainJob) and not made.has_launcher):
             self._end(made, end_of_pods(self._pods(made)))
             return
         if uid not in self._launched:
-            found = self._pods(made)
-            if made.needs_ready_workers and not (
-                len(found) == len(made.workers()) and all(map(pods.is_ready, found))
+            ready = {pod["metadata"]["name"] for pod in self._pods(made) if pods.is_ready(pod)}
+            if (
+                made.needs_ready_workers
+                and not {each["metadata"]["name"] for each in made.workers()} <= ready
             ):
                 return
-            self._api.create(made.launcher())
+            if not self._make(made.launcher()):
+                return
             self._launched.add(uid)
         launcher = made.launcher()
         path = f"{path_of(launcher)}/{launcher['metadata']['name']}"
         self._end(made, pods.end_of_job(self._api.find(path)))
+
+    def _make(self, document: dict) -> bool:
+        """False if a former job of this kind and name has left such an object, which will go."""
+        if self._api.create(document):
+            return True
+        found = self._api.find(f"{path_of(document)}/{document['metadata']['name']}")
+        owner = document["metadata"]["ownerReferences"][0]
+        owners = (found or {}).get("metadata", {}).get("ownerReferences", [])
+        # A job of another kind may have a service of this name, which serves this one, too.
+        return bool(owners) and all(
+            each["uid"] == owner["uid"] or each["kind"] != owner["kind"] for each in owners
+        )
 
     def _read(self, job: dict) -> AnyJob | None:
         """The job, unless it cannot be made yet or is refused."""
@@ -90,7 +105,7 @@ class Operators:
     def _end(self, made: AnyJob, well: bool | None) -> None:
         if well is None:
             return
-        self._say(made.job, "Succeeded" if well else "Failed", "")
+        self._say(made.job, "Succeeded" if well else "Failed", "its pods have ended")
         keeping = {
             "None": (),
             "Running": ("Running", "Pending"),
