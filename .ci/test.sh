@@ -128,6 +128,13 @@ containers_suite() {
   python_suites "$torch_version" containers=tests/containers --
 }
 
+# kubernetes_suite: the jobs of deploy/kubernetes on a live one. It wants root, and the tests say so where that is not.
+kubernetes_suite() {
+  fetch_kubernetes_schemas
+  ((EUID != 0)) || prepare_kubernetes
+  python_suites "$torch_version" kubernetes=tests/kubernetes --
+}
+
 # dashboards_suite PYTEST-ARGUMENT...: the files of deploy/metrics under a live Prometheus.
 dashboards_suite() {
   fetch_prometheus
@@ -233,10 +240,11 @@ test_every_change() {
   cuda_races_suite
   fetch_etcd
   fetch_prometheus
+  fetch_kubernetes_schemas
   python_suites "$torch_version" torch=torch_backend/tests torch=trainer/fsdp/tests \
     torch=trainer/finetune/tests:trainer/ddp/tests:trainer/scaling/tests:trainer/replicas/tests:sagemaker/tests:tests/aws \
     docs=tests/docs tools=tests/tools tools=perf_tests/tests tools=tests/dashboards tools=tests/containers \
-    tools=tests/release -- -m 'not slow'
+    tools=tests/kubernetes tools=tests/release -- -m 'not slow'
   cluster_suite cluster -m 'not slow and not slurm and not emulator'
   emulator_suite
   conclude

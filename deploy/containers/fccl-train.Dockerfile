@@ -9,7 +9,7 @@ RUN apt-get update \
 ARG TORCH=2.13.0
 COPY fccl-*.whl /tmp/
 RUN python3 -m venv --system-site-packages /opt/fccl-env \
- && /opt/fccl-env/bin/python -m pip install --no-cache-dir "torch==${TORCH}" numpy transformers tqdm matplotlib /tmp/fccl-*.whl \
+ && /opt/fccl-env/bin/python -m pip install --no-cache-dir "torch==${TORCH}" numpy transformers tqdm matplotlib python-etcd /tmp/fccl-*.whl \
  && rm /tmp/fccl-*.whl
 COPY trainer/ /opt/fccl/trainer/
 ENV PATH=/opt/fccl-env/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \

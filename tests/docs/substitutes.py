@@ -82,6 +82,21 @@ def _in_a_slurm(arguments: str) -> Substitute:
     return Substitute(f"./dev slurm {arguments}", "./dev would install a Slurm", instead)
 
 
+KUBE_COMMANDS = [
+    "-- kubectl get nodes",
+    "-- bash -c 'kubectl apply -k deploy/kubernetes/overlays/local && kubectl wait "
+    "--for=condition=Succeeded mpijob/fccl-tests --timeout=120s && kubectl logs job/fccl-tests-launcher'",
+    "--efa 8 -- kubectl describe node node0",
+]
+
+
+def _on_kubernetes(arguments: str) -> Substitute:
+    """Its order is only taken apart here; tests/kubernetes run such commands."""
+    parse = "import sys; sys.path.insert(0, 'tools/kube'); import kube; kube.parse(sys.argv[1:])"
+    instead = f'python -c "{parse}" {arguments}'
+    return Substitute(f"./dev kube {arguments}", "./dev would compile a Kubernetes", instead)
+
+
 def _trains_images(command: str) -> Substitute:
     """Its arguments are only taken apart here; trainer/ddp/tests run the page's commands."""
     arguments = command.partition(" images")[2]
@@ -177,6 +192,7 @@ SUBSTITUTES = [
     ),
     _clustered("2x1 -- bash -c '((RANK)) || ./dev cluster counters'"),
     *map(_in_a_slurm, SLURM_COMMANDS),
+    *map(_on_kubernetes, KUBE_COMMANDS),
     Substitute(
         "mpirun -np 4 --host node0:2,node1:2 build/perf_tests/all_gather_perf --calibrate | tee costs.txt",
         "there are no such hosts; a host that says it is two stands for them",
