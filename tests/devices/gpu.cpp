@@ -1,14 +1,15 @@
-// Gpu: its life, what every call asks first, and what is enqueued.
+// Gpu: its life, its queues and marks, and what is enqueued.
 #include "devices/gpu.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <utility>
 #include <vector>
 
+#include "devices/address_space.h"
 #include "devices/landing.h"
 
 namespace fccl::core::simulated {
@@ -18,11 +19,13 @@ namespace {
 using Why = Refusal::Why;
 
 std::atomic<uint64_t> gpus_made{0};
-struct CurrentGpu {
-  Gpu* gpu;
-  Gpu::Caller caller;
+
+// A queue of the calling thread's own; it has one for each GPU.
+struct QueueOfThread {
+  uint64_t gpu = 0;
+  GpuQueue* queue = nullptr;
 };
-thread_local std::vector<CurrentGpu> current_gpus;
+thread_local std::vector<QueueOfThread> queues_of_thread;
 
 bool has_come(const std::atomic<uint64_t>& word, uint64_t target) {
   return static_cast<int64_t>(word.load(std::memory_order_acquire) - target) >= 0;
@@ -45,6 +48,11 @@ bool is_host(Region::Kind kind) {
 // The host may not touch it.
 bool is_of_gpu(Region::Kind kind) { return kind == Region::Kind::device || kind == Region::Kind::piece; }
 
+template <class T>
+void put_into_chain(UnseenPointer& chain, T* made) {
+  made->older = static_cast<T*>(chain.exchange(made));
+}
+
 // Deletes a chain, youngest first.
 template <class T>
 void delete_all(void* youngest) {
@@ -57,18 +65,8 @@ void delete_all(void* youngest) {
 
 }  // namespace
 
-void Gpu::push_current(Gpu* gpu, Caller caller) { current_gpus.push_back({gpu, caller}); }
-
-Gpu* Gpu::pop_current() {
-  if (current_gpus.empty()) return nullptr;
-  Gpu* const last = current_gpus.back().gpu;
-  current_gpus.pop_back();
-  return last;
-}
-
-Gpu* Gpu::current() { return current_gpus.empty() ? nullptr : current_gpus.back().gpu; }
-
-Gpu::Gpu(const GpuOptions& options) : progress_(options), serial_(gpus_made.fetch_add(1) + 1), fails_call_(options.fails_call) {
+Gpu::Gpu(const GpuOptions& options)
+    : progress_(options), context_(*this, progress_), memory_(*this, context_), serial_(gpus_made.fetch_add(1) + 1) {
   default_queue_ = new_queue();
 }
 
@@ -76,14 +74,9 @@ Gpu::~Gpu() {
   progress_.over.store(true, kRelaxed);
   for (auto* channel = static_cast<Channel*>(channels_.get()); channel != nullptr; channel = channel->older) channel->close();
   for (Patience patience; progress_.threads.load(std::memory_order_acquire) != 0;) patience.look_again_later();
-  for (Region region; find_region_of(this, region);) {
-    remove_region(region.begin);
-    using enum Region::Kind;
-    if (region.kind == queue || region.kind == mark || region.kind == registered || region.kind == piece) continue;
-    ::munmap(region.begin, region.bytes);
-    if (region.kind == device) ::munmap(region.real, region.bytes);
-  }
+  for (auto* queue = static_cast<GpuQueue*>(queues_.get()); queue != nullptr; queue = queue->older) remove_region(queue);
   for (auto* mark = static_cast<GpuMark*>(marks_.get()); mark != nullptr; mark = mark->older) {
+    remove_region(mark);
     delete_all<Record>(mark->latest.get());
   }
   delete_all<GpuMark>(marks_.get());
@@ -91,44 +84,145 @@ Gpu::~Gpu() {
   delete_all<Channel>(channels_.get());
 }
 
-std::string Gpu::name() const { return fmt::format("simulated GPU {}", options().ordinal); }
+GpuQueue* Gpu::new_queue() {
+  const uint64_t number = queues_made_.fetch_add(1, kRelaxed);
+  auto* const made = new GpuQueue;
+  if (only_channel_ == nullptr) {
+    auto* const channel = new Channel(progress_, options().seed * 1000 + number);
+    put_into_chain(channels_, channel);
+    if (options().one_queue) only_channel_ = channel;
+    made->channel = channel;
+  } else {
+    made->channel = only_channel_;
+  }
+  put_into_chain(queues_, made);
+  add_region({reinterpret_cast<std::byte*>(made), sizeof(GpuQueue), nullptr, Region::Kind::queue, this, nullptr});
+  return made;
+}
 
-Answer<void> Gpu::begin_call(const char* call) {
-  if (current() != this)
-    return refuse(Why::not_current,
-                  fmt::format("{} was called on a thread where {} is not current; hold a Device::Use", call, name()));
-  door_.pass();
-  if (current_gpus.back().caller == Caller::test) return {};
-  if (calls_.fetch_add(1, kRelaxed) + 1 == fails_call_.load(kRelaxed))
-    return refuse(Why::injected, fmt::format("{} of {} failed, as the test asked", call, name()));
-  if (progress_.broken.load(kRelaxed))
-    return refuse(Why::broken, fmt::format("{} found that {} is broken: an earlier operation failed", call, name()));
+Answer<GpuQueue*> Gpu::make_queue() {
+  if (auto begun = context_.begin_set_up("make_queue"); !begun) return tl::make_unexpected(begun.error());
+  return new_queue();
+}
+
+Answer<GpuMark*> Gpu::make_mark() {
+  if (auto begun = context_.begin_set_up("make_mark"); !begun) return tl::make_unexpected(begun.error());
+  auto* const made = new GpuMark;
+  put_into_chain(marks_, made);
+  add_region({reinterpret_cast<std::byte*>(made), sizeof(GpuMark), nullptr, Region::Kind::mark, this, nullptr});
+  return made;
+}
+
+Answer<void> Gpu::drop(GpuQueue* queue) {
+  if (auto begun = context_.begin_set_up("drop"); !begun) return begun;
+  if (queue == default_queue_ || !remove_region(queue))
+    return refuse(Why::invalid, fmt::format("drop was called for a queue that {} did not make, or twice", context_.name()));
+  if (!options().one_queue) queue->channel->close();
   return {};
 }
 
-Answer<void> Gpu::begin_set_up(const char* call) {
-  if (auto begun = begin_call(call); !begun) return begun;
-  if (!options().set_up_waits) return {};
-  door_.shut();
-  progress_.wait_until([this] { return progress_.enqueued.load(kRelaxed) == progress_.finished.load(kRelaxed); });
-  door_.open();
+Answer<void> Gpu::drop(GpuMark* mark) {
+  if (auto begun = context_.begin_set_up("drop"); !begun) return begun;
+  if (auto checked = check_mark("drop", mark); !checked) return checked;
+  remove_region(mark);
+  return {};
+}
+
+Answer<void> Gpu::check_mark(const char* call, const GpuMark* mark) const {
+  Region region;
+  if (find_region(mark, region) && region.kind == Region::Kind::mark && region.gpu == this) return {};
+  return refuse(Why::invalid, fmt::format("{} was called with a mark that {} has not, or has no more", call, context_.name()));
+}
+
+GpuQueue* Gpu::queue_of_thread() {
+  for (const QueueOfThread& made : queues_of_thread) {
+    if (made.gpu == serial_) return made.queue;
+  }
+  queues_of_thread.push_back({serial_, new_queue()});
+  return queues_of_thread.back().queue;
+}
+
+Answer<GpuQueue*> Gpu::queue_of(const void* native) {
+  const auto number = reinterpret_cast<uintptr_t>(native);
+  if (number <= 1) return default_queue_;
+  if (number == 2) return queue_of_thread();
+  Region region;
+  if (find_region(native, region) && region.kind == Region::Kind::queue && region.gpu == this)
+    return reinterpret_cast<GpuQueue*>(region.begin);
+  return refuse(Why::invalid, fmt::format("{} was given a queue that it has not, or has no more", context_.name()));
+}
+
+Answer<bool> Gpu::is_capturing(GpuQueue* queue) {
+  if (auto begun = context_.begin_call("is_capturing"); !begun) return tl::make_unexpected(begun.error());
+  return queue->capturing.load(kRelaxed);
+}
+
+Answer<bool> Gpu::is_idle(GpuQueue* queue) {
+  if (auto begun = context_.begin_call("is_idle"); !begun) return tl::make_unexpected(begun.error());
+  if (queue->outstanding() != 0) return false;
+  return queue->finished.load(std::memory_order_acquire) == queue->enqueued.load(kRelaxed);
+}
+
+Answer<bool> Gpu::is_done(GpuMark* mark) {
+  if (auto begun = context_.begin_call("is_done"); !begun) return tl::make_unexpected(begun.error());
+  if (auto checked = check_mark("is_done", mark); !checked) return tl::make_unexpected(checked.error());
+  const auto* const latest = static_cast<Record*>(mark->latest.get());
+  return latest == nullptr || latest->done.load(std::memory_order_acquire);
+}
+
+Answer<void> Gpu::synchronize(GpuQueue* queue) {
+  if (auto begun = context_.begin_call("synchronize"); !begun) return begun;
+  const uint64_t enqueued = queue->enqueued.load(kRelaxed);
+  progress_.wait_until([&] { return queue->finished.load(std::memory_order_acquire) >= enqueued; });
+  return {};
+}
+
+Answer<void> Gpu::synchronize(GpuMark* mark) {
+  if (auto begun = context_.begin_call("synchronize"); !begun) return begun;
+  if (auto checked = check_mark("synchronize", mark); !checked) return checked;
+  const auto* const latest = static_cast<Record*>(mark->latest.get());
+  progress_.wait_until([&] { return latest == nullptr || latest->done.load(std::memory_order_acquire); });
+  return {};
+}
+
+Answer<void> Gpu::synchronize_all() {
+  if (auto begun = context_.begin_call("synchronize_all"); !begun) return begun;
+  for (auto* queue = static_cast<GpuQueue*>(queues_.get()); queue != nullptr; queue = queue->older) {
+    progress_.wait_until([&] { return queue->finished.load(std::memory_order_acquire) == queue->enqueued.load(kRelaxed); });
+  }
+  return {};
+}
+
+Answer<double> Gpu::seconds_between(GpuMark* from, GpuMark* to) {
+  if (auto begun = context_.begin_call("seconds_between"); !begun) return tl::make_unexpected(begun.error());
+  std::array<int64_t, 2> at_ns{};
+  for (size_t i = 0; i < 2; ++i) {
+    GpuMark* const mark = i == 0 ? from : to;
+    if (auto checked = check_mark("seconds_between", mark); !checked) return tl::make_unexpected(checked.error());
+    const auto* const latest = static_cast<Record*>(mark->latest.get());
+    if (latest == nullptr || !latest->done.load(std::memory_order_acquire))
+      return refuse(Why::invalid, fmt::format("{} was asked for the time between marks that are not done", context_.name()));
+    at_ns[i] = latest->at_ns.load(kRelaxed);
+  }
+  return static_cast<double>(at_ns[1] - at_ns[0]) * 1e-9;
+}
+
+Answer<void> Gpu::set_capturing(GpuQueue* queue, bool capturing) {
+  if (auto begun = context_.begin_call("set_capturing"); !begun) return begun;
+  queue->capturing.store(capturing, kRelaxed);
   return {};
 }
 
 Answer<void> Gpu::begin_enqueue(const char* call, const GpuQueue* queue) {
-  if (auto begun = begin_call(call); !begun) return begun;
+  if (auto begun = context_.begin_call(call); !begun) return begun;
   if (queue->capturing.load(kRelaxed))
-    return refuse(Why::capturing, fmt::format("{} was called on a queue of {} that records a graph", call, name()));
+    return refuse(Why::capturing, fmt::format("{} was called on a queue of {} that records a graph", call, context_.name()));
   return {};
 }
 
 void Gpu::put(GpuQueue* queue, size_t slots, Work work) {
   const auto fits = [&] { return queue->outstanding() + slots <= options().queue_slots; };
-  if (!fits()) {
-    door_.shut();
-    progress_.wait_until(fits);
-    door_.open();
-  }
+  if (!fits()) context_.wait_alone(fits);
   queue->channel->put(*queue, slots, std::move(work));
 }
 
@@ -140,10 +234,10 @@ Answer<void> Gpu::copy(GpuQueue* queue, const Copy& copy) {
                                             copy.rows, copy.bytes, copy.to_pitch, copy.from_pitch));
   if (copy.rows > 1 && std::max(copy.to_pitch, copy.from_pitch) > options().most_pitch)
     return refuse(Why::invalid, fmt::format("a copy has pitches of {} and {} bytes; {} has at most {}", copy.to_pitch,
-                                            copy.from_pitch, name(), options().most_pitch));
-  const auto to = reach("to", copy.to, copy.bytes, copy.rows, copy.to_pitch);
+                                            copy.from_pitch, context_.name(), options().most_pitch));
+  const auto to = memory_.reach("to", copy.to, copy.bytes, copy.rows, copy.to_pitch);
   if (!to) return tl::make_unexpected(to.error());
-  const auto from = reach("from", copy.from, copy.bytes, copy.rows, copy.from_pitch);
+  const auto from = memory_.reach("from", copy.from, copy.bytes, copy.rows, copy.from_pitch);
   if (!from) return tl::make_unexpected(from.error());
   if (copy.rows == 1 && *to < *from + copy.bytes && *from < *to + copy.bytes)
     return refuse(Why::invalid, fmt::format("a copy of {} bytes overlaps itself", copy.bytes));
@@ -167,15 +261,16 @@ Answer<void> Gpu::copy(GpuQueue* queue, const Copy& copy) {
 
 Answer<void> Gpu::words(GpuQueue* queue, std::span<const WordOperation> operations) {
   if (auto begun = begin_enqueue("words", queue); !begun) return begun;
-  if (!options().waits_for_words) return refuse(Why::unsupported, fmt::format("{} has no stream memory operations", name()));
+  if (!options().waits_for_words)
+    return refuse(Why::unsupported, fmt::format("{} has no stream memory operations", context_.name()));
   if (operations.size() > options().words_per_call)
     return refuse(Why::invalid, fmt::format("words was called with {} operations; {} takes at most {}", operations.size(),
-                                            name(), options().words_per_call));
+                                            context_.name(), options().words_per_call));
   for (const WordOperation& operation : operations) {
-    if (auto word = word_at(operation.word); !word) return tl::make_unexpected(word.error());
+    if (auto word = memory_.word_at(operation.word); !word) return tl::make_unexpected(word.error());
   }
   for (const WordOperation& operation : operations) {
-    std::atomic<uint64_t>* const word = *word_at(operation.word);
+    std::atomic<uint64_t>* const word = *memory_.word_at(operation.word);
     const uint64_t value = operation.value;
     if (operation.kind == WordOperation::Kind::write) {
       put(queue, 1, [word, value](Dice&) { word->store(value, std::memory_order_release); });

@@ -21,10 +21,10 @@ namespace {
 // Makes the GPU current for what a test does as its user.
 class Current {
  public:
-  explicit Current(Gpu& gpu) { Gpu::push_current(&gpu, Gpu::Caller::test); }
+  explicit Current(Gpu& gpu) { GpuContext::push_current(&gpu, GpuContext::Caller::test); }
   Current(const Current&) = delete;
   Current& operator=(const Current&) = delete;
-  ~Current() { Gpu::pop_current(); }
+  ~Current() { GpuContext::pop_current(); }
 };
 
 class SimulatedPinnedMemory : public PinnedMemory {
@@ -33,7 +33,7 @@ class SimulatedPinnedMemory : public PinnedMemory {
       : gpu_(gpu), memory_(memory), address_(address) {}
   ~SimulatedPinnedMemory() override {
     const Current current(gpu_);
-    if (const auto unpinned = gpu_.unpin(memory_.data()); !unpinned) end_with(unpinned.error().sentence);
+    if (const auto unpinned = gpu_.memory().unpin(memory_.data()); !unpinned) end_with(unpinned.error().sentence);
   }
   std::byte* device_address(const void* host) const override {
     return address_ + (static_cast<const std::byte*>(host) - memory_.data());
@@ -97,23 +97,23 @@ auto SimulatedGpu::on_queue(Queue queue, Call call) const {
 }
 
 Result<void> SimulatedGpu::enter() {
-  Gpu::push_current(&gpu_);
+  GpuContext::push_current(&gpu_);
   return {};
 }
 
 void SimulatedGpu::leave() {
-  if (Gpu::pop_current() != &gpu_) end_with("a Use ended that was not the thread's last one");
+  if (GpuContext::pop_current() != &gpu_) end_with("a Use ended that was not the thread's last one");
 }
 
 Result<std::unique_ptr<PinnedMemory>> SimulatedGpu::pin(std::span<std::byte> memory) {
-  const auto address = gpu_.pin(memory);
+  const auto address = gpu_.memory().pin(memory);
   if (!address) return fail(error_of(address.error()));
   return std::make_unique<SimulatedPinnedMemory>(gpu_, memory, *address);
 }
 
 Result<std::unique_ptr<PinnedMemory>> SimulatedGpu::pin_read_only(std::span<const std::byte> memory) {
   const std::span pages(const_cast<std::byte*>(memory.data()), memory.size());
-  const auto address = gpu_.pin(pages, Gpu::Pins::read_only);
+  const auto address = gpu_.memory().pin(pages, GpuMemory::Pins::read_only);
   if (!address) return fail(error_of(address.error()));
   return std::make_unique<SimulatedPinnedMemory>(gpu_, pages, *address);
 }
@@ -188,12 +188,12 @@ Result<void> SimulatedGpu::await(Queue queue, Mark mark) {
 
 std::byte* SimulatedGpu::allocate(MemoryPlace place, size_t bytes) {
   const Current current(gpu_);
-  return expect(gpu_.allocate(kind_of(place), bytes));
+  return expect(gpu_.memory().allocate(kind_of(place), bytes));
 }
 
 void SimulatedGpu::free(std::byte* memory) {
   const Current current(gpu_);
-  expect(gpu_.free(memory));
+  expect(gpu_.memory().free(memory));
 }
 
 void SimulatedGpu::write(std::byte* to, std::span<const std::byte> from) { std::ranges::copy(from, real(to)); }

@@ -67,9 +67,9 @@ class SimulatedGpu : public Device {
   // Nothing more is done, and every call returns an error.
   void break_down();
   // The call after so many others returns an error, once: 1 is the next.
-  void fail_call_after(uint64_t calls) { gpu_.fail_call_after(calls); }
+  void fail_call_after(uint64_t calls) { gpu_.context().fail_call_after(calls); }
   // Calls by the contract of Device that can fail, so far.
-  uint64_t calls() const { return gpu_.calls(); }
+  uint64_t calls() const { return gpu_.context().calls(); }
   // Operations that have begun on any queue.
   uint64_t operations() const;
   uint64_t most_outstanding(Queue queue) const;

@@ -10,6 +10,7 @@
 using fccl::core::simulated::fake_driver;
 using fccl::core::simulated::Gpu;
 using fccl::core::simulated::gpu_at;
+using fccl::core::simulated::GpuContext;
 
 namespace {
 
@@ -170,13 +171,13 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
 
 CUresult cuCtxPushCurrent_v2(CUcontext context) {
   if (fake_driver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
-  Gpu::push_current(gpu_of(context));
+  GpuContext::push_current(gpu_of(context));
   return CUDA_SUCCESS;
 }
 
 CUresult cuCtxPopCurrent_v2(CUcontext* context) {
   if (fake_driver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
-  Gpu* const popped = Gpu::pop_current();
+  Gpu* const popped = GpuContext::pop_current();
   if (popped == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   if (context != nullptr) *context = context_of(popped);
   return CUDA_SUCCESS;
@@ -184,21 +185,21 @@ CUresult cuCtxPopCurrent_v2(CUcontext* context) {
 
 CUresult cuCtxSetCurrent(CUcontext context) {
   if (fake_driver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
-  Gpu::pop_current();
-  if (context != nullptr) Gpu::push_current(gpu_of(context));
+  GpuContext::pop_current();
+  if (context != nullptr) GpuContext::push_current(gpu_of(context));
   return CUDA_SUCCESS;
 }
 
 CUresult cuCtxGetCurrent(CUcontext* context) {
   if (fake_driver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
-  *context = context_of(Gpu::current());
+  *context = context_of(GpuContext::current());
   return CUDA_SUCCESS;
 }
 
 CUresult cuCtxGetDevice(CUdevice* device) {
   if (fake_driver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
-  if (Gpu::current() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-  *device = Gpu::current()->options().ordinal;
+  if (GpuContext::current() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  *device = GpuContext::current()->options().ordinal;
   return CUDA_SUCCESS;
 }
 

@@ -8,6 +8,7 @@ using fccl::core::simulated::fake_driver;
 using fccl::core::simulated::find_region;
 using fccl::core::simulated::give;
 using fccl::core::simulated::Gpu;
+using fccl::core::simulated::GpuMemory;
 using fccl::core::simulated::GpuQueue;
 using fccl::core::simulated::is_prohibited;
 using fccl::core::simulated::on_current;
@@ -21,7 +22,7 @@ namespace {
 CUresult allocate(Region::Kind kind, size_t bytes, std::byte** made) {
   if (is_prohibited()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   return on_current([&](Gpu& gpu) {
-    const CUresult result = give(gpu.allocate(kind, bytes), made);
+    const CUresult result = give(gpu.memory().allocate(kind, bytes), made);
     return result == CUDA_ERROR_INVALID_VALUE ? CUDA_ERROR_OUT_OF_MEMORY : result;
   });
 }
@@ -97,7 +98,7 @@ CUresult cuMemAllocHost_v2(void** memory, size_t bytes) { return cuMemHostAlloc(
 CUresult cuMemFree_v2(CUdeviceptr memory) {
   if (is_prohibited()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   if (memory == 0) return CUDA_SUCCESS;
-  return on_current([&](Gpu& gpu) { return result_of(gpu.free(bytes_at(memory))); });
+  return on_current([&](Gpu& gpu) { return result_of(gpu.memory().free(bytes_at(memory))); });
 }
 
 CUresult cuMemFreeHost(void* memory) { return cuMemFree_v2(reinterpret_cast<CUdeviceptr>(memory)); }
@@ -109,13 +110,13 @@ CUresult cuMemGetInfo_v2(size_t* free, size_t* all) {
 
 CUresult cuMemHostRegister_v2(void* memory, size_t bytes, unsigned flags) {
   if (is_prohibited()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-  const auto how = (flags & CU_MEMHOSTREGISTER_READ_ONLY) != 0 ? Gpu::Pins::read_only : Gpu::Pins::read_write;
-  return on_current([&](Gpu& gpu) { return result_of(gpu.pin({static_cast<std::byte*>(memory), bytes}, how)); });
+  const auto how = (flags & CU_MEMHOSTREGISTER_READ_ONLY) != 0 ? GpuMemory::Pins::read_only : GpuMemory::Pins::read_write;
+  return on_current([&](Gpu& gpu) { return result_of(gpu.memory().pin({static_cast<std::byte*>(memory), bytes}, how)); });
 }
 
 CUresult cuMemHostUnregister(void* memory) {
   if (is_prohibited()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-  return on_current([&](Gpu& gpu) { return result_of(gpu.unpin(static_cast<std::byte*>(memory))); });
+  return on_current([&](Gpu& gpu) { return result_of(gpu.memory().unpin(static_cast<std::byte*>(memory))); });
 }
 
 CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* address, void* memory, unsigned flags) {

@@ -53,7 +53,7 @@ CUresult give(const Answer<T>& answer, Out* out) {
 // Calls `call(gpu, queue)` for a stream of the current GPU.
 template <class Call>
 CUresult on_stream(CUstream stream, Call call) {
-  Gpu* const gpu = Gpu::current();
+  Gpu* const gpu = GpuContext::current();
   if (fake_driver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
   if (gpu == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   const Answer<GpuQueue*> queue = gpu->queue_of(stream);
@@ -64,7 +64,7 @@ CUresult on_stream(CUstream stream, Call call) {
 // Calls `call(gpu)` for the current GPU.
 template <class Call>
 CUresult on_current(Call call) {
-  Gpu* const gpu = Gpu::current();
+  Gpu* const gpu = GpuContext::current();
   if (fake_driver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
   return gpu == nullptr ? CUDA_ERROR_INVALID_CONTEXT : call(*gpu);
 }

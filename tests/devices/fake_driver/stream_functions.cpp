@@ -13,6 +13,7 @@ using fccl::core::simulated::fake_driver;
 using fccl::core::simulated::find_region;
 using fccl::core::simulated::give;
 using fccl::core::simulated::Gpu;
+using fccl::core::simulated::GpuContext;
 using fccl::core::simulated::GpuMark;
 using fccl::core::simulated::GpuQueue;
 using fccl::core::simulated::is_prohibited;
@@ -73,7 +74,7 @@ CUresult cuStreamDestroy_v2(CUstream stream) {
 
 CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
   if (fake_driver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
-  Gpu* gpu = Gpu::current();
+  Gpu* gpu = GpuContext::current();
   if (reinterpret_cast<uintptr_t>(stream) > 2) {
     Region region;
     if (!find_region(stream, region) || region.kind != Region::Kind::queue) return CUDA_ERROR_INVALID_HANDLE;
