@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <iostream>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -75,9 +76,19 @@ Result<std::string> rails_of(std::span<const std::string> files) {
 }
 
 std::string text_of(const DeviceLimits& gpu) {
-  return fmt::format(
-      "gpu {} at {}: {}\n  identity {}\n  waits for 64-bit words: {}\n", gpu.ordinal, gpu.bus_id, gpu.name, gpu.identity,
-      gpu.waits_for_words ? "yes, so FCCL_CUDA_PATH=auto takes host and bounce" : "no, so FCCL_CUDA_PATH=auto takes blocking");
+  return fmt::format("gpu {} at {}: {}\n  identity {}\n  waits for 64-bit words: {}\n  lends memory to other processes: {}\n",
+                     gpu.ordinal, gpu.bus_id, gpu.name, gpu.identity,
+                     gpu.waits_for_words ? "yes, so FCCL_CUDA_PATH=auto takes peer, host and bounce"
+                                         : "no, so FCCL_CUDA_PATH=auto takes blocking",
+                     gpu.lends ? "yes" : "no, so no call takes the path peer");
+}
+
+// The other GPUs of the process whose memory this one can read.
+std::string reach_of(const Device& gpu, std::span<const std::shared_ptr<Device>> all) {
+  std::string others;
+  for (const auto& other : all)
+    if (other.get() != &gpu && gpu.may_reach(other->limits().bus_id)) others += fmt::format(" {}", other->limits().ordinal);
+  return fmt::format("  reaches GPUs:{}\n", others.empty() ? " none" : others);
 }
 
 void hold() {
@@ -86,17 +97,16 @@ void hold() {
 
 // A machine without a GPU is an answer, not a failure.
 Result<std::string> list_gpus() {
-  std::string text;
-  for (int ordinal = 0;; ++ordinal) {
-    const auto gpu = open_device(ordinal);
-    if (gpu) {
-      text += text_of((*gpu)->limits());
-      continue;
-    }
-    if (gpu.error().code == fcclInvalidArgument) return text;
-    if (ordinal == 0 && gpu.error().code == fcclSystemError) return gpu.error().message + "\n";
-    return fail(gpu.error());
+  std::vector<std::shared_ptr<Device>> gpus;
+  for (auto gpu = open_device(0); gpu || gpu.error().code != fcclInvalidArgument;
+       gpu = open_device(static_cast<int>(gpus.size()))) {
+    if (!gpu && gpus.empty() && gpu.error().code == fcclSystemError) return gpu.error().message + "\n";
+    if (!gpu) return fail(gpu.error());
+    gpus.push_back(std::move(*gpu));
   }
+  std::string text;
+  for (const auto& gpu : gpus) text += text_of(gpu->limits()) + reach_of(*gpu, gpus);
+  return text;
 }
 
 Result<std::string> gpus_here(std::span<const std::string> words) {
