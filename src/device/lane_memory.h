@@ -29,7 +29,9 @@ struct LaneWords {
   StepWords steps;
 };
 
-// A DeviceLane owns it, and destroys it when its queue is idle. The writer of each word may write it at any time.
+// A DeviceLane owns it, and destroys it when its queue is idle. The writer of each word may write it at any time. The buffers
+// lie in the process's arena, so that the ranks of this host read each other's in place; if that has no room, in memory of
+// their own, which peers copy from.
 class LaneMemory {
  public:
   // `buffer_bytes`: of each buffer, a multiple of the page size. A set-up function of the device, as is the destructor.
@@ -41,7 +43,7 @@ class LaneMemory {
   LaneWords& words() const { return *words_; }
   // The buffer of a sub-call. Numbers count the sub-calls of all calls of the lane.
   std::byte* buffer(uint64_t number) const;
-  std::byte* device_address(const void* host) const { return pinned_->device_address(host); }
+  std::byte* device_address(const void* host) const;
   Scalar scalar(fcclDataType_t dtype) const;
   // The copy that brings the factor from GPU memory.
   Copy copy_of_scalar(const void* from, fcclDataType_t dtype) const;
@@ -51,15 +53,17 @@ class LaneMemory {
 
  private:
   LaneMemory(std::shared_ptr<Device> device, size_t buffer_bytes, int buffers);
-  Result<void> reserve();
-  size_t bytes() const;
+  Result<void> reserve_words();
+  Result<void> reserve_buffers();
+  size_t bytes_of_buffers() const { return static_cast<size_t>(count_) * buffer_bytes_; }
 
   std::shared_ptr<Device> device_;
   size_t buffer_bytes_;
-  int buffers_;
-  std::byte* memory_ = nullptr;  // a page for the words, then the buffers
-  std::unique_ptr<PinnedMemory> pinned_;
-  LaneWords* words_ = nullptr;
+  int count_;                   // of buffers
+  LaneWords* words_ = nullptr;  // in a page of their own
+  std::byte* buffers_ = nullptr;
+  bool in_arena_ = false;
+  std::unique_ptr<PinnedMemory> pinned_words_, pinned_buffers_;
 };
 
 }  // namespace fccl::core

@@ -11,6 +11,7 @@
 #include "os/per_process.h"
 #include "os/thread.h"
 #include "waiting/backoff.h"
+#include "waiting/counter.h"
 
 namespace fccl::core {
 namespace {
@@ -67,7 +68,7 @@ void Worker::try_at_once(Stream& stream, Lock& lock) {
   const uint64_t before = stream.finished_;
   stream.is_served_ = true;
   for (int i = 0; i < tries && stream.finished_ == before; ++i)
-    if (!advance(stream, lock)) pause();
+    if (!advance(stream, lock)) spin_pause();
   stream.is_served_ = false;
 }
 
@@ -77,7 +78,7 @@ bool Worker::wait_for(Stream& stream, uint64_t position, Deadline deadline) {
   // The thread that serves the stream may be about to leave it.
   for (int i = 0; i < kTriesAtOnce && stream.is_served_ && !is_done(); ++i) {
     lock.unlock();
-    pause();
+    spin_pause();
     lock.lock();
   }
   // The worker may stay inside a host function of another stream for long, so the thread relies on itself after that.
@@ -100,7 +101,7 @@ void Worker::serve_here(Stream& stream, uint64_t position, const Limits& limits,
       looks = 0;
       if (has_deadline && limits.deadline.passed()) break;
     } else if (looks < kTriesAtOnce) {
-      pause();
+      spin_pause();
     } else {
       const Clock::time_point now = Clock::now();
       if (looks == kTriesAtOnce) until = std::min(now + limits.patience, limits.deadline.at);

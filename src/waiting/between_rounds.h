@@ -15,7 +15,7 @@ class BetweenRounds {
 
   void has_moved() { idle_rounds_ = 0; }
   void wait() {
-    if (++idle_rounds_ < pauses_) return pause();
+    if (++idle_rounds_ < pauses_) return spin_pause();
     const Clock::time_point now = Clock::now();
     if (idle_rounds_ == pauses_) since_ = now;
     kForPeers.rest(now - since_);

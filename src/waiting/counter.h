@@ -9,7 +9,7 @@ namespace fccl::core {
 static_assert(std::atomic<uint64_t>::is_always_lock_free, "counters are shared between processes");
 
 // Tells the processor that this thread does nothing but wait.
-inline void pause() {
+inline void spin_pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
@@ -36,7 +36,7 @@ struct Awaited {
   bool reached_within(int times) const {
     for (int i = 0; i < times; ++i) {
       if (reached()) return true;
-      pause();
+      spin_pause();
     }
     return false;
   }

@@ -1,8 +1,6 @@
 // LandedCalls: makes the calls and asks metrics.
 #include "cuda/landed_calls.h"
 
-#include <cstring>
-
 namespace fccl::core::testing {
 namespace {
 
@@ -28,11 +26,10 @@ uint64_t expect_right(CudaSeat& seat, fcclComm_t comm, fcclColl_t collective) {
 
 }  // namespace
 
-uint64_t calls_by(const char* path_in_metrics, fcclComm_t comm, fcclColl_t collective) {
+uint64_t calls_by(const std::string& path_in_metrics, fcclComm_t comm, fcclColl_t collective) {
   uint64_t calls = 0;
   for (int path = 0; fcclMetricsPathName(path) != nullptr; ++path)
-    for (int size = 0; std::strcmp(fcclMetricsPathName(path), path_in_metrics) == 0 && fcclMetricsLargestSize(size) != 0;
-         ++size) {
+    for (int size = 0; fcclMetricsPathName(path) == path_in_metrics && fcclMetricsLargestSize(size) != 0; ++size) {
       fcclCallMetrics_t metrics{};
       metrics.size = sizeof metrics;
       EXPECT_TRUE(succeeded(fcclCommGetCallMetrics(comm, collective, path, size, &metrics)));

@@ -15,7 +15,7 @@ inline constexpr const char* kSmallSlots = "16384";
 inline const char* name_in_metrics(const std::string& path) { return path == "host" ? "landed" : "peer"; }
 
 // The calls of a collective that metrics show under this path.
-uint64_t calls_by(const char* path_in_metrics, fcclComm_t comm, fcclColl_t collective);
+uint64_t calls_by(const std::string& path_in_metrics, fcclComm_t comm, fcclColl_t collective);
 // Makes a communicator and calls of many sizes, which must be right, and have gone by slots of this kind; none for "bounce".
 void expect_landed(CudaSeat& seat, const std::string& path);
 void expect_words(const std::string& text, const std::vector<std::string>& words);

@@ -1,5 +1,5 @@
 // AllGather and Broadcast by landing slots of both kinds: which ranks and buffers go that way, and what becomes of those that do
-// not.
+// not. Also which memory of a bounced call peers read.
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -22,6 +22,24 @@ class CudaLanded : public ::testing::TestWithParam<const char*> {
 };
 
 bool sees_processes() { return every_kind().back() == RanksAs::processes; }
+
+void expect_read_in_place(CudaSeat& seat) {
+  constexpr size_t kCount = 30'000;
+  const Comm comm(seat.seat(), config_of_cuda_tests());
+  const fcclColl_t collectives[] = {fcclCollReduceScatter, fcclCollAllReduce, fcclCollAlltoAll};
+  for (const fcclColl_t collective : collectives)
+    for (int i = 0; i < 2; ++i)
+      EXPECT_EQ(try_on_gpu({.collective = collective, .dtype = fcclFloat32, .count = kCount, .iteration = i}, seat, comm), "");
+  EXPECT_TRUE(succeeded(fcclCommFinalize(comm)));
+  for (const fcclColl_t collective : collectives)
+    EXPECT_EQ(calls_by("mapped", comm, collective) + calls_by("whole", comm, collective), 2U) << collective;
+}
+
+TEST(CudaBounce, buffers_are_read_in_place_by_the_ranks_of_the_host) {
+  const Setting path("FCCL_CUDA_PATH", "bounce");
+  run_on_gpus({.ranks = 3}, expect_read_in_place);
+  if (sees_processes()) run_on_gpus({.ranks = 3, .host_of = {0, 0, 0}}, expect_read_in_place);
+}
 
 TEST_P(CudaLanded, calls_of_threads_go_by_slots) {
   for (const int ranks : {2, 5})
