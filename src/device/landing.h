@@ -16,7 +16,7 @@ namespace fccl::core {
 struct LandingPlace {
   bool is_made = false;  // a rank without slots has none
   // In host memory: in an arena.
-  ArenaName arena;
+  ArenaName arena{};
   uint64_t offset = kNotInArena;
   // In a GPU's memory: under a random number, as no two processes choose.
   std::array<uint64_t, 2> memory{};

@@ -21,7 +21,9 @@ Result<std::unique_ptr<LandingSlots>> PeerLanding::make(std::shared_ptr<Device> 
 }
 
 LandingPlace PeerLanding::place() const {
-  return {.is_made = true, .memory = slots_[static_cast<size_t>(rank())]->id()};
+  LandingPlace place{.is_made = true};
+  place.memory = slots_[static_cast<size_t>(rank())]->id();
+  return place;
 }
 
 Result<Descriptor> PeerLanding::lend() const {
