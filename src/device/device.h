@@ -91,8 +91,8 @@ struct WordOperation {
 };
 
 // One per process and GPU, shared by the process's communicators. Any thread may call, but only one thread at a time may use a
-// queue. The caller holds a Use for every function but limits(), may_reach() and place_of(). Any function may report the error of
-// earlier work on this GPU, from any of its users; that error is final.
+// queue. The caller holds a Use for every function but limits(), may_reach() and place_of(). Any function may report the error
+// of earlier work on this GPU, from any of its users; that error is final.
 class Device {
  public:
   // Makes the device current on the calling thread, and restores the previous device at its end. Each call of the C interface
@@ -126,8 +126,8 @@ class Device {
   virtual Result<std::unique_ptr<PinnedMemory>> pin_read_only(std::span<const std::byte> memory) = 0;
   // Makes memory of this GPU, of at least so many bytes. This GPU alone may write it.
   virtual Result<std::unique_ptr<DeviceMemory>> make_memory(size_t bytes) = 0;
-  // Returns a descriptor of memory that make_memory made, by which another process borrows it. It is no file: it reaches the
-  // other process by a socket alone.
+  // Returns a descriptor of memory that make_memory made, by which another process borrows it. The descriptor is
+  // not a file that the other process can open: a socket carries it there.
   virtual Result<Descriptor> lend(const DeviceMemory& memory) = 0;
   // Maps memory that another process has lent, for this GPU to read. It takes no hold of the descriptor.
   virtual Result<std::unique_ptr<DeviceMemory>> borrow(const Descriptor& lent, size_t bytes) = 0;
@@ -141,8 +141,8 @@ class Device {
   virtual void drop(Mark mark) = 0;
 
   // ---- Look
-  // False if the driver says that this GPU cannot read memory of the GPU with this bus_id. It knows only those that this process
-  // can see; whether this GPU reads memory of another one shows when it borrows.
+  // False if the driver says that this GPU cannot read memory of the GPU with this bus_id. It knows only those that this
+  // process can see; whether this GPU reads memory of another one shows when it borrows.
   virtual bool may_reach(const std::string& bus_id) const = 0;
   virtual MemoryPlace place_of(const void* pointer) const = 0;
   // True if a user's stream belongs to this device; null, the default stream, does.

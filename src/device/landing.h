@@ -22,10 +22,10 @@ struct LandingPlace {
   std::array<uint64_t, 2> memory{};
 };
 
-// Slots are used in turn, by the numbers of a lane's steps. A DeviceLane owns it, and destroys it when its queue is idle: no GPU
-// of this process writes to the rank's own slots any more. A peer's GPU may still read them, after a failure; so their pages
-// stay as long as a peer has them. Where slots lie, a maker decides: HostLanding or PeerLanding. Making one, reach and the
-// destructor are set-up functions of the device.
+// Slots are used in turn, by the numbers of a lane's steps. A DeviceLane owns it, and destroys it when its queue is idle: no
+// GPU of this process writes to the rank's own slots any more. A peer's GPU may still read them, after a failure; so their
+// pages stay as long as a peer has them. Where slots lie, a maker decides: HostLanding or PeerLanding. Making one, reach and
+// the destructor are set-up functions of the device.
 class LandingSlots {
  public:
   static constexpr uint64_t kSlots = 4;
@@ -47,8 +47,8 @@ class LandingSlots {
   int rank() const { return rank_; }
   int ranks() const { return static_cast<int>(begins_.size()); }
   size_t slot_bytes() const { return bytes_ / kSlots; }
-  // Return a rank's slot of a step, as its GPU finds it, and as this process does if slots lie in host memory. A peer's may only
-  // be read.
+  // Return a rank's slot of a step, as its GPU finds it, and as this process does if slots lie in host memory. A peer's may
+  // only be read.
   std::byte* device_slot(int rank, uint64_t step) const { return begins_[rank].on_gpu + step % kSlots * slot_bytes(); }
   bool is_on_host() const { return begins_[rank_].on_host != nullptr; }
   std::byte* slot(int rank, uint64_t step) const { return begins_[rank].on_host + step % kSlots * slot_bytes(); }

@@ -8,12 +8,15 @@
 #include "base/result.h"
 #include "device/device.h"
 #include "device/landing.h"
-#include "device/shared_memory.h"
 
 namespace fccl::core {
 
-// A rank's slots lie in the memory of its GPU. The peers of its process use the same mapping; other processes borrow the memory
-// by a descriptor. It stays as long as any rank has it.
+struct MappedMemory;
+
+// A rank's slots lie in the memory of its GPU. Other processes borrow it by a descriptor. A process maps it once: ranks that
+// are threads read each other's slots by the mapping of the rank that made them, and share what one of them has borrowed. The
+// memory stays as long as any rank has it. In a set-up function a thread waits only for another one that does the same with the
+// same slots.
 class PeerLanding final : public LandingSlots {
  public:
   static Result<std::unique_ptr<LandingSlots>> make(std::shared_ptr<Device> device, size_t bytes, int rank, int ranks);
@@ -24,10 +27,11 @@ class PeerLanding final : public LandingSlots {
 
  private:
   PeerLanding(std::shared_ptr<Device> device, size_t bytes, int rank, int ranks);
-  void found(int rank, std::unique_ptr<SharedMemory> memory);
+  void found(int rank, std::shared_ptr<MappedMemory> memory);
 
   std::shared_ptr<Device> device_;
-  std::vector<std::unique_ptr<SharedMemory>> slots_;  // by rank
+  LandingPlace place_{.is_made = true};
+  std::vector<std::shared_ptr<MappedMemory>> slots_;  // by rank
 };
 
 }  // namespace fccl::core

@@ -45,9 +45,10 @@ struct DevicePath::Issue {
 Result<void> DevicePath::check(const Device& device, const Settings& settings, int ranks) {
   const std::string& path = settings.cuda_path;
   if (path == "peer" && !device.limits().lends)
-    return fail(fcclInvalidUsage, fmt::format("FCCL_CUDA_PATH=peer, but {} lends no memory to other processes: take host, bounce "
-                                              "or auto",
-                                              name_of(device)));
+    return fail(fcclInvalidUsage,
+                fmt::format("FCCL_CUDA_PATH=peer, but {} lends no memory to other processes: take host, bounce "
+                            "or auto",
+                            name_of(device)));
   if ((path == "bounce" || path == "host" || path == "peer") && !device.limits().waits_for_words)
     return fail(fcclInvalidUsage, fmt::format("FCCL_CUDA_PATH={}, but {} cannot wait for 64-bit words in memory: take "
                                               "blocking, or auto",

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "device/step_program.h"
+#include "device_calls/landing_agreement.h"
 #include "health/control.h"
 #include "metrics/page.h"
 #include "operations/communicator_state.h"
@@ -29,7 +30,11 @@ constexpr size_t kEntriesOnThisThread = 5;
 }  // namespace
 
 LandedPath::LandedPath(OwnDevice& gpu, const Settings& settings, CommunicatorState& state)
-    : gpu_(gpu), state_(state), path_(settings.cuda_path), bytes_(settings.cuda_landing_bytes), buffer_bytes_(settings.cuda_buffer_bytes) {
+    : gpu_(gpu),
+      state_(state),
+      path_(settings.cuda_path),
+      bytes_(settings.cuda_landing_bytes),
+      buffer_bytes_(settings.cuda_buffer_bytes) {
   const bool is_auto = path_ == "auto";
   const int hosts = state.columns->hosts();
   if (hosts == 1 && state.columns->ranks() > 1) {
@@ -37,10 +42,9 @@ LandedPath::LandedPath(OwnDevice& gpu, const Settings& settings, CommunicatorSta
     if (is_auto || path_ == "host") kinds_.push_back(LandingKind::host);
   }
   if (hosts > 1 && (path_ == "host" || path_ == "peer"))
-    log(LogLevel::info,
-        fmt::format("FCCL_CUDA_PATH={} serves communicators of one host; this one has {}, so its calls on CUDA "
-                    "memory bounce through host memory (rank {})",
-                    path_, hosts, state.control->peers.rank()));
+    log(LogLevel::info, fmt::format("FCCL_CUDA_PATH={} serves communicators of one host; this one has {}, so its calls on CUDA "
+                                    "memory bounce through host memory (rank {})",
+                                    path_, hosts, state.control->peers.rank()));
 }
 
 Result<void> LandedPath::prepare(OwnLane& lane, LaneQueue& queue, uint64_t number) {
@@ -54,11 +58,11 @@ Result<void> LandedPath::prepare(OwnLane& lane, LaneQueue& queue, uint64_t numbe
     if (path_ == "peer")
       refusal_ = {fcclInvalidUsage, fmt::format("FCCL_CUDA_PATH=peer, but {}: take host, bounce or auto", found.obstacle)};
     else
-      log(LogLevel::info, fmt::format("{}; so {} (rank {})", found.obstacle,
-                                      kind == LandingKind::peer
-                                          ? "the GPUs of this host do not read each other's memory"
-                                          : "calls of all ranks on CUDA memory bounce through host memory",
-                                      state_.control->peers.rank()));
+      log(LogLevel::info,
+          fmt::format("{}; so {} (rank {})", found.obstacle,
+                      kind == LandingKind::peer ? "the GPUs of this host do not read each other's memory"
+                                                : "calls of all ranks on CUDA memory bounce through host memory",
+                      state_.control->peers.rank()));
   }
   state_.joined.reset();
   return {};
@@ -129,7 +133,8 @@ Result<void> LandedPath::do_steps(const Issue& issue, const Steps& steps, uint64
 Result<void> LandedPath::copy_in(const Issue& issue, const Steps& steps, uint64_t step, uint64_t number) {
   const LandingSlots& landing = *issue.lane.device->landing();
   const bool on_host = issue.on_host.input && landing.is_on_host();
-  const Copy copy = steps.given(step, on_host ? landing.slot(landing.rank(), number) : landing.device_slot(landing.rank(), number));
+  const Copy copy =
+      steps.given(step, on_host ? landing.slot(landing.rank(), number) : landing.device_slot(landing.rank(), number));
   return copy_part(issue, copy, {.from = issue.on_host.input, .to = on_host});
 }
 

@@ -9,7 +9,6 @@
 
 #include "device/lane.h"
 #include "device/steps.h"
-#include "device_calls/landing_agreement.h"
 #include "device_calls/own_device.h"
 
 namespace fccl::core {
@@ -18,6 +17,7 @@ struct CommunicatorState;
 struct LaneQueue;
 struct Settings;
 struct Task;
+enum class LandingKind : uint8_t;
 
 // A communicator's DevicePath owns it. The thread that issues calls uses it.
 class LandedPath {

@@ -93,7 +93,8 @@ Result<LandingFound> LandingAgreement::find(LandingKind kind, bool waits_for_wor
   }
   std::vector<Outcome> outcomes(all.size());
   FCCL_TRY(exchange(&own, outcomes.data(), sizeof own));
-  const auto first = std::ranges::find_if(outcomes, [](const Outcome& each) { return each.kind != Outcome::Kind::reaches_all; });
+  const auto first =
+      std::ranges::find_if(outcomes, [](const Outcome& each) { return each.kind != Outcome::Kind::reaches_all; });
   if (first == outcomes.end()) return LandingFound{std::move(*slots), ""};
   return LandingFound{nullptr, first->text(static_cast<int>(first - outcomes.begin()))};
 }
@@ -143,7 +144,8 @@ Result<std::vector<Descriptor>> LandingAgreement::pass(LandingKind kind, const D
 }
 
 Result<void> LandingAgreement::exchange(const void* mine, void* all, size_t bytes) {
-  return IssuedCall(state_.around(), queue_, {exchange_of(Issuer::first_call, mine, all, bytes), number_}, state_.timeout).run();
+  return IssuedCall(state_.around(), queue_, {exchange_of(Issuer::first_call, mine, all, bytes), number_}, state_.timeout)
+      .run();
 }
 
 }  // namespace fccl::core

@@ -156,7 +156,8 @@ constexpr Setting kSettings[] = {
     {"FCCL_CUDA_PATH", Choice{&Settings::cuda_path, kCudaPaths}, Scope::agreed,
      "how calls on CUDA memory run. blocking: on the caller's thread, which waits for the GPU; bounce: the call returns at "
      "once, and the GPU and the worker thread wait for each other; host: the same, but on one host GPUs copy the bytes of "
-     "AllGather and Broadcast out of each other's slots in host memory; peer: likewise, out of slots in each other's own memory; "
+     "AllGather and Broadcast out of each other's slots in host memory; peer: likewise, out of slots in each other's own "
+     "memory; "
      "auto: peer where every rank can, else host, else bounce, or blocking on a GPU that does not wait for words in memory"},
     {"FCCL_CUDA_BUFFER", Bytes{&Settings::cuda_buffer_bytes, 4096, size_t{1} << 30}, Scope::agreed,
      "the most that a call on CUDA memory has in host memory at a time, input and output together; what is longer is cut. Each "

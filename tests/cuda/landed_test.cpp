@@ -1,5 +1,5 @@
-// AllGather and Broadcast by landing slots of both kinds: which ranks and buffers go that way, and what becomes of those that do
-// not. Also which memory of a bounced call peers read.
+// AllGather and Broadcast by landing slots of both kinds: which ranks and buffers go that way, and what becomes of those that
+// do not. Also which memory of a bounced call peers read.
 #include <chrono>
 #include <csignal>
 #include <cstring>

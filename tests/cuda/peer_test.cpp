@@ -58,8 +58,7 @@ void expect_gathers_refused(CudaSeat& seat, const std::string& obstacle) {
 TEST(CudaPeer, slots_are_the_first_choice_of_auto) {
   const Setting slots("FCCL_CUDA_LANDING", kSmallSlots);
   run_on_gpus({.ranks = 2, .gpus = 2}, [](CudaSeat& seat) { expect_landed(seat, "peer"); });
-  if (sees_processes())
-    run_on_gpus({.ranks = 2, .host_of = {0, 0}}, [](CudaSeat& seat) { expect_landed(seat, "peer"); });
+  if (sees_processes()) run_on_gpus({.ranks = 2, .host_of = {0, 0}}, [](CudaSeat& seat) { expect_landed(seat, "peer"); });
 }
 
 TEST(CudaPeer, slots_are_not_used_where_one_gpu_cannot_reach_another) {

@@ -15,7 +15,8 @@ struct RealCopy {
   size_t rows = 1;
   size_t to_pitch = 0;
   size_t from_pitch = 0;
-  // Others than this GPU may look at `to`: the copy overwrites it with poison first, so that who looks early finds no old bytes.
+  // Others than this GPU may look at `to`: the copy overwrites it with poison first, so that who looks early finds no old
+  // bytes.
   bool is_seen = false;
 };
 

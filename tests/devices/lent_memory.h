@@ -10,8 +10,8 @@
 
 namespace fccl::core::simulated {
 
-// Set-up functions of the GPU. The memory outlives the process that made it, wherever it is mapped. Whoever made or borrowed one
-// owns it, and destroys it before its GPU.
+// Set-up functions of the GPU. The memory outlives the process that made it, wherever it is mapped. The code that made or
+// borrowed it owns it, and destroys it before its GPU.
 class LentMemory final : public DeviceMemory {
  public:
   static Answer<std::unique_ptr<LentMemory>> make(Gpu& gpu, size_t bytes);
