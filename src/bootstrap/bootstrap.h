@@ -61,5 +61,8 @@ void decline(const JoinRequest& request, const Error& why);
 // Strangers who connect during it are refused. Between two hand-outs of one Joined these ranks must meet.
 Result<void> send_descriptor(const Joined& joined, int fd, const std::vector<int>& ranks, const WaitLimit& limit);
 Result<Descriptor> receive_descriptor(const Joined& joined, int leader, const WaitLimit& limit);
+// Gives `fd` to the ranks of all other processes, and returns theirs, by rank; a rank of this process has none. All ranks of a
+// communicator of one host call it, and no rank hands out anything meanwhile.
+Result<std::vector<Descriptor>> swap_descriptors(const Joined& joined, int fd, const WaitLimit& limit);
 
 }  // namespace fccl::core

@@ -185,4 +185,20 @@ Result<Descriptor> receive_descriptor(const Joined& joined, int leader_rank, con
   return Receiver(joined, std::move(leader), limit).receive();
 }
 
+// The ranks hand out in their order, so that of all that wait for each other the first one is served.
+Result<std::vector<Descriptor>> swap_descriptors(const Joined& joined, int fd, const WaitLimit& limit) {
+  std::vector<Descriptor> theirs(joined.members.size());
+  std::vector<int> elsewhere;
+  for (const Member& member : joined.members)
+    if (member.pid != joined.members[joined.rank].pid) elsewhere.push_back(member.rank);
+  for (const Member& member : joined.members) {
+    if (member.rank == joined.rank) {
+      FCCL_TRY(send_descriptor(joined, fd, elsewhere, limit));
+    } else if (std::ranges::find(elsewhere, member.rank) != elsewhere.end()) {
+      FCCL_TRY_ASSIGN(theirs[member.rank], receive_descriptor(joined, member.rank, limit));
+    }
+  }
+  return theirs;
+}
+
 }  // namespace fccl::core

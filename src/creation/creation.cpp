@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <span>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "creation/init_calls.h"
 #include "creation/join_hosts.h"
 #include "creation/read_trial.h"
+#include "device/device.h"
 #include "health/control.h"
 #include "metrics/process_page.h"
 #include "operations/communicator_state.h"
@@ -106,6 +108,15 @@ tl::unexpected<Error> count_and_fail(Error error) {
   return fail(std::move(error));
 }
 
+// True if ranks of several processes may have to pass descriptors of GPU memory later.
+bool may_lend(const CreateOptions& options, const Joined& joined) {
+  const std::string& path = options.settings.cuda_path;
+  const Member& own = joined.members[joined.rank];
+  return options.device && options.device->limits().lends && (path == "auto" || path == "peer") &&
+         std::ranges::all_of(joined.members, [&](const Member& each) { return each.host == own.host; }) &&
+         std::ranges::any_of(joined.members, [&](const Member& each) { return each.pid != own.pid; });
+}
+
 }  // namespace
 
 JoinRequest join_request(const UniqueId& id, int rank, int ranks, const CreateOptions& options) {
@@ -131,6 +142,7 @@ Result<std::unique_ptr<CommunicatorState>> create_state(const JoinRequest& reque
     (*made)->cost.traffic = traffic_of_process() - before;
     (*made)->statistics.show_init((*made)->cost.all());
     (*made)->control->failures.count_in_metrics();
+    if (may_lend(options, joined)) (*made)->joined = std::move(joined);
     return made;
   }
   return count_and_fail(joined.presence.give_up(std::move(made).error()));

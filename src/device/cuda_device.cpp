@@ -124,6 +124,9 @@ Result<void> CudaDevice::find_limits(int ordinal) {
   limits_.words_per_call = kWordsPerCall;
   limits_.most_pitch = static_cast<size_t>(attribute(CU_DEVICE_ATTRIBUTE_MAX_PITCH));
   limits_.pins_read_only = attribute(CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED) != 0;
+  limits_.lends = attribute(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) != 0 &&
+                  attribute(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED) != 0;
+  limits_.is_part_of_gpu = std::string(name.data()).find(" MIG ") != std::string::npos;
   return {};
 }
 
@@ -182,6 +185,34 @@ void CudaDevice::unpin(void* memory) {
   if (!is_of_parent() && use.entered()) (void)driver_.host_unregister(memory);
 }
 
+CheckResult CudaDevice::checker() const {
+  return [this](CUresult result, const char* attempt, const char* called) { return check(result, attempt, called); };
+}
+
+Result<std::unique_ptr<DeviceMemory>> CudaDevice::make_memory(size_t bytes) {
+  if (is_of_parent()) return fail(check(CUDA_SUCCESS, "make memory", "").error());
+  auto made = std::make_unique<CudaMemory>(shared_from_this(), driver_, device_);
+  FCCL_TRY(made->make(bytes, checker()));
+  return made;
+}
+
+Result<Descriptor> CudaDevice::lend(const DeviceMemory& memory) {
+  if (is_of_parent()) return fail(check(CUDA_SUCCESS, "lend memory", "").error());
+  return static_cast<const CudaMemory&>(memory).lend(checker());
+}
+
+Result<std::unique_ptr<DeviceMemory>> CudaDevice::borrow(const Descriptor& lent, size_t bytes) {
+  if (is_of_parent()) return fail(check(CUDA_SUCCESS, "borrow memory", "").error());
+  auto borrowed = std::make_unique<CudaMemory>(shared_from_this(), driver_, device_);
+  FCCL_TRY(borrowed->borrow(lent, bytes, checker()));
+  return borrowed;
+}
+
+Result<void> CudaDevice::share(const DeviceMemory& memory) {
+  if (is_of_parent()) return check(CUDA_SUCCESS, "reach memory", "");
+  return static_cast<const CudaMemory&>(memory).let(device_, checker());
+}
+
 Result<Queue> CudaDevice::make_queue() {
   CUstream made = nullptr;
   FCCL_TRY(check(is_of_parent() ? CUDA_SUCCESS : driver_.stream_create(&made, CU_STREAM_NON_BLOCKING), "make a stream",
@@ -202,6 +233,14 @@ void CudaDevice::drop(Queue queue) {
 
 void CudaDevice::drop(Mark mark) {
   if (!is_of_parent()) (void)driver_.event_destroy(event_of(mark));
+}
+
+bool CudaDevice::may_reach(const std::string& bus_id) const {
+  CUdevice other = 0;
+  if (is_of_parent() || bus_id == limits_.bus_id) return true;
+  if (driver_.device_get_by_bus_id(&other, bus_id.c_str()) != CUDA_SUCCESS) return true;
+  int reaches = 0;
+  return driver_.device_can_access_peer(&reaches, device_, other) != CUDA_SUCCESS || reaches != 0;
 }
 
 MemoryPlace CudaDevice::place_of(const void* pointer) const {

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "device/cuda_driver.h"
+#include "device/cuda_memory.h"
 #include "device/device.h"
 #include "os/forks.h"
 
@@ -22,10 +23,15 @@ class CudaDevice : public Device, public std::enable_shared_from_this<CudaDevice
   const DeviceLimits& limits() const override { return limits_; }
   Result<std::unique_ptr<PinnedMemory>> pin(std::span<std::byte> memory) override;
   Result<std::unique_ptr<PinnedMemory>> pin_read_only(std::span<const std::byte> memory) override;
+  Result<std::unique_ptr<DeviceMemory>> make_memory(size_t bytes) override;
+  Result<Descriptor> lend(const DeviceMemory& memory) override;
+  Result<std::unique_ptr<DeviceMemory>> borrow(const Descriptor& lent, size_t bytes) override;
+  Result<void> share(const DeviceMemory& memory) override;
   Result<Queue> make_queue() override;
   Result<Mark> make_mark() override;
   void drop(Queue queue) override;
   void drop(Mark mark) override;
+  bool may_reach(const std::string& bus_id) const override;
   MemoryPlace place_of(const void* pointer) const override;
   Result<bool> owns(Queue queue) const override;
   Result<bool> is_capturing(Queue queue) const override;
@@ -46,6 +52,7 @@ class CudaDevice : public Device, public std::enable_shared_from_this<CudaDevice
   Result<std::unique_ptr<PinnedMemory>> pin(std::span<std::byte> memory, unsigned flags);
   // Turns the result of a driver function into an error that says what was attempted; CUDA_SUCCESS is not an error.
   Result<void> check(CUresult result, const char* attempt, const char* called) const;
+  CheckResult checker() const;
   bool is_of_parent() const { return forks() != forks_; }
 
   const CudaDriver& driver_;

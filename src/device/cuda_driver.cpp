@@ -90,6 +90,21 @@ void find(void* library, const char* name, Function& function, std::string& miss
   if (function == nullptr && missing.empty()) missing = name;
 }
 
+// Those of virtual memory.
+template <class Find>
+void find_memory_functions(CudaDriver& found, Find find) {
+  find("cuMemGetAllocationGranularity", found.memory_get_granularity);
+  find("cuMemCreate", found.memory_create);
+  find("cuMemRelease", found.memory_release);
+  find("cuMemAddressReserve", found.memory_reserve);
+  find("cuMemAddressFree", found.memory_free_address);
+  find("cuMemMap", found.memory_map);
+  find("cuMemUnmap", found.memory_unmap);
+  find("cuMemSetAccess", found.memory_set_access);
+  find("cuMemExportToShareableHandle", found.memory_export);
+  find("cuMemImportFromShareableHandle", found.memory_import);
+}
+
 Result<CudaDriver> find_functions(void* library) {
   CudaDriver found{};
   std::string missing;
@@ -104,6 +119,8 @@ Result<CudaDriver> find_functions(void* library) {
   find("cuDeviceGetAttribute", found.device_get_attribute);
   find("cuDeviceGetPCIBusId", found.device_get_bus_id);
   find("cuDeviceGetUuid_v2", found.device_get_uuid);
+  find("cuDeviceGetByPCIBusId", found.device_get_by_bus_id);
+  find("cuDeviceCanAccessPeer", found.device_can_access_peer);
   find("cuDevicePrimaryCtxRetain", found.primary_context_retain);
   find("cuCtxPushCurrent_v2", found.context_push);
   find("cuCtxPopCurrent_v2", found.context_pop);
@@ -111,6 +128,7 @@ Result<CudaDriver> find_functions(void* library) {
   find("cuMemHostUnregister", found.host_unregister);
   find("cuMemHostGetDevicePointer_v2", found.host_get_device_pointer);
   find("cuPointerGetAttributes", found.pointer_get_attributes);
+  find_memory_functions(found, find);
   find("cuStreamCreate", found.stream_create);
   find("cuStreamDestroy_v2", found.stream_destroy);
   find("cuStreamGetCtx", found.stream_get_context);

@@ -19,6 +19,8 @@ struct CudaDriver {
   decltype(&::cuDeviceGetAttribute) device_get_attribute;
   decltype(&::cuDeviceGetPCIBusId) device_get_bus_id;
   decltype(&::cuDeviceGetUuid_v2) device_get_uuid;
+  decltype(&::cuDeviceGetByPCIBusId) device_get_by_bus_id;
+  decltype(&::cuDeviceCanAccessPeer) device_can_access_peer;
   decltype(&::cuDevicePrimaryCtxRetain) primary_context_retain;
   decltype(&::cuCtxPushCurrent_v2) context_push;
   decltype(&::cuCtxPopCurrent_v2) context_pop;
@@ -26,6 +28,16 @@ struct CudaDriver {
   decltype(&::cuMemHostUnregister) host_unregister;
   decltype(&::cuMemHostGetDevicePointer_v2) host_get_device_pointer;
   decltype(&::cuPointerGetAttributes) pointer_get_attributes;
+  decltype(&::cuMemGetAllocationGranularity) memory_get_granularity;
+  decltype(&::cuMemCreate) memory_create;
+  decltype(&::cuMemRelease) memory_release;
+  decltype(&::cuMemAddressReserve) memory_reserve;
+  decltype(&::cuMemAddressFree) memory_free_address;
+  decltype(&::cuMemMap) memory_map;
+  decltype(&::cuMemUnmap) memory_unmap;
+  decltype(&::cuMemSetAccess) memory_set_access;
+  decltype(&::cuMemExportToShareableHandle) memory_export;
+  decltype(&::cuMemImportFromShareableHandle) memory_import;
   decltype(&::cuStreamCreate) stream_create;
   decltype(&::cuStreamDestroy_v2) stream_destroy;
   decltype(&::cuStreamGetCtx) stream_get_context;

@@ -17,6 +17,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "os/descriptor.h"
 
 namespace fccl::core {
 
@@ -32,6 +33,8 @@ struct DeviceLimits {
   size_t queue_entries = 256;   // the most entries outstanding on one queue; a copy, word, record or await is one entry
   size_t most_pitch = 0;        // bytes; a copy of rows with a larger pitch is refused
   bool pins_read_only = false;  // true if pin_read_only works
+  bool lends = false;           // true if make_memory, lend and borrow work
+  bool is_part_of_gpu = false;  // true for an instance into which MIG divides a GPU; instances have the GPU's bus_id
 };
 
 // Handles of a stream (the library's or the user's) and of an event. The code that made one drops it.
@@ -51,6 +54,18 @@ class PinnedMemory {
   virtual ~PinnedMemory() = default;
   // Returns the GPU's address for the host address `host`; the two may differ.
   virtual std::byte* device_address(const void* host) const = 0;
+};
+
+// Memory of a GPU that this library made, or that another process made and lent, at one address for all GPUs of this process.
+// It stays until the last process that has it has let it go, even if the one that made it has ended. The destructor counts as a
+// set-up function but needs no Use. No queue may be using the memory then.
+class DeviceMemory {
+ public:
+  DeviceMemory() = default;
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+  virtual ~DeviceMemory() = default;
+  virtual std::byte* address() const = 0;
 };
 
 // The kind of memory at a user's pointer, judged by its first byte.
@@ -76,8 +91,8 @@ struct WordOperation {
 };
 
 // One per process and GPU, shared by the process's communicators. Any thread may call, but only one thread at a time may use a
-// queue. The caller holds a Use for every function but limits() and place_of(). Any function may report the error of earlier
-// work on this GPU, from any of its users; that error is final.
+// queue. The caller holds a Use for every function but limits(), may_reach() and place_of(). Any function may report the error
+// of earlier work on this GPU, from any of its users; that error is final.
 class Device {
  public:
   // Makes the device current on the calling thread, and restores the previous device at its end. Each call of the C interface
@@ -109,6 +124,15 @@ class Device {
   virtual Result<std::unique_ptr<PinnedMemory>> pin(std::span<std::byte> memory) = 0;
   // Likewise pins pages that the process may only read, such as those of a peer. The GPU may only read them, too.
   virtual Result<std::unique_ptr<PinnedMemory>> pin_read_only(std::span<const std::byte> memory) = 0;
+  // Makes memory of this GPU, of at least so many bytes. This GPU alone may write it.
+  virtual Result<std::unique_ptr<DeviceMemory>> make_memory(size_t bytes) = 0;
+  // Returns a descriptor of memory that make_memory made, by which another process borrows it. The descriptor is
+  // not a file that the other process can open: a socket carries it there.
+  virtual Result<Descriptor> lend(const DeviceMemory& memory) = 0;
+  // Maps memory that another process has lent, for this GPU to read. It takes no hold of the descriptor.
+  virtual Result<std::unique_ptr<DeviceMemory>> borrow(const Descriptor& lent, size_t bytes) = 0;
+  // Lets this GPU read memory that another GPU of this process has made or borrowed.
+  virtual Result<void> share(const DeviceMemory& memory) = 0;
   // The queue and the default stream do not wait for each other.
   virtual Result<Queue> make_queue() = 0;
   virtual Result<Mark> make_mark() = 0;
@@ -117,6 +141,9 @@ class Device {
   virtual void drop(Mark mark) = 0;
 
   // ---- Look
+  // False if the driver says that this GPU cannot read memory of the GPU with this bus_id. It knows only those that this
+  // process can see; whether this GPU reads memory of another one shows when it borrows.
+  virtual bool may_reach(const std::string& bus_id) const = 0;
   virtual MemoryPlace place_of(const void* pointer) const = 0;
   // True if a user's stream belongs to this device; null, the default stream, does.
   virtual Result<bool> owns(Queue queue) const = 0;

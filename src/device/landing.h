@@ -1,31 +1,31 @@
 // LandingSlots: the slots of a lane by which the GPUs of a host's ranks give each other bytes: its own, and those of its peers.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
-#include "arena/peer_arena.h"
 #include "arena/reservation.h"
 #include "base/result.h"
-#include "device/device.h"
-#include "device/shared_pin.h"
-#include "os/forks.h"
+#include "os/descriptor.h"
 
 namespace fccl::core {
 
 // What a rank tells its peers: where they find its slots.
 struct LandingPlace {
-  ArenaName arena;
-  uint64_t offset = kNotInArena;  // a rank without slots has none
+  bool is_made = false;  // a rank without slots has none
+  // In host memory: in an arena.
+  ArenaName arena{};
+  uint64_t offset = kNotInArena;
+  // In a GPU's memory: under a random number, as no two processes choose.
+  std::array<uint64_t, 2> memory{};
 };
 
-// A rank's slots lie in its process's arena, where peers map them to read alone, and are pinned in every process that uses
-// them. Slots are used in turn, by the numbers of a lane's steps. A DeviceLane owns it, and destroys it when its queue is idle:
-// no GPU of this process writes there any more. A peer's GPU may still read, after a failure; it reads pages that stay. The
-// process keeps the memory for its next landing of that size and never gives it back to the arena, since a peer that has pinned
-// pages would go on reading those when others lie at the same address.
+// Slots are used in turn, by the numbers of a lane's steps. A DeviceLane owns it, and destroys it when its queue is idle: no
+// GPU of this process writes to the rank's own slots any more. A peer's GPU may still read them, after a failure; so their
+// pages stay as long as a peer has them. Where slots lie, a maker decides: HostLanding or PeerLanding. Making one, reach and
+// the destructor are set-up functions of the device.
 class LandingSlots {
  public:
   static constexpr uint64_t kSlots = 4;
@@ -33,37 +33,42 @@ class LandingSlots {
   // GPU waits for the slowest of its peers in each step.
   static constexpr uint64_t kAhead = kSlots / 2;
 
-  // `bytes`: of all slots, a multiple of kSlots pages. It is a set-up function of the device, as are reach and the destructor.
-  static Result<std::unique_ptr<LandingSlots>> make(std::shared_ptr<Device> device, size_t bytes, int rank, int ranks);
-  ~LandingSlots();
+  virtual ~LandingSlots() = default;
   LandingSlots(const LandingSlots&) = delete;
   LandingSlots& operator=(const LandingSlots&) = delete;
 
-  LandingPlace place() const;
-  // Maps and pins the slots of a peer. Does not trust the peer. Error: fcclSystemError, or the GPU's.
-  Result<void> reach(int peer, int pid, const LandingPlace& place);
+  virtual LandingPlace place() const = 0;
+  // Returns a descriptor that other processes need to reach this rank's slots; none if they need none.
+  virtual Result<Descriptor> lend() const { return Descriptor{}; }
+  // Maps the slots of a peer, for this rank's GPU to read. Does not trust the peer. `lent`: the descriptor of a peer in
+  // another process. Error: fcclSystemError, or the GPU's.
+  virtual Result<void> reach(int peer, int pid, const LandingPlace& place, const Descriptor& lent) = 0;
 
   int rank() const { return rank_; }
-  int ranks() const { return static_cast<int>(slots_.size()); }
+  int ranks() const { return static_cast<int>(begins_.size()); }
   size_t slot_bytes() const { return bytes_ / kSlots; }
-  // Return a rank's slot of a step, as this process and as its GPU find it. A peer's may only be read.
-  std::byte* slot(int rank, uint64_t step) const { return slots_[rank].begin + step % kSlots * slot_bytes(); }
-  std::byte* device_slot(int rank, uint64_t step) const { return slots_[rank].pin->device_address(slot(rank, step)); }
+  // Return a rank's slot of a step, as its GPU finds it, and as this process does if slots lie in host memory. A peer's may
+  // only be read.
+  std::byte* device_slot(int rank, uint64_t step) const { return begins_[rank].on_gpu + step % kSlots * slot_bytes(); }
+  bool is_on_host() const { return begins_[rank_].on_host != nullptr; }
+  std::byte* slot(int rank, uint64_t step) const { return begins_[rank].on_host + step % kSlots * slot_bytes(); }
 
- private:
-  struct Slots {
-    std::shared_ptr<const PeerArena> arena;  // null for this rank's own
-    std::byte* begin = nullptr;
-    std::unique_ptr<SharedPin> pin;
+ protected:
+  // The first byte of a rank's slots: its address on the host, or null, and for this rank's GPU.
+  struct Begin {
+    std::byte* on_host = nullptr;
+    std::byte* on_gpu = nullptr;
   };
 
-  LandingSlots(std::shared_ptr<Device> device, size_t bytes, int rank, int ranks);
+  // `bytes`: of all slots of a rank, a multiple of kSlots pages.
+  LandingSlots(size_t bytes, int rank, int ranks) : bytes_(bytes), rank_(rank), begins_(static_cast<size_t>(ranks)) {}
+  size_t bytes() const { return bytes_; }
+  void set_begin(int rank, const Begin& begin) { begins_[rank] = begin; }
 
-  std::shared_ptr<Device> device_;
+ private:
   size_t bytes_;
   int rank_;
-  unsigned forks_ = forks();
-  std::vector<Slots> slots_;  // by rank
+  std::vector<Begin> begins_;  // by rank
 };
 
 }  // namespace fccl::core

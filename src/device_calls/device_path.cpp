@@ -43,14 +43,16 @@ struct DevicePath::Issue {
 };
 
 Result<void> DevicePath::check(const Device& device, const Settings& settings, int ranks) {
-  if (settings.cuda_path == "peer")
-    return fail(
-        fcclInvalidUsage,
-        "FCCL_CUDA_PATH=peer, but this version has no path between GPUs that reach each other: take host, bounce or auto");
-  if ((settings.cuda_path == "bounce" || settings.cuda_path == "host") && !device.limits().waits_for_words)
+  const std::string& path = settings.cuda_path;
+  if (path == "peer" && !device.limits().lends)
+    return fail(fcclInvalidUsage,
+                fmt::format("FCCL_CUDA_PATH=peer, but {} lends no memory to other processes: take host, bounce "
+                            "or auto",
+                            name_of(device)));
+  if ((path == "bounce" || path == "host" || path == "peer") && !device.limits().waits_for_words)
     return fail(fcclInvalidUsage, fmt::format("FCCL_CUDA_PATH={}, but {} cannot wait for 64-bit words in memory: take "
                                               "blocking, or auto",
-                                              settings.cuda_path, name_of(device)));
+                                              path, name_of(device)));
   if (settings.cuda_buffer_bytes < SubCalls::least_buffer(ranks))
     return fail(fcclInvalidUsage, fmt::format("FCCL_CUDA_BUFFER={} has no room for {} ranks: give {} bytes or more",
                                               settings.cuda_buffer_bytes, ranks, SubCalls::least_buffer(ranks)));
@@ -74,13 +76,17 @@ Result<void> DevicePath::run(const Call& call, const void* scalar, void* stream)
   FCCL_TRY(gpu_.check_stream(describe(s), stream));
   FCCL_TRY_ASSIGN(OwnDevice::HostEnds on_host, gpu_.check_buffers(call));
   on_host.scalar = scalar != nullptr && gpu_.is_on_host(scalar);
+  FCCL_TRY(landed_.check(call));
   const LaneId id = lane_of(s.collective);
   const ReduceKernel kernel = kernel_of(s);
   const SubCalls calls(call, state_.control->peers.rank(), state_.columns->ranks(), shape_.buffer_bytes,
                        gpu_.device()->limits().most_pitch);
   Issue issue{lanes_[id], state_.lanes[id], calls, {call, state_.number++, kernel}, scalar, on_host, {stream}};
   state_.control->calls.say_issued(issue.task.number);
-  if (!issue.lane.device) FCCL_TRY(prepare(issue));
+  if (!issue.lane.device) {
+    FCCL_TRY(prepare(issue));
+    FCCL_TRY(landed_.check(call));
+  }
   if (LandedPath::serves(issue.lane, call))
     return landed_.run({issue.lane, issue.queue, issue.task, issue.on_host, issue.user}, await_room_of(issue));
   return bounces_ && !issue.on_host.any() ? bounce(issue) : block(issue);

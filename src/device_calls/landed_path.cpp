@@ -1,4 +1,4 @@
-// Agrees on slots with the other ranks, gives the GPU the program of a call, or does its steps where a buffer is the host's.
+// Takes slots that the ranks agree on, gives the GPU the program of a call, or does its steps where a buffer is the host's.
 #include "device_calls/landed_path.h"
 
 #include <fmt/format.h>
@@ -9,9 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "device/landing.h"
 #include "device/step_program.h"
+#include "device_calls/landing_agreement.h"
 #include "health/control.h"
+#include "metrics/page.h"
 #include "operations/communicator_state.h"
 #include "operations/landed_call.h"
 #include "operations/stream.h"
@@ -31,53 +32,45 @@ constexpr size_t kEntriesOnThisThread = 5;
 LandedPath::LandedPath(OwnDevice& gpu, const Settings& settings, CommunicatorState& state)
     : gpu_(gpu),
       state_(state),
-      is_allowed_((settings.cuda_path == "auto" || settings.cuda_path == "host") && state.columns->hosts() == 1 &&
-                  state.columns->ranks() > 1),
-      bytes_(settings.cuda_landing_bytes) {
-  if (settings.cuda_path == "host" && state.columns->hosts() > 1)
-    log(LogLevel::info,
-        fmt::format("FCCL_CUDA_PATH=host serves communicators of one host; this one has {}, so its calls on CUDA "
-                    "memory bounce through host memory (rank {})",
-                    state.columns->hosts(), state.control->peers.rank()));
-}
-
-// Each rank says twice how far it has come, since it cannot pin slots that a peer has not made.
-Result<void> LandedPath::prepare(OwnLane& lane, LaneQueue& queue, uint64_t number) {
-  if (!is_allowed_) return {};
-  auto landing = make(lane);
-  const LandingPlace mine = landing ? (*landing)->place() : LandingPlace{};
-  std::vector<LandingPlace> places(static_cast<size_t>(state_.columns->ranks()));
-  FCCL_TRY(exchange(queue, number, &mine, places.data(), sizeof mine));
-  const bool all_made = std::ranges::all_of(places, [](const LandingPlace& place) { return place.offset != kNotInArena; });
-  Result<void> reached = landing ? Result<void>{} : fail(landing.error());
-  if (all_made) reached = reach_all(**landing, places);
-  const auto reaches = static_cast<uint8_t>(all_made && reached);
-  std::vector<uint8_t> all(places.size());
-  FCCL_TRY(exchange(queue, number, &reaches, all.data(), sizeof reaches));
-  if (std::ranges::all_of(all, [](uint8_t each) { return each != 0; })) {
-    lane.device->set_landing(std::move(*landing));
-  } else if (!reached) {
-    log(LogLevel::info, fmt::format("{}; so calls of all ranks on CUDA memory bounce through host memory (rank {})",
-                                    reached.error().message, state_.control->peers.rank()));
+      path_(settings.cuda_path),
+      bytes_(settings.cuda_landing_bytes),
+      buffer_bytes_(settings.cuda_buffer_bytes) {
+  const bool is_auto = path_ == "auto";
+  const int hosts = state.columns->hosts();
+  if (hosts == 1 && state.columns->ranks() > 1) {
+    if (is_auto || path_ == "peer") kinds_.push_back(LandingKind::peer);
+    if (is_auto || path_ == "host") kinds_.push_back(LandingKind::host);
   }
+  if (hosts > 1 && (path_ == "host" || path_ == "peer"))
+    log(LogLevel::info, fmt::format("FCCL_CUDA_PATH={} serves communicators of one host; this one has {}, so its calls on CUDA "
+                                    "memory bounce through host memory (rank {})",
+                                    path_, hosts, state.control->peers.rank()));
+}
+
+Result<void> LandedPath::prepare(OwnLane& lane, LaneQueue& queue, uint64_t number) {
+  LandingAgreement agreement(gpu_, state_, queue, number, bytes_);
+  for (const LandingKind kind : kinds_) {
+    FCCL_TRY_ASSIGN(LandingFound found, agreement.find(kind, lane.stream != nullptr));
+    if (found.slots) {
+      lane.device->set_landing(std::move(found.slots));
+      break;
+    }
+    if (path_ == "peer")
+      refusal_ = {fcclInvalidUsage, fmt::format("FCCL_CUDA_PATH=peer, but {}: take host, bounce or auto", found.obstacle)};
+    else
+      log(LogLevel::info,
+          fmt::format("{}; so {} (rank {})", found.obstacle,
+                      kind == LandingKind::peer ? "the GPUs of this host do not read each other's memory"
+                                                : "calls of all ranks on CUDA memory bounce through host memory",
+                      state_.control->peers.rank()));
+  }
+  state_.joined.reset();
   return {};
 }
 
-Result<std::unique_ptr<LandingSlots>> LandedPath::make(const OwnLane& lane) const {
-  if (!lane.stream) return fail(fcclSystemError, name_of(*gpu_.device()) + " cannot wait for 64-bit words in memory");
-  return LandingSlots::make(gpu_.device(), bytes_, state_.control->peers.rank(), state_.columns->ranks());
-}
-
-Result<void> LandedPath::reach_all(LandingSlots& landing, const std::vector<LandingPlace>& places) const {
-  const Peers& peers = state_.control->peers;
-  for (int rank = 0; rank < peers.count(); ++rank)
-    if (rank != peers.rank()) FCCL_TRY(landing.reach(rank, peers[rank].member.pid, places[static_cast<size_t>(rank)]));
+Result<void> LandedPath::check(const Call& call) const {
+  if (refusal_ && is_landed(call)) return fail(*refusal_);
   return {};
-}
-
-// The lane is idle, since this is before its first call.
-Result<void> LandedPath::exchange(LaneQueue& queue, uint64_t number, const void* mine, void* all, size_t bytes) {
-  return IssuedCall(state_.around(), queue, {exchange_of(Issuer::first_call, mine, all, bytes), number}, state_.timeout).run();
 }
 
 Result<void> LandedPath::run(const Issue& issue, const AwaitRoom& await_room) {
@@ -87,7 +80,8 @@ Result<void> LandedPath::run(const Issue& issue, const AwaitRoom& await_room) {
 }
 
 void LandedPath::give_to_worker(const Issue& issue, const Steps& steps, uint64_t number, uint64_t first_step) {
-  const LandedCall::Program program{*issue.lane.device, number, first_step, steps.count()};
+  const size_t path = issue.lane.device->landing()->is_on_host() ? metrics::kLandedPath : metrics::kPeerPath;
+  const LandedCall::Program program{*issue.lane.device, number, first_step, steps.count(), path};
   issue.lane.stream->enqueue(std::make_unique<LandedCall>(state_.around(), issue.queue, issue.task, state_.timeout, program));
 }
 
@@ -137,37 +131,49 @@ Result<void> LandedPath::do_steps(const Issue& issue, const Steps& steps, uint64
 }
 
 Result<void> LandedPath::copy_in(const Issue& issue, const Steps& steps, uint64_t step, uint64_t number) {
-  DeviceLane& lane = *issue.lane.device;
-  const LandingSlots& landing = *lane.landing();
-  if (issue.on_host.input) {
-    const Copy copy = steps.given(step, landing.slot(landing.rank(), number));
-    if (copy.bytes > 0) std::memcpy(copy.to, copy.from, copy.bytes);
-    return {};
-  }
-  const Copy copy = steps.given(step, landing.device_slot(landing.rank(), number));
-  if (copy.bytes == 0) return {};
-  FCCL_TRY(lane.copy(copy));
-  return await_own_gpu(issue);
+  const LandingSlots& landing = *issue.lane.device->landing();
+  const bool on_host = issue.on_host.input && landing.is_on_host();
+  const Copy copy =
+      steps.given(step, on_host ? landing.slot(landing.rank(), number) : landing.device_slot(landing.rank(), number));
+  return copy_part(issue, copy, {.from = issue.on_host.input, .to = on_host});
 }
 
 Result<void> LandedPath::copy_out(const Issue& issue, const Steps& steps, uint64_t step, uint64_t number) {
-  DeviceLane& lane = *issue.lane.device;
-  const LandingSlots& landing = *lane.landing();
-  const bool on_host = issue.on_host.output;
+  const LandingSlots& landing = *issue.lane.device->landing();
+  const bool on_host = issue.on_host.output && landing.is_on_host();
   for (int i = 1; i <= landing.ranks(); ++i) {
     const int peer = (landing.rank() + i) % landing.ranks();
     // The rank's own bytes, too, come out of its slot: its input and its output may lie in different places.
-    const std::byte* const slot = on_host ? landing.slot(peer, number) : landing.device_slot(peer, number);
-    const Copy copy = steps.taken(step, peer, slot);
-    if (copy.bytes == 0) continue;
-    if (on_host) {
-      std::memcpy(copy.to, copy.from, copy.bytes);
-    } else {
-      FCCL_TRY(lane.copy(copy));
-      FCCL_TRY(await_own_gpu(issue));
-    }
+    const Copy copy = steps.taken(step, peer, on_host ? landing.slot(peer, number) : landing.device_slot(peer, number));
+    FCCL_TRY(copy_part(issue, copy, {.from = on_host, .to = issue.on_host.output}));
   }
   return {};
+}
+
+// The GPU copies between the places that it has an address for; what the user has pinned goes through the lane's buffer, for
+// which it has one.
+Result<void> LandedPath::copy_part(const Issue& issue, const Copy& copy, const OnHost& on_host) {
+  DeviceLane& lane = *issue.lane.device;
+  if (copy.bytes == 0) return {};
+  if (on_host.from && on_host.to) {
+    std::memcpy(copy.to, copy.from, copy.bytes);
+    return {};
+  }
+  if (!on_host.from && !on_host.to) return copy_and_wait(issue, copy);
+  std::byte* const buffer = lane.memory().buffer(0);
+  std::byte* const on_gpu = lane.memory().device_address(buffer);
+  for (size_t done = 0; done < copy.bytes; done += buffer_bytes_) {
+    const size_t bytes = std::min(buffer_bytes_, copy.bytes - done);
+    if (on_host.from) std::memcpy(buffer, copy.from + done, bytes);
+    FCCL_TRY(copy_and_wait(issue, on_host.from ? Copy{copy.to + done, on_gpu, bytes} : Copy{on_gpu, copy.from + done, bytes}));
+    if (on_host.to) std::memcpy(copy.to + done, buffer, bytes);
+  }
+  return {};
+}
+
+Result<void> LandedPath::copy_and_wait(const Issue& issue, const Copy& copy) {
+  FCCL_TRY(issue.lane.device->copy(copy));
+  return await_own_gpu(issue);
 }
 
 // The worker's half of the call judges how long its peers may take.

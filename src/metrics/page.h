@@ -12,12 +12,14 @@
 
 namespace fccl::core::metrics {
 
-// The paths of a call, in the order of Path (host/route.h), with `whole`, a variant of mapped, before it; then that of
-// calls on GPU memory whose bytes no processor copies, and that of sends and receives.
-inline constexpr auto kPathNames =
-    std::to_array<const char*>({"alone", "mailbox", "whole", "mapped", "attach", "ring", "across", "landed", "transfer"});
+// The paths of a call, in the order of Path (host/route.h), with `whole`, a variant of mapped, before it; then those of
+// calls on GPU memory whose bytes no processor copies, by slots in host memory and in that of GPUs, and that of sends and
+// receives.
+inline constexpr auto kPathNames = std::to_array<const char*>(
+    {"alone", "mailbox", "whole", "mapped", "attach", "ring", "across", "landed", "peer", "transfer"});
 inline constexpr size_t kPaths = kPathNames.size();
-inline constexpr size_t kLandedPath = kPaths - 2;
+inline constexpr size_t kLandedPath = kPaths - 3;
+inline constexpr size_t kPeerPath = kPaths - 2;
 inline constexpr size_t kTransferPath = kPaths - 1;
 // Calls on the first kSampledPaths paths are shorter than reading a clock, so only one in kTimedOneIn is timed.
 inline constexpr size_t kSampledPaths = 2;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "bootstrap/bootstrap.h"
 #include "bootstrap/meeting_places.h"
 #include "health/call_numbers.h"
 #include "metrics/statistics.h"
@@ -46,6 +47,7 @@ struct CommunicatorState {
   TransferLane transfers;
   std::unique_ptr<HostLink> link;       // only on the leader of a host
   std::optional<MeetingPlaces> places;  // only between hosts
+  std::optional<Joined> joined;         // how processes of GPU memory pass descriptors, until they have lent each other slots
   std::chrono::milliseconds timeout;
   uint64_t number = kEarliestNumber;  // the next call's
   int rails = 0;                      // NICs of each host, between hosts

@@ -22,8 +22,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kLookEvery{1};
 
-static_assert(metrics::kPaths == static_cast<size_t>(Path::across) + 4,
-              "metrics name Path, whole vectors, landing slots, and transfers");
+static_assert(metrics::kPaths == static_cast<size_t>(Path::across) + 5,
+              "metrics name Path, whole vectors, two kinds of landing slots, and transfers");
 static_assert(metrics::kSampledPaths == static_cast<size_t>(Path::mailbox) + 1);
 static_assert(metrics::kLanes == kLanes + 1, "with the lane of transfers");
 

@@ -148,7 +148,7 @@ Advance LandedCall::finish() {
   const Call& call = task_.call;
   const int ranks = queue_.ranks();
   around_.statistics.count({.collective = call.signature.collective,
-                            .path = metrics::kLandedPath,
+                            .path = program_.path,
                             .bytes = std::max(call.input(ranks).total(), call.output(ranks).total()),
                             .nanoseconds = static_cast<uint64_t>((Clock::now() - began_).count())});
   queue_.finished.store(first_ticket_ + kTickets, std::memory_order_release);

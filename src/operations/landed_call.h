@@ -23,6 +23,7 @@ class LandedCall final : public StreamItem {
     uint64_t number;
     uint64_t first_step;
     uint64_t steps;
+    size_t path;  // its name in metrics
   };
 
   LandedCall(const CallContext& around, LaneQueue& queue, const Task& task, std::chrono::milliseconds timeout,

@@ -155,14 +155,15 @@ constexpr Setting kSettings[] = {
     {"FCCL_CUDA_PATH", Choice{&Settings::cuda_path, kCudaPaths}, Scope::agreed,
      "how calls on CUDA memory run. blocking: on the caller's thread, which waits for the GPU; bounce: the call returns at "
      "once, and the GPU and the worker thread wait for each other; host: the same, but on one host GPUs copy the bytes of "
-     "AllGather and Broadcast out of each other's slots in host memory; peer: not built yet; auto: host where every rank can, "
-     "else bounce, or blocking on a GPU that does not wait for words in memory"},
+     "AllGather and Broadcast out of each other's slots in host memory; peer: likewise, out of slots in each other's own "
+     "memory; "
+     "auto: peer where every rank can, else host, else bounce, or blocking on a GPU that does not wait for words in memory"},
     {"FCCL_CUDA_BUFFER", Bytes{&Settings::cuda_buffer_bytes, 4096, size_t{1} << 30}, Scope::agreed,
      "the most that a call on CUDA memory has in host memory at a time, input and output together; what is longer is cut. Each "
      "lane of a communicator takes two such buffers for bounce, one for blocking, at its first call"},
     {"FCCL_CUDA_LANDING", Bytes{&Settings::cuda_landing_bytes, 16384, 64 * 1024 * 1024}, Scope::agreed,
-     "the slots in host memory by which a rank's GPU gives bytes to the others of its host, all four together; each rank of a "
-     "communicator takes them at its first gather or broadcast, if the path is host"},
+     "the slots in host memory or in its own by which a rank's GPU gives bytes to the others of its host, all four together; "
+     "each rank of a communicator takes them at its first gather or broadcast, if the path is host or peer"},
     {"FCCL_CUDA_QUEUE", Number{&Settings::cuda_queue_entries, 32, 1000}, Scope::local,
      "the most operations of a communicator's lane that may be outstanding on its GPU; a call that finds no room waits until "
      "earlier ones are done"},

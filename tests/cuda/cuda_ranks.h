@@ -13,7 +13,7 @@
 namespace fccl::core::testing {
 
 // The ways of a call on CUDA memory; FCCL_CUDA_PATH.
-inline constexpr const char* kCudaPaths[] = {"blocking", "bounce", "host"};
+inline constexpr const char* kCudaPaths[] = {"blocking", "bounce", "host", "peer"};
 
 struct OnGpus {
   int ranks = 2;

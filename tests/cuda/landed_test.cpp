@@ -1,12 +1,12 @@
-// AllGather and Broadcast by landing slots: which ranks and buffers go that way, and what becomes of those that do not. Also
-// which memory of a bounced call peers read.
+// AllGather and Broadcast by landing slots of both kinds: which ranks and buffers go that way, and what becomes of those that
+// do not. Also which memory of a bounced call peers read.
 #include <chrono>
 #include <csignal>
 #include <cstring>
 #include <numeric>
 #include <thread>
 
-#include "cuda/cuda_ranks.h"
+#include "cuda/landed_calls.h"
 #include "processes/hosts.h"
 
 namespace fccl::core::testing {
@@ -14,52 +14,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr fcclColl_t kLanded[] = {fcclCollAllGather, fcclCollBroadcast};
-// Slots of one page, so that calls have many steps.
-constexpr const char* kSmallSlots = "16384";
-
-void expect_words(const std::string& text, const std::vector<std::string>& words) {
-  for (const std::string& word : words) EXPECT_NE(text.find(word), std::string::npos) << word << " in: " << text;
-}
-
-// The calls of a collective that went by a path.
-uint64_t calls_by(const std::string& name, fcclComm_t comm, fcclColl_t collective) {
-  uint64_t calls = 0;
-  for (int path = 0; fcclMetricsPathName(path) != nullptr; ++path)
-    for (int size = 0; fcclMetricsPathName(path) == name && fcclMetricsLargestSize(size) != 0; ++size) {
-      fcclCallMetrics_t metrics{};
-      metrics.size = sizeof metrics;
-      EXPECT_TRUE(succeeded(fcclCommGetCallMetrics(comm, collective, path, size, &metrics)));
-      calls += metrics.calls;
-    }
-  return calls;
-}
-
-// Calls of many sizes; returns how many there were.
-uint64_t expect_right(CudaSeat& seat, fcclComm_t comm, fcclColl_t collective) {
-  uint64_t calls = 0;
-  for (const size_t count : {1, 3, 1023, 1024, 1025, 4097, 30'001})
-    for (const bool in_place : {false, true}) {
-      EXPECT_EQ(try_on_gpu({.collective = collective,
-                            .dtype = fcclFloat32,
-                            .count = count,
-                            .root = static_cast<int>(calls) % seat.ranks(),
-                            .in_place = in_place,
-                            .iteration = static_cast<int>(calls)},
-                           seat, comm),
-                "");
-      ++calls;
-    }
-  return calls;
-}
-
-void expect_landed(CudaSeat& seat, bool is_landed) {
-  const Comm comm(seat.seat(), config_of_cuda_tests());
-  std::vector<uint64_t> calls;
-  for (const fcclColl_t collective : kLanded) calls.push_back(expect_right(seat, comm, collective));
-  EXPECT_TRUE(succeeded(fcclCommFinalize(comm)));
-  for (size_t i = 0; i < calls.size(); ++i) EXPECT_EQ(calls_by("landed", comm, kLanded[i]), is_landed ? calls[i] : 0);
-}
+// By slots in host memory, and in that of GPUs.
+class CudaLanded : public ::testing::TestWithParam<const char*> {
+ protected:
+  const Setting path{"FCCL_CUDA_PATH", GetParam()};
+  const Setting slots{"FCCL_CUDA_LANDING", kSmallSlots};
+};
 
 bool sees_processes() { return every_kind().back() == RanksAs::processes; }
 
@@ -88,60 +48,28 @@ TEST(CudaBounce, buffers_are_read_in_place_by_processes) {
   run_on_gpus({.ranks = 3, .host_of = {0, 0, 0}}, expect_read_in_place);
 }
 
-TEST(CudaLanded, calls_of_threads_go_by_slots) {
-  const Setting path("FCCL_CUDA_PATH", "host"), slots("FCCL_CUDA_LANDING", kSmallSlots);
+TEST_P(CudaLanded, calls_of_threads_go_by_slots) {
   for (const int ranks : {2, 5})
-    run_on_gpus({.ranks = ranks, .gpus = ranks % 2 + 1}, [](CudaSeat& seat) { expect_landed(seat, true); });
+    run_on_gpus({.ranks = ranks, .gpus = ranks % 2 + 1}, [](CudaSeat& seat) { expect_landed(seat, GetParam()); });
 }
 
-TEST(CudaLanded, calls_of_processes_go_by_slots_that_peers_may_only_read) {
+TEST_P(CudaLanded, calls_of_processes_go_by_slots_that_peers_may_only_read) {
   if (!sees_processes()) GTEST_SKIP() << "the thread sanitizer sees one process";
-  const Setting path("FCCL_CUDA_PATH", "host"), slots("FCCL_CUDA_LANDING", kSmallSlots);
-  run_on_gpus({.ranks = 3, .host_of = {0, 0, 0}}, [](CudaSeat& seat) { expect_landed(seat, true); });
+  run_on_gpus({.ranks = 3, .host_of = {0, 0, 0}}, [](CudaSeat& seat) { expect_landed(seat, GetParam()); });
 }
 
-TEST(CudaLanded, calls_are_left_to_the_choice_of_auto) {
-  const Setting slots("FCCL_CUDA_LANDING", kSmallSlots);
-  run_on_gpus({.ranks = 2}, [](CudaSeat& seat) { expect_landed(seat, true); });
-}
-
-TEST(CudaLanded, calls_bounce_where_slots_of_peers_cannot_be_pinned) {
-  if (!sees_processes()) GTEST_SKIP() << "the thread sanitizer sees one process";
-  const Setting path("FCCL_CUDA_PATH", "host"), slots("FCCL_CUDA_LANDING", kSmallSlots);
-  run_on_gpus({.ranks = 3, .options = {.pins_read_only = false}, .host_of = {0, 0, 0}},
-              [](CudaSeat& seat) { expect_landed(seat, false); });
-}
-
-TEST(CudaLanded, calls_bounce_where_the_gpu_of_one_rank_waits_for_no_words) {
-  const Setting slots("FCCL_CUDA_LANDING", kSmallSlots);
-  simulated::uninstall_all();
-  std::vector<std::shared_ptr<simulated::SimulatedGpu>> gpus;
-  for (int ordinal = 0; ordinal < 2; ++ordinal) {
-    gpus.push_back(
-        std::make_shared<simulated::SimulatedGpu>(simulated::GpuOptions{.ordinal = ordinal, .waits_for_words = ordinal == 0}));
-    simulated::install(gpus.back());
-  }
-  run_ranks({.as = RanksAs::threads, .ranks = 2}, [&](const Seat& seat) {
-    simulated::set_current_device(seat.rank);
-    CudaSeat own(seat, gpus[static_cast<size_t>(seat.rank)]);
-    expect_landed(own, false);
-  });
-  simulated::uninstall_all();
-}
-
-TEST(CudaLanded, slots_are_used_again_by_the_next_communicator) {
-  const Setting path("FCCL_CUDA_PATH", "host"), slots("FCCL_CUDA_LANDING", kSmallSlots);
+TEST_P(CudaLanded, slots_are_used_again_by_the_next_communicator) {
   run_on_gpus({.ranks = 3, .gpus = 3}, [](CudaSeat& seat) {
     for (int round = 0; round < 4; ++round) {
-      expect_landed(seat, true);
+      expect_landed(seat, GetParam());
       seat.meet();
     }
   });
 }
 
 // One rank's buffers are pinned host memory: its thread copies, and the others go on as they would.
-TEST(CudaLanded, buffers_in_pinned_memory_are_copied_by_their_thread) {
-  const Setting path("FCCL_CUDA_PATH", "host"), slots("FCCL_CUDA_LANDING", kSmallSlots);
+TEST_P(CudaLanded, buffers_in_pinned_memory_are_copied_by_their_thread) {
+  const Setting buffer("FCCL_CUDA_BUFFER", "4096");
   run_on_gpus({.ranks = 3, .gpus = 3, .options = {.delay_us = 200}}, [](CudaSeat& seat) {
     const Comm comm(seat.seat(), config_of_cuda_tests());
     constexpr size_t kCount = 20'000;
@@ -164,13 +92,12 @@ TEST(CudaLanded, buffers_in_pinned_memory_are_copied_by_their_thread) {
       EXPECT_EQ(found, expected) << "round " << round;
     }
     EXPECT_TRUE(succeeded(fcclCommFinalize(comm)));
-    EXPECT_EQ(calls_by("landed", comm, fcclCollAllGather), 12U);
+    EXPECT_EQ(calls_by(name_in_metrics(GetParam()), comm, fcclCollAllGather), 12U);
     seat.meet();
   });
 }
 
-TEST(CudaLanded, calls_that_differ_show_both) {
-  const Setting path("FCCL_CUDA_PATH", "host"), slots("FCCL_CUDA_LANDING", kSmallSlots);
+TEST_P(CudaLanded, calls_that_differ_show_both) {
   run_on_gpus({.ranks = 2, .gpus = 2}, [](CudaSeat& seat) {
     Comm comm(seat.seat(), config_of_cuda_tests());
     EXPECT_EQ(try_on_gpu({.collective = fcclCollAllGather, .dtype = fcclInt32, .count = 100}, seat, comm), "");
@@ -187,9 +114,8 @@ TEST(CudaLanded, calls_that_differ_show_both) {
   });
 }
 
-TEST(CudaLanded, calls_release_their_streams_when_a_rank_is_killed) {
+TEST_P(CudaLanded, calls_release_their_streams_when_a_rank_is_killed) {
   if (!sees_processes()) GTEST_SKIP() << "the thread sanitizer sees one process";
-  const Setting path("FCCL_CUDA_PATH", "host"), slots("FCCL_CUDA_LANDING", kSmallSlots);
   for (const int steps : {0, 1, 7})
     run_on_gpus({.ranks = 3, .host_of = {0, 0, 0}, .killed = {2}}, [steps](CudaSeat& seat) {
       Comm comm(seat.seat(), config_of_cuda_tests());
@@ -212,16 +138,30 @@ TEST(CudaLanded, calls_release_their_streams_when_a_rank_is_killed) {
     });
 }
 
-TEST(CudaLanded, a_path_between_gpus_is_refused_until_there_is_one) {
-  const Setting path("FCCL_CUDA_PATH", "peer");
-  run_on_gpus({.ranks = 1}, [](CudaSeat&) {
-    fcclUniqueId id;
-    ASSERT_TRUE(succeeded(fcclGetUniqueId(&id)));
-    fcclConfig_t config = config_of_cuda_tests();
-    fcclComm_t comm = nullptr;
-    EXPECT_EQ(fcclCommInitRankConfig(&comm, 1, id, 0, &config), fcclInvalidUsage);
-    expect_words(fcclGetLastError(nullptr), {"FCCL_CUDA_PATH=peer", "take host, bounce or auto"});
+INSTANTIATE_TEST_SUITE_P(By, CudaLanded, ::testing::Values("host", "peer"), [](const auto& info) { return info.param; });
+
+TEST(CudaHostSlots, are_not_used_where_those_of_peers_cannot_be_pinned) {
+  if (!sees_processes()) GTEST_SKIP() << "the thread sanitizer sees one process";
+  const Setting path("FCCL_CUDA_PATH", "host"), slots("FCCL_CUDA_LANDING", kSmallSlots);
+  run_on_gpus({.ranks = 3, .options = {.pins_read_only = false}, .host_of = {0, 0, 0}},
+              [](CudaSeat& seat) { expect_landed(seat, "bounce"); });
+}
+
+TEST(CudaSlots, are_not_used_where_the_gpu_of_one_rank_waits_for_no_words) {
+  const Setting slots("FCCL_CUDA_LANDING", kSmallSlots);
+  simulated::uninstall_all();
+  std::vector<std::shared_ptr<simulated::SimulatedGpu>> gpus;
+  for (int ordinal = 0; ordinal < 2; ++ordinal) {
+    gpus.push_back(
+        std::make_shared<simulated::SimulatedGpu>(simulated::GpuOptions{.ordinal = ordinal, .waits_for_words = ordinal == 0}));
+    simulated::install(gpus.back());
+  }
+  run_ranks({.as = RanksAs::threads, .ranks = 2}, [&](const Seat& seat) {
+    simulated::set_current_device(seat.rank);
+    CudaSeat own(seat, gpus[static_cast<size_t>(seat.rank)]);
+    expect_landed(own, "bounce");
   });
+  simulated::uninstall_all();
 }
 
 }  // namespace

@@ -254,6 +254,12 @@ TEST(CudaMutants, that_do_harm_are_found_and_all_others_are_right) {
   expect_found(Subject::bounce, is_right);
 }
 
+// The weathers are right for both kinds of slots.
+TEST(CudaMutants, of_steps_in_the_memory_of_gpus_that_do_harm_are_found_and_all_others_are_right) {
+  const Setting path("FCCL_CUDA_PATH", "peer"), slots("FCCL_CUDA_LANDING", "16384");
+  expect_found(Subject::steps, is_right_of_steps);
+}
+
 TEST(CudaMutants, of_steps_that_do_harm_are_found_and_all_others_are_right) {
   const Setting path("FCCL_CUDA_PATH", "host"), slots("FCCL_CUDA_LANDING", "16384");
   expect_found(Subject::steps, is_right_of_steps);

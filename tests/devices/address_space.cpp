@@ -54,6 +54,12 @@ bool remove_region(const void* begin) {
   return all.regions.erase(place(begin)) != 0;
 }
 
+void let_read(const void* begin, int ordinal) {
+  Space& all = space();
+  const std::lock_guard hold(all.lock);
+  if (const auto region = at(all.regions, begin); region != all.regions.end()) region->second.readers |= uint64_t{1} << ordinal;
+}
+
 bool find_region(const void* address, Region& found) {
   Space& all = space();
   const std::lock_guard hold(all.lock);

@@ -64,6 +64,22 @@ std::vector<std::byte> DeviceConformance::read(const std::byte* from, size_t byt
   return came;
 }
 
+void DeviceConformance::write_by_gpu(std::byte* to, const std::vector<std::byte>& bytes) {
+  std::byte* const input = allocate(MemoryPlace::this_device, bytes.size());
+  user_->write(input, bytes);
+  const Queue queue = make_queue();
+  enqueue(queue, {to, input, bytes.size()});
+  ASSERT_TRUE(becomes_idle(queue));
+}
+
+std::vector<std::byte> DeviceConformance::read_by_gpu(const std::byte* from, size_t bytes) {
+  std::byte* const output = allocate(MemoryPlace::this_device, bytes);
+  const Queue queue = make_queue();
+  enqueue(queue, {output, from, bytes});
+  EXPECT_TRUE(becomes_idle(queue));
+  return read(output, bytes);
+}
+
 Queue DeviceConformance::make_queue() {
   queues_.push_back(gpu().make_queue().value());
   return queues_.back();

@@ -48,6 +48,9 @@ class DeviceConformance : public testing::TestWithParam<GpuFactory> {
   // Memory with kPoison in it, until the end of the test.
   std::byte* allocate(MemoryPlace place, size_t bytes);
   std::vector<std::byte> read(const std::byte* from, size_t bytes);
+  // Copies by the GPU to and from memory that the user has not, and waits for the end.
+  void write_by_gpu(std::byte* to, const std::vector<std::byte>& bytes);
+  std::vector<std::byte> read_by_gpu(const std::byte* from, size_t bytes);
   Queue make_queue();
   Mark make_mark();
 

@@ -45,9 +45,6 @@ bool is_host(Region::Kind kind) {
   return kind == pinned || kind == registered || kind == device_address;
 }
 
-// The host may not touch it.
-bool is_of_gpu(Region::Kind kind) { return kind == Region::Kind::device || kind == Region::Kind::piece; }
-
 template <class T>
 void put_into_chain(UnseenPointer& chain, T* made) {
   made->older = static_cast<T*>(chain.exchange(made));
@@ -245,12 +242,18 @@ Answer<void> Gpu::copy(GpuQueue* queue, const Copy& copy) {
   find_region(copy.to, target);
   if (target.read_only)
     return refuse(Why::invalid, fmt::format("a copy to {}, which was pinned for reading alone", fmt::ptr(copy.to)));
-  const RealCopy real_copy{*to, *from, copy.bytes, copy.rows, copy.to_pitch, copy.from_pitch, !is_of_gpu(target.kind)};
+  Region source;
+  find_region(copy.from, source);
+  if (target.kind == Region::Kind::piece && target.gpu != this)
+    return refuse(Why::invalid, fmt::format("a copy to {}, which is memory of another GPU", fmt::ptr(copy.to)));
+  if (source.kind == Region::Kind::piece && source.gpu != this && (source.readers >> options().ordinal & 1) == 0)
+    return refuse(Why::invalid, fmt::format("a copy from {}, which {} was not let read", fmt::ptr(copy.from), context_.name()));
+  // Of a piece, too, since a peer may read it early.
+  const bool is_seen = target.kind != Region::Kind::device;
+  const RealCopy real_copy{*to, *from, copy.bytes, copy.rows, copy.to_pitch, copy.from_pitch, is_seen};
   put(queue, 1, [real_copy, queue](Dice& dice) {
     if (!kSkipsReleased || !queue->released) land(real_copy, dice);
   });
-  Region source;
-  find_region(copy.from, source);
   // As CUDA's do: fully synchronous, whatever their name says. It keeps nobody else waiting.
   if (is_host(source.kind) && is_host(target.kind)) {
     const uint64_t enqueued = queue->enqueued.load(kRelaxed);

@@ -18,6 +18,10 @@ struct GpuOptions {
   size_t queue_slots = 1000;   // the number at which a queue is full: each copy, word, record and await takes one
   size_t most_pitch = size_t{1} << 31;
   bool pins_read_only = true;
+  bool lends = true;
+  bool borrows = true;          // false if GPUs of other processes are out of its reach
+  bool is_part_of_gpu = false;  // an instance of MIG
+  uint64_t cannot_reach = 0;    // the GPUs of this process that are out of its reach, a bit for each ordinal
   // All queues are one, as with CUDA_DEVICE_MAX_CONNECTIONS=1.
   bool one_queue = false;
   // True if pin, make and drop wait until nothing is outstanding, as they may; calls that free memory always wait.

@@ -39,13 +39,13 @@ std::vector<Piece> pieces_of(const RealCopy& copy, Dice& dice) {
 }  // namespace
 
 void land(const RealCopy& copy, Dice& dice) {
-  if (copy.to_host) {
+  if (copy.is_seen) {
     for (size_t row = 0; row < copy.rows; ++row) {
       std::memset(copy.to + row * copy.to_pitch, static_cast<int>(kPoison), copy.bytes);
     }
   }
   for (const Piece& piece : pieces_of(copy, dice)) {
-    if (copy.to_host && dice.per_mille(100)) std::this_thread::yield();
+    if (copy.is_seen && dice.per_mille(100)) std::this_thread::yield();
     std::memcpy(copy.to + piece.row * copy.to_pitch + piece.begin, copy.from + piece.row * copy.from_pitch + piece.begin,
                 piece.bytes);
   }

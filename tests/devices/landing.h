@@ -15,8 +15,9 @@ struct RealCopy {
   size_t rows = 1;
   size_t to_pitch = 0;
   size_t from_pitch = 0;
-  // The host may look at `to`: the copy overwrites it with poison first, so that a host that looks early finds no old bytes.
-  bool to_host = false;
+  // Others than this GPU may look at `to`: the copy overwrites it with poison first, so that who looks early finds no old
+  // bytes.
+  bool is_seen = false;
 };
 
 void land(const RealCopy& copy, Dice& dice);

@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "devices/lent_memory.h"
+
 namespace fccl::core::simulated {
 
 namespace {
@@ -45,6 +47,8 @@ class SimulatedPinnedMemory : public PinnedMemory {
   std::byte* address_;
 };
 
+std::string bus_id_of(int ordinal) { return fmt::format("0000:{:02x}:00.0", 0x10 + ordinal); }
+
 Region::Kind kind_of(MemoryPlace place) {
   switch (place) {
     case MemoryPlace::managed:
@@ -60,7 +64,7 @@ Region::Kind kind_of(MemoryPlace place) {
 
 SimulatedGpu::SimulatedGpu(const GpuOptions& options) : gpu_(options) {
   limits_.name = fmt::format("simulated GPU {}", options.ordinal);
-  limits_.bus_id = fmt::format("0000:{:02x}:00.0", 0x10 + options.ordinal);
+  limits_.bus_id = bus_id_of(options.ordinal);
   limits_.identity = fmt::format("simulated-{}-{}", ::getpid(), options.ordinal);
   limits_.ordinal = options.ordinal;
   limits_.waits_for_words = options.waits_for_words;
@@ -68,6 +72,8 @@ SimulatedGpu::SimulatedGpu(const GpuOptions& options) : gpu_(options) {
   limits_.queue_entries = options.queue_entries;
   limits_.most_pitch = options.most_pitch;
   limits_.pins_read_only = options.pins_read_only;
+  limits_.lends = options.lends;
+  limits_.is_part_of_gpu = options.is_part_of_gpu;
 }
 
 Error SimulatedGpu::error_of(const Refusal& refusal) const {
@@ -118,6 +124,30 @@ Result<std::unique_ptr<PinnedMemory>> SimulatedGpu::pin_read_only(std::span<cons
   return std::make_unique<SimulatedPinnedMemory>(gpu_, pages, *address);
 }
 
+Result<std::unique_ptr<DeviceMemory>> SimulatedGpu::make_memory(size_t bytes) {
+  auto made = LentMemory::make(gpu_, bytes);
+  if (!made) return fail(error_of(made.error()));
+  return std::move(*made);
+}
+
+Result<Descriptor> SimulatedGpu::lend(const DeviceMemory& memory) {
+  auto lent = static_cast<const LentMemory&>(memory).lend(gpu_);
+  if (!lent) return fail(error_of(lent.error()));
+  return std::move(*lent);
+}
+
+Result<std::unique_ptr<DeviceMemory>> SimulatedGpu::borrow(const Descriptor& lent, size_t bytes) {
+  auto borrowed = LentMemory::borrow(gpu_, lent.get(), bytes);
+  if (!borrowed) return fail(error_of(borrowed.error()));
+  return std::move(*borrowed);
+}
+
+Result<void> SimulatedGpu::share(const DeviceMemory& memory) {
+  const auto shared = static_cast<const LentMemory&>(memory).share_with(gpu_);
+  if (!shared) return fail(error_of(shared.error()));
+  return {};
+}
+
 Result<Queue> SimulatedGpu::make_queue() {
   const auto made = gpu_.make_queue();
   if (!made) return fail(error_of(made.error()));
@@ -136,6 +166,12 @@ void SimulatedGpu::drop(Queue queue) {
 
 void SimulatedGpu::drop(Mark mark) {
   if (const auto dropped = gpu_.drop(static_cast<GpuMark*>(mark.native)); !dropped) (void)error_of(dropped.error());
+}
+
+bool SimulatedGpu::may_reach(const std::string& bus_id) const {
+  for (int ordinal = 0; ordinal < 64; ++ordinal)
+    if (bus_id == bus_id_of(ordinal)) return (gpu_.options().cannot_reach >> ordinal & 1) == 0;
+  return true;
 }
 
 MemoryPlace SimulatedGpu::place_of(const void* pointer) const {

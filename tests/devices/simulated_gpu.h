@@ -32,10 +32,15 @@ class SimulatedGpu : public Device {
   const DeviceLimits& limits() const override { return limits_; }
   Result<std::unique_ptr<PinnedMemory>> pin(std::span<std::byte> memory) override;
   Result<std::unique_ptr<PinnedMemory>> pin_read_only(std::span<const std::byte> memory) override;
+  Result<std::unique_ptr<DeviceMemory>> make_memory(size_t bytes) override;
+  Result<Descriptor> lend(const DeviceMemory& memory) override;
+  Result<std::unique_ptr<DeviceMemory>> borrow(const Descriptor& lent, size_t bytes) override;
+  Result<void> share(const DeviceMemory& memory) override;
   Result<Queue> make_queue() override;
   Result<Mark> make_mark() override;
   void drop(Queue queue) override;
   void drop(Mark mark) override;
+  bool may_reach(const std::string& bus_id) const override;
   MemoryPlace place_of(const void* pointer) const override;
   Result<bool> owns(Queue queue) const override;
   Result<bool> is_capturing(Queue queue) const override;

@@ -86,9 +86,15 @@ TEST(FcclInfo, lists_every_gpu_with_what_the_driver_offers) {
   EXPECT_NE(ended.text.find("gpu 0 at 0000:10:00.0: Simulated GPU, compute capability 9.0, driver "), std::string::npos)
       << ended.text;
   EXPECT_NE(ended.text.find("gpu 1 at 0000:11:00.0: "), std::string::npos) << ended.text;
-  EXPECT_NE(ended.text.find("  waits for 64-bit words: yes, so FCCL_CUDA_PATH=auto takes host and bounce\n"), std::string::npos)
+  EXPECT_NE(ended.text.find("  waits for 64-bit words: yes, so FCCL_CUDA_PATH=auto takes peer, host and bounce\n"),
+            std::string::npos)
       << ended.text;
+  EXPECT_NE(ended.text.find("  lends memory to other processes: yes\n  reaches GPUs: 1\n"), std::string::npos) << ended.text;
   EXPECT_NE(run_info("gpus", variables + "FAKE_CUDA_WORDS=0").text.find("=auto takes blocking\n"), std::string::npos);
+  const std::string apart = run_info("gpus", variables + "FAKE_CUDA_APART=1 FAKE_CUDA_LENDS=0").text;
+  EXPECT_NE(apart.find("  lends memory to other processes: no, so no call takes the path peer\n  reaches GPUs: none\n"),
+            std::string::npos)
+      << apart;
 }
 
 TEST(FcclInfo, keeps_gpus_open_until_its_input_ends) {

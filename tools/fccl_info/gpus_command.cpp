@@ -2,8 +2,10 @@
 #include "fccl_info/gpus_command.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <iostream>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -15,7 +17,7 @@ namespace fccl::core {
 namespace {
 
 struct Gpus {
-  std::vector<DeviceLimits> found;
+  std::vector<std::shared_ptr<Device>> found;
   std::string why_none;
 };
 
@@ -23,9 +25,9 @@ struct Gpus {
 Result<Gpus> find_gpus() {
   Gpus gpus;
   for (int ordinal = 0;; ++ordinal) {
-    const auto gpu = open_device(ordinal);
+    auto gpu = open_device(ordinal);
     if (gpu) {
-      gpus.found.push_back((*gpu)->limits());
+      gpus.found.push_back(std::move(*gpu));
       continue;
     }
     if (gpu.error().code == fcclInvalidArgument) return gpus;
@@ -35,25 +37,46 @@ Result<Gpus> find_gpus() {
   }
 }
 
-std::string text_of(const DeviceLimits& gpu) {
+// The other GPUs of the process whose memory this one can read, by their numbers.
+std::vector<int> reached_by(const Device& gpu, const Gpus& all) {
+  std::vector<int> others;
+  for (const auto& other : all.found)
+    if (other.get() != &gpu && gpu.may_reach(other->limits().bus_id)) others.push_back(other->limits().ordinal);
+  return others;
+}
+
+std::string text_of(const Device& device, const Gpus& all) {
+  const DeviceLimits& gpu = device.limits();
+  const std::vector<int> others = reached_by(device, all);
   return fmt::format(
-      "gpu {} at {}: {}\n  identity {}\n  waits for 64-bit words: {}\n", gpu.ordinal, gpu.bus_id, gpu.name, gpu.identity,
-      gpu.waits_for_words ? "yes, so FCCL_CUDA_PATH=auto takes host and bounce" : "no, so FCCL_CUDA_PATH=auto takes blocking");
+      "gpu {} at {}: {}\n  identity {}\n  waits for 64-bit words: {}\n  lends memory to other processes: {}\n  reaches GPUs: "
+      "{}\n",
+      gpu.ordinal, gpu.bus_id, gpu.name, gpu.identity,
+      gpu.waits_for_words ? "yes, so FCCL_CUDA_PATH=auto takes peer, host and bounce"
+                          : "no, so FCCL_CUDA_PATH=auto takes blocking",
+      gpu.lends ? "yes" : "no, so no call takes the path peer",
+      others.empty() ? "none" : fmt::format("{}", fmt::join(others, " ")));
+}
+
+Json json_of(const Device& device, const Gpus& all) {
+  const DeviceLimits& gpu = device.limits();
+  return {{"ordinal", gpu.ordinal},
+          {"pci", gpu.bus_id},
+          {"name", gpu.name},
+          {"identity", gpu.identity},
+          {"waits_for_words", gpu.waits_for_words},
+          {"lends", gpu.lends},
+          {"reaches", reached_by(device, all)}};
 }
 
 std::string write(const Gpus& gpus, Form form) {
   if (form == Form::text) {
     std::string text = gpus.why_none.empty() ? "" : gpus.why_none + "\n";
-    for (const DeviceLimits& gpu : gpus.found) text += text_of(gpu);
+    for (const auto& gpu : gpus.found) text += text_of(*gpu, gpus);
     return text;
   }
   Json found = Json::array();
-  for (const DeviceLimits& gpu : gpus.found)
-    found.push_back({{"ordinal", gpu.ordinal},
-                     {"pci", gpu.bus_id},
-                     {"name", gpu.name},
-                     {"identity", gpu.identity},
-                     {"waits_for_words", gpu.waits_for_words}});
+  for (const auto& gpu : gpus.found) found.push_back(json_of(*gpu, gpus));
   Json json{{"gpus", std::move(found)}};
   if (!gpus.why_none.empty()) json["why_none"] = gpus.why_none;
   return json_text(json);

@@ -25,6 +25,8 @@ CUresult put_text(const std::string& text, char* out, int length) {
   return CUDA_SUCCESS;
 }
 
+std::string bus_id_of(CUdevice device) { return fmt::format("0000:{:02x}:00.0", 0x10 + device); }
+
 struct ErrorText {
   CUresult result;
   const char* name;
@@ -114,7 +116,7 @@ CUresult cuDeviceGetName(char* name, int length, CUdevice device) {
 
 CUresult cuDeviceGetPCIBusId(char* bus_id, int length, CUdevice device) {
   if (gpu_at(device) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
-  return put_text(fmt::format("0000:{:02x}:00.0", 0x10 + device), bus_id, length);
+  return put_text(bus_id_of(device), bus_id, length);
 }
 
 // Another GPU in each process, as each process has its own.
@@ -144,6 +146,10 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice dev
     case CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED:
       *value = gpu->options().pins_read_only ? 1 : 0;
       return CUDA_SUCCESS;
+    case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
+    case CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED:
+      *value = gpu->options().lends ? 1 : 0;
+      return CUDA_SUCCESS;
     case CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS:
       *value = gpu->options().waits_for_words ? 1 : 0;
       return CUDA_SUCCESS;
@@ -151,6 +157,23 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice dev
       *value = 0;
       return CUDA_SUCCESS;
   }
+}
+
+CUresult cuDeviceGetByPCIBusId(CUdevice* device, const char* bus_id) {
+  if (fake_driver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  for (CUdevice each = 0; gpu_at(each) != nullptr; ++each) {
+    if (bus_id_of(each) != bus_id) continue;
+    *device = each;
+    return CUDA_SUCCESS;
+  }
+  return CUDA_ERROR_INVALID_DEVICE;
+}
+
+CUresult cuDeviceCanAccessPeer(int* can, CUdevice device, CUdevice peer) {
+  const Gpu* const gpu = gpu_at(device);
+  if (gpu == nullptr || gpu_at(peer) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+  *can = device != peer && (gpu->options().cannot_reach >> peer & 1) == 0 ? 1 : 0;
+  return CUDA_SUCCESS;
 }
 
 CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice device) {

@@ -96,10 +96,14 @@ bool understand(const CUmemAllocationProp& wanted, CUresult& refused) {
   return wanted.type == CU_MEM_ALLOCATION_TYPE_PINNED && (lends || wanted.requestedHandleTypes == CU_MEM_HANDLE_TYPE_NONE);
 }
 
-// The GPU reaches these from now on, by a region for each; or no more.
+// The GPU reaches these from now on, by a region for each, beside the first one that was let; or none does any more.
 CUresult let(Gpu* gpu, Reservation& reserved, const std::vector<Mapping>& mappings) {
   for (const Mapping& mapping : mappings) {
     std::byte* const used = reserved.real_of(mapping.begin);
+    if (Region known; gpu != nullptr && find_region(mapping.begin, known) && known.gpu != gpu) {
+      let_read(mapping.begin, gpu->options().ordinal);
+      continue;
+    }
     remove_region(mapping.begin);
     if (::mprotect(used, mapping.bytes, gpu == nullptr ? PROT_NONE : PROT_READ | PROT_WRITE) != 0) return CUDA_ERROR_UNKNOWN;
     if (gpu != nullptr) add_region({mapping.begin, mapping.bytes, used, Region::Kind::piece, gpu, nullptr});
@@ -239,7 +243,7 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, vo
   if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return CUDA_ERROR_NOT_SUPPORTED;
   auto borrowed = std::make_shared<Memory>();
   borrowed->file = Descriptor(::fcntl(static_cast<int>(reinterpret_cast<uintptr_t>(lent)), F_DUPFD_CLOEXEC, 0));
-  struct stat about{};
+  struct stat about {};
   if (!borrowed->file || ::fstat(borrowed->file.get(), &about) != 0) return CUDA_ERROR_INVALID_VALUE;
   borrowed->bytes = static_cast<size_t>(about.st_size);
   borrowed->lends = true;

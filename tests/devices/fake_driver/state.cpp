@@ -35,6 +35,8 @@ GpuOptions options_of(int ordinal) {
   options.seed = number_of("FAKE_CUDA_SEED", 1) + static_cast<uint64_t>(ordinal);
   options.waits_for_words = number_of("FAKE_CUDA_WORDS", 1) != 0;
   options.pins_read_only = number_of("FAKE_CUDA_READ_ONLY", 1) != 0;
+  options.lends = number_of("FAKE_CUDA_LENDS", 1) != 0;
+  options.cannot_reach = number_of("FAKE_CUDA_APART", 0) != 0 ? ~(uint64_t{1} << ordinal) : 0;
   options.set_up_waits = number_of("FAKE_CUDA_SET_UP_WAITS", 1) != 0;
   options.queue_slots = number_of("FAKE_CUDA_SLOTS", options.queue_slots);
   options.one_queue = number_of("CUDA_DEVICE_MAX_CONNECTIONS", 8) == 1;

@@ -6,6 +6,8 @@
 //   CUDA_DEVICE_MAX_CONNECTIONS=1 makes one queue of all
 //   FAKE_CUDA_WORDS=0     without stream memory operations
 //   FAKE_CUDA_READ_ONLY=0 pins no memory for reading alone
+//   FAKE_CUDA_LENDS=0     lends no memory to other processes
+//   FAKE_CUDA_APART=1     no GPU reaches another one
 //   FAKE_CUDA_SET_UP_WAITS=0 makes and drops queues and marks at once, whatever is outstanding
 //   FAKE_CUDA_SEED, FAKE_CUDA_DELAY_US, FAKE_CUDA_SLOTS, FAKE_CUDA_FAILS_CALL, FAKE_CUDA_BREAKS_AT, FAKE_CUDA_STOPS_AT
 //                         as GpuOptions has them (seed, delay_us, queue_slots, ...)

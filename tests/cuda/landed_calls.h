@@ -1,0 +1,23 @@
+// LandedCalls: gathers and broadcasts of many sizes, and by which slots they went.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cuda/cuda_ranks.h"
+
+namespace fccl::core::testing {
+
+// Slots of one page, so that calls have many steps.
+inline constexpr const char* kSmallSlots = "16384";
+
+// The kind of slots, by its name in FCCL_CUDA_PATH, as it is called in metrics.
+inline const char* name_in_metrics(const std::string& path) { return path == "host" ? "landed" : "peer"; }
+
+// The calls of a collective that metrics show under this path.
+uint64_t calls_by(const std::string& path_in_metrics, fcclComm_t comm, fcclColl_t collective);
+// Makes a communicator and calls of many sizes, which must be right, and have gone by slots of this kind; none for "bounce".
+void expect_landed(CudaSeat& seat, const std::string& path);
+void expect_words(const std::string& text, const std::vector<std::string>& words);
+
+}  // namespace fccl::core::testing
