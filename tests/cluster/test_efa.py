@@ -115,7 +115,7 @@ def test_ssh_reaches_hosts_that_are_named(run, folder, environment, tmp_path):
         "--seconds",
         "120",
     ]
-    said = run("2x1", "--rails", "2", "--rate", "1gbit", "--", *words, limit=LIMIT)
+    said = run("2x1", "--rails", "2", "--rate", RATE, "--", *words, limit=LIMIT)
     assert said.returncode == 0, said.stdout + said.stderr
     rows = rows_in(tmp_path)
     assert_all_ran(rows)

@@ -24,6 +24,7 @@ SHARE = 0.6  # the part of a run's time that its sizes may take
 UNKNOWN_RATE = 0.1  # GB/s, where no step has found one
 BUFFERS = 5  # that a rank has of a size
 COUNTS = (1, 2, 4)
+SECONDS_OF_LARGER = 20  # in which a NIC of 100 Mbit/s carries the table's sizes up to 16 MiB
 MEBI = 1 << 20
 
 
@@ -197,9 +198,9 @@ def nics_table(setting: Setting, seconds: float) -> Iterator[dict]:
         return
     end = time.monotonic() + seconds
     counts = counts_of_nics(setting.common_nics)
-    size = max(
-        largest_size(setting.one_nic, seconds / len(counts) / 2, setting.memory, setting.ranks), 4 * MEBI
-    )
+    share = seconds / len(counts)
+    least = 16 * MEBI if share >= SECONDS_OF_LARGER else 4 * MEBI
+    size = max(largest_size(setting.one_nic, share / 2, setting.memory, setting.ranks), least)
     averages: dict[int, float] = {}
     for number, count in enumerate(counts):
         left = (end - time.monotonic()) / (len(counts) - number)
