@@ -4,12 +4,12 @@ import materials
 import pytest
 
 WHEEL = "pkg:pypi/fccl@0.1.0"
-FMT = "pkg:deb/debian/libfmt9@9.1.0?arch=amd64&distro=debian-12"
+FMT = "pkg:deb/debian/libfmt9@9.1.0%2Bds1-2"
 
 
 @pytest.fixture
 def bill(monkeypatch):
-    monkeypatch.setattr(materials, "version_of", lambda package: f"1.2-{len(package)}")
+    monkeypatch.setattr(materials, "version_of", lambda package: f"1.2+{len(package)}")
     return {
         "components": [
             {"type": "library", "bom-ref": WHEEL, "name": "fccl", "version": "0.1.0", "purl": WHEEL},
@@ -21,7 +21,7 @@ def bill(monkeypatch):
 
 def test_what_is_compiled_in_is_named_as_auditwheel_names_what_it_brings(bill):
     assert materials.complete(bill) == ["libexpected-dev", "libfmt9", "libpugixml-dev", "libspdlog-dev"]
-    purl = "pkg:deb/debian/libpugixml-dev@1.2-14?arch=amd64&distro=debian-12"
+    purl = "pkg:deb/debian/libpugixml-dev@1.2%2B14"
     assert purl in [part["purl"] for part in bill["components"]]
     assert purl in bill["dependencies"][0]["dependsOn"]
     assert {"ref": purl} in bill["dependencies"]

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from urllib.parse import quote
 
 # Debian's packages whose code is inside the libraries: an archive, and headers.
 COMPILED_IN = ("libpugixml-dev", "libspdlog-dev", "libexpected-dev")
@@ -24,8 +25,7 @@ def version_of(package: str) -> str:
 def component(package: str, like: str) -> dict[str, str]:
     """An entry of CycloneDX; `like` is auditwheel's name of another of Debian's packages."""
     version = version_of(package)
-    place, _, qualifiers = like.rpartition("?")
-    purl = f"{place.rpartition('/')[0]}/{package}@{version}?{qualifiers.partition('#')[0]}"
+    purl = f"{like.rpartition('/')[0]}/{package}@{quote(version)}"
     return {"type": "library", "bom-ref": purl, "name": package, "version": version, "purl": purl}
 
 
