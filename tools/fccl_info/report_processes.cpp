@@ -45,8 +45,8 @@ std::string variables_of(const std::string& process) {
 }
 
 bool is_of_interest(std::string_view file) {
-  constexpr std::string_view kBegins[] = {"libfccl", "libfabric", "libtorch_cpu", "libnccl", "libcuda.so"};
-  return std::ranges::any_of(kBegins, [&](std::string_view begin) { return file.starts_with(begin); });
+  constexpr std::string_view kLibraries[] = {"libfccl", "libfabric", "libtorch_cpu", "libnccl", "libcuda.so"};
+  return std::ranges::any_of(kLibraries, [&](std::string_view begin) { return file.starts_with(begin); });
 }
 
 std::string libraries_of(int64_t process) {
