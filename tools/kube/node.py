@@ -184,16 +184,18 @@ class Node:
 
 def _is_ready(api: Api) -> bool:
     node = api.find(_NODE)
-    conditions = node["status"].get("conditions", []) if node else []
-    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in _conditions(node or {}))
+
+
+def _conditions(document: dict) -> list[dict]:
+    """The conditions of an object, which are null while it has none."""
+    return document.get("status", {}).get("conditions") or []
 
 
 def _are_served(api: Api) -> bool:
     found = api.items("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")
     return all(
-        any(
-            each["type"] == "Established" and each["status"] == "True" for each in one["status"]["conditions"]
-        )
+        any(each["type"] == "Established" and each["status"] == "True" for each in _conditions(one))
         for one in found
     )
 
