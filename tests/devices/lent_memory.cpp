@@ -48,7 +48,7 @@ Answer<std::unique_ptr<LentMemory>> LentMemory::borrow(Gpu& gpu, int lent, size_
   if (!gpu.options().borrows)
     return refuse(Why::broken, fmt::format("{} does not reach the GPU whose memory it borrows", gpu.context().name()));
   Descriptor file(::fcntl(lent, F_DUPFD_CLOEXEC, 0));
-  struct stat about {};
+  struct stat about{};
   if (!file || ::fstat(file.get(), &about) != 0 || static_cast<size_t>(about.st_size) < bytes)
     return refuse(Why::invalid, fmt::format("{} was lent no memory of {} bytes", gpu.context().name(), bytes));
   return map(gpu, std::move(file), static_cast<size_t>(about.st_size), true);

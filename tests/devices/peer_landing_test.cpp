@@ -129,7 +129,7 @@ class Ranks {
     return expect(rank.gpu->is_idle(rank.lane->queue()));
   }
 
-  uint64_t least(DeviceWord StepWords::*word) const {
+  uint64_t least(DeviceWord StepWords::* word) const {
     uint64_t least = UINT64_MAX;
     for (const Rank& rank : ranks_) least = std::min(least, (rank.lane->words().steps.*word).load());
     return least;

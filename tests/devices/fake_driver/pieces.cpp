@@ -243,7 +243,7 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, vo
   if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return CUDA_ERROR_NOT_SUPPORTED;
   auto borrowed = std::make_shared<Memory>();
   borrowed->file = Descriptor(::fcntl(static_cast<int>(reinterpret_cast<uintptr_t>(lent)), F_DUPFD_CLOEXEC, 0));
-  struct stat about {};
+  struct stat about{};
   if (!borrowed->file || ::fstat(borrowed->file.get(), &about) != 0) return CUDA_ERROR_INVALID_VALUE;
   borrowed->bytes = static_cast<size_t>(about.st_size);
   borrowed->lends = true;
