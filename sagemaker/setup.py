@@ -1,4 +1,4 @@
-"""Gives the package FCCL's version, and a line by which Python finds smdistributed before torch is imported."""
+"""Gives the package FCCL's version, and a line by which Python finds smdistributed before it imports torch."""
 
 import os
 import re

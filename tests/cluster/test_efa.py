@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slurm
 TREE = Path(os.environ.get("FCCL_BUILD", ROOT / "build"))
 LIMIT = 360
 RAILS, RATE = 4, "100mbit"
-LEAST_GAIN = 3.5  # of four NICs over one
+LEAST_GAIN = 3.5  # the bandwidth of four NICs over that of one
 STEPS = [
     "machine",
     "devices",
@@ -39,7 +39,7 @@ exec {sys.executable} {ROOT}/tools/cluster/enter.py "$@"
 
 @pytest.fixture
 def folder(tmp_path):
-    """What ./dev efa --pack makes."""
+    """Makes a folder by ./dev efa --pack."""
     packing = [
         sys.executable,
         str(ROOT / "tools/efa/efa.py"),

@@ -1,4 +1,4 @@
-"""What kubectl makes of an overlay of deploy/kubernetes."""
+"""Renders an overlay of deploy/kubernetes by kubectl."""
 
 import subprocess
 from functools import cache

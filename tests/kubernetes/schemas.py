@@ -68,7 +68,7 @@ def schema_of(document):
 
 
 def faults(document):
-    """What is wrong with a document, a line each with the path of the field."""
+    """Lists what is wrong with a document, a line each with the path of the field."""
     schema = schema_of(document)
     if schema is None:
         return [f"there is no {document['kind']} of {document['apiVersion']}"]

@@ -26,7 +26,7 @@ SETTINGS = (
     *("vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxkeys"),
     "net/ipv4/ip_forward",
 )
-# What there is to say where a job did not end well.
+# Prints all that helps to see why a job did not end well.
 OR_SAY_ALL = (
     "|| { kubectl get pods -o wide; kubectl describe pods | tail -n 60; tail -n 5 $KUBE_LOGS/*; exit 1; }"
 )
@@ -57,7 +57,7 @@ def processes():
 
 
 def state():
-    """What a run may not change on the machine."""
+    """Reads the state of the machine that a run may not change."""
     places = groups.hierarchies()
     return {
         "mounts": Path("/proc/self/mountinfo").read_text(),

@@ -1,4 +1,4 @@
-"""What a stranger would wonder at in a wheel or an sdist fails the check."""
+"""The check refuses a wheel or an sdist that holds something a stranger would wonder at."""
 
 import tarfile
 import zipfile

@@ -1,4 +1,4 @@
-"""What ./dev release makes is the same from two folders, and of use at once where there is torch alone."""
+"""./dev release makes the same files in two folders; they are of use at once where there is torch alone."""
 
 import os
 import re
@@ -19,7 +19,7 @@ TORCHES = os.environ.get("FCCL_TEST_RELEASE_TORCHES", "")
 BUILD_LIMIT = 5400
 SECONDS_TO_FIRST_SUCCESS = 60
 SHARED = (".venv-release", "build/release/torch", "build/cuda-headers")
-# Where the environments of ./dev keep their packages, by the minor version of torch.
+# The folders in which the environments of ./dev keep their packages, by the minor version of torch.
 SITES = {
     re.search(r"torch-(\d+\.\d+)", found.name)[1]: found.parent
     for found in ROOT.glob(".venv*/lib/python3*/site-packages/torch-*.dist-info")

@@ -1,4 +1,4 @@
-"""What ./dev says of a word that is none of its commands."""
+"""./dev answers a word that is none of its commands."""
 
 import subprocess
 from pathlib import Path

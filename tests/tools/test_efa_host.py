@@ -1,4 +1,4 @@
-"""What ./dev efa says of a host, over stand-ins of its files and of EFA's library."""
+"""./dev efa describes a host, here over stand-ins of its files and of EFA's library."""
 
 import json
 import os

@@ -19,10 +19,10 @@ LARGEST = [1 << power for power in range(12, 31, 3)]
 # A size takes three timed calls, a warm-up and a check, out of place and in place; all smaller sizes take
 # a few more, and an all_reduce carries its size twice.
 CALLS = 22
-CALLS_OF_ONE = 10  # of one size alone
+CALLS_OF_ONE = 10  # the calls where a sweep has one size alone
 SHARE = 0.6  # the part of a run's time that its sizes may take
 UNKNOWN_RATE = 0.1  # GB/s, where no step has found one
-BUFFERS = 5  # that a rank has of a size
+BUFFERS = 5  # buffers of a size that a rank has
 COUNTS = (1, 2, 4)
 SECONDS_OF_LARGER = 20  # in which a NIC of 100 Mbit/s carries the table's sizes up to 16 MiB
 MEBI = 1 << 20

@@ -17,7 +17,7 @@ METADATA = (
     r"-[\w.]+\.dist-info/(METADATA|WHEEL|RECORD|entry_points\.txt|top_level\.txt"
     r"|licenses/[\w.+-]+|sboms/[\w.-]+\.cdx\.json)"
 )
-# What the wheel of each project may hold.
+# The files that the wheel of each project may hold.
 EXPECTED = {
     "fccl": re.compile(
         r"fccl/\w+\.py|fccl/fccl-info|fccl/libfccl\.so\.\d+|fccl/libfccl_ofi\.so|fccl/libfccl_torch-\d+\.\d+\.so"
@@ -40,7 +40,7 @@ def files_of(archive: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def faults_of(archive: Path, forbidden: list[str]) -> Iterator[str]:
-    """What a stranger would wonder at."""
+    """Names each thing that a stranger would wonder at."""
     is_wheel = archive.suffix == ".whl"
     expected = EXPECTED[archive.name.partition("-")[0]] if is_wheel else re.compile(r"[^/]+/.*")
     for name, content in files_of(archive):

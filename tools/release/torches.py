@@ -31,7 +31,7 @@ def allowed() -> list[str]:
 
 
 def versions(named: str) -> list[str]:
-    """Those of a list with commas; 2.13 stands for 2.13.0."""
+    """Splits a list with commas; 2.13 stands for 2.13.0."""
     if not named:
         return allowed()
     found = []

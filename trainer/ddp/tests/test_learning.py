@@ -35,7 +35,7 @@ def test_three_steps_lose_what_they_lose_over_gloo(tmp_path: Path, arch: str) ->
 def test_resnet18_learns_four_colours(tmp_path: Path, data: Path) -> None:
     words = "--image-size 32 --global-batch 12 --epochs 16 --lr 0.005 --print-freq 1000"
     summary = summary_of(tmp_path, data, words)
-    # So few images make an epoch worse than the one before by chance, and sums differ from one kind of processor to another.
+    # With so few images an epoch may be worse than the one before, and processors differ in their sums.
     assert max(epoch["acc1"] for epoch in summary["epochs"]) > 90
     assert sum(summary["share"].values()) == pytest.approx(1)
     assert all(epoch["images"] == 48 and epoch["seconds"] > 0 for epoch in summary["epochs"])
