@@ -1,4 +1,4 @@
-"""Gives the package FCCL's version, and a line by which Python finds smdistributed before it imports torch."""
+"""Gives the package FCCL's version, and a line that makes Python find smdistributed before torch."""
 
 import os
 import re
