@@ -166,7 +166,7 @@ def _adapter_for(running: str) -> Path:
     minor = ".".join(running.split(".")[:2])
     if minor not in found:
         raise RuntimeError(
-            f"fccl {_build.VERSION} has no adapter for torch {running}, which runs here; it has adapters for: "
-            f"{', '.join(found) or 'none'}. Install such a torch. {_REBUILD}"
+            f"fccl {_build.VERSION} has no adapter for torch {running}, which runs here; "
+            f"it has adapters for: {', '.join(found) or 'none'}. Install such a torch. {_REBUILD}"
         )
     return found[minor]
