@@ -114,7 +114,8 @@ def test_auditwheel_finds_what_the_name_says(wheel):
     program = ROOT / ".venv-release" / "bin" / "auditwheel"
     shown = subprocess.run([program, "show", wheel], capture_output=True, text=True)
     said = " ".join(shown.stdout.split())
-    assert 'is consistent with the following platform tag: "manylinux_2_34_x86_64"' in said, said
+    # libfabric and what it needs are the system's, so that the wheel as a whole counts as one for this Linux.
+    assert 'This constrains the platform tag to "manylinux_2_34_x86_64"' in said, said
 
 
 def test_the_wheel_of_fccl_sagemaker_has_the_version_of_the_other(dist, wheel):
