@@ -3,7 +3,8 @@
 # Each suite and the minutes that it takes on two cores, the longest first.
 all_suites=(
   long-alone:55 long-hosts:35 long:33 asan:25 tsan:20 torch-slow:10 torch-2.11.0:10 torch-2.15.0:10 frameworks:14 elastic:12
-  sagemaker:8 cpp:5 cluster-slow:5 slow:4 torch:4 cpp-trainer:3 cluster:3 frames:6 launchers:3 slurm:3 dashboards:4 kubernetes:6 containers:3 docs:2 tools:1
+  sagemaker:8 cpp:5 cluster-slow:5 slow:4 torch:4 cpp-trainer:3 cluster:3 frames:6 launchers:3 slurm:3 dashboards:4 kubernetes:6 containers:3
+  docs:2 tools:1
 )
 
 run_suite() {
