@@ -100,6 +100,7 @@ def _place_environment(places: Places) -> None:
     _script(
         top / "bin" / "python",
         f"export PYTHONHOME={top}/python PYTHONPATH={top}/packages:{top}/source PYTHONDONTWRITEBYTECODE=1\n"
+        f"export LD_LIBRARY_PATH={top}/python/lib:$LD_LIBRARY_PATH\n"
         f'exec {top}/python/bin/{python} "$@"',
     )
     _script(top / "bin" / "torchrun", f'exec {top}/bin/python -m torch.distributed.run "$@"')
