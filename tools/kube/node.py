@@ -134,6 +134,8 @@ class Node:
             *[f"--root-dir={root}/kubelet", f"--cert-dir={root}/kubelet/pki", "--container-runtime=remote"],
             *[f"--container-runtime-endpoint=unix://{self._places.socket}"],
             f"--pod-infra-container-image={configuration.PAUSE}",
+            # Overlay p4d asks for such a node.
+            "--node-labels=node.kubernetes.io/instance-type=p4d.24xlarge",
         )
 
     def _define(self, api: Api) -> None:
