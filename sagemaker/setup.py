@@ -1,4 +1,4 @@
-"""Gives the package FCCL's version, and a line by which Python finds smdistributed before torch is imported."""
+"""Gives the package the version of FCCL, and a line by which Python finds smdistributed before torch."""
 
 import os
 import re
