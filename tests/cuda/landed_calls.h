@@ -14,6 +14,9 @@ inline constexpr const char* kSmallSlots = "16384";
 // The kind of slots, by its name in FCCL_CUDA_PATH, as it is called in metrics.
 inline const char* name_in_metrics(const std::string& path) { return path == "host" ? "landed" : "peer"; }
 
+// False under the thread sanitizer, which sees one process.
+inline bool sees_processes() { return every_kind().back() == RanksAs::processes; }
+
 // The calls of a collective that metrics show under this path.
 uint64_t calls_by(const std::string& path_in_metrics, fcclComm_t comm, fcclColl_t collective);
 // Makes a communicator and calls of many sizes, which must be right, and have gone by slots of this kind; none for "bounce".

@@ -21,8 +21,6 @@ class CudaLanded : public ::testing::TestWithParam<const char*> {
   const Setting slots{"FCCL_CUDA_LANDING", kSmallSlots};
 };
 
-bool sees_processes() { return every_kind().back() == RanksAs::processes; }
-
 // In the first of all calls the ranks map each other's arenas.
 void expect_read_in_place(CudaSeat& seat) {
   constexpr size_t kCount = 30'000;

@@ -15,8 +15,6 @@ using namespace std::chrono_literals;
 using simulated::GpuOptions;
 using simulated::SimulatedGpu;
 
-bool sees_processes() { return every_kind().back() == RanksAs::processes; }
-
 // Ranks that are threads, each with a GPU of its own, which is like this.
 void run_on(const std::vector<GpuOptions>& options, const std::function<void(CudaSeat&)>& body) {
   simulated::uninstall_all();
