@@ -121,25 +121,25 @@ bool admit(int connection, const char* secret) {
     close(connection);
     return false;
   }
-  constexpr timeval unlimited{};
-  constexpr int yes = 1;
-  setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &unlimited, sizeof unlimited);
-  setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  constexpr timeval kUnlimited{};
+  constexpr int kYes = 1;
+  setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &kUnlimited, sizeof kUnlimited);
+  setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &kYes, sizeof kYes);
   connections[static_cast<std::size_t>(greeting.process)] = connection;
   return true;
 }
 
 // Listens on all addresses of this host, of both families where there are two.
 int listen_at(std::uint16_t port) {
-  constexpr int yes = 1;
-  constexpr int no = 0;
+  constexpr int kYes = 1;
+  constexpr int kNo = 0;
   const int both = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in6 any6{};
   any6.sin6_family = AF_INET6;
   any6.sin6_port = htons(port);
   if (both >= 0) {
-    setsockopt(both, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    setsockopt(both, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
+    setsockopt(both, SOL_SOCKET, SO_REUSEADDR, &kYes, sizeof kYes);
+    setsockopt(both, IPPROTO_IPV6, IPV6_V6ONLY, &kNo, sizeof kNo);
     if (bind(both, reinterpret_cast<const sockaddr*>(&any6), sizeof any6) == 0 && listen(both, kMostProcesses) == 0)
       return both;
     close(both);
@@ -148,7 +148,7 @@ int listen_at(std::uint16_t port) {
   sockaddr_in any{};
   any.sin_family = AF_INET;
   any.sin_port = htons(port);
-  setsockopt(one, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  setsockopt(one, SOL_SOCKET, SO_REUSEADDR, &kYes, sizeof kYes);
   if (one >= 0 && bind(one, reinterpret_cast<const sockaddr*>(&any), sizeof any) == 0 && listen(one, kMostProcesses) == 0)
     return one;
   const int error = errno;
@@ -199,8 +199,8 @@ int meet_first(const char* host, const char* port, const char* secret) {
     if (Clock::now() > end) return ETIMEDOUT;
     std::this_thread::sleep_for(kRetry);
   }
-  constexpr int yes = 1;
-  setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  constexpr int kYes = 1;
+  setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &kYes, sizeof kYes);
   connections[0] = connection;
   const Greeting greeting = own_greeting(secret);
   return send_all(connection, &greeting, sizeof greeting) ? 0 : ECONNRESET;

@@ -35,7 +35,8 @@ struct Options {
 Result<void> set_interval(Options& options, Words words, size_t at) {
   if (at == words.size()) return wrong("--interval is followed by nothing; give seconds, as in --interval 2");
   const std::optional<double> seconds = number_in(words[at]);
-  if (!seconds || !(*seconds >= kLeastSeconds && *seconds <= kMostSeconds))
+  const bool is_allowed = seconds && *seconds >= kLeastSeconds && *seconds <= kMostSeconds;
+  if (!is_allowed)
     return wrong(fmt::format("'{}' is no interval; give {} to {} seconds", words[at], kLeastSeconds, kMostSeconds));
   options.interval = std::chrono::duration<double>(*seconds);
   return {};
