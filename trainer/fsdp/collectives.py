@@ -54,7 +54,7 @@ class LibraryCounters:
 
     def read(self) -> Tallies:
         counted = self._read()
-        return {name: Tally(**counted[title]) for name, title in NAMES.items()}
+        return {name: _tally_of(**counted[title]) for name, title in NAMES.items()}
 
 
 class FunctionCounters:
@@ -120,6 +120,10 @@ def between(before: Tallies, after: Tallies) -> Tallies:
 def seconds(tallies: Tallies) -> float:
     """Time in all of them together."""
     return sum(tally.seconds for tally in tallies.values())
+
+
+def _tally_of(calls: int, bytes: int, seconds: float | None) -> Tally:
+    return Tally(calls, bytes, seconds or 0.0)
 
 
 def _bytes(argument: Any) -> int:
