@@ -46,7 +46,7 @@ Group group_of(const Seat& seat, const std::string& store) {
 }
 
 TEST(TorchFrames, of_an_all_gather_on_a_gpu_are_those_of_the_page) {
-  const Setting gpus("FAKE_CUDA_GPUS", "1"), set_up("FAKE_CUDA_SET_UP_WAITS", "0");
+  const Setting gpus("FAKE_CUDA_GPUS", "1"), set_up("FAKE_CUDA_SET_UP_WAITS", "0"), path("FCCL_CUDA_PATH", "bounce");
   const std::string store = ::testing::TempDir() + "fccl_torch_frames_" + std::to_string(::getpid());
   run_ranks({.as = RanksAs::processes, .ranks = 2}, [&](const Seat& seat) {
     start();
