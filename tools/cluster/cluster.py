@@ -98,20 +98,7 @@ def _run(order: Order, group: Path | None) -> int:
         signal.pthread_sigmask(signal.SIG_BLOCK, handled)
         namespaces.unshare(namespaces.NEW_PID)
         machine = namespaces.fork(lambda: _be_machine(order, name, listening, owner, group))
-    caught: list[int] = []
-
-    def pass_on(number: int, _: object) -> None:
-        caught.append(number)
-        os.kill(machine, signal.SIGTERM)
-
-    for number in handled:
-        signal.signal(number, pass_on)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, handled)
-    _, ended = os.waitpid(machine, 0)
-    status = os.waitstatus_to_exitcode(ended)
-    if caught:
-        return 128 + caught[0]
-    return status if status >= 0 else 128 - status
+    return namespaces.await_child(machine, handled)
 
 
 def _be_machine(

@@ -77,6 +77,24 @@ def fork(body: Callable[[], int]) -> int:
     return child
 
 
+def await_child(child: int, handled: set[signal.Signals]) -> int:
+    """Waits for a child; the signals, blocked until now, go on to it as SIGTERM. Gives a shell's status."""
+    caught: list[int] = []
+
+    def pass_on(number: int, _: object) -> None:
+        caught.append(number)
+        os.kill(child, signal.SIGTERM)
+
+    for number in handled:
+        signal.signal(number, pass_on)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, handled)
+    _, ended = os.waitpid(child, 0)
+    status = os.waitstatus_to_exitcode(ended)
+    if caught:
+        return 128 + caught[0]
+    return status if status >= 0 else 128 - status
+
+
 def _end_with(body: Callable[[], int]) -> NoReturn:
     status = 1
     try:

@@ -7,7 +7,6 @@ All that it started ends with its input.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import os
 import select
@@ -20,11 +19,10 @@ import tempfile
 from pathlib import Path
 
 import instance
+import starting
 
 PAUSE = 0.02
 MOST_TOLD = 100_000  # characters of what a rank says
-DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
-LIBC = ctypes.CDLL(None)
 # The EFA installer puts its libraries there; the folder of a pack comes before.
 LIBRARIES = ("/opt/amazon/efa/lib64", "/opt/amazon/efa/lib")
 
@@ -61,21 +59,9 @@ class Job:
         for rank, variables in enumerate(order["variables"]):
             mine = dict(os.environ) | {"LD_LIBRARY_PATH": library_path(libraries)} | variables
             try:
-                self._running[rank] = self._start(words, mine, rank)
+                self._running[rank] = starting.start(words, mine, self._folder, rank)
             except OSError as error:
                 self._tell_end(rank, 127, f"{words[0]} could not be started: {error.strerror}")
-
-    def _start(self, words: list[str], variables: dict, rank: int) -> subprocess.Popen:
-        with self._file(rank, "out").open("wb") as said, self._file(rank, "err").open("wb") as complained:
-            return subprocess.Popen(
-                words,
-                env=variables,
-                stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=complained,
-                start_new_session=True,
-                preexec_fn=lambda: LIBC.prctl(DIE_WITH_PARENT, signal.SIGKILL),
-            )
 
     def _file(self, rank: int, kind: str) -> Path:
         return self._folder / f"{rank}.{kind}"

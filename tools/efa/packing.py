@@ -25,7 +25,7 @@ OWN = ("libfccl.so.0", "libfccl_ofi.so")
 OF_THE_HOST = re.compile(
     r"^(ld-linux|libc\.|libm\.|libdl\.|libpthread\.|librt\.|libresolv\.|libgcc_s\.|libstdc\+\+|libfabric\.)"
 )
-SHARED = ("table.py", "kept.py")
+SHARED = ("table.py", "kept.py", "starting.py")
 # Amazon Linux 2023 has these; Ubuntu 22.04 has newer ones.
 NEWEST = {"GLIBC": (2, 34), "GLIBCXX": (3, 4, 29)}
 RUN = """#!/bin/sh

@@ -3,9 +3,7 @@
 
 import argparse
 import contextlib
-import ctypes
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -19,11 +17,10 @@ import steps
 import table
 from programs import Programs
 from run import Ended, run
+from starting import die_with_parent
 
 SECONDS = 470
 WRONG_USE = 2
-DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
-LIBC = ctypes.CDLL(None)
 
 
 def parse(words: list[str]) -> argparse.Namespace:
@@ -75,7 +72,7 @@ def kept_open(programs: Programs, gpu: str | None) -> Iterator[None]:
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        preexec_fn=lambda: LIBC.prctl(DIE_WITH_PARENT, signal.SIGKILL),
+        preexec_fn=die_with_parent,
     )
     try:
         yield

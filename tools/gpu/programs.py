@@ -1,7 +1,6 @@
 """The programs that the steps run: where they lie, how ranks are started, and how every run ends in time."""
 
 import contextlib
-import ctypes
 import os
 import signal
 import subprocess
@@ -11,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import starting
+
 LAST_WORDS = 300  # characters of what a program complained
 MOMENT = 5.0  # seconds in which what was killed is gone
-DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
-LIBC = ctypes.CDLL(None)
 # All ranks share the first of several GPUs, as the rows say.
 ONE_GPU = {"CUDA_VISIBLE_DEVICES": os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]}
 
@@ -118,21 +117,8 @@ def started(
                     mine["FCCL_TESTS_LOCAL"] = f"{place}/{processes}:{meeting}"
                 if hosts > 1:
                     mine["FCCL_HOST_ID"] = f"host{place * hosts // processes}"
-                run.processes.append(_start(command, mine, run.folder, place))
+                running = starting.start(command, mine, run.folder, place)
+                run.processes.append(Process(running, run.folder, place))
             yield run
         finally:
             run.kill()
-
-
-def _start(words: list[str], variables: dict, folder: Path, place: int) -> Process:
-    with (folder / f"{place}.out").open("wb") as said, (folder / f"{place}.err").open("wb") as complained:
-        running = subprocess.Popen(
-            words,
-            env=variables,
-            stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=complained,
-            start_new_session=True,
-            preexec_fn=lambda: LIBC.prctl(DIE_WITH_PARENT, signal.SIGKILL),
-        )
-    return Process(running, folder, place)

@@ -1,7 +1,6 @@
 """Runs one probe within its limit, and makes rows of whatever becomes of it."""
 
 import contextlib
-import ctypes
 import json
 import os
 import signal
@@ -11,13 +10,12 @@ from dataclasses import dataclass, field
 from typing import IO
 
 from probes import Probe
+from starting import die_with_parent
 
 NO_GPU = 77
 SOMETHING_WRONG = 1
 GRACE = 10.0  # beyond its limit, for a probe to end by itself
 LAST_WORDS = 400  # characters of what a probe complained
-DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
-LIBC = ctypes.CDLL(None)
 KEYS = {"question", "case", "what", "verdict", "value", "unit", "note"}
 
 
@@ -63,7 +61,7 @@ def start(probe: Probe, seconds: float, said: IO[bytes], complained: IO[bytes]) 
         stdout=said,
         stderr=complained,
         start_new_session=True,
-        preexec_fn=lambda: LIBC.prctl(DIE_WITH_PARENT, signal.SIGKILL),
+        preexec_fn=die_with_parent,
     )
 
 

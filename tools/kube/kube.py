@@ -90,20 +90,7 @@ def _own(places: Places, order: node.Order) -> int:
     signal.pthread_sigmask(signal.SIG_BLOCK, handled)
     namespaces.unshare(namespaces.NEW_PID)
     first = namespaces.fork(lambda: _begin(places, order, owner))
-    caught: list[int] = []
-
-    def pass_on(number: int, _: object) -> None:
-        caught.append(number)
-        os.kill(first, signal.SIGTERM)
-
-    for number in handled:
-        signal.signal(number, pass_on)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, handled)
-    _, ended = os.waitpid(first, 0)
-    status = os.waitstatus_to_exitcode(ended)
-    if caught:
-        return 128 + caught[0]
-    return status if status >= 0 else 128 - status
+    return namespaces.await_child(first, handled)
 
 
 def _begin(places: Places, order: node.Order, owner: int) -> int:
