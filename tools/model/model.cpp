@@ -27,7 +27,7 @@ constexpr int kHosts[] = {2, 4, 8, 16, 32, 128, 512};
 struct Size {
   const char* name;
   double bytes;
-  double PublishedRow::* published;
+  double PublishedRow::*published;
 };
 constexpr Size kSizes[] = {{"64M", 64 << 20, &PublishedRow::of_64m},
                            {"256M", 256 << 20, &PublishedRow::of_256m},
@@ -66,7 +66,8 @@ std::string plan_of(const Case& c) {
   const plan::Request request{c.collective, c.size.bytes / c.gpus()};
   const plan::Choice choice = plan::Chooser(c.shape()).choose(request);
   const std::string name = plan::kCatalog<plan::Price>[choice.algorithm].name;
-  return fmt::format("{} {}{}", milliseconds(choice.time.total()), largest_part(choice.time), name == "pairwise" ? "" : ", " + name);
+  return fmt::format("{} {}{}", milliseconds(choice.time.total()), largest_part(choice.time),
+                     name == "pairwise" ? "" : ", " + name);
 }
 
 // The least and the ring's time are those of either collective.
