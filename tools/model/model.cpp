@@ -27,7 +27,7 @@ constexpr int kHosts[] = {2, 4, 8, 16, 32, 128, 512};
 struct Size {
   const char* name;
   double bytes;
-  double PublishedRow::*published;
+  double PublishedRow::* published;
 };
 constexpr Size kSizes[] = {{"64M", 64 << 20, &PublishedRow::of_64m},
                            {"256M", 256 << 20, &PublishedRow::of_256m},
