@@ -10,9 +10,9 @@ docs() {
   lock
   need_packages "${packages_site[@]}"
   need_site_environment
-  # mkdocs-material has a notice for its users in 40 lines; the formatter of signatures is searched in PATH.
+  # mkdocs-material has a notice in 40 lines; the formatter of signatures is looked for in PATH.
   step "build the site" docs env NO_MKDOCS_2_WARNING=1 PATH="$PWD/$site_venv/bin:$PATH" \
-    mkdocs build --quiet --config-file tools/site/mkdocs.yml
+    mkdocs build --config-file tools/site/mkdocs.yml
   step "check its links" docs-links python3 tools/site/check_links.py build/site
   unlock
   say "$(tail -n 1 build/log/docs-links.log)"

@@ -89,20 +89,36 @@ def test_mike_adds_a_version_that_the_page_lets_its_reader_choose(window, tmp_pa
     server.shutdown()
 
 
-def test_a_clean_checkout_makes_the_site_without_a_network(tmp_path):
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory):
+    """A clean one, with the packages, which alone may come from the network."""
+    folder = tmp_path_factory.mktemp("clean") / "checkout"
+    copy_of_sources(folder)
+    (folder / "build").mkdir()
+    (folder / "build/site-venv").symlink_to(ROOT / "build/site-venv")
+    return folder
+
+
+def dev_docs(checkout, *before):
+    words = [*before, "./dev", "docs"]
+    return subprocess.run(words, cwd=checkout, capture_output=True, text=True, timeout=300)
+
+
+def test_a_clean_checkout_makes_the_site_without_a_network(checkout):
     if os.geteuid() != 0:
         pytest.skip("only root may take the network away from a command")
-    checkout = tmp_path / "checkout"
-    copy_of_sources(checkout)
-    (checkout / "build").mkdir()
-    # The packages, which alone may come from the network.
-    (checkout / "build/site-venv").symlink_to(ROOT / "build/site-venv")
-    ended = subprocess.run(
-        ["unshare", "--net", "./dev", "docs"], cwd=checkout, capture_output=True, text=True, timeout=300
-    )
+    ended = dev_docs(checkout, "unshare", "--net")
     assert ended.returncode == 0, ended.stderr
     assert " 0 broken" in ended.stderr
     assert (checkout / "build/site/reference/c_functions/index.html").exists()
+
+
+def test_a_broken_link_of_a_page_fails_the_build(checkout):
+    with (checkout / "docs/how_to/install.md").open("a") as page:
+        page.write("[here](nowhere.md)\n")
+    ended = dev_docs(checkout)
+    assert ended.returncode == 1
+    assert "'how_to/install.md' contains a link 'nowhere.md'" in ended.stderr
 
 
 def copy_of_sources(folder: Path) -> None:
