@@ -81,8 +81,14 @@ class Browser:
         file.write_bytes(base64.b64decode(self._call("Page.captureScreenshot")["data"]))
 
     def close(self) -> None:
-        self._process.kill()
-        self._process.wait()
+        """Ends the browser, which ends the processes that it has started."""
+        self._session = None
+        try:
+            self._call("Browser.close")
+            self._process.wait(_PATIENCE)
+        finally:
+            self._process.kill()
+            self._process.wait()
         for descriptor in (self._to, self._from):
             os.close(descriptor)
         self._log.close()

@@ -136,7 +136,9 @@ def _entry(each: Declared, level: int, prose: Prose) -> Iterator[str]:
     """A heading, the declaration, the comment, the table of what is inside, and the methods."""
     yield from [f"{'#' * level} `{each.short}` {{#{anchor_of(each)}}}", ""]
     nameless = [line for method in each.inside if method.is_nameless for line in method.signatures]
-    yield from ["```cpp", *each.signatures, *(["", *nameless] if nameless else []), "```", ""]
+    between = "\n\n" if any("\n" in signature for signature in each.signatures) else "\n"
+    signatures = between.join(each.signatures)
+    yield from ["```cpp", signatures, *(["", *nameless] if nameless else []), "```", ""]
     if each.about is not None:
         yield from _described(each.about, prose)
     for method in each.inside:
