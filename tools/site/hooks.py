@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import File, Files
+from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -49,12 +49,12 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Adds the pages that are made: references, decisions, and files outside docs/."""
+    """Adds the pages that are made: references, folders, and files outside docs/."""
     _origins.clear()
     for file in files.documentation_pages():
         _origins[file.src_uri] = f"docs/{file.src_uri}"
     for name, text in made_pages():
-        files.append(File.generated(config, name, content=text))
+        files.append(File.generated(config, name, content=text, inclusion=InclusionLevel.NOT_IN_NAV))
     return files
 
 
@@ -70,7 +70,8 @@ def made_pages() -> Iterator[tuple[str, str]]:
     subprocess.run(["doxygen", "tools/site/Doxyfile"], cwd=ROOT, check=True)
     yield from reference.make(ROOT / "build/doxygen/xml", ROOT / "include/fccl").items()
     yield PYTHON_PAGE, python_page()
-    yield "decisions/index.md", decisions_page()
+    for path in places.folders():
+        yield places.place_of(path), page_of_folder(ROOT / path)
     for path in places.outside():
         page = places.readme_of(path)
         if page.endswith(".md"):
@@ -98,12 +99,12 @@ def public_names() -> list[str]:
     raise ValueError(f"{PACKAGE}/__init__.py has no __all__")
 
 
-def decisions_page() -> str:
-    """The decisions, each by its title."""
-    reader = "For those who want to know why: a record for each choice that someone may question."
-    lines = ["# Decisions", "", reader, ""]
-    for path in sorted((ROOT / "docs/decisions").glob("*.md")):
-        lines.append(f"- [{navigation.title_of(path)}]({path.name})")
+def page_of_folder(folder: Path) -> str:
+    """What a folder of docs/ holds: its pages by their titles, other files by their names."""
+    reader = f"For those who look for one of the files of `{folder.relative_to(ROOT)}`."
+    lines = [f"# {folder.name.capitalize()}", "", reader, ""]
+    for path in sorted(folder.iterdir()):
+        lines.append(f"- [{navigation.title_of(path) if path.suffix == '.md' else path.name}]({path.name})")
     return "\n".join([*lines, ""])
 
 

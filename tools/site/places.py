@@ -58,7 +58,19 @@ def with_links_of_site(text: str, page: str) -> str:
 
 
 def outside() -> list[str]:
-    """Files and folders outside docs/ that the site shows: those to which its pages lead, and so on."""
+    """Files and folders outside docs/ that the site shows."""
+    # A folder and its page are one page of the site.
+    return sorted({readme_of(path) for path in _shown() if place_of(path).startswith(f"{_FOLDER}/")})
+
+
+def folders() -> list[str]:
+    """Folders of docs/ to which pages lead, and which have no page of their own."""
+    of_docs = [path for path in _shown() if path.startswith(f"{_DOCS}/") and (ROOT / path).is_dir()]
+    return sorted(path for path in of_docs if not (ROOT / path / "index.md").exists())
+
+
+def _shown() -> set[str]:
+    """Pages of docs/ and of the project, the files and folders to which they lead, and so on."""
     waiting = [*PROJECT, *(str(each.relative_to(ROOT)) for each in (ROOT / _DOCS).rglob("*.md"))]
     seen = set(waiting)
     while waiting:
@@ -70,8 +82,7 @@ def outside() -> list[str]:
             if path is not None and path not in seen:
                 seen.add(path)
                 waiting.append(path)
-    # A folder and its page are one page of the site.
-    return sorted({readme_of(path) for path in seen if place_of(path).startswith(f"{_FOLDER}/")})
+    return seen
 
 
 def readme_of(path: str) -> str:
