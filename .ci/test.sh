@@ -158,6 +158,20 @@ release_suite() {
   FCCL_TEST_TIMEOUT=7200 python_suites "$pinned_torch" release=tests/release --
 }
 
+# site_suite: the site that ./dev docs makes, in a browser, too.
+site_suite() {
+  local venv
+  source .ci/docs.sh
+  docs
+  lock
+  need_packages "${packages_site_test[@]}"
+  unlock
+  venv=$site_venv
+  begin_suite site
+  expect pytest site tests/site --
+  try_step "test site" test-site run_pytest tests/site --junitxml=build/reports/site.xml || true
+}
+
 # slurm_suite: a Slurm on such hosts, and the jobs of deploy/slurm in it.
 slurm_suite() {
   lock
@@ -244,7 +258,7 @@ test_every_change() {
   python_suites "$torch_version" torch=torch_backend/tests torch=trainer/fsdp/tests \
     torch=trainer/finetune/tests:trainer/ddp/tests:trainer/scaling/tests:trainer/replicas/tests:sagemaker/tests:tests/aws \
     docs=tests/docs tools=tests/tools tools=perf_tests/tests tools=tests/dashboards tools=tests/containers \
-    tools=tests/kubernetes tools=tests/release -- -m 'not slow'
+    tools=tests/kubernetes tools=tests/release tools=tests/site -- -m 'not slow'
   cluster_suite cluster -m 'not slow and not slurm and not emulator'
   emulator_suite
   conclude
@@ -268,7 +282,7 @@ test_selected() {
   torch_suite torch "$torch_version" -k "${1//|/ or }"
   tools_suite -k "${1//|/ or }"
   dashboards_suite -k "${1//|/ or }"
-  python_suites "$torch_version" release=tests/release -- -m 'not slow' -k "${1//|/ or }"
+  python_suites "$torch_version" release=tests/release site=tests/site -- -m 'not slow' -k "${1//|/ or }"
   cluster_suite cluster -k "${1//|/ or }"
   conclude --any-number
 }

@@ -5,6 +5,7 @@ all_suites=(
   long-alone:55 long-hosts:35 long:33 asan:25 tsan:20 torch-slow:10 torch-2.11.0:10 torch-2.15.0:10 frameworks:14 elastic:12
   release:25
   sagemaker:8 cpp:5 cluster-slow:5 slow:4 torch:4 cpp-trainer:3 cluster:3 frames:6 launchers:3 slurm:7 dashboards:4 kubernetes:6 containers:3 docs:2 tools:2
+  site:2
 )
 
 run_suite() {
@@ -24,7 +25,7 @@ run_suite() {
     frameworks) FCCL_TEST_TIMEOUT=900 frameworks_suite ;;
     launchers) launchers_suite ;;
     sagemaker) FCCL_TEST_TIMEOUT=900 python_suites "$torch_version" sagemaker=sagemaker/tests -- ;;
-    docs | tools | elastic | slurm | dashboards | kubernetes | containers | release) "$1_suite" ;;
+    docs | tools | elastic | slurm | dashboards | kubernetes | containers | release | site) "$1_suite" ;;
     cluster) cluster_suite cluster -m 'not slow and not slurm' ;;
     cluster-slow) FCCL_TEST_TIMEOUT=3600 cluster_suite cluster-slow -m slow ;;
   esac

@@ -17,7 +17,9 @@ constexpr std::byte kUntouched{0xa7};
 }  // namespace
 
 CudaSeat::CudaSeat(const Seat& seat, std::shared_ptr<SimulatedGpu> gpu)
-    : seat_(seat), gpu_(std::move(gpu)), stream_(gpu_->make_user_queue()) {}
+    : seat_(seat), gpu_(std::move(gpu)), stream_(gpu_->make_user_queue()) {
+  gpu_->load(CudaTrial::put(nullptr));
+}
 
 void CudaSeat::hold() {
   held_ = std::make_shared<std::atomic<bool>>(true);
@@ -58,6 +60,8 @@ void run_on_gpus(const OnGpus& on, const std::function<void(CudaSeat&)>& body) {
     simulated::GpuOptions options = on.options;
     options.ordinal = ordinal;
     options.seed += seed;
+    // Ranks that share a GPU in one process need them, as the pages say.
+    if (on.host_of.empty() && on.ranks > on.gpus) options.connections = 32;
     auto gpu = std::make_shared<SimulatedGpu>(options);
     simulated::install(gpu);
     return gpu;
@@ -94,13 +98,18 @@ CudaTrial::CudaTrial(const Recipe& recipe, CudaSeat& seat, bool scalar_on_gpu, P
 }
 
 fcclResult_t CudaTrial::issue(fcclComm_t comm) {
-  seat_.gpu().launch(seat_.stream(), [this] {
-    for (size_t i = 0; i < 2; ++i)
-      if (const auto here = trial_.memory()[i]; !here.empty())
-        std::memcpy(simulated::real(elsewhere_.buffers[i]), here.data(), here.size());
-    if (elsewhere_.scalar != nullptr) std::memcpy(simulated::real(elsewhere_.scalar), &scalar_, sizeof scalar_);
-  });
+  seat_.gpu().launch(seat_.stream(), put(this));
   return trial_.issue_elsewhere(elsewhere_, comm, seat_.stream().native);
+}
+
+std::function<void()> CudaTrial::put(CudaTrial* trial) {
+  return [trial] {
+    const Elsewhere& to = trial->elsewhere_;
+    for (size_t i = 0; i < 2; ++i)
+      if (const auto here = trial->trial_.memory()[i]; !here.empty())
+        std::memcpy(simulated::real(to.buffers[i]), here.data(), here.size());
+    if (to.scalar != nullptr) std::memcpy(simulated::real(to.scalar), &trial->scalar_, sizeof trial->scalar_);
+  };
 }
 
 std::string CudaTrial::fault() {

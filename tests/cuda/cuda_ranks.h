@@ -74,6 +74,8 @@ class CudaTrial {
 
   // The input is put there by the stream, right before the call.
   fcclResult_t issue(fcclComm_t comm);
+  // The kernel that puts a trial's input there. A seat loads it, since its first launch would wait for all ranks of the GPU.
+  static std::function<void()> put(CudaTrial* trial);
   // When the stream has come to its end: what is wrong, "" if nothing.
   std::string fault();
 

@@ -82,7 +82,7 @@ TEST_P(CudaLanded, buffers_in_pinned_memory_are_copied_by_their_thread) {
         std::iota(expected.begin() + rank * kCount, expected.begin() + (rank + 1) * kCount, 100'000 * rank + round);
       seat.gpu().launch(seat.stream(), [=, &sent] {
         std::this_thread::sleep_for(1ms);
-        std::memcpy(simulated::real(from), sent.data(), kCount * 4);
+        simulated::store(from, std::as_bytes(std::span(sent)));
       });
       EXPECT_TRUE(succeeded(fcclAllGather(from, to, kCount, fcclInt32, comm, seat.stream().native)));
       seat.gpu().synchronize(seat.stream());

@@ -54,7 +54,7 @@ TEST(CudaRunAhead, a_thousand_calls_without_synchronisation_stay_within_the_budg
   const Setting path("FCCL_CUDA_PATH", "bounce"), buffer("FCCL_CUDA_BUFFER", "4096"), entries("FCCL_CUDA_QUEUE", "48");
   simulated::uninstall_all();
   // A queue that were full would keep every rank from calling.
-  const auto gpu = std::make_shared<WatchedGpu>(simulated::GpuOptions{.delay_us = 5});
+  const auto gpu = std::make_shared<WatchedGpu>(simulated::GpuOptions{.connections = 32, .delay_us = 5});
   simulated::install(gpu);
   run_ranks({.as = RanksAs::threads, .ranks = 3}, [&](const Seat& seat) {
     simulated::set_current_device(0);
@@ -69,7 +69,7 @@ TEST(CudaRunAhead, a_thousand_calls_without_synchronisation_stay_within_the_budg
 TEST(CudaRunAhead, a_call_of_more_entries_than_a_queue_takes_is_enqueued_in_portions) {
   const Setting path("FCCL_CUDA_PATH", "bounce"), buffer("FCCL_CUDA_BUFFER", "4096"), entries("FCCL_CUDA_QUEUE", "32");
   simulated::uninstall_all();
-  const auto gpu = std::make_shared<WatchedGpu>(simulated::GpuOptions{.queue_slots = 40, .delay_us = 5});
+  const auto gpu = std::make_shared<WatchedGpu>(simulated::GpuOptions{.queue_slots = 40, .connections = 32, .delay_us = 5});
   simulated::install(gpu);
   run_ranks({.as = RanksAs::threads, .ranks = 2}, [&](const Seat& seat) {
     simulated::set_current_device(0);

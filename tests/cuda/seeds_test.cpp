@@ -30,10 +30,11 @@ struct Weather {
     landing = std::to_string(16384 << below(2));
     ranks = static_cast<int>(1 + below(4));
     fault = static_cast<Fault>(below(3));
-    // A GPU that stops, or has one queue for all, stops all ranks on it.
+    // A GPU that stops, or has few connections, stops all ranks on it.
     const bool shared = fault != Fault::stop && below(2) == 0;
     on = {.ranks = ranks, .gpus = shared ? 1 : ranks, .options = {.seed = seed, .delay_us = static_cast<int>(below(200))}};
-    on.options.one_queue = !shared && below(3) == 0;
+    constexpr int kConnections[] = {1, 2, 8};
+    if (!shared) on.options.connections = kConnections[below(std::size(kConnections))];
     if (below(3) == 0) on.options.most_pitch = 2000;
     buffer = std::to_string(4096 << below(4));
     queue = std::to_string(32 + below(100));
@@ -94,8 +95,9 @@ void run_seed(uint64_t seed, const Weather& weather) {
       landing("FCCL_CUDA_LANDING", weather.landing), queue("FCCL_CUDA_QUEUE", weather.queue);
   run_on_gpus(weather.on, [&](CudaSeat& seat) { run_rank(seat, weather, seed); });
   if (::testing::Test::HasFailure())
-    std::printf("seed %llu: %s, %d ranks on %d GPUs, fault %d\n", static_cast<unsigned long long>(seed), weather.path.c_str(),
-                weather.ranks, weather.on.gpus, static_cast<int>(weather.fault));
+    std::printf("seed %llu: %s, %d ranks on %d GPUs with %d connections, fault %d\n", static_cast<unsigned long long>(seed),
+                weather.path.c_str(), weather.ranks, weather.on.gpus, weather.on.options.connections,
+                static_cast<int>(weather.fault));
 }
 
 // From the first one on, so many of those that hold.

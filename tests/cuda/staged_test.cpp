@@ -222,7 +222,7 @@ TEST_P(CudaStaged, pinned_memory_is_sent_and_received_behind_what_the_stream_doe
       const size_t bytes = count * sizeof(int32_t);
       std::byte* const memory = seat.gpu().allocate(MemoryPlace::pinned_host, bytes);
       if (seat.rank() == 0) {
-        seat.gpu().launch(seat.stream(), [=, &expected] { std::memcpy(memory, expected.data(), bytes); });
+        seat.gpu().launch(seat.stream(), [=, &expected] { simulated::store(memory, std::as_bytes(std::span(expected))); });
         EXPECT_TRUE(succeeded(fcclSend(memory, count, fcclInt32, 1, comm, seat.stream().native)));
       } else {
         EXPECT_TRUE(succeeded(fcclRecv(memory, count, fcclInt32, 0, comm, seat.stream().native)));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -30,24 +31,42 @@ void Progress::wait_until(const std::function<bool()>& come) const {
   for (Patience patience; !is_dead() && !come();) patience.look_again_later();
 }
 
-Channel::Channel(Progress& progress, uint64_t seed) : progress_(progress), dice_(seed) {
+void Turn::show() {
+  if (!progress.is_dead()) shadow.land();
+  const uint64_t done = queue.done.load(kRelaxed), before = queue.finished.load(kRelaxed);
+  if (done == before) return;
+  queue.finished.store(done, std::memory_order_release);
+  progress.finished.fetch_add(done - before, kRelaxed);
+}
+
+void Turn::wait_until(const std::function<bool()>& come) {
+  progress.wait_until([&] {
+    if (queue.synchronizing.load(kRelaxed) > 0) show();
+    return come();
+  });
+}
+
+Channel::Channel(Progress& progress, uint64_t seed) : progress_(progress), dice_(seed), shadow_(dice_, progress.options) {
   progress_.threads.fetch_add(1, kRelaxed);
   std::thread([this] {
+    shadow_.become_of_thread();
     ::prctl(PR_SET_TIMERSLACK, 1000);  // ns; sleeps are short here
     run();
     progress_.threads.fetch_sub(1, std::memory_order_release);
   }).detach();
 }
 
-void Channel::put(GpuQueue& queue, size_t slots, Work work) {
+void Channel::put(GpuQueue& queue, Connection& connection, Work work) {
   auto* operation = new Operation;
   operation->queue = &queue;
-  operation->slots = slots;
+  operation->connection = &connection;
   operation->work = std::move(work);
-  progress_.enqueued.fetch_add(slots, kRelaxed);
-  queue.enqueued.fetch_add(slots, kRelaxed);
+  progress_.enqueued.fetch_add(1, kRelaxed);
+  queue.enqueued.fetch_add(1, kRelaxed);
   const uint64_t outstanding = queue.outstanding();
   if (outstanding > queue.most_outstanding.load(kRelaxed)) queue.most_outstanding.store(outstanding, kRelaxed);
+  const std::scoped_lock hold(progress_.enqueuing);
+  operation->place = connection.join();
   operation->handed.store(true, std::memory_order_release);
   pending_.push(operation);
 }
@@ -56,13 +75,15 @@ void Channel::run() {
   while (UnseenLink* const link = pending_.take()) {
     auto* operation = static_cast<Operation*>(link);
     operation->handed.load(std::memory_order_acquire);
-    before_operation();
-    if (!progress_.is_dead()) operation->work(dice_);
     GpuQueue& queue = *operation->queue;
-    const size_t slots = operation->slots;
+    Turn turn{progress_, queue, *operation->connection, shadow_};
+    progress_.wait_until([&] { return turn.connection.is_first(operation->place); });
+    before_operation();
+    if (!progress_.is_dead()) operation->work(turn);
+    turn.leave();
     delete operation;
-    queue.finished.store(queue.finished.load(kRelaxed) + slots, std::memory_order_release);
-    progress_.finished.fetch_add(slots, kRelaxed);
+    const bool is_last = queue.done.fetch_add(1, kRelaxed) + 1 == queue.enqueued.load(kRelaxed);
+    if (is_last || shadow_.is_empty() || queue.synchronizing.load(kRelaxed) > 0) turn.show();
   }
 }
 

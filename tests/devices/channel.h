@@ -5,8 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <utility>
 
+#include "devices/connections.h"
 #include "devices/gpu_options.h"
+#include "devices/shadow.h"
 #include "devices/unseen.h"
 #include "transports/dice.h"
 
@@ -37,6 +40,8 @@ struct Progress {
   std::atomic<bool> broken{false};
   // The GPU is being destroyed: nothing more is done, and no wait goes on.
   std::atomic<bool> over{false};
+  // Held while an entry takes its places in its connection and in its queue, which are in one order therefore.
+  UnseenLock enqueuing;
   // Threads that have not ended.
   std::atomic<int> threads{0};
 
@@ -50,18 +55,41 @@ class Channel;
 // A stream. Made by a Gpu, which keeps it until its own end.
 struct GpuQueue {
   Channel* channel = nullptr;
+  uint64_t number = 0;
   std::atomic<uint64_t> enqueued{0};
-  std::atomic<uint64_t> finished{0};  // stored with release: a thread that asks whether it is idle, and hears yes, has an edge
+  std::atomic<uint64_t> done{0};
+  // Those that are done and whose bytes everybody can see. It is stored with release: a thread that asks whether the queue is
+  // idle, and hears yes, has an edge.
+  std::atomic<uint64_t> finished{0};
+  std::atomic<int> synchronizing{0};  // threads that wait for what was enqueued so far, and must see its bytes then
   std::atomic<uint64_t> most_outstanding{0};
   std::atomic<bool> capturing{false};
   bool released = false;  // a wait of it ended by a number far ahead; the thread of its channel alone touches it
   GpuQueue* older = nullptr;
 
-  size_t outstanding() const { return enqueued.load(std::memory_order_relaxed) - finished.load(std::memory_order_relaxed); }
+  size_t outstanding() const { return enqueued.load(std::memory_order_relaxed) - done.load(std::memory_order_relaxed); }
+};
+
+// An operation that has come to the front of its connection.
+struct Turn {
+  Progress& progress;
+  GpuQueue& queue;
+  Connection& connection;
+  Shadow& shadow;
+  bool has_left = false;
+
+  // Lets those behind it begin; at its end at the latest.
+  void leave() {
+    if (!std::exchange(has_left, true)) connection.leave();
+  }
+  // Lets everybody see what the queue has written before.
+  void show();
+  // Returns when `come` says so or the GPU is dead.
+  void wait_until(const std::function<bool()>& come);
 };
 
 // The work of an operation, on the thread of its channel.
-using Work = std::function<void(Dice&)>;
+using Work = std::function<void(Turn&)>;
 
 // A thread that is started when the channel is made and ends after close(), when all is done. The one edge that it gives is
 // from put() to the operation. It outlives its thread (Progress::threads).
@@ -69,8 +97,8 @@ class Channel {
  public:
   Channel(Progress& progress, uint64_t seed);
 
-  // As `slots` entries of the queue. Any thread.
-  void put(GpuQueue& queue, size_t slots, Work work);
+  // As an entry of the queue and of the connection. Any thread.
+  void put(GpuQueue& queue, Connection& connection, Work work);
   void close() { pending_.close(); }
 
   Channel* older = nullptr;
@@ -79,7 +107,8 @@ class Channel {
   struct Operation : UnseenLink {
     std::atomic<bool> handed{false};
     GpuQueue* queue = nullptr;
-    size_t slots = 1;
+    Connection* connection = nullptr;
+    uint64_t place = 0;  // in the connection
     Work work;
   };
 
@@ -89,6 +118,7 @@ class Channel {
 
   Progress& progress_;
   Dice dice_;
+  Shadow shadow_;
   UnseenList pending_;
 };
 

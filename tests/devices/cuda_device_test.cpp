@@ -8,10 +8,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <future>
 #include <string>
 #include <thread>
 
@@ -216,6 +218,46 @@ TEST(CudaDevice, a_query_without_one_ends_others_captures) {
               EXPECT_EQ(query(static_cast<CUstream>(other.native)), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
             }),
             "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED");
+}
+
+// Holds a queue, and says whether the first and second launch of a kernel returned before it was released. `loads` it before.
+std::string launches_beside_a_wait(bool loads) {
+  load_fake();
+  const auto device = open_device(0).value();
+  const Device::Use use(*device);
+  const Queue held = device->make_queue().value(), other = device->make_queue().value();
+  PinnedPages pages(*device, 1);
+  CUmodule module = nullptr;
+  CUfunction kernel = nullptr;
+  function<decltype(&::cuModuleLoadData)>("cuModuleLoadData")(&module, "");
+  function<decltype(&::cuModuleGetFunction)>("cuModuleGetFunction")(&kernel, module, "any");
+  if (loads) function<decltype(&::cuFuncLoad)>("cuFuncLoad")(kernel);
+  const WordOperation wait{WordOperation::Kind::wait_for, pages.device(), 1};
+  std::string said;
+  for (int launch = 0; launch < 2; ++launch) {
+    pages.word(0).store(0);
+    if (!device->words(held, {&wait, 1})) return "no wait";
+    auto done = std::async(std::launch::async, [&] {
+      const Current current;
+      return function<decltype(&::cuLaunchKernel)>("cuLaunchKernel")(kernel, 1, 1, 1, 1, 1, 1, 0,
+                                                                     static_cast<CUstream>(other.native), nullptr, nullptr);
+    });
+    said += done.wait_for(std::chrono::milliseconds(50)) == std::future_status::timeout ? "late " : "at once ";
+    release_to_device(pages.word(0), 1);
+    if (done.get() != CUDA_SUCCESS) return "no launch";
+    while (!device->is_idle(held).value()) std::this_thread::yield();
+  }
+  return said;
+}
+
+TEST(CudaDevice, the_first_launch_of_a_kernel_waits_for_all_unless_it_was_loaded) {
+  EXPECT_EQ(in_a_process([] { return launches_beside_a_wait(false); }), "late at once ");
+  EXPECT_EQ(in_a_process([] { return launches_beside_a_wait(true); }), "at once at once ");
+  EXPECT_EQ(in_a_process([] {
+              ::setenv("CUDA_MODULE_LOADING", "EAGER", 1);
+              return launches_beside_a_wait(false);
+            }),
+            "at once at once ");
 }
 
 TEST(CudaDevice, a_fork_is_refused_and_reaches_no_driver) {

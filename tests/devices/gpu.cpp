@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "devices/address_space.h"
-#include "devices/landing.h"
 
 namespace fccl::core::simulated {
 
@@ -45,6 +44,15 @@ bool is_host(Region::Kind kind) {
   return kind == pinned || kind == registered || kind == device_address;
 }
 
+bool is_of_gpu(Region::Kind kind) { return kind == Region::Kind::device || kind == Region::Kind::piece; }
+
+// The way of a copy on a GPU.
+Way way_of(const Region& target, const Region& source, const Gpu* gpu) {
+  const auto is_own = [gpu](const Region& region) { return is_of_gpu(region.kind) && region.gpu == gpu; };
+  if (!is_own(target)) return Way::copies_out;
+  return is_own(source) ? Way::kernels_and_words : Way::copies_in;
+}
+
 template <class T>
 void put_into_chain(UnseenPointer& chain, T* made) {
   made->older = static_cast<T*>(chain.exchange(made));
@@ -63,7 +71,11 @@ void delete_all(void* youngest) {
 }  // namespace
 
 Gpu::Gpu(const GpuOptions& options)
-    : progress_(options), context_(*this, progress_), memory_(*this, context_), serial_(gpus_made.fetch_add(1) + 1) {
+    : progress_(options),
+      context_(*this, progress_),
+      memory_(*this, context_),
+      serial_(gpus_made.fetch_add(1) + 1),
+      connections_(options.connections) {
   default_queue_ = new_queue();
 }
 
@@ -84,14 +96,9 @@ Gpu::~Gpu() {
 GpuQueue* Gpu::new_queue() {
   const uint64_t number = queues_made_.fetch_add(1, kRelaxed);
   auto* const made = new GpuQueue;
-  if (only_channel_ == nullptr) {
-    auto* const channel = new Channel(progress_, options().seed * 1000 + number);
-    put_into_chain(channels_, channel);
-    if (options().one_queue) only_channel_ = channel;
-    made->channel = channel;
-  } else {
-    made->channel = only_channel_;
-  }
+  made->number = number;
+  made->channel = new Channel(progress_, options().seed * 1000 + number);
+  put_into_chain(channels_, made->channel);
   put_into_chain(queues_, made);
   add_region({reinterpret_cast<std::byte*>(made), sizeof(GpuQueue), nullptr, Region::Kind::queue, this, nullptr});
   return made;
@@ -114,7 +121,7 @@ Answer<void> Gpu::drop(GpuQueue* queue) {
   if (auto begun = context_.begin_set_up("drop"); !begun) return begun;
   if (queue == default_queue_ || !remove_region(queue))
     return refuse(Why::invalid, fmt::format("drop was called for a queue that {} did not make, or twice", context_.name()));
-  if (!options().one_queue) queue->channel->close();
+  queue->channel->close();
   return {};
 }
 
@@ -167,10 +174,16 @@ Answer<bool> Gpu::is_done(GpuMark* mark) {
   return latest == nullptr || latest->done.load(std::memory_order_acquire);
 }
 
+void Gpu::wait_for(GpuQueue* queue) {
+  const uint64_t enqueued = queue->enqueued.load(kRelaxed);
+  queue->synchronizing.fetch_add(1, kRelaxed);
+  progress_.wait_until([&] { return queue->finished.load(std::memory_order_acquire) >= enqueued; });
+  queue->synchronizing.fetch_sub(1, kRelaxed);
+}
+
 Answer<void> Gpu::synchronize(GpuQueue* queue) {
   if (auto begun = context_.begin_call("synchronize"); !begun) return begun;
-  const uint64_t enqueued = queue->enqueued.load(kRelaxed);
-  progress_.wait_until([&] { return queue->finished.load(std::memory_order_acquire) >= enqueued; });
+  wait_for(queue);
   return {};
 }
 
@@ -217,10 +230,10 @@ Answer<void> Gpu::begin_enqueue(const char* call, const GpuQueue* queue) {
   return {};
 }
 
-void Gpu::put(GpuQueue* queue, size_t slots, Work work) {
-  const auto fits = [&] { return queue->outstanding() + slots <= options().queue_slots; };
+void Gpu::put(GpuQueue* queue, Way way, Work work) {
+  const auto fits = [&] { return queue->outstanding() < options().queue_slots; };
   if (!fits()) context_.wait_alone(fits);
-  queue->channel->put(*queue, slots, std::move(work));
+  queue->channel->put(*queue, connections_.of(queue->number, way), std::move(work));
 }
 
 Answer<void> Gpu::copy(GpuQueue* queue, const Copy& copy) {
@@ -251,14 +264,11 @@ Answer<void> Gpu::copy(GpuQueue* queue, const Copy& copy) {
   // Of a piece, too, since a peer may read it early.
   const bool is_seen = target.kind != Region::Kind::device;
   const RealCopy real_copy{*to, *from, copy.bytes, copy.rows, copy.to_pitch, copy.from_pitch, is_seen};
-  put(queue, 1, [real_copy, queue](Dice& dice) {
-    if (!kSkipsReleased || !queue->released) land(real_copy, dice);
+  put(queue, way_of(target, source, this), [real_copy, queue](Turn& turn) {
+    if (!kSkipsReleased || !queue->released) turn.shadow.copy(real_copy);
   });
   // As CUDA's do: fully synchronous, whatever their name says. It keeps nobody else waiting.
-  if (is_host(source.kind) && is_host(target.kind)) {
-    const uint64_t enqueued = queue->enqueued.load(kRelaxed);
-    progress_.wait_until([&] { return queue->finished.load(std::memory_order_acquire) >= enqueued; });
-  }
+  if (is_host(source.kind) && is_host(target.kind)) wait_for(queue);
   return {};
 }
 
@@ -276,10 +286,13 @@ Answer<void> Gpu::words(GpuQueue* queue, std::span<const WordOperation> operatio
     std::atomic<uint64_t>* const word = *memory_.word_at(operation.word);
     const uint64_t value = operation.value;
     if (operation.kind == WordOperation::Kind::write) {
-      put(queue, 1, [word, value](Dice&) { word->store(value, std::memory_order_release); });
+      put(queue, Way::kernels_and_words, [word, value](Turn& turn) {
+        turn.show();
+        word->store(value, std::memory_order_release);
+      });
     } else {
-      put(queue, 1, [this, queue, word, value](Dice&) {
-        progress_.wait_until([&] { return has_come(*word, value); });
+      put(queue, Way::kernels_and_words, [queue, word, value](Turn& turn) {
+        turn.wait_until([&] { return has_come(*word, value); });
         if (has_come(*word, value + kReleases)) queue->released = true;
       });
     }
@@ -292,7 +305,8 @@ Answer<void> Gpu::record(GpuQueue* queue, GpuMark* mark) {
   if (auto checked = check_mark("record", mark); !checked) return checked;
   auto* const fresh = new Record;
   fresh->older = static_cast<Record*>(mark->latest.exchange(fresh));
-  put(queue, 1, [fresh](Dice&) {
+  put(queue, Way::kernels_and_words, [fresh](Turn& turn) {
+    turn.show();
     fresh->at_ns.store(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1), kRelaxed);
     fresh->done.store(true, std::memory_order_release);
   });
@@ -304,13 +318,24 @@ Answer<void> Gpu::await(GpuQueue* queue, GpuMark* mark) {
   if (auto checked = check_mark("await", mark); !checked) return checked;
   auto* const latest = static_cast<Record*>(mark->latest.get());
   if (latest == nullptr) return {};
-  put(queue, 1, [this, latest](Dice&) { progress_.wait_until([&] { return latest->done.load(std::memory_order_acquire); }); });
+  put(queue, Way::kernels_and_words,
+      [latest](Turn& turn) { turn.wait_until([&] { return latest->done.load(std::memory_order_acquire); }); });
+  return {};
+}
+
+Answer<void> Gpu::load(size_t kernel) {
+  if (auto begun = context_.begin_call("load"); !begun) return begun;
+  if (loaded_.add(kernel)) context_.wait_for_all();
   return {};
 }
 
 Answer<void> Gpu::launch(GpuQueue* queue, std::function<void()> kernel) {
   if (auto begun = begin_enqueue("launch", queue); !begun) return begun;
-  put(queue, 1, [kernel = std::move(kernel)](Dice&) { kernel(); });
+  put(queue, Way::kernels_and_words, [kernel = std::move(kernel)](Turn& turn) {
+    turn.show();
+    turn.leave();
+    kernel();
+  });
   return {};
 }
 

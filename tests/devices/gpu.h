@@ -13,9 +13,11 @@
 
 #include "device/device.h"
 #include "devices/channel.h"
+#include "devices/connections.h"
 #include "devices/gpu_context.h"
 #include "devices/gpu_memory.h"
 #include "devices/gpu_options.h"
+#include "devices/loaded_kernels.h"
 #include "devices/refusal.h"
 #include "devices/unseen.h"
 
@@ -72,7 +74,11 @@ class Gpu {
   Answer<void> words(GpuQueue* queue, std::span<const WordOperation> operations);
   Answer<void> record(GpuQueue* queue, GpuMark* mark);
   Answer<void> await(GpuQueue* queue, GpuMark* mark);
-  // A kernel: runs on the queue's thread, and finds memory by real().
+  // Waits, if the kernel was not loaded before, for all that is outstanding, and keeps every other thread waiting that calls
+  // this GPU.
+  Answer<void> load(size_t kernel);
+  // A kernel that is loaded, or what needs none: runs on the queue's thread, and finds memory by real(). What it writes by
+  // store() is kept back as a copy's bytes are.
   Answer<void> launch(GpuQueue* queue, std::function<void()> kernel);
   Answer<void> set_capturing(GpuQueue* queue, bool capturing);
 
@@ -82,7 +88,9 @@ class Gpu {
  private:
   // Once the operation may be enqueued.
   Answer<void> begin_enqueue(const char* call, const GpuQueue* queue);
-  void put(GpuQueue* queue, size_t slots, Work work);
+  // Until all that is on it now is done.
+  void wait_for(GpuQueue* queue);
+  void put(GpuQueue* queue, Way way, Work work);
   Answer<void> check_mark(const char* call, const GpuMark* mark) const;
   GpuQueue* new_queue();
   GpuQueue* queue_of_thread();
@@ -93,7 +101,8 @@ class Gpu {
   const uint64_t serial_;  // tells a GPU from one that was made at the same place later
   std::atomic<uint64_t> queues_made_{0};
   UnseenPointer queues_, marks_, channels_;  // the youngest of each
-  Channel* only_channel_ = nullptr;          // of one_queue
+  Connections connections_;
+  LoadedKernels loaded_;
   GpuQueue* default_queue_ = nullptr;
 };
 

@@ -22,12 +22,18 @@ struct GpuOptions {
   bool borrows = true;          // false if GPUs of other processes are out of its reach
   bool is_part_of_gpu = false;  // an instance of MIG
   uint64_t cannot_reach = 0;    // the GPUs of this process that are out of its reach, a bit for each ordinal
-  // All queues are one, as with CUDA_DEVICE_MAX_CONNECTIONS=1.
-  bool one_queue = false;
+  // CUDA_DEVICE_MAX_CONNECTIONS: so many queues for words and kernels, and for copies in each direction (connections.h).
+  int connections = 8;
   // True if pin, make and drop wait until nothing is outstanding, as they may; calls that free memory always wait.
   bool set_up_waits = true;
+  // True if a kernel is loaded by its first launch, as with CUDA_MODULE_LOADING=LAZY.
+  bool loads_lazily = true;
   // True if copies take the host's address of memory that was pinned later, as CUDA's do; a Device's users may not count on it.
   bool takes_host_addresses = false;
+  // True if what a queue writes to memory that others see is kept from them until its next word, kernel or mark, or until it
+  // is idle (shadow.h).
+  bool keeps_back = true;
+  int lands_late_us = 0;  // so long what was kept back takes to land, while its queue stands still
 
   // An operation in four is late by at most this.
   int delay_us = 60;

@@ -39,11 +39,17 @@ std::vector<Piece> pieces_of(const RealCopy& copy, Dice& dice) {
 }  // namespace
 
 void land(const RealCopy& copy, Dice& dice) {
-  if (copy.is_seen) {
-    for (size_t row = 0; row < copy.rows; ++row) {
-      std::memset(copy.to + row * copy.to_pitch, static_cast<int>(kPoison), copy.bytes);
-    }
+  if (copy.is_seen) poison(copy);
+  arrive(copy, dice);
+}
+
+void poison(const RealCopy& copy) {
+  for (size_t row = 0; row < copy.rows; ++row) {
+    std::memset(copy.to + row * copy.to_pitch, static_cast<int>(kPoison), copy.bytes);
   }
+}
+
+void arrive(const RealCopy& copy, Dice& dice) {
   for (const Piece& piece : pieces_of(copy, dice)) {
     if (copy.is_seen && dice.per_mille(100)) std::this_thread::yield();
     std::memcpy(copy.to + piece.row * copy.to_pitch + piece.begin, copy.from + piece.row * copy.from_pitch + piece.begin,

@@ -21,5 +21,8 @@ struct RealCopy {
 };
 
 void land(const RealCopy& copy, Dice& dice);
+// The two parts of it: the host finds poison, and then the bytes.
+void poison(const RealCopy& copy);
+void arrive(const RealCopy& copy, Dice& dice);
 
 }  // namespace fccl::core::simulated

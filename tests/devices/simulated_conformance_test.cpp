@@ -1,4 +1,4 @@
-// The conformance suite over simulated GPUs: kind, late, with one queue, and over other seeds.
+// The conformance suite over simulated GPUs: kind, late, with few connections, and over other seeds.
 #include "devices/conformance.h"
 #include "devices/simulated_user.h"
 
@@ -9,12 +9,13 @@ namespace {
 GpuFactory over(std::string name, simulated::GpuOptions options) {
   options.abort_on_misuse = false;
   const auto open = [options] { return Result<std::unique_ptr<GpuUser>>(std::make_unique<simulated::SimulatedUser>(options)); };
-  return {std::move(name), open, !options.one_queue};
+  return {std::move(name), open, options.connections > 1};
 }
 
 std::vector<GpuFactory> factories() {
-  std::vector<GpuFactory> all = {over("kind", {.delay_us = 0})};
-  all.push_back(over("one_queue", {.one_queue = true}));
+  std::vector<GpuFactory> all = {over("kind", {.keeps_back = false, .delay_us = 0})};
+  for (const int connections : {1, 2})
+    all.push_back(over("connections_" + std::to_string(connections), {.connections = connections}));
   all.push_back(over("narrow", {.queue_entries = 16, .queue_slots = 24, .delay_us = 300}));
   for (uint64_t seed = 1; seed <= 3; ++seed) all.push_back(over("seed_" + std::to_string(seed), {.seed = seed}));
   return all;

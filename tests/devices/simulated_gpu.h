@@ -60,7 +60,10 @@ class SimulatedGpu : public Device {
   void read(const std::byte* from, std::span<std::byte> to);
   Queue make_user_queue();
   Mark make_user_mark();
+  // The kernel is its type, whatever it has captured: two from one place of the source are one. The first launch of it loads
+  // it, if nobody did before.
   void launch(Queue queue, std::function<void()> kernel);
+  void load(const std::function<void()>& kernel);
   void begin_capture(Queue queue);
   void end_capture(Queue queue);
   void synchronize(Queue queue);

@@ -9,14 +9,13 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
-#include <future>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "devices/installed_gpus.h"
-#include "devices/pinned_pages.h"
+#include "devices/simulated_gpu_fixture.h"
 #include "os/descriptor.h"
 
 namespace fccl::core::simulated {
@@ -26,69 +25,12 @@ namespace {
 using Kind = WordOperation::Kind;
 using std::chrono::milliseconds;
 
-// A GPU whose misuse is an error, with a queue that waits at its first word, and a user's stream.
-class SimulatedGpuTest : public testing::Test {
- protected:
-  void open(GpuOptions options) {
-    options.abort_on_misuse = false;
-    gpu_ = std::make_unique<SimulatedGpu>(options);
-    use_ = std::make_unique<Device::Use>(*gpu_);
-    pages_ = std::make_unique<PinnedPages>(*gpu_, 2);
-    queue_ = gpu_->make_queue().value();
-    other_ = gpu_->make_queue().value();
-    memory_ = gpu_->allocate(MemoryPlace::this_device, 1000);
-  }
-  ~SimulatedGpuTest() override {
-    if (gpu_ == nullptr) return;
-    release_to_device(pages_->word(0), kFarAhead);
-    gpu_->go_on();
-    gpu_->break_down();
-    pages_.reset();
-    use_.reset();
-  }
-
-  SimulatedGpu& gpu() { return *gpu_; }
-  // Word 0 holds the queue until release().
-  void hold(Queue queue) {
-    const WordOperation wait{Kind::wait_for, pages_->device(0), 1};
-    ASSERT_TRUE(gpu().words(queue, {&wait, 1}));
-  }
-  void release() { release_to_device(pages_->word(0), 1); }
-  Result<void> write(Queue queue, size_t word) {
-    const WordOperation operation{Kind::write, pages_->device(word * 8), 1};
-    return gpu().words(queue, {&operation, 1});
-  }
-  bool is_written(size_t word) { return has_come(pages_->word(word * 8), 1); }
-  Result<void> copy(Queue queue) { return gpu().copy(queue, {memory_, memory_ + 500, 500}); }
-  // True if `call`, on another thread with a Use, returns only after release().
-  bool blocks_until_release(const std::function<void()>& call) {
-    auto done = std::async(std::launch::async, [&] {
-      const Device::Use use(gpu());
-      call();
-    });
-    const bool blocked = done.wait_for(milliseconds(30)) == std::future_status::timeout;
-    release();
-    done.get();
-    return blocked;
-  }
-  void expect_refused(const Result<void>& result, const std::string& what) {
-    ASSERT_FALSE(result);
-    EXPECT_NE(result.error().message.find(what), std::string::npos) << result.error().message;
-  }
-
-  std::unique_ptr<SimulatedGpu> gpu_;
-  std::unique_ptr<Device::Use> use_;
-  std::unique_ptr<PinnedPages> pages_;
-  Queue queue_, other_;
-  std::byte* memory_ = nullptr;
-};
-
 using SimulatedGpuDeathTest = SimulatedGpuTest;
 
 TEST_F(SimulatedGpuDeathTest, the_host_cannot_touch_its_memory) {
   open({});
-  EXPECT_DEATH(*const_cast<volatile std::byte*>(memory_) = std::byte{1}, "");
-  EXPECT_DEATH(*const_cast<volatile std::byte*>(pages_->device()) = std::byte{1}, "");
+  EXPECT_DEATH(*const_cast<volatile std::byte*>(memory) = std::byte{1}, "");
+  EXPECT_DEATH(*const_cast<volatile std::byte*>(pages->device()) = std::byte{1}, "");
 }
 
 TEST(SimulatedGpuMisuseDeathTest, ends_the_process_with_a_sentence) {
@@ -99,17 +41,17 @@ TEST(SimulatedGpuMisuseDeathTest, ends_the_process_with_a_sentence) {
 
 TEST_F(SimulatedGpuTest, a_full_queue_blocks_every_call_of_every_thread) {
   open({.queue_slots = 10});
-  hold(queue_);
-  for (int entry = 1; entry < 10; ++entry) ASSERT_TRUE(copy(queue_));
+  hold(queue);
+  for (int entry = 1; entry < 10; ++entry) ASSERT_TRUE(copy(queue));
   std::atomic<bool> taken{false};
   std::thread full([&] {
     const Device::Use use(gpu());
-    EXPECT_TRUE(copy(queue_));
+    EXPECT_TRUE(copy(queue));
     taken.store(true);
   });
   std::this_thread::sleep_for(milliseconds(30));
   EXPECT_FALSE(taken.load());
-  EXPECT_TRUE(blocks_until_release([&] { EXPECT_TRUE(gpu().is_idle(other_)); }));
+  EXPECT_TRUE(blocks_until_release([&] { EXPECT_TRUE(gpu().is_idle(other)); }));
   full.join();
 }
 
@@ -121,22 +63,22 @@ TEST_F(SimulatedGpuTest, set_up_and_free_wait_for_what_is_outstanding) {
                                                     [&] { gpu().drop(*gpu().make_queue()); },
                                                     [&] { const PinnedPages pinned(gpu(), 1); }, [&] { gpu().free(freed); }};
   for (size_t i = 0; i < calls.size(); ++i) {
-    pages_->word(0).store(0);
-    hold(queue_);
+    pages->word(0).store(0);
+    hold(queue);
     EXPECT_TRUE(blocks_until_release(calls[i])) << "call " << i;
-    gpu().synchronize(queue_);
+    gpu().synchronize(queue);
   }
 }
 
 TEST_F(SimulatedGpuTest, set_up_that_waits_keeps_all_others_waiting) {
   open({});
-  hold(queue_);
+  hold(queue);
   std::thread waiting([&] {
     const Device::Use use(gpu());
     (void)gpu().make_mark();
   });
   std::this_thread::sleep_for(milliseconds(30));
-  EXPECT_TRUE(blocks_until_release([&] { EXPECT_TRUE(write(other_, 1)); }));
+  EXPECT_TRUE(blocks_until_release([&] { EXPECT_TRUE(write(other, 1)); }));
   waiting.join();
 }
 
@@ -144,31 +86,98 @@ TEST_F(SimulatedGpuTest, a_copy_between_host_places_waits_for_its_queue_and_keep
   open({});
   std::byte* const pinned = gpu().allocate(MemoryPlace::pinned_host, 100);
   std::atomic<bool> done{false};
-  hold(queue_);
+  hold(queue);
   std::thread copying([&] {
     const Device::Use use(gpu());
-    EXPECT_TRUE(gpu().copy(queue_, {pages_->device(64), pinned, 100}));
+    EXPECT_TRUE(gpu().copy(queue, {pages->device(64), pinned, 100}));
     done.store(true);
   });
   std::this_thread::sleep_for(milliseconds(30));
   EXPECT_FALSE(done.load());
-  EXPECT_TRUE(gpu().is_idle(other_));
-  EXPECT_TRUE(write(other_, 1));
-  gpu().synchronize(other_);
+  EXPECT_TRUE(gpu().is_idle(other));
+  EXPECT_TRUE(write(other, 1));
+  gpu().synchronize(other);
   EXPECT_FALSE(done.load());
   release();
   copying.join();
 }
 
-TEST_F(SimulatedGpuTest, one_queue_holds_up_the_others) {
-  open({.one_queue = true});
-  hold(queue_);
-  ASSERT_TRUE(write(other_, 1));
+TEST_F(SimulatedGpuTest, a_queue_that_waits_holds_up_those_that_share_its_connection) {
+  for (const int connections : {1, 2, 8}) {
+    open({.connections = connections});
+    std::vector<Queue> queues = {other};
+    while (queues.size() < 8) queues.push_back(gpu().make_queue().value());
+    hold(queue);
+    for (size_t i = 0; i < queues.size(); ++i) ASSERT_TRUE(write(queues[i], i + 1));
+    const auto shares = [&](size_t i) { return (i + 1) % static_cast<size_t>(connections) == 0; };
+    for (size_t i = 0; i < queues.size(); ++i)
+      if (!shares(i)) gpu().synchronize(queues[i]);
+    std::this_thread::sleep_for(milliseconds(20));
+    for (size_t i = 0; i < queues.size(); ++i) EXPECT_EQ(is_written(i + 1), !shares(i)) << i << " of " << connections;
+    release();
+    for (size_t i = 0; i < queues.size(); ++i) {
+      gpu().synchronize(queues[i]);
+      EXPECT_TRUE(is_written(i + 1));
+    }
+    close();
+  }
+}
+
+TEST_F(SimulatedGpuTest, a_copy_that_waits_holds_up_copies_of_its_direction) {
+  open({.connections = 1});
+  hold(queue);
+  ASSERT_TRUE(gpu().copy(queue, {pages->device(1000), memory, 100}));
+  ASSERT_TRUE(gpu().copy(other, {memory + 500, pages->device(2000), 100}));
+  gpu().synchronize(other);
+  ASSERT_TRUE(gpu().copy(other, {pages->device(3000), memory, 100}));
   std::this_thread::sleep_for(milliseconds(20));
-  EXPECT_FALSE(is_written(1));
+  EXPECT_FALSE(gpu().is_idle(other).value());
   release();
-  gpu().synchronize(other_);
+  gpu().synchronize(other);
+}
+
+TEST_F(SimulatedGpuTest, the_first_launch_of_a_kernel_waits_for_what_is_outstanding) {
+  for (const bool lazily : {true, false}) {
+    open({.loads_lazily = lazily});
+    const auto kernel = [] {};
+    hold(queue);
+    EXPECT_EQ(blocks_until_release([&] { gpu().launch(other, kernel); }), lazily);
+    gpu().synchronize(queue);
+    pages->word(0).store(0);
+    hold(queue);
+    EXPECT_FALSE(blocks_until_release([&] { gpu().launch(other, kernel); })) << "it was loaded before";
+    close();
+  }
+}
+
+TEST_F(SimulatedGpuTest, a_kernel_that_was_loaded_is_launched_at_once) {
+  open({});
+  const auto kernel = [] {};
+  gpu().load(kernel);
+  hold(queue);
+  EXPECT_FALSE(blocks_until_release([&] { gpu().launch(other, kernel); }));
+}
+
+TEST_F(SimulatedGpuTest, a_launch_that_loads_keeps_all_others_waiting) {
+  open({});
+  hold(queue);
+  std::thread loading([&] { gpu().launch(other, [] {}); });
+  std::this_thread::sleep_for(milliseconds(30));
+  EXPECT_TRUE(blocks_until_release([&] { EXPECT_TRUE(write(queue, 1)); }));
+  loading.join();
+}
+
+TEST_F(SimulatedGpuTest, a_kernel_that_runs_holds_up_no_other_queue) {
+  open({.connections = 1});
+  std::atomic<bool> ends{false};
+  gpu().launch(queue, [&] {
+    while (!ends.load()) std::this_thread::sleep_for(milliseconds(1));
+  });
+  ASSERT_TRUE(write(other, 1));
+  gpu().synchronize(other);
   EXPECT_TRUE(is_written(1));
+  ends.store(true);
+  gpu().synchronize(queue);
 }
 
 TEST_F(SimulatedGpuTest, each_call_fails_once_where_a_test_asks_for_it) {
@@ -176,13 +185,13 @@ TEST_F(SimulatedGpuTest, each_call_fails_once_where_a_test_asks_for_it) {
   const Mark mark = gpu().make_mark().value();
   const std::vector<std::function<bool()>> calls = {[&] { return gpu().make_queue().has_value(); },
                                                     [&] { return gpu().make_mark().has_value(); },
-                                                    [&] { return gpu().is_capturing(queue_).has_value(); },
-                                                    [&] { return gpu().is_idle(queue_).has_value(); },
-                                                    [&] { return copy(queue_).has_value(); },
-                                                    [&] { return write(queue_, 2).has_value(); },
-                                                    [&] { return gpu().record(queue_, mark).has_value(); },
-                                                    [&] { return gpu().await(queue_, mark).has_value(); },
-                                                    [&] { return gpu().pin({pages_->host(), 0}).has_value(); }};
+                                                    [&] { return gpu().is_capturing(queue).has_value(); },
+                                                    [&] { return gpu().is_idle(queue).has_value(); },
+                                                    [&] { return copy(queue).has_value(); },
+                                                    [&] { return write(queue, 2).has_value(); },
+                                                    [&] { return gpu().record(queue, mark).has_value(); },
+                                                    [&] { return gpu().await(queue, mark).has_value(); },
+                                                    [&] { return gpu().pin({pages->host(), 0}).has_value(); }};
   for (size_t i = 0; i < calls.size(); ++i) {
     gpu().fail_call_after(1);
     EXPECT_FALSE(calls[i]()) << "call " << i;
@@ -192,43 +201,43 @@ TEST_F(SimulatedGpuTest, each_call_fails_once_where_a_test_asks_for_it) {
 
 TEST_F(SimulatedGpuTest, one_that_stops_does_nothing_more_and_says_nothing) {
   open({.stops_at_operation = 3});
-  for (size_t entry = 1; entry <= 4; ++entry) ASSERT_TRUE(write(queue_, entry));
+  for (size_t entry = 1; entry <= 4; ++entry) ASSERT_TRUE(write(queue, entry));
   std::this_thread::sleep_for(milliseconds(20));
   EXPECT_TRUE(is_written(2));
   EXPECT_FALSE(is_written(3));
-  EXPECT_FALSE(gpu().is_idle(queue_).value());
+  EXPECT_FALSE(gpu().is_idle(queue).value());
   gpu().go_on();
-  gpu().synchronize(queue_);
+  gpu().synchronize(queue);
   EXPECT_TRUE(is_written(4));
 }
 
 TEST_F(SimulatedGpuTest, one_that_breaks_does_nothing_more_and_every_call_says_so) {
   open({.breaks_at_operation = 3});
-  for (size_t entry = 1; entry <= 2; ++entry) ASSERT_TRUE(write(queue_, entry));
-  gpu().synchronize(queue_);
-  (void)write(queue_, 3);
-  gpu().synchronize(queue_);
+  for (size_t entry = 1; entry <= 2; ++entry) ASSERT_TRUE(write(queue, entry));
+  gpu().synchronize(queue);
+  (void)write(queue, 3);
+  gpu().synchronize(queue);
   EXPECT_TRUE(is_written(2));
   EXPECT_FALSE(is_written(3));
-  expect_refused(copy(other_), "broken");
-  EXPECT_FALSE(gpu().is_idle(queue_));
+  expect_refused(copy(other), "broken");
+  EXPECT_FALSE(gpu().is_idle(queue));
   EXPECT_FALSE(gpu().make_mark());
 }
 
 TEST_F(SimulatedGpuTest, an_enqueue_while_a_queue_records_a_graph_is_refused) {
   open({});
-  gpu().begin_capture(queue_);
-  expect_refused(copy(queue_), "records a graph");
-  gpu().end_capture(queue_);
-  EXPECT_TRUE(copy(queue_));
+  gpu().begin_capture(queue);
+  expect_refused(copy(queue), "records a graph");
+  gpu().end_capture(queue);
+  EXPECT_TRUE(copy(queue));
 }
 
 TEST_F(SimulatedGpuTest, the_hosts_address_of_pinned_memory_is_refused) {
   open({});
-  EXPECT_NE(pages_->device(), pages_->host());
-  expect_refused(gpu().copy(queue_, {memory_, pages_->host(), 8}), "the host's address of pinned memory");
-  const WordOperation word{Kind::write, pages_->host(), 1};
-  expect_refused(gpu().words(queue_, {&word, 1}), "not an address of the GPU's in pinned memory");
+  EXPECT_NE(pages->device(), pages->host());
+  expect_refused(gpu().copy(queue, {memory, pages->host(), 8}), "the host's address of pinned memory");
+  const WordOperation word{Kind::write, pages->host(), 1};
+  expect_refused(gpu().words(queue, {&word, 1}), "not an address of the GPU's in pinned memory");
 }
 
 TEST_F(SimulatedGpuTest, memory_that_is_not_whole_pages_cannot_be_pinned) {
@@ -243,10 +252,10 @@ TEST_F(SimulatedGpuTest, a_queue_or_mark_that_was_dropped_is_refused) {
   open({});
   const Mark mark = gpu().make_mark().value();
   gpu().drop(mark);
-  gpu().drop(other_);
-  expect_refused(copy(other_), "has no more");
-  expect_refused(gpu().record(queue_, mark), "has no more");
-  EXPECT_FALSE(gpu().owns(other_).value());
+  gpu().drop(other);
+  expect_refused(copy(other), "has no more");
+  expect_refused(gpu().record(queue, mark), "has no more");
+  EXPECT_FALSE(gpu().owns(other).value());
 }
 
 // Looks on by a second mapping, since to look early is a race.
@@ -267,29 +276,29 @@ TEST_F(SimulatedGpuTest, copies_land_in_any_order) {
   bool last_was_first = false;
   for (int attempt = 0; attempt < 2000 && !last_was_first; ++attempt) {
     std::fill_n(window, kBytes, std::byte{0});
-    ASSERT_TRUE(gpu().copy(queue_, {pinned->device_address(target), input, kBytes}));
-    while (!gpu().is_idle(queue_).value()) last_was_first |= byte(kBytes - 1) == 1 && byte(0) != 1;
+    ASSERT_TRUE(gpu().copy(queue, {pinned->device_address(target), input, kBytes}));
+    while (!gpu().is_idle(queue).value()) last_was_first |= byte(kBytes - 1) == 1 && byte(0) != 1;
   }
   EXPECT_TRUE(last_was_first);
 }
 
 TEST_F(SimulatedGpuTest, it_counts_what_was_outstanding_on_a_queue_at_once) {
   open({});
-  hold(queue_);
-  for (int entry = 0; entry < 20; ++entry) ASSERT_TRUE(copy(queue_));
+  hold(queue);
+  for (int entry = 0; entry < 20; ++entry) ASSERT_TRUE(copy(queue));
   release();
-  gpu().synchronize(queue_);
-  ASSERT_TRUE(copy(queue_));
-  EXPECT_EQ(gpu().most_outstanding(queue_), 21u);
+  gpu().synchronize(queue);
+  ASSERT_TRUE(copy(queue));
+  EXPECT_EQ(gpu().most_outstanding(queue), 21u);
 }
 
 TEST_F(SimulatedGpuTest, a_users_kernel_runs_on_its_stream) {
   open({});
   const Queue stream = gpu().make_user_queue();
   std::vector<std::byte> came(4);
-  gpu().launch(stream, [this] { *real(memory_ + 2) = std::byte{42}; });
+  gpu().launch(stream, [this] { *real(memory + 2) = std::byte{42}; });
   gpu().synchronize(stream);
-  gpu().read(memory_, came);
+  gpu().read(memory, came);
   EXPECT_EQ(came[2], std::byte{42});
 }
 

@@ -120,6 +120,12 @@ def test_a_larger_size_is_measured_if_the_last_one_says_that_it_fits():
     assert not sweeps.next_fits(about, rows, 128 << 20, 30)
 
 
+def test_the_start_of_ranks_counts_against_the_time_of_a_larger_size():
+    rows = [{"time_us": "100000"}, {"time_us": "100000"}]
+    assert sweeps.start_of(rows, 5) == pytest.approx(3)
+    assert sweeps.start_of(rows, 1) == 0
+
+
 class Ended:
     """A job that has ended."""
 

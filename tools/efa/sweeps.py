@@ -154,18 +154,25 @@ def collectives(setting: Setting, seconds: float) -> Iterator[dict]:
 
 
 def swept(setting: Setting, plan: Plan, name: str, seconds: float) -> tuple[Measured, int]:
-    """Sweeps as far as the rate of earlier steps allows, then on as the last size shows."""
+    """Sweeps to less than the rate of earlier steps allows, then on as the last size shows."""
     end = time.monotonic() + seconds
-    size, rows = largest_size(setting.all_nics, seconds, setting.memory, setting.ranks), []
+    size, rows = largest_size(setting.all_nics, seconds / 8, setting.memory, setting.ranks), []
     smallest = 8
     while True:
-        left = end - time.monotonic()
-        plan.words = words_of(name, f"-b {smallest} -e {size} -f 8 -n 3", left)
-        done = measure(setting, plan, left, f"collectives {name} to {size_text(size)}")
+        begun = time.monotonic()
+        plan.words = words_of(name, f"-b {smallest} -e {size} -f 8 -n 3", end - begun)
+        done = measure(setting, plan, end - begun, f"collectives {name} to {size_text(size)}")
         rows += done.rows
-        if done.fault or not next_fits(setting, done.rows, size, end - time.monotonic()):
+        now = time.monotonic()
+        left = end - now - start_of(done.rows, now - begun)
+        if done.fault or not next_fits(setting, done.rows, size, left):
             return replace(done, rows=rows), size
         smallest = size = size * 8
+
+
+def start_of(rows: list[dict], seconds: float) -> float:
+    """The part of a run's seconds in which its ranks started and ended."""
+    return max(0.0, seconds - CALLS_OF_ONE * sum(float(each["time_us"]) for each in rows) / 1e6)
 
 
 def next_fits(setting: Setting, rows: list[dict], size: int, seconds: float) -> bool:

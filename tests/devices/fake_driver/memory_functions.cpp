@@ -1,5 +1,6 @@
 // The fake driver: memory, and copies that wait.
 #include <cstring>
+#include <vector>
 
 #include "devices/fake_driver/state.h"
 
@@ -16,6 +17,7 @@ using fccl::core::simulated::on_stream;
 using fccl::core::simulated::real;
 using fccl::core::simulated::Region;
 using fccl::core::simulated::result_of;
+using fccl::core::simulated::store;
 
 namespace {
 
@@ -156,10 +158,10 @@ CUresult cuMemcpyDtoH_v2(void* to, CUdeviceptr from, size_t bytes) {
 CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes) { return copy_now(to, from, bytes); }
 
 CUresult cuMemsetD8Async(CUdeviceptr memory, unsigned char value, size_t bytes, CUstream stream) {
-  std::byte* const found = real(bytes_at(memory));
-  if (found == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (real(bytes_at(memory)) == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return on_stream(stream, [&](Gpu& gpu, GpuQueue* queue) {
-    return result_of(gpu.launch(queue, [=] { std::memset(found, value, bytes); }));
+    return result_of(
+        gpu.launch(queue, [=] { store(bytes_at(memory), std::vector<std::byte>(bytes, static_cast<std::byte>(value))); }));
   });
 }
 

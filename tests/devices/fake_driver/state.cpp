@@ -22,6 +22,11 @@ uint64_t number_of(const char* variable, uint64_t otherwise) {
   return text == nullptr || *text == '\0' ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
+bool is_text(const char* variable, std::string_view text) {
+  const char* const given = std::getenv(variable);
+  return given != nullptr && given == text;
+}
+
 int visible_gpus() {
   const auto all = static_cast<int>(number_of("FAKE_CUDA_GPUS", 1));
   const char* const listed = std::getenv("CUDA_VISIBLE_DEVICES");
@@ -38,8 +43,9 @@ GpuOptions options_of(int ordinal) {
   options.lends = number_of("FAKE_CUDA_LENDS", 1) != 0;
   options.cannot_reach = number_of("FAKE_CUDA_APART", 0) != 0 ? ~(uint64_t{1} << ordinal) : 0;
   options.set_up_waits = number_of("FAKE_CUDA_SET_UP_WAITS", 1) != 0;
+  options.loads_lazily = !is_text("CUDA_MODULE_LOADING", "EAGER");
   options.queue_slots = number_of("FAKE_CUDA_SLOTS", options.queue_slots);
-  options.one_queue = number_of("CUDA_DEVICE_MAX_CONNECTIONS", 8) == 1;
+  options.connections = static_cast<int>(number_of("CUDA_DEVICE_MAX_CONNECTIONS", static_cast<uint64_t>(options.connections)));
   options.takes_host_addresses = true;
   options.delay_us = static_cast<int>(number_of("FAKE_CUDA_DELAY_US", static_cast<uint64_t>(options.delay_us)));
   options.fails_call = number_of("FAKE_CUDA_FAILS_CALL", 0);

@@ -3,7 +3,8 @@
 // The environment says what they are like:
 //   FAKE_CUDA_GPUS        how many there are; 1 if unset
 //   CUDA_VISIBLE_DEVICES  so many of them as it lists; none if it is empty
-//   CUDA_DEVICE_MAX_CONNECTIONS=1 makes one queue of all
+//   CUDA_DEVICE_MAX_CONNECTIONS  the number of queues that streams share (GpuOptions::connections)
+//   CUDA_MODULE_LOADING=EAGER  kernels are loaded with their module, and not by their first launch
 //   FAKE_CUDA_WORDS=0     without stream memory operations
 //   FAKE_CUDA_READ_ONLY=0 pins no memory for reading alone
 //   FAKE_CUDA_LENDS=0     lends no memory to other processes
