@@ -7,8 +7,10 @@
 
 #ifdef __CUDACC__
 #define FCCL_EITHER __host__ __device__ __forceinline__
+#define FCCL_UNROLL _Pragma("unroll")
 #else
 #define FCCL_EITHER inline
+#define FCCL_UNROLL _Pragma("GCC unroll 8")
 #endif
 
 namespace fccl::core::gpu {
@@ -105,8 +107,8 @@ struct Float16 {
   }
 };
 
-// Divides by 3, 5, 6 or 7. The quotient has two bits more than a mantissa, the last of which also
-// stands for the remainder, so that it is rounded once. In integers, since a GPU divides floats by fused operations.
+// Divides by 3, 5, 6 or 7. The quotient has two bits more than a mantissa, the last of which also stands for the remainder, so
+// that it is rounded once. In integers, since a GPU divides floats by fused operations.
 template <int divisor>
 FCCL_EITHER float quotient(float dividend) {
   const uint32_t bits = bits_of(dividend), magnitude = bits & kMagnitude, sign = bits & ~kMagnitude;
@@ -203,7 +205,7 @@ template <class Kind>
 FCCL_EITHER void sum_elements(const SumWork& work, const float (&factors)[Kind::kSources], uint64_t begin, uint64_t step) {
   for (uint64_t index = begin; index < work.count; index += step) {
     typename Kind::Source::Stored values[Kind::kSources];
-#pragma GCC unroll 8
+FCCL_UNROLL
     for (int source = 0; source < Kind::kSources; ++source)
       values[source] = load<typename Kind::Source::Stored>(work.sources[source], index);
     store(work.out, index, Kind::of(values, factors));
