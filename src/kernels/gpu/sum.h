@@ -156,8 +156,8 @@ struct Sum {
       if constexpr (op == SumOp::premul_sum) return value * factors[first];
       return value;
     } else {
-      constexpr int left = count > 4 ? 4 : count > 2 ? 2 : 1;  // the largest power of two below `count`
-      return subtree<first, left>(values, factors) + subtree<first + left, count - left>(values, factors);
+      constexpr int kLeft = count > 4 ? 4 : count > 2 ? 2 : 1;  // the largest power of two below `count`
+      return subtree<first, kLeft>(values, factors) + subtree<first + kLeft, count - kLeft>(values, factors);
     }
   }
 
@@ -170,25 +170,28 @@ struct Sum {
 };
 
 template <class Stored>
+FCCL_EITHER bool is_aligned_for(const unsigned char* at) {
+  return reinterpret_cast<uintptr_t>(at) % sizeof(Stored) == 0;
+}
+
+template <class Stored>
 FCCL_EITHER Stored load(const void* from, uint64_t index) {
-  const auto at = reinterpret_cast<uintptr_t>(from) + index * sizeof(Stored);
-  if (at % sizeof(Stored) == 0) return *reinterpret_cast<const Stored*>(at);
-  const auto* bytes = reinterpret_cast<const unsigned char*>(at);
+  const unsigned char* const at = static_cast<const unsigned char*>(from) + index * sizeof(Stored);
+  if (is_aligned_for<Stored>(at)) return *reinterpret_cast<const Stored*>(at);
   Stored value = 0;
   for (unsigned byte = 0; byte < sizeof(Stored); ++byte)
-    value = static_cast<Stored>(value | static_cast<Stored>(bytes[byte]) << 8 * byte);
+    value = static_cast<Stored>(value | static_cast<Stored>(at[byte]) << 8 * byte);
   return value;
 }
 
 template <class Stored>
 FCCL_EITHER void store(void* to, uint64_t index, Stored value) {
-  const auto at = reinterpret_cast<uintptr_t>(to) + index * sizeof(Stored);
-  if (at % sizeof(Stored) == 0) {
+  unsigned char* const at = static_cast<unsigned char*>(to) + index * sizeof(Stored);
+  if (is_aligned_for<Stored>(at)) {
     *reinterpret_cast<Stored*>(at) = value;
     return;
   }
-  auto* bytes = reinterpret_cast<unsigned char*>(at);
-  for (unsigned byte = 0; byte < sizeof(Stored); ++byte) bytes[byte] = static_cast<unsigned char>(value >> 8 * byte);
+  for (unsigned byte = 0; byte < sizeof(Stored); ++byte) at[byte] = static_cast<unsigned char>(value >> 8 * byte);
 }
 
 template <class Kind>
@@ -205,7 +208,7 @@ template <class Kind>
 FCCL_EITHER void sum_elements(const SumWork& work, const float (&factors)[Kind::kSources], uint64_t begin, uint64_t step) {
   for (uint64_t index = begin; index < work.count; index += step) {
     typename Kind::Source::Stored values[Kind::kSources];
-FCCL_UNROLL
+    FCCL_UNROLL
     for (int source = 0; source < Kind::kSources; ++source)
       values[source] = load<typename Kind::Source::Stored>(work.sources[source], index);
     store(work.out, index, Kind::of(values, factors));

@@ -40,8 +40,8 @@ constexpr fcclDataType_t kDtype<gpu::Float16> = fcclFloat16;
 template <>
 constexpr fcclDataType_t kDtype<gpu::Bfloat16> = fcclBfloat16;
 
-#define FCCL_ON_CPU(name, op, In, Out, sources)                                                       \
-  {#name,           run<gpu::Sum<gpu::SumOp::op, gpu::In, gpu::Out, sources>>, ReduceOp::op, sources, \
+#define FCCL_ON_CPU(name, op, In, Out, sources)                                                         \
+  {#name,           run<gpu::Sum<gpu::SumOp::op, gpu::In, gpu::Out, (sources)>>, ReduceOp::op, sources, \
    kDtype<gpu::In>, sizeof(gpu::In::Stored) != sizeof(gpu::Out::Stored)},
 const std::vector<GpuSum> kEverySum = {FCCL_EACH_SUM(FCCL_ON_CPU)};
 
