@@ -16,7 +16,6 @@ USES_OF_TOP = re.compile(r"^set\(c_api_uses\s+([^)]*)\)", re.MULTILINE)
 MAP = "src/README.md"
 ARROW = re.compile(r"^ *(\w+) --> (\w+)$", re.MULTILINE)
 ROW = re.compile(r"^\| `(\w+)/` \|", re.MULTILINE)
-TABLES = {MAP: "highest first", "docs/explanation/architecture.md": "lowest first"}
 RULES = "CONTRIBUTING.md"
 SENTENCE = re.compile(r"The folders of `src/`, lowest first: ([^.]*)\.")
 # A room should be read in an afternoon.
@@ -46,9 +45,7 @@ def faults(tree: Tree) -> Iterator[Fault]:
     yield from too_large(tree)
     if MAP in tree.files:
         yield from wrong_in_drawing(tree)
-    for path, order in TABLES.items():
-        if path in tree.files:
-            yield from wrong_in_table(tree, path, order)
+        yield from wrong_in_table(tree)
     if RULES in tree.files:
         yield from wrong_in_rules(tree)
 
@@ -158,16 +155,14 @@ def is_reached(rooms: dict[str, frozenset[str]], room: str, target: str) -> bool
     return target in reached_from(tuple(rooms.items()), room)
 
 
-def wrong_in_table(tree: Tree, path: str, order: str) -> Iterator[Fault]:
-    text = tree.text(path)
+def wrong_in_table(tree: Tree) -> Iterator[Fault]:
+    text = tree.text(MAP)
     rows = [found[1] for found in ROW.finditer(text)]
     lines = [line_of(text, found.start()) for found in ROW.finditer(text)]
-    expected = list(rooms_of(tree))
-    if order == "highest first":
-        expected.reverse()
+    expected = list(reversed(rooms_of(tree)))
     if rows != expected:
-        what = f"the rows are {', '.join(rows)}, but the rooms, {order}, are {', '.join(expected)}"
-        yield Fault(path, lines[0] if lines else 1, f"{what} (layers)")
+        what = f"the rows are {', '.join(rows)}, but the rooms, highest first, are {', '.join(expected)}"
+        yield Fault(MAP, lines[0] if lines else 1, f"{what} (layers)")
 
 
 def wrong_in_rules(tree: Tree) -> Iterator[Fault]:

@@ -1,29 +1,26 @@
-"""Draws one_host_times.png from the table of docs/results/one_host.md: a call's time against its size."""
+"""Draws one_host_times.png from docs/results/data/one_host_two_ranks.csv: a call's time against its size."""
 
-import re
+import csv
 import sys
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 
 HERE = Path(__file__).parent
-PAGE = HERE.parent / "results" / "one_host.md"
+DATA = HERE.parent / "results" / "data" / "one_host_two_ranks.csv"
 COLLECTIVES = ("AllGather", "ReduceScatter", "AllReduce")
-ROW = re.compile(r"^\| (?:(\w+) )?(\d+) (KiB|MiB) \|(.+)\|$", re.M)
 UNITS = {"KiB": 1 << 10, "MiB": 1 << 20}
 
 
-def rows_of(page: str) -> dict[str, list[tuple[int, float, float | None, float, float]]]:
+def rows_of(file: Path) -> dict[str, list[tuple[int, float, float | None, float, float]]]:
     """Per collective: size, FCCL, FCCL's own memory, the fastest tuned MPI, and the limit; out of place."""
-    table = page.partition("inputs that rotate over 64 MiB")[2].partition("\n\nUp to 16 KiB")[0]
     found: dict[str, list[tuple[int, float, float | None, float, float]]] = {}
-    collective = ""
-    for name, size, unit, cells in ROW.findall(table):
-        collective = name or collective
-        fccl, arena, peer, limit = (cell.split("/")[0].strip() for cell in cells.split("|"))
-        own = None if arena == "-" else float(arena)
-        row = (int(size) * UNITS[unit], float(fccl), own, float(peer), float(fccl) * float(limit))
-        found.setdefault(collective, []).append(row)
+    for row in csv.DictReader(file.read_text().splitlines()):
+        size, unit = row["size"].split()
+        fccl, arena = float(row["fccl us out"]), row["fcclMemAlloc us out"]
+        limit = fccl * float(row["limit / fccl out"])
+        times = (fccl, float(arena) if arena else None, float(row["best peer us out"]), limit)
+        found.setdefault(row["collective"], []).append((int(size) * UNITS[unit], *times))
     return found
 
 
@@ -52,4 +49,4 @@ def draw(rows: dict[str, list[tuple[int, float, float | None, float, float]]], f
 
 
 if __name__ == "__main__":
-    draw(rows_of(PAGE.read_text()), Path(sys.argv[1]) if sys.argv[1:] else HERE / "one_host_times.png")
+    draw(rows_of(DATA), Path(sys.argv[1]) if sys.argv[1:] else HERE / "one_host_times.png")

@@ -91,82 +91,71 @@ constexpr Setting kSettings[] = {
     {"FCCL_INIT_TIMEOUT", Seconds{&Settings::init_timeout, 1ms, 1'000'000s}, Scope::local,
      "how long creating a communicator may take; `initTimeoutMs` of its config overrides it"},
     {"FCCL_SOCKET_IFNAME", Text{&Settings::interface_name, "names"}, Scope::local,
-     "the network interfaces for the bootstrap: comma-separated prefixes of names, `=` in front for whole names, "
-     "`^` to exclude. Unset: the one that reaches `MASTER_ADDR`, else that of the default route, else the first "
-     "that is up, loopback and bridges of containers last"},
+     "the interfaces for the bootstrap: comma-separated prefixes of names, `=` in front for whole names, `^` to "
+     "exclude. Unset: the one that reaches `MASTER_ADDR`, that of the default route, or the first that is up"},
     {"NCCL_SOCKET_IFNAME", Text{&Settings::nccl_interface_name, "names"}, Scope::local,
      "the same, where `FCCL_SOCKET_IFNAME` is unset; without effect where no interface fits"},
     {"GLOO_SOCKET_IFNAME", Text{&Settings::gloo_interface_name, "names"}, Scope::local,
      "whole names of interfaces, where the two above are unset; without effect where no interface fits"},
     {"MASTER_ADDR", Text{&Settings::master_address, "a host"}, Scope::local,
-     "as torchrun sets it: the interface that reaches this host is taken where no variable above names one; without effect "
-     "where "
-     "the name stands for the loopback"},
+     "as torchrun sets it: the interface that reaches this host, where no variable above names one; without effect "
+     "where it is the loopback"},
     {"FCCL_SOCKET_PORTS", Text{&Settings::socket_ports, "ports", fault_of_ports}, Scope::local,
      "the ports for the bootstrap, as 29600-29699; unset, the system chooses. A communicator that is being made "
-     "takes two; between hosts each rank then keeps one, if one is left. The data's ports are its transport's"},
+     "takes two; between hosts each rank then keeps one, if one is left"},
     {"FCCL_HOST_ID", Text{&Settings::host_id}, Scope::local,
-     "stands for the boot id, name and IPC namespace by which ranks find out that they share a host; the namespaces of PIDs "
-     "and "
-     "of the network must be the same"},
+     "stands for the boot id, name and IPC namespace of a host; the namespaces of PIDs and of the network must be "
+     "the same"},
     {"FCCL_LOG", Choice{&Settings::log_level, kLogLevels}, Scope::local, "the least severe messages that go to stderr"},
     {"NCCL_DEBUG", Text{&Settings::nccl_debug, "a level of NCCL"}, Scope::local,
-     "INFO and TRACE, in any letters, stand for `FCCL_LOG=info` where `FCCL_LOG` is unset; without effect otherwise"},
+     "INFO and TRACE, in any letters, stand for `FCCL_LOG=info` where `FCCL_LOG` is unset"},
     {"FCCL_METRICS_PORT", Number{&Settings::metrics_port, 0, 65535}, Scope::local,
-     "the port on which the first rank of a host serves the metrics of all its ranks as Prometheus text; 0: none"},
+     "the port on which the first rank of a host serves all its ranks' [metrics](metrics.md#prometheus); 0: none"},
     {"FCCL_METRICS_ADDRESS", Text{&Settings::metrics_address, "an address"}, Scope::local,
-     "the address of this host on which they are served, in numbers; every process that reaches it may read them"},
+     "the address of this host on which they are served, in numbers"},
     {"FCCL_MAILBOX_BYTES", Bytes{&Settings::mailbox_bytes, 64, 64 * 1024}, Scope::agreed,
      "the largest message on the path of short calls. Collectives but AlltoAllV take four times this among two "
      "ranks of a host, twice among three, a third more among four"},
     {"FCCL_SLOT_BYTES", Bytes{&Settings::slot_bytes, 64, 256 * 1024}, Scope::agreed,
      "the largest slice that goes through a ring at once"},
     {"FCCL_CROSS_MEMORY_ATTACH", Choice{&Settings::cross_memory_attach, kAutoOnOff}, Scope::agreed,
-     "lets an AllGather, an AlltoAll and a receive read long blocks in their peers' memory, if the kernel allows "
-     "it. auto: on if ranks do not outnumber processors; for shorter blocks a trial at init decides"},
+     "lets long AllGathers, AlltoAlls and receives read their peers' memory, if the kernel allows it. auto: on if "
+     "ranks do not outnumber processors; for shorter blocks a trial at init decides"},
     {"FCCL_ARENA_BYTES", Number{&Settings::arena_bytes, 0, size_t{1} << 46}, Scope::local,
-     "the addresses that a process reserves for `fcclMemAlloc`, the most that it can allocate at a time; they "
-     "take no memory until they are written. 0: as much as the machine has memory, or a quarter of what `ulimit "
-     "-v` leaves, if that is less"},
+     "the most that a process can allocate by `fcclMemAlloc` at a time, as addresses. 0: as much as the machine has "
+     "memory, or a quarter of what `ulimit -v` leaves, if that is less"},
     {"FCCL_MAPPED", Choice{&Settings::mapped, kOnOff}, Scope::agreed,
      "lets ranks of one host read each other's buffers of `fcclMemAlloc` in place"},
     {"FCCL_TRANSPORT", Text{&Settings::transport, "auto, or a provider", fault_of_provider}, Scope::agreed,
-     "the provider that carries bytes between hosts: efa, verbs or tcp of libfccl_ofi.so, or a plug-in's own; "
-     "auto: the best that is there"},
+     "the provider between hosts: efa, verbs or tcp of libfccl_ofi.so, or a plug-in's own; auto: the best that is "
+     "there"},
     {"FCCL_TRANSPORT_PLUGIN", Text{&Settings::transport_plugin, "a path that begins with /", fault_of_library}, Scope::local,
-     "the shared library of another transport, in the place of libfccl_ofi.so ([writing a "
-     "transport](../how_to/write_a_transport.md)); "
-     "its code runs in every rank"},
+     "the library of [another transport](../how_to/write_a_transport.md), in the place of libfccl_ofi.so; its code "
+     "runs in every rank"},
     {"FCCL_NICS", Text{&Settings::nics, "names", fault_of_nics}, Scope::local,
-     "the NICs of this host that may be used, comma-separated, as `fccl-info topology` or libfabric names them; "
-     "unset, all but loopback and bridges of containers"},
+     "the NICs that may be used, comma-separated, as `fccl-info topology` or libfabric names them; unset, all but "
+     "loopback and bridges of containers"},
     {"FCCL_WIRE_DTYPE", Choice{&Settings::wire_dtype, kWireTypes}, Scope::agreed,
-     "the type in which a host's partial sums travel: that of the call, rounded once per level, or float32 for those of 8 and "
-     "16 "
+     "the type of a host's partial sums: that of the call, rounded once per level, or float32 for those of 8 and 16 "
      "bits, rounded once"},
     {"FCCL_WIRE_SLOT_BYTES", Bytes{&Settings::wire_slot_bytes, 4096, 4 * 1024 * 1024}, Scope::agreed,
-     "the largest message between hosts; with many hosts messages are smaller, so that landing memory has a bound"},
+     "the largest message between hosts; with many hosts messages are smaller"},
     {"FCCL_COSTS", Text{&Settings::costs, "costs, to 512 bytes", fault_of_costs}, Scope::agreed,
-     "the constants by which a plan between hosts is chosen, as `NAME_perf --calibrate` prints them; unset, those of the "
-     "transport's kind; without effect on one host"},
+     "the [costs](../explanation/algorithms.md#costs) by which a plan between hosts is chosen; unset, those of the "
+     "transport's kind"},
     {"FCCL_ALGORITHM", Text{&Settings::algorithm, "names of plans", fault_of_algorithm}, Scope::agreed,
-     "the plan between hosts for every collective that has one of this name, as `fccl-info explain` lists them; unset, the "
+     "the plan between hosts for every collective that has one of this name (`fccl-info explain`); unset, the "
      "cheapest"},
     {"FCCL_CUDA_PATH", Choice{&Settings::cuda_path, kCudaPaths}, Scope::agreed,
-     "how calls on CUDA memory run. blocking: on the caller's thread, which waits for the GPU; bounce: the call returns at "
-     "once, and the GPU and the worker thread wait for each other; host: the same, but on one host GPUs copy the bytes of "
-     "AllGather and Broadcast out of each other's slots in host memory; peer: likewise, out of slots in each other's own "
-     "memory; "
-     "auto: peer where every rank can, else host, else bounce, or blocking on a GPU that does not wait for words in memory"},
+     "how [calls on CUDA memory](../explanation/cuda.md#paths) run"},
     {"FCCL_CUDA_BUFFER", Bytes{&Settings::cuda_buffer_bytes, 4096, size_t{1} << 30}, Scope::agreed,
-     "the most that a call on CUDA memory has in host memory at a time, input and output together; what is longer is cut. Each "
-     "lane of a communicator takes two such buffers for bounce, one for blocking, at its first call"},
+     "the most that a call on CUDA memory has in host memory at a time; what is longer is cut. Each lane takes two "
+     "such buffers for bounce, one for blocking"},
     {"FCCL_CUDA_LANDING", Bytes{&Settings::cuda_landing_bytes, 16384, 64 * 1024 * 1024}, Scope::agreed,
-     "the slots in host memory or in its own by which a rank's GPU gives bytes to the others of its host, all four together; "
-     "each rank of a communicator takes them at its first gather or broadcast, if the path is host or peer"},
+     "the four slots together by which a rank's GPU gives bytes to the others of its host, if the path is host or "
+     "peer"},
     {"FCCL_CUDA_QUEUE", Number{&Settings::cuda_queue_entries, 32, 1000}, Scope::local,
-     "the most operations of a communicator's lane that may be outstanding on its GPU; a call that finds no room waits until "
-     "earlier ones are done"},
+     "the most operations of a communicator's lane that may be outstanding on its GPU; a call without room waits"},
 };
 
 // Prefixes of variables that the tests, the perf binaries and ./dev read.

@@ -23,7 +23,6 @@ namespace fccl::core::model {
 namespace {
 
 constexpr int kHosts[] = {2, 4, 8, 16, 32, 128, 512};
-constexpr fcclColl_t kCollectives[] = {fcclCollAllGather, fcclCollReduceScatter};
 
 struct Size {
   const char* name;
@@ -34,6 +33,8 @@ constexpr Size kSizes[] = {{"64M", 64 << 20, &PublishedRow::of_64m},
                            {"256M", 256 << 20, &PublishedRow::of_256m},
                            {"1G", 1 << 30, &PublishedRow::of_1g}};
 
+CostConstants costs_of(const Machine& machine) { return default_costs("efa", machine.nic_megabits).value(); }
+
 struct Case {
   const Machine& machine;
   fcclColl_t collective;
@@ -41,9 +42,8 @@ struct Case {
   int hosts;
 
   int gpus() const { return hosts * kGpus; }
+  plan::Shape shape() const { return plan::Shape::of_equal_hosts(hosts, kGpus, machine.nics, costs_of(machine)); }
 };
-
-CostConstants costs_of(const Machine& machine) { return default_costs("efa", machine.nic_megabits).value(); }
 
 std::string milliseconds(double seconds) { return fmt::format("{:.2f}", seconds * 1e3); }
 
@@ -61,29 +61,36 @@ const char* largest_part(const plan::Time& time) {
   return std::max_element(std::begin(parts), std::end(parts))->second;
 }
 
-std::string row_of(const Case& c) {
-  const plan::Shape shape = plan::Shape::of_equal_hosts(c.hosts, kGpus, c.machine.nics, costs_of(c.machine));
+// The time of FCCL's plan and its largest part. Pairwise is the plan unless the cell names another.
+std::string plan_of(const Case& c) {
   const plan::Request request{c.collective, c.size.bytes / c.gpus()};
-  const double bound = plan::wire_minimum(request, shape) / c.machine.wire_bandwidth();
-  const RingTime ring = nccl_ring(c.machine, c.hosts, c.size.bytes);
-  const auto published = published_seconds(c);
-  const plan::Choice choice = plan::Chooser(shape).choose(request);
-  return fmt::format(
-      "| modelled | {} | {} | {} | {} | {} {} | {} | {} | {} {} | {} |\n", name_of(c.collective), c.size.name, c.gpus(),
-      milliseconds(bound), milliseconds(ring.seconds), ring.protocol, published ? milliseconds(*published) : "",
-      published ? fmt::format("{:+.0f} %", 100 * (ring.seconds / *published - 1)) : "", milliseconds(choice.time.total()),
-      plan::kCatalog<plan::Price>[choice.algorithm].name, largest_part(choice.time));
+  const plan::Choice choice = plan::Chooser(c.shape()).choose(request);
+  const std::string name = plan::kCatalog<plan::Price>[choice.algorithm].name;
+  return fmt::format("{} {}{}", milliseconds(choice.time.total()), largest_part(choice.time),
+                     name == "pairwise" ? "" : ", " + name);
+}
+
+// The least and the ring's time are those of either collective.
+std::string row_of(const Machine& machine, const Size& size, int hosts) {
+  const Case gather{machine, fcclCollAllGather, size, hosts}, reduction{machine, fcclCollReduceScatter, size, hosts};
+  const plan::Request request{gather.collective, size.bytes / gather.gpus()};
+  const double bound = plan::wire_minimum(request, gather.shape()) / machine.wire_bandwidth();
+  const RingTime ring = nccl_ring(machine, hosts, size.bytes);
+  const auto published = published_seconds(gather);
+  const std::string found =
+      published ? fmt::format(", {} ({:+.0f} %)", milliseconds(*published), 100 * (ring.seconds / *published - 1)) : "";
+  return fmt::format("| {} | {} | {} | {} {}{} | {} | {} |\n", size.name, gather.gpus(), milliseconds(bound),
+                     milliseconds(ring.seconds), ring.protocol, found, plan_of(gather), plan_of(reduction));
 }
 
 std::string table_of(const Machine& machine) {
   std::string text = fmt::format(
       "## {}\n\n{} NICs of {} Gbit/s and {} GPUs.\nFCCL's costs are `{}`.\n\n"
-      "| | collective | size | GPUs | least | ring | published | error | FCCL | mostly |\n"
-      "|---|---|---|---|---|---|---|---|---|---|\n",
+      "| size | GPUs | least | ring, published (error) | AllGather, FCCL | ReduceScatter, FCCL |\n"
+      "|---|---|---|---|---|---|\n",
       machine.name, machine.nics, machine.nic_megabits / 1000, kGpus, to_text({costs_of(machine)}));
-  for (const fcclColl_t collective : kCollectives)
-    for (const Size& size : kSizes)
-      for (const int hosts : kHosts) text += row_of({machine, collective, size, hosts});
+  for (const Size& size : kSizes)
+    for (const int hosts : kHosts) text += row_of(machine, size, hosts);
   return text + "\n";
 }
 
@@ -103,27 +110,26 @@ constexpr const char* kPage = R"(# Modelled: p4d and p5 at 16 to 4096 GPUs
 For people who ask what to expect on p4d and p5.
 
 **FCCL has run nothing on this page on such machines: every time is a model's.**
-Others measured the times in the column *published* with NCCL.
-FCCL's column and the ring's come from two models that leave out different things: do not read their ratio as a speed-up.
-FCCL moves memory of CPUs today; its column is the time of its plans between hosts for buffers in GPUs, if the costs hold.
+Others measured the *published* times with NCCL.
+FCCL's times and the ring's come from two models that leave out different things: do not read their ratio as a speed-up.
+FCCL moves memory of CPUs today; its times are those of its plans between hosts for buffers in GPUs, if the costs hold.
 `build/fccl-model` writes this page, and a test compares.
 
 *Size* is that of the larger buffer, as in nccl-tests.
-Times are milliseconds of one call.
+Times are milliseconds of one AllGather or ReduceScatter; *least* and *ring* are those of either.
 
 - **least**: the fewest bytes that must come into a host, over the speed of all its NICs.
   It has no latency, and nothing within the host.
 - **ring**: NCCL's own formula of its ring, by the fastest of its three protocols; [below](#the-formula-of-the-ring).
-- **published**: AllGather by nccl-tests on p5, out of place.
+- **published**: AllGather by nccl-tests on p5, out of place; nothing was found for ReduceScatter, nor for p4d.
   The source is `data/nccl_all_gather.csv` of `github.com/crazyguitar/aws-gpu-communication-benchmark` (fd167f97).
-  Its bus bandwidths are made into times; nothing was found for ReduceScatter, nor for p4d.
 - **error**: of the ring's time against the published one.
   {}
-- **FCCL**: [the price](../explanation/algorithms.md#the-price) of FCCL's plan, with the costs that it assumes of EFA.
-  They are p5's where there is a figure for p5, and stand for p4d too, whose NVSwitch is slower and which has no RDMA write.
+- **FCCL**: [the price](../explanation/algorithms.md#the-price) of its plan with the costs that it assumes of EFA.
+  Behind it stand its largest part, and the plan where that is not pairwise.
+  The costs are p5's where there is a figure, and stand for p4d too, whose NVSwitch is slower and which has no RDMA write.
   The model leaves out waiting ranks, links that hosts share, and the posts of a message that is striped over NICs.
   It was never compared with a measurement on such machines.
-- **mostly**: the largest part of FCCL's time.
 
 )";
 

@@ -23,6 +23,14 @@ RUNS = {
     "Gloo itself": {"BACKEND": "gloo", "WORLD_SIZE": "4"},
 }
 
+# What torch's reasons to skip a test have in common; the first that fits counts.
+KINDS_OF_SKIPS = {
+    "more GPUs, or one at all": r"accelerator|CUDA|high priority",
+    "another backend, by its name": r"[Bb]ackend|NCCL|Nccl|GLOO|MPI|only supported on",
+    "another number of ranks": r"world size",
+    "a test that torch has closed by an issue": r"github\.com",
+}
+
 # Why tests fail that cannot pass, and the line of torch that decides it.
 REASONS = {
     "test_ddp_logging_data_cpu": (
@@ -32,11 +40,10 @@ REASONS = {
 }
 
 NO_NAME = """
-torch could take the group's backend for a whole process group; the group could then say its own name in C++.
+A group could say its own name in C++ if torch took its backend for a whole process group.
 But torch makes no other backend for such a group.
 The check is `issubclass(type(backend_class), ProcessGroup)` in `distributed_c10d.py`.
 So `cpu:gloo,cuda:fccl` and the checks of `TORCH_DISTRIBUTED_DEBUG=DETAIL` would be lost.
-That is why the name stays 'custom'.
 """
 
 HEAD = """\
@@ -46,17 +53,11 @@ For people who judge how far fccl keeps torch's contracts.
 
 torch's wheel holds `DistributedTest`, the tests by which torch tries its own backends.
 Their ranks are processes of one host.
-`./dev test all` runs them twice: under the name `fccl`, and under the name `gloo` with fccl in its place.
-The second run sets `FCCL_TORCH_REPLACES=gloo`.
+`./dev test all` runs them under the name `fccl`, and under `gloo` by `FCCL_TORCH_REPLACES=gloo`.
 A test fails if the outcome differs from the numbers below.
-`.venv/bin/python torch_backend/tests/torch_suite_page.py` makes this page.
-It runs the suite with the torch of that Python; `.venv-2.15.0` has another version.
+`.venv/bin/python torch_backend/tests/torch_suite_page.py` runs them with that torch and makes this page.
 
 These runs do not check the profiler for a backend's own events, which begin with the backend's name.
-torch skips tests that need a GPU, and others by the name of the backend.
-So more of them run under the name `gloo`.
-
-For the rows "gloo, replaced", torch's list of backends that have profiler events was cleared.
 As torch's suite stands, 46 of 94 tests pass on torch 2.13 under the name `gloo` with fccl in its place.
 The others look for events that begin with `gloo:`, and fccl's begin with `fccl:`.
 
@@ -104,7 +105,7 @@ def recorded() -> dict:
 
 
 def page_of(results: dict) -> str:
-    rows, failures, skipped = [], [], collections.defaultdict(list)
+    rows, failures, skipped = [], collections.defaultdict(list), collections.defaultdict(list)
     for version, runs in sorted(results.items(), key=lambda entry: int(entry[0].split(".")[1])):
         for run in (each for each in RUNS if each in runs):
             ended = runs[run]
@@ -114,27 +115,42 @@ def page_of(results: dict) -> str:
                 f"| {version} | {run} | {size} | {ended['passed']} | {len(ended['failed'])} | {skips} |\n"
             )
             for name, line in ended["failed"].items():
-                why, where = REASONS.get(name, ("Gloo's own test, with fccl not loaded; it was run once", ""))
-                failures.append(f"| {version} | {run} | `{name}` | `{line}` | {why} | {where} |\n")
+                failures[name].append(f"{version} {run} (`{line}`)")
             for reason, count in ended["skipped"].items():
                 skipped[reason].append((version, run, count))
-    text = HEAD + "".join(rows) + "\n## What fails\n\n"
-    text += "| torch | name | test | line | why | where torch decides it |\n|---|---|---|---|---|---|\n"
-    return text + "".join(failures) + NO_NAME + skips_of(skipped)
+    return HEAD + "".join(rows) + failures_of(failures) + NO_NAME + skips_of(skipped)
+
+
+def failures_of(failures: dict[str, list[str]]) -> str:
+    """Each test that fails: why, and with which versions, under which names and in which line."""
+    text = "\n## What fails\n\n"
+    for name, places in failures.items():
+        why, where = REASONS.get(name, ("is Gloo's own test, with fccl not loaded; it was run once", ""))
+        text += f"- `{name}` {why}.\n" + (f"  It asks {where}.\n" if where else "")
+        text += "".join(f"  - {place}\n" for place in places)
+    return text
 
 
 def skips_of(skipped: dict[str, list]) -> str:
-    """The reasons under the name fccl and the newest version; the other runs have the same or fewer."""
-    text = "\n## What torch skips\n\n"
-    text += "The table counts the tests that each of torch's reasons keeps away with the newest version:\n\n"
-    text += "| reason | under `fccl` | under `gloo`, replaced |\n|---|---|---|\n"
+    """Kinds of reasons under the name fccl and the newest version; the other runs have the same or fewer."""
     newest = max((version for each in skipped.values() for version, _, _ in each), key=lambda v: int(v[2:]))
+    counts: dict[str, collections.Counter] = collections.defaultdict(collections.Counter)
     for reason, entries in skipped.items():
-        counts = {run: count for version, run, count in entries if version == newest}
-        if counts.keys() & {"fccl", "gloo, replaced"}:
-            row = (reason.replace("|", "\\|"), counts.get("fccl", ""), counts.get("gloo, replaced", ""))
-            text += "| {} | {} | {} |\n".format(*row)
+        for version, run, count in entries:
+            if version == newest:
+                counts[kind_of(reason)][run] += count
+    text = "\n## What torch skips\n\n"
+    text += f"With torch {newest} so many tests are kept away; `torch_suites.json` has each reason:\n\n"
+    text += "| the test needs, or is | under `fccl` | under `gloo`, replaced |\n|---|---|---|\n"
+    for kind, runs in counts.items():
+        if runs["fccl"] or runs["gloo, replaced"]:
+            text += f"| {kind} | {runs['fccl']} | {runs['gloo, replaced']} |\n"
     return text
+
+
+def kind_of(reason: str) -> str:
+    fitting = (kind for kind, like in KINDS_OF_SKIPS.items() if re.search(like, reason))
+    return next(fitting, "closed otherwise")
 
 
 def main() -> None:
