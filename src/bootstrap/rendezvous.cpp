@@ -21,7 +21,7 @@ constexpr auto kFarewellTime = 60s;
 // Every report goes to all ranks, so each comes after a longer time than the last one: what init says must not grow with its
 // time.
 constexpr auto kFirstReport = 100ms;
-constexpr int kLongerByFactor = 4;
+constexpr int kLongerByFactor = 10;
 
 bool is_this_process(const Member& member) { return member.pid == ::getpid() && member.host_name == host_name(); }
 
