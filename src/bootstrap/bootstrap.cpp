@@ -58,7 +58,8 @@ class Joiner {
   Result<Channel> reach_root();
   void tell(Channel& channel, const Error& why, Deadline deadline) const;
   Result<std::vector<Member>> await_roster(Channel& channel);
-  static bool give_up(Channel& channel, const Message& why);
+  Result<std::vector<Member>> members_of(Roster roster) const;
+  bool give_up(Channel& channel, const Message& why);
   // A joiner without a cancel check need not wake up before the deadline.
   Deadline next_look() const { return limit_.cancel_check ? limit_.next_look() : limit_.deadline; }
   std::string name() const { return fmt::format("rank {}", request_.rank); }
@@ -202,22 +203,23 @@ Result<Channel> Joiner::reach_root() {
   }
 }
 
-// Tells the root before this process, which may be the root's, ends. Returns false if the root does not answer.
+// Tells the root before this process, which may be the root's, ends, and takes its last word on who is missing. Returns false
+// if the root does not answer.
 bool Joiner::give_up(Channel& channel, const Message& why) {
   channel.say(encode(why));
   const Deadline told = Deadline::after(kAnswerDelay);
   while (true) {
     const Result<std::string> bytes = channel.await_message(told);
     if (!bytes) return bytes.error().code != fcclTimeout;
-    const std::optional<Message> message = decode(*bytes);
+    std::optional<Message> message = decode(*bytes);
     if (message && std::holds_alternative<Refusal>(*message)) return true;
+    if (message && std::holds_alternative<Progress>(*message)) progress_ = std::get<Progress>(std::move(*message));
   }
 }
 
 Result<std::vector<Member>> Joiner::await_roster(Channel& channel) {
-  std::vector<Member> members;
-  // Every communicator has a rank: the root refuses a number of ranks below one.
-  while (std::cmp_less(members.size(), std::max(request_.nranks, 1))) {
+  channel.allow(std::max(kMessageLimit, roster_limit(request_.nranks)));
+  while (true) {
     Result<std::string> bytes = channel.await_message(next_look());
     if (!bytes && bytes.error().code == fcclTimeout) {
       const Result<void> wanted = limit_.check_cancelled();
@@ -241,14 +243,19 @@ Result<std::vector<Member>> Joiner::await_roster(Channel& channel) {
     }
     if (message && std::holds_alternative<Progress>(*message)) {
       progress_ = std::get<Progress>(std::move(*message));
-    } else if (message && std::holds_alternative<Member>(*message) &&
-               std::cmp_equal(std::get<Member>(*message).rank, members.size())) {
-      members.push_back(std::get<Member>(std::move(*message)));
+    } else if (message && std::holds_alternative<Roster>(*message)) {
+      channel.allow(kMessageLimit);
+      return members_of(std::get<Roster>(std::move(*message)));
     } else {
       return fail(fcclInternalError, fmt::format("{} sent {} a message that makes no sense", root(), name()));
     }
   }
-  return members;
+}
+
+Result<std::vector<Member>> Joiner::members_of(Roster roster) const {
+  if (std::cmp_equal(roster.members.size(), request_.nranks)) return std::move(roster.members);
+  return fail(fcclInternalError, fmt::format("{} sent {} a roster of {} ranks, but the communicator has {}", root(), name(),
+                                             roster.members.size(), request_.nranks));
 }
 
 }  // namespace

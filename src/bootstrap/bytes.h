@@ -54,7 +54,9 @@ class Reader {
   }
   std::string text() { return std::string(raw(number<uint16_t>())); }
 
-  // True if every value that was asked for was there, and nothing is left.
+  // True as long as every value that was asked for was there.
+  bool good() const { return good_; }
+  // True if that holds and nothing is left.
   bool complete() const { return good_ && rest_.empty(); }
 
  private:

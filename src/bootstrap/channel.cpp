@@ -75,6 +75,11 @@ void Channel::say(std::string_view message) {
   count_message();
 }
 
+void Channel::say(std::shared_ptr<const std::string> message) {
+  conversation_.say(std::move(message));
+  count_message();
+}
+
 void Channel::say(std::string_view message, int descriptor) {
   say(message);
   to_pass_ = descriptor;

@@ -26,6 +26,10 @@ class Channel {
   const Party& peer() const { return conversation_.peer(); }
 
   void say(std::string_view message);
+  // Says what other channels say, too, without a copy; not twice before nothing is pending.
+  void say(std::shared_ptr<const std::string> message);
+  // From now on a message of the peer may have so many bytes.
+  void allow(size_t bytes) { conversation_.allow(bytes); }
   // Sends `descriptor` with the message; the caller keeps it open until nothing is pending.
   void say(std::string_view message, int descriptor);
   std::optional<std::string> hear() { return conversation_.hear(); }
@@ -33,7 +37,7 @@ class Channel {
   Descriptor take_descriptor() { return std::move(passed_); }
   // True if a descriptor came that this process had no room for.
   bool has_lost_descriptor() const { return lost_; }
-  // Returns the number of bytes said and not yet given to the kernel.
+  // Returns the number of bytes said and not yet given to the kernel; of a message that is shared, those of the part at hand.
   size_t pending() const { return conversation_.outgoing().size(); }
 
   // For an owner with many channels: poll `socket` for `events`, then let `pump` move what can be moved without waiting.

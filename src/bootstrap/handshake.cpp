@@ -37,6 +37,12 @@ Party party_of(std::string_view preamble) {
   return party;
 }
 
+std::string length_of(std::string_view message) {
+  Writer length;
+  length.number(static_cast<uint32_t>(message.size()));
+  return length.bytes();
+}
+
 Digest seal(const Key& key, uint64_t sequence, std::string_view message) {
   Writer head;
   head.number(sequence);
@@ -124,9 +130,8 @@ Result<bool> Conversation::take_proof() {
 Result<bool> Conversation::take_message() {
   if (in_.size() < kLengthBytes) return false;
   const size_t length = Reader(std::string_view(in_).substr(0, kLengthBytes)).number<uint32_t>();
-  if (length > kMessageLimit)
-    return fail(fcclInvalidUsage,
-                fmt::format("a message claims {} bytes, more than the {} that one may have", length, kMessageLimit));
+  if (length > limit_)
+    return fail(fcclInvalidUsage, fmt::format("a message claims {} bytes, more than the {} that one may have", length, limit_));
   if (in_.size() < kLengthBytes + length + sizeof(Digest)) return false;
   const std::string_view message = std::string_view(in_).substr(kLengthBytes, length);
   const std::string_view claimed = std::string_view(in_).substr(kLengthBytes + length, sizeof(Digest));
@@ -139,11 +144,22 @@ Result<bool> Conversation::take_message() {
 
 void Conversation::say(std::string_view message) {
   check(open() && message.size() <= kMessageLimit, "messages are bounded and follow the handshake");
-  Writer length;
-  length.number(static_cast<uint32_t>(message.size()));
-  out_ += length.bytes();
-  out_ += message;
-  out_ += view(seal(outward_.key, outward_.sequence++, message));
+  std::string& end = end_of_outgoing();
+  end += length_of(message);
+  end += message;
+  end += view(seal_next(message));
+}
+
+void Conversation::say(std::shared_ptr<const std::string> message) {
+  check(open() && !shared_ && !message->empty(), "messages are shared one by one and follow the handshake");
+  out_ += length_of(*message);
+  const Digest digest = seal_next(*message);
+  shared_ = Shared{std::move(message), 0, std::string(view(digest))};
+}
+
+std::string_view Conversation::outgoing() const {
+  const std::string_view own = std::string_view(out_).substr(out_begin_);
+  return own.empty() && shared_ ? std::string_view(*shared_->message).substr(shared_->sent) : own;
 }
 
 std::optional<std::string> Conversation::hear() {
@@ -154,6 +170,14 @@ std::optional<std::string> Conversation::hear() {
 }
 
 void Conversation::sent(size_t bytes) {
+  if (shared_ && out_begin_ == out_.size()) {
+    shared_->sent += bytes;
+    if (shared_->sent < shared_->message->size()) return;
+    out_ = std::move(shared_->after);
+    out_begin_ = 0;
+    shared_.reset();
+    return;
+  }
   out_begin_ += bytes;
   // This bounds the buffer even if a peer never takes everything.
   if (out_begin_ < out_.size() - out_begin_) return;
@@ -165,6 +189,8 @@ Digest Conversation::proof_of(Role role) const {
   const std::string_view label = role == Role::connects ? "connects" : "listens";
   return digest(key_, label, {of_connector(), of_listener()});
 }
+
+Digest Conversation::seal_next(std::string_view message) { return seal(outward_.key, outward_.sequence++, message); }
 
 void Conversation::derive_keys() {
   const Key by_connector = digest(key_, "key of the connecting end", {of_connector(), of_listener()});

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +25,7 @@ namespace fccl::core {
 
 inline constexpr size_t kPreambleBytes = 8 + 4 + 4 + 4 + 32;
 inline constexpr size_t kProofBytes = sizeof(Digest);
+// The limit of a message, unless the receiver has allowed more.
 inline constexpr size_t kMessageLimit = 4096;
 // The "rank" of the root, which is a thread next to the ranks.
 inline constexpr int kRootRank = INT32_MIN;
@@ -35,7 +37,7 @@ struct Version {
   bool operator==(const Version&) const = default;
 };
 
-inline constexpr Version kOwnVersion{2, FCCL_VERSION_CODE};
+inline constexpr Version kOwnVersion{3, FCCL_VERSION_CODE};
 
 // Describes an end in its preamble; proved by the peer once the conversation is open.
 struct Party {
@@ -43,7 +45,7 @@ struct Party {
   Version version = kOwnVersion;
 };
 
-// Returns "rank 3 speaks protocol 2, library 0.2.0".
+// Returns "rank 3 speaks protocol 3, library 0.2.0".
 std::string describe(const Party& party);
 // Returns "rank 3 speaks ..., but the root speaks ...".
 std::string version_difference(const Party& a, const Party& b);
@@ -67,11 +69,16 @@ class Conversation {
 
   // Allowed only once open; at most `kMessageLimit` bytes.
   void say(std::string_view message);
+  // Says a message that many conversations share without a copy for each. It has at least a byte, and as many as the peer
+  // allows. Another one may follow once nothing of it is outgoing.
+  void say(std::shared_ptr<const std::string> message);
+  // From now on a message of the peer may have so many bytes.
+  void allow(size_t bytes) { limit_ = bytes; }
   // Returns the next whole message of the peer.
   std::optional<std::string> hear();
 
-  // Returns the bytes to send; `sent` removes them from the front.
-  std::string_view outgoing() const { return std::string_view(out_).substr(out_begin_); }
+  // Returns the bytes to send next, which are nothing only if all is sent; `sent` removes them from the front.
+  std::string_view outgoing() const;
   void sent(size_t bytes);
 
  private:
@@ -79,6 +86,13 @@ class Conversation {
   struct Direction {
     Key key{};
     uint64_t sequence = 0;
+  };
+
+  // A message that others share, between out_ and what was said after it.
+  struct Shared {
+    std::shared_ptr<const std::string> message;
+    size_t sent = 0;
+    std::string after;
   };
 
   Result<bool> step();  // false: more bytes are needed
@@ -89,6 +103,8 @@ class Conversation {
   std::string_view of_listener() const { return role_ == Role::connects ? peer_preamble_ : own_preamble_; }
   Digest proof_of(Role role) const;
   void derive_keys();
+  Digest seal_next(std::string_view message);
+  std::string& end_of_outgoing() { return shared_ ? shared_->after : out_; }
 
   Role role_;
   Key key_;
@@ -102,6 +118,8 @@ class Conversation {
   std::string in_;
   std::string out_;
   size_t out_begin_ = 0;
+  std::optional<Shared> shared_;
+  size_t limit_ = kMessageLimit;
   std::deque<std::string> heard_;
 };
 

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "bootstrap/bytes.h"
 #include "bootstrap/handshake.h"
 #include "sockets/socket.h"
@@ -44,6 +46,19 @@ Member read_member(Reader& reader) {
   return member;
 }
 
+// It trusts no count: bytes that end too early end it.
+Roster read_roster(Reader& reader) {
+  Roster roster;
+  const auto count = reader.number<uint32_t>();
+  while (roster.members.size() < count && reader.good()) {
+    const int rank = reader.number<int32_t>();
+    Member member = read_member(reader);
+    member.rank = rank;
+    roster.members.push_back(std::move(member));
+  }
+  return roster;
+}
+
 // An unknown code is read as fcclSuccess.
 Error read_error(Reader& reader) {
   const auto code = reader.number<uint8_t>();
@@ -52,10 +67,17 @@ Error read_error(Reader& reader) {
 
 bool sensible(const Member& member) {
   return member.pid > 0 && member.host.size() <= kTextLimit && member.host_name.size() <= kTextLimit &&
-         member.listener.size() <= kTextLimit && (member.address.empty() || address_from(member.address));
+         member.listener.size() <= kTextLimit && member.address.size() <= kTextLimit &&
+         (member.address.empty() || address_from(member.address));
 }
 
 bool sensible(const Error& error) { return error.code != fcclSuccess; }
+
+bool sensible(const Roster& roster) {
+  int rank = 0;
+  return !roster.members.empty() &&
+         std::ranges::all_of(roster.members, [&](const Member& member) { return member.rank == rank++ && sensible(member); });
+}
 
 bool sensible(const Hello& hello) {
   if (!sensible(hello.member) || hello.agreement.size() > kAgreementLimit) return false;
@@ -92,16 +114,18 @@ Message read(Reader& reader, uint8_t kind) {
       return Failed{read_error(reader)};
     case 6:
       return Farewell{};
-    default: {
-      const int rank = reader.number<int32_t>();
-      Member member = read_member(reader);
-      member.rank = rank;
-      return member;
-    }
+    default:
+      return read_roster(reader);
   }
 }
 
 }  // namespace
+
+size_t roster_limit(int nranks) {
+  constexpr size_t kHead = 1 + 4;
+  constexpr size_t kMost = 4 + 4 + 4 * (2 + kTextLimit) + 1;
+  return kHead + std::clamp(nranks, 0, kRankLimit) * kMost;
+}
 
 std::string encode(const Message& message) {
   Writer writer;
@@ -119,9 +143,12 @@ std::string encode(const Message& message) {
                           writer.text(progress.missing);
                         },
                         [&](const Refusal& refusal) { write(writer, refusal.error, kErrorLimit); },
-                        [&](const Member& member) {
-                          writer.number(int32_t{member.rank});
-                          write(writer, member);
+                        [&](const Roster& roster) {
+                          writer.number(static_cast<uint32_t>(roster.members.size()));
+                          for (const Member& member : roster.members) {
+                            writer.number(int32_t{member.rank});
+                            write(writer, member);
+                          }
                         },
                         [&](const Failed& failed) { write(writer, failed.error, kErrorLimit); }, [](const Farewell&) {}},
              message);

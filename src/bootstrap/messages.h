@@ -15,6 +15,8 @@ namespace fccl::core {
 inline constexpr size_t kAgreementLimit = 2048;
 // The limit for every text except those of errors.
 inline constexpr size_t kTextLimit = 255;
+// Far above any real job; it bounds what a rank takes as a roster, and the root's search for missing ranks.
+inline constexpr int kRankLimit = 65536;
 
 // A rank asks to join, or says why it cannot. member.rank is not sent: the handshake has carried it.
 struct Hello {
@@ -46,8 +48,15 @@ struct Failed {
 // A rank needs the root no more: from now on other channels tell what becomes of the rank.
 struct Farewell {};
 
-// A Member is one line of the roster, which the root sends in the order of ranks.
-using Message = std::variant<Hello, GivingUp, Progress, Refusal, Member, Failed, Farewell>;
+// The root tells all who have joined: at least one, in the order of their ranks from 0 on.
+struct Roster {
+  std::vector<Member> members;
+};
+
+using Message = std::variant<Hello, GivingUp, Progress, Refusal, Roster, Failed, Farewell>;
+
+// Returns how many bytes the roster of so many ranks has at most; any number may be asked for.
+size_t roster_limit(int nranks);
 
 std::string encode(const Message& message);
 // Returns nothing for bytes that `encode` does not make.

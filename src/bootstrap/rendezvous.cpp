@@ -17,12 +17,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Far above any real job; it bounds the search for missing ranks, whatever number a rank claims.
-constexpr int kRankLimit = 65536;
 constexpr auto kFarewellTime = 60s;
-constexpr auto kProgressInterval = 100ms;
-// A long roster is sent piecewise, so that slow readers do not hold n copies of it in memory.
-constexpr size_t kPendingLimit = 65536;
+// Every report goes to all ranks, so each comes after a longer time than the last one: what init says must not grow with its
+// time.
+constexpr auto kFirstReport = 100ms;
+constexpr int kLongerByFactor = 10;
 
 bool is_this_process(const Member& member) { return member.pid == ::getpid() && member.host_name == host_name(); }
 
@@ -44,7 +43,7 @@ std::pair<std::string_view, std::string_view> first_difference(std::string_view 
 std::string Rendezvous::PendingClient::name() const { return member ? describe(*member) : fmt::format("rank {}", rank()); }
 
 Rendezvous::Rendezvous(Descriptor listener, const UniqueId& id)
-    : listener_(std::move(listener)), acceptor_(listener_.get(), id.key, {kRootRank}) {}
+    : listener_(std::move(listener)), acceptor_(listener_.get(), id.key, {kRootRank}), until_report_(kFirstReport) {}
 
 Rendezvous::~Rendezvous() { shut(listener_.get()); }
 
@@ -94,15 +93,17 @@ Deadline Rendezvous::patience() const {
 
 void Rendezvous::move_on() {
   if (terms_ && !failure_ && !complete() && std::cmp_equal(members_.size(), terms_->nranks)) {
+    Roster roster;
     for (auto& [rank, member] : members_) {
       member.serves = is_this_process(member);
-      roster_.push_back(encode(member));
+      roster.members.push_back(member);
     }
+    roster_ = std::make_shared<const std::string>(encode(roster));
     close_door();
   }
   if (progress_due_ && progress_due_->passed()) report_progress();
   if (failure_) return refuse_all();
-  for (PendingClient& client : clients_) pay(client);
+  if (complete()) tell_roster();
 }
 
 // All ranks are here: any further connection is one too many.
@@ -133,10 +134,14 @@ void Rendezvous::refuse_all() {
     }
 }
 
-// Queues roster lines for a client up to kPendingLimit; the next poll sends them.
-void Rendezvous::pay(PendingClient& client) {
-  while (client.lines_sent < roster_.size() && client.channel.pending() < kPendingLimit)
-    client.channel.say(roster_[client.lines_sent++]);
+// Each client gets its own as soon as that is sealed. The next poll sends what the kernel does not take now; it also removes a
+// client that is gone.
+void Rendezvous::tell_roster() {
+  for (PendingClient& client : clients_) {
+    if (std::exchange(client.has_roster, true)) continue;
+    client.channel.say(roster_);
+    (void)client.channel.flush();
+  }
 }
 
 void Rendezvous::attend(std::list<PendingClient>::iterator client) {
@@ -160,8 +165,9 @@ Result<void> Rendezvous::hear(PendingClient& client, const std::string& bytes) {
     return {};
   }
   if (message && std::holds_alternative<GivingUp>(*message)) {
-    if (!complete())
-      fail_all(fcclTimeout, fmt::format("{} gave up waiting after its FCCL_INIT_TIMEOUT, {}", client.name(), so_far()));
+    if (complete()) return {};
+    if (terms_) client.channel.say(progress());
+    fail_all(fcclTimeout, fmt::format("{} gave up waiting after its FCCL_INIT_TIMEOUT, {}", client.name(), so_far()));
     return {};
   }
   if (message && std::holds_alternative<Failed>(*message) && client.member) {
@@ -191,7 +197,7 @@ void Rendezvous::judge(PendingClient& client, Hello hello) {
     return;
   }
   members_.emplace(hello.member.rank, std::move(hello.member));
-  if (!progress_due_) progress_due_ = Deadline::after(kProgressInterval);
+  if (!progress_due_) progress_due_ = Deadline::after(until_report_);
 }
 
 std::string Rendezvous::objection(const Hello& hello) const {
@@ -229,10 +235,13 @@ void Rendezvous::fail_all(fcclResult_t code, std::string message) {
 void Rendezvous::report_progress() {
   progress_due_.reset();
   if (failure_ || complete()) return;
-  const std::string progress = encode(Progress{static_cast<int>(members_.size()), missing()});
+  until_report_ *= kLongerByFactor;
+  const std::string said = progress();
   for (PendingClient& client : clients_)
-    if (client.member) client.channel.say(progress);
+    if (client.member) client.channel.say(said);
 }
+
+std::string Rendezvous::progress() const { return encode(Progress{static_cast<int>(members_.size()), missing()}); }
 
 std::string Rendezvous::so_far() const {
   if (!terms_) return "before any rank had joined";

@@ -3,6 +3,7 @@
 
 #include <list>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -33,7 +34,7 @@ class Rendezvous {
   struct PendingClient {
     Channel channel;
     std::optional<Member> member;  // once its hello was accepted
-    size_t lines_sent = 0;         // lines of the roster sent so far
+    bool has_roster = false;       // the roster was said to it
     bool refused = false;          // the failure was sent to it
     bool is_leaving = false;       // it has said farewell
 
@@ -55,27 +56,29 @@ class Rendezvous {
   void close_door();
   void welcome(std::list<Channel> admitted);
   void refuse_all();
-  void pay(PendingClient& client);
+  void tell_roster();
   void attend(std::list<PendingClient>::iterator client);
   Result<void> hear(PendingClient& client, const std::string& bytes);
   void judge(PendingClient& client, Hello hello);
   std::string objection(const Hello& hello) const;
   void fail_all(fcclResult_t code, std::string message);
   void report_progress();
+  std::string progress() const;
   std::string so_far() const;
   std::string missing() const;
-  bool complete() const { return !roster_.empty(); }
+  bool complete() const { return roster_ != nullptr; }
 
   Descriptor listener_;
   Acceptor acceptor_;
   std::list<PendingClient> clients_;
   std::optional<Terms> terms_;
-  int most_ranks_ = 0;               // largest number of ranks that any rank has named: that many should hear of a failure
-  std::map<int, Member> members_;    // the ranks that have joined
-  std::vector<std::string> roster_;  // its encoded lines, once all have joined
+  int most_ranks_ = 0;             // largest number of ranks that any rank has named: that many should hear of a failure
+  std::map<int, Member> members_;  // the ranks that have joined
+  std::shared_ptr<const std::string> roster_;  // its bytes, once all have joined: all channels share them
   std::optional<Error> failure_;
   std::set<int> aware_;  // ranks that have heard of the failure and left
   std::optional<Deadline> end_;
+  std::chrono::milliseconds until_report_;
   std::optional<Deadline> progress_due_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 
 #include "bootstrap/handshake.h"
 #include "fuzz/fuzz.h"
@@ -29,8 +30,11 @@ void make_random_bytes_repeat() {
 }
 
 std::string drain(Conversation& from) {
-  std::string bytes(from.outgoing());
-  from.sent(bytes.size());
+  std::string bytes;
+  while (!from.outgoing().empty()) {
+    bytes += from.outgoing();
+    from.sent(from.outgoing().size());
+  }
   return bytes;
 }
 
@@ -65,9 +69,18 @@ void tamper(Input& input, size_t portion) {
   const size_t at = input.byte() * size_t{256} + input.byte();
   const auto change = static_cast<char>(input.byte());
   std::vector<std::string> said;
-  for (int i = 0; i < 3 && !input.empty(); ++i) said.emplace_back(input.text(input.byte() * size_t{16}));
-  for (const std::string& message : said) a.say(message);
-  std::string sent = drain(a);
+  for (int i = 0; i < 3 && !input.empty(); ++i) said.emplace_back(input.text(input.byte() * size_t{64}));
+  b.allow(size_t{255} * 64);
+  std::string sent;
+  for (const std::string& message : said) {
+    if (message.size() <= kMessageLimit) {
+      a.say(message);
+      continue;
+    }
+    sent += drain(a);
+    a.say(std::make_shared<const std::string>(message));
+  }
+  sent += drain(a);
   const bool changed = at < sent.size() && change != 0;
   if (changed) sent[at] = static_cast<char>(sent[at] ^ change);
   const bool good = take_in_portions(b, sent, portion);
@@ -85,9 +98,13 @@ std::vector<std::string> seeds() {
     const Conversation honest(Role::connects, key(), {3});
     return std::string(honest.outgoing());
   }();
-  return {std::string("\0\1", 2) + preamble + std::string(kProofBytes, '\0'), std::string("\1\7", 2) + preamble,
-          std::string("\0\377GET / HTTP/1.1\r\n\r\n", 20), std::string("\2\377\377\377\0\1one message", 17),
-          std::string("\2\5\0\1\1\2", 6) + std::string(40, 'x') + std::string("\1y")};
+  return {std::string("\0\1", 2) + preamble + std::string(kProofBytes, '\0'),
+          std::string("\1\7", 2) + preamble,
+          std::string("\0\377GET / HTTP/1.1\r\n\r\n", 20),
+          std::string("\2\377\377\377\0\1one message", 17),
+          std::string("\2\5\0\1\1\2", 6) + std::string(128, 'x') + std::string("\1y"),
+          std::string("\2\377\20\1\1\2", 6) + std::string(128, 'x') + '\100' + std::string(4096, 'y') + '\101' +
+              std::string(4160, 'z')};
 }
 
 }  // namespace fccl::core::fuzz

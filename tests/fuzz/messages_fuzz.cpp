@@ -1,4 +1,6 @@
 // Fuzzes the messages of the bootstrap and of the link between hosts, as one who holds the key could send them.
+#include <utility>
+
 #include "bootstrap/handshake.h"
 #include "bootstrap/messages.h"
 #include "fuzz/fuzz.h"
@@ -8,11 +10,14 @@ namespace fccl::core::fuzz {
 
 std::vector<std::string> seeds() {
   const Member member{3, 4711, "boot-1 host-a", "host-a", "0001f", "10.0.0.1:4242"};
+  const Member first{0, 4711, "boot-1 host-a", "host-a", "0001f", "10.0.0.1:4242", true};
+  const Member second{1, 4712, "boot-1 host-b", "host-b", "00020"};
   std::vector<std::string> all;
   for (const Message& message :
        {Message{Hello{member, 8, "FCCL_SLOT_BYTES=4096\n"}}, Message{GivingUp{}}, Message{Progress{2, "ranks 1, 3-7"}},
-        Message{Refusal{{fcclTimeout, "late"}}}, Message{member}, Message{Failed{{fcclSystemError, "no memory"}}},
-        Message{Farewell{}}, Message{Hello{member, 8, {}, Error{fcclInvalidUsage, "no such NIC"}}}})
+        Message{Refusal{{fcclTimeout, "late"}}}, Message{Roster{{first}}}, Message{Roster{{first, second}}},
+        Message{Failed{{fcclSystemError, "no memory"}}}, Message{Farewell{}},
+        Message{Hello{member, 8, {}, Error{fcclInvalidUsage, "no such NIC"}}}})
     all.push_back(encode(message));
   for (const LinkMessage& message :
        {LinkMessage{Piece{3, 7, "abc"}}, LinkMessage{Awaiting{"missing: rank 4"}}, LinkMessage{Failure{{fcclTimeout, "late"}}},
@@ -23,6 +28,13 @@ std::vector<std::string> seeds() {
 
 namespace {
 
+void check_roster(const Roster& roster, size_t bytes) {
+  check(!roster.members.empty(), "a roster has a rank");
+  for (size_t rank = 0; rank < roster.members.size(); ++rank)
+    check(std::cmp_equal(roster.members[rank].rank, rank), "a roster has every rank once, in its place");
+  check(bytes <= roster_limit(static_cast<int>(roster.members.size())), "a rank allows a roster that makes sense");
+}
+
 void check_bootstrap_message(std::string_view bytes) {
   const std::optional<Message> message = decode(bytes);
   if (!message) return;
@@ -30,6 +42,7 @@ void check_bootstrap_message(std::string_view bytes) {
   check(again.size() <= kMessageLimit, "what was heard can be said");
   const std::optional<Message> same = decode(again);
   check(same && encode(*same) == again, "a message comes back from its bytes");
+  if (const Roster* roster = std::get_if<Roster>(&*message); roster != nullptr) check_roster(*roster, again.size());
 }
 
 void check_link_message(std::string_view bytes) {

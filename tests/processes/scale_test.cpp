@@ -72,6 +72,30 @@ TEST_P(ManyRanks, that_are_64_share_at_most_8_MiB_each) {
 
 INSTANTIATE_TEST_SUITE_P(As, ManyRanks, ::testing::ValuesIn(every_kind()), name_of_kind);
 
+// Adds what this process has sent until it had the communicator; the process that serves the unique id tells of the root, too.
+// Returns the sum over all.
+fcclInitCost_t cost_of_all(const Seat& seat, fcclComm_t comm) {
+  fcclInitCost_t cost{};
+  cost.size = sizeof cost;
+  EXPECT_TRUE(succeeded(fcclCommGetInitCost(comm, &cost)));
+  seat.board.notes[1] += static_cast<int64_t>(cost.messages);
+  seat.board.notes[2] += static_cast<int64_t>(cost.bytes);
+  seat.meet();
+  cost.messages = static_cast<unsigned long long>(seat.board.notes[1]);
+  cost.bytes = static_cast<unsigned long long>(seat.board.notes[2]);
+  return cost;
+}
+
+TEST(Crowd, of_64_processes_sends_at_most_6_messages_for_each_while_it_meets) {
+  run_ranks({RanksAs::processes, 64}, [](const Seat& seat) {
+    const Comm comm(seat);
+    const fcclInitCost_t all = cost_of_all(seat, comm);
+    // A hello, a roster and a descriptor for each, the leader aside.
+    EXPECT_GE(all.messages, 3U * seat.ranks - 1);
+    EXPECT_LE(all.messages, 6U * seat.ranks);
+  });
+}
+
 double processor_ms() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -81,7 +105,7 @@ double processor_ms() {
 }
 
 // Far more ranks than processors, so what counts is what all take together: the others' time is a rank's wait.
-TEST(LongCrowd, of_512_processes_meets_and_takes_12_ms_of_a_processor_for_each) {
+TEST(LongCrowd, of_512_processes_meets_by_6_messages_and_12_ms_of_a_processor_for_each) {
   constexpr int kRanks = 512;
   run_ranks({RanksAs::processes, kRanks}, [](const Seat& seat) {
     const double before = processor_ms();
@@ -90,6 +114,7 @@ TEST(LongCrowd, of_512_processes_meets_and_takes_12_ms_of_a_processor_for_each) 
     taken_us += static_cast<int64_t>(1e3 * (processor_ms() - before));
     seat.meet();
     EXPECT_LT(static_cast<double>(taken_us) * 1e-3, 12.0 * kRanks * kSlowdown);
+    EXPECT_LE(cost_of_all(seat, comm).messages, 6U * kRanks);
     int64_t mine = 3 * seat.rank, sum = -1;
     EXPECT_TRUE(succeeded(fcclAllReduce(&mine, &sum, 1, fcclInt64, fcclSum, comm, nullptr)));
     EXPECT_EQ(sum, 3 * kRanks * (kRanks - 1) / 2);

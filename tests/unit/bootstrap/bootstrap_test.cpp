@@ -4,11 +4,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <future>
+#include <memory>
 
 #include "bootstrap/channel.h"
 #include "bootstrap/messages.h"
+#include "bootstrap/traffic.h"
 #include "discovery/host_identity.h"
 #include "sockets/socket.h"
 #include "unit/bootstrap/joining.h"
@@ -31,6 +34,65 @@ TEST_P(RanksJoin, and_all_have_the_same_roster) {
     EXPECT_EQ(member.host, host_identity(""));
     EXPECT_EQ(member.listener, *local_name(results[rank]->listener.get()));
   }
+}
+
+// The ranks are threads of this process, which also serves the id: it counts what all of them say.
+TEST_P(RanksJoin, and_each_costs_a_hello_a_roster_and_a_farewell) {
+  const int nranks = GetParam();
+  const Traffic before = traffic_of_process();
+  for (const Result<Joined>& result : join_all(requests_of(*open_bootstrap(on_interface("lo")), nranks)))
+    ASSERT_TRUE(result) << result.error().message;
+  const Traffic took = traffic_of_process() - before;
+  EXPECT_GE(took.messages, 3 * nranks);
+  // On a busy machine reports of who has joined come on top.
+  EXPECT_LE(took.messages, 6 * nranks);
+}
+
+// Plays the root of one rank: it says `words` to the rank that joins, and the rank's error is returned.
+Error joined_by_root_that_says(const std::string& words, int nranks) {
+  const Descriptor listener = std::move(*listen_tcp({false, {127, 0, 0, 1}, 0}));
+  UniqueId id;
+  id.root = *address_of(listener.get());
+  std::future<Result<Joined>> joining =
+      std::async(std::launch::async, [&] { return join(request_of(id, 0, nranks), Deadline::after(5s)); });
+  pollfd ready{listener.get(), POLLIN, 0};
+  poll_until({&ready, 1}, Deadline::after(2s));
+  Channel root(std::move(accept_one(listener.get()).socket), Conversation(Role::listens, id.key, {kRootRank}));
+  EXPECT_TRUE(root.await_open(Deadline::after(2s)));
+  root.say(std::make_shared<const std::string>(words));
+  (void)root.await_sent(Deadline::after(2s));
+  const Result<Joined> joined = joining.get();
+  return joined ? Error{fcclSuccess, "it joined"} : joined.error();
+}
+
+Roster roster_of(int nranks) {
+  Roster roster;
+  for (int rank = 0; rank < nranks; ++rank) roster.members.push_back({rank, 1, "host", "host", "name"});
+  return roster;
+}
+
+TEST(Bootstrap, a_roster_that_is_not_the_communicators_is_an_error) {
+  EXPECT_EQ(joined_by_root_that_says(encode(roster_of(2)), 2).message, "it joined");
+  for (const int other : {1, 3}) {
+    const Error error = joined_by_root_that_says(encode(roster_of(other)), 2);
+    EXPECT_EQ(error.code, fcclInternalError);
+    EXPECT_NE(error.message.find("a roster of " + std::to_string(other) + " ranks, but the communicator has 2"),
+              std::string::npos)
+        << error.message;
+  }
+}
+
+TEST(Bootstrap, a_roster_that_is_damaged_or_too_long_is_an_error) {
+  Roster twice = roster_of(2);
+  twice.members[1].rank = 0;
+  const std::string bytes = encode(roster_of(2));
+  for (const std::string& words : {encode(twice), bytes.substr(0, bytes.size() - 1), bytes + "x"}) {
+    const Error error = joined_by_root_that_says(words, 2);
+    EXPECT_EQ(error.code, fcclInternalError);
+    EXPECT_NE(error.message.find("makes no sense"), std::string::npos) << error.message;
+  }
+  const Error error = joined_by_root_that_says(std::string(std::max(kMessageLimit, roster_limit(2)) + 1, 'x'), 2);
+  EXPECT_NE(error.message.find("more than the 4096 that one may have"), std::string::npos) << error.message;
 }
 
 TEST(Bootstrap, rank_zero_listens_where_the_roster_says_and_nobody_else_does) {
@@ -126,12 +188,12 @@ TEST(Bootstrap, another_version_is_named_on_every_rank) {
   std::future<Result<Joined>> right =
       std::async(std::launch::async, [&] { return join(request_of(id, 0, 2), Deadline::after(5s)); });
   Channel other(std::move(connect_tcp(id.root, Deadline::after(1s)).socket),
-                Conversation(Role::connects, id.key, {1, {3, 200}}));
+                Conversation(Role::connects, id.key, {1, {4, 200}}));
   ASSERT_TRUE(other.await_open(Deadline::after(1s)));
   EXPECT_EQ(other.peer().version, kOwnVersion);
   std::vector<Result<Joined>> results;
   results.push_back(right.get());
-  expect_failures(results, fcclInvalidUsage, {"rank 1 speaks protocol 3, library 0.2.0", "the root speaks protocol 2"});
+  expect_failures(results, fcclInvalidUsage, {"rank 1 speaks protocol 4, library 0.2.0", "the root speaks protocol 3"});
 }
 
 TEST(Bootstrap, a_rank_that_is_killed_while_joining_is_named_on_the_others_at_once) {
@@ -181,6 +243,18 @@ TEST(Bootstrap, the_deadline_holds_and_the_missing_ranks_are_named) {
   const std::vector<Result<Joined>> results = join_all({request_of(id, 1, 5), request_of(id, 3, 5)}, 300ms);
   EXPECT_LT(Clock::now() - begin, 600ms);
   expect_failures(results, fcclTimeout, {"2 of 5", "missing: ranks 0, 2, 4", "FCCL_INIT_TIMEOUT"});
+}
+
+TEST(Bootstrap, a_rank_that_gives_up_between_two_reports_names_only_those_who_are_missing_then) {
+  const UniqueId id = *open_bootstrap(on_interface("lo"));
+  std::future<Result<Joined>> later = std::async(std::launch::async, [&] {
+    std::this_thread::sleep_for(250ms);
+    return join(request_of(id, 3, 5), Deadline::after(10s));
+  });
+  std::vector<Result<Joined>> results;
+  results.push_back(join(request_of(id, 1, 5), Deadline::after(400ms)));
+  expect_failures(results, fcclTimeout, {"2 of 5", "missing: ranks 0, 2, 4"});
+  EXPECT_FALSE(later.get());
 }
 
 TEST(Bootstrap, an_id_makes_one_communicator) {

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
+#include <memory>
+
 namespace fccl::core {
 namespace {
 
@@ -18,8 +20,11 @@ Conversation listening(const Key& key, Party self = {kRootRank}) { return {Role:
 
 // Removes and returns the bytes that `from` has to send.
 std::string drain(Conversation& from) {
-  std::string bytes(from.outgoing());
-  from.sent(bytes.size());
+  std::string bytes;
+  while (!from.outgoing().empty()) {
+    bytes += from.outgoing();
+    from.sent(from.outgoing().size());
+  }
   return bytes;
 }
 
@@ -112,7 +117,7 @@ TEST(Handshake, any_flipped_bit_of_preamble_or_proof_is_refused) {
 }
 
 TEST(Handshake, other_versions_are_told_to_both_sides_after_the_key_is_proven) {
-  const Party newer{3, {3, 200}};
+  const Party newer{3, {4, 200}};
   Conversation a = connecting(key_of(1), newer);
   Conversation b = listening(key_of(1));
   converse(a, b);
@@ -120,7 +125,7 @@ TEST(Handshake, other_versions_are_told_to_both_sides_after_the_key_is_proven) {
   EXPECT_EQ(b.peer().version, newer.version);
   EXPECT_EQ(a.peer().version, kOwnVersion);
   EXPECT_EQ(
-      version_difference(b.peer(), b.self()).find("rank 3 speaks protocol 3, library 0.2.0, but the root speaks protocol 2"),
+      version_difference(b.peer(), b.self()).find("rank 3 speaks protocol 4, library 0.2.0, but the root speaks protocol 3"),
       0U)
       << version_difference(b.peer(), b.self());
 }
@@ -182,6 +187,59 @@ TEST(Conversation, a_repeated_a_missing_and_a_reflected_message_are_noticed) {
 TEST(Conversation, a_huge_length_is_refused_before_its_bytes_come) {
   Open ends;
   EXPECT_FALSE(ends.b.take(std::string_view("\xff\xff\xff\x7f", 4)));
+}
+
+TEST(Conversation, a_message_that_is_shared_arrives_as_any_other_between_the_others) {
+  const auto shared = std::make_shared<const std::string>(10000, 's');
+  for (const size_t portion : {size_t{1}, size_t{13}, size_t{1} << 20}) {
+    Open ends;
+    ends.a.allow(shared->size());
+    ends.b.say("before");
+    ends.b.say(shared);
+    ends.b.say("after");
+    while (!ends.b.outgoing().empty()) {
+      const std::string part(ends.b.outgoing().substr(0, portion));
+      ends.b.sent(part.size());
+      ASSERT_TRUE(ends.a.take(part));
+    }
+    EXPECT_EQ(shared.use_count(), 1);
+    ends.b.say(shared);
+    ends.b.say("the last");
+    converse(ends.a, ends.b);
+    for (const std::string& expected : {std::string("before"), *shared, std::string("after"), *shared, std::string("the last")})
+      EXPECT_EQ(ends.a.hear(), expected);
+    EXPECT_EQ(ends.a.hear(), std::nullopt);
+  }
+}
+
+TEST(Conversation, a_message_may_have_what_its_receiver_allows_and_not_a_byte_more) {
+  const auto shared = std::make_shared<const std::string>(kMessageLimit + 1, 's');
+  for (const size_t allowed : {kMessageLimit, shared->size()}) {
+    Open ends;
+    ends.a.allow(allowed);
+    ends.b.say(shared);
+    EXPECT_EQ(static_cast<bool>(ends.a.take(drain(ends.b))), allowed == shared->size());
+  }
+}
+
+TEST(Conversation, a_shared_message_that_was_changed_or_repeated_is_noticed) {
+  const auto shared = std::make_shared<const std::string>(300, 's');
+  Open honest;
+  honest.b.say(shared);
+  const size_t bytes = drain(honest.b).size();
+  for (size_t at = 0; at < bytes; ++at) {
+    Open ends;
+    ends.b.say(shared);
+    std::string sent = drain(ends.b);
+    sent[at] = static_cast<char>(sent[at] ^ 1);
+    const bool refused = !ends.a.take(sent);
+    EXPECT_TRUE(refused || ends.a.hear() == std::nullopt) << at;
+  }
+  Open ends;
+  ends.b.say(shared);
+  const std::string sent = drain(ends.b);
+  ASSERT_TRUE(ends.a.take(sent));
+  EXPECT_FALSE(ends.a.take(sent));
 }
 
 // Large blocks count apart. A sanitizer's memory is not counted.

@@ -10,12 +10,15 @@ namespace {
 
 const Member kHostA{3, 4711, "boot-1 host-a", "host-a", "0001f", "10.0.0.1:4242"};
 
+const Member kFirst{0, 4711, "boot-1 host-a", "host-a", "0001f", "10.0.0.1:4242"};
+const Member kSecond{1, 4712, "boot-1 host-a", "host-a", "00020", ""};
+
 std::vector<Message> samples() {
   return {Hello{kHostA, 8, "world=8\nlanes=2"},
           GivingUp{},
           Progress{2, "ranks 1, 3-7"},
           Refusal{{fcclTimeout, "late"}},
-          kHostA,
+          Roster{{kFirst, kSecond}},
           Failed{{fcclSystemError, "no memory"}},
           Farewell{},
           Hello{kHostA, 8, {}, Error{fcclInvalidUsage, "no such NIC"}}};
@@ -30,10 +33,10 @@ TEST(Messages, come_back_from_their_bytes) {
   EXPECT_EQ(std::get<Hello>(*hello).agreement, "world=8\nlanes=2");
   EXPECT_EQ(std::get<Progress>(*decode(encode(samples()[2]))).missing, "ranks 1, 3-7");
   EXPECT_EQ(std::get<Refusal>(*decode(encode(samples()[3]))).error.code, fcclTimeout);
-  EXPECT_EQ(std::get<Member>(*decode(encode(samples()[4]))), kHostA);
-  Member server = kHostA;
+  EXPECT_EQ(std::get<Roster>(*decode(encode(samples()[4]))).members, (std::vector{kFirst, kSecond}));
+  Member server = kFirst;
   server.serves = true;
-  EXPECT_EQ(std::get<Member>(*decode(encode(server))), server);
+  EXPECT_EQ(std::get<Roster>(*decode(encode(Roster{{server}}))).members, std::vector{server});
   EXPECT_EQ(std::get<Failed>(*decode(encode(samples()[5]))).error.message, "no memory");
   EXPECT_EQ(std::get<Failed>(*decode(encode(samples()[5]))).error.code, fcclSystemError);
   EXPECT_TRUE(std::holds_alternative<Farewell>(*decode(encode(samples()[6]))));
@@ -60,7 +63,7 @@ TEST(Messages, every_flipped_bit_gives_a_sensible_message_or_none) {
       std::string damaged = bytes;
       damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
       const std::optional<Message> decoded = decode(damaged);
-      EXPECT_TRUE(!decoded || encode(*decoded).size() <= kMessageLimit);
+      EXPECT_TRUE(!decoded || encode(*decoded).size() == bytes.size());
     }
   }
 }
@@ -79,13 +82,45 @@ TEST(Messages, the_largest_hello_and_refusal_fit_a_message) {
   }
 }
 
+TEST(Messages, the_largest_roster_fits_what_its_ranks_allow) {
+  const std::string longest(kTextLimit, 'x');
+  Roster roster;
+  for (int rank = 0; rank < 100; ++rank)
+    roster.members.push_back({rank, 1, longest, longest, longest, "[1111:2222:3333:4444:5555:6666:7777:8888]:65535"});
+  const std::string bytes = encode(roster);
+  EXPECT_LE(bytes.size(), roster_limit(100));
+  EXPECT_GT(bytes.size(), roster_limit(70));
+  ASSERT_TRUE(decode(bytes));
+  EXPECT_EQ(std::get<Roster>(*decode(bytes)).members, roster.members);
+  for (const int impossible : {-5, 0}) EXPECT_LT(roster_limit(impossible), kMessageLimit);
+  EXPECT_EQ(roster_limit(1 << 30), roster_limit(kRankLimit));
+}
+
+TEST(Messages, a_roster_with_a_rank_twice_missing_or_in_another_place_is_refused) {
+  for (const std::vector<int>& ranks : std::vector<std::vector<int>>{{}, {1}, {0, 0}, {0, 2}, {1, 0}, {-1, 0}, {0, 1, 1}}) {
+    Roster roster;
+    for (const int rank : ranks) {
+      roster.members.push_back(kFirst);
+      roster.members.back().rank = rank;
+    }
+    EXPECT_FALSE(decode(encode(roster))) << list_ranks(ranks);
+  }
+}
+
+TEST(Messages, a_roster_that_counts_more_or_fewer_ranks_than_it_has_is_refused) {
+  std::string bytes = encode(Roster{{kFirst, kSecond}});
+  ASSERT_TRUE(decode(bytes));
+  for (const char* count : {"\0\0\0\0", "\1\0\0\0", "\3\0\0\0", "\2\1\0\0", "\377\377\377\377"})
+    EXPECT_FALSE(decode(bytes.replace(1, 4, count, 4)));
+}
+
 TEST(Messages, a_member_whose_address_is_none_is_refused) {
-  Member member = kHostA;
+  Member member = kFirst;
   member.address = "";
-  EXPECT_TRUE(decode(encode(member)));
+  EXPECT_TRUE(decode(encode(Roster{{member}})));
   for (const char* address : {"10.0.0.1", "host-a:4242", "10.0.0.1:", "10.0.0.1:65536", " 10.0.0.1:1"}) {
     member.address = address;
-    EXPECT_FALSE(decode(encode(member))) << address;
+    EXPECT_FALSE(decode(encode(Roster{{member}}))) << address;
   }
 }
 
