@@ -120,8 +120,11 @@ void live_through(const Kill& kill, const Seat& seat) {
   fcclComm_t split = nullptr;
   ASSERT_TRUE(succeeded(fcclCommSplit(first, 0, seat.rank, &split, nullptr)));
   const Comm second(split);
+  // The victim outlives the split of every rank.
+  ++seat.board.notes[1];
   if (seat.rank == kill.victim)
     std::thread([&] {
+      while (seat.board.notes[1] < seat.ranks) std::this_thread::yield();
       std::this_thread::sleep_for(std::chrono::milliseconds(kill.after_ms));
       die(seat);
     }).detach();
