@@ -20,15 +20,4 @@ docs() {
 }
 
 # Sees to it that there is an environment with what makes and tests the site.
-need_site_environment() {
-  local wanted=tools/site/requirements.txt python
-  cmp -s "$wanted" "$site_venv/requirements.txt" && return
-  python=$(find_python) || {
-    need_packages "${packages_python[@]}"
-    python=$(find_python)
-  }
-  step "make the virtual environment $site_venv" venv-site "$python" -m venv --clear "$site_venv"
-  step "install what makes the site into $site_venv" pip-site "$site_venv/bin/python" -m pip install \
-    --disable-pip-version-check --requirement "$wanted"
-  cp "$wanted" "$site_venv/requirements.txt"
-}
+need_site_environment() { need_environment_of site "$site_venv" tools/site/requirements.txt "makes the site"; }

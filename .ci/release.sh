@@ -67,15 +67,4 @@ build_wheels() {
 }
 
 # Sees to it that there is an environment with what makes wheels; torch is not among it.
-need_release_environment() {
-  local wanted=tools/release/requirements.txt python
-  cmp -s "$wanted" "$release_venv/requirements.txt" && return
-  python=$(find_python) || {
-    need_packages "${packages_python[@]}"
-    python=$(find_python)
-  }
-  step "make the virtual environment $release_venv" venv-release "$python" -m venv --clear "$release_venv"
-  step "install what makes wheels into $release_venv" pip-release "$release_venv/bin/python" -m pip install \
-    --disable-pip-version-check --requirement "$wanted"
-  cp "$wanted" "$release_venv/requirements.txt"
-}
+need_release_environment() { need_environment_of release "$release_venv" tools/release/requirements.txt "makes wheels"; }

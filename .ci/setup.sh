@@ -113,6 +113,21 @@ need_environment() {
   cp "$wanted" "$venv/requirements.txt"
 }
 
+# Sees to it that a virtual environment beside that of the tests has what a list names, and nothing of torch.
+# need_environment_of NAME ENVIRONMENT LIST PURPOSE: the steps' logs have the name.
+need_environment_of() {
+  local name=$1 environment=$2 wanted=$3 purpose=$4 python
+  cmp -s "$wanted" "$environment/requirements.txt" && return
+  python=$(find_python) || {
+    need_packages "${packages_python[@]}"
+    python=$(find_python)
+  }
+  step "make the virtual environment $environment" "venv-$name" "$python" -m venv --clear "$environment"
+  step "install what $purpose into $environment" "pip-$name" "$environment/bin/python" -m pip install \
+    --disable-pip-version-check --requirement "$wanted"
+  cp "$wanted" "$environment/requirements.txt"
+}
+
 # Sees to it that the package fccl in the virtual environment is built from the sources as they are now.
 need_package() {
   local sources library=
