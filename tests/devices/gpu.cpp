@@ -339,4 +339,10 @@ Answer<void> Gpu::launch(GpuQueue* queue, std::function<void()> kernel) {
   return {};
 }
 
+Answer<void> Gpu::launch(GpuQueue* queue, size_t number, std::function<void()> kernel) {
+  if (options().loads_lazily)
+    if (auto loaded = load(number); !loaded) return loaded;
+  return launch(queue, std::move(kernel));
+}
+
 }  // namespace fccl::core::simulated

@@ -80,6 +80,8 @@ class Gpu {
   // A kernel that is loaded, or what needs none: runs on the queue's thread, and finds memory by real(). What it writes by
   // store() is kept back as a copy's bytes are.
   Answer<void> launch(GpuQueue* queue, std::function<void()> kernel);
+  // Loads the kernel of this number first, if the GPU loads lazily and nobody did before.
+  Answer<void> launch(GpuQueue* queue, size_t number, std::function<void()> kernel);
   Answer<void> set_capturing(GpuQueue* queue, bool capturing);
 
   // The state of its operations, which tests look at and change.

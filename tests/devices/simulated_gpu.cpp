@@ -247,9 +247,9 @@ Mark SimulatedGpu::make_user_mark() {
 }
 
 void SimulatedGpu::launch(Queue queue, std::function<void()> kernel) {
-  if (gpu_.options().loads_lazily) load(kernel);
   const Current current(gpu_);
-  expect(gpu_.launch(expect(gpu_.queue_of(queue.native)), std::move(kernel)));
+  const size_t number = kernel.target_type().hash_code();
+  expect(gpu_.launch(expect(gpu_.queue_of(queue.native)), number, std::move(kernel)));
 }
 
 void SimulatedGpu::load(const std::function<void()>& kernel) {

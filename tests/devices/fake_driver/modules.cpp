@@ -78,12 +78,8 @@ CUresult cuFuncLoad(CUfunction function) {
 
 CUresult cuLaunchKernel(CUfunction function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned /*shared*/,
                         CUstream stream, void** /*parameters*/, void** /*more*/) {
-  return on_stream(stream, [&](Gpu& gpu, GpuQueue* queue) {
-    if (gpu.options().loads_lazily) {
-      if (const CUresult result = result_of(gpu.load(kernel_of(function)->number)); result != CUDA_SUCCESS) return result;
-    }
-    return result_of(gpu.launch(queue, [] {}));
-  });
+  return on_stream(stream,
+                   [&](Gpu& gpu, GpuQueue* queue) { return result_of(gpu.launch(queue, kernel_of(function)->number, [] {})); });
 }
 
 }  // extern "C"
