@@ -13,7 +13,7 @@ class Lane;
 
 // Counts of the calls that gain_of_reading makes.
 inline constexpr int kTrialRounds = 4;
-inline constexpr uint64_t kTrialCalls = 2 * kTrialRounds + 1;
+inline constexpr uint64_t kTrialCalls = 2 * kTrialRounds + 2;
 static_assert(kEarliestNumber + 1 + kTrialCalls <= kFirstNumber, "behind the first barrier");
 
 // Returns the time of blocks through slots, divided by their time where each rank reads its peers' memory; 0 if it cannot read.

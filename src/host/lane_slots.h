@@ -14,6 +14,8 @@ class LaneSlots {
  public:
   LaneSlots(const Segment& segment, LaneId id) : segment_(&segment), id_(id) {}
 
+  // Returns the size of a source's slots for one peer.
+  size_t pair_ring_bytes() const { return segment_->shape().pair_ring_bytes(); }
   // Return the rings of slots for a call, whose longest slice has `longest_slice` bytes.
   SlotRing gather_ring(size_t longest_slice) const { return {segment_->shape().gather_ring_bytes(), longest_slice}; }
   SlotRing pair_ring(size_t longest_slice) const { return {segment_->shape().pair_ring_bytes(), longest_slice}; }
