@@ -57,7 +57,8 @@ class Joiner {
   Result<void> listen();
   Result<Channel> reach_root();
   void tell(Channel& channel, const Error& why, Deadline deadline) const;
-  Result<std::vector<Member>> await_roster(Channel& channel);
+  Result<void> rest(const std::string& observed);
+  Result<std::optional<std::vector<Member>>> await_roster(Channel& channel);
   Result<std::vector<Member>> members_of(Roster roster) const;
   bool give_up(Channel& channel, const Message& why);
   // A joiner without a cancel check need not wake up before the deadline.
@@ -78,18 +79,31 @@ class Joiner {
 };
 
 Result<Joined> Joiner::join() {
-  // The root comes first, so that the other ranks can be told of any later failure.
-  FCCL_TRY_ASSIGN(Channel channel, reach_root());
-  const Result<Hello> hello = get_ready();
-  if (!hello) {
-    tell(channel, hello.error(), Deadline::after(kDeclineTime));
-    return fail(hello.error());
+  while (true) {
+    // The root comes first, so that the other ranks can be told of any later failure.
+    FCCL_TRY_ASSIGN(Channel channel, reach_root());
+    const Result<Hello> hello = get_ready();
+    if (!hello) {
+      tell(channel, hello.error(), Deadline::after(kDeclineTime));
+      return fail(hello.error());
+    }
+    channel.say(encode(*hello));
+    FCCL_TRY_ASSIGN(auto members, await_roster(channel));
+    if (members) {
+      Presence presence(std::move(channel), name_of_root(*members));
+      return Joined{std::move(*members), std::move(listener_),     request_.id,
+                    request_.rank,       std::move(tcp_listener_), std::move(presence)};
+    }
+    FCCL_TRY(rest(fmt::format("{} is still in an earlier call, without this rank", root())));
   }
-  channel.say(encode(*hello));
-  FCCL_TRY_ASSIGN(std::vector<Member> members, await_roster(channel));
-  Presence presence(std::move(channel), name_of_root(members));
-  return Joined{std::move(members), std::move(listener_),     request_.id,
-                request_.rank,      std::move(tcp_listener_), std::move(presence)};
+}
+
+// Lets a rank that has to come again do so after a pause, unless it is cancelled or late.
+Result<void> Joiner::rest(const std::string& observed) {
+  if (request_.awaits_root) FCCL_TRY(limit_.check_cancelled());
+  if (Deadline::after(ConnectPatience::kPause).at >= limit_.deadline.at) return timed_out(observed);
+  std::this_thread::sleep_for(ConnectPatience::kPause);
+  return {};
 }
 
 void Joiner::decline(const Error& why) {
@@ -98,7 +112,7 @@ void Joiner::decline(const Error& why) {
 
 // It waits for the answer: the root may live in this process, and has then told the others before the process ends.
 void Joiner::tell(Channel& channel, const Error& why, Deadline deadline) const {
-  channel.say(encode(Hello{{request_.rank, ::getpid(), {}, host_name(), {}}, request_.nranks, {}, why}));
+  channel.say(encode(Hello{{request_.rank, ::getpid(), {}, host_name(), {}}, request_.nranks, {}, why, request_.origin}));
   (void)channel.await_message(deadline);
 }
 
@@ -129,8 +143,10 @@ Result<Hello> Joiner::make_hello() const {
   // host_identity reads files; without descriptors it would return another identity.
   if (const int error = lack_of_descriptors(1); error != 0)
     return fail(fcclSystemError, fmt::format("{} cannot read which host this is: {}", name(), error_text(error)));
-  Hello hello{
-      {request_.rank, ::getpid(), host_identity(request_.host_override), host_name(), {}}, request_.nranks, request_.agreement};
+  Hello hello{.member = {request_.rank, ::getpid(), host_identity(request_.host_override), host_name(), {}},
+              .nranks = request_.nranks,
+              .agreement = request_.agreement,
+              .origin = request_.origin};
   if (hello.agreement.size() > kAgreementLimit)
     return fail(fcclInternalError,
                 fmt::format("the settings to compare take {} bytes, more than {}", hello.agreement.size(), kAgreementLimit));
@@ -197,9 +213,7 @@ Result<Channel> Joiner::reach_root() {
                     fmt::format("{} cannot join at {}: {}", name(), root_text(request_.id), opened.error().message));
       observed = fmt::format("{} took the connection, then: {}", root(), opened.error().message);
     }
-    if (request_.awaits_root) FCCL_TRY(limit_.check_cancelled());
-    if (Deadline::after(ConnectPatience::kPause).at >= limit_.deadline.at) return timed_out(observed);
-    std::this_thread::sleep_for(ConnectPatience::kPause);
+    FCCL_TRY(rest(observed));
   }
 }
 
@@ -217,7 +231,8 @@ bool Joiner::give_up(Channel& channel, const Message& why) {
   }
 }
 
-Result<std::vector<Member>> Joiner::await_roster(Channel& channel) {
+// Returns nothing if the root serves an earlier call, which leaves this rank out.
+Result<std::optional<std::vector<Member>>> Joiner::await_roster(Channel& channel) {
   channel.allow(std::max(kMessageLimit, roster_limit(request_.nranks)));
   while (true) {
     Result<std::string> bytes = channel.await_message(next_look());
@@ -243,6 +258,8 @@ Result<std::vector<Member>> Joiner::await_roster(Channel& channel) {
     }
     if (message && std::holds_alternative<Progress>(*message)) {
       progress_ = std::get<Progress>(std::move(*message));
+    } else if (message && std::holds_alternative<Later>(*message)) {
+      return std::nullopt;
     } else if (message && std::holds_alternative<Roster>(*message)) {
       channel.allow(kMessageLimit);
       return members_of(std::get<Roster>(std::move(*message)));
@@ -269,14 +286,15 @@ Result<Bootstrap> prepare_bootstrap(const Settings& settings) {
   fill_random(generation);
   for (const unsigned char byte : generation) id.generation = id.generation << 8 | byte;
   fill_random(id.key);
-  return Bootstrap{id, std::move(listener)};
+  return Bootstrap{.id = id, .listener = std::move(listener)};
 }
 
 Result<Descriptor> serve_bootstrap(Bootstrap prepared) {
   Descriptor shutter(::fcntl(prepared.listener.get(), F_DUPFD_CLOEXEC, 0));
   if (!shutter)
     return fail(fcclSystemError, fmt::format("cannot take a second descriptor of a bootstrap: {}", error_text(errno)));
-  FCCL_TRY(serve_in_background(std::make_shared<Rendezvous>(std::move(prepared.listener), prepared.id)));
+  FCCL_TRY(serve_in_background(
+      std::make_shared<Rendezvous>(std::move(prepared.listener), prepared.id, std::move(prepared.excluded))));
   return shutter;
 }
 

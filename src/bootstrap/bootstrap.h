@@ -22,6 +22,7 @@ struct JoinRequest {
   std::string host_override;  // FCCL_HOST_ID; "" = none
   Settings settings = {};     // which interface and ports a TCP listener may take
   bool awaits_root = false;   // a process may yet begin to serve the id; otherwise a refused connection is an error
+  int origin = -1;            // this rank in the communicator that the new one leaves ranks out of; -1 = none
 };
 
 // Holds what a rank has once all have joined, until its communicator is made. The creation owns it; one thread at a time.
@@ -38,6 +39,8 @@ struct Joined {
 struct Bootstrap {
   UniqueId id;
   Descriptor listener;
+  std::vector<int> excluded =
+      {};  // ranks of the parent that are left out: one that comes is of a later call, and waits for that
 };
 
 Result<Bootstrap> prepare_bootstrap(const Settings& settings);

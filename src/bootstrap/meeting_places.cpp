@@ -23,7 +23,7 @@ UniqueId MeetingPlaces::id_of(int rank) const { return {.root = of_ranks_[static
 
 Result<Bootstrap> MeetingPlaces::open(int rank) const {
   FCCL_TRY_ASSIGN(auto listener, listen_at_held(own_));
-  return Bootstrap{id_of(rank), std::move(listener)};
+  return Bootstrap{.id = id_of(rank), .listener = std::move(listener)};
 }
 
 }  // namespace fccl::core

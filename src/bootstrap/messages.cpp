@@ -80,7 +80,7 @@ bool sensible(const Roster& roster) {
 }
 
 bool sensible(const Hello& hello) {
-  if (!sensible(hello.member) || hello.agreement.size() > kAgreementLimit) return false;
+  if (!sensible(hello.member) || hello.origin < -1 || hello.agreement.size() > kAgreementLimit) return false;
   return !hello.failure ||
          (sensible(*hello.failure) && hello.failure->message.size() <= kFailureLimit && hello.agreement.empty());
 }
@@ -89,6 +89,7 @@ bool sensible(const Progress& progress) { return progress.joined >= 0 && progres
 bool sensible(const Refusal& refusal) { return sensible(refusal.error); }
 bool sensible(const Failed& failed) { return sensible(failed.error); }
 bool sensible(const Farewell&) { return true; }
+bool sensible(const Later&) { return true; }
 
 Message read(Reader& reader, uint8_t kind) {
   switch (kind) {
@@ -98,6 +99,7 @@ Message read(Reader& reader, uint8_t kind) {
       hello.nranks = reader.number<int32_t>();
       hello.agreement = reader.text();
       if (reader.number<uint8_t>() != 0) hello.failure = read_error(reader);
+      hello.origin = reader.number<int32_t>();
       return hello;
     }
     case 1:
@@ -114,6 +116,8 @@ Message read(Reader& reader, uint8_t kind) {
       return Failed{read_error(reader)};
     case 6:
       return Farewell{};
+    case 7:
+      return Later{};
     default:
       return read_roster(reader);
   }
@@ -136,6 +140,7 @@ std::string encode(const Message& message) {
                           writer.text(hello.agreement);
                           writer.number(uint8_t{hello.failure.has_value()});
                           if (hello.failure) write(writer, *hello.failure, kFailureLimit);
+                          writer.number(int32_t{hello.origin});
                         },
                         [](const GivingUp&) {},
                         [&](const Progress& progress) {
@@ -150,7 +155,8 @@ std::string encode(const Message& message) {
                             write(writer, member);
                           }
                         },
-                        [&](const Failed& failed) { write(writer, failed.error, kErrorLimit); }, [](const Farewell&) {}},
+                        [&](const Failed& failed) { write(writer, failed.error, kErrorLimit); }, [](const Farewell&) {},
+                        [](const Later&) {}},
              message);
   return writer.bytes();
 }

@@ -24,6 +24,7 @@ struct Hello {
   int nranks = 0;
   std::string agreement;  // "" with a failure
   std::optional<Error> failure = {};
+  int origin = -1;  // the rank in the communicator that these ranks leave others out of; -1: they come from none
 };
 
 // A rank leaves because its own deadline passed.
@@ -48,12 +49,15 @@ struct Failed {
 // A rank needs the root no more: from now on other channels tell what becomes of the rank.
 struct Farewell {};
 
+// The root tells a rank that its call leaves that rank out: the rank is of a later call, and comes again.
+struct Later {};
+
 // The root tells all who have joined: at least one, in the order of their ranks from 0 on.
 struct Roster {
   std::vector<Member> members;
 };
 
-using Message = std::variant<Hello, GivingUp, Progress, Refusal, Roster, Failed, Farewell>;
+using Message = std::variant<Hello, GivingUp, Progress, Refusal, Roster, Failed, Farewell, Later>;
 
 // Returns how many bytes the roster of so many ranks has at most; any number may be asked for.
 size_t roster_limit(int nranks);

@@ -42,8 +42,11 @@ std::pair<std::string_view, std::string_view> first_difference(std::string_view 
 
 std::string Rendezvous::PendingClient::name() const { return member ? describe(*member) : fmt::format("rank {}", rank()); }
 
-Rendezvous::Rendezvous(Descriptor listener, const UniqueId& id)
-    : listener_(std::move(listener)), acceptor_(listener_.get(), id.key, {kRootRank}), until_report_(kFirstReport) {}
+Rendezvous::Rendezvous(Descriptor listener, const UniqueId& id, std::vector<int> excluded)
+    : listener_(std::move(listener)),
+      acceptor_(listener_.get(), id.key, {kRootRank}),
+      excluded_(std::move(excluded)),
+      until_report_(kFirstReport) {}
 
 Rendezvous::~Rendezvous() { shut(listener_.get()); }
 
@@ -110,6 +113,8 @@ void Rendezvous::move_on() {
 void Rendezvous::close_door() {
   shut(listener_.get());
   acceptor_.clear();
+  for (PendingClient& client : clients_)
+    if (!client.member && !client.is_of_later_call && !excluded_.empty()) send_away(client);
   clients_.remove_if([](const PendingClient& client) { return !client.member; });
 }
 
@@ -126,6 +131,8 @@ void Rendezvous::refuse_all() {
   for (const bool own : {false, true})
     for (PendingClient& client : clients_) {
       if (client.refused || client.channel.peer().version != kOwnVersion) continue;
+      // A client that has not said hello may be of a later call, and says it next.
+      if (!client.member && !excluded_.empty()) continue;
       if ((client.member && is_this_process(*client.member)) != own) continue;
       client.channel.say(encode(Refusal{*failure_}));
       client.refused = true;
@@ -149,6 +156,10 @@ void Rendezvous::attend(std::list<PendingClient>::iterator client) {
   while (std::optional<std::string> bytes = client->channel.hear())
     if (Result<void> heard = hear(*client, *bytes); !heard) pumped = std::move(heard);
   if (pumped) return;
+  if (client->is_of_later_call) {
+    clients_.erase(client);
+    return;
+  }
   if (!complete())
     fail_all(fcclRemoteError, fmt::format("{} left while joining ({}), {}", client->name(), pumped.error().message, so_far()));
   else if (!client->is_leaving)
@@ -184,6 +195,7 @@ Result<void> Rendezvous::hear(PendingClient& client, const std::string& bytes) {
 }
 
 void Rendezvous::judge(PendingClient& client, Hello hello) {
+  if (std::ranges::count(excluded_, hello.origin) > 0) return send_away(client);
   hello.member.rank = client.rank();
   if (!terms_ && possible(hello.nranks)) terms_ = Terms{hello.member, hello.nranks, hello.agreement};
   if (possible(hello.nranks)) most_ranks_ = std::max(most_ranks_, hello.nranks);
@@ -198,6 +210,13 @@ void Rendezvous::judge(PendingClient& client, Hello hello) {
   }
   members_.emplace(hello.member.rank, std::move(hello.member));
   if (!progress_due_) progress_due_ = Deadline::after(until_report_);
+}
+
+void Rendezvous::send_away(PendingClient& client) {
+  client.is_of_later_call = true;
+  client.channel.say(encode(Later{}));
+  // The next poll sends what the kernel does not take now; it also removes a client that is gone.
+  (void)client.channel.flush();
 }
 
 std::string Rendezvous::objection(const Hello& hello) const {

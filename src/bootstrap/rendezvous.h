@@ -22,7 +22,8 @@ namespace fccl::core {
 // creation fails on all that are connected. Owned and used by the thread that serves it.
 class Rendezvous {
  public:
-  Rendezvous(Descriptor listener, const UniqueId& id);
+  // `excluded`: ranks of the parent that this call leaves out. Their hellos belong to a later call, and disturb nothing.
+  Rendezvous(Descriptor listener, const UniqueId& id, std::vector<int> excluded = {});
   ~Rendezvous();
 
   // Returns when every rank has left; or, after a failure, when every rank has been told. For stopped ranks it waits a minute
@@ -37,6 +38,7 @@ class Rendezvous {
     bool has_roster = false;       // the roster was said to it
     bool refused = false;          // the failure was sent to it
     bool is_leaving = false;       // it has said farewell
+    bool is_of_later_call = false;
 
     int rank() const { return channel.peer().rank; }
     std::string name() const;
@@ -60,6 +62,7 @@ class Rendezvous {
   void attend(std::list<PendingClient>::iterator client);
   Result<void> hear(PendingClient& client, const std::string& bytes);
   void judge(PendingClient& client, Hello hello);
+  void send_away(PendingClient& client);
   std::string objection(const Hello& hello) const;
   void fail_all(fcclResult_t code, std::string message);
   void report_progress();
@@ -70,6 +73,7 @@ class Rendezvous {
 
   Descriptor listener_;
   Acceptor acceptor_;
+  std::vector<int> excluded_;
   std::list<PendingClient> clients_;
   std::optional<Terms> terms_;
   int most_ranks_ = 0;             // largest number of ranks that any rank has named: that many should hear of a failure

@@ -101,6 +101,7 @@ Result<std::unique_ptr<CommunicatorState>> Shrink::meet(const ShrinkOffer& mine,
 Result<std::unique_ptr<CommunicatorState>> Shrink::create(Bootstrap bootstrap, const ShrinkOffer& mine,
                                                           const CreateOptions& options) {
   FCCL_TRY_ASSIGN(const auto id, id_of_root());
+  if (places_) bootstrap.excluded = excluded_by(mine);
   FCCL_TRY_ASSIGN(auto served, is_root() ? serve_bootstrap(std::move(bootstrap)) : Descriptor{});
   auto made = create_state(request(id, mine, options), options, [this] { return check_wanted(); });
   if (made && places_)
@@ -153,6 +154,7 @@ JoinRequest Shrink::request(const UniqueId& id, const ShrinkOffer& mine, const C
                                                       : fmt::format("excludeRanksList={}... (hash {:02x})\n",
                                                                     excluded.substr(0, kMostListed), fmt::join(whole, ""));
   request.awaits_root = true;
+  request.origin = parent_.peers.rank();
   return request;
 }
 

@@ -169,6 +169,46 @@ TEST(HostShrinks, with_other_lists_is_an_error_on_all_that_shows_them_and_may_be
   });
 }
 
+// Rank 0 is the first survivor of both shrinks. The first leaves rank 2 out, so rank 2 is in the second while rank 0 still
+// waits for rank 1 in the first.
+TEST(HostShrinks, in_a_row_with_different_lists_and_the_same_first_survivor_do_not_meet) {
+  run_ranks({.as = RanksAs::processes, .ranks = 3, .host_of = {0, 1, 2}}, [](const Seat& seat) {
+    const Comm comm(seat);
+    for (int round = 0; round < 3; ++round) {
+      if (seat.rank == 1) std::this_thread::sleep_for(250ms);
+      if (seat.rank != 2) {
+        const Made made = shrink(comm, {2});
+        ASSERT_EQ(made.result, fcclSuccess) << made.text;
+        const Comm rest(made.comm);
+        EXPECT_EQ(fault_as_rank(rest, seat.rank, 2, {.host_of = {0, 1}}), "");
+      }
+      const Made made = shrink(comm, {});
+      ASSERT_EQ(made.result, fcclSuccess) << made.text;
+      const Comm all(made.comm);
+      EXPECT_EQ(fault_as_rank(all, seat.rank, 3, {.host_of = {0, 1, 2}}), "");
+    }
+  });
+}
+
+TEST(HostShrinks, that_fail_do_not_fail_the_next_one_of_a_rank_that_they_left_out) {
+  run_ranks({.as = RanksAs::processes, .ranks = 3, .host_of = {0, 1, 2}}, [](const Seat& seat) {
+    const Comm comm(seat);
+    fcclConfig_t config = config_of_tests();
+    config.initTimeoutMs = 300;
+    // Rank 1 does not come to the first shrink, and is late for the second.
+    if (seat.rank == 0) {
+      const Made made = shrink(comm, {2}, FCCL_SHRINK_DEFAULT, &config);
+      EXPECT_EQ(made.result, fcclTimeout);
+      EXPECT_NE(made.text.find("missing: rank 1"), std::string::npos) << made.text;
+    }
+    if (seat.rank == 1) std::this_thread::sleep_for(600ms);
+    const Made made = shrink(comm, {});
+    ASSERT_EQ(made.result, fcclSuccess) << made.text;
+    const Comm all(made.comm);
+    EXPECT_EQ(fault_as_rank(all, seat.rank, 3, {.host_of = {0, 1, 2}}), "");
+  });
+}
+
 TEST(HostShrinks, that_a_survivor_does_not_come_to_ends_at_the_deadline_and_names_it) {
   run_ranks(kTwoAndOneAndOne.launch(), [](const Seat& seat) {
     const Comm comm(seat);

@@ -1,6 +1,7 @@
 // Tests of joining: rosters, and errors that reach every rank by name.
 #include "bootstrap/bootstrap.h"
 
+#include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -188,12 +189,14 @@ TEST(Bootstrap, another_version_is_named_on_every_rank) {
   std::future<Result<Joined>> right =
       std::async(std::launch::async, [&] { return join(request_of(id, 0, 2), Deadline::after(5s)); });
   Channel other(std::move(connect_tcp(id.root, Deadline::after(1s)).socket),
-                Conversation(Role::connects, id.key, {1, {4, 200}}));
+                Conversation(Role::connects, id.key, {1, {kOwnVersion.protocol + 1, 200}}));
   ASSERT_TRUE(other.await_open(Deadline::after(1s)));
   EXPECT_EQ(other.peer().version, kOwnVersion);
   std::vector<Result<Joined>> results;
   results.push_back(right.get());
-  expect_failures(results, fcclInvalidUsage, {"rank 1 speaks protocol 4, library 0.2.0", "the root speaks protocol 3"});
+  expect_failures(results, fcclInvalidUsage,
+                  {fmt::format("rank 1 speaks protocol {}, library 0.2.0", kOwnVersion.protocol + 1),
+                   fmt::format("the root speaks protocol {}", kOwnVersion.protocol)});
 }
 
 TEST(Bootstrap, a_rank_that_is_killed_while_joining_is_named_on_the_others_at_once) {

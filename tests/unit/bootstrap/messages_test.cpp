@@ -21,7 +21,8 @@ std::vector<Message> samples() {
           Roster{{kFirst, kSecond}},
           Failed{{fcclSystemError, "no memory"}},
           Farewell{},
-          Hello{kHostA, 8, {}, Error{fcclInvalidUsage, "no such NIC"}}};
+          Hello{kHostA, 8, {}, Error{fcclInvalidUsage, "no such NIC"}, 5},
+          Later{}};
 }
 
 TEST(Messages, come_back_from_their_bytes) {
@@ -41,10 +42,13 @@ TEST(Messages, come_back_from_their_bytes) {
   EXPECT_EQ(std::get<Failed>(*decode(encode(samples()[5]))).error.code, fcclSystemError);
   EXPECT_TRUE(std::holds_alternative<Farewell>(*decode(encode(samples()[6]))));
   EXPECT_FALSE(std::get<Hello>(*hello).failure);
+  EXPECT_EQ(std::get<Hello>(*hello).origin, -1);
   const Message failing = *decode(encode(samples()[7]));
   ASSERT_TRUE(std::get<Hello>(failing).failure);
   EXPECT_EQ(std::get<Hello>(failing).failure->code, fcclInvalidUsage);
   EXPECT_EQ(std::get<Hello>(failing).failure->message, "no such NIC");
+  EXPECT_EQ(std::get<Hello>(failing).origin, 5);
+  EXPECT_TRUE(std::holds_alternative<Later>(*decode(encode(samples()[8]))));
 }
 
 TEST(Messages, bytes_that_are_cut_or_too_many_are_refused) {
