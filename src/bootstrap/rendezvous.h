@@ -61,7 +61,7 @@ class Rendezvous {
   Result<void> hear(PendingClient& client, const std::string& bytes);
   void judge(PendingClient& client, Hello hello);
   std::string objection(const Hello& hello) const;
-  void fail_all(fcclResult_t code, std::string message);
+  void fail_all(MessageCode code, std::string message);
   void report_progress();
   std::string progress() const;
   std::string so_far() const;
