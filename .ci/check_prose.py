@@ -33,6 +33,8 @@ DIALECT = re.compile(
     re.IGNORECASE,
 )
 COLUMNS = 128
+# Pages whose tables and outputs are as narrow as their prose.
+WHOLLY_NARROW = re.compile(r"README\.md|docs/")
 LIBRARY = ("src/", "include/", "plugins/")
 
 
@@ -135,11 +137,11 @@ def first_sentence(tree: Tree, path: str) -> str:
 
 
 def badly_cut_lines(tree: Tree, path: str) -> Iterator[Fault]:
-    lines = tree.text(path).splitlines()
+    prose = {number for block in page_blocks(tree.text(path)) for number, _ in block.lines}
+    for number, line in enumerate(tree.text(path).splitlines(), 1):
+        if len(line) > COLUMNS and (number in prose or WHOLLY_NARROW.match(path)):
+            yield Fault(path, number, f"has more than {COLUMNS} columns (prose)")
     for block in page_blocks(tree.text(path)):
-        for number, _ in block.lines:
-            if len(lines[number - 1]) > COLUMNS:
-                yield Fault(path, number, f"has more than {COLUMNS} columns (prose)")
         parts = lines_of_prose(block)
         for i, (number, words) in enumerate(parts):
             if FULL_STOP.search(words):
