@@ -8,6 +8,7 @@ from pathlib import Path
 
 from prose import (
     FULL_STOP,
+    Block,
     Sentence,
     comments_of_cpp,
     cpp_comments,
@@ -32,8 +33,8 @@ DIALECT = re.compile(
     re.IGNORECASE,
 )
 COLUMNS = 128
-# A message in a page stands in one line, as the sources have it.
-LONG_QUOTATION = re.compile(r"`[^`]{90,}`")
+# Pages whose tables and outputs are as narrow as their prose.
+WHOLLY_NARROW = re.compile(r"README\.md|docs/")
 LIBRARY = ("src/", "include/", "plugins/")
 
 
@@ -136,15 +137,27 @@ def first_sentence(tree: Tree, path: str) -> str:
 
 
 def badly_cut_lines(tree: Tree, path: str) -> Iterator[Fault]:
-    lines = tree.text(path).splitlines()
+    prose = {number for block in page_blocks(tree.text(path)) for number, _ in block.lines}
+    for number, line in enumerate(tree.text(path).splitlines(), 1):
+        if len(line) > COLUMNS and (number in prose or WHOLLY_NARROW.match(path)):
+            yield Fault(path, number, f"has more than {COLUMNS} columns (prose)")
     for block in page_blocks(tree.text(path)):
-        for i, (number, words) in enumerate(block.lines):
-            if len(lines[number - 1]) > COLUMNS and not LONG_QUOTATION.search(words):
-                yield Fault(path, number, f"has more than {COLUMNS} columns (prose)")
-            if FULL_STOP.search(without_code(words)):
+        parts = lines_of_prose(block)
+        for i, (number, words) in enumerate(parts):
+            if FULL_STOP.search(words):
                 yield Fault(path, number, "has two sentences; each has a line of its own (prose)")
-            if i + 1 < len(block.lines) and not re.search(r"[.!?:;][\"')\]*_]*$", words):
+            if i + 1 < len(parts) and not re.search(r"[.!?:;][\"')\]*_]*$", words):
                 yield Fault(path, number, "goes on in the next line; make it two sentences (prose)")
+
+
+def lines_of_prose(block: Block) -> list[tuple[int, str]]:
+    """The lines of a block, with their `code` blanked; a quotation that is wrapped counts as one line."""
+    text = "\n".join(words for _, words in block.lines)
+    parts, begin = [], 0
+    for words in without_code(text).split("\n"):
+        parts.append((block.lines[text.count("\n", 0, begin)][0], words))
+        begin += len(words) + 1
+    return parts
 
 
 def main() -> int:

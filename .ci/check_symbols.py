@@ -1,9 +1,10 @@
-"""Symbols: libfccl exports fccl* only, and needs nothing of MPI, torch, libfabric or CUDA."""
+"""Symbols: libfccl exports fccl* only, as it ever did, and needs nothing of MPI, torch, libfabric or CUDA."""
 
 import re
 import subprocess
 from collections.abc import Iterator
 
+from check_interface import kept_functions
 from tree import Fault, Tree
 
 LIBRARY = "build/libfccl.so"
@@ -16,9 +17,12 @@ def faults(tree: Tree) -> Iterator[Fault]:
     if not (tree.root / LIBRARY).exists():
         yield Fault(LIBRARY, 1, "is not there; build it first (symbols)")
         return
-    for name in symbols(tree, "--defined-only"):
+    exported = symbols(tree, "--defined-only")
+    for name in exported:
         if not EXPORTED.match(name):
             yield Fault(LIBRARY, 1, f"exports {name}, and may export fccl* only (symbols)")
+    for name in set(kept_functions(tree)) - {name.partition("@")[0] for name in exported}:
+        yield Fault(LIBRARY, 1, f"exports no {name} any more, which programs may use (symbols)")
     for name in symbols(tree, "--undefined-only"):
         if FOREIGN.match(name):
             yield Fault(LIBRARY, 1, f"needs {name}, which belongs to an optional library (symbols)")

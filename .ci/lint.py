@@ -9,6 +9,7 @@ from pathlib import Path
 import check_chains
 import check_format
 import check_headers
+import check_interface
 import check_layers
 import check_limits
 import check_names
@@ -42,6 +43,7 @@ def checks_of_text(tree: Tree) -> dict[str, Check]:
         "chains": lambda: check_chains.faults(tree),
         "limits": lambda: check_limits.faults(tree),
         "words": lambda: check_words.faults(tree),
+        "interface": lambda: check_interface.faults(tree),
         "names": lambda: check_names.faults(tree),
         "prose": lambda: check_prose.faults(tree),
         "format": lambda: check_format.faults(tree),

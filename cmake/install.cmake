@@ -18,7 +18,7 @@ install(EXPORT fcclTargets NAMESPACE fccl:: DESTINATION ${package_dir} COMPONENT
 # The contract of a transport for plug-ins that are built elsewhere: the component `transport` of the package. It is apart, since it
 # needs tl::expected, which programs do not.
 set(contract_dir ${CMAKE_INSTALL_INCLUDEDIR}/fccl/transport)
-foreach(header wire/transport.h base/result.h topology/cost_constants.h topology/nic.h topology/place.h)
+foreach(header wire/transport.h base/message_kind.h base/result.h topology/cost_constants.h topology/nic.h topology/place.h)
   cmake_path(GET header PARENT_PATH room)
   install(FILES ${PROJECT_SOURCE_DIR}/src/${header} DESTINATION ${contract_dir}/${room} COMPONENT development)
 endforeach()

@@ -137,6 +137,10 @@ def own_of(libraries: list[str]) -> list[str]:
     return [library for library in libraries if library in OWN and library != "old"]
 
 
+def ratio_text(ratio: float) -> str:
+    return f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.2g}"
+
+
 def print_table(medians: Medians, cells: list[Cell], libraries: list[str]) -> None:
     if not cells:
         return
@@ -145,12 +149,14 @@ def print_table(medians: Medians, cells: list[Cell], libraries: list[str]) -> No
     first = cells[0]
     print(
         f"\n{first.collective}, {first.placement.replace('_', ' ')}, inputs {first.inputs}: "
-        "median us of (undisturbed batches), and best peer / FCCL's" + (", limit / FCCL's" if limited else "")
+        "median us (of so many undisturbed batches), "
+        "and the fastest peer's time / FCCL's (above 1: FCCL is faster)"
+        + (", limit's / FCCL's" if limited else "")
     )
     print(
         f"{'size':>12}"
         + "".join(f"{library:>18}" for library in libraries)
-        + "".join(f"{'best / ' + each:>10}{'':16}" for each in own)
+        + "".join(f"{'best / ' + each:>18}{'':16}" for each in own)
         + "".join(f"{'limit / ' + each:>20}" for each in limited)
     )
     for cell in cells:
@@ -160,7 +166,7 @@ def print_table(medians: Medians, cells: list[Cell], libraries: list[str]) -> No
             line += f"{'-' if time is None else f'{time:.2f}':>12} ({medians.count(cell, library):>3})"
         for each in own:
             best = medians.best(cell, each)
-            line += f"{best.ratio:>10.2f} {best.peer:<15}" if best else f"{'-':>10}{'':16}"
+            line += f"{ratio_text(best.ratio):>18} {best.peer:<15}" if best else f"{'-':>18}{'':16}"
         for each in limited:
             fraction = medians.ratio(cell, "limit", each)
             line += f"{'-' if fraction is None else f'{fraction:.2f}':>20}"
@@ -277,7 +283,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--rows", type=Path, default=Path("build/compare.csv"), help="where all rows go (build/compare.csv)"
     )
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="a picture of the ratios (matplotlib)")
+    parser.add_argument(
+        "--plot", type=Path, metavar="FILE", help="a picture of times, rates and ratios (matplotlib)"
+    )
     given = parser.parse_args()
     choose_what_to_compare(given, parser)
     return given

@@ -65,6 +65,9 @@ class Medians:
             key=lambda cell: (cell.size, PLACEMENTS.index(cell.placement)),
         )
 
+    def libraries(self, cell: Cell) -> list[str]:
+        return list(self._times[cell])
+
     def count(self, cell: Cell, library: str) -> int:
         return len(self._times[cell].get(library, []))
 

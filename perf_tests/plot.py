@@ -1,5 +1,10 @@
-"""Draws how many times as long as FCCL its fastest peer takes, for each kind of input and each collective."""
+"""Draws a comparison: us and GB/s of each library, and the fastest peer's time over FCCL's."""
 
+import datetime
+import platform
+import re
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import matplotlib
@@ -8,11 +13,14 @@ matplotlib.use("Agg")
 from libraries import OWN
 from matplotlib import pyplot
 from matplotlib.axes import Axes
-from medians import PLACEMENTS, Medians
+from medians import PLACEMENTS, Cell, Medians
 
-COLOURS = {"fccl": "tab:blue", "fccl_arena": "tab:orange"}
-NAMES = {"fccl": "private memory", "fccl_arena": "fcclMemAlloc"}
-STYLES = {"out_of_place": "-", "in_place": "--"}
+NAMES = {"fccl": "FCCL, private memory", "fccl_arena": "FCCL, fcclMemAlloc", "limit": "limit of the machine"}
+COLOURS = {"fccl": "tab:blue", "fccl_arena": "tab:orange", "limit": "lightgray"}
+OTHERS = ["tab:green", "tab:red", "tab:purple", "tab:brown", "tab:gray"]
+MARKS = {"out_of_place": "o-", "in_place": "s--"}
+TIME, RATE, RATIO = "us per call (lower is better)", "GB/s of the larger buffer", "fastest peer / FCCL"
+Point = tuple[int, float]
 
 
 def size_text(size: float, _: object = None) -> str:
@@ -22,34 +30,84 @@ def size_text(size: float, _: object = None) -> str:
     return f"{size:g}"
 
 
-def draw_one(axes: Axes, medians: Medians, inputs: str, collective: str) -> None:
+def machine() -> str:
+    """The processor, the commit and the day, for the title."""
+    found = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    try:
+        asked = ["git", "rev-parse", "--short=8", "HEAD"]
+        commit = "commit " + subprocess.check_output(asked, cwd=Path(__file__).parent, text=True).strip()
+    except (OSError, subprocess.CalledProcessError):
+        commit = "no commit known"
+    return f"{found[1] if found else platform.machine()}, {commit}, {datetime.date.today()}"
+
+
+def points_of(cells: list[Cell], value: Callable[[Cell], float | None]) -> list[Point]:
+    return [(cell.size, found) for cell in cells if (found := value(cell)) is not None]
+
+
+def draw_times(axes: Axes, medians: Medians, cells: list[Cell], as_rate: bool) -> None:
+    """One line for each library, out of place."""
+    libraries = sorted({library for cell in cells for library in medians.libraries(cell)})
+    others = dict(zip([each for each in libraries if each not in COLOURS], OTHERS, strict=False))
+    for library in libraries:
+
+        def value(cell: Cell, library: str = library) -> float | None:
+            time = medians.median(cell, library)
+            return cell.size / time / 1e3 if time and as_rate else time
+
+        if points := points_of(cells, value):
+            colour = COLOURS.get(library) or others.get(library)
+            label = NAMES.get(library, library)
+            axes.plot(*zip(*points, strict=True), "o-", color=colour, label=label, markersize=4)
+    axes.set_yscale("log", base=10)
+
+
+def draw_ratios(axes: Axes, medians: Medians, inputs: str, collective: str) -> None:
     for own in (name for name in OWN if name in COLOURS):
         for placement in PLACEMENTS:
             cells = medians.cells(inputs, collective, placement)
-            found = [(cell.size, best.ratio) for cell in cells if (best := medians.best(cell, own))]
-            if found:
+            best = {cell: medians.best(cell, own) for cell in cells}
+            points = points_of(cells, lambda cell, best=best: best[cell].ratio if best[cell] else None)
+            if points:
                 label = f"{NAMES[own]}, {placement.replace('_', ' ')}"
-                axes.plot(*zip(*found, strict=True), STYLES[placement], color=COLOURS[own], label=label)
+                axes.plot(
+                    *zip(*points, strict=True),
+                    MARKS[placement],
+                    color=COLOURS[own],
+                    label=label,
+                    markersize=4,
+                )
     axes.axhline(1, color="black", linewidth=0.8)
-    axes.set_xscale("log", base=2)
+    axes.annotate("above 1: FCCL is faster", (0.02, 0.93), xycoords="axes fraction", fontsize="small")
     axes.set_yscale("log", base=2)
-    axes.xaxis.set_major_formatter(size_text)
     axes.yaxis.set_major_formatter("{x:g}")
-    axes.set_title(f"{collective}, inputs {inputs}")
-    axes.grid(alpha=0.3)
 
 
 def draw(medians: Medians, inputs: list[str], collectives: list[str], path: Path) -> None:
-    """Writes the picture; the format is that of the name."""
-    rows, columns = len(inputs), len(collectives)
+    """Writes three panels for each kind of input and collective; the format is that of the name."""
+    rows = [(kind, what) for kind in inputs for what in (TIME, RATE, RATIO)]
     figure, grid = pyplot.subplots(
-        rows, columns, figsize=(5 * columns, 3.6 * rows), squeeze=False, sharey=True
+        len(rows),
+        len(collectives),
+        figsize=(5 * len(collectives), 3.4 * len(rows)),
+        squeeze=False,
+        sharey="row",
     )
-    for row, kind in zip(grid, inputs, strict=True):
-        for axes, collective in zip(row, collectives, strict=True):
-            draw_one(axes, medians, kind, collective)
-        row[0].set_ylabel("best peer / FCCL")
-    grid[0][0].legend(fontsize="small")
+    for panels, (kind, what) in zip(grid, rows, strict=True):
+        for axes, collective in zip(panels, collectives, strict=True):
+            if what == RATIO:
+                draw_ratios(axes, medians, kind, collective)
+            else:
+                draw_times(axes, medians, medians.cells(kind, collective, "out_of_place"), what == RATE)
+            axes.set_xscale("log", base=2)
+            axes.xaxis.set_major_formatter(size_text)
+            axes.set(title=f"{collective}, inputs {kind}", xlabel="size of the larger buffer (bytes)")
+            axes.grid(alpha=0.3)
+        panels[0].set_ylabel(what)
+        if panels[0].get_legend_handles_labels()[0]:
+            panels[0].legend(fontsize="small")
+    figure.suptitle(f"FCCL beside other libraries: {machine()}")
     figure.tight_layout()
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=80)
+    pyplot.close(figure)

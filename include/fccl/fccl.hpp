@@ -46,6 +46,9 @@ struct Error {
   std::string message;
 };
 
+// Refuses a call before it reaches the C interface. docs/reference/errors.md explains the code.
+inline Error invalid_argument(const std::string& message) { return {fcclInvalidArgument, message + " [FCCL-4000]"}; }
+
 // A value, or the error that came in its place. A plain value: it owns no handle and has no thread rules. Reading a value or an
 // error that is absent is a defect of the program and ends it with the message.
 template <class T>
@@ -400,9 +403,8 @@ class Communicator {
     if (auto fit = check("all_to_all", recv, send, 1); !fit) return fit;
     const auto blocks = static_cast<std::size_t>(ranks_);
     if (send.count % blocks != 0)
-      return Error{fcclInvalidArgument, "all_to_all: send has " + std::to_string(send.count) + " x " +
-                                            datatype_name(send.datatype) + ", which are no " + std::to_string(ranks_) +
-                                            " equal blocks, one per rank"};
+      return invalid_argument("all_to_all: send has " + std::to_string(send.count) + " x " + datatype_name(send.datatype) +
+                              ", which are no " + std::to_string(ranks_) + " equal blocks, one per rank");
     return result_of(fcclAlltoAll(send.data, recv.data, send.count / blocks, send.datatype, handle(), stream.handle()));
   }
   // Blocks with counts of their own, one per rank; without displacements the blocks follow one another.
@@ -416,9 +418,9 @@ class Communicator {
     if (auto fit = check_blocks("reduce_scatter_v", send, counts, {}); !fit) return fit;
     if (auto fit = check_datatypes("reduce_scatter_v", send, recv); !fit) return fit;
     if (const std::size_t own = counts[static_cast<std::size_t>(rank_)]; recv.count != own)
-      return Error{fcclInvalidArgument, "reduce_scatter_v: recv has " + std::to_string(recv.count) + " x " +
-                                            datatype_name(recv.datatype) + ", but the count of rank " + std::to_string(rank_) +
-                                            " is " + std::to_string(own)};
+      return invalid_argument("reduce_scatter_v: recv has " + std::to_string(recv.count) + " x " +
+                              datatype_name(recv.datatype) + ", but the count of rank " + std::to_string(rank_) + " is " +
+                              std::to_string(own));
     return result_of(
         fcclReduceScatterV(send.data, recv.data, counts.data(), recv.datatype, handle_of(op), handle(), stream.handle()));
   }
@@ -524,15 +526,13 @@ class Communicator {
                                    ? "both must have one datatype"
                                    : std::string(whole.name()) + " must have " + std::to_string(blocks) +
                                          " times the elements of " + block.name() + (blocks == 1 ? "" : ", one block per rank");
-    return Error{fcclInvalidArgument, std::string(collective) + ": " + text(whole) + ", " + text(block) + "; " + wanted};
+    return invalid_argument(std::string(collective) + ": " + text(whole) + ", " + text(block) + "; " + wanted);
   }
 
   // Refuses a buffer that does not hold blocks of these counts.
   template <class Pointer>
   Result<void> check_blocks(const char* collective, const Buffer<Pointer>& buffer, Counts counts, Counts displacements) const {
-    const auto refuse = [&](const std::string& why) {
-      return Error{fcclInvalidArgument, std::string(collective) + ": " + why};
-    };
+    const auto refuse = [&](const std::string& why) { return invalid_argument(std::string(collective) + ": " + why); };
     const std::string name = buffer.name(), ranks = std::to_string(ranks_);
     if (counts.size() != static_cast<std::size_t>(ranks_))
       return refuse(name + " has " + std::to_string(counts.size()) + " counts for " + ranks + " ranks");
@@ -550,8 +550,8 @@ class Communicator {
   }
   static Result<void> check_datatypes(const char* collective, const Source& send, const Target& recv) {
     if (send.datatype == recv.datatype) return {};
-    return Error{fcclInvalidArgument, std::string(collective) + ": send has " + datatype_name(send.datatype) + ", recv has " +
-                                          datatype_name(recv.datatype) + "; both must have one datatype"};
+    return invalid_argument(std::string(collective) + ": send has " + datatype_name(send.datatype) + ", recv has " +
+                            datatype_name(recv.datatype) + "; both must have one datatype");
   }
   static const std::size_t* pointer(Counts displacements) { return displacements.empty() ? nullptr : displacements.data(); }
 

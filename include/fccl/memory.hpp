@@ -21,7 +21,7 @@ class ArenaArray {
   ArenaArray() = default;
   static Result<ArenaArray> make(std::size_t count) {
     if (count > std::numeric_limits<std::size_t>::max() / sizeof(T))
-      return Error{fcclInvalidArgument, "so many elements are more than memory can hold"};
+      return invalid_argument("so many elements are more than memory can hold");
     void* memory = nullptr;
     if (auto allocated = result_of(fcclMemAlloc(&memory, count * sizeof(T))); !allocated) return allocated.error();
     return ArenaArray(static_cast<T*>(memory), count);

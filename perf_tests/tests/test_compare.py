@@ -105,15 +105,15 @@ def test_a_ratio_is_of_medians_and_above_one_where_the_new_build_is_faster(build
     builds("new", all_gather=[10, 90, 20])
     builds("older", all_gather=[30, 1, 50])
     said = compare("--old", tmp_path / "older", "--collectives", "all_gather").stdout
-    assert "64       20.00 (  3)       30.00 (  3)      1.50" in said
-    assert "4096      200.00 (  3)      300.00 (  3)      1.50" in said
+    assert "64       20.00 (  3)       30.00 (  3)              1.50" in said
+    assert "4096      200.00 (  3)      300.00 (  3)              1.50" in said
 
 
 def test_a_batch_that_was_disturbed_does_not_count(builds, compare, tmp_path):
     builds("new", all_gather=[10, -90, -90])
     builds("older", all_gather=[10])
     said = compare("--old", tmp_path / "older", "--collectives", "all_gather").stdout
-    assert "64       10.00 (  1)       10.00 (  3)      1.00" in said
+    assert "64       10.00 (  1)       10.00 (  3)              1.00" in said
     assert "8 of them disturbed" in said
 
 
@@ -191,7 +191,9 @@ def test_the_best_peer_is_the_fastest_of_those_that_count(builds, compare, tmp_p
     arguments = ["--old", tmp_path / "older", "--collectives", "all_gather"]
     ended = compare(*arguments, "--libraries", "fccl", "openmpi", "old")
     assert ended.returncode == 0, ended.stderr
-    assert "64       10.00 (  3)       10.00 (  3)       15.00 (  3)      1.00 openmpi\n" in ended.stdout
+    assert (
+        "64       10.00 (  3)       10.00 (  3)       15.00 (  3)              1.00 openmpi\n" in ended.stdout
+    )
     assert "best peer / fccl, all_gather: 1.000 in the median of 4" in ended.stdout
 
 

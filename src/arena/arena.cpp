@@ -31,7 +31,7 @@ size_t memory_of_machine() {
 }
 
 tl::unexpected<Error> allocation_failure(size_t bytes, const std::string& observed, const char* advice) {
-  return fail(fcclSystemError,
+  return fail(MessageKind::arena_is_full,
               fmt::format("allocating {} bytes of memory that peers map failed: {}; {}", bytes, observed, advice));
 }
 

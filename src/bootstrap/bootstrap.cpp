@@ -142,7 +142,7 @@ Result<void> Joiner::listen() {
 Result<Hello> Joiner::make_hello() const {
   // host_identity reads files; without descriptors it would return another identity.
   if (const int error = lack_of_descriptors(1); error != 0)
-    return fail(fcclSystemError, fmt::format("{} cannot read which host this is: {}", name(), error_text(error)));
+    return fail(system_error(error), fmt::format("{} cannot read which host this is: {}", name(), error_text(error)));
   Hello hello{.member = {request_.rank, ::getpid(), host_identity(request_.host_override), host_name(), {}},
               .nranks = request_.nranks,
               .agreement = request_.agreement,
@@ -175,7 +175,7 @@ std::string Joiner::other_interfaces() const {
 
 tl::unexpected<Error> Joiner::timed_out(const std::string& observed) const {
   const auto waited = std::chrono::duration<double>(Clock::now() - begin_).count();
-  return fail(fcclTimeout,
+  return fail(MessageKind::late_for_init,
               fmt::format("{} waited {:.1f} s for all {} ranks of its communicator: {}. Was every rank started, with "
                           "this unique id?{} FCCL_INIT_TIMEOUT decides how long to wait",
                           name(), waited, request_.nranks, observed, other_interfaces()));
@@ -189,13 +189,13 @@ Result<Channel> Joiner::reach_root() {
     Connection connection = connect_tcp(request_.id.root, {std::min(limit_.deadline.at, Deadline::after(patience.next()).at)});
     std::string observed = fmt::format("{} cannot be reached: {}", root(), error_text(connection.error));
     if (connection.error == ECONNREFUSED && !request_.awaits_root)
-      return fail(fcclRemoteError,
+      return fail(MessageKind::nobody_listens,
                   fmt::format("{} cannot join: nobody listens at {}. The process that called fcclGetUniqueId has "
                               "ended, or the id has made its communicator already (each needs an id of its own)",
                               name(), root_text(request_.id)));
     if (is_short_of_descriptors(connection.error)) {
-      shortage_ = {fcclSystemError, fmt::format("{} cannot join: it cannot make a socket to reach {}: {}", name(), root(),
-                                                error_text(connection.error))};
+      shortage_ = {system_error(connection.error), fmt::format("{} cannot join: it cannot make a socket to reach {}: {}",
+                                                               name(), root(), error_text(connection.error))};
       if (spare_.spend()) continue;
       return fail(*shortage_);
     }
@@ -209,7 +209,7 @@ Result<Channel> Joiner::reach_root() {
         return fail(fcclInvalidUsage, version_difference({request_.rank}, channel.peer()));
       if (opened) return channel;
       if (opened.error().code == fcclInvalidUsage)
-        return fail(fcclInvalidUsage,
+        return fail(opened.error().code,
                     fmt::format("{} cannot join at {}: {}", name(), root_text(request_.id), opened.error().message));
       observed = fmt::format("{} took the connection, then: {}", root(), opened.error().message);
     }
@@ -247,7 +247,7 @@ Result<std::optional<std::vector<Member>>> Joiner::await_roster(Channel& channel
       return timed_out(answered ? known : fmt::format("{}; {} does not answer any more, it may be stopped", known, root()));
     }
     if (!bytes)
-      return fail(fcclRemoteError,
+      return fail(MessageKind::root_left,
                   fmt::format("{} joined, but {} did not stay until all {} ranks had: {}. The process that called "
                               "fcclGetUniqueId must live until then",
                               name(), root(), request_.nranks, bytes.error().message));
@@ -292,7 +292,7 @@ Result<Bootstrap> prepare_bootstrap(const Settings& settings) {
 Result<Descriptor> serve_bootstrap(Bootstrap prepared) {
   Descriptor shutter(::fcntl(prepared.listener.get(), F_DUPFD_CLOEXEC, 0));
   if (!shutter)
-    return fail(fcclSystemError, fmt::format("cannot take a second descriptor of a bootstrap: {}", error_text(errno)));
+    return fail(system_error(errno), fmt::format("cannot take a second descriptor of a bootstrap: {}", error_text(errno)));
   FCCL_TRY(serve_in_background(
       std::make_shared<Rendezvous>(std::move(prepared.listener), prepared.id, std::move(prepared.excluded))));
   return shutter;

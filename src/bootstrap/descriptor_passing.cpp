@@ -30,7 +30,7 @@ struct Awaited {
 
   Result<void> still_alive() const {
     if (watch->alive()) return {};
-    return fail(fcclRemoteError, fmt::format("{} died before the communicator was ready", describe(member)));
+    return fail(MessageKind::died, fmt::format("{} died before the communicator was ready", describe(member)));
   }
 };
 
@@ -53,13 +53,13 @@ class HandOut {
 
   Result<void> serve(const WaitLimit& limit) {
     for (Deadline look{}; !waiting_.empty(); turn(look)) {
-      if (limit.deadline.passed()) return fail(fcclTimeout, missing());
+      if (limit.deadline.passed()) return fail(MessageKind::late_for_init, missing());
       if (!look.passed()) continue;
       look = limit.next_look();
       FCCL_TRY(limit.check_cancelled());
       if (const int error = acceptor_.shortage(); error != 0)
-        return fail(fcclSystemError, fmt::format("the leader of this host cannot take a connection of {}: {}",
-                                                 list_ranks(awaited()), error_text(error)));
+        return fail(system_error(error), fmt::format("the leader of this host cannot take a connection of {}: {}",
+                                                     list_ranks(awaited()), error_text(error)));
       for (const auto& [rank, awaited] : waiting_) FCCL_TRY(awaited.still_alive());
     }
     return {};
@@ -122,8 +122,9 @@ class Receiver {
     while (true) {
       Connection connection = connect_local(leader_.member.listener, kLookInterval);
       if (is_short_of_descriptors(connection.error))
-        return fail(fcclSystemError, fmt::format("rank {} cannot make a socket to reach {}, which leads this host: {}",
-                                                 joined_.rank, describe(leader_.member), error_text(connection.error)));
+        return fail(system_error(connection.error),
+                    fmt::format("rank {} cannot make a socket to reach {}, which leads this host: {}", joined_.rank,
+                                describe(leader_.member), error_text(connection.error)));
       if (connection.error == ECONNREFUSED)
         return fail(fcclRemoteError, fmt::format("{}, which leads this host, left before it handed out the shared segment",
                                                  describe(leader_.member)));
@@ -146,8 +147,8 @@ class Receiver {
       if (message && channel.peer().rank == leader_.member.rank) {
         if (Descriptor descriptor = channel.take_descriptor()) return descriptor;
         if (channel.has_lost_descriptor())
-          return fail(fcclSystemError, fmt::format("rank {} cannot take the descriptor that {} hands out: {}", joined_.rank,
-                                                   describe(leader_.member), error_text(EMFILE)));
+          return fail(MessageKind::too_many_files, fmt::format("rank {} cannot take the descriptor that {} hands out: {}",
+                                                               joined_.rank, describe(leader_.member), error_text(EMFILE)));
       }
       if (message || message.error().code == fcclInvalidUsage)
         return fail(fcclInternalError,
@@ -162,9 +163,10 @@ class Receiver {
     FCCL_TRY(limit_.check_cancelled());
     FCCL_TRY(leader_.still_alive());
     if (!limit_.deadline.passed()) return {};
-    return fail(fcclTimeout, fmt::format("{}, which leads this host, did not hand out the shared segment before the deadline "
-                                         "(FCCL_INIT_TIMEOUT)",
-                                         describe(leader_.member)));
+    return fail(MessageKind::late_for_init,
+                fmt::format("{}, which leads this host, did not hand out the shared segment before the deadline "
+                            "(FCCL_INIT_TIMEOUT)",
+                            describe(leader_.member)));
   }
 
   const Joined& joined_;

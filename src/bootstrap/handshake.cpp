@@ -96,7 +96,7 @@ Result<bool> Conversation::step() {
 Result<bool> Conversation::take_preamble() {
   const size_t known = std::min(in_.size(), kMagic.size());
   if (std::string_view(in_).substr(0, known) != kMagic.substr(0, known))
-    return fail(fcclInvalidUsage, "the other end does not speak FCCL: another program has this port");
+    return fail(MessageKind::other_job, "the other end does not speak FCCL: another program has this port");
   if (in_.size() < kPreambleBytes) return false;
   peer_preamble_ = in_.substr(0, kPreambleBytes);
   in_.erase(0, kPreambleBytes);
@@ -119,7 +119,7 @@ Result<bool> Conversation::take_proof() {
     out_ += view(answer);
   }
   if (!proven)
-    return fail(fcclInvalidUsage,
+    return fail(MessageKind::other_job,
                 "the other end does not hold the key of this unique id: the id belongs to another job, or "
                 "another job has this port now");
   derive_keys();

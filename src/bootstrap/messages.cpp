@@ -31,7 +31,7 @@ void write(Writer& writer, const Member& member) {
 }
 
 void write(Writer& writer, const Error& error, size_t limit) {
-  writer.number(static_cast<uint8_t>(error.code));
+  writer.number(error.code.number());
   writer.text(std::string_view(error.message).substr(0, limit));
 }
 
@@ -61,8 +61,8 @@ Roster read_roster(Reader& reader) {
 
 // An unknown code is read as fcclSuccess.
 Error read_error(Reader& reader) {
-  const auto code = reader.number<uint8_t>();
-  return {code < fcclNumResults ? static_cast<fcclResult_t>(code) : fcclSuccess, reader.text()};
+  const auto code = MessageCode::of_peer(reader.number<uint16_t>());
+  return {code.value_or(fcclSuccess), reader.text()};
 }
 
 bool sensible(const Member& member) {

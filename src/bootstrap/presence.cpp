@@ -47,8 +47,8 @@ void Presence::listen(Deadline deadline) {
   else if (!bytes && root_may_end_)
     channel_.reset();
   else
-    told_ = Error{fcclRemoteError, fmt::format("{} ended before the communicator was ready: {}", root_,
-                                               bytes ? "it sent a message that makes no sense" : bytes.error().message)};
+    told_ = Error{MessageKind::died, fmt::format("{} ended before the communicator was ready: {}", root_,
+                                                 bytes ? "it sent a message that makes no sense" : bytes.error().message)};
 }
 
 }  // namespace fccl::core

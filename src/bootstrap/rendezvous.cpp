@@ -67,8 +67,8 @@ void Rendezvous::serve() {
     }
     if (of_acceptor > 0) welcome(acceptor_.admit(std::span(polled).first(of_acceptor)));
     if (const int error = acceptor_.shortage(); error != 0 && of_acceptor > 0)
-      fail_all(fcclSystemError, fmt::format("the root (process {} on {}) cannot take another connection: {}, {}", ::getpid(),
-                                            host_name(), error_text(error), so_far()));
+      fail_all(system_error(error), fmt::format("the root (process {} on {}) cannot take another connection: {}, {}",
+                                                ::getpid(), host_name(), error_text(error), so_far()));
   }
 }
 
@@ -161,9 +161,10 @@ void Rendezvous::attend(std::list<PendingClient>::iterator client) {
     return;
   }
   if (!complete())
-    fail_all(fcclRemoteError, fmt::format("{} left while joining ({}), {}", client->name(), pumped.error().message, so_far()));
+    fail_all(MessageKind::left_in_init,
+             fmt::format("{} left while joining ({}), {}", client->name(), pumped.error().message, so_far()));
   else if (!client->is_leaving)
-    fail_all(fcclRemoteError,
+    fail_all(MessageKind::died,
              fmt::format("{} ended before the communicator was ready: {}", client->name(), pumped.error().message));
   if (failure_) aware_.insert(client->rank());
   clients_.erase(client);
@@ -178,7 +179,8 @@ Result<void> Rendezvous::hear(PendingClient& client, const std::string& bytes) {
   if (message && std::holds_alternative<GivingUp>(*message)) {
     if (complete()) return {};
     if (terms_) client.channel.say(progress());
-    fail_all(fcclTimeout, fmt::format("{} gave up waiting after its FCCL_INIT_TIMEOUT, {}", client.name(), so_far()));
+    fail_all(MessageKind::late_for_init,
+             fmt::format("{} gave up waiting after its FCCL_INIT_TIMEOUT, {}", client.name(), so_far()));
     return {};
   }
   if (message && std::holds_alternative<Failed>(*message) && client.member) {
@@ -205,7 +207,7 @@ void Rendezvous::judge(PendingClient& client, Hello hello) {
     return;
   }
   if (std::string text = objection(hello); !text.empty()) {
-    fail_all(fcclInvalidUsage, std::move(text));
+    fail_all(MessageKind::joins_differ, std::move(text));
     return;
   }
   members_.emplace(hello.member.rank, std::move(hello.member));
@@ -242,7 +244,7 @@ std::string Rendezvous::objection(const Hello& hello) const {
 }
 
 // The first reason stands.
-void Rendezvous::fail_all(fcclResult_t code, std::string message) {
+void Rendezvous::fail_all(MessageCode code, std::string message) {
   if (failure_) return;
   failure_ = Error{code, std::move(message)};
   // Ranks that are still to come need descriptors to be told.

@@ -64,7 +64,7 @@ class Rendezvous {
   void judge(PendingClient& client, Hello hello);
   void send_away(PendingClient& client);
   std::string objection(const Hello& hello) const;
-  void fail_all(fcclResult_t code, std::string message);
+  void fail_all(MessageCode code, std::string message);
   void report_progress();
   std::string progress() const;
   std::string so_far() const;

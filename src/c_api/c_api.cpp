@@ -45,9 +45,10 @@ Result<CreateOptions> with_memory(int kind, const CreateOptions* parent, CreateO
 }  // namespace
 
 fcclResult_t report(const char* function, const Error& error) {
-  last_error() = *function == 0 ? error.message : fmt::format("{}: {}", function, error.message);
+  const std::string text = *function == 0 ? error.message : fmt::format("{}: {}", function, error.message);
+  last_error() = with_code(text, error.code);
   log(LogLevel::debug, last_error());
-  if (Group::is_open() && *function != 0) Group::of_thread().refuse({error.code, last_error()});
+  if (Group::is_open() && *function != 0) Group::of_thread().refuse({error.code, text});
   return error.code;
 }
 
@@ -158,7 +159,7 @@ fcclResult_t fcclCommGetAsyncError(fcclComm_t comm, fcclResult_t* asyncError) {
   }
   if (const auto own = comm->communicator->check_own(); !own) return report(__func__, own);
   const auto error = comm->communicator->async_error();
-  *asyncError = error ? error->code : fcclSuccess;
+  *asyncError = error ? fcclResult_t{error->code} : fcclSuccess;
   return fcclSuccess;
 }
 

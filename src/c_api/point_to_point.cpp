@@ -33,7 +33,8 @@ Result<void> check_transfer(const UserTransfer& user, int ranks) {
     return fail(fcclInvalidArgument,
                 fmt::format("count {} of {} is more than memory can hold", envelope.count, name_of(envelope.dtype)));
   if (envelope.count > 0 && (sends ? transfer.source : transfer.target) == nullptr)
-    return fail(fcclInvalidArgument, fmt::format("{} is NULL with count {}", sends ? "sendbuff" : "recvbuff", envelope.count));
+    return fail(MessageKind::null_buffer,
+                fmt::format("{} is NULL with count {}", sends ? "sendbuff" : "recvbuff", envelope.count));
   return {};
 }
 

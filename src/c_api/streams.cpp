@@ -14,7 +14,7 @@ fccl::core::Result<Stream*> fccl::core::host_stream_of(fcclStream_t stream) {
   Stream* const found = stream == nullptr ? nullptr : Stream::find(stream);
   if (found == nullptr && stream != nullptr) [[unlikely]]
     return fail(
-        fcclInvalidArgument,
+        MessageKind::other_stream,
         fmt::format("stream {} is not a host stream of this process, but the communicator is of CPU memory: give NULL or "
                     "one that fcclStreamCreate made. For buffers in CUDA memory and a cudaStream_t make a "
                     "communicator with memoryKind = fcclMemoryCuda",

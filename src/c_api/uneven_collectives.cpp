@@ -77,7 +77,7 @@ Result<void> check_apart(const UserCounts& user, fcclDataType_t dtype, std::span
     if (!overlap(ranges[a], ranges[b])) continue;
     const size_t size = size_of(dtype);
     return fail(
-        fcclInvalidArgument,
+        MessageKind::blocks_overlap,
         fmt::format("blocks {} and {} of recvbuff overlap: {} elements at {} and {} at {}; what lands there would depend "
                     "on which comes last. Change {} or {}",
                     a, b, ranges[a].bytes / size, ranges[a].offset / size, ranges[b].bytes / size, ranges[b].offset / size,

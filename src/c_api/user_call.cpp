@@ -64,7 +64,7 @@ Result<void> check_apart(const UserCall& call, int rank, int ranks) {
   const size_t received = call.count * row.output_blocks(ranks) * size_of(results);
   const auto send = reinterpret_cast<uintptr_t>(call.send), recv = reinterpret_cast<uintptr_t>(call.recv);
   if (sent == 0 || send + sent <= recv || recv + received <= send || is_in_place(call, rank, ranks)) return {};
-  return fail(fcclInvalidArgument,
+  return fail(MessageKind::buffers_overlap,
               fmt::format("sendbuff and recvbuff overlap: the {} bytes of {} and the {} bytes of {} begin {} bytes apart; {}",
                           sent, name_of(call.dtype), received, name_of(results), send < recv ? recv - send : send - recv,
                           how_in_place(call, ranks)));
@@ -105,7 +105,7 @@ Result<void> check_blocks_apart(const UserCall& call, int rank, int ranks) {
       const bool is_own = !row.has_pairs() && (sent == 1 || i == rank) && (received == 1 || j == rank);
       if (is_own && from.begin == to.begin) continue;
       return fail(
-          fcclInvalidArgument,
+          MessageKind::buffers_overlap,
           fmt::format("sendbuff and recvbuff overlap: block {} of sendbuff ({} bytes) and block {} of recvbuff ({} bytes) "
                       "begin {} bytes apart; {}",
                       i, input.bytes(i), j, output.bytes(j),
@@ -128,9 +128,9 @@ Result<void> check_shape(const UserCall& call, int rank, int ranks) {
   const size_t sent = call.uneven != nullptr ? call.uneven->input.layout().total() / size : call.count;
   const size_t received = call.uneven != nullptr ? call.uneven->output.layout().total() / size : call.count;
   if (sent > 0 && row.gives(rank, call.root) && call.send == nullptr)
-    return fail(fcclInvalidArgument, fmt::format("sendbuff is NULL with count {}", sent));
+    return fail(MessageKind::null_buffer, fmt::format("sendbuff is NULL with count {}", sent));
   if (received > 0 && row.takes(rank, call.root) && call.recv == nullptr)
-    return fail(fcclInvalidArgument, fmt::format("recvbuff is NULL with count {}", received));
+    return fail(MessageKind::null_buffer, fmt::format("recvbuff is NULL with count {}", received));
   return call.uneven != nullptr ? check_blocks_apart(call, rank, ranks) : check_apart(call, rank, ranks);
 }
 
@@ -149,7 +149,7 @@ Result<void> check_pairs(const UserCall& call) {
   if (!row_of(call.collective).has_pairs()) return {};
   const size_t count = call.uneven != nullptr ? call.uneven->output.layout().total() / size_of(call.dtype) : call.count;
   if (count > 0 && call.send != nullptr && call.send == call.recv)
-    return fail(fcclInvalidArgument,
+    return fail(MessageKind::buffers_overlap,
                 fmt::format("sendbuff and recvbuff are the same with count {}: {} does not work in place, "
                             "since what arrives would replace what has yet to be sent; give it a recvbuff of its own",
                             count, name_of(call.collective)));

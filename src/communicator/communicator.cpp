@@ -249,7 +249,7 @@ Result<Stream*> Communicator::queue_for(Stream* stream) {
 
 Result<void> Communicator::check_own() const {
   if (!state_->is_own()) [[unlikely]]
-    return fail(fcclInvalidUsage, kForked);
+    return fail(MessageKind::forked, kForked);
   return {};
 }
 
@@ -295,7 +295,7 @@ Result<void> Communicator::finalize() {
 
 Result<void> Communicator::revoke() {
   FCCL_TRY(check_own());
-  (void)state_->control->failures.raise({fcclAborted, fmt::format("rank {} aborted the communicator", rank_)});
+  (void)state_->control->failures.raise({MessageKind::aborted, fmt::format("rank {} aborted the communicator", rank_)});
   return {};
 }
 
@@ -303,7 +303,10 @@ void Communicator::abort() {
   if (revoke()) sleep_until([this] { return is_idle() && finalizing_.load(std::memory_order_acquire) == 0; });
 }
 
-const char* Communicator::last_error() { return check_own() ? state_->control->failures.text() : kForked; }
+const char* Communicator::last_error() {
+  static const std::string forked = with_code(kForked, MessageKind::forked);
+  return check_own() ? state_->control->failures.text() : forked.c_str();
+}
 
 void Communicator::set_timeout(std::chrono::milliseconds timeout) { state_->timeout = timeout; }
 

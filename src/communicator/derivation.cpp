@@ -43,7 +43,7 @@ CancelCheck Derivation::ending_parent(const CancelCheck& cancel_check, const std
     const Result<void> wanted = cancel_check();
     if (wanted) return {};
     return fail(state_.control->failures.raise(
-        {wanted.error().code,
+        {MessageKind::child_ended,
          fmt::format("rank {} ended a communicator that was being made of this one in {}", parent_.rank(), during)}));
   };
 }
@@ -68,7 +68,7 @@ Result<void> Derivation::prepare_shrink(ShrinkAs as, const CancelCheck& cancel_c
   FCCL_TRY(as == ShrinkAs::healthy ? parent_.check_usable() : parent_.check_open());
   if (as == ShrinkAs::ended && !state_.control->failures.has_failed())
     (void)state_.control->failures.raise(
-        {fcclAborted, fmt::format("rank {} ended the communicator to shrink it", parent_.rank())});
+        {MessageKind::ended_to_shrink, fmt::format("rank {} ended the communicator to shrink it", parent_.rank())});
   if (device_calls_) {
     const auto all = device_calls_->await_all(cancel_check);
     if (!all && (!cancel_check || cancel_check())) (void)device_calls_->gpu().raise("all issued calls", all.error());

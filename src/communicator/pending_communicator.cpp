@@ -13,13 +13,15 @@ Result<std::unique_ptr<PendingCommunicator>> PendingCommunicator::start(Make mak
   auto thread = start_thread({"fccl-creation", "makes a communicator"}, [self = making.get(), make = std::move(make), &into] {
     auto made = make([self]() -> Result<void> {
       if (!self->is_unwanted_.load(std::memory_order_relaxed)) return {};
-      return fail(fcclAborted, "the communicator was ended while it was being made");
+      return fail(MessageKind::ended_in_init, "the communicator was ended while it was being made");
     });
-    if (made)
+    if (made) {
       into = std::move(*made);
-    else
+    } else {
       self->error_ = std::move(made).error();
-    self->state_.store(into ? fcclSuccess : self->error_.code, std::memory_order_release);
+      self->failure_text_ = with_code(self->error_.message, self->error_.code);
+    }
+    self->state_.store(into ? fcclSuccess : fcclResult_t{self->error_.code}, std::memory_order_release);
   });
   if (!thread) return fail(std::move(thread).error());
   making->thread_ = std::move(*thread);
@@ -37,13 +39,14 @@ Result<void> PendingCommunicator::check() const {
   if (state() == fcclSuccess) return {};
   if (has_failed()) return fail(error_);
   if (!is_own())
-    return fail(fcclInvalidUsage, "this process is a fork of the one that made the communicator: make a new one after fork()");
+    return fail(MessageKind::forked,
+                "this process is a fork of the one that made the communicator: make a new one after fork()");
   return fail(fcclInvalidUsage,
               "the communicator is still being made (config.blocking = 0): ask fcclCommGetAsyncError until it does not say "
               "fcclInProgress any more");
 }
 
-const char* PendingCommunicator::failure_text() const { return has_failed() ? error_.message.c_str() : ""; }
+const char* PendingCommunicator::failure_text() const { return has_failed() ? failure_text_.c_str() : ""; }
 
 void PendingCommunicator::end() {
   is_unwanted_.store(true, std::memory_order_relaxed);

@@ -44,7 +44,9 @@ class PendingCommunicator {
 
   std::atomic<fcclResult_t> state_{fcclInProgress};
   std::atomic<bool> is_unwanted_{false};
-  Error error_{};  // written before the state
+  // Written before the state.
+  Error error_{};
+  std::string failure_text_;
   unsigned forks_ = forks();
   std::thread thread_;
 };

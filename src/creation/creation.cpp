@@ -92,7 +92,7 @@ std::vector<int> pids_of(const std::vector<Member>& members, std::span<const int
 Error blame_dead_peer(Error error, const std::vector<Peer>& peers) {
   for (const Peer& peer : peers)
     if (peer.watch && !peer.watch->alive())
-      return {fcclRemoteError, describe(peer.member) + " died before the communicator was ready"};
+      return {MessageKind::died, describe(peer.member) + " died before the communicator was ready"};
   return error;
 }
 
@@ -104,7 +104,7 @@ bool is_oversubscribed(const Segment& segment) {
 }
 
 tl::unexpected<Error> count_and_fail(Error error) {
-  metrics::count_error(error.code, error.message);
+  metrics::count_error(error.code, with_code(error.message, error.code));
   return fail(std::move(error));
 }
 

@@ -78,8 +78,8 @@ Result<void> check_descriptors(const Columns& columns) {
   const int wanted = kNetworkDescriptors + columns.hosts();
   const int error = lack_of_descriptors(wanted);
   if (error == 0) return {};
-  return fail(fcclSystemError, fmt::format("cannot open the {} descriptors that the network between hosts may take: {}", wanted,
-                                           error_text(error)));
+  return fail(system_error(error), fmt::format("cannot open the {} descriptors that the network between hosts may take: {}",
+                                               wanted, error_text(error)));
 }
 
 }  // namespace
@@ -254,7 +254,7 @@ Result<void> HostJoiner::share_wake() {
   Result<Descriptor> wake = [&]() -> Result<Descriptor> {
     if (!is_leader()) return receive_descriptor(joined_, here.front(), limit_);
     Descriptor made(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (!made) return fail(fcclSystemError, fmt::format("cannot make an eventfd: {}", error_text(errno)));
+    if (!made) return fail(system_error(errno), fmt::format("cannot make an eventfd: {}", error_text(errno)));
     FCCL_TRY(send_descriptor(joined_, made.get(), {here.begin() + 1, here.end()}, limit_));
     return made;
   }();
@@ -271,7 +271,8 @@ Result<void> HostJoiner::meet_leaders() {
   FCCL_TRY_ASSIGN(auto met, HostLink::meet(std::move(request), std::move(joined_.tcp_listener), limit_));
   state_.link = std::move(met);
   wake_ = Descriptor(::fcntl(state_.control->failures.wake().get(), F_DUPFD_CLOEXEC, 0));
-  if (!wake_) return fail(fcclSystemError, fmt::format("cannot take a second descriptor of an eventfd: {}", error_text(errno)));
+  if (!wake_)
+    return fail(system_error(errno), fmt::format("cannot take a second descriptor of an eventfd: {}", error_text(errno)));
   return {};
 }
 

@@ -57,8 +57,9 @@ Shrink::Shrink(const CommunicatorState& parent, std::vector<uint64_t>& seen, Can
 
 Result<void> Shrink::check() const {
   if (columns_.ranks() > ShrinkOffer::kMostRanks)
-    return fail(fcclNotImplemented, fmt::format("fcclCommShrink takes communicators of at most {} ranks, this one has {}",
-                                                ShrinkOffer::kMostRanks, columns_.ranks()));
+    return fail(MessageKind::too_many_to_shrink,
+                fmt::format("fcclCommShrink takes communicators of at most {} ranks, this one has {}", ShrinkOffer::kMostRanks,
+                            columns_.ranks()));
   return {};
 }
 
@@ -174,7 +175,7 @@ Result<void> Shrink::await_survivors(const ShrinkOffer& mine, std::chrono::milli
     if (missing < 0) break;
     if (cancel_check_) FCCL_TRY(cancel_check_());
     if (deadline.passed())
-      return fail(fcclTimeout,
+      return fail(MessageKind::late_for_shrink,
                   fmt::format("rank {} waited {:.1f} s in fcclCommShrink without {} for {}: has every survivor called it? "
                               "FCCL_INIT_TIMEOUT (config.initTimeoutMs) decides how long to wait",
                               parent_.peers.rank(), in_seconds(at_most), describe_list(excluded_by(mine)),
@@ -193,8 +194,8 @@ Result<bool> Shrink::has_come(int rank, const ShrinkOffer& mine) {
   const bool is_for_this_shrink = is_new_offer(rank, theirs) && !theirs.excluded[static_cast<size_t>(parent_.peers.rank())];
   if (is_for_this_shrink && differ(mine, theirs)) return difference(rank, mine, theirs);
   if (parent_.liveness.has_died(rank))
-    return fail(fcclRemoteError, fmt::format("{} died before all survivors were in fcclCommShrink: exclude it, too",
-                                             parent_.peers.describe(rank)));
+    return fail(MessageKind::died_in_shrink, fmt::format("{} died before all survivors were in fcclCommShrink: exclude it, too",
+                                                         parent_.peers.describe(rank)));
   if (is_for_this_shrink && theirs.excluded == mine.excluded) {
     // A rank may still show the offer of an earlier shrink, which failed. That offer counts for nothing, unless the root could
     // not open a listener: its offer then has no id, and all ranks must hear of the root's failure.
@@ -204,8 +205,9 @@ Result<bool> Shrink::has_come(int rank, const ShrinkOffer& mine) {
     return false;
   }
   if (parent_.liveness.has_left(rank))
-    return fail(fcclRemoteError, fmt::format("{} has finalized or destroyed the communicator and cannot come to fcclCommShrink",
-                                             parent_.peers.describe(rank)));
+    return fail(MessageKind::left,
+                fmt::format("{} has finalized or destroyed the communicator and cannot come to fcclCommShrink",
+                            parent_.peers.describe(rank)));
   // Ranks of other hosts are awaited at the meeting place.
   return !is_here(rank);
 }
@@ -252,13 +254,14 @@ void Shrink::see(int rank, const ShrinkOffer& offer) {
 Result<void> Shrink::check_wanted() const {
   for (const int rank : survivors_)
     if (parent_.liveness.has_died(rank))
-      return fail(fcclRemoteError, fmt::format("{} died in fcclCommShrink: exclude it, too", parent_.peers.describe(rank)));
+      return fail(MessageKind::died_in_shrink,
+                  fmt::format("{} died in fcclCommShrink: exclude it, too", parent_.peers.describe(rank)));
   return cancel_check_ ? cancel_check_() : Result<void>{};
 }
 
 tl::unexpected<Error> Shrink::difference(int rank, const ShrinkOffer& mine, const ShrinkOffer& theirs) {
   see_all();
-  return fail(fcclInvalidUsage,
+  return fail(MessageKind::shrinks_differ,
               fmt::format("the ranks shrink differently: rank {} excludes {}, {} excludes {}. All survivors must give the "
                           "same excludeRanksList; fcclCommGetDeadRanks says who has died",
                           parent_.peers.rank(), describe_list(excluded_by(mine)), parent_.peers.describe(rank),

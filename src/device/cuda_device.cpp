@@ -132,7 +132,7 @@ Result<void> CudaDevice::find_limits(int ordinal) {
 
 Result<void> CudaDevice::check(CUresult result, const char* attempt, const char* called) const {
   if (is_of_parent())
-    return fail(fcclInvalidUsage,
+    return fail(MessageKind::forked,
                 fmt::format("cannot {} on GPU {}: this process was forked from the one that opened it, and CUDA allows no such "
                             "use; start the process anew",
                             attempt, limits_.ordinal));

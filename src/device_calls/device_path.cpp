@@ -45,7 +45,7 @@ struct DevicePath::Issue {
 Result<void> DevicePath::check(const Device& device, const Settings& settings, int ranks) {
   const std::string& path = settings.cuda_path;
   if (path == "peer" && !device.limits().lends)
-    return fail(fcclInvalidUsage,
+    return fail(MessageKind::gpus_apart,
                 fmt::format("FCCL_CUDA_PATH=peer, but {} lends no memory to other processes: take host, bounce "
                             "or auto",
                             name_of(device)));

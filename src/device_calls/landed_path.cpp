@@ -56,7 +56,8 @@ Result<void> LandedPath::prepare(OwnLane& lane, LaneQueue& queue, uint64_t numbe
       break;
     }
     if (path_ == "peer")
-      refusal_ = {fcclInvalidUsage, fmt::format("FCCL_CUDA_PATH=peer, but {}: take host, bounce or auto", found.obstacle)};
+      refusal_ = {MessageKind::gpus_apart,
+                  fmt::format("FCCL_CUDA_PATH=peer, but {}: take host, bounce or auto", found.obstacle)};
     else
       log(LogLevel::info,
           fmt::format("{}; so {} (rank {})", found.obstacle,

@@ -59,16 +59,17 @@ void OwnLane::retire() {
 // Never dereferences the handle: it may be a stream of either kind, or no stream.
 Result<void> OwnDevice::check_stream(const std::string& what, void* stream) {
   if (Stream::find(stream) != nullptr)
-    return fail(fcclInvalidArgument,
+    return fail(MessageKind::other_stream,
                 fmt::format("stream is a host stream (fcclStreamCreate), but the communicator is of CUDA "
                             "memory, on {}: give a cudaStream_t of that GPU, or NULL for its default stream",
                             name_of(*device_)));
   const Result<bool> owned = device_->owns({stream});
   if (!owned) return fail(raise(what, owned.error()));
   if (!*owned)
-    return fail(fcclInvalidArgument, fmt::format("stream belongs to another GPU than the communicator, which is on {}: give a "
-                                                 "cudaStream_t of that GPU",
-                                                 name_of(*device_)));
+    return fail(MessageKind::other_stream,
+                fmt::format("stream belongs to another GPU than the communicator, which is on {}: give a "
+                            "cudaStream_t of that GPU",
+                            name_of(*device_)));
   const Result<bool> capturing = device_->is_capturing({stream});
   if (!capturing) return fail(raise(what, capturing.error()));
   if (*capturing)
@@ -82,7 +83,7 @@ Result<MemoryPlace> OwnDevice::check_place(const char* name, const void* pointer
   const MemoryPlace place = device_->place_of(pointer);
   const std::string fault = fault_of(place);
   if (fault.empty()) return place;
-  return fail(fcclInvalidArgument,
+  return fail(MessageKind::other_memory,
               fmt::format("{} ({}) is {}, but the communicator is of CUDA memory, on {}: give memory of that "
                           "GPU, managed or pinned memory. For host memory make a communicator with "
                           "memoryKind = fcclMemoryCpu",
@@ -149,7 +150,7 @@ Result<void> OwnDevice::await(const Wait& wait) {
     }
     if (now - moved >= state_.timeout)
       return fail(control.failures.raise(
-          {fcclTimeout,
+          {MessageKind::late_gpu,
            fmt::format("rank {} has waited {:.3g} s for its own GPU, cuda:{} ({}), {}. The deadline is the "
                        "communicator's timeout (FCCL_TIMEOUT, timeoutMs, fcclCommSetTimeout); look whether the CUDA "
                        "stream is held by an event, by another library, or still computes",

@@ -20,9 +20,8 @@ std::optional<Error> FailureBoard::first() const {
   const Cause& cause = segment_.state(static_cast<int>(reporter - 1)).cause;
   const std::string_view text(cause.text.data(), strnlen(cause.text.data(), cause.text.size()));
   // A peer may have written anything, so its code is checked.
-  const bool known = cause.code > fcclSuccess && cause.code < fcclNumResults;
-  const fcclResult_t code = known ? static_cast<fcclResult_t>(cause.code) : fcclInternalError;
-  if (is_to_count_.exchange(false, std::memory_order_relaxed)) metrics::count_error(code, text);
+  const MessageCode code = MessageCode::of_peer(cause.code).value_or(fcclInternalError);
+  if (is_to_count_.exchange(false, std::memory_order_relaxed)) metrics::count_error(code, with_code(text, code));
   return Error{code, std::string(text)};
 }
 
@@ -30,14 +29,14 @@ Error FailureBoard::raise(Error error) {
   if (offer(error)) {
     wake_leader();
     // The log comes last, since it may block if it is not read.
-    log(LogLevel::info, error.message);
+    log(LogLevel::info, with_code(error.message, error.code));
   }
   return first().value_or(std::move(error));
 }
 
 // A failure heard from other hosts came by the leader, so it is not told again.
 void FailureBoard::hear_of(const Error& error) {
-  if (offer(error)) log(LogLevel::info, error.message);
+  if (offer(error)) log(LogLevel::info, with_code(error.message, error.code));
 }
 
 // Returns true if `error` has become the first failure.
@@ -45,7 +44,7 @@ bool FailureBoard::offer(const Error& error) {
   const std::lock_guard lock(mutex_);
   if (first()) return false;
   Cause& cause = segment_.state(local_).cause;
-  cause.code = error.code;
+  cause.code = error.code.number();
   std::memcpy(cause.text.data(), error.message.data(), std::min(error.message.size(), cause.text.size() - 1));
   uint32_t none = 0;
   return segment_.failure().first.compare_exchange_strong(none, static_cast<uint32_t>(local_) + 1, std::memory_order_acq_rel);
@@ -59,7 +58,7 @@ void FailureBoard::wake_leader() const {
 const char* FailureBoard::text() {
   const std::lock_guard lock(mutex_);
   if (!text_)
-    if (auto failed = first()) text_ = failed->message;
+    if (auto failed = first()) text_ = with_code(failed->message, failed->code);
   return text_ ? text_->c_str() : "";
 }
 

@@ -78,7 +78,7 @@ Error KnownCalls::mismatch(const Task& mine, int other, const CallRecord::Value&
     if (is_here)
       for (const Box& box : peers_.board_of(other, id).boxes)
         if (box.record.read().number == mine.number) theirs = box.record.read();
-  return {fcclInvalidUsage,
+  return {MessageKind::calls_differ,
           fmt::format("the ranks' calls differ: rank {} called {}, {} called {}{}. All ranks must issue the same calls of a "
                       "communicator in the same order with equal count, type, operator and root",
                       peers_.rank(), describe_record({mine.number, mine.call.signature, {}}), peers_.describe(other),
@@ -92,7 +92,7 @@ Error KnownCalls::other_counts(const Task& mine, const OtherCounts& theirs) cons
   const size_t sent = mine.call.input(ranks).bytes(other), expected = mine.call.output(ranks).bytes(other);
   const bool comes_here = theirs.sends != expected;
   const int from = comes_here ? other : peers_.rank(), to = comes_here ? peers_.rank() : other;
-  return {fcclInvalidUsage,
+  return {MessageKind::counts_differ,
           fmt::format("the ranks' counts differ in {}: {} sends {} elements to {}, which expects {}. "
                       "sendcounts[{}] on rank {} and recvcounts[{}] on rank {} must be equal",
                       describe(mine), peers_.describe(from), (comes_here ? theirs.sends : sent) / element, peers_.describe(to),
@@ -101,7 +101,7 @@ Error KnownCalls::other_counts(const Task& mine, const OtherCounts& theirs) cons
 
 Error KnownCalls::difference(const TransferEnd& mine, int source, const Envelope& theirs) const {
   const TransferEnd sent{.direction = Direction::send, .peer = peers_.rank(), .envelope = theirs};
-  return {fcclInvalidUsage,
+  return {MessageKind::transfers_differ,
           fmt::format("a send and its receive differ: {} called {}, {} called {}{}. The two must have equal count and type, "
                       "and a receive takes the oldest send of its source and tag",
                       peers_.describe(source), fccl::core::describe(sent), peers_.describe(peers_.rank()),

@@ -69,14 +69,14 @@ void Liveness::look_for_some_deaths() {
 
 void Liveness::look_for_remote_deaths() {
   if (const auto dead = find_remote_dead(); dead && !failures_.has_failed())
-    (void)failures_.raise({fcclRemoteError, fmt::format("{} died", peers_.describe(*dead))});
+    (void)failures_.raise({MessageKind::died, fmt::format("{} died", peers_.describe(*dead))});
 }
 
 void Liveness::look_at_watches(size_t first) {
   for (const int rank : dead_among(first))
     if (!failures_.has_failed())
-      (void)failures_.raise({fcclRemoteError, fmt::format("{} died; its last call was {}", peers_.describe(rank),
-                                                          calls_.describe_last_call_of(rank))});
+      (void)failures_.raise({MessageKind::died, fmt::format("{} died; its last call was {}", peers_.describe(rank),
+                                                            calls_.describe_last_call_of(rank))});
 }
 
 size_t Liveness::next_turn(size_t first) const {

@@ -80,12 +80,13 @@ Result<void> WaitJudge::look(Wait& wait, const Awaited& awaited, const std::opti
   // A rank that was stopped itself may find its deadline passed, but what it awaited done.
   if (waited >= wait.timeout && waited >= wait.timeout + report_steps(end_of_wait_chain(wait, awaited.rank)) * kReportStep &&
       !is_reached(wait, awaited))
-    return fail(failures_.raise({fcclTimeout, fmt::format("{}. The deadline is {}; look whether that rank is stopped, still "
-                                                          "computing, or has skipped the call",
-                                                          describe(wait, waited), setting_of_deadline(wait))}));
+    return fail(failures_.raise({wait.task != nullptr ? MessageKind::late_for_call : MessageKind::late_for_transfer,
+                                 fmt::format("{}. The deadline is {}; look whether that rank is stopped, still "
+                                             "computing, or has skipped the call",
+                                             describe(wait, waited), setting_of_deadline(wait))}));
   if (waited >= kReportAfter && !wait.reported && wait.warns) {
     wait.reported = true;
-    log(LogLevel::warn, describe(wait, waited));
+    log(LogLevel::warn, with_code(describe(wait, waited), MessageKind::long_wait));
   }
   return {};
 }
@@ -142,14 +143,15 @@ Result<void> WaitJudge::look_for_any(const Wait& wait, const Awaited& awaited) {
     const bool died = liveness_.has_died(rank);
     all_left = all_left && liveness_.has_left(rank);
     if (died && !is_reached(wait, awaited))
-      return fail(failures_.raise({fcclRemoteError, fmt::format("{} died while rank {} waited for any rank in {}",
-                                                                peers_.describe(rank), peers_.rank(), describe_call(wait))}));
+      return fail(failures_.raise({MessageKind::died, fmt::format("{} died while rank {} waited for any rank in {}",
+                                                                  peers_.describe(rank), peers_.rank(), describe_call(wait))}));
   }
   if (!all_left || is_reached(wait, awaited)) return {};
-  return fail(failures_.raise(
-      {fcclRemoteError, fmt::format("all other ranks have finalized or destroyed the communicator while rank {} waited for any "
-                                    "rank in {}",
-                                    peers_.rank(), describe_call(wait))}));
+  return fail(
+      failures_.raise({MessageKind::left,
+                       fmt::format("all other ranks have finalized or destroyed the communicator while rank {} waited for any "
+                                   "rank in {}",
+                                   peers_.rank(), describe_call(wait))}));
 }
 
 Result<void> WaitJudge::look_for_departure(const Wait& wait, const Awaited& awaited) {
@@ -157,10 +159,12 @@ Result<void> WaitJudge::look_for_departure(const Wait& wait, const Awaited& awai
   if (status == PeerStatus::present) return {};
   // The rank may have done its part before it left.
   if (is_reached(wait, awaited)) return {};
-  const char* what = status == PeerStatus::left ? "has finalized or destroyed the communicator" : "died";
-  return fail(failures_.raise({fcclRemoteError, fmt::format("{} {} while rank {} waited for it in {}; its last call was {}",
-                                                            peers_.describe(awaited.rank), what, peers_.rank(),
-                                                            describe_call(wait), calls_.describe_last_call_of(awaited.rank))}));
+  const bool has_left = status == PeerStatus::left;
+  const char* what = has_left ? "has finalized or destroyed the communicator" : "died";
+  const MessageKind kind = has_left ? MessageKind::left : MessageKind::died;
+  return fail(failures_.raise(
+      {kind, fmt::format("{} {} while rank {} waited for it in {}; its last call was {}", peers_.describe(awaited.rank), what,
+                         peers_.rank(), describe_call(wait), calls_.describe_last_call_of(awaited.rank))}));
 }
 
 Result<void> WaitJudge::look_at_other_lanes(const Wait& wait, int rank) {
@@ -178,21 +182,22 @@ Result<void> WaitJudge::look_at_remote_rank(Wait& wait, const Awaited& awaited, 
   if (now - wait.broken < kArrivalDelay || is_reached(wait, awaited)) return {};
   const std::string where = fmt::format("while rank {} waited for it in {}", peers_.rank(), describe_call(wait));
   const std::string who = peers_.describe(awaited.rank);
-  const auto raised = [this](std::string text) { return fail(failures_.raise({fcclRemoteError, std::move(text)})); };
+  const auto raised = [this](MessageKind kind, std::string text) { return fail(failures_.raise({kind, std::move(text)})); };
   switch (status) {
     case PeerStatus::left:
-      return raised(fmt::format("{} has finalized or destroyed the communicator {}", who, where));
+      return raised(MessageKind::left, fmt::format("{} has finalized or destroyed the communicator {}", who, where));
     case PeerStatus::died:
-      return raised(fmt::format("{} died {}", who, where));
+      return raised(MessageKind::died, fmt::format("{} died {}", who, where));
     case PeerStatus::out_of_reach: {
       const int reporter = liveness_.reporter_of(awaited.rank, PeerStatus::died);
-      return raised(fmt::format("{} died, through whom {} was heard of, {}", peers_.describe(reporter), who, where));
+      return raised(MessageKind::died,
+                    fmt::format("{} died, through whom {} was heard of, {}", peers_.describe(reporter), who, where));
     }
     case PeerStatus::present:
     case PeerStatus::unheard:
       break;
   }
-  return raised(fmt::format("the network to {} failed {}: {}", who, where, network->message));
+  return raised(MessageKind::network_failed, fmt::format("the network to {} failed {}: {}", who, where, network->message));
 }
 
 // The awaited rank lives, but may wait for the dead rank in turn, or may have failed together with another communicator: no
@@ -210,8 +215,8 @@ Result<void> WaitJudge::look_for_other_deaths(Wait& wait, Clock::time_point now)
   const std::string last_call =
       peers_.is_here(dead) ? fmt::format("; the last call of rank {} was {}", dead, calls_.describe_last_call_of(dead)) : "";
   return fail(
-      failures_.raise({fcclRemoteError, fmt::format("{} died while rank {} waited for {} in {}{}", peers_.describe(dead),
-                                                    peers_.rank(), awaited, describe_call(wait), last_call)}));
+      failures_.raise({MessageKind::died, fmt::format("{} died while rank {} waited for {} in {}{}", peers_.describe(dead),
+                                                      peers_.rank(), awaited, describe_call(wait), last_call)}));
 }
 
 // Returns how many report steps to wait before blaming `rank`: 0 on our own host, 1 for another host's leader, 2 for any other

@@ -41,7 +41,7 @@ HostLink::HostLink(HostLinkRequest request, Descriptor bell)
 Result<std::unique_ptr<HostLink>> HostLink::meet(HostLinkRequest request, Descriptor listener, const WaitLimit& limit) {
   Descriptor bell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!bell)
-    return fail(fcclSystemError, fmt::format("cannot make an eventfd for the link between hosts: {}", error_text(errno)));
+    return fail(system_error(errno), fmt::format("cannot make an eventfd for the link between hosts: {}", error_text(errno)));
   std::unique_ptr<HostLink> link(new HostLink(std::move(request), std::move(bell)));
   LeaderHandshake handshake(link->request_, link->connections_, limit);
   const Result<void> met = link->request_.is_hub() ? handshake.let_in(listener) : handshake.reach_hub();

@@ -73,10 +73,11 @@ Result<void> LeaderHandshake::try_to_reach(const Address& address, std::chrono::
     } while (connection.error == ETIMEDOUT && !until.passed());
   }
   if (connection.error == ECONNREFUSED)
-    return fail(fcclRemoteError, fmt::format("{} cannot reach {}: nobody listens at {} any more; it has ended, or given up",
-                                             self(), hub(), to_text(address)));
+    return fail(MessageKind::nobody_listens,
+                fmt::format("{} cannot reach {}: nobody listens at {} any more; it has ended, or given up", self(), hub(),
+                            to_text(address)));
   if (is_short_of_descriptors(connection.error))
-    return fail(fcclSystemError,
+    return fail(system_error(connection.error),
                 fmt::format("{} cannot make a socket to reach {}: {}", self(), hub(), error_text(connection.error)));
   observed_ = fmt::format("{} cannot be reached at {}: {}", hub(), to_text(address), error_text(connection.error));
   if (connection.error != 0) return {};
@@ -86,7 +87,7 @@ Result<void> LeaderHandshake::try_to_reach(const Address& address, std::chrono::
   while (!channel.open()) {
     const Result<void> opened = channel.await_open(next_look());
     if (!opened && opened.error().code == fcclInvalidUsage)
-      return fail(fcclInvalidUsage,
+      return fail(opened.error().code,
                   fmt::format("{} cannot reach {} at {}: {}", self(), hub(), to_text(address), opened.error().message));
     if (!opened && opened.error().code != fcclTimeout) {
       observed_ = fmt::format("{} took the connection at {}, then: {}", hub(), to_text(address), opened.error().message);
@@ -176,9 +177,9 @@ Result<void> LeaderHandshake::turn(Acceptor* acceptor) {
   if (acceptor != nullptr)
     for (Channel& channel : acceptor->admit(std::span(polled).first(of_acceptor))) admit(std::move(channel));
   if (const int error = acceptor != nullptr ? acceptor->shortage() : 0; error != 0)
-    return pass_on(
-        {fcclSystemError, fmt::format("{} cannot take the connection of another host's leader: {}", self(), error_text(error))},
-        nullptr);
+    return pass_on({system_error(error),
+                    fmt::format("{} cannot take the connection of another host's leader: {}", self(), error_text(error))},
+                   nullptr);
   return look();
 }
 
@@ -187,10 +188,10 @@ Result<void> LeaderHandshake::attend(LeaderConnection& connection) {
   if (const Error* failure = connection.failure()) return pass_on(*failure, &connection);
   const std::string leader = describe(request_.leaders[connection.host()]);
   if (connection.end() == LinkEnd::broken)
-    return pass_on({fcclRemoteError, fmt::format("{} ended before the communicator was ready: {}", leader, connection.why())},
+    return pass_on({MessageKind::died, fmt::format("{} ended before the communicator was ready: {}", leader, connection.why())},
                    &connection);
   if (connection.end() == LinkEnd::goodbye && !is_served(connection))
-    return pass_on({fcclRemoteError, fmt::format("{} left before the communicator was ready", leader)}, &connection);
+    return pass_on({MessageKind::left_in_init, fmt::format("{} left before the communicator was ready", leader)}, &connection);
   return {};
 }
 
@@ -222,7 +223,7 @@ tl::unexpected<Error> LeaderHandshake::pass_on(const Error& error, const LeaderC
 
 Error LeaderHandshake::timed_out() const {
   const auto waited = std::chrono::duration<double>(Clock::now() - begin_).count();
-  return {fcclTimeout,
+  return {MessageKind::late_for_init,
           fmt::format("{} waited {:.1f} s for the leaders of all {} hosts of its communicator: {}. Can every host reach {}? "
                       "FCCL_INIT_TIMEOUT decides how long to wait",
                       self(), waited, request_.hosts(), awaited(), request_.leaders[HostLinkRequest::kHub].address)};

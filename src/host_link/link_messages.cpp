@@ -21,7 +21,7 @@ void write(Writer& writer, const Piece& piece) {
 }
 void write(Writer& writer, const Awaiting& awaiting) { writer.text(bounded(awaiting.whom)); }
 void write(Writer& writer, const Failure& failure) {
-  writer.number(static_cast<uint8_t>(failure.error.code));
+  writer.number(failure.error.code.number());
   writer.text(bounded(failure.error.message));
 }
 void write(Writer& writer, const Departure& departure) {
@@ -51,10 +51,10 @@ bool read(Reader& reader, Awaiting& awaiting) {
   return awaiting.whom.size() <= kLinkTextLimit;
 }
 bool read(Reader& reader, Failure& failure) {
-  const auto code = reader.number<uint8_t>();
-  failure.error.code = static_cast<fcclResult_t>(code);
+  const auto code = MessageCode::of_peer(reader.number<uint16_t>());
+  failure.error.code = code.value_or(fcclInternalError);
   failure.error.message = reader.text();
-  return code != fcclSuccess && code < fcclNumResults && failure.error.message.size() <= kLinkTextLimit;
+  return code && failure.error.message.size() <= kLinkTextLimit;
 }
 bool read(Reader& reader, Departure& departure) {
   departure.rank = reader.number<int32_t>();

@@ -71,7 +71,7 @@ Stream::~Stream() {
 
 Result<void> Stream::check_usable() const {
   if (worker_ == &Worker::of_process()) return {};
-  return fail(fcclInvalidUsage, "this process is a fork of the one that made the stream: make a new one after fork()");
+  return fail(MessageKind::forked, "this process is a fork of the one that made the stream: make a new one after fork()");
 }
 
 void Stream::enqueue(std::unique_ptr<StreamItem> item) { worker_->enqueue(*this, std::move(item)); }

@@ -48,8 +48,8 @@ Result<std::shared_ptr<ProcessWatch>> ProcessWatch::of(int pid) {
   if (!pidfd) {
     const int error = errno;
     all.watches.erase(pid);
-    if (error == ESRCH) return fail(fcclRemoteError, fmt::format("process {} has ended", pid));
-    return fail(fcclSystemError,
+    if (error == ESRCH) return fail(MessageKind::died, fmt::format("process {} has ended", pid));
+    return fail(MessageKind::no_pidfd,
                 fmt::format("cannot watch process {} by pidfd_open (Linux 5.3 or later, not blocked by seccomp): {}", pid,
                             error_text(error)));
   }

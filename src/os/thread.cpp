@@ -18,9 +18,10 @@ Result<std::thread> start_thread(const ThreadRole& role, std::function<void()> w
     pthread_setname_np(started.native_handle(), role.name);
     return started;
   } catch (const std::exception& error) {
-    return fail(fcclSystemError, fmt::format("cannot start {}, the thread that {}: {}; raise the limit on threads (ulimit -u, "
-                                             "the container's pids limit) or free memory",
-                                             role.name, role.purpose, error.what()));
+    return fail(MessageKind::no_thread,
+                fmt::format("cannot start {}, the thread that {}: {}; raise the limit on threads (ulimit -u, "
+                            "the container's pids limit) or free memory",
+                            role.name, role.purpose, error.what()));
   }
 }
 

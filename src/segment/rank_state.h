@@ -28,7 +28,7 @@ struct MemoryMark {
 
 // The reason of a communicator's failure, as one rank saw it.
 struct Cause {
-  int32_t code = 0;
+  uint32_t code = 0;  // the number of a MessageCode
   std::array<char, 1020> text{};
 };
 

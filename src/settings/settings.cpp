@@ -221,12 +221,20 @@ bool looks_like_a_setting(std::string_view name) {
                                                    [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
+// True unless a launcher has told this process that another one is the first of its host.
+bool is_first_of_host() {
+  for (const char* variable : {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"})
+    if (const char* place = std::getenv(variable)) return std::string_view(place) == "0";
+  return true;
+}
+
 void warn_once() {
   static constinit std::atomic<bool> warned{false};
-  if (warned.exchange(true)) return;
+  if (warned.exchange(true) || !is_first_of_host()) return;
   std::vector<std::string_view> environment;
   for (char** entry = ::environ; entry != nullptr && *entry != nullptr; ++entry) environment.emplace_back(*entry);
-  for (const std::string& warning : warnings_of(environment)) log(LogLevel::warn, warning);
+  for (const std::string& warning : warnings_of(environment))
+    log(LogLevel::warn, with_code(warning, MessageKind::unknown_setting));
 }
 
 }  // namespace
@@ -255,8 +263,8 @@ Result<Settings> parse_settings(const std::function<std::string_view(const char*
     if (text.empty()) continue;
     const std::string fault = std::visit([&](const auto& kind) { return set(settings, kind, text); }, setting.kind);
     if (!fault.empty())
-      return fail(fcclInvalidUsage, fmt::format("{}={}{} {}", setting.variable, text.substr(0, kShown),
-                                                text.size() > kShown ? "..." : "", fault));
+      return fail(MessageKind::wrong_setting, fmt::format("{}={}{} {}", setting.variable, text.substr(0, kShown),
+                                                          text.size() > kShown ? "..." : "", fault));
   }
   if (text_of_variable("FCCL_LOG").empty() && asks_for_info(settings.nccl_debug)) settings.log_level = "info";
   return settings;

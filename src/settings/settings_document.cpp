@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
+
 #include "os/clock.h"
 #include "settings/settings.h"
 
@@ -16,11 +18,8 @@ For people who set a variable of FCCL.
 FCCL reads these variables when a unique id or a communicator is made; split takes those of its parent.
 An empty variable is an unset one.
 A value that is not allowed is an error of the call, which names the variable.
-FCCL warns once of a variable that begins with `FCCL_` and is not a setting, and names the nearest one.
-Settings with a * must be equal on all ranks: if not, creating the communicator fails on every rank and shows both values.
-
-| variable | default | allowed | meaning |
-|---|---|---|---|
+The first rank of a host warns of a variable that begins with `FCCL_` and is not a setting, and names the nearest one.
+If a setting that must be equal on all ranks is not, creating the communicator fails on every rank and shows both values.
 )";
 
 constexpr std::string_view kFoot = R"(
@@ -37,6 +36,22 @@ std::string allowed_by(const Number& kind) { return fmt::format("{} to {}", kind
 std::string allowed_by(const Text& kind) { return kind.allowed; }
 std::string allowed_by(const Choice& kind) { return fmt::format("{}", fmt::join(kind.choices, ", ")); }
 
+// Breaks a text behind each sentence, and a sentence that is too long behind its parts, as pages are laid out.
+std::string in_lines(std::string text) {
+  constexpr size_t kColumns = 128;
+  text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+  if (!text.ends_with('.')) text += '.';
+  std::string lines;
+  while (!text.empty()) {
+    const size_t sentence = std::min(text.find(". "), text.size() - 1);
+    size_t end = sentence;
+    if (end >= kColumns) end = std::min(sentence, text.find_last_of(";:", text.rfind(' ', kColumns)));
+    lines += text.substr(0, end + 1) + "\n";
+    text.erase(0, end + 2);
+  }
+  return lines;
+}
+
 }  // namespace
 
 std::string settings_document() {
@@ -44,8 +59,8 @@ std::string settings_document() {
   for (const Setting& setting : every_setting()) {
     const std::string allowed = std::visit([](const auto& kind) { return allowed_by(kind); }, setting.kind);
     const std::string fallback = text_of(setting, Settings{});
-    page += fmt::format("| `{}`{} | {} | {} | {} |\n", setting.variable, setting.scope == Setting::Scope::agreed ? "*" : "",
-                        fallback.empty() ? "unset" : fallback, allowed, setting.meaning);
+    page += fmt::format("\n## {}\n\nDefault `{}`; {}{}.\n{}", setting.variable, fallback.empty() ? "unset" : fallback, allowed,
+                        setting.scope == Setting::Scope::agreed ? "; equal on all ranks" : "", in_lines(setting.meaning));
   }
   return page += kFoot;
 }

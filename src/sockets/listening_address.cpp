@@ -123,7 +123,7 @@ Result<Descriptor> on_allowed_port(const Address& where, const Settings& setting
   Result<Descriptor> taken = take(address, ports.last);
   if (taken) return taken;
   return fail(
-      taken.error().code,
+      MessageKind::no_port,
       fmt::format(
           "{}, nor on any port before it of FCCL_SOCKET_PORTS={}: each communicator that is being made takes two, also on "
           "one host; of several hosts each of its ranks keeps one",
@@ -147,7 +147,7 @@ Result<ListeningAddress> choose_address(const Settings& settings, const std::vec
   Addresses allowed = all;
   std::erase_if(allowed, [&](const auto& each) { return names.are_given() && !names.allow(each.interface_name); });
   if (allowed.empty() && names.by == ChosenBy::fccl_variable)
-    return fail(fcclInvalidUsage,
+    return fail(MessageKind::wrong_setting,
                 fmt::format("{} fits no network interface of this host that is up; up are: {}", names.said(), to_text(all)));
   if (allowed.empty()) {
     warn_once_of(names, all);

@@ -47,7 +47,7 @@ bool is_container_bridge(std::string_view name) {
 Result<std::vector<InterfaceAddress>> interface_addresses() {
   ifaddrs* first = nullptr;
   if (::getifaddrs(&first) != 0)
-    return fail(fcclSystemError, fmt::format("cannot list the network interfaces of this host: {}", error_text(errno)));
+    return fail(system_error(errno), fmt::format("cannot list the network interfaces of this host: {}", error_text(errno)));
   const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> entries(first, ::freeifaddrs);
   std::vector<InterfaceAddress> addresses;
   for (const ifaddrs* entry = first; entry != nullptr; entry = entry->ifa_next)

@@ -91,7 +91,7 @@ void send_at_once(int socket) {
 
 Result<Descriptor> made(Connection socket, const char* attempted, const std::string& where) {
   if (socket.socket) return std::move(socket.socket);
-  return fail(fcclSystemError, fmt::format("cannot {} {}: {}", attempted, where, error_text(socket.error)));
+  return fail(system_error(socket.error), fmt::format("cannot {} {}: {}", attempted, where, error_text(socket.error)));
 }
 
 // `option` is the socket option under which the port is shared; 0: not shared.

@@ -64,9 +64,10 @@ Endpoint::~Endpoint() {
   transport_.reset();
   if (strangers_ + turned_away > 0)
     log(LogLevel::warn,
-        fmt::format("between hosts: {} messages and writes that no rank sent were dropped, {} attempts to connect from "
-                    "machines without a rank were turned away",
-                    strangers_, turned_away));
+        with_code(fmt::format("between hosts: {} messages and writes that no rank sent were dropped, {} attempts to connect "
+                              "from machines without a rank were turned away",
+                              strangers_, turned_away),
+                  MessageKind::stray_total));
 }
 
 void Endpoint::progress() {
@@ -74,11 +75,13 @@ void Endpoint::progress() {
   if (observed == nullptr) return;
   // This logs without the turn, since the reader of the log may be slow.
   log(LogLevel::warn,
-      fmt::format(
-          "between hosts: something came to this process over the network that no rank of its communicators sent: {}; it "
-          "is dropped, and all that follows is dropped and counted. Let nobody but the hosts of the job reach their "
-          "ports, and let no address be translated between them (docs/explanation/security.md)",
-          observed));
+      with_code(
+          fmt::format(
+              "between hosts: something came to this process over the network that no rank of its communicators sent: {}; it "
+              "is dropped, and all that follows is dropped and counted. Let nobody but the hosts of the job reach their "
+              "ports, and let no address be translated between them (docs/explanation/security.md)",
+              observed),
+          MessageKind::stray_message));
 }
 
 // Returns the description of the first stranger in the turn that has heard of it; otherwise null.

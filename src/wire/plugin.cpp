@@ -36,16 +36,18 @@ std::string own_folder() { return folder_of_code(reinterpret_cast<const void*>(&
 // True if dlerror says that libfabric itself is missing.
 bool lacks_libfabric(std::string_view why) { return why.find("libfabric.so") != std::string_view::npos; }
 
-tl::unexpected<Error> cannot_reach(const std::string& why) { return fail(fcclSystemError, "cannot reach other hosts: " + why); }
+tl::unexpected<Error> cannot_reach(const std::string& why, MessageCode code = fcclSystemError) {
+  return fail(code, "cannot reach other hosts: " + why);
+}
 
 // With a mere name the loader would also search the current directory, if LD_LIBRARY_PATH has an empty element.
 Result<Library> find(const std::string& library) {
   if (library.find('/') != std::string::npos) {
     if (::access(library.c_str(), F_OK) == 0) return Library{library, true};
-    return cannot_reach(
-        fmt::format("FCCL_TRANSPORT_PLUGIN={} cannot be found on this host ({}); give the path that the shared "
-                    "library of a transport has on every host, or unset the variable to take libfabric",
-                    library, error_text(errno)));
+    return cannot_reach(fmt::format("FCCL_TRANSPORT_PLUGIN={} cannot be found on this host ({}); give the path that the shared "
+                                    "library of a transport has on every host, or unset the variable to take libfabric",
+                                    library, error_text(errno)),
+                        MessageKind::plugin_not_found);
   }
   const std::string_view name = library.empty() ? kOfi : std::string_view(library);
   const std::string folder = own_folder();
@@ -54,24 +56,26 @@ Result<Library> find(const std::string& library) {
   return cannot_reach(
       fmt::format("there is no {} in {}, where this libfccl is and the only place where it is looked for; install "
                   "the one that was built with this libfccl, beside it",
-                  name, folder.empty() ? "the folder, which cannot be found," : folder));
+                  name, folder.empty() ? "the folder, which cannot be found," : folder),
+      MessageKind::no_plugin);
 }
 
 Result<void*> load(const Library& library) {
   if (void* loaded = ::dlopen(library.path.c_str(), RTLD_NOW | RTLD_LOCAL)) return loaded;
   const std::string why = ::dlerror();
   if (library.is_set)
-    return cannot_reach(
-        fmt::format("{} cannot be loaded ({}); see by ldd what it lacks, name another library, or unset the "
-                    "variable to take libfabric",
-                    library.text(), why));
+    return cannot_reach(fmt::format("{} cannot be loaded ({}); see by ldd what it lacks, name another library, or unset the "
+                                    "variable to take libfabric",
+                                    library.text(), why),
+                        MessageKind::plugin_not_loaded);
   if (lacks_libfabric(why))
-    return cannot_reach(
-        fmt::format("libfabric is not installed ({}); install it: apt-get install libfabric1, dnf install "
-                    "libfabric, or on AWS the EFA installer",
-                    why));
+    return cannot_reach(fmt::format("libfabric is not installed ({}); install it: apt-get install libfabric1, dnf install "
+                                    "libfabric, or on AWS the EFA installer",
+                                    why),
+                        MessageKind::plugin_not_loaded);
   return cannot_reach(
-      fmt::format("{} cannot be loaded ({}); install the one that was built with this libfccl", library.text(), why));
+      fmt::format("{} cannot be loaded ({}); install the one that was built with this libfccl", library.text(), why),
+      MessageKind::plugin_not_loaded);
 }
 
 // Returns the library's plug-in, once it is known to keep the same contract.
@@ -84,9 +88,11 @@ Result<const TransportPlugin*> plugin_of(const Library& library) {
                     "docs/how_to/write_a_transport.md says",
                     library.text(), kPluginSymbol));
   if (std::string_view(plugin->contract) != kTransportContract)
-    return cannot_reach(fmt::format(
-        R"({} keeps "{}", but this libfccl has "{}"; {})", library.text(), plugin->contract, kTransportContract,
-        library.is_set ? "build it with the headers that were installed with this libfccl" : "install both from one build"));
+    return cannot_reach(
+        fmt::format(
+            R"({} keeps "{}", but this libfccl has "{}"; {})", library.text(), plugin->contract, kTransportContract,
+            library.is_set ? "build it with the headers that were installed with this libfccl" : "install both from one build"),
+        MessageKind::other_plugin);
   return plugin;
 }
 

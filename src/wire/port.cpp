@@ -143,13 +143,14 @@ void Port::on_end(uint64_t note) {
 
 void Port::on_failure(uint64_t note, const Error& error) {
   const int peer = static_cast<int>(note >> 32);
-  fail_peer(peer, {fcclRemoteError,
+  fail_peer(peer, {MessageKind::network_failed,
                    fmt::format("sending to rank {} over the network failed: {}", shape_.ranks[peer], error.message)});
   on_end(note);
 }
 
 void Port::distrust(int peer, const std::string& why) {
-  fail_peer(peer, {fcclRemoteError, fmt::format("rank {} does not keep to the protocol: {}", shape_.ranks[peer], why)});
+  fail_peer(peer,
+            {MessageKind::broke_protocol, fmt::format("rank {} does not keep to the protocol: {}", shape_.ranks[peer], why)});
 }
 
 void Port::fail_peer(int peer, Error error) {

@@ -29,7 +29,8 @@ _FEWEST_WORDS, _FEWEST_COMMON = 4, 3
 def quoted_messages(page: str) -> list[str]:
     """The messages in a page: what stands alone in backticks, and lines of the log."""
     text = _FENCED.sub("", (ROOT / page).read_text())
-    return [each for each in re.findall(r"`([^`\n]+)`", text) if _is_message(each)] + _LOGGED.findall(text)
+    quoted = [" ".join(each.split()) for each in re.findall(r"`([^`]+)`", text)]
+    return [each for each in quoted if _is_message(each)] + _LOGGED.findall(text)
 
 
 def _is_message(text: str) -> bool:

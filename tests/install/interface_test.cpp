@@ -103,7 +103,8 @@ TEST(Interface, ReductionsIntoAnotherTypeAreNotRounded) {
     const auto refused = communicator.all_reduce_typed(send, mine, fccl::sum);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().message,
-              "all_reduce_typed: recv has 2 x float32, send has 4 x bfloat16; recv must have 1 times the elements of send");
+              "all_reduce_typed: recv has 2 x float32, send has 4 x bfloat16; recv must have 1 times the elements of send "
+              "[FCCL-4000]");
   });
 }
 
@@ -250,7 +251,7 @@ TEST(Interface, ASizeThatDoesNotFitIsRefusedWithBothSizesAndDoesNoHarm) {
     EXPECT_EQ(refused.error().code, fcclInvalidArgument);
     EXPECT_EQ(refused.error().message,
               "all_gather: recv has 7 x float32, send has 4 x float32; recv must have 2 times the elements of send, one block "
-              "per rank");
+              "per rank [FCCL-4000]");
     recv.resize(8);
     EXPECT_TRUE(communicator.all_gather(send, recv));
     EXPECT_EQ(recv, std::vector<float>(8, 1.0f));
@@ -263,7 +264,8 @@ TEST(Interface, DatatypesThatDifferAreRefused) {
     std::vector<int> recv(4);
     const auto refused = communicator.all_reduce(send, recv, fccl::sum);
     ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.error().message, "all_reduce: recv has 4 x int32, send has 4 x float32; both must have one datatype");
+    EXPECT_EQ(refused.error().message,
+              "all_reduce: recv has 4 x int32, send has 4 x float32; both must have one datatype [FCCL-4000]");
   });
 }
 

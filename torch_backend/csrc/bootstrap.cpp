@@ -23,8 +23,8 @@ fcclUniqueId publish_unique_id(c10d::Store& store, const std::string& key, const
   if (result == fcclSuccess) {
     store.set(key, std::vector<uint8_t>(id.internal, id.internal + sizeof id.internal));
   } else {
-    std::string text = std::string("rank 0 could not open its bootstrap: ") + fcclGetLastError(nullptr);
-    if (text.size() == sizeof id.internal) text += '.';  // by its length it would be an id
+    std::string text = fcclGetLastError(nullptr);
+    if (text.size() == sizeof id.internal) text.insert(0, 1, ' ');  // by its length it would be an id
     store.set(key, text);
     check(result, attempt);
   }
@@ -42,9 +42,7 @@ fcclUniqueId fetch_unique_id(c10d::Store& store, const std::string& key, std::ch
   store.wait({key}, timeout);
   const std::vector<uint8_t> bytes = store.get(key);
   fcclUniqueId id;
-  if (bytes.size() != sizeof id.internal) {
-    check(fcclRemoteError, attempt, std::string(bytes.begin(), bytes.end()).c_str());
-  }
+  if (bytes.size() != sizeof id.internal) throw_reported(attempt, std::string(bytes.begin(), bytes.end()));
   std::memcpy(id.internal, bytes.data(), bytes.size());
   return id;
 }

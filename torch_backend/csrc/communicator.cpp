@@ -161,7 +161,7 @@ void Communicator::end(const char* title) {
 
 void Communicator::report(fcclResult_t result, const char* title) const {
   if (result != fcclSuccess) {
-    TORCH_WARN(attempt_of(title), ": ", fcclGetLastError(nullptr), " [", fcclGetErrorString(result), "]");
+    TORCH_WARN(attempt_of(title), ": ", fcclGetLastError(nullptr));
   }
 }
 

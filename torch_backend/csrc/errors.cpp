@@ -17,11 +17,18 @@ std::string with_settings_of_torch(std::string text) {
   return text;
 }
 
+// Puts the general code of `result` behind a text that does not come from the library: that one's texts end with a code.
+std::string with_code(std::string text, fcclResult_t result) {
+  const size_t at = text.rfind(" [FCCL-");
+  const bool has_code = at != std::string::npos && text.find(']', at) == text.size() - 1;
+  return has_code ? text : text + c10::str(" [FCCL-", static_cast<int>(result), "000]");
+}
+
 }  // namespace
 
 void check(fcclResult_t result, const std::string& attempt, const char* cause) {
   if (result == fcclSuccess) return;
-  std::string text = attempt + ": " + with_settings_of_torch(cause) + " [" + fcclGetErrorString(result) + "]";
+  std::string text = attempt + ": " + with_code(with_settings_of_torch(cause), result);
   // Gloo's words, by which programs such as torchft detect that a peer has gone.
   if (result == fcclRemoteError) text += " (Connection closed by peer)";
   // Words by which torchft detects a time-out.
@@ -33,6 +40,10 @@ void check(fcclResult_t result, const std::string& attempt, const char* cause) {
 
 void check(fcclResult_t result, const std::string& attempt) {
   if (result != fcclSuccess) check(result, attempt, fcclGetLastError(nullptr));
+}
+
+void throw_reported(const std::string& attempt, const std::string& cause) {
+  C10_THROW_ERROR(DistBackendError, attempt + ": rank 0 reports: " + cause);
 }
 
 std::exception_ptr failure_of(fcclResult_t result, const std::string& attempt, const char* cause) {

@@ -9,11 +9,15 @@
 namespace fccl::torch {
 
 // Throws unless `result` is fcclSuccess: NotImplementedError for unimplemented calls, ValueError for an argument that is wrong
-// on its face, torch.distributed.DistBackendError for the rest. The text is "`attempt`: `cause` [code]".
+// on its face, torch.distributed.DistBackendError for the rest. The text is "`attempt`: `cause`", and
+// ends with a code that docs/reference/errors.md explains.
 void check(fcclResult_t result, const std::string& attempt, const char* cause);
 
 // Checks with this thread's last error as the cause; call it right after the call that returned `result`.
 void check(fcclResult_t result, const std::string& attempt);
+
+// Throws DistBackendError for a failure of rank 0 that this rank has only heard of: `cause` has its code.
+[[noreturn]] void throw_reported(const std::string& attempt, const std::string& cause);
 
 // Returns the exception that check would throw.
 std::exception_ptr failure_of(fcclResult_t result, const std::string& attempt, const char* cause);

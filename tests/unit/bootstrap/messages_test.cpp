@@ -17,7 +17,7 @@ std::vector<Message> samples() {
   return {Hello{kHostA, 8, "world=8\nlanes=2"},
           GivingUp{},
           Progress{2, "ranks 1, 3-7"},
-          Refusal{{fcclTimeout, "late"}},
+          Refusal{{MessageKind::late_for_init, "late"}},
           Roster{{kFirst, kSecond}},
           Failed{{fcclSystemError, "no memory"}},
           Farewell{},
@@ -33,7 +33,7 @@ TEST(Messages, come_back_from_their_bytes) {
   EXPECT_EQ(std::get<Hello>(*hello).nranks, 8);
   EXPECT_EQ(std::get<Hello>(*hello).agreement, "world=8\nlanes=2");
   EXPECT_EQ(std::get<Progress>(*decode(encode(samples()[2]))).missing, "ranks 1, 3-7");
-  EXPECT_EQ(std::get<Refusal>(*decode(encode(samples()[3]))).error.code, fcclTimeout);
+  EXPECT_EQ(std::get<Refusal>(*decode(encode(samples()[3]))).error.code.number(), 8004);
   EXPECT_EQ(std::get<Roster>(*decode(encode(samples()[4]))).members, (std::vector{kFirst, kSecond}));
   Member server = kFirst;
   server.serves = true;

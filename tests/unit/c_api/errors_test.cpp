@@ -23,14 +23,14 @@ TEST(ErrorStrings, of_a_value_that_is_no_code_say_so) {
   EXPECT_STREQ(fcclGetErrorString(static_cast<fcclResult_t>(-1)), "unknown result code");
 }
 
-TEST(LastError, begins_with_the_function_that_failed) {
+TEST(LastError, begins_with_the_function_that_failed_and_ends_with_the_code) {
   EXPECT_EQ(fcclGetVersion(nullptr), fcclInvalidArgument);
-  EXPECT_STREQ(fcclGetLastError(nullptr), "fcclGetVersion: version is NULL");
+  EXPECT_STREQ(fcclGetLastError(nullptr), "fcclGetVersion: version is NULL [FCCL-4000]");
 }
 
-TEST(LastError, of_an_earlier_operation_has_its_own_text_alone) {
-  EXPECT_EQ(report("", Error{fcclTimeout, "AllGather waited"}), fcclTimeout);
-  EXPECT_STREQ(fcclGetLastError(nullptr), "AllGather waited");
+TEST(LastError, of_an_earlier_operation_has_its_own_text_and_code_alone) {
+  EXPECT_EQ(report("", Error{MessageKind::late_for_call, "AllGather waited"}), fcclTimeout);
+  EXPECT_STREQ(fcclGetLastError(nullptr), "AllGather waited [FCCL-8001]");
 }
 
 TEST(LastError, outlives_a_call_that_succeeds) {
@@ -38,7 +38,7 @@ TEST(LastError, outlives_a_call_that_succeeds) {
   int version = 0;
   EXPECT_EQ(fcclGetVersion(&version), fcclSuccess);
   EXPECT_EQ(version, FCCL_VERSION_CODE);
-  EXPECT_STREQ(fcclGetLastError(nullptr), "fcclGetVersion: version is NULL");
+  EXPECT_STREQ(fcclGetLastError(nullptr), "fcclGetVersion: version is NULL [FCCL-4000]");
 }
 
 TEST(LastError, belongs_to_the_thread_of_the_call) {
@@ -50,7 +50,8 @@ TEST(RefusedInAGroup, ends_it_with_the_first_refusal_and_leaves_none_open) {
   ASSERT_EQ(fcclGroupStart(), fcclSuccess);
   expect_refused(fcclAllGather(nullptr, nullptr, 1, fcclInt8, nullptr, nullptr), "comm is NULL");
   expect_refused(fcclGetVersion(nullptr), "version is NULL");
-  expect_refused(fcclGroupEnd(), "a call of the group was refused, so none was issued: fcclAllGather: comm is NULL");
+  expect_refused(fcclGroupEnd(),
+                 "a call of the group was refused, so none was issued: fcclAllGather: comm is NULL [FCCL-4000]");
   expect_refused(fcclGroupEnd(), "no group of this thread is open", fcclInvalidUsage);
 }
 

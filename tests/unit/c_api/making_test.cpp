@@ -59,7 +59,7 @@ TEST_F(MakingTest, that_fails_tells_its_code_and_cause) {
   fcclResult_t state = fcclSuccess;
   EXPECT_EQ(fcclCommGetAsyncError(handle, &state), fcclSuccess);
   EXPECT_EQ(state, fcclRemoteError);
-  EXPECT_STREQ(fcclGetLastError(handle), "rank 3 died");
+  EXPECT_STREQ(fcclGetLastError(handle), "rank 3 died [FCCL-6000]");
 }
 
 TEST_F(MakingTest, that_failed_gives_its_failure_to_every_call) {
@@ -100,7 +100,7 @@ TEST_F(Derivation, in_the_background_lends_the_parent_until_it_has_ended) {
   go_on.set_value();
   while (made->pending->state() == fcclInProgress) std::this_thread::sleep_for(1ms);
   EXPECT_FALSE(comm()->loans.any());
-  EXPECT_STREQ(fcclGetLastError(made), "nobody came");
+  EXPECT_STREQ(fcclGetLastError(made), "nobody came [FCCL-8000]");
   fcclCommDestroy(made);
 }
 

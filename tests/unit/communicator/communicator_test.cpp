@@ -43,7 +43,7 @@ TEST_F(OfOneRank, that_is_revoked_fails_with_that_from_then_on) {
   EXPECT_FALSE(made->async_error());
   EXPECT_TRUE(made->revoke());
   EXPECT_EQ(made->async_error()->code, fcclAborted);
-  EXPECT_STREQ(made->last_error(), "rank 0 aborted the communicator");
+  EXPECT_STREQ(made->last_error(), "rank 0 aborted the communicator [FCCL-10001]");
   expect_failure(made->run(call_of(0), nullptr), fcclAborted, "rank 0 aborted the communicator");
 }
 
@@ -121,7 +121,7 @@ TEST_F(OfOneRank, that_has_failed_shrinks_only_as_one_that_has_ended) {
 
 TEST_F(OfOneRank, that_is_shrunk_as_ended_has_failed_then) {
   EXPECT_TRUE(made->derivation().shrink({}, ShrinkAs::ended, options));
-  EXPECT_STREQ(made->last_error(), "rank 0 ended the communicator to shrink it");
+  EXPECT_STREQ(made->last_error(), "rank 0 ended the communicator to shrink it [FCCL-10002]");
 }
 
 TEST_F(OfOneRank, leaves_the_calls_of_an_open_group_to_its_end) {

@@ -3,6 +3,7 @@
 
 #include <sys/eventfd.h>
 
+#include "segment/rank_state.h"
 #include "unit/health/ranks_of_one_host.h"
 
 namespace fccl::core {
@@ -11,10 +12,11 @@ namespace {
 class FailureBoardTest : public RanksOfOneHost {};
 
 TEST_F(FailureBoardTest, keeps_the_first_failure_whoever_raises_another) {
-  EXPECT_EQ(controls[2]->failures.raise({fcclTimeout, "first"}).message, "first");
+  EXPECT_EQ(controls[2]->failures.raise({MessageKind::late_for_call, "first"}).message, "first");
   EXPECT_EQ(controls[1]->failures.raise({fcclAborted, "second"}).message, "first");
   ASSERT_TRUE(controls[0]->failures.first());
   EXPECT_EQ(controls[0]->failures.first()->code, fcclTimeout);
+  EXPECT_EQ(controls[0]->failures.first()->code.number(), 8001);
   EXPECT_EQ(controls[0]->failures.first()->message, "first");
 }
 
@@ -43,10 +45,16 @@ TEST_F(FailureBoardTest, a_failure_that_is_raised_wakes_the_leader) {
   EXPECT_EQ(::eventfd_read(woken, &count), 0);
 }
 
-TEST_F(FailureBoardTest, has_a_text_from_its_first_failure_on) {
+TEST_F(FailureBoardTest, reads_a_number_that_is_none_of_an_error_as_a_defect) {
+  segment->state(0).cause.code = 999;
+  segment->failure().first = 1;
+  EXPECT_EQ(control->failures.first()->code, fcclInternalError);
+}
+
+TEST_F(FailureBoardTest, has_a_text_with_its_code_from_its_first_failure_on) {
   EXPECT_STREQ(controls[0]->failures.text(), "");
   (void)controls[1]->failures.raise({fcclTimeout, "rank 1 is late"});
-  EXPECT_STREQ(controls[0]->failures.text(), "rank 1 is late");
+  EXPECT_STREQ(controls[0]->failures.text(), "rank 1 is late [FCCL-8000]");
 }
 
 }  // namespace

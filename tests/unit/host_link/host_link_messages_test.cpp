@@ -11,7 +11,7 @@ std::vector<LinkMessage> samples() {
   return {Piece{3, 7, "abc"},
           Piece{0, 0, ""},
           Awaiting{"missing: rank 4"},
-          Failure{{fcclTimeout, "late"}},
+          Failure{{MessageKind::late_for_call, "late"}},
           Departure{9, PeerStatus::left},
           Departure{9, PeerStatus::died},
           Cut{2, LinkEnd::goodbye},
@@ -33,6 +33,7 @@ TEST(LinkMessages, come_back_from_their_bytes) {
   EXPECT_EQ(piece.bytes, "abc");
   EXPECT_EQ(std::get<Departure>(*decode_link(encode_link(samples()[4]))).rank, 9);
   EXPECT_EQ(std::get<Failure>(*decode_link(encode_link(samples()[3]))).error.message, "late");
+  EXPECT_EQ(std::get<Failure>(*decode_link(encode_link(samples()[3]))).error.code.number(), 8001);
 }
 
 TEST(LinkMessages, bytes_that_are_cut_or_too_many_are_refused) {

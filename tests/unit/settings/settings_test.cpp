@@ -174,6 +174,19 @@ TEST(Settings, that_do_not_exist_are_written_to_the_log_once) {
   EXPECT_EXIT(warn_twice(), ::testing::ExitedWithCode(0), "FCCL_TIMOUT is not a setting");
 }
 
+TEST(Settings, that_do_not_exist_are_warned_of_by_the_first_rank_of_a_host_alone) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto read_as = [](const char* local_rank) {
+    setenv("FCCL_TIMOUT", "30", 1);
+    setenv("LOCAL_RANK", local_rank, 1);
+    ::testing::internal::CaptureStderr();
+    (void)read_settings();
+    std::exit(::testing::internal::GetCapturedStderr().empty() ? 7 : 0);
+  };
+  EXPECT_EXIT(read_as("0"), ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(read_as("1"), ::testing::ExitedWithCode(7), "");
+}
+
 TEST(Settings, agree_where_what_decides_the_path_is_equal) {
   Settings one, other;
   other.timeout = 1s;
