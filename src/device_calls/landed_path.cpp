@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "device/step_program.h"
 #include "device_calls/landing_agreement.h"
 #include "health/control.h"
+#include "landing/step_program.h"
 #include "metrics/page.h"
 #include "operations/communicator_state.h"
 #include "operations/landed_call.h"

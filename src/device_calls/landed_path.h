@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "device/lane.h"
-#include "device/steps.h"
 #include "device_calls/own_device.h"
+#include "landing/steps.h"
 
 namespace fccl::core {
 

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "bootstrap/bootstrap.h"
-#include "device/host_landing.h"
-#include "device/peer_landing.h"
 #include "health/control.h"
+#include "landing/host_landing.h"
+#include "landing/peer_landing.h"
 #include "operations/communicator_state.h"
 #include "operations/issued_call.h"
 #include "os/log.h"

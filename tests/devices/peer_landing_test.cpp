@@ -1,5 +1,5 @@
 // Slots in the memory of simulated GPUs, and the program of steps over them: this test plays the workers of all ranks.
-#include "device/peer_landing.h"
+#include "landing/peer_landing.h"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "device/lane.h"
-#include "device/step_program.h"
 #include "devices/simulated_gpu.h"
+#include "landing/step_program.h"
 
 namespace fccl::core::simulated {
 

@@ -1,5 +1,5 @@
 // Makes slots in this rank's GPU, and finds those of peers in theirs.
-#include "device/peer_landing.h"
+#include "landing/peer_landing.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // Enqueues the entries of a program of steps one after the other.
-#include "device/step_program.h"
+#include "landing/step_program.h"
 
 namespace fccl::core {
 namespace {

@@ -7,7 +7,7 @@
 #include "device/landing.h"
 #include "device/lane.h"
 #include "device/program.h"
-#include "device/steps.h"
+#include "landing/steps.h"
 
 namespace fccl::core {
 
