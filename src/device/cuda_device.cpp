@@ -203,14 +203,15 @@ Result<Descriptor> CudaDevice::lend(const DeviceMemory& memory) {
   return static_cast<const CudaMemory&>(memory).lend(checker());
 }
 
-Result<std::unique_ptr<DeviceMemory>> CudaDevice::borrow(const Descriptor& lent, size_t bytes) {
+// CUDA knows no access to a GPU's memory for reading alone.
+Result<std::unique_ptr<DeviceMemory>> CudaDevice::borrow(const Descriptor& lent, size_t bytes, Access /*access*/) {
   if (is_of_parent()) return fail(check(CUDA_SUCCESS, "borrow memory", "").error());
   auto borrowed = std::make_unique<CudaMemory>(shared_from_this(), driver_, device_);
   FCCL_TRY(borrowed->borrow(lent, bytes, checker()));
   return borrowed;
 }
 
-Result<void> CudaDevice::share(const DeviceMemory& memory) {
+Result<void> CudaDevice::share(const DeviceMemory& memory, Access /*access*/) {
   if (is_of_parent()) return check(CUDA_SUCCESS, "reach memory", "");
   return static_cast<const CudaMemory&>(memory).let(device_, checker());
 }

@@ -59,6 +59,9 @@ class PinnedMemory {
   virtual std::byte* device_address(const void* host) const = 0;
 };
 
+// What GPUs other than its own may do with memory that the library has made. A GPU always reads and writes its own.
+enum class Access : uint8_t { read, write };
+
 // Memory of a GPU that this library made, or that another process made and lent, at one address for all GPUs of this process.
 // It stays until the last process that has it has let it go, even if the one that made it has ended. The destructor counts as a
 // set-up function but needs no Use. No queue may be using the memory then.
@@ -127,15 +130,15 @@ class Device {
   virtual Result<std::unique_ptr<PinnedMemory>> pin(std::span<std::byte> memory) = 0;
   // Likewise pins pages that the process may only read, such as those of a peer. The GPU may only read them, too.
   virtual Result<std::unique_ptr<PinnedMemory>> pin_read_only(std::span<const std::byte> memory) = 0;
-  // Makes memory of this GPU, of at least so many bytes. This GPU alone may write it.
+  // Makes memory of this GPU, of at least so many bytes.
   virtual Result<std::unique_ptr<DeviceMemory>> make_memory(size_t bytes) = 0;
   // Returns a descriptor of memory that make_memory made, by which another process borrows it. The descriptor is
   // not a file that the other process can open: a socket carries it there.
   virtual Result<Descriptor> lend(const DeviceMemory& memory) = 0;
-  // Maps memory that another process has lent, for this GPU to read. It takes no hold of the descriptor.
-  virtual Result<std::unique_ptr<DeviceMemory>> borrow(const Descriptor& lent, size_t bytes) = 0;
-  // Lets this GPU read memory that another GPU of this process has made or borrowed.
-  virtual Result<void> share(const DeviceMemory& memory) = 0;
+  // Maps memory that another process has lent, for this GPU to read, or to write, too. It takes no hold of the descriptor.
+  virtual Result<std::unique_ptr<DeviceMemory>> borrow(const Descriptor& lent, size_t bytes, Access access) = 0;
+  // Lets this GPU use memory that another GPU of this process has made or borrowed.
+  virtual Result<void> share(const DeviceMemory& memory, Access access) = 0;
   // Loads the kernels of all sums of so many sources, 2 to 8. No first launch of one waits for the GPU then.
   virtual Result<void> load(size_t sources) = 0;
   // The queue and the default stream do not wait for each other.

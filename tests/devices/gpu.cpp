@@ -251,8 +251,8 @@ Answer<void> Gpu::copy(GpuQueue* queue, const Copy& copy) {
     return refuse(Why::invalid, fmt::format("a copy to {}, which was pinned for reading alone", fmt::ptr(copy.to)));
   Region source;
   find_region(copy.from, source);
-  if (target.kind == Region::Kind::piece && target.gpu != this)
-    return refuse(Why::invalid, fmt::format("a copy to {}, which is memory of another GPU", fmt::ptr(copy.to)));
+  if (target.kind == Region::Kind::piece && target.gpu != this && (target.writers >> options().ordinal & 1) == 0)
+    return refuse(Why::invalid, fmt::format("a copy to {}, which {} was not let write", fmt::ptr(copy.to), context_.name()));
   if (source.kind == Region::Kind::piece && source.gpu != this && (source.readers >> options().ordinal & 1) == 0)
     return refuse(Why::invalid, fmt::format("a copy from {}, which {} was not let read", fmt::ptr(copy.from), context_.name()));
   // Of a piece, too, since a peer may read it early.

@@ -139,14 +139,14 @@ Result<Descriptor> SimulatedGpu::lend(const DeviceMemory& memory) {
   return std::move(*lent);
 }
 
-Result<std::unique_ptr<DeviceMemory>> SimulatedGpu::borrow(const Descriptor& lent, size_t bytes) {
-  auto borrowed = LentMemory::borrow(gpu_, lent.get(), bytes);
+Result<std::unique_ptr<DeviceMemory>> SimulatedGpu::borrow(const Descriptor& lent, size_t bytes, Access access) {
+  auto borrowed = LentMemory::borrow(gpu_, lent.get(), bytes, access);
   if (!borrowed) return fail(error_of(borrowed.error()));
   return std::move(*borrowed);
 }
 
-Result<void> SimulatedGpu::share(const DeviceMemory& memory) {
-  const auto shared = static_cast<const LentMemory&>(memory).share_with(gpu_);
+Result<void> SimulatedGpu::share(const DeviceMemory& memory, Access access) {
+  const auto shared = static_cast<const LentMemory&>(memory).share_with(gpu_, access);
   if (!shared) return fail(error_of(shared.error()));
   return {};
 }

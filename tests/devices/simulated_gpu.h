@@ -34,8 +34,8 @@ class SimulatedGpu : public Device {
   Result<std::unique_ptr<PinnedMemory>> pin_read_only(std::span<const std::byte> memory) override;
   Result<std::unique_ptr<DeviceMemory>> make_memory(size_t bytes) override;
   Result<Descriptor> lend(const DeviceMemory& memory) override;
-  Result<std::unique_ptr<DeviceMemory>> borrow(const Descriptor& lent, size_t bytes) override;
-  Result<void> share(const DeviceMemory& memory) override;
+  Result<std::unique_ptr<DeviceMemory>> borrow(const Descriptor& lent, size_t bytes, Access access) override;
+  Result<void> share(const DeviceMemory& memory, Access access) override;
   Result<void> load(size_t sources) override;
   Result<Queue> make_queue() override;
   Result<Mark> make_mark() override;

@@ -40,9 +40,8 @@ Answer<std::byte*> reach(Gpu& gpu, const void* begin, size_t bytes, bool writes)
   Region region;
   find_region(address, region);
   const bool is_of_other = region.kind == Region::Kind::piece && region.gpu != &gpu;
-  const bool is_let =
-      writes ? !region.read_only && !is_of_other : !is_of_other || (region.readers >> gpu.options().ordinal & 1) != 0;
-  if (is_let) return found;
+  const bool is_let = !is_of_other || ((writes ? region.writers : region.readers) >> gpu.options().ordinal & 1) != 0;
+  if (is_let && !(writes && region.read_only)) return found;
   return refuse(Why::invalid, fmt::format("a kernel of {} {} {}, which it was not let use so", gpu.context().name(),
                                           writes ? "writes to" : "reads", fmt::ptr(address)));
 }
